@@ -1,4 +1,4 @@
-// Breakpoints: from what the user said to instructions, and whether one stops the machine where it is.
+// Breakpoints: from the user's words to instructions, and whether one stops the machine at its current place.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ std::string Debugger::Impl::default_file(const CodeMap& map) const {
   return session.program_path();
 }
 
-// The nearest binding at or after the line, in the function that the line is in.
+// The nearest binding at or after the line, in the function that contains the line.
 Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std::uint32_t line,
                                                       const CodeMap& map) const {
   if (const auto text = kernel_at(file, line, map)) return resolve_in_kernel(*text, std::to_string(line), map);
@@ -164,7 +164,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
     add_sorted(r.sites, map.starts_of(int(i)));
   }
   if (!r.sites.empty()) return r;
-  // The variable of an executable without that detail, or of code that a pass made.
+  // The variable in an executable without that detail, or in code made by a pass.
   const FunctionIndex f = map.executable().find_function(function);
   if (f >= 0 && map.executable().functions[std::size_t(f)].kind == FunctionKind::Bytecode) {
     function_known = true;
@@ -194,7 +194,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
   return r;
 }
 
-// `relax.matmul` by its whole name, or without the first word, or by the last word alone.
+// `relax.matmul` by its full name, or without the first word, or by the last word alone.
 static bool names_operator(std::string_view said, std::string_view op) {
   for (std::size_t from = 0; from != std::string_view::npos;) {
     if (op.substr(from) == said) return true;
@@ -286,7 +286,7 @@ const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary
   }
   Breakpoint b;
   b.number = d.next_number++;
-  // What was said inside a kernel means the same outside of it.
+  // Text written inside a kernel means the same outside it.
   const bool bare = r.in_kernel && spec.find(':') == std::string_view::npos;
   b.spec = bare ? fmt::format("{}:{}", r.in_kernel->kernel, spec) : std::string(spec);
   b.temporary = temporary;
@@ -399,7 +399,7 @@ void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, int at_part,
       continue;
     }
     auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, at_part, kernel);
-    // A tensor of one element as the number that it is.
+    // A tensor of one element as its number.
     if (auto number = value.ok() ? number_of(*value) : value; number.ok()) value = std::move(number);
     text += value.ok() ? runtime::format_brief(*value) : fmt::format("<{}>", value.error().message);
     i = end;

@@ -50,7 +50,7 @@ void Debugger::restore(Snapshot& snapshot) {
   d.last = std::move(snapshot.last);
   d.waiting = std::move(snapshot.waiting);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
-  // The instruction that was given up may have been done by half.
+  // The abandoned instruction may have been executed in part.
   if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;
   d.run.reset();
   d.last = {};

@@ -1,4 +1,4 @@
-// Debugger's state and the verbs it is made of. Room-private.
+// Debugger's state, and the functions behind its verbs. Room-private.
 #pragma once
 
 #include <functional>
@@ -20,12 +20,12 @@ struct Debugger::Impl {
   session::Session& session;
   std::map<int, Breakpoint> breakpoints;
   int next_number = 1;
-  std::shared_ptr<Run> run;             // a snapshot holds it too
-  std::shared_ptr<const CodeMap> code;  // of the last program that was looked at
+  std::shared_ptr<Run> run;             // shared with snapshots
+  std::shared_ptr<const CodeMap> code;  // of the last program inspected
   StopReport last;
   std::map<std::string, std::uint64_t, std::less<>> checkpoints;
-  int part = 0;  // the binding that the run is at, of those that the code there serves
-  // Runs that wait for a call that was made while they were stopped, the innermost last.
+  int part = 0;  // the binding at which the run is, of those that the code there serves
+  // Runs suspended by a call that was made while they were stopped, the innermost last.
   struct Waiting {
     std::shared_ptr<Run> run;
     StopReport last;
@@ -35,13 +35,13 @@ struct Debugger::Impl {
   std::vector<Waiting> waiting;
 
   // ---- breakpoints (breakpoints.cc) ----
-  // The map of what would run now; null when there is no program, or it does not build.
+  // The map of the program that would run now; null when there is none, or it does not build.
   std::shared_ptr<const CodeMap> current_code();
   std::shared_ptr<const CodeMap> code_of(std::shared_ptr<const session::Build> build);
   struct Resolved {
     std::vector<Site> sites;
-    bool pending = false;                                    // may mean something later
-    std::optional<source::Message> problem;                  // when it does not mean anything now
+    bool pending = false;                                    // may resolve later
+    std::optional<source::Message> problem;                  // if it does not resolve now
     std::shared_ptr<const KernelPlace> in_kernel = nullptr;  // a place inside a kernel, instead of sites
   };
   Resolved resolve(std::string_view spec, const CodeMap* map) const;
@@ -63,12 +63,12 @@ struct Debugger::Impl {
   };
   static constexpr int kLastPart = std::numeric_limits<int>::max();
   Hit triggered(const vm::Machine& m, Order order, int from, bool count, std::string* note);
-  // Shows the text of a log point.
+  // Prints the text of a log point.
   void log(const Breakpoint& b, const vm::Machine& m, int at_part, const eval::TirMachine* kernel = nullptr) const;
-  // The stop of an observer's hits, and of the breakpoints at the instruction that comes next.
-  // Nullopt: all are ignored.
+  // The stop for an observer's hits, and for breakpoints at the next instruction. Nullopt: all are
+  // ignored.
   std::optional<StopReport> report_seen(Observer& observer);
-  // Inside a kernel its names come first.
+  // Inside a kernel, the kernel's names come first.
   runtime::Result<runtime::Value> evaluate_at(std::string_view text, const vm::Machine& m, int at_part,
                                               const eval::TirMachine* kernel = nullptr) const;
   bool condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note,
@@ -80,16 +80,16 @@ struct Debugger::Impl {
   StopReport report(StopKind kind);
   StopReport report_outcome(vm::Outcome outcome);
   StopReport not_running();
-  // What to do at a stop that a verb asked for.
+  // Decides about a stop that a verb requested.
   using Accept = std::function<bool()>;
-  // Runs to a breakpoint, or to a stop of `mine` that `accept` takes. A kernel in progress is finished first.
+  // Runs to a breakpoint, or to a stop of `mine` that `accept` accepts. A kernel in progress is finished first.
   StopReport forward(vm::StopSet mine, const Accept& accept, std::uint64_t until = Run::kForever);
   std::optional<StopReport> leave_kernel();
-  // A breakpoint at the present instruction, on the binding `from` of its group or a later one.
+  // A breakpoint at the current instruction, on the binding `from` of its group or a later one.
   std::optional<StopReport> breakpoint_here(int from = 0);
-  // The next binding that the code here serves, when there is one: a step that executes nothing.
+  // The next binding that the code here serves, if there is one: a step that executes no instruction.
   std::optional<StopReport> next_part();
-  // The bindings between two stops of a frame that became no code.
+  // The bindings between two stops of a frame for which there is no code.
   std::string passed_over(int from, int to) const;
   int binding_here() const;
   template <class Verb>
@@ -120,14 +120,14 @@ struct Debugger::Impl {
                                              std::size_t frame, source::Diagnostics& out);
   std::optional<std::string> assign_slot(std::int64_t slot, const runtime::Value& value, std::size_t frame,
                                          source::Diagnostics& out);
-  // The variable of that name which is in a register of the frame now; null: none is.
+  // The variable of that name that is currently in a register of the frame; null: there is none.
   const UserVariable* live_variable(std::string_view name, std::size_t frame) const;
 
   // ---- backwards (reverse.cc) ----
-  // To the latest moment before now that `candidate` takes, or (with `breakpoints`) where a breakpoint is.
+  // Goes to the latest moment before now that `candidate` accepts, or (with `breakpoints`) that has a breakpoint.
   using Candidate = std::function<bool(const vm::Machine&)>;
   StopReport backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive);
-  // The latest time before now at which frame `frame` was about to execute `pc`, in the call that is in progress.
+  // The latest time before now at which frame `frame` was about to execute `pc`, in the call in progress.
   std::optional<std::uint64_t> latest_time(Pc pc, std::size_t frame) const;
   StopReport arrive(std::uint64_t time, StopKind kind, int at_part = 0);
   int last_part(Pc pc) const;
@@ -138,9 +138,9 @@ struct Debugger::Impl {
   Resolved resolve_in_kernel(const KernelText& text, std::string_view said, const CodeMap& map) const;
   const ir::Module* lowered_of(const CodeMap& map) const;
   std::optional<KernelText> kernel_text(std::string_view name, const CodeMap& map) const;
-  // The kernel whose text in a file has the line.
+  // The kernel whose text in a file contains the line.
   std::optional<KernelText> kernel_at(std::string_view file, std::uint32_t line, const CodeMap& map) const;
-  static constexpr int kOwn = 0;  // no breakpoint's number: what a verb goes to
+  static constexpr int kOwn = 0;  // not a breakpoint number: the target of a verb
   struct KernelTargets {
     KernelSearch search;
     std::vector<int> numbers;           // of the breakpoints, by group
@@ -175,13 +175,13 @@ struct Debugger::Impl {
 
   FrameInfo kernel_frame() const;
 
-  // ---- questions (inspect.cc) ----
-  // All, or the ones of a name.
+  // ---- queries (inspect.cc) ----
+  // All, or those with one name.
   std::vector<LocalInfo> locals(const vm::Machine& m, const CodeMap& map, std::size_t frame,
                                 std::string_view only = {}) const;
   std::vector<SlotInfo> heap(const vm::Machine& m, const CodeMap& map, std::size_t frame) const;
   enum class Found { No, Yes, Freed };
-  // A name of the frame: local, then symbol; then a value of the session.
+  // A name of the frame: a local, then a symbol; then a value of the session.
   Found find_name(const vm::Machine& m, const CodeMap& map, std::size_t frame, std::string_view name,
                   runtime::Value& out) const;
   // A variable or buffer in scope.
@@ -198,10 +198,10 @@ struct Debugger::Snapshot {
   std::vector<Debugger::Impl::Waiting> waiting;
 };
 
-// `mlp.py` names `models/mlp.py`.
+// `mlp.py` matches `models/mlp.py`.
 bool names_file(std::string_view said, std::string_view file);
 
-// Frames are numbered from the innermost for users, from the outermost by the machine. False: no such frame.
+// Users number frames from the innermost, the machine from the outermost. False: no such frame.
 bool frame_index(const vm::Machine& m, int frame, std::size_t& index);
 
 }  // namespace rldb::debug

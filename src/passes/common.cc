@@ -1,4 +1,4 @@
-// Options of passes, and the builders of calls and bindings that passes share.
+// Options of passes, and the builders of calls and bindings shared by passes.
 #include "passes/common.h"
 
 #include <algorithm>
@@ -49,7 +49,7 @@ std::optional<std::vector<KeyValue>> split_dict(std::string_view text) {
   if (text.size() < 2 || text.front() != '{' || text.back() != '}') return std::nullopt;
   std::vector<KeyValue> out;
   for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) {
-    // A key is a name or quoted, and a quote ends where it began.
+    // A key is a name or quoted, and a quoted key ends at the matching quote.
     const bool quoted = item.front() == '"' || item.front() == '\'';
     const std::size_t colon = item.find(':', quoted ? item.find(item.front(), 1) : 0);
     if (colon == std::string_view::npos) return std::nullopt;
@@ -148,7 +148,7 @@ const Function* derive_result(Context& ctx, const Function* f) {
   const Type* actual = f->body->body->type;
   const bool says_more = is_base_of(ctx, f->ret_type, actual);
   if (actual == f->ret_type || (!says_more && is_base_of(ctx, actual, f->ret_type))) return f;
-  // The type of another function mentions that function's symbols.
+  // The type of another function mentions that function's own symbols.
   if (mentions_function(actual) && actual->has_vars) return f;
   std::vector<const Var*> known;
   for (const Var* p : f->params) collect_vars(p->type, known);
@@ -272,7 +272,7 @@ void bound_symbols(const Type* t, std::unordered_set<const Var*>& out) {
     for (const Type* field : tuple->fields) bound_symbols(field, out);
 }
 
-// DLPack's device numbers, by the kind of the target.
+// DLPack's device numbers by kind of target.
 std::int64_t device_type_of(std::string_view kind) {
   struct Row {
     std::string_view kind;
@@ -283,7 +283,7 @@ std::int64_t device_type_of(std::string_view kind) {
                               {"nvptx", 2},  {"hexagon", 16}, {"webgpu", 15}, {"ext_dev", 12}};
   for (const Row& r : kDevices)
     if (r.kind == kind) return r.number;
-  return 1;  // llvm, c and whatever else runs here
+  return 1;  // llvm, c and anything else that runs on the host
 }
 
 bool is_void(const Type* t) {

@@ -1,7 +1,7 @@
-// What the passes share besides rldb/passes/helpers.h: attributes, results of functions, small builders over bodies.
+// Helpers of the passes besides rldb/passes/helpers.h: attributes, results of functions, small builders over bodies.
 //
-// Nodes are made with the type that the lowering knows (Context::call_typed), so a pass needs no operator row to
-// succeed. `origin` arguments record provenance: the new node came from that one. Inside src/passes only.
+// Nodes get the type that the lowering knows (Context::call_typed), so a pass needs no operator row to succeed.
+// `origin` arguments record provenance: the new node came from that one. For use inside src/passes only.
 #pragma once
 
 #include <optional>
@@ -16,9 +16,9 @@ namespace rldb::passes {
 
 // ---- texts of options ----
 std::string_view unquote(std::string_view text);
-// The items of `a, f(b, c), [d, e]` at its commas outside of brackets and quotes, trimmed; empty ones are left out.
+// The items of `a, f(b, c), [d, e]`, split at commas outside brackets and quotes, trimmed; empty ones are left out.
 std::vector<std::string_view> split_items(std::string_view text);
-// `{"a": x, b: y}`: keys without quotes, values as written; nullopt when it is no such text.
+// `{"a": x, b: y}`: keys without quotes, values as written; nullopt when the text has no such form.
 struct KeyValue {
   std::string_view key;
   std::string_view value;
@@ -26,16 +26,16 @@ struct KeyValue {
 std::optional<std::vector<KeyValue>> split_dict(std::string_view text);
 
 // ---- modules and functions ----
-// The attribute is there and says yes: True, a number other than 0.
+// Whether the attribute is present and true: True, or a number other than 0.
 bool is_set(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::string_view name, const ir::Attr* value);
-// The declared result type is replaced by the body's when that says more in terms of the signature, as TVM does
-// whenever it makes a function.
+// The declared result type is replaced by the body's when the body's is more precise in terms of the signature, as TVM
+// does whenever it makes a function.
 const ir::Function* refine_result(ir::Context& ctx, const ir::Function* f);
-// The declared result type becomes the body's wherever the signature can express that and the body's is not
-// just less precise; so also where the two contradict.
+// The declared result type becomes the body's wherever the signature can express it, unless the body's is merely less
+// precise; this includes where the two contradict each other.
 const ir::Function* derive_result(ir::Context& ctx, const ir::Function* f);
-// The type without the variables that neither are among these parameters nor stand in their types as dims.
+// The type without the variables that are neither among these parameters nor dims in their types.
 const ir::Type* erase_unbound(ir::Context& ctx, const ir::Type* t, const std::vector<const ir::Var*>& params);
 // A sequence in normal form: empty blocks dropped, neighbours of one kind merged.
 const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::BindingBlock*>& blocks, const ir::Expr* body,
@@ -43,16 +43,16 @@ const ir::SeqExpr* make_seq(ir::Context& ctx, const std::vector<const ir::Bindin
 
 // CanonicalizeBindings of one function: other passes start from it (canonicalize_bindings.cc).
 const ir::Function* canonicalize(ir::Context& ctx, const ir::Function* f);
-// Its dataflow blocks and variables made plain (to_non_dataflow.cc).
+// The function with its dataflow blocks and variables made plain (to_non_dataflow.cc).
 const ir::Function* without_dataflow(ir::Context& ctx, const ir::Function* f);
 // EliminateCommonSubexpr of one function (eliminate_common_subexpr.cc).
 const ir::Function* merge_equal_bindings(ir::Context& ctx, const ir::Function* f);
-// Drops bindings that nobody uses and that have no effect (dead_code_elimination.cc).
+// Drops unused bindings that have no effect (dead_code_elimination.cc).
 const ir::Function* remove_dead_bindings(ir::Context& ctx, const ir::Function* f);
 // BundleModelParams of one function: its parameters from `inputs` on (params/bundle_model_params.cc).
 const ir::Function* bundle_params(ir::Context& ctx, const ir::Function* f, std::size_t inputs, std::string_view name);
 inline constexpr std::string_view kModelParams = "model_params";  // the name of the tuple
-// How many of the parameters are known only when the function is called: `num_input`; all where it does not say.
+// The number of parameters known only when the function is called: `num_input`; all of them where it is absent.
 std::size_t input_count(const ir::Function* f);
 
 // A function type, or a tuple that holds one.
@@ -68,15 +68,15 @@ const ir::Call* packed_call(ir::Context& ctx, std::string_view symbol, std::init
                             const ir::Type* type, std::initializer_list<const ir::Type*> ty_args);
 // The variable whose register a call sets to null; null when `value` is not such a call.
 const ir::Var* killed_by(const ir::Expr* value);
-// The variables that a function kills itself. Another name of one is not it: the name outlives the kill.
+// The variables that a function kills itself. An alias of one does not count: it outlives the kill.
 std::unordered_set<const ir::Var*> killed_variables(const ir::Function* f);
-// The values of a shape argument: of an R.shape(...), or of the type of a variable; nullopt when not known.
+// The values of a shape argument: of an R.shape(...), or from the type of a variable; nullopt when not known.
 std::optional<ir::Span<const ir::Expr*>> shape_values(const ir::Expr* shape);
 bool all_int_literals(ir::Span<const ir::Expr*> values);
 bool is_void(const ir::Type* t);
-// DLPack's number of a device, by the kind of its target.
+// DLPack's device number by kind of target.
 std::int64_t device_type_of(std::string_view target_kind);
-// Symbolic variables that a value of this type binds: dims and scalars that are a variable.
+// Symbolic variables bound by a value of this type: dims and scalars that are a plain variable.
 void bound_symbols(const ir::Type* t, std::unordered_set<const ir::Var*>& out);
 
 }  // namespace rldb::passes

@@ -1,5 +1,5 @@
-// The functions that the rows of pass.def name. A pass that runs another one includes this; the others need not, so
-// that a new row builds few files again.
+// Functions named by the rows of pass.def. Passes that run another pass include this; the others need not, so that a
+// new row causes few files to be rebuilt.
 #pragma once
 
 #include "rldb/passes/pass.h"

@@ -1,4 +1,4 @@
-// A session whose module and options are changed for a while. What its programs print then is of no interest: they run
+// A session whose module and options are changed for a while. Output of its programs is suppressed meanwhile: they run
 // again and again. Room-private.
 #pragma once
 

@@ -15,7 +15,7 @@ namespace {
 std::vector<std::string> symbolic_dims(const ir::Function* f) {
   std::vector<const ir::Var*> vars;
   for (const ir::Var* p : f->params) ir::collect_vars(p->type, vars);
-  // A parameter without a shape is made up as what it is cast to.
+  // A parameter without a shape is generated with the shape to which it is cast.
   for (const ir::BindingBlock* block : f->body->blocks)
     for (const ir::Binding* b : block->bindings)
       if (b->is_match_cast() && std::find(f->params.begin(), f->params.end(), b->value) != f->params.end())
@@ -26,7 +26,7 @@ std::vector<std::string> symbolic_dims(const ir::Function* f) {
   return names;
 }
 
-// What a dim is when nobody says: this, or the largest size that the function is planned for.
+// The default for an unspecified dim: this, or the largest size for which the function is planned.
 std::int64_t within_bound(const ir::Function* f, const std::string& name, std::int64_t value) {
   const ir::Attr* upper = ir::find_attr(f->attrs, attr_name::TirVarUpperBound);
   const ir::Attr* most = upper && upper->is(ir::AttrKind::Dict) ? ir::find_attr(upper->fields, name) : nullptr;

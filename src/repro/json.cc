@@ -1,4 +1,4 @@
-// Comparisons and bisections, for programs to read.
+// Comparisons and bisections in machine-readable form.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

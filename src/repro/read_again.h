@@ -1,4 +1,4 @@
-// A module made by printing and reading: in the form that the front end gives. Room-private.
+// A module made by printing and parsing: in the form that the front end produces. Room-private.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rldb::repro {
 
-// Null: it is no program.
+// Null: it is not a program.
 const ir::Module* read_again(session::Session& session, std::string text);
 
 }  // namespace rldb::repro

@@ -16,7 +16,7 @@ std::string roundtrip(session::Session& session, const ir::PrintOptions& options
   read.check_well_formed = session.check_well_formed();
   const auto again = frontend::parse(session.context(), session.sources(), file, out, read);
   if (!again.ok || !again.module) return "the printed text does not parse";
-  // As in TVM, variables that nothing defines correspond in the order they are met in.
+  // As in TVM, undefined variables correspond in order of occurrence.
   ir::EqualOptions free;
   free.map_free_vars = true;
   if (const auto difference = ir::first_difference(module, again.module);

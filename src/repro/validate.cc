@@ -1,4 +1,4 @@
-// Validation of a pass: the runs before and after, at boundary dims, and the comparison of what they gave.
+// Validation of a pass: the runs before and after, at boundary dims, and the comparison of their results.
 #include "rldb/repro/validate.h"
 
 #include <fmt/format.h>
@@ -22,23 +22,23 @@ namespace {
 
 using runtime::Value;
 
-// Small, prime, a vector's width, one more, and nothing.
+// Small, prime, a vector's width, one more, and zero.
 constexpr std::int64_t kDims[] = {1, 2, 7, 16, 17, 0};
 constexpr std::int64_t kEngineDims[] = {1, 7, 0};
-constexpr std::int64_t kApart = 7;  // from here on, where there are several
-// What a run on the evaluator may take: some tenths of a second, at each of the dims and on both sides.
+constexpr std::int64_t kApart = 7;  // from here on, if there are several
+// Limit of a run on the evaluator: some tenths of a second, at each of the dims and on both sides.
 constexpr std::uint64_t kStatements = 1'000'000;
 
-// A module and what runs it.
+// A module and the engine that runs it.
 struct Way {
   const ir::Module* module;
   session::Engine engine;
   std::string text;
-  const ir::Function* given = nullptr;  // whose arguments are given, when it takes others; null: its own
+  const ir::Function* given = nullptr;  // the one whose arguments are given, if it takes others; null: its own
   const ir::Function* function = nullptr;
 };
 
-// The session with another module for as long as it lives, and its dims free to set.
+// The session with another module for as long as this lives, and its dims free to set.
 class Borrowed {
  public:
   Borrowed(session::Session& session, std::uint64_t statements)
@@ -72,14 +72,14 @@ class Borrowed {
     return result;
   }
 
-  // The arguments as this way takes them: weights that were bundled or computed beforehand. None: that cannot be told.
+  // The arguments as this side takes them: weights bundled or computed beforehand. None: they cannot be determined.
   std::optional<std::vector<Value>> taken_by(const Way& way, std::string_view name, std::vector<Value> args,
                                              std::string& why) {
     if (!way.given) return args;
     return adapt_arguments(session_, {way.given, std::move(args)}, way.module, name, way.function, why);
   }
 
-  // Tensor by tensor, both sides as they are: where the values part. None: they do not, seen so.
+  // Compares unmodified sides tensor by tensor for the first divergence. None: it shows no divergence.
   std::optional<FirstDifference> first_difference(const Way& before, const Way& after, std::string_view function,
                                                   const std::vector<Value>& args, std::int64_t dim) {
     set_dim(dim);
@@ -145,7 +145,7 @@ struct Verdict {
   bool both_ran = false;
 };
 
-// Why the result, or a part of it, has no value to compare.
+// Why the result, or a part of it, cannot be compared.
 std::string not_comparable(const Value& result) {
   std::vector<Value> leaves;
   flatten(result, leaves);
@@ -172,7 +172,7 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   return {difference, {}};
 }
 
-// Some type of a parameter leaves a dimension to be chosen.
+// Whether some parameter's type leaves a dimension open.
 bool has_open_dims(const ir::Type* t) {
   if (t->has_vars) return true;
   if (const auto* tensor = ir::as<ir::TensorType>(t)) return !tensor->has_shape;
@@ -181,7 +181,7 @@ bool has_open_dims(const ir::Type* t) {
   return tuple && std::any_of(tuple->fields.begin(), tuple->fields.end(), has_open_dims);
 }
 
-// Of the dims to try, those that make a difference.
+// Those of the dims to try that make a difference.
 std::span<const std::int64_t> dims_for(const ir::Function* f, std::span<const std::int64_t> dims) {
   const bool open =
       std::any_of(f->params.begin(), f->params.end(), [](const ir::Var* p) { return has_open_dims(p->type); });
@@ -192,7 +192,7 @@ support::Doing running(const Way& way, std::string_view name, std::int64_t dim) 
   return support::Doing(fmt::format("{} {}, dims {}", name, way.text, dim));
 }
 
-// At one dim, or with several dims that are different numbers from it on. None: inputs cannot be made up.
+// At one dim, or with several dims that are different numbers from it on. None: inputs cannot be generated.
 std::optional<Case> reference_case(Borrowed& session, const Way& way, std::string_view name, std::int64_t dim,
                                    const std::string& dims) {
   const support::Doing doing = running(way, name, dim);
@@ -203,7 +203,7 @@ std::optional<Case> reference_case(Borrowed& session, const Way& way, std::strin
   return c;
 }
 
-// What one way gives at each of the dims; nothing when inputs cannot be made up.
+// The results of one side at each of the dims; nullopt when inputs cannot be generated.
 std::optional<std::vector<Case>> reference_cases(Borrowed& session, const Way& way, std::string_view name,
                                                  const ir::Function* f, std::span<const std::int64_t> dims) {
   std::vector<Case> cases;
@@ -212,7 +212,7 @@ std::optional<std::vector<Case>> reference_cases(Borrowed& session, const Way& w
     std::optional<Case> c;
     if (dim == kApart && session.set_dims_apart(dim, f))
       c = reference_case(session, way, name, dim, session.dims_text(f));
-    if (!c || !c->before.result.ok) {  // it may want them to be equal
+    if (!c || !c->before.result.ok) {  // it may require them to be equal
       session.set_dim(dim);
       c = reference_case(session, way, name, dim, std::to_string(dim));
     }
@@ -251,12 +251,12 @@ std::string lowered_on(session::Engine engine) {
 
 using Pair = std::pair<Way, Way>;
 
-// Adds what became of one function. True: its values differ.
+// Adds the result for one function. True: its values differ.
 bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::string_view name, const ir::Function* f,
                    std::span<const std::int64_t> dims, Validation& out) {
   std::vector<std::string> missed, reasons;
   std::optional<std::vector<Case>> cases;
-  const Way* reference = nullptr;  // whose cases these are
+  const Way* reference = nullptr;  // the side to which these cases belong
   for (const auto& [before, after] : pairs) {
     if (!reference || reference->module != before.module || reference->engine != before.engine)
       cases = reference_cases(session, before, name, f, dims);
@@ -284,7 +284,7 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
   return false;
 }
 
-// The function of that name, or what is exported under the symbol of it now; null: it is not there.
+// The function with that name, or the one now exported under its symbol; null: there is none.
 const ir::Function* find_public(const ir::Module* after, const ir::ModuleEntry& entry, std::string& there) {
   const auto* same = ir::as<ir::Function>(after->find(entry.name));
   there = entry.name;
@@ -293,7 +293,7 @@ const ir::Function* find_public(const ir::Module* after, const ir::ModuleEntry& 
   return symbol ? find_exported(after, std::string(symbol->string), there) : nullptr;
 }
 
-// Parameters of the same types: a pass may make one dim of two.
+// Parameters of the same types: a pass may merge two dims.
 bool take_the_same(const ir::Function* f, const ir::Function* g) {
   if (f->params.size() != g->params.size()) return false;
   for (std::size_t i = 0; i < f->params.size(); ++i)
@@ -326,7 +326,7 @@ Validation validate_versions(session::Session& session, const ir::Module* before
       out.not_run.push_back(fmt::format("{} (it is `{}` afterwards)", entry.name, there));
       continue;
     }
-    // Values that were computed beforehand once are not computed again.
+    // Values that were already computed beforehand are not computed again.
     const bool lifted_before = lifts_parameters(before, entry.name);
     const bool other = f->params.size() != g->params.size();
     const bool adapt = !lifted_before && ((other && takes_as_many_values(f, g)) || lifts_parameters(after, entry.name));

@@ -9,7 +9,7 @@ namespace rldb::repro {
 using runtime::Value;
 using runtime::ValueKind;
 
-// A tuple may hold another one many times, and that another: it has more leaves than anybody can look at.
+// A tuple may contain another one many times, and so on: it may have too many leaves to inspect.
 constexpr std::size_t kMaxLeaves = 100'000;
 
 std::vector<Value> copies(const std::vector<Value>& values) {

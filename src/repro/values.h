@@ -1,4 +1,4 @@
-// Small things that the comparisons do with values. Room-private.
+// Helpers for values used by the comparisons. Room-private.
 #pragma once
 
 #include <functional>
@@ -11,13 +11,13 @@ namespace rldb::repro {
 
 // Programs may write to their arguments (in-place calls): each run gets its own copies.
 std::vector<runtime::Value> copies(const std::vector<runtime::Value>& values);
-// The leaves of a tuple, in order; of a tuple with very many the first ones.
+// The leaves of a tuple, in order; for a tuple with very many, the first ones.
 void flatten(const runtime::Value& v, std::vector<runtime::Value>& out);
-// Each tensor in a value; one that is held more than once, at least once.
+// Each tensor in a value; one that occurs more than once, at least once.
 void for_each_tensor(const runtime::Value& v, const std::function<void(const runtime::Tensor&)>& f);
-// It has no value to compare: a function, an object.
+// It cannot be compared: a function, an object.
 bool is_opaque(const runtime::Value& v);
-// Why a result says nothing about another one: it has no part that could be compared. Empty: it has one.
+// Why a result proves nothing about another one: no part of it can be compared. Empty: some part can.
 std::string nothing_to_compare(const runtime::Value& result);
 std::string nothing_to_compare(const std::vector<runtime::Value>& leaves);
 

@@ -1,4 +1,4 @@
-// From a module version to something that runs: the minimum build, code generation, kernels, linking.
+// From a module version to something executable: the minimum build, code generation, kernels, linking.
 #include <fmt/format.h>
 
 #include "rldb/bytecode/serialise.h"
@@ -43,7 +43,7 @@ codegen::Jit* Session::jit(Diagnostics& out) {
     out.add({}, std::move(made).error());
     return nullptr;
   }
-  // Kernels keep what they need of one that is dropped alive.
+  // Kernels keep alive what they need of a dropped one.
   engines_->jit = std::move(made).value();
   engines_->jit_options = wanted;
   return engines_->jit.get();
@@ -66,7 +66,7 @@ std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std
   return eval::make_eval_kernel(f, std::move(signature).value(), &registry_, &support::cancel_flag());
 }
 
-// Null: it cannot be made, for `reasons`.
+// Null: it cannot be compiled, for `reasons`.
 runtime::Kernel* Session::PassKernels::find(const ir::PrimFunc* f, std::string_view name, Diagnostics& reasons) {
   std::shared_ptr<runtime::Kernel>& kernel = kernels_[f];
   const auto own = session_.options_.kernel_engines.find(name);
@@ -77,7 +77,7 @@ runtime::Kernel* Session::PassKernels::find(const ir::PrimFunc* f, std::string_v
 
 runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, std::string_view name,
                                                          runtime::PackedArgs args) {
-  Diagnostics reasons;  // a kernel that cannot be made is no fault of the program's: its call stays
+  Diagnostics reasons;  // a kernel that cannot be compiled is not the program's fault: its call stays
   runtime::Kernel* kernel = find(f, name, reasons);
   if (!kernel)
     return runtime::fail(runtime::ErrorKind::Unsupported,
@@ -89,7 +89,7 @@ runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, 
 std::optional<runtime::Result<runtime::Value>> Session::PassKernels::try_call(const ir::PrimFunc* f,
                                                                               std::string_view name,
                                                                               runtime::PackedArgs args) {
-  Diagnostics ignored;  // the evaluator, which is to do it then, says why it cannot either
+  Diagnostics ignored;  // the evaluator, which runs it instead, reports why it cannot either
   runtime::Kernel* kernel = find(f, name, ignored);
   if (!kernel) return std::nullopt;
   return runtime::call_kernel(*kernel, args);
@@ -109,7 +109,7 @@ bool Session::add_kernels(const ir::Module* module, Engine engine, runtime::Kern
 
 std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   Engines& e = *engines_;
-  // Where accesses are not tested, the memory is guarded.
+  // Where accesses are not checked, the memory is guarded.
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
   const bool current = e.build && e.build_engine == options_.engine &&
                        e.build_kernel_engines == options_.kernel_engines && e.build->source == module() &&
@@ -179,7 +179,7 @@ bool Session::link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out) {
 
 namespace {
 
-// Why a call that passes what one signature wants does not fit another; empty: it does.
+// Why a call that passes the arguments of one signature does not fit another; empty: it does.
 std::string parameters_differ(const runtime::KernelSignature& now, const runtime::KernelSignature& wanted) {
   if (now.params.size() != wanted.params.size())
     return fmt::format("it has {}, its calls pass {}", support::counted(wanted.params.size(), "parameter"),

@@ -1,4 +1,4 @@
-// Packed functions that TVM has and lowered programs call, by their names in bytecode/runtime_function.def.
+// Packed functions of TVM that lowered programs call, by their names in bytecode/runtime_function.def.
 // Room-private.
 #pragma once
 

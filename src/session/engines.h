@@ -14,32 +14,32 @@ namespace rldb::session {
 
 struct Session::Engines {
   std::unique_ptr<codegen::Jit> jit;  // made at first use: LLVM's start costs milliseconds
-  codegen::JitOptions jit_options;    // what `jit` was made with
-  // The one before it: `:time` goes to unchecked code and back, and nothing is compiled twice.
+  codegen::JitOptions jit_options;    // those with which `jit` was made
+  // The previous one: `:time` switches to unchecked code and back, and nothing is compiled twice.
   std::unique_ptr<codegen::Jit> spare;
   codegen::JitOptions spare_options;
 
-  // The last build and what it depended on.
+  // The last build and its inputs.
   std::shared_ptr<const Build> build;
   Engine build_engine{};
   decltype(Options::kernel_engines) build_kernel_engines;
   const codegen::Jit* build_jit = nullptr;
-  std::shared_ptr<const Build> linked;  // what `link` made last
+  std::shared_ptr<const Build> linked;  // the last result of `link`
 
-  // Of a loaded executable: to be looked at, and the module of its kernels once it was to run.
+  // For a loaded executable: for inspection, and the module of its kernels once it was to run.
   std::shared_ptr<const Build> view;
   const ir::Module* kernels = nullptr;
   bool build_trusted = false;
 
-  // What the evaluator runs of a version: operators legalised, nothing else.
+  // The form of a version that the evaluator runs: operators legalised, otherwise unchanged.
   const ir::Module* evaluated = nullptr;
   const ir::Module* evaluable = nullptr;
 
-  // Programs of operators that were met while running, by text and types of operands.
+  // Programs of operators encountered while running, by text and types of operands.
   std::unordered_map<std::string, std::shared_ptr<const Build>> operators;
 
-  // The functions that a module's code finds: the session's, and those of its external modules (external.cc). Null:
-  // diagnosed. Whatever was made stays, because programs refer to it.
+  // The functions available to a module's code: the session's, and those of its external modules (external.cc). Null:
+  // diagnosed. Everything created here is kept, because programs refer to it.
   const runtime::PackedRegistry* functions_of(const ir::Module* module, const runtime::PackedRegistry& own,
                                               Diagnostics& out);
   std::unordered_map<const ir::Attr*, std::shared_ptr<const runtime::PackedRegistry>> externals;
@@ -48,7 +48,7 @@ struct Session::Engines {
   std::uint32_t entries = 0;  // prompt entries so far, for buffer names
 };
 
-// The session's engine, lent to a pipeline. A function is compiled once in a pipeline.
+// The session's engine, lent to a pipeline. Each function is compiled once per pipeline.
 class Session::PassKernels : public passes::KernelRunner {
  public:
   explicit PassKernels(Session& session) : session_(session) {}

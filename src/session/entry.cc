@@ -1,5 +1,5 @@
-// Entries at the prompt: TVMScript taken bare. All or nothing: the module and values change only when every item of
-// the entry was read, typed, verified and evaluated.
+// Entries at the prompt: bare TVMScript. All or nothing: the module and values change only when every item of the entry
+// was parsed, typed, verified and evaluated.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -44,7 +44,7 @@ void put(ir::Context& ctx, std::vector<NamedValue>& values, std::string name, Va
   }
 }
 
-// Names of the functions that a value may call.
+// Names of functions that a value may call.
 void collect_functions(const Value& value, std::vector<std::string_view>& out) {
   std::vector<const Value*> open{&value};  // lists nest as deep as they are long
   while (!open.empty()) {
@@ -63,7 +63,7 @@ void collect_functions(const Value& value, std::vector<std::string_view>& out) {
 
 namespace {
 
-// Types of values; a tuple that is in many places is typed once.
+// Types of values; a tuple that occurs in many places is typed once.
 class ValueTyper {
  public:
   explicit ValueTyper(ir::Context& ctx) : ctx_(ctx) {}
@@ -144,7 +144,7 @@ frontend::Environment Session::environment(const ir::Module* module, const std::
   return env;
 }
 
-// Passes look at bindings: a call that is the result gets one.
+// Passes work on bindings: a call that is the result gets one.
 static const ir::SeqExpr* with_bound_result(ir::Context& ctx, const ir::SeqExpr* value) {
   if (!ir::isa<ir::Call>(value->body) && !ir::isa<ir::If>(value->body) && !ir::isa<ir::TupleGetItem>(value->body))
     return value;
@@ -170,7 +170,7 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
     params.push_back(v);
     args.push_back(known->value);
   }
-  // The parameters have the types of these very values: nothing about them is left to check when it runs.
+  // The parameters have the types of these very values: nothing about them is left to check at run time.
   const std::vector<ir::NamedAttr> attrs{global_symbol(*ctx_, kEntryFunction),
                                          ctx_->named(attr_name::NumInput, ctx_->attr(0))};
   value = with_bound_result(*ctx_, value);
@@ -178,7 +178,7 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
   ctx_->spans().set(f, span);
   ir::ModuleBuilder builder = module ? ir::ModuleBuilder(*ctx_, *module) : ir::ModuleBuilder(*ctx_);
   builder.set(kEntryFunction, f);
-  // What the entry does not reach need not be buildable.
+  // Functions that the entry does not reach need not be buildable.
   std::vector<std::string_view> roots{kEntryFunction};
   for (const Value& v : args) collect_functions(v, roots);
   const ir::Module* reached = ir::reachable_from(*ctx_, builder.build(), roots);
@@ -222,7 +222,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
         done.value = *value;
         done.type = item.var ? item.var->type : item.value->type;
         if (item.kind == frontend::ItemKind::Binding) {
-          // Later items of this entry refer to the variable that the front end made.
+          // Later items of this entry refer to the variable created by the front end.
           put(*ctx_, values, std::string(item.name), *value);
           values.push_back({std::string(item.name), *value, item.var});
         }
@@ -234,12 +234,12 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
     }
     result.items.push_back(std::move(done));
   }
-  // Keep one row per name: those with the type of the value.
+  // Keeps one row per name: those with the type of the value.
   std::unordered_set<std::string_view> seen;
   std::vector<NamedValue> kept;
   for (NamedValue& v : values)
     if (seen.insert(v.name).second) kept.push_back(v);
-  // From here on nothing fails but the history, which comes first.
+  // From here on only the history can fail, which comes first.
   if (staged != module()) {
     if (history_.size() == 0)
       history_.start(staged);

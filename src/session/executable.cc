@@ -1,6 +1,6 @@
-// Executables from files. Opening one reads its bytecode and nothing else. Running it reads the kernels' TensorIR as
-// the text of a stranger, through the front end and the verifier, and compiles that; machine code that is in the
-// file runs only when the user trusts it.
+// Executables from files. Opening one reads only its bytecode. Running it treats the kernels' TensorIR as untrusted
+// text, which goes through the front end and the verifier, and compiles that; machine code stored in the file runs only
+// if the user trusts it.
 #include <fmt/format.h>
 
 #include "rldb/bytecode/serialise.h"
@@ -35,7 +35,7 @@ std::shared_ptr<const Build> open_relay_program(Session& session, const std::str
 
 }  // namespace
 
-// Of the Relax VM, or whatever the Relay VM runs.
+// An executable of the Relax VM, or anything that the Relay VM runs.
 bool Session::open_executable(const std::string& path, std::string_view bytes, Diagnostics& out) {
   if (is_relay_program(path, bytes)) {
     std::shared_ptr<const Build> build = open_relay_program(*this, path, bytes, out);
@@ -70,15 +70,15 @@ bool Session::open_executable(const std::string& path, std::string_view bytes, D
 
 namespace {
 
-// External modules go where the kernels go: both are what the code calls.
+// External modules accompany the kernels: the code calls both.
 ir::Span<ir::NamedAttr> external_attrs(ir::Context& ctx, const ir::Module* module) {
   const ir::Attr* modules = ir::find_attr(module->attrs, passes::external::kModules);
   return modules ? ctx.with_attr({}, passes::external::kModules, modules) : ir::Span<ir::NamedAttr>();
 }
 
-// Every kernel of a module and of what it lowers to, by the names that TVM gives them too. Null: diagnosed.
+// Every kernel of a module and of its lowered form, also under TVM's names. Null: diagnosed.
 const ir::Module* kernels_of(ir::Context& ctx, const ir::Module* module, Diagnostics& out) {
-  Diagnostics found;  // warnings of lowering say nothing about the executable
+  Diagnostics found;  // warnings of lowering do not concern the executable
   passes::PassEnv env{ctx, found};
   const auto pipeline = passes::parse_pipeline("minimum");
   auto lowered = passes::run_pipeline(env, module, *pipeline);
@@ -95,7 +95,7 @@ const ir::Module* kernels_of(ir::Context& ctx, const ir::Module* module, Diagnos
   return kernels.build();
 }
 
-// `--kernels`: a module of the user's, who says that its kernels are those that the executable calls.
+// `--kernels`: a module from the user, who asserts that it contains the kernels called by the executable.
 const ir::Module* read_kernels_file(ir::Context& ctx, source::SourceManager& sources, const std::string& path,
                                     Diagnostics& out) {
   auto text = support::read_file(path, source::kMaxBytes);
@@ -119,7 +119,7 @@ const ir::Module* read_kernels_file(ir::Context& ctx, source::SourceManager& sou
 
 }  // namespace
 
-// The module of an executable's kernels. Null: the text is no such thing, which is diagnosed at its place.
+// The module of an executable's kernels. Null: the text is not a module, which is diagnosed at its place.
 const ir::Module* Session::read_kernels(Diagnostics& out) {
   if (engines_->kernels) return engines_->kernels;
   if (!options_.kernels_file.empty())
@@ -129,7 +129,7 @@ const ir::Module* Session::read_kernels(Diagnostics& out) {
   const source::FileId file = sources_.add(path_ + ":kernels", exe.tensor_ir);
   Diagnostics found;
   const frontend::ParseResult parsed = frontend::parse(*ctx_, sources_, file, found);
-  // check_well_formed=False is for texts that their author looks at: here what the verifier says is an error.
+  // check_well_formed=False is for texts that their author inspects: here findings of the verifier are errors.
   if (parsed.module && !found.has_errors()) ir::verify(*ctx_, parsed.module, found);
   for (const source::Diagnostic& d : found.all())
     if (d.severity == source::Severity::Error) out.add(d);
@@ -147,7 +147,7 @@ const ir::Module* Session::read_kernels(Diagnostics& out) {
   return engines_->kernels = parsed.module;
 }
 
-// Machine code in place of what TensorIR would be compiled to, where it is usable.
+// Uses stored machine code in place of compiling TensorIR, where it is usable.
 void Session::add_stored_kernels(runtime::KernelTable& table, Diagnostics& out) {
   for (const auto& [name, blob] : loaded_executable_->kernels) {
     codegen::Jit* compiler = jit(out);
@@ -183,7 +183,7 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   build->lowered = kernels;
   if (!add_kernels(kernels, options_.engine, build->kernels, out)) return nullptr;
   if (trusted) add_stored_kernels(build->kernels, out);
-  // Those that stay without code are unresolved, and named when they are called; this says why.
+  // Those left without code are unresolved, and named when they are called; this explains why.
   for (const auto& [name, blob] : loaded_executable_->kernels)
     if (!build->kernels.find(name)) out.add({}, source::message(diag::KernelWithoutSource, name, path_));
   if (!link(build, out)) return nullptr;
@@ -195,7 +195,7 @@ std::shared_ptr<const Build> Session::link_kernels(Diagnostics& out) {
   return e.build;
 }
 
-// Kernels go into a file as TensorIR, and as machine code for this CPU where they compile.
+// Kernels are stored in a file as TensorIR, and as machine code for this CPU where they compile.
 bool Session::add_kernels_of_file(bytecode::Executable& exe, const ir::Module* lowered, Diagnostics& out) {
   codegen::Jit* compiler = jit(out);
   if (!compiler) return false;

@@ -1,5 +1,5 @@
-// External modules as packed functions: those of a session, and besides them what the runtimes make of the modules that
-// a program carries.
+// External modules as packed functions: those of a session, and those that the runtimes create from the modules in a
+// program.
 #include "rldb/session/external.h"
 
 #include <fmt/format.h>
@@ -26,14 +26,14 @@ Result<std::vector<ExternalPacked>> graph_runtime(const ir::Attr* module, const 
       {function->graph().symbol, [function](PackedArgs args) { return function->call(args); }}};
 }
 
-// A function that says why it is not there.
+// A function that reports why it is missing.
 ExternalPacked missing(std::string_view symbol, std::string why) {
   return {std::string(symbol), [why = std::move(why)](PackedArgs) -> Result<runtime::Value> {
             return runtime::fail(runtime::ErrorKind::UnknownFunction, why);
           }};
 }
 
-// Its functions are the session's once the plugin is loaded.
+// Its functions become the session's once the plugin is loaded.
 Result<std::vector<ExternalPacked>> plugin_runtime(const ir::Attr* module, const PackedRegistry& functions) {
   std::vector<ExternalPacked> made;
   const ir::Attr* symbols = ir::find_attr(module->fields, passes::external::kSymbols);
@@ -72,7 +72,7 @@ std::string known_kinds() {
   return fmt::format("{}", fmt::join(kinds, ", "));
 }
 
-// What a module is called in messages.
+// The name of a module in messages.
 std::string name_of(const ir::Attr* external) {
   const std::string_view symbol = passes::string_of(external, passes::external::kSymbol);
   const std::string_view library = passes::string_of(external, passes::external::kLibrary);

@@ -1,4 +1,4 @@
-// The graph of an external module, run node by node: each kernel is the operator that its text says.
+// The graph of an external module, run node by node: each kernel is the operator in its text.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 constexpr std::size_t kNeverRead = std::size_t(-1);
 
-// Dims that are no number and no name of the graph hold anything: what is computed is compared in the end.
+// Dims that are neither numbers nor names of the graph accept anything: the result is compared in the end.
 class SignatureMaker {
  public:
   explicit SignatureMaker(const ExternalGraph& graph) : graph_(graph) {
@@ -72,7 +72,7 @@ bool has_dim(const GraphTensor& t, const std::string& name) {
   });
 }
 
-// A shape against what it is to be. Names that no tensor has get their values here.
+// Matches a shape against the expected one. Names not bound by any tensor get their values here.
 Result<support::Unit> match_shape(const ExternalGraph& graph, const GraphTensor& wanted, const Value& given,
                                   std::vector<std::int64_t>& dims, std::vector<bool>& known) {
   const auto differs = [&] {
@@ -95,7 +95,7 @@ Result<support::Unit> match_shape(const ExternalGraph& graph, const GraphTensor&
   return support::Unit{};
 }
 
-// The symbolic variables of a call as numbers.
+// Replaces the symbolic variables of a call by numbers.
 std::string with_dims(std::string text, const std::vector<std::int64_t>& dims, std::size_t count) {
   for (std::size_t i = count; i-- > 0;) {
     const std::string name = passes::dim_name(i), number = fmt::format("{}", dims[i]);

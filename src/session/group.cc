@@ -1,5 +1,5 @@
-// The ranks of a group take turns up to the next collective. When none can go on, those that wait at one meet, and each
-// finds there what the others brought.
+// The ranks of a group take turns up to the next collective. When none can continue, those waiting at one meet, and
+// each receives there what the others contribute.
 #include "rldb/session/group.h"
 
 #include <fmt/format.h>
@@ -146,7 +146,7 @@ bool Group::run(std::string_view function, const std::vector<std::vector<Value>>
   return good;
 }
 
-// Each rank up to its next collective, or to its end.
+// Runs each rank to its next collective, or to its end.
 bool Group::advance(std::vector<Member>& members, Diagnostics& out) {
   const vm::StopSet stops = collectives_of(members[0].machine.executable());
   for (rank_ = 0; rank_ < ranks_; ++rank_) {
@@ -170,7 +170,7 @@ bool Group::advance(std::vector<Member>& members, Diagnostics& out) {
   return true;
 }
 
-// No rank can go on by itself: every collective that all who take part have come to is made.
+// No rank can continue by itself: executes every collective that all participants have reached.
 bool Group::meet_some(std::vector<Member>& members, Diagnostics& out) {
   const auto waits = [](const Member& m) { return m.waits_at() != nullptr; };
   if (std::none_of(members.begin(), members.end(), waits)) return true;
@@ -183,7 +183,7 @@ bool Group::meet_some(std::vector<Member>& members, Diagnostics& out) {
   return some || report_waiting(members, out);
 }
 
-// The collective that a rank waits at. None: it cannot be made yet, or there is none; false: it failed, diagnosed.
+// Executes the collective at which a rank waits. None: it is not ready, or there is none; false: it failed, diagnosed.
 std::optional<bool> Group::meet_one(std::vector<Member>& members, std::size_t rank, Diagnostics& out) {
   Member& m = members[rank];
   const CollectiveName* at = m.waits_at();
@@ -204,7 +204,7 @@ std::optional<bool> Group::meet_one(std::vector<Member>& members, std::size_t ra
     sent.pop_front();
   }
   for (const std::size_t other : is_receive(at->what) ? std::vector<std::size_t>() : all) {
-    // What is brought may be written over as soon as a rank goes on.
+    // Contributions may be overwritten as soon as a rank continues.
     const std::vector<Value> args = arguments_at(members[other].machine);
     auto copy = runtime::deep_copy(args.empty() ? Value() : args[0]);
     if (!copy.ok()) {
@@ -221,7 +221,7 @@ std::optional<bool> Group::meet_one(std::vector<Member>& members, std::size_t ra
   return true;
 }
 
-// Who takes part in the collective that a rank waits at.
+// The participants in the collective at which a rank waits.
 std::vector<std::size_t> Group::participants(const Member& m, std::size_t rank) const {
   const Collective what = m.waits_at()->what;
   if (is_send(what) || is_receive(what)) return {rank};
@@ -232,7 +232,7 @@ std::vector<std::size_t> Group::participants(const Member& m, std::size_t rank) 
   return all;
 }
 
-// Whom a message goes to, or comes from; none: there is no such rank, which the call says.
+// The receiver, or sender, of a message; none: there is no such rank, which the call reports.
 std::optional<std::size_t> Group::peer_of(const Member& m, std::size_t rank) const {
   const CollectiveName* at = m.waits_at();
   const std::vector<Value> args = arguments_at(m.machine);
@@ -271,7 +271,7 @@ std::string Group::place_of(const Member& m, std::size_t rank) const {
   return text;
 }
 
-// No rank can go on, and they are not at one place.
+// No rank can continue, and they are not at the same place.
 bool Group::report_waiting(const std::vector<Member>& members, Diagnostics& out) const {
   std::vector<std::string> where;
   source::Span span;
@@ -301,7 +301,7 @@ Result<Value> Group::meet(Collective what, PackedArgs args) {
   return runtime::run_collective(what, now.inputs, now.place, args);
 }
 
-// A moment that was there before is the meeting that it was; what lay behind it in another run is forgotten.
+// A moment seen before repeats its meeting; anything after it from another run is discarded.
 Result<Value> Group::meet_again(Collective what, PackedArgs args) {
   const std::vector<Meeting>& met = meetings_[rank_];
   const std::uint64_t now = vm::call_time();

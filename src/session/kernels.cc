@@ -1,11 +1,11 @@
-// Questions about the kernels of a program: state, LLVM IR, assembly.
+// Queries about the kernels of a program: state, LLVM IR, assembly.
 #include "rldb/runtime/isolate.h"
 #include "rldb/source/diagnostic_general.h"
 #include "session/engines.h"
 
 namespace rldb::session {
 
-// Code that can write where it wants runs in a guard process while the option asks for it.
+// Code that may write anywhere runs in a guard process if the option is set.
 std::shared_ptr<runtime::Kernel> Session::guarded(std::shared_ptr<runtime::Kernel> kernel) const {
   return runtime::isolated_kernel(std::move(kernel), isolation_);
 }

@@ -1,6 +1,6 @@
-// Operators that get their code when they run: `rldb.call_operator`, the function behind operators whose operands'
-// types are open (RFC 0089 section 4.2: what the types do not say is left to the run time). The operator's text is read
-// over the operands' actual types and built like an entry at the prompt; programs are kept by text and types.
+// Operators compiled when they run: `rldb.call_operator`, the function behind operators whose operands' types are open
+// (RFC 0089 section 4.2: facts not in the types are left to the run time). The operator's text is parsed over the
+// operands' actual types and built like an entry at the prompt; programs are kept by text and types.
 #include <fmt/format.h>
 
 #include "rldb/bytecode/builtin.h"
@@ -24,8 +24,8 @@ namespace {
 
 constexpr std::string_view kOperatorFunction = "__operator__";
 
-// The operator's text with its operands spelled out: what a legalisation reads (dims, numbers, names) is a literal, a
-// tensor is a name.
+// The operator's text with its operands spelled out: values that a legalisation reads (dims, numbers, names) are
+// literals, tensors are names.
 class Spelling {
  public:
   Result<std::string> text(std::string text, PackedArgs operands) {
@@ -89,7 +89,7 @@ Result<Value> Session::call_operator(PackedArgs args) {
     key += " " + ir::print_type(names.back().var->type);
     operands.push_back(value);
   }
-  // A loop over growing shapes would keep a program for each.
+  // A loop over growing shapes would otherwise keep a program for each.
   constexpr std::size_t kMostPrograms = 256;
   const auto known = engines_->operators.find(key);
   std::shared_ptr<const Build> program = known == engines_->operators.end() ? nullptr : known->second;

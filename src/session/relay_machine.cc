@@ -1,4 +1,4 @@
-// The process' maker of Relay VM programs.
+// The process-wide maker of Relay VM programs.
 #include "rldb/session/relay_machine.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,7 @@ std::string RelayHistory::name(std::size_t version) const {
 
 namespace {
 
-// Of a program of the Relay VM; null: another one, or none.
+// The build of a Relay VM program; null: another kind of program, or none.
 std::shared_ptr<const Build> present(Session& session) {
   Diagnostics ignored;
   if (!session.has_executable() || !relay_machine()) return nullptr;

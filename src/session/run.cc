@@ -1,4 +1,4 @@
-// Running a build on the engine that the options name, and saying how it ended.
+// Runs a build on the selected engine, and reports how it ended.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -80,7 +80,7 @@ const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& o
   run.verify_each = options_.verify_each;
   auto legal = pipeline.ok() ? passes::run_pipeline(env, module, pipeline.value(), run)
                              : ir::Result<const ir::Module*>(support::Failure(std::move(pipeline).error()));
-  // What its external modules are is found out here: an evaluation takes it from the engines.
+  // Problems of its external modules are found here: an evaluation takes the modules from the engines.
   if (legal.ok()) return engines_->functions_of(*legal, registry_, out) ? *legal : nullptr;
   out.add({}, std::move(legal).error());
   return nullptr;

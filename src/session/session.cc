@@ -84,7 +84,7 @@ const ir::Module* translated(ir::Context& ctx, source::SourceManager& sources, c
   const frontend::RelayResult parsed = frontend::parse_relay_program(relay, sources, file, out);
   relay::Typing typing;
   if (!parsed.module || !relay::infer_types(relay, parsed.module, typing, out)) return nullptr;
-  // An operator that is a value becomes a function, which has the types of its use.
+  // An operator used as a value becomes a function, with the types of its use.
   relay::PassEnv env{relay, out};
   const relay::Module* module =
       relay::run_pass({relay::PassId::EtaExpand, {{"expand_constructor", 0}}}, env, parsed.module);
@@ -123,7 +123,7 @@ bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
   } else if (!found.has_errors()) {
     found.add({file, 0, 0}, source::message(diag::NothingToLoad, name));
   }
-  // One list for the reader: what it says first comes first in the text.
+  // One list for the reader, in text order.
   std::vector<source::Diagnostic> all = found.all();
   std::stable_sort(all.begin(), all.end(), [](const source::Diagnostic& a, const source::Diagnostic& b) {
     return a.span.begin < b.span.begin;
@@ -213,7 +213,7 @@ void Session::restore(Snapshot snapshot) noexcept {
   history_ = std::move(snapshot.history);
   loaded_executable_ = std::move(snapshot.loaded_executable);
   values_ = std::move(snapshot.values);
-  // A build of a module is made again when it is asked for; that of a loaded executable is not.
+  // A build of a module is made again on demand; that of a loaded executable is not.
   if (engines_->build != snapshot.build) engines_->build = loaded_executable_ ? std::move(snapshot.build) : nullptr;
   if (engines_->build && is_on_relay_machine(*engines_->build)) engines_->view = engines_->build;
   engines_->linked = nullptr;

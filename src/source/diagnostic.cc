@@ -16,18 +16,18 @@ constexpr DiagRow kNone;
 const DiagRow& DiagId::row() const { return row_ ? *row_ : kNone; }
 
 std::string format_text(const DiagRow& row, fmt::format_args args) {
-  // What a message quotes can be as long as the program; nobody reads on here.
+  // Text quoted in a message can be as long as the program; nobody reads beyond this.
   constexpr std::size_t kMaxText = 10'000;
   const std::string_view text = row.text;
   try {
     std::string made = fmt::vformat(fmt::string_view(text.data(), text.size()), args);
     if (made.size() <= kMaxText) return made;
     std::size_t end = kMaxText;
-    while (end > 0 && (static_cast<unsigned char>(made[end]) & 0xC0) == 0x80) --end;  // not inside of a character
+    while (end > 0 && (static_cast<unsigned char>(made[end]) & 0xC0) == 0x80) --end;  // not inside a character
     return made.substr(0, end) + "...";
   } catch (const fmt::format_error&) {
-    // A value that cannot be written as the row asks. The user still gets the row; a report of an error must not become
-    // a second error.
+    // A value that cannot be formatted as the row specifies. The user still gets the row; reporting an error must not
+    // become a second error.
     return std::string(text);
   }
 }

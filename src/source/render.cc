@@ -129,7 +129,7 @@ class Renderer {
     const std::uint32_t begin = std::min(span.begin, size);
     std::uint32_t end = std::clamp(span.end, begin, size);
     const LineColumn first = buffer->line_column(begin, ColumnUnit::Bytes);
-    // A range that ends just behind a line break does not reach into the next line.
+    // A range that ends just after a line break does not extend into the next line.
     if (end > begin && buffer->text()[end - 1] == '\n') --end;
     const LineColumn last = buffer->line_column(end, ColumnUnit::Bytes);
     const std::string_view first_text = buffer->line(first.line);
@@ -162,7 +162,7 @@ class Renderer {
     mark_end = std::max(mark_end, mark_begin + 1);
     if (begin >= end) mark_end = mark_begin + 1;
 
-    // The window of columns that is shown.
+    // The visible window of columns.
     std::size_t from = 0;
     std::size_t to = std::max(line.width, mark_begin + 1);
     if (line.width > room) {
@@ -188,8 +188,8 @@ class Renderer {
     out_ += '\n';
   }
 
-  // A line may be a whole file. Only the part that the window can come from is laid out: twice the room
-  // on either side of the mark, at four bytes a character, so that the window still finds a cut to show.
+  // A line may be a whole file. Only the part from which the window can be taken is laid out: twice the room on either
+  // side of the mark, at four bytes per character, so that the window still finds a cut to show.
   static void keep_near_mark(std::string_view& text, std::size_t& begin, std::size_t& end, std::size_t room) {
     const std::size_t reach = 8 * room;
     begin = std::min(begin, text.size());

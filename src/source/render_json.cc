@@ -69,7 +69,7 @@ std::string render_json(const Diagnostics& d, const SourceManager& sources) {
     }
     all.push_back(std::move(entry));
   }
-  // A file name or a message may carry bytes that are no UTF-8; JSON may not.
+  // A file name or a message may contain bytes that are not UTF-8; JSON may not.
   return all.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

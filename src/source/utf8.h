@@ -1,7 +1,7 @@
 // UTF-8, one code point at a time, for columns and for the renderer.
 //
-// Decoding never fails: a byte that starts no well-formed sequence is one unit of its own (`valid` false), so offsets
-// into broken text still have columns. Used inside source only.
+// Decoding never fails: a byte that starts no well-formed sequence is a unit of its own (`valid` false), so offsets
+// into malformed text still have columns. Used inside source only.
 #pragma once
 
 #include <cstddef>

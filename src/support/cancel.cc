@@ -89,7 +89,7 @@ Deadline::Deadline(double seconds, double grace, void (*give_up)()) {
   action.sa_handler = on_alarm;
   action.sa_flags = SA_RESTART;
   ::sigaction(SIGALRM, &action, nullptr);
-  // The timer's least step; and a day is as good as a longer one.
+  // The timer's resolution; and a day is as good as a longer time.
   const double first = seconds < 1e-6 ? 1e-6 : seconds > 1e8 ? 1e8 : seconds;
   set_timer(first, grace > 1e-6 ? grace : 1e-6);
 }

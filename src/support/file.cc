@@ -1,4 +1,4 @@
-// Whole files read, and replaced in one step through a locked temporary file.
+// Reads whole files, and replaces them in one step through a locked temporary file.
 #include "rldb/support/file.h"
 
 #include <dirent.h>
@@ -32,7 +32,7 @@ namespace {
 FileError error_of(const std::string& path, int error) { return {path, error_text(error), false, 0}; }
 FileError error_now(const std::string& path) { return error_of(path, errno); }
 
-// Closes on every way out.
+// Closes on every path.
 struct Descriptor {
   int fd;
   ~Descriptor() {
@@ -54,7 +54,7 @@ std::string temporary_name(const std::string& folder) {
   return folder + "/" + std::string(kTemporary) + std::to_string(::getpid()) + "-" + std::to_string(++count);
 }
 
-// The process that the name tells, 0 when it is no name of ours.
+// The process named in a temporary file's name, 0 when the name is not ours.
 pid_t owner_of(std::string_view name) {
   if (!name.starts_with(kTemporary)) return 0;
   name.remove_prefix(kTemporary.size());
@@ -63,15 +63,15 @@ pid_t owner_of(std::string_view name) {
   return parsed.ec == std::errc() && parsed.ptr != name.data() + name.size() && *parsed.ptr == '-' ? pid : 0;
 }
 
-// The number alone does not tell: it may be of another container that shares the folder, where the process lives. Its
-// lock is seen here too.
+// The number alone is not enough: its process may live in another container that shares the folder. Its lock is visible
+// here too.
 bool is_stray(const std::string& path, pid_t owner) {
   if (::kill(owner, 0) == 0 || errno != ESRCH) return false;
   Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)};
   return file.fd >= 0 && ::flock(file.fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-// Once a folder and process: a folder of many files (a cache) is not listed for each of them.
+// Once per folder and process: a folder of many files (a cache) is not listed for each of them.
 void remove_strays(const std::string& folder) {
   static std::mutex mutex;
   static std::set<std::string> done;
@@ -92,7 +92,7 @@ void remove_strays(const std::string& folder) {
 
 // ---- writing ----
 
-// What `path` stands for when it is a symbolic link; also when what it points to does not exist yet.
+// The target of `path` if it is a symbolic link; also if the target does not exist yet.
 std::string follow_links(std::string path) {
   constexpr int kMostLinks = 40;  // as the kernel's
   for (int i = 0; i < kMostLinks; ++i) {
@@ -105,7 +105,7 @@ std::string follow_links(std::string path) {
   return path;
 }
 
-// Not every file system can; then the system writes when it pleases.
+// Not every file system supports it; then the system writes when it chooses.
 int flush_to_disk(int fd) {
   if (file_system().fsync(fd) == 0 || errno == EINVAL || errno == ENOTSUP || errno == ENOSYS) return 0;
   return errno;
@@ -121,7 +121,7 @@ int write_in_place(const std::string& path, std::string_view bytes) {
   return error != 0 ? error : closed;
 }
 
-// Under a name that nobody has: a process of this number may have been killed before.
+// Under an unused name: a process with this number may have been killed before.
 int open_temporary(const std::string& folder, mode_t mode, std::string& path) {
   constexpr int kTries = 1000;
   int fd = -1;
@@ -133,7 +133,7 @@ int open_temporary(const std::string& folder, mode_t mode, std::string& path) {
   return fd;
 }
 
-// `like`: the file that will be replaced, or null. `path`: where it was written; empty when there is nothing.
+// `like`: the file to be replaced, or null. `path`: where it was written; empty if nothing was.
 int write_temporary(const std::string& folder, std::string_view bytes, const struct stat* like, Durable durable,
                     std::string& path) {
   const int fd = open_temporary(folder, like || durable == Durable::No ? 0600 : 0666, path);
@@ -142,10 +142,10 @@ int write_temporary(const std::string& folder, std::string_view bytes, const str
     path.clear();
     return error;
   }
-  ::flock(fd, LOCK_EX | LOCK_NB);  // nobody else has it; a file system without locks is left with process numbers
+  ::flock(fd, LOCK_EX | LOCK_NB);  // nobody else has it; on a file system without locks only process numbers help
   int error = 0;
   if (like) {
-    // Another owner's file stays theirs where we may; that clears set-id bits, so the mode comes after.
+    // Another owner's file keeps its owner if permitted; that clears set-id bits, so the mode comes after.
     if ((like->st_uid != ::geteuid() || like->st_gid != ::getegid()) &&
         ::fchown(fd, like->st_uid, like->st_gid) != 0) { /* then it becomes ours, as with any editor */
     }
@@ -159,7 +159,7 @@ int write_temporary(const std::string& folder, std::string_view bytes, const str
 
 int flush_folder(const std::string& folder) {
   Descriptor file{::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
-  return file.fd < 0 ? 0 : flush_to_disk(file.fd);  // a folder that may be written but not read
+  return file.fd < 0 ? 0 : flush_to_disk(file.fd);  // a folder that may be written to but not read
 }
 
 }  // namespace

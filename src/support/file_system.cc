@@ -39,7 +39,7 @@ bool fails(FileSystemFault::Call call) {
   return true;
 }
 
-// Only calls that make or change a file count: reading is not what is tested.
+// Only calls that create or change a file count: reading is not tested.
 int faulty_open(const char* path, int flags, mode_t mode) {
   const bool writes = (flags & O_ACCMODE) != O_RDONLY;
   return writes && fails(FileSystemFault::Call::Open) ? -1 : kReal.open(path, flags, mode);
@@ -71,7 +71,7 @@ int write_all(int fd, std::string_view bytes) {
     const ssize_t n = file_system().write(fd, bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return errno;
-    if (n == 0) return EIO;  // a device that takes nothing would be asked for ever
+    if (n == 0) return EIO;  // a device that accepts nothing would be retried for ever
     bytes.remove_prefix(std::size_t(n));
   }
   return 0;

@@ -23,7 +23,7 @@ void* thread_main(void* given) {
   return nullptr;
 }
 
-// The lowest address of this thread's stack; null when it cannot be told.
+// The lowest address of this thread's stack; null when it cannot be determined.
 const char* stack_end() {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return nullptr;

@@ -1,4 +1,4 @@
-// The account of memory and the global operators new and delete that keep it.
+// Accounting of memory, and the global operators new and delete that maintain it.
 #include "rldb/support/memory.h"
 
 #include <malloc.h>

@@ -10,7 +10,7 @@ namespace rldb::support {
 namespace {
 
 std::mutex g_mutex;
-std::vector<std::pair<std::uint64_t, std::string>> g_doing;  // innermost last; two threads may be at work
+std::vector<std::pair<std::uint64_t, std::string>> g_doing;  // innermost last; two threads may be working
 std::uint64_t g_next = 0;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A shell in a process of its own, waited for with an eye on the cancellation flag.
+// Runs a shell in a process of its own, and checks the cancellation flag while waiting for it.
 #include "rldb/support/shell.h"
 
 #include <sys/wait.h>
@@ -15,7 +15,7 @@ namespace rldb::support {
 
 namespace {
 
-// While a command has the terminal, ^C and ^\ are its own.
+// While a command has the terminal, ^C and ^\ belong to it.
 class KeysForOthers {
  public:
   explicit KeysForOthers(bool on) : on_(on) {

@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::size_t kMostReports = 50;  // of a kind
 
-// Names begin with the time, so that the oldest come first. What cannot be removed stays.
+// Names begin with the time, so that the oldest come first. Files that cannot be removed stay.
 void drop_old_reports(const std::string& folder) {
   namespace fs = std::filesystem;
   std::error_code ignored;

@@ -1,4 +1,4 @@
-// Folders below the user's cache folder (XDG), for what nobody asked to be written: compiled kernels, reports.
+// Folders below the user's cache folder (XDG), for files written unasked: compiled kernels, reports.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@ namespace rldb::ui {
 std::string cache_folder(std::string_view kind);
 
 // A new folder below that one, named by the time; below /tmp when there is no cache folder. `kind`: `internal-errors`,
-// `failed-passes`, `faults`. Of a kind the last 50 are kept. Empty when no folder could be made.
+// `failed-passes`, `faults`. The last 50 of each kind are kept. Empty when no folder could be created.
 std::string new_report_folder(std::string_view kind);
 
-// Makes a folder and those above it, for this user alone. False: one of them cannot be made.
+// Creates a folder and those above it, for this user alone. False: one of them cannot be created.
 bool make_folders(const std::string& path);
 
 }  // namespace rldb::ui

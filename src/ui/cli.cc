@@ -1,4 +1,4 @@
-// The command line by CLI11: subcommands, options, and the struct that they fill.
+// The command line, parsed with CLI11: subcommands, options, and the struct that they fill.
 #include "ui/cli.h"
 
 #include <fmt/format.h>
@@ -56,7 +56,7 @@ bool add_dim(CommandLine& c, const std::vector<std::string>& texts) {
   return true;
 }
 
-// An option whose words stand for enumerators.
+// An option whose words denote enumerators.
 template <class E>
 void add_enum(CLI::App& app, const char* flag, E& target, const std::map<std::string, E>& words, const char* doc,
               const char* type) {
@@ -133,7 +133,7 @@ void add_trust_scripts(CLI::App& app, CommandLine& c) {
                "sourced scripts may run shell commands and load libraries without asking");
 }
 
-// An output that only looks at the module needs no passes.
+// An output that only inspects the module needs no passes.
 void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
   app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
@@ -189,7 +189,7 @@ void add_tolerances(CLI::App& app, CommandLine& c) {
   app.add_flag("--exact", c.tolerances.exact, "values must be equal bit by bit");
 }
 
-// One tolerance for all dtypes, the session's.
+// One tolerance for all dtypes, from the session's options.
 void add_tolerance(CLI::App& app, CommandLine& c) {
   app.add_option("--atol", c.options.tolerance.atol, "absolute tolerance of comparisons");
   app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance of comparisons");
@@ -207,7 +207,7 @@ void add_save_repro(CLI::App& app, CommandLine& c) {
       ->type_name("FILE.session");
 }
 
-// The oracle to look for: the options that are about a pipeline.
+// Options that choose an oracle; returns those that apply to a pipeline.
 std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
   auto* oracle = app.add_option_function<std::string>(
@@ -405,7 +405,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
   add_common(app, c);
 }
 
-// The prompt's own flags are read by hand: -x and -ex keep their order, which gdb users rely on.
+// The prompt's own flags are parsed by hand: -x and -ex keep their order, on which gdb users rely.
 struct ReplArgs {
   std::vector<std::string> rest;
   bool ok = true;
@@ -444,7 +444,7 @@ std::string footer() {
   return text;
 }
 
-// The nearest option to one that there is not; empty: none is near.
+// The existing option nearest to an unknown one; empty: none is near.
 std::string nearest_option(const CLI::App& app, std::string_view word) {
   std::vector<std::string> names;
   for (const CLI::Option* option : app.get_options())
@@ -453,7 +453,7 @@ std::string nearest_option(const CLI::App& app, std::string_view word) {
   return std::string(source::nearest(word.substr(0, word.find('=')), views));
 }
 
-// What CLI11 found, in our words.
+// CLI11's error, in our words.
 source::Message usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const std::string text = error.what();
   const std::string hint = fmt::format("`{} --help` lists the arguments", app.get_name());
@@ -498,7 +498,7 @@ int finish(CLI::App& app, const CLI::ParseError& error) {
   return kUsage;
 }
 
-// Compiled kernels are kept for the next run, but for tests: those see the same whatever ran before.
+// Compiled kernels are kept for the next run, except by tests, whose results must not depend on earlier runs.
 void choose_cache(CommandLine& c) {
   if (c.cache.empty() && c.subcommand != Subcommand::Test) c.cache = cache_folder("kernels");
   if (c.cache != "off") c.options.cache_dir = c.cache;
@@ -554,7 +554,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
     return std::nullopt;
   }
   try {
-    std::reverse(args.rest.begin(), args.rest.end());  // CLI11 wants the last one first
+    std::reverse(args.rest.begin(), args.rest.end());  // CLI11 expects the last one first
     app.parse(args.rest);
   } catch (const CLI::ParseError& error) {
     exit_code = finish(app, error);
@@ -564,7 +564,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
   return c;
 }
 
-// The first argument that is neither an option nor the value of one; argc: there is none.
+// The index of the first argument that is neither an option nor the value of one; argc: there is none.
 int first_word(int argc, char** argv) {
   CommandLine c;
   CLI::App app;
@@ -572,7 +572,7 @@ int first_word(int argc, char** argv) {
   int i = 1;
   for (; i < argc && argv[i][0] == '-'; ++i) {
     const std::string arg = argv[i];
-    if (arg == "--") return argc;  // only files behind it
+    if (arg == "--") return argc;  // only files follow
     if (arg == "-ex") {
       ++i;
     } else if (arg.find('=') == std::string::npos) {
@@ -589,7 +589,7 @@ std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_c
   const int at = first_word(argc, argv);
   for (const SubcommandRow& row : kSubcommands) {
     if (at >= argc || std::string_view(argv[at]) != row.name) continue;
-    std::rotate(argv + 1, argv + at, argv + at + 1);  // options in front of it are its options
+    std::rotate(argv + 1, argv + at, argv + at + 1);  // options before it are its options
     return parse_subcommand(row, argc, argv, exit_code);
   }
   return parse_repl(argc, argv, exit_code);

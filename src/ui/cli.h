@@ -1,4 +1,4 @@
-// The command line, parsed: one plain struct for all forms of the program. CLI11 is seen by cli.cc only.
+// The command line, parsed: one plain struct for all forms of the program. Only cli.cc uses CLI11.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ struct CommandLine {
   bool batch = false;
   bool quiet = false;
   bool no_init = false;
-  bool trust_scripts = false;  // scripts that others source may run a shell and load libraries
-  bool journal = false;        // also where there is no terminal
+  bool trust_scripts = false;  // scripts sourced by others may run a shell and load libraries
+  bool journal = false;        // even without a terminal
   bool resume = false;
-  std::vector<std::string> arguments;  // as they were given
+  std::vector<std::string> arguments;  // as given
 
   // check, print, diff
   bool roundtrip = false;
   std::string function;                   // empty: main, or all
   bool to_relax = false;                  // Relay texts are translated
-  std::optional<DiffLayout> diff_layout;  // of diff, opt and bisect; none: as the terminal is wide enough
+  std::optional<DiffLayout> diff_layout;  // of diff, opt and bisect; nullopt: by the width of the terminal
   // opt
   std::string passes;
   std::string output;
@@ -53,7 +53,7 @@ struct CommandLine {
   std::string print_changed;  // "", "diff", "cdiff", "quiet"
   bool verify_each = true;
   bool validate_each = false;
-  std::optional<int> bisect_limit;  // -1: all, and say which number each pass has
+  std::optional<int> bisect_limit;  // -1: all, and print the number of each pass
   std::string dump_ir_to;
   bool time_passes = false;
   // "": none; "-": text on standard error; else a file, .json, .svg or text by its name.
@@ -76,10 +76,10 @@ struct CommandLine {
   std::string test_command;
   repro::MemoryLimit memory_limit;
   unsigned jobs = 1;
-  double seconds = 0;        // for all of the work; 0: no limit
+  double seconds = 0;        // for the whole work; 0: no limit
   std::size_t programs = 0;  // of fuzz
-  std::string save_repro;    // a script that shows the fault again
-  bool by_kernel = false;    // bisect: the kernel that the JIT gets wrong
+  std::string save_repro;    // a script that reproduces the fault
+  bool by_kernel = false;    // bisect: the kernel that the JIT compiles incorrectly
   bool shadow = false;       // compare: both sides against a run in float64
   repro::Sanitizers sanitizers;
   // test
@@ -88,10 +88,10 @@ struct CommandLine {
   bool git_bisect = false;  // exit codes for `git bisect run`
 };
 
-// Empty optional: `exit_code` says how to leave (help and version were printed, or usage was wrong).
+// Empty optional: `exit_code` is the exit code (help and version were printed, or usage was wrong).
 std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code);
 
-// The batch command that a word may have meant; empty: none.
+// The batch command that a word may have been meant to be; empty: none.
 std::string_view nearest_subcommand(std::string_view word);
 
 }  // namespace rldb::ui

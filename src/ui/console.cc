@@ -17,16 +17,16 @@ namespace rldb::ui {
 
 namespace {
 
-// Of the process, as the streams are: the errno of the first write that failed, 0 when none did.
+// State of the whole process, like the streams: the errno of the first failed write, 0 when none failed.
 int g_output_error = 0;
 int g_error_output_error = 0;
 
-// A program that prints without end would never notice.
+// A program that prints endlessly would never notice.
 constexpr int kMostLostWrites = 64;
 int g_lost_writes = 0;
 
-// Past stdio, for which ^C in the middle of a long text, or a terminal that somebody made non-blocking, is a failed
-// write. 0, or an errno.
+// Bypasses stdio, which treats ^C in the middle of a long text, or a terminal that another program made non-blocking,
+// as a failed write. Returns 0, or an errno.
 int put(std::FILE* stream, std::string_view text) {
   errno = 0;
   if (std::fflush(stream) != 0 && errno != EINTR && errno != EAGAIN) return errno != 0 ? errno : EIO;
@@ -71,7 +71,7 @@ void TerminalConsole::error(std::string_view text) {
 bool TerminalConsole::lost() const { return g_output_error != 0; }
 
 void open_standard_streams() {
-  // The wrong way round, so that using them fails.
+  // Deliberately reversed, so that using them fails.
   constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
     if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF && ::open("/dev/null", kModes[fd]) < 0) return;

@@ -1,7 +1,7 @@
-// Console: where the program writes: results and diagnostics apart, with or without colour.
+// Console: the program's output: results and diagnostics separately, with or without colour.
 //
-// The terminal, a captured text (scripts and tests) and a pipe are all a Console. `out` is standard output (results,
-// what programs print), `err` is diagnostics and notes. Used by batch commands and the prompt.
+// The terminal, captured text (scripts and tests) and a pipe are all Consoles. `out` is standard output (results,
+// output of programs), `err` is for diagnostics and notes. Used by batch commands and the prompt.
 #pragma once
 
 #include <fmt/core.h>
@@ -17,11 +17,11 @@ namespace rldb::ui {
 class Console : public runtime::Output {
  public:
   virtual void error(std::string_view text) = 0;
-  // Something that was written is lost: nothing more can be told, so there is no use in going on.
+  // Some output was lost: nothing more can be reported, so there is no use in continuing.
   virtual bool lost() const { return false; }
   // The work in progress, shown by the console after a while.
   virtual void doing(std::string_view /*what*/) {}
-  // Somebody else has the terminal: a question, a shell.
+  // Something else takes over the terminal: a question, a shell.
   virtual void pause() {}
   virtual void resume() {}
   bool color() const { return color_; }
@@ -41,8 +41,8 @@ class Console : public runtime::Output {
   bool color_ = false;
 };
 
-// Standard output and standard error of the process. Writing to a closed pipe ends the process quietly. What cannot be
-// written is remembered for `finish_output`; a program that goes on printing then is cancelled.
+// Standard output and standard error of the process. Writing to a closed pipe ends the process quietly. A failed write
+// is remembered for `finish_output`; a program that keeps printing after it is cancelled.
 class TerminalConsole : public Console {
  public:
   void write(std::string_view text) override;
@@ -50,10 +50,10 @@ class TerminalConsole : public Console {
   bool lost() const override;
 };
 
-// To be called first: a standard stream that is closed must not become the next file that is opened.
+// Call first: a standard stream that is closed must not become the next file that is opened.
 void open_standard_streams();
-// To be called last: closes standard output, says when something written to it is lost, and turns that into the exit
-// code. `code`: what it is otherwise.
+// Call last: closes standard output, reports lost output, and returns the exit code for it. `code`: the exit code
+// otherwise.
 int finish_output(int code);
 
 // Both streams in the order written.

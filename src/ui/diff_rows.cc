@@ -1,4 +1,4 @@
-// Pairs of lines by the words they have in common, the words that differ, and the layout in two columns.
+// Pairs lines by the words they have in common, marks the words that differ, and lays out two columns.
 #include "ui/diff_rows.h"
 
 #include <fmt/format.h>
@@ -14,16 +14,16 @@ namespace rldb::ui {
 
 namespace {
 
-// Longer runs of changed lines are paired in their order: the table of all pairs grows with the square.
+// Longer runs of changed lines are paired in order: the table of all pairs grows quadratically.
 constexpr std::size_t kMostPaired = 60;
 // Lines with more words than this are marked as a whole.
 constexpr std::size_t kMostWords = 1000;
-// Of all words of two lines, so many in common make them a pair; fewer, and no words are marked.
+// The share of common words that makes two lines a pair; with a lower share, no words are marked.
 constexpr double kAlike = 0.4;
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
-// Names and numbers as wholes, other characters one by one.
+// Names and numbers as units, other characters one by one.
 std::vector<ByteRange> words_of(std::string_view text) {
   std::vector<ByteRange> words;
   for (std::size_t i = 0; i < text.size();) {
@@ -36,7 +36,7 @@ std::vector<ByteRange> words_of(std::string_view text) {
   return words;
 }
 
-// Lines as numbers of words.
+// Lines as word numbers.
 class Words {
  public:
   struct Line {
@@ -60,7 +60,7 @@ class Words {
   std::unordered_map<std::string_view, std::uint32_t> ids_;
 };
 
-// How much two lines have in common: 0 to 1.
+// The similarity of two lines: 0 to 1.
 double likeness(const Words::Line& a, const Words::Line& b) {
   const std::size_t all = a.sorted.size() + b.sorted.size();
   if (all == 0) return 1;
@@ -69,7 +69,7 @@ double likeness(const Words::Line& a, const Words::Line& b) {
   return 2.0 * double(both.size()) / double(all);
 }
 
-// What of a line is in none of the kept words; neighbours with a blank between them are one range.
+// The parts of a line outside the kept words; neighbours separated by a blank form one range.
 std::vector<ByteRange> left_over(const Words::Line& line, const std::vector<bool>& kept) {
   std::vector<ByteRange> ranges;
   for (std::size_t i = 0; i < kept.size(); ++i) {
@@ -91,7 +91,7 @@ void mark_words(DiffRow& row, const Words::Line& a, const Words::Line& b) {
   row.right.changed = left_over(b, in_b);
 }
 
-// The pairs (i, j), rising in both, that have most in common together.
+// The pairs (i, j), increasing in both, with the greatest total similarity.
 std::vector<std::pair<std::size_t, std::size_t>> pairs_of(const std::vector<Words::Line>& a,
                                                           const std::vector<Words::Line>& b) {
   std::vector<std::pair<std::size_t, std::size_t>> pairs;
@@ -165,7 +165,7 @@ namespace {
 
 constexpr std::size_t kNumber = 5;  // columns of a line number
 
-// One side of a row as lines of the terminal, each of exactly `width` columns of text behind number and mark.
+// One side of a row as terminal lines, each of exactly `width` columns of text after number and mark.
 class Column {
  public:
   Column(std::size_t width, bool color) : text_width_(width - kNumber - 2), color_(color) {}

@@ -1,4 +1,4 @@
-// How much two versions of a module differ, function by function.
+// How much two versions of a module differ, by function.
 #pragma once
 
 #include <string>
@@ -16,9 +16,9 @@ struct DiffStat {
 };
 std::vector<DiffStat> diff_stat(const ir::Module* before, const ir::Module* after,
                                 const std::vector<std::string>& functions, const ir::PrintOptions& print);
-// Names of the functions that are not the same in both.
+// Names of the functions that differ.
 std::vector<std::string> changed_functions(const ir::Module* before, const ir::Module* after);
-// A function's text; empty: the module has none of that name.
+// A function's text; empty: the module has no function of that name.
 std::string function_text(const ir::Module* module, const std::string& name, const ir::PrintOptions& print);
 
 }  // namespace rldb::ui

@@ -5,7 +5,7 @@ namespace rldb::ui {
 
 enum ExitCode : int {
   kGood = 0,
-  kFailed = 1,  // a check failed, values differ, or the program raised
+  kFailed = 1,  // a check failed, values differ, or the program raised an error
   kUsage = 2,
   kBadText = 3,   // the text does not parse, type or verify
   kInternal = 4,  // a bug in rldb

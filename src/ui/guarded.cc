@@ -1,4 +1,4 @@
-// Runs work that may be cancelled, run out of memory or meet an internal error, and words how it ended.
+// Runs work that may be cancelled, run out of memory or meet an internal error, and reports how it ended.
 #include "ui/guarded.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ void on_interrupt(int) {
 
 namespace {
 
-// What comes after the work, telling about it first of all, is not cancelled with it.
+// Whatever follows the work, first of all reporting it, is not cancelled with it.
 struct Acknowledged {
   ~Acknowledged() { support::acknowledge_cancel(); }
 };

@@ -1,8 +1,8 @@
 // Guarded work: an entry of the prompt or a batch command may be cancelled (^C, a time limit), run out of memory, or
-// meet a bug of rldb's. What it was doing is given up and said; what was there before is still there.
+// meet a bug in rldb. Then the work is abandoned with a report; everything from before it is still there.
 //
-// Rooms throw support::Cancelled, std::bad_alloc and support::InternalError through their doors for this; nothing else
-// catches them. Used by main (batch commands), the prompt (each entry), `rldb check` (each file).
+// Rooms throw support::Cancelled, std::bad_alloc and support::InternalError across their interfaces for this; nothing
+// else catches them. Used by main (batch commands), the prompt (each entry), `rldb check` (each file).
 #pragma once
 
 #include <functional>
@@ -20,23 +20,23 @@ namespace rldb::ui {
 
 struct CommandLine;
 
-// How work ended that did not return.
+// How work ended that did not return normally.
 struct Abandoned {
   source::Message message;
   int exit_code;          // kTimeout, kFailed, kInternal, 128 + SIGINT
-  bool internal = false;  // a bug: whoever knows the program writes a report
+  bool internal = false;  // a bug: the caller, which knows the program, writes a report
 };
 
 // Clears an old cancellation first, then does the work. Afterwards nothing is cancelled; support::cancel_cause() tells
-// what was, also of work that came back in order. `seconds` is a time limit, 0: none; it stops the work in order
-// where it can. With `exit_when_stuck` the process ends with kTimeout when the work does not stop two seconds later.
+// the cause, even if the work returned normally. `seconds` is a time limit, 0: none; it stops the work in order where
+// it can. With `exit_when_stuck` the process ends with kTimeout when the work does not stop within two seconds.
 std::optional<Abandoned> run_guarded(const std::function<void()>& work, double seconds, bool exit_when_stuck = false);
 
 // A report of a bug, in a folder of its own in the cache folder ($XDG_CACHE_HOME/rldb/internal-errors): a script that
-// loads the session's module as it is now, names its values and repeats the entry. Its path; empty when it could not be
-// written.
+// loads the session's module as it is now, names its values and repeats the entry. Returns its path; empty when it
+// could not be written.
 std::string write_internal_error(session::Session& session, const std::string& what, const std::string& entry);
-// The same of a batch command: what the prompt does instead of it, with the module's text; where there is no such
+// The same for a batch command: the equivalent entry at the prompt, with the module's text; where there is no such
 // entry, the command and copies of the files that it read.
 std::string write_internal_error(const CommandLine& line, const std::string& what, const std::string& command);
 

@@ -1,4 +1,4 @@
-// The report of a bug of rldb's: one script that shows it again, with the values it needs beside it.
+// The report of a bug in rldb: one script that reproduces it, with the values it needs in a file beside it.
 #include <fmt/format.h>
 
 #include "rldb/bytecode/serialise.h"
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostValueBytes = std::size_t(64) << 20;
 
-// `:input` lines that bring the session's values back; what has no literal is said in a comment.
+// `:input` lines that restore the session's values; those without a literal form are mentioned in a comment.
 std::string value_lines(const session::Session& session, const std::string& folder) {
   std::string text;
   std::size_t bytes = 0;
@@ -39,7 +39,7 @@ std::string value_lines(const session::Session& session, const std::string& fold
   return text;
 }
 
-// The text of each line, behind a `#`.
+// The text with a `#` before each line.
 std::string commented(std::string_view text) {
   std::string out = "# ";
   for (const char c : text) out += c == '\n' ? std::string("\n# ") : std::string(1, c);
@@ -69,7 +69,7 @@ std::string file_lines(const std::vector<std::string>& files, const std::string&
   return text;
 }
 
-// What the prompt does instead of a batch command on one text; empty: it has no such entry, or there is no such text.
+// The prompt's equivalent of a batch command on one text; empty: there is none, or there is no such text.
 std::string entries_of(const CommandLine& line, const std::string& what) {
   const std::string entry = prompt_entry(line);
   if (entry.empty() || line.files.size() != 1) return {};
@@ -85,8 +85,8 @@ std::string entries_of(const CommandLine& line, const std::string& what) {
   return script_of(repro);
 }
 
-// Writes the head and what `more` gives for the report's folder. What breaks rldb may break `more` too: the head alone
-// is worth having.
+// Writes the head and the output of `more` for the report's folder. The bug that broke rldb may break `more` too: the
+// head alone is worth having.
 template <class More>
 std::string write_report(const std::string& what, const std::string& last_resort, const More& more) {
   const support::MemoryLimitExempt exempt;

@@ -1,4 +1,4 @@
-// The step of a kernel's schedule that is to blame, as a diff. Users: `rldb bisect --by=kernel`, `:bisect --by=kernel`.
+// The faulty step of a kernel's schedule, as a diff. Users: `rldb bisect --by=kernel`, `:bisect --by=kernel`.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace rldb::ui {
 
-// Empty: no step is.
+// Empty: no step is at fault.
 std::string kernel_step_diff(const repro::KernelBisection& found, const ir::PrintOptions& print,
                              const DiffOptions& options);
 

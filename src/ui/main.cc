@@ -1,4 +1,4 @@
-// The program: parse the command line, dispatch, and turn an internal fault into a report and exit code 4.
+// The program: parses the command line, dispatches, and turns an internal fault into a report and exit code 4.
 #include <unistd.h>
 
 #include <cstdio>
@@ -37,7 +37,7 @@ int dispatch(const CommandLine& line, Console& console) {
   return kUsage;
 }
 
-// The command as it was typed, for a shell.
+// The command as it was typed, quoted for a shell.
 std::string command_text(int argc, char** argv) {
   std::string text = "rldb";
   for (int i = 1; i < argc; ++i) {
@@ -48,9 +48,9 @@ std::string command_text(int argc, char** argv) {
   return text;
 }
 
-// The prompt guards each of its entries; the guard here is for what surrounds them.
+// The prompt guards each of its entries; the guard here is for the code around them.
 int run_command_line(const CommandLine& line, Console& console, const std::string& command) {
-  // `test` and the prompt bound each entry, `check` each file.
+  // `test` and the prompt limit each entry, `check` each file.
   const bool entries = line.subcommand == Subcommand::Repl || line.subcommand == Subcommand::Test ||
                        line.subcommand == Subcommand::Check;
   install_interrupt(line.subcommand != Subcommand::Repl);

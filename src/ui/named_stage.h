@@ -1,4 +1,4 @@
-// A stage of a folder of IR files as commands name it, `FOLDER:STAGE`. Users: `rldb compare`, `:compare`.
+// A stage of a folder of IR files as named in commands, `FOLDER:STAGE`. Users: `rldb compare`, `:compare`.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,10 @@ struct NamedStage {
 };
 // None: diagnosed.
 std::optional<NamedStage> read_stage(session::Session& session, const repro::StageName& name, source::Diagnostics& out);
-// One that can be run. None: diagnosed.
+// A stage that can be run. None: diagnosed.
 std::optional<repro::Stage> read_runnable_stage(session::Session& session, const repro::StageName& name,
                                                 source::Diagnostics& out);
-// A stage of a folder that was read. False: diagnosed.
+// A stage of a folder already read. False: diagnosed.
 bool find_stage(const std::vector<repro::Stage>& stages, const repro::StageName& name, std::size_t& index,
                 source::Diagnostics& out);
 

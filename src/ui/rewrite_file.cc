@@ -11,7 +11,7 @@ namespace rldb::ui {
 
 namespace {
 
-// The rules of a file in the order of its text. Empty: diagnosed.
+// The rules of a file in text order. Empty: diagnosed.
 std::vector<passes::RewriteRule> read_rules(session::Session& session, const std::string& path,
                                             source::Diagnostics& out) {
   auto text = support::read_file(path, source::kMaxBytes);

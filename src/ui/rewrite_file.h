@@ -8,8 +8,8 @@
 
 namespace rldb::ui {
 
-// The number of matches that were replaced; the result, verified, is a new version when there were any. Nullopt:
-// diagnosed, and nothing is changed.
+// The number of replaced matches; if there were any, the verified result is a new version. Nullopt: diagnosed, and
+// nothing is changed.
 std::optional<std::size_t> rewrite_by_file(session::Session& session, const std::string& path,
                                            source::Diagnostics& out);
 

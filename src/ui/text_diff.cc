@@ -1,4 +1,4 @@
-// Edit scripts by Myers' algorithm, common ends cut off first; hunks, and the unified layout.
+// Edit scripts by Myers' algorithm, with common ends cut off first; hunks, and the unified layout.
 #include "ui/text_diff.h"
 
 #include <fmt/format.h>
@@ -25,14 +25,14 @@ std::vector<std::string_view> split_lines(std::string_view text) {
   return lines;
 }
 
-// A DiffLine whose text is not copied yet.
+// A DiffLine whose text has not been copied yet.
 struct Line {
   char mark;
   std::string_view text;
   std::size_t before, after;
 };
 
-// More edits than this are shown as one replacement: nobody reads such a diff, and Myers keeps a row per edit.
+// More edits than this become one replacement: nobody reads such a diff, and Myers keeps a row per edit.
 constexpr std::int64_t kMaxEdits = 4000;
 
 }  // namespace
@@ -196,7 +196,7 @@ std::vector<DiffHunk> diff_hunks(std::string_view before, std::string_view after
 }
 
 DiffOptions diff_options(std::optional<DiffLayout> wanted, std::optional<int> columns, bool color) {
-  constexpr int kWide = 140;  // from which on two texts have room beside each other
+  constexpr int kWide = 140;  // width from which two texts fit side by side
   DiffOptions options;
   options.color = color;
   options.width = std::size_t(columns.value_or(kWide));

@@ -15,7 +15,7 @@ namespace rldb::ui {
 struct DiffLine {
   char mark = ' ';         // '-' only before, '+' only after, ' ' in both
   std::string text;        // without its line break
-  std::size_t before = 0;  // 0-based numbers of the lines that it is at
+  std::size_t before = 0;  // 0-based numbers of its line in each text
   std::size_t after = 0;
 };
 
@@ -25,18 +25,18 @@ struct DiffHunk {
   // `@@ -2,7 +2,7 @@`
   std::string head() const;
 };
-// None: the texts are equal but for a line break at the end.
+// None: the texts are equal except for a line break at the end.
 std::vector<DiffHunk> diff_hunks(std::string_view before, std::string_view after, std::size_t context = 3);
 
 enum class DiffLayout : std::uint8_t { Unified, SideBySide };
 struct DiffOptions {
   std::size_t context = 3;
-  bool color = false;  // marked with colours, the changed words of a line more than the rest
+  bool color = false;  // with colours, the changed words of a line more strongly than the rest
   DiffLayout layout = DiffLayout::Unified;
   std::size_t width = 140;  // columns for the two texts side by side
 };
-// In the layout that was asked for, or the one that fits where the diff is shown: side by side on a terminal of 140
-// columns or more. `columns`: none, it is no terminal.
+// In the requested layout, or the one that fits the output: side by side on a terminal of 140 columns or more.
+// `columns`: none if it is not a terminal.
 DiffOptions diff_options(std::optional<DiffLayout> wanted, std::optional<int> columns, bool color);
 // In the layout of the options. Empty when the texts are equal.
 std::string text_diff(std::string_view before, std::string_view after, std::string_view before_name,

@@ -1,8 +1,8 @@
-// How fast texts are read, checked, edited and printed, how passes scale, and what a start costs.
+// How fast texts are parsed, checked, edited and printed, how passes scale, and the cost of starting.
 //
 // The text is a dataflow block of N bindings `lvI: R.Tensor((n, 64), dtype="float32") = R.add(lvJ, lvJ)`, about 77
 // bytes each. `bindings/s` and `bytes/s` are the figures to compare; time per binding should not grow with N. `syntax`
-// is tree-sitter alone: what `check` takes above that is ours.
+// is tree-sitter alone: whatever `check` takes beyond that is ours.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
@@ -83,7 +83,7 @@ void check(benchmark::State& state) {
 }
 BENCHMARK(check)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
-// One operator for another in a line in the middle, to fresh diagnostics.
+// Replaces one operator by another in a line in the middle, up to fresh diagnostics.
 void edit(benchmark::State& state) {
   source::SourceManager sources;
   frontend::Document document(sources, "bench", chain(state.range(0)));
@@ -100,12 +100,12 @@ void edit(benchmark::State& state) {
     if (document.diagnostics().has_errors()) state.SkipWithError("the edit makes errors");
     whole += document.last_read().whole ? 1 : 0;
   }
-  // Now and then all is read again, to give memory back.
+  // Now and then everything is read again, to release memory.
   state.counters["read as a whole"] = double(whole);
 }
 BENCHMARK(edit)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
-// VmHWM of a running process, in bytes; 0 when it is gone. (Its ru_maxrss would count what this process had when it
+// VmHWM of a running process, in bytes; 0 if it has ended. (Its ru_maxrss would include what this process had when it
 // forked.)
 double peak_bytes(pid_t pid) {
   std::ifstream status(fmt::format("/proc/{}/status", pid));
@@ -114,7 +114,7 @@ double peak_bytes(pid_t pid) {
   return 0;
 }
 
-// Peak memory of a process that checks the text, less that of one that checks a short one.
+// Peak memory of a process that checks the text, minus that of one that checks a short one.
 void peak_memory(benchmark::State& state) {
   const auto peak = [](std::int64_t bindings) -> double {
     const std::string path = std::filesystem::temp_directory_path() / fmt::format("rldb_bench_{}.py", ::getpid());
@@ -185,7 +185,7 @@ RLDB_PASS_BENCH(VMShapeLower,
                 "LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor,"
                 "KillAfterLastUse,LowerRuntimeBuiltin,ComputePrimValue");
 
-// A whole process: start, no file, leave.
+// A whole process: starts without a file, and quits.
 void start_up(benchmark::State& state) {
   for (auto _ : state) {
     const pid_t pid = ::fork();
@@ -200,7 +200,7 @@ void start_up(benchmark::State& state) {
 }
 BENCHMARK(start_up)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// A whole process: from nothing to the first result of the MLP.
+// A whole process: from its start to the first result of the MLP.
 void first_result(benchmark::State& state) {
   for (auto _ : state) {
     const pid_t pid = ::fork();

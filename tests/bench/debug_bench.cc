@@ -1,5 +1,5 @@
 // Costs of being debuggable: a step back after a million instructions, recording, and breakpoints, watchpoints and
-// catchpoints that are set but not hit. Rows are compared with the row named Bare of their program.
+// catchpoints that are set but not hit. Rows are compared with their program's row named Bare.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ namespace {
 using namespace rldb;
 using runtime::Value;
 
-// sum(n), five instructions a turn.
+// sum(n), five instructions per iteration.
 bytecode::Executable sum_loop() {
   using bytecode::Arg;
   bytecode::ExecutableBuilder b;
@@ -74,7 +74,7 @@ void BM_ReverseStepAfterAMillion(benchmark::State& state) {
 }
 BENCHMARK(BM_ReverseStepAfterAMillion)->Unit(benchmark::kMillisecond);
 
-// Each of many in a row, going on from where the last one led.
+// Each of many in a row, continuing from where the last one stopped.
 void BM_ReverseStepsInARow(benchmark::State& state) {
   Program p;
   source::Diagnostics d;
@@ -84,8 +84,8 @@ void BM_ReverseStepsInARow(benchmark::State& state) {
 }
 BENCHMARK(BM_ReverseStepsInARow)->Unit(benchmark::kMillisecond);
 
-// From the end back to the start, over a million instructions: a breakpoint there, a condition asked 200,000 times, a
-// watchpoint.
+// From the end back to the start, over a million instructions: a breakpoint there, a condition evaluated 200,000 times,
+// a watchpoint.
 void BM_ReverseContinue(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
@@ -108,7 +108,7 @@ void BM_ReverseContinue(benchmark::State& state) {
 }
 BENCHMARK(BM_ReverseContinue)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
 
-// A million instructions: bare machine, debugger without breakpoints, with one that is never reached.
+// A million instructions: the bare machine, the debugger without breakpoints, and with one that is never reached.
 void BM_BareMachine(benchmark::State& state) {
   Program p;
   for (auto _ : state) {
@@ -184,7 +184,7 @@ void BM_KernelsBare(benchmark::State& state) {
 }
 BENCHMARK(BM_KernelsBare)->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 
-// Second argument: nothing (recording), a breakpoint with a condition, catch nan, a watchpoint.
+// Second argument: nothing (only recording), a breakpoint with a condition, catch nan, a watchpoint.
 void BM_KernelsDebugger(benchmark::State& state) {
   Chain c(state.range(0) != 0);
   source::Diagnostics d;

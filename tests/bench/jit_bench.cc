@@ -1,5 +1,5 @@
-// The JIT against its peers and limits: milliseconds to compile a kernel, matrix products against OpenBLAS (one
-// thread), elementwise kernels against memcpy. The peers run in the same process, so that ratios can be read off.
+// The JIT against its competitors and limits: milliseconds to compile a kernel, matrix products against OpenBLAS (one
+// thread), elementwise kernels against memcpy. They all run in the same process, so that ratios can be read directly.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -57,7 +57,7 @@ def kernel(A: T.Buffer(({0},), "float32"), B: T.Buffer(({0},), "float32"), C: T.
                      n, expr);
 }
 
-// A reduction of A (and W) into B.
+// A reduction of A (and W) to B.
 std::string reduction_text(const char* a, const char* w, const char* b, const char* loops, const char* extents,
                            const char* axes, const char* kinds, const char* place, const char* term) {
   return fmt::format(R"(
@@ -170,7 +170,7 @@ void exp_jit(benchmark::State& state) {
 }
 BENCHMARK(exp_jit)->Unit(benchmark::kMillisecond);
 
-// The limit: bytes read and written by the C library's copy of as many bytes.
+// The limit: the C library's copy of the same number of bytes read and written.
 void add_memcpy(benchmark::State& state) {
   std::vector<float> from(std::size_t(kElements) * 3 / 2, 1.0f), to = from;
   for (auto _ : state) {
@@ -184,8 +184,8 @@ BENCHMARK(add_memcpy)->Unit(benchmark::kMillisecond);
 void call_small(benchmark::State& state) { run_kernel(state, elementwise_text(4, "A[vi] + B[vi]")); }
 BENCHMARK(call_small)->Unit(benchmark::kNanosecond);
 
-// The price of bounds checks: the argument says whether there are any. The index of the gather is read from a tensor,
-// so no access of its source can be proved.
+// The price of bounds checks: the argument switches them on. The index of the gather is read from a tensor, so no
+// access to its source can be proved.
 void bounds(benchmark::State& state, const std::string& text) { run_kernel(state, text, state.range(0) != 0); }
 BENCHMARK_CAPTURE(bounds, matmul, matmul_text(256, false))->Arg(0)->Arg(1)->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(bounds, add, elementwise_text(1 << 16, "A[vi] + B[vi]"))

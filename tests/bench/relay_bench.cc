@@ -1,5 +1,5 @@
-// Cost of the Relay VM beside the Relax machine's (vm_bench.cc): calls of a function, and Relay text at a size where
-// anything quadratic shows.
+// Cost of the Relay VM compared with the Relax machine (vm_bench.cc): calls of a function, and Relay text at a size at
+// which anything quadratic shows.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -59,7 +59,7 @@ std::string lets(std::int64_t count) {
   return text + fmt::format("  %v{}\n}}\n", count);
 }
 
-// A chain of lets through one phase after the other; the counters are seconds of each.
+// A chain of lets through one phase after another; the counters are seconds of each.
 void relay_lets(benchmark::State& state) {
   const std::string text = lets(state.range(0));
   double times[4] = {};

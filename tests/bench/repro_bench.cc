@@ -1,7 +1,7 @@
-// What a comparison costs against a plain run of the program, and what a candidate of the reducer costs.
+// The cost of a comparison relative to a plain run of the program, and of a candidate of the reducer.
 //
 // `compare` runs two programs and copies every tensor on the way; `ratio` is its time over that of one plain run on the
-// same engine, and should stay below 2.5. `candidate` is one program asked in a child process: `tries/s` counts them.
+// same engine, and should stay below 2.5. `candidate` is one program tried in a child process: `tries/s` counts them.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
@@ -75,7 +75,7 @@ void compare(benchmark::State& state) {
 }
 BENCHMARK(compare)->Args({16, 64})->Args({16, 256})->Args({4, 512})->Unit(benchmark::kMillisecond);
 
-// No pass brings a symptom into this one: what is kept is that a product is in it.
+// No pass causes a symptom in this one: the condition is that it contains a product.
 void candidate(benchmark::State& state) {
   Opened o(layers(state.range(0), 8));
   repro::Question q;

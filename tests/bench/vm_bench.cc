@@ -1,5 +1,5 @@
 // Cost of the machine itself: instructions, packed calls, kernels, calls of bytecode, with and without breakpoints.
-// A trivial packed call costs at most 25 ns; breakpoints that are not hit at most 1 %. `per_call`: of one instruction.
+// A trivial packed call costs at most 25 ns; breakpoints that are not hit at most 1 %. `per_call`: for one instruction.
 #include <benchmark/benchmark.h>
 
 #include "rldb/bytecode/builder.h"
@@ -94,7 +94,7 @@ void vm_packed_call_hook(benchmark::State& state) {
 }
 BENCHMARK(vm_packed_call_hook);
 
-// What one kernel call costs beside its work: 3 tensors of known shape.
+// The overhead of one kernel call: 3 tensors of known shape.
 class EmptyKernel : public runtime::Kernel {
  public:
   EmptyKernel() {
@@ -142,7 +142,7 @@ void vm_bytecode_call(benchmark::State& state) {
 }
 BENCHMARK(vm_bytecode_call);
 
-// Dispatch alone: instructions that call nothing. A loop would need a call for its counter, so they follow each other.
+// Dispatch alone: instructions that call nothing. A loop would need a call for its counter, so they are in sequence.
 template <class Emit>
 void run_instructions(benchmark::State& state, Emit emit) {
   Setup s;

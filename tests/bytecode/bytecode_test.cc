@@ -165,7 +165,7 @@ TEST_CASE("builtins are found by name, and only by exact name") {
   CHECK_FALSE(find_builtin("vm.builtin.match_shap").has_value());
   CHECK_FALSE(find_builtin("").has_value());
   CHECK(builtin::MatchShape == "vm.builtin.match_shape");
-  CHECK_FALSE(find_builtin(builtin::CallPyFunc).has_value());  // named because lowering calls it, not there
+  CHECK_FALSE(find_builtin(builtin::CallPyFunc).has_value());  // named because lowering calls it, but absent
   for (const BuiltinInfo& row : builtins()) {
     CHECK(find_builtin(row.name) == row.id);
     CHECK_FALSE(row.doc.empty());

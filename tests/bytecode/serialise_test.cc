@@ -207,7 +207,7 @@ TEST_CASE("no count in a file asks for more memory than the file's size allows")
 
 TEST_CASE("every truncation is an error") {
   std::string bytes = bytes_of(sample());
-  // The one prefix that is a whole file of TVM's ends where our sections begin.
+  // The only prefix that is a complete file of TVM's ends where our sections begin.
   std::size_t accepted = 0;
   for (std::size_t n = 0; n < bytes.size(); ++n) accepted += load(bytes.substr(0, n)).ok();
   CHECK(accepted == 1);
@@ -233,7 +233,7 @@ TEST_CASE("no damaged byte crashes the loader, and what it accepts is verified")
       bytes_of(loaded.value());
     }
   }
-  CHECK(refused > bytes.size());  // most changes are noticed
+  CHECK(refused > bytes.size());  // most changes are detected
 }
 
 TEST_CASE("things that are not executables") {

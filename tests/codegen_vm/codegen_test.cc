@@ -1,4 +1,4 @@
-// Code generation from lowered Relax built by hand: the code, its debug info, and what it computes on the machine.
+// Code generation from lowered Relax built by hand: the code, its debug info, and its results on the machine.
 #include <doctest/doctest.h>
 
 #include "rldb/bytecode/builtin.h"
@@ -264,7 +264,7 @@ TEST_CASE("the shape heap's slots get their names back") {
   CHECK(exe.debug.instruction(start + 2)->slots_written == std::vector<std::int32_t>{1});
   CHECK(exe.debug.instruction(start + 2)->slots_read == std::vector<std::int32_t>{0});
   CHECK(exe.debug.instruction(start + 4)->slots_read == std::vector<std::int32_t>{1, 0});
-  // And it all survives a file.
+  // And everything survives a file.
   auto back = bytecode::load(bytecode::serialise(exe).value());
   REQUIRE(back.ok());
   CHECK(back->debug.function(back->find_function("main"))->slots[1].text == "n * 2");

@@ -1,10 +1,10 @@
-// Conformance: runs a corpus of real modules (parse, raises, pairs, trace, runs, relay) and says what passes.
+// Conformance: runs a corpus of real modules (parse, raises, pairs, trace, runs, relay) and reports what passes.
 //
-// Every text of parse, trace/mod and runs/mod is a round trip too, in the spelling it was written in and in the older
-// ones; a text that TVM's own printer wrote (trace/mod, runs/mod) must come back byte for byte.
+// Every text of parse, trace/mod and runs/mod is a round trip too, in its original spelling and in the older ones; a
+// text written by TVM's own printer (trace/mod, runs/mod) must come back byte for byte.
 //
 // Cases are listed, then run by worker processes (a crash or a hang costs one case, not the run), then counted by test
-// file. A case's name is stable: it is what the expected-failures list names.
+// file. A case's name is stable: the expected-failures list refers to it.
 #pragma once
 
 #include <map>
@@ -14,23 +14,23 @@
 namespace rldb::conformance {
 
 enum class Kind {
-  Parse,     // reads, verifies, prints, reads again: the same module and the same bytes
+  Parse,     // parses, verifies, prints, parses again: the same module and the same bytes
   Raises,    // TVM rejects the text, and so do we
   Pairs,     // a pass takes one module to another
-  Trace,     // the same, as seen while TVM's tests ran
+  Trace,     // the same, as recorded while TVM's tests ran
   Runs,      // an execution gives the recorded values
-  Print,     // the text that is printed is TVM's, comment header aside
-  Agree,     // the engines, and the evaluator on lowered code, give the same values; nothing that can run: passed
-  Spelling,  // the round trip of Parse in an older spelling, or the printer says what that cannot say
-  // Of the folder `relay`:
-  RelayText,        // reads, prints, reads again: the same graph and the same bytes
-  RelayPrints,      // what is printed is the text itself
-  RelayCounts,      // the graph has as many nodes of each kind as the table says
+  Print,     // the printed text is TVM's, except for the comment header
+  Agree,     // the engines, and the evaluator on lowered code, give the same values; passes if nothing can run
+  Spelling,  // the round trip of Parse in an older spelling, or the printer reports what that cannot express
+  // In the folder `relay`:
+  RelayText,        // parses, prints, parses again: the same graph and the same bytes
+  RelayPrints,      // the printed text is the text itself
+  RelayCounts,      // the graph has as many nodes of each kind as in the table
   RelayVerdict,     // rejected, or accepted: `outcome`
   RelayEqual,       // two texts mean the same graph, or do not: `outcome`
-  RelayTranslated,  // a program translated to Relax gives its values on `engine`
-  RelayProgram,     // gives its values on the Relay VM, kernels on `engine`
-  RelayExecutable,  // loads, lists, writes and runs as the index says: `outcome`
+  RelayTranslated,  // a program translated to Relax gives the expected values on `engine`
+  RelayProgram,     // gives the expected values on the Relay VM, kernels on `engine`
+  RelayExecutable,  // loads, lists, writes and runs as in the index: `outcome`
 };
 
 struct Case {
@@ -45,7 +45,7 @@ struct Case {
   std::string values;               // runs: path of the .npz
   std::string engine;               // runs: jit or eval
   std::string syntax;               // spelling: sinfo or rfc
-  std::string initial;              // relay: what the text's test has besides
+  std::string initial;              // relay: what the text's test loads first
   std::vector<std::string> counts;  // relay counts: the row of the table; counted_as: its heading
   std::vector<std::string> counted_as;
 };
@@ -55,7 +55,7 @@ struct Outcome {
   std::string reason;  // first diagnostic or difference, one line
 };
 
-// All cases of a corpus folder (or of one of its parts, when `root` is that part). Sorted by name.
+// All cases of a corpus folder (or of one of its parts, if `root` is such a part). Sorted by name.
 std::vector<Case> list_cases(const std::string& root);
 Outcome run_case(const Case& c);
 // Those of the folder `relay` (relay_list.cc, relay_run.cc, relay_translate.cc).
@@ -67,7 +67,7 @@ Outcome run_relay_program(const Case& c);
 Outcome failed(std::string reason);
 // The rows of a table of tab-separated cells, below its heading.
 std::vector<std::vector<std::string>> table_rows(const std::string& path, std::vector<std::string>* heading = nullptr);
-// In worker processes; results in the order of `cases`. A worker that dies or is silent for `seconds` fails its case.
+// In worker processes; results in the order of `cases`. A worker that dies or hangs for `seconds` fails its case.
 std::vector<Outcome> run_cases(const std::vector<Case>& cases, int workers, double seconds);
 
 }  // namespace rldb::conformance

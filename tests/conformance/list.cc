@@ -1,4 +1,4 @@
-// Finding the cases of a corpus.
+// Finds the cases of a corpus.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -63,7 +63,7 @@ bool has_metadata(const std::string& path) {
   return text.str().find("metadata[") != std::string::npos;
 }
 
-// What TVM's own printer wrote.
+// Modules written by TVM's own printer.
 void add_modules(const fs::path& folder, const std::string& prefix, std::vector<Case>& cases) {
   for (const fs::path& p : entries(folder)) {
     if (p.extension() != ".py") continue;
@@ -80,7 +80,7 @@ void add_modules(const fs::path& folder, const std::string& prefix, std::vector<
   }
 }
 
-// Each text that is a round trip is one in the older spellings too.
+// Each text that is a round trip is also one in the older spellings.
 void add_spellings(std::vector<Case>& cases) {
   const std::size_t listed = cases.size();
   for (std::size_t k = 0; k < listed; ++k) {
@@ -119,7 +119,7 @@ void add_trace(const fs::path& folder, std::vector<Case>& cases) {
     c.kind = Kind::Trace;
     c.name = "trace/" + std::to_string(number) + ":" + row[1];
     c.group = row[1];
-    // `?`: the recorder could not see the arguments, as of a pass that was made without any.
+    // `?`: the recorder could not see the arguments, as for a pass created without any.
     c.pass = row[1] + "(" + (row[2] == "?" ? std::string() : row[2]) + ")";
     c.path = (folder / "mod" / (row[3] + ".py")).string();
     c.after = (folder / "mod" / (row[4] + ".py")).string();

@@ -1,8 +1,8 @@
 // rldb_conformance DIR [--only=TEXT] [--expected-failures=FILE] [--write-expected=FILE] [--seconds=N] [--failures]
 //
-// Prints a table (test file, cases, passes) and the reason of each failure. With a list of expected failures only the
-// differences to it count: a new failure fails the run, and so does a listed case that passes (take it off the list).
-// A name after `? ` has no defined outcome (the program reads out of bounds of its own input): either will do.
+// Prints a table (test file, cases, passes) and the reason for each failure. With a list of expected failures only
+// differences from it count: a new failure fails the run, and so does a listed case that passes (remove it from the
+// list). A name after `? ` has no defined outcome (the program reads its input out of bounds): either will do.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -50,7 +50,7 @@ Flags read_flags(int argc, char** argv) {
   return f;
 }
 
-// `name<TAB>reason` a line; # comments.
+// `name<TAB>reason` on each line; # comments.
 std::map<std::string, std::string> read_expected(const std::string& path) {
   std::map<std::string, std::string> rows;
   std::ifstream in(path);

@@ -1,4 +1,4 @@
-// The cases of the folder `relay`: see its README for what its tables say.
+// The cases of the folder `relay`: see its README for the meaning of its tables.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -22,7 +22,7 @@ Case of_file(const std::string& folder, const std::string& file, Kind kind, cons
 
 std::string cell(const std::vector<std::string>& row, std::size_t i) { return i < row.size() ? row[i] : std::string(); }
 
-// By file, what its test loads before it.
+// By file, the module that its test loads first.
 std::map<std::string, std::string> initial_modules(const std::string& folder) {
   std::map<std::string, std::string> found;
   for (const auto& row : table_rows(folder + "/index.tsv")) {
@@ -37,7 +37,7 @@ void add_texts(const std::string& folder, std::vector<Case>& cases) {
     const std::string file = cell(row, 0), expect = cell(row, 6);
     if (expect == "parses") cases.push_back(of_file(folder, file, Kind::RelayText, "text"));
     if (expect == "prints") cases.push_back(of_file(folder, file, Kind::RelayPrints, "prints"));
-    // What is rejected only because the test hands over no table of metadata has no verdict without that.
+    // A text rejected only because the test passes no table of metadata has no verdict without that.
     if (expect.starts_with("raises") && cell(row, 9).empty()) {
       cases.push_back(of_file(folder, file, Kind::RelayVerdict, "raises"));
       cases.back().outcome = "raise";
@@ -45,7 +45,7 @@ void add_texts(const std::string& folder, std::vector<Case>& cases) {
   }
 }
 
-// Programs of the machine: each text reads, has types and is a round trip; it gives its values on the Relay VM, and
+// Programs of the machine: each text parses, has types and is a round trip; it gives its values on the Relay VM, and
 // translated to Relax.
 void add_programs(const std::string& folder, std::vector<Case>& cases) {
   std::vector<std::string> files;

@@ -1,4 +1,4 @@
-// What passing means for executables of the Relay VM, and for programs that are compiled to it.
+// Criteria for passing: executables of the Relay VM, and programs compiled to it.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -46,7 +46,7 @@ Value value_of(const json& j) {
   return Value::of_tuple(std::move(fields));
 }
 
-// Empty: as wanted.
+// Empty: as expected.
 std::string difference(const json& want, const Value& got, const relay_bytecode::Executable& exe,
                        const runtime::Tolerance& tolerance) {
   if (want.contains("dtype")) {

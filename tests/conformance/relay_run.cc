@@ -1,4 +1,4 @@
-// What passing means for Relay texts.
+// Criteria for passing: Relay texts.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -31,8 +31,8 @@ std::string text_of(const std::string& path) {
   return read.ok() ? std::move(read).value() : std::string();
 }
 
-// `FILE.meta.json` beside a text says what its test put into the table: constants by shape and dtype, devices by scope
-// or name.
+// `FILE.meta.json` beside a text contains the table of its test: constants by shape and dtype, devices by scope or
+// name.
 void read_table(const std::string& path, Program& p) {
   const std::string text = text_of(path.substr(0, path.rfind('.')) + ".meta.json");
   if (text.empty()) return;
@@ -63,7 +63,7 @@ bool read(Program& p, const std::string& name, std::string text, const frontend:
   return p.parsed.module != nullptr;
 }
 
-// Every name behind an `@`.
+// Every name after an `@`.
 std::vector<std::string> globals_in(const std::string& text) {
   std::vector<std::string> names;
   for (std::size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at + 1)) {
@@ -74,7 +74,7 @@ std::vector<std::string> globals_in(const std::string& text) {
   return names;
 }
 
-// What the test loads before the text: our prelude, another text of the test, or kernels that have no text.
+// Loaded by the test before the text: our prelude, another text of the test, or kernels that have no text.
 void set_initial(const Case& c, const std::string& path, Program& p, frontend::RelayOptions& options) {
   if (c.initial.find("PrimFunc") != std::string::npos) options.externals = globals_in(text_of(path));
   std::string before;
@@ -85,7 +85,7 @@ void set_initial(const Case& c, const std::string& path, Program& p, frontend::R
   options.initial = p.initial;
 }
 
-// As TVM does with modules: an expression is not typed when it is read.
+// As TVM does with modules: an expression is not typed when it is parsed.
 bool infer(Program& p, relay::Typing& typing) {
   const relay::Module* m = p.parsed.module;
   return !m || m->functions.empty() || relay::infer_types(p.ctx, m, typing, p.found);
@@ -114,7 +114,7 @@ Outcome run_text(const Case& c) {
   relay::Typing typing;
   if (!read_file(p, c, c.path) || !infer(p, typing)) return failed(first_error(p));
   relay::PrintOptions options;
-  options.metadata = false;  // the table takes its place: weights would be written out
+  options.metadata = false;  // the table replaces it: weights would be written out
   relay::MetaTable used;
   const relay::Module* first = p.parsed.module;
   const std::string text = relay::print(first, options, &used);
@@ -157,7 +157,7 @@ Outcome run_equal(const Case& c) {
   return difference ? Outcome{true, {}} : failed("the same");
 }
 
-// Nodes that functions reach, each once.
+// Nodes reachable from functions, each once.
 class Counter {
  public:
   std::map<std::string, std::size_t> count(const Program& p) {

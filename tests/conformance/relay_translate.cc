@@ -1,4 +1,4 @@
-// The programs of `relay/vm`, translated to Relax and run: each case gives its values on the engine of the case.
+// The programs of `relay/vm`, translated to Relax and run: each case gives the expected values on its engine.
 #include <fmt/format.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// What passing means, case by case.
+// Criteria for passing, case by case.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ Outcome run_parse(const Case& c) {
   return failed(d.has_errors() ? difference + ": " + first_error(d, session.sources()) : difference);
 }
 
-// The module of a file as it stands, verified or not.
+// The unmodified module of a file, verified or not.
 const ir::Module* read_module(Session& session, const std::string& path, std::string& text, source::Diagnostics& d) {
   auto bytes = support::read_file(path);
   if (!bytes.ok()) return nullptr;
@@ -61,7 +61,7 @@ const ir::Module* read_module(Session& session, const std::string& path, std::st
   return parsed.ok ? parsed.module : nullptr;
 }
 
-// Without the comment lines in front and the line end behind.
+// Without the leading comment lines and the trailing line end.
 std::string_view without_header(std::string_view text) {
   while (!text.empty() && (text.front() == '#' || text.front() == '\n')) {
     const std::size_t end = text.find('\n');
@@ -96,7 +96,7 @@ Outcome run_print(const Case& c) {
   return wanted == got ? Outcome{true, {}} : failed(first_different_line(wanted, got));
 }
 
-// A text that does not parse, or does not come back in today's spelling, is a failure of Kind::Parse.
+// A text that does not parse, or does not come back in the current spelling, is a failure of Kind::Parse.
 Outcome run_spelling(const Case& c) {
   Silent silent;
   Session session({}, &silent);
@@ -131,7 +131,7 @@ Outcome run_raises(const Case& c) {
   return {true, {}};
 }
 
-// Applies `pass` to the session's module and compares with the module of a file.
+// Applies `pass` to the session's module and compares the result with the module of a file.
 Outcome apply_and_compare(Session& session, const Case& c, const std::string& expected) {
   source::Diagnostics d;
   auto parsed = passes::parse_pipeline(c.pass);

@@ -1,4 +1,4 @@
-// Worker processes: the parent hands out case numbers over a pipe, the worker answers a line a case.
+// Worker processes: the parent hands out case numbers over a pipe, the worker answers with one line per case.
 #include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>

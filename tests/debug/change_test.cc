@@ -1,4 +1,4 @@
-// Changing a run: values, elements, dims; calls that are not made, frames that return early; time travel keeps it all.
+// Changing a run: values, elements, dims; skipped calls, early returns; time travel keeps all changes.
 #include "debug/helpers.h"
 
 namespace rldb::debug {

@@ -27,9 +27,9 @@ TEST_CASE("instructions and time") {
   REQUIRE(r.kind == StopKind::Finished);
   CHECK(r.value.as_int() == 6);
   CHECK(!f.debugger.active());
-  // 1 copy, 3 turns of 5, less, if, ret.
+  // 1 copy, 3 iterations of 5, less, if, ret.
   CHECK(r.time == 19);
-  // The end is not the end.
+  // Going back from the end.
   r = f.debugger.reverse_step_instruction();
   CHECK(r.kind == StopKind::Step);
   CHECK(r.time == 18);
@@ -153,7 +153,7 @@ TEST_CASE("what a program prints is not printed again by going back") {
   CHECK(f.debugger.last_stop().time == here.time);
   f.debugger.go_to(0);
   f.debugger.resume();
-  // What a packed function did is what happened: it is not called again.
+  // A packed function's effect happened: it is not called again.
   CHECK(f.output.text == "said\n");
 }
 
@@ -211,7 +211,7 @@ TEST_CASE("a long run: a step back is found, checkpoints stay few") {
 }
 
 TEST_CASE("a timeline keeps the start, is dense near the present, and bounded") {
-  // The thinning rule alone, on a machine that does nothing expensive.
+  // Only the thinning rule, on a machine that does nothing expensive.
   Fixture f(sum_loop());
   source::Diagnostics d;
   auto machine = f.session.start("main", std::vector<Value>{Value::of_int(1'000'000)}, d);
@@ -220,7 +220,7 @@ TEST_CASE("a timeline keeps the start, is dense near the present, and bounded") 
   REQUIRE(t.begin(*machine));
   for (int i = 0; i < 3000; ++i) {
     machine->step(7);
-    t.ran(*machine, 1'000'000'000);  // pretend that it took long
+    t.ran(*machine, 1'000'000'000);  // pretend that it took a long time
   }
   CHECK(t.size() > 10);
   CHECK(t.size() <= 256);

@@ -1,4 +1,4 @@
-// Helpers of the debug tests: a session with a program, a debugger over it, short ways to say what is wanted.
+// Helpers of the debug tests: a session with a program, a debugger over it, shorthands for commands and checks.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -46,7 +46,7 @@ inline Value i64(std::int64_t v) {
   return Value(t);
 }
 
-// The elements without the line that says the type.
+// The elements without the line that gives the type.
 inline std::string show(const Value& v) {
   std::string text = runtime::format_value(v);
   if (v.is(runtime::ValueKind::Tensor)) text.erase(0, text.find('\n') + 1);
@@ -79,7 +79,7 @@ class Fixture {
     const bool ok = session.load_text("program.py", text, d);
     REQUIRE_MESSAGE(ok, text_of(d));
   }
-  // An executable made by hand, through a file as a user would have it.
+  // An executable made by hand, passed through a file as a user's would be.
   explicit Fixture(bytecode::Executable exe) : Fixture() {
     auto bytes = bytecode::serialise(exe);
     REQUIRE(bytes.ok());
@@ -125,7 +125,7 @@ class Fixture {
       if (l.name == name) return l.live ? show(l.value) : "(freed)";
     return "(none)";
   }
-  // All that a user can see of the present.
+  // Everything that a user can see at the moment.
   std::string state() {
     const StopReport& r = debugger.last_stop();
     std::string text = fmt::format("time {} {} pc {}\n", r.time, where(), r.where.pc);
@@ -204,7 +204,7 @@ class Module:
         return lv2
 )";
 
-// sum(n): acc = 0; while 0 < n { acc += n; n -= 1 }. Five instructions a turn.
+// sum(n): acc = 0; while 0 < n { acc += n; n -= 1 }. Five instructions per iteration.
 inline bytecode::Executable sum_loop() {
   using bytecode::Arg;
   bytecode::ExecutableBuilder b;

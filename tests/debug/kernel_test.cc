@@ -1,4 +1,4 @@
-// Inside kernels: machine code that stops itself comes to the same places with the same memory as the evaluator.
+// Inside kernels: machine code that stops itself reaches the same places with the same memory as the evaluator.
 #include <algorithm>
 #include <filesystem>
 #include <limits>
@@ -27,7 +27,7 @@ std::string bytes_of(const Value& v) {
                      std::hash<std::string_view>()({reinterpret_cast<const char*>(t.data()), t.byte_size()}));
 }
 
-// All that can be seen of a machine.
+// Everything that can be seen of a machine.
 std::string state_of(const eval::TirMachine& m) {
   std::string text = fmt::format("steps {} statement {}\n", m.steps(), m.current() ? m.current()->id : 0);
   for (const auto& [var, value] : m.variables())
@@ -51,7 +51,7 @@ std::vector<Value> copies(const std::vector<Value>& args) {
   return out;
 }
 
-// A session on the JIT, its kernels, arguments for each.
+// A session on the JIT, its kernels, and arguments for each.
 struct Kernels {
   explicit Kernels(const fs::path& file) : session(options(), &output) {
     source::Diagnostics found;
@@ -60,7 +60,7 @@ struct Kernels {
     if (!built || !built->lowered) return;
     for (const ir::ModuleEntry& e : built->lowered->entries) {
       const auto* f = ir::as<ir::PrimFunc>(e.function);
-      if (!f || !session.module()->find(e.name)) continue;  // arguments are made for what the module has
+      if (!f || !session.module()->find(e.name)) continue;  // arguments are made for kernels of the module
       auto arguments = session.arguments(e.name, {}, found);
       if (!arguments) continue;
       std::vector<Value> args;
@@ -116,7 +116,7 @@ struct Counts {
 };
 
 void check_places(Kernels& k, const Kernels::One& one, Counts& counts) {
-  // `T.Let` may bind a name again; who of the two says later what it was is not settled.
+  // `T.Let` may bind a name again; which of the two a later use refers to is not settled.
   bool has_let = false;
   ir::walk(one.f, [&](const ir::Node* n) { return !(has_let = has_let || ir::isa<ir::LetExpr>(n)); });
   if (has_let) return;
@@ -124,7 +124,7 @@ void check_places(Kernels& k, const Kernels::One& one, Counts& counts) {
   code.near = 0;
   ++counts.kernels;
   if (!code.find(one.f, one.name, {})) {
-    // What the JIT refuses anyway is stepped by the evaluator.
+    // Kernels that the JIT refuses are stepped by the evaluator anyway.
     source::Diagnostics found;
     session::AsideCompiler compiler(k.session);
     auto whole = compiler.compile(one.f, one.name, found);
@@ -289,7 +289,7 @@ TEST_CASE("conditions as machine code hold where the language says") {
     reached += int(want.size());
   }
   CHECK(reached > 20);
-  // What has no form of its own is left to the language.
+  // Conditions without a compiled form are left to the language.
   for (const char* said : {"C.max() > 3", "A[vi] == 0", "nobody > 1", "A[vi, vk] + 1 > 2", "vi ** 2 == 4"}) {
     ConditionScope scope = scope_of(text, probe);
     scope.number = [](std::string_view) { return std::optional<Value>(); };

@@ -50,7 +50,7 @@ TEST_CASE("breakpoints by function, binding, line, kernel") {
   CHECK(r.breakpoints == std::vector<int>{3, 4});
   CHECK(f.where() == "main:gv");
   CHECK(f.debugger.resume().kind == StopKind::Finished);
-  // The line of the signature is the first binding's; after the last there is none.
+  // The line of the signature maps to the first binding; after the last line there is none.
   CHECK(f.debugger.find_breakpoint(f.at("5"))->sites == f.debugger.find_breakpoint(1)->sites);
   CHECK(f.refused("99").find("program.py:99") != std::string::npos);
   CHECK(f.refused("main:lv2").find("did you mean `main:") == std::string::npos);
@@ -162,7 +162,7 @@ TEST_CASE("a violated match_cast is a stop with everything to be looked at") {
   CHECK(f.print("y.shape[0]") == "3");
   CHECK(f.print("lv[0, 0]") == "2.0");
   CHECK(f.debugger.frames().size() == 1);
-  // It stays where it is; and back works.
+  // It stays where it is; and going back works.
   CHECK(f.debugger.resume().kind == StopKind::Fault);
   f.debugger.reverse_step();
   CHECK(f.where() == "main:lv");
@@ -202,7 +202,7 @@ TEST_CASE("statements of a kernel") {
   r = f.debugger.resume();
   REQUIRE(r.kind == StopKind::Finished);
   CHECK(show(r.value) == "[ 4. 16.]");
-  // Left in the middle, a kernel is finished by what goes on.
+  // If left in the middle, a kernel is finished when the run continues.
   f.start({f32({2}, {1, 2})}, false);
   f.debugger.step_statement(3);
   CHECK(show(f.debugger.resume().value) == "[ 4. 16.]");

@@ -1,4 +1,4 @@
-// Any name of the source has a value, or a reason: freed, an alias, fused away, folded, not reached, in other calls.
+// Every name in the source has a value, or a reason: freed, an alias, fused away, folded, not reached, in other calls.
 #include "debug/helpers.h"
 
 namespace rldb::debug {

@@ -1,5 +1,5 @@
 // Random walks of all verbs, forward and backward, at three levels: at equal times the whole state of the machine is
-// the same to the last bit, whichever way led there.
+// the same to the last bit, however it was reached.
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -23,7 +23,7 @@ std::uint64_t hash_bytes(const std::byte* data, std::size_t size, std::uint64_t 
   return seed;
 }
 
-// Every bit of a value; opaque things by what they are.
+// Every bit of a value; opaque objects by their kind.
 std::string exact(const Value& v, int depth = 0) {
   if (depth > 20) return "...";
   switch (v.kind()) {
@@ -66,7 +66,7 @@ std::string state_of(const vm::Machine& m) {
   return text;
 }
 
-// Of a stop inside a kernel.
+// The state of a stop inside a kernel.
 std::string state_of(const Debugger::KernelPosition& at) {
   std::string text = fmt::format("{} statement {}\n", at.kernel, at.statement);
   for (const auto& [name, value] : at.variables) text += fmt::format("  {} {}\n", name, exact(value));
@@ -151,7 +151,7 @@ void walk(const fs::path& file, Engine engine, std::uint64_t seed, int verbs) {
     if (!debugger.machine()->running() || debugger.machine()->fault()) continue;
     const auto inside = debugger.kernel_position();
     if (stop.in_kernel != inside.has_value()) FAIL_CHECK("in a kernel or not, at " << path);
-    // A moment is a time, and inside a kernel the steps that were done.
+    // A moment is a time, and inside a kernel the number of steps done.
     const std::pair<std::uint64_t, std::int64_t> moment(stop.time, inside ? std::int64_t(inside->steps) : -1);
     const std::string state = inside ? state_of(*inside) : state_of(*debugger.machine());
     const auto [known, is_new] = states.emplace(moment, state);

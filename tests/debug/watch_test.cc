@@ -1,4 +1,4 @@
-// Watchpoints, catchpoints, log points: what they see going forward, and going back.
+// Watchpoints, catchpoints, log points: their hits going forward, and going back.
 #include "debug/helpers.h"
 
 namespace rldb::debug {
@@ -60,7 +60,7 @@ TEST_CASE("the first NaN is caught where it is made, with the state of its input
   CHECK(has(r, "NaN in c at [2]; its input b has one at [2]"));
   CHECK(has(f.debugger.resume(), "NaN in d at [2]"));
   CHECK(f.debugger.resume().kind == StopKind::Finished);
-  // Backwards: the last one first, each time to before the instruction that made it.
+  // Backwards: the last one first, each time to before the instruction responsible.
   CHECK(has(f.debugger.reverse_resume(), "NaN in d"));
   CHECK(has(f.debugger.reverse_resume(), "NaN in c"));
   r = f.debugger.reverse_resume();
@@ -105,7 +105,7 @@ TEST_CASE("a change of elements is told by its first element") {
   source::Diagnostics d;
   const auto set = f.debugger.assign("a[2]", "100", 0, d);
   if (!set) {
-    // Freed by now: it is said to be, and cannot be set.
+    // Freed by now: this is reported, and it cannot be set.
     CHECK(text_of(d).find("no register of the frame holds it") != std::string::npos);
   }
 }
@@ -157,7 +157,7 @@ TEST_CASE("a log point shows its line and does not stop") {
   CHECK(f.start({f32({4}, {1, 2, 3, 4})}, false).kind == StopKind::Finished);
   CHECK(f.output.text == "n is 4, the sum True, <`nothing` has no value here>\n");
   f.debugger.reverse_resume();
-  CHECK(f.output.text.find('\n') == f.output.text.size() - 1);  // not shown again by going back
+  CHECK(f.output.text.find('\n') == f.output.text.size() - 1);  // not shown again when going back
   CHECK_FALSE(f.debugger.set_log(n, "{n +}", d));
 }
 

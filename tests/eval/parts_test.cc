@@ -1,4 +1,4 @@
-// The column of intrinsic.def that says what the evaluator has.
+// The column of intrinsic.def that describes the evaluator's support.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ constexpr Row kRows[] = {
 #include "rldb/ir/intrinsic/intrinsic.def"
 };
 
-// What the evaluator says about `T.evaluate(T.<name>())`, with so many integers as operands; empty: nothing.
+// The evaluator's refusal of `T.evaluate(T.<name>())`, with that many integers as operands; empty: none.
 std::string refusal(std::string_view name, int operands = 0) {
   ir::Context ctx;
   const std::vector<const ir::Expr*> args(std::size_t(operands), ctx.i32(4));

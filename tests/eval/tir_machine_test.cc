@@ -113,7 +113,7 @@ TEST_CASE("without a barrier one thread runs after the other; a clone in the mid
   const std::vector<Value> others{ints({3}, {1, 2, 3}), other};
   REQUIRE(serial.start(others).ok());
   while (serial.running()) REQUIRE(serial.step().ok());
-  CHECK(other.as_tensor().at(1) == 2);  // what the thread wrote itself
+  CHECK(other.as_tensor().at(1) == 2);  // written by the thread itself
 }
 
 TEST_CASE("an access out of bounds names buffer, index and loop variables") {

@@ -6,7 +6,7 @@ using frontend_reading = rldb::frontend::testing::Reading;
 
 namespace {
 
-// Each text, and all that is said about it, with its place.
+// Each text, with all diagnostics and their places.
 struct Case {
   const char* text;
   std::vector<std::string> messages;

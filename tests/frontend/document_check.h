@@ -1,5 +1,5 @@
-// Whether a document that was edited says what a fresh reading of its text says; and a module to edit. Used by
-// document_test.cc and by the fuzz targets.
+// Whether an edited document agrees with a fresh parse of its text; and a module to edit. Used by document_test.cc and
+// by the fuzz targets.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace rldb::frontend::testing {
 
-// Something of everything: calls between functions, kernels, dataflow, branches, local functions, casts, shadowing.
+// A bit of everything: calls between functions, kernels, dataflow, branches, local functions, casts, shadowing.
 inline constexpr std::string_view kModule = R"(from tvm.script import ir as I
 from tvm.script import relax as R
 from tvm.script import tirx as T
@@ -69,7 +69,7 @@ class Module:
         return v
 )";
 
-// A fresh reading: what `rldb check` does.
+// A fresh parse, as in `rldb check`.
 struct Reference {
   Reading reading;
   std::string diagnostics;
@@ -96,7 +96,7 @@ inline void spans_of(const ir::Context& ctx, const ir::Module* m, Spans& out) {
   }
 }
 
-// Empty when the document says what a fresh reading of its text says.
+// Empty if the document agrees with a fresh parse of its text.
 inline std::string difference(const Document& document, const source::SourceManager& sources) {
   const Reference fresh{std::string(document.text())};
   std::string said;
@@ -106,7 +106,7 @@ inline std::string difference(const Document& document, const source::SourceMana
   const ParseResult& b = fresh.reading.result;
   if (a.ok != b.ok || (a.module == nullptr) != (b.module == nullptr)) return "one of them has a module";
   if (!a.module) return {};
-  // After errors there are variables that nothing binds; those of two readings are never the same.
+  // After errors there are unbound variables; those of two parses are never the same.
   if (a.ok)
     if (const auto d = ir::first_difference(a.module, b.module)) return d->path + ": " + d->left + " <> " + d->right;
   if (ir::print(a.module) != ir::print(b.module)) return "they print differently";

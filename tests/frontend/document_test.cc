@@ -1,4 +1,4 @@
-// Edits: whatever way an edit is read, the result is that of a fresh reading of the text.
+// Edits: whichever way an edit is processed, the result is that of a fresh parse of the text.
 #include "rldb/frontend/document.h"
 
 #include <doctest/doctest.h>
@@ -39,7 +39,7 @@ TEST_CASE("an edit of a value reads its statement only") {
 
 TEST_CASE("an edit of a type reads the users of the name") {
   Edited e(kModule);
-  e.change("p = R.add(z, x)", "p = R.astype(z, \"float16\")");  // inside of a statement
+  e.change("p = R.add(z, x)", "p = R.astype(z, \"float16\")");  // inside a statement
   CHECK(!e.document.last_read().whole);
   CHECK(e.document.last_read().functions == 1);
   CHECK(e.document.last_read().statements == 5);  // the `if`, and what follows from its value
@@ -63,7 +63,7 @@ TEST_CASE("an operator is unknown while its name is typed") {
   CHECK(!e.document.last_read().whole);
   e.change("gv = R.add(lv3, lv)", "gv: R.Tensor((4, 4), \"float32\") = R.ad(lv3, lv)");  // noted once
   CHECK(!e.document.last_read().whole);
-  e.change("R.ad(lv, lv1)", "R.add(lv, lv1)");  // now it is the other one that is noted
+  e.change("R.ad(lv, lv1)", "R.add(lv, lv1)");  // now the other one is noted
   CHECK(!e.document.last_read().whole);
 }
 
@@ -73,7 +73,7 @@ TEST_CASE("lines that come and go") {
   CHECK(e.document.last_read().statements == 2);
   e.change("            extra = R.add(lv, lv)\n", "");
   CHECK(e.document.last_read().statements == 0);
-  e.change("            lv2 = t[0]\n", "");  // an unknown name is left
+  e.change("            lv2 = t[0]\n", "");  // an unknown name remains
   e.change("            lv = R.sub", "            lv2 = t[1]\n            lv = R.sub");
   CHECK(!e.document.last_read().whole);
 }
@@ -110,7 +110,7 @@ TEST_CASE("an edit by an editor's lines and columns") {
   CHECK(e.document.edit({1, 11}, {1, 12}, "y"));
   CHECK(e.document.text().substr(0, 14) == "# caf\xc3\xa9 \xf0\x9f\x90\x88 y");
   CHECK(difference(e.document, e.sources) == "");
-  CHECK(!e.document.edit(6, 7, ""));  // the first byte of two is not a place to cut
+  CHECK(!e.document.edit(6, 7, ""));  // not a place to cut: the first byte of two
   CHECK(!e.document.edit(5, 4, ""));
   CHECK(!e.document.edit(0, 1u << 30, ""));
 }
@@ -158,11 +158,11 @@ class Vandal {
   };
   Change change(std::string_view text) {
     switch (below(8)) {
-      case 0: {  // a few bytes go
+      case 0: {  // removes a few bytes
         const std::uint32_t at = below(text.size());
         return {at, std::min<std::uint32_t>(at + 1 + below(6), std::uint32_t(text.size())), ""};
       }
-      case 1: {  // a piece of syntax comes
+      case 1: {  // inserts a piece of syntax
         static constexpr std::string_view kPieces[] = {"(",
                                                        ")",
                                                        ",",
@@ -198,16 +198,16 @@ class Vandal {
         const std::uint32_t at = below(text.size() + 1);
         return {at, at, std::string(kPieces[below(std::size(kPieces))])};
       }
-      case 2: {  // a line goes
+      case 2: {  // removes a line
         const auto [b, e] = line(text);
         return {b, e, ""};
       }
-      case 3: {  // a line comes twice, here or elsewhere
+      case 3: {  // repeats a line, here or elsewhere
         const auto [b, e] = line(text);
         const auto [at, after] = line(text);
         return {at, at, std::string(text.substr(b, e - b))};
       }
-      case 4: {  // one word for another
+      case 4: {  // replaces one word by another
         const auto [b, e] = word(text);
         const auto [b2, e2] = word(text);
         return {b, e, std::string(text.substr(b2, e2 - b2))};
@@ -217,11 +217,11 @@ class Vandal {
         if (below(2)) return {b, b, "    "};
         return {b, std::min(b + 4, e), ""};
       }
-      case 6: {  // a word grows
+      case 6: {  // lengthens a word
         const auto [b, e] = word(text);
         return {e, e, std::to_string(below(10))};
       }
-      default: {  // a number changes
+      default: {  // changes a number
         const std::size_t at = text.find_first_of("0123456789", below(text.size()));
         if (at == std::string_view::npos) return {0, 0, ""};
         return {std::uint32_t(at), std::uint32_t(at + 1), std::to_string(below(10))};
@@ -245,7 +245,7 @@ class Vandal {
   std::mt19937 random_;
 };
 
-// How many edits of a run were read in part.
+// The number of edits of a run that were parsed in part.
 std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
   source::SourceManager sources;
   Document document(sources, "test.py", std::string(start));
@@ -267,7 +267,7 @@ std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
       return false;
     };
     if (!check("done")) return in_part;
-    // Mostly mended at once, so that damage does not pile up.
+    // Mostly repaired at once, so that damage does not pile up.
     if (vandal.below(4) == 0 && i % 40 != 39) continue;
     if (i % 40 == 39) {
       document.replace_all(std::string(start));
@@ -284,7 +284,7 @@ std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
 TEST_CASE("thousands of random edits read like fresh texts") {
   std::size_t in_part = 0;
   for (std::uint32_t seed = 1; seed <= 10; ++seed) in_part += vandalise(kModule, seed, 200);
-  CHECK(in_part > 500);  // the fast ways were tried, not avoided
+  CHECK(in_part > 500);  // the fast paths were tried, not avoided
 }
 
 }  // namespace

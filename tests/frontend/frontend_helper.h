@@ -1,4 +1,4 @@
-// A text, what it was read as, and its errors: what every test of this room starts from.
+// A text, the result of parsing it, and its errors: the basis of every test of this room.
 #pragma once
 
 #include <string>
@@ -44,7 +44,7 @@ struct Reading {
   }
 };
 
-// Reads, prints, reads again: empty when both are the same module, else what went wrong.
+// Parses, prints, parses again: empty if both are the same module, else the problem.
 inline std::string round_trip(const std::string& text) {
   Reading a(text);
   if (!a.result.ok || !a.result.module) return "does not parse: " + a.rendered();

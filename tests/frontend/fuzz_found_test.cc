@@ -1,4 +1,4 @@
-// What the fuzz targets found once: tests/fuzz/found, `text_*` and `edit_*`.
+// Earlier findings of the fuzz targets: tests/fuzz/found, `text_*` and `edit_*`.
 #include <doctest/doctest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // The grammars' own corpora (test/corpus/*.txt beside each grammar, in the tree-sitter tool's format) through the
-// runtime: every text has the tree that stands below it, with field names.
+// runtime: every text has the tree given below it, with field names.
 #include <doctest/doctest.h>
 #include <tree_sitter/api.h>
 
@@ -68,7 +68,7 @@ std::string parse(const TSLanguage* language, const std::string& text) {
   return out;
 }
 
-// How many texts there were.
+// Returns the number of texts.
 std::size_t check_corpus(const std::string& folder, const TSLanguage* language) {
   std::size_t seen = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -76,7 +76,7 @@ std::size_t check_corpus(const std::string& folder, const TSLanguage* language) 
       CAPTURE(entry.path().filename().string());
       CAPTURE(e.name);
       ++seen;
-      // The tool drops the blank line that stands before the rule below the text.
+      // The tool drops the blank line before the rule below the text.
       std::string text = e.text;
       if (text.ends_with("\n\n")) text.pop_back();
       if (text.starts_with('\n')) text.erase(0, 1);

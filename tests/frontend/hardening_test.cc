@@ -1,4 +1,4 @@
-// Texts that once broke the reader, and the kinds of damage that files have: cut anywhere, a byte changed anywhere.
+// Texts that once broke the parser, and the kinds of damage that files have: cut anywhere, a byte changed anywhere.
 #include <doctest/doctest.h>
 
 #include "frontend/frontend_helper.h"
@@ -37,7 +37,7 @@ class Module:
         return y
 )";
 
-// Reads without an exception, and every span lies within the text.
+// Parses without an exception, and every span lies within the text.
 void survives(const std::string& text) {
   Reading r(text);
   for (const auto& d : r.diagnostics.all()) {

@@ -13,7 +13,7 @@ using Groups = std::vector<std::size_t>;
 
 FusionNode node(OpPattern pattern, std::vector<FusionEdge> readers) { return {pattern, readers.empty(), readers}; }
 
-// Numbered as they come.
+// Numbered in order of appearance.
 Groups groups(const std::vector<FusionNode>& nodes, std::size_t max_depth = 256) {
   Groups found = partition(nodes, max_depth);
   std::map<std::size_t, std::size_t> number;

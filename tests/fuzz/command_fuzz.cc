@@ -1,5 +1,5 @@
 // Fuzz target: sequences of entries at the prompt over a module. An input is the module's text, a line `#### entries`,
-// and an entry per line; a seed without entries gets some. Whatever is entered, the session stays, and an entry of
+// and an entry per line; a seed without entries gets some. Whatever is entered, the session survives, and an entry of
 // TVMScript that fails changes nothing.
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ constexpr std::size_t kMostEntries = 30;
 const std::vector<const ui::Command*>& usable_commands() {
   static const std::vector<const ui::Command*> rows = [] {
     std::vector<const ui::Command*> out;
-    // What names files would leave the sandbox of this process.
+    // Arguments that name files would leave the sandbox of this process.
     for (const ui::Command& c : ui::commands())
       if (c.completion != ui::Completion::File && c.name != "quit" && c.name != "time") out.push_back(&c);
     return out;

@@ -2,9 +2,9 @@
 //
 //   rldb_<target>_fuzz [--seed=N] [--runs=N] [--seconds=S] [--limit=S] [--findings=DIR] [--replay] FILE|DIR...
 //
-// The files are the pool that inputs are made from; with --replay they are the inputs. A child tries inputs one after
-// the other; what it is trying is in memory that the parent sees, so that the input which ended it is known. Last line:
-// `N passed, N failed`, exit code 1 when something was found.
+// The files are the pool from which inputs are made; with --replay they are the inputs. A child tries inputs one after
+// the other; the current one is in memory shared with the parent, so that the input which ended the child is known.
+// Last line: `N passed, N failed`, exit code 1 if there were findings.
 #include <dirent.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -87,12 +87,12 @@ void collect(const std::string& path, bool named, std::vector<std::string>& file
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// What the child is doing, seen by the parent.
+// The child's current activity, visible to the parent.
 struct Shared {
   std::uint64_t done;
   double began;
   std::uint64_t size;
-  char wrong[4096];  // a finding that is no crash
+  char wrong[4096];  // a finding other than a crash
   char input[kMostBytes];
 };
 
@@ -144,7 +144,7 @@ class Fuzzer {
       std::freopen("/dev/null", "w", stdout);
       std::freopen("/dev/null", "w", stderr);
     }
-    // A child that lives long keeps what leaks: a new one every so often.
+    // A long-lived child keeps what leaks: start a new one every so often.
     for (std::uint64_t n = from; n < total && n < from + 200 && !out_of_time(); ++n) {
       const std::string input = make(n);
       std::memcpy(shared_->input, input.data(), input.size());
@@ -166,7 +166,7 @@ class Fuzzer {
     ::_exit(0);
   }
 
-  // How the child ended, when that is a finding.
+  // How the child ended, if that is a finding.
   std::string watch(pid_t child) {
     shared_->began = now();
     for (;;) {

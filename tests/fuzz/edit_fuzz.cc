@@ -1,10 +1,10 @@
-// Fuzz target: edits of a module, compared with fresh readings.
+// Fuzz target: edits of a module, compared with fresh parses.
 #include "fuzz/edit_input.h"
 #include "fuzz/mutate.h"
 
 namespace rldb::fuzz {
 
-// The edits are bytes of their own making: no file is a seed.
+// The edits are bytes in a format of their own: no file is a seed.
 const std::vector<std::string> kSeedEndings{".edits"};
 
 std::string run_one(const std::string& input) {

@@ -1,5 +1,5 @@
-// Edits of a module as bytes: two bytes where, one byte how many bytes go, one byte what comes (a piece of syntax by
-// number, or so many bytes of the input). Used by the fuzz target and by the test that reads again what it found.
+// Edits of a module as bytes: two for the place, one for the number of bytes to remove, one for the insertion (a piece
+// of syntax by number, or that many bytes of the input). Used by the fuzz target and the test of its findings.
 #pragma once
 
 #include "frontend/document_check.h"
@@ -67,7 +67,7 @@ class Input {
   std::size_t at_ = 0;
 };
 
-// Empty, or how the document differs from a fresh reading of its text.
+// Empty, or how the document differs from a fresh parse of its text.
 inline std::string apply_edits(const std::uint8_t* data, std::size_t size) {
   Input input(data, size);
   source::SourceManager sources;

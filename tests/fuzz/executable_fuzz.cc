@@ -1,4 +1,4 @@
-// Fuzz target: executables, built from a module or from a file, damaged inside their sections.
+// Fuzz target: executables, built from a module or loaded from a file, damaged inside their sections.
 #include <unistd.h>
 
 #include <filesystem>
@@ -16,7 +16,7 @@ const std::vector<std::string> kSeedEndings{".py", ".rlvm"};
 
 namespace {
 
-// What a module is built to; empty when it cannot be built.
+// The executable built from a module; empty if it cannot be built.
 const std::string& built(const std::string& module) {
   static std::map<std::string, std::string> known;
   const auto found_or_made = known.emplace(module, "");
@@ -44,7 +44,7 @@ std::string run_one(const std::string& input) {
   try {
     bug = look_at(reached, path.string(), "main");
   } catch (const support::Cancelled&) {
-    // An alarm of the fuzzer's, which has the same signal.
+    // An alarm from the fuzzer, which uses the same signal.
   }
   std::filesystem::remove(path);
   return bug;

@@ -1,5 +1,5 @@
-// Executables as input: a file taken apart into its sections, damaged inside them with lengths and checksums made right
-// again, so that the damage arrives; and everything that a user can ask of a file. Used by the fuzz target and the
+// Executables as input: a file split into its sections, damaged inside them with lengths and checksums corrected,
+// so that the damage gets through; and everything that a user can do with a file. Used by the fuzz target and the
 // test.
 #pragma once
 
@@ -58,7 +58,7 @@ inline std::string join(const std::vector<Part>& parts) {
   return file + std::string(12, '\0');
 }
 
-// The checksum of every stored kernel, as artefact.cc has it.
+// The checksum of every stored kernel, as in artefact.cc.
 inline void mend_checksums(std::string& kernels) {
   for (std::size_t at = kernels.find("RLDBKRN"); at != std::string::npos; at = kernels.find("RLDBKRN", at + 1)) {
     if (at < 8 || at + 16 > kernels.size()) continue;
@@ -85,7 +85,7 @@ class Mutator {
       case 1:
         bytes[at] = char(below(4) == 0 ? 0xff : below(256));
         break;
-      case 2: {  // a word of its own
+      case 2: {  // a chosen word
         constexpr std::int64_t kWords[] = {0,  1,     -1,   2,        7,           255,
                                            -2, 65536, 1000, 1L << 31, -(1L << 31), 0x7fffffffffffffff};
         const std::size_t word = at / 4 * 4;
@@ -130,13 +130,13 @@ inline ui::CommandLine vm_line() {
   return line;
 }
 
-// How far the files came: damage that no file survives would test the loader only.
+// How far the files got: damage that no file survives would test the loader only.
 struct Reached {
   int opened = 0;
   int started = 0;
 };
 
-// All that a user can ask of a file, after the entry `before`. Empty, or a bug that it met.
+// Everything that a user can do with a file, after the entry `before`. Empty, or a bug found.
 inline std::string look_at(Reached& reached, const std::string& path, const std::string& call,
                            const std::string& before = "") {
   ui::CapturedConsole console;

@@ -1,5 +1,5 @@
-// A fuzz target under libFuzzer. RLDB_FUZZ_POOL names a file with the paths of seeds, one a line: mutations take pieces
-// of them.
+// A fuzz target under libFuzzer. RLDB_FUZZ_POOL names a file with the paths of seeds, one per line: mutations take
+// pieces of them.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>

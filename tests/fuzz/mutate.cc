@@ -46,7 +46,7 @@ std::vector<Range> lines(std::string_view text) {
 
 std::size_t indent(std::string_view line) { return std::min(line.find_first_not_of(' '), line.size()); }
 
-// A line and what is indented below it.
+// A line and the lines indented below it.
 Range block_at(std::string_view text, const std::vector<Range>& rows, std::size_t first) {
   const auto line = [&](std::size_t i) { return text.substr(rows[i].begin, rows[i].end - rows[i].begin); };
   const std::size_t depth = indent(line(first));
@@ -118,7 +118,7 @@ std::string pick_token(const Pool& pool, Rng& rng) {
   const std::string& from = pool[below(rng, pool.size())];
   const std::vector<Range> all = tokens(from);
   if (all.empty()) return "x";
-  // One token, or a short run of them with what stands between.
+  // One token, or a short run of them with the text between.
   const std::size_t i = below(rng, all.size());
   const std::size_t last = std::min(all.size() - 1, i + (below(rng, 3) == 0 ? below(rng, 12) : 0));
   return from.substr(all[i].begin, all[last].end - all[i].begin);
@@ -133,7 +133,7 @@ std::string mutate_tokens(std::string text, const Pool& pool, Rng& rng) {
       return text.erase(r.begin, r.end - r.begin);
     case 1:
       return text.insert(r.end, " " + text.substr(r.begin, r.end - r.begin));
-    case 2: {  // exchanged with another token of the text
+    case 2: {  // swapped with another token of the text
       const Range o = all[below(rng, all.size())];
       const std::string a = text.substr(r.begin, r.end - r.begin), b = text.substr(o.begin, o.end - o.begin);
       return text.replace(r.begin, r.end - r.begin, b == a ? pick_token(pool, rng) : b);

@@ -1,5 +1,5 @@
-// Mutations that keep most of a text's structure: pieces of one module (tokens, lines, indented blocks) are put into
-// another, removed, repeated, exchanged.
+// Mutations that keep most of a text's structure: pieces of one module (tokens, lines, indented blocks) are inserted
+// into another, removed, repeated, swapped.
 #pragma once
 
 #include "fuzz/target.h"

@@ -1,5 +1,5 @@
-// Fuzz target: a module that is read without errors goes through passes in random order, verified after each, and runs
-// on the three engines before them and after them; values are compared.
+// Fuzz target: a module that parses without errors goes through passes in random order, verified after each, and runs
+// on the three engines before and after them; values are compared.
 #include <fmt/format.h>
 
 #include "fuzz/mutate.h"
@@ -30,7 +30,7 @@ struct Silent : runtime::Output {
 
 struct Ran {
   bool ok = false;
-  bool refused = false;  // never began: a pass or code generation says by name what it cannot do
+  bool refused = false;  // never started: a pass or code generation names what it does not support
   Value value;
   std::string error;
 };
@@ -55,7 +55,7 @@ Ran run(Session& session, Engine engine, std::string_view function, const std::v
   return ran;
 }
 
-// What a caller passes: passes such as LazyGetInput change it, and the arguments of before mean nothing then.
+// Arguments of a caller: passes such as LazyGetInput change the parameters, and the old arguments mean nothing then.
 std::vector<ir::TypeKind> parameters(const Session& session, std::string_view name) {
   const auto* f = session.module() ? ir::as<ir::Function>(session.module()->find(name)) : nullptr;
   std::vector<ir::TypeKind> kinds;
@@ -65,7 +65,7 @@ std::vector<ir::TypeKind> parameters(const Session& session, std::string_view na
 }
 
 std::string difference(const Ran& a, std::string_view a_name, const Ran& b, std::string_view b_name) {
-  // The evaluator runs what the lowering passes refuse.
+  // The evaluator runs programs that the lowering passes refuse.
   if (a.refused || b.refused) return {};
   if (a.ok != b.ok)
     return fmt::format("{} {}, {} {}", a_name, a.ok ? "runs" : "fails (" + a.error + ")", b_name,
@@ -82,7 +82,7 @@ struct Function {
   std::vector<ir::TypeKind> params;
 };
 
-// Runs what can be given inputs. Empty, or how engines differ.
+// Runs the functions for which inputs can be made. Empty, or how engines differ.
 std::string run_engines(Session& session, std::vector<Function>& functions) {
   for (const std::string& name : session.function_names()) {
     if (functions.size() >= kMostFunctions) break;

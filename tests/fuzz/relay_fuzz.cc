@@ -1,5 +1,5 @@
-// Fuzz target: Relay text, and executables of the Relay VM. Text that reads prints as text that reads; what compiles or
-// loads is run and stepped like any program.
+// Fuzz target: Relay text, and executables of the Relay VM. Text that parses must print as text that parses; programs
+// that compile or load are run and stepped like any other.
 #include <unistd.h>
 
 #include <filesystem>
@@ -19,7 +19,7 @@ const std::vector<std::string> kSeedEndings{".relay", ".rly", ".ro"};
 
 namespace {
 
-// Empty, or what is wrong.
+// Empty, or the problem.
 std::string read_relay(const std::string& text) {
   relay::Context ctx;
   source::SourceManager sources;
@@ -52,7 +52,7 @@ std::string run_one(const std::string& input) {
       bug = look_at(reached, path.string(), "main", ":set machine relay");
     }
   } catch (const support::Cancelled&) {
-    // An alarm of the fuzzer's, which has the same signal.
+    // An alarm from the fuzzer, which uses the same signal.
   }
   std::filesystem::remove(path);
   return bug;

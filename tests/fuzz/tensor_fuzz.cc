@@ -1,4 +1,4 @@
-// Fuzz target: tensor files. The first bytes say which format an input is.
+// Fuzz target: tensor files. The first bytes determine the format of an input.
 #include "fuzz/mutate.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/memory.h"
@@ -11,7 +11,7 @@ const std::vector<std::string> kSeedEndings{".npy", ".npz", ".safetensors"};
 
 namespace {
 
-// What was read can be shown, written and read again as it is.
+// A value that was read can be shown, written and read again unchanged.
 std::string check(const Value& v) {
   (void)format_value(v);
   const std::string bytes = write_npy(v.as_tensor());
@@ -27,7 +27,7 @@ std::string check(const Result<NamedTensors>& read) {
   return {};
 }
 
-// Seeds of our own, for when there are no files.
+// Our own seeds, if there are no files.
 std::string made(Rng& rng) {
   auto tensor = random_tensor({std::int64_t(below(rng, 4)), std::int64_t(below(rng, 5))},
                               below(rng, 2) ? DType::Float(32) : DType::Int(8), rng());
@@ -45,7 +45,7 @@ std::string run_one(const std::string& input) {
     if (std::string wrong = check(read_npz(input, "fuzz")); !wrong.empty()) return wrong;
     return check(read_safetensors(input, "fuzz"));
   } catch (const std::bad_alloc&) {
-    return {};  // a file may ask for more than it may have
+    return {};  // a file may request more memory than allowed
   }
 }
 

@@ -1,4 +1,4 @@
-// Fuzz target: any text, as a file, as an entry and as something being typed.
+// Fuzz target: arbitrary text, as a file, as an entry and as text being typed.
 #include "fuzz/mutate.h"
 #include "fuzz/text_input.h"
 

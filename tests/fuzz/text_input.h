@@ -1,5 +1,5 @@
-// Any text, read as a file, as an entry at the prompt and as something being typed. Used by the fuzz target and by the
-// test that reads again what it found.
+// Arbitrary text, parsed as a file, as an entry at the prompt and as text being typed. Used by the fuzz target and by
+// the test of its earlier findings.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace rldb::fuzz {
 
-// Empty, or what is wrong: a diagnostic points outside of the text.
+// Empty, or the problem: a diagnostic points outside the text.
 inline std::string check_spans(const source::Diagnostics& diagnostics, const source::SourceManager& sources) {
   for (const source::Diagnostic& d : diagnostics.all()) {
     const source::Buffer* buffer = sources.find(d.span.file);
@@ -22,7 +22,7 @@ inline std::string check_spans(const source::Diagnostics& diagnostics, const sou
   return {};
 }
 
-// A module that was read without errors prints as a text that can be read.
+// A module that was parsed without errors prints as a text that parses.
 inline std::string read_file(const std::string& text) {
   ir::Context ctx;
   ops::install(ctx);

@@ -1,5 +1,5 @@
-// Arguments that no one would write, for every operator of the registry: what the tests of type inference, of
-// legalisation and of the minimum build try operators with.
+// Arguments that nobody would write, for every operator of the registry: used to test type inference, legalisation and
+// the minimum build.
 #pragma once
 
 #include <random>
@@ -100,7 +100,7 @@ struct Pool {
     if (below(3) == 0) return {"", nullptr, attrs[below(attrs.size())]};
     return {"", exprs[below(exprs.size())], nullptr};
   }
-  // Of the kind that the parameter wants, most of the time.
+  // Of the kind that the parameter requires, most of the time.
   ops::CallArg argument(const ops::OpInfo& info, const ops::ParamInfo& p) {
     if (below(8) == 0) return any_argument();
     if (p.is_attr) return {"", nullptr, attrs[below(attrs.size())]};
@@ -119,7 +119,7 @@ struct Pool {
     return any_argument();
   }
 
-  // Arguments for every parameter that is required and for some that are not.
+  // Arguments for every required parameter and for some of the others.
   std::vector<ops::CallArg> arguments(const ops::OpInfo& info) {
     std::vector<ops::CallArg> args;
     for (const ops::ParamInfo& p : info.params) {

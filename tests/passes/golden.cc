@@ -60,7 +60,7 @@ void check_golden(std::string_view pipeline, std::string_view before, std::strin
   if (difference) INFO(difference->path, ": got ", difference->left, ", wanted ", difference->right, "\n", text);
   const std::string path = difference ? difference->path : std::string();
   CHECK_MESSAGE(path.empty(), text);
-  // What is printed is the same program.
+  // The printed text is the same program.
   Program again;
   const auto file = again.sources.add("printed.py", text);
   const auto printed = frontend::parse(again.ctx, again.sources, file, again.diagnostics);

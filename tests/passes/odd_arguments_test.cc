@@ -1,5 +1,5 @@
-// What type inference accepts, the passes of the minimum build lower or refuse with a message, whatever the operator
-// and however odd its arguments: a failed check of ours would end the session.
+// The passes of the minimum build lower anything that type inference accepts, or refuse it with a message, whatever the
+// operator and however odd its arguments: a failed internal check would end the session.
 #include "ops/odd_arguments.h"
 
 #include <doctest/doctest.h>
@@ -31,7 +31,7 @@ const ir::Module* module_of(ir::Context& ctx, const ir::Call* call) {
   return builder.build();
 }
 
-// Why this call is a bug of ours; empty when it is none.
+// Why this call shows a bug of ours; empty if it does not.
 std::string trouble(ir::Context& ctx, const ir::Call* call) {
   source::Diagnostics out;
   const ir::Module* module = module_of(ctx, call);
@@ -45,7 +45,7 @@ std::string trouble(ir::Context& ctx, const ir::Call* call) {
     auto done = passes::run_pipeline(env, module, pipeline.value(), options);
     if (done.ok() && ir::verify(ctx, done.value(), out)) return "";
     if (done.ok()) return "not well formed: " + out.first_error();
-    // A pass may refuse; a pass that leaves what does not verify may not.
+    // A pass may refuse; a pass whose result does not verify is wrong.
     const bool ill_formed = done.error().id == diag::PassVerifyFailed;
     return ill_formed ? done.error().text + ": " + out.first_error() : "";
   } catch (const support::InternalError& error) {
@@ -57,7 +57,7 @@ std::string trouble(ir::Context& ctx, const ir::Call* call) {
 
 TEST_CASE("passes: no accepted arguments are too odd") {
   std::size_t lowered = 0;
-  // More of them, and others, for a long run.
+  // More of them, and different ones, for a long run.
   const char* rounds = std::getenv("RLDB_ODD_ROUNDS");
   const int last = rounds ? std::atoi(rounds) : 20;
   for (int round = rounds ? 20 : 0; round < last; ++round) {

@@ -1,4 +1,4 @@
-// Bugs planted into passes: `bisect` names the pass and the rewrite, `reduce` makes a large module small.
+// Bugs planted in passes: `bisect` names the pass and the rewrite, `reduce` makes a large module small.
 #include "rldb/support/planted.h"
 
 #include <doctest/doctest.h>
@@ -36,7 +36,7 @@ class Planted {
 
 constexpr int kBindings = 300;
 
-// A long chain of bindings, which keeps differences as they are; `special` may give one of them another value.
+// A long chain of bindings, which preserves differences; `special` may give one of them another value.
 std::string chain(const std::string& shape, const std::function<std::string(int)>& special) {
   const std::string type = fmt::format("R.Tensor({}, \"float32\")", shape);
   std::string text =
@@ -75,7 +75,7 @@ Found look_at(const std::string& program, const std::string& passes, Bug bug) {
   found.bisection = repro::bisect_passes(s, s.module(), q);
   repro::ReduceOptions reduction;
   reduction.jobs = 2;
-  reduction.candidate_seconds = 120;  // a machine with other work is slow, and the result is to be the same
+  reduction.candidate_seconds = 120;  // a busy machine is slow, and the result has to be the same
   found.reduction = repro::reduce(s, s.module(), q, reduction);
   REQUIRE(found.bisection.verdict == repro::PassBisection::Verdict::Found);
   REQUIRE(found.reduction.module);
@@ -109,7 +109,7 @@ TEST_CASE("planted: fusion swaps the operands of a kernel") {
 }
 
 TEST_CASE("planted: Relay's fusion swaps the operands of a group") {
-  // Groups of two operators, of which one does not take its operands in either order.
+  // Groups of two operators, one of which does not accept its operands in either order.
   std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32], %y: Tensor[(4), float32]) {\n";
   constexpr int kGroups = 60, kWrong = 57;
   for (int i = 0; i < kGroups; ++i) {
@@ -159,7 +159,7 @@ TEST_CASE("planted: a schedule drops what a split leaves over") {
 
 TEST_CASE("planted: the kernel that the JIT gets wrong, and the step of its schedule") {
   Quiet quiet;
-  // With bounds checks a schedule is used where it is proved only, and this one cannot be. A session keeps the kernels
+  // With bounds checks a schedule is used only where it is proved, and this one cannot be. A session keeps the kernels
   // that it compiled.
   session::Options unchecked;
   unchecked.check_bounds = false;

@@ -1,7 +1,7 @@
-// Any keys at the prompt: rldb_keys_fuzz RLDB [SEED [KEYS [RUNS]]]. Types random keys into a program in a
-// pseudo-terminal (control and meta keys, escape sequences, text, broken UTF-8, pastes, signals, window sizes); now and
-// then, and at the end, the prompt must still answer, and when it has left the terminal must be as it was before. The
-// last line is `N passed, N failed`; a failure names its seed and the last keys.
+// Random keys at the prompt: rldb_keys_fuzz RLDB [SEED [KEYS [RUNS]]]. Types random keys into a program in a
+// pseudo-terminal (control and meta keys, escape sequences, text, malformed UTF-8, pastes, signals, window sizes); now
+// and then, and at the end, the prompt must still answer, and when it has exited the terminal must be as it was before.
+// The last line is `N passed, N failed`; a failure names its seed and the last keys.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -24,7 +24,7 @@ class Keys {
   std::size_t below(std::size_t n) { return std::size_t(random_() % n); }
   bool one_in(std::size_t n) { return below(n) == 0; }
 
-  // One key or a short sequence. Never a `!`, a shell command could follow; never ^D, the one key that ends a session.
+  // One key or a short sequence. Never a `!`, as a shell command could follow; never ^D, the key that ends a session.
   std::string next() {
     switch (below(16)) {
       case 0:
@@ -151,13 +151,13 @@ std::string readable(const std::string& keys) {
   return out;
 }
 
-// ^C ends whatever is going on; then a sum is asked that is not in any of the keys.
+// ^C ends whatever is running; then a sum is requested that does not occur in any of the keys.
 bool answers(Terminal& terminal, unsigned number) {
   for (int i = 0; i < 3; ++i) {
     terminal.send("\x03");
     terminal.read_for(0.03);
   }
-  // In single-key mode a colon begins an entry too.
+  // In single-key mode a colon starts an entry too.
   terminal.send("\x05\x15:tui off\r");
   terminal.read_for(0.1);
   terminal.send("\x05\x15");
@@ -196,8 +196,8 @@ std::string run(const std::string& program, std::uint64_t seed, std::size_t coun
   }
   terminal.resize(24, 80);
   if (!answers(terminal, 999999)) return failed("it does not answer at the end");
-  // Not before the prompt: while an entry runs the terminal is in line mode, where the kernel takes ^D as end of file
-  // and hands a NUL over once the editor reads keys again.
+  // Not before the prompt: while an entry runs the terminal is in line mode, where the kernel treats ^D as end of file
+  // and delivers a NUL once the editor reads keys again.
   if (!terminal.wait_for_after("\r\n999999", "rldb", 30)) return failed("no prompt after the last entry");
   terminal.send(seed % 2 ? "\x04" : ":quit\r");
   const auto status = terminal.ended();

@@ -1,6 +1,6 @@
-// Sessions killed at random moments: rldb_kill_fuzz RLDB [SEED [KILLS]]. Each session is brought back with `--resume`
-// and goes on: definitions, values, passes and options, each entry sent without waiting for the last one's reply. After
-// every kill -9 whatever the program had answered must be there again. The last line is `N passed, N failed`.
+// Sessions killed at random moments: rldb_kill_fuzz RLDB [SEED [KILLS]]. Each session is restored with `--resume` and
+// continues: definitions, values, passes and options, each entry sent without waiting for the reply to the last. After
+// every kill -9 everything the program had acknowledged must be there again. The last line is `N passed, N failed`.
 #include <signal.h>
 #include <unistd.h>
 
@@ -18,7 +18,7 @@ class Attack {
  public:
   Attack(std::string program, std::uint64_t seed) : program_(std::move(program)), random_(seed) {}
 
-  // One life of the session: resumed, looked at, worked in, killed. Empty: all is well.
+  // One life of the session: resumed, inspected, used, killed. Empty: all is well.
   std::string live() {
     Terminal terminal(program_, {"-q", "--color=never", "--resume"}, home_.path());
     if (!terminal.wait_for("rldb> ", 60)) return "it does not start: " + terminal.said();
@@ -27,7 +27,7 @@ class Attack {
     for (std::size_t i = 0; i < entries; ++i) {
       ++sent_;
       terminal.send(entry(sent_));
-      // Up to the whole reply, or into the middle of it.
+      // Up to the end of the reply, or into the middle of it.
       if (below(3) != 0) {
         if (!terminal.wait_for(reply(sent_), 60)) return "no reply to entry " + std::to_string(sent_);
         answered_ = sent_;
@@ -44,7 +44,7 @@ class Attack {
  private:
   std::size_t below(std::size_t n) { return std::size_t(random_() % n); }
 
-  // Every third is a definition over several lines, which must come back whole.
+  // Every third is a definition over several lines, which must be restored in full.
   static bool is_function(std::size_t i) { return i % 3 == 0; }
   static std::string name(std::size_t i) { return (is_function(i) ? "f" : "v") + std::to_string(i); }
   static std::string number(std::size_t i) { return std::to_string(500'000 + i); }
@@ -57,7 +57,7 @@ class Attack {
     return is_function(i) ? "defined " + name(i) + "\r\n" : "\r\n" + number(i);
   }
 
-  // What was answered is there; what was not may be.
+  // Acknowledged entries are there; others may be.
   std::string look(Terminal& terminal) {
     for (std::size_t i = answered_ > 4 ? answered_ - 4 : 1; i <= sent_; ++i) {
       terminal.forget();
@@ -66,7 +66,7 @@ class Attack {
           terminal.wait_for(is_function(i) ? "def " + name(i) : "\r\n" + number(i), i <= answered_ ? 60 : 1);
       if (!there && i <= answered_) return name(i) + " is lost: " + terminal.said();
       if (!there) {
-        sent_ = i - 1;  // the line that was being typed; what came after it was not read
+        sent_ = i - 1;  // the line that was being typed; anything after it was not read
         break;
       }
     }
@@ -78,7 +78,7 @@ class Attack {
   Folder home_;
   std::mt19937_64 random_;
   std::size_t sent_ = 0;
-  std::size_t answered_ = 0;  // up to here the program has said so
+  std::size_t answered_ = 0;  // acknowledged by the program up to here
 };
 
 }  // namespace

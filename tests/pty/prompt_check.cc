@@ -1,4 +1,4 @@
-// What the prompt does with its terminal and with signals: rldb_prompt_check RLDB. The last line is `N passed, N
+// The prompt's behaviour with its terminal and with signals: rldb_prompt_check RLDB. The last line is `N passed, N
 // failed`.
 #include <signal.h>
 #include <sys/stat.h>
@@ -38,7 +38,7 @@ struct Prompt {
     terminal.forget();
     terminal.send(keys);
     if (!terminal.wait_for(reply, 15)) return false;
-    // Keys typed before the next prompt would be the terminal's own: ^D, ^R and ^\ mean something else there.
+    // Keys typed before the next prompt would go to the terminal itself: ^D, ^R and ^\ mean something else there.
     return !keys.ends_with('\r') || terminal.wait_for_after(reply, "rldb", 15);
   }
   bool leaves_with(int code) {
@@ -72,13 +72,13 @@ void check_keys(const std::string& program) {
                "b\x15R.const(51)\r",
                "\r\n51"),
         "^R ^X and a key", p.terminal.said());
-  p.terminal.read_for(0.3);  // until the prompt is there: what is typed ahead is the terminal's to edit
+  p.terminal.read_for(0.3);  // until the prompt is there: type-ahead would be edited by the terminal
   check(p.says("\x12st =\r", "first = R.const(41)"), "^R finds an entry", p.terminal.said());
   check(p.says("\x1c\x1cR.const(52)\r", "\r\n52"), "^\\ at the prompt", p.terminal.said());
   p.terminal.send("\033[200~R.const(");
   p.terminal.read_for(0.2);
   check(p.says("\x03R.const(53)\r", "\r\n53"), "^C ends a paste that has no end", p.terminal.said());
-  for (int i = 0; i < 10; ++i) {  // while the keys before are still worked on
+  for (int i = 0; i < 10; ++i) {  // while the previous keys are still being processed
     const std::string number = std::to_string(5300 + i);
     p.terminal.send("R.\t\t\t\t\t\t\t\t");
     check(p.says("\x03R.const(" + number + ")\r", "\r\n" + number), "what is typed after ^C is the next entry's",
@@ -95,7 +95,7 @@ void check_keys(const std::string& program) {
         "the history is private");
 }
 
-// What stands on the screen after some keys in a session of their own; `say` is waited for.
+// The contents of the screen after some keys in a session of their own; `say` is waited for.
 std::string screen_after(const std::string& program, const std::vector<std::string>& keys, const std::string& say) {
   Folder home;
   Prompt p(program, home.path());
@@ -148,7 +148,7 @@ void check_screen(const std::string& program) {
   check(holds(seen, "\nrldb> a = R.const(1)\n"), "Up finds the entry that begins so", seen);
 }
 
-// What stands on the screen of a session with hints, after keys one at a time.
+// The contents of the screen of a session with hints, after keys one at a time.
 std::string screen_with_hints(const std::string& program, const std::vector<std::string>& keys,
                               const std::string& say) {
   Folder home;
@@ -225,7 +225,7 @@ void check_pager(const std::string& program) {
   check(p.says(":help\r", ":quit"), "the pager can be switched off", p.terminal.said());
 }
 
-// A page that ends within a line which the terminal has wrapped.
+// A page that ends within a line that the terminal has wrapped.
 void check_wrapped_page(const std::string& program) {
   Folder home;
   std::ofstream file(home.path() + "/m.py");
@@ -272,7 +272,7 @@ void check_start_files(const std::string& program) {
   check(p.says("project\r", "not defined"), "a file that was changed is not trusted any more", p.terminal.said());
 }
 
-// The terminal is asked for pastes as such, and not any more afterwards.
+// Bracketed paste is enabled in the terminal, and disabled afterwards.
 void check_modes(const std::string& program) {
   Folder home;
   Prompt p(program, home.path());
@@ -401,13 +401,13 @@ void check_drop(const std::string& program) {
         second.terminal.said());
 }
 
-// ^C while the terminal is slower than the text does not count as output that is lost.
+// ^C while the terminal is slower than the text does not count as lost output.
 void check_slow_terminal(const std::string& program) {
   Folder home;
   Prompt p(program, home.path());
   for (int i = 0; i < 20; ++i) {
     p.terminal.send(":help\r:help --markdown\r");
-    ::usleep(20'000);  // nobody reads: the terminal is full, and the program waits in the middle of its text
+    ::usleep(20'000);  // nothing is read: the terminal is full, and the program waits in the middle of its text
     p.terminal.signal(SIGINT);
     ::usleep(1000);
   }

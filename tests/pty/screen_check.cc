@@ -1,5 +1,5 @@
 // Screen mode in a pseudo-terminal: rldb_screen_check RLDB. It is entered and left, steps, follows the size of the
-// terminal, and gives the terminal back after every end. The last line is `N passed, N failed`.
+// terminal, and restores the terminal after every exit. The last line is `N passed, N failed`.
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -31,7 +31,7 @@ constexpr const char* kToggle =
     "\x18"
     "a";
 
-// A program that is stopped in `main:b`, at the prompt.
+// A program stopped in `main:b`, at the prompt.
 struct Session {
   explicit Session(const std::string& program, const char* colors = "--color=never")
       : home(with_module()), terminal(program, {"-q", colors, "m.py"}, home->path()) {
@@ -55,13 +55,13 @@ struct Session {
     terminal.wait_for(reply, 20);
     terminal.read_for(0.2);
   }
-  // Keys in screen mode; what stands on the screen when nothing more comes.
+  // Sends keys in screen mode; returns the screen when there is no further output.
   std::string keys(const std::string& keys) {
     terminal.send(keys);
     terminal.read_for(0.6);
     return screen();
   }
-  // What is said since the screen was shown or the size changed.
+  // The output since the screen was shown or resized.
   std::string screen() const {
     ScreenModel model(width, height);
     model.write(terminal.said());
@@ -85,7 +85,7 @@ struct Session {
   bool as_before() const { return same_modes(terminal.modes(), terminal.first_modes()); }
   bool leaves_with(int code) {
     const auto status = terminal.ended(30);
-    terminal.read_for(0.2);  // what it said last
+    terminal.read_for(0.2);  // its last output
     return status && WIFEXITED(*status) && WEXITSTATUS(*status) == code && as_before();
   }
 
@@ -175,13 +175,13 @@ void check_ends(const std::string& program) {
     s.terminal.forget();
     s.terminal.signal(signal);
     const auto status = s.terminal.ended();
-    s.terminal.read_for(0.2);  // what it said last
+    s.terminal.read_for(0.2);  // its last output
     check(status.has_value(), "a signal ends it");
     check(holds(s.terminal.said(), kLeave) && s.as_before(), "and the terminal is as it was", s.terminal.said());
   }
 }
 
-// A program that runs for long: ^C, and a crash meanwhile.
+// A long-running program: ^C, and a crash meanwhile.
 void check_work(const std::string& program) {
   const std::string work =
       ":engine eval\r_w = R.matmul(R.ones(R.shape([900, 900]), \"float32\"), R.ones(R.shape([900, 900]), "
@@ -225,7 +225,7 @@ void check_refused(const std::string& program) {
   terminal.ended();
 }
 
-// What the history has for the rest of an entry.
+// The suggestion from the history for the rest of an entry.
 void check_suggestions(const std::string& program) {
   Folder home;
   Terminal terminal(program, {"-q", "--color=always"}, home.path());

@@ -1,6 +1,6 @@
-// ScreenModel: what stands on a terminal's screen after it was sent some bytes: the part of a VT100 that the line
-// editor uses, with a scrollback. Anything else is counted, so that a test notices. Wide are the characters that are
-// three or four bytes long, but for the replacement character.
+// ScreenModel: the contents of a terminal's screen after it was sent some bytes: the part of a VT100 that the line
+// editor uses, with a scrollback. Anything else is counted, so that a test notices. Wide characters are those three or
+// four bytes long, except the replacement character.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class ScreenModel {
     while (out.ends_with("\n\n")) out.pop_back();
     return out;
   }
-  // Another width, as a terminal has it that wraps lines anew: the rows that a full one went on in are one line.
+  // Changes the width, like a terminal that rewraps lines: the rows over which a full one continued are one line.
   void resize(int width) {
     std::vector<std::vector<std::string>> lines;
     std::size_t cursor_line = 0, cursor_cell = 0;
@@ -46,7 +46,7 @@ class ScreenModel {
     width_ = width;
     for (std::size_t i = 0; i < lines.size(); ++i) {
       if (i == cursor_line) {
-        // Behind a line that fills its last row the cursor stays in that row.
+        // After a line that fills its last row the cursor stays in that row.
         const bool full = cursor_cell > 0 && cursor_cell == lines[i].size() && cursor_cell % std::size_t(width) == 0;
         row_ = int(rows_.size() + cursor_cell / std::size_t(width)) - (full ? 1 : 0);
         column_ = full ? width : int(cursor_cell % std::size_t(width));
@@ -60,7 +60,7 @@ class ScreenModel {
     if (row_ >= int(rows_.size())) rows_.resize(std::size_t(row_) + 1);
     top_ = std::max(0, row_ - height_ + 1);
   }
-  int row() const { return row_; }  // from the first line that was ever written
+  int row() const { return row_; }  // from the first line ever written
   int column() const { return std::min(column_, width_ - 1); }
   int unknown() const { return unknown_; }
 
@@ -135,7 +135,7 @@ class ScreenModel {
           for (std::size_t i = std::size_t(top_); i < rows_.size(); ++i) rows_[i].clear();
           break;
         }
-        if (column_ >= width_) ++unknown_;  // terminals differ
+        if (column_ >= width_) ++unknown_;  // terminals differ here
         cells.resize(std::min(cells.size(), std::size_t(column_)));
         if (what == 'J') rows_.resize(std::size_t(row_) + 1);
         if (what == 'J') wrapped_.erase(wrapped_.lower_bound(row_), wrapped_.end());
@@ -149,7 +149,7 @@ class ScreenModel {
 
   int width_, height_;
   std::vector<std::vector<std::string>> rows_;
-  std::set<int> wrapped_;  // rows whose line goes on in the next one
+  std::set<int> wrapped_;  // rows whose line continues in the next one
   int row_ = 0, column_ = 0, top_ = 0;
   int unknown_ = 0;
 };

@@ -80,7 +80,7 @@ Terminal::~Terminal() {
   ::close(slave_);
 }
 
-// Reads once. False: nothing came.
+// Reads once. False: there was no input.
 bool Terminal::pump(int milliseconds) {
   pollfd p{master_, POLLIN, 0};
   if (::poll(&p, 1, milliseconds) <= 0) return false;

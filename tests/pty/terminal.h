@@ -10,7 +10,7 @@
 
 namespace rldb::pty {
 
-// A folder below /tmp that goes when it does.
+// A folder below /tmp that is removed with the object.
 class Folder {
  public:
   Folder();
@@ -25,26 +25,26 @@ class Folder {
 
 class Terminal {
  public:
-  // Runs `program` with `arguments` in `home`, which is its working folder and the home of its files too.
+  // Runs `program` with `arguments` in `home`, which is both its working folder and the home for its files.
   Terminal(const std::string& program, const std::vector<std::string>& arguments, const std::string& home);
   ~Terminal();
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
 
-  // Types; reads what the program says meanwhile. False: the program is gone.
+  // Types keys; reads output meanwhile. False: the program has ended.
   bool send(const std::string& keys);
-  // Reads until `text` has been said since the last `forget`, or so much time has passed.
+  // Reads until `text` has been output since the last `forget`, or the time is up.
   bool wait_for(const std::string& text, double seconds = 10);
   // The same for `text` after `first`.
   bool wait_for_after(const std::string& first, const std::string& text, double seconds = 10);
-  // Reads what comes within so much time.
+  // Reads output for that long.
   void read_for(double seconds);
   void forget() { said_.clear(); }
   const std::string& said() const { return said_; }
   void resize(unsigned short rows, unsigned short columns);
   void signal(int number);
   bool running();
-  // Its wait status; waits so long for the end.
+  // Its wait status; waits up to that long for the end.
   std::optional<int> ended(double seconds = 10);
   // The modes of the terminal, and those it had before the program was started.
   termios modes() const;

@@ -1,4 +1,4 @@
-// The pass, and of that pass the rewrite, that brings a symptom; and the smallest program that still shows it.
+// The pass, and its rewrite, that causes a symptom; and the smallest program that still shows it.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kFusion = "LegalizeOps,AnnotateTIROpPattern,FoldConstant,FuseOps,FuseTIR";
 
-// Three pairs of operators that fuse, each kept apart from the next by a softmax.
+// Three pairs of operators that fuse, each separated from the next by a softmax.
 constexpr const char* kProgram = R"(@I.ir_module
 class Module:
     @R.function

@@ -1,4 +1,4 @@
-// Folders as DumpIR writes them, with a fault planted in the stages from one pass on.
+// Folders as written by DumpIR, with a fault planted in the stages from one pass on.
 #include <doctest/doctest.h>
 
 #include <filesystem>
@@ -41,7 +41,7 @@ class Dump {
     REQUIRE(support::write_file(fmt::format("{}/{:03}_{}.py", path_, number_++, pass), text).ok());
   }
 
-  // One file a pass; from the pass `from` on, `what` is `with`.
+  // One file per pass; from the pass `from` on, `what` is replaced by `with`.
   void run(const std::string& passes, const std::string& from = {}, const std::string& what = {},
            const std::string& with = {}, const std::string& program = kProgram) {
     Quiet quiet;
@@ -543,7 +543,7 @@ TEST_CASE("bisect a dump: every function has its turn, its values and its memory
   const auto zero = first.find("gv = R.subtract(lv3, lv)");
   first.replace(zero, 24, "lv4 = R.subtract(lv3, lv)\n            gv = R.multiply(lv4, R.const(0, \"float32\"))");
   Dump dump;
-  // In `first`, which comes behind `main`, the values do not show it.
+  // In `first`, which comes after `main`, the values do not show it.
   dump.run("LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory,LowerAllocTensor",
            "StaticPlanBlockMemory", "alloc_tensor(storage_1", "alloc_tensor(storage",
            program.substr(0, begin) + first + program.substr(begin));
@@ -619,7 +619,7 @@ TEST_CASE("bisect a dump: integers that do not fit into fewer bits, and negative
   const std::string divided = "            gv = R.floor_divide(x, R.const(3, \"int64\"))\n";
   CHECK(with_other(x, divided, "gv", "x[v_ax0] // T.int64(3)", "T.truncdiv(x[v_ax0], T.int64(3))").verdict ==
         Verdict::Found);
-  // What indexes stays inside.
+  // Values used as indices stay in range.
   const std::string taken = "            gv = R.take(y, x, axis=0)\n";
   CHECK(with_other(x + ", y: " + kRow, taken, "gv", "nothing like it", "").verdict == Verdict::Agree);
 }

@@ -1,4 +1,4 @@
-// The first tensor that differs has to be the one where the fault is, and no difference may be made up.
+// The first tensor that differs must be the one with the fault, and no difference may be invented.
 #include "rldb/repro/compare.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ using namespace rldb::repro_test;
 
 namespace {
 
-// Five bindings; `fourth` and `last` are what the tests change.
+// Five bindings; the tests change `fourth` and `last`.
 std::string program(const std::string& fourth = "R.multiply(lv2, lv1)",
                     const std::string& last = "R.subtract(lv3, lv)") {
   return R"(@I.ir_module
@@ -37,7 +37,7 @@ class Two : public Loaded {
     REQUIRE(session().run_passes(passes, d));
     return module();
   }
-  // The values come from the parameters of what is loaded.
+  // The values come from the parameters of the loaded program.
   repro::Program of(const ir::Module* module) {
     repro::Program p;
     p.module = module;
@@ -327,7 +327,7 @@ class TwoExecutables {
   repro::Program module_;
 };
 
-// The first difference is a call of `callee`, which got the same inputs.
+// The first difference is a call of `callee` with the same inputs.
 void check_difference(const repro::Comparison& c, std::string_view callee) {
   INFO(repro::to_string(c, "first", "second"));
   REQUIRE(c.verdict == Verdict::Differs);
@@ -371,5 +371,5 @@ TEST_CASE("compare: executables, by the names of their variables") {
   // Against the module it was built from.
   CHECK(two.compare(two.module(), two.bad()).first);
   CHECK(two.compare(two.module(), two.good()).verdict == Verdict::Equal);
-  CHECK(two.session().module() != nullptr);  // what was loaded is there again
+  CHECK(two.session().module() != nullptr);  // the loaded module is restored
 }

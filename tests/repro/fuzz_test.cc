@@ -1,4 +1,4 @@
-// Random programs: the same for the same seed, well-formed, and right through passes and engines.
+// Random programs: the same for the same seed, well-formed, and correct through passes and engines.
 #include "rldb/repro/fuzz.h"
 
 #include <doctest/doctest.h>
@@ -51,7 +51,7 @@ TEST_CASE("fuzz: what a pass refuses is found, made small, and told with its see
   Quiet quiet;
   session::Session s(on_the_machine(), &quiet);
   repro::FuzzOptions options;
-  options.passes = "DeadCodeElimination,Gradient(func_name=main)";  // results are tensors, no scalars
+  options.passes = "DeadCodeElimination,Gradient(func_name=main)";  // results are tensors, not scalars
   options.programs = 4;
   options.seconds = 0;
   const repro::FuzzReport r = repro::fuzz(s, options);

@@ -1,4 +1,4 @@
-// Gradients against differences of values: `main_adjoint` of small programs, element by element.
+// Gradients against finite differences: `main_adjoint` of small programs, element by element.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -22,7 +22,7 @@ struct Program {
   std::string_view body;    // its last line binds `g`, a scalar
 };
 
-// Away from kinks: a step does not cross where a rule changes sides (the inputs are fixed).
+// Away from kinks: a step does not cross a point where a rule switches branches (the inputs are fixed).
 const Program kPrograms[] = {
     {R"(x: R.Tensor((2, 3), "float64"), y: R.Tensor((3,), "float64"))",
      "g = R.sum(R.divide(R.multiply(R.add(x, y), x), R.add(R.exp(y), x)))"},

@@ -1,4 +1,4 @@
-// Sessions of the tests: what programs print goes nowhere, and they run on the machine.
+// Sessions of the tests: output of programs is discarded, and they run on the machine.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What a run holds at once, as something that a pass may make wrong.
+// The peak memory of a run, as a property that a pass may make worse.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@ using namespace rldb::repro_test;
 
 namespace {
 
-// Large tensors that are summed up at once, one after the other: in another order all of them are held.
+// Large tensors each summed at once, one after the other: in another order all of them are held.
 std::string program(int branches) {
   std::string text = R"(@I.ir_module
 class Module:
@@ -70,7 +70,7 @@ TEST_CASE("memory: the pass after which more is held at once") {
   CHECK(found.symptom.limit < 3 * kLarge);
   CHECK(repro::to_json(found).find("\"limit\"") != std::string::npos);
 
-  // So much may be held.
+  // That much may be held.
   const repro::PassBisection none = repro::bisect_passes(p.session(), p.module(), p.question("1M"));
   CHECK(none.verdict == repro::PassBisection::Verdict::None);
   // More is held before the first pass.
@@ -90,7 +90,7 @@ TEST_CASE("memory: reduction keeps that the passes bring it") {
   CHECK(r.symptom.bytes > r.symptom.limit);
   CHECK(r.symptom.id == "after the passes");
 
-  // Without passes: the program holds too much as it is.
+  // Without passes: the program itself holds too much.
   repro::Question q = p.question("10K");
   q.passes.clear();
   const repro::Reduction alone = repro::reduce(p.session(), p.module(), q, {});

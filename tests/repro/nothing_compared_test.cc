@@ -1,4 +1,4 @@
-// A comparison in which nothing ran, or nothing could be compared, never says that things are the same.
+// A comparison in which nothing ran, or nothing could be compared, never reports that results are the same.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -85,7 +85,7 @@ TEST_CASE("bisect passes: a program that cannot run is not said to be right") {
     CHECK(b.verdict == Verdict::CannotTell);
     CHECK(has(b.why, "cannot be compared before the first pass"));
   }
-  // What passes refuse shows all the same.
+  // Refusals by passes are shown nevertheless.
   Loaded unknown(kUnknown, session::Options());
   q.passes = "Gradient(func_name=main)";
   const repro::PassBisection refused = repro::bisect_passes(unknown.session(), unknown.module(), q);
@@ -98,7 +98,7 @@ TEST_CASE("bisect passes: a program that cannot run is not said to be right") {
 TEST_CASE("bisect passes: a pass that fails says nothing of the values") {
   Loaded same(kSame, session::Options());
   repro::Question q;
-  q.passes = "Gradient(func_name=main)";  // the result is no scalar
+  q.passes = "Gradient(func_name=main)";  // the result is not a scalar
   q.kind = repro::OracleKind::Values;
   const repro::PassBisection b = repro::bisect_passes(same.session(), same.module(), q);
   CHECK(b.verdict == repro::PassBisection::Verdict::CannotTell);
@@ -151,7 +151,7 @@ TEST_CASE("bisect a dump: the function and the values that are asked for") {
   Quiet quiet;
   session::Session s({}, &quiet);
   using Verdict = repro::TraceBisection::Verdict;
-  // They differ where an element is above 100 only.
+  // They differ only where an element is above 100.
   const std::string good = program("        y = R.minimum(x, R.const(100.0, \"float32\"))\n        return y\n");
   const std::string bad = program("        y = R.add(x, R.const(0.0, \"float32\"))\n        return y\n");
   const Folder folder({good, bad});

@@ -8,8 +8,8 @@
 //   # VALUES same: main         (written by RLDB_BLESS=1)
 //
 // The result has to verify after each pass, to be the expected module up to names of variables, to print as a text that
-// reads back to itself, and to give the values of the module before, for functions whose inputs can be made up; VALUES
-// says which ran. RLDB_BLESS=1 writes what came out. Other lines that begin with `# ` before a module are comments.
+// reads back to itself, and to give the original module's values, for functions whose inputs can be generated; VALUES
+// records which ran. RLDB_BLESS=1 writes the results. Other lines that begin with `# ` before a module are comments.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -124,7 +124,7 @@ std::string values_text(const repro::Validation& v) {
   return text.empty() ? "no function" : text;
 }
 
-// What is wrong with the case; empty when nothing is. With `bless` the case is made to say what came out.
+// The problem with the case; empty if there is none. With `bless` the case is changed to the actual result.
 std::string check_case(Case& c, bool bless) {
   Quiet quiet;
   session::Options options;
@@ -148,7 +148,7 @@ std::string check_case(Case& c, bool bless) {
   Session expected(options, &quiet);
   const ir::Module* wanted = c.after.empty() ? nullptr : load(expected, c.after, error);
   auto difference = wanted ? ir::first_difference(got, wanted) : std::optional<ir::Difference>();
-  // Types of calls that no text says (a lowered call knows more than its annotation) cannot be expected.
+  // Types of calls not shown in the text (a lowered call knows more than its annotation) cannot be expected.
   if (difference && printed(got) == printed(wanted)) difference.reset();
   if (!wanted || difference) {
     if (!bless)

@@ -163,7 +163,7 @@ TEST_CASE("reduce: symbolic dims become one, constants parameters") {
           "\"float32\"):\n        n = T.int64()\n        m = T.int64()\n        a = R.tanh(x)\n        return a\n",
       "R.tanh");
   CHECK(has(text, "R.Tensor((n, n)"));
-  // Folding makes the constant.
+  // Folding creates the constant.
   Quiet quiet;
   session::Session s({}, &quiet);
   source::Diagnostics d;
@@ -250,7 +250,7 @@ TEST_CASE("reduce: names become short and plain, where the symptom does not depe
   const std::string kernel = smallest(program, "T.exp");
   CHECK(has(kernel, "def kernel0("));
   CHECK_FALSE(has(kernel, "fused_exp"));
-  // One of the three is part of the symptom: the others are renamed all the same.
+  // One of the three is part of the symptom: the others are renamed nevertheless.
   const std::string kept = smallest(program, "right_hand_side.*R.subtract");
   CHECK(has(kept, "right_hand_side"));
   CHECK(has(kept, "def main(x"));
@@ -266,7 +266,7 @@ TEST_CASE("reduce: names that are taken stay what they are") {
         return second
 )",
                                     "R.multiply.*");
-  // `x` is a dim: the parameter is called otherwise.
+  // `x` is a dim: the parameter gets another name.
   CHECK(has(text, "def main(y: R.Tensor((x, "));
 }
 

@@ -1,4 +1,4 @@
-// Validation must be able to fail, and must not call values the same that it has not seen.
+// Validation must be able to fail, and must not report values as the same without having compared them.
 #include "rldb/repro/validate.h"
 
 #include <doctest/doctest.h>

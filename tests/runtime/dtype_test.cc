@@ -118,7 +118,7 @@ TEST_CASE("float16: known encodings, ties to even, limits") {
   CHECK(bits_of("float16", -2.0) == 0xC000);
   CHECK(bits_of("float16", 65504.0) == 0x7BFF);
   CHECK(bits_of("float16", 65519.9) == 0x7BFF);
-  CHECK(bits_of("float16", 65520.0) == 0x7C00);  // half way to the next: even is infinity
+  CHECK(bits_of("float16", 65520.0) == 0x7C00);  // halfway to the next: even is infinity
   CHECK(bits_of("float16", kInf) == 0x7C00);
   CHECK(bits_of("float16", -kInf) == 0xFC00);
   CHECK(bits_of("float16", 0x1p-24) == 0x0001);

@@ -24,7 +24,7 @@ struct Kept : Output {
   std::string text;
 };
 
-// An isolation that is on, and what it needs.
+// An active isolation, and its requirements.
 struct Room {
   Room() {
     isolation->on = &on;
@@ -53,7 +53,7 @@ struct Hostile : Room {
   PackedRegistry registry;
 };
 
-// A kernel made of a C++ function.
+// A kernel made from a C++ function.
 class FakeKernel : public Kernel {
  public:
   using Body = std::function<Result<Value>(PackedArgs)>;
@@ -154,7 +154,7 @@ TEST_CASE("isolated plugin: the option is read at each call") {
   Hostile h;
   CHECK(h.call("counts")->as_int() == 1);
   h.on = false;
-  CHECK(h.call("counts")->as_int() == 1);  // loaded in this process now
+  CHECK(h.call("counts")->as_int() == 1);  // now loaded in this process
   CHECK(h.call("counts")->as_int() == 2);
   h.on = true;
   CHECK(h.call("counts")->as_int() == 2);  // the guard is still there

@@ -1,4 +1,4 @@
-// The paged cache against a plain computation: rows of keys and values in vectors, attention by its formula.
+// The paged cache against a direct computation: rows of keys and values in vectors, attention by its formula.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -96,7 +96,7 @@ Result<Value> create(const Config& c) {
   return paged_cache_create(args);
 }
 
-// A sequence as it is to be: rows of all heads, and its window.
+// The expected state of a sequence: rows of all heads, and its window.
 struct Plain {
   std::vector<std::vector<Row>> keys, values;  // [row][head]
   std::int64_t window = 0, sink = 0, shared = 0;
@@ -137,7 +137,7 @@ Ints up_to(std::int64_t end) {
   return out;
 }
 
-// One random step of the life of a cache.
+// Random steps in the life of a cache.
 class Life {
  public:
   explicit Life(unsigned seed) : random_(seed) {
@@ -216,7 +216,7 @@ class Life {
     ok(kv_cache_enable_window(list(cache_, num(id), num(size), num(sink))));
     s.window = size;
     s.sink = sink;
-    // What is there already slides when the next forward begins.
+    // Rows already there slide when the next forward begins.
   }
   void forward() {
     Ints ids, lengths;
@@ -343,7 +343,7 @@ TEST_CASE("latent attention in its parts is attention over all rows") {
     ok(kv_cache_append_latent(list(cache, num(0), latent)));
     const Value own = zeros({total, kQo, 3}), own_log = zeros({total, kQo});
     const Value past = zeros({total, kQo, 3}), past_log = zeros({total, kQo});
-    // The keys and values of the forward, as the model would have them for each head.
+    // The keys and values of the forward, as the model would produce them for each head.
     const Value k = zeros({total, 1, 5}), v = zeros({total, 1, 3});
     for (std::int64_t r = 0; r < total; ++r)
       for (std::int64_t d = 0; d < 5; ++d) {
@@ -404,7 +404,7 @@ TEST_CASE("self and cross attention of heads, merged, are the attention in one c
       ok(kv_cache_merge_attention(list(parts, own, own_log, past, past_log)));
       for (std::int64_t r = 0; r < count; ++r)
         for (std::int64_t h = 0; h < kQo; ++h) check_near(part(own, r, h), part(out, r, h));
-      // The rows themselves are appended by the attention in one call only.
+      // Only the attention in one call appends the rows themselves.
       const Value ignored = zeros({count, kQo, 4});
       ok(kv_cache_attention(list(parts, num(0), real(0.6), qkv, ignored)));
     }

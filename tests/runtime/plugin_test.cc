@@ -45,7 +45,7 @@ TEST_CASE("plugin: the example in C loads and runs") {
     CHECK(elements(out) == std::vector<double>{2.5, 5, 7.5, 10});
     kept = registry.find("my.sum")->function;
   }
-  // The library outlives the registry as long as somebody holds a function of it.
+  // The library outlives the registry while there is a reference to one of its functions.
   const Value args[] = {Value(tensor({3}, kF32, {1, 2, 3}))};
   const auto sum = kept->native(args);
   REQUIRE(sum.ok());
@@ -66,7 +66,7 @@ TEST_CASE("plugin: an error that it raises becomes ours") {
   CHECK(call("my.sum", {}).message == "`my.sum`: TypeError: my.sum takes one float32 tensor");
   const Value ints = Value(tensor({1}, DType::Int(32), {1}));
   CHECK(call("my.sum", {ints}).kind == ErrorKind::Raised);
-  // What the ABI has no form for is refused before the call.
+  // Values without a form in the ABI are refused before the call.
   const Error refused = call("my.sum", {Value::of_shape({1})});
   CHECK(refused.kind == ErrorKind::Unsupported);
   CHECK(refused.message == "`my.sum`: argument 0: a shape cannot be passed to a plugin");
@@ -76,7 +76,7 @@ TEST_CASE("plugin: files that are none") {
   CHECK(load_error("/nowhere/p.so").message.starts_with("cannot open `/nowhere/p.so`"));
   CHECK(load_error(RLDB_SOURCE_DIR "/LICENSE").message.find("not a shared library (no ELF header)") !=
         std::string::npos);
-  // A program: no library, or a library (PIE) without functions of ours.
+  // An executable is not a library, or (PIE) a library without our functions.
   CHECK(load_error("/proc/self/exe").kind == ErrorKind::BadFile);
 }
 

@@ -1,4 +1,4 @@
-// Long loops of functions that a program calls end when the work is cancelled.
+// Long loops in functions that a program calls end when the work is cancelled.
 #include "rldb/runtime/stoppable.h"
 
 #include <doctest/doctest.h>

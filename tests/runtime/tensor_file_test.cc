@@ -18,7 +18,7 @@ namespace {
 
 const DType kF32 = DType::Float(32);
 
-// A version 1 file with this header dict, padded or not: readers may not care.
+// A version 1 file with this header dict, padded or not: readers need not care.
 std::string npy(std::string_view dict, std::string_view data, int major = 1) {
   std::string out = "\x93NUMPY";
   out += static_cast<char>(major);
@@ -128,7 +128,7 @@ std::string floats(const std::vector<float>& v) {
   return std::string(reinterpret_cast<const char*>(v.data()), v.size() * sizeof(float));
 }
 
-// A file in the system's folder for such, gone at the end of the test.
+// A file in the system's temporary folder, removed at the end of the test.
 struct TempFile {
   std::string path;
   TempFile(const std::string& name, std::string_view bytes) {
@@ -157,11 +157,11 @@ TEST_CASE("npy: versions, byte orders, orders of axes") {
   CHECK(elements(good(read_npy(npy(dict("|b1", "(2,)"), std::string("\1\0", 2)), "x"))) == std::vector<double>{1, 0});
   CHECK(good(read_npy(npy(dict("<f8", "()"), std::string(8, '\0')), "x")).as_tensor().ndim() == 0);
   CHECK(good(read_npy(npy(dict("<f8", "(3, 0)"), ""), "x")).as_tensor().element_count() == 0);
-  // Keys in another order, no last comma, double quotes, Python 2 integers.
+  // Keys in another order, no trailing comma, double quotes, Python 2 integers.
   CHECK(elements(good(read_npy(
             npy("{\"shape\":(2L,),\"fortran_order\":False,\"descr\":\"<u2\"}", std::string("\1\0\2\0", 4)), "x"))) ==
         std::vector<double>{1, 2});
-  // What NumPy writes for formats that it does not know, bfloat16 for one.
+  // NumPy's output for formats that it does not know, such as bfloat16.
   CHECK(good(read_npy(npy(dict("<V2", "(1,)"), "ab"), "x")).as_tensor().dtype() == DType::UInt(16));
 }
 
@@ -256,7 +256,7 @@ TEST_CASE("npz: damaged archives are errors") {
   const std::string whole = zip({{"a.npy", a, true}});
   REQUIRE(read_npz(whole, "x").ok());
   for (std::size_t n = 0; n < whole.size(); ++n) CHECK_FALSE(read_npz(whole.substr(0, n), "x").ok());
-  // Every single byte flipped: an error or a good value, never a crash or a read outside.
+  // Every single byte changed: an error or a valid value, never a crash or an out-of-bounds read.
   int accepted = 0;
   for (std::size_t i = 0; i < whole.size(); ++i) {
     for (const int flip : {0x01, 0x80, 0xFF}) {
@@ -407,7 +407,7 @@ TEST_CASE("literals: nested lists") {
   CHECK(elements(good(parse_list("[True, False]", DType::Bool()))) == std::vector<double>{1, 0});
   CHECK(elements(good(parse_value_literal("2x2xi8=[[1, 2], [3, 4]]"))) == std::vector<double>{1, 2, 3, 4});
   CHECK_FALSE(parse_value_literal("4xi8=[[1, 2], [3, 4]]").ok());
-  // What is printed is read back.
+  // Printed values are read back.
   const Value v = Value(tensor({2, 2}, kF32, {1, -2.5, 1e10, 0}));
   const std::string text = format_value(v);
   CHECK(compare(good(parse_list(text.substr(text.find('\n')), kF32)), v).empty());

@@ -1,5 +1,5 @@
 // Short texts whose programs would be immense: they run, or are refused at the binding that is too large, and the
-// session goes on.
+// session continues.
 #include <doctest/doctest.h>
 
 #include "rldb/session/session.h"
@@ -33,7 +33,7 @@ std::string repeated(const std::string& line, int times) {
   return out;
 }
 
-// The first diagnostic of the program's reading; nothing when there is none.
+// The first diagnostic of the program; nullopt if there is none.
 std::optional<DiagId> said(const std::string& text) {
   Quiet quiet;
   Session s(options(), &quiet);

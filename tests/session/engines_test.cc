@@ -1,5 +1,5 @@
-// What a program gives does not depend on the engine: scalars that kernels return, kills and their aliases, operators
-// that run as functions. And what is made up for a run stays inside of what it indexes, on the engine that checks.
+// A program's results do not depend on the engine: scalars that kernels return, kills and their aliases, operators that
+// run as functions. And values generated for a run stay within the bounds of what they index, on the checking engine.
 #include <doctest/doctest.h>
 
 #include "rldb/session/session.h"
@@ -21,7 +21,7 @@ std::string errors_of(const source::Diagnostics& d) {
   return text;
 }
 
-// The result as text (after what the program printed), or the errors.
+// The result as text (after the program's own output), or the errors.
 std::string run_on(Engine engine, const std::string& text, const std::string& function,
                    const std::vector<std::string>& inputs) {
   Collect printed;
@@ -192,7 +192,7 @@ TEST_CASE("made-up integers index what is there") {
   };
   const std::string x = "x: R.Tensor((3, 4), \"float32\"), ";
   fine(function_of(x + "i: R.Tensor((20,), \"int64\")", "        return R.take(x, i, axis=0)\n"));
-  // Through views, casts, tuples, another function, and two uses of which the smaller counts.
+  // Through views, casts, tuples, another function, and two uses of which the smaller one counts.
   fine(function_of(x + "i: R.Tensor((20,), \"int32\")",
                    "        j = R.astype(R.reshape(i, (4, 5)), \"int64\")\n        t = (x, R.permute_dims(j))\n"
                    "        a = R.take(t[0], t[1], axis=1)\n        return (a, R.take(x, j, axis=0))\n"));

@@ -1,5 +1,5 @@
-// The example programs of docs/examples, run on every engine and compared with values computed here, in double, by the
-// formulas and not by the program's own operators.
+// The example programs of docs/examples, run on every engine and compared with values computed here, in double, from
+// the formulas and not with the program's own operators.
 #include <doctest/doctest.h>
 
 #include <cmath>

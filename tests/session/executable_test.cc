@@ -1,4 +1,4 @@
-// Executables from files: what opening reads, what running compiles, and what it takes to run stored machine code.
+// Executables from files: what opening reads, what running compiles, and when stored machine code may run.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ struct Quiet : runtime::Output {
   void write(std::string_view) override {}
 };
 
-// `y` is made by a kernel named `work` that this text says the meaning of.
+// `y` is computed by a kernel named `work`, which this text defines.
 std::string program(const std::string& expression) {
   return R"(
 @I.ir_module
@@ -70,7 +70,7 @@ struct Opened {
     REQUIRE_MESSAGE(ok, text_of(d));
     CHECK(d.all().empty());
   }
-  // The result's first element for an input of threes, or what was said.
+  // The result's first element for an input of threes, or the message.
   std::string run() {
     said.clear();
     const std::vector<std::string> texts{"4xf32=3,3,3,3"};
@@ -99,7 +99,7 @@ TEST_CASE("a file has its kernels as text, and opening it reads nothing of them"
   CHECK(exe.tensor_ir.find("def work(") != std::string::npos);
   CHECK(exe.tensor_ir.find("R.function") == std::string::npos);
   REQUIRE(exe.kernels.contains("work"));
-  // Neither section has to make sense for that.
+  // Neither section has to be valid for that.
   exe.tensor_ir = "@I.ir_module\nclass M(:";
   exe.kernels["work"] = "RLDBKRN2 and then nothing that a linker likes";
   Opened opened(exe, trusting());
@@ -114,7 +114,7 @@ TEST_CASE("a file has its kernels as text, and opening it reads nothing of them"
 TEST_CASE("run compiles the TensorIR; machine code of the file runs only when it is trusted") {
   const bytecode::Executable sum = built(program("A[v] + A[v]"));
   bytecode::Executable crossed = sum;
-  crossed.kernels = built(program("A[v] * A[v]")).kernels;  // good code with a good checksum, of another program
+  crossed.kernels = built(program("A[v] * A[v]")).kernels;  // good code with a good checksum, from another program
   Opened plain(crossed);
   CHECK(plain.run() == "6");
   CHECK(plain.said.all().empty());
@@ -161,7 +161,7 @@ TEST_CASE("a file without TensorIR opens; its kernels are unresolved and named")
 }
 
 TEST_CASE("a file of TVM runs where a module has its kernels") {
-  // A matmul that only exists once the module is lowered, a kernel of the module's own, and a shape function.
+  // A matmul that only exists once the module is lowered, one of the module's own kernels, and a shape function.
   const std::string text = R"(
 @I.ir_module
 class Module:
@@ -218,7 +218,7 @@ TEST_CASE("the TensorIR of a file is the text of a stranger") {
              "R.Tensor((4,), \"float32\"):\n        return x\n")
             .find("`work` is no PrimFunc") != std::string::npos);
   CHECK(said(std::string("\0\1\2", 3)).starts_with("failed: "));
-  // A kernel with other parameters than the code passes is an error of the call.
+  // A kernel whose parameters differ from those passed by the code is an error of the call.
   CHECK(said("@I.ir_module\nclass Module:\n    @T.prim_func\n    def work(A: T.Buffer((5,), \"float32\"), B: "
              "T.Buffer((5,), \"float32\")):\n        B[0] = A[0]\n")
             .find("dimension 0 is 4, expected 5") != std::string::npos);
@@ -272,13 +272,13 @@ class Module:
   std::vector<Value> values;
   for (const session::Argument& a : *made) values.push_back(a.value);
   CHECK(opened.session.run("main", values, d).ok);
-  // What is given is checked against them, and says what the others are.
+  // Given values are checked against them, and determine the others.
   const std::vector<std::string> five{"x=5x2xf32=ones"};
   const auto with_five = opened.session.arguments("main", five, d);
   REQUIRE_MESSAGE(with_five, text_of(d));
   CHECK((*with_five)[1].value.as_tensor().shape() == std::vector<std::int64_t>{10});
   CHECK_FALSE(opened.session.arguments("main", std::vector<std::string>{"x=2x3xf32=ones"}, d));
-  // A file that says nothing, or nothing that is a type.
+  // A file without types, or without valid ones.
   for (bytecode::FunctionDebug& f : exe.debug.functions)
     for (bytecode::VariableRange& v : f.variables) v.type = v.name == "x" ? "R.Tensor((" : "";
   source::Diagnostics unknown;
@@ -303,7 +303,7 @@ TEST_CASE("a kernel of the cache folder is used only if nobody else can have wri
   for (const auto& file : std::filesystem::directory_iterator(folder))
     std::filesystem::permissions(file, std::filesystem::perms::others_write, std::filesystem::perm_options::add);
   CHECK(!from_cache());
-  CHECK(from_cache());  // written anew, as a file of its own
+  CHECK(from_cache());  // written again, as a separate file
   std::filesystem::remove_all(folder);
 }
 

@@ -1,4 +1,4 @@
-// External modules: what an executable keeps of them, graphs that are none, runtimes that a program registers.
+// External modules: what an executable keeps of them, invalid graphs, runtimes that a program registers.
 #include "rldb/session/external.h"
 
 #include <doctest/doctest.h>
@@ -48,7 +48,7 @@ std::string pipeline_for(std::string_view codegen) {
       codegen);
 }
 
-// The first element of `main` of two ones, or what was said.
+// The first element of `main` for two ones, or the message.
 std::string run(Session& s) {
   source::Diagnostics d;
   const std::vector<std::string> texts{"2xf32=1,1"};
@@ -59,7 +59,7 @@ std::string run(Session& s) {
   return result.ok ? fmt::format("{:.3f}", result.value.as_tensor().at(0)) : text_of(d);
 }
 
-// A generator of a program's own, and who runs what it makes.
+// A program's own generator, and the runtime for its output.
 ir::Result<const ir::Attr*> triple_codegen(const passes::CodegenInput& input) {
   ir::Context& ctx = input.env.ctx;
   return ctx.attr_dict(std::vector<ir::NamedAttr>{ctx.named(passes::external::kKind, ctx.attr(input.codegen)),
@@ -97,7 +97,7 @@ TEST_CASE("an executable has the graphs that its code calls") {
   std::remove(path.c_str());
   REQUIRE_MESSAGE(ok, text_of(d));
   CHECK(run(opened) == "7.389");
-  // Without them the call has nobody to go to.
+  // Without them the call has no target.
   bytecode::Executable exe = bytecode::load(*bytes).value();
   exe.tensor_ir.clear();
   std::ofstream(path, std::ios::binary) << bytecode::serialise(exe).value();

@@ -1,5 +1,5 @@
 // Values of operators on every engine. operator_values/*.txt are tables of `parameters | inputs | expression | values`,
-// or what is wrong instead of the values (value_table.h says more); the values were computed by hand or with NumPy.
+// or an error instead of the values (described in value_table.h); the values were computed by hand or with NumPy.
 #include "session/value_table.h"
 
 using namespace rldb;
@@ -7,7 +7,7 @@ using namespace rldb::value_table;
 
 namespace {
 
-// Parameters are written `x: (2, 3) float32`, in R.Tensor's words.
+// Parameters are written `x: (2, 3) float32`, in the notation of R.Tensor.
 std::string parameters_of(const std::string& cell) {
   std::string out;
   for (const std::string& p : cells_of(cell, ';')) {
@@ -28,7 +28,7 @@ std::string checked(const std::string& line) {
   CAPTURE(line);
   for (const session::Engine other : {session::Engine::Vm, session::Engine::Eval}) {
     CAPTURE(to_string(other));
-    // The engines say what is wrong in words of their own.
+    // The engines word their errors differently.
     const std::string theirs = value_of_main("test.py", text, inputs, other);
     CHECK((got.starts_with("!") ? theirs.substr(0, 1) : theirs) == (got.starts_with("!") ? "!" : got));
   }

@@ -1,5 +1,5 @@
-// Of every instruction one must be able to ask which line of the source it is there for. Counted over the examples and
-// the modules beside the tests; RLDB_PROVENANCE_DIR=DIR counts another folder and lists what has no line.
+// For every instruction it must be possible to find the source line it belongs to. Counted over the examples and the
+// modules beside the tests; RLDB_PROVENANCE_DIR=DIR counts another folder and lists instructions without a line.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 

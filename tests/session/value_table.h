@@ -1,7 +1,7 @@
-// Tables of values: what a line says is run, and what comes out is written behind it. RLDB_BLESS=1 rewrites that.
+// Tables of values: each line is run, and its result is written at its end. RLDB_BLESS=1 rewrites the results.
 //
-// Inputs are separated by `;`: numbers that fill the tensor again and again (none: 0, 1, 2, ...), behind the shape
-// where the type does not say it (`2x3: 1 -1`).
+// Inputs are separated by `;`: numbers that fill the tensor repeatedly (none: 0, 1, 2, ...), after the shape if the
+// type does not give it (`2x3: 1 -1`).
 #pragma once
 
 #include <doctest/doctest.h>
@@ -81,7 +81,7 @@ inline std::string value_of_main(const std::string& file, const std::string& tex
   return result.ok ? text_of(result.value) : first_error(found);
 }
 
-// Each line of the files in a folder through `checked`, which gives the line as it has to be.
+// Passes each line of the files in a folder to `checked`, which returns the correct line.
 inline std::size_t check_lines(const std::filesystem::path& folder,
                                const std::function<std::string(const std::string&)>& checked) {
   std::size_t files = 0;

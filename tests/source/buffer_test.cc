@@ -83,7 +83,7 @@ TEST_CASE("source manager: a file gets another text") {
 }
 
 TEST_CASE("buffer: bytes that are no UTF-8 count one each") {
-  // A stray continuation, an overlong form, a surrogate, a cut sequence.
+  // A stray continuation, an overlong form, a surrogate, a truncated sequence.
   const Buffer b("f", "\x80\xC0\x80\xED\xA0\x80\xE6\xBC");
   CHECK(place(b, 8) == Place{1, 9});
 }

@@ -105,7 +105,7 @@ TEST_CASE("render: tabs and wide characters keep the caret in its column") {
         "f:2:6: error: something is wrong\n"
         "    2 | \xE6\xBC\xA2\xE5\xAD\x97 = bad2\n"
         "      |        ^~~~\n");
-  // A wide character itself is marked over its two columns.
+  // A wide character itself is marked across both its columns.
   CHECK(render(error_at(span_of(sources, file, "\xE5\xAD\x97")), sources) ==
         "f:2:2: error: something is wrong\n"
         "    2 | \xE6\xBC\xA2\xE5\xAD\x97 = bad2\n"
@@ -123,7 +123,7 @@ TEST_CASE("render: an empty range and the end of the text get one caret") {
         "f:2:1: error: something is wrong\n"
         "    2 |\n"
         "      | ^\n");
-  // Offsets behind the end are clamped, not trusted.
+  // Offsets beyond the end are clamped, not trusted.
   CHECK(render(error_at({file, 1000, 2000}), sources) ==
         "f:2:1: error: something is wrong\n"
         "    2 |\n"

@@ -43,7 +43,7 @@ std::string text_of(const std::string& path) {
   return *text;
 }
 
-// A number that was a process and is none.
+// The number of a process that has ended.
 pid_t dead_process() {
   const pid_t child = ::fork();
   if (child == 0) ::_exit(0);
@@ -107,7 +107,7 @@ TEST_CASE("what a killed process left is removed, what is being written stays") 
 
 TEST_CASE("a name of a temporary file that is taken is not used") {
   Folder folder;
-  // The next names of this process, as a killed process of the same number would have left them.
+  // The next names of this process, as a killed process with the same number would have left them.
   REQUIRE(write_file(folder / "a", "one").ok());
   for (int i = 0; i < 300; ++i) {
     const std::string path = folder / (".rldb-tmp-" + std::to_string(::getpid()) + "-" + std::to_string(i)).c_str();

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMegabyte = std::size_t(1) << 20;
 
-// Puts the limit back.
+// Restores the limit.
 struct Limit {
   explicit Limit(std::size_t bytes) : before(memory_limit()) { set_memory_limit(bytes); }
   ~Limit() { set_memory_limit(before); }

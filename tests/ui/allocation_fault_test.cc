@@ -1,5 +1,5 @@
-// Memory runs out at any allocation of an entry: the entry is refused, the session is as before, and the same entry
-// works when there is memory again.
+// Memory runs out at any allocation of an entry: the entry is refused, the session is unchanged, and the same entry
+// works when memory is available again.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -12,7 +12,7 @@ using namespace rldb::ui;
 
 namespace {
 
-// All that a user can see of a session.
+// Everything that a user can see of a session.
 std::string state_of(Repl& repl) {
   const support::MemoryLimitExempt exempt;
   std::string text = repl.session().module() ? ir::print(repl.session().module()) : "(no module)";

@@ -1,6 +1,6 @@
-// ^C in every phase: a timer asks for cancellation at a random moment, and the phase ends soon, or has finished. The
-// context and the session can be used as if nothing had been: the same phase, run again, gives what it gives in a fresh
-// one.
+// ^C in every phase: a timer requests cancellation at a random moment, and the phase ends soon, or has finished. The
+// context and the session can be used as if nothing had happened: the same phase, run again, gives the same result as
+// in a fresh one.
 #include <doctest/doctest.h>
 #include <pthread.h>
 
@@ -62,7 +62,7 @@ std::string large_module(int bindings = kBindings, int stores = kStores) {
   return text + "        return (x, y)\n";
 }
 
-// Processor time of a thread: what the machine does besides does not count.
+// Processor time of a thread: other load on the machine does not count.
 double cpu_seconds(pthread_t thread) {
   clockid_t clock;
   timespec t{};
@@ -70,7 +70,7 @@ double cpu_seconds(pthread_t thread) {
   return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
 }
 
-// Asks for cancellation when the thread that made it has worked for so long, unless it ends before.
+// Requests cancellation when the thread that made it has worked for that long, unless it is destroyed before.
 class Timer {
  public:
   explicit Timer(double cpu)
@@ -91,7 +91,7 @@ class Timer {
     thread_.join();
     support::clear_cancel();
   }
-  // Of this thread since the cancellation; 0 when there was none.
+  // Processor time of this thread since the cancellation; 0 if there was none.
   double since() {
     std::lock_guard lock(mutex_);
     return asked_ ? cpu_seconds(pthread_self()) - asked_at_ : 0;
@@ -106,7 +106,7 @@ class Timer {
   std::thread thread_;
 };
 
-// What a phase gives, as a number; equal for equal results.
+// The result of a phase, as a number; equal for equal results.
 using Phase = std::function<std::uint64_t()>;
 
 std::uint64_t hash_of(const std::string& text) { return std::hash<std::string>()(text); }
@@ -158,7 +158,7 @@ TEST_CASE("cancelling a load leaves the program that was there") {
   check_phase("load", [&] {
     REQUIRE(l.s.module() != nullptr);
     source::Diagnostics d;
-    const bool loaded = l.s.load_text("large.py", text(), d);  // (a macro of doctest would catch what it throws)
+    const bool loaded = l.s.load_text("large.py", text(), d);  // (a doctest macro would catch the exception it throws)
     REQUIRE(loaded);
     return ir::structural_hash(l.s.module());
   });
@@ -243,7 +243,7 @@ TEST_CASE("cancelling a build, its file and its reading") {
   check_phase(
       "build",
       [&] {
-        // Another engine each time: what was built for one is not taken for the other.
+        // Another engine each time: a build for one is not used for the other.
         const bool eval = l.s.options().engine == session::Engine::Eval;
         l.s.options().engine = eval ? session::Engine::Vm : session::Engine::Eval;
         source::Diagnostics d;
@@ -299,7 +299,7 @@ TEST_CASE("cancelling an edit: the next one reads the whole text") {
   frontend::Document doc(sources, "doc.py", module);
   REQUIRE(doc.result().ok);
   check_phase("edit", [&] {
-    // Twice, so that the text is what it was.
+    // Twice, so that the text is restored.
     const auto at = std::uint32_t(doc.text().find("R.nn.relu(x)"));
     const auto end = std::uint32_t(doc.text().size());
     if (doc.text() != module) {

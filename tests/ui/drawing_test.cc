@@ -1,4 +1,4 @@
-// What the commands that draw and save write into files, and the layout of graphs.
+// Files written by the commands that draw and save, and the layout of graphs.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -60,7 +60,7 @@ std::size_t count(const std::string& text, std::string_view part) {
   return n;
 }
 
-// Is every element closed? What is drawn has no comments and no text with tags in it.
+// Is every element closed? Drawings have no comments and no text with tags in it.
 bool is_closed(const std::string& svg) {
   return svg.starts_with("<svg ") && svg.ends_with("</svg>\n") && count(svg, "<text") == count(svg, "</text>") &&
          count(svg, "<title>") == count(svg, "</title>");

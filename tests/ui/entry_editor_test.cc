@@ -12,7 +12,7 @@ using namespace rldb::ui;
 
 namespace {
 
-// Types into an editor. `|` in what it shows is the cursor.
+// Types into an editor. `|` in its output is the cursor.
 struct Typist {
   explicit Typist(std::vector<std::string> entries = {}) : history(std::move(entries)), editor(hooks, history, keys) {
     hooks.wants_more = [](std::string_view text, bool last_empty) {
@@ -42,7 +42,7 @@ struct Typist {
     const EntryView view = editor.view();
     return std::string(view.text.substr(0, view.point)) + "|" + std::string(view.text.substr(view.point));
   }
-  // Enter; what was accepted, and a new entry begun.
+  // Enter: returns the accepted text and begins a new entry.
   std::string enter() {
     type("\r");
     if (editor.request() != EntryEditor::Request::Accept) return "no entry";
@@ -87,7 +87,7 @@ TEST_CASE("words, characters with marks, transposing, cases") {
   CHECK(t.key("\\eu") == "R.ADD|(x, )");
   CHECK(t.key("\\C-t") == "R.AD(D|x, )");
   CHECK(t.key("\\C-a\\ed\\C-k") == "|");
-  CHECK(t.key("\\C-y") == "R.AD(Dx, )|");  // cuts in a row are one text
+  CHECK(t.key("\\C-y") == "R.AD(Dx, )|");  // consecutive cuts are one text
 }
 
 TEST_CASE("the ring of cuts, undo step by step, counts") {
@@ -120,7 +120,7 @@ TEST_CASE("Up takes the entry that begins like this one; a block is one item") {
   CHECK(t.key("\\e[A") == "def:|\n    y");
   CHECK(t.key("\\e[A") == "x = 1|");
   CHECK(t.key("\\e[B") == "def:\n    y|");
-  CHECK(t.enter() == "def:\n    y");  // as it was: not asked for its empty line again
+  CHECK(t.enter() == "def:\n    y");  // unchanged: its empty line is not required again
   CHECK(t.key("\\C-p") == "def:\n    y|");
   CHECK(t.history.entries().size() == 4);
 }
@@ -272,7 +272,7 @@ TEST_CASE("editor: the rest of the newest entry with that beginning is suggested
   Typist t({"R.add(x, y)", "R.add(x, z)", "other"});
   CHECK(t.editor.view().suggested.empty());
   t.type("R.a");
-  CHECK(t.editor.view().suggested.empty());  // nobody asked for suggestions
+  CHECK(t.editor.view().suggested.empty());  // suggestions were not requested
   t.hooks.suggests = [] { return true; };
   CHECK(t.editor.view().suggested == "dd(x, z)");
   CHECK(t.key("\\e[D") == "R.|a");
@@ -283,7 +283,7 @@ TEST_CASE("editor: the rest of the newest entry with that beginning is suggested
   CHECK(t.key("\\e[C") == "R.add(x, z)|");
   CHECK(t.editor.view().suggested.empty());
   CHECK(t.key("\\C-_") == "R.add|");
-  CHECK(t.enter() == "R.add");  // what is suggested is not entered
+  CHECK(t.enter() == "R.add");  // a suggestion is not entered
 }
 
 TEST_CASE("editor: of a suggestion of several lines the first is shown") {
@@ -338,7 +338,7 @@ TEST_CASE("a paste that the terminal does not mark brings its own indentation") 
   };
   Typist t;
   CHECK(burst(t, "def f():\r    a\r        b\r    c") == "def f():\n    a\n        b\n    c|");
-  // Keys one at a time: what is typed comes behind the indentation.
+  // Keys one at a time: typed text comes after the indentation.
   Typist u;
   CHECK(u.type("def f():\r  a") == "def f():\n      a|");
   // A script of keys that leaves the indentation to the editor.

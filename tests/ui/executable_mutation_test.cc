@@ -1,7 +1,7 @@
-// Damaged executables at the prompt: whatever a file holds, opening, listing, running and debugging it ends in an
-// answer. Built from the examples. After a crash the guilty file is still in the folder for temporary files.
+// Damaged executables at the prompt: whatever a file contains, opening, listing, running and debugging it ends with an
+// answer. Built from the examples. After a crash the file responsible is still in the temporary folder.
 //
-// RLDB_MUTATIONS=N tries N files and not a few hundred, RLDB_MUTATION_SEED=S others than those of every day.
+// RLDB_MUTATIONS=N tries N files instead of a few hundred, RLDB_MUTATION_SEED=S uses a different seed.
 #include <doctest/doctest.h>
 #include <unistd.h>
 

@@ -66,7 +66,7 @@ TEST_CASE("an entry that meets a bug is reported and the session goes on") {
   const std::string output = console.take();
   CHECK(output.find("a planted bug") != std::string::npos);
 
-  // The report holds the module, the values and the entry, and what it holds can be loaded.
+  // The report contains the module, the values and the entry, and its contents can be loaded.
   const std::string report = file_text(written_path(output));
   CHECK(report.find("the_entry()") != std::string::npos);
   CHECK(report.find("def f(x: R.Tensor((2,), dtype=\"float32\"))") != std::string::npos);
@@ -104,7 +104,7 @@ TEST_CASE("the ways of not finishing have their own codes") {
 
 namespace {
 
-// Presses ^C when it is shown a text.
+// Presses ^C when a text is written to it.
 class InterruptingConsole : public CapturedConsole {
  public:
   explicit InterruptingConsole(std::string at) : at_(std::move(at)) {}
@@ -165,7 +165,7 @@ TEST_CASE("what comes after an entry that was given up is not cancelled with it"
     });
     CHECK(status == Status::Failed);
     CHECK_FALSE(support::cancel_flag().load());
-    CHECK(support::cancel_cause() == cause);  // for the script that the entry was in
+    CHECK(support::cancel_cause() == cause);  // for the script that contained the entry
     CHECK_NOTHROW(support::poll());
   }
   support::clear_cancel();

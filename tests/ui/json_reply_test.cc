@@ -1,4 +1,4 @@
-// `--format=json`: whatever a command with data is given, its reply is one object on one line.
+// `--format=json`: whatever the arguments of a command with data, its reply is one object on one line.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Replies {
     repl.execute(entry);
     return console.take();
   }
-  // Commands of breakpoints would write behind the reply.
+  // Commands of breakpoints would write after the reply.
   void check_one_object(const std::string& entry) {
     const std::string text = run(entry);
     INFO(entry, " -> ", text);
@@ -26,7 +26,7 @@ struct Replies {
     const auto object = nlohmann::json::parse(text, nullptr, false);
     REQUIRE(object.is_object());
     for (const char* key : {"command", "ok", "data", "diagnostics"}) CHECK(object.contains(key));
-    // What failed says why.
+    // A failed command reports why.
     const bool well = object["ok"].get<bool>();
     CHECK((well || !object["diagnostics"].empty() || !object["data"].is_null()));
     CHECK((!well || !object["data"].is_null()));
@@ -39,8 +39,8 @@ struct Replies {
 constexpr const char* kArguments[] = {"", "main", "lv1", "main:lv1", "lv1 main", "0", "1", "n > 1", "vm", "Normalize"};
 
 bool can_be_tried(const Command& command) {
-  // `:time` runs for a second, `:reduce` and `:bisect` start processes, `:report` writes files; what follows
-  // `:alias NAME` is the alias's text.
+  // `:time` runs for a second, `:reduce` and `:bisect` start processes, `:report` writes files; text after `:alias
+  // NAME` is the alias's text.
   constexpr std::string_view kNot[] = {"time", "reduce", "bisect", "report", "alias"};
   return (command.flags & kData) != 0 && std::find(std::begin(kNot), std::end(kNot), command.name) == std::end(kNot);
 }

@@ -1,4 +1,4 @@
-// A strict reader of markup, for tests: every tag closed in its order, attributes quoted, no stray `<` or bare `&`.
+// A strict parser of markup, for tests: every tag closed in order, attributes quoted, no stray `<` or bare `&`.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace rldb::ui::test {
 
-// What is wrong with a document, or nothing. Style sheets are passed over.
+// The problem with a document, or none. Style sheets are skipped.
 class Markup {
  public:
   explicit Markup(std::string_view text) : text_(text) {}

@@ -1,4 +1,4 @@
-// Pages: what they say, that they are well formed, that nothing in them comes from a program's text as markup.
+// Pages: their contents, that they are well formed, that no program text in them acts as markup.
 #include "ui/page/page.h"
 
 #include <doctest/doctest.h>
@@ -69,7 +69,7 @@ std::size_t count(std::string_view text, std::string_view what) {
   return n;
 }
 
-// Well formed, and in need of nothing beside itself.
+// Well formed and self-contained.
 void check_page(const std::string& page) {
   CHECK(test::Markup(page).problem() == "");
   const std::string body = page.substr(page.find("<body>"));

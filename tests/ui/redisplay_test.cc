@@ -27,7 +27,7 @@ TEST_CASE("characters: marks belong to what they follow, controls are shown, wid
   CHECK(shown_character("\x01").text == "^A");
   CHECK(shown_character("\xFF").text == "\xEF\xBF\xBD");
   CHECK(shown_character("\xC2\x9B").text == "\xEF\xBF\xBD");      // a control character of UTF-8
-  CHECK(shown_character("\xE2\x80\xAE").text == "\xEF\xBF\xBD");  // turns the direction of writing
+  CHECK(shown_character("\xE2\x80\xAE").text == "\xEF\xBF\xBD");  // reverses the direction of writing
   CHECK(columns_of(text) == 1 + 2 + 2 + 1 + 1);
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("after any edits the screen shows what drawing anew shows") {
       CHECK(screen.unknown() == 0);
       if (int(wanted.rows.size()) <= height) {
         CHECK(screen.column() == fresh.column());
-        // What an entry that was higher pushed out of the screen stays above.
+        // Rows that a higher entry pushed off the screen stay above.
         const std::string now = screen.text(), then = fresh.text().substr(fresh.text().find('\n') + 1);
         CHECK_MESSAGE(now.ends_with(then), now, "--- wanted\n", then);
       }

@@ -1,4 +1,4 @@
-// `:save-script`: what the script holds, and that running it gives the same session.
+// `:save-script`: the contents of the script, and that running it gives the same session.
 #include <doctest/doctest.h>
 #include <stdlib.h>
 

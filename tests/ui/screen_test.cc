@@ -234,7 +234,7 @@ TEST_CASE("screen: a pane follows its line, and leaves it when it is scrolled") 
   fill(screen, PaneKind::Code, 100, 51);
   screen.panes_changed();
   CHECK(holds(seen(), "line 51\n"));
-  // ^P, ^F and the arrows of a focus on the command line are the entry's.
+  // ^P, ^F and the arrows belong to the entry while the focus is on the command line.
   CHECK(!screen.take(KeyFunction::PreviousHistory, "\x10"));
   CHECK(!screen.take(KeyFunction::ForwardChar, "\x06"));
   screen.set_focus(PaneKind::Command);

@@ -1,4 +1,4 @@
-// Scripts that nobody named on the command line: what they may not do without confirmation.
+// Scripts not named on the command line: what they may not do without confirmation.
 #include <doctest/doctest.h>
 #include <unistd.h>
 
@@ -13,7 +13,7 @@ using namespace rldb::ui;
 
 namespace {
 
-// Files that go away again.
+// Temporary files.
 class Folder {
  public:
   Folder() : path_(std::filesystem::temp_directory_path() / fmt::format("rldb_scripts_{}", ::getpid())) {
@@ -59,7 +59,7 @@ TEST_CASE("a sourced script runs no shell, loads no library and takes no protect
     folder.write("inner.rldb", text + "\n:expect error \"not named\"\n");
     CHECK(p.repl.execute(":source " + path) == Status::Good);
     CHECK(!folder.has("made"));
-    // What tightens is free.
+    // Options that tighten security are free.
     folder.write("inner.rldb", ":set check-bounds on\n:set isolate on\n:set trust-kernels off\n");
     CHECK(p.repl.execute(":source " + path) == Status::Good);
     // The prompt itself may, also after a script was stopped.

@@ -1,4 +1,4 @@
-// Whatever rldb writes: when any of its system calls fails, that is told, and what was on the disk is unharmed.
+// Whatever rldb writes: when any of its system calls fails, that is reported, and the data on disk is unharmed.
 #include <doctest/doctest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -60,8 +60,8 @@ const Trouble kTroubles[] = {{FileSystemFault::Call::Open, EACCES},  {FileSystem
                              {FileSystemFault::Call::Fsync, EIO},    {FileSystemFault::Call::Close, ENOSPC},
                              {FileSystemFault::Call::Rename, EIO}};
 
-// `work` is done with the n-th call of each kind failing, for every n there is; `after` is told the kind and n. Before
-// each, `old` is there again (empty: nothing).
+// Does `work` with the n-th call of each kind failing, for every possible n; `after` receives the kind and n. Before
+// each, `old` is restored (empty: no contents).
 void with_each_fault(const std::function<void()>& work, const std::function<void(FileSystemFault::Call, int n)>& after,
                      const std::string& old = {}) {
   for (const Trouble& trouble : kTroubles) {
@@ -79,7 +79,7 @@ void with_each_fault(const std::function<void()>& work, const std::function<void
   }
 }
 
-// One file is replaced: it is the old one, but when flushing its folder failed, which is after that.
+// One file is replaced: it has its old contents, unless flushing its folder failed, which comes after that.
 void check_file(const std::string& path, FileSystemFault::Call call, int n) {
   const bool replaced = call == FileSystemFault::Call::Fsync && n == 2;
   CHECK((text_of(path) == "old") == !replaced);
@@ -209,7 +209,7 @@ TEST_CASE("the history: all of an entry or nothing of it") {
       },
       [&](FileSystemFault::Call call, int) {
         CHECK(!why.empty());
-        // Closing is after the entry is there.
+        // Closing happens after the entry is written.
         if (call != FileSystemFault::Call::Close)
           CHECK(text_of(path).find("two\n", before.size()) == std::string::npos);
       });
@@ -219,7 +219,7 @@ TEST_CASE("the history: all of an entry or nothing of it") {
     CHECK(append_history_file(path, "three").empty());
   }
   CHECK(read_history_file(path) == std::vector<std::string>{"one\nof two lines", "three"});
-  // What a killed session left of a line does not spoil the next one.
+  // A partial line left by a killed session does not spoil the next one.
   REQUIRE(::truncate(path.c_str(), off_t(fs::file_size(path) - 2)) == 0);
   REQUIRE(append_history_file(path, "four").empty());
   CHECK(read_history_file(path) == std::vector<std::string>{"one\nof two lines", "thre", "four"});

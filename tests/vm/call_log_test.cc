@@ -1,4 +1,4 @@
-// The log of calls: numbers in few bytes, other values whole, and what is forgotten.
+// The log of calls: numbers in few bytes, other values in full, and what is discarded.
 #include "rldb/vm/call_log.h"
 
 #include <doctest/doctest.h>
@@ -65,7 +65,7 @@ TEST_CASE("a log of numbers gives what was put in, in any order, and forgets fro
       }
       REQUIRE(log.count() == plain.size());
       for (int i = 0; i < 200; ++i) check(random() % (time + 10));
-      // As a run is repeated: from somewhere on, in order.
+      // As a run is repeated: from some point on, in order.
       const std::uint64_t from = random() % time;
       int shown = 0;
       for (auto it = plain.lower_bound(from); it != plain.end() && shown < 3000; ++it, ++shown) {

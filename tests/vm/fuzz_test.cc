@@ -1,4 +1,4 @@
-// Programs damaged at random: whatever the verifier lets through must run to an end, a fault or a limit, never crash.
+// Programs damaged at random: whatever the verifier accepts must run to an end, a fault or a limit, never crash.
 #include "rldb/bytecode/disassemble.h"
 #include "vm/program_builder.h"
 

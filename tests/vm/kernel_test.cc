@@ -1,4 +1,4 @@
-// Kernels: found first, checked against their signature, reached directly, as values, and through call_tir_dyn.
+// Kernels: found first, checked against their signature, called directly, as values, and through call_tir_dyn.
 #include "vm/program_builder.h"
 
 using namespace rldb;

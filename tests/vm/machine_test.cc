@@ -195,7 +195,7 @@ TEST_CASE("wrong calls are told apart") {
   CHECK(o.fault->error.message == "test.fail was called");
   CHECK(o.fault->pc == p->executable().functions[std::size_t(p->executable().find_function("fails"))].start);
   CHECK(run(p, "count", {}).fault->error.kind == ErrorKind::ArgumentCount);
-  // Something that is not bytecode can be run by name, too.
+  // A function other than bytecode can be run by name, too.
   CHECK(run(p, "test.add", {I(1), I(2)}).value.as_int() == 3);
   // A machine that has faulted stays faulted.
   Machine m(p);

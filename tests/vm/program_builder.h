@@ -1,4 +1,4 @@
-// Helpers of the vm tests: an environment with a few packed functions, and short ways to run things.
+// Helpers of the vm tests: an environment with a few packed functions, and shorthands for running things.
 #pragma once
 
 #include <doctest/doctest.h>

@@ -24,7 +24,7 @@ std::int64_t wrap_add(std::int64_t a, std::int64_t b) { return std::int64_t(std:
 std::int64_t wrap_subtract(std::int64_t a, std::int64_t b) { return std::int64_t(std::uint64_t(a) - std::uint64_t(b)); }
 std::int64_t wrap_multiply(std::int64_t a, std::int64_t b) { return std::int64_t(std::uint64_t(a) * std::uint64_t(b)); }
 
-// Python's: the quotient is rounded down, the remainder has the divisor's sign.
+// As in Python: the quotient is rounded down, the remainder has the divisor's sign.
 double floor_remainder(double a, double b) {
   double rest = std::fmod(a, b);
   if (rest == 0) return std::copysign(0.0, b);
@@ -38,7 +38,7 @@ double floor_divide(double a, double b) {
   const double down = std::floor(quotient);
   return quotient - down > 0.5 ? down + 1 : down;
 }
-// By zero: zero, as NumPy has it (without its warning). Numbers by themselves are checked before.
+// By zero: zero, as in NumPy (without its warning). Plain numbers are checked before.
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
   if (b == 0) return 0;
   if (b == -1) return wrap_subtract(0, a);
@@ -157,7 +157,7 @@ bool is_bitwise(Operator op) {
 
 bool truth_of_number(const Value& v) { return v.is(ValueKind::Float) ? v.as_float() != 0 : v.as_int() != 0; }
 
-// ---- numbers by themselves: Python's ----
+// ---- plain numbers: as in Python ----
 
 Result<Value> numbers(Operator op, const Value& x, const Value& y) {
   const bool real = x.is(ValueKind::Float) || y.is(ValueKind::Float);
@@ -187,7 +187,7 @@ struct Pair {
   Broadcast shape;
 };
 
-// A number beside a tensor takes its place in the dtype of the operation first.
+// A number combined with a tensor is first converted to the dtype of the operation.
 Result<Ref<Tensor>> operand(const Value& v, DType t) {
   if (v.is(ValueKind::Tensor)) return v.tensor_ref();
   RLDB_TRY(Ref<Tensor> one, Tensor::empty({}, t));
@@ -312,7 +312,7 @@ Result<Value> compare_elements(Operator op, const Pair& p) {
 
 bool is_sequence(const Value& v) { return v.is(ValueKind::Tuple) || v.is(ValueKind::Shape); }
 
-// Shapes and tuples are equal as a whole or not.
+// Shapes and tuples compare equal only as a whole.
 Result<Value> compare_sequences(Operator op, const Value& x, const Value& y) {
   if (op != Operator::Equal && op != Operator::NotEqual)
     return fail(ErrorKind::TypeMismatch, "tuples and shapes compare with == and != only");
@@ -349,7 +349,7 @@ Result<Value> compare(Operator op, const Value& x, const Value& y) {
     return Value::of_bool(real ? holds(op, as_double(a), as_double(b)) : holds(op, a.as_int(), b.as_int()));
   }
   const Value both[] = {a, b};
-  // Integers of any two dtypes compare exactly: no common dtype is wanted, and a number need not fit in one.
+  // Integers of any two dtypes compare exactly: no common dtype is needed, and a number need not fit in one.
   const auto integral = [](const Value& v) {
     return v.is(ValueKind::Tensor) ? v.as_tensor().dtype().is_integral() : !v.is(ValueKind::Float);
   };

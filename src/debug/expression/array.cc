@@ -30,7 +30,7 @@ DType dtype_of_number(const Value& v) {
   return v.is(ValueKind::Float) ? DType::Float(64) : DType::Int(64);
 }
 
-// The shape and dtype of nested lists; all at one depth agree.
+// The shape and dtype of nested lists; all lists at one depth must agree.
 Result<support::Unit> form_of(const Value& v, std::size_t depth, Dims& shape, DType& dtype, bool& first) {
   support::poll();
   constexpr std::size_t kMaxRank = 32;
@@ -137,7 +137,7 @@ DType promote(DType a, DType b) {
     if (b.bits <= 8 && a.bits >= 16) return a;
     return a.bits >= wanted.bits && a.bits >= 32 ? a : wanted.bits >= 32 ? wanted : DType::Float(32);
   }
-  // Two float formats. Those of one size hold different numbers; float32 holds them all.
+  // Two float formats. Formats of the same size hold different numbers; float32 holds them all.
   if (a.bits == b.bits) return DType::Float(32);
   return a.bits > b.bits ? a : b;
 }
@@ -309,7 +309,7 @@ Result<Broadcast> Broadcast::of(std::span<const Dims* const> shapes) {
     }
     b.strides_.push_back(std::move(strides));
   }
-  // Neighbouring dimensions that every operand walks through as if they were one.
+  // Merges adjacent dimensions that every operand traverses as if they were one.
   b.dims_ = b.shape_;
   for (std::size_t d = rank; d-- > 1;) {
     const bool joins = std::all_of(b.strides_.begin(), b.strides_.end(), [&](const Dims& s) {

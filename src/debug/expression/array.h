@@ -1,8 +1,8 @@
-// Arithmetic of numbers and tensors in NumPy's manner: broadcasting, promotion of dtypes, results that are new tensors.
+// Arithmetic of numbers and tensors as in NumPy: broadcasting, promotion of dtypes, results that are new tensors.
 //
-// A number (Int, Float, Bool) is weak: beside a tensor it takes the tensor's dtype where its kind allows, as a Python
-// number does in NumPy 2. An element of a tensor is a tensor of rank 0 and keeps its dtype. Integers are computed
-// exactly (64 bits, they wrap), every float format in double, rounded once to the dtype of the result.
+// A number (Int, Float, Bool) is weak: combined with a tensor it takes the tensor's dtype where its kind allows, like a
+// Python number in NumPy 2. An element of a tensor is a tensor of rank 0 and keeps its dtype. Integers are computed
+// exactly (64 bits, wrapping), every float format in double, rounded once to the dtype of the result.
 #pragma once
 
 #include <array>
@@ -22,18 +22,18 @@ using Dims = std::vector<std::int64_t>;
 bool is_number(const runtime::Value& v);
 double as_double(const runtime::Value& number);
 
-// What arithmetic takes: a number or a tensor. Shapes and lists of numbers become tensors; the rest is refused.
+// Operands of arithmetic: a number or a tensor. Shapes and lists of numbers become tensors; anything else is refused.
 runtime::Result<runtime::Value> as_array(const runtime::Value& v);
-// Lists within lists, all of one form.
+// Nested lists of consistent shape.
 runtime::Result<runtime::Value> tensor_of_list(const runtime::Value& list);
 
-// `x[0, :2]`: `x` and `[0, :2]`; no subscript: all of it and nothing.
+// `x[0, :2]`: `x` and `[0, :2]`; without a subscript: the whole text and an empty one.
 std::pair<std::string_view, std::string_view> split_target(std::string_view target);
-// The elements that a subscript names, as positions in row-major order.
+// The elements that a subscript selects, as positions in row-major order.
 runtime::Result<std::vector<std::int64_t>> positions_of(const runtime::Tensor& t, std::string_view subscript);
 
 runtime::DType promote(runtime::DType a, runtime::DType b);
-// The float dtype that functions such as sqrt give for this one.
+// The float dtype that functions such as sqrt return for this one.
 runtime::DType float_of(runtime::DType t);
 
 runtime::Result<runtime::Value> binary(Operator op, const runtime::Value& a, const runtime::Value& b);
@@ -41,12 +41,12 @@ runtime::Result<runtime::Value> compare(Operator op, const runtime::Value& a, co
 runtime::Result<runtime::Value> unary(Operator op, const runtime::Value& a);
 runtime::Result<runtime::Value> matrix_product(const runtime::Value& a, const runtime::Value& b);
 
-// The function of each element, in double; the result has the dtype given. A number gives a number.
+// Applies the function to each element, in double; the result has the dtype given. A number gives a number.
 runtime::Result<runtime::Value> map_double(const runtime::Value& v, runtime::DType result, double (*f)(double));
 runtime::Result<support::Ref<runtime::Tensor>> cast(const runtime::Tensor& t, runtime::DType to);
 
-// The dtype of an operation on these: tensors by promotion, then numbers, which are weak. An integer that the dtype
-// cannot hold is an error.
+// The dtype of an operation on these: tensors by promotion, then numbers, which are weak. An integer that does not fit
+// the dtype is an error.
 runtime::Result<runtime::DType> common_dtype(std::span<const runtime::Value> operands);
 
 // ---- for loops over elements ----
@@ -59,13 +59,13 @@ void load(const runtime::Tensor& t, std::int64_t at, std::int64_t step, std::int
 void store(runtime::Tensor& t, std::int64_t at, std::int64_t count, const double* in);
 void store(runtime::Tensor& t, std::int64_t at, std::int64_t count, const std::int64_t* in);
 
-// Several shapes as one: dimensions that all of them can be repeated to.
+// Several shapes combined: the dimensions to which all of them broadcast.
 class Broadcast {
  public:
   static runtime::Result<Broadcast> of(std::span<const Dims* const> shapes);
   const Dims& shape() const { return shape_; }
 
-  // f(out, starts, steps, count) for runs of at most kChunk elements of the result: where each operand's elements are.
+  // f(out, starts, steps, count) for runs of at most kChunk result elements, with the positions of operand elements.
   template <class F>
   void runs(F f) const {
     if (count_ == 0) return;
@@ -92,8 +92,8 @@ class Broadcast {
  private:
   Dims shape_;
   std::int64_t count_ = 1;
-  Dims dims_;                  // with neighbours joined
-  std::vector<Dims> strides_;  // one an operand
+  Dims dims_;                  // with adjacent ones merged
+  std::vector<Dims> strides_;  // one per operand
 };
 
 }  // namespace rldb::debug

@@ -1,4 +1,4 @@
-// Functions of each element.
+// Elementwise functions.
 #include <cmath>
 #include <limits>
 
@@ -25,13 +25,13 @@ DType dtype_in(const Value& v) {
   return v.is(ValueKind::Float) ? DType::Float(64) : v.is(ValueKind::Bool) ? DType::Bool() : DType::Int(64);
 }
 
-// A function that gives floats, as sqrt does.
+// A function that returns floats, like sqrt.
 Result<Value> to_float(const Arguments& a, double (*f)(double)) {
   RLDB_TRY(const Value v, as_array(a[0]));
   return map_double(v, float_of(dtype_in(v)), f);
 }
 
-// A function that leaves integers as they are, as floor does.
+// A function that leaves integers unchanged, like floor.
 Result<Value> to_whole(const Arguments& a, double (*f)(double)) {
   RLDB_TRY(const Value v, as_array(a[0]));
   return dtype_in(v).is_float() ? map_double(v, dtype_in(v), f) : Result<Value>(v);
@@ -107,14 +107,14 @@ Result<Value> function_IsFinite(const Arguments& a) {
 }
 
 Result<Value> function_Round(const Arguments& a) {
-  const auto nearest = [](double e) { return std::nearbyint(e); };  // a half goes to the even neighbour
+  const auto nearest = [](double e) { return std::nearbyint(e); };  // a half rounds to even
   if (!a.given(1)) return to_whole(a, nearest);
   RLDB_TRY(const std::int64_t decimals, integer_of(a[1], "the number of decimals"));
   if (decimals < -300 || decimals > 300) return fail(ErrorKind::TypeMismatch, "that many decimals cannot be");
   RLDB_TRY(const Value v, as_array(a[0]));
   if (decimals == 0 || (!dtype_in(v).is_float() && decimals > 0)) return to_whole(a, nearest);
   const Value scale = Value::of_float(std::pow(10.0, double(std::abs(decimals))));
-  // In double: a narrow float may not hold the scaled numbers.
+  // In double: a narrow float may not hold the scaled values.
   RLDB_TRY(const Value wide,
            is_number(v) ? Result<Value>(v) : function_AsType({{v, Value::of_dtype(DType::Float(64))}, {}}));
   const Operator there = decimals > 0 ? Operator::Multiply : Operator::Divide;
@@ -122,7 +122,7 @@ Result<Value> function_Round(const Arguments& a) {
   RLDB_TRY(const Value scaled, binary(there, wide, scale));
   RLDB_TRY(const Value rounded, map_double(scaled, DType::Float(64), nearest));
   RLDB_TRY(Value result, binary(back, rounded, scale));
-  constexpr double kExact = 9e18;  // beyond it the nearest may be no int64
+  constexpr double kExact = 9e18;  // beyond it the nearest may not fit int64
   if (v.is(ValueKind::Float)) return result;
   if (is_number(v)) return std::fabs(as_double(result)) < kExact ? Value::of_int(std::int64_t(as_double(result))) : v;
   return function_AsType({{std::move(result), Value::of_dtype(dtype_in(v))}, {}});
@@ -132,7 +132,7 @@ Result<Value> function_Round(const Arguments& a) {
 
 namespace {
 
-// x where the condition holds, else y, in their common dtype; all are broadcast.
+// x where the condition holds, else y, in their common dtype; all operands are broadcast.
 template <class C>
 Result<Value> choose(const Tensor& condition, const Tensor& x, const Tensor& y, DType t) {
   const Dims* shapes[] = {&condition.shape(), &x.shape(), &y.shape()};
@@ -155,7 +155,7 @@ Result<Value> places_where(const Tensor& t) {
   RLDB_TRY(const Ref<Tensor> mask, cast(t, DType::Bool()));
   std::vector<Value> places;
   for (std::size_t d = 0; d < t.shape().size(); ++d) {
-    // The coordinate along d of every element, and of those the ones that the mask selects.
+    // The coordinate along d of every element, then the ones that the mask selects.
     Dims shape(t.shape().size(), 1);
     shape[d] = t.shape()[d];
     RLDB_TRY(const Value along, function_Arange({{Value::of_int(t.shape()[d]), Value(), Value()}, {}}));
@@ -188,7 +188,7 @@ Result<Value> function_Where(const Arguments& a) {
 
 namespace {
 
-// The one of two that compares so; NaN when either is.
+// Whichever of the two compares so; NaN when either is NaN.
 Result<Value> extreme(const Value& x, const Value& y, Operator op) {
   RLDB_TRY(const Value first, compare(op, x, y));
   RLDB_TRY(const Value nan, compare(Operator::NotEqual, x, x));

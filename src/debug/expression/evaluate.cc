@@ -1,4 +1,4 @@
-// Tree and names to a value.
+// Evaluates a tree to a value, looking up names.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// A number of Python's kinds as a tensor of rank 0 shows it.
+// An element of a rank-0 tensor as a Python number.
 Value number_in(const Tensor& t) {
   const DType dtype = t.dtype();
   if (dtype.is_bool()) return Value::of_bool(t.at(0) != 0);
@@ -29,7 +29,7 @@ Value number_in(const Tensor& t) {
   return Value::of_int(runtime::load_as_int(t.data(), dtype));
 }
 
-// The dtypes that a number holds exactly, and whose values it prints alike.
+// The dtypes whose values numbers represent exactly and print alike.
 bool is_numbers_dtype(DType t) { return t.is_bool() || t == DType::Int(64) || t == DType::Float(64); }
 
 class Evaluator {
@@ -39,7 +39,7 @@ class Evaluator {
 
   Result<Value> run() {
     RLDB_TRY(Value v, of(e_.root()));
-    // What was computed and has no dimensions is a number.
+    // A computed value without dimensions is a number.
     const bool single = computed_ && v.is(ValueKind::Tensor) && v.as_tensor().ndim() == 0;
     if (single && is_numbers_dtype(v.as_tensor().dtype())) return number_in(v.as_tensor());
     return v;
@@ -109,7 +109,7 @@ class Evaluator {
     return Value::of_tuple(std::move(fields));
   }
 
-  // `a < b < c` is `a < b and b < c`, b being evaluated once.
+  // `a < b < c` is `a < b and b < c`, with b evaluated once.
   Result<Value> comparison(const Term& t) {
     RLDB_TRY(Value left, child(t, 0));
     for (std::size_t i = 0;; ++i) {
@@ -122,7 +122,7 @@ class Evaluator {
     }
   }
 
-  // The undecided part only is evaluated.
+  // Only the undecided part is evaluated.
   Result<Value> logic(const Term& t, bool decided_by) {
     for (std::size_t i = 0; i < t.children.size(); ++i) {
       RLDB_TRY(const Value v, child(t, i));
@@ -169,7 +169,7 @@ class Evaluator {
     if (v.is(ValueKind::Tuple)) {
       RLDB_TRY(Value array, tensor_of_list(v));
       if (array.as_tensor().element_count() > 0) return IndexItem(std::move(array));
-      RLDB_TRY(auto none, Tensor::empty({0}, DType::Int(64)));  // an empty list names no element
+      RLDB_TRY(auto none, Tensor::empty({0}, DType::Int(64)));  // an empty list selects no element
       return IndexItem(Value(std::move(none)));
     }
     const bool single = v.is(ValueKind::Tensor) && v.as_tensor().ndim() == 0 && v.as_tensor().dtype().is_integral() &&
@@ -247,8 +247,8 @@ class Evaluator {
   const Expression& e_;
   const NameLookup& lookup_;
   const CallHook& call_;
-  bool computed_ = false;   // the last term was: it did not only hand on what was there
-  bool handed_on_ = false;  // the term at hand did
+  bool computed_ = false;   // the last term was: it did not merely pass on an existing value
+  bool handed_on_ = false;  // the current term did
 };
 
 }  // namespace

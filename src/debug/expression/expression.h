@@ -2,11 +2,11 @@
 //
 //   n > 4 and x[0, 1] > 2.0      x[0, :4].sum() / n      (abs(x - y) > 1e-3).any()      R.add(x, x)[0] + 1
 //
-// A text becomes an immutable tree once; every error of syntax is found then, with its column. The tree is evaluated
-// over whatever a NameLookup finds, any number of times. Results are run-time values; memory they need is bounded by
-// the process's limit, loops poll for ^C. What it knows is in tables: operator.def, function.def, attribute.def;
-// docs/expressions.md. Calls of names that are not in the tables (R.add, a function of the module) go to a CallHook.
-// Users: breakpoint conditions, Debugger::evaluate, the prompt.
+// Text is parsed once, into an immutable tree; all syntax errors are found then, with their columns. The tree is
+// evaluated over whatever a NameLookup finds, any number of times. Results are run-time values; the memory they need is
+// bounded by the process's limit, and loops poll for ^C. The language is defined by tables: operator.def, function.def,
+// attribute.def; docs/expressions.md. Calls of names that are not in the tables (R.add, a function of the module) go to
+// a CallHook. Users: breakpoint conditions, Debugger::evaluate, the prompt.
 #pragma once
 
 #include <functional>
@@ -30,7 +30,7 @@ std::string_view to_string(Operator op);
 enum class TermKind : std::uint8_t {
   Constant,   // value
   Name,       // text
-  File,       // text: what follows the `@`
+  File,       // text: the part after the `@`
   Tuple,      // children
   List,       // children
   Ellipsis,   // `...`, in a subscript
@@ -41,9 +41,9 @@ enum class TermKind : std::uint8_t {
   And,        // children
   Or,         // children
   Not,        // one child
-  Subscript,  // what is indexed, then the indices
+  Subscript,  // the indexed value, then the indices
   Attribute,  // one child; text
-  Call,       // what is called (a Name or an Attribute), then the arguments
+  Call,       // the callee (a Name or an Attribute), then the arguments
 };
 
 struct Term {
@@ -55,10 +55,10 @@ struct Term {
   runtime::Value value;
   std::vector<Operator> ops;
   std::vector<int> children;          // indices into Expression::terms
-  std::vector<std::string> keywords;  // Call: one an argument; empty: positional
+  std::vector<std::string> keywords;  // Call: one per argument; empty: positional
 };
 
-// Terms stand after their children; the last is the root.
+// Terms come after their children; the last is the root.
 struct Expression {
   std::string text;
   std::vector<Term> terms;
@@ -67,34 +67,34 @@ struct Expression {
   std::string_view text_of(const Term& t) const { return std::string_view(text).substr(t.begin, t.end - t.begin); }
 };
 
-// An error is of kind Unsupported and says the column.
+// An error is of kind Unsupported and gives the column.
 runtime::Result<Expression> parse_expression(std::string_view text);
-// The names that evaluating it may look up, each once, in the order of the text.
+// The names that evaluation may look up, each once, in text order.
 std::vector<std::string> names_of(const Expression& expression);
-// The name that a callee spells, `R.nn.relu`; empty: it is no chain of names.
+// The name that a callee spells, `R.nn.relu`; empty: it is not a chain of names.
 std::string dotted_name(const Expression& expression, const Term& callee);
-// Names, literals and calls of dotted names only: a text that the front end reads without changes.
+// Names, literals and calls of dotted names only: text that the front end can parse unchanged.
 bool is_script(const Expression& expression);
 
-// Gives the value of a name; an Error says why there is none.
+// Returns the value of a name; an Error explains why there is none.
 using NameLookup = std::function<runtime::Result<runtime::Value>(std::string_view)>;
 
 struct CallArgument {
   std::string keyword;  // empty: positional
-  std::string literal;  // its text, when it names nothing
+  std::string literal;  // its text, if it names no variable
   runtime::Value value;
 };
-// Calls what the tables do not know: `R.add`, a function of the module.
+// Calls names not in the tables: `R.add`, a function of the module.
 using CallHook = std::function<runtime::Result<runtime::Value>(std::string_view name, std::span<const CallArgument>)>;
 
 runtime::Result<runtime::Value> evaluate(const Expression& expression, const NameLookup& lookup,
                                          const CallHook& call = nullptr);
-// Both steps.
+// Parses and evaluates.
 runtime::Result<runtime::Value> evaluate_expression(std::string_view text, const NameLookup& lookup,
                                                     const CallHook& call = nullptr);
 // The truth of a value: a number, or a tensor of one element.
 runtime::Result<bool> truth(const runtime::Value& value);
-// A number (Int, Float, Bool) as it is, or the one element of a tensor.
+// A number (Int, Float, Bool) itself, or the only element of a tensor.
 runtime::Result<runtime::Value> number_of(const runtime::Value& value);
 
 }  // namespace rldb::debug

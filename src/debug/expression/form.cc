@@ -1,4 +1,4 @@
-// Reshaping and reordering of tensors, and the reading of shapes and axes from arguments.
+// Reshaping and reordering tensors, and reading shapes and axes from arguments.
 #include "debug/expression/form.h"
 
 #include <fmt/format.h>
@@ -202,7 +202,7 @@ Result<Value> function_Array(const Arguments& a) {
 
 namespace {
 
-// How many of start, start + step, ... lie before stop; exact.
+// How many of start, start + step, ... come before stop; exact.
 std::int64_t steps_between(std::int64_t start, std::int64_t stop, std::int64_t step) {
   if (step > 0 ? start >= stop : start <= stop) return 0;
   const auto a = std::uint64_t(start), b = std::uint64_t(stop), by = std::uint64_t(step);

@@ -16,7 +16,7 @@ runtime::Result<std::vector<std::size_t>> axes_of(const runtime::Value& v, std::
 
 runtime::Result<support::Ref<runtime::Tensor>> transposed(const runtime::Tensor& t,
                                                           const std::vector<std::size_t>& order);
-// Of the same storage.
+// Shares the same storage.
 runtime::Result<support::Ref<runtime::Tensor>> reshaped(const support::Ref<runtime::Tensor>& t, Dims shape);
 
 }  // namespace rldb::debug

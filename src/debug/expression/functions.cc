@@ -1,4 +1,4 @@
-// The functions and attributes of the expression language, by the rows of function.def.
+// The functions and attributes of the expression language, from the rows of function.def.
 #include "debug/expression/functions.h"
 
 #include <fmt/format.h>
@@ -120,7 +120,7 @@ Result<Value> has(const Value& v, std::string_view test) {
 
 }  // namespace
 
-// Sizes and dtypes are facts of every tensor, whether or not its elements are numbers.
+// Every tensor has a size and a dtype, whether or not its elements are numbers.
 static Result<support::Ref<Tensor>> any_tensor(const Value& v) {
   return v.is(ValueKind::Tensor) ? v.tensor_ref() : as_tensor(v);
 }

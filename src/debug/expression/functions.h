@@ -1,4 +1,4 @@
-// The functions of the expression language: rows of function.def with what they take and what they do.
+// The functions of the expression language: rows of function.def with their parameters and implementations.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace rldb::debug {
 // The arguments of one call, in the order of the row's parameters.
 class Arguments {
  public:
-  std::vector<runtime::Value> values;  // one a parameter; null where it was left out
-  std::vector<runtime::Value> rest;    // what a parameter with `*` took
+  std::vector<runtime::Value> values;  // one per parameter; null where it was left out
+  std::vector<runtime::Value> rest;    // taken by a parameter with `*`
 
   const runtime::Value& operator[](std::size_t i) const { return values[i]; }
   bool given(std::size_t i) const { return !values[i].is_null(); }
@@ -30,21 +30,21 @@ struct FunctionRow {
   struct Parameter {
     std::string_view name;
     bool optional = false;
-    bool rest = false;  // takes all that follow
+    bool rest = false;  // takes all remaining ones
   };
   std::vector<Parameter> list;
 
-  // Why a call with so many arguments does not fit; empty: it fits. `keywords` are those of the arguments that were
-  // written, the first of `count` being what the method is of.
+  // Why a call with that many arguments does not fit; empty: it fits. `keywords` are those of the written arguments,
+  // and the first of `count` is the object of a method.
   std::string misfit(std::size_t count, const std::vector<std::string>& keywords, bool method) const;
-  // Does one argument suffice?
+  // Is one argument enough?
   bool is_fact() const { return list.size() == 1 ? !list[0].optional : list[1].optional || list[1].rest; }
 };
 
 // Null: no such function.
 const FunctionRow* find_function(std::string_view name);
 const std::vector<FunctionRow>& functions();
-// `arguments` fit the row.
+// Requires that `arguments` fit the row.
 runtime::Result<runtime::Value> call_function(const FunctionRow& row, std::vector<runtime::Value> arguments,
                                               const std::vector<std::string>& keywords);
 

@@ -10,7 +10,7 @@ namespace rldb::debug {
 
 bool check_expression(std::string_view text, source::Diagnostics& out) {
   const auto parsed = parse_expression(text);
-  // Operators take arguments that only the front end reads (`R.call_tir(cls.f, ...)`).
+  // Operators take arguments that only the front end can parse (`R.call_tir(cls.f, ...)`).
   if (parsed.ok() || text.find("R.") != std::string_view::npos) return true;
   out.add({}, source::message(diag::RunFailed, parsed.error().message));
   return false;

@@ -1,4 +1,4 @@
-// Functions over elements in order: sorting, quantiles, histograms.
+// Functions that depend on the order of elements: sorting, quantiles, histograms.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,10 +21,10 @@ using support::Ref;
 
 namespace {
 
-// NaN is after every number.
+// NaN comes after every number.
 bool before(double a, double b) { return std::isnan(b) ? !std::isnan(a) : a < b; }
 
-// Calls f with the elements of a tensor as they compare: double, int64, or uint64.
+// Calls f with the elements of a tensor in the type in which they compare: double, int64, or uint64.
 template <class F>
 auto with_elements(const Tensor& t, std::int64_t at, std::int64_t count, F f) {
   if (t.dtype().is_float()) {
@@ -40,7 +40,7 @@ auto with_elements(const Tensor& t, std::int64_t at, std::int64_t count, F f) {
   });
 }
 
-// Does f(row from, row in the result) for the rows along an axis of a tensor whose other axes come first.
+// Calls f(row from, row in the result) for the rows along an axis of a tensor whose other axes come first.
 template <class F>
 Result<Value> along(const Arguments& a, const Value& axis, DType result, F f) {
   RLDB_TRY(Ref<Tensor> t, as_tensor(a[0]));
@@ -184,10 +184,10 @@ Result<Value> function_Histogram(const Arguments& a) {
     support::poll();
     const double v = t->at(i);
     if (!(v >= low && v <= high)) continue;
-    // A range as wide as the format has it, or as narrow, has no quotient to rely on.
+    // If the range is as wide or as narrow as the format allows, the quotient is unreliable.
     const double place = width > 0 ? v / width - low / width : 0;
     auto bin = place > 0 ? std::int64_t(std::min(place, double(bins - 1))) : 0;
-    // Rounding must not put a value beside the edge it lies on.
+    // Rounding must not put a value on the wrong side of an edge.
     while (bin > 0 && v < edge[bin]) --bin;
     while (bin < bins - 1 && v >= edge[bin + 1]) ++bin;
     ++in[bin];

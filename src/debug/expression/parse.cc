@@ -1,4 +1,4 @@
-// Text to tree: a reader with one function a level of the grammar, operators by precedence.
+// Text to tree: a parser with one function per level of the grammar, operators by precedence.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ using runtime::Value;
 namespace {
 
 constexpr std::size_t kMaxText = 1 << 16;
-constexpr int kMaxNesting = 200;           // of brackets and signs: what the reader's stack holds
-constexpr std::uint32_t kMaxDepth = 1000;  // of the tree, `1 + 1 + ...` included: what the evaluator's stack holds
+constexpr int kMaxNesting = 200;           // of brackets and signs: limited by the parser's stack
+constexpr std::uint32_t kMaxDepth = 1000;  // of the tree, `1 + 1 + ...` included: limited by the evaluator's stack
 
 struct OperatorRow {
   Operator op;
@@ -199,7 +199,7 @@ class Reader {
     }
     return left;
   }
-  // A power binds tighter than the sign before it and is read from right to left.
+  // A power binds tighter than the sign before it and associates to the right.
   TermIndex sign() {
     Nested nested(nesting_);
     if (nesting_ > kMaxNesting) return syntax("it nests too deep");
@@ -282,7 +282,7 @@ class Reader {
       if (!take(",")) break;
     }
     if (!take(")")) return syntax("`)` is missing");
-    // How many a method of an unknown object takes is not known before it is called.
+    // How many arguments a method of an unknown object takes is not known before it is called.
     if (known && !script)
       if (const std::string wrong = known->misfit(t.children.size() - 1 + std::size_t(method), t.keywords, method);
           !wrong.empty())
@@ -326,7 +326,7 @@ class Reader {
     t.text = name;
     return add(std::move(t), begin);
   }
-  // `%x` of a Relay text is the variable x, `%0` the graph variable of that name.
+  // `%x` in a Relay text is the variable x, `%0` the graph variable with that name.
   TermIndex relay_name() {
     const std::size_t begin = at_++;
     while (continues_name(peek())) ++at_;
@@ -443,7 +443,7 @@ std::string dotted_name(const Expression& expression, const Term& callee) {
 
 namespace {
 
-// Names that are called, or begin the name of an operator: they are no values.
+// Names that are called, or begin the name of an operator: they have no values.
 std::vector<bool> callees(const Expression& e) {
   std::vector<bool> marked(e.terms.size());
   for (const Term& t : e.terms) {

@@ -14,7 +14,7 @@ std::pair<std::string_view, std::string_view> split_target(std::string_view targ
   return {name, target.substr(bracket)};
 }
 
-// The subscript of a tensor of positions.
+// The subscript, applied to a tensor of positions.
 Result<std::vector<std::int64_t>> positions_of(const Tensor& t, std::string_view subscript) {
   RLDB_TRY(auto all, Tensor::empty(t.shape(), runtime::DType::Int(64)));
   auto* data = reinterpret_cast<std::int64_t*>(all->data());

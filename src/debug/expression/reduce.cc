@@ -1,5 +1,5 @@
-// Functions over elements: of all of them, or along axes. The axes that go are brought to the end first, so that each
-// result is computed from a row of elements that lie together.
+// Reductions: over all elements, or along axes. Reduced axes are moved to the end first, so that each result is
+// computed from a contiguous row of elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 struct Rows {
   Ref<Tensor> data;
   std::int64_t count = 1;   // rows
-  std::int64_t length = 1;  // elements of one
+  std::int64_t length = 1;  // elements in each
   Dims shape;               // of the result
 };
 
@@ -59,7 +59,7 @@ Result<Rows> rows_of(const Value& v, const Value& axis, const Value& keepdims) {
   return rows;
 }
 
-// f(row's elements) -> C, stored in the result.
+// Stores f(elements of the row) -> C in the result, for each row.
 template <class C, class F>
 Result<Value> reduce(const Rows& rows, DType result, F f) {
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(rows.shape, result));
@@ -71,7 +71,7 @@ Result<Value> reduce(const Rows& rows, DType result, F f) {
   return Value(std::move(out));
 }
 
-// Goes through a row a chunk at a time; f(elements, how many, the index of the first in the row).
+// Goes through a row chunk by chunk; f(elements, count, index of the first in the row).
 template <class C, class F>
 void chunks(const Tensor& t, std::int64_t at, std::int64_t length, F f) {
   C values[kChunk];
@@ -84,7 +84,7 @@ void chunks(const Tensor& t, std::int64_t at, std::int64_t length, F f) {
 }
 
 double sum_of(const Tensor& t, std::int64_t at, std::int64_t length) {
-  double sum = 0, lost = 0;  // Neumaier: what small terms lose beside large ones
+  double sum = 0, lost = 0;  // Neumaier: the part of small terms lost beside large ones
   chunks<double>(t, at, length, [&](const double* v, std::int64_t n, std::int64_t) {
     double part = 0;
     for (std::int64_t i = 0; i < n; ++i) part += v[i];
@@ -107,7 +107,7 @@ std::int64_t fold_integers(const Tensor& t, std::int64_t at, std::int64_t length
 DType sum_dtype(DType t) { return t.is_float() ? t : t.is_uint() ? DType::UInt(64) : DType::Int(64); }
 DType mean_dtype(DType t) { return t.is_float() ? t : DType::Float(64); }
 
-// The index in the row of the largest or smallest: the first of equal ones, the first NaN before all.
+// The index of the largest or smallest element in the row: the first of equal ones; the first NaN wins.
 std::int64_t best_of(const Tensor& t, std::int64_t at, std::int64_t length, bool largest) {
   std::int64_t found = 0;
   if (t.dtype().is_float()) {
@@ -120,7 +120,7 @@ std::int64_t best_of(const Tensor& t, std::int64_t at, std::int64_t length, bool
   }
   std::int64_t best = 0;
   load(t, at, 0, 1, &best);
-  // Shifted so that the order of 64-bit integers without a sign is that of signed ones.
+  // Shifted so that unsigned 64-bit integers compare like signed ones.
   const auto shift = t.dtype() == DType::UInt(64) ? std::uint64_t(1) << 63 : 0;
   const auto key = [shift](std::int64_t v) { return std::int64_t(std::uint64_t(v) ^ shift); };
   chunks<std::int64_t>(t, at, length, [&](const std::int64_t* v, std::int64_t n, std::int64_t first) {

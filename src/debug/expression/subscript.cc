@@ -47,10 +47,10 @@ Result<Range> range_of(const SliceIndex& s, std::int64_t size) {
   // -step overflows for the smallest integer only, whose slice has one element.
   if (step < 0 && start > stop)
     count = step == std::numeric_limits<std::int64_t>::min() ? 1 : (start - stop - 1) / -step + 1;
-  return Range{start, count > 1 ? step : 1, count};  // a step that leads nowhere may be of any size
+  return Range{start, count > 1 ? step : 1, count};  // a step that is never taken may be of any size
 }
 
-// The places of a mask's true elements, one tensor of integers a dimension of the mask.
+// The positions of a mask's true elements, one tensor of integers per dimension of the mask.
 Result<std::vector<Ref<Tensor>>> places_of_mask(const Tensor& mask) {
   std::vector<std::int64_t> flat;
   for (std::int64_t i = 0; i < mask.element_count(); ++i) {
@@ -71,7 +71,7 @@ Result<std::vector<Ref<Tensor>>> places_of_mask(const Tensor& mask) {
   return places;
 }
 
-// Goes through the items from the left, a dimension of the tensor at a time.
+// Goes through the items from the left, one dimension of the tensor at a time.
 class Selector {
  public:
   Selector(const Tensor& t) : tensor_(t), strides_(t.shape().size(), 1) {
@@ -164,8 +164,8 @@ class Selector {
     return support::Unit{};
   }
 
-  // Arrays that stand together make dimensions where they stand, others make the first ones. Beside an array an integer
-  // is one too.
+  // Adjacent arrays put their dimensions in place, others put them first. Beside an array an integer counts as an array
+  // too.
   void stand() {
     if (!first_) first_ = out_.walks.size();
     apart_ = apart_ || out_.walks.size() != *first_;
@@ -175,7 +175,7 @@ class Selector {
     std::vector<const Dims*> shapes;
     for (const auto& [t, d] : arrays_) shapes.push_back(&t->shape());
     RLDB_TRY(const Broadcast all, Broadcast::of(shapes));
-    RLDB_TRY(Ref<Tensor> sized, Tensor::empty(all.shape(), DType::Int(64)));  // bounds what the table takes
+    RLDB_TRY(Ref<Tensor> sized, Tensor::empty(all.shape(), DType::Int(64)));  // limits the size of the table
     std::vector<std::int64_t> places(static_cast<std::size_t>(sized->element_count()));
     std::optional<support::Failure<runtime::Error>> wrong;
     all.runs([&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
@@ -203,11 +203,11 @@ class Selector {
   const Tensor& tensor_;
   Dims strides_;
   std::size_t dimension_ = 0;                                // the next one of the tensor
-  std::size_t skipped_ = 0;                                  // dimensions that `...` stands for
-  std::vector<std::pair<Ref<Tensor>, std::size_t>> arrays_;  // with the dimension they index
-  bool arrayed_ = false;                                     // an array or mask is among the indices
-  std::optional<std::size_t> first_;  // the dimension of the result at which the first of them is
-  bool apart_ = false;                // they do not all stand together
+  std::size_t skipped_ = 0;                                  // dimensions covered by `...`
+  std::vector<std::pair<Ref<Tensor>, std::size_t>> arrays_;  // with the dimension that each indexes
+  bool arrayed_ = false;                                     // the indices include an array or mask
+  std::optional<std::size_t> first_;                         // the dimension of the result at the first of them
+  bool apart_ = false;                                       // they are not all adjacent
   Selection out_;
 };
 

@@ -1,4 +1,4 @@
-// Subscripts in NumPy's manner: integers, slices, `...`, None, boolean masks, integer arrays; and what they select.
+// Subscripts as in NumPy: integers, slices, `...`, None, boolean masks, integer arrays; and the elements they select.
 #pragma once
 
 #include <optional>
@@ -21,15 +21,15 @@ using IndexItem = std::variant<SliceIndex, EllipsisIndex, NewAxisIndex, runtime:
 struct Selection {
   Dims shape;  // of the result
   std::int64_t base = 0;
-  // What the result's dimensions walk over: `count` steps of `stride` elements, or the places in a table.
+  // How the result's dimensions traverse the tensor: `count` steps of `stride` elements, or the positions in a table.
   struct Walk {
     std::int64_t count = 0;
     std::int64_t stride = 0;
-    std::vector<std::int64_t> places;  // flat offsets; empty: count and stride say it
+    std::vector<std::int64_t> places;  // flat offsets; empty: count and stride apply
   };
   std::vector<Walk> walks;
 
-  // f(flat) for each selected element.
+  // Calls f(flat) for each selected element.
   template <class F>
   void each(F f) const {
     for (const Walk& w : walks)
@@ -49,7 +49,7 @@ struct Selection {
 };
 
 runtime::Result<Selection> select(const runtime::Tensor& t, const std::vector<IndexItem>& items);
-// Of tensors, tuples, shapes. A part that lies together is a view of the same storage.
+// For tensors, tuples, shapes. A contiguous part is a view of the same storage.
 runtime::Result<runtime::Value> subscript(const runtime::Value& v, const std::vector<IndexItem>& items);
 
 }  // namespace rldb::debug

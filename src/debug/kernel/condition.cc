@@ -1,4 +1,4 @@
-// Conditions of breakpoints inside kernels, compiled to TensorIR; what has no such form is refused.
+// Conditions of breakpoints inside kernels, compiled to TensorIR; conditions without such a form are refused.
 #include "debug/kernel/condition.h"
 
 #include "rldb/ir/intrinsic.h"
@@ -15,14 +15,14 @@ using runtime::ValueKind;
 
 namespace {
 
-// What cannot be said.
+// Thrown for a condition that cannot be expressed.
 struct NoForm {};
 
-// A number or a truth, and where there is none: null for nowhere.
+// A number or a truth value, and where it is invalid: null for nowhere.
 struct Operand {
   const Expr* value = nullptr;    // int64, float64 or bool
   const Expr* bad = nullptr;      // bool
-  DType element = DType::Void();  // the tensor's, when it is an element of one; numbers beside it take its dtype
+  DType element = DType::Void();  // the tensor's, for an element of one; numbers combined with it take its dtype
   bool is_bool() const { return value->dtype().is_bool(); }
   bool is_float() const { return value->dtype().is_float(); }
 };
@@ -93,7 +93,7 @@ class Compiler {
 
   const Expr* either(const Expr* a, const Expr* b) { return !a ? b : !b ? a : ctx_.binary(BinaryKind::Or, a, b); }
 
-  // `C[i, j]`, every index given. Negative ones count from the end.
+  // `C[i, j]`, with all indices given. Negative ones count from the end.
   Operand element(const Term& t) {
     const Term& base = e_.child(t, 0);
     const ir::Buffer* b =
@@ -123,7 +123,7 @@ class Compiler {
     return out;
   }
 
-  // The value, computed where it is not bad.
+  // The value, computed only where it is not bad.
   const Expr* guarded(const Expr* bad, const Expr* value) {
     return ctx_.intrin(value->dtype(), ir::intrin::IfThenElse, {bad, ctx_.literal(value->dtype(), 0), value});
   }
@@ -148,7 +148,7 @@ class Compiler {
     return x;
   }
 
-  // Of numbers that are no elements: those round to their dtype.
+  // For numbers that are not elements: those round to their dtype.
   Operand binary(const Term& t) {
     Operand a = of(e_.child(t, 0)), b = of(e_.child(t, 1));
     if (a.is_bool() || b.is_bool() || a.is_float() || b.is_float()) throw NoForm{};
@@ -176,7 +176,7 @@ class Compiler {
     return std::nullopt;
   }
 
-  // A number as the element's dtype has it. A literal is rounded here: folding a cast keeps its decimals.
+  // A number converted to the element's dtype. A literal is rounded here: folding a cast keeps its decimals.
   const Expr* rounded(const Expr* number, DType dtype) {
     const auto* literal = ir::as<ir::FloatImm>(number);
     if (!literal || dtype.bits % 8 != 0) return ir::cast_to(ctx_, dtype, number);
@@ -185,14 +185,14 @@ class Compiler {
     return ctx_.float_imm(DType::Float(64), runtime::load_as_double(element, dtype));
   }
 
-  // Both as what they are compared as: int64, or float64 after a number has taken the dtype of an element.
+  // Converts both to the type of the comparison: int64, or float64 after a number has taken the dtype of an element.
   void meet(Operand& a, Operand& b) {
     a = as_number(a);
     b = as_number(b);
     const bool real = a.is_float() || b.is_float();
     if (!real) return;
     const bool mixed = (!a.element.is_void() && !a.is_float()) || (!b.element.is_void() && !b.is_float());
-    if (mixed) throw NoForm{};  // an integer tensor beside a float: its dtype follows other rules
+    if (mixed) throw NoForm{};  // an integer tensor with a float: other rules give its dtype
     const auto take = [&](Operand& number, const Operand& element) {
       if (number.element.is_void() && !element.element.is_void()) number.value = rounded(number.value, element.element);
       number.value = ir::cast_to(ctx_, DType::Float(64), number.value);
@@ -221,7 +221,7 @@ class Compiler {
     return chain(links, kind);
   }
 
-  // From the left, and no further than it takes: what is not looked at cannot be bad.
+  // From the left, and only as far as necessary: parts that are not evaluated cannot be bad.
   Operand chain(const std::vector<Operand>& links, BinaryKind kind) {
     Operand out = links.back();
     for (std::size_t i = links.size() - 1; i-- > 0;) {

@@ -1,4 +1,4 @@
-// Conditions of breakpoints inside kernels, as TensorIR: judged by the machine code itself.
+// Conditions of breakpoints inside kernels, as TensorIR: evaluated by the machine code itself.
 #pragma once
 
 #include <functional>
@@ -11,19 +11,19 @@
 
 namespace rldb::debug {
 
-// What a condition may name at its place: scalar variables and buffers of the kernel (null: none of that name), and
-// numbers from outside of it.
+// Names available to a condition at its place: scalar variables and buffers of the kernel (null: none with that name),
+// and numbers from outside it.
 struct ConditionScope {
   std::function<const ir::Var*(std::string_view)> variable;
   std::function<const ir::Buffer*(std::string_view)> buffer;
   std::function<std::optional<runtime::Value>(std::string_view)> number;
 };
 
-// What has a name where a probe arrives; numbers are the caller's to add.
+// The names available where a probe arrives; the caller may add numbers.
 ConditionScope scope_of(const KernelText& text, const Probe& probe);
 
-// A bool expression that holds exactly where `evaluate` finds the condition true, or cannot tell (an index outside of
-// its buffer). Null: something in it has no such form; the evaluator judges it then.
+// A bool expression that holds exactly where `evaluate` finds the condition true, or cannot tell (an index outside its
+// buffer). Null: some part has no such form; then the evaluator decides.
 const ir::Expr* compile_condition(ir::Context& ctx, const Expression& condition, const ConditionScope& scope);
 
 }  // namespace rldb::debug

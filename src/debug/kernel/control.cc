@@ -1,4 +1,4 @@
-// Moving inside a kernel: to a place, to a breakpoint, back; and how a run gets into one.
+// Moving inside a kernel: to a place, to a breakpoint, backwards; and how a run enters one.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,9 +12,9 @@ namespace rldb::debug {
 
 using runtime::Value;
 
-// ---- what is looked for ----
+// ---- targets ----
 
-// Group 0 is the verb's own, when it has probes.
+// Group 0 is the verb's own, if it has probes.
 Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc* f, const vm::Machine& m,
                                                              std::vector<Probe> mine) {
   KernelTargets t;
@@ -42,7 +42,7 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
   return t;
 }
 
-// Null: it is judged by the evaluator.
+// Null: the evaluator decides.
 const ir::Expr* Debugger::Impl::compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m) {
   using Condition = KernelCode::Condition;
   const auto number_of_name = [&](std::string_view name) -> std::optional<Value> {
@@ -84,7 +84,7 @@ bool Debugger::Impl::has_breakpoints_in(const ir::PrimFunc* f) const {
 
 // ---- forward ----
 
-// Nothing: the call comes to its end before.
+// Nullopt: the call finishes first.
 std::optional<StopReport> Debugger::Impl::kernel_forward(std::vector<Probe> mine, bool from_beginning,
                                                          std::optional<std::uint64_t> before) {
   KernelStepper& k = *run->kernel();
@@ -101,12 +101,12 @@ std::optional<StopReport> Debugger::Impl::kernel_forward(std::vector<Probe> mine
     bool own = false;
     std::vector<int> hits = count_hits(t, met, stopped, own);
     if (!stopped) return std::nullopt;
-    // A log point alone is no stop.
+    // A log point alone does not stop.
     if (own || !hits.empty()) return report_in_kernel(std::move(hits), *t.note);
   }
 }
 
-// What was met on the way to a stop, or to the end; the breakpoints that stop. Log points say what they have to.
+// Counts the hits on the way to a stop, or to the end; returns the breakpoints that stop. Log points print their text.
 std::vector<int> Debugger::Impl::count_hits(KernelTargets& t, const std::vector<Arrivals>& met, bool stopped,
                                             bool& own) {
   std::vector<int> hits;
@@ -128,7 +128,7 @@ std::vector<int> Debugger::Impl::count_hits(KernelTargets& t, const std::vector<
       continue;
     }
     hits.push_back(t.numbers[g]);
-    // What machine code has judged says here whether it could.
+    // If machine code evaluated the condition, this reports whether it could.
     if (t.note->empty()) condition_holds(b, run->machine(), part, t.note.get(), &k.machine());
   }
   return hits;
@@ -151,12 +151,12 @@ std::optional<StopReport> Debugger::Impl::stop_in_next_kernel() {
   return std::nullopt;
 }
 
-// The rest of a call that is looked at: to a breakpoint in it, or its end.
+// The rest of a call being stepped: to a breakpoint in it, or its end.
 std::optional<StopReport> Debugger::Impl::stop_in_this_kernel() {
   if (!run->in_kernel() || run->fault() || !has_breakpoints_in(run->kernel()->function())) return std::nullopt;
   const std::uint64_t here = run->kernel()->machine().steps();
   if (auto r = kernel_forward({}, false)) return r;
-  // What it prints until then is printed by its statements.
+  // Quietly: its statements print their own output.
   if (run->in_kernel()) run->quietly([&] { return run->kernel()->go_to(here); });
   return std::nullopt;
 }
@@ -174,7 +174,7 @@ StopReport Debugger::Impl::until_in_kernel(const std::shared_ptr<const KernelPla
     if (auto r = kernel_forward(place->probes, false)) return *r;
     return kernel_ended();
   }
-  // From outside it is a breakpoint that nobody sees.
+  // From outside it is a hidden breakpoint.
   Breakpoint& b = breakpoints[kOwn];
   b.in_kernel = place;
   StopReport r = forward(no_stops(), [] { return false; });
@@ -199,7 +199,7 @@ std::optional<Debugger::Impl::KernelMoment> Debugger::Impl::last_in_kernel(Kerne
   return moment;
 }
 
-// Inside the call that is looked at; nothing: only what was before it.
+// Inside the call being stepped; nullopt: only moments before it remain.
 std::optional<StopReport> Debugger::Impl::kernel_backward(std::vector<Probe> mine) {
   KernelStepper& k = *run->kernel();
   const std::uint64_t here = k.machine().steps();
@@ -238,7 +238,7 @@ namespace {
 
 constexpr std::string_view kAnyBlock = "block";
 
-// What `stept` goes to: the name of a block, loop, axis or buffer, or the word `block` for any.
+// The target of `stept`: the name of a block, loop, axis or buffer, or the word `block` for any.
 std::shared_ptr<const KernelPlace> aim_of(const KernelText& text, std::string_view said, source::Diagnostics& out) {
   std::optional<source::Message> problem;
   auto place = find_place(text, said, problem);
@@ -249,7 +249,7 @@ std::shared_ptr<const KernelPlace> aim_of(const KernelText& text, std::string_vi
   }
   auto any = std::make_shared<KernelPlace>();
   for (const KernelText::Row& row : text.statements()) {
-    if (!ir::isa<ir::SBlockRealize>(row.stmt) || !row.parent) continue;  // the root is where one is anyway
+    if (!ir::isa<ir::SBlockRealize>(row.stmt) || !row.parent) continue;  // the root is entered anyway
     Probe p;
     p.arrival = Probe::Arrival::Block;
     p.at = row.stmt;
@@ -274,7 +274,7 @@ std::optional<StopReport> Debugger::Impl::into_kernel() {
     return last = r;
   }
   if (run->enter_kernel()) return std::nullopt;
-  // Arguments that do not fit: the call itself says so.
+  // Arguments that do not fit: the call itself reports it.
   return forward(
       no_stops(), [] { return true; }, run->time() + 1);
 }
@@ -342,7 +342,7 @@ StopReport Debugger::step_statement(std::uint64_t count) {
   return d.report(StopKind::Step);
 }
 
-// Many statements, or with breakpoints between.
+// Many statements, or with breakpoints in between.
 StopReport Debugger::Impl::step_far(std::uint64_t count) {
   if (count == 0) return report(StopKind::Step);
   KernelStepper& k = *run->kernel();
@@ -352,7 +352,7 @@ StopReport Debugger::Impl::step_far(std::uint64_t count) {
   const auto found = k.go_to(target);
   if (found == KernelStepper::Found::Yes) return report(StopKind::Step);
   if (found == KernelStepper::Found::Interrupted) return before_the_call(StopKind::Interrupted);
-  // It ends before, or stops there with a fault.
+  // It ends earlier, or stops there with a fault.
   run->quietly([&] { return k.go_to(here); });
   vm::Outcome o = run->walk_kernel_out();
   if (!(o.stopped() && o.reason == vm::StopReason::Stepped)) return report_outcome(std::move(o));

@@ -21,7 +21,7 @@ using runtime::DType;
 
 namespace {
 
-// What stops the making of the function.
+// Thrown to abandon making the function.
 struct Refused {
   std::string why;
 };
@@ -75,8 +75,8 @@ class Instrumenter {
   }
 
  private:
-  // Indices into the local words, which are in registers. Behind them: three for a group, as in Instrumented, and two
-  // for a probe (was there a value before, and which).
+  // Indices into the local words, which are in registers. After them: three for each group, as in Instrumented, and two
+  // for each probe (was there a previous value, and which).
   enum Local : std::size_t { kSteps, kStopAt, kAfter, kBefore, kFirst };
   static constexpr std::pair<Local, Instrumented::Word> kCopied[] = {
       {kStopAt, Instrumented::StopAt}, {kAfter, Instrumented::After}, {kBefore, Instrumented::Before}};
@@ -100,7 +100,7 @@ class Instrumenter {
     std::erase(parts, nullptr);
     return ctx_.seq_stmt(parts);
   }
-  // A statement that does nothing, where one has to be.
+  // A statement that does nothing, where one is required.
   const Stmt* nothing() { return ctx_.evaluate(ctx_.i32(0)); }
 
   std::size_t slot_of(const ir::Node* key, bool is_float) {
@@ -116,7 +116,7 @@ class Instrumenter {
     return ctx_.store(is_float ? floats_ : ints_, wide, std::vector<const Expr*>{i64(slot_of(v, is_float))});
   }
 
-  // What the local words say, for the caller.
+  // Reports the local words to the caller.
   const Stmt* report() {
     std::vector<const Stmt*> parts{set_word(Instrumented::Steps, get(kSteps))};
     for (std::size_t g = 0; g < groups_; ++g)
@@ -125,7 +125,7 @@ class Instrumenter {
     return seq(std::move(parts));
   }
 
-  // The moment before a statement's step: the place is told here when it is the one to stop at.
+  // The moment before a statement's step: reports the place if it is the one to stop at.
   const Stmt* site(const Stmt* s, bool init_done, const Var* instead = nullptr, const Expr* value = nullptr) {
     std::vector<const Stmt*> stop{report(), set_word(Instrumented::Stopped, ctx_.i64(1)),
                                   set_word(Instrumented::Site, i64(out_.sites.size()))};
@@ -224,7 +224,7 @@ class Instrumenter {
     }
     const std::size_t loops = ends_.size();
     if (from_memory) ends_.emplace_back(s, binary(ir::BinaryKind::Add, min, extent));
-    // No iteration: the loop is a step of its own.
+    // No iteration: the loop itself is a step.
     scope_.push_back(s->var);
     const Expr* none = binary(ir::BinaryKind::LE, extent, ctx_.int_imm(extent->dtype(), 0));
     parts.push_back(ctx_.if_stmt(none, site(s, false, s->var, min)));
@@ -299,7 +299,7 @@ class Instrumenter {
 
   // ---- allocations ----
 
-  // A parameter instead. Its shape has to be known before the kernel runs.
+  // Turns it into a parameter. Its shape has to be known before the kernel runs.
   void hoist(const ir::Buffer* b) {
     if (!b->strides.empty() || (b->elem_offset && !ir::is_const(b->elem_offset, 0)))
       throw Refused{fmt::format("its allocation `{}` is not compact", b->name)};
@@ -335,7 +335,7 @@ class Instrumenter {
     return head;
   }
 
-  // An allocation is made anew where it is in a loop, and what is new is zero.
+  // An allocation inside a loop is new in each iteration, and new memory is zero.
   const Stmt* zeros(const ir::Buffer* b) {
     if (b->dtype.lanes != 1) throw Refused{fmt::format("`{}` holds vectors", b->name)};
     std::vector<const Var*> at;
@@ -360,7 +360,7 @@ class Instrumenter {
   Instrumented out_;
   const ir::Buffer *ints_, *floats_, *local_;
   std::vector<ir::PrimParam> extra_;
-  std::unordered_set<const Var*> outer_;  // variables that are known before the kernel runs
+  std::unordered_set<const Var*> outer_;  // variables known before the kernel runs
   std::vector<const Var*> scope_;
   std::vector<std::pair<const ir::ForStmt*, const Expr*>> ends_;
   int loop_depth_ = 0;

@@ -1,9 +1,9 @@
 // A kernel that stops itself: TensorIR to TensorIR.
 //
-// The instrumented function does what the evaluator does, in its order, and counts the evaluator's steps. It returns
-// where the count is reached that it was given, or at a probe's arrival, with the loop variables in its last two
-// parameters; then an eval::TirMachine is put to that place. Allocations are parameters, so that they outlive it. It is
-// compiled like any kernel: what first holds at iteration 10^8 is reached at the speed of machine code.
+// The instrumented function does what the evaluator does, in the same order, and counts the evaluator's steps. It
+// returns when the count passed to it is reached, or at a probe's arrival, with the loop variables in its last two
+// parameters; then an eval::TirMachine is moved to that place. Allocations are parameters, so that they outlive it. It
+// is compiled like any kernel: a condition that first holds at iteration 10^8 is reached at the speed of machine code.
 #pragma once
 
 #include <string>
@@ -16,34 +16,34 @@
 
 namespace rldb::debug {
 
-// A kind of moment that is looked for.
+// A kind of moment to search for.
 struct Probe {
   enum class Arrival : std::uint8_t {
     Statement,  // it runs next; a loop: it begins
     Iteration,  // of the loop `at`: its variable has a new value
     Block,      // the block `at` was entered: its axes have values
-    NewValue,   // the block `at` was entered and the axis `axis` has another value than the time before
+    NewValue,   // the block `at` was entered and the axis `axis` has another value than before
   };
   Arrival arrival = Arrival::Statement;
   const ir::Stmt* at = nullptr;
   const ir::Var* axis = nullptr;
-  const ir::Expr* condition = nullptr;  // a bool over what is in scope there; null: always
+  const ir::Expr* condition = nullptr;  // a bool over the names in scope there; null: always
   std::size_t group = 0;                // arrivals are counted by group: the probes of one breakpoint
 };
 
 struct Instrumented {
-  // Words of the int64 parameter; three words a group and the values of integer variables follow.
+  // Words of the int64 parameter; three words per group and the values of integer variables follow.
   enum Word : std::size_t {
     StopAt,   // in: the steps to stop after; kNever
-    After,    // in: arrivals count when more steps than these were made (kNever: all)
-    Before,   // in: and less than these
+    After,    // in: arrivals count when more steps than this were made (kNever: all)
+    Before,   // in: and fewer than this
     Stopped,  // out: 1
     Steps,    // out: where it stopped or ended
     Site,     // out: index into `sites`
     kWords
   };
   enum GroupWord : std::size_t {
-    Pass,  // in: stop at the arrival after so many; kNever
+    Pass,  // in: stop at the arrival after that many; kNever
     Hits,  // out: arrivals that counted
     Last,  // out: steps of the last one, or kNever
     kGroupWords
@@ -55,7 +55,7 @@ struct Instrumented {
     const ir::Stmt* statement;
     bool init_done;
     std::vector<const ir::Var*> scope;
-    std::vector<const ir::ForStmt*> loops;  // whose ends are recorded
+    std::vector<const ir::ForStmt*> loops;  // those whose ends are recorded
   };
   struct Memory {
     const ir::Node* key;  // as in eval::TirPlace::allocations
@@ -67,8 +67,8 @@ struct Instrumented {
   std::vector<Stop> sites;
   std::vector<Memory> memory;
   std::unordered_map<const ir::Node*, std::size_t> slots;  // of Vars and of loops' ends
-  std::size_t ints = kWords, floats = 0;                   // words that are used
-  static constexpr std::int64_t kMaxWords = 256;           // how many the parameters have
+  std::size_t ints = kWords, floats = 0;                   // words in use
+  static constexpr std::int64_t kMaxWords = 256;           // size of the parameters
 };
 
 // Failure: what prevents it (the evaluator then goes there step by step).

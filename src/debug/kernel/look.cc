@@ -1,4 +1,4 @@
-// Questions about a stop inside a kernel.
+// Queries about a stop inside a kernel.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ bool Debugger::Impl::value_in_kernel(const eval::TirMachine& k, std::string_view
 
 namespace {
 
-// What a statement reads and writes when it is executed, in the order of the text, each element once.
+// The elements that a statement reads and writes when it is executed, in text order, each once.
 class Accesses {
  public:
   explicit Accesses(const eval::TirMachine& k) : k_(k) {}
@@ -65,7 +65,7 @@ class Accesses {
     return v.ok() && v->as_int() != 0;
   }
 
-  // The side of a choice that is not taken is not read.
+  // The branch of a choice that is not taken is not read.
   void read(const ir::Expr* e) {
     ir::walk(e, [&](const ir::Node* n) {
       if (const auto* load = as<ir::BufferLoad>(n)) {
@@ -91,7 +91,7 @@ class Accesses {
     if (auto v = k_.value_of(st->value); v.ok() && a->before) a->after = std::move(v).value();
   }
 
-  // By the tensor behind the buffer: nothing has to be made for it.
+  // Through the tensor behind the buffer: nothing has to be allocated for it.
   std::optional<Value> element(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) const {
     for (const auto& [buffer, value] : k_.buffers()) {
       if (buffer != b || !value.is(runtime::ValueKind::Tensor)) continue;
@@ -156,7 +156,7 @@ std::optional<Debugger::KernelPosition> Debugger::kernel_position() const {
   if (const ir::Stmt* s = k.machine().current()) {
     p.statement = s->id;
     p.text = ir::print_stmt(s);
-    // The head of a loop or block, not all that is in it.
+    // The head of a loop or block, not its contents.
     if (const auto line = p.text.find('\n'); line != std::string::npos) p.text.resize(line);
     p.line = text.line_of(s);
     p.accesses = Accesses(k.machine()).of(s);

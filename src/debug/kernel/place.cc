@@ -1,4 +1,4 @@
-// From what a user writes (a line, a block, a loop, a buffer) to the probes of a kernel.
+// From the user's notation (a line, a block, a loop, a buffer) to the probes of a kernel.
 #include "debug/kernel/place.h"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ void probes_of_line(const KernelText& text, std::uint32_t line, KernelPlace& out
   out.text = fmt::format("line {}: {}", found, code);
 }
 
-// One probe a statement that `probe_of` finds something in.
+// One probe per statement in which `probe_of` finds one.
 template <class F>
 bool probes_by(const KernelText& text, KernelPlace& out, std::string what, F probe_of) {
   for (const KernelText::Row& row : text.statements())
@@ -79,7 +79,7 @@ bool probes_of_name(const KernelText& text, std::string_view name, KernelPlace& 
          probes_by(text, out, fmt::format("block {}", name), block);
 }
 
-// Where the marks of a breakpoint stand.
+// Notes the lines where a breakpoint's marks appear.
 void note_lines(const KernelText& text, KernelPlace& out) {
   if (text.source()) out.file = text.source()->name();
   for (const Probe& p : out.probes)

@@ -1,4 +1,4 @@
-// Places inside a kernel: from what a user says to probes.
+// Places inside a kernel: from the user's notation to probes.
 #pragma once
 
 #include <memory>
@@ -15,14 +15,14 @@ struct KernelPlace {
   std::string kernel;
   const ir::PrimFunc* function = nullptr;
   std::vector<Probe> probes;
-  std::string text;                  // what it stops at, for listings
-  std::string file;                  // of the user, that the lines are of; empty: of the printed kernel
+  std::string text;                  // where it stops, for listings
+  std::string file;                  // the user's file, to which the lines refer; empty: the printed kernel
   std::vector<std::uint32_t> lines;  // of the statements with probes, each once
   std::vector<bytecode::Pc> calls;   // the instructions that call the kernel
 };
 
 // In a kernel: a line of its text, a block axis or loop variable (each new value), a buffer (before each write), a
-// block (each entry). Null: `problem` says why.
+// block (each entry). Null: `problem` explains why.
 std::shared_ptr<KernelPlace> find_place(const KernelText& text, std::string_view said,
                                         std::optional<source::Message>& problem);
 

@@ -26,7 +26,7 @@ std::vector<Pc> calls_of(const bytecode::Executable& exe, std::string_view kerne
 
 }  // namespace
 
-// Of a run, with the kernels that it has now.
+// Of a run, with its current kernels.
 const ir::Module* Debugger::Impl::lowered_of(const CodeMap& map) const {
   return run && &run->code() == &map ? run->build_of(run->machine())->lowered : map.build()->lowered;
 }

@@ -1,4 +1,4 @@
-// SelfStopping: calls of an instrumented kernel, and the place at which one stopped.
+// SelfStopping: calls of an instrumented kernel, and the place where one stopped.
 #include "debug/kernel/self_stopping.h"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ support::Result<std::unique_ptr<SelfStopping>, std::string> SelfStopping::make(i
       new SelfStopping(std::move(made).value(), f, std::move(kernel), group_count(probes)));
 }
 
-// Fresh tensors for the allocations. Their shapes are over the call's symbolic variables.
+// Fresh tensors for the allocations, with shapes over the call's symbolic variables.
 Result<std::vector<Value>> SelfStopping::memory(std::span<const Value> args) const {
   std::vector<Value> tensors;
   if (made_.memory.empty()) return tensors;

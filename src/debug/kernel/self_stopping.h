@@ -1,4 +1,4 @@
-// SelfStopping: an instrumented kernel with its machine code; runs a call up to a moment and tells the place.
+// SelfStopping: an instrumented kernel with its machine code; runs a call up to a moment and reports the place.
 #pragma once
 
 #include <memory>
@@ -9,14 +9,14 @@
 
 namespace rldb::debug {
 
-// Which moments of a call are meant, in steps of the evaluator.
+// A range of moments in a call, in steps of the evaluator.
 struct Window {
   std::optional<std::uint64_t> stop_at;
-  std::optional<std::uint64_t> after;   // arrivals count when more steps than these were made
-  std::optional<std::uint64_t> before;  // and less than these
+  std::optional<std::uint64_t> after;   // arrivals count when more steps than this were made
+  std::optional<std::uint64_t> before;  // and fewer than this
 };
 
-// What a search has found.
+// The result of a search.
 struct Arrivals {
   std::uint64_t hits = 0;
   std::optional<std::uint64_t> last;  // steps of the last one
@@ -29,10 +29,10 @@ class SelfStopping {
                                                                           const ir::PrimFunc* f, std::string_view name,
                                                                           std::span<const Probe> probes);
   struct Outcome {
-    std::optional<eval::TirPlace> place;  // where it stopped; none: the kernel came to its end
+    std::optional<eval::TirPlace> place;  // where it stopped; none: the kernel finished
     std::vector<Arrivals> groups;
   };
-  // On the tensors of `args`, from the beginning of the call. `pass`: a group, how many of its arrivals are passed
+  // On the tensors of `args`, from the beginning of the call. `pass`: for each group, the number of arrivals to pass
   // before it stops; groups without one never stop.
   runtime::Result<Outcome> run(std::span<const runtime::Value> args, const Window& window,
                                std::span<const std::optional<std::uint64_t>> pass);

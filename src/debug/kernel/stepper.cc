@@ -9,7 +9,7 @@ namespace rldb::debug {
 using eval::TirMachine;
 using runtime::Value;
 
-// ---- what is in the tensors ----
+// ---- contents of the tensors ----
 
 bool TensorBytes::save_storage(const support::Ref<runtime::Storage>& storage) {
   for (const auto& [kept, copy] : kept_)
@@ -54,7 +54,7 @@ SelfStopping* KernelCode::find(const ir::PrimFunc* f, std::string_view name, std
   return it->second.get();
 }
 
-// ---- arrivals, a step at a time ----
+// ---- arrivals, step by step ----
 
 namespace {
 
@@ -63,13 +63,13 @@ bool has_new_value(std::span<const Probe> probes) {
                      [](const Probe& p) { return p.arrival == Probe::Arrival::NewValue; });
 }
 
-// Sees each moment of a machine, in order, and says which probes arrive there.
+// Sees each moment of a machine, in order, and finds the probes that arrive there.
 class Watcher {
  public:
   Watcher(const KernelSearch& search, const Window& window, std::vector<Arrivals>& groups)
       : search_(search), window_(window), groups_(groups), axes_(search.probes.size()) {}
 
-  // What an arrival is told from: the moment before.
+  // The previous moment, from which an arrival is recognised.
   void begin_at(const TirMachine& m) { remember(m); }
   // True: a group stops here.
   bool moment(const TirMachine& m) {
@@ -106,7 +106,7 @@ class Watcher {
       case Probe::Arrival::Statement:
         if (m.current() != p.at) return false;
         if (ir::isa<ir::WhileStmt>(p.at)) return std::find(around_.begin(), around_.end(), p.at) == around_.end();
-        return !m.inside(p.at);  // a loop or block: that it begins
+        return !m.inside(p.at);  // a loop or block: it begins
       case Probe::Arrival::Iteration:
         return current_ == p.at && m.inside(p.at);
       case Probe::Arrival::Block:
@@ -162,7 +162,7 @@ bool KernelStepper::start_again() {
   return machine_->start(args_).ok();
 }
 
-// The tensors hold what they hold at the place.
+// Gives the tensors their contents at the place.
 bool KernelStepper::put_to(const eval::TirPlace& place) {
   auto machine = std::make_unique<TirMachine>(f_, &code_.session().registry());
   if (!machine->start(args_).ok() || !machine->seek(place).ok()) return false;
@@ -197,12 +197,12 @@ KernelStepper::Found KernelStepper::go_to(std::uint64_t steps) {
   return walk_to(steps);
 }
 
-// From the present moment; `reached`: it stopped for the limit.
+// From the current moment; `reached`: it stopped at the limit.
 KernelStepper::Found KernelStepper::walk(const KernelSearch& search, const Window& window, std::uint64_t limit,
                                          bool& reached, std::vector<Arrivals>& groups) {
   Watcher watcher(search, window, groups);
   groups.assign(search.pass.size(), {});
-  // The moment of `after` itself is where the walk comes from.
+  // The walk comes from the moment of `after` itself.
   if (window.after && machine_->steps() == *window.after)
     watcher.begin_at(*machine_);
   else if (watcher.moment(*machine_))
@@ -219,7 +219,7 @@ KernelStepper::Found KernelStepper::walk(const KernelSearch& search, const Windo
   }
 }
 
-// The machine code's answer; nothing: there is none.
+// The machine code's answer; nullopt: there is none.
 std::optional<KernelStepper::Found> KernelStepper::run(const KernelSearch& search, const Window& window,
                                                        std::vector<Arrivals>& groups) {
   SelfStopping* code = search.compiled ? code_.find(f_, name_, search.probes) : nullptr;
@@ -231,7 +231,7 @@ std::optional<KernelStepper::Found> KernelStepper::run(const KernelSearch& searc
       code_.session().interrupt() = false;
       return Found::Interrupted;
     }
-    // It got into its fault without a stop before.
+    // It reached its fault without stopping first.
     if (ran.error().kind != runtime::ErrorKind::OutOfMemory) return Found::No;
     return std::nullopt;
   }
@@ -265,7 +265,7 @@ std::optional<std::uint64_t> KernelStepper::last_arrival(const KernelSearch& sea
                                                          std::vector<Arrivals>& groups) {
   KernelSearch counting = search;
   counting.pass.assign(search.pass.size(), std::nullopt);
-  // Interrupted: what was met so far is no answer.
+  // Interrupted: the arrivals so far are not an answer.
   if (this->search(counting, Window{before, {}, before}, true, groups) == Found::Interrupted) return std::nullopt;
   std::optional<std::uint64_t> last;
   for (const Arrivals& a : groups)

@@ -1,9 +1,9 @@
-// KernelStepper: one call of a kernel that is looked at from inside, on the run's own tensors.
+// KernelStepper: one call of a kernel observed from inside, on the run's own tensors.
 //
-// It only shows: at the end the tensors are as before and the run's own engine makes the call, so that what is computed
-// does not depend on whether anybody looked (an engine may round the last bits in another way). A moment of the call is
-// a number of steps of the evaluator. Near moments are walked to; far ones are reached by machine code that stops
-// itself (self_stopping.h), where the session's engine is the JIT and the kernel allows it.
+// It only observes: at the end the tensors are restored and the run's own engine makes the call, so that results do not
+// depend on whether anybody looked (an engine may round the last bits differently). A moment of the call is a number of
+// steps of the evaluator. Near moments are reached by stepping; far ones by machine code that stops itself
+// (self_stopping.h), where the session's engine is the JIT and the kernel allows it.
 #pragma once
 
 #include <functional>
@@ -26,23 +26,23 @@ class TensorBytes {
   std::vector<std::pair<support::Ref<runtime::Storage>, support::Ref<runtime::Storage>>> kept_;  // (of the run, copy)
 };
 
-// Code that was made for kernels, by what it looks for.
+// Code made for kernels, by the moments it searches for.
 class KernelCode {
  public:
   explicit KernelCode(session::Session& session) : session_(session), compiler_(session) {}
   session::Session& session() const { return session_; }
   // Null: the evaluator has to do it.
   SelfStopping* find(const ir::PrimFunc* f, std::string_view name, std::span<const Probe> probes);
-  // Conditions in a form that machine code can judge, and what they were made from.
+  // Conditions in a form for machine code, and their inputs.
   struct Condition {
     const ir::Stmt* at;
     Probe::Arrival arrival;
     std::string text;
-    std::vector<std::pair<std::string, runtime::Value>> numbers;  // names from outside of the kernel
+    std::vector<std::pair<std::string, runtime::Value>> numbers;  // names from outside the kernel
     const ir::Expr* made;                                         // null: there is no such form
   };
   std::vector<Condition> conditions;
-  // Steps that are walked before code is made.
+  // The number of steps to walk before code is made.
   std::uint64_t near = 20'000;
 
  private:
@@ -51,18 +51,18 @@ class KernelCode {
   std::map<std::vector<std::uintptr_t>, std::unique_ptr<SelfStopping>> made_;
 };
 
-// What to look for inside a call.
+// The moments to search for inside a call.
 struct KernelSearch {
   std::vector<Probe> probes;
-  // Of a group that the machine code cannot judge; null: it holds. Asked at an arrival.
+  // Of a group that the machine code cannot evaluate; null: it holds. Called at an arrival.
   std::function<bool(std::size_t group, const eval::TirMachine&)> condition;
   bool compiled = true;                            // no group needs `condition`
-  std::vector<std::optional<std::uint64_t>> pass;  // by group: arrivals to pass; none: it never stops
+  std::vector<std::optional<std::uint64_t>> pass;  // by group: number of arrivals to pass; none: it never stops
 };
 
 class KernelStepper {
  public:
-  // Null: the arguments do not fit, or there is no memory to keep what is in them.
+  // Null: the arguments do not fit, or there is no memory to save their contents.
   static std::unique_ptr<KernelStepper> enter(KernelCode& code, std::string name, const ir::PrimFunc* f,
                                               std::vector<runtime::Value> args,
                                               std::span<const runtime::Value> constants);
@@ -71,17 +71,17 @@ class KernelStepper {
   const ir::PrimFunc* function() const { return f_; }
   const eval::TirMachine& machine() const { return *machine_; }
   runtime::Result<support::Unit> step() { return machine_->step(); }
-  // The tensors as they were before the call; this is good for nothing then but to go to a moment.
+  // Restores the tensors from before the call; afterwards this can only be used to go to a moment.
   void put_back() const { before_.restore(); }
 
   enum class Found : std::uint8_t { Yes, No, Interrupted };
-  // To a moment of the call. No: the call ends before it, or fails.
+  // Goes to a moment of the call. No: the call ends before it, or fails.
   Found go_to(std::uint64_t steps);
-  // To the first arrival after the present moment (from the beginning: at any) that a group stops at. `groups` says
-  // what was met on the way. After a No the tensors are anything.
+  // To the first arrival after the current moment (from the beginning: the first of all) at which a group stops.
+  // `groups` receives the arrivals on the way. After a No the contents of the tensors are undefined.
   Found forward(const KernelSearch& search, bool from_beginning, std::optional<std::uint64_t> before,
                 std::vector<Arrivals>& groups);
-  // The last arrival before a moment; none: in the whole call. Afterwards the tensors are anything: go to a moment.
+  // The last arrival before a moment; none: in the whole call. Leaves the tensors undefined: go to a moment.
   std::optional<std::uint64_t> last_arrival(const KernelSearch& search, std::optional<std::uint64_t> before,
                                             std::vector<Arrivals>& groups);
 

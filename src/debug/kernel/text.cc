@@ -15,7 +15,7 @@ KernelText::KernelText(const session::Session& session, std::string name, const 
     : name_(std::move(name)), f_(f) {
   collect();
   if (!use_source(session)) print();
-  // What begins no line of its own gets the line of what it is in.
+  // A node that does not start a line gets the line of its parent.
   for (Row& row : rows_)
     if (row.line == 0) row.line = row.parent ? rows_[row_of_.at(row.parent)].line : first_;
 }
@@ -43,7 +43,7 @@ void KernelText::collect() {
   }
 }
 
-// What a pass makes has the span of what it was made from, all of it the same one.
+// A pass gives everything it makes the span of its source, the same for all.
 bool KernelText::use_source(const session::Session& session) {
   const ir::Context& ctx = const_cast<session::Session&>(session).context();
   const source::Span whole = ctx.span_of(f_);

@@ -1,5 +1,5 @@
-// KernelText: the lines that places inside a kernel are told in: the user's, when the kernel is in a text of the
-// user's, else the printed function's.
+// KernelText: the lines by which places inside a kernel are named: the user's, when the kernel is in one of the user's
+// texts, else the printed function's.
 #pragma once
 
 #include <string>
@@ -16,16 +16,16 @@ class KernelText {
 
   const std::string& name() const { return name_; }
   const ir::PrimFunc* function() const { return f_; }
-  // The user's text; null: it is printed.
+  // The user's text; null: the function is printed.
   const source::Buffer* source() const { return source_; }
   std::uint32_t first_line() const { return first_; }
   std::uint32_t last_line() const { return last_; }
   std::string line(std::uint32_t number) const;
   std::uint32_t line_of(const ir::Stmt* s) const;      // 0: not known
   const ir::Stmt* parent_of(const ir::Stmt* s) const;  // null: none
-  // The statements of the nearest line at or after one, the outer ones; empty: there is none.
+  // The statements of the nearest line at or after the given one, outer ones only; empty: there is none.
   std::vector<const ir::Stmt*> statements_at(std::uint32_t line) const;
-  // All, parents first. What is in a block is right below its realize.
+  // All statements, parents first. The contents of a block are directly below its realize.
   struct Row {
     const ir::Stmt* stmt;
     const ir::Stmt* parent;

@@ -1,4 +1,4 @@
-// Which parameters of a kernel it writes, in itself or through match_buffer. Users: catchpoints, costs.
+// Which of its parameters a kernel writes, directly or through match_buffer. Users: catchpoints, costs.
 #pragma once
 
 #include <vector>

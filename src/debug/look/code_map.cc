@@ -1,4 +1,4 @@
-// CodeMap: bindings of the source, the instructions that belong to each, starts, user variables, dominators.
+// CodeMap: source bindings, the instructions that belong to each, starts, user variables, dominators.
 #include "debug/look/code_map.h"
 
 #include <algorithm>
@@ -24,8 +24,8 @@ bool is_own(const ir::Node* n) {
          ir::isa<ir::ShapeExpr>(n) || ir::isa<ir::SeqExpr>(n) || ir::isa<ir::Function>(n);
 }
 
-// The functions of `built` as they were loaded or entered, whatever passes did since. Where the history does not know
-// the version: its own functions.
+// The functions of `built` as they were loaded or entered, regardless of later passes. If the version is not in the
+// history: its own functions.
 std::vector<ir::ModuleEntry> written_functions(const passes::History& history, const ir::Module* built) {
   std::size_t version = history.position();
   if (history.size() == 0 || history.module_at(version) != built) return {built->entries.begin(), built->entries.end()};
@@ -77,7 +77,7 @@ CodeMap::CodeMap(std::shared_ptr<const session::Build> build, session::Session& 
   name_variables();
 }
 
-// ---- bindings of the source ----
+// ---- source bindings ----
 
 int CodeMap::add(UserBinding b) {
   place(b);
@@ -96,7 +96,7 @@ void CodeMap::collect(std::string_view function, const ir::SeqExpr* body, int de
   if (!body || depth > kMaxCodeDepth) return;
   for (const ir::BindingBlock* block : body->blocks)
     for (const ir::Binding* b : block->bindings) add_binding(function, b, depth);
-  // A result that is computed in place is a step of its own.
+  // A result that is computed in place is a separate step.
   if (!is_own(body->body)) return;
   UserBinding result;
   result.function = function;
@@ -123,7 +123,7 @@ void CodeMap::add_binding(std::string_view function, const ir::Binding* b, int d
   note_values(b->value, index, function, depth);
 }
 
-// The nodes of a value, down to sequences inside it, whose bindings are bindings of their own.
+// The nodes of a value, down to nested sequences, whose bindings are separate.
 void CodeMap::note_values(const ir::Expr* value, int binding, std::string_view function, int depth) {
   if (!value || depth > kMaxCodeDepth) return;
   std::vector<const ir::Node*> inner;
@@ -216,7 +216,7 @@ void CodeMap::map_locations() {
     const bytecode::Location at = debug->location;
     if (debug->variable.empty() || (at.file == 0 && debug->variable == "_")) continue;
     has_debug_info_ = true;
-    // Variables that lowering made stand at the location of the binding they serve.
+    // Variables made by lowering are at the location of the binding they serve.
     const std::string name = at.file ? std::string() : debug->variable;
     const auto [it, fresh] = known.try_emplace({function_of(pc), at.file, at.line, at.column, name}, -1);
     if (fresh) {
@@ -225,11 +225,11 @@ void CodeMap::map_locations() {
       b.name = debug->variable;
       b.file = exe.debug.file(at);
       b.line = at.line;
-      b.span = debug->span;  // of a text that is loaded
+      b.span = debug->span;  // in a loaded text
       bindings_.push_back(std::move(b));
       it->second = int(bindings_.size()) - 1;
     } else if (debug->variable != "_") {
-      bindings_[std::size_t(it->second)].name = debug->variable;  // the last one is what the user named
+      bindings_[std::size_t(it->second)].name = debug->variable;  // the last one is the user's name
     }
     group_of_[std::size_t(pc)] = group({it->second});
   }
@@ -242,12 +242,12 @@ void CodeMap::mark_starts() {
     return;
   }
   FunctionIndex function = -1;
-  std::vector<FunctionIndex> seen(groups_.size(), -1);  // function that the group was last seen in
+  std::vector<FunctionIndex> seen(groups_.size(), -1);  // function in which the group was last seen
   for (Pc pc = 0; pc < end; ++pc) {
     function = function_of(pc);
     const int g = group_of_[std::size_t(pc)];
     if (g == 0 || seen[std::size_t(g)] == function) continue;
-    // A result that is only returned is no step.
+    // A result that is merely returned is not a step.
     const Instruction i = executable().instruction(pc);
     if (i.op == Opcode::Ret) continue;
     seen[std::size_t(g)] = function;
@@ -255,7 +255,7 @@ void CodeMap::mark_starts() {
   }
 }
 
-// ---- questions ----
+// ---- queries ----
 
 const std::string& CodeMap::function_name(Pc pc) const {
   static const std::string none;
@@ -394,7 +394,7 @@ Position CodeMap::position(Pc pc, int part) const {
 
 namespace {
 
-// How the printed type of a register begins that can hold a value of the type; empty: any may.
+// How the printed type of a register that can hold a value of the type begins; empty: any may.
 std::string_view kind_of(const ir::Type* type) {
   return ir::as<ir::TensorType>(type)  ? "R.Tensor("
          : ir::as<ir::ShapeType>(type) ? "R.Shape("
@@ -434,14 +434,14 @@ std::optional<UserVariable> CodeMap::user_variable(const bytecode::VariableRange
   if (!written) return v.is_parameter ? std::optional(UserVariable{v.name, 0, &v, v.begin}) : result_variable(v);
   UserVariable made{std::string(written->name), written->id, &v, v.begin};
   if (written->id == v.node || v.is_parameter) return made;
-  // Lowering made it for the variable: its value, or a shape or storage on the way to it.
+  // Lowering made it for the variable: its value, or an intermediate shape or storage.
   const std::string_view kind = kind_of(written->type);
   if (!kind.empty() && !v.type.starts_with(kind)) return std::nullopt;
   made.begin = filled_at(v, binding_of_variable(written));
   return made;
 }
 
-// The tensor, tuple or shape that lowered code makes for a binding's result under a name of its own.
+// The tensor, tuple or shape that lowered code makes for a binding's result under another name.
 std::optional<UserVariable> CodeMap::result_variable(const bytecode::VariableRange& v) const {
   if (v.is_parameter || v.begin < 1) return std::nullopt;
   const std::vector<int> from = by_provenance(v.node, 0);
@@ -458,7 +458,7 @@ void CodeMap::name_variables() {
   for (std::size_t f = 0; f < exe.functions.size(); ++f) {
     const bytecode::FunctionDebug* debug = exe.debug.function(FunctionIndex(f));
     if (!debug) continue;
-    std::unordered_map<std::string_view, std::uint32_t> ids;  // of a program that has no module: names tell them apart
+    std::unordered_map<std::string_view, std::uint32_t> ids;  // for a program without a module: told apart by name
     for (const bytecode::VariableRange& v : debug->variables) {
       auto made = user_variable(v);
       if (!made) continue;
@@ -468,8 +468,8 @@ void CodeMap::name_variables() {
   }
 }
 
-// Immediate dominators of a function's instructions (relative pcs), in the manner of Cooper, Harvey and Kennedy.
-// Jumps go forward in compiled code, so one sweep in the order of the text settles it; hand-made loops need more.
+// Immediate dominators of a function's instructions (relative pcs), by the algorithm of Cooper, Harvey and Kennedy.
+// Jumps go forward in compiled code, so one sweep in text order is enough; hand-made loops need more.
 const std::vector<std::int64_t>& CodeMap::dominators(FunctionIndex function) const {
   if (const auto it = dominators_.find(function); it != dominators_.end()) return it->second;
   std::vector<std::int64_t> idom;

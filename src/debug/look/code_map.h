@@ -1,12 +1,12 @@
-// CodeMap: an executable seen as its user wrote it: which binding an instruction belongs to, where bindings start,
+// CodeMap: an executable as seen by its user: the binding that an instruction belongs to, where bindings start, and
 // what was certainly executed before a place.
 //
 // A user binding is one of a function as it was written (loaded or entered; the passes applied since do not matter),
-// or, for an executable from a file, one source location of its debug info. Lowered code points back to it by
+// or, for an executable from a file, one source location of its debug info. Lowered code refers back to it by
 // provenance, else by span. Code that serves several bindings (a fused kernel, a merged common subexpression) has a
-// group of them, in the order of the text. The start of a group is its first instruction in a function: the only place
-// of it where stepping stops, once per binding. An executable without debug info has no bindings; then every
-// instruction is a start. Immutable once made. Users: the parts of Debugger.
+// group of them, in text order. The start of a group is its first instruction in a function: the only place in it where
+// stepping stops, once per binding. An executable without debug info has no bindings; then every instruction is a
+// start. Immutable once made. Users: the parts of Debugger.
 #pragma once
 
 #include <map>
@@ -21,7 +21,7 @@
 namespace rldb::debug {
 
 struct UserBinding {
-  std::string function;                  // that it is written in
+  std::string function;                  // in which it is written
   std::string name;                      // empty: a result without a name
   const ir::Binding* binding = nullptr;  // null: executable from a file, or a result
   std::uint32_t node = 0;                // of the binding, or of the result expression
@@ -48,34 +48,34 @@ class CodeMap {
 
   FunctionIndex function_of(Pc pc) const { return functions_[std::size_t(pc)]; }
   const std::string& function_name(Pc pc) const;
-  // The bindings that an instruction serves; empty: code that no binding of the user stands for.
+  // The bindings that an instruction serves; empty: code without a corresponding user binding.
   const std::vector<int>& group_of(Pc pc) const { return groups_[std::size_t(group_of_[std::size_t(pc)])]; }
-  // The kernel that the group at a pc calls; empty: none, or it is not the only one.
+  // The kernel that the group at a pc calls; empty: none, or more than one.
   std::string kernel_of_group(Pc pc) const;
   const UserBinding& binding(int i) const { return bindings_[std::size_t(i)]; }
   const std::vector<UserBinding>& bindings() const { return bindings_; }
   const vm::StopSet& starts() const { return starts_; }
   bool has_debug_info() const { return has_debug_info_; }
-  // Starts of a binding, one per function that it became code in.
+  // Starts of a binding, one for each function that has code for it.
   std::vector<Site> starts_of(int binding) const;
   bool has_code(int binding) const { return has_code_[std::size_t(binding)]; }
-  // The binding of that name which is nearest to a place: the last one of its function at or before `at`, else the
-  // first one after it. -1: there is none. `at` is a binding, -1 the start of every function.
+  // The binding of that name nearest to a place: the last one of its function at or before `at`, else the first one
+  // after it. -1: there is none. `at` is a binding, or -1 for the start of every function.
   int find_binding(std::string_view function, std::string_view name, int at) const;
   // Where a bytecode function begins for a user: its first binding, else its first instruction.
   Pc entry(FunctionIndex function) const;
   // The Ret instructions of a function.
   std::vector<Pc> returns(FunctionIndex function) const;
-  // Every way from the function's entry to `later` has run `earlier` before.
+  // Every path from the function's entry to `later` has executed `earlier` before.
   bool runs_before(Pc earlier, Pc later) const;
-  // The last binding of the function whose code starts at or before a pc; -1: none does.
+  // The last binding of the function whose code starts at or before a pc; -1: there is none.
   int last_binding_before(Pc pc) const;
   // The binding of a variable; -1: a parameter, a symbolic variable.
   int binding_of_variable(const ir::Var* v) const;
   bool has_variable(FunctionIndex function, std::uint32_t variable) const;
-  // Some start of the binding's code lies on every way to `pc`.
+  // Some start of the binding's code lies on every path to `pc`.
   bool was_executed(int binding, Pc pc) const;
-  // The binding of `function` that calls `callee`, where just one does; -1.
+  // The binding of `function` that calls `callee`, if there is exactly one; else -1.
   int only_call(std::string_view function, std::string_view callee) const;
   // The functions as they were written, as a module.
   const ir::Module* written_module() const;
@@ -97,12 +97,12 @@ class CodeMap {
   void map_locations();
   void mark_starts();
   void name_variables();
-  // A register as the user knows it; nothing: it holds none of the user's variables.
+  // A register's user variable; nullopt: it holds none.
   std::optional<UserVariable> user_variable(const bytecode::VariableRange& v) const;
   std::optional<UserVariable> result_variable(const bytecode::VariableRange& v) const;
-  // The variable as written that a lowered one comes from, itself included; null: there is none.
+  // The written variable from which a lowered one comes, itself included; null: there is none.
   const ir::Var* written_variable(const bytecode::VariableRange& v) const;
-  // Where a register holds the binding's result: after the last call of the binding that gets it.
+  // Where a register holds the binding's result: after the binding's last call that receives it.
   Pc filled_at(const bytecode::VariableRange& v, int binding) const;
   const std::vector<std::int64_t>& dominators(FunctionIndex function) const;
 

@@ -1,4 +1,4 @@
-// What a binding costs: the arithmetic of the kernels that it becomes, counted over their loops.
+// The cost of a binding: the arithmetic of its kernels, counted over their loops.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace {
 
 using DimSizes = std::vector<std::pair<std::string, std::int64_t>>;
 
-// The operations of a kernel under values of its shape variables.
+// Counts the operations of a kernel for given values of its shape variables.
 class Counter {
  public:
   explicit Counter(std::unordered_map<const ir::Var*, std::int64_t> vars) : vars_(std::move(vars)) {}
@@ -39,7 +39,7 @@ class Counter {
       return;
     }
     if (const auto* block = ir::as<ir::SBlock>(s)) return count(block->body, times, depth + 1);
-    // Statements within statements: sequences, branches (each is counted as if it were taken), attributes.
+    // Nested statements: sequences, branches (each counted as if it were taken), attributes.
     ir::for_each_use(s, [&](const ir::Node* n) {
       if (const auto* inner = ir::as<ir::Stmt>(n)) count(inner, times, depth + 1);
     });
@@ -63,7 +63,7 @@ class Counter {
   std::string unknown;
 
  private:
-  // Arithmetic in a value; indices are addresses, not operations.
+  // Arithmetic in a value; indices are addresses and do not count.
   static double operations_of(const ir::Expr* e) {
     double found = 0;
     ir::walk(e, [&](const ir::Node* n) {
@@ -76,7 +76,7 @@ class Counter {
   std::unordered_map<const ir::Var*, std::int64_t> vars_;
 };
 
-// A call of a kernel with the types of what it reads and writes.
+// A call of a kernel with the types of the tensors that it reads and writes.
 struct KernelCall {
   std::string_view name;
   const ir::PrimFunc* kernel = nullptr;
@@ -92,7 +92,7 @@ void add_tensors(const ir::Type* type, std::vector<const ir::Type*>& out) {
   }
 }
 
-// `cls.kernel(x, out)`, as lowered code has it: what it writes is among the arguments.
+// `cls.kernel(x, out)`, as in lowered code: its outputs are among the arguments.
 std::optional<KernelCall> direct_call(const ir::Module* module, const ir::Expr* e) {
   const auto* call = ir::as<ir::Call>(e);
   const auto* callee = call ? ir::as<ir::GlobalVar>(call->callee) : nullptr;
@@ -117,7 +117,7 @@ std::optional<KernelCall> kernel_call(const ir::Module* module, const ir::Expr* 
   return found;
 }
 
-// Adds a kernel call's cost under the dims of the function.
+// Adds the cost of a kernel call for the dims of the function.
 class Costing {
  public:
   Costing(const DimSizes& dims, BindingCost& out) : dims_(dims), out_(out) {}
@@ -157,7 +157,7 @@ class Costing {
     for (const ir::Expr* e : t->shape) bytes *= double(dim(e).value_or(0));
     return std::uint64_t(std::clamp(bytes, 0.0, 1.8e19));
   }
-  // The kernel's parameters stand for the arguments, then for the results.
+  // The kernel's parameters correspond to the arguments, then to the results.
   std::unordered_map<const ir::Var*, std::int64_t> shape_variables(const KernelCall& call) {
     std::unordered_map<const ir::Var*, std::int64_t> vars;
     std::vector<const ir::Type*> types = call.arguments;
@@ -177,7 +177,7 @@ class Costing {
   BindingCost& out_;
 };
 
-// Was it made, pass by pass, from the node?
+// Is it derived, pass by pass, from the node?
 bool descends(const ir::SideTable<ir::Span<std::uint32_t>>& origins, const ir::Binding* b, std::uint32_t from) {
   constexpr std::size_t kMost = 256;
   std::vector<std::uint32_t> queue{b->id, b->var->id, b->value->id};

@@ -1,4 +1,4 @@
-// Elements traced backwards through kernels that are executed a statement at a time.
+// Traces elements backwards through kernels executed statement by statement.
 #include "debug/look/element.h"
 
 #include <fmt/format.h>
@@ -25,10 +25,10 @@ using runtime::ValueKind;
 
 namespace {
 
-constexpr std::uint64_t kMaxStatements = 50'000'000;  // per kernel: half a minute
-constexpr int kMaxRounds = 16;                        // chains of buffers inside of one kernel
+constexpr std::uint64_t kMaxStatements = 50'000'000;  // chains of buffers inside a kernel
+constexpr int kMaxRounds = 16;                        // chains of buffers inside a kernel
 
-// An element of memory: of an argument's storage by its bytes, of a kernel's own buffer by its position.
+// An element of memory: in an argument's storage by its bytes, in a kernel's own buffer by its position.
 using Element = std::pair<const void*, std::int64_t>;
 
 struct KeptCall {
@@ -55,10 +55,10 @@ class Recorder : public eval::Watcher {
     return support::Unit{};
   }
   std::vector<KeptCall> calls;
-  std::vector<std::string> opaque;  // what was called and is no kernel
+  std::vector<std::string> opaque;  // callees that are not kernels
 };
 
-// One kernel, executed once more: which elements of its arguments some elements were computed from.
+// One kernel, executed again: from which elements of its arguments some elements were computed.
 class KernelTrace {
  public:
   explicit KernelTrace(const KeptCall& call) : call_(call) {}
@@ -131,7 +131,7 @@ class KernelTrace {
     inner_.insert(e);
   }
 
-  // What a scalar expression reads now. The side of a choice that is not taken is not read, nor are indices.
+  // The elements that a scalar expression reads now, without the branch of a choice not taken, and without indices.
   void reads(const ir::Expr* e, std::vector<Element>& out) {
     ir::walk(e, [&](const ir::Node* n) {
       if (const auto* load = as<ir::BufferLoad>(n)) {
@@ -168,7 +168,7 @@ class KernelTrace {
     return element_at(b, *t, position);
   }
 
-  // `b` null: of an argument.
+  // `b` null: in an argument.
   Element element_at(const ir::Buffer* b, const Tensor& t, std::int64_t position) const {
     for (const Value& a : args_)
       if (a.is(ValueKind::Tensor) && a.as_tensor().storage() == t.storage())
@@ -196,7 +196,7 @@ class KernelTrace {
   std::map<std::size_t, std::set<std::int64_t>> sources_;
 };
 
-// From one kernel of the binding to the one before, until only operands are left.
+// From one kernel of the binding to the previous one, until only operands are left.
 class Origin {
  public:
   Origin(const std::vector<KeptCall>& calls, const std::vector<std::pair<std::string, Value>>& inputs)
@@ -210,7 +210,7 @@ class Origin {
   }
 
  private:
-  // `before`: the calls that may have made it.
+  // `before`: the calls that may have produced it.
   Result<support::Unit> follow(const Tensor& t, const std::set<std::int64_t>& positions, std::size_t before) {
     support::poll();
     for (std::size_t i = before; i-- > 0;)

@@ -1,9 +1,9 @@
-// Which elements an element of a binding's value was computed from: `:why out[3, 4]`.
+// The elements from which an element of a binding's value was computed: `:why out[3, 4]`.
 //
-// The binding is evaluated again over its operands, and the kernels that were called are executed once more a
-// statement at a time: a store to the element says what it read, by the index expressions of the kernel as they are
-// executed (data-dependent ones too). Elements of a kernel's own buffers, and of what an earlier kernel of the binding
-// made, are followed until all are elements of operands. Users: Debugger::why.
+// The binding is evaluated again over its operands, and the kernels called are executed again statement by statement: a
+// store to the element shows what it read, by the index expressions of the kernel as they are executed (data-dependent
+// ones too). Elements of a kernel's own buffers, and of outputs of earlier kernels of the binding, are followed until
+// all are elements of operands. Users: Debugger::why.
 #pragma once
 
 #include "debug/look/recompute.h"
@@ -17,11 +17,11 @@ struct ElementPart {
 };
 
 struct ElementOrigin {
-  std::vector<std::string> kernels;  // in the order they were followed: the one that made the element first
+  std::vector<std::string> kernels;  // in the order followed: starting with the one that computed the element
   std::vector<ElementPart> parts;    // empty: no operand was read (a constant)
 };
 
-// `position` in row-major order. Errors: what `recompute` says; a value that no kernel made; too many statements.
+// `position` in row-major order. Errors: those of `recompute`; a value that no kernel computed; too many statements.
 runtime::Result<ElementOrigin> origin_of_element(session::Session& session, const CodeMap& map, int binding,
                                                  const Lookup& lookup, std::int64_t position);
 

@@ -39,7 +39,7 @@ std::string element_text(const Tensor& t, std::int64_t flat) {
 
 namespace {
 
-// Goes over the elements a chunk at a time; f(value, its place).
+// Goes over the elements chunk by chunk; f(value, its position).
 template <class F>
 void each(const Tensor& t, F f) {
   double values[kChunk];
@@ -68,7 +68,7 @@ void count_kinds(const Tensor& t, Statistics& s) {
   });
 }
 
-// The finite elements, with the place of each end.
+// The finite elements, with the position of each extreme.
 std::vector<double> finite_elements(const Tensor& t, Statistics& s) {
   std::vector<double> values;
   values.reserve(std::size_t(s.finite));
@@ -119,8 +119,8 @@ Result<Statistics> statistics_of(const Value& v, std::int64_t bins) {
 
 namespace {
 
-// The bits of a float as an integer that counts the values of its format in order: the neighbours of a float are one
-// apart, and so are the zeros and their neighbours.
+// The bits of a float as an integer that counts the values of its format in order: adjacent floats differ by one, and
+// so do the zeros and their neighbours.
 std::int64_t place_in_format(const std::byte* data, DType t) {
   const DType bits = DType::UInt(t.bits);
   const auto raw = std::uint64_t(runtime::load_as_int(data, bits));

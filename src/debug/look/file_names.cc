@@ -20,7 +20,7 @@ void name_instructions(const CodeMap& map, DebugInfo& info) {
   }
 }
 
-// A range that is the user's from some instruction on becomes two.
+// A range that belongs to the user only from some instruction on is split in two.
 void name_registers(const CodeMap& map, bytecode::FunctionIndex function, bytecode::FunctionDebug& debug) {
   const std::vector<VariableRange>& lowered = map.executable().debug.functions[std::size_t(function)].variables;
   std::vector<VariableRange> named;

@@ -30,7 +30,7 @@ class Builder {
     for (const ir::Var* v : ir::free_vars(f->body->body))
       if (const auto it = nodes_.find(v); it != nodes_.end()) out_.nodes[std::size_t(it->second)].result = true;
     if (ir::isa<ir::Var>(f->body->body) || ir::isa<ir::Tuple>(f->body->body)) return;
-    // A result that is computed in place.
+    // A result computed in place.
     GraphNode n;
     n.name = "return";
     n.value = support::one_line(ir::print_expr(f->body->body), kWidth);

@@ -1,4 +1,4 @@
-// Questions about a stopped run: frames, locals, shape heap, values of names and expressions.
+// Queries about a stopped run: frames, locals, shape heap, values of names and expressions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::vector<FrameInfo> Debugger::frames() const {
 
 // ---- virtual frames ----
 
-// While a kernel is stepped, its own frame says where it is.
+// While a kernel is being stepped, its own frame gives the place.
 VirtualFrame Debugger::Impl::virtual_frame(std::size_t index) const {
   const auto frames = run->machine().frames();
   if (run->in_kernel() && index + 1 == frames.size()) return VirtualFrame::None;
@@ -63,7 +63,7 @@ Position Debugger::Impl::position_of(std::size_t index) const {
 }
 
 // A fused kernel is called where its first binding was written. The place of an inlined call is not recorded: it is
-// known where the function has one call of that name.
+// known if the function has just one call of that name.
 Position Debugger::Impl::caller_of_virtual(Position where, VirtualFrame kind) const {
   const CodeMap& map = run->code();
   const int call =
@@ -99,7 +99,7 @@ Position Debugger::function_position(int frame) const {
 
 // ---- locals ----
 
-// One row a name, the latest definition that was executed; in the order of definition.
+// One row per name, with the latest definition executed; in definition order.
 std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMap& map, std::size_t frame,
                                               std::string_view only) const {
   const vm::Frame& f = m.frames()[frame];
@@ -113,7 +113,7 @@ std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMa
     if (!only.empty() && v.name != only) continue;
     support::poll();
     const bool live = f.pc >= v.begin && f.pc < v.range->end;
-    // Defined on every way to here, unless it is a name of the other branch of an if.
+    // Defined on every path to here, unless it is a name in the other branch of an if.
     const bool defined = v.begin <= f.pc && (v.range->is_parameter || map.runs_before(v.begin - 1, f.pc));
     if (!live && !defined) continue;
     const auto [it, fresh] = by_name.try_emplace(v.name, rows.size());
@@ -125,7 +125,7 @@ std::vector<LocalInfo> Debugger::Impl::locals(const vm::Machine& m, const CodeMa
     if (live == best.live ? v.begin >= best.variable->begin : live) best = {&v, live};
   }
   std::vector<LocalInfo> list;
-  // Parameters that no debug info names: their registers are the first ones.
+  // Parameters that debug info does not name: their registers are the first ones.
   const auto& names = map.executable().functions[std::size_t(f.function)].param_names;
   for (std::size_t i = 0; i < names.size() && i < f.size; ++i)
     if ((only.empty() || names[i] == only) && !by_name.contains(names[i]))
@@ -166,7 +166,7 @@ std::vector<SlotInfo> Debugger::Impl::heap(const vm::Machine& m, const CodeMap& 
     const bool surely = map.runs_before(pc, f.pc);
     for (const std::int32_t slot : at->slots_written) {
       if (slot < 0 || std::size_t(slot) >= slots.size() || std::size_t(slot) >= values.size()) continue;
-      // Written in a branch: a heap begins with zeros, so another value says that the branch was taken.
+      // Written in a branch: a heap begins with zeros, so another value means that the branch was taken.
       if (surely || values[std::size_t(slot)] != 0) slots[std::size_t(slot)].set = true;
     }
   }
@@ -219,7 +219,7 @@ Debugger::Impl::Found Debugger::Impl::find_name(const vm::Machine& m, const Code
 
 namespace {
 
-// Does it look like TVMScript rather than like the language of conditions?
+// Does it look like TVMScript rather than the language of conditions?
 bool looks_like_script(std::string_view text) {
   for (const std::string_view prefix : {"R.", "T.", "I."})
     if (const auto at = text.find(prefix); at != std::string_view::npos)
@@ -255,7 +255,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   if (simple.ok()) return std::move(simple).value();
 
   source::Diagnostics script;
-  // Values that only a name leads to need no front end; what it cannot say is said by the error at hand.
+  // Values reached by a plain name need no front end; failing that, the current error is reported.
   if (!ours && (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported)) {
     // Names of the frame hide those of the session.
     std::vector<std::pair<std::string, Value>> scope;

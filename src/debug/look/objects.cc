@@ -1,4 +1,4 @@
-// The walk over the objects of a run: breadth first, each object once, with who holds it.
+// The walk over the objects of a run: breadth first, each object once, with its holders.
 #include "rldb/debug/objects.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Where an instruction came from: its lowered binding, then version by version back to the user's text.
+// The origin of an instruction: its lowered binding, then version by version back to the user's text.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -46,7 +46,7 @@ class VersionIndex {
 
 constexpr std::size_t kOriginWidth = 140;  // of a binding, in characters
 
-// The binding of `version` that these nodes come from.
+// The binding of `version` from which these nodes come.
 const ir::Binding* ancestor(const VersionIndex& version, const ir::SideTable<ir::Span<std::uint32_t>>& origins,
                             std::vector<std::uint32_t> queue) {
   for (std::size_t i = 0; i < queue.size(); ++i) {
@@ -60,7 +60,7 @@ const ir::Binding* ancestor(const VersionIndex& version, const ir::SideTable<ir:
 
 std::vector<std::uint32_t> ids_of(const ir::Binding* b) { return {b->id, b->var->id, b->value->id}; }
 
-// The line that a binding of the user is written in.
+// The line of the user's text that contains a binding.
 std::string written(const source::SourceManager& sources, const UserBinding& b) {
   if (const source::Buffer* buffer = sources.find(b.span.file)) {
     std::string_view text = buffer->line(b.line);
@@ -94,7 +94,7 @@ std::vector<std::string> Debugger::origin(Pc pc) const {
       const ir::Binding* from = ancestor(VersionIndex(record.before), origins, ids_of(at));
       if (!from || from == at) continue;
       std::string text = support::one_line(ir::print_binding(from), kOriginWidth);
-      // A pass that made the same text anew (a renamed copy) is no step of the story.
+      // If a pass only rebuilt the same text (a renamed copy), it is not a step of the story.
       if (text != support::one_line(ir::print_binding(at), kOriginWidth))
         lines.push_back(fmt::format("before {}: {}", passes::to_string(record.pass), text));
       at = from;

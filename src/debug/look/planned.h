@@ -1,5 +1,5 @@
-// The plan of storages at a moment of a run: which planned storage a register is over, and what lies in one.
-// Users: storage.cc, watchpoints on storages.
+// The plan of storages at a moment of a run: the planned storage behind a register, and the contents of one. Users:
+// storage.cc, watchpoints on storages.
 #pragma once
 
 #include <optional>
@@ -11,11 +11,11 @@
 
 namespace rldb::debug {
 
-// Null: no bytecode function.
+// Null: not a bytecode function.
 std::optional<StoragePlan> plan_of(const bytecode::Executable& exe, FunctionIndex function);
-// The planned storage that the register has from `pc` on: itself, or a tensor in it. -1: none.
+// The planned storage that the register holds from `pc` on: itself, or a tensor in it. -1: none.
 int planned_storage(const StoragePlan& plan, bytecode::RegName reg, Pc pc);
-// Its memory as a frame of the run holds it; null: not allocated yet, or nothing has it any more.
+// Its memory as held by a frame of the run; null: not allocated yet, or no longer held.
 support::Ref<runtime::Storage> memory_of(const PlannedStorage& storage, Pc pc,
                                          std::span<const runtime::Value> registers);
 // The user's name for a tensor in a storage, else the lowered one.

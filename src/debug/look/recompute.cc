@@ -1,4 +1,4 @@
-// Recompute: one function of the bindings without a value, evaluated over the values that are there.
+// Recompute: one function of the bindings without a value, evaluated over the existing values.
 #include "debug/look/recompute.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ bool is_symbol(const ir::Var* v, const Value& value) {
   return ir::as<ir::PrimType>(v->type) && value.is(runtime::ValueKind::Int);
 }
 
-// Does computing it again show outside of the value?
+// Does recomputing it have an effect besides its value?
 bool has_effect(const ir::Context& ctx, const ir::Expr* value) {
   bool found = false;
   ir::walk(value, [&](const ir::Node* n) {
@@ -55,7 +55,7 @@ class Recompute {
   }
 
  private:
-  // The bindings that are needed, and the values that they are computed from.
+  // Collects the required bindings, and the values from which they are computed.
   Result<support::Unit> collect(int binding) {
     std::vector<int> queue{binding};
     needed_.insert(binding);
@@ -94,7 +94,7 @@ class Recompute {
     return vars;
   }
 
-  // A match_cast that a symbolic variable is bound by, when no value is kept for it: dims that passes found out.
+  // A match_cast that defines a symbolic variable, when no value is kept for it: dims derived by passes.
   int cast_that_binds(const ir::Var* symbol) {
     for (std::size_t i = 0; i < map_.bindings().size(); ++i) {
       const ir::Binding* b = map_.binding(int(i)).binding;
@@ -112,7 +112,7 @@ class Recompute {
     return v;
   }
 
-  // All that is in it is new: a variable belongs to one function.
+  // Everything in it is new: a variable belongs to one function.
   const ir::Function* function(const ir::Binding* wanted) {
     std::vector<const ir::Var*> params;
     for (const auto& [v, value] : inputs_) names_.emplace_back(v->name);
@@ -134,7 +134,7 @@ class Recompute {
     return ctx_.function(params, ctx_.seq(blocks, result), result->type, false, {});
   }
 
-  // Symbolic variables are bound by a shape that holds them all.
+  // Symbolic variables are bound by one shape that contains them all.
   void add_symbols(std::vector<const ir::Var*>& params) {
     if (symbols_.empty()) return;
     std::vector<const ir::Expr*> dims;
@@ -152,7 +152,7 @@ class Recompute {
   ir::Context& ctx_;
   const CodeMap& map_;
   const Lookup& lookup_;
-  std::set<int> needed_;  // in the order of the text
+  std::set<int> needed_;  // in text order
   std::set<const ir::Var*> leaves_;
   std::vector<std::pair<const ir::Var*, Value>> inputs_, symbols_;
   ir::VarMap renamed_;

@@ -1,7 +1,7 @@
 // Recompute: the value of a binding that the running code does not hold: fused, merged, folded, inlined, or an alias.
 //
-// The binding and those before it that have no value either become one function over the values that are there, and
-// the evaluator calls it. Users: ValueFinder.
+// The binding and those before it that have no value either become one function over the existing values, and the
+// evaluator calls it. Users: ValueFinder.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,18 @@
 
 namespace rldb::debug {
 
-// The value of a variable, or of a symbolic one, when it is there without being computed. Nullopt: it is not.
+// The value of a variable, or of a symbolic one, if it is available without computation; else nullopt.
 using Lookup = std::function<std::optional<runtime::Value>(const ir::Var*)>;
 
 struct Recomputed {
   runtime::Value value;
-  std::vector<std::string> from;                               // names of the values it was computed from
-  std::vector<std::pair<std::string, runtime::Value>> inputs;  // those of them that are no symbolic variables
+  std::vector<std::string> from;                               // names of the values from which it was computed
+  std::vector<std::pair<std::string, runtime::Value>> inputs;  // those that are not symbolic variables
 };
 
-// `binding` of `map`. Errors: a value that is needed and not there (named), an effect that must not be repeated, and
-// what the evaluator says.
-// `watcher` sees the kernels that are called.
+// `binding` of `map`. Errors: a required value that is missing (named), an effect that
+// must not be repeated, and the errors of the evaluator. `watcher` sees the kernels
+// called.
 runtime::Result<Recomputed> recompute(session::Session& session, const CodeMap& map, int binding, const Lookup& lookup,
                                       eval::Watcher* watcher = nullptr);
 

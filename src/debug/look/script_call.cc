@@ -14,7 +14,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// A call as text: what a literal can say is in it, tensors are operands with names.
+// A call as text: values with a literal form are written out, tensors are named operands.
 class Spelling {
  public:
   Result<std::string> call(std::string_view name, std::span<const CallArgument> arguments) {

@@ -1,4 +1,4 @@
-// Calls within the expression language that TVMScript answers: operators (`R.add(x, x[0])`) and functions of the
+// Calls in the expression language that TVMScript handles: operators (`R.add(x, x[0])`) and functions of the
 // module.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace rldb::debug {
 
-// Operators are typed over the arguments' values and built once for each combination of types.
-// `run`, which must outlive the hook, executes functions of the module in place of the session.
+// Operators are typed over the arguments' values and built once for each combination of types. `run`, which must
+// outlive the hook, executes functions of the module instead of the session.
 CallHook script_calls(session::Session& session, const session::Session::EntryRunner& run);
 
 }  // namespace rldb::debug

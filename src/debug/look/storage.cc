@@ -1,4 +1,4 @@
-// Storages, tenants and registers: what lies where, who shares it, what is alive.
+// Storages, tenants and registers: where values are stored, who shares storage, what is live.
 #include "rldb/debug/storage.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// A shape as the instruction that makes it says: `(n, 8)`.
+// A shape as written in the instruction that makes it: `(n, 8)`.
 std::string shape_text(const Executable& exe, FunctionIndex function, const Instruction& make) {
   const bytecode::FunctionDebug* debug = exe.debug.function(function);
   std::string text;
@@ -42,7 +42,7 @@ std::string shape_text(const Executable& exe, FunctionIndex function, const Inst
   return text;
 }
 
-// Reads a function's instructions in order and keeps who holds what.
+// Reads a function's instructions in order and tracks the holders.
 class Planner {
  public:
   Planner(const Executable& exe, FunctionIndex function) : exe_(exe), function_(function) {
@@ -139,7 +139,7 @@ class Planner {
     if (t.written < 0) t.written = pc;
     t.last_use = pc;
   }
-  // The register gets something else, or nothing.
+  // The register gets another value, or none.
   void clear(RegName reg, Pc pc) {
     shapes_.erase(reg);
     if (const auto it = storage_of_.find(reg); it != storage_of_.end()) {
@@ -224,9 +224,9 @@ std::string tenant_name(const CodeMap& map, FunctionIndex function, const Tenant
 
 namespace {
 
-// What the run is of, or would run now; without kernels.
+// The code of the run, or what would run now; without kernels.
 std::shared_ptr<const CodeMap> code_seen(const Debugger& debugger, session::Session& session) {
-  source::Diagnostics ignored;  // whoever asks has built it before
+  source::Diagnostics ignored;  // the caller has built it before
   const auto build = debugger.build() ? debugger.build() : session.viewable(ignored);
   return build ? std::make_shared<const CodeMap>(build, session) : nullptr;
 }
@@ -281,8 +281,8 @@ Liveness liveness(const Executable& exe, const vm::Frame& f, RegName reg, const 
   return before ? Liveness::Freed : Liveness::NotYet;
 }
 
-// Names of the storages that the registers are over: those of the plan where a tenant of it is in its register, the
-// others by the order of the registers.
+// Names of the storages behind the registers: those of the plan where one of its tenants is in its register, the others
+// in register order.
 std::unordered_map<const runtime::Storage*, std::string> name_storages(const StoragePlan& plan, const vm::Frame& f,
                                                                        std::span<const Value> registers) {
   std::unordered_map<const runtime::Storage*, std::string> names;
@@ -331,7 +331,7 @@ std::vector<RegisterInfo> registers_of(const Debugger& debugger, int frame) {
       r.storage = names.at(at);
       if (r.value.is(ValueKind::Tensor)) r.offset = r.value.as_tensor().byte_offset();
       for (const RegName other : over[at])
-        // That a tensor lies in its storage is no sharing.
+        // A tensor lying in its own storage does not count as sharing.
         if (other != r.reg && registers[std::size_t(other)].is(ValueKind::Tensor)) r.shared.push_back(other);
     }
     rows.push_back(std::move(r));
@@ -363,7 +363,7 @@ OtherNames other_names(const Debugger& debugger, session::Session& session, int 
     const std::vector<int>& group = map->group_of(pc);
     const bool here = &group == &map->group_of(f.pc);
     const bool passed = !here && pc < f.pc;
-    // A binding that has the code for itself has a register as well, once it is executed.
+    // A binding that does not share its code has a register too, once it has been executed.
     if (!map->starts().test(pc) || (passed && (group.size() < 2 || !map->runs_before(pc, f.pc)))) continue;
     for (std::size_t part = 0; part < group.size(); ++part) {
       const std::string& name = map->binding(group[part]).name;

@@ -1,4 +1,4 @@
-// Where a value came from and when: `:when`, `:why`, what is said about history and in a report.
+// Where and when a value was computed: `:when`, `:why`, and the text on history and in a report.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using runtime::Value;
 
 namespace {
 
-// Of `:why`: a value, then what its binding reads.
+// For `:why`: a value, then the operands of its binding.
 class Why {
  public:
   Why(ValueFinder& finder, const CodeMap& map, std::vector<CauseStep>& steps)
@@ -63,7 +63,7 @@ class Why {
   std::vector<int> told_;
 };
 
-// The same for one element: the kernels that made it, and the elements that they read.
+// The same for one element: the kernels that computed it, and the elements that they read.
 class WhyElement {
  public:
   WhyElement(session::Session& session, ValueFinder& finder, const CodeMap& map, std::vector<CauseStep>& steps)

@@ -1,4 +1,4 @@
-// ValueFinder: the places where the value of a name is looked for, in order.
+// ValueFinder: the places where the value of a name is searched for, in order.
 #include "debug/look/values.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ ValueFinder::ValueFinder(const Debugger::Impl& d, const vm::Machine& m, const Co
   }
 }
 
-// The function as it was written; its code may be part of another one.
+// The function as written; its code may be part of another one.
 std::string_view ValueFinder::function() const {
   return here_ >= 0 ? std::string_view(map_.binding(here_).function) : std::string_view(map_.function_name(frame().pc));
 }
@@ -35,7 +35,7 @@ Result<Value> ValueFinder::find(std::string_view name) {
   const int binding = map_.find_binding(function(), name, here_);
   if (binding >= 0 && map_.binding(binding).binding) {
     auto value = value_of_binding(binding);
-    // A parameter or symbol may have the name of a binding that comes later.
+    // A parameter or symbol may have the name of a later binding.
     if (value.ok() || is_reached(binding)) return value;
   }
   Value v;
@@ -103,7 +103,7 @@ std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
   return v ? std::optional(*v) : std::nullopt;
 }
 
-// From the moment after it was made in this call of the function.
+// From the moment after it was computed in this call of the function.
 std::optional<Value> ValueFinder::from_history(std::uint32_t variable) {
   if (!may_go_back_) return std::nullopt;
   if (const auto known = fetched_.find(variable); known != fetched_.end()) return known->second;

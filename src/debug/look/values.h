@@ -1,9 +1,9 @@
-// ValueFinder: the value of any name of the source, as a stop sees it.
+// ValueFinder: the value of any name in the source, as seen at a stop.
 //
-// In this order: what a register of the frame holds; a symbolic variable of the shape heap; a value whose register was
-// freed, fetched from the moment it was made; a binding that became no code of its own, computed again by the
-// evaluator; a value of the session. How it was come by is said, unless it is simply there. Users: Debugger::evaluate,
-// breakpoint conditions (which look at what is there only), `:why`.
+// In this order: the contents of a register of the frame; a symbolic variable of the shape heap; a value whose register
+// was freed, fetched from the moment it was computed; a binding without code of its own, recomputed by the evaluator; a
+// value of the session. How it was obtained is reported, unless it is directly available. Users: Debugger::evaluate,
+// breakpoint conditions (which use only values that are directly available), `:why`.
 #pragma once
 
 #include <string>
@@ -17,16 +17,16 @@ namespace rldb::debug {
 
 class ValueFinder {
  public:
-  // `may_go_back`: values may be fetched from the past, which executes again. `part`: see Debugger::Impl.
+  // `may_go_back`: values may be fetched from the past, which re-executes. `part`: see Debugger::Impl.
   ValueFinder(const Debugger::Impl& d, const vm::Machine& m, const CodeMap& map, std::size_t frame, int part,
               bool may_go_back);
 
-  // Errors say why there is no value: not reached, its place; not executed; no such name.
+  // Errors explain why there is no value: not reached, its place; not executed; no such name.
   runtime::Result<runtime::Value> find(std::string_view name);
   runtime::Result<runtime::Value> value_of_binding(int binding);
-  // The binding that a name means here; -1: it means none.
+  // The binding that a name refers to here; -1: none.
   int binding_of(std::string_view name) const { return map_.find_binding(function(), name, here_); }
-  // One line per value that is not simply there: `lv1 as of its definition, time 12`.
+  // One line per value that is not directly available: `lv1 as of its definition, time 12`.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -43,7 +43,7 @@ class ValueFinder {
   const vm::Machine& m_;
   const CodeMap& map_;
   std::size_t frame_;
-  int here_ = -1;  // the binding that the frame is at
+  int here_ = -1;  // the binding at which the frame is
   bool may_go_back_;
   std::unordered_map<std::uint32_t, std::optional<runtime::Value>> fetched_;
   std::vector<std::string> notes_;

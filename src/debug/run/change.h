@@ -1,7 +1,7 @@
-// Change: what a user did to a run at one moment: a value replaced, an instruction skipped, a frame left.
+// Change: a user's modification of a run at one moment: a value replaced, an instruction skipped, a frame left.
 //
 // A run that is executed again is executed with its changes, so that a moment looks the same whichever way it was
-// reached. A change made at a time forgets whatever was changed or recorded later: that is another future. User: Run.
+// reached. A change made at a time discards whatever was changed or recorded later: that was another future. User: Run.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@ namespace rldb::debug {
 
 struct Change {
   std::uint64_t time = 0;
-  bool moves = false;  // takes the place of the instruction at that time: time goes on by one
-  // Applied to the run's machine and to each copy that comes by. An outcome: the run is over with it.
+  bool moves = false;  // replaces the instruction at that time: time advances by one
+  // Applied to the run's machine and to each copy that passes. An outcome: it ends the run.
   std::function<std::optional<vm::Outcome>(vm::Machine&)> apply;
 };
 
 class Changes {
  public:
   bool empty() const { return list_.empty(); }
-  void add(Change change);  // forgets the later ones
-  // Applies those of the machine's time; the ones that move only when it is to go on to `until`.
+  void add(Change change);  // discards the later ones
+  // Applies those at the machine's time; the ones that move only if it is to continue to `until`.
   std::optional<vm::Outcome> apply(vm::Machine& m, std::uint64_t until) const;
   // The time of the next one after `time`; `limit` when that is sooner.
   std::uint64_t next(std::uint64_t time, std::uint64_t limit) const;

@@ -1,4 +1,4 @@
-// Changing a run: values, elements, slots; skipping what comes next; returning early.
+// Changing a run: values, elements, slots; skipping the next instruction; returning early.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -33,14 +33,14 @@ std::nullopt_t refuse(source::Diagnostics& out, std::string_view target, std::st
 
 std::string kind_text(const Value& v) { return runtime::describe(v); }
 
-// A number or tensor as a tensor of a dtype.
+// A number or tensor converted to a tensor of a dtype.
 runtime::Result<support::Ref<Tensor>> converted(const Value& value, runtime::DType dtype) {
   RLDB_TRY(auto t, as_tensor(value));
   return cast(*t, dtype);
 }
 
-// The value in the form that the register holds now: one element becomes the tensor of one element that is there. A
-// null value: it does not fit.
+// The value in the form that the register holds now: a single element becomes a one-element tensor if there is one
+// there. A null value: it does not fit.
 Value in_form_of(const Value& now, const Value& wanted) {
   if (now.is_null()) return wanted;
   if (now.is(ValueKind::Int) || now.is(ValueKind::Bool) || now.is(ValueKind::Float)) {
@@ -84,7 +84,7 @@ std::optional<std::string> Debugger::Impl::assign_register(std::string_view name
   const auto kept = runtime::copy_of(fits);
   if (!kept.ok()) return refuse(out, name, kept.error().message);
   run->change(false, [frame, reg, kept = kept.value()](Machine& m) -> std::optional<Outcome> {
-    // A tensor is written in place: what shares its memory sees it, as it would when the program had computed it.
+    // A tensor is written in place: aliases of its memory see it, as if the program had computed it.
     const Value* held = m.read_register(frame, reg);
     if (held && held->is(ValueKind::Tensor) && kept.is(ValueKind::Tensor)) {
       std::memcpy(held->as_tensor().data(), kept.as_tensor().data(), kept.as_tensor().byte_size());
@@ -140,7 +140,7 @@ std::optional<std::string> Debugger::Impl::assign_slot(std::int64_t slot, const 
     return std::nullopt;
   });
   const SlotInfo& s = slots[std::size_t(slot)];
-  // What was computed from it is not computed again.
+  // Values already computed from it are not recomputed.
   std::vector<std::string> derived;
   for (const SlotInfo& other : slots)
     if (other.slot != slot && other.set && mentions(other.expression, s.expression))
@@ -269,9 +269,9 @@ bool Debugger::replace_kernel(std::string_view kernel, const ir::PrimFunc* f, se
   const session::Build* now = d.run->build_of(d.run->machine());
   auto build = now ? d.session.with_kernel(*now, kernel, f, engine, out) : nullptr;
   if (!build) return false;
-  // One that is being stepped is looked at from before its call again.
+  // One being stepped goes back to before its call.
   if (d.run->in_kernel()) d.run->give_kernel_up();
-  // After a fault, what is executed next is the call that failed.
+  // After a fault, the next instruction to execute is the call that failed.
   if (d.run->fault()) d.run->go_back(d.run->time());
   d.run->replace_build(std::move(build));
   resolve_breakpoints();
@@ -291,7 +291,7 @@ bool Debugger::revert_kernel(std::string_view kernel, source::Diagnostics& out) 
 
 StopReport Debugger::call_again(std::string_view kernel, source::Diagnostics& out) {
   Impl& d = *impl_;
-  // The end of a run is no end for going back.
+  // A finished run can still go back.
   if (!d.run || (d.last.kind != StopKind::Finished && !d.run->machine().running())) return d.not_running();
   Run& run = *d.run;
   vm::StopSet calls = d.no_stops();

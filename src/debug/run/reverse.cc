@@ -1,4 +1,4 @@
-// Backwards: every verb is a search for the latest earlier moment that fits, then a restore and a run to it.
+// Backwards: every verb searches for the latest earlier moment that fits, then restores and runs to it.
 #include <algorithm>
 #include <limits>
 
@@ -11,9 +11,9 @@ using bytecode::Opcode;
 
 namespace {
 
-// The latest fitting moment of a search, and (when asked) only of frames that are still there now.
+// The latest fitting moment of a search, and (on request) only in frames that still exist now.
 //
-// Moments come window by window, the latest window first, in order of time inside one. A frame of depth d has returned
+// Moments come window by window, the latest window first, in time order within each. A frame of depth d has returned
 // when a Ret of depth d runs later.
 class Latest {
  public:
@@ -109,7 +109,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
       return last = r;
     }
   }
-  // From the middle of a kernel, back is before its call.
+  // From the middle of a kernel, back means before its call.
   if (run->timeline().empty()) {
     const bool was_over = !run->in_kernel();
     StopReport r = arrive(0, StopKind::HistoryEnd);
@@ -139,7 +139,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
           hit = std::move(here);
           inside.reset();
         }
-        // The inside of a call comes after everything before it.
+        // Moments inside a call come after everything before it.
         if (auto moment = last_in_next_kernel(m)) {
           breakpoint = m.instructions();
           inside = std::move(moment);
@@ -151,7 +151,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
       observer.active() ? &observer : nullptr);
   if (seek == Run::Seek::Interrupted) return report(StopKind::Interrupted);
   const auto& best = latest.best();
-  // Back to before the instruction that did it.
+  // Back to before the instruction responsible.
   if (const std::uint64_t before = observer.time() - 1;
       observer.hit() && (!breakpoint || before >= *breakpoint) && (!best || before >= *best)) {
     StopReport r = arrive(before, StopKind::Breakpoint, kLastPart);
@@ -167,7 +167,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
     return r.kind == StopKind::Breakpoint && run->enter_kernel() ? stop_at(*inside) : r;
   }
   if (breakpoint && (!best || *breakpoint >= *best)) {
-    // A step goes to the last binding of an instruction, which may be behind the breakpoint's.
+    // A step goes to the last binding of an instruction, which may come after the breakpoint's.
     const bool both = best && *best == *breakpoint;
     StopReport r = arrive(*breakpoint, StopKind::Breakpoint, both ? kLastPart : hit.part);
     if (r.kind != StopKind::Breakpoint) return last = r;
@@ -201,7 +201,7 @@ StopReport Debugger::reverse_step(std::uint64_t count) {
 StopReport Debugger::reverse_next(std::uint64_t count) {
   Impl& d = *impl_;
   return d.repeat_back(count, [&] {
-    // From the end of the run, where no frame is left: the last binding of the outermost function.
+    // From the end of the run, where no frame is left: to the last binding of the outermost function.
     const bool ended = d.run->depth() == 0;
     return d.backward(
         d.run->code().starts(), [ended](const vm::Machine& m) { return !ended || m.frames().size() == 1; }, !ended);
@@ -236,7 +236,7 @@ StopReport Debugger::reverse_step_instruction(std::uint64_t count) {
   Impl& d = *impl_;
   if (!d.run) return d.not_running();
   const std::uint64_t now = d.run->time();
-  // Inside a kernel: back to before its call is the first of them.
+  // Inside a kernel: going back to before its call counts as the first.
   if (d.run->in_kernel() && count > 0) --count;
   if (count > now) return d.arrive(0, StopKind::HistoryEnd);
   return d.arrive(now - count, StopKind::Step);

@@ -1,4 +1,4 @@
-// Run: moving the machine forward and, by checkpoint and re-execution, backwards; kernels about to be called.
+// Run: moves the machine forward and, by checkpoint and re-execution, backwards; kernels about to be called.
 #include "debug/run/run.h"
 
 #include <fmt/format.h>
@@ -41,7 +41,7 @@ Outcome faulted(vm::Fault f) {
 
 constexpr std::string_view kDynamicCall = builtin::CallTirDyn;
 
-// The program's own printing while it is only being repeated.
+// Suppresses the program's own printing while it is only being repeated.
 class Muted {
  public:
   explicit Muted(session::Session& s) : session_(s) { session_.mute(true); }
@@ -73,7 +73,7 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
 }
 
 Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until, Observer* observer) {
-  // A machine without frames (a bare kernel or packed function) does all it does in one go.
+  // A machine without frames (a bare kernel or packed function) does all its work in one go.
   if (!machine_.running()) return call_alone();
   std::uint64_t begin = now_ns();
   Outcome o = step(machine_, time() + 1, nullptr, observer);
@@ -182,7 +182,7 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
     while (m.instructions() < end) {
       Outcome o = step(m, m.instructions() + 1, nullptr, observer);
       if (ran_out(o) && m.instructions() < end) o = step(m, end, &stops, observer);
-      if (!o.stopped()) break;  // cannot be: this was executed before
+      if (!o.stopped()) break;  // cannot happen: this was executed before
       if (o.reason == StopReason::Interrupted) return Seek::Interrupted;
       if (o.reason == StopReason::Hook) visit(m);
     }
@@ -226,7 +226,7 @@ std::string_view Run::kernel_called(Pc pc) const {
 bool Run::next_is_kernel_call() const {
   if (fault() || kernel_) return false;
   if (machine_.running()) return is_kernel_call(pc());
-  // A kernel that is run alone, not begun yet.
+  // A kernel that is run alone and has not begun yet.
   const ir::Module* lowered = lowered_of(machine_);
   return lowered && !over_ && ir::isa<ir::PrimFunc>(lowered->find(function_));
 }
@@ -252,7 +252,7 @@ const ir::PrimFunc* Run::kernel_of(const vm::Machine& m, std::string* name) cons
   return lowered ? ir::as<ir::PrimFunc>(lowered->find(callee)) : nullptr;
 }
 
-// As the kernel gets them; the dynamic form unpacks its trailing shape.
+// The arguments as the kernel gets them; the dynamic form unpacks its trailing shape.
 std::optional<std::vector<Value>> Run::kernel_arguments(const vm::Machine& m) const {
   if (!m.running()) return args_;
   const Instruction i = code_->executable().instruction(m.frame().pc);
@@ -288,18 +288,18 @@ std::optional<Value> Run::argument(const vm::Machine& m, Arg arg) const {
   RLDB_UNREACHABLE("argument kind");
 }
 
-// A machine without frames makes its one call. It works on the caller's tensors; going back needs what was in them.
+// A machine without frames makes its only call. It works on the caller's tensors; going back needs their old contents.
 Outcome Run::call_alone() {
   if (over_) return machine_.run();
   over_ = true;
   if (untouched_args_.empty()) can_go_back_ = untouched_args_.save(args_, {});
-  // A machine that came back from a checkpoint has copies of the arguments.
+  // A machine restored from a checkpoint has copies of the arguments.
   auto started = machine_.start(function_, args_);
   RLDB_CHECK(started.ok(), "a run that was started before cannot be started again");
   return machine_.run();
 }
 
-// Bad arguments: the machine says what is wrong with them when it makes the call.
+// Bad arguments: the machine reports them when it makes the call.
 std::unique_ptr<KernelStepper> Run::look_into(const vm::Machine& m) {
   std::string name;
   const ir::PrimFunc* f = kernel_of(m, &name);
@@ -337,11 +337,11 @@ Outcome Run::kernel_failed(runtime::Error error) {
   return faulted(std::move(f));
 }
 
-// The statements have been shown; the call itself is made by the run's own engine, without their effects.
+// The statements have been shown; the call itself is made by the run's own engine, from the initial contents.
 Outcome Run::complete_kernel() {
   kernel_->put_back();
   kernel_.reset();
-  const Muted muted(session_);  // what the kernel printed was printed by its statements
+  const Muted muted(session_);  // the kernel's output was printed by its statements
   return machine_.running() ? machine_.step(1) : call_alone();
 }
 
@@ -354,7 +354,7 @@ Outcome Run::step_kernel() {
 }
 
 Outcome Run::finish_kernel() {
-  // What its statements print is printed by them.
+  // Its statements print their own output.
   bool prints = false;
   ir::walk(kernel_->function(), [&](const ir::Node* n) {
     const auto* e = ir::as<ir::Expr>(n);

@@ -1,8 +1,8 @@
-// Run: one execution being debugged: its machine, its timeline, the kernel that is being stepped.
+// Run: one execution being debugged: its machine, its timeline, the kernel being stepped.
 //
 // Moves the machine forward (to stops, or by a number of instructions) and backwards (nearest checkpoint, then forward
-// again with the program's output muted). Knows instructions and times; what a binding or a breakpoint is, is
-// Debugger's. Packed functions with effects outside the machine are called again on the way; see docs/debug.md.
+// again with the program's output muted). Knows instructions and times; bindings and breakpoints are Debugger's
+// concern. Packed functions with effects outside the machine are called again on the way; see docs/debug.md.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ namespace rldb::debug {
 
 class Observer;
 
-// The instructions that were asked for are executed, and nothing else ended it.
+// The requested instructions were executed, and nothing else ended it.
 inline bool ran_out(const vm::Outcome& o) { return o.stopped() && o.reason == vm::StopReason::Stepped; }
 
 class Run {
  public:
-  // `function` and `args` are what the machine was started with.
+  // `function` and `args`: with which the machine was started.
   Run(std::shared_ptr<const CodeMap> code, vm::Machine machine, session::Session& session, std::string_view function,
       std::span<const runtime::Value> args)
       : code_(std::move(code)),
@@ -37,72 +37,72 @@ class Run {
 
   const CodeMap& code() const { return *code_; }
   const vm::Machine& machine() const { return machine_; }
-  const std::string& function() const { return function_; }  // that was started
+  const std::string& function() const { return function_; }  // the one that was started
   const Timeline& timeline() const { return timeline_; }
   Pc pc() const { return machine_.running() ? machine_.frame().pc : Pc(-1); }
   std::size_t depth() const { return machine_.frames().size(); }
   std::uint64_t time() const { return machine_.instructions(); }
-  // Nanoseconds that going back to the present time would take.
+  // Nanoseconds that going back to the current time would take.
   std::uint64_t cost_of_return() const { return timeline_.cost_of_return(); }
   const std::optional<vm::Fault>& fault() const { return kernel_fault_ ? kernel_fault_ : machine_.fault(); }
 
   // ---- forward ----
-  // At least one instruction, then on to the next stop of the set or to `until` (a time).
+  // At least one instruction, then on to the next stop in the set or to `until` (a time).
   static constexpr std::uint64_t kForever = ~std::uint64_t(0);
-  // With an observer, to its first hit too (the outcome is then `Stepped`).
+  // With an observer, also to its first hit (the outcome is then `Stepped`).
   vm::Outcome advance(const vm::StopSet* stops, std::uint64_t until = kForever, Observer* observer = nullptr);
 
   // ---- changing ----
-  // At the present time; what comes later is forgotten. The outcome: how the run ended with it.
+  // At the current time; everything later is discarded. The outcome: how the run ended with it.
   std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply);
 
-  // A build with other kernels for the same executable: what the program calls from now on.
+  // A build with other kernels for the same executable: the program calls those from now on.
   void replace_build(std::shared_ptr<const session::Build> build);
-  // What took the first one's place at the present; null: nothing did.
+  // The build that replaces the first one now; null: none.
   std::shared_ptr<const session::Build> replaced_build() const;
-  // What a machine of this run executes; null for a loaded executable.
+  // The build that a machine of this run executes; null for a loaded executable.
   const session::Build* build_of(const vm::Machine& m) const;
 
   // ---- backwards ----
   enum class Seek { Done, NoHistory, Interrupted, Ended };
-  // To a time that was passed already, or ahead of the present when it is later; Ended: the run was over before.
+  // To a time already passed, or ahead if it is later than now; Ended: the run was over before.
   Seek go_to(std::uint64_t time, vm::Outcome* ended = nullptr);
-  // The same from a checkpoint in any case: the machine as it is now is not to be relied on.
+  // The same, always from a checkpoint: the machine's current state must not be relied on.
   Seek go_back(std::uint64_t time);
-  // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in order of time; the
-  // windows come from the latest back to the first. `leave` is called after each window; true: that is enough.
-  // An observer keeps the last thing that it saw in the window.
+  // Shows `visit` every moment in [begin of a window, now) whose instruction is in `stops`, in time order; the windows
+  // come from the latest back to the first. `leave` is called after each window; true: stop searching. An observer
+  // keeps the last thing that it saw in the window.
   Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
               const std::function<bool()>& leave, Observer* observer = nullptr) const;
 
-  // A machine of its own as it was at a time that has passed. Nullopt: no history, or interrupted.
+  // A separate machine as it was at a past time. Nullopt: no history, or interrupted.
   std::optional<vm::Machine> machine_at(std::uint64_t time) const;
 
   // ---- kernels ----
   bool in_kernel() const { return kernel_ != nullptr; }
   KernelStepper* kernel() const { return kernel_.get(); }
   KernelCode& kernel_code() { return kernel_code_; }
-  // What a machine would call next, looked at from inside; null: no kernel, or its arguments do not fit.
+  // The kernel that a machine would call next, opened for stepping; null: no kernel, or its arguments do not fit.
   std::unique_ptr<KernelStepper> look_into(const vm::Machine& m);
   // Is the instruction at a pc a call of a kernel, by name or through vm.builtin.call_tir_dyn?
   bool is_kernel_call(Pc pc) const { return kernel_called_at(pc) >= 0; }
   bool is_direct_kernel_call(Pc pc) const { return kernel_called_at(pc) == code_->executable().instruction(pc).callee; }
   // The name of the kernel that a pc calls; empty: none.
   std::string_view kernel_called(Pc pc) const;
-  // The PrimFunc that a call at a pc runs; null: it is no such call, or its TensorIR is not known.
+  // The PrimFunc run by a call at a pc; null: it is no such call, or its TensorIR is not known.
   const ir::PrimFunc* kernel_function(const vm::Machine& m, Pc pc) const;
   bool next_is_kernel_call() const;
   // Its PrimFunc; null when the next instruction is no such call, or its TensorIR is not known.
   const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
-  // The same of a machine of this run: a copy that a search goes on with.
+  // The same for a machine of this run: a copy with which a search continues.
   const ir::PrimFunc* kernel_of(const vm::Machine& m, std::string* name = nullptr) const;
   bool enter_kernel();
-  // To before its call, as if it had not been looked at.
+  // Back to before its call, as if it had not been opened.
   void give_kernel_up();
-  // One statement; when it was the last one the call has been made.
+  // One statement; if it was the last one, the call has been made.
   vm::Outcome step_kernel();
   vm::Outcome finish_kernel();
-  // The same a statement at a time, so that a fault is seen where it happens.
+  // The same statement by statement, so that a fault is seen where it happens.
   vm::Outcome walk_kernel_out();
   // Repeated execution prints nothing.
   template <class F>
@@ -114,7 +114,7 @@ class Run {
 
  private:
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
-  // Machine::step, to a time, with the changes on the way.
+  // Machine::step, up to a time, applying changes on the way.
   vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
@@ -129,15 +129,15 @@ class Run {
   session::Session& session_;
   std::string function_;
   std::vector<runtime::Value> args_;
-  TensorBytes untouched_args_;  // of a kernel that is run alone, from before it ran
+  TensorBytes untouched_args_;  // of a kernel run alone, from before it ran
   Timeline timeline_;
   Changes changes_;
-  std::vector<std::shared_ptr<const session::Build>> builds_;  // that took the place of the first one
+  std::vector<std::shared_ptr<const session::Build>> builds_;  // that replaced the first one
   KernelCode kernel_code_{session_};
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
   bool over_ = false;        // a machine without frames has run
-  bool can_go_back_ = true;  // false: there was no memory to keep what was in untouched_args_
+  bool can_go_back_ = true;  // false: there was no memory to save untouched_args_
 };
 
 }  // namespace rldb::debug

@@ -15,7 +15,7 @@ using vm::StopReason;
 
 namespace {
 
-// The value that a Ret is about to hand back.
+// The value that a Ret is about to return.
 Value value_to_return(const vm::Machine& m) {
   const Instruction i = m.executable().instruction(m.frame().pc);
   if (i.op != Opcode::Ret || bytecode::is_special(i.reg)) return Value();
@@ -52,8 +52,8 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
   }
   if (outcome.stopped())
     return report(outcome.reason == StopReason::Interrupted ? StopKind::Interrupted : StopKind::Step);
-  // ^C inside a kernel: back to before the call, so that the run can go on. Where that takes long (values too large for
-  // checkpoints), the prompt comes first; the user can ask for it.
+  // ^C inside a kernel: back to before the call, so that the run can continue. Where that takes long (values too large
+  // for checkpoints), the prompt comes first; the user can request it.
   if (outcome.fault && outcome.fault->error.kind == runtime::ErrorKind::Interrupted && run->machine().running()) {
     session.interrupt() = false;
     constexpr std::uint64_t kAtOnce = 50'000'000;  // ns; going back reads cold memory, too
@@ -93,7 +93,7 @@ std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
     details.push_back(std::move(s.text));
   }
   if (numbers.empty()) return std::nullopt;
-  // A breakpoint at the next instruction is not asked again when the run goes on.
+  // A breakpoint at the next instruction is not checked again when the run continues.
   auto also = breakpoint_here();
   StopReport r = also ? *also : report(StopKind::Breakpoint);
   r.breakpoints.insert(r.breakpoints.begin(), numbers.begin(), numbers.end());
@@ -169,7 +169,7 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   if (!was_in_kernel)
     if (auto r = breakpoint_here(part + 1)) return *r;
   part = 0;
-  // Having finished a kernel is progress: where that leads may be a stop already.
+  // Finishing a kernel is progress: the next place may already be a stop.
   if (was_in_kernel) {
     if (auto r = breakpoint_here()) return *r;
     if (run->time() >= until || (mine.test(run->pc()) && accept())) return report(StopKind::Step);
@@ -225,10 +225,10 @@ StopReport Debugger::Impl::next_once() {
 StopReport Debugger::Impl::next_start() {
   std::size_t limit = run->depth();
   vm::StopSet mine = run->code().starts();
-  // When this frame returns, its caller's bindings are the next ones; what else that calls is stepped over again.
+  // When this frame returns, its caller's bindings come next; other calls made there are stepped over again.
   if (run->machine().running())
     for (const Pc pc : run->code().returns(run->machine().frame().function)) mine.set(pc);
-  // A Ret never starts a binding, so the two kinds of stops do not meet. The present instruction is not asked about.
+  // A Ret never starts a binding, so the two kinds of stops do not overlap. The current instruction is not checked.
   if (run->machine().running() && run->code().executable().instruction(run->pc()).op == Opcode::Ret && limit > 1)
     --limit;
   return forward(std::move(mine), [&] {
@@ -337,7 +337,7 @@ StopReport Debugger::finish(int frame) {
   return d.last = r;
 }
 
-// To the first binding that the innermost frame has outside of its virtual frame; a breakpoint on the way stops.
+// To the first binding of the innermost frame outside its virtual frame; a breakpoint on the way stops.
 StopReport Debugger::Impl::finish_virtual(VirtualFrame kind) {
   const std::size_t depth = run->depth();
   const Position from = position_of(depth - 1);
@@ -381,7 +381,7 @@ StopReport Debugger::Impl::begin(Debugger& debugger, std::shared_ptr<const sessi
   if (!machine) return not_running();
   part = 0;
   checkpoints.clear();
-  last = {};  // of the run before
+  last = {};  // of the previous run
   run = std::make_shared<Run>(code_of(std::move(build)), *std::move(machine), session, function, args);
   debugger.resolve_breakpoints();
   if (stop_at_entry) {

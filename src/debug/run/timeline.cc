@@ -7,9 +7,9 @@ namespace rldb::debug {
 
 namespace {
 
-constexpr std::uint64_t kMinSpent = 500'000;     // ns of execution that a checkpoint saves at least
-constexpr std::uint64_t kCostFactor = 10;        // a run with checkpoints is at most 10 % slower for them
-constexpr std::uint64_t kChunkTarget = 100'000;  // ns between two looks at the clock
+constexpr std::uint64_t kMinSpent = 500'000;     // ns of execution that a checkpoint must save
+constexpr std::uint64_t kCostFactor = 10;        // checkpoints slow a run down by at most 10 %
+constexpr std::uint64_t kChunkTarget = 100'000;  // ns between two readings of the clock
 constexpr std::uint64_t kMaxChunk = 1 << 16;
 constexpr std::uint64_t kAgeShare = 8;  // a gap may be this part of its age
 constexpr std::size_t kMaxPoints = 256;
@@ -40,7 +40,7 @@ bool Timeline::add(const vm::Machine& machine) {
   const std::size_t bytes = machine.snapshot_bytes();
   if (bytes > limit_) return false;
   auto copy = machine.snapshot();
-  if (!copy.ok()) return false;  // no memory: history is then what there is already
+  if (!copy.ok()) return false;  // no memory: keep only the existing history
   points_.insert(at, Point{time, bytes, std::move(copy).value()});
   bytes_ += bytes;
   snapshot_cost_ = now_ns() - begin;
@@ -52,7 +52,7 @@ void Timeline::ran(const vm::Machine& machine, std::uint64_t nanoseconds) {
   if (nanoseconds < kChunkTarget / 2 && chunk_ < kMaxChunk) chunk_ *= 2;
   if (nanoseconds > kChunkTarget * 2 && chunk_ > 1) chunk_ /= 2;
   if (points_.empty() || spent_ < std::max(kMinSpent, kCostFactor * snapshot_cost_)) return;
-  // A frameless machine (finished, or a bare kernel) has nothing to go back to.
+  // A frameless machine (finished, or a bare kernel) has nowhere to go back to.
   if (!machine.running() || machine.fault()) return;
   spent_ = 0;
   if (add(machine)) thin(machine.instructions());
@@ -74,7 +74,7 @@ void Timeline::thin(std::uint64_t now) {
     const std::uint64_t gap = points_[i].time - points_[i - 2].time;
     if (gap < age(points_[i].time) / kAgeShare) drop(i - 1);
   }
-  // Over a hard limit: every second one goes, but for the first and the last.
+  // Over a hard limit: every second one is dropped, except the first and the last.
   while (points_.size() > 2 && (bytes_ > limit_ || points_.size() > kMaxPoints)) {
     for (std::size_t i = points_.size() - 1; i > 1; i -= std::min<std::size_t>(i, 2))
       if (i - 1 > 0) drop(i - 1);

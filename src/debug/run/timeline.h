@@ -1,9 +1,9 @@
-// Timeline: checkpoints of one run, so that going back costs little however long the run is.
+// Timeline: checkpoints of one run, so that going back is cheap however long the run is.
 //
-// A checkpoint is a Machine::snapshot at a time (instructions completed); it holds no breakpoints. Checkpoints are made
-// when enough has been executed since the last one to be worth it (wall-clock time, at least ten times what a snapshot
-// costs), and thinned by age: dense near the present, exponentially sparser behind, never the one at time 0. Their
-// number and their bytes are bounded. Where checkpoints lie never changes what a run computes. User: Run.
+// A checkpoint is a Machine::snapshot at a time (instructions completed); it contains no breakpoints. Checkpoints are
+// made when enough has been executed since the last one to be worth it (wall-clock time, at least ten times the cost of
+// a snapshot), and thinned by age: dense near the present, exponentially sparser further back, never the one at time 0.
+// Their number and their bytes are bounded. Where checkpoints are never changes what a run computes. User: Run.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ class Timeline {
  public:
   static constexpr std::size_t kDefaultLimit = std::size_t(512) << 20;
 
-  // Forgets everything and makes the checkpoint at the machine's present time. False: it would not fit the limit.
+  // Discards everything and makes a checkpoint at the machine's current time. False: it would exceed the limit.
   bool begin(const vm::Machine& machine, std::size_t limit = kDefaultLimit);
-  // Tells that `nanoseconds` were spent executing up to where the machine is; makes a checkpoint when it is time.
+  // Reports that `nanoseconds` were spent executing up to the machine's place; makes a checkpoint when it is time.
   void ran(const vm::Machine& machine, std::uint64_t nanoseconds);
   // How many instructions to run before asking again.
   std::uint64_t chunk() const { return chunk_; }
 
   // The latest checkpoint at or before a time; null when there is none.
   const vm::Machine* at_or_before(std::uint64_t time) const;
-  // Checkpoints of a future that will not be.
+  // Discards checkpoints of a future that will not happen.
   void forget_after(std::uint64_t time);
-  // The work since then is already covered: called when a machine was restored from a checkpoint.
+  // The work since then is already covered: call when a machine was restored from a checkpoint.
   void restored() { spent_ = 0; }
-  // Nanoseconds that going back to now would take: the copy of the last checkpoint, and what was executed since.
+  // Nanoseconds that going back to now would take: copying the last checkpoint, and the execution since.
   std::uint64_t cost_of_return() const { return snapshot_cost_ + spent_; }
   bool empty() const { return points_.empty(); }
   std::size_t size() const { return points_.size(); }

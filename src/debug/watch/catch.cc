@@ -35,7 +35,7 @@ bool calls(const bytecode::Executable& exe, Pc pc, std::initializer_list<std::st
   return std::find(names.begin(), names.end(), callee) != names.end();
 }
 
-// The slot that a symbolic variable or expression has in a function, or the one of a number.
+// The slot of a symbolic variable or expression in a function, or the slot with a number.
 bool is_slot(const bytecode::FunctionDebug& debug, std::int32_t slot, std::string_view said, bool by_number) {
   if (by_number) return fmt::format("{}", slot) == said;
   return slot >= 0 && std::size_t(slot) < debug.slots.size() && debug.slots[std::size_t(slot)].text == said;
@@ -56,7 +56,7 @@ std::vector<Site> slot_sites(const bytecode::Executable& exe, const CodeMap& map
 
 }  // namespace
 
-// Where the event has just happened, or (free, call) is about to.
+// Where the event has just happened, or (free, call) is about to happen.
 Debugger::Impl::Resolved Debugger::Impl::resolve_catch(std::string_view event, const CodeMap& map) const {
   const auto [word, operand] = split(event);
   const bytecode::Executable& exe = map.executable();

@@ -1,4 +1,4 @@
-// KeptValue: kept by contents or by hash, and the difference from what is there now.
+// KeptValue: kept by contents or by hash, and compared with the current value.
 #include "debug/watch/kept_value.h"
 
 #include <fmt/format.h>
@@ -43,7 +43,7 @@ std::string index_text(const Tensor& t, std::int64_t flat) {
   return fmt::format("[{}]", fmt::join(index, ", "));
 }
 
-// Fields of tuples are put on `open`.
+// Fields of tuples are pushed onto `open`.
 bool equal_but_fields(const Value& a, const Value& b, std::vector<std::pair<Value, Value>>& open) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
@@ -78,7 +78,7 @@ bool equal_but_fields(const Value& a, const Value& b, std::vector<std::pair<Valu
   RLDB_UNREACHABLE("value kind");
 }
 
-// Nested values too, lists as long as they are; a storage counts as its bytes.
+// Nested values too, and lists of any length; a storage counts as its bytes.
 bool equal(const Value& a, const Value& b) {
   std::vector<std::pair<Value, Value>> open{{a, b}};
   while (!open.empty()) {

@@ -1,4 +1,4 @@
-// KeptValue: a value as it was, to be compared with what it is now.
+// KeptValue: an old value, to be compared with the current one.
 #pragma once
 
 #include <optional>
@@ -10,14 +10,14 @@ namespace rldb::debug {
 
 class KeptValue {
  public:
-  // Copies tensor data up to a limit; of larger data only a hash is kept: that it changed is known then, not where.
+  // Copies tensor data up to a limit; of larger data only a hash is kept: then a change is detected, but not where.
   void keep(const std::optional<runtime::Value>& value);
   bool is(const std::optional<runtime::Value>& value) const;
-  // Lines that say what changed: the first different element with both values, and how many differ; or both values.
+  // Lines that describe the change: the first different element with both values, and how many differ; or both values.
   std::string changes(const std::optional<runtime::Value>& now) const;
 
  private:
-  std::optional<runtime::Value> value_;  // a copy of its own
+  std::optional<runtime::Value> value_;  // a separate copy
   bool hashed_ = false;
   std::uint64_t hash_ = 0;
 };

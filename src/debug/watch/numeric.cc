@@ -1,4 +1,4 @@
-// The search for NaN, infinity and denormal numbers in what calls wrote.
+// Searches the outputs of calls for NaN, infinity and denormal numbers.
 #include "debug/watch/numeric.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ constexpr EventName kNumericEvents[] = {{NumericEvent::NaN, "nan", "NaN"},
 
 bool is_float(const Tensor& t) { return t.dtype().is_float() || t.dtype().code == runtime::TypeCode::BFloat; }
 
-// Lanes that are compared at once. Every output of every call is looked at, so this loop is what a catchpoint costs.
+// Lanes compared at once. Every output of every call is searched, so this loop is the cost of a catchpoint.
 template <class T>
 struct Lanes {
   using Vector __attribute__((vector_size(16), aligned(alignof(T)), may_alias)) = T;
@@ -91,7 +91,7 @@ std::int64_t find(const Tensor& t, NumericEvent event) {
     case NumericEvent::NaN:
       return search(t, [](auto v) { return v != v; });
     case NumericEvent::Inf: {
-      // Infinity less infinity is no number.
+      // Infinity minus infinity is not a number.
       return search(t, [](auto v) { return (v == v) & (v - v != v - v); });
     }
     case NumericEvent::Denormal: {

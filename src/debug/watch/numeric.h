@@ -1,5 +1,5 @@
-// What catchpoints look for in the results of calls: NaN, infinity, denormal numbers. And small readers of the texts
-// of points. Users: Observer, the table of points.
+// The events that catchpoints detect in the results of calls: NaN, infinity, denormal numbers. And small parsers for
+// the texts of points. Users: Observer, the table of points.
 #pragma once
 
 #include <optional>
@@ -16,8 +16,8 @@ using runtime::NumericEvent;
 
 std::optional<NumericEvent> numeric_event(std::string_view spec);
 
-// Whether what the call at `pc` gave (its result, what it wrote) has such an element: which, where, and whether an
-// input of the call had one already. The call has been made; `frame` is the frame that made it.
+// Whether the outputs of the call at `pc` (its result, its written arguments) contain such an element: which, where,
+// and whether an input of the call already had one. The call has been made; `frame` is the frame that made it.
 std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame,
                                        Pc pc, NumericEvent event);
 

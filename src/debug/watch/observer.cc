@@ -1,4 +1,4 @@
-// Observer: which instructions concern which watchpoints, and what is looked at after one.
+// Observer: which instructions concern which watchpoints, and the checks after each of them.
 #include "debug/watch/observer.h"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ runtime::NumericEvents Observer::events() const {
   return all;
 }
 
-// Kernels that can look for the numbers themselves save the search through what they wrote.
+// Kernels that can detect the numbers themselves save searching their outputs.
 void Observer::look_for(runtime::NumericEvents events) {
   const runtime::KernelTable* kernels = run_.machine().program().environment().kernels;
   if (!kernels || catches_.empty()) return;
@@ -52,7 +52,7 @@ void Observer::add_watch(const Breakpoint& b, const Run& run) {
   if (w.function >= 0) {
     for (const UserVariable& v : map_.variables(w.function))
       if (v.begin > 0 && !v.range->is_parameter && mentions(b.spec, v.name)) w.definitions.set(v.begin - 1);
-    // Code that no compiler of ours wrote may give a parameter's register another value.
+    // Code not produced by our compiler may give a parameter's register another value.
     const bytecode::FunctionEntry& f = map_.executable().functions[std::size_t(w.function)];
     for (std::size_t p = 0; p < f.param_names.size(); ++p)
       for (Pc pc = f.start; mentions(b.spec, f.param_names[p]) && pc < f.end; ++pc)
@@ -64,7 +64,7 @@ void Observer::add_watch(const Breakpoint& b, const Run& run) {
   watches_.push_back(std::move(w));
 }
 
-// The storage that the plan gives the name's tensor: it is watched for as long as it is there, whatever lies in it.
+// The storage that the plan assigns to the name's tensor: watched for as long as it exists, whatever it contains.
 void Observer::find_storage(Watch& w, std::string_view name) {
   w.plan = plan_of(map_.executable(), w.function);
   if (!w.plan) return;
@@ -76,7 +76,7 @@ void Observer::find_storage(Watch& w, std::string_view name) {
   for (const Tenant& t : s.tenants) w.definitions.set(t.made);
 }
 
-// What lies in it after the instruction.
+// Its contents after the instruction.
 std::string Observer::tenants(const Watch& w, Pc pc) const {
   if (w.storage < 0) return {};
   std::string names;
@@ -86,8 +86,8 @@ std::string Observer::tenants(const Watch& w, Pc pc) const {
   return names;
 }
 
-// Only calls with a tensor's register among their arguments can write into one. What a call of the program defines is
-// there when that returns.
+// Only calls with a tensor's register among their arguments can write to the tensor. Definitions made by a call of the
+// program exist once it returns.
 void Observer::add_calls() {
   for (Pc pc = 0; pc < observed_.end(); ++pc) {
     const Instruction i = map_.executable().instruction(pc);
@@ -159,7 +159,7 @@ bool Observer::concerns(const Watch& w, const vm::Machine& m, std::size_t frame,
 }
 
 bool Observer::after_instruction(const vm::Machine& m, std::size_t frame_depth, Pc pc) {
-  bool fresh = true;  // forgets what an earlier instruction did once this one has done something
+  bool fresh = true;  // discards the effects of an earlier instruction once this one has had any
   const auto clear_once = [&] {
     if (fresh) seen_.clear();
     fresh = false;
@@ -167,7 +167,7 @@ bool Observer::after_instruction(const vm::Machine& m, std::size_t frame_depth, 
   for (Watch& w : watches_) {
     if (!concerns(w, m, frame_depth, pc)) continue;
     auto now = evaluate(w, m);
-    if (!now || w.last.is(now)) continue;  // a name that is freed keeps what it was
+    if (!now || w.last.is(now)) continue;  // a freed name keeps its last value
     clear_once();
     note(m, w.number,
          fmt::format("{}\n{}\n  by {}{}", w.expression, w.last.changes(now), instruction(pc), tenants(w, pc)));
@@ -196,7 +196,7 @@ std::string Observer::instruction(Pc pc) const {
   if (!at.group.empty()) place = fmt::format("{} ({})", at.function, fmt::join(at.group, " "));
   std::string text;
   for (const char c : bytecode::instruction_text(map_.executable(), pc))
-    if (c != ' ' || !text.ends_with(' ')) text += c;  // its columns are for listings
+    if (c != ' ' || !text.ends_with(' ')) text += c;  // its alignment is for listings
   return fmt::format("*{} in {}: {}", pc, place, text);
 }
 

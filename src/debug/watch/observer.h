@@ -1,9 +1,9 @@
-// Observer: what watchpoints and numeric catchpoints see while a run goes on.
+// Observer: detects hits of watchpoints and numeric catchpoints while a run continues.
 //
-// It looks after single instructions only: those that define a watched name, and calls, which may write tensors. A call
-// is passed over at once unless one of its tensors lies in storage that a watched expression was last read from. Going
-// forward the first hit stops the run; going back (`record`) the last hit of a window is kept. Values are compared with
-// what they were when the run was resumed, or at the begin of the window. Users: the forward and backward loops.
+// It checks only after single instructions: those that define a watched name, and calls, which may write tensors. A
+// call is skipped at once unless one of its tensors lies in storage from which a watched expression was last read.
+// Going forward the first hit stops the run; going back (`record`) the last hit of a window is kept. Values are
+// compared with those from when the run was resumed, or at the window's start. Users: the forward and backward loops.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ namespace rldb::debug {
 
 class Observer : public vm::Hook {
  public:
-  // Over the enabled points that need one. `active()` false: there are none.
+  // For the enabled points that need one. `active()` false: there are none.
   Observer(Debugger::Impl& d, const Run& run);
   ~Observer();
   Observer(const Observer&) = delete;
@@ -29,15 +29,15 @@ class Observer : public vm::Hook {
   bool active() const { return !watches_.empty() || !catches_.empty(); }
   const vm::StopSet& observed() const { return observed_; }
 
-  // Values as they are now; forgets hits.
+  // Records current values; discards hits.
   void begin(const vm::Machine& m, bool record);
   bool after_instruction(const vm::Machine& m, std::size_t frame_depth, Pc pc) override;
 
   struct Seen {
     int number = 0;
-    std::string text;  // what changed, and what changed it
+    std::string text;  // the change, and its cause
   };
-  // Hits of one instruction; when recording, of the last one that had some.
+  // Hits of one instruction; when recording, of the last one with any.
   const std::vector<Seen>& seen() const { return seen_; }
   std::vector<Seen> take() { return std::exchange(seen_, {}); }
   bool hit() const { return !seen_.empty(); }
@@ -49,10 +49,10 @@ class Observer : public vm::Hook {
     std::string expression;
     std::size_t frame;
     FunctionIndex function;   // of that frame
-    vm::StopSet definitions;  // instructions that give a name of it a value
+    vm::StopSet definitions;  // instructions that define a name in it
     KeptValue last;
     std::set<const runtime::Storage*> storages;
-    std::optional<StoragePlan> plan;  // of a storage: where its name lies, alive or not
+    std::optional<StoragePlan> plan;  // for a storage: where its name lies, live or not
     int storage = -1;
   };
   struct Catch {

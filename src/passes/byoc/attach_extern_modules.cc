@@ -1,5 +1,5 @@
-// AttachExternModules: the module says which functions of a shared library its calls are of. The library's symbols are
-// read from the file; none of its code runs. It is loaded when the user says so (`--plugin`).
+// AttachExternModules: records in the module which of its functions are those of a shared library. The library's
+// symbols are read from the file; none of its code runs. It is loaded when the user asks for it (`--plugin`).
 #include "passes/common.h"
 #include "passes/pass_functions.h"
 #include "rldb/passes/codegen.h"

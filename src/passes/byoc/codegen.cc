@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMaxRegistered = 100;
 
-// The rows of codegen.def, then those that were registered. With room for them: a row stays where it is.
+// The rows of codegen.def, then the registered ones. Capacity is reserved: a row never moves.
 std::vector<CodegenInfo>& table() {
   static std::vector<CodegenInfo> rows = [] {
     std::vector<CodegenInfo> out = {

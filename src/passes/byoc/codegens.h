@@ -1,4 +1,4 @@
-// The functions that the rows of codegen.def name.
+// Functions named by the rows of codegen.def.
 #pragma once
 
 #include "rldb/passes/codegen.h"

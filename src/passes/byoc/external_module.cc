@@ -1,4 +1,4 @@
-// The graph of an external module, to and from the data that a module carries.
+// The graph of an external module, to and from the data stored in a module.
 #include "rldb/passes/external_module.h"
 
 #include <fmt/format.h>
@@ -174,7 +174,7 @@ class GraphReader {
     return t;
   }
 
-  // Of what comes before.
+  // References to outputs of earlier nodes.
   Read<std::vector<GraphEntry>> entries(const Attr* dict, std::string_view key, const std::string& where) const {
     RLDB_TRY(const Attr* items, list(dict, key));
     std::vector<GraphEntry> out;

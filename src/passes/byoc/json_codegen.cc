@@ -1,8 +1,8 @@
-// The code generator `json`: a function for external code as a graph of operator calls, which whoever runs the program
-// runs node by node.
+// The code generator `json`: turns a function for external code into a graph of operator calls, which the runtime
+// executes node by node.
 //
-// Composite functions are put in place of their calls; each node says of which one it is. What a node computes is its
-// call as text with numbered operands, because that is how a session makes code for an operator when it runs
+// Composite functions are inlined at their calls; each node records which one it came from. A node's computation is its
+// call as text with numbered operands, because that is how a session compiles an operator when it runs
 // (ir/operator_text.h). Symbolic variables become numbers there, so each has to be a dimension of a parameter.
 #include <fmt/format.h>
 
@@ -28,17 +28,17 @@ using support::Failure;
 
 namespace {
 
-// Local functions in local functions: those that anybody writes are one deep.
+// Local functions within local functions: in practice they are one level deep.
 constexpr int kMaxNesting = 16;
 
-// What a variable is in the graph: the output of a node, or a tuple of such.
+// A variable's value in the graph: the output of a node, or a tuple of such.
 struct Item {
   bool is_tuple = false;
   GraphEntry entry;
   std::vector<Item> fields;
 };
 
-// Symbolic variables by the names that they have in calls.
+// Symbolic variables by the names they have in calls.
 class DimNames : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -119,7 +119,7 @@ class GraphBuilder {
     return out;
   }
 
-  // Two variables may have one name.
+  // Two variables may have the same name.
   void learn(const Var* v) {
     if (symbol_names_.count(v)) return;
     std::string name(v->name);
@@ -176,7 +176,7 @@ class GraphBuilder {
     return support::Unit{};
   }
 
-  // A local function in place of its call.
+  // A local function inlined at its call.
   Result<Item> inlined(const Call* call, const Var* callee, int depth) {
     const auto local = locals_.find(callee);
     if (local == locals_.end()) return refuse(fmt::format("`{}` is called, which is no local function", callee->name));
@@ -244,7 +244,7 @@ class GraphBuilder {
     return result(call->type, std::move(k));
   }
 
-  // Tensors and parameters are operands by number, all else is a part of the text.
+  // Tensors and parameters become numbered operands; everything else is part of the text.
   Result<const Expr*> operand(const Expr* e, GraphKernel& k) {
     const TypeKind kind = e->type->kind;
     const auto* v = as<Var>(e);

@@ -1,4 +1,4 @@
-// The code generator `plugin`: the function is one that a plugin exports, so that nothing is generated.
+// The code generator `plugin`: a plugin already exports the function, so no code is generated.
 #include "passes/byoc/codegens.h"
 #include "passes/common.h"
 #include "rldb/passes/external_module.h"

@@ -1,8 +1,8 @@
-// RunCodegen: functions with the attribute Codegen go to the code generator of that name. What it makes is attached to
-// the module, and calls of the function become R.call_dps_packed of the external one.
+// RunCodegen: functions with the attribute Codegen go to the code generator of that name. Its output is attached to the
+// module, and calls of the function become R.call_dps_packed of the external one.
 //
-// Constants of such a function become arguments: external code gets all that it computes with from its caller, and the
-// program keeps its weights in one place.
+// Constants of such a function become arguments: external code gets everything it computes with from its caller, and
+// the program keeps its weights in one place.
 #include <algorithm>
 #include <unordered_set>
 
@@ -27,7 +27,7 @@ using support::Failure;
 namespace {
 
 struct Generated {
-  std::vector<const Expr*> constants;  // arguments behind those of the call
+  std::vector<const Expr*> constants;  // arguments appended to those of the call
 };
 using GeneratedFunctions = std::unordered_map<std::string_view, Generated>;
 
@@ -37,7 +37,7 @@ std::string known_codegens() {
   return names;
 }
 
-// Constants of a function as parameters behind its own.
+// Turns the constants of a function into parameters after its own.
 class ConstantLifter : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -70,7 +70,7 @@ class ConstantLifter : public Rewriter {
   std::unordered_map<const Expr*, const Var*> param_of_;
 };
 
-// Memory for the result is allocated by the caller.
+// The caller allocates memory for the result.
 bool is_allocatable(const Type* t) {
   if (const auto* tuple = as<TupleType>(t))
     return std::all_of(tuple->fields.begin(), tuple->fields.end(), is_allocatable);
@@ -137,7 +137,7 @@ class CodegenRunner {
   }
 
  private:
-  // A dict of texts; nothing where the option is not given.
+  // A dict of strings; empty where the option is not given.
   Result<std::vector<KeyValue>> dict(const PassOptions& options, std::size_t index, std::string_view name) {
     const PassOption* o = find_option(options, index, name);
     if (!o) return std::vector<KeyValue>{};
@@ -190,7 +190,7 @@ class CodegenRunner {
     return builder.build();
   }
 
-  // A function whose name is a value somewhere stays as it is.
+  // A function whose name is used as a value somewhere is kept.
   const Module* without_unused(const Module* module) {
     std::unordered_set<std::string_view> used;
     for (const ModuleEntry& e : module->entries)

@@ -1,8 +1,8 @@
 // BindParams(func_name, params={"w": @w.npy}): parameters become constants of the function.
 //
-// A value is written as for `--input` (`@w.npy`, `2x3xf32=ones`), as NumPy prints an array, or as a number or a list at
-// the parameter's dtype. The shapes of the values give symbolic variables theirs. A name that the function does not
-// have is passed over with a warning, as in TVM, where a dictionary may serve several functions.
+// A value is written as for `--input` (`@w.npy`, `2x3xf32=ones`), as NumPy prints an array, or as a number or a list of
+// the parameter's dtype. The shapes of the values determine those of symbolic variables. A name that the function does
+// not have is skipped with a warning, as in TVM, where one dictionary may serve several functions.
 #include <algorithm>
 
 #include "passes/common.h"
@@ -28,7 +28,7 @@ namespace {
 
 // ---- values as text ----
 
-// `array([1, 2], dtype=float32)` -> `[1, 2]`, float32. TVM's own arrays say `<... Tensor shape=(2,), cpu:0>` before it.
+// `array([1, 2], dtype=float32)` -> `[1, 2]`, float32. TVM's own arrays print `<... Tensor shape=(2,), cpu:0>` first.
 struct ArrayText {
   std::string_view list;
   std::string_view dtype;
@@ -70,7 +70,7 @@ runtime::Result<Value> read_value(std::string_view text, const Type* type) {
   if (tensor && is_number(text))
     return runtime::parse_value_literal(runtime::to_string(wanted) + "=" + std::string(text));
   RLDB_TRY(Value value, runtime::parse_value_literal(text));
-  // Files have no bfloat16 or float8: such arrays come as integers of the same width.
+  // Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
   if (value.is(ValueKind::Tensor) && value.as_tensor().dtype() != wanted && wanted.is_float() &&
       value.as_tensor().dtype().is_uint())
     return runtime::reinterpret_as(value, wanted);
@@ -111,7 +111,7 @@ class ParamBinder : public Rewriter {
  private:
   static std::string type_text(const Type* t) { return "`" + print_type(t) + "`"; }
 
-  // The dims of a value give the variables of the parameter's type theirs.
+  // The dims of a value determine the variables in the parameter's type.
   Result<support::Unit> learn(const Var* p, const TensorType* wanted, const TensorType* got) {
     if (!wanted || !wanted->has_shape || wanted->shape.size() != got->shape.size()) return support::Unit{};
     for (std::size_t i = 0; i < wanted->shape.size(); ++i) {
@@ -127,7 +127,7 @@ class ParamBinder : public Rewriter {
     return support::Unit{};
   }
 
-  // A variable that only a bound parameter gave a value, and not at a place of its own (`n * 2`), would be lost.
+  // A variable that only a bound parameter determined, and only inside an expression (`n * 2`), would be lost.
   Result<support::Unit> check_bound(const Function* f) {
     std::unordered_set<const Var*> known;
     for (const Var* p : f->params)
@@ -156,7 +156,7 @@ class ParamBinder : public Rewriter {
     return made;
   }
 
-  // `num_input` counts the leading parameters that are no weights: bound ones are removed.
+  // `num_input` counts the leading parameters that are not weights: bound ones are removed.
   Span<NamedAttr> remaining_inputs(const Function* f) {
     const Attr* count = find_attr(f->attrs, attr_name::NumInput);
     if (!count || count->integer < 0) return f->attrs;

@@ -1,9 +1,9 @@
-// FoldConstant: calls whose arguments are constants are computed now.
+// FoldConstant: calls whose arguments are constants are computed at compile time.
 //
-// A call_tir of one output with a known shape is run as it is, wherever it is bound; in dataflow blocks an operator is
-// legalised first and run when that gives one call_tir. `tensor_to_shape` of a constant and `shape_to_tensor` of known
-// dims are read directly, and shapes bound to a variable are put into the operators that take them. A kernel that
-// cannot be run here (for another target, failing) stays a call. As in TVM.
+// A call_tir with one output of known shape is run as it is, wherever it is bound; in dataflow blocks an operator is
+// legalised first and run when that gives a single call_tir. `tensor_to_shape` of a constant and `shape_to_tensor` of
+// known dims are read directly, and shapes bound to a variable are put into the operators that take them. A kernel that
+// cannot be run here (one for another target, or one that fails) stays a call. As in TVM.
 #include <fmt/format.h>
 
 #include "passes/common.h"
@@ -26,8 +26,8 @@ using support::Failure;
 
 namespace {
 
-// An operator without tensor arguments makes its elements from nothing: beyond this many, storing them costs more than
-// making them again.
+// An operator without tensor arguments creates its elements from scratch: beyond this many, storing them costs more
+// than computing them again.
 constexpr std::int64_t kMaxCreated = 1024;
 
 std::optional<std::vector<std::int64_t>> known_dims(const TensorType* t) {
@@ -73,7 +73,7 @@ class ConstantFolder : public Rewriter {
   const Expr* visit_call(const Call* call) override {
     const Expr* made = Rewriter::visit_call(call);
     const auto* again = as<Call>(made);
-    // What is known now shows that the call fails when it runs: that is for the run to say.
+    // The new types show that the call fails when it runs: that is left for the run to report.
     if (made != call && again && isa<Op>(again->callee) && !is_tir_op(again->callee))
       failing_ = failing_ || !ctx_.call(CallSpec{again->callee, again->args, again->attrs, again->ty_args}).ok();
     if (!again || shapes_.empty() || !isa<Op>(again->callee) || op::is_call_with(again, op::Trait::CallTir))
@@ -96,13 +96,13 @@ class ConstantFolder : public Rewriter {
   bool found_failing_call() const { return failing_; }
 
  private:
-  // A value that is known better than it was gives its variable a better type.
+  // A value whose type has become more precise gives its variable the better type.
   const Var* variable_of(const Binding* b, const Var* var, const Expr* value) {
     if (value == b->value || value->type == var->type || !is_base_of(ctx_, var->type, value->type)) return var;
     return define_var(b->var, value->type);
   }
 
-  // The value of the call; null when it stays.
+  // The value of the call; null when the call stays.
   const Expr* fold(const Call* call) {
     support::poll();
     if (as_call_of(call, op::CallTir)) return fold_call_tir(call, as<PrimFunc>(module_->find(callee_of(call))));
@@ -118,7 +118,7 @@ class ConstantFolder : public Rewriter {
     return g ? g->name : std::string_view();
   }
 
-  // Every tensor that the call reads is a constant; without any, the result is small.
+  // Whether every tensor that the call reads is a constant; if it reads none, whether the result is small.
   static bool is_worth_folding(const Call* call) {
     bool reads = false;
     for (const Expr* a : call->args) {
@@ -159,7 +159,7 @@ class ConstantFolder : public Rewriter {
     if (!out.ok()) return nullptr;
     values->push_back(Value(*out));
     if (!env_.kernels->run(f, callee_of(call), *values).ok()) {
-      support::poll();  // interrupted: not the kernel's fault
+      support::poll();  // an interrupt is not the kernel's fault
       return nullptr;
     }
     return ctx_.constant(Value(std::move(out).value()));
@@ -173,7 +173,7 @@ class ConstantFolder : public Rewriter {
     std::vector<const Expr*> dims;
     for (std::int64_t i = 0; i < t.element_count(); ++i) {
       dims.push_back(ctx_.i64(runtime::load_as_int(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype())));
-      if (as<IntImm>(dims.back())->value < 0) return nullptr;  // no shape: the program says so when it runs
+      if (as<IntImm>(dims.back())->value < 0) return nullptr;  // not a shape: the program reports it when it runs
     }
     return ctx_.shape(dims);
   }
@@ -190,7 +190,7 @@ class ConstantFolder : public Rewriter {
 
   PassEnv& env_;
   const Module* module_;
-  ModuleBuilder scratch_;  // kernels of operators that are folded: no part of the program
+  ModuleBuilder scratch_;  // kernels of operators being folded: not part of the program
   ops::Legalizer legalizer_;
   std::unordered_map<const Var*, const Expr*> shapes_;  // variables that are bound to a shape
   bool failing_ = false;

@@ -1,9 +1,9 @@
-// IPCAllReduceRewrite(allreduce_strategy): a sum over the workers of what was allocated in this function is computed by
-// a kernel of its own over memory that the devices share (1: each reads all parts, 2: each reduces a part). Without a
-// strategy nothing is rewritten, as TVM does where the runtime has no such kernel.
+// IPCAllReduceRewrite(allreduce_strategy): an all-reduce sum of a tensor allocated in this function is computed by a
+// special kernel over memory that the devices share (1: each reads all parts, 2: each reduces a part). Without a
+// strategy nothing is rewritten, as in TVM when the runtime has no such kernel.
 //
-// TVM takes whatever the input was reshaped from; here also where the allocation is used elsewhere: memory that is
-// shared is memory like any other.
+// TVM follows a reshaped input back to its allocation; so does this pass, even when the allocation has other uses:
+// shared memory is memory like any other.
 #include "passes/common.h"
 #include "passes/distributed/ipc_memory.h"
 #include "rldb/bytecode/runtime_function.h"
@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kGlobalScope = "global";
 constexpr std::size_t kScope = 3;  // arguments of R.builtin.alloc_tensor
 
-// The sums over workers of a function, and the allocations that they read.
+// The all-reduces of a function, and the allocations that they read.
 class Allreduces : public Rewriter {
  public:
   using Rewriter::Rewriter;

@@ -1,4 +1,4 @@
-// The scope of memory that several devices share; IPCAllReduceRewrite asks for it, LowerGPUIPCAllocStorage allocates
+// The scope of memory shared by several devices; IPCAllReduceRewrite requests it, LowerGPUIPCAllocStorage allocates
 // it.
 #pragma once
 

@@ -1,6 +1,6 @@
-// LegalizeRedistribute: R.dist.redistribute as what each worker of a one-dimensional mesh does. From replicas to parts
-// it takes its own part; between equal placements there is nothing to do. Anything else needs communication, which has
-// no operator, and is refused as in TVM.
+// LegalizeRedistribute: lowers R.dist.redistribute to the work of each worker in a one-dimensional mesh. From replicas
+// to shards, a worker takes its own shard; between equal placements there is nothing to do. Anything else needs
+// communication, which has no operator, and is refused as in TVM.
 #include "passes/distributed/mesh.h"
 #include "rldb/ir/op/grad.h"
 #include "rldb/ir/op_attr/axis_attr.h"

@@ -1,5 +1,5 @@
-// From the dims of the parameters that are divided to the axes of blocks that run over them, from those to other
-// buffers, and so on until nothing is added; then extents and shapes are divided.
+// From the sharded dims of the parameters to the block axes that run over them, from those to other buffers, and so on
+// to a fixed point; then extents and shapes are divided.
 #include "passes/distributed/local_kernel.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ struct Block {
   std::vector<Access> accesses;
 };
 
-// The axis that the parts of a dim follow when it has this index: the outermost one in it. Null: none.
+// The axis that a dim's partition follows when it has this index: the outermost one in it. Null: none.
 class IndexReader {
  public:
   IndexReader(Context& ctx, const SBlock* block) : ctx_(ctx), analyzer_(ctx) {
@@ -56,7 +56,7 @@ class IndexReader {
     }
   }
 
-  // a * c + b + ..., where what is beside the first term is less than one step of it.
+  // a * c + b + ..., where the sum of all terms but the first is less than one step of it.
   const Var* of_sum(const BinaryExpr* sum) {
     std::vector<const Expr*> terms, open{sum};
     while (!open.empty()) {
@@ -130,7 +130,7 @@ class Division {
     return found == buffers_.end() || found->second.empty() ? nullptr : &found->second;
   }
 
-  // What a reduction over a divided axis does; nothing when there is none.
+  // How a reduction over a divided axis combines its results; nullopt when there is none.
   Result<std::string> reduction() const {
     for (const Block& b : blocks_) {
       const bool divided = std::any_of(b.block->iter_vars.begin(), b.block->iter_vars.end(), [&](const IterVar& v) {
@@ -184,7 +184,7 @@ class Division {
     return support::Unit{};
   }
 
-  // An index within a part is no index of the whole: a divided axis is used where the part is indexed, nowhere else.
+  // An index within a part is not an index of the whole: a divided axis may only be used to index the part.
   Result<support::Unit> check_uses() {
     for (const Block& b : blocks_) {
       const Var* stray = nullptr;
@@ -229,7 +229,7 @@ class Division {
     struct Kind {
       BinaryKind op;
       std::string_view name;
-      std::optional<std::int64_t> identity;  // it is there once for each worker
+      std::optional<std::int64_t> identity;  // each worker contributes it once
     };
     constexpr Kind kKinds[] = {{BinaryKind::Add, "sum", 0},
                                {BinaryKind::Mul, "prod", 1},
@@ -260,7 +260,7 @@ class Division {
 class Divider : public Rewriter {
  public:
   Divider(Context& ctx, const Division& division) : Rewriter(ctx), division_(division) {}
-  std::string refused;  // an extent that does not come out even
+  std::string refused;  // an extent that does not divide evenly
 
   const PrimFunc* run(const PrimFunc* f) {
     walk(f->body, [&](const Node* n) {
@@ -311,7 +311,7 @@ class Divider : public Rewriter {
   }
 
  private:
-  // An axis that is divided is the value of a loop as it is.
+  // A divided axis must be bound directly to a loop variable.
   void loops_of(const SBlockRealize* r) {
     for (std::size_t i = 0; i < r->block->iter_vars.size(); ++i) {
       const std::int64_t n = division_.parts_of(r->block->iter_vars[i].var);

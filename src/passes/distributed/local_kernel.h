@@ -1,4 +1,4 @@
-// A kernel over whole tensors as the kernel that one worker runs on its parts of them.
+// Turns a kernel over whole tensors into the kernel that one worker runs on its parts of them.
 #pragma once
 
 #include <optional>
@@ -17,11 +17,11 @@ struct Sharding {
 
 struct LocalKernel {
   const ir::PrimFunc* function = nullptr;  // the same pointer when nothing is divided
-  std::string reduction;                   // what joins the results of the workers: "sum", ...; empty: nothing
+  std::string reduction;                   // how the workers' results are combined: "sum", ...; empty: not at all
 };
 
-// One sharding for each parameter that is a buffer. What the shardings say of the loops has to fit together; a loop
-// that is divided is used in indices only, where it counts the parts of a dim. A failure names what does not fit.
+// One sharding for each buffer parameter. The shardings must agree on how the loops are divided; a divided loop is used
+// in indices only, where it counts the parts of a dim. A failure names the conflict.
 ir::Result<LocalKernel> local_kernel(ir::Context& ctx, std::string_view name, const ir::PrimFunc* f,
                                      const std::vector<Sharding>& shardings);
 

@@ -1,9 +1,9 @@
 // LowerGlobalViewToLocalView: R.dist.call_tir of a kernel over whole tensors becomes R.dist.call_tir_local_view of the
-// kernel that each worker runs on its parts; a result that the workers have parts of a sum of is summed up. Kernels
-// that nobody calls any more are removed.
+// kernel that each worker runs on its parts; partial results of the workers are summed by an all-reduce. Kernels that
+// are no longer called are removed.
 //
-// Stricter than TVM: see local_kernel.h. TVM divides also what is said to be whole, and a kernel that computes with a
-// reduction it has only its part of.
+// Stricter than TVM: see local_kernel.h. TVM also divides tensors declared whole, and kernels that use a reduction's
+// result while holding only a part of it.
 #include "passes/distributed/local_kernel.h"
 #include "passes/distributed/mesh.h"
 #include "passes/fusion/function_table.h"
@@ -77,7 +77,7 @@ class LocalView : public Rewriter {
     return Sharding{std::size_t(*axis), *n};
   }
 
-  // Of the buffers among the parameters, inputs first.
+  // The shardings of the buffer parameters, inputs first.
   Result<std::vector<Sharding>> shardings_of(const Call* call, const PrimFunc* kernel) {
     std::vector<const Type*> types;
     const auto* args = as<Tuple>(call->args[1]);
@@ -114,7 +114,7 @@ class LocalView : public Rewriter {
   ops::Legalizer kernels_;  // finds equal kernels
 };
 
-// Names of functions that something in the module mentions.
+// Names of functions mentioned anywhere in the module.
 std::unordered_set<std::string_view> mentioned(const Module* module) {
   std::unordered_set<std::string_view> names;
   for (const ModuleEntry& e : module->entries)

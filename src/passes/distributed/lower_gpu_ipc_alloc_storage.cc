@@ -1,5 +1,5 @@
-// LowerGPUIPCAllocStorage: memory of scope "ipc_memory", which several devices share, is asked for from the runtime's
-// own allocator. Allocations that nobody asked for by that scope stay.
+// LowerGPUIPCAllocStorage: memory of scope "ipc_memory", which several devices share, is requested from the runtime's
+// own allocator. Allocations in other scopes stay.
 #include "passes/common.h"
 #include "passes/distributed/ipc_memory.h"
 #include "rldb/ir/op/memory.h"
@@ -11,7 +11,7 @@ using namespace ir;
 
 namespace {
 
-// A function of a runtime whose devices share memory; this one has none.
+// A function of runtimes whose devices share memory; this runtime lacks it.
 constexpr std::string_view kIpcAllocStorage = "runtime.disco.cuda_ipc.alloc_storage";
 
 class IpcAllocs : public Rewriter {

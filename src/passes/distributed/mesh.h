@@ -1,4 +1,4 @@
-// Meshes of workers and placements of tensors on them, as far as passes look into them: meshes of one dimension.
+// Meshes of workers and placements of tensors on them, as far as passes need them: meshes of one dimension.
 #pragma once
 
 #include <optional>
@@ -7,11 +7,11 @@
 
 namespace rldb::passes {
 
-// The axis of "S[1]"; nothing for another placement.
+// The axis of "S[1]"; nullopt for other placements.
 std::optional<std::int64_t> sharded_axis(std::string_view placement);
-// "mesh[0]": of the module's meshes. Null: there is none.
+// "mesh[0]": one of the module's meshes. Null: there is none.
 const ir::Attr* mesh_of(const ir::Module* module, const ir::Attr* mesh);
-// How many workers a mesh of one dimension has.
+// The number of workers in a mesh of one dimension.
 std::optional<std::int64_t> mesh_workers(const ir::Attr* mesh);
 
 }  // namespace rldb::passes

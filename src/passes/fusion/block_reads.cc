@@ -12,7 +12,7 @@ using namespace ir;
 
 void collect_variables_read(const Expr* value, std::vector<const Var*>& found) {
   walk(value, [&](const Node* n) {
-    if (isa<GlobalVar>(n)) return false;  // the variables of its type are its own
+    if (isa<GlobalVar>(n)) return false;  // the variables in its type are its own
     if (const auto* v = as<Var>(n)) found.push_back(v);
     if (const auto* e = as<Expr>(n)) collect_vars(e->type, found);
     if (const auto* call = as<Call>(n))

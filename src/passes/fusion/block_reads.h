@@ -1,5 +1,5 @@
-// What the bindings of a dataflow block read of each other: variables, and symbolic variables that a match_cast of the
-// block gives a value. A binding that is moved has to stay behind all of them.
+// Dependences between the bindings of a dataflow block: variables, and symbolic variables that a match_cast of the
+// block defines. A binding that is moved has to stay after all of them.
 #pragma once
 
 #include <span>
@@ -17,7 +17,7 @@ struct BlockRead {
 
 class BlockReads {
  public:
-  // `known`: symbolic variables that have a value before the block; those of the block are added.
+  // `known`: symbolic variables defined before the block; those of the block are added.
   BlockReads(const ir::BindingBlock* block, std::unordered_set<const ir::Var*>& known);
   // In the order of reading; the same variable may be read again.
   std::span<const BlockRead> of(std::size_t binding) const {
@@ -25,16 +25,16 @@ class BlockReads {
   }
 
  private:
-  std::vector<BlockRead> reads_;    // of all bindings, one after the other
-  std::vector<std::size_t> begin_;  // by binding, and the end of all
+  std::vector<BlockRead> reads_;    // of all bindings, concatenated
+  std::vector<std::size_t> begin_;  // by binding, then the end of the last
 };
 
-// The variables that an expression reads, types and symbolic variables included, as often as it does.
+// The variables that an expression reads, including those in types and symbolic ones, with repetitions.
 std::vector<const ir::Var*> variables_read(const ir::Expr* value);
 void collect_variables_read(const ir::Expr* value, std::vector<const ir::Var*>& found);
-// The symbolic variables that have a value when the body of a function begins.
+// The symbolic variables that are defined on entry to a function.
 std::unordered_set<const ir::Var*> symbols_of_parameters(const ir::Function* f);
-// Adds those that the match_casts of a block define.
+// Adds those defined by the match_casts of a block.
 void add_symbols_of_casts(const ir::BindingBlock* block, std::unordered_set<const ir::Var*>& known);
 
 }  // namespace rldb::passes

@@ -1,4 +1,4 @@
-// What passes agree on about functions that are for a code generator of their own (cutlass, tensorrt, ...).
+// Conventions shared by passes on functions that have a code generator of their own (cutlass, tensorrt, ...).
 #pragma once
 
 #include "passes/common.h"
@@ -15,7 +15,7 @@ inline ir::Result<std::string_view> codegen_name(std::string_view composite) {
   return composite.substr(0, dot);
 }
 
-// Already a group of its own: what is in it is not grouped again.
+// Already a group of its own: its contents are not grouped again.
 inline bool is_for_codegen(const ir::Function* f) {
   return is_set(f->attrs, attr_name::Primitive) || ir::find_attr(f->attrs, attr_name::Composite) ||
          ir::find_attr(f->attrs, attr_name::Codegen);

@@ -1,9 +1,9 @@
 // FuseOps(fuse_opt_level=-1, max_depth=256): bindings of dataflow blocks that are best computed together become private
-// functions with the attribute Primitive, which FuseTIR makes kernels of.
+// functions with the attribute Primitive, which FuseTIR turns into kernels.
 //
-// What may be computed together is said by the attribute op_pattern of the PrimFuncs that are called and decided by
-// partition.h. Right where TVM is not: a call is never moved before the match_cast that gives one of its symbolic
-// variables a value, and a value that a match_cast looks at is no part of a larger kernel.
+// Candidates are described by the attribute op_pattern of the called PrimFuncs; partition.h decides what is fused.
+// Correct where TVM is not: a call is never moved before the match_cast that defines one of its symbolic variables, and
+// a value that a match_cast inspects is never part of a larger kernel.
 #include <fmt/format.h>
 
 #include "passes/common.h"

@@ -1,9 +1,9 @@
 // FuseOpsByPattern(patterns=[("cutlass.conv2d", pattern), ...], bind_constants=True, annotate_codegen=False): bindings
-// of dataflow blocks that a pattern matches become a private function with the attributes Composite and Primitive.
+// of dataflow blocks matched by a pattern become a private function with the attributes Composite and Primitive.
 //
-// The patterns are tried in order; what one matched is a call for the next. What a wildcard or a variable matched is an
-// argument. With annotate_codegen each function becomes the local function of one for its code generator, the first
-// part of the pattern's name. Functions of Python (`check`, `attrs_getter`) cannot be said and are refused.
+// The patterns are tried in order; a match of one is a call for the next. Values matched by a wildcard or a variable
+// become arguments. With annotate_codegen each function becomes the local function of one for its code generator, the
+// first part of the pattern's name. Python functions (`check`, `attrs_getter`) cannot be expressed and are refused.
 #include <algorithm>
 
 #include "passes/common.h"
@@ -128,7 +128,7 @@ class PatternGroups {
     }
   }
 
-  // Part of a match of several values; one that was matched alone may still join a larger one.
+  // Part of a match with several values; a value matched alone may still join a larger match.
   bool is_taken(const Var* v) const {
     const auto found = groups_.of.find(v);
     return found != groups_.of.end() && sizes_[found->second] > 1;
@@ -142,7 +142,7 @@ class PatternGroups {
   std::vector<std::size_t> sizes_;  // by group
 };
 
-// The composite function as the local function of one for its code generator.
+// Wraps the composite function as the local function of one for its code generator.
 Result<const Function*> for_codegen(Context& ctx, const Function* composite, std::string_view symbol) {
   RLDB_TRY(const std::string_view codegen, codegen_name(find_attr(composite->attrs, attr_name::Composite)->string));
   const Function* local =
@@ -196,7 +196,7 @@ class CallRenamer : public Rewriter {
   const std::unordered_map<std::string_view, const GlobalVar*>& names_;
 };
 
-// Functions that are called and composite go to their code generators, by the name `<name>_<codegen>`.
+// Composite functions that are called go to their code generators, under the name `<name>_<codegen>`.
 Result<const Module*> annotate(Context& ctx, const Module* module) {
   ModuleBuilder builder(ctx, *module);
   std::unordered_map<std::string_view, const GlobalVar*> names;

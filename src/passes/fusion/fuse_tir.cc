@@ -1,8 +1,8 @@
-// FuseTIR: Relax functions with the attribute Primitive become one PrimFunc each, and their calls call_tir of it.
+// FuseTIR: each Relax function with the attribute Primitive becomes one PrimFunc, and its calls become call_tir of it.
 //
-// As in TVM, tuples among arguments are taken apart and parameters without a use dropped before, and functions that
-// nobody reaches after. A function that cannot be one kernel (fused_kernel.h says which can) stays what it is, and so
-// does one that is used other than by calls. A nested tuple is put together again behind the call.
+// As in TVM, tuple arguments are flattened and unused parameters dropped before, and unreachable functions after. A
+// function that cannot be one kernel (fused_kernel.h defines which can) stays as it is, and so does one that is used
+// other than in calls. A nested tuple is rebuilt after the call.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct Fused {
 };
 using FusedFunctions = std::unordered_map<std::string_view, Fused>;
 
-// The functions that calls can be made kernels of: every call gives the scalars that a shape parameter passes on.
+// Drops functions with a call that does not give all the scalars that a shape parameter passes on.
 void check_calls(const Function* f, FusedFunctions& fused, std::unordered_set<std::string_view>& called) {
   walk(f->body, [&](const Node* n) {
     const auto* call = as<Call>(n);
@@ -56,7 +56,7 @@ class KernelCaller : public CallSiteRewriter {
     const FusedKernel& kernel = found->second.kernel;
     std::vector<const Binding*> out;
     const Expr* args = arguments(call, kernel, out);
-    // The results of the call, taken apart.
+    // The results of the call, flattened.
     std::vector<const Type*> leaves;
     collect_leaves(call->type, leaves);
     const Type* type = leaves.size() == 1 ? leaves[0] : ctx_.tuple_type(leaves);
@@ -126,7 +126,7 @@ FusedFunctions fuse_all(Context& ctx, const Module* module) {
     if (kernel && may_rewrite([&] { return fmt::format("`{}` becomes one kernel", e.name); }))
       fused[e.name] = {std::move(*kernel), f};
   }
-  // A public function that nobody here calls is somebody else's entry.
+  // A public function that is never called here is an entry point for others.
   std::unordered_set<std::string_view> called;
   for (const ModuleEntry& e : module->entries)
     if (const auto* f = as<Function>(e.function)) check_calls(f, fused, called);

@@ -1,5 +1,5 @@
 // FuseTransposeMatmul: matmul(x, permute_dims(w)) that swaps the last two dims becomes one kernel `NT_matmul`, which
-// reads `w` as it lies.
+// reads `w` as it is stored.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ class TransposeFuser : public CallExpander {
     BlockBuilder blocks(ctx_);
     blocks.begin_scope();
     const Expr* const args[] = {matmul->args[0], permute->args[0]};
-    // Called outside of Legalizer::legalize, which would set the place of extra bindings: there are none.
+    // Called outside Legalizer::legalize, which would set the place of extra bindings: there are none.
     auto made = legalizer_.call_te("NT_matmul", args, matmul->type,
                                    [&](ops::Legalizer::Te& te) { return std::vector{product(te, out->dtype)}; });
     blocks.end_scope(call);

@@ -1,4 +1,4 @@
-// One PrimFunc of the kernels that a Relax function calls, intermediate tensors as buffers inside.
+// One PrimFunc built from the kernels that a Relax function calls, with intermediate tensors as internal buffers.
 #include "passes/fusion/fused_kernel.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ bool is_plain(const Buffer* b) {
   return b->strides.empty() && (!b->elem_offset || is_const(b->elem_offset, 0)) && b->axis_separators.empty();
 }
 
-// The block that is the whole body of a schedulable function; null for another body.
+// The block that is the whole body of a schedulable function; null for any other body.
 const SBlock* root_of(const PrimFunc* f) {
   const auto* realize = as<SBlockRealize>(f->body);
   if (!realize || !realize->block->iter_vars.empty() || !is_const(realize->predicate, 1)) return nullptr;
@@ -54,7 +54,7 @@ class KernelFuser {
 
   bool add_parameters(const Function* f) {
     kernel_.shape_dims.resize(f->params.size());
-    // Symbolic variables of the kernel's own.
+    // The kernel's own symbolic variables.
     std::vector<const Var*> symbols;
     for (const Var* p : f->params) collect_vars(p->type, symbols);
     for (const Var* v : symbols)
@@ -113,7 +113,7 @@ class KernelFuser {
 
   // ---- bindings ----
 
-  // The buffers behind a value, its tuples taken apart; nothing when it is no such value.
+  // The buffers behind a value, tuples flattened; nullopt when the value has none.
   std::optional<Buffers> value_of(const Expr* e) {
     if (const auto* v = as<Var>(e)) {
       const auto found = values_.find(v);
@@ -176,13 +176,13 @@ class KernelFuser {
       if (!value || value->size() != 1 || !p.buffer) return false;
       if (!match(inliner, p.buffer, (*value)[0])) return false;
     }
-    // Once all variables are known, dims have to agree: an access is in terms of the kernel's.
+    // Once all variables are known, dims have to agree: accesses are written in terms of the kernel's dims.
     for (std::size_t i = 0; i < args.size(); ++i)
       if (f->params[i].buffer && !agree(inliner, f->params[i].buffer, (*value_of(args[i]))[0])) return false;
     return true;
   }
 
-  // Variables that are dims of the kernel's parameter are what they are of the buffer in its place.
+  // Variables that are dims of the kernel's parameter take the values of the substituted buffer's dims.
   bool match(KernelInliner& inliner, const Buffer* param, const Buffer* to) {
     if (!is_plain(param) || param->dtype != to->dtype || param->shape.size() != to->shape.size()) return false;
     for (std::size_t d = 0; d < to->shape.size(); ++d)
@@ -240,7 +240,7 @@ class KernelFuser {
     if (!outputs || outputs->empty() || bodies_.empty()) return std::nullopt;
     std::unordered_set<const Buffer*> seen;
     for (const Buffer* b : *outputs) {
-      if (!seen.insert(b).second) return std::nullopt;  // one value twice: two tensors of one memory
+      if (!seen.insert(b).second) return std::nullopt;  // one value twice: two tensors in the same memory
       const auto input = std::find_if(params_.begin(), params_.begin() + std::ptrdiff_t(inputs_),
                                       [&](const PrimParam& p) { return p.buffer == b; });
       const bool is_input = input != params_.begin() + std::ptrdiff_t(inputs_);
@@ -248,7 +248,7 @@ class KernelFuser {
       if (is_input && !written_.count(b)) return std::nullopt;  // the argument itself is the result
       if (!is_input) params_.push_back({b->data, b});
     }
-    // An argument that is written to has to be a result: nothing else says so to the caller.
+    // An argument that is written to has to be a result: otherwise the caller would not know.
     for (std::size_t i = 0; i < inputs_; ++i)
       if (written_.count(params_[i].buffer) && !seen.count(params_[i].buffer)) return std::nullopt;
     std::erase_if(allocated_, [&](const Buffer* b) { return seen.count(b) > 0; });
@@ -266,7 +266,7 @@ class KernelFuser {
   Context& ctx_;
   const Module* module_;
   FusedKernel kernel_;
-  VarMap symbols_;                         // of the Relax function, to the kernel's
+  VarMap symbols_;                         // from those of the Relax function to the kernel's
   std::unordered_set<const Var*> passed_;  // symbols that are parameters
   std::vector<PrimParam> params_;
   std::size_t inputs_ = 0;

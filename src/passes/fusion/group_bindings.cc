@@ -1,4 +1,4 @@
-// Puts groups of bindings into functions and calls in their place, in an order that keeps uses behind definitions.
+// Moves groups of bindings into functions and replaces them by calls, in an order that keeps uses after definitions.
 #include "passes/fusion/group_bindings.h"
 
 #include <algorithm>
@@ -22,15 +22,15 @@ namespace {
 
 constexpr std::size_t kAlone = std::size_t(-1);
 
-// What is emitted together: a group, or a binding that is in none.
+// A unit of emission: a group, or a binding that is in none.
 struct Unit {
   std::size_t group = kAlone;
   std::vector<std::size_t> bindings;  // in order
   std::vector<std::size_t> reads;     // units, in the order of reading
 };
 
-// The units of a block, in an order in which each is behind what it reads. Otherwise the block's order is kept: a
-// unit comes where its first binding stood, after what it needs.
+// The units of a block, in an order in which each comes after those it reads. Otherwise the block's order is kept: a
+// unit takes the place of its first binding, after its dependences.
 class UnitOrder {
  public:
   UnitOrder(const BindingBlock* block, const BindingGroups& groups, const BlockReads& reads) : block_(block) {
@@ -213,7 +213,7 @@ class Grouper : public Rewriter {
     ctx_.set_origin(out.back(), output);
   }
 
-  // A call replaces every binding of its group: the one that gives its value first, as the place of the call.
+  // A call replaces every binding of its group: the one that gives its value comes first, as the location of the call.
   void came_from(const Node* made, const GroupFunction& group) {
     std::vector<std::uint32_t> ids;
     for (const Binding* b : group.bindings())

@@ -1,4 +1,4 @@
-// Makes functions of groups of bindings and calls of them in their place: what FuseOps and FuseOpsByPattern share,
+// Turns groups of bindings into functions and replaces them by calls: the part shared by FuseOps and FuseOpsByPattern,
 // which differ in how they find the groups.
 #pragma once
 
@@ -11,16 +11,16 @@
 
 namespace rldb::passes {
 
-// Groups are numbered; a binding without one stays as it is. All bindings of a group stand in one dataflow block.
+// Groups are numbered; a binding without a group stays as it is. All bindings of a group are in one dataflow block.
 struct BindingGroups {
-  std::unordered_map<const ir::Var*, std::size_t> of;  // by the variable that is bound
+  std::unordered_map<const ir::Var*, std::size_t> of;  // by the variable that the binding defines
   std::vector<ir::Span<ir::NamedAttr>> attrs;          // of the functions, by group
-  // Of blocks that whoever found the groups has read already.
+  // For blocks that the finder of the groups has already analysed.
   std::unordered_map<const ir::BindingBlock*, BlockReads> reads = {};
 };
 
-// The function with its groups replaced by calls; their functions go to `table`. Bindings are moved as little as the
-// calls need, in TVM's order. A message when groups depend on each other.
+// The function with its groups replaced by calls; the functions of the groups go to `table`. Bindings are moved no more
+// than the calls require, in TVM's order. A message when groups depend on each other.
 ir::Result<const ir::Function*> group_bindings(ir::Context& ctx, const ir::Function* f, const BindingGroups& groups,
                                                FunctionTable& table, bool lift_constants);
 

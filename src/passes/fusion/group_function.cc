@@ -1,4 +1,4 @@
-// The function of one group: parameters for what it uses, a tuple for what is used outside.
+// The function of one group: parameters for the values it uses, a tuple of those used outside.
 #include "passes/fusion/group_function.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::string_view kFused = "fused_";
 
 bool is_symbol(const Expr* e) { return isa<Var>(e) && e->type->kind == TypeKind::Prim; }
 
-// `relax.nn.relu` -> `relax_nn_relu`: a name of a function.
+// `relax.nn.relu` -> `relax_nn_relu`: valid in a function name.
 std::string name_part(std::string_view name) {
   if (name.starts_with(kFused)) name.remove_prefix(kFused.size());
   std::string part = "_" + std::string(name);
@@ -28,7 +28,7 @@ std::string name_part(std::string_view name) {
 
 }  // namespace
 
-// The group's bindings over parameters in place of what was read from outside, with variables of their own.
+// Copies the group's bindings with parameters in place of values read from outside, and with fresh variables.
 class GroupFunction::BodyMaker : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -80,7 +80,7 @@ void GroupFunction::add_symbols(const Expr* value, const Type* type) {
     if (is_symbol(v) && !defined_.count(v) && seen_symbols_.insert(v).second) symbols_.push_back(v);
 }
 
-// Variables of shapes that a type is said by: R.Tensor(s, "float32").
+// Variables holding shapes that a type refers to: R.Tensor(s, "float32").
 void GroupFunction::read_shapes(const Type* type) {
   std::vector<const Var*> found;
   collect_vars(type, found);
@@ -117,7 +117,7 @@ void GroupFunction::append_call(const Call* call) {
   if (isa<Var>(callee)) read(callee, true);
 }
 
-// Scalars stay where they are, their variables are symbols; so do shapes without variables.
+// Scalars stay in place, as their variables are symbols; so do shapes without variables.
 void GroupFunction::read(const Expr* e, bool whole) {
   if (const auto* tuple = as<Tuple>(e)) {
     for (const Expr* item : tuple->items) read(item, whole);
@@ -166,7 +166,7 @@ void GroupFunction::close() {
     if (v->dtype() == DType::Int(64))
       dims.push_back(v);
     else
-      formals_.push_back({v, std::string(v->name), v});  // no dim: a scalar of its own
+      formals_.push_back({v, std::string(v->name), v});  // not a dim: a scalar parameter
   }
   if (!dims.empty()) formals_.push_back({ctx_.shape(dims), "tir_vars", bindings_[0], nullptr, true});
 }
@@ -178,8 +178,8 @@ std::vector<const Expr*> GroupFunction::arguments() const {
   return found;
 }
 
-// The words of a key: what the group computes, with parameters and its own variables by number and all else by address.
-// Types, operators and global variables are interned; of the rest an equal one elsewhere only makes the keys differ.
+// The words of a key: the group's computation, with parameters and its own variables by number, all else by address.
+// Types, operators and global variables are interned; any other pair of equal nodes merely makes the keys differ.
 class GroupFunction::KeyMaker {
  public:
   explicit KeyMaker(const GroupFunction& group) : group_(group) {

@@ -1,9 +1,9 @@
 // A group of bindings on its way to a function of its own.
 //
-// What the group reads and does not compute becomes a parameter, in the order of reading: variables under their names,
-// constants and symbolic shapes as `param_0`, `param_1`, ... A tuple of which only fields are read becomes those
-// fields. Symbolic variables that no parameter's type gives a value come last, in one shape `tir_vars`. The function
-// has variables of its own throughout. Names, order and types are TVM's: the result is compared with its.
+// Values that the group reads but does not compute become parameters, in the order of reading: variables under their
+// own names, constants and symbolic shapes as `param_0`, `param_1`, ... A tuple of which only fields are read becomes
+// those fields. Symbolic variables that no parameter's type binds come last, in one shape `tir_vars`. The function has
+// its own variables throughout. Names, order and types are TVM's: the result is compared with TVM's.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@
 
 namespace rldb::passes {
 
-// Variables that are bound to a shape without variables: a function that reads one has the shape itself.
+// Variables bound to a shape without variables: a function that reads one contains the shape itself.
 using StaticShapes = std::unordered_map<const ir::Var*, const ir::Expr*>;
 
 class GroupFunction {
@@ -25,19 +25,19 @@ class GroupFunction {
       : ctx_(ctx), shapes_(shapes), lift_constants_(lift_constants) {}
 
   void append(const ir::Binding* b);
-  // Somebody outside of the group reads the variable, which the group computes.
+  // The variable, which the group computes, is read outside the group.
   void add_output(const ir::Var* v);
   const std::vector<const ir::Binding*>& bindings() const { return bindings_; }
   const std::vector<const ir::Var*>& outputs() const { return outputs_; }
   bool defines(const ir::Var* v) const { return defined_.count(v) > 0; }
-  // `fused_add_exp`: of what the group calls.
+  // `fused_add_exp`: from the operators that the group calls.
   const std::string& name() const { return name_; }
 
-  // Once everything is appended: finds the parameters. The rest needs it.
+  // Call once everything is appended: finds the parameters. All members below require it.
   void close();
-  // What the function is called with: leaves, and fields of tuples.
+  // The arguments of the call: leaves, and fields of tuples.
   std::vector<const ir::Expr*> arguments() const;
-  // Groups with equal keys make equal functions. Empty: the group holds something that keys do not cover.
+  // Groups with equal keys make equal functions. Empty: the group contains something that keys do not cover.
   std::vector<std::uintptr_t> key(ir::Span<ir::NamedAttr> attrs) const;
   const ir::Function* make(ir::Span<ir::NamedAttr> attrs) const;
 
@@ -48,13 +48,13 @@ class GroupFunction {
     bool fields_only = false;               // a tuple that is read by field
     std::vector<std::int64_t> fields = {};  // in the order of reading
   };
-  // A parameter of the function as it is made.
+  // A parameter of the function being made.
   struct Formal {
     const ir::Expr* argument;
     std::string name;
     const ir::Node* origin;
-    const ir::Expr* tuple = nullptr;  // what `argument` is a field of, where the tuple is read by field
-    bool is_dims = false;             // the shape of symbolic variables that comes last
+    const ir::Expr* tuple = nullptr;  // the tuple of which `argument` is a field, where the tuple is read by field
+    bool is_dims = false;             // the shape of symbolic variables, which comes last
   };
   class BodyMaker;
   class KeyMaker;
@@ -76,7 +76,7 @@ class GroupFunction {
   std::unordered_map<const ir::Expr*, std::size_t> parameter_of_;
   int unnamed_ = 0;
   std::vector<const ir::Var*> inlined_;  // of shapes_
-  std::vector<const ir::Var*> symbols_;  // in the order of meeting
+  std::vector<const ir::Var*> symbols_;  // in the order of their first use
   std::unordered_set<const ir::Var*> seen_symbols_;
   std::vector<Formal> formals_;
 };

@@ -1,4 +1,4 @@
-// KernelInliner: a PrimFunc's body with buffers, variables and names of its own.
+// KernelInliner: a PrimFunc's body with fresh buffers, variables and names.
 #include "passes/fusion/inline_kernel.h"
 
 namespace rldb::passes {
@@ -38,12 +38,12 @@ const Buffer* KernelInliner::renew(const Buffer* b, std::string_view name) {
   return result;
 }
 
-// A node with definitions of its own, still over the old operands: rewriting it then is the rewriter's work.
+// A node with fresh definitions, still over the old operands: the rewriter rewrites those afterwards.
 const Stmt* KernelInliner::renewed(const Stmt* s) {
   switch (s->stmt_kind()) {
     case StmtKind::Bind: {
       const auto* b = static_cast<const BindStmt*>(s);
-      const Expr* value = rewrite(b->value);  // before the name is the new one's
+      const Expr* value = rewrite(b->value);  // before the name refers to the new variable
       return ctx_.bind(renew(b->var), value);
     }
     case StmtKind::Attr: {

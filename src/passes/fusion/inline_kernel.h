@@ -1,6 +1,6 @@
-// KernelInliner: the body of a PrimFunc as a part of another one: buffers of its parameters replaced by given ones,
-// symbolic variables and scalar parameters by expressions, and everything it defines itself made anew, so that one
-// function may be put in twice.
+// KernelInliner: inlines the body of a PrimFunc into another one: the buffers of its parameters are replaced by given
+// ones, symbolic variables and scalar parameters by expressions, and everything it defines itself is renewed, so that
+// one function may be inlined twice.
 #pragma once
 
 #include <string>
@@ -31,7 +31,7 @@ class KernelInliner : public ir::Rewriter {
   bool has_scalar(const ir::Var* v) const { return lookup(v) != v; }
   void put_buffer(const ir::Buffer* from, const ir::Buffer* to);
   const ir::Expr* dim(const ir::Expr* e) { return rewrite(e); }
-  // A buffer of the kernel's own: a copy with the shape in terms of the caller.
+  // A copy of one of the kernel's own buffers, with the shape in terms of the caller.
   const ir::Buffer* renew(const ir::Buffer* b, std::string_view name);
 
  protected:

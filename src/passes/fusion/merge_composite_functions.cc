@@ -1,9 +1,9 @@
-// MergeCompositeFunctions: calls of composite functions (FuseOpsByPattern made them) that are for one code generator
-// and depend on each other become one function with the attribute Codegen, whose body has them as local functions.
+// MergeCompositeFunctions: calls of composite functions (made by FuseOpsByPattern) that are for one code generator and
+// depend on each other become one function with the attribute Codegen, which contains them as local functions.
 //
-// A call joins the groups of its arguments unless another argument depends on such a group: the groups would wait for
-// each other. Aliases of a group's results belong to it, and fields of a tuple when the tuple as such is not needed
-// elsewhere. As in TVM, but in every function, not only `main`.
+// A call joins the groups of its arguments unless another argument depends on such a group: the groups would then
+// depend on each other. Aliases of a group's results belong to it, as do fields of a tuple when the whole tuple is not
+// needed elsewhere. As in TVM, but in every function, not only `main`.
 #include <algorithm>
 #include <optional>
 
@@ -25,7 +25,7 @@ using support::Failure;
 
 namespace {
 
-// How many reads are followed to find out whether groups depend on each other; after that they are taken to.
+// How many reads are followed to find out whether groups depend on each other; beyond that they are assumed to.
 constexpr int kMaxSteps = 10'000;
 
 // ---- groups of one dataflow block ----
@@ -46,7 +46,7 @@ class CompositeGroups {
     }
     return support::Unit{};
   }
-  // The group of a binding; kNone when nobody is to generate code for it.
+  // The group of a binding; kNone when no code generator is to handle it.
   static constexpr std::size_t kNone = std::size_t(-1);
   std::size_t group_of(std::size_t i) {
     const std::size_t r = root(i);
@@ -79,7 +79,7 @@ class CompositeGroups {
     a.members.clear();
   }
 
-  // Tuples that somebody wants as a whole.
+  // Tuples used as a whole.
   void find_escaping() {
     std::unordered_map<const Var*, bool> whole;
     for (std::size_t i = groups_.size(); i-- > 0;) {
@@ -111,7 +111,7 @@ class CompositeGroups {
     return support::Unit{};
   }
 
-  // Another name, a field, a tuple: where what it is made of is.
+  // An alias, a field, a tuple: joins the group of its source.
   void join_source(std::size_t i, const Expr* value) {
     const bool alias = isa<Var>(value);
     const auto* get = as<TupleGetItem>(value);
@@ -145,7 +145,7 @@ class CompositeGroups {
     for (const std::size_t group : joined) merge(root(i), root(group));
   }
 
-  // Does a group read anything that needs the other one? What ends before the other begins cannot.
+  // Does a group read anything that depends on the other one? A group that ends before the other begins cannot.
   bool depends(std::size_t group, std::size_t on) {
     std::unordered_set<std::size_t> seen{group};
     std::vector<std::size_t> work{group};

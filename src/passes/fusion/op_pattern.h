@@ -1,5 +1,5 @@
-// The patterns of rldb/fusion/op_pattern.h under the passes' names. AnnotateTIROpPattern says them, FuseOps decides by
-// them.
+// The patterns of rldb/fusion/op_pattern.h under the passes' names. AnnotateTIROpPattern assigns them, FuseOps decides
+// by them.
 #pragma once
 
 #include "rldb/fusion/op_pattern.h"

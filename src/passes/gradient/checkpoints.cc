@@ -1,4 +1,4 @@
-// Checkpoints of Gradient: marks taken out, lost values computed again.
+// Checkpoints of Gradient: markers removed, discarded values recomputed.
 #include "passes/gradient/checkpoints.h"
 
 #include <algorithm>
@@ -36,7 +36,7 @@ std::vector<const Binding*> CheckpointRemover::visit_binding(const Binding* b) {
   original_[b->var] = from;
   if (start) kept_.insert(from);
   if (end) ends_.insert(b->var);
-  // An output is a variable of its own.
+  // An output gets its own variable.
   if (!b->var->is_dataflow() && from->is_dataflow()) return {remake_binding(ctx_, b, b->var, from)};
   remap(b->var, from);
   return {};
@@ -67,10 +67,10 @@ const Var* Recomputer::variable_of(const Binding* b, const Expr* value) {
   return v;
 }
 
-// A stack of its own: as deep as the chain of values that were not kept is long.
+// An explicit stack: the chain of discarded values may be long.
 const Expr* Recomputer::recomputed(const Expr* value) {
   struct Step {
-    const Binding* binding;  // null: the value that was asked for
+    const Binding* binding;  // null: the requested value itself
     std::vector<const Var*> needs;
     std::size_t next = 0;
   };

@@ -1,5 +1,5 @@
-// What of the way forward is kept for the way back, and what is computed again: R.grad.start_checkpoint and
-// R.grad.end_checkpoint say so in the text.
+// Which values of the forward pass are kept for the backward pass, and which are recomputed: R.grad.start_checkpoint
+// and R.grad.end_checkpoint mark this in the text.
 #pragma once
 
 #include <unordered_map>
@@ -11,14 +11,14 @@
 
 namespace rldb::passes {
 
-// Takes the marks out of a function. Kept are parameters, what a start marks, and what follows from kept values and
-// from results of an end alone.
+// Removes the markers from a function. Kept values are parameters, values marked by a start, and those that depend only
+// on kept values and on results of an end.
 class CheckpointRemover : public ir::Rewriter {
  public:
   using Rewriter::Rewriter;
   const ir::Function* run(const ir::Function* f);
   bool is_kept(const ir::Var* v) const { return kept_.count(v) > 0; }
-  // The variable that a marked one is another name of.
+  // The variable of which a marked one is an alias.
   const ir::Var* original(const ir::Var* v) const;
 
  protected:
@@ -30,12 +30,12 @@ class CheckpointRemover : public ir::Rewriter {
   std::unordered_map<const ir::Var*, const ir::Var*> original_;
 };
 
-// Computes again what was not kept, where it is asked for, by bindings that go to `out`.
+// Recomputes discarded values where they are needed, by bindings appended to `out`.
 class Recomputer : public ir::Rewriter {
  public:
   Recomputer(ir::Context& ctx, const CheckpointRemover& marks, const ir::Function* f,
              std::vector<const ir::Binding*>& out);
-  // The value of a binding in terms of what is there on the way back, and the variable that holds it.
+  // The value of a binding in terms of values available in the backward pass, and the variable that holds it.
   const ir::Expr* value_of(const ir::Binding* b);
   const ir::Var* variable_of(const ir::Binding* b, const ir::Expr* value);
 
@@ -43,7 +43,7 @@ class Recomputer : public ir::Rewriter {
   const ir::Expr* recomputed(const ir::Expr* value);
 
   std::vector<const ir::Binding*>& out_;
-  std::unordered_map<const ir::Var*, const ir::Binding*> lost_;  // what was not kept
+  std::unordered_map<const ir::Var*, const ir::Binding*> lost_;  // discarded values
 };
 
 }  // namespace rldb::passes

@@ -1,9 +1,9 @@
 // Gradient: reverse-mode differentiation of a function with one dataflow block by a scalar that it returns. The new
-// function `<name>_adjoint` gives what the function gives, and a tuple of the gradients by its parameters (or by the
+// function `<name>_adjoint` returns the function's result, and a tuple of the gradients by its parameters (or by the
 // variables that `require_grads` names).
 //
-// What an operator without a rule, or a call of a function, would need is refused by name: the gradient is never
-// silently too small.
+// Gradients through an operator without a rule, or through a call of a function, are refused by name: the gradient
+// never silently lacks a term.
 #include <algorithm>
 
 #include "passes/gradient/checkpoints.h"
@@ -31,21 +31,21 @@ support::Failure<source::Message> refused(std::string_view what, std::string why
   return Failure(message(diag::PassUnsupported, "the gradient of `" + std::string(what) + "`", std::move(why)));
 }
 
-// Every tensor of it has a floating dtype.
+// Whether every tensor in it has a floating dtype.
 bool is_float(const Type* t) {
   if (const auto* tensor = as<TensorType>(t)) return tensor->dtype.is_float();
   const auto* tuple = as<TupleType>(t);
   return tuple && std::all_of(tuple->fields.begin(), tuple->fields.end(), is_float);
 }
 
-// The kernels of the module, and what makes more of them.
+// The kernels of the module, and the maker of new ones.
 struct Kernels {
   const Module& module;
   ops::Legalizer legalizer;
   source::Diagnostics& diagnostics;
 };
 
-// The bindings of the way back.
+// The bindings of the backward pass.
 class Backward {
  public:
   Backward(Context& ctx, const CheckpointRemover& marks, const Function* f, Kernels& kernels)
@@ -64,7 +64,7 @@ class Backward {
     return support::Unit{};
   }
 
-  // The gradient by a variable as a result; zeros where the target does not depend on it.
+  // The gradient by a variable, as a result; zeros where the target does not depend on it.
   Result<const Var*> result(const Var* v) {
     v = marks_.original(v);
     if (!adjoint_.count(v)) {
@@ -102,7 +102,7 @@ class Backward {
     return support::Unit{};
   }
 
-  // A kernel that names its gradient.
+  // A kernel that names its gradient function.
   Result<support::Unit> visit_kernel(const Binding* b, const Var* grad) {
     const auto* call = cast<Call>(again_.value_of(b));
     std::vector<const Var*> grads{grad};
@@ -116,7 +116,7 @@ class Backward {
           ctx_.span_of(b), message(diag::PassGradientDerived, gradient_name(call), as<GlobalVar>(call->args[0])->name));
     if (!made.call) return support::Unit{};
     const Var* value = emit(made.call);
-    // Operands as the way forward names them: they may be computed again here.
+    // Operands as the forward pass names them: they may be recomputed here.
     const auto* operands = as<Tuple>(cast<Call>(b->value)->args[1]);
     const auto* used = as<Tuple>(call->args[1]);
     for (std::size_t i = 0, k = 0; i < used->items.size() && k < made.operands.size(); ++i) {
@@ -127,7 +127,7 @@ class Backward {
     return support::Unit{};
   }
 
-  // One field of a tuple: the others get nothing from here.
+  // One field of a tuple: the other fields receive no gradient from here.
   Result<support::Unit> visit_field(const Binding* b, const TupleGetItem* get, const Var* grad) {
     const auto* tuple = as<Var>(get->tuple);
     const auto* type = as<TupleType>(get->tuple->type);
@@ -151,7 +151,7 @@ class Backward {
     return set(tuple, ctx_.tuple(fields));
   }
 
-  // What reaches an operand is added to what has reached it before.
+  // The gradient that reaches an operand is added to what it has received before.
   Result<support::Unit> update(const Expr* operand, const Expr* partial) {
     if (const auto* v = as<Var>(operand)) {
       const auto known = adjoint_.find(v);
@@ -209,7 +209,7 @@ class Backward {
     return v;
   }
 
-  // The expression with variables for what is computed inside of it.
+  // Flattens the expression, binding inner computations to variables.
   const Expr* flat(const Expr* e) {
     const auto leaf = [&](const Expr* item) -> const Expr* {
       const Expr* made = flat(item);
@@ -257,7 +257,7 @@ Result<const Var*> target_of(std::string_view name, const Function* f, std::int6
   return target;
 }
 
-// The variables of these names: parameters, else what is bound.
+// The variables with these names: parameters first, then bound variables.
 Result<std::vector<const Var*>> required(const Function* f, const std::vector<std::string>& names) {
   if (names.empty()) return std::vector<const Var*>(f->params.begin(), f->params.end());
   std::unordered_map<std::string_view, const Var*> by_name;

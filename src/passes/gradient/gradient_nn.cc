@@ -1,4 +1,4 @@
-// Gradients of operators of neural networks. Normalisations are differentiated after DecomposeOpsForTraining.
+// Gradients of neural-network operators. Normalisations are differentiated after DecomposeOpsForTraining.
 #include "passes/gradient/gradient_rules.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/grad.h"
@@ -29,7 +29,7 @@ static double real(GradientCall& g, std::string_view name) {
   return !a ? 0 : a->is(AttrKind::Float) ? a->floating : double(a->integer);
 }
 
-// The gradient where x is positive, `slope` of it elsewhere.
+// The gradient where x is positive, `slope` times it elsewhere.
 static Partials above_zero(GradientCall& g, double slope) {
   const Expr* negative = g.make(op::Less, {g.arg(0), g.scalar(0, g.arg(0))});
   return {mul(g, g.make(op::Where, {negative, g.scalar(slope, g.arg(0)), g.scalar(1, g.arg(0))}), g.grad())};
@@ -46,7 +46,7 @@ Partials silu_grad(GradientCall& g) {
   return {mul(g, g.grad(), g.make(op::Add, {sigmoid, rest}))};
 }
 
-// Phi(x) + x phi(x), of the normal distribution.
+// Phi(x) + x phi(x), for the normal distribution.
 Partials gelu_grad(GradientCall& g) {
   const Expr* x = g.arg(0);
   const Expr* erf = g.make(op::Erf, {mul(g, x, g.scalar(0.7071067811865476, x))});
@@ -83,10 +83,10 @@ Partials nll_loss_grad(GradientCall& g) {
 Partials max_pool2d_grad(GradientCall& g) { return {g.make_like(op::GradMaxPool2dBackward, {g.grad(), g.arg(0)})}; }
 Partials avg_pool2d_grad(GradientCall& g) { return {g.make_like(op::GradAvgPool2dBackward, {g.grad(), g.arg(0)})}; }
 
-// A window of the convolution, one of its two dims.
+// One of the two dims of the convolution's window.
 struct Window {
   std::int64_t data, kernel, out, stride, dilation, before, after;
-  // What the transposed convolution lacks at the end.
+  // The padding that the transposed convolution needs at the end.
   std::int64_t missing() const { return data - ((out - 1) * stride - before - after + dilation * (kernel - 1) + 1); }
 };
 
@@ -95,8 +95,8 @@ std::int64_t item(GradientCall& g, std::string_view name, std::size_t i) {
   return a && a->is(AttrKind::List) && i < a->items.size() ? a->items[i]->integer : 0;
 }
 
-// By the data: the transposed convolution. By the weights: the convolution of the data with what reaches the result,
-// where batch and channels change places and strides and dilation do too.
+// By the data: the transposed convolution. By the weights: the convolution of the data with the incoming gradient, with
+// batch and channels swapped and strides and dilation too.
 Partials conv2d_grad(GradientCall& g) {
   const auto is = [&](std::string_view name, std::string_view wanted) {
     const Attr* a = g.attr(name);

@@ -80,7 +80,7 @@ const Expr* mul(GradientCall& g, const Expr* a, const Expr* b) { return g.make(o
 static const Expr* div(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Divide, {a, b}); }
 static const Expr* neg(GradientCall& g, const Expr* a) { return g.make(op::Negative, {a}); }
 
-// Operands that differ in shape were stretched: what reaches them is summed.
+// Operands that differ in shape were broadcast: their gradients are summed.
 static Partials fitted(GradientCall& g, const Expr* a, const Expr* b) {
   return {g.fit(a, g.arg(0)), g.fit(b, g.arg(1))};
 }
@@ -92,13 +92,13 @@ Partials multiply_grad(GradientCall& g) { return fitted(g, mul(g, g.grad(), g.ar
 Partials divide_grad(GradientCall& g) {
   return fitted(g, div(g, g.grad(), g.arg(1)), div(g, mul(g, neg(g, g.grad()), g.result()), g.arg(1)));
 }
-// The second makes sense where the base is positive.
+// The second is meaningful where the base is positive.
 Partials power_grad(GradientCall& g) {
   const Expr* less_one = sub(g, g.arg(1), g.scalar(1, g.arg(1)));
   const Expr* base = mul(g, mul(g, g.grad(), g.arg(1)), g.make(op::Power, {g.arg(0), less_one}));
   return fitted(g, base, mul(g, mul(g, g.grad(), g.result()), g.make(op::Log, {g.arg(0)})));
 }
-// The first operand gets all where it is the result, equal ones included for `maximum`.
+// The first operand receives everything where it is the result, including ties for `maximum`.
 static Partials larger(GradientCall& g, std::string_view not_first, std::string_view not_second) {
   const Expr* zero = g.scalar(0, g.arg(0));
   const auto unless = [&](std::string_view relation) {
@@ -160,13 +160,13 @@ Partials triangle_grad(GradientCall& g) {
   return {g.make(cast<Op>(g.call()->callee)->name, {g.grad(), g.arg(1)}), nullptr};
 }
 
-// The result with the axes that a reduction dropped.
+// The expression with the axes that a reduction dropped put back.
 static const Expr* with_axes(GradientCall& g, const Expr* e) {
   const Attr* axis = g.attr(op_attr::Axis);
   if (is_set(g.call()->attrs, op_attr::Keepdims) || !axis || !axis->is(AttrKind::List) || axis->items.empty()) return e;
   return g.make(op::ExpandDims, {e}, {g.named(op_attr::Axis, axis)});
 }
-// How many elements a reduction takes together.
+// How many elements a reduction combines into one.
 static double reduced_count(GradientCall& g) {
   const TensorType* t = g.tensor(g.arg(0));
   const Attr* axis = g.attr(op_attr::Axis);

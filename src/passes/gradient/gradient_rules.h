@@ -1,4 +1,4 @@
-// Gradients of operators: what reaches each operand of a call, given what reaches its result.
+// Gradients of operators: the gradient of each operand of a call, given that of its result.
 #pragma once
 
 #include <initializer_list>
@@ -10,8 +10,8 @@
 
 namespace rldb::passes {
 
-// A call that is differentiated, and the makers of what its rule needs. Expressions are nested; whoever takes them
-// binds what is inside.
+// A call being differentiated, with the builders that its rule needs. Expressions are nested; whoever uses them binds
+// the inner ones.
 class GradientCall {
  public:
   GradientCall(ir::Context& ctx, const ir::Call* call, const ir::Expr* result, const ir::Expr* grad)
@@ -34,7 +34,7 @@ class GradientCall {
   const ir::Expr* fit(const ir::Expr* partial, const ir::Expr* operand);  // summed down to the operand's shape
   ir::NamedAttr named(std::string_view name, const ir::Attr* value) { return ctx_.named(name, value); }
 
-  // Something could not be made: the reason. What was made since is of no use.
+  // The reason why something could not be made. Anything made after it is useless.
   const std::string& problem() const { return problem_; }
   const ir::Expr* fail(std::string reason);
 
@@ -46,10 +46,10 @@ class GradientCall {
   std::string problem_;
 };
 
-// One an argument; null: the operand gets nothing (it is an index, a condition, a shape).
+// One per argument; null: the operand gets none (it is an index, a condition, a shape).
 using Partials = std::vector<const ir::Expr*>;
 using GradientRule = Partials (*)(GradientCall& g);
-// Null: the operator has no gradient here.
+// Null: the operator has no gradient rule here.
 GradientRule gradient_rule(std::string_view op);
 
 namespace gradient_rules {
@@ -57,7 +57,7 @@ const ir::Expr* sub(GradientCall& g, const ir::Expr* a, const ir::Expr* b);
 const ir::Expr* mul(GradientCall& g, const ir::Expr* a, const ir::Expr* b);
 }  // namespace gradient_rules
 
-// The functions that the rows of rule.def name.
+// Functions named by the rows of rule.def.
 namespace gradient_rules {
 #define RLDB_OP_GRADIENT(Op, function) Partials function(GradientCall& g);
 #include "rldb/ir/op/rule.def"

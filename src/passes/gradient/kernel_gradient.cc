@@ -1,6 +1,6 @@
-// Gradients of kernels. TVM looks the name up among functions that a program registered in Python; here it names a
-// PrimFunc of the module, over the gradients of the results and then the arguments, which gives a gradient an argument.
-// Without one, the gradient of a kernel that computes element by element follows from its expression.
+// Gradients of kernels. TVM looks the name up among functions registered from Python; here it names a PrimFunc of the
+// module that takes the gradients of the results and then the arguments, and returns one gradient per argument. Without
+// one, the gradient of an elementwise kernel is derived from its expression.
 #include "passes/gradient/kernel_gradient.h"
 
 #include <fmt/format.h>
@@ -70,7 +70,7 @@ Elementwise elementwise(const PrimFunc* f) {
               : Elementwise{nullptr, "its kernel reads other elements than the one it computes"};
 }
 
-// The derivative of an expression by one buffer's element. Null where it does not depend on it.
+// The derivative of an expression with respect to an element of one buffer. Null where it does not depend on it.
 class Derivative {
  public:
   Derivative(Context& ctx, const Buffer* by) : ctx_(ctx), by_(by) {}
@@ -107,7 +107,7 @@ class Derivative {
     return d ? d : ctx_.literal(e->dtype(), 0);
   }
   const Expr* number(const Expr* like, double v) { return ctx_.literal(like->dtype(), v); }
-  // a * b, where one of them may be the number one, or nothing.
+  // a * b, where either may be the constant one, or null.
   const Expr* times(const Expr* a, const Expr* b) {
     if (!a || !b) return nullptr;
     if (is_one(a)) return b;
@@ -183,7 +183,7 @@ class Derivative {
   std::string problem_;
 };
 
-// Loads of the kernel's arguments as loads of tensors.
+// Turns loads of the kernel's arguments into loads of tensors.
 class Loader : public Rewriter {
  public:
   Loader(Context& ctx, te::Graph& graph) : Rewriter(ctx), graph_(graph) {}
@@ -215,7 +215,7 @@ bool is_float_tensor(const Expr* e) {
   return t && t->dtype.is_float();
 }
 
-// The PrimFunc that the name is of.
+// The PrimFunc with that name.
 Result<KernelPartials> call_named(Context& ctx, const Call* call, const PrimFunc* f,
                                   std::span<const Var* const> grads) {
   KernelPartials out;

@@ -1,10 +1,10 @@
 // AlterOpImpl(op_impl_map, op_buffer_transforms): kernels of an operator (attribute `operator_name`) are replaced by
-// another one, which may want its tensors in other layouts: R.layout_transform brings them there and back. Where that
-// pads, a kernel `remove_pad` drops what was added.
+// another one, which may need its tensors in other layouts: R.layout_transform converts to them and back. Where that
+// pads, a kernel `remove_pad` drops the padding.
 //
 // TVM takes kernels and index maps as objects; here they are names of PrimFuncs of the module and texts:
 // AlterOpImpl({"relax.add": add4}, {"relax.add": [T.index_map(lambda i: (i // 4, i % 4)), ...]}), a map or None for
-// each tensor, results last. Axis separators are for devices that are no CPU and are refused.
+// each tensor, results last. Axis separators are for devices other than CPUs and are refused.
 #include <fmt/format.h>
 
 #include "passes/layout/index_map.h"
@@ -33,9 +33,8 @@ constexpr std::string_view kRemovePad = "remove_pad";
 
 struct Replacement {
   const PrimFunc* function = nullptr;
-  const GlobalVar* name = nullptr;  // in the module, once it is used
-  std::vector<std::string_view>
-      maps;  // by tensor: the text of an index map, or None; empty: nothing is brought anywhere
+  const GlobalVar* name = nullptr;     // in the module, once it is used
+  std::vector<std::string_view> maps;  // by tensor: the text of an index map, or None; empty: no tensor is transformed
 };
 using Replacements = std::unordered_map<std::string_view, Replacement>;  // by operator
 
@@ -155,7 +154,7 @@ class OpAlterer : public CallExpander {
     return several ? ctx_.tuple(results) : results[0];
   }
 
-  // A map of its own for each use; null: the tensor stays as it is.
+  // A fresh map for each use; null: the tensor stays as it is.
   const Lambda* map_at(const Replacement& r, std::size_t i) {
     return r.maps.empty() || r.maps[i] == "None" ? nullptr : OptionReader(ctx_).index_map(r.maps[i]);
   }

@@ -1,6 +1,6 @@
-// ConvertLayout: convolutions compute in the layouts that are asked for, {"relax.nn.conv2d": ["NHWC", "OHWI"]}, and
-// what reads their results follows as far as its rule allows. Dataflow blocks only; what they output is stored as it
-// was.
+// ConvertLayout: convolutions compute in the requested layouts, {"relax.nn.conv2d": ["NHWC", "OHWI"]}, and operators
+// that read their results follow as far as their rules allow. Dataflow blocks only; their outputs keep the original
+// layout.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -42,7 +42,7 @@ class LayoutConverter : public Rewriter {
   }
 
  private:
-  // As it is stored now.
+  // The layout in which it is stored now.
   Layout layout_of(const Expr* e) const {
     const auto* v = as<Var>(e);
     const auto found = v ? layouts_.find(v) : layouts_.end();
@@ -69,7 +69,7 @@ class LayoutConverter : public Rewriter {
     return v ? lookup(v) : e;
   }
 
-  // The value with every variable stored as it was.
+  // The value with every variable in its original layout.
   const Expr* original(const Expr* e) {
     VarMap map;
     for (const Var* v : free_vars(e)) {
@@ -99,7 +99,7 @@ class LayoutConverter : public Rewriter {
     bind(b, made, decision->result);
   }
 
-  // Something is stored otherwise, before or after.
+  // Whether any layout differs, before or after the call.
   bool changes(const LayoutDecision& d, const Call* call) const {
     const auto odd = [](const Layout& l) { return !l.is_initial(); };
     if (odd(d.result) || std::any_of(d.operands.begin(), d.operands.end(), odd) ||
@@ -151,7 +151,7 @@ class LayoutConverter : public Rewriter {
     out_.push_back(remake_binding(ctx_, b, v, value));
   }
 
-  // A cast in the layout of what it looks at.
+  // A cast in the layout of its operand.
   void convert_cast(const Binding* b) {
     const auto* v = as<Var>(b->value);
     const auto found = v && b->var->is_dataflow() ? layouts_.find(v) : layouts_.end();
@@ -171,7 +171,7 @@ class LayoutConverter : public Rewriter {
   }
 
   const WantedLayouts& wanted_;
-  std::unordered_map<const Var*, Layout> layouts_;  // of variables that are stored otherwise
+  std::unordered_map<const Var*, Layout> layouts_;  // of variables stored in another layout
   std::vector<const Binding*> out_;
   const Binding* origin_ = nullptr;
 };
@@ -194,7 +194,7 @@ Failure<source::Message> bad_layouts(std::string_view expected, std::string_view
   return Failure(message(diag::PassOptionValue, "desired_layouts", expected, got));
 }
 
-// Operators that there are, and for those that take a wish layouts that can be one. Others follow what they read.
+// Operators must exist, and those that take a request must be given valid layouts. Others follow their operands.
 ir::Result<bool> check(const WantedLayouts& wanted) {
   for (const auto& [name, layouts] : wanted) {
     if (!op::find(name)) return bad_layouts("operators by their full names, `relax.nn.conv2d`", name);

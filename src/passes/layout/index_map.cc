@@ -1,4 +1,4 @@
-// What is built is checked: the inverse of the map's results has to be the index, whatever it is.
+// The result is verified: applying the inverse to the map's results has to give the index back for every index.
 #include "passes/layout/index_map.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kIndexMap = "T.index_map";
 
-// Part of an index: value * factor adds to it.
+// Part of an index: contributes value * factor to it.
 struct Part {
   const Expr* value;
   std::int64_t factor;
@@ -54,7 +54,7 @@ class Inverter {
   }
 
  private:
-  // v, v // f, v % m, v // f % m: the part of v from f on.
+  // v, v // f, v % m, v // f % m: the part of v from f upwards.
   bool split(const Expr* e, const Var* axis) {
     std::int64_t factor = 1;
     if (const auto* b = as<BinaryExpr>(e); b && b->op() == BinaryKind::FloorMod && const_int(b->b)) e = b->a;

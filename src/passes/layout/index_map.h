@@ -1,4 +1,4 @@
-// Index maps of R.layout_transform: as attributes, and undone.
+// Index maps of R.layout_transform: as attributes, and their inverses.
 #pragma once
 
 #include "passes/common.h"
@@ -8,9 +8,9 @@ namespace rldb::passes {
 // The map of a call of R.layout_transform; null when it is no lambda.
 const ir::Lambda* index_map_of(const ir::Call* call);
 const ir::Attr* index_map_attr(ir::Context& ctx, const ir::Lambda* map);
-// A map from the places that `map` gives the elements of a tensor of this shape back to their indices. Null when the
-// map is neither of the two kinds that are undone here: axes that are split (`i // 4, i % 4`) or moved, and axes that
-// are fused (`i * 4 + j`).
+// The inverse map, from the positions that `map` gives the elements of a tensor of this shape back to their indices.
+// Null when the map is neither of the two kinds inverted here: axes that are split (`i // 4, i % 4`) or moved, and axes
+// that are fused (`i * 4 + j`).
 const ir::Lambda* inverse_of(ir::Context& ctx, const ir::Lambda* map, ir::Span<const ir::Expr*> shape);
 
 }  // namespace rldb::passes

@@ -1,4 +1,4 @@
-// Layouts as texts and as orders of axes, and the operators that go from one to another.
+// Layouts as texts and as orders of axes, and the operators that convert between them.
 #include "passes/layout/layout.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Layouts: in which order the axes of a tensor are stored, and which are split into blocks: NHWC and NCHW4c of NCHW.
+// Layouts: the order in which a tensor's axes are stored, and which are split into blocks: NHWC and NCHW4c of NCHW.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace rldb::passes {
 
 class Layout {
  public:
-  // One axis of the stored tensor. `factor`: the inner part of an axis that is split into blocks of that many; 0: the
-  // axis, or what is left of it.
+  // One axis of the stored tensor. `factor`: the block size, for the inner part of a split axis; 0: a whole axis, or
+  // the outer part of a split one.
   struct Piece {
     int axis;
     std::int64_t factor = 0;
@@ -23,7 +23,7 @@ class Layout {
   Layout() = default;
   explicit Layout(std::vector<Piece> pieces) : pieces_(std::move(pieces)) {}
   static Layout initial(int ndim);
-  // `text` (NHWC4c) of a tensor whose axes are called as in `names` (NCHW); nullopt when it is none.
+  // `text` (NHWC4c) for a tensor whose axes are named by `names` (NCHW); nullopt when it is not a layout.
   static std::optional<Layout> parse(std::string_view text, std::string_view names);
   std::string text(std::string_view names) const;
 
@@ -31,9 +31,9 @@ class Layout {
   int ndim() const;  // of the tensor
   bool is_split() const;
   bool is_initial() const { return *this == initial(ndim()); }
-  // Where an axis, or what is left of it, is stored. Negative axes count from the end.
+  // Where an axis, or its outer part, is stored. Negative axes count from the end.
   std::int64_t place(std::int64_t axis) const;
-  // The tensor's dims are known to come out even.
+  // Whether the tensor's dims are known to divide evenly.
   bool divides(const ir::Type* t) const;
   bool operator==(const Layout&) const = default;
 
@@ -41,7 +41,7 @@ class Layout {
   std::vector<Piece> pieces_;
 };
 
-// The call that stores `e` otherwise; `e` itself when there is nothing to do.
+// The call that converts `e` to the layout `to`; `e` itself when there is nothing to do.
 const ir::Expr* convert_layout_of(ir::Context& ctx, const ir::Expr* e, const Layout& from, const Layout& to);
 
 }  // namespace rldb::passes

@@ -1,5 +1,5 @@
-// Layout rules of operators. An operator without one, or one whose rule gives up, gets its operands as they were, which
-// is always right.
+// Layout rules of operators. An operator without a rule, or whose rule gives up, gets its operands in their original
+// layouts, which is always correct.
 #include "passes/layout/layout_rules.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace rldb::passes {
 
 using namespace ir;
 
-// The functions that the rows of rule.def name, and what they share.
+// Functions named by the rows of rule.def, and their helpers.
 namespace layout_rule {
 
 using Decision = std::optional<LayoutDecision>;
@@ -35,7 +35,7 @@ static Decision same(const LayoutQuery& q, const Layout& layout) {
   return LayoutDecision{{layout}, {}, {}, q.call->attrs, layout};
 }
 
-// The layout of the first operand, when it is one without blocks.
+// The layout of the first operand, when it has no blocks.
 static std::optional<Layout> unsplit(const LayoutQuery& q) {
   if (!tensor(q.call->args[0])) return std::nullopt;
   const Layout layout = q.layout_of(q.call->args[0]);
@@ -48,7 +48,7 @@ Decision unary(const LayoutQuery& q) {
   return tensor(q.call->args[0]) ? same(q, q.layout_of(q.call->args[0])) : std::nullopt;
 }
 
-// The layout of a tensor that is stretched to more axes in front.
+// The layout of a tensor that is broadcast to more axes in front.
 static Layout stretched(const Layout& from, int ndim) {
   const int more = ndim - from.ndim();
   std::vector<Layout::Piece> pieces = Layout::initial(more).pieces();
@@ -70,7 +70,7 @@ static Decision binary(const LayoutQuery& q) {
   if (y->ndim == 0) return both(q, a, b, a);
   if (a.is_split() || b.is_split()) {
     if (x->ndim != y->ndim) return std::nullopt;
-    // A dim of one that is stretched cannot be split; one that is not known is padded.
+    // A dim of a broadcast operand cannot be split; an unknown one would be padded.
     const Layout& split = a.pieces().size() >= b.pieces().size() ? a : b;
     const auto* other = &split == &a ? y : x;
     if (!other->has_shape) return std::nullopt;
@@ -122,7 +122,7 @@ Decision conv2d(const LayoutQuery& q) {
   return LayoutDecision{{*data, *weight}, {}, {}, attrs, *result};
 }
 
-// The operator says its layout itself.
+// The operator has an attribute for its layout.
 static Decision with_layout(const LayoutQuery& q, const Layout& layout) {
   const std::string_view now = text(q.call, op_attr::Layout);
   if (int(now.size()) != layout.ndim()) return std::nullopt;
@@ -176,7 +176,7 @@ std::vector<std::int64_t> places(const Layout& layout, const std::vector<std::in
   return out;
 }
 
-// The scale and the offset have the axes in their order: it has to stay.
+// The scale and the offset have the axes in their original order, so it has to stay.
 Decision layer_norm(const LayoutQuery& q) {
   const auto layout = unsplit(q);
   const auto axes = layout ? axes_of(q.call, op_attr::Axes, layout->ndim()) : std::nullopt;
@@ -187,7 +187,7 @@ Decision layer_norm(const LayoutQuery& q) {
   return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
 }
 
-// A layout without some of its axes, the others counted again.
+// A layout with some axes removed, the others renumbered.
 static Layout without(const Layout& layout, const std::vector<std::int64_t>& axes) {
   std::vector<Layout::Piece> pieces;
   for (const Layout::Piece& p : layout.pieces()) {
@@ -216,7 +216,7 @@ Decision squeeze(const LayoutQuery& q) {
   return LayoutDecision{{*layout}, {}, {}, attrs, without(*layout, *axes)};
 }
 
-// New axes stay where they are put; the others fill the rest in the order in which they are stored.
+// New axes stay where they are inserted; the others fill the rest in storage order.
 Decision expand_dims(const LayoutQuery& q) {
   const auto layout = unsplit(q);
   const auto* out = tensor(q.call);
@@ -260,7 +260,7 @@ Decision tile(const LayoutQuery& q) {
   return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
 }
 
-// The first layout with blocks when all tensors come out even, else the first without.
+// The first layout with blocks when all tensors divide evenly, else the first without.
 Decision concat(const LayoutQuery& q) {
   const auto* parts = as<Tuple>(q.call->args[0]);
   const Attr* axis = find_attr(q.call->attrs, op_attr::Axis);

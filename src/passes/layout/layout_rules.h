@@ -1,4 +1,4 @@
-// How operators take other layouts of their operands.
+// How operators accept other layouts of their operands.
 #pragma once
 
 #include <functional>
@@ -11,27 +11,27 @@ namespace rldb::passes {
 // Wanted layouts by operator: of the data, of the weights, of the result.
 using WantedLayouts = std::unordered_map<std::string, std::vector<std::string>>;
 
-// A call whose operands are stored otherwise.
+// A call whose operands are stored in other layouts.
 struct LayoutDecision {
-  std::vector<Layout> operands;         // of the first arguments; the rest stay as they are
-  std::vector<Layout> items;            // of the items of the first argument, when that is a literal tuple
-  std::vector<const ir::Expr*> others;  // in place of the arguments behind `operands`, where a rule changes them
+  std::vector<Layout> operands;         // of the first arguments; the rest are unchanged
+  std::vector<Layout> items;            // of the items of the first argument, when it is a literal tuple
+  std::vector<const ir::Expr*> others;  // replace the arguments after `operands`, where a rule changes them
   ir::Span<ir::NamedAttr> attrs;
   Layout result;
 };
 
 struct LayoutQuery {
   ir::Context& ctx;
-  const ir::Call* call;  // as it was, operands of their own types
+  const ir::Call* call;  // the original one, operands with their original types
   const WantedLayouts& wanted;
-  std::function<Layout(const ir::Expr*)> layout_of;  // as an operand is stored now
+  std::function<Layout(const ir::Expr*)> layout_of;  // the current layout of an operand
 };
 
-// Nullopt: the operator wants its operands as they were.
+// Nullopt: the operator needs its operands in their original layouts.
 std::optional<LayoutDecision> decide_layout(const LayoutQuery& q);
 
 using LayoutRule = std::optional<LayoutDecision> (*)(const LayoutQuery& q);
-// The functions that the rows of rule.def name.
+// Functions named by the rows of rule.def.
 namespace layout_rule {
 #define RLDB_OP_LAYOUT(Op, function) std::optional<LayoutDecision> function(const LayoutQuery& q);
 #include "rldb/ir/op/rule.def"

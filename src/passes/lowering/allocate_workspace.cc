@@ -1,9 +1,9 @@
-// AllocateWorkspace: functions that are for a code generator and say how much memory they need beside their results
-// (attribute `WorkspaceSize`) get it as one more parameter, of the size that the largest of them needs; whoever calls
-// them allocates it.
+// AllocateWorkspace: functions with a code generator of their own that declare how much memory they need besides their
+// results (attribute `WorkspaceSize`) get it as an extra parameter, of the largest size that any of them needs; their
+// callers allocate it.
 //
-// As in TVM the function gets a new name. TVM gives a workspace to every function that has a dataflow block; here those
-// get one that call such a function, one for each block that does.
+// As in TVM the function gets a new name. TVM gives a workspace to every function with a dataflow block; here only
+// functions that call such a function get one, one for each block that does.
 #include "passes/common.h"
 #include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/memory.h"
@@ -35,7 +35,7 @@ const Type* workspace_type(Context& ctx, std::int64_t size) {
   return ctx.tensor(dims, DType::UInt(8));
 }
 
-// A function for a code generator with the parameter, handed on to the composite functions in it that want it.
+// A function for a code generator with the extra parameter, passed on to the composite functions in it that need it.
 class WorkspaceTaker : public Rewriter {
  public:
   WorkspaceTaker(Context& ctx, std::int64_t size) : Rewriter(ctx), type_(workspace_type(ctx, size)) {}
@@ -90,7 +90,7 @@ class WorkspaceGiver : public Rewriter {
 
  protected:
   const BindingBlock* visit_block(const BindingBlock* b) override {
-    // Of this block; made when something in it wants it. Branches are blocks of their own.
+    // The workspace of this block; made when something in it needs it. Branches are blocks of their own.
     const Var* outer = std::exchange(workspace_, nullptr);
     const bool outer_dataflow = std::exchange(makes_dataflow_, b->is_dataflow());
     const BindingBlock* made = default_block(b);

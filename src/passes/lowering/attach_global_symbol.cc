@@ -1,6 +1,6 @@
 // AttachGlobalSymbol: every Relax function and PrimFunc gets the attribute `global_symbol`: its name, for PrimFuncs
-// after the module's `system_lib_prefix`. A function whose symbol is another one keeps its place in the module: callers
-// go by GlobalVar, the linker by symbol.
+// prefixed with the module's `system_lib_prefix`. A function with a different symbol keeps its name in the module:
+// callers refer to the GlobalVar, the linker to the symbol.
 #include "passes/common.h"
 #include "rldb/ir/attr_name.h"
 

@@ -1,4 +1,4 @@
-// CallTIRRewrite: call_tir, call_tir_inplace and call_dps_packed become an R.builtin.alloc_tensor an output and a
+// CallTIRRewrite: call_tir, call_tir_inplace and call_dps_packed become one R.builtin.alloc_tensor per output and a
 // destination-passing call bound to `_`, outputs after inputs (in-place ones are inputs already).
 //
 // A dynamic output needs its shape as an expression: a call whose output shape is not known is diagnosed.
@@ -26,7 +26,7 @@ CallForm form_of(const Call* call) {
   const auto* op = as<Op>(call->callee);
   if (!op || call->args.size() < 2) return CallForm::None;
   if (!op::has(op->name, op::Trait::CallTir)) return CallForm::None;
-  // The name of a gradient was for Gradient; such a call is like any other.
+  // The gradient's name was only for Gradient; such a call is like any other now.
   return op->name == op::CallTirInplace ? CallForm::Inplace : CallForm::Plain;
 }
 
@@ -106,7 +106,7 @@ class CallRewriter : public Rewriter {
     return made;
   }
 
-  // The fields of the argument tuple, those of nested tuples in place.
+  // The fields of the argument tuple, with nested tuples flattened in place.
   void flatten(const Expr* e, std::vector<const Expr*>& into, std::vector<const Binding*>& out, const Binding* b) {
     if (const auto* t = as<Tuple>(e)) {
       for (const Expr* item : t->items) flatten(item, into, out, b);
@@ -143,7 +143,7 @@ class CallRewriter : public Rewriter {
     if (t && t->has_shape) dims = t->shape;
     if (t && t->shape_var) dims = shape_values(t->shape_var);
     if (!dims && t && t->shape_var && !t->dtype.is_void()) {
-      // The shape is a value that nobody knows the dims of (RFC 0089, V1): the machine allocates by it.
+      // The shape is a value with unknown dims (RFC 0089, V1): the machine allocates by it.
       const Expr* alloc = ctx_.call_typed(ctx_.extern_func(builtin::AllocShaped),
                                           std::vector<const Expr*>{t->shape_var, ctx_.dtype(t->dtype)}, type, {},
                                           std::vector<const Type*>{type});
@@ -180,7 +180,7 @@ class CallRewriter : public Rewriter {
 
 Result<const Module*> call_tir_rewrite(PassEnv& env, const Module* module, const PassOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    // What writes to its arguments has no place in a dataflow block.
+    // Calls that write to their arguments are not allowed in dataflow blocks.
     const Function* plain = without_dataflow(env.ctx, f);
     CallRewriter rewriter(env.ctx, module);
     const Function* made = rewriter.rewrite_function(plain);

@@ -1,5 +1,5 @@
-// ComputePrimValue: scalar expressions among the values of a program (arguments, conditions, bindings, results) are
-// computed by host PrimFuncs, one an expression, shared between equal ones. Shapes are left to VMShapeLower; literals
+// ComputePrimValue: scalar expressions used as values of a program (arguments, conditions, bindings, results) are
+// computed by host PrimFuncs, one per expression, shared between equal ones. Shapes are left to VMShapeLower; literals
 // and variables stay.
 #include "passes/common.h"
 #include "passes/lowering/shape_slots.h"
@@ -33,7 +33,7 @@ class PrimValueLifter : public Rewriter {
     return outer;
   }
 
-  // The result of a sequence, when it is an expression, is bound in a last block.
+  // If the result of a sequence is an expression, it is bound in a final block.
   const SeqExpr* visit_seq(const SeqExpr* s) override {
     std::vector<const Binding*> outer;
     std::swap(outer, before_);
@@ -91,7 +91,7 @@ class PrimValueLifter : public Rewriter {
   }
 
   ModuleBuilder& builder_;
-  std::vector<const Binding*> before_;  // bindings that the one being visited needs first
+  std::vector<const Binding*> before_;  // bindings to be placed before the one being visited
   std::unordered_multimap<std::uint64_t, std::pair<const PrimFunc*, const GlobalVar*>> known_;
 };
 

@@ -1,4 +1,4 @@
-// The plan of RewriteCUDAGraph: what is static, where regions begin and end.
+// The plan of RewriteCUDAGraph: which values are static, and where regions begin and end.
 #include "passes/lowering/cuda_graph_plan.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void add_once(std::vector<T>& list, std::unordered_set<T>& seen, T item) {
   if (seen.insert(item).second) list.push_back(item);
 }
 
-// Storage of tensors that a sequence returns, as they are or in tuples.
+// Storage of tensors that a sequence returns, directly or in tuples.
 class Returned {
  public:
   std::unordered_set<const Var*> storages;
@@ -51,7 +51,7 @@ class Returned {
     } else if (isa<Var>(b->value) || isa<Tuple>(b->value) || isa<TupleGetItem>(b->value)) {
       for (const Var* v : free_vars(b->value)) vars_.insert(v);
     } else if (const auto* view = as<Call>(b->value)) {
-      // A view of it keeps its memory.
+      // A view of a tensor keeps its memory alive.
       for (const Expr* arg : view->args)
         if (const auto* v = as<Var>(arg)) vars_.insert(v);
     }
@@ -60,7 +60,7 @@ class Returned {
   std::unordered_set<const Var*> vars_;
 };
 
-// What an operand is made of.
+// The values on which an operand depends.
 struct Reads {
   std::vector<const Var*> vars;
   std::vector<const Var*> symbols;
@@ -166,7 +166,7 @@ class Planner {
     return callee && isa<PrimFunc>(module_->find(callee->name));
   }
 
-  // Calls of Relax functions and of the machine's own functions are not.
+  // Calls of Relax functions and of the machine's own functions may not.
   bool may_be_captured(const Call* call) const {
     if (const auto* f = as<ExternFunc>(call->callee)) return !f->symbol.starts_with(kBuiltinPrefix);
     return isa<Op>(call->callee) || is_prim_func(call);
@@ -213,7 +213,7 @@ class Planner {
     }
   }
 
-  // ---- what is static ----
+  // ---- static values ----
   bool symbols_static(const Expr* e, Reads& reads) const {
     std::vector<const Var*> vars;
     collect_vars(e, vars);
@@ -231,7 +231,7 @@ class Planner {
     return good;
   }
 
-  // All variables are noted, whatever the answer.
+  // All variables are recorded, whatever the answer.
   bool is_static(const Expr* e, Reads& reads) const {
     if (isa<Constant>(e) || isa<DTypeImm>(e) || isa<StringImm>(e) || isa<GlobalVar>(e)) return true;
     if (const auto* v = as<Var>(e); v && v->type->kind != TypeKind::Prim) {

@@ -1,5 +1,5 @@
-// DispatchSortScan and DispatchSampling: orders, running sums and samples on a CPU become calls of the kernels that
-// LegalizeOps would make of them. A call on another device stays: its kernels are code for GPU threads, which are not
+// DispatchSortScan and DispatchSampling: sorts, scans and samples on a CPU become calls of the kernels that LegalizeOps
+// would make of them. A call on another device stays: its kernels would be code for GPU threads, which are not
 // generated here.
 #include <fmt/format.h>
 

@@ -1,8 +1,8 @@
-// KillAfterLastUse: after the last use of a storage, tensor or other object, a binding that frees it.
+// KillAfterLastUse: inserts a binding that frees a storage, tensor or other object after its last use.
 //
-// Starts from canonical bindings, so that an alias does not outlive what it names. A use inside a branch counts as a
-// use by the whole `if`. Never killed: parameters, results, constants, functions, shapes and scalars, and what a local
-// function captures (nobody knows when that runs), and the shape heap of lowered code, which holds what symbols are.
+// Starts from canonical bindings, so that an alias does not outlive its target. A use inside a branch counts as a use
+// by the whole `if`. Never killed: parameters, results, constants, functions, shapes and scalars, values captured by a
+// local function (which may run at any time), and the shape heap of lowered code, which holds the values of symbols.
 #include <unordered_set>
 
 #include "passes/common.h"
@@ -18,7 +18,7 @@ using namespace ir;
 
 namespace {
 
-// A trivial binding that nobody reads.
+// A trivial binding that is never read.
 class AliasRemover : public Rewriter {
  public:
   AliasRemover(Context& ctx, const Function* f) : Rewriter(ctx) {
@@ -39,8 +39,8 @@ class AliasRemover : public Rewriter {
   std::unordered_set<const Var*> used_;
 };
 
-// A match_cast is another name of one register. Of a variable that the program kills itself it names a copy instead:
-// the name outlives the kill.
+// A match_cast is an alias of the same register. For a variable that the program kills itself it binds a copy instead,
+// as the alias outlives the kill.
 class CastSeparator : public Rewriter {
  public:
   CastSeparator(Context& ctx, const Function* f) : Rewriter(ctx), killed_(killed_variables(f)) {}
@@ -70,7 +70,7 @@ using KillsAfter = std::unordered_map<const Binding*, Kills>;
 
 bool is_storage(const Expr* value) { return op::is_call_with(value, op::Trait::Storage); }
 
-// What lives in a register of its own.
+// Whether a value of the type lives in a register of its own.
 bool in_register(const Type* t) {
   switch (t->kind) {
     case TypeKind::Func:
@@ -96,7 +96,7 @@ KillsAfter kills_of(const SeqExpr* s) {
   };
   std::unordered_map<const Var*, Info> infos;
   std::vector<const Var*> order;
-  // A match_cast is another name of the same register: its uses are uses of what it names, and it is not killed.
+  // A match_cast is an alias of the same register: its uses are uses of its target, and it is not killed itself.
   std::unordered_map<const Var*, const Var*> named_by;
   const auto root = [&](const Var* v) {
     const auto found = named_by.find(v);

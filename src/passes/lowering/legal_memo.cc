@@ -1,4 +1,4 @@
-// LegalMemo: keys of calls, and the call_tir of an earlier call with other arguments put in.
+// LegalMemo: keys of calls, and the call_tir of an earlier call with new arguments substituted.
 #include "passes/lowering/legal_memo.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ using namespace ir;
 
 namespace {
 
-// What a kernel is made from looks at the type of a variable and at the values of a shape, which its type holds too.
-// Constants and scalars are looked into.
+// A kernel depends on a variable only through its type, and on a shape only through its values, which its type holds
+// too. Constants and scalars matter themselves.
 bool is_plain(const Expr* e) { return isa<Var>(e) || isa<ShapeExpr>(e); }
 
 bool is_tensor(const Expr* e) { return e->type->kind == TypeKind::Tensor; }
@@ -24,7 +24,7 @@ void mix(std::uint64_t& key, std::uint64_t value) { key = (key ^ value) * 0x9E37
 
 }  // namespace
 
-// False: the call has arguments that more than their types matter of.
+// False: more than the types matters for some arguments of the call.
 bool LegalMemo::leaves_of(const Call* call, std::vector<const Expr*>& out) {
   for (const Expr* arg : call->args) {
     if (const auto* t = as<Tuple>(arg)) {
@@ -84,7 +84,7 @@ void LegalMemo::remember(const Call* call, const Expr* value) {
   const auto* args = made && made->args.size() == 2 ? as<Tuple>(made->args[1]) : nullptr;
   std::vector<const Expr*> leaves;
   if (!args || !leaves_of(call, leaves)) return;
-  // A variable that occurs twice and goes into the kernel once could be either of the two.
+  // A variable that occurs twice but is passed to the kernel once could match either occurrence.
   const auto tensors = std::count_if(leaves.begin(), leaves.end(), is_tensor);
   const auto used = std::count_if(args->items.begin(), args->items.end(), is_tensor);
   if (tensors != used && std::unordered_set<const Expr*>(leaves.begin(), leaves.end()).size() != leaves.size()) return;

@@ -1,6 +1,6 @@
-// LegalMemo: what operators became, for later calls that differ in their arguments only. A model of many layers has
-// few kernels: made once, found by operator, attributes and types of arguments, in the place of making each again to
-// see that it is there. Users: passes that make kernels (with_kernels.h).
+// LegalMemo: the replacements of operators, for later calls that differ only in their arguments. A model of many layers
+// has few kernels: each is made once and found by operator, attributes and types of arguments, instead of being made
+// again only to find that it exists. Users: passes that make kernels (with_kernels.h).
 #pragma once
 
 #include <unordered_map>
@@ -14,9 +14,9 @@ class LegalMemo {
  public:
   explicit LegalMemo(ir::Context& ctx) : ctx_(ctx) {}
 
-  // The call_tir that replaces `call`; null: nothing is remembered of its kind.
+  // The call_tir that replaces `call`; null: no call of its kind is remembered.
   const ir::Call* find(const ir::Call* call);
-  // `value` is what `call` became without any binding before it.
+  // Records that `call` became `value` without extra bindings before it.
   void remember(const ir::Call* call, const ir::Expr* value);
 
  private:

@@ -1,10 +1,10 @@
 // LegalizeOps: an operator with a tensor-expression body becomes a call_tir of a generated PrimFunc (or simpler
-// bindings); again until what legalisation brings in is legal too.
+// bindings); repeated until operators introduced by legalisation are legal too.
 //
-// A kernel whose result is on a device is for the target of that device: it says so, and is called `<name>_<kind>`.
+// A kernel whose result is on a device targets that device: it records the target, and is called `<name>_<kind>`.
 //
-// Left as they are, as in TVM: operators without a body, calls whose shapes are not known, and operators named by
-// skip_ops. What stays is diagnosed by code generation, which knows that it has no instruction for it.
+// Left unchanged, as in TVM: operators without a body, calls whose shapes are not known, and operators named by
+// skip_ops. Code generation diagnoses the ones that remain, as it has no instruction for them.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ constexpr bool packed_operators_are_builtins() {
 }
 static_assert(packed_operators_are_builtins(), "an operator with the trait Packed needs a row in builtin.def");
 
-// The device that the result is on; null: none is said.
+// The device of the result; null: none is specified.
 const VDevice* device_of(const Call* call_tir) {
   for (const Type* t : call_tir->ty_args) {
     const auto* tuple = as<TupleType>(t);
@@ -57,7 +57,7 @@ const Attr* target_of(Context& ctx, const VDevice* device) {
   return device->target->is(AttrKind::Opaque) ? device->target : make_target(ctx, device->target);
 }
 
-// An operator whose legalisation brings in operators is at most a few levels deep.
+// Operators whose legalisation introduces other operators nest only a few levels deep.
 constexpr int kMaxRounds = 16;
 
 struct LegalizeOptions {
@@ -70,7 +70,7 @@ class OpLegalizer : public Rewriter {
   OpLegalizer(PassEnv& env, KernelMaker& kernels, const LegalizeOptions& options)
       : Rewriter(env.ctx), env_(env), kernels_(kernels), options_(options) {}
 
-  // There were kernels for devices, and perhaps what they were made of has no caller.
+  // Kernels for devices were made, and their generic versions may have lost their callers.
   bool for_devices() const { return for_devices_; }
 
  protected:
@@ -122,7 +122,7 @@ class OpLegalizer : public Rewriter {
     legalize(bound(b, *value), out, round + 1);
   }
 
-  // The kernel says the target of the device that its result is on.
+  // The kernel records the target of the device on which its result is.
   const Expr* for_device(const Expr* value) {
     const Call* call = as_call_of(value, op::CallTir);
     const VDevice* device = call ? device_of(call) : nullptr;
@@ -138,7 +138,7 @@ class OpLegalizer : public Rewriter {
     return ctx_.call_typed(call->callee, args, call->type, call->attrs, call->ty_args);
   }
 
-  // The variable has the type of what is computed: shapes are written as the kernel has them.
+  // The variable gets the type of its new value: shapes are written as in the kernel.
   const Binding* bound(const Binding* b, const Expr* value) {
     const bool same = value->type == b->var->type || !is_base_of(ctx_, b->var->type, value->type);
     return remake_binding(ctx_, b, same ? b->var : define_var(b->var, value->type), value);
@@ -152,7 +152,7 @@ class OpLegalizer : public Rewriter {
                        [&](const std::string& s) { return s == name || s == op::short_name(name); });
   }
 
-  // An operator that is a packed function: its arguments are the function's.
+  // An operator implemented by a packed function: its arguments are passed on.
   const Call* as_packed(const Call* call) {
     const op::Row* row = op::find(as<Op>(call->callee)->name);
     if (!row || !row->has(op::Trait::Packed)) return nullptr;
@@ -168,7 +168,7 @@ class OpLegalizer : public Rewriter {
     return made;
   }
 
-  // Nothing else could make code of it: later passes would only say so less clearly.
+  // No later pass could compile it; they would only report it less clearly.
   void refuse(const Binding* b, source::Message why, std::vector<const Binding*>& out) {
     why.notes.push_back({ctx_.span_of(b), "for `" + std::string(b->var->name) + "`"});
     env_.diagnostics.add(ctx_.span_of(b), std::move(why));

@@ -1,5 +1,5 @@
-// LowerAllocTensor: what the memory planner left of R.builtin.alloc_tensor becomes a storage of its own and a tensor
-// at offset 0 of it.
+// LowerAllocTensor: each R.builtin.alloc_tensor left by the memory planner becomes a storage of its own and a tensor at
+// offset 0 in it.
 #include "passes/common.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/printer.h"

@@ -1,7 +1,7 @@
-// LowerRuntimeBuiltin (old name VMBuiltinLower): operators that the machine runs itself become calls of vm.builtin.*
-// functions, memory operators become R.vm.*.
+// LowerRuntimeBuiltin (old name VMBuiltinLower): operators that the machine implements itself become calls of
+// vm.builtin.* functions, memory operators become R.vm.*.
 //
-// The result type of a closure's call is kept (TVM forgets it), so that what uses it stays well typed.
+// The result type of a closure's call is kept (TVM drops it), so that its uses stay well typed.
 #include "passes/common.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/derive_func.h"
@@ -50,11 +50,11 @@ class BuiltinLowerer : public Rewriter {
     return c;
   }
 
-  // ---- the functions that the rows of rule.def name ----
+  // ---- the functions named by the rows of rule.def ----
 
   const Call* alloc_tensor_left(const Call* c) { return fail(c, message(diag::AllocTensorLeft, function_)); }
 
-  // The storage is bytes whatever the tensors in it hold.
+  // The storage is bytes whatever the tensors in it contain.
   const Call* alloc_storage(const Call* c) {
     if (c->args.size() != 4) return c;
     return op_call(ctx_, op::VmAllocStorage, {c->args[0], c->args[1], ctx_.dtype(DType::UInt(8)), c->args[2]}, c->type);
@@ -86,7 +86,7 @@ class BuiltinLowerer : public Rewriter {
     return ctx_.call_typed(ctx_.extern_func(builtin::CallPyFunc), args, c->type, c->attrs, c->ty_args);
   }
 
-  // What was left out is the input's own: shape, dtype, offset 0.
+  // Omitted arguments default to the input's own: shape, dtype, offset 0.
   const Call* view(const Call* c) {
     if (c->args.empty()) return c;
     const auto* data = as<TensorType>(c->args[0]->type);
@@ -123,7 +123,7 @@ class BuiltinLowerer : public Rewriter {
                    {c->type});
   }
 
-  // ---- what they are made with ----
+  // ---- builders ----
 
   const Call* fail(const Call* c, source::Message m) {
     if (!error) error = std::move(m).with_note(ctx_.span_of(c), print_expr(c));
@@ -136,13 +136,13 @@ class BuiltinLowerer : public Rewriter {
     return packed_call(ctx_, symbol, args, c->type, {c->type});
   }
 
-  // A packed function whose result type TVM derives by a registered function of that name.
+  // A packed function whose result type TVM derives with a registered function of that name.
   const Call* derived(const Call* c, std::string_view symbol, std::string_view derive, Span<const Expr*> args) {
     const FuncType* type = ctx_.opaque_func_type(nullptr, true, derive);
     return ctx_.call_typed(ctx_.extern_func(symbol, type), args, c->type);
   }
 
-  // An optional argument that was not given: nothing, an empty tuple, or a null value.
+  // An optional argument that was omitted: absent, an empty tuple, or a null value.
   static bool absent(const Expr* e) {
     if (!e || is_void(e->type)) return true;
     return (isa<Var>(e) || isa<Call>(e)) && e->type->kind == TypeKind::Any;

@@ -1,6 +1,6 @@
-// RewriteCUDAGraph: what a function does with memory of its own only goes to private functions, which a machine with
+// RewriteCUDAGraph: work that a function does only on its own memory moves to private functions, which a machine with
 // CUDA graphs runs once, records, and replays. Storage is allocated once for the whole module by `cuda_graph_alloc`;
-// functions share it, as they do not run at the same time. What is lifted is planned in cuda_graph_plan.h.
+// functions share it, as they do not run at the same time. The plan of what to lift is made in cuda_graph_plan.h.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ using namespace ir;
 
 namespace {
 
-// Bindings as a function of their own, with variables of its own.
+// Lifts bindings into a function, with fresh variables.
 class RegionLifter : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -43,7 +43,7 @@ class RegionLifter : public Rewriter {
     for (const Var* v : region.outputs) outputs.push_back(lookup(v));
     const Expr* result = ctx_.tuple(outputs);
     bindings.push_back(ctx_.binding(ctx_.var(outputs.empty() ? "_" : "gv", result->type), result));
-    if (!outputs.empty()) result = bindings.back()->var;  // a value without parts is written where it is wanted
+    if (!outputs.empty()) result = bindings.back()->var;  // a value without parts is written where it is used
     const BindingBlock* const blocks[] = {ctx_.block(bindings)};
     const NamedAttr attrs[] = {ctx_.named(attr_name::ForcePure, ctx_.attr(true))};
     return ctx_.function(params, ctx_.seq(blocks, result), result->type, true, attrs);
@@ -58,7 +58,7 @@ class RegionLifter : public Rewriter {
   }
 };
 
-// Which field of `cuda_graph_alloc`'s result is whose storage. Functions share the largest of each rank.
+// The field of `cuda_graph_alloc`'s result for each storage. Functions share the largest of each rank.
 struct SharedStorage {
   CudaGraphRegion region;
   std::unordered_map<const Var*, std::size_t> field;
@@ -125,7 +125,7 @@ class Launcher : public Rewriter {
     for (const Binding* b : r.bindings) lifted_.insert(b->var);
   }
 
-  // A variable is a field of what a launch gave, from where it is wanted first.
+  // Binds a variable to its field of a launch's result, at its first use.
   void give(const Var* v, std::vector<const Binding*>& out) {
     const auto field = fields_.find(v);
     if (field == fields_.end() || !given_.insert(v).second) return;

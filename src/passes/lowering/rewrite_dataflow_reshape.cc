@@ -1,9 +1,9 @@
 // RewriteDataflowReshape: in dataflow blocks, a call_tir of a PrimFunc that only copies elements in row-major order to
-// another shape becomes R.reshape, which costs nothing at run time. Outputs of a block are left: they may be kept by
-// somebody who does not expect to share memory.
+// another shape becomes R.reshape, which costs nothing at run time. Outputs of a block are left alone: they may be kept
+// by code that does not expect shared memory.
 //
 // "Only copies in order" is proved from the loop nest: one store, every axis of the destination its own block axis (or
-// loop), and the flat index of the load equal to the flat index of the store. What cannot be proved stays a kernel.
+// loop), and the flat index of the load equal to that of the store. Without a proof the kernel stays.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ struct CopyNest {
   const BufferStore* store = nullptr;
   const BufferLoad* load = nullptr;
   std::vector<std::pair<const Var*, Range>> axes;
-  bool plain = true;  // nothing that would make it more than a copy
+  bool plain = true;  // it does nothing besides copying
 };
 
 CopyNest find_nest(const PrimFunc* f) {
@@ -70,8 +70,8 @@ const Expr* flat_index(Context& ctx, Span<const Expr*> indices, Span<const Expr*
   return flat;
 }
 
-// The indices of element `flat` of the shape, however they are written. Where the shape has as many elements as what is
-// written, `flat` is an index of one of them, so nothing need be known of the sizes.
+// Whether these are the indices of element `flat` of the shape, however they are written. Where the shape has as many
+// elements as the tensor written, `flat` is the index of one of them, so the sizes need not be known.
 bool unravels(Context& ctx, Analyzer& analyzer, Span<const Expr*> indices, Span<const Expr*> shape, const Expr* flat) {
   const Expr *rest = flat, *behind = ctx.i64(1);  // flat / behind
   for (std::size_t i = shape.size(); i-- > 0;) {

@@ -14,7 +14,7 @@ using namespace ir;
 
 namespace {
 
-// The name of the builtin that a value calls; empty: it calls none.
+// The name of the builtin that a value calls; empty if there is none.
 std::string_view builtin_called(const Expr* value) {
   const auto* call = as<Call>(value);
   if (!call) return {};
@@ -28,7 +28,7 @@ bool is_check(const Expr* value) {
   return id && bytecode::info(*id).effect == bytecode::BuiltinEffect::Heap;
 }
 
-// A heap, or the null that stands in for one without slots, with checks behind it.
+// A heap, or the null that replaces one without slots, followed by checks.
 bool begins_with_heap(const SeqExpr* body) {
   std::vector<const Binding*> first;
   for (const BindingBlock* block : body->blocks)
@@ -46,7 +46,7 @@ bool makes_shape_heap(const Expr* value) { return builtin_called(value) == built
 bool is_shape_lowered(const Function* f) {
   if (!f->body || !begins_with_heap(f->body)) return false;
   std::unordered_set<const Var*> values(f->params.begin(), f->params.end());  // in registers
-  bool left = false;                                                          // what only lowering can compute
+  bool left = false;                                                          // some expression needs lowering
   const auto look = [&](Span<const Expr*> list) {
     for (const Expr* e : list) {
       const auto* v = as<Var>(e);

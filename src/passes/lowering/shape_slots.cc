@@ -78,7 +78,7 @@ void ShapeSlots::visit_value(const Expr* e) {
   }
 }
 
-// Function types are about other functions.
+// Function types have symbols of their own.
 void ShapeSlots::visit_type(const Type* t) {
   if (!t || !t->has_vars) return;
   switch (t->kind) {

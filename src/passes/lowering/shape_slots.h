@@ -1,7 +1,7 @@
-// The slots of a function's shape heap: one per distinct scalar expression that its types, shapes and scalar values
-// mention, in the order of meeting them: parameters, body, return type. Expressions that simplify to the same share a
-// slot, which keeps the form met first. Literals have none.
-// User: vm_shape_lower.cc.
+// The slots of a function's shape heap: one per distinct scalar expression that its types, shapes and
+// scalar values mention, in order of first occurrence: parameters, body, return type. Expressions that
+// simplify to the same form share a slot, which keeps the first form. Literals have none. User:
+// vm_shape_lower.cc.
 #pragma once
 
 #include <unordered_map>
@@ -22,8 +22,8 @@ struct ShapeSlot {
 
 class ShapeSlots {
  public:
-  // Variables that hold run-time values of the function (parameters, bindings) have no slot as values; one that a
-  // shape mentions has one, filled where the variable is bound.
+  // Variables that hold run-time values of the function (parameters, bindings) have no slot as values; one that a shape
+  // mentions has one, filled where the variable is bound.
   ShapeSlots(ir::Context& ctx, const ir::Function* f);
 
   ShapeSlot* find(const ir::Expr* e);
@@ -32,7 +32,7 @@ class ShapeSlots {
   std::size_t size() const { return slots_.size(); }
   // Bound by a parameter or a binding, so it lives in a register.
   bool is_value(const ir::Var* v) const { return values_.count(v) != 0; }
-  // What a branch computes is not there after it.
+  // State computed inside a branch does not hold after it.
   struct State {
     std::vector<bool> ready;
     std::vector<int> missing;

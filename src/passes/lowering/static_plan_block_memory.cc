@@ -1,5 +1,5 @@
-// StaticPlanBlockMemory: tensors whose lives do not overlap share storage (storage_plan.h says which). Allocations
-// that are not planned stay R.builtin.alloc_tensor for LowerAllocTensor.
+// StaticPlanBlockMemory: tensors whose live ranges do not overlap share storage (storage_plan.h defines which).
+// Allocations not covered by the plan stay R.builtin.alloc_tensor for LowerAllocTensor.
 //
 // Unlike TVM (apache/tvm issues 20190, 20207, 20191): a match_cast of a tensor keeps its storage alive, so a value read
 // through the cast is never overwritten; and a storage that a branch allocates is not reused outside the branch, where

@@ -1,4 +1,4 @@
-// Which tensors share a storage: lifetimes through branches, tuples and views, storages taken again when free.
+// Which tensors share a storage: live ranges through branches, tuples and views, and reuse of freed storages.
 #include "passes/lowering/storage_plan.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ using support::Failure;
 
 namespace {
 
-// Operators and builtins whose result may be their first argument's memory.
+// Operators and builtins whose result may alias their first argument.
 bool is_view(const Call* call) {
   if (const auto* op = as<Op>(call->callee))
     return op::has(op->name, op::Trait::View) || op::has(op->name, op::Trait::Identity);
@@ -131,8 +131,8 @@ bool StoragePlan::is_kernel(const Expr* callee) const {
   return g && isa<PrimFunc>(module_->find(g->name));
 }
 
-// Each branch starts from what is free before it and leaves that free behind: a storage that one branch allocates is
-// not there for anybody else.
+// Each branch starts from the storages free before it and restores that set at its end: a storage allocated in one
+// branch is not available anywhere else.
 void StoragePlan::visit_if(const If* branch) {
   drop(tokens_of(branch->cond));
   for (const SeqExpr* s : {branch->then_branch, branch->else_branch}) {
@@ -143,7 +143,7 @@ void StoragePlan::visit_if(const If* branch) {
   }
 }
 
-// Runs at another time: what it captures escapes, and it has storages of its own.
+// Runs at another time: its captures escape, and it has storages of its own.
 void StoragePlan::visit_local_function(const Function* f) {
   for (const Var* v : free_vars(f)) drop(tokens_of(v));
   Pools outer;
@@ -153,7 +153,7 @@ void StoragePlan::visit_local_function(const Function* f) {
   std::swap(outer, pools_);
 }
 
-// Each tensor counts once, however often the value holds it.
+// Each tensor counts once, however many times the value contains it.
 void StoragePlan::use(Tokens whole) {
   if (!whole) return;
   const std::uint64_t walk = ++walks_;
@@ -237,7 +237,7 @@ void StoragePlan::assign(Token* token) {
 }
 
 PlannedStorage* StoragePlan::reuse(const Token& token) {
-  if (token.uses == 0) return nullptr;  // never used: nothing would give it back
+  if (token.uses == 0) return nullptr;  // never used: it would never be released
   Pool& pool = pools_[{token.scope, runtime::to_string(token.dtype)}];
   const std::int64_t size = token.const_bytes;
   const auto text_of_reuse = [&] {
@@ -245,7 +245,7 @@ PlannedStorage* StoragePlan::reuse(const Token& token) {
                        size < 0 ? print_expr(token.bytes) : std::to_string(size));
   };
   if (size < 0) {
-    // Written alike is soon seen; a proof takes its time, and one for each free storage a time that grows squarely.
+    // Equal spelling is checked cheaply; proofs are slow, and one per free storage makes the time quadratic.
     constexpr int kMaxProofs = 64;
     int proofs = 0;
     auto [begin, end] = pool.equal_range(-1);
@@ -265,7 +265,7 @@ PlannedStorage* StoragePlan::reuse(const Token& token) {
   const auto end = pool.upper_bound(top);
   if (mid == end) {
     if (mid == begin) return nullptr;
-    --mid;  // the largest that is smaller: it grows
+    --mid;  // the largest of the smaller ones: it grows
   }
   if (!may_rewrite(text_of_reuse)) return nullptr;
   PlannedStorage* s = mid->second;

@@ -1,9 +1,9 @@
 // The memory plan of one Relax function: which R.builtin.alloc_tensor share a storage.
 //
-// A tensor takes part when its life is known: used only in the binding block that allocates it, only by kernels
-// (PrimFuncs) and views, never returned, captured, or taken by a function that may keep it. Tensors are tracked
-// through variables, tuples, views and match_casts: an alias keeps the storage of what it aliases alive.
-// User: static_plan_block_memory.cc.
+// A tensor takes part when its live range is known: used only in the binding block that allocates it, only by kernels
+// (PrimFuncs) and views, never returned, captured, or passed to a function that may keep it. Tensors are tracked
+// through variables, tuples, views and match_casts: an alias keeps its target's storage alive. User:
+// static_plan_block_memory.cc.
 #pragma once
 
 #include <deque>
@@ -19,7 +19,7 @@ namespace rldb::passes {
 // A free storage is reused when it is at most this many times larger or smaller.
 inline constexpr std::int64_t kMatchRange = 16;
 
-// One storage to be allocated. Grows while planning; `var` is set when its allocation is emitted.
+// One storage to be allocated. It grows during planning; `var` is set when its allocation is emitted.
 struct PlannedStorage {
   const ir::Expr* bytes = nullptr;
   std::int64_t const_bytes = -1;  // -1: symbolic
@@ -37,13 +37,13 @@ class StoragePlan {
 
  private:
   struct Token;
-  // What a value may occupy: one tensor, or a tuple of such. Shared, as the values are: a tuple that holds itself twice
-  // at each of thirty levels is thirty of these. Null: nothing that is planned.
+  // The storages that a value may occupy: one tensor, or a tuple of such. Shared like the values: a tuple that contains
+  // itself twice at each of thirty levels has only thirty nodes. Null: no planned storage.
   struct Tree {
     Token* leaf = nullptr;
     std::vector<Tree*> fields;
     bool dropped = false;
-    std::uint64_t seen = 0;  // the last walk that came by
+    std::uint64_t seen = 0;  // the last walk that visited this node
   };
   using Tokens = Tree*;
   struct Token {
@@ -56,7 +56,7 @@ class StoragePlan {
     std::string_view scope;
     PlannedStorage* storage = nullptr;
   };
-  // Free storages of one scope and dtype, by size; equal sizes in the order of their release.
+  // Free storages of one scope and dtype, by size; equal sizes in order of release.
   using Pool = std::multimap<std::int64_t, PlannedStorage*>;
   using Pools = std::map<std::pair<std::string_view, std::string>, Pool>;
   enum class Phase { Count, Assign };
@@ -94,7 +94,7 @@ class StoragePlan {
 
 // Upper bounds that the function's attributes give to the symbolic variables of its signature.
 ir::Result<support::Unit> bind_upper_bounds(const ir::Function* f, ir::Analyzer& analyzer);
-// A dim's greatest value when it has one, else the dim.
+// A dim's upper bound when it has one, else the dim.
 const ir::Expr* upper_bound(ir::Context& ctx, ir::Analyzer& analyzer, const ir::Expr* dim);
 
 }  // namespace rldb::passes

@@ -26,7 +26,7 @@ class PlainBlocks : public Rewriter {
         to = ctx_.var(plain->name, made->var->type);  // the value's type changed with a variable in it
         ctx_.set_origin(to, b->var);
       }
-      remap(b->var, to);  // the binding's own rewriting may have made another, for a type with variables
+      remap(b->var, to);  // rewriting the binding may have created another variable, for a type with variables
       made = remake_binding(ctx_, made, to, made->value);
     }
     return out;

@@ -1,13 +1,13 @@
-// VMShapeLower: symbolic shapes to the shape heap, types to run-time checks (TVM: src/relax/backend/vm, VMShapeLower).
+// VMShapeLower: lowers symbolic shapes to the shape heap, and types to run-time checks (TVM: src/relax/backend/vm).
 //
 // A function starts with its heap (R.null_value() when it has no slots), checks of its parameters, the match of their
-// shapes (store a symbol met first, assert what is known, skip what cannot be computed yet), one host PrimFunc
-// `shape_func` that computes every compound expression whose symbols are there, and the match of what was skipped.
-// A match_cast does the same for its value; the result is checked where its type does not say enough. Symbolic
-// R.shape(...) values become vm.builtin.make_shape, symbolic scalars vm.builtin.make_prim_value.
+// shapes (store a new symbol, assert a known one, skip what cannot be computed yet), one host PrimFunc `shape_func`
+// that computes every compound expression whose symbols are known, and the match of the skipped ones. A match_cast does
+// the same for its value; the result is checked where its type is not precise enough. Symbolic R.shape(...) values
+// become vm.builtin.make_shape, symbolic scalars vm.builtin.make_prim_value.
 //
-// Types of values are left as they were: that is how code generation knows which slot is which symbol and what bound it
-// (codegen/vm/slots.h), in modules that were read lowered as well.
+// Types of values are left unchanged: from them code generation knows which slot belongs to which symbol and how it is
+// bound (codegen/vm/slots.h), also in modules that were already lowered when read.
 #include <algorithm>
 
 #include "passes/lowering/shape_lowered.h"
@@ -111,7 +111,7 @@ class ShapeLowerer {
   void fail(Message m) {
     if (!error_) error_ = std::move(m).with_note(origin_ ? ctx_.span_of(origin_) : ctx_.span_of(function_), "here");
   }
-  // Literals that are left are a number that has no int64: sizes of storage, say.
+  // Literals that remain are numbers that do not fit int64: sizes of storage, say.
   void not_computed(const Expr* e) {
     std::vector<const Var*> vars;
     collect_vars(e, vars);
@@ -120,7 +120,7 @@ class ShapeLowerer {
     else
       fail(message(diag::ShapeNotComputed, print_expr(e), name_));
   }
-  // The place of a check, for its message at run time. Written once an annotation, which may have thousands of checks.
+  // The place of a check, for its run-time message. Emitted once per annotation, which may have thousands of checks.
   const Expr* context(std::string_view before, const Type* annotation) {
     constexpr std::size_t kMaxAnnotation = 2'000;
     if (!contexts_) return ctx_.string("");
@@ -234,7 +234,7 @@ class ShapeLowerer {
       changed = changed || args.back() != a;
     }
     if (!changed) return call;
-    // The type stays: what was known of the result is true of it still, though its shape is in a register now.
+    // The type stays: all that was known of the result still holds, though its shape is in a register now.
     const Call* lowered = ctx_.call_typed(callee, args, call->type, call->attrs, call->ty_args);
     ctx_.set_origin(lowered, call);
     return lowered;
@@ -275,7 +275,7 @@ class ShapeLowerer {
     return found == vars_.end() ? v : found->second;
   }
 
-  // A leaf without symbols: what has them is bound to a variable first.
+  // A leaf without symbols: other expressions are bound to a variable first.
   const Expr* leaf(const Expr* e) {
     if (const auto* v = as<Var>(e); v && slots_.is_value(v)) return renamed(v);
     if (const Expr* made = make_shape_value(e)) return emit("shape", made);
@@ -333,7 +333,7 @@ class ShapeLowerer {
     match_round(items, true);
   }
 
-  // Items that hold an expression that is not computed yet come back. `last`: that is an error.
+  // Items containing an expression that is not computed yet are returned. `last`: that is an error.
   std::vector<MatchItem> match_round(const std::vector<MatchItem>& items, bool last) {
     std::vector<MatchItem> left;
     for (const MatchItem& item : items) {
@@ -372,7 +372,7 @@ class ShapeLowerer {
     return add(MatchShapeCode::NoOp, 0);
   }
 
-  // Computes every expression whose variables have just become known, in one host function.
+  // Computes every expression whose variables have just become known in a single host function.
   void compute() {
     std::vector<int> now;
     for (int v : ready_)
@@ -409,7 +409,7 @@ class ShapeLowerer {
   }
 
   // ---- checks of types ----
-  // `always`: even when the value's type says enough (parameters: that is the calling convention).
+  // `always`: even when the value's type is precise enough (parameters: that is the calling convention).
   void check(const Type* type, const Expr* value, bool always, bool dynamic_only, const Expr* where,
              std::vector<MatchItem>& items) {
     if (!always && is_base_of(ctx_, type, value->type)) return;
@@ -436,7 +436,7 @@ class ShapeLowerer {
     }
   }
 
-  // Says all of its value, and nothing that is known only when it runs.
+  // Whether the type describes its values completely, with no part known only at run time.
   bool is_static(const Type* type) {
     if (type->has_vars) return false;
     if (const auto* t = as<TensorType>(type)) return t->has_shape;
@@ -519,7 +519,7 @@ class ShapeLowerer {
   bool contexts_;
   ShapeSlots slots_;
   const Var* heap_ = nullptr;
-  const Node* origin_ = nullptr;  // what is being lowered
+  const Node* origin_ = nullptr;  // the node being lowered
   bool dataflow_ = false;
   std::vector<const Binding*> out_;
   std::vector<int> ready_;  // variables stored since the last computation

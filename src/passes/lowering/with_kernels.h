@@ -1,4 +1,4 @@
-// A pass over Relax functions that puts kernels beside them: one loop for all such passes.
+// A driver for passes over Relax functions that add kernels to the module: one loop for all such passes.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,13 @@
 
 namespace rldb::passes {
 
-// What makes the kernels, and what it has made already; one of each per module.
+// Makes kernels and remembers those made so far; one per module.
 struct KernelMaker {
   ops::Legalizer legalizer;
   LegalMemo memo;
 };
 using KernelFn = std::function<const ir::Function*(const ir::Function* f, KernelMaker& kernels)>;
-// Maps the Relax functions; the module is shared when none changed, and no kernel is kept then.
+// Maps the Relax functions; the module is shared when none changed, and then no kernel is kept.
 const ir::Module* map_with_kernels(PassEnv& env, const ir::Module* module, const KernelFn& map);
 
 }  // namespace rldb::passes

@@ -1,4 +1,4 @@
-// map_dataflow_blocks: passes on dataflow blocks, and what they may not change.
+// map_dataflow_blocks: runs passes on dataflow blocks, and checks what they may not change.
 #include <unordered_set>
 
 #include "passes/common.h"
@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-// Variables that a block defines for what is behind it: plain ones, and symbolic ones that its match_casts bind.
+// Variables that a block defines for the code after it: plain ones, and symbolic ones that its match_casts bind.
 struct Defined {
   std::vector<const Var*> visible;
   std::unordered_set<const Var*> symbols;

@@ -6,7 +6,7 @@ namespace rldb::passes {
 void History::start(const ir::Module* module) {
   PassRecord first;
   first.after = module;
-  // Made before anything is forgotten: a history has all of a version or nothing, also when memory runs out.
+  // Created before anything is discarded: a history has a version in full or not at all, even when memory runs out.
   std::vector<PassRecord> records{first};
   std::vector<bool> edits{true};
   records_.swap(records);

@@ -1,4 +1,4 @@
-// The table behind pass.h: rows of pass.def, other spellings of their names, named pipelines.
+// The table behind pass.h: rows of pass.def, alternative spellings of their names, named pipelines.
 #include "passes/common.h"
 #include "passes/pass_functions.h"
 #include "rldb/passes/pass_id.h"
@@ -9,7 +9,7 @@ namespace rldb::passes {
 
 namespace {
 
-// Old names of passes that TVM still accepts or that bug reports use.
+// Old names of passes that TVM still accepts or that occur in bug reports.
 struct Alias {
   std::string_view alias;
   PassId pass;
@@ -31,8 +31,8 @@ std::vector<PassId> joined(std::initializer_list<std::vector<PassId>> parts) {
   return all;
 }
 
-// RewriteCUDAGraph is left out: TVM runs it for devices that have CUDA graphs only.
-// Local functions are lifted first: TVM's own lowering stops at them (VMShapeLower), and a user's module has them.
+// RewriteCUDAGraph is left out: TVM runs it only for devices that have CUDA graphs. Local functions are lifted first:
+// TVM's own lowering stops at them (VMShapeLower), but user modules have them.
 std::vector<NamedPipeline> make_pipelines() {
   using enum PassId;
   const std::vector<PassId> lowering = {
@@ -65,7 +65,7 @@ namespace {
 
 constexpr std::size_t kMaxRegistered = 100;
 
-// The rows of pass.def, then the passes that were registered. With room for those: a row stays where it is.
+// The rows of pass.def, then the registered passes. Capacity for those is reserved: a row never moves.
 std::vector<PassInfo>& table() {
   static std::vector<PassInfo> rows = [] {
     std::vector<PassInfo> out = {
@@ -102,7 +102,7 @@ const PassInfo* find_pass(std::string_view name) {
 }
 
 const std::vector<PipelineInfo>& named_pipelines() {
-  // Made once; the texts live as long as the program.
+  // Built once; the texts live as long as the program.
   static const std::vector<NamedPipeline> rows = make_pipelines();
   static const std::vector<std::string> texts = [] {
     std::vector<std::string> made;

@@ -1,9 +1,9 @@
-// Textual pipelines: `LegalizeOps,FuseOps(fuse_opt_level=1),DeadCodeElimination(entry_functions=[main])`, to
+// Parses textual pipelines, `LegalizeOps,FuseOps(fuse_opt_level=1),DeadCodeElimination(entry_functions=[main])`, into
 // invocations.
 //
-// Names of passes and pipelines, options in parentheses, separated by commas; blanks and line ends do not matter, and
-// Python's way of writing a call (`FuseOps(1)`, `True`, quoted names) is taken too. Options are checked against the
-// row's options text here, so that a pass never sees a bad one.
+// Names of passes and pipelines, options in parentheses, separated by commas; whitespace is ignored, and Python's call
+// syntax (`FuseOps(1)`, `True`, quoted names) is accepted too. Options are checked against the row's options text here,
+// so that a pass never sees a bad one.
 #include <algorithm>
 #include <cctype>
 
@@ -111,7 +111,7 @@ ir::Result<support::Unit> check_options(const PassInfo& pass, const PassOptions&
   return support::Unit{};
 }
 
-// Why there is no such pass; empty when TVM has none either.
+// Why the pass is absent; empty when TVM does not have it either.
 std::string_view absence_of(std::string_view name) {
   struct Row {
     std::string_view name;
@@ -142,7 +142,7 @@ class PipelineParser {
       if (text_[at_] != ',') return fail("expected `,` or the end");
       ++at_;
       skip_blanks();
-      if (at_ == text_.size()) return out;  // a trailing comma, as Python has it
+      if (at_ == text_.size()) return out;  // a trailing comma, as in Python
     }
   }
 
@@ -162,7 +162,7 @@ class PipelineParser {
   ir::Result<support::Unit> parse_item(std::vector<PassInvocation>& out) {
     std::string_view name = word();
     if (name.empty()) return fail("expected a pass name");
-    // `relax.transform.FuseOps`: the module of Python does not matter.
+    // `relax.transform.FuseOps`: the Python module does not matter.
     while (at_ < text_.size() && text_[at_] == '.') {
       ++at_;
       name = word();
@@ -198,7 +198,7 @@ class PipelineParser {
     return Failure(message(diag::UnknownPass, name).with_hint(hint_for(name, names)));
   }
 
-  // Sequential([A, B(opt=1)]): what else TVM's constructor takes changes nothing here.
+  // Sequential([A, B(opt=1)]): other arguments of TVM's constructor have no effect here.
   ir::Result<support::Unit> parse_sequence(const PassOptions& options, std::vector<PassInvocation>& out) {
     const PassOption* passes = find_option(options, 0, "passes");
     if (!passes || passes->value.size() < 2 || passes->value.front() != '[' || passes->value.back() != ']')

@@ -1,4 +1,4 @@
-// Runs pipelines: measures, compares, verifies and reports each application.
+// Runs pipelines: times, compares, verifies and reports each application.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -17,8 +17,8 @@ using support::Failure;
 
 namespace {
 
-// Names of functions added, removed or changed. Versions share what did not change, so pointers settle most; a pass
-// that rebuilt an equal function did not change it.
+// Names of functions added, removed or changed. Versions share unchanged functions, so pointers settle most cases; a
+// pass that rebuilt an equal function did not change it.
 std::vector<std::string> changed_functions(const ir::Module* a, const ir::Module* b) {
   std::vector<std::string> changed;
   std::size_t i = 0;
@@ -55,8 +55,8 @@ ir::Result<const ir::Module*> run_one(PassEnv& env, const ir::Module* module, co
   return result;
 }
 
-// Lowering makes calls that are impure, and is run by itself on pure functions too, to be looked at: that is worth a
-// warning, once. Every other rule that a pass leaves broken is an error.
+// Lowering creates impure calls, and users also run it on pure functions by itself, to inspect the result: that
+// deserves a warning, once. Any other rule broken by a pass is an error.
 bool verify_result(PassEnv& env, const PassInfo& pass, const ir::Module* before, const ir::Module* after) {
   ir::ImpureCalls calls;
   ir::VerifyOptions options;

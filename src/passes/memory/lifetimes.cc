@@ -1,4 +1,4 @@
-// Lifetimes: uses of tensors and storages noted on a graph of what variables hold, then passed on.
+// Lifetimes: records uses of tensors and storages on a graph of what variables hold, then propagates them.
 #include "passes/memory/lifetimes.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace ir;
 
 namespace {
 
-// Builtins whose result may be their first argument, or memory of it.
+// Builtins whose result may be their first argument or alias its memory.
 bool is_alias(bytecode::BuiltinId id) {
   using bytecode::BuiltinId;
   return id == BuiltinId::Copy || id == BuiltinId::Reshape || id == BuiltinId::ToDevice ||
@@ -36,7 +36,7 @@ std::string_view packed_symbol(const Call* call) {
 
 Lifetimes::Lifetimes(const Module* module, const Function* f) : module_(module) {
   visit_seq(f->body);
-  bindings_.push_back(nullptr);  // the end, where the result is
+  bindings_.push_back(nullptr);  // the end, which is the place of the result
   use(f->body->body, Escape::Returned);
   settle();
   bindings_.pop_back();
@@ -100,7 +100,7 @@ std::size_t Lifetimes::visit_call(const Binding* b, const Call* call) {
     return node_of(call->args[0]);
   }
   if (const std::string_view symbol = packed_symbol(call); !symbol.empty()) return visit_packed(symbol, call->args);
-  // A kernel reads and writes, and keeps nothing; an operator keeps nothing either, but the planner takes it for a
+  // A kernel reads and writes, and keeps nothing; an operator keeps nothing either, but the planner treats it as a
   // function that may.
   const auto* g = as<GlobalVar>(call->callee);
   const auto* o = as<Op>(call->callee);
@@ -202,7 +202,7 @@ void Lifetimes::use(const Expr* e, Escape how, std::string_view to) {
   n.escapes_to = to;
 }
 
-// A tensor ends with its last use; what a storage is held for ends here.
+// A tensor ends at its last use; a storage's reservation ends here.
 void Lifetimes::kill(const Var* v) {
   const std::size_t node = node_of(v);
   if (node == npos || nodes_[node].memory == npos) return;
@@ -225,7 +225,7 @@ void Lifetimes::settle() {
     m.end = std::max(m.end, n.end);
     m.escape = n.escape != Escape::None ? n.escape : n.elsewhere ? Escape::Elsewhere : Escape::None;
     m.escapes_to = n.escapes_to;
-    // What may be kept is there to the end.
+    // A value that may be kept lives until the end.
     if (n.escape == Escape::Captured) m.end = bindings_.size() - 1;
   }
   // A storage is held at least as long as the last of its tensors.

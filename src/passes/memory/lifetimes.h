@@ -1,8 +1,8 @@
-// Lifetimes of the memory that a function allocates: one walk over its bindings.
+// Lifetimes of the memory that a function allocates, from one walk over its bindings.
 //
-// What a variable may hold is a node of a graph: a tensor or storage, or others together (tuples, results of branches).
-// A use is noted at the node; after the walk the nodes pass what they know on to what they hold, latest first. So a
-// tuple of a thousand tensors that is used a thousand times costs a thousand steps. User: memory_report.cc.
+// The possible contents of a variable are a node of a graph: a tensor or storage, or several of them (tuples, results
+// of branches). A use is recorded at the node; after the walk nodes propagate their uses to their parts, latest first.
+// So a tuple of a thousand tensors that is used a thousand times costs a thousand steps. User: memory_report.cc.
 #pragma once
 
 #include <unordered_map>
@@ -12,13 +12,13 @@
 
 namespace rldb::passes {
 
-// One allocation, as found.
+// One allocation found in the function.
 struct FoundMemory {
   enum class Form { Storage, TensorInStorage, OwnTensor } form;
   const ir::Binding* binding;
   const ir::Call* call;
   std::size_t storage = 0;         // TensorInStorage: node of its storage, or npos
-  const ir::Var* alias = nullptr;  // the first other name that the program gives it
+  const ir::Var* alias = nullptr;  // the first alias that the program defines
   std::size_t begin = 0;
   std::size_t end = 0;
   Escape escape = Escape::None;
@@ -34,7 +34,7 @@ class Lifetimes {
   const std::vector<const ir::Var*>& bindings() const { return bindings_; }
 
  private:
-  // What a value may hold.
+  // The possible contents of a value.
   struct Node {
     std::vector<std::size_t> parts;  // earlier nodes
     std::size_t memory = npos;       // index into found_

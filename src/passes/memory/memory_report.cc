@@ -1,4 +1,4 @@
-// Reports of memory: lifetimes with sizes, and what they add up to.
+// Reports of memory: lifetimes with sizes, and their totals.
 #include "rldb/passes/memory_report.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 using DimValues = std::map<std::string, std::int64_t>;
 
-// Names as a reader can tell them apart: `alloc`, `alloc_1`.
+// Names that a reader can tell apart: `alloc`, `alloc_1`.
 class UniqueNames {
  public:
   std::string add(std::string_view wanted) {
@@ -38,13 +38,13 @@ class UniqueNames {
   std::unordered_map<std::string, int> next_;
 };
 
-// A sum that says it does not fit rather than wrap.
+// A sum that reports overflow rather than wrapping.
 std::int64_t plus(std::int64_t a, std::int64_t b) {
   std::int64_t sum = 0;
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::int64_t>::max() : sum;
 }
 
-// Symbolic sizes that are written alike are counted together, so that the text stays short.
+// Symbolic sizes that are written alike are counted together, to keep the text short.
 class Summer {
  public:
   void add(const MemorySize& size) {
@@ -69,7 +69,7 @@ class Summer {
   std::map<std::string, std::size_t> open_;
 };
 
-// The most that is held at once.
+// The peak of the memory held.
 struct Held {
   std::optional<std::int64_t> most;
   std::size_t at = 0;
@@ -136,7 +136,7 @@ class Reporter {
     if (in_storage) {
       t.storage = storages_.at(&lifetimes_.found()[m.storage]);
       t.kind.scope = out.storages[t.storage].kind.scope;
-    } else {  // memory of its own, or in a storage that comes from elsewhere
+    } else {  // its own memory, or in a storage from elsewhere
       t.storage = out.storages.size();
       out.storages.push_back({t.name, t.begin, t.end, t.size, t.kind, false, {}});
     }
@@ -182,7 +182,7 @@ class Reporter {
     return kind;
   }
 
-  // The type says more than the argument once shapes are computed at run time.
+  // The type is more informative than the argument once shapes are computed at run time.
   MemorySize tensor_size(const FoundMemory& m, DType dtype) {
     const auto* type = as<TensorType>(m.call->type);
     if (type && type->has_shape) return size_of(type->shape, std::int64_t(dtype.bytes()));
@@ -275,7 +275,7 @@ bool has_storages(const Function* f) {
   return found;
 }
 
-// The module after the planner, from whatever stage it is at: the part of the minimum build up to it.
+// The module after the planner, from whatever stage it is at: runs the part of the minimum build up to the planner.
 Result<const Module*> planned(PassEnv& env, const Module* module) {
   RLDB_TRY(std::vector<PassInvocation> passes, parse_pipeline("minimum"));
   const auto planner = std::find_if(passes.begin(), passes.end(),
@@ -283,7 +283,7 @@ Result<const Module*> planned(PassEnv& env, const Module* module) {
   passes.erase(planner == passes.end() ? planner : planner + 1, passes.end());
   RunOptions quiet;
   quiet.verify_each = false;
-  source::Diagnostics ignored;  // warnings of lowering: nothing of it is kept
+  source::Diagnostics ignored;  // warnings of lowering: its result is not kept
   PassEnv own{env.ctx, ignored, env.kernels};
   return run_pipeline(own, module, passes, quiet);
 }
@@ -294,7 +294,7 @@ Result<std::vector<FunctionMemory>> memory_of(PassEnv& env, const Module* module
                                               std::string_view function) {
   const auto* wanted = function.empty() ? nullptr : as<Function>(module->find(function));
   if (!function.empty() && !wanted) return Failure(message(diag::PassNoFunction, function));
-  const Module* after = nullptr;  // planned when the first function wants it
+  const Module* after = nullptr;  // planned when the first function needs it
   std::vector<FunctionMemory> out;
   for (const ModuleEntry& entry : module->entries) {
     const auto* f = as<Function>(entry.function);

@@ -1,4 +1,4 @@
-// Why tensors do not share memory, in the planner's order of asking.
+// Why tensors do not share memory, in the order of the planner's checks.
 #include <fmt/format.h>
 
 #include <algorithm>

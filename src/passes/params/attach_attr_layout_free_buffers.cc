@@ -1,6 +1,6 @@
-// AttachAttrLayoutFreeBuffers: a kernel that is called with weights or constants says which of its buffers they are, in
-// the attribute `layout_free_buffers`: a schedule may choose how those lie in memory. Each set of such buffers has a
-// copy of the kernel; kernels that nobody calls any more go.
+// AttachAttrLayoutFreeBuffers: a kernel called with weights or constants lists the buffers they are passed to in the
+// attribute `layout_free_buffers`: a schedule may choose their layout in memory. Each set of such buffers gets its own
+// copy of the kernel; kernels that are no longer called are removed.
 #include "passes/fusion/function_table.h"
 #include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"

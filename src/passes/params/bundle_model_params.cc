@@ -1,8 +1,8 @@
-// BundleModelParams: the parameters of a function after its first `num_input` become one, a tuple of all of them.
+// BundleModelParams: the parameters of a function after its first `num_input` become one tuple.
 //
-// As in TVM a field is read at every use, in the branch that uses it; CSE is somebody else's. Symbolic variables that
-// only a bundled parameter binds stay bound: they appear in the tuple's type. Those that are bundled scalars cannot:
-// such a scalar is read at the beginning, and a field whose type mentions one is cast where it is read.
+// As in TVM a field is read at every use, in the branch that uses it; CSE is left to another pass. Symbolic variables
+// that only a bundled parameter binds stay bound: they appear in the tuple's type. Those that are bundled scalars
+// cannot: such a scalar is read at the beginning, and a field whose type mentions one is cast where it is read.
 #include <unordered_set>
 #include <utility>
 
@@ -52,7 +52,7 @@ class Bundler : public Rewriter {
     return out;
   }
 
-  // What the result itself reads.
+  // Fields read by the result itself.
   const SeqExpr* visit_seq(const SeqExpr* s) override {
     const std::vector<const Binding*> outer = std::exchange(waiting_, {});
     const SeqExpr* made = default_seq(s);
@@ -63,7 +63,7 @@ class Bundler : public Rewriter {
     return make_seq(ctx_, blocks, made->body, s);
   }
 
-  // As the normal form has it, the type of a branch does not mention what a binding computed.
+  // As the normal form requires, the type of a branch does not mention variables bound by a computation.
   const Expr* visit_expr(const Expr* e) override {
     const Expr* made = default_expr(e);
     const auto* branch = as<If>(made);
@@ -105,7 +105,7 @@ class Bundler : public Rewriter {
       ctx_.set_origin(v, param);
       return v;
     };
-    // What is cast is a leaf in normal form.
+    // The operand of a cast is a leaf in normal form.
     const Var* v = bind(cast ? "gv" : param->name, value->type);
     out.push_back(ctx_.binding(v, value));
     ctx_.set_origin(out.back(), param);
@@ -125,9 +125,9 @@ class Bundler : public Rewriter {
 
   const Var* tuple_ = nullptr;
   std::unordered_map<const Var*, std::size_t> index_;  // of every parameter that is bundled
-  std::unordered_set<const Var*> dims_;                // the scalars that were read
-  std::vector<const Binding*> first_;                  // what reads them
-  std::vector<const Binding*> waiting_;                // what is read for the binding that is visited
+  std::unordered_set<const Var*> dims_;                // scalars read at the beginning
+  std::vector<const Binding*> first_;                  // the bindings that read them
+  std::vector<const Binding*> waiting_;                // reads to be placed before the binding being visited
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// LateParams: parameters that are fetched where they are first used.
+// LateParams: parameters fetched at their first use.
 #include "passes/params/late_params.h"
 
 #include <utility>
@@ -70,7 +70,7 @@ void LateParams::read_dims(const Type* t, std::vector<const Binding*>& out) {
   for (const Var* v : used) read(v, out);
 }
 
-// Parameters that only the result names.
+// Fetches parameters that only the result mentions.
 const SeqExpr* LateParams::read_rest(const SeqExpr* from, const SeqExpr* made) {
   std::vector<const Binding*> extra;
   for (const Var* v : free_vars(from->body)) read(v, extra);

@@ -1,6 +1,6 @@
-// LateParams: a base for passes that take parameters away from a function and fetch their values where they are first
-// used: right before that binding, or before the `if` that uses it, so that a name is bound once for the whole
-// sequence. What a dataflow block fetched ends with it.
+// LateParams: a base for passes that remove parameters from a function and fetch their values at their first use: right
+// before that binding, or before the `if` that contains it, so that a name is bound once for the whole sequence. Values
+// fetched in a dataflow block are not visible after it.
 #pragma once
 
 #include <unordered_map>
@@ -17,9 +17,9 @@ class LateParams : public ir::Rewriter {
 
  protected:
   // The body without the parameters from `first` on. `symbols`: symbolic variables that only they bind are bound where
-  // they are fetched, so whoever needs such a variable fetches its parameter.
+  // they are fetched, so a use of such a variable fetches its parameter.
   const ir::SeqExpr* rewrite_body(const ir::Function* f, std::size_t first, bool symbols = false);
-  // Binds the value of the parameter, number `index` of those that are taken away, and gives its new variable.
+  // Binds the value of the parameter, number `index` of the removed ones, and returns its new variable.
   virtual const ir::Var* fetch(const ir::Var* param, std::size_t index, bool dataflow,
                                std::vector<const ir::Binding*>& out) = 0;
   const ir::Var* variable(std::string_view name, const ir::Type* type, bool dataflow) {
@@ -35,10 +35,10 @@ class LateParams : public ir::Rewriter {
   void read_dims(const ir::Type* t, std::vector<const ir::Binding*>& out);
   const ir::SeqExpr* read_rest(const ir::SeqExpr* from, const ir::SeqExpr* made);
 
-  std::unordered_map<const ir::Var*, std::size_t> index_;     // of every parameter that is taken away
-  std::unordered_map<const ir::Var*, std::size_t> waiting_;   // those that were not fetched yet
-  std::unordered_map<const ir::Var*, const ir::Var*> binds_;  // a symbolic variable, and the parameter that binds it
-  std::vector<const ir::Var*> of_block_;                      // those that this dataflow block fetched
+  std::unordered_map<const ir::Var*, std::size_t> index_;     // of every removed parameter
+  std::unordered_map<const ir::Var*, std::size_t> waiting_;   // those not fetched yet
+  std::unordered_map<const ir::Var*, const ir::Var*> binds_;  // a symbolic variable, to the parameter that binds it
+  std::vector<const ir::Var*> of_block_;                      // those fetched in this dataflow block
   int depth_ = 0;
   bool dataflow_ = false;
 };

@@ -1,7 +1,7 @@
-// LazyGetInput and LazySetOutput: a function asks for each weight when it needs it, and hands each output out when it
-// has it, by two functions that it is given: fget_param(index, name) and fset_output(index, value).
+// LazyGetInput and LazySetOutput: a function fetches each weight when it needs it, and hands over each output as soon
+// as it has it, through two functions passed to it: fget_param(index, name) and fset_output(index, value).
 //
-// Both are done to public functions. Where a function has dataflow blocks they become plain: the calls have effects.
+// Both apply to public functions. Dataflow blocks in them become plain: the calls have effects.
 #include "passes/params/late_params.h"
 #include "rldb/ir/attr_name.h"
 
@@ -84,7 +84,7 @@ class LazyOutput : public Rewriter {
   }
 
  protected:
-  // What a branch binds is no output: it ends with the branch.
+  // A variable bound in a branch is not an output: its scope ends with the branch.
   const Expr* visit_expr(const Expr* e) override { return e; }
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> out{b};

@@ -1,8 +1,8 @@
-// LazyTransformParams: functions whose names end in `transform_params` ask a packed function for each weight when they
-// need it and give each result to another as soon as nothing else reads it, so that not all weights are in memory at
+// LazyTransformParams: functions whose names end in `transform_params` get each weight from a packed function when they
+// need it and pass each result to another as soon as it has no more readers, so that not all weights are in memory at
 // once: get_item(index), set_item(index, value). Weights are released after their last use.
 //
-// The weights are the fields of one tuple parameter, or parameters. Dataflow blocks become plain.
+// The weights are the fields of one tuple parameter, or separate parameters. Dataflow blocks become plain.
 #include <algorithm>
 
 #include "passes/params/late_params.h"
@@ -39,7 +39,7 @@ class LazyGetter : public LateParams {
     }
     return rewrite_body(f, inputs, true);
   }
-  // Something else than its fields is read.
+  // Whether it is read other than by field.
   bool used_whole() const { return used_whole_; }
   const std::unordered_set<const Var*>& weights() const { return weights_; }
 
@@ -83,7 +83,7 @@ class LazyGetter : public LateParams {
   std::unordered_set<const Var*> weights_;
 };
 
-// The results of a body without dataflow blocks, each given away at the last binding that reads it.
+// Passes on each result of a body without dataflow blocks right after the last binding that reads it.
 class ResultSetter {
  public:
   ResultSetter(Context& ctx, std::string_view callee, std::vector<const Expr*> extra,
@@ -104,7 +104,7 @@ class ResultSetter {
       finish(s, rest);
       blocks.push_back(ctx_.block(rest));
     }
-    // A result without parts is written where it is returned, as TVM's normal form has it.
+    // A result without parts is written where it is returned, as in TVM's normal form.
     return make_seq(ctx_, blocks, ctx_.tuple({}), s);
   }
 
@@ -148,7 +148,7 @@ class ResultSetter {
     }
   }
 
-  // What no binding ends: parameters, constants.
+  // Values whose lifetime no binding ends: parameters, constants.
   void finish(const Node* origin, std::vector<const Binding*>& out) {
     std::vector<std::pair<std::size_t, const Expr*>> left = others_;
     for (const auto& [v, indices] : outputs_)
@@ -193,7 +193,7 @@ std::vector<const Expr*> add_params(Context& ctx, const std::vector<std::string>
   return added;
 }
 
-// A function that gives its tuple as it is, field by field: LiftTransformParams makes such where nothing is computed.
+// A function that returns its tuple unchanged, field by field: made by LiftTransformParams when nothing is computed.
 const Function* by_field(Context& ctx, const Function* f) {
   const auto* type = f->params.empty() ? nullptr : as<TupleType>(f->params.back()->type);
   if (!type || f->body->body != f->params.back()) return f;

@@ -16,7 +16,7 @@ using support::Failure;
 
 namespace {
 
-// The variables that a binding reads: of its value, and of its type.
+// The variables that a binding reads in its value and in its type.
 std::vector<const Var*> read_by(const Binding* b) {
   std::vector<const Var*> used = free_vars(b->value);
   collect_vars(b->is_match_cast() ? b->cast_type : b->var->type, used);
@@ -67,10 +67,10 @@ class Planner {
 
   LiftPlan& plan_;
   const VarSet* allowed_;
-  VarSet known_;  // weights, their symbolic variables, and what is lifted
+  VarSet known_;  // weights, their symbolic variables, and lifted variables
 };
 
-// Finds bindings that all functions have.
+// Finds bindings common to all functions.
 class Unifier {
  public:
   Unifier(Context& ctx, std::vector<LiftPlan>& plans) : ctx_(ctx), plans_(plans) {}

@@ -1,4 +1,4 @@
-// What LiftTransformParams can compute ahead of time: which bindings of a function need its weights only.
+// The part of a function that LiftTransformParams can compute ahead of time: bindings that depend on its weights only.
 #pragma once
 
 #include <string_view>
@@ -18,21 +18,21 @@ struct LiftPlan {
   std::string_view name;
   const ir::Function* function = nullptr;
   std::size_t inputs = 0;
-  std::vector<const ir::Binding*> lifted;  // in order: of dataflow blocks, of weights and of what needs nothing
-  VarSet from_weights;                     // weights, and lifted variables that need one
-  VarSet at_runtime;                       // what is read by what stays, symbolic variables included
+  std::vector<const ir::Binding*> lifted;  // in order: bindings of dataflow blocks that depend on weights or on nothing
+  VarSet from_weights;                     // weights, and lifted variables that depend on one
+  VarSet at_runtime;                       // variables read by the remaining bindings, symbolic ones included
 
   std::vector<const ir::Var*> weights() const;
-  // What the function is given in place of its weights: weights that it reads, then lifted variables.
+  // The function's arguments in place of its weights: weights that it reads, then lifted variables.
   std::vector<const ir::Var*> outputs() const;
-  // Symbolic variables that it needs and nothing else that it is given binds.
+  // Symbolic variables that it needs and that none of its other arguments binds.
   std::vector<const ir::Var*> passed_symbols(const std::vector<const ir::Var*>& outputs, bool with_inputs) const;
 };
 
-// One transform for several functions: their weights are the same. Everything is said in terms of the first one.
+// One transform for several functions with the same weights. Everything is expressed in terms of the first function.
 struct SharedPlan {
-  LiftPlan plan;           // of the first function, with what all functions need
-  ir::VarMap counterpart;  // a variable or symbolic variable of any function, and that of the first
+  LiftPlan plan;           // of the first function, covering the needs of all
+  ir::VarMap counterpart;  // a variable or symbolic variable of any function, to that of the first
 };
 
 LiftPlan plan_lift(std::string_view name, const ir::Function* f);

@@ -1,8 +1,8 @@
-// LiftTransformParams: what a function with `num_input` computes of its weights alone moves to a function of its own,
-// `<name>_transform_params`, that is run once; the function takes what that gives in place of the weights.
+// LiftTransformParams: computations of a function with `num_input` that depend only on its weights move to a function
+// of their own, `<name>_transform_params`, which is run once; the function takes its results in place of the weights.
 //
-// With `shared_transform` one function `transform_params` serves several, for what they all compute. What needs neither
-// inputs nor weights (zeros) stays: it is cheap, and would be one more weight.
+// With `shared_transform` a single function `transform_params` serves several, for the computations they have in
+// common. Computations without any operands (zeros) stay: they are cheap, and would only add a weight.
 #include "passes/params/lift_plan.h"
 #include "passes/signature/body_copier.h"
 #include "rldb/ir/attr_name.h"
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kTransform = "transform_params";
 
-// Dims of weights that only an input would bind are unknown ahead of time; what follows from a weight knows no more.
+// Dims of weights that only an input would bind are unknown ahead of time, and so are those computed from them.
 class DimForgetter : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -41,7 +41,7 @@ class DimForgetter : public Rewriter {
   }
 };
 
-// What the transform gives is all weights in order, or nothing.
+// Whether the transform returns all weights in order, or none.
 bool plain(const LiftPlan& plan, const std::vector<const Var*>& outputs) {
   return outputs.empty() || outputs == plan.weights();
 }
@@ -59,7 +59,7 @@ const Function* make_transform(Context& ctx, const LiftPlan& plan, const std::ve
     fields.push_back(bindings.back()->var);
   }
   if (symbols.empty() && plain(plan, outputs)) {
-    // Nothing is computed: the tuple as it is, or nothing of it.
+    // Nothing is computed: return the tuple unchanged, or an empty one.
     const Function* none = ctx.function(plan.weights(), ctx.seq({}, ctx.tuple({})), ctx.void_type(), true, attrs);
     none =
         bundle_params(ctx, BodyCopier(ctx, false).copy_function(DimForgetter(ctx).run(none), attrs), 0, kModelParams);
@@ -78,7 +78,7 @@ const Function* make_transform(Context& ctx, const LiftPlan& plan, const std::ve
   return derive_result(ctx, remove_dead_bindings(ctx, made));
 }
 
-// The function without what is computed ahead of time.
+// The function without the computations done ahead of time.
 class RuntimeMaker : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -101,7 +101,7 @@ class RuntimeMaker : public Rewriter {
     ctx_.set_origin(made, f);
     return canonicalize(ctx_, made);
   }
-  // The parameter in place of a lifted variable.
+  // The parameter that replaces a lifted variable.
   const Var* parameter(const Var* v) {
     const Var* p = ctx_.var(v->name, v->type);
     ctx_.set_origin(p, v);
@@ -174,7 +174,7 @@ bool is_target(const ModuleEntry& e) {
   return f && find_attr(f->attrs, attr_name::NumInput) && !e.name.ends_with(kTransform);
 }
 
-// Functions with `num_input`: those that are named, or all that are no transform themselves.
+// Functions with `num_input`: those named, or all that are not transforms themselves.
 Result<std::vector<LiftPlan>> targets(const Module* module, const std::vector<std::string>& names) {
   std::vector<LiftPlan> plans;
   for (const std::string& name : names) {

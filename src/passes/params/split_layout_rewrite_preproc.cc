@@ -1,8 +1,8 @@
-// SplitLayoutRewritePreproc: a kernel that first brings weights into the layout that it computes in becomes two, so
-// that LiftTransformParams can run the first one once.
+// SplitLayoutRewritePreproc: a kernel that first converts weights to the layout in which it computes is split in two,
+// so that LiftTransformParams can run the first one once.
 //
-// Such a step is a nest of the kernel's root whose block has the annotation `meta_schedule.layout_rewrite_preproc`. It
-// reads one parameter that nobody else reads, and writes a buffer of the root. What is different stays as it is.
+// Such a step is a nest in the kernel's root whose block has the annotation `meta_schedule.layout_rewrite_preproc`. It
+// is the only reader of one parameter, and writes a buffer of the root. Kernels of any other form are unchanged.
 #include <algorithm>
 #include <unordered_map>
 
@@ -55,7 +55,7 @@ class KernelSplitter {
  public:
   KernelSplitter(Context& ctx, const PrimFunc* f) : ctx_(ctx), f_(f) {}
 
-  // False: the kernel stays whole.
+  // False: the kernel is not split.
   bool find() {
     realize_ = as<SBlockRealize>(f_->body);
     if (!realize_ || !realize_->block->iter_vars.empty()) return false;

@@ -1,7 +1,7 @@
-// UpdateParamType(types={"w": R.Tensor((4, 4), "float16")}, func_name): parameters take other types, and what is
-// computed of them the types that follow. TVM takes a function from a parameter to its type.
+// UpdateParamType(types={"w": R.Tensor((4, 4), "float16")}, func_name): parameters get new types, and values computed
+// from them the types that follow. TVM takes a function from a parameter to its type.
 //
-// Symbolic variables are those of the function by their names; a name that it does not have is a new one.
+// Names of symbolic variables refer to those of the function; a name that it does not have is a new variable.
 #include "passes/text/option_text.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"

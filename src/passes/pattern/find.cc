@@ -1,4 +1,4 @@
-// Finding patterns in a module.
+// Finds patterns in a module.
 #include <algorithm>
 
 #include "rldb/ir/walk.h"
@@ -16,7 +16,7 @@ class Finder {
   Finder(const PatternQuery& query, std::string_view name, std::vector<FoundPattern>& out)
       : query_(query), name_(name), out_(out) {}
 
-  // Blocks in the order of the text, those of branches and local functions at the binding that holds them.
+  // Blocks in text order, those of branches and local functions at the binding that holds them.
   void seq(const SeqExpr* s) {
     for (const BindingBlock* block : s->blocks) {
       if (!query_.tree) graph(block);

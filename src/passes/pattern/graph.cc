@@ -1,4 +1,4 @@
-// Matching patterns that are tied together: candidates of a pattern are what is next to those that are decided.
+// Matching patterns that constrain each other: candidates for a pattern are the neighbours of those already decided.
 #include <algorithm>
 #include <unordered_set>
 
@@ -13,7 +13,7 @@ using namespace ir;
 
 namespace {
 
-// The operands of a call, those of a tuple among them in its place.
+// The operands of a call, with literal tuples among them replaced by their items.
 std::vector<const Expr*> operands(const Expr* value) {
   std::vector<const Expr*> out;
   const auto* call = as<Call>(value);
@@ -53,7 +53,7 @@ class GraphMatcher {
       }
       variables_.push_back(b->var);
       if (!b->is_match_cast()) bound_[b->var] = b->value;
-      if (!b->var->is_dataflow()) readers_[b->var].push_back(nullptr);  // who reads it is not known
+      if (!b->var->is_dataflow()) readers_[b->var].push_back(nullptr);  // its readers are not known
     }
     chosen_.assign(graph.nodes_.size(), nullptr);
   }
@@ -65,14 +65,14 @@ class GraphMatcher {
     return found;
   }
 
-  // The next one, of variables that were not handed out; variables that the block only reads may take part again.
+  // The next match, among variables not handed out yet; variables that the block only reads may take part again.
   PatternGraph::Match next() {
     std::fill(chosen_.begin(), chosen_.end(), nullptr);
     PatternGraph::Match found = run();
     const std::size_t before = taken_.size();
     for (const auto& [pattern, v] : found)
       if (bound_.count(v)) taken_.insert(v);
-    if (taken_.size() == before) ++first_;  // nothing of the block took part: the same would be found for ever
+    if (taken_.size() == before) ++first_;  // no variable of the block took part: it would match again for ever
     return found;
   }
 
@@ -81,7 +81,7 @@ class GraphMatcher {
     support::poll();
     if (count == chosen_.size()) return true;
     const std::size_t node = next_node();
-    // What failed to be the first before fails again: there is only less to choose from.
+    // A variable that failed as the first before fails again: there is only less to choose from.
     if (count == 0) {
       for (; first_ < variables_.size(); ++first_)
         if (fits(node, variables_[first_], count)) return true;
@@ -101,7 +101,7 @@ class GraphMatcher {
     return false;
   }
 
-  // One that is tied to a decided one, so that there are few candidates; else the first that is open.
+  // One that is tied to a decided one, so that there are few candidates; else the first open one.
   std::size_t next_node() const {
     for (const PatternGraph::Use& u : graph_.uses_) {
       if (chosen_[u.producer] && !chosen_[u.reader]) return u.reader;

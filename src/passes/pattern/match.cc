@@ -28,7 +28,7 @@ bool has_shape(const Expr* e, const std::vector<std::int64_t>& wanted) {
   return true;
 }
 
-// Attributes are compared as they print; quotes may be left out.
+// Attributes are compared as printed; quotes may be left out.
 bool has_attr(const Expr* e, const std::string& name, std::string_view wanted) {
   const auto* call = as<Call>(e);
   const Attr* a = call ? find_attr(call->attrs, name) : nullptr;
@@ -59,7 +59,7 @@ class PatternMatcher {
   }
 
  private:
-  // Through variables to what they are bound to, and the last variable on the way.
+  // Follows variables to their values, and returns the last variable on the way.
   std::pair<const Expr*, const Var*> value_of(const Expr* e) const {
     const Var* last = nullptr;
     while (const auto* v = as<Var>(e)) {

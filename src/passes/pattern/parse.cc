@@ -1,4 +1,4 @@
-// Patterns as text: as a user writes them in Python, and as TVM prints them.
+// Patterns as text: in the Python syntax that users write, and as TVM prints them.
 //
 //   is_op("relax.nn.relu")(is_op("relax.nn.conv2d")(wildcard(), is_const())) | is_op("relax.add")(*, *)
 //   is_tuple_get_item(is_op("relax.split")(wildcard()), 0).has_dtype("float32")
@@ -20,7 +20,7 @@ constexpr int kMaxDepth = 200;
 
 class PatternParser {
  public:
-  // What the statements of a query share: names, and who reads whom.
+  // State shared by the statements of a query: names, and who reads whom.
   struct Query {
     std::vector<std::pair<std::string_view, Pattern>> names;
     PatternGraph graph;
@@ -63,7 +63,7 @@ class PatternParser {
     return text_.substr(begin, at_ - begin);
   }
 
-  // What is in parentheses, at its commas.
+  // The arguments in parentheses, split at commas.
   ir::Result<std::vector<Argument>> arguments() {
     const std::size_t begin = at_;
     int depth = 0;
@@ -113,7 +113,7 @@ class PatternParser {
     return patterns(items);
   }
 
-  // `a >> b ^ c`: the last one of them.
+  // `a >> b ^ c`: returns the last one.
   ir::Result<Pattern> sequence() {
     RLDB_TRY(Pattern p, alternatives());
     while (query_ && depth_ == 0) {
@@ -158,7 +158,7 @@ class PatternParser {
     return p;
   }
 
-  // A pattern, then calls of it, fields of it, and what it has.
+  // A pattern, followed by calls of it, fields of it, and its properties.
   ir::Result<Pattern> postfix() {
     RLDB_TRY(Pattern p, primary());
     while (true) {
@@ -243,7 +243,7 @@ class PatternParser {
     if (query_)
       for (const auto& [known, p] : query_->names)
         if (known == name.substr(0, name.find('.'))) {
-          at_ -= name.size() - known.size();  // what follows the dot is a property
+          at_ -= name.size() - known.size();  // the name after the dot is a property
           return p;
         }
     if (!take('(')) return fail("expected `(`");
@@ -300,7 +300,7 @@ ir::Result<Pattern> parse_pattern(std::string_view text) { return PatternParser(
 
 namespace {
 
-// Statements at `;` and line ends outside of brackets and quotes.
+// Splits statements at `;` and line ends outside brackets and quotes.
 std::vector<std::string_view> split_statements(std::string_view text) {
   std::vector<std::string_view> out;
   std::size_t begin = 0;
@@ -323,7 +323,7 @@ std::vector<std::string_view> split_statements(std::string_view text) {
   return out;
 }
 
-// The name that `name = pattern` gives; empty: it gives none.
+// The name assigned by `name = pattern`; empty if there is none.
 std::string_view assigned_name(std::string_view statement) {
   std::size_t end = 0;
   while (end < statement.size() && (std::isalnum(static_cast<unsigned char>(statement[end])) || statement[end] == '_'))

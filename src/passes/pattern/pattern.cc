@@ -1,4 +1,4 @@
-// Building patterns, and writing them as text.
+// Builds patterns, and writes them as text.
 #include "rldb/passes/pattern.h"
 
 #include "rldb/ir/op/call_packed.h"

@@ -1,4 +1,4 @@
-// rewrite_call and rewrite_bindings: what patterns match, replaced by a function of the caller.
+// rewrite_call and rewrite_bindings: replace matches of patterns through a function of the caller.
 #include "rldb/passes/rewrite.h"
 
 #include "passes/common.h"

@@ -1,7 +1,7 @@
-// Rewrite rules that are modules: `pattern` and `replacement` (R.rewriter).
+// Rewrite rules given as modules: `pattern` and `replacement` (R.rewriter).
 //
 // A round goes through the bindings of each block once and puts copies of the replacement where a result of the pattern
-// is bound. What no longer has a reader then goes, equal values become one, and the next round begins, as TVM does it.
+// is bound. Then dead values are removed, equal ones merged, and the next round begins, as in TVM.
 #include <algorithm>
 #include <map>
 
@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kMaxPatternBindings = 500;
 constexpr int kMaxRounds = 1000;
-// A function may grow to this many times its bindings, and some, before its rules count as endless.
+// A function may grow to this many times its number of bindings, plus a constant, before its rules count as endless.
 constexpr std::size_t kMaxGrowth = 16;
 constexpr std::size_t kSmall = 10'000;
 
@@ -43,7 +43,7 @@ bool is_straight(const Function* f) {
   });
 }
 
-// A key for the head of a value, so that only likely bindings are looked at closely.
+// A key for the head of a value, so that only likely bindings are examined closely.
 const void* head_of(const Expr* value) {
   const auto* call = as<Call>(value);
   const auto* o = call ? as<Op>(call->callee) : nullptr;
@@ -55,7 +55,7 @@ struct Rule {
   PatternBody pattern;
 };
 
-// A match that will be carried out.
+// A match that will be applied.
 struct Hit {
   const Rule* rule;
   std::vector<const Expr*> args;
@@ -63,7 +63,7 @@ struct Hit {
   std::size_t at;                    // the last of them, where the replacement goes
 };
 
-// What there is to replace in one block, by binding.
+// The replacements in one block, by binding.
 class BlockMatcher {
  public:
   BlockMatcher(Context& ctx, const std::vector<Rule>& rules, const BindingBlock* block)
@@ -85,7 +85,7 @@ class BlockMatcher {
     return complete(rule, std::move(match), {at});
   }
 
-  // The results that are still to be found, each at any binding that fits.
+  // Finds the remaining results, each at any binding that fits.
   bool complete(const Rule& rule, RuleMatch match, std::vector<std::size_t> results) {
     if (results.size() == rule.pattern.results.size()) return match.complete() && take(rule, match, results);
     const Expr* wanted = rule.pattern.value_of(rule.pattern.results[results.size()]);
@@ -110,7 +110,7 @@ class BlockMatcher {
   bool take(const Rule& rule, const RuleMatch& match, const std::vector<std::size_t>& results) {
     Hit hit{&rule, match.arguments(), results, *std::max_element(results.begin(), results.end())};
     const std::size_t first = *std::min_element(match.bindings().begin(), match.bindings().end());
-    // Nothing moves over an effect, and what this round replaces already is as it was no more.
+    // No value moves across an effect, and bindings already replaced in this round no longer match.
     if (view_.impure[first] != view_.impure[hit.at]) return false;
     for (const std::size_t b : match.bindings())
       if (replaced_.count(b)) return false;
@@ -120,7 +120,7 @@ class BlockMatcher {
     return true;
   }
 
-  // Is a result wanted before all of them are there?
+  // Is a result read before all of them are defined?
   bool read_before(const std::vector<std::size_t>& own, const std::vector<std::size_t>& results, std::size_t last) {
     std::unordered_set<const Var*> vars;
     for (const std::size_t r : results) vars.insert(view_.block->bindings[r]->var);
@@ -199,7 +199,7 @@ class RuleApplier : public Rewriter {
   std::size_t count_ = 0;
 };
 
-// Other functions that replacements call, under the names that they get in the module.
+// Other functions called by replacements, under the names they get in the module.
 class HelperFunctions {
  public:
   HelperFunctions(Context& ctx, const Module* module, ModuleBuilder& builder)
@@ -245,7 +245,7 @@ class HelperFunctions {
   std::unordered_map<const Expr*, const Expr*> added_;
 };
 
-// Dead, equal and trivial bindings go, so that what rules make can be matched again.
+// Removes dead, equal and trivial bindings, so that the output of rules can be matched again.
 const Function* tidied(PassEnv& env, const Function* f) {
   f = canonicalize(env.ctx, f);
   f = merge_equal_bindings(env.ctx, f);

@@ -181,7 +181,7 @@ bool RuleMatch::same_dims(Span<const Expr*> pattern, Span<const Expr*> dims) {
   return true;
 }
 
-// A symbolic variable of the pattern stands for what it first meets; the rest is compared when all are known.
+// A symbolic variable of the pattern is bound to the first dim it meets; the rest is compared once all are known.
 bool RuleMatch::same_dim(const Expr* pattern, const Expr* dim) {
   if (const auto* v = as<Var>(pattern); v && symbols_.emplace(v, dim).second) return true;
   if (isa<IntImm>(pattern) && isa<IntImm>(dim)) return structural_equal(pattern, dim);

@@ -10,18 +10,18 @@
 
 namespace rldb::passes {
 
-// A block as matching sees it: where its variables are bound, and what lies between.
+// A block as seen by matching: where its variables are bound, and the effects in between.
 struct BlockView {
   explicit BlockView(const ir::BindingBlock* block);
   const ir::BindingBlock* block;
   std::unordered_map<const ir::Var*, std::size_t> place;
-  std::vector<std::size_t> impure;  // how many bindings before this one have an effect
+  std::vector<std::size_t> impure;  // the number of bindings before this one that have an effect
 
-  // Through other names to the value, which is no variable of the block any more.
+  // Follows aliases to the value, which is no longer a variable of the block.
   const ir::Expr* value_of(const ir::Expr* e, std::vector<std::size_t>* passed = nullptr) const;
 };
 
-// What a pattern function is made of, looked up once.
+// The parts of a pattern function, looked up once.
 struct PatternBody {
   explicit PatternBody(const ir::Function* f);
   const ir::Function* function;
@@ -36,12 +36,12 @@ class RuleMatch {
   RuleMatch(ir::Context& ctx, const PatternBody& pattern, const BlockView& view)
       : ctx_(&ctx), pattern_(&pattern), view_(&view) {}
 
-  // The value of binding `at` is result number `result`. On failure the match is of no further use.
+  // Matches the value of binding `at` with result number `result`. After a failure the match is of no further use.
   bool add_result(std::size_t result, std::size_t at);
-  // All of it agrees: sizes over symbolic variables too, and every parameter is known.
+  // Whether everything agrees, including sizes over symbolic variables, and every parameter is known.
   bool complete();
   std::vector<const ir::Expr*> arguments() const;  // in the order of the parameters
-  // Bindings that the match is made of.
+  // Bindings covered by the match.
   const std::vector<std::size_t>& bindings() const { return bindings_; }
 
  private:

@@ -59,7 +59,7 @@ std::vector<const Binding*> BodyCopier::visit_binding(const Binding* b) {
   return {made};
 }
 
-// A local function gets variables of its own too. Its name is visible inside of it.
+// A local function gets its own variables too. Its name is visible inside it.
 const Expr* BodyCopier::visit_expr(const Expr* e) {
   const auto* f = as<Function>(e);
   return f ? copy_function(f, f->attrs) : Rewriter::visit_expr(e);
@@ -71,7 +71,7 @@ const Var* BodyCopier::variable(const Var* from, const Type* type, bool dataflow
   return v;
 }
 
-// Symbolic variables at places of their own are what the argument's type says there.
+// Symbolic variables that are a whole dim or scalar take the value at that place in the argument's type.
 void BodyCopier::learn(const Type* param, const Expr* arg) {
   if (const auto* t = as<TensorType>(param)) {
     const auto* given = as<TensorType>(arg->type);

@@ -1,4 +1,4 @@
-// BodyCopier: a function's bindings once more, with variables and symbolic variables of their own.
+// BodyCopier: copies a function's bindings, with fresh variables and symbolic variables.
 #pragma once
 
 #include <unordered_set>
@@ -13,11 +13,11 @@ class BodyCopier : public ir::Rewriter {
   // `dataflow`: the copies go into a dataflow block.
   BodyCopier(ir::Context& ctx, bool dataflow) : Rewriter(ctx), dataflow_(dataflow) {}
 
-  // The arguments in place of the parameters. What a call would check and their types do not show becomes a match_cast,
-  // which also gives symbolic variables their values.
+  // Substitutes the arguments for the parameters. Conditions that a call would check and the arguments' types do not
+  // prove become a match_cast, which also defines symbolic variables.
   void put_arguments(const ir::Function* f, ir::Span<const ir::Expr*> args, std::vector<const ir::Binding*>& out);
   void copy_bindings(const ir::BindingBlock* block, std::vector<const ir::Binding*>& out);
-  // The whole function with other attributes.
+  // The whole function copied with other attributes.
   const ir::Function* copy_function(const ir::Function* f, ir::Span<ir::NamedAttr> attrs);
 
  protected:
@@ -31,7 +31,7 @@ class BodyCopier : public ir::Rewriter {
   void renew_symbols(const ir::Type* t);
 
   bool dataflow_;
-  std::unordered_set<const ir::Var*> own_;  // symbols made here
+  std::unordered_set<const ir::Var*> own_;  // symbols created here
 };
 
 }  // namespace rldb::passes

@@ -1,5 +1,5 @@
-// ExpandTupleArguments: a parameter of a private function that is a tuple becomes one parameter for each leaf of it,
-// however deep, named `args_0`, `args_1`, ...; all calls follow.
+// ExpandTupleArguments: a tuple parameter of a private function becomes one parameter for each leaf, at any depth,
+// named `args_0`, `args_1`, ...; all calls follow.
 #include <algorithm>
 
 #include "passes/signature/call_sites.h"
@@ -12,7 +12,7 @@ namespace {
 
 using Expanded = std::unordered_map<std::string_view, const Function*>;
 
-// The parameters that stand for one, and the value that it had in terms of them.
+// The parameters that replace one, and its former value in terms of them.
 const Expr* expand(Context& ctx, const Var* p, const Type* t, const std::string& name,
                    std::vector<const Var*>& params) {
   const auto* tuple = as<TupleType>(t);

@@ -1,10 +1,10 @@
-// InlinePrivateFunctions: calls of private Relax functions are replaced by their bodies; functions that nobody calls
-// any more go.
+// InlinePrivateFunctions: calls of private Relax functions are replaced by their bodies; functions that are no longer
+// called are removed.
 //
-// A call stays when it cannot be inlined without a change of meaning: of a function that calls itself, directly or by
-// way of others; in a dataflow block, of a function that branches or does impure things under relax.force_pure; of a
-// force_pure function in one that is not. What a call checks of its arguments and their types do not show becomes a
-// match_cast, which also gives the function's symbolic variables their values.
+// A call stays when inlining it would change its meaning: of a function that is directly or indirectly recursive; in a
+// dataflow block, of a function that branches or does impure things under relax.force_pure; of a force_pure function in
+// one that is not. Conditions that a call checks of its arguments and their types do not prove become a match_cast,
+// which also defines the function's symbolic variables.
 #include <algorithm>
 #include <map>
 
@@ -104,10 +104,10 @@ class Inliner : public Rewriter {
   }
 
   const Functions& functions_;
-  bool any_purity_;  // what the caller does is not held to be pure
+  bool any_purity_;  // the caller's purity is not checked
 };
 
-// Private functions in an order in which callees come before callers; those on a circle of calls are left out.
+// Private functions in an order in which callees come before callers; those on a cycle of calls are left out.
 std::vector<std::string_view> callees_first(const Module* module) {
   std::map<std::string_view, std::vector<std::string_view>> calls;
   std::map<std::string_view, int> waits_for;
@@ -155,7 +155,7 @@ Result<const Module*> inline_private_functions(PassEnv& env, const Module* modul
   }
   for (const ModuleEntry& e : module->entries)
     if (const auto* f = as<Function>(e.function); f && !done.count(e.name)) inlined(e.name, f);
-  // Those that are neither called nor named any more.
+  // Removes those that are no longer called or named.
   const Module* made = builder.build();
   std::unordered_set<std::string_view> used;
   for (const ModuleEntry& e : made->entries)

@@ -1,5 +1,5 @@
-// NormalizeGlobalVar: a public function is called by its symbol, `global_symbol`; a private one that had that name gets
-// another. All uses follow.
+// NormalizeGlobalVar: a public function is renamed to its symbol, `global_symbol`; a private one that had that name
+// gets another. All uses follow.
 #include <algorithm>
 
 #include "passes/common.h"
@@ -41,9 +41,9 @@ class Renamer : public Rewriter {
   const Names& names_;
 };
 
-// New names by old ones, of the functions that get one.
+// New names by old ones, of the renamed functions.
 Result<Names> new_names(Context& ctx, const Module* module) {
-  std::unordered_map<std::string_view, std::string_view> owner;  // of a symbol: the name of its function
+  std::unordered_map<std::string_view, std::string_view> owner;  // by symbol: the name of its function
   for (const ModuleEntry& e : module->entries) {
     const std::string_view symbol = symbol_of(e.function);
     if (symbol.empty()) continue;

@@ -1,5 +1,5 @@
-// RemoveUnusedOutputs: a private function that returns a tuple returns only the fields that some caller reads; when
-// that is one, the field itself. All calls follow.
+// RemoveUnusedOutputs: a private function that returns a tuple returns only the fields that some caller reads; if there
+// is only one, the field itself. All calls follow.
 #include <algorithm>
 #include <optional>
 
@@ -68,7 +68,7 @@ const Function* with_outputs(Context& ctx, const Function* f, const Outputs& out
   }
   if (!fields.empty()) blocks.push_back(ctx.block(fields));
   const Expr* result = kept.size() == 1 ? kept[0] : ctx.tuple(kept);
-  // The declared types of the fields that stay.
+  // The declared types of the remaining fields.
   const auto* declared = as<TupleType>(f->ret_type);
   std::vector<const Type*> types;
   for (std::size_t i = 0; i < outputs.used.size(); ++i)

@@ -1,7 +1,7 @@
-// RemoveUnusedParameters: private functions lose the parameters that they do not read; their callers follow.
+// RemoveUnusedParameters: private functions lose their unused parameters; their callers follow.
 //
 // A parameter stays when it is the only one that binds a symbolic variable which the function still needs, and a
-// function keeps all of them when it is used other than by being called (its address is taken).
+// function keeps all its parameters when it is used other than in calls (its address is taken).
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>

@@ -1,5 +1,5 @@
-// BindTarget(target): says of every PrimFunc which target it is for. Public ones get the target whole; a private one
-// the host, when only host code calls it, and the device without a host otherwise. What both call is copied as
+// BindTarget(target): records for every PrimFunc which target it is for. Public ones get the whole target; a private
+// one the host, when only host code calls it, and the device without a host otherwise. If both call it, it is copied as
 // `<name>_host`, and host code calls the copy. A function that has a target keeps it, and gets a host when it is public
 // and has none.
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using Names = std::unordered_set<std::string_view>;
 
-// Walks a body knowing whether threads of a device run it; calls of host code can be given another callee.
+// Walks a body, tracking whether it runs in device threads; calls in host code can be given another callee.
 class Callers : public Rewriter {
  public:
   explicit Callers(Context& ctx) : Rewriter(ctx) {}
@@ -49,7 +49,7 @@ class Callers : public Rewriter {
   bool threads_ = false;
 };
 
-// The function with variables of its own.
+// A copy of the function with fresh variables.
 const PrimFunc* copied(Context& ctx, const PrimFunc* f) {
   UniqueNames names("_");
   return KernelInliner(ctx, names).rewrite_prim_func(f);

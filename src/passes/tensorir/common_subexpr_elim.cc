@@ -1,10 +1,10 @@
 // CommonSubexprElim: arithmetic that a PrimFunc computes more than once is bound to a variable.
 //
 // One walk numbers the values (equal arithmetic over the same variables has one number), counts where each is computed,
-// and keeps the innermost scope that holds all of its uses; bodies of loops, branches and attributes are scopes. Then
-// the variables are made, of smaller values first, so that larger ones are written in terms of them. Calls and memory
-// are never shared, nor are conditions, which read better where they stand. A block is a PrimFunc by itself here:
-// nothing is shared with what is outside of it.
+// and keeps the innermost scope that contains all of its uses; bodies of loops, branches and attributes are scopes.
+// Then the variables are made, of smaller values first, so that larger ones are written in terms of them. Calls and
+// memory are never shared, nor are conditions, which read better in place. A block is treated like a PrimFunc of its
+// own: nothing is shared with the code outside it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,14 +24,14 @@ using namespace ir;
 
 namespace {
 
-constexpr int kOther = -1;  // the number of what is never shared
+constexpr int kOther = -1;  // the number of values that are never shared
 
 struct Value {
-  bool shared_kind = false;  // arithmetic that may get a variable
+  bool shared_kind = false;  // arithmetic for which a variable may be made
   int count = 0;
-  int within = 0;  // how many of them disappear when larger values get variables
+  int within = 0;  // how many uses disappear when larger values get variables
   int depth = 0;
-  int scope = 0;        // the innermost that holds all uses
+  int scope = 0;        // the innermost scope that contains all uses
   int first_scope = 0;  // of the first use, and its statement
   const Stmt* first_stmt = nullptr;
   const Expr* expr = nullptr;
@@ -45,7 +45,7 @@ struct Scope {
   const Stmt* made_by;
 };
 
-// A division by what may be zero is computed where the program computes it, not before a test for zero.
+// A division by a possible zero is computed where the program computes it, not before a test for zero.
 bool may_trap(const Expr* e) {
   const auto* b = as<BinaryExpr>(e);
   if (!b || !b->dtype().is_integral()) return false;
@@ -113,7 +113,7 @@ class Numbering {
     }
   }
 
-  // The values that get a variable, smaller ones first, with the statement before which it is bound.
+  // The values that get a variable, smaller ones first, with the statement before which each is bound.
   std::vector<std::pair<Value*, const Stmt*>> chosen() {
     std::vector<Value*> order;
     for (Value& v : values_)
@@ -159,7 +159,7 @@ class Numbering {
     return scopes_[std::size_t(s)].made_by;
   }
 
-  // Operands first, with a stack of its own: a sum may be as long as the user's text.
+  // Operands first, with an explicit stack: a sum may be as long as the user's text.
   void number(const Expr* top) {
     if (!top) return;
     struct Item {
@@ -175,7 +175,7 @@ class Numbering {
         record(item.e);
         continue;
       }
-      // What these bind is not visible before the statement.
+      // Variables bound by these are not visible before the statement.
       if (isa<CommReducer>(item.e) || isa<Lambda>(item.e)) continue;
       todo.push_back({item.e, true});
       if (const auto* let = as<LetExpr>(item.e)) {
@@ -285,7 +285,7 @@ class Sharer : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     if (const auto* block = as<SBlock>(s)) return in_block(block);
     std::vector<const Stmt*> parts;
-    // A statement that is in two places binds in the first.
+    // A statement that occurs in two places binds in the first.
     if (const auto found = binds_.find(s); found != binds_.end()) {
       parts = std::move(found->second);
       binds_.erase(found);

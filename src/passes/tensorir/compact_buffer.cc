@@ -1,8 +1,8 @@
-// CompactBufferAllocation: a buffer of a block gets the extents of what the block accesses of it, and indices begin at
-// the least that is accessed.
+// CompactBufferAllocation: a buffer of a block is shrunk to the extents of the region that the block accesses, and
+// indices begin at the least one accessed.
 //
-// What is accessed are the regions that regions.h infers: loops inside the block are run through, variables outside of
-// it stay. A dimension whose region is not known to lie inside of the buffer stays as it is.
+// The accessed regions are those that regions.h infers: loops inside the block are covered in full, variables from
+// outside it stay. A dimension whose region is not known to be within the buffer is left unchanged.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -120,7 +120,7 @@ class Compactor : public Rewriter {
   Range whole(const Expr* extent) { return {ctx_.int_imm(extent->dtype(), 0), extent}; }
   const Expr* end(const Range& r) { return add(ctx_, r.min, r.extent); }
 
-  // The least range around two; the whole dimension when they cannot be compared.
+  // The smallest range around both; the whole dimension when they cannot be compared.
   Range both(const Range& a, const Range& b, const Expr* extent) {
     const auto below = [&](const Expr* x, const Expr* y) {
       return analyzer_.prove(compare(ctx_, BinaryKind::LE, x, y));
@@ -165,7 +165,7 @@ class Compactor : public Rewriter {
 
   Analyzer analyzer_;
   bool strict_;
-  std::unordered_set<const Var*> pointers_;  // that are used as such
+  std::unordered_set<const Var*> pointers_;  // used as raw pointers
   std::unordered_map<const Buffer*, std::vector<const Expr*>> begins_;
 };
 

@@ -1,9 +1,9 @@
-// DefaultGPUSchedule: loops of PrimFuncs for a GPU are bound to its threads. Of each nest around one block the loops
-// over independent elements become one, which is split into blocks of threads; with more elements than 256 full blocks
-// the rest is a loop inside of a thread.
+// DefaultGPUSchedule: loops of PrimFuncs for a GPU are bound to its threads. In each nest around one block the loops
+// over independent elements are fused, and the fused loop is split into blocks of threads; beyond 256 full blocks, a
+// loop inside each thread covers the remaining elements.
 //
-// A function that is marked scheduled, or that is for another kind of target, is left alone, and so is a nest with
-// threads of its own or that is not perfect. Without a target the numbers of CUDA are taken.
+// A function that is marked as scheduled, or is for another kind of target, is left alone, and so is a nest that has
+// its own threads or is not perfect. Without a target the numbers for CUDA are used.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ std::int64_t threads_per_block(const Attr* target) {
   return target_kind(target) == "cuda" ? kCudaThreads : kOtherThreads;
 }
 
-// A perfect nest of plain loops around a block, an axis a loop.
+// A perfect nest of plain loops around a block, one loop per axis.
 struct Nest {
   std::vector<const ForStmt*> loops;
   const SBlockRealize* realize = nullptr;
@@ -152,7 +152,7 @@ class ThreadBinder : public Rewriter {
     return s;
   }
 
-  // How many elements the loops inside of `f` have.
+  // The number of elements in the loops inside `f`.
   const Expr* inner_elements(const std::vector<const ForStmt*>& spatial, const ForStmt* f, DType dtype) {
     const Expr* product = ctx_.int_imm(dtype, 1);
     for (std::size_t i = spatial.size(); i-- > 0 && spatial[i] != f;)

@@ -1,4 +1,4 @@
-// Kernels that device code is launched as, and the calls of them in host code.
+// Kernels launched as device code, and the calls of them in host code.
 #include "passes/tensorir/device_launch.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ Launch launch_of(Context& ctx, std::string_view name, const PrimFunc* f) {
   return launch;
 }
 
-// Kinds whose code runs on the host's own processor are one device.
+// All kinds whose code runs on the host's own processor count as one device.
 std::string_view device_of(const Attr* target) {
   const std::string_view kind = target_kind(target);
   return kind == "c" || kind == "llvm" ? kDefaultHost : kind;
@@ -76,7 +76,7 @@ class CallLowerer : public Rewriter {
   CallLowerer(Context& ctx, const std::unordered_map<std::string_view, Launch>& launches)
       : Rewriter(ctx), launches_(launches) {}
   std::unordered_set<std::string_view> launched, by_symbol;
-  const Attr* target = nullptr;  // of the function that calls
+  const Attr* target = nullptr;  // of the calling function
 
  protected:
   const Expr* visit_call(const Call* c) override {
@@ -120,7 +120,7 @@ class CallLowerer : public Rewriter {
   const std::unordered_map<std::string_view, Launch>& launches_;
 };
 
-// A launched kernel gives nothing back: `return 0` at its end is left out.
+// A launched kernel returns nothing: `return 0` at its end is left out.
 class Returns : public Rewriter {
  public:
   using Rewriter::Rewriter;

@@ -1,5 +1,5 @@
-// Calls of kernels from code of another device, which become calls by name with the sizes of the launch behind the
-// arguments: what SplitHostDevice ends with.
+// Calls of kernels from code of another device, which become calls by name with the launch sizes appended to the
+// arguments: the last step of SplitHostDevice.
 #pragma once
 
 #include "passes/common.h"

@@ -1,4 +1,4 @@
-// TVM's calling convention for packed functions, as TensorIR writes it: arguments and results are records of a type
+// TVM's calling convention for packed functions as expressed in TensorIR: arguments and results are records of a type
 // index, padding and a value.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace rldb::passes::ffi {
 
-// Fields of the records that tvm_struct_get and tvm_struct_set name by number: DLTensor's, then those of an argument.
+// Fields of the records, by number for tvm_struct_get and tvm_struct_set: DLTensor's, then those of an argument.
 enum Field : std::int32_t {
   kTensorAddress = 0,
   kTensorData,
@@ -28,7 +28,7 @@ enum Field : std::int32_t {
   kValue = 15,
 };
 
-// What the type index of an argument says.
+// The type index of an argument.
 enum Type : std::int32_t {
   kNone = 0,
   kInt = 1,

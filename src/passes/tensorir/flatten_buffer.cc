@@ -1,5 +1,5 @@
-// FlattenBuffer: buffers of several dims become buffers of one, over the same memory; accesses compute the place of
-// their element. Parameters keep their shape, and a flat buffer is declared over each that needs one.
+// FlattenBuffer: multi-dimensional buffers become one-dimensional ones over the same memory; accesses compute the
+// position of their element. Parameters keep their shape, and a flat buffer is declared over each that needs one.
 #include <algorithm>
 #include <unordered_set>
 
@@ -68,7 +68,7 @@ class Flattener : public Rewriter {
   }
 
  private:
-  // Strides that only their declaration names: nothing gives them a value, so no place can be computed with them.
+  // Strides that only their declaration names: they have no value, so no position can be computed from them.
   void find_open_strides(const PrimFunc* f) {
     std::vector<const Var*> given;
     for (const PrimParam& p : f->params) {
@@ -103,7 +103,7 @@ class Flattener : public Rewriter {
     return a->dtype().is_scalar() ? add(ctx_, widened(a, b), b) : add(ctx_, a, widened(b, a));
   }
 
-  // Row by row, or by the strides.
+  // In row-major order, or by the strides.
   const Expr* place(const Buffer* b, Span<const Expr*> indices) {
     if (indices.empty()) return ctx_.i32(0);
     const Expr* at = nullptr;

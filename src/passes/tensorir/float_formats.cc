@@ -1,4 +1,4 @@
-// Conversions between narrow floats and wide ones, written in integer arithmetic and multiplications by powers of two.
+// Conversions between narrow and wide floats, written in integer arithmetic and multiplications by powers of two.
 #include "passes/tensorir/float_formats.h"
 
 #include "rldb/ir/intrinsic/control.h"
@@ -67,7 +67,7 @@ const Expr* rounded_bfloat16(Context& ctx, const Expr* e) {
 struct Float8 {
   int mantissa;           // bits
   int bias;               // of the exponent
-  std::int64_t overflow;  // what magnitudes become that are too large
+  std::int64_t overflow;  // the encoding of magnitudes that are too large
   std::int64_t nan;
 };
 
@@ -83,7 +83,7 @@ constexpr int kFloat16Mantissa = 10, kFloat16Bias = 15;
 constexpr int kFloat32Mantissa = 23, kFloat32Bias = 127;
 constexpr std::int64_t kFloat16NaN = 0x7e00, kFloat32Infinity = 0x7f800000;
 
-// By float16, whose exponent is at least as wide: the same bits further up are the value but for a power of two.
+// Via float16, whose exponent is at least as wide: shifting the bits up gives the value except for a power of two.
 const Expr* widened_float8(Context& ctx, const Expr* e, DType wide) {
   const DType t = e->dtype(), f16 = DType::Float(16, t.lanes);
   const Float8& format = *float8_format(t);
@@ -102,7 +102,7 @@ const Expr* widened_float8(Context& ctx, const Expr* e, DType wide) {
   return converted(ctx, wide, out);
 }
 
-// The magnitude as it is encoded, from the bits of a float32 without its sign.
+// The encoded magnitude, from the bits of a float32 without its sign.
 const Expr* encoded_magnitude(const Bits& u32, const Expr* bits, const Float8& format) {
   Context& ctx = u32.ctx;
   const DType f32 = DType::Float(32, u32.t.lanes);
@@ -111,7 +111,7 @@ const Expr* encoded_magnitude(const Bits& u32, const Expr* bits, const Float8& f
   const Expr* odd = u32.masked(u32.right(bits, cut), 1);
   const Expr* sum = ctx.binary(BinaryKind::Add, bits, u32.plus(odd, (std::int64_t(1) << (cut - 1)) - 1));
   const Expr* normal = u32.right(u32.minus(sum, rebias), cut);
-  // Below the least normal number: a sum whose last place is that of the format's least number rounds to it.
+  // Below the least normal number: a sum whose last place is the format's least number rounds the value to it.
   const int last_place = 1 - format.bias - format.mantissa;
   const int exponent = last_place + kFloat32Mantissa;
   const Expr* large = real(ctx, f32, double(std::int64_t(1) << exponent));

@@ -1,5 +1,5 @@
-// NarrowFloats: what a kernel is not to compute with, and how its values are taken apart and put together by integer
-// arithmetic. Used by the passes of float_legalize.cc.
+// NarrowFloats: the formats that a kernel must not compute with, and how their values are taken apart and put together
+// by integer arithmetic. Used by the passes of float_legalize.cc.
 #pragma once
 
 #include "rldb/passes/pass.h"
@@ -11,7 +11,7 @@ struct NarrowFloats {
   bool (*is_known)(ir::DType t);  // one whose values can be taken apart
   std::string_view family;        // for messages
   PassId compute_pass;            // the pass that must have run before memory is rewritten
-  ir::DType wide;                 // what is computed in
+  ir::DType wide;                 // the type used for computing
 
   ir::DType widened(ir::DType t) const { return wide.with_lanes(t.lanes); }
   // The value of e in `wide`, and back: to the nearest, ties to even.
@@ -22,9 +22,9 @@ struct NarrowFloats {
 NarrowFloats bfloat16();
 NarrowFloats float8(ir::DType wide);
 
-// How memory of the format is kept: an unsigned integer of its bits.
+// The storage type of the format: an unsigned integer of its bits.
 ir::DType bits_of(ir::DType t);
-// What a literal of a narrow format holds.
+// The value that a literal of a narrow format holds.
 double nearest(ir::DType t, double value);
 
 }  // namespace rldb::passes

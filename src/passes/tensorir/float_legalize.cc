@@ -1,9 +1,9 @@
-// BF16ComputeLegalize, FP8ComputeLegalize and the two StorageLegalize: kernels over narrow floats for processors that
-// have none of them.
+// BF16ComputeLegalize, FP8ComputeLegalize and the two StorageLegalize: adapt kernels over narrow floats to processors
+// that do not support them.
 //
-// The first kind computes in a wide format what was computed in a narrow one: values are widened where they are read
-// and rounded where they are stored; buffers that only the kernel sees hold wide ones. The second keeps what is left,
-// which is memory, as unsigned integers. It is for functions whose parameters are no buffers: their dtype is seen from
+// The first kind moves computation from a narrow format to a wide one: values are widened where they are read and
+// rounded where they are stored; buffers internal to the kernel hold wide ones. The second keeps what remains, which
+// is memory, as unsigned integers. It is for functions without buffer parameters: the dtype of those is visible
 // outside.
 #include <fmt/format.h>
 
@@ -26,7 +26,7 @@ using namespace ir;
 
 namespace {
 
-// Buffers of narrow floats that are allocated inside, and whose pointer nobody takes.
+// Buffers of narrow floats that are allocated inside, and whose pointer does not escape.
 std::unordered_set<const Buffer*> inner_buffers(const PrimFunc* f, const NarrowFloats& narrow) {
   std::unordered_set<const Buffer*> out;
   std::unordered_set<const Var*> pointers;
@@ -45,7 +45,7 @@ std::unordered_set<const Buffer*> inner_buffers(const PrimFunc* f, const NarrowF
   return out;
 }
 
-// A buffer of another element type, and its pointer.
+// A buffer with another element type, and its pointer.
 const Buffer* retyped(Context& ctx, const Buffer* b, DType t) {
   Buffer fields = *b;
   fields.dtype = t;
@@ -123,7 +123,7 @@ class ComputeLegalizer : public Rewriter {
 
  private:
   bool is_narrow(const Expr* e) const { return narrow_.is(e->dtype()); }
-  // Rewritten, and wide where it was narrow.
+  // The rewritten expression, wide where it was narrow.
   const Expr* value(const Expr* e) {
     const Expr* made = rewrite(e);
     return is_narrow(made) ? narrow_.widened(ctx_, made) : made;
@@ -220,7 +220,7 @@ class StorageLegalizer : public Rewriter {
   }
 
  private:
-  // The pointer to narrow floats as one to integers.
+  // A pointer to narrow floats becomes one to integers.
   const Var* variable(const Var* v) {
     const auto* pointer = as<PointerType>(v->type);
     if (!pointer || !narrow_.is(pointer->element)) return v;
@@ -234,7 +234,7 @@ class StorageLegalizer : public Rewriter {
   const NarrowFloats& narrow_;
 };
 
-// A format of the family whose values cannot be taken apart, that is computed with.
+// A format of the family that is computed with although its values cannot be taken apart.
 std::string unknown_format(const PrimFunc* f, const NarrowFloats& narrow) {
   std::string out;
   walk(f->body, [&](const Node* n) {

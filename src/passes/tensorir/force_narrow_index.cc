@@ -1,5 +1,5 @@
-// ForceNarrowIndexToInt32: loops, sizes and index arithmetic of int64 become int32, whether or not the values fit: for
-// devices that are slow with 64 bits. Elements of buffers keep their dtype, so a function with buffers of int64 is
+// ForceNarrowIndexToInt32: int64 loops, sizes and index arithmetic become int32, whether or not the values fit: for
+// devices that are slow with 64 bits. Elements of buffers keep their dtype, so a function with int64 buffers is
 // refused, and so is a literal that does not fit.
 #include <limits>
 
@@ -19,7 +19,7 @@ namespace {
 bool is_wide(DType t) { return t.is_int() && t.bits == 64; }
 DType narrowed(DType t) { return DType::Int(32, t.lanes); }
 
-// The first whose elements are of int64; null: none that is read or written.
+// The first buffer with int64 elements; null: none is read or written.
 const Buffer* wide_buffer(const PrimFunc* f) {
   const Buffer* found = nullptr;
   walk(f->body, [&](const Node* n) {
@@ -35,7 +35,7 @@ const Buffer* wide_buffer(const PrimFunc* f) {
 class IndexNarrower : public Rewriter {
  public:
   using Rewriter::Rewriter;
-  std::string refused;  // why; empty: it went well
+  std::string refused;  // why; empty: success
 
   const PrimFunc* run(const PrimFunc* f) {
     if (is_wide(dtype_of(f->ret_type))) refused = "it returns an int64";
@@ -123,7 +123,7 @@ class IndexNarrower : public Rewriter {
     return ctx_.int_imm(narrowed(i->dtype()), i->value);
   }
 
-  // The statement with narrow variables where it defines some, otherwise as it was.
+  // The statement with narrow variables where it defines any, otherwise unchanged.
   const Stmt* renamed(const Stmt* s) {
     if (const auto* f = as<ForStmt>(s))
       return ctx_.for_stmt(narrow(f->var), f->min, f->extent, f->for_kind, f->body, f->annotations, f->thread_tag,

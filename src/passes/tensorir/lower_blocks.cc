@@ -1,4 +1,4 @@
-// Blocks step by step to plain loops: LowerInitBlock, ConvertBlocksToOpaque and LowerOpaqueBlock.
+// Lowers blocks to plain loops in steps: LowerInitBlock, ConvertBlocksToOpaque and LowerOpaqueBlock.
 #include <algorithm>
 
 #include "passes/tensorir/prim_funcs.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kPragma = "pragma_";
 
-// T.init() as a statement of the body, under the condition that each reduction is at its beginning.
+// T.init() becomes a statement of the body, under the condition that each reduction is at its beginning.
 class InitLowerer : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -39,7 +39,7 @@ class InitLowerer : public Rewriter {
   }
 };
 
-// Axes are replaced by the values that they are bound to.
+// Replaces axes by the values bound to them.
 class AxisRemover : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -61,7 +61,7 @@ class AxisRemover : public Rewriter {
   }
 };
 
-// The block is its body, with its buffers allocated before it.
+// Replaces a block by its body, with its buffers allocated before it.
 class BlockRemover : public Rewriter {
  public:
   using Rewriter::Rewriter;

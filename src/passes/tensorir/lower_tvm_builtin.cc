@@ -1,8 +1,8 @@
-// LowerTVMBuiltin: on the host, calls of packed functions fill records of arguments on a stack and call by those;
-// memory that is no small array comes from the device's workspace and goes back at the end of its scope.
+// LowerTVMBuiltin: on the host, calls of packed functions fill argument records on a stack and pass those; memory other
+// than small arrays comes from the device's workspace and is returned at the end of its scope.
 //
-// The stacks are allocated once for a function and once for the body of each parallel loop; calls that are inside of
-// one another take places behind each other.
+// The stacks are allocated once per function and once per body of a parallel loop; nested calls use consecutive
+// places.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,15 +24,15 @@ using namespace ir;
 namespace {
 
 constexpr std::string_view kDeviceType = "device_type", kDeviceId = "device_id";
-constexpr std::int64_t kCpu = 1;               // of DLPack's devices
-constexpr std::int64_t kMaxStackBytes = 1024;  // an array from so many bytes on is no array of the stack
+constexpr std::int64_t kCpu = 1;               // in DLPack's device numbering
+constexpr std::int64_t kMaxStackBytes = 1024;  // arrays of this size and more do not go on the stack
 
 class BuiltinLowerer : public Rewriter {
  public:
   explicit BuiltinLowerer(Context& ctx) : Rewriter(ctx), device_type_(ctx.i32(kCpu)), device_id_(ctx.i32(0)) {}
   std::string refused;
 
-  // The body with the stacks that its calls need before it.
+  // The body preceded by the stacks that its calls need.
   const Stmt* with_stacks(const Stmt* body) {
     Stacks outer = std::exchange(stacks_, Stacks());
     stacks_.arguments = ctx_.var("stack_ffi_any", ctx_.pointer());
@@ -95,7 +95,7 @@ class BuiltinLowerer : public Rewriter {
     bool has_shapes = false;
     Sizes now, most;
   };
-  // Puts the stack of shapes, whose size is known at the end, in place of the one that was used so far.
+  // Replaces the provisional stack of shapes by the final one, whose size is known at the end.
   class OtherBuffer : public Rewriter {
    public:
     OtherBuffer(Context& ctx, const Buffer* from, const Buffer* to) : Rewriter(ctx) { remap_buffer(from, to); }
@@ -109,7 +109,7 @@ class BuiltinLowerer : public Rewriter {
 
   // ---- statements ----
 
-  // A statement with the memory that it takes from the workspace given back behind it.
+  // A statement followed by the release of the memory that it takes from the workspace.
   const Stmt* scope(const Stmt* s) {
     std::vector<const Stmt*> outer = std::exchange(frees_, {});
     const Stmt* made = rewrite(s);
@@ -281,8 +281,8 @@ class BuiltinLowerer : public Rewriter {
   Stacks stacks_;
   const Expr* device_type_;
   const Expr* device_id_;
-  std::vector<const Stmt*> before_;  // what the statement at hand needs before it
-  std::vector<const Stmt*> frees_;   // of the scope at hand
+  std::vector<const Stmt*> before_;  // to be placed before the current statement
+  std::vector<const Stmt*> frees_;   // of the current scope
 };
 
 bool runs_on_host(const PrimFunc* f) {

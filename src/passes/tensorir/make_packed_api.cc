@@ -1,8 +1,8 @@
-// MakePackedAPI: a PrimFunc that the host is to call becomes a function of TVM's calling convention: it gets records of
+// MakePackedAPI: a PrimFunc that the host may call becomes a function of TVM's calling convention: it gets records of
 // its arguments, checks and reads them, and writes its result to a record.
 //
-// The functions are those with a symbol whose target has a host. Calls of them by other functions become calls by their
-// symbol. Parameters that are buffers, which TVM takes from DLTensor records, are refused.
+// This applies to functions with a symbol whose target has a host. Calls of them by other functions become calls by
+// symbol. Buffer parameters, which TVM takes from DLTensor records, are refused.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -28,14 +28,14 @@ constexpr std::string_view kSymbolPrefix = "__tvm_ffi_";
 constexpr std::string_view kComputeScope = "compute_scope";
 constexpr std::string_view kTypeError = "TypeError";
 
-// The symbol of a function that becomes one of the convention; empty for others.
+// The symbol of a function that is converted to the convention; empty for others.
 std::string_view packed_symbol(const PrimFunc* f) {
   const Attr* conv = find_attr(f->attrs, kCallingConv);
   const Attr* symbol = find_attr(f->attrs, attr_name::GlobalSymbol);
   return symbol && (!conv || conv->integer == 0) ? symbol->string : std::string_view();
 }
 
-// ---- the way in ----
+// ---- arguments ----
 
 class ArgumentReader {
  public:
@@ -82,7 +82,7 @@ class ArgumentReader {
     for (const ffi::Type t : list) out = out ? ctx_.binary(BinaryKind::Or, out, is(type, t)) : is(type, t);
     return out;
   }
-  // As the record has it, brought to the dtype.
+  // The value in the record, converted to the dtype.
   const Expr* value(std::int64_t index, DType record, DType wanted) {
     const Expr* e = ffi::get_field(ctx_, args_, index, ffi::kValue, record);
     return record == wanted ? e : ctx_.cast(wanted, e);
@@ -115,7 +115,7 @@ class ArgumentReader {
   }
 
   const Expr* pointer(std::int64_t index, const Var* type) {
-    constexpr std::int32_t kTensorCell = 24;  // where the DLTensor of a tensor object begins, in bytes
+    constexpr std::int32_t kTensorCell = 24;  // offset of the DLTensor in a tensor object, in bytes
     const Expr* object = ctx_.binary(BinaryKind::GE, type, ctx_.i32(ffi::kObjectsBegin));
     check_type(
         index,
@@ -134,7 +134,7 @@ class ArgumentReader {
   std::vector<const Stmt*> out_;
 };
 
-// ---- the way out ----
+// ---- result ----
 
 class ResultWriter : public Rewriter {
  public:
@@ -182,7 +182,7 @@ class ResultWriter : public Rewriter {
   int parallel_ = 0;
 };
 
-// Calls of functions that take records now.
+// Calls of functions that now take records.
 class CallsBySymbol : public Rewriter {
  public:
   CallsBySymbol(Context& ctx, const std::unordered_map<std::string_view, std::string_view>& symbols)

@@ -1,9 +1,9 @@
-// NarrowDataType: loop variables, axes of blocks and index arithmetic of int64 become int32 (or int16, int8) where
-// every value on the way is known to fit.
+// NarrowDataType: int64 loop variables, block axes and index arithmetic become int32 (or int16, int8) where every
+// intermediate value is known to fit.
 //
-// An expression is narrowed as a whole: all it mentions are literals and variables whose ranges are constants, and the
-// bounds of each of its parts fit. Anything else stays int64, over a cast of the variable. Indices, comparisons, bounds
-// of loops and the values of axes take what was narrowed; values that are stored or given to calls keep their dtype.
+// An expression is narrowed as a whole: it consists of literals and variables whose ranges are constant, and the bounds
+// of each subexpression fit. Anything else stays int64, with the variable cast. Indices, comparisons, loop bounds and
+// the values of axes use narrowed expressions; values that are stored or passed to calls keep their dtype.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -59,7 +59,7 @@ class Narrower : public Rewriter {
 
   // ---- variables ----
 
-  // The variable to use instead; itself when its range is not known to fit.
+  // The variable to use instead; the same one when its range is not known to fit.
   const Var* define(const Var* v, const Range& range) {
     if (!is_wide(v)) return v;
     const Bounds min = analyzer_.bounds(range.min), extent = analyzer_.bounds(range.extent);
@@ -70,7 +70,7 @@ class Narrower : public Rewriter {
     narrow_[v] = made;
     return made;
   }
-  // For the place of a variable that was `v`.
+  // A bound or value for the variable `v`, in its dtype.
   const Expr* for_variable(const Expr* e, const Var* v) {
     if (!is_wide(e)) return rewrite(e);
     const Expr* made = narrowed(e);
@@ -95,7 +95,7 @@ class Narrower : public Rewriter {
     for (std::size_t i = 0; i < r->block->iter_vars.size(); ++i) {
       IterVar axis = r->block->iter_vars[i];
       analyzer_.bind_range(axis.var, axis.dom);
-      // A value that is not narrow itself would need a cast, which no loop can be read off.
+      // A value that is not narrow itself would need a cast, from which no loop can be recognised.
       const bool can = is_wide(axis.var) && narrowed(r->iter_values[i]);
       if (can) axis.var = define(axis.var, axis.dom);
       values.push_back(for_variable(r->iter_values[i], axis.var));

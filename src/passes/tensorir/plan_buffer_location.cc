@@ -1,8 +1,8 @@
-// PlanAndUpdateBufferAllocationLocation: a buffer of a block is allocated in the innermost loop or block around all
-// that accesses it; in a loop by a block without axes around the loop's body.
+// PlanAndUpdateBufferAllocationLocation: a buffer of a block is allocated in the innermost loop or block around all of
+// its accesses; in a loop, by a block without axes around the loop's body.
 //
-// What a reduction writes lives outside of the loops that reduce. Memory that threads share is allocated outside of
-// the loops over them: "global" outside of all thread-bound loops, "shared" outside of those over threadIdx.
+// Buffers that a reduction writes are allocated outside the reduction loops. Memory shared by threads is allocated
+// outside the loops over them: "global" outside all thread-bound loops, "shared" outside those over threadIdx.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -83,7 +83,7 @@ class Accesses : public Rewriter {
     reduces_ = outer;
   }
 
-  // How many loops and blocks are around the outermost loop that an axis follows.
+  // The number of loops and blocks around the outermost loop that determines an axis.
   std::size_t outermost_loop(const Expr* e) const {
     std::vector<const Var*> vars;
     collect_vars(e, vars);
@@ -112,7 +112,7 @@ class Accesses : public Rewriter {
   }
 
   Path path_;
-  std::size_t reduces_ = SIZE_MAX;  // stores are in so many of the path at most
+  std::size_t reduces_ = SIZE_MAX;  // stores may use at most this many entries of the path
   std::vector<const Buffer*> order_;
   std::unordered_map<const Var*, const Buffer*> managed_;
   std::unordered_map<const Var*, Path> common_;

@@ -1,4 +1,4 @@
-// What the passes over TensorIR share: the PrimFuncs of a module, and copies of one with another body or attributes.
+// Helpers shared by the passes over TensorIR: the PrimFuncs of a module, and copies with another body or attributes.
 #pragma once
 
 #include <functional>
@@ -15,15 +15,15 @@ const ir::PrimFunc* with_body(ir::Context& ctx, const ir::PrimFunc* f, const ir:
 const ir::PrimFunc* with_attrs(ir::Context& ctx, const ir::PrimFunc* f, ir::Span<ir::NamedAttr> attrs);
 const ir::PrimFunc* with_attr(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name, const ir::Attr* value);
 
-// The statement that does nothing, as TVM writes it: T.evaluate(0).
+// A statement that does nothing, as TVM writes it: T.evaluate(0).
 const ir::Stmt* no_op(ir::Context& ctx);
 bool is_no_op(const ir::Stmt* s);
-// A statement below which threads run: a thread-bound loop, `thread_extent` or `virtual_thread`.
+// Whether threads run below the statement: a thread-bound loop, `thread_extent` or `virtual_thread`.
 bool opens_threads(const ir::Stmt* s);
-// Computing the expression twice, earlier or never makes no difference to anything but its value: no effect and no
-// memory read.
+// Whether computing the expression twice, earlier or never affects nothing but its value: it has no effect and reads no
+// memory.
 bool is_pure_value(const ir::Expr* e);
-// Leaving it out makes no difference but its value: no effect.
+// Whether leaving it out affects nothing but its value: it has no effect.
 bool has_no_effect(const ir::Expr* e);
 
 }  // namespace rldb::passes

@@ -1,8 +1,8 @@
 // RemoveNoOp, and the passes that end with it: RemoveAssume (assumptions are for the passes before) and
-// RemoveStoreUndef (a store of T.undef() says that any value will do).
+// RemoveStoreUndef (a store of T.undef() means that any value will do).
 //
 // A statement that does nothing is left out: a pure expression that is evaluated, a loop or a branch around nothing, a
-// loop that never runs, a store of what is there already.
+// loop that never runs, a store of the value already there.
 #include <unordered_set>
 
 #include "passes/tensorir/prim_funcs.h"
@@ -115,7 +115,7 @@ class Assumptions : public Rewriter {
   }
 };
 
-// Stores and bindings of values that depend on T.undef(). Anything else that depends on one has no meaning.
+// Removes stores and bindings of values that depend on T.undef(). Any other use of such a value has no meaning.
 class Undefined : public Rewriter {
  public:
   using Rewriter::Rewriter;

@@ -1,9 +1,9 @@
-// SplitHostDevice: what a PrimFunc does in threads of a device becomes a kernel `<name>_kernel` of its own, and calls
-// across devices become launches (device_launch.h).
+// SplitHostDevice: the part of a PrimFunc that runs in device threads becomes a kernel `<name>_kernel` of its own, and
+// calls across devices become launches (device_launch.h).
 //
-// The kernel is what is below the first `launch_thread`, where the target has a host, or below an attribute
-// `target`. Its parameters are the pointers of the buffers that it uses, then scalars, each in the order of their
-// names.
+// The kernel is the part below the first `launch_thread`, where the target has a host, or below an
+// attribute `target`. Its parameters are the pointers of the buffers that it uses, then scalars, each
+// ordered by name.
 #include <algorithm>
 #include <ranges>
 #include <unordered_map>
@@ -24,11 +24,11 @@ using namespace ir;
 
 namespace {
 
-// What a body uses and does not define.
+// Variables and buffers used but not defined in a body.
 struct Captured {
-  std::vector<const Var*> pointers;  // of buffers, and by themselves
+  std::vector<const Var*> pointers;  // of buffers, and used directly
   std::vector<const Var*> scalars;
-  std::vector<const Buffer*> buffers;  // in the order of meeting
+  std::vector<const Buffer*> buffers;  // in the order of first use
 };
 
 Captured captured_by(const Stmt* body) {
@@ -69,7 +69,7 @@ Captured captured_by(const Stmt* body) {
   return out;
 }
 
-// The body over variables and buffers of its own.
+// The body over fresh variables and buffers.
 class KernelBody : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -116,7 +116,7 @@ class Splitter : public Rewriter {
     args.insert(args.end(), captured.pointers.begin(), captured.pointers.end());
     args.insert(args.end(), captured.scalars.begin(), captured.scalars.end());
     std::vector<const Stmt*> stmts;
-    for (const Buffer* b : std::views::reverse(captured.buffers)) {  // TVM puts each before those that it met earlier
+    for (const Buffer* b : std::views::reverse(captured.buffers)) {  // TVM puts each before those it met earlier
       const Buffer* own = inside.buffer(b);
       stmts.push_back(ctx_.decl_buffer(own, own->data));
     }
@@ -134,7 +134,7 @@ class Splitter : public Rewriter {
     return on_cpu ? checked(call) : ctx_.evaluate(call);
   }
 
-  // A kernel on the host's processor says whether it worked.
+  // A kernel on the host's processor returns whether it succeeded.
   const Stmt* checked(const Expr* call) {
     const Var* code = ctx_.var("kernel_error_code", ctx_.prim(DType::Int(32)));
     const std::string_view parts[] = {ctx_.str("Error executing compute kernel")};

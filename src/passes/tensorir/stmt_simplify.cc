@@ -1,7 +1,7 @@
-// StmtSimplify: index arithmetic and conditions in their simplest form, branches that are decided taken.
+// StmtSimplify: simplifies index arithmetic and conditions, and replaces decided branches by the one taken.
 //
-// What is known: ranges of loops, axes and threads, values of variables, sizes of parameters (not negative), and inside
-// of a branch its condition. The analyzer keeps facts for good, so a branch gets one of its own that is told everything
+// Known facts: ranges of loops, axes and threads, values of variables, sizes of parameters (not negative), and inside a
+// branch its condition. The analyzer never forgets facts, so a branch gets its own analyzer that is given everything
 // again; where that would be much, its condition is not used.
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
@@ -15,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t kMaxFacts = 64;  // more are not told again to the analyzer of a branch
+constexpr std::size_t kMaxFacts = 64;  // beyond this many they are not repeated for a branch's analyzer
 
 struct Fact {
   const Var* var;     // null: `value` is a condition that holds

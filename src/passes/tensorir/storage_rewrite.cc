@@ -1,9 +1,9 @@
-// StorageRewrite: allocations that are not alive at the same time share memory, and what nobody uses is left out.
+// StorageRewrite: allocations that are not live at the same time share memory, and unused ones are removed.
 //
-// An allocation is visible in the rest of its sequence, so it is alive up to the last statement of the sequence that
+// An allocation is visible in the rest of its sequence, so it is live up to the last statement of the sequence that
 // uses its memory. After that, allocations of the same dtype and scope that are not larger become buffers over its
-// memory: in the same sequence, or in what is inside of its later statements. One that is written element by
-// element where the other is read for the last time may take the memory in that very statement.
+// memory: in the same sequence, or nested in its later statements. One that is written element by element where the
+// other is read for the last time may reuse the memory in that very statement.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,14 +26,14 @@ namespace {
 
 using Pointers = std::unordered_set<const Var*>;
 
-// What a statement allocates: T.alloc_buffer, and T.decl_buffer of no given memory; null for others.
+// The buffer that a statement allocates: T.alloc_buffer, and T.decl_buffer without given memory; null for others.
 const Buffer* allocated_by(const Stmt* s) {
   if (const auto* a = as<AllocBuffer>(s)) return a->annotations.empty() ? a->buffer : nullptr;
   const auto* d = as<DeclBuffer>(s);
   return d && !d->data ? d->buffer : nullptr;
 }
 
-// The memory that a buffer declared over it shares.
+// The memory shared through buffers declared over it.
 class Aliases {
  public:
   explicit Aliases(const Stmt* body) {
@@ -67,9 +67,9 @@ void add_uses(const Node* s, const Aliases& aliases, Pointers& out) {
   });
 }
 
-// ---- one element after another ----
+// ---- elementwise stores ----
 
-// The loops around one store, if a statement is nothing but that.
+// The loops around one store, if the statement contains nothing else.
 struct ElementwiseStore {
   std::vector<const ForStmt*> loops;
   const BufferStore* store = nullptr;
@@ -87,7 +87,7 @@ ElementwiseStore only_store(const Stmt* s) {
   return out;
 }
 
-// No two iterations are at one element: each loop's variable is an index by itself, or a digit of the only index.
+// No two iterations access the same element: each loop variable is an index by itself, or a digit of the only index.
 bool is_injective(const ElementwiseStore& e) {
   std::vector<std::pair<const Expr*, std::int64_t>> parts;  // summands with their factors
   std::vector<const Expr*> open(e.store->indices.begin(), e.store->indices.end());
@@ -107,7 +107,7 @@ bool is_injective(const ElementwiseStore& e) {
     }
   }
   std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::int64_t reach = 1;  // what the digits so far count up to
+  std::int64_t reach = 1;  // the range covered by the digits so far
   std::size_t found = 0;
   for (const auto& [what, factor] : parts) {
     const auto loop = std::find_if(e.loops.begin(), e.loops.end(), [&](const ForStmt* f) { return f->var == what; });
@@ -123,7 +123,7 @@ bool is_injective(const ElementwiseStore& e) {
   return found == e.loops.size();
 }
 
-// `to` may lie where `from` does although the statement reads one and writes the other.
+// Whether `to` may share the memory of `from` although the statement reads one and writes the other.
 bool in_place(const Stmt* s, const Var* from, const Var* to, const Aliases& aliases, Analyzer& analyzer) {
   const ElementwiseStore e = only_store(s);
   if (!e.store || e.store->buffer->data != to || e.store->indices.empty() || !is_injective(e)) return false;
@@ -148,19 +148,19 @@ bool in_place(const Stmt* s, const Var* from, const Var* to, const Aliases& alia
 
 // ---- sharing ----
 
-// An allocation of a sequence, and the statements of the sequence between which it is used.
+// An allocation in a sequence, and the statements of the sequence between which it is used.
 struct Life {
   const Buffer* buffer;
   std::size_t at;
   std::size_t first, last;
 };
 
-constexpr std::size_t kMaxMemories = 256;  // that are looked through for an allocation
+constexpr std::size_t kMaxMemories = 256;  // searched for each allocation
 
-// Memory that allocations take in turn.
+// Memory that allocations use one after the other.
 struct Memory {
   const Buffer* buffer;     // whose memory it is
-  std::size_t from;         // visible behind this statement of the sequence
+  std::size_t from;         // visible after this statement of the sequence
   std::vector<Life> users;  // in the sequence, in order
   bool is_free(std::size_t i) const {
     const auto after =
@@ -186,7 +186,7 @@ class Sharing : public Rewriter {
     const auto* loop = as<ForStmt>(s);
     const bool in_order = !loop || loop->for_kind == ForKind::Serial || loop->for_kind == ForKind::Unrolled;
     if (in_order && thread_tag(s).empty()) return default_stmt(s);
-    // What runs at the same time as other iterations cannot take what was there before.
+    // Code that runs in parallel with other iterations cannot reuse memory allocated outside.
     std::vector<const Buffer*> outside = std::exchange(free_, {});
     const Stmt* made = default_stmt(s);
     free_ = std::move(outside);
@@ -221,7 +221,7 @@ class Sharing : public Rewriter {
     return out.empty() ? no_op(ctx_) : ctx_.seq_stmt(out);
   }
 
-  // Those that are used, in the order in which they are used first.
+  // The allocations that are used, ordered by first use.
   std::vector<Life> lives_of(const SeqStmt* seq) {
     std::vector<Life> lives;
     std::unordered_map<const Var*, std::size_t> index;
@@ -287,7 +287,7 @@ class Sharing : public Rewriter {
     return b->strides.empty() && (!b->elem_offset || is_const(b->elem_offset, 0)) && b->axis_separators.empty();
   }
 
-  // The buffer declared over the other's memory.
+  // Declares the buffer over the other's memory.
   const Stmt* over(const Stmt* s, const Buffer* b, const Buffer* memory) {
     Buffer fields = *b;
     fields.data = memory->data;
@@ -302,7 +302,7 @@ class Sharing : public Rewriter {
 
   const Aliases& aliases_;
   Analyzer analyzer_;
-  std::vector<const Buffer*> free_;  // memory of enclosing sequences that nobody uses now
+  std::vector<const Buffer*> free_;  // memory of enclosing sequences that is currently unused
 };
 
 }  // namespace

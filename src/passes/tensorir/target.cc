@@ -1,4 +1,4 @@
-// Targets read from attributes, and what passes ask about them.
+// Targets read from attributes, and queries on them.
 #include "passes/tensorir/target.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr int kMaxNesting = 20;  // of a target's text
 
 bool is_quoted(std::string_view text) { return text.size() >= 2 && (text.front() == '"' || text.front() == '\''); }
 
-// A literal of Python.
+// A Python literal.
 const Attr* parse_literal(Context& ctx, std::string_view text, int depth = 0) {
   support::poll();
   text = trim(text);
@@ -56,7 +56,7 @@ const Attr* parse_literal(Context& ctx, std::string_view text, int depth = 0) {
   return error == std::errc() && end == text.data() + text.size() ? ctx.attr(number) : nullptr;
 }
 
-// The dictionary that a target was made of, or null.
+// The dictionary from which a target was made, or null.
 const Attr* dictionary(const Attr* target) {
   if (target->is(AttrKind::Dict)) return target;
   return !target->items.empty() && target->items[0]->is(AttrKind::Dict) ? target->items[0] : nullptr;
@@ -70,7 +70,7 @@ const Attr* rebuilt(Context& ctx, const Attr* target, const Attr* what, const At
   return ctx.attr_opaque(kConstructor, {&what, 1}, fields);
 }
 
-// What a target is made of: its kind or its dictionary, without a host.
+// The definition of a target: its kind or its dictionary, without a host.
 const Attr* content(Context& ctx, const Attr* target) {
   if (const Attr* dict = dictionary(target)) return ctx.attr_dict(ctx.with_attr(dict->fields, kHost, nullptr));
   return target->items.empty() ? target : target->items[0];
@@ -120,7 +120,7 @@ const Attr* without_host(Context& ctx, const Attr* target) {
   return host_of(ctx, target) ? rebuilt(ctx, target, content(ctx, target), nullptr) : target;
 }
 
-// A host that is nothing but a kind or a dictionary is written as that.
+// A host that is merely a kind or a dictionary is written as that.
 const Attr* with_host(Context& ctx, const Attr* target, const Attr* host) {
   const bool plain = host->is(AttrKind::Opaque) && host->items.size() == 1 && host->fields.empty();
   return rebuilt(ctx, target, content(ctx, target), plain ? host->items[0] : host);

@@ -12,17 +12,17 @@ inline constexpr std::string_view kTargetAttr = "target";
 inline constexpr std::string_view kCallingConv = "calling_conv";  // TVM's CallingConv: a number
 inline constexpr std::string_view kDefaultHost = "llvm";
 
-// Of an option's text: `T.target("cuda", host="llvm")`, `"cuda"` or `{"kind": "cuda"}`. Null when it is none.
+// From an option's text: `T.target("cuda", host="llvm")`, `"cuda"` or `{"kind": "cuda"}`. Null if it is not a target.
 const ir::Attr* parse_target(ir::Context& ctx, std::string_view text);
 // `what` is a kind or a dictionary.
 const ir::Attr* make_target(ir::Context& ctx, const ir::Attr* what);
-const ir::Attr* host_of(ir::Context& ctx, const ir::Attr* target);  // a target; null: has none
+const ir::Attr* host_of(ir::Context& ctx, const ir::Attr* target);  // a target; null if it has none
 const ir::Attr* without_host(ir::Context& ctx, const ir::Attr* target);
 const ir::Attr* with_host(ir::Context& ctx, const ir::Attr* target, const ir::Attr* host);
-// "cuda", and an integer that its dictionary says.
+// "cuda", and an integer in its dictionary.
 std::string_view target_kind(const ir::Attr* target);
 std::optional<std::int64_t> target_number(const ir::Attr* target, std::string_view name);
-// Its code runs in threads of a device.
+// Whether its code runs in device threads.
 bool is_gpu(const ir::Attr* target);
 
 }  // namespace rldb::passes

@@ -1,8 +1,8 @@
-// UnrollLoop: loops that are marked T.unroll, and short ones if the options ask for it, are written out.
+// UnrollLoop: loops that are marked T.unroll are unrolled, and so are short ones if the options request it.
 //
-// A serial loop is unrolled by itself when no plain loop is inside, at most `auto_max_depth` unrolled ones are, and its
-// statements come to at most `auto_max_step`, or it runs at most `auto_max_extent` times; with `unroll_local_access`
-// also when its variable indexes memory of scope "local" or "warp". Without `explicit_unroll` it is marked T.unroll.
+// A serial loop is unrolled by itself when it contains no plain loop, at most `auto_max_depth` unrolled ones and at
+// most `auto_max_step` statements, or runs at most `auto_max_extent` times; with `unroll_local_access` also when its
+// variable indexes memory of scope "local" or "warp". Without `explicit_unroll` it is marked T.unroll.
 #include <fmt/format.h>
 
 #include <unordered_set>
@@ -20,7 +20,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::int64_t kMaxCopies = 100'000;  // statements that one function may grow to
+constexpr std::int64_t kMaxCopies = 100'000;  // statements to which one function may grow
 
 struct UnrollOptions {
   std::int64_t max_step;
@@ -58,7 +58,7 @@ class Unroll : public Rewriter {
  private:
   struct Size {
     std::int64_t steps = 0;
-    std::int64_t unrolled = 0;  // loops inside of one another
+    std::int64_t unrolled = 0;  // nested loops
     std::int64_t plain = 0;
   };
 
@@ -84,7 +84,7 @@ class Unroll : public Rewriter {
     return changed ? ctx_.seq_stmt(out) : s;
   }
 
-  // Inner loops first: what they came to decides about the outer one.
+  // Inner loops first: their unrolled size decides about the outer one.
   const Stmt* loop(const ForStmt* loop) {
     const Stmt* made = default_stmt(loop);
     const auto* f = as<ForStmt>(made);

@@ -1,10 +1,10 @@
-// UseAssumeToReduceBranches: out = if_then_else(c, v, f(a)) becomes out = f(a) where `T.assume` says that f(a) is v
-// wherever c holds: the padding of a layout is computed with instead of branched around. Only elementwise kernels
+// UseAssumeToReduceBranches: out = if_then_else(c, v, f(a)) becomes out = f(a) where `T.assume` guarantees that f(a) is
+// v wherever c holds: the padding of a layout is computed with instead of branched around. Only elementwise kernels
 // (attribute `op_pattern`), as in TVM.
 //
 // Stricter than TVM, which compares the two conditions by their form only: the assumption has to cover the whole
-// buffer, nothing writes to it, and what was computed under a condition has to be computable without: every index
-// within its buffer, no division by what may be zero.
+// buffer, nothing may write to it, and the computation has to be safe without its condition: every index within its
+// buffer, no division by a possible zero.
 #include <functional>
 
 #include "passes/fusion/op_pattern.h"
@@ -23,7 +23,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t kMaxAxes = 64;  // told again to the analyzer of a branch
+constexpr std::size_t kMaxAxes = 64;  // repeated for the analyzer of a branch
 
 // load == value wherever one of `when` is false.
 struct Assumption {
@@ -110,7 +110,7 @@ class Branches : public Rewriter {
     if (is_const(range.extent, 1)) fixed_[v] = range.min;
   }
 
-  // ---- what is assumed ----
+  // ---- assumptions ----
 
   void learn(const Expr* condition) {
     Assumption a{};
@@ -132,7 +132,7 @@ class Branches : public Rewriter {
       assumptions_.insert_or_assign(a.load->buffer, std::move(a));
   }
 
-  // Each index is an axis of its own that runs over the whole dim.
+  // Each index is a separate axis that runs over the whole dim.
   bool covers(const BufferLoad* load) {
     std::unordered_set<const Var*> seen;
     for (std::size_t i = 0; i < load->indices.size(); ++i) {
@@ -144,7 +144,7 @@ class Branches : public Rewriter {
     return true;
   }
 
-  // ---- where it helps ----
+  // ---- uses ----
 
   const Stmt* without_branch(const BufferStore* s) {
     const Call* branch = intrinsic_call(s->value, intrin::IfThenElse);
@@ -160,7 +160,7 @@ class Branches : public Rewriter {
     return ctx_.store(s->buffer, analyzer_.simplify(substitute(ctx_, chosen, fixed_)), s->indices, s->predicate);
   }
 
-  // Both have one value wherever the condition holds.
+  // Both have the same value wherever the condition holds.
   bool same_under(const Expr* cond, const Expr* a, const Expr* b) {
     return expr_equal(analyzer_.simplify(assumed(cond, a)), analyzer_.simplify(assumed(cond, b)));
   }
@@ -208,7 +208,7 @@ class Branches : public Rewriter {
     return inside.prove(logical_not(ctx_, part));
   }
 
-  // Without its condition too.
+  // Whether it can be computed without its condition.
   bool computable(const Expr* e) {
     if (!has_no_effect(e)) return false;
     bool safe = true;
@@ -238,11 +238,11 @@ class Branches : public Rewriter {
   }
 
   Analyzer analyzer_;
-  int conditions_ = 0;  // around the statement that is visited
+  int conditions_ = 0;  // around the statement being visited
   std::unordered_map<const Var*, Range> axes_;
   std::vector<const Var*> order_;
-  VarMap fixed_;                            // axes of one value
-  std::unordered_set<const Var*> changed_;  // pointers of buffers that are written or go elsewhere
+  VarMap fixed_;                            // axes with a single value
+  std::unordered_set<const Var*> changed_;  // pointers of buffers that are written or escape
   std::unordered_map<const Buffer*, Assumption> assumptions_;
 };
 

@@ -1,4 +1,4 @@
-// VectorizeLoop: loops that are marked T.vectorized become statements on vectors, the loop's variable a ramp.
+// VectorizeLoop: loops that are marked T.vectorized become statements on vectors, with a ramp for the loop variable.
 //
 // A statement that vectors cannot express (under a condition that differs from lane to lane, with a call that takes
 // scalars) becomes a loop of its own over the lanes. A loop whose iterations write the same element, or that allocates
@@ -88,7 +88,7 @@ class Lanes : public Rewriter {
     if (const auto* st = as<BufferStore>(s)) return store(st);
     if (const auto* st = as<BindStmt>(s)) return bind(st);
     if (const auto* st = as<ForStmt>(s)) return inner_loop(st);
-    const Expr* decides = nullptr;  // what has to be one value for all lanes
+    const Expr* decides = nullptr;  // must have the same value in all lanes
     if (const auto* st = as<IfThenElse>(s)) decides = st->cond;
     if (const auto* st = as<Evaluate>(s)) decides = st->value;
     if (const auto* st = as<AssertStmt>(s)) decides = st->cond;
@@ -98,7 +98,7 @@ class Lanes : public Rewriter {
   }
 
  private:
-  // Every store is at a place that depends on the loop's variable, and nothing inside is made anew each time.
+  // Every store depends on the loop variable for its position, and nothing inside is allocated in each iteration.
   bool is_independent() {
     std::unordered_set<const Var*> depends{loop_->var};
     bool good = true;
@@ -129,7 +129,7 @@ class Lanes : public Rewriter {
     }
     return ctx_.broadcast(e, ctx_.i32(lanes));
   }
-  // All to as many lanes as the widest has.
+  // Widens all parts to the lanes of the widest.
   void widen(std::span<const Expr*> parts) {
     int lanes = 1;
     for (const Expr* e : parts) lanes = std::max(lanes, int(e->dtype().lanes));
@@ -148,7 +148,7 @@ class Lanes : public Rewriter {
     return split_ ? e : ctx_.binary(e->op(), parts[0], parts[1]);
   }
 
-  // A ramp that is moved or stretched is a ramp.
+  // A ramp that is offset or scaled is a ramp.
   const Expr* as_ramp(BinaryKind op, const Expr* a, const Expr* b) {
     const auto* left = as<Ramp>(a);
     const auto* right = as<Ramp>(b);
@@ -206,7 +206,7 @@ class Lanes : public Rewriter {
     return split_ ? c : ctx_.call_typed(c->callee, args, ctx_.prim(c->dtype().with_lanes(lanes)), c->attrs);
   }
 
-  // Kinds that have no form on vectors.
+  // Kinds that have no vector form.
   const Expr* default_expr_scalars(const Expr* e) {
     if (isa<Var>(e) || isa<IntImm>(e) || isa<FloatImm>(e) || isa<StringImm>(e)) return default_expr(e);
     bool vectors = false;
@@ -241,7 +241,7 @@ class Lanes : public Rewriter {
     if (as<PointerType>(st->var->type)) return st;
     const Expr* value = rewrite(st->value);
     if (std::exchange(split_, false)) {
-      one_by_one_ = true;  // what follows sees the variable
+      one_by_one_ = true;  // the following statements see the variable
       return st;
     }
     if (value->dtype() == st->var->dtype()) return value == st->value ? st : ctx_.bind(st->var, value);
@@ -274,8 +274,8 @@ class Lanes : public Rewriter {
   const ForStmt* loop_;
   int lanes_;
   Analyzer analyzer_;
-  bool split_ = false;       // the expression at hand has no form on vectors
-  bool one_by_one_ = false;  // nor has the loop
+  bool split_ = false;       // the current expression has no vector form
+  bool one_by_one_ = false;  // nor does the loop
   std::unordered_set<const Var*> vectors_;
 };
 
@@ -309,7 +309,7 @@ class Vectorizer : public Rewriter {
     const Stmt* made = Lanes(ctx_, f, *lanes).run();
     if (!made) return serial(ctx_, f, rewrite(f->body));
     ctx_.set_origin(made, f);
-    return rewrite(made);  // loops inside of what became a loop over the lanes
+    return rewrite(made);  // loops inside one that became a loop over the lanes
   }
 
  private:

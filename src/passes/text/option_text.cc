@@ -1,4 +1,4 @@
-// A reader of the few forms that options need. Nesting is bounded, so that a text cannot exhaust the stack.
+// A reader for the few forms that options need. Nesting is bounded, so that a text cannot exhaust the stack.
 #include "passes/text/option_text.h"
 
 #include <cctype>
@@ -97,7 +97,7 @@ class ScalarParser {
   std::size_t at_ = 0;
 };
 
-// `name(items)`; nothing when it is no call.
+// `name(items)`; nullopt when the text is not a call.
 struct CallText {
   std::string_view name;
   std::vector<std::string_view> items;
@@ -108,7 +108,7 @@ std::optional<CallText> call_text(std::string_view text) {
   return CallText{trim(text.substr(0, open)), split_items(text.substr(open + 1, text.size() - open - 2))};
 }
 
-// The value of `key=value`; nothing for another item.
+// The value of `key=value`; nullopt for any other item.
 std::optional<std::string_view> keyword(std::string_view item, std::string_view key) {
   if (!item.starts_with(key)) return std::nullopt;
   item = trim(item.substr(key.size()));
@@ -216,7 +216,7 @@ const Lambda* OptionReader::index_map(std::string_view text) {
     results.push_back(ScalarParser(ctx_, own, part).parse());
     if (!results.back()) return nullptr;
   }
-  // A name that is no index says nothing.
+  // Names other than the indices are not allowed.
   return own.size() == known && known == params.size() && !results.empty() ? ctx_.lambda(params, results) : nullptr;
 }
 

@@ -1,4 +1,4 @@
-// What options of passes say in the words of programs: types (`R.Tensor((n, 4), "float32")`), sizes (`n * 2 + 1`) and
+// Syntax that options of passes share with programs: types (`R.Tensor((n, 4), "float32")`), sizes (`n * 2 + 1`) and
 // index maps (`T.index_map(lambda i, j: (i, j // 4, j % 4))`). TVM's Python takes objects or functions there.
 #pragma once
 
@@ -11,18 +11,18 @@
 
 namespace rldb::passes {
 
-// Names that a text may mention, and what they stand for. A name that is not among them becomes a new symbolic variable
-// of int64, the same one wherever the same reader meets it.
+// Names that a text may mention, and their variables. Any other name becomes a new symbolic variable of int64, the same
+// one for all occurrences in the same reader.
 using NamedVars = std::unordered_map<std::string_view, const ir::Var*>;
 
 class OptionReader {
  public:
   explicit OptionReader(ir::Context& ctx, NamedVars names = {}) : ctx_(ctx), names_(std::move(names)) {}
 
-  // Null when the text is no such thing.
+  // Null when the text is not a type.
   const ir::Type* type(std::string_view text) { return type(text, 0); }
   const ir::Expr* scalar(std::string_view text);
-  // A function of indices; its variables are its own.
+  // A function of indices with variables of its own.
   const ir::Lambda* index_map(std::string_view text);
 
  private:

@@ -1,5 +1,5 @@
-// AppendLoss(func_name, loss_function, num_backbone_outputs, new_func_name): a function that computes what `func_name`
-// does, a loss of its first outputs, and gives the loss and the other outputs.
+// AppendLoss(func_name, loss_function, num_backbone_outputs, new_func_name): creates a function that runs `func_name`,
+// computes a loss from its first outputs, and returns the loss and the other outputs.
 //
 // TVM takes the loss as a function object; here it is the name of a function of the module, or one of TVM's losses:
 // `MSELoss(reduction="sum")`, whose targets have the type of the predictions (CrossEntropyLoss: a class for each row).
@@ -27,7 +27,7 @@ Failure<source::Message> refuse(std::string_view what, std::string why) {
   return Failure(message(diag::PassUnsupported, fmt::format("`{}`", what), std::move(why)));
 }
 
-// The body is one dataflow block.
+// The single dataflow block that is the body.
 const BindingBlock* only_block(const Function* f) {
   return f->body->blocks.size() == 1 && f->body->blocks[0]->is_dataflow() ? f->body->blocks[0] : nullptr;
 }
@@ -38,7 +38,7 @@ std::vector<const Expr*> outputs_of(const Function* f) {
   return {tuple->items.begin(), tuple->items.end()};
 }
 
-// The loss in terms of the model: its first parameters are outputs of it, the others become parameters.
+// The loss in terms of the model: its first parameters are outputs of the model, the others become parameters.
 class LossCopier : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -68,7 +68,7 @@ class LossCopier : public Rewriter {
   }
 };
 
-// Variables that the result does not mention end with the block.
+// Variables that the result does not mention become local to the block.
 class OutputHider : public Rewriter {
  public:
   OutputHider(Context& ctx, const Expr* result) : Rewriter(ctx) {

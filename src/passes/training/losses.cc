@@ -77,7 +77,7 @@ class LossBuilder {
   }
 
  private:
-  // One class for each row: the dims without that of the classes, which is the second, or the only one.
+  // One class per row: the dims except that of the classes, which is the second, or the only one.
   Result<const Function*> cross_entropy(const LossText& loss) {
     std::vector<const Expr*> dims;
     for (std::size_t i = 0; i < type_->shape.size(); ++i)

@@ -113,7 +113,7 @@ class StepBuilder {
       return Failure(*error_);
     }
     const Var* new_params = blocks_.emit_output(ctx_.tuple(new_params_), "params_new");
-    // The states of one kind stand together.
+    // The states of one kind are adjacent.
     std::vector<const Expr*> all(new_common_.begin(), new_common_.end());
     for (const auto* kind : {&new_first_, &new_second_}) all.insert(all.end(), kind->begin(), kind->end());
     const Var* new_states = blocks_.emit_output(ctx_.tuple(all), "optim_states_new");
@@ -130,7 +130,7 @@ class StepBuilder {
     return found == text_.options.end() ? 0 : found->second;
   }
 
-  // ---- states: the count of steps, products of betas, and for each parameter its momentum or moments ----
+  // ---- states: the step count, products of betas, and for each parameter its momentum or moments ----
 
   void add_states() {
     initial_.push_back(tensor({}, DType::Int(64), 0));
@@ -146,7 +146,7 @@ class StepBuilder {
       }
   }
 
-  // Zeros, or one number.
+  // Filled with zeros, or with one number.
   const Constant* tensor(const std::vector<std::int64_t>& shape, DType dtype, double value) {
     auto made = runtime::Tensor::empty(shape, dtype);
     if (!made.ok()) {

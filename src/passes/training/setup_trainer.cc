@@ -1,9 +1,9 @@
-// SetupTrainer(loss, optimizer, loss_args, legalize): what a trainer runs, from a module whose function `backbone`
-// takes inputs, `param_num` parameters and `state_num` states, and gives an output and the new states: `backbone_loss`,
-// its gradient by the parameters `backbone_loss_adjoint`, and `optimizer`, a step of an optimizer.
+// SetupTrainer(loss, optimizer, loss_args, legalize): the functions a trainer runs, from a module whose function
+// `backbone` takes inputs, `param_num` parameters and `state_num` states, and returns an output and the new states:
+// `backbone_loss`, its gradient by the parameters `backbone_loss_adjoint`, and `optimizer`, a step of an optimizer.
 //
 // TVM takes the loss and the optimizer as objects; here they are texts: `MSELoss(reduction="sum")`, `SGD(0.1)`. The
-// types of the loss's arguments follow from the backbone's; `loss_args`, where it is given, has to say the same.
+// types of the loss's arguments follow from the backbone's; `loss_args`, where given, has to agree.
 #include <fmt/format.h>
 
 #include "passes/pass_functions.h"
@@ -72,7 +72,7 @@ Result<Backbone> backbone_of(const Module* module) {
   return out;
 }
 
-// The types that `loss_args` says are those of what the loss takes.
+// Checks that the types in `loss_args` are those of the loss's parameters.
 Result<support::Unit> check_loss_args(Context& ctx, const PassOption* given, const Backbone& backbone,
                                       const Function* with_loss) {
   if (!given || given->value == "None") return support::Unit{};
@@ -90,7 +90,7 @@ Result<support::Unit> check_loss_args(Context& ctx, const PassOption* given, con
   OptionReader reader(ctx);
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Type* type = reader.type(items[i]);
-    // Symbolic variables are others in each function: their names do not count.
+    // Symbolic variables differ between functions: their names do not count.
     if (!type || (type != wanted[i] && !wanted[i]->has_vars)) return wrong(items[i]);
   }
   return support::Unit{};

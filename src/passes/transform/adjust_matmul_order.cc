@@ -1,9 +1,9 @@
-// AdjustMatmulOrder: (a @ b) @ c and a @ (b @ c) become the one of the two that takes fewer multiplications, as naive
-// matmuls count. Two operands that are known ahead of time are multiplied with each other, so that the product can be
+// AdjustMatmulOrder: (a @ b) @ c and a @ (b @ c) become whichever of the two takes fewer multiplications, counted for
+// naive matmuls. Two operands that are known ahead of time are multiplied with each other, so that the product can be
 // lifted out (LiftTransformParams).
 //
-// Stricter than TVM: permutations between the products have to swap the two dims of the matrices, a vector is at an
-// end and beside matrices without batch dims, and a product with an `out_dtype` of its own stays.
+// Stricter than TVM: permutations between the products have to swap the two dims of the matrices, a vector must be at
+// an end and next to matrices without batch dims, and a product with an `out_dtype` of its own stays.
 #include <algorithm>
 
 #include "passes/transform/ahead_of_time.h"
@@ -30,7 +30,7 @@ using Dims = std::vector<const Expr*>;
 struct Factors {
   const Expr* operand[3];
   bool swapped[3] = {false, false, false};
-  bool left_first = false;  // as it is written
+  bool left_first = false;  // in the order of the program
 };
 
 std::optional<Dims> dims_of(const Expr* e, bool swapped) {
@@ -49,7 +49,7 @@ struct Count {
 };
 using Counts = std::vector<Count>;
 
-// The product of dims; nothing when one of them is an expression.
+// The product of dims; nullopt when one of them is an expression.
 std::optional<Count> product_of(std::initializer_list<const Dims*> groups) {
   Count out{1, {}};
   for (const Dims* dims : groups)
@@ -64,7 +64,7 @@ std::optional<Count> product_of(std::initializer_list<const Dims*> groups) {
   return out;
 }
 
-// What is known of the sizes: none is 0, and the bounds that the function's attributes give.
+// Known facts about sizes: none is 0, and the bounds given by the function's attributes.
 class Sizes {
  public:
   explicit Sizes(const Function* f) {
@@ -75,13 +75,13 @@ class Sizes {
     for (const Var* v : vars) {
       Limits& limits = limits_[v];
       if (const auto least = bound(lower, v->name)) limits.least = std::max(1.0, double(*least));
-      // As TVM has it, the bound itself is not reached.
+      // As in TVM, the bound itself is exclusive.
       if (const auto most = bound(upper, v->name)) limits.most = std::max(limits.least, double(*most) - 1);
     }
   }
 
   // a < b whatever the sizes are. A sum in which a size occurs once in each product is linear in it, so it is positive
-  // between two values when it is at both, and beyond one when it is there and does not fall.
+  // between two values when it is positive at both, and beyond one when it is positive there and does not decrease.
   bool less(const Counts& a, Counts b) const {
     for (Count c : a) {
       c.factor = -c.factor;
@@ -193,7 +193,7 @@ class OrderAdjuster : public CallExpander {
     return t && t->ndim >= 2 && swaps_matrix_dims(turn, std::size_t(t->ndim)) ? inner : nullptr;
   }
 
-  // Whether a and b are to be multiplied first; nothing when it cannot be told or makes no difference.
+  // Whether a and b are to be multiplied first; nullopt when that is not known or makes no difference.
   std::optional<bool> better_order(const Factors& f) {
     std::optional<Dims> dims[3];
     bool vector = false, batch = false;
@@ -207,7 +207,7 @@ class OrderAdjuster : public CallExpander {
     bool ahead[3];
     for (std::size_t i = 0; i < 3; ++i) ahead[i] = ahead_.has(f.operand[i]);
     if (ahead[0] && ahead[1] && ahead[2]) return std::nullopt;
-    // What has to be transposed first is not there ahead of time.
+    // An operand that has to be transposed first is not available ahead of time.
     if (ahead[0] && ahead[1] && !f.swapped[1]) return true;
     if (ahead[1] && ahead[2] && !f.swapped[1]) return false;
     return cheaper(*dims[0], *dims[1], *dims[2]);

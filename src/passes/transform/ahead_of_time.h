@@ -1,4 +1,4 @@
-// AheadOfTime: which values of a function are known before its inputs are. Users: passes that arrange products so that
+// AheadOfTime: which values of a function are known before its inputs. Users: passes that arrange products so that
 // weights can be combined once.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace rldb::passes {
 
-// Values known before the inputs are: constants, parameters behind the first `num_input`, and what follows from them.
+// Values known before the inputs: constants, parameters after the first `num_input`, and values computed from them.
 class AheadOfTime {
  public:
   explicit AheadOfTime(const ir::Function* f) {

@@ -1,10 +1,10 @@
-// AnnotateTIROpPattern: says of every PrimFunc how its output elements relate to its input elements, as the attribute
-// `op_pattern`: 0 elementwise, 1 broadcast, 2 injective, 3 reduction, 4 out-elementwise-fusable, 8 opaque. Fusion
-// decides by it.
+// AnnotateTIROpPattern: records for every PrimFunc how its output elements relate to its input elements, as the
+// attribute `op_pattern`: 0 elementwise, 1 broadcast, 2 injective, 3 reduction, 4 out-elementwise-fusable, 8 opaque.
+// Fusion decides by it.
 //
-// Each block is looked at by itself: its one store against its loads. A function is what its most general block is,
-// except that a reduction followed by an elementwise block is out-elementwise-fusable (softmax). Functions that carry a
-// pattern other than 0 keep it.
+// Each block is analysed by itself: its one store against its loads. A function has the pattern of its most general
+// block, except that a reduction followed by an elementwise block is out-elementwise-fusable (softmax). Functions that
+// carry a pattern other than 0 keep it.
 #include <algorithm>
 #include <unordered_set>
 
@@ -43,7 +43,7 @@ bool uses_any(const Expr* e, const Vars& vars) {
   return std::any_of(used.begin(), used.end(), [&](const Var* v) { return vars.count(v) > 0; });
 }
 
-// The load's indices are indices of the store, in the store's order; dims of extent 1 may be stretched.
+// The load's indices are indices of the store, in the store's order; dims of extent 1 may be broadcast.
 bool is_broadcast(const BufferStore* store, const BufferLoad* load) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < load->indices.size(); ++i) {
@@ -66,7 +66,7 @@ bool is_injective(const BufferStore* store, const BufferLoad* load) {
   return std::all_of(load->indices.begin(), load->indices.end(), [&](const Expr* i) { return uses_only(i, vars); });
 }
 
-// Of one store against all loads of its block.
+// The pattern of one store against all loads of its block.
 Pattern pattern_of_loads(const BufferStore* store, const std::vector<const BufferLoad*>& loads) {
   Pattern pattern = kElemWise;
   bool elementwise = false;
@@ -80,7 +80,7 @@ Pattern pattern_of_loads(const BufferStore* store, const std::vector<const Buffe
     else
       return kOpaque;
   }
-  // A[i, j] + B[j] is elementwise beside its A.
+  // A[i, j] + B[j] is elementwise because of A.
   return pattern == kBroadcast && elementwise ? kElemWise : pattern;
 }
 
@@ -107,7 +107,7 @@ Pattern pattern_of_reduction(const SBlock* block, const std::vector<const Buffer
     if (axis.kind == IterKind::Reduce) reduced.insert(axis.var);
   if (reduced.empty()) return kOpaque;
   if (is_multiply_add(block)) return kOutEWiseFusable;
-  // A reduced axis inside of a larger index is a window: pooling.
+  // A reduced axis inside a larger index means a window: pooling.
   for (const BufferLoad* load : loads)
     for (const Expr* i : load->indices)
       if (!isa<Var>(i) && uses_any(i, reduced)) return kOutEWiseFusable;
@@ -134,7 +134,7 @@ Pattern pattern_of(const PrimFunc* f) {
   Pattern pattern = kElemWise;
   walk(f->body, [&](const Node* n) {
     const auto* block = as<SBlock>(n);
-    if (isa<BufferStore>(n)) pattern = kOpaque;  // outside of any block
+    if (isa<BufferStore>(n)) pattern = kOpaque;  // outside any block
     if (!block || block->name == "root") return true;
     pattern = merge(pattern, block);
     return false;

@@ -1,5 +1,5 @@
-// BindSymbolicVars(binding_map={"n": 16}, func_name=f): symbolic variables of signatures get values, everywhere in the
-// function. Without func_name in every function that has them; a name that no function has is an error.
+// BindSymbolicVars(binding_map={"n": 16}, func_name=f): symbolic variables of signatures get values, throughout the
+// function. Without func_name, in every function that has them; a name that no function has is an error.
 #include <charconv>
 
 #include "passes/common.h"

@@ -1,8 +1,8 @@
-// CallExpander: a base for passes that put several operators in place of one call.
+// CallExpander: a base for passes that replace one call by several operators.
 //
-// `expand` looks at a call of leaves and gives the value that takes its place; `emit` binds what that value wants
-// first. An operator that does not take its arguments makes the call stay as it is. Variables are seen through to what
-// they are bound to (`call_of`). Users: passes of operators by operators.
+// `expand` takes a call of leaves and returns the value that replaces it; `emit` binds the operands of that value
+// first. If an operator does not accept its arguments, the call stays unchanged. Variables are followed to their values
+// (`call_of`). Users: passes that express operators by other operators.
 #pragma once
 
 #include <unordered_map>
@@ -18,7 +18,7 @@ namespace rldb::passes {
 class CallExpander : public ir::Rewriter {
  public:
   using Rewriter::Rewriter;
-  // The function with what became dead removed; the same pointer when nothing was expanded.
+  // The function with dead bindings removed; the same pointer when nothing was expanded.
   const ir::Function* run(const ir::Function* f) {
     const ir::Function* made = rewrite_function(f);
     return expanded_ ? remove_dead_bindings(ctx_, made) : f;
@@ -27,10 +27,10 @@ class CallExpander : public ir::Rewriter {
  protected:
   // Null: the call stays.
   virtual const ir::Expr* expand(const ir::Call* call) = 0;
-  // The same for a field that is read of a tuple.
+  // The same for reading a field of a tuple.
   virtual const ir::Expr* expand_field(const ir::TupleGetItem*) { return nullptr; }
 
-  // A new variable for the value; null when the operator refuses its arguments, and then `expand` gives null too.
+  // A new variable for the value; null when the operator refuses its arguments, and then `expand` returns null too.
   const ir::Expr* emit(ir::Result<const ir::Call*> call) {
     if (!call.ok()) return nullptr;
     return emit_value(*call);
@@ -49,7 +49,7 @@ class CallExpander : public ir::Rewriter {
   }
   static const ir::Expr* value_or_null(const ir::Result<const ir::Call*>& call) { return call.ok() ? *call : nullptr; }
 
-  // The call of that operator that a value is, through variables; null when it is none.
+  // The call of that operator to which a value resolves, through variables; null when there is none.
   const ir::Call* call_of(const ir::Expr* e, std::string_view op) const { return as_call_of(value_of(e), op); }
   const ir::Expr* value_of(const ir::Expr* e) const {
     while (const auto* v = ir::as<ir::Var>(e)) {
@@ -62,7 +62,7 @@ class CallExpander : public ir::Rewriter {
 
   const ir::BindingBlock* visit_block(const ir::BindingBlock* b) override {
     const ir::BindingBlock* made = default_block(b);
-    // What the variables of a dataflow block were bound to may name others that end with it.
+    // The values of a dataflow block's variables may name others that end with it.
     if (b->is_dataflow()) bound_.clear();
     return made;
   }
@@ -83,7 +83,7 @@ class CallExpander : public ir::Rewriter {
       const ir::Expr* old = made[0]->value;
       made = pending_;
       ctx_.set_origin(value, old);
-      // A value that says more of its type gives the variable that type.
+      // If a value has a more precise type, its variable gets that type.
       const ir::Var* v = b->var->type == b->value->type ? define_var(b->var, value->type) : define_var(b->var);
       made.push_back(ctx_.binding(v, value));
       ctx_.set_origin(made.back(), b);

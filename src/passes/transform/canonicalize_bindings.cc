@@ -1,6 +1,6 @@
-// CanonicalizeBindings: trivial aliases are replaced by what they name, fields of known tuples to the fields, bound
-// constants to the constants; match_casts that are provable vanish, and the symbolic variables that they introduced
-// are replaced by what is known of them; variables used only inside their dataflow block become dataflow variables.
+// CanonicalizeBindings: trivial aliases are replaced by their targets, fields of known tuples by the fields, bound
+// constants by the constants; provable match_casts are removed, and the symbolic variables that they introduced are
+// replaced by their known values; variables used only inside their dataflow block become dataflow variables.
 //
 // Sound where TVM is not: a match_cast against a variable that is defined before it stays, because it is a check.
 #include <unordered_set>
@@ -22,8 +22,8 @@ class SymbolicValues : public Rewriter {
  public:
   using Rewriter::Rewriter;
 
-  // What is known may show that a call can never be right. It fails when it runs, as it did, and the text says no
-  // more than before.
+  // The known facts may show that a call can never be correct. Then the function stays unchanged, and the call fails
+  // when it runs, as it did before.
   const Function* run(const Function* f) {
     for (const Var* p : f->params) define_all(p->type);
     const Function* made = rewrite_function(f);
@@ -100,7 +100,7 @@ class SymbolicValues : public Rewriter {
     }
   }
 
-  // A branch may know more than the other: its result is cast back to what both promise.
+  // One branch may know more than the other: its result is cast back to the type common to both.
   const Expr* visit_if(const If* branch) {
     const Expr* cond = rewrite(branch->cond);
     const Scope outer = save();
@@ -132,11 +132,11 @@ class SymbolicValues : public Rewriter {
   bool contradicts_ = false;
 };
 
-// ---- what to replace ----
+// ---- replacements ----
 
 struct Plan {
-  std::unordered_map<const Var*, const Var*> usage;    // a use of this becomes a use of that
-  std::unordered_map<const Var*, const Var*> binding;  // the binding of this defines that
+  std::unordered_map<const Var*, const Var*> usage;    // a use of the key becomes a use of the value
+  std::unordered_map<const Var*, const Var*> binding;  // the binding of the key defines the value instead
   std::unordered_map<const Var*, const Constant*> constants;
   std::unordered_set<const Var*> removed;
 };
@@ -200,7 +200,7 @@ class Planner {
   void visit_binding(const Binding* b) {
     const bool same_type = !b->is_match_cast() || b->var->type == b->value->type;
     const Expr* value = known_field(b->value);
-    // What an alias of an alias names is looked up once: chains of them are long.
+    // The target of an alias of an alias is looked up once: chains of them are long.
     if (const auto* v = as<Var>(value); v && same_type && !killed_.count(v) && !killed_.count(b->var))
       aliases_[b->var] = follow(aliases_, v);
     if (const auto* c = as<Constant>(value); c && !killed_.count(b->var)) constants_[b->var] = c;
@@ -212,7 +212,7 @@ class Planner {
     visit_uses(b->value);
   }
 
-  // t[i] of a tuple that was built in sight.
+  // t[i] of a tuple whose construction is visible.
   const Expr* known_field(const Expr* e) const {
     const auto* get = as<TupleGetItem>(e);
     if (!get) return e;
@@ -258,7 +258,7 @@ class Planner {
   std::unordered_set<const Var*> used_outside_;
 };
 
-// ---- the replacement ----
+// ---- rewriting ----
 
 class Canonicalizer : public Rewriter {
  public:
@@ -303,7 +303,7 @@ class Canonicalizer : public Rewriter {
   }
 
  private:
-  // A value that changed may say more than the annotation.
+  // A changed value may be more precise than the annotation.
   const Binding* sharpened(const Binding* b, const Binding* made) {
     const Type* type = made->value->type;
     if (made->is_match_cast() || made->value == b->value || made->var->type == type ||
@@ -317,9 +317,9 @@ class Canonicalizer : public Rewriter {
     return remake_binding(ctx_, made, var, made->value);
   }
 
-  // A dataflow variable that exists only to be bound to an output gives its value to the output.
+  // A dataflow variable that exists only to be bound to an output passes its value to the output.
   const BindingBlock* fold_outputs(const BindingBlock* block) {
-    std::unordered_set<const Var*> used;     // otherwise than by being an output
+    std::unordered_set<const Var*> used;     // other than in an output binding
     std::unordered_set<const Var*> outputs;  // by one output binding
     std::unordered_map<const Var*, const Expr*> candidates;
     for (std::size_t i = block->bindings.size(); i-- > 0;) {

@@ -1,9 +1,9 @@
-// CombineParallelMatmul: matmuls of one left operand become one matmul of the right operands side by side, split again
-// behind it. Additions of a bias and an activation that follow each of them are taken along.
+// CombineParallelMatmul: matmuls with the same left operand become one matmul of the concatenated right operands, split
+// again afterwards. A bias addition and an activation that follow every one of them are included.
 //
-// As in TVM, and stricter where TVM goes wrong: a bias has to be as wide as its matmul (one that is stretched cannot
-// stand beside others), operands have to be there before the first result is wanted, and what is computed beside the
-// combined result because somebody else wants it is not combined over.
+// As in TVM, and stricter where TVM goes wrong: a bias has to be as wide as its matmul (a broadcast one cannot be
+// concatenated with others), operands have to be available before the first result is used, and values inside the
+// combined chain that are also used elsewhere are not combined across.
 #include <algorithm>
 #include <map>
 
@@ -33,10 +33,10 @@ const TensorType* shaped_and_typed(const Expr* e) {
   return t && t->has_shape && !t->dtype.is_void() ? t : nullptr;
 }
 
-// One matmul and what follows it.
+// One matmul and the operations that follow it.
 struct Branch {
-  std::size_t matmul;  // places in the block
-  std::size_t last;    // of what is replaced
+  std::size_t matmul;  // positions in the block
+  std::size_t last;    // of the bindings replaced
   const Var* rhs;
   const Var* bias = nullptr;
   std::string_view activation;
@@ -53,7 +53,7 @@ class BlockCombiner {
     }
   }
 
-  // The block with what could be combined; the same when nothing could.
+  // The block with matmuls combined where possible; the same when there were none.
   const BindingBlock* run() {
     find_branches();
     for (const auto& [first, lhs] : order_) combine_all(lhs, branches_[lhs]);
@@ -73,7 +73,7 @@ class BlockCombiner {
   }
 
  private:
-  // ---- what is there ----
+  // ---- analysis ----
 
   void find_branches() {
     for (std::size_t i = 0; i < block_->bindings.size(); ++i) {
@@ -100,7 +100,7 @@ class BlockCombiner {
     return user;
   }
 
-  // Follows every branch by one step; nothing happens unless all have it.
+  // Advances every branch by one step; does nothing unless all of them have it.
   template <class Step>
   bool extend(std::vector<Branch>& branches, const Step& step) {
     std::vector<Branch> longer = branches;
@@ -124,7 +124,7 @@ class BlockCombiner {
     return true;
   }
 
-  // The same one as that of the first branch.
+  // The same activation as in the first branch.
   bool add_activation(Branch& b, std::string_view& first) const {
     const auto user = follower(b.last);
     const Expr* value = user ? block_->bindings[*user]->value : nullptr;
@@ -164,7 +164,7 @@ class BlockCombiner {
 
   void combine(const Var* lhs, std::vector<Branch> branches) {
     if (branches.size() < 2 || !batch_agrees(branches, 2, &Branch::rhs)) return;
-    // Known widths first; of the others one, last, is enough to say where it ends.
+    // Known widths first; of unknown ones a single one, last, is enough, since it extends to the end.
     const auto is_dynamic = [](const Branch& b) { return !isa<IntImm>(width(b)); };
     std::stable_sort(branches.begin(), branches.end(),
                      [&](const Branch& a, const Branch& b) { return is_dynamic(a) < is_dynamic(b); });
@@ -188,7 +188,7 @@ class BlockCombiner {
     return found == place_.end() || found->second < at;
   }
 
-  // Operands side by side along the last dimension.
+  // Concatenates operands along the last dimension.
   const Expr* concat(const std::vector<Branch>& branches, const Var* Branch::*operand, std::size_t at) {
     std::vector<const Expr*> items;
     for (const Branch& b : branches) items.push_back(b.*operand);

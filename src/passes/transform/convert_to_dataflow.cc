@@ -1,5 +1,5 @@
-// ConvertToDataflow(min_size=2): runs of at least that many pure bindings become dataflow blocks; blocks that are there
-// stay. What is then used only inside its block becomes a dataflow variable.
+// ConvertToDataflow(min_size=2): runs of at least that many pure bindings become dataflow blocks; existing blocks stay.
+// Variables then used only inside their block become dataflow variables.
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
@@ -29,7 +29,7 @@ class Extractor : public Rewriter {
     };
     for (const BindingBlock* block : made->blocks) {
       if (block->is_dataflow()) {
-        // What is right before a block joins it; what comes after it must be a block by its own size.
+        // Bindings right before a block join it; those after it must be long enough for a block of their own.
         changed = changed || !run.empty();
         run.insert(run.end(), block->bindings.begin(), block->bindings.end());
         blocks.push_back(ctx_.block(run, true));

@@ -1,9 +1,9 @@
-// DataflowUseInplaceCalls: in dataflow blocks, an elementwise operator writes its result over an operand of the same
-// shape and dtype that nobody reads afterwards: R.call_tir_inplace of a kernel `<name>_inplace`.
+// DataflowUseInplaceCalls: in dataflow blocks, an elementwise operator overwrites an operand of the same shape and
+// dtype that is not read afterwards: R.call_tir_inplace of a kernel `<name>_inplace`.
 //
-// An operand may be written over when it is made in the block and nothing that may share its memory is read later:
-// other names of it, views, fields of tuples, whatever a function that is not an operator was given or gave. Memory is
-// told apart by classes that are merged where two values may be one (TVM keeps sets of places, and compares them
+// An operand may be overwritten when it is created in the block and nothing that may share its memory is read later:
+// aliases, views, fields of tuples, arguments and results of any function that is not an operator. Memory is
+// partitioned into classes that are merged where two values may alias (TVM keeps sets of locations, and compares them
 // pairwise).
 #include <fmt/format.h>
 
@@ -36,7 +36,7 @@ using namespace ir;
 namespace {
 
 constexpr std::array kElementwise = {op::Add, op::Subtract, op::Multiply, op::Divide, op::NnSilu, op::NnRelu};
-// Operators whose result may be the memory of their first argument after later passes (besides the trait View).
+// Operators whose result may alias their first argument after later passes (besides those with the trait View).
 constexpr std::array kMayBeViews = {op::ExpandDims,  op::Squeeze, op::Reshape,
                                     op::PermuteDims, op::Flatten, op::NnBatchFlatten};
 
@@ -47,7 +47,7 @@ bool is_one_of(std::span<const std::string_view> names, const Expr* callee) {
 
 // ---- memory ----
 
-// Where a value lives: a class of places, or for a tuple one of each field.
+// Where a value is stored: a class of locations, or for a tuple one per field.
 struct Place {
   std::size_t id = 0;
   std::vector<std::shared_ptr<const Place>> fields;
@@ -55,11 +55,11 @@ struct Place {
 };
 using PlacePtr = std::shared_ptr<const Place>;
 
-constexpr std::size_t kMaxDepth = 16;  // tuples nested deeper are one place
+constexpr std::size_t kMaxDepth = 16;  // tuples nested deeper count as one location
 
 class Memory {
  public:
-  static constexpr std::size_t kUnknown = 0;  // what was there before the block
+  static constexpr std::size_t kUnknown = 0;  // memory that existed before the block
   static constexpr std::size_t kForever = std::numeric_limits<std::size_t>::max();
 
   Memory() { fresh(); }
@@ -72,7 +72,7 @@ class Memory {
     a = root(a);
     b = root(b);
     if (a == b) return;
-    if (b < a) std::swap(a, b);  // the unknown stays its own root
+    if (b < a) std::swap(a, b);  // the unknown class stays its own root
     parent_[b] = a;
     last_use_[a] = std::max(last_use_[a], last_use_[b]);
   }
@@ -121,7 +121,7 @@ class Memory {
   std::vector<std::size_t> last_use_;
 };
 
-// Where the values of one dataflow block live, and until when they are read.
+// Where the values of one dataflow block are stored, and up to where they are read.
 class BlockMemory {
  public:
   explicit BlockMemory(const BindingBlock* block) {
@@ -131,7 +131,7 @@ class BlockMemory {
     }
   }
 
-  // The variable is made in the block, and the binding at `at` is the last to read its memory.
+  // The variable is created in the block, and the binding at `at` is the last to read its memory.
   bool dies_at(const Var* v, std::size_t at) {
     const PlacePtr p = of(v);
     return p->fields.empty() && !memory_.is_unknown(p->id) && memory_.last_use(p->id) <= at;
@@ -181,16 +181,16 @@ class BlockMemory {
     return memory_.fresh_place(call->type);
   }
 
-  // Reading a field says nothing about the other fields.
+  // Reading a field is not a use of the other fields.
   PlacePtr field(const TupleGetItem* get, std::size_t at) {
     const PlacePtr tuple = isa<Var>(get->tuple) ? of(get->tuple) : everything(get->tuple, at);
     const auto index = std::size_t(get->index);
     return index < tuple->fields.size() ? tuple->fields[index] : tuple;
   }
 
-  // The result may be any of what the value reads, or a part of it.
+  // The result may alias anything that the value reads, or a part of it.
   PlacePtr everything(const Expr* e, std::size_t at) {
-    const PlacePtr result = memory_.fresh_place(nullptr);  // one place, tuple or not
+    const PlacePtr result = memory_.fresh_place(nullptr);  // one location, tuple or not
     for (const Var* v : free_vars(e)) memory_.merge_all(*read(v, at), result->id);
     return result;
   }
@@ -201,7 +201,7 @@ class BlockMemory {
 
 // ---- kernels ----
 
-// The kernel without its result, which it writes over the parameter at `over`.
+// The kernel without its result, which it writes over the parameter at `over` instead.
 class KernelOver : public Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -249,7 +249,7 @@ class InplaceCalls : public Rewriter {
   }
 
  private:
-  // -1: none. Of several the last one, as TVM takes it.
+  // -1: none. If there are several, the last one, as in TVM.
   int operand_to_overwrite(BlockMemory& memory, const Binding* b, std::size_t at) {
     const auto* call = as<Call>(b->value);
     if (!call || !is_one_of(kElementwise, call->callee)) return -1;
@@ -287,7 +287,7 @@ class InplaceCalls : public Rewriter {
     return made;
   }
 
-  // Of a kernel that writes a result of its own; null: there is none.
+  // A call of a kernel that writes a result of its own; null: there is none.
   const Call* kernel_call_of(const Call* call) {
     if (const Call* known = memo_.find(call)) return known;
     BlockBuilder blocks(ctx_);
@@ -299,7 +299,7 @@ class InplaceCalls : public Rewriter {
     return as_call_of(*legal, op::CallTir);
   }
 
-  ModuleBuilder kernels_;  // what legalization makes; only the kernels that write over an operand go into the module
+  ModuleBuilder kernels_;  // made by legalization; only kernels that overwrite an operand go into the module
   ops::Legalizer legalizer_;
   LegalMemo memo_;
   FunctionTable table_;

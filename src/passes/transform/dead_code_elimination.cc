@@ -1,4 +1,4 @@
-// DeadCodeElimination: bindings without a use and without an effect go, and functions that no entry function reaches.
+// DeadCodeElimination: removes unused bindings without an effect, and functions that no entry function reaches.
 //
 // Entry functions are the public ones and those named by `entry_functions`. A match_cast stays while a symbolic
 // variable that it defines is used.
@@ -31,7 +31,7 @@ bool has_effect(const SeqExpr* s) {
   return false;
 }
 
-// Backwards through each sequence: what is live is known before what defines it is met.
+// Goes backwards through each sequence, so that liveness is known before the definition is met.
 class Sweeper {
  public:
   explicit Sweeper(Context& ctx) : ctx_(ctx) {}
@@ -126,7 +126,7 @@ class Sweeper {
 bool is_public(const Expr* f) {
   if (const auto* r = as<Function>(f)) return !r->is_private();
   if (const auto* p = as<PrimFunc>(f)) return !p->is_private();
-  return true;  // extern and Python functions: somebody else may call them
+  return true;  // extern and Python functions: other code may call them
 }
 
 const Module* remove_unreached(Context& ctx, const Module* module, const std::vector<std::string>& entries) {

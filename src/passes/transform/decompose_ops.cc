@@ -1,8 +1,8 @@
-// DecomposeOpsForInference and DecomposeOpsForTraining: operators that do several things become operators that do one.
+// DecomposeOpsForInference and DecomposeOpsForTraining: compound operators become simpler operators.
 //
-// For inference batch_norm takes the moving statistics and dropout is nothing; for training batch_norm takes those of
-// the batch and gives new moving ones, and layer_norm is taken apart too. tensor_to_shape becomes a packed call whose
-// result gets symbolic dims of its own.
+// For inference batch_norm uses the moving statistics and dropout does nothing; for training batch_norm uses those of
+// the batch and returns new moving ones, and layer_norm is decomposed too. tensor_to_shape becomes a packed call whose
+// result gets fresh symbolic dims.
 #include "passes/transform/call_expander.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/ir/op/binary.h"
@@ -22,7 +22,7 @@ using namespace ir;
 
 namespace {
 
-// Operators on operators: once one has refused, so have all that follow.
+// Builders of operators on operators: once one has refused, so do all that follow.
 class Decomposer : public CallExpander {
  public:
   Decomposer(Context& ctx, bool training) : CallExpander(ctx), training_(training) {}
@@ -58,7 +58,7 @@ class Decomposer : public CallExpander {
     return !a ? 0 : a->is(AttrKind::Float) ? a->floating : double(a->integer);
   }
 
-  // The axes of the data but the channel's.
+  // The axes of the data except the channel axis.
   const Attr* other_axes(const Call* call) {
     const auto* t = as<TensorType>(call->args[0]->type);
     const Attr* axis = find_attr(call->attrs, op_attr::Axis);
@@ -70,7 +70,7 @@ class Decomposer : public CallExpander {
     return ctx_.attr_ints(axes);
   }
 
-  // (data - mean) / sqrt(variance + epsilon) * gamma + beta. `axes`: where the statistics lack dims; null: nowhere.
+  // (data - mean) / sqrt(variance + epsilon) * gamma + beta. `axes`: dims missing from the statistics; null: none.
   const Expr* normalised(const Call* call, const Expr* mean, const Expr* variance, const Attr* axes) {
     const auto wide = [&](const Expr* e) -> const Expr* {
       return axes && e ? apply(op::ExpandDims, {e}, {ctx_.named(op_attr::Axis, axes)}) : e;
@@ -125,7 +125,7 @@ class Decomposer : public CallExpander {
     const Expr* mean = apply(op::Mean, {call->args[0]}, {over[0], over[1]});
     const Expr* variance = apply(op::Variance, {call->args[0]}, {over[0], over[1]});
     const Expr* out = normalised(call, mean, variance, nullptr);
-    // Statistics over axes that are not the last would be stretched by a gamma that does not stand below them.
+    // Statistics over axes that are not the last would be broadcast by a gamma that does not align with them.
     return out && out->type == call->type ? out : nullptr;
   }
 

@@ -1,6 +1,6 @@
-// DefaultSchedule(func_name=..., vector_bytes=...): the default schedule of PrimFuncs (room schedule), which the JIT
-// would give them unseen. The result is marked `tirx.is_scheduled` and emitted as it is written. Without func_name all
-// PrimFuncs; vector_bytes is 16, 32 or 64, and without it what this machine has.
+// DefaultSchedule(func_name=..., vector_bytes=...): applies the default schedule of PrimFuncs (room schedule), which
+// the JIT would otherwise apply unseen. The result is marked `tirx.is_scheduled` and emitted as written. Without
+// func_name it applies to all PrimFuncs; vector_bytes is 16, 32 or 64, and defaults to that of this machine.
 #include <fmt/format.h>
 
 #include "passes/common.h"

@@ -1,6 +1,6 @@
-// EliminateCommonSubexpr(call_only=False): a pure expression that is there already becomes an alias of it. Within a
-// scope only: not out of a branch, not from one dataflow block's variables to another's. Allocations stay apart, and so
-// do match_casts that define variables.
+// EliminateCommonSubexpr(call_only=False): a pure expression that was already computed becomes an alias. This stays
+// within a scope: not out of a branch, not from one dataflow block's variables to another's. Allocations stay separate,
+// and so do match_casts that define variables.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -23,7 +23,7 @@ class Merger : public Rewriter {
   Merger(Context& ctx, bool call_only) : Rewriter(ctx), call_only_(call_only) {}
 
  protected:
-  // What a sequence finds is not visible outside of it.
+  // Expressions found in a sequence are not visible outside it.
   const SeqExpr* visit_seq(const SeqExpr* s) override {
     const std::size_t mark = order_.size();
     const SeqExpr* made = default_seq(s);
@@ -47,7 +47,7 @@ class Merger : public Rewriter {
   const BindingBlock* visit_block(const BindingBlock* b) override {
     const std::size_t mark = order_.size();
     const BindingBlock* made = default_block(b);
-    // Behind the block an output is known by its own name again.
+    // After the block an output is known by its own name again.
     for (const auto& [from, own] : outputs_) remap(from, own);
     outputs_.clear();
     if (b->is_dataflow()) forget(mark, [](const Entry& entry) { return entry.var->is_dataflow(); });
@@ -85,7 +85,7 @@ class Merger : public Rewriter {
   };
   using Known = std::unordered_map<std::uint64_t, std::vector<Entry>>;
 
-  // Forgets those of the entries since `mark` that are `out`.
+  // Removes the entries since `mark` that are `out`.
   template <class Out>
   void forget(std::size_t mark, const Out& out) {
     std::vector<std::pair<std::uint64_t, Entry>> kept;
@@ -100,8 +100,8 @@ class Merger : public Rewriter {
     }
   }
 
-  // The structural hash numbers free variables by order of meeting, so that `x + x` and `y + y` agree; here they must
-  // not, or every addition of a long chain falls into one bucket.
+  // The structural hash numbers free variables in order of occurrence, so that `x + x` and `y + y` agree; here they
+  // must not, or every addition of a long chain falls into one bucket.
   static std::uint64_t key_of(const Expr* value) {
     std::uint64_t key = structural_hash(value);
     walk(value, [&](const Node* n) {
@@ -124,9 +124,9 @@ class Merger : public Rewriter {
   }
 
   bool call_only_;
-  std::vector<std::pair<const Var*, const Var*>> outputs_;  // of this dataflow block, that inner variables stand for
-  Known known_;                                             // by hash, what the scope has computed
-  std::vector<std::uint64_t> order_;                        // hashes of `known_` in the order of coming
+  std::vector<std::pair<const Var*, const Var*>> outputs_;  // of this dataflow block, replaced by inner variables
+  Known known_;                                             // by hash, expressions computed in the scope
+  std::vector<std::uint64_t> order_;                        // hashes of `known_` in insertion order
 };
 
 }  // namespace

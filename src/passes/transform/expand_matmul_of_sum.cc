@@ -1,7 +1,7 @@
-// ExpandMatmulOfSum: x @ (A + B) becomes x @ A + x @ B, so that what does not change between calls (weights) can be
-// combined ahead of time. Not done for a sum of weights alone, which is computed once.
+// ExpandMatmulOfSum: x @ (A + B) becomes x @ A + x @ B, so that operands that do not change between calls (weights) can
+// be combined ahead of time. Not done for a sum of weights alone, which is computed once.
 //
-// Stricter than TVM: only for summands of one shape. One that is stretched would be multiplied as it is.
+// Stricter than TVM: only for summands of the same shape. A broadcast one would be multiplied unbroadcast.
 #include "passes/transform/ahead_of_time.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"

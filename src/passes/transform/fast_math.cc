@@ -1,8 +1,8 @@
-// FastMathTransform: softmax, exp, erf, tanh of float32, and powers with a constant exponent that is no integer, become
-// kernels of polynomials, which are faster and right to a few units in the last digits of a float32 (Eigen's and
-// Cephes' approximations, as TVM's topi has them).
+// FastMathTransform: softmax, exp, erf, tanh of float32, and powers with a constant non-integer exponent, become
+// polynomial kernels, which are faster and accurate to a few units in the last places of a float32 (Eigen's and Cephes'
+// approximations, as in TVM's topi).
 //
-// Powers with an exponent that is computed stay: TVM's formula for them gives NaN for a base of 0.
+// Powers with a computed exponent stay: TVM's formula for them gives NaN for a base of 0.
 #include <cmath>
 
 #include "passes/lowering/with_kernels.h"
@@ -35,14 +35,14 @@ struct Elements {
   const Expr* max(const Expr* a, const Expr* b) { return ctx.binary(BinaryKind::Max, a, b); }
   const Expr* min(const Expr* a, const Expr* b) { return ctx.binary(BinaryKind::Min, a, b); }
 
-  // c[0] is the factor of the highest power.
+  // c[0] is the coefficient of the highest power.
   const Expr* horner(const Expr* x, std::span<const double> c, bool x_first) {
     const Expr* sum = lit(c[0]);
     for (const double next : c.subspan(1)) sum = add(x_first ? mul(x, sum) : mul(sum, x), lit(next));
     return sum;
   }
 
-  // 2**n * e**f, where n is whole and |f| is at most half of log(2).
+  // 2**n * e**f, where n is an integer and |f| is at most half of log(2).
   const Expr* exp(const Expr* x) {
     constexpr double kLog2e = 1.4426950216293335, kLn2 = 0.69314718246459961;
     constexpr double kFactors[] = {0.00019875691214110702, 0.0013981999363750219, 0.008333452045917511,
@@ -181,7 +181,7 @@ class FastMath : public CallExpander {
     return kernel("fast_softmax", call, [&](Te& te) { return fast_softmax(te, te.in[0], std::size_t(at)); });
   }
 
-  // A constant without dims that is no whole number.
+  // A scalar constant that is not an integer.
   bool is_fraction(const Expr* e) const {
     const auto* c = as<Constant>(value_of(e));
     if (!c || !c->value->is(runtime::ValueKind::Tensor)) return false;

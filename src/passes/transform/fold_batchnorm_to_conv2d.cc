@@ -1,9 +1,9 @@
-// FoldBatchnormToConv2D: a convolution with a constant kernel and the batch_norm behind it become one convolution,
-// whose kernel is scaled, and an addition.
+// FoldBatchnormToConv2D: a convolution with a constant kernel and the batch_norm after it become one convolution, whose
+// kernel is scaled, and an addition.
 //
-// As in TVM the model is taken as one that does not learn: the moving statistics count, whatever `training` says
+// As in TVM the model is assumed not to be training: the moving statistics are used, whatever `training` says
 // (DecomposeOpsForInference does the same). Stricter than TVM: a batch_norm without scale or center stays, and so does
-// one over another axis than the channels of the convolution.
+// one over an axis other than the channels of the convolution.
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/binary.h"

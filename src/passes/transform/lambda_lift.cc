@@ -1,6 +1,6 @@
 // LambdaLift: local functions become private functions of the module, named `<outer>_<local>`.
 //
-// What a local function captures becomes trailing parameters, bound by R.make_closure; calls of a closure become
+// Captured variables of a local function become trailing parameters, bound by R.make_closure; calls of a closure become
 // R.invoke_closure (or the pure form), recursion calls the lifted function directly. Symbolic variables of the outer
 // function that no parameter of the lifted one binds are captured as one R.Shape (TVM leaves them unbound).
 #include <algorithm>
@@ -60,7 +60,7 @@ class Names {
     }
   }
 
-  // Schemes in turn; a proposal counts when nothing else has it and nobody else proposes it in the same turn.
+  // Tries schemes in turn; a proposal counts when the name is free and proposed only once in the same turn.
   template <class Scheme>
   void attempt(Scheme scheme) {
     std::map<std::string, std::vector<const Place*>> proposals;
@@ -114,7 +114,7 @@ class Lifter : public Rewriter {
     values_.insert(f->params.begin(), f->params.end());
     const Function* made = rewrite_function(f);
     if (made != f && made->body->type != made->ret_type && mentions_function(made->ret_type)) {
-      // The symbols of a lifted function are its own: they cannot be in the type of another.
+      // A lifted function has its own symbols: they cannot occur in the type of another.
       const Type* actual = made->body->type;
       const Type* result = mentions_function(actual) && actual->has_vars ? ctx_.any() : actual;
       const Function* typed = ctx_.function(made->params, made->body, result, made->is_pure, made->attrs);
@@ -154,7 +154,7 @@ class Lifter : public Rewriter {
   }
 
  private:
-  // A closure that calls itself: the lifted function and what it must be given again.
+  // A closure that calls itself: the lifted function and the captures it must be given again.
   struct Recursion {
     const GlobalVar* function;
     std::vector<const Var*> captured;  // as named outside
@@ -186,7 +186,7 @@ class Lifter : public Rewriter {
       } else if (!values_.count(v)) {
         symbols.push_back(v);
       } else if (isa<Var>(lookup(v)) || isa<Constant>(lookup(v))) {
-        captured.push_back(v);  // not a sibling that was lifted: that is a global now
+        captured.push_back(v);  // not a lifted sibling: that is a global now
       }
     }
     const VarMap outer = vars_;
@@ -230,8 +230,8 @@ class Lifter : public Rewriter {
     return {remake_binding(ctx_, b, var, value)};
   }
 
-  // Parameters of the lifted function: its own, the captured values, and the symbols that neither binds. Symbolic
-  // variables are its own from now on.
+  // Parameters of the lifted function: its own, the captured values, and the symbols that neither binds. From now on it
+  // has its own symbolic variables.
   std::vector<const Var*> make_params(const Function* f, const std::vector<const Var*>& captured,
                                       const std::vector<const Var*>& symbols, std::vector<const Expr*>& environment) {
     std::vector<const Var*> signature;
@@ -268,7 +268,7 @@ class Lifter : public Rewriter {
     return params;
   }
 
-  // A dim that is just the variable binds it; one of a compound expression does not.
+  // A dim that is a plain variable binds it; one in a compound expression does not.
   static bool bound_by_dims(const Function* f, const std::vector<const Expr*>& environment, const Var* v) {
     const auto binds = [&](const auto& self, const Type* t) -> bool {
       Span<const Expr*> dims;
@@ -293,7 +293,7 @@ class Lifter : public Rewriter {
     return ctx_.shape(values);
   }
 
-  // The result as the body has it, when the signature can say so.
+  // The result type of the body, when the signature can express it.
   const Type* result_type(const Type* declared, const Type* actual, const std::vector<const Type*>& params) {
     std::vector<const Var*> known;
     for (const Type* p : params) collect_vars(p, known);

@@ -1,11 +1,11 @@
-// What passes over products ask about the dims of matrices.
+// Queries on the dims of matrices, for passes over products.
 #pragma once
 
 #include "passes/common.h"
 
 namespace rldb::passes {
 
-// R.permute_dims of `rank` dims: the last two change places and the others stay.
+// R.permute_dims of `rank` dims that swaps the last two and leaves the others in place.
 bool swaps_matrix_dims(const ir::Call* permute, std::size_t rank);
 
 }  // namespace rldb::passes

@@ -1,5 +1,5 @@
-// Normalize: arguments, tuple fields and conditions become leaves, neighbouring blocks of one kind one block. The front
-// end and the passes make only such programs; this is for what was built otherwise.
+// Normalize: arguments, tuple fields and conditions become leaves, adjacent blocks of one kind are merged. The front
+// end and the passes produce only such programs; this is for programs built by other means.
 #include "passes/common.h"
 #include "rldb/ir/visitor.h"
 
@@ -9,7 +9,7 @@ using namespace ir;
 
 namespace {
 
-// The mutator puts every binding into normal form; what is left are the blocks.
+// The mutator puts every binding into normal form; only the blocks remain to be handled.
 class Normalizer : public ExprMutator {
  public:
   using ExprMutator::ExprMutator;

@@ -1,8 +1,8 @@
-// OptimizeLayoutTransform: two R.layout_transform one after the other that bring every element back to its place are
-// left out, also with a kernel `remove_pad` between them, which drops the padding that the first one made.
+// OptimizeLayoutTransform: two consecutive R.layout_transform that move every element back to its place are removed,
+// also with a kernel `remove_pad` between them, which drops the padding that the first one added.
 //
-// Stricter than TVM, which compares shapes only: the second index map has to undo the first, and padding whose value it
-// says stays.
+// Stricter than TVM, which compares shapes only: the second index map has to invert the first, and padding with a
+// specified value stays.
 #include "passes/layout/index_map.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/transform/call_expander.h"
@@ -81,8 +81,8 @@ class LayoutOptimizer : public CallExpander {
     return x && y && prove_shapes_equal(ctx_, x->shape, y->shape);
   }
 
-  // second(first(i)) == i for every index of the tensor. What does not lie in `between`, where it is given, is padding:
-  // it may be anything where the second transformation says no value for it.
+  // second(first(i)) == i for every index of the tensor. Elements outside `between`, where it is given, are padding:
+  // they may have any index where the second transformation specifies no value for it.
   bool undoes(const Call* first, const Call* second, const TensorType* between) {
     const Lambda *there = index_map_of(first), *back = index_map_of(second);
     const TensorType* x = shaped(first->args[0]);

@@ -1,7 +1,7 @@
-// RealizeVDevice: says of every tensor on which device it is, and makes copies of the hints where they are needed.
+// RealizeVDevice: determines the device of every tensor, and turns hints into copies where they are needed.
 //
-// What an operator reads and gives is on one device, and so are a value and its other names. Known are the devices of
-// annotations, of the results of `to_vdevice`, and of what `hint_on_device` hints at; a hint that is true already goes.
+// The operands and the result of an operator are on one device, and so are a value and its aliases. Known devices are
+// those of annotations, of the results of `to_vdevice`, and of `hint_on_device`; a hint that already holds is removed.
 #include <algorithm>
 
 #include "passes/common.h"
@@ -52,7 +52,7 @@ std::string text_of(const Module* module, const VDevice* wanted) {
   return std::string(wanted->target_kind) + ":" + std::to_string(index) + ":" + std::string(wanted->memory_scope);
 }
 
-// Values that are on one device.
+// Values that are on the same device.
 class Places {
  public:
   explicit Places(const Module* module) : module_(module) {}
@@ -61,7 +61,7 @@ class Places {
     for (const Var* p : f->params) RLDB_TRY_VOID(put(p, device_of(p->type)));
     RLDB_TRY_VOID(visit(f->body));
     if (const auto* result = as<Var>(f->body->body)) RLDB_TRY_VOID(put(result, device_of(f->ret_type)));
-    // A hint says where its operand is when nothing else does.
+    // A hint determines the device of its operand when nothing else does.
     for (const auto& [operand, device] : hints_)
       if (!at(operand)) RLDB_TRY_VOID(put(operand, device));
     return support::Unit{};
@@ -161,7 +161,7 @@ class Realizer : public Rewriter {
     if (!device) return default_binding(b);
     const Expr* value = hint ? realized(hint, device) : rewrite(b->value);
     const auto* call = as<Call>(value);
-    // What a copy gives is said by its attribute.
+    // The device of a copy is given by its attribute.
     if (call && as<TensorType>(call->type) && !as_call_of(call, op::ToVdevice)) value = typed(call, device);
     if (b->is_match_cast()) {
       const Type* to = on(rewrite_type(b->cast_type), device);
@@ -189,7 +189,7 @@ class Realizer : public Rewriter {
     return made;
   }
 
-  // Another name of what is there already, or a copy.
+  // An alias of a value already there, or a copy.
   const Expr* realized(const Call* hint, const VDevice* device) {
     const Expr* from = rewrite(hint->args[0]);
     const auto* operand = as<Var>(hint->args[0]);

@@ -1,5 +1,5 @@
-// RemoveRedundantReshape: a reshape of a reshape reads the first one's operand, and a reshape to the shape that is
-// there already goes.
+// RemoveRedundantReshape: a reshape of a reshape reads the first one's operand, and a reshape to the operand's own
+// shape is removed.
 #include <fmt/format.h>
 
 #include "passes/common.h"
@@ -28,7 +28,7 @@ class ReshapeRemover : public Rewriter {
     const Expr* value = is_noop(from, reshape) ? from : nullptr;
     if (!value && from != reshape->args[0]) {
       auto shorter = ctx_.call(CallSpec{reshape->callee, std::vector{from, reshape->args[1]}, reshape->attrs, {}});
-      // Nothing is gained where less is known of the result.
+      // Not worthwhile if less is known of the result.
       if (shorter.ok() && (*shorter)->type == reshape->type) value = *shorter;
     }
     if (value && !may_rewrite([&] { return fmt::format("`{}` is reshaped no more", b->var->name); })) value = nullptr;
@@ -39,7 +39,7 @@ class ReshapeRemover : public Rewriter {
   }
 
  private:
-  // What a reshape reads, past one before it. A shape with -1 says nothing without its operand, but its type does.
+  // A reshape's operand, past a preceding reshape. A shape with -1 means nothing without it, but the type does.
   const Expr* source_of(const Expr* e) const {
     const auto found = isa<Var>(e) ? reshapes_.find(as<Var>(e)) : reshapes_.end();
     return found == reshapes_.end() ? e : found->second->args[0];

@@ -1,4 +1,4 @@
-// ReorderPermuteDimsAfterConcat: a concatenation of tensors that are all permuted alike becomes one permutation of the
+// ReorderPermuteDimsAfterConcat: a concatenation of tensors with the same permutation becomes one permutation of the
 // tensors' concatenation.
 #include <numeric>
 
@@ -12,7 +12,7 @@ using namespace ir;
 
 namespace {
 
-// Which axis of the operand each axis of the result is; empty when the rank is not known.
+// The operand's axis for each axis of the result; empty when the rank is not known.
 std::vector<std::int64_t> axes_of(const Call* permute) {
   const auto* t = as<TensorType>(permute->args[0]->type);
   if (!t || t->ndim < 0) return {};

@@ -1,6 +1,6 @@
 // ReorderTakeAfterMatmul: a matmul by columns that `take` picks from a table becomes a take of the matmul by the whole
-// table; one by matrices that are picked a batch each, too. It computes more and moves the look-up behind the weights,
-// so that they can be combined with others.
+// table; so does one by matrices picked for each batch. This computes more but moves the look-up after the weights, so
+// that they can be combined with others.
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/linear_algebra.h"
@@ -50,7 +50,7 @@ class TakeReorderer : public CallExpander {
     return t && t->ndim > 0 ? value_or_null(take_from(all, take, t->ndim - 1)) : nullptr;
   }
 
-  // The matrices side by side, one product with all of them, and of that for each batch its own.
+  // Concatenates the matrices, multiplies by all of them at once, and takes the result for each batch.
   const Expr* batches(const Call* call, const Call* take, const TensorType* lhs, const TensorType* table,
                       const TensorType* indices) {
     const Expr* count = table->shape[0];
@@ -75,7 +75,7 @@ class TakeReorderer : public CallExpander {
         ctx_.call(op::Einsum, {ctx_.tuple(operands)}, {ctx_.named(op_attr::Subscripts, ctx_.attr("ijik->ijk"))}));
   }
 
-  // One matrix for each batch: a left operand of one batch would be stretched.
+  // One matrix for each batch: a left operand with a batch of one would be broadcast.
   bool batch_agrees(const TensorType* lhs, const TensorType* indices) const {
     const Expr* const a[] = {lhs->shape[0]};
     const Expr* const b[] = {indices->shape[0]};

@@ -1,5 +1,5 @@
 // SpecializePrimFuncBasedOnCallSite: the buffers of a kernel take the memory scopes of the tensors that R.call_tir
-// gives it (those of their devices), and dims that are numbers there; the kernel gets the attribute `scoped`.
+// passes to it (those of their devices), and the constant dims there; the kernel gets the attribute `scoped`.
 //
 // A scalar argument binds nothing, where TVM stops (apache/tvm 20420). Calls that do not agree get a kernel each; TVM
 // gives all of them that of the last one.
@@ -23,12 +23,12 @@ namespace {
 constexpr std::string_view kScoped = "scoped";
 constexpr std::string_view kGlobalScope = "global";
 
-// What a call says of the parameters of its kernel, one each; null: a scalar.
+// Types that a call gives to the parameters of its kernel, one entry each; null: a scalar.
 using Signature = std::vector<const TensorType*>;
 
 std::string_view scope_of(const TensorType* t) { return t->vdevice ? t->vdevice->memory_scope : kGlobalScope; }
 
-// Nothing when a tensor's shape is not known, or there are more tensors or fewer than parameters.
+// Nullopt when a tensor's shape is not known, or the numbers of tensors and parameters differ.
 std::optional<Signature> signature_of(const Call* call, const PrimFunc* f) {
   Signature out;
   const auto add = [&](const Type* t) {
@@ -39,7 +39,7 @@ std::optional<Signature> signature_of(const Call* call, const PrimFunc* f) {
   };
   const auto* args = as<Tuple>(call->args[1]);
   if (!args || call->ty_args.size() != 1) return std::nullopt;
-  // Scalars that are an argument of their own stand between the tensors and the results.
+  // Scalars passed as separate arguments come between the tensors and the results.
   for (const Expr* a : args->items)
     if (!add(a->type)) return std::nullopt;
   std::vector<const Type*> results{call->ty_args[0]};
@@ -70,7 +70,7 @@ class Specializer : public Rewriter {
       const Buffer* b = f->params[i].buffer;
       const TensorType* t = type_at(i);
       const Buffer* own = b ? specialized(b, t ? scope_of(t) : b->scope) : nullptr;
-      // The handle of a buffer parameter says the scope too.
+      // The handle of a buffer parameter has the scope too.
       params.push_back({as<Var>(rewrite(static_cast<const Expr*>(f->params[i].var))), own});
     }
     const Span<NamedAttr> attrs = ctx_.with_attr(f->attrs, kScoped, ctx_.attr(1));
@@ -80,7 +80,7 @@ class Specializer : public Rewriter {
   }
 
  protected:
-  // Buffers that are allocated inside or are parts of others follow their shapes.
+  // Buffers that are allocated inside, or are parts of others, follow their shapes.
   const Buffer* visit_buffer(const Buffer* b) override {
     if (const auto found = buffers_.find(b); found != buffers_.end()) return found->second;
     return specialized(b, b->scope);
@@ -122,7 +122,7 @@ class Specializer : public Rewriter {
   std::unordered_set<const Var*> params_;
 };
 
-// What tells one specialization of a kernel from another.
+// Distinguishes the specializations of a kernel.
 std::string key_of(std::string_view name, const Signature& signature) {
   std::string key(name);
   for (const TensorType* t : signature) {
@@ -137,7 +137,7 @@ std::string key_of(std::string_view name, const Signature& signature) {
   return key;
 }
 
-// Names of kernels that somebody else uses than R.call_tir in functions that are rewritten: those stay as they are.
+// Names of kernels used other than by R.call_tir in rewritten functions: those stay unchanged.
 std::unordered_set<std::string_view> used_otherwise(const Module* module) {
   std::unordered_set<std::string_view> names;
   for (const ModuleEntry& e : module->entries) {
@@ -186,7 +186,7 @@ class CallSites : public Rewriter {
   }
 
  private:
-  // The first form of a kernel keeps its name.
+  // The first specialization of a kernel keeps its name.
   const GlobalVar* kernel(const GlobalVar* name, const PrimFunc* f, const Signature& signature, std::size_t results) {
     const PrimFunc* own = Specializer(ctx_).run(f, signature, results);
     if (structural_equal(own, f)) own = f;

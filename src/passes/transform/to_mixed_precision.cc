@@ -1,8 +1,8 @@
 // ToMixedPrecision: operators that gain from float16 (matmul, convolutions: the policy Always of their rows) get their
-// operands in it and accumulate in `out_dtype`; those that allow it (Follow) are computed in float16 where all their
-// operands are; the rest keep float32. Only dataflow blocks are rewritten, and what they output keeps its dtype.
+// operands in it and accumulate in `out_dtype`; those that allow it (Follow) are computed in float16 if all their
+// operands are; the rest keep float32. Only dataflow blocks are rewritten, and their outputs keep their dtypes.
 //
-// A tensor that only operators of the first kind read is stored in float16: uses are looked at backwards first.
+// A tensor read only by operators of the first kind is stored in float16: uses are collected in a backward pass first.
 #include <algorithm>
 #include <cmath>
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr double kLargestHalf = 65504;
 
-// How a value is used, tensor by tensor of a tuple.
+// How a value is used, for each tensor in a tuple.
 struct Use {
   enum Kind : std::uint8_t { Nowhere, Half, Full };
   Kind kind = Nowhere;      // of a tensor
@@ -54,7 +54,7 @@ bool is_nested_tensor(const Type* t) {
   return tuple && std::all_of(tuple->fields.begin(), tuple->fields.end(), is_nested_tensor);
 }
 
-// Null: the call is none of an operator.
+// Null: the value is not a call of an operator.
 const ops::OpInfo* operator_of(const Expr* value) {
   const auto* call = as<Call>(value);
   return call ? ops::find(call->callee) : nullptr;
@@ -81,7 +81,7 @@ class Uses {
       if (is_nested_tensor(v->type)) uses_[v].merge(Use::of(v->type, kind));
   }
 
-  // The items of a literal tuple each, else the value.
+  // Applies to the items of a literal tuple each, else to the value.
   void require_like(const Expr* e, const Use& use) {
     if (const auto* v = as<Var>(e)) {
       if (is_nested_tensor(v->type)) uses_[v].merge(use);
@@ -200,7 +200,7 @@ class Mixer : public Rewriter {
     return tuple && std::any_of(tuple->fields.begin(), tuple->fields.end(), holds_mixed);
   }
 
-  // The value with each tensor of float16 or float32 at what `wanted` says of it; calls of casts are not bound yet.
+  // The value with each float16 or float32 tensor converted to the dtype that `wanted` gives; casts are not bound yet.
   template <class F>
   const Expr* at(const Expr* e, const F& wanted, const Type* like) {
     if (const auto* t = as<TensorType>(e->type)) {
@@ -215,7 +215,7 @@ class Mixer : public Rewriter {
     if (!tuple) return e;
     const auto* like_tuple = as<TupleType>(like);
     const auto* literal = as<Tuple>(e);
-    // Fields are only looked at when one of them changes.
+    // Fields are only read when one of them changes.
     if (!literal && !changes(tuple, wanted, like)) return e;
     const Expr* whole = isa<Call>(e) ? emit(e) : e;
     std::vector<const Expr*> items;
@@ -255,7 +255,7 @@ class Mixer : public Rewriter {
         type);
   }
 
-  // The expression with variables that changed cast back to what they were.
+  // The expression with changed variables cast back to their original types.
   const Expr* original(const Expr* e) {
     VarMap map;
     for (const Var* v : free_vars(e))
@@ -273,7 +273,7 @@ class Mixer : public Rewriter {
     const Binding* made = remake_binding(ctx_, b, v, value);
     out_bindings_->push_back(made);
   }
-  // A variable of the value's type where the dtype is another now.
+  // Creates a variable of the value's type where the dtype has changed.
   void bind(const Binding* b, const Expr* value) {
     const Var* v = b->var;
     if (value->type != b->value->type) {
@@ -313,7 +313,7 @@ class Mixer : public Rewriter {
     std::vector<const Expr*> args;
     for (const Expr* a : call->args) args.push_back(remapped(a));
     const bool always = info.mixed == MixedPolicy::Always;
-    // A product of integers is one of integers.
+    // A product of integers stays in integers.
     if (std::none_of(args.begin(), args.end(), [](const Expr* a) { return holds_mixed(a->type); }))
       return put(b, b->var, original(call));
     const DType to = always || (info.mixed == MixedPolicy::Follow &&
@@ -394,8 +394,8 @@ class Mixer : public Rewriter {
   DType out_;
   std::unordered_set<std::string> half_inputs_;
   Span<const Var*> params_;
-  std::unordered_map<const Var*, const Var*> now_;    // what a variable is replaced by here
-  std::unordered_map<const Var*, const Var*> given_;  // parameters that are float16 now
+  std::unordered_map<const Var*, const Var*> now_;    // the current replacement of a variable
+  std::unordered_map<const Var*, const Var*> given_;  // parameters that are now float16
   std::vector<const Binding*>* out_bindings_ = nullptr;
   const Node* origin_ = nullptr;
   bool dataflow_ = false;

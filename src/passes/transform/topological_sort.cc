@@ -1,7 +1,7 @@
 // TopologicalSort(order, direction): reorders the bindings of dataflow blocks in the order in which a search over the
-// function's values meets them, from its inputs or from its outputs. Ties go to the order that is there.
+// function's values visits them, from its inputs or from its outputs. Ties keep the existing order.
 //
-// As in TVM, except that symbolic variables count: what mentions one stays behind the match_cast that gives it a value.
+// As in TVM, except that symbolic variables count: their uses stay after the match_cast that defines them.
 #include <algorithm>
 #include <deque>
 
@@ -24,7 +24,7 @@ constexpr std::string_view kBreadthFirst = "breadth-first";
 constexpr std::string_view kFromInputs = "from-inputs";
 constexpr std::string_view kFromOutputs = "from-outputs";
 
-// Who reads what, over a whole function. Node 0 is what comes from outside, node 1 what goes there.
+// Who reads what, over a whole function. Node 0 represents values from outside, node 1 those that leave the function.
 class ValueGraph {
  public:
   explicit ValueGraph(const Function* f) {
@@ -41,10 +41,10 @@ class ValueGraph {
   static constexpr std::size_t kIn = 0;
   static constexpr std::size_t kOut = 1;
   using Edges = std::vector<std::vector<std::size_t>>;
-  Edges readers;  // in the order of the text
+  Edges readers;  // in text order
   Edges reads;
   std::size_t node_of(const Var* v) const { return node_of_.at(v); }
-  bool has(const Binding* b) const { return node_of_.count(b->var) > 0; }  // false inside of a local function
+  bool has(const Binding* b) const { return node_of_.count(b->var) > 0; }  // false inside a local function
 
  private:
   std::size_t add_node() {
@@ -63,7 +63,7 @@ class ValueGraph {
         add_edge(found->second, reader);
   }
 
-  // `reader` takes the value of the sequence.
+  // `reader` uses the value of the sequence.
   void add_seq(const SeqExpr* s, std::size_t reader) {
     support::poll();
     for (const BindingBlock* block : s->blocks)
@@ -87,7 +87,7 @@ class ValueGraph {
     add_reads(node, dims);
   }
 
-  // What reads nothing is read from outside; what nobody reads goes there first.
+  // Nodes that read nothing get an edge from outside; unread ones are the first to leave the function.
   void close() {
     std::vector<std::size_t> unread;
     for (std::size_t i = 2; i < reads.size(); ++i) {
@@ -103,7 +103,7 @@ class ValueGraph {
   std::unordered_set<const Var*> known_;
 };
 
-// The place of each node in the order of meeting.
+// The position of each node in the order of visits.
 std::vector<std::size_t> search(ValueGraph& graph, bool depth_first, bool from_inputs) {
   if (depth_first)
     for (auto& list : graph.readers) std::reverse(list.begin(), list.end());
@@ -141,7 +141,7 @@ class Sorter : public Rewriter {
     const BindingBlock* made = default_block(b);
     const auto known = [&](const Binding* x) { return graph_.has(x); };
     if (!b->is_dataflow() || !std::all_of(b->bindings.begin(), b->bindings.end(), known)) return made;
-    std::vector<std::pair<std::size_t, const Binding*>> placed;  // each place is looked up once
+    std::vector<std::pair<std::size_t, const Binding*>> placed;  // each position is looked up once
     placed.reserve(made->bindings.size());
     for (const Binding* x : made->bindings) placed.emplace_back(place_of(x), x);
     std::stable_sort(placed.begin(), placed.end(), [](const auto& x, const auto& y) { return x.first < y.first; });

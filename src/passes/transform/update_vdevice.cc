@@ -71,7 +71,7 @@ class DeviceReader {
     return id.has_value();
   }
 
-  // A kind, or a dictionary with one and more.
+  // A kind, or a dictionary that contains one.
   bool set_target(VDevice& d, std::string_view value) {
     if (!value.starts_with('{')) return d.target_kind = ctx_.str(unquote(value)), true;
     const Attr* target = attr(value);
@@ -111,7 +111,7 @@ class DeviceReader {
   Context& ctx_;
 };
 
-// Types with another device in them.
+// Types that mention another device.
 class DeviceChanger : public Rewriter {
  public:
   DeviceChanger(Context& ctx, const VDevice* from, const VDevice* to) : Rewriter(ctx), from_(from), to_(to) {}
@@ -175,7 +175,7 @@ class DeviceChanger : public Rewriter {
   const VDevice* to_;
 };
 
-// The device as the list of the module has it.
+// The device in the form of the module's list.
 const Attr* info_of(Context& ctx, const VDevice* d) {
   const Attr* const items[] = {d->target ? d->target : ctx.attr(d->target_kind), ctx.attr(d->device_id),
                                ctx.attr(d->memory_scope)};

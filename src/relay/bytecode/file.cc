@@ -1,4 +1,4 @@
-// The three file layouts of TVM. Every count is bounded by the bytes that are left, and what was read is verified.
+// The three file layouts of TVM. Every count is bounded by the remaining bytes, and the result is verified.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -123,7 +123,7 @@ class Loader {
     const std::uint64_t n = in_.count(8, "functions");
     if (in_.ok() && (index.size() != globals.size() || n != globals.size()))
       return in_.fail("the functions are not those of the global names");
-    // Functions stand in any order; ours are ordered by index.
+    // Functions may come in any order; ours are ordered by index.
     std::vector<std::vector<std::vector<Word>>> code(n);
     exe_.functions.resize(n);
     for (std::uint64_t i = 0; i < n && in_.ok(); ++i) {
@@ -286,7 +286,7 @@ bool is_executable_file(std::string_view first_bytes) {
   if (in.u64() != kMagic) return false;
   const std::uint64_t length = in.u64();
   if (!in.ok() || length > 64 || length > in.left()) return false;
-  // Three parts: a version of TVM. The Relax VM's format has a version of its own, of two.
+  // Three parts: a version of TVM. The Relax VM's format has its own version, with two parts.
   const std::string_view version = in.raw(length);
   return std::count(version.begin(), version.end(), '.') >= 2;
 }

@@ -1,4 +1,4 @@
-// Decoding by the letters of opcode.def, and the way between the fields of a layout and words.
+// Decoding by the letters of opcode.def, and conversion between the fields of a layout and words.
 #include "rldb/relay/bytecode/instruction.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ constexpr OpcodeInfo kOpcodes[] = {
 
 bool is_list(char letter) { return FieldKind(letter) == FieldKind::Registers || FieldKind(letter) == FieldKind::Dims; }
 
-// The number of words of fields `letters` that are at the front, or -1.
+// The number of words at the front that the fields `letters` take, or -1.
 std::int64_t fields_length(std::string_view letters, std::span<const Word> fields) {
   std::uint64_t at = 0, count = 0;
   for (const char letter : letters) {
@@ -37,7 +37,7 @@ std::int64_t fields_length(std::string_view letters, std::span<const Word> field
 }
 
 runtime::DType dtype_of(Word code, Word bits, Word lanes) {
-  // bool was an unsigned integer of one bit.
+  // bool used to be an unsigned integer of one bit.
   if (runtime::TypeCode(code) == runtime::TypeCode::UInt && bits == 1) return runtime::DType::Bool(int(lanes));
   return {runtime::TypeCode(code), std::uint8_t(bits), std::int16_t(lanes)};
 }
@@ -107,7 +107,7 @@ std::vector<Word> words_of_fields(Opcode op, std::span<const Word> fields, Layou
   if (layout < row.since || fields_length(letters, fields) != std::int64_t(fields.size())) return {};
   std::vector<Word> words{Word(op)};
   words.insert(words.end(), fields.begin(), fields.end());
-  // What only newer layouts have: the device of a constant, the (empty) shape of a storage block.
+  // Fields that only newer layouts have: the device of a constant, the (empty) shape of a storage block.
   if (letters != row.fields) words.insert(words.end() - 1, 0);
   return words;
 }

@@ -18,7 +18,7 @@ std::string registers(std::span<const Word> list, const char* separator) {
 
 std::string dims(std::span<const Word> list) { return fmt::format("[{}]", fmt::join(list, ", ")); }
 
-// TVM writes a tensor's bool as the type it was stored under.
+// TVM prints bool tensors with the type under which they were stored.
 std::string stored_dtype(runtime::DType t) { return t.is_bool() ? "uint1" : runtime::to_string(t); }
 
 std::string storage_text(const Instruction& i) {
@@ -81,7 +81,7 @@ std::string operands_text(const Instruction& i, Layout layout) {
 
 Layout layout_of_text(const Executable& exe) { return layout_of(exe.version).value_or(Layout::C); }
 
-// `ii: op field field `, then the text behind it.
+// `ii: op field field `, followed by the text.
 std::string line(const Executable& exe, const FunctionEntry& f, Pc pc) {
   const Layout layout = layout_of_text(exe);
   const std::span<const Word> words = exe.words_of(pc);

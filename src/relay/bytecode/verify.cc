@@ -1,4 +1,4 @@
-// The verifier: what the machine relies on holds for every instruction of every function.
+// The verifier: checks that the assumptions of the machine hold for every instruction of every function.
 #include <fmt/format.h>
 
 #include "rldb/relay/bytecode/executable.h"
@@ -137,7 +137,7 @@ class Verifier {
       case Opcode::Fatal:
         return;  // the end of a path
       case Opcode::If:
-        return;  // both ways are jumps, which are checked
+        return;  // both successors are jumps, which are checked
       case Opcode::Invoke:
         check_arity(i.numbers[0], i.list.size(), true);
         break;

@@ -1,4 +1,4 @@
-// The module: tables that its functions share, then function by function.
+// Compiles the module: tables shared by its functions, then function by function.
 #include "rldb/relay/codegen/compile.h"
 
 #include <fmt/format.h>
@@ -16,7 +16,7 @@ namespace rldb::relay {
 
 namespace {
 
-// The operators of a primitive function, in the order of their making.
+// The operators of a primitive function, in creation order.
 std::vector<const OpInfo*> operators(const Function* f) {
   std::vector<const Expr*> open{f->body};
   std::unordered_set<const Expr*> seen;
@@ -35,7 +35,7 @@ std::vector<const OpInfo*> operators(const Function* f) {
   return out;
 }
 
-// As TVM names them: operators joined by `_`, cut at 80 characters.
+// TVM's naming: operators joined by `_`, cut at 80 characters.
 std::string joined_name(const Function* f) {
   std::string name;
   for (const OpInfo* o : operators(f)) name += "_" + std::string(o->name);
@@ -65,7 +65,7 @@ std::size_t Tables::add_constant(runtime::Value tensor) {
 
 namespace {
 
-// Shapes, sizes, scalars: what a program has over and over again. Of larger tensors nobody compares the elements.
+// Shapes, sizes, scalars: constants that programs repeat. The elements of larger tensors are not compared.
 constexpr std::size_t kSmall = 64;
 
 std::string key_of(const runtime::Tensor& t) {

@@ -1,4 +1,4 @@
-// Expressions of A-normal form as instructions. Recursion is over scopes; chains of lets are loops.
+// Compiles expressions in A-normal form to instructions. Recursion is over scopes; chains of lets are loops.
 #include "relay/codegen/function_compiler.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ void FunctionCompiler::begin_variable(const Var* v, bool is_parameter) {
   bytecode::VariableRange range;
   range.name = name_of(v);
   range.reg = bytecode::RegName(of_.at(v));
-  // Another name of a parameter is there from the first instruction on, behind which ranges begin.
+  // An alias of a parameter exists from the first instruction on, and ranges begin after an instruction.
   range.begin = bytecode::Pc(std::max<std::size_t>(code_.size(), is_parameter ? 0 : 1));
   range.end = -1;
   range.is_parameter = is_parameter;
@@ -79,7 +79,7 @@ void FunctionCompiler::run() {
     }
   };
   add_params(f);
-  // A function that makes closures takes what they capture, then the arguments.
+  // A function that makes closures takes the captured values, then the arguments.
   if (has_attr(f, attr_name::Closure)) {
     f = as<Function>(f->body);
     if (!f) return unsupported(definition_.function, "a function marked `Closure` that returns no function");
@@ -114,14 +114,14 @@ FunctionCompiler::Reg FunctionCompiler::scope(const Expr* e) {
   for (; e->kind == ExprKind::Let; e = cast<Let>(e).body) chain.push_back(&cast<Let>(e));
   const bytecode::InstructionDebug outer = here_;
   const std::size_t outside = variables_.size();
-  std::size_t owner = 0;  // the binding that those without a name before it belong to
+  std::size_t owner = 0;  // the binding that owns unnamed ones before it
   for (std::size_t i = 0; i < chain.size(); ++i) {
     support::poll();
     if (i >= owner) {
       owner = i;
       while (owner + 1 < chain.size() && is_hidden(chain[owner]->var)) ++owner;
     }
-    // Another name, and what is let go of behind it, belong to what is before them.
+    // An alias, and the kills after it, belong to the binding before them.
     const OpInfo* op = operator_of(chain[i]->value);
     if (chain[i]->value->kind != ExprKind::Var && (!op || op->id != op::MemoryKill)) {
       here_.span = tables_.ctx.span(chain[i]->value);
@@ -260,7 +260,7 @@ void FunctionCompiler::test(const Pattern* p, Reg value, std::vector<Jump>& miss
     case PatternKind::Wildcard:
       return;
     case PatternKind::Variable:
-      // A register of its own, so that it can be let go of while the whole lives on.
+      // A separate register, so that it can be released while the whole lives on.
       of_[p->var] = emit_to(Opcode::Move, {value});
       begin_variable(p->var);
       return;
@@ -276,14 +276,14 @@ void FunctionCompiler::test(const Pattern* p, Reg value, std::vector<Jump>& miss
   }
 }
 
-// Arm by arm: tests, which jump to the next arm; the body; a jump behind the last. Each arm's code is there once.
+// Arm by arm: tests, which jump to the next arm; the body; a jump past the last. Code for each arm is emitted once.
 FunctionCompiler::Reg FunctionCompiler::match(const Match& m) {
   const Reg value = atom(m.value);
   const Reg merged = new_register();
   std::vector<std::size_t> ends;
-  bool open = true;  // can a value come behind the arms?
+  bool open = true;  // can a value reach the code after the arms?
   for (const Arm& arm : m.arms) {
-    if (!open) break;  // the arms below an arm that takes everything
+    if (!open) break;  // arms after one that matches everything
     std::vector<Jump> misses;
     const std::size_t outside = variables_.size();
     test(arm.pattern, value, misses);

@@ -1,4 +1,4 @@
-// One function of the module as instructions. Room-private.
+// One function of the module compiled to instructions. Room-private.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace rldb::relay {
 
-// Registers are never used twice, but for the results of branches. A variable's register lets go of its value where the
-// text says `memory.kill`. Variables that TextNames calls nothing belong to the binding behind them.
+// Registers are never reused, except for the results of branches. A variable's register is released where the text has
+// `memory.kill`. Variables without a name in TextNames belong to the binding after them.
 class FunctionCompiler {
  public:
   FunctionCompiler(Tables& tables, const Definition& d) : tables_(tables), definition_(d) {}
@@ -23,18 +23,18 @@ class FunctionCompiler {
   using Regs = std::vector<Reg>;
 
   Reg new_register() { return registers_++; }
-  // Gives the place of the instruction.
+  // Returns the position of the instruction.
   std::size_t emit(Opcode op, std::vector<Word> fields);
   Reg emit_to(Opcode op, std::vector<Word> before, std::vector<Word> after = {});
-  void patch_jump(std::size_t at, std::size_t field);  // to what comes next
+  void patch_jump(std::size_t at, std::size_t field);  // to the next instruction
   void kill(Reg r);
   Reg load(std::size_t constant) { return emit_to(Opcode::LoadConst, {Word(constant), 0}); }
 
-  // ---- what the text calls things ----
+  // ---- names in the text ----
   std::string name_of(const Var* v) const;
   bool is_hidden(const Var* v) const;
   void begin_variable(const Var* v, bool is_parameter = false);
-  // Those begun behind the first `count` are not seen any more.
+  // Ends those begun after the first `count`.
   void end_scope(std::size_t count);
 
   // ---- expressions ----
@@ -49,7 +49,7 @@ class FunctionCompiler {
   Reg reference_write(const RefWrite& w);
   void unsupported(const Expr* e, std::string_view what);
 
-  // ---- patterns: jumps that are taken when the value is another one ----
+  // ---- patterns: jumps taken when the value does not match ----
   struct Jump {
     std::size_t at;
     std::size_t field;
@@ -57,8 +57,8 @@ class FunctionCompiler {
   void test(const Pattern* p, Reg value, std::vector<Jump>& misses);
   void test_fields(const Pattern* p, Reg value, std::vector<Jump>& misses);
 
-  // ---- instructions that the text has as operators (machine_calls.cc) ----
-  // False: `c` is no call of one. What has no result leaves `result` as it is.
+  // ---- instructions that appear as operators in the text (machine_calls.cc) ----
+  // False: `c` is not such a call. Without a result, `result` stays as it is.
   bool machine_call(const Call& c, std::optional<Reg>& result);
   Reg alloc_storage(const Call& c);
   Reg alloc_tensor(const Call& c);
@@ -69,12 +69,12 @@ class FunctionCompiler {
   Tables& tables_;
   const Definition& definition_;
   std::unordered_map<const Expr*, Reg> of_;
-  std::unordered_set<const Expr*> units_;  // variables of (), which has no register before it is used
+  std::unordered_set<const Expr*> units_;  // variables of (), which have no register until they are used
   std::vector<std::vector<Word>> code_;
   std::vector<bytecode::InstructionDebug> places_;
   std::vector<bytecode::VariableRange> variables_;          // pcs from the function's start
   std::unordered_map<Reg, std::vector<std::size_t>> held_;  // by register
-  bytecode::InstructionDebug here_;                         // the binding that is being compiled
+  bytecode::InstructionDebug here_;                         // the binding being compiled
   std::int64_t registers_ = 0;
 };
 

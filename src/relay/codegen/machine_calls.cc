@@ -1,5 +1,5 @@
-// The machine's instructions as the text has them, behind ManifestAlloc and ManifestLifetimes: `memory.alloc_storage`
-// and the like.
+// The machine's instructions as they appear in the text after ManifestAlloc and ManifestLifetimes:
+// `memory.alloc_storage` and the like.
 #include <algorithm>
 
 #include "relay/codegen/function_compiler.h"
@@ -12,7 +12,7 @@ namespace rldb::relay {
 
 namespace {
 
-// TVM writes bool as an unsigned integer of one bit.
+// TVM encodes bool as an unsigned integer of one bit.
 std::vector<std::int64_t> dtype_fields(runtime::DType t) {
   if (t.is_bool()) return {std::int64_t(runtime::TypeCode::UInt), 1, t.lanes};
   return {std::int64_t(t.code), t.bits, t.lanes};
@@ -55,7 +55,7 @@ bool FunctionCompiler::machine_call(const Call& c, std::optional<Reg>& result) {
   return true;
 }
 
-// Of the size and the alignment; TVM 0.14 has the shape between the two.
+// With the size and the alignment; TVM 0.14 has the shape between the two.
 FunctionCompiler::Reg FunctionCompiler::alloc_storage(const Call& c) {
   const auto* alignment = c.args.size() == 2 || c.args.size() == 3 ? as<Constant>(c.args.back()) : nullptr;
   if (!alignment || !alignment->tensor->dtype().is_integral() || alignment->tensor->element_count() != 1) {
@@ -89,7 +89,7 @@ void FunctionCompiler::invoke_packed(std::size_t primitive, const Regs& in, cons
   emit(Opcode::InvokePacked, joined(joined(fields, in), out));
 }
 
-// `vm.invoke_tvm_op(f, (inputs), (outputs))`, `vm.shape_func` likewise.
+// `vm.invoke_tvm_op(f, (inputs), (outputs))`, and `vm.shape_func` likewise.
 void FunctionCompiler::invoke_primitive(const Call& c, OpId id) {
   const auto* f = as<Function>(c.args[0]);
   const auto *in = as<Tuple>(c.args[1]), *out = as<Tuple>(c.args[2]);

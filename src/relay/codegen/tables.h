@@ -1,4 +1,4 @@
-// What the functions of a module share: indices of functions, constants, primitives. Room-private.
+// Tables shared by the functions of a module: indices of functions, constants, primitives. Room-private.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@ class Tables {
 
   std::int64_t function(std::string_view name) const;  // -1: none
   const Function* definition(std::string_view name) const { return module_->find(name); }
-  // Index into the pool; one entry for each tensor, and for small ones of the same elements.
+  // Index into the pool; one entry per tensor, and small tensors with equal elements share one.
   std::size_t constant(const runtime::Tensor* tensor);
-  // Of primitives: functions with the same text are one.
+  // The index of a primitive: functions with the same text are one.
   std::size_t compute(const Function* f);
   std::size_t shape_of_result(const Function* f, bool from_values);
   std::size_t copy();
@@ -24,8 +24,8 @@ class Tables {
   Context& ctx;
   relay_bytecode::Executable& exe;
   source::Diagnostics& out;
-  const TextNames* names = nullptr;  // what the text calls variables
-  TypeOfVariable types;              // what they are, where it does not say that; may be empty
+  const TextNames* names = nullptr;  // the names of variables in the text
+  TypeOfVariable types;              // their types, where the text has none; may be empty
 
  private:
   std::size_t add_constant(runtime::Value tensor);

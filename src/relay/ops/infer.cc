@@ -1,5 +1,5 @@
-// Inference of a module. Expressions are typed after what they refer to; a call whose operands are not known yet waits
-// until something else is.
+// Infers the types of a module. Expressions are typed after their operands; a call whose operands are not known yet
+// waits until more becomes known.
 #include "rldb/relay/ops/infer.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ class Inference {
  private:
   // ---- order ----
 
-  // A caller whose callee says nothing of its result finds it known when the callee comes first.
+  // If a callee has no declared result type, its callers find it known when the callee comes first.
   std::vector<const Function*> callees_first() {
     std::vector<const Function*> order;
     NodeSet seen;
@@ -67,8 +67,8 @@ class Inference {
     return definitions_.contains(e);
   }
 
-  // Operands first, bodies included. A variable has its type before its uses: that of a `let` behind its value, those
-  // of patterns behind the value that is matched.
+  // Operands first, bodies included. A variable has its type before its uses: that of a `let` after its value, those of
+  // patterns after the matched value.
   enum class Stage { Enter, Bind, Done };
   void visit(const Expr* root) {
     std::vector<std::pair<const Expr*, Stage>> open{{root, Stage::Enter}};
@@ -101,7 +101,7 @@ class Inference {
     }
   }
 
-  // What comes before the operands: types of the variables that it binds.
+  // Runs before the operands: types of the variables that the expression binds.
   void enter(const Expr* e) {
     if (const auto* f = as<Function>(e)) {
       for (const Var* p : f->params) bound(p);
@@ -125,7 +125,7 @@ class Inference {
       case ExprKind::Constant:
         return constant(cast<Constant>(e));
       case ExprKind::Op:
-        return ctx_.hole();  // an operator has a type where it is called
+        return ctx_.hole();  // an operator gets a type where it is called
       case ExprKind::Constructor:
         return constructor(cast<Constructor>(e));
       case ExprKind::Call:
@@ -267,7 +267,7 @@ class Inference {
     return true;
   }
 
-  // Looks at what waits once more; true when something became known.
+  // Tries waiting calls again; true when something became known.
   bool retry() {
     const std::size_t before = solver_.progress();
     std::erase_if(waiting_projections_, [&](const auto& w) { return project(*w.first, w.second); });
@@ -328,12 +328,12 @@ class Inference {
 
   // ---- the end ----
 
-  // Names of functions, operators and constructors are one node wherever they stand: `user` has the place.
+  // Names of functions, operators and constructors are one node everywhere: `user` has the place.
   void unify(const Type* want, const Expr* e, std::string_view what, const Expr* user) {
     if (solver_.unify(want, typing_.of(e))) return;
     const Expr* at = ctx_.span(e) ? e : user;
     const auto is_open = [&](const Type* t) { return solver_.head(t)->kind == TypeKind::Hole; };
-    // What is not known yet fits anything but what it is a part of.
+    // An unknown type fits anything except a type that contains it.
     if (is_open(want) || is_open(typing_.of(e))) return report(at, diag::RelayInfiniteType);
     report(at, diag::RelayMismatch, what, text(typing_.of(e)), text(want));
   }
@@ -377,7 +377,7 @@ class Inference {
 bool infer_types(Context& ctx, const Module* m, Typing& typing, source::Diagnostics& out) {
   source::Diagnostics found;
   const bool typed = Inference(ctx, m, typing, found).run();
-  // In the order of the text, not of inference.
+  // In text order, not in the order of inference.
   std::vector<source::Diagnostic> all = found.all();
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
   for (source::Diagnostic& d : all) out.add(std::move(d));

@@ -1,5 +1,5 @@
-// A matrix of patterns, a row an arm: a row of wildcards is useful when some value falls through them all (Maranget,
-// "Warnings for pattern matching"). What is built on the way back is such a value.
+// A matrix of patterns, one row per arm: a row of wildcards is useful if some value falls through all arms (Maranget,
+// "Warnings for pattern matching"). The result built on the way back is such a value.
 #include "relay/ops/match.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class Checker {
 
   bool gave_up() const { return gave_up_; }
 
-  // Patterns of values for the columns that no row takes.
+  // Patterns of values for the columns that no row matches.
   std::optional<Values> missed(const std::vector<Row>& rows, std::size_t columns, int depth) {
     support::poll();
     if (++steps_ > kMaxSteps || depth > kMaxDepth) gave_up_ = true;
@@ -53,7 +53,7 @@ class Checker {
     return made;
   }
 
-  // The rows that take such a value, their first column replaced by its parts.
+  // The rows that match such a value, with their first column replaced by its parts.
   template <class F>
   static std::vector<Row> opened(const std::vector<Row>& rows, std::size_t parts, F&& takes) {
     std::vector<Row> made;
@@ -71,7 +71,7 @@ class Checker {
     return made;
   }
 
-  // The parts of the first value become one.
+  // Combines the parts of the first value into one.
   static std::optional<Values> closed(std::string_view name, std::size_t parts, std::optional<Values> values) {
     if (!values) return values;
     std::string text;

@@ -9,8 +9,8 @@
 namespace rldb::relay {
 
 struct Coverage {
-  std::optional<std::string> missed;  // a pattern of values that no arm takes
-  bool gave_up = false;               // too many combinations to look at
+  std::optional<std::string> missed;  // a pattern of values that no arm matches
+  bool gave_up = false;               // too many combinations to check
 };
 Coverage coverage_of(const Match& m, const Module& module);
 

@@ -1,4 +1,4 @@
-// What a relation sees of a call: operand types and attributes with their defaults, as integers, axes, dims.
+// A relation's view of a call: operand types and attributes with their defaults, as integers, axes, dims.
 #include <fmt/format.h>
 
 #include "relay/ops/relation.h"

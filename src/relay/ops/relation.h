@@ -1,4 +1,4 @@
-// What an operator's relation is given and gives. Relations are rows of op.def by name; relations.cc has the table.
+// Arguments and results of operators' relations. Relations are rows of op.def by name; relations.cc has the table.
 #pragma once
 
 #include <optional>
@@ -31,28 +31,28 @@ class Operands : public Attributes {
   Solver& solver;
   std::vector<const Type*> types;  // of the operands, heads resolved
 
-  // The i-th operand as a tensor; null when it is none, or not known.
+  // The i-th operand as a tensor; null if it is not a tensor, or not known.
   const TensorType* tensor(std::size_t i) const { return i < types.size() ? as<TensorType>(types[i]) : nullptr; }
-  // The fields of the i-th operand, which is a tuple of tensors; none when something is not known.
+  // The fields of the i-th operand, a tuple of tensors; none if any part is not known.
   std::optional<std::vector<const TensorType*>> tensors(std::size_t i) const;
-  // Waits when an operand is not known, and says what is wrong when one is no tensor.
+  // Waits when an operand is not known, and reports an error when one is not a tensor.
   std::optional<Outcome> need_tensors(std::size_t count) const;
 };
 
 using Relation = Outcome (*)(const Operands&);
 Relation relation_of(OpId op);
 
-// ---- what relations share ----
+// ---- helpers of relations ----
 inline Dim known(std::int64_t value) { return {DimKind::Known, false, value, nullptr}; }
 inline bool is_known(const Dim& d) { return d.kind == DimKind::Known; }
 inline bool is_one(const Dim& d) { return is_known(d) && d.value == 1; }
-// Unknown where one of them is, or where no number holds it.
+// Unknown if either is, or if the product overflows.
 inline Dim times(const Dim& a, const Dim& b) {
   std::int64_t made = 0;
   if (!is_known(a) || !is_known(b) || __builtin_mul_overflow(a.value, b.value, &made)) return Dim{};
   return known(made);
 }
-// Of two dims that belong together; none when they contradict each other.
+// Broadcasts two corresponding dims; none when they contradict each other.
 std::optional<Dim> broadcast(const Dim& a, const Dim& b);
 std::optional<Dims> broadcast(Span<Dim> a, Span<Dim> b);
 // An axis that may be counted from the end; none when it is out of range.

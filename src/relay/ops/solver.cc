@@ -1,4 +1,4 @@
-// Unification of types: variables with what they stand for, occurs check, dims that meet `?`.
+// Unification of types: variables with their values, occurs check, dims that meet `?`.
 #include "relay/ops/solver.h"
 
 #include <unordered_set>
@@ -103,7 +103,7 @@ const Type* Solver::unify_tensors(const TensorType& a, const TensorType& b) {
     } else if (x.kind == DimKind::Any || y.kind == DimKind::Any) {
       dims.push_back(Dim{});
     } else {
-      dims.push_back(x.kind == DimKind::Known ? x : y);  // a symbol is what it is compared with
+      dims.push_back(x.kind == DimKind::Known ? x : y);  // a symbol takes the value it is compared with
     }
   }
   return ctx_.tensor(dims, a.dtype);
@@ -120,7 +120,7 @@ std::optional<std::vector<const Type*>> Solver::unify_lists(Span<const Type*> a,
 }
 
 const Type* Solver::unify_functions(const FunctionType* a, const FunctionType* b, int depth) {
-  // The one with more type parameters becomes what the other is.
+  // The one with more type parameters is instantiated to match the other.
   if (a->type_params.size() != b->type_params.size()) {
     if (!a->type_params.empty()) a = instantiate(a);
     if (!b->type_params.empty()) b = instantiate(b);

@@ -1,4 +1,4 @@
-// Unification: holes get values, and two types become the one that both allow (`?` with 3 is `?`).
+// Unification: holes get values, and two types become the type that both allow (`?` with 3 is `?`).
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ class Solver {
  public:
   explicit Solver(Context& ctx) : ctx_(ctx) {}
 
-  // What a type is as far as it is known: its head is a hole only when nothing is known.
+  // The type as far as it is known: its head is a hole only when nothing is known.
   const Type* head(const Type* t) const;
   // With every hole that has a value replaced.
   const Type* resolved(const Type* t);
-  // Null when the two cannot be one.
+  // Null when the two cannot be unified.
   const Type* unify(const Type* a, const Type* b);
   // A function type with fresh holes for its type parameters.
   const FunctionType* instantiate(const FunctionType* f);
@@ -28,7 +28,7 @@ class Solver {
   std::size_t progress() const { return progress_; }
 
  private:
-  // Deeper types than this come from texts that build them on purpose: they are not unified.
+  // Deeper types than this come only from contrived texts: they are not unified.
   static constexpr int kMaxDepth = 500;
 
   const Type* unify(const Type* a, const Type* b, int depth);

@@ -1,4 +1,4 @@
-// Walks and rewriting that the passes share.
+// Walks and rewriting shared by the passes.
 #include "relay/passes/common.h"
 
 #include <algorithm>
@@ -217,7 +217,7 @@ const Function* AnfRewriter::function(const Function* f) {
   return made;
 }
 
-// The scopes inside of a value, then its operands.
+// The scopes inside a value, then its operands.
 const Expr* AnfRewriter::inner(const Var* var, const Expr* v) {
   ExprMap mapped;
   for_each_operand(v, [&](const Expr* x) {
@@ -249,7 +249,7 @@ const Expr* AnfRewriter::scope(const Expr* e) {
     changed = changed || v != let.value || bindings.size() != before + 1;
   }
   const Expr* result = atom(tail);
-  if (!is_leaf(tail)) {  // a primitive function, or text that is not in the form
+  if (!is_leaf(tail)) {  // a primitive function, or text not in that form
     result = inner(nullptr, tail);
   }
   bindings_ = outer;

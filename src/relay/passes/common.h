@@ -1,4 +1,4 @@
-// What the passes share: walks over the graph without recursion, and rewriting of A-normal form.
+// Helpers shared by the passes: walks over the graph without recursion, and rewriting of A-normal form.
 #pragma once
 
 #include <unordered_map>
@@ -13,16 +13,16 @@ namespace rldb::relay {
   const Module* run_##Id(PassEnv& env, const Module* m, const PassInvocation& options_given);
 #include "rldb/relay/passes/pass.def"
 
-// Everything below `root`, operands before users. Primitive functions are not looked into, unless `root` is one.
+// Everything below `root`, operands before users. Primitive functions are not entered, unless `root` is one.
 std::vector<const Expr*> reachable(const Expr* root);
 // Attribute `name=1`.
 NamedAttr flag(Context& ctx, std::string_view name);
 
 using ExprMap = std::unordered_map<const Expr*, const Expr*>;
-// `e` over other operands; `e` itself when they are the same.
+// `e` with mapped operands; `e` itself when they are the same.
 const Expr* over_mapped(Context& ctx, const Expr* e, const ExprMap& mapped);
 
-// The module with each function replaced by what `f` gives; null as soon as that is null.
+// The module with each function replaced by the result of `f`; null as soon as that is null.
 template <class F>
 const Module* map_functions(PassEnv& env, const Module* m, F&& f) {
   std::vector<Definition> functions;
@@ -37,8 +37,8 @@ const Module* map_functions(PassEnv& env, const Module* m, F&& f) {
   return env.ctx.module({m->types.begin(), m->types.end()}, std::move(functions));
 }
 
-// Rewrites a graph of any form: each node once, behind its operands, the value of a `let` before its body. With an
-// explicit stack. Primitive functions are not looked into.
+// Rewrites a graph of any form: each node once, after its operands, the value of a `let` before its body. With an
+// explicit stack. Primitive functions are not entered.
 class GraphRewriter {
  public:
   explicit GraphRewriter(PassEnv& env) : env_(env), ctx_(env.ctx) {}
@@ -46,12 +46,12 @@ class GraphRewriter {
   const Function* function(const Function* f);
 
  protected:
-  // What replaces `e`; `made` is `e` over operands that were rewritten.
+  // The replacement of `e`; `made` is `e` with rewritten operands.
   virtual const Expr* rewrite(const Expr* e, const Expr* made) { return (void)e, made; }
   // Between the value of a `let`, which has become `value`, and its body.
   virtual void bound(const Let& let, const Expr* value) { (void)let, (void)value; }
 
-  // What replaces an expression, as far as it is known.
+  // The replacement of an expression, as far as it is known.
   const Expr* at(const Expr* e) const;
   void map(const Expr* e, const Expr* to);
   PassEnv& env_;
@@ -73,9 +73,9 @@ class AnfRewriter {
 
  protected:
   using Binding = std::pair<const Var*, const Expr*>;
-  // What the variable is bound to; null: not at all (it was replaced). Operands have been replaced already.
+  // The new value of the variable; null: none (it was replaced). Operands have been replaced already.
   virtual const Expr* value(const Var* var, const Expr* v) { return (void)var, v; }
-  // A function that is in a binding, before its body is rewritten, and after that.
+  // Called for a function in a binding, before its body is rewritten, and after that.
   virtual void enter(const Var* var, const Function* f) { (void)var, (void)f; }
 
   void bind(const Var* var, const Expr* v) { bindings_->push_back({var, v}); }
@@ -89,7 +89,7 @@ class AnfRewriter {
   std::vector<Binding>* bindings_ = nullptr;
 };
 
-// Variables that are used in `f` and bound outside, in the order of their making.
+// Variables that are used in `f` and bound outside, in creation order.
 std::vector<const Var*> free_variables(const Function* f);
 void collect_pattern_variables(const Pattern* p, std::unordered_set<const Expr*>& out);
 

@@ -1,4 +1,4 @@
-// DynamicToStatic: operands that are constants become attributes (dynamic.def has the rows).
+// DynamicToStatic: constant operands become attributes (dynamic.def has the rows).
 #include <fmt/format.h>
 
 #include <charconv>
@@ -25,7 +25,7 @@ class ToStatic {
  public:
   ToStatic(Context& ctx, const Call& call, const Row& row) : ctx_(ctx), call_(call), row_(row) {}
 
-  // Null: an operand is no constant.
+  // Null: an operand is not constant.
   const Expr* run() {
     std::vector<bool> moved(call_.args.size());
     std::vector<NamedAttr> found(call_.attrs.begin(), call_.attrs.end());
@@ -72,7 +72,7 @@ class ToStatic {
     return ctx_.attr(v);
   }
 
-  // As the operator's row has them, and none that it has not.
+  // In the order of the operator's row, and only those that it has.
   std::vector<NamedAttr> in_order(const std::vector<NamedAttr>& found) const {
     std::vector<NamedAttr> out;
     for (const AttrField& field : info(info(row_.fixed).attributes).fields)
@@ -91,7 +91,7 @@ class Rewriter : public GraphRewriter {
   using GraphRewriter::GraphRewriter;
 
  private:
-  // A variable that is bound to a constant is one.
+  // A variable bound to a constant is one.
   void bound(const Let& let, const Expr* value) override {
     if (const auto* c = as<Constant>(value)) constants_[let.var] = c;
   }

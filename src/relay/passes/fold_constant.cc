@@ -1,6 +1,6 @@
-// FoldConstant: operators whose operands are constants are computed now, by whoever lends the evaluator; variables that
-// are bound to constants become those. As in TVM, operators without operands (`zeros`) are left as they are, and so is
-// what cannot be computed here: it stays a call.
+// FoldConstant: operators whose operands are constants are computed at compile time, with the evaluator that the caller
+// supplies; variables bound to constants are replaced by them. As in TVM, operators without operands (`zeros`) are left
+// unchanged; a call that cannot be computed here stays.
 #include <fmt/format.h>
 
 #include "relay/passes/common.h"
@@ -11,7 +11,7 @@ namespace rldb::relay {
 
 namespace {
 
-// A result of more bytes costs more to keep than to compute again.
+// A larger result costs more to keep than to compute again.
 constexpr std::int64_t kMaxBytes = std::int64_t(64) << 20;
 
 bool is_constant(const Expr* e) {
@@ -70,7 +70,7 @@ class ConstantFolder : public GraphRewriter {
     const std::int64_t bytes = bytes_of(typing_.of(e));
     if (op->role != OpRole::Values && (bytes <= 0 || bytes > kMaxBytes)) return nullptr;
     if (!support::may_rewrite([&] { return fmt::format("computes `{}`", op->name); })) return nullptr;
-    support::RewriteCounter of_the_kernel;  // whose passes are not this one
+    support::RewriteCounter of_the_kernel;  // for the kernel's passes, whose rewrites are not this one's
     const auto value = env_.evaluator->evaluate(ctx_.function({}, {}, nullptr, made));
     support::poll();
     return value.ok() ? constant_of(*value) : nullptr;

@@ -1,9 +1,9 @@
 // FuseOps(fuse_opt_level=1, max_depth=256): operators that are best computed together become one primitive function,
-// whose parameters and result have types; its call takes the place of the last of them.
+// with types for its parameters and result; a call of it replaces the last of them.
 //
-// Which operators is decided by their patterns (op.def) and by fusion/partition.h, over the graph: what a `let` binds,
-// and what a function, a branch or a call of a function gives or takes, ends its group. At level 0 each operator is a
-// group. Scalar constants are part of the function. What is in the machine already needs no kernel: reshapes of known
+// Their patterns (op.def) and fusion/partition.h decide which, over the graph: a group ends at values that a `let`
+// binds, and at operands and results of functions, branches and calls of functions. At level 0 each operator is a
+// group. Scalar constants are part of the function. Operations of the machine itself need no kernel: reshapes of known
 // dims are marked, references become copies of tensors.
 #include <fmt/format.h>
 
@@ -39,7 +39,7 @@ bool is_scalar_constant(const Expr* e) {
   return constant && constant->tensor->ndim() == 0;
 }
 
-// The operator that a kernel computes; null: `e` is no call of one.
+// The operator that a kernel computes; null: `e` is not such a call.
 const OpInfo* computed_operator(const Expr* e) {
   const OpInfo* op = operator_of(e);
   if (!op || op->role == OpRole::Instruction || op->role == OpRole::Effect || op->role == OpRole::Alias) return nullptr;
@@ -67,7 +67,7 @@ class FusionGraph {
     if (e->kind == ExprKind::Tuple) return fusion::kTuple;
     if (e->kind == ExprKind::Projection) return fusion::kInjective;
     const OpInfo* op = computed_operator(e);
-    // What a shape function makes of dims cannot be looked at by another one.
+    // A shape function cannot read the dims computed by another one.
     if (!op || op->role == OpRole::Values) return fusion::kOpaque;
     switch (op->pattern) {
       case FusePattern::Elementwise:
@@ -99,7 +99,7 @@ class FusionGraph {
   fusion::OpPattern edge_pattern(const Expr* x, std::size_t reader) const {
     const fusion::OpPattern pattern = graph_[reader].pattern;
     if (pattern == fusion::kTuple) return fusion::kInjective;
-    // A broadcast of an operand that has the result's shape already.
+    // A broadcast of an operand that already has the result's shape.
     const auto* from = as<TensorType>(typing_.of(x));
     const auto* to = as<TensorType>(typing_.of(nodes_[reader]));
     const bool same =
@@ -134,7 +134,7 @@ class Fuser {
     return static_cast<const Function*>(at(f));
   }
 
-  // Of a function that is primitive already: types where there are none.
+  // For a function that is already primitive: adds missing types.
   const Function* typed(const Function* f) {
     const bool known = f->result && std::all_of(f->params.begin(), f->params.end(),
                                                 [](const Var* p) { return is_tensors(p->annotation); });
@@ -161,7 +161,7 @@ class Fuser {
     }
   }
 
-  // Those of several nodes, with an operator among them.
+  // Groups of several nodes that include an operator.
   void find_groups() {
     const std::vector<std::size_t> group = fusion::partition(FusionGraph(nodes_, typing_).nodes(), max_depth_);
     std::unordered_map<std::size_t, Members> members;
@@ -187,7 +187,7 @@ class Fuser {
     return text;
   }
 
-  // Null: it is inside of a group.
+  // Null: it is inside a group.
   const Expr* rewrite(const Expr* e, const Expr* root) {
     if (const auto last = last_of_.find(e); last != last_of_.end())
       return last->second == e ? primitive(groups_.at(e)) : nullptr;
@@ -214,7 +214,7 @@ class Fuser {
     return spanned(ctx_.call(at(c.args[0]), args), &c);
   }
 
-  // The type of a node, which has to be that of tensors.
+  // The type of a node, which has to consist of tensors.
   const Type* tensors(const Expr* e, const Expr* place) {
     const Type* t = type_of(e);
     if (is_tensors(t)) return t;
@@ -235,7 +235,7 @@ class Fuser {
     return made;
   }
 
-  // The call of a function that computes the members.
+  // A call of a function that computes the members.
   const Expr* primitive(const Members& members) {
     const Expr* last = members.back();
     if (const OpInfo* op = operator_of(last)) what_ = op->name;
@@ -253,7 +253,7 @@ class Fuser {
         outer.push_back(at(x));
       });
       if (const Expr* made = over_mapped(ctx_, e, inner); made != e) inner[e] = made;
-      // One of several that takes a second operand may find its data behind that.
+      // In a larger group, the data of an operator with a second operand may come after that.
       const OpInfo* op = operator_of(e);
       reshapes = reshapes && op && op->role == OpRole::Reshape && (members.size() == 1 || op->operands == 1);
     }
@@ -267,7 +267,7 @@ class Fuser {
     return spanned(ctx_.call(f, outer), last);
   }
 
-  // A reference is a tensor of its own, which is written in place.
+  // A reference is a separate tensor, which is written in place.
   const Expr* copy_of(const Expr* x) {
     const Type* t = type_of(x);
     if (is_static(t)) return spanned(copy_call(at(x), t), x);

@@ -1,8 +1,8 @@
-// LambdaLift: inner functions become functions of the module.
+// LambdaLift: local functions become functions of the module.
 //
-// Without captured values the function itself is the global. With some the global takes them and returns the function
-// (`Closure=1`): a call of it makes a closure. A function that is recursive through its variable makes its own closure
-// again where it needs it. A primitive function that is handed around is wrapped into one that calls it.
+// Without captured values the function itself becomes the global. Otherwise the global takes them and returns the
+// function (`Closure=1`): a call of it makes a closure. A function that is recursive through its variable makes its own
+// closure again where it needs it. A primitive function that is used as a value is wrapped in one that calls it.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ class Substitute : public AnfRewriter {
   Substitute(Context& ctx, const Var* var, const Expr* by) : AnfRewriter(ctx) { replace(var, by); }
 };
 
-// The type variables of a type, in the order of their making, each once.
+// The type variables of a type, in creation order, each once.
 void collect_type_variables(const Type* type, std::map<std::uint32_t, const TypeVar*>& out) {
   std::vector<const Type*> open{type};
   std::unordered_set<const Type*> seen;
@@ -39,7 +39,7 @@ void collect_type_variables(const Type* type, std::map<std::uint32_t, const Type
   }
 }
 
-// Those that the text of `f` names and does not bind: parameters of the function that it is in.
+// Those that the text of `f` mentions but does not bind: parameters of the enclosing function.
 std::vector<const TypeVar*> free_type_variables(const Function* f, const std::vector<const Var*>& captured) {
   std::map<std::uint32_t, const TypeVar*> found;
   for (const Var* v : captured) collect_type_variables(v->annotation, found);
@@ -64,7 +64,7 @@ class Lifter : public AnfRewriter {
   Lifter(Context& ctx, std::vector<Definition>& lifted, const Module* m, std::string_view home)
       : AnfRewriter(ctx), lifted_(lifted), module_(m), home_(home) {}
 
-  // A primitive function as one that calls it.
+  // Wraps a primitive function in one that calls it.
   const Function* wrapped(const Function* f) {
     std::vector<const Var*> params;
     std::vector<const Expr*> args;
@@ -109,8 +109,8 @@ class Lifter : public AnfRewriter {
     return nullptr;
   }
 
-  // As its text says it: a call of the closure's maker in its own body has to find it known. Null: something is not
-  // said.
+  // The type as annotated: a call of the closure's maker in its own body needs it. Null: an annotation is
+  // missing.
   const Type* type_of(const Function* f) {
     std::vector<const Type*> params;
     for (const Var* p : f->params) params.push_back(p->annotation);

@@ -1,4 +1,4 @@
-// ManifestAlloc: what a call of a primitive function takes becomes explicit, as instructions of the machine: for each
+// ManifestAlloc: makes the memory for a call of a primitive function explicit, as instructions of the machine: for each
 // result a storage block and a tensor in it, then the call, which writes them.
 //
 //   let %storage = memory.alloc_storage(40i64, 64i64, dtype="float32");
@@ -6,9 +6,9 @@
 //   let %_ = vm.invoke_tvm_op(fn (%p0: ..., Primitive=1) {...}, (%x,), (%tensor,));
 //   let %y = %tensor;
 //
-// Dims that are not known come from the primitive's shape function (`vm.shape_func`), which gets the dims of the
-// operands (`vm.shape_of`), or the operands where their values decide; how many bytes a tensor of them takes is
-// computed by a primitive. A reshape of known dims is `vm.reshape_tensor`. Wants A-normal form.
+// Unknown dims come from the primitive's shape function (`vm.shape_func`), which gets the dims of the operands
+// (`vm.shape_of`), or the operands themselves where their values decide; the size in bytes of a tensor with these dims
+// is computed by a primitive. A reshape of known dims is `vm.reshape_tensor`. Requires A-normal form.
 #include <fmt/format.h>
 
 #include <limits>
@@ -58,7 +58,7 @@ class Allocator : public AnfRewriter {
     return primitive(f, *c);
   }
 
-  // ---- small things ----
+  // ---- helpers ----
 
   // A variable that belongs to the binding that follows.
   const Var* hidden(std::string_view name, const Type* type, const Expr* value) {
@@ -117,7 +117,7 @@ class Allocator : public AnfRewriter {
 
   // ---- calls ----
 
-  // The tensors of a value, nested tuples too.
+  // The tensors of a value, nested tuples included.
   void flatten(const Type* t, const Expr* e, Exprs& out) {
     const auto* tuple = as<TupleType>(t);
     if (!tuple) return out.push_back(e);
@@ -199,7 +199,7 @@ class Allocator : public AnfRewriter {
                          std::vector<NamedAttr>{flag(ctx_, attr_name::Primitive)});
   }
 
-  // The dims of each result, by the shape function.
+  // The dims of each result, computed by the shape function.
   Exprs result_shapes(const Function* f, const std::vector<const TensorType*>& types, const Exprs& inputs) {
     bool by_values = false;
     for (const Expr* e : reachable(f))
@@ -220,7 +220,7 @@ class Allocator : public AnfRewriter {
   }
 
   PassEnv& env_;
-  const Expr* at_ = nullptr;  // the call that is made explicit
+  const Expr* at_ = nullptr;  // the call being made explicit
   std::unordered_map<std::int64_t, const Constant*> numbers_;
   std::map<std::vector<std::int64_t>, const Constant*> dims_;
 };

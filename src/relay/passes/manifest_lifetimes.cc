@@ -1,7 +1,7 @@
-// ManifestLifetimes: `memory.kill(%x)` behind the binding that uses the variable last, in the scope that binds it.
+// ManifestLifetimes: `memory.kill(%x)` after the last binding that uses the variable, in the scope that binds it.
 //
-// Names of one value (`let %y = %x`) live as long as the last of them. What the result of a scope uses lives on; what
-// another scope binds is that scope's. Wants A-normal form.
+// Aliases of one value (`let %y = %x`) keep it alive up to the last of their uses. Variables used by the result of a
+// scope are not killed; those bound in another scope are left to that scope. Requires A-normal form.
 #include <map>
 
 #include "relay/passes/common.h"
@@ -17,7 +17,7 @@ class Lifetimes {
   explicit Lifetimes(PassEnv& env) : env_(env), ctx_(env.ctx) {}
 
   const Function* function(const Function* f) {
-    // A function that makes closures has their captured values among the variables of the function that it returns.
+    // A function that makes closures owns captured values with the variables of the function that it returns.
     Vars owned(f->params.begin(), f->params.end());
     if (has_attr(f, attr_name::Closure))
       if (const auto* inner = as<Function>(f->body)) {
@@ -38,14 +38,14 @@ class Lifetimes {
     return made;
   }
 
-  // A value that has a register, by the variable that it was bound to first.
+  // A value that has a register, by the variable to which it was first bound.
   struct Life {
-    const Var* name = nullptr;  // the newest
-    std::size_t last = 0;       // the binding that uses it last
-    bool ends = true;           // not with the scope's result
+    const Var* name = nullptr;  // the latest alias
+    std::size_t last = 0;       // the last binding that uses it
+    bool ends = true;           // before the scope's result
   };
 
-  // The scopes inside of a value.
+  // The scopes inside a value.
   const Expr* inner(const Expr* v) {
     ExprMap mapped;
     if (const auto* i = as<If>(v)) {
@@ -65,7 +65,7 @@ class Lifetimes {
     return mapped.empty() ? v : over_mapped(ctx_, v, mapped);
   }
 
-  // The variables below `e`, each at least once. A value that is a call or a tuple needs no look at scopes.
+  // The variables below `e`, each at least once. For a call or a tuple, scopes need not be checked.
   template <class F>
   static void for_each_variable(const Expr* e, F&& f) {
     const bool has_scopes = e->kind == ExprKind::If || e->kind == ExprKind::Match || e->kind == ExprKind::Function;
@@ -83,7 +83,7 @@ class Lifetimes {
       if (const auto* v = as<Var>(x)) f(v);
   }
 
-  // `memory.kill` and what gives () have no value to let go of.
+  // `memory.kill` and operations returning () have no value to release.
   static bool has_register(const Expr* value) {
     const OpInfo* op = operator_of(value);
     return !op || op->role != OpRole::Effect;
@@ -104,7 +104,7 @@ class Lifetimes {
       changed = changed || value != chain[i]->value || !dying[i].empty();
       bindings.emplace_back(chain[i]->var, value);
       ended.insert(ended.end(), dying[i].begin(), dying[i].end());
-      // The result has its name before its operands go.
+      // The result gets its name before its operands are killed.
       if (i + 1 < chain.size() && chain[i + 1]->value->kind == ExprKind::Var) continue;
       for (const Var* v : ended) bindings.emplace_back(unit(), kill(v, chain[i]->value));
       ended.clear();
@@ -138,7 +138,7 @@ class Lifetimes {
         continue;
       }
       const auto* other = as<Var>(l->value);
-      if (other && !first.contains(other)) continue;  // another name for what another scope binds
+      if (other && !first.contains(other)) continue;  // an alias of a value bound in another scope
       first[l->var] = other ? first.at(other) : l->var;
       Life& life = lives[first.at(l->var)->id];
       life.name = l->var;
@@ -153,7 +153,7 @@ class Lifetimes {
     return dying;
   }
 
-  // It is let go of already.
+  // It has been killed already.
   static void end_of(const Call& kill, const std::unordered_map<const Var*, const Var*>& first,
                      std::map<std::uint32_t, Life>& lives) {
     const auto* v = kill.args.empty() ? nullptr : as<Var>(kill.args[0]);

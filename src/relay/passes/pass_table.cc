@@ -1,4 +1,4 @@
-// The tables of passes and pipelines, and the texts that name them: `ToANF,FuseOps(fuse_opt_level=0)`.
+// The tables of passes and pipelines, and the parser for texts that name them: `ToANF,FuseOps(fuse_opt_level=0)`.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -34,7 +34,7 @@ const PassInfo* find_pass(std::string_view name) {
   return nullptr;
 }
 
-// What comes before the first of `c`, which is taken away too.
+// The text before the first `c`, both removed from `text`.
 std::string_view take_until(std::string_view& text, char c) {
   const std::size_t end = std::min(text.find(c), text.size());
   const std::string_view taken = support::trim(text.substr(0, end));
@@ -59,7 +59,7 @@ class PipelineReader {
   }
 
  private:
-  // A pass with its options, or a pipeline, and the comma behind it.
+  // A pass with its options, or a pipeline, and the comma after it.
   bool item() {
     const std::size_t end = std::min(text_.find_first_of(",("), text_.size());
     const bool has_options = end < text_.size() && text_[end] == '(';
@@ -90,7 +90,7 @@ class PipelineReader {
     return false;
   }
 
-  // Behind the bracket, up to the comma behind the closing one.
+  // After the bracket, up to the comma after the closing one.
   bool options(const PassInfo& pass) {
     const std::size_t close = text_.find(')');
     if (close == std::string_view::npos) {

@@ -43,7 +43,7 @@ const Expr* expanded(Context& ctx, const Expr* callee, std::size_t count) {
   return ctx.function({}, params, nullptr, ctx.call(callee, args));
 }
 
-// Constructors that take something, and operators, are no values.
+// Constructors with fields, and operators, are not values.
 class EtaExpand : public GraphRewriter {
  public:
   EtaExpand(PassEnv& env, bool constructors) : GraphRewriter(env), constructors_(constructors) {}
@@ -94,7 +94,7 @@ class DeadCode : public GraphRewriter {
   }
 
  private:
-  // What a scope uses, from its end: a binding is looked at when all that could use it has been.
+  // The uses in a scope, from its end: a binding is examined after everything that could use it.
   void mark(const Expr* e) {
     std::vector<const Let*> chain;
     for (; e->kind == ExprKind::Let; e = cast<Let>(e).body) chain.push_back(&cast<Let>(e));
@@ -110,7 +110,7 @@ class DeadCode : public GraphRewriter {
     }
   }
 
-  // What a value uses: operands with a stack, for text that is not in A-normal form nests them; scopes by recursion.
+  // The uses in a value: operands with a stack, as text that is not in A-normal form nests them; scopes by recursion.
   void use(const Expr* root) {
     std::vector<const Expr*> open{root};
     while (!open.empty()) {
@@ -135,7 +135,7 @@ class DeadCode : public GraphRewriter {
     }
   }
 
-  // Is evaluating `e` seen otherwise than by its value? What is below it has been looked at.
+  // Does evaluating `e` have an effect besides its value? Nodes below it have been examined.
   void find_effects(const Expr* e) {
     bool effect = has_effect(e);
     if (e->kind != ExprKind::Function)
@@ -197,7 +197,7 @@ class InlinePrimitives : public AnfRewriter {
  public:
   InlinePrimitives(Context& ctx, const Function* f) : AnfRewriter(ctx) {
     for (const Expr* e : reachable(f)) {
-      // What is called, by the call or by the instruction for it.
+      // The callee, of a call or of the instruction for one.
       const Expr* called = e->kind == ExprKind::Call ? cast<Call>(e).callee : nullptr;
       if (const OpInfo* op = operator_of(e); op && op->role == OpRole::Effect && !cast<Call>(e).args.empty())
         called = cast<Call>(e).args[0];
@@ -210,14 +210,14 @@ class InlinePrimitives : public AnfRewriter {
  private:
   const Expr* value(const Var* var, const Expr* v) override {
     const auto* f = as<Function>(v);
-    // One that is handed around stays a function.
+    // A function that is used as a value is not inlined.
     if (!f || !is_primitive(f) || values_.contains(var)) return v;
     if (!support::may_rewrite([&] { return fmt::format("puts `%{}` into its calls", var->name); })) return v;
     replace(var, f);
     return nullptr;
   }
 
-  std::unordered_set<const Expr*> values_;  // variables that are used otherwise than called
+  std::unordered_set<const Expr*> values_;  // variables used other than as callees
 };
 
 }  // namespace

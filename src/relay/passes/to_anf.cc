@@ -1,8 +1,8 @@
 // ToANormalForm: sharing becomes bindings.
 //
-// A node is bound in the innermost scope that all of its uses share, where the first of them needs it: what only one
-// branch uses is evaluated there, what both use before the `if`. Users have larger ids than their operands, so the
-// scopes are found by one walk against the ids; operands of any depth are walked with a stack.
+// A node is bound in the innermost scope common to all of its uses, where the first of them needs it: nodes used by one
+// branch only are evaluated there, those used by both before the `if`. Users have larger ids than their operands, so
+// the scopes are found by one walk in descending id order; operands of any depth are walked with a stack.
 #include "relay/passes/common.h"
 #include "rldb/support/cancel.h"
 
@@ -64,7 +64,7 @@ class Normaliser {
     for (std::size_t i = nodes.size(); i-- > 0;) {
       support::poll();
       const Expr* e = nodes[i];
-      // An instruction's lists of operands have no place of their own.
+      // An instruction's lists of operands have no separate scope.
       if (const auto home = home_.find(e); home != home_.end()) place_operands(e, home->second);
     }
   }
@@ -86,7 +86,7 @@ class Normaliser {
     }
   }
 
-  // An instruction of the machine holds its function and its lists of operands as they are.
+  // An instruction of the machine contains its function and its lists of operands directly.
   static bool is_instruction(const Expr* e) {
     const OpInfo* op = operator_of(e);
     return op && (op->role == OpRole::Instruction || op->role == OpRole::Effect);
@@ -124,7 +124,7 @@ class Normaliser {
     return is_atom(e) ? e : nullptr;
   }
 
-  // Those that are evaluated in the scope of `e` itself, in order; null behind the last.
+  // The operands evaluated in the scope of `e` itself, in order; null after the last.
   static const Expr* operand(const Expr* e, std::size_t i) {
     switch (e->kind) {
       case ExprKind::Call: {
@@ -183,7 +183,7 @@ class Normaliser {
     }
   }
 
-  // Before its value: that will be bound to the variable. Before its body: the variable stands for the value.
+  // Before its value: that will be bound to the variable. Before its body: the variable is a reference to the value.
   void enter_let(const Let& let, std::size_t step) {
     if (step == 0 && !atom(let.value)) wanted_.try_emplace(let.value, let.var);
     if (step == 1)
@@ -222,8 +222,8 @@ class Normaliser {
     if (found != inner_.end()) {
       const std::vector<int> scopes = found->second;
       std::size_t next = 0;
-      // A scope whose body is no more than a name of something outside stays that name; the same body may be in
-      // two branches, so that each gets its own.
+      // A scope whose body is merely the name of something outside keeps that name; the same body may be in two
+      // branches, so that each gets its own.
       std::vector<const Expr*> bodies;
       for_each_body(e, [&](const Expr* body) { bodies.push_back(block(scopes[next++], body)); });
       return with_bodies(e, bodies, mapped);
@@ -274,7 +274,7 @@ const Module* run_ToANormalForm(PassEnv& env, const Module* m, const PassInvocat
   return map_functions(env, m, [&](const Definition& d) {
     const Function* f = d.function;
     if (is_primitive(f)) return f;
-    // A function that makes closures gives the function that they call, and nothing is bound around that.
+    // A function that makes closures returns the function that they call, and nothing is bound around it.
     const auto* inner = has_attr(f, attr_name::Closure) ? as<Function>(f->body) : nullptr;
     if (!inner) return Normaliser(env.ctx, env.names).run(f);
     const Function* body = Normaliser(env.ctx, env.names).run(inner);

@@ -1,4 +1,4 @@
-// Validation and bisection of Relay's passes, by running versions of a program.
+// Validation and bisection of Relay passes, by running versions of a program.
 #include "rldb/relay/run/check_passes.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ using runtime::Value;
 
 namespace {
 
-// Small, prime, a vector's width, and nothing.
+// Small, prime, a vector's width, and zero.
 constexpr std::int64_t kDims[] = {1, 2, 7, 16, 0};
 
 bool has_open_dims(const relay::Type* t) {
@@ -28,7 +28,7 @@ bool has_open_dims(const relay::Type* t) {
                                [](const relay::Dim& d) { return d.kind != relay::DimKind::Known; });
 }
 
-// What a run gave, or why it gave nothing.
+// The result of a run, or why there is none.
 struct Outcome {
   std::optional<Value> value;
   std::string error;
@@ -44,7 +44,7 @@ Outcome run(const Program* program, std::string_view function, std::span<const V
   return {o.value, ""};
 }
 
-// Empty: the same.
+// Empty: no difference.
 std::string difference(const Value& now, const Value& before, const runtime::Tolerance& tolerance) {
   std::vector<std::pair<const Value*, const Value*>> open{{&now, &before}};
   while (!open.empty()) {
@@ -54,7 +54,7 @@ std::string difference(const Value& now, const Value& before, const runtime::Tol
     const auto tag = relay_vm::tag_of(*a), wanted = relay_vm::tag_of(*b);
     if (!tag || !wanted) {
       const bool tensors = a->is(runtime::ValueKind::Tensor) && b->is(runtime::ValueKind::Tensor);
-      if (!tensors && a->kind() == b->kind()) continue;  // closures, which nobody can look into
+      if (!tensors && a->kind() == b->kind()) continue;  // closures, whose contents are hidden
       if (std::string text = runtime::compare(*a, *b, tolerance); !text.empty()) return text;
       continue;
     }
@@ -131,7 +131,7 @@ class Validator {
       args.push_back(std::move(made).value());
     }
     const Outcome a = relay_run::run(&old, name, args), b = relay_run::run(&now, name, args);
-    // A fault that a pass takes away (nothing is computed any more that failed) is no other value.
+    // A fault removed by a pass (the failing computation was dropped) is not a different value.
     if (!a.value) {
       reason = (b.value ? "failed before, now runs: " : "fails before and after: ") + a.error;
       return;
@@ -188,7 +188,7 @@ class PassBisector {
   }
 
  private:
-  // The pass with at most so many rewrites, and what is wrong then.
+  // Applies the pass with at most that many rewrites, and returns the fault then.
   std::optional<std::string> with_limit(std::int64_t limit, const relay::Module*& after) {
     source::Diagnostics found;
     relay::PassEnv env{ctx_, found, entry_, nullptr, evaluator_.get()};
@@ -209,7 +209,7 @@ class PassBisector {
     return v.difference;
   }
 
-  // The first rewrite with which it is there.
+  // Finds the first rewrite that makes it appear.
   void find_rewrite() {
     const relay::Module* version = nullptr;
     if (out_.rewrites == 0 || with_limit(0, version)) return;  // it comes from something that is not counted

@@ -1,4 +1,4 @@
-// Primitive functions through Relax: specialised for the dims they are called with, translated, built, called.
+// Primitive functions through Relax: specialised for the dims of a call, translated, built, called.
 #include "relay/run/kernel_maker.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ runtime::Error first_error(const source::Diagnostics& found, ErrorKind kind) {
   return {kind, found.first_error("no kernel can be made"), {}};
 }
 
-// Of tensors one after the other, in nested tuples.
+// Gives shapes to consecutive tensors, in nested tuples.
 const relay::Type* with_shapes(relay::Context& ctx, const relay::Type* t,
                                const std::vector<std::vector<std::int64_t>>& shapes, std::size_t& next,
                                std::string& wrong) {
@@ -65,7 +65,7 @@ void leaves(const Value& v, std::vector<Value>& out) {
   for (const Value& f : v.as_tuple().fields) leaves(f, out);
 }
 
-// The value of a parameter of type `t`, from tensors one after the other.
+// The value of a parameter of type `t`, from consecutive tensors.
 Value nested(const relay::Type* t, PackedArgs flat, std::size_t& next) {
   const auto* tuple = relay::as<TupleType>(t);
   if (!tuple) return flat[next++];
@@ -99,7 +99,7 @@ std::vector<std::vector<std::int64_t>> shapes_of(PackedArgs tensors) {
   return out;
 }
 
-// Of tensors that hold dims. A file decides what they are.
+// Reads tensors that hold dims. A file decides their contents.
 Result<std::vector<std::vector<std::int64_t>>> read_shapes(PackedArgs tensors) {
   std::vector<std::vector<std::int64_t>> out;
   for (const Value& v : tensors) {
@@ -122,7 +122,7 @@ runtime::Kernel* kernel_alone(const session::Build& build, std::string_view name
 
 }  // namespace
 
-// The function over operands of these dims; the type of its result, inferred with them.
+// The function for operands of these dims; the type of its result is inferred from them.
 Result<KernelMaker::Specialised*> KernelMaker::specialise(const relay::Function* f, const Shapes& shapes) {
   const auto [found, first] = specialised_.try_emplace(Key{f, shapes});
   if (!first && found->second.function) return &found->second;
@@ -277,7 +277,7 @@ const relay::Function* KernelMaker::read_function(const std::string& text) {
   return f;
 }
 
-// ---- primitives that only their names are known of ----
+// ---- primitives known only by name ----
 
 std::optional<KernelMaker::NamedChain> KernelMaker::read_name(std::string_view name) const {
   NamedChain chain;
@@ -299,7 +299,7 @@ std::optional<KernelMaker::NamedChain> KernelMaker::read_name(std::string_view n
     return out;
   }();
   while (!name.empty()) {
-    // The longest name of an operator that is at the front; a number at the end makes names unique.
+    // The longest operator name that is a prefix; a number at the end makes names unique.
     std::size_t end = name.size();
     auto found = known.find(name);
     while (found == known.end() && (end = name.rfind('_', end - 1)) != std::string_view::npos && end > 0)
@@ -316,7 +316,7 @@ std::optional<KernelMaker::NamedChain> KernelMaker::read_name(std::string_view n
   return chain;
 }
 
-// Each operator takes the result before it as its first operand.
+// Each operator takes the previous result as its first operand.
 Result<const relay::Function*> KernelMaker::chain_function(const NamedChain& chain,
                                                            const std::vector<runtime::DType>& dtypes,
                                                            const Shapes& shapes) {

@@ -21,10 +21,10 @@ class KernelMaker : public std::enable_shared_from_this<KernelMaker>, public rel
       : ctx_(ctx), session_(options, output) {}
 
   Primitive primitive(const relay::Kernel& kernel);
-  // A function that is in a file; null: it is none over tensors of known types.
+  // Reads a function stored in a file; null: it is not a function over tensors of known types.
   const relay::Function* read_function(const std::string& text);
   Result<Value> evaluate(const relay::Function* f) override;
-  // By what the name says; empty: it says nothing that is known.
+  // A primitive recognised by its name; empty: the name is not recognised.
   Primitive primitive_by_name(std::string_view name);
 
  private:
@@ -34,12 +34,12 @@ class KernelMaker : public std::enable_shared_from_this<KernelMaker>, public rel
     const relay::Type* result = nullptr;
     std::shared_ptr<const session::Build> build;  // null: not compiled yet
     Value callable;
-    runtime::Kernel* kernel = nullptr;  // when the function is one kernel: called without a machine
+    runtime::Kernel* kernel = nullptr;  // if the function is one kernel: called without a machine
   };
   using Shapes = std::vector<std::vector<std::int64_t>>;
   using Key = std::pair<const relay::Function*, Shapes>;
 
-  // What a primitive was called with last, which mostly is what it is called with next.
+  // The last call of a primitive, which is mostly like the next one.
   struct Last {
     Shapes shapes;
     Specialised* specialised = nullptr;

@@ -1,4 +1,4 @@
-// Primitives as Relax: one kernel of all their operators where that can be, for running and for stepping.
+// Primitives as Relax: one kernel for all their operators where possible, for running and for stepping.
 #include "relay/run/kernel_texts.h"
 
 #include <algorithm>
@@ -21,13 +21,13 @@ bool is_tensors(const ir::Type* t) {
   return tuple ? std::all_of(tuple->fields.begin(), tuple->fields.end(), is_tensor) : is_tensor(t);
 }
 
-// The bindings of a function that is one call and names for its result or for parts of that.
+// The bindings of a function that consists of one call and names for its result or for parts of that.
 struct Body {
   const ir::Call* call = nullptr;
-  const ir::Expr* result = nullptr;                         // what the call gives
+  const ir::Expr* result = nullptr;                         // the result of the call
   std::unordered_map<const ir::Expr*, std::int64_t> parts;  // variables that are fields of the result
 
-  // False: it is something else.
+  // False: it does something else.
   bool read(const ir::Binding* b) {
     if (b->is_match_cast()) return false;
     const auto* item = ir::as<ir::TupleGetItem>(b->value);
@@ -43,7 +43,7 @@ struct Body {
     }
     return true;
   }
-  // The call's result, or all of its fields in their order.
+  // Is it the call's result, or the tuple of all its fields in order?
   bool is_result(const ir::Expr* e) const {
     if (!call || e == result) return call != nullptr;
     const auto* tuple = ir::as<ir::Tuple>(e);
@@ -93,7 +93,7 @@ const ir::Module* after_pass(ir::Context& ctx, const ir::Module* module, passes:
   return nullptr;
 }
 
-// The function's body in a function of its own, which FuseTIR makes a kernel of, and a call of that.
+// Moves the function's body to a separate function, of which FuseTIR makes a kernel, and calls that.
 const ir::Module* with_group(ir::Context& ctx, const ir::Module* legal, std::string_view name) {
   const auto* f = ir::as<ir::Function>(legal->find(name));
   ir::ModuleBuilder builder(ctx, *legal);
@@ -116,12 +116,12 @@ const ir::Module* with_group(ir::Context& ctx, const ir::Module* legal, std::str
   return builder.build();
 }
 
-// Null: it is no single kernel, or is not translated.
+// Null: it is not a single kernel, or is not translated.
 const ir::PrimFunc* kernel_text(ir::Context& ctx, relay::Context& relay, const relay::Function* f) {
   const auto types_known = [](const relay::Var* p) { return is_known(p->annotation); };
   if (!std::all_of(f->params.begin(), f->params.end(), types_known)) return nullptr;
   constexpr std::string_view kName = "primitive";
-  source::Diagnostics ignored;  // what cannot be looked into runs all the same
+  source::Diagnostics ignored;  // primitives that cannot be stepped still run
   const ir::Module* module = one_kernel(ctx, relay, *f, kName, ignored);
   const std::string_view kernel = only_kernel(module, kName);
   return kernel.empty() ? nullptr : ir::as<ir::PrimFunc>(module->find(kernel));
@@ -134,7 +134,7 @@ const ir::Module* one_kernel(ir::Context& ctx, relay::Context& relay, const rela
   const ir::Module* module = relay::primitive_to_relax(ctx, relay, f, name, out);
   const ir::Module* legal = module ? after_pass(ctx, module, passes::PassId::LegalizeOps, out) : nullptr;
   if (!legal || !only_kernel(legal, name).empty() || !ir::as<ir::Function>(legal->find(name))) return legal;
-  source::Diagnostics ignored;  // of a group that is no single kernel
+  source::Diagnostics ignored;  // about a group that is not a single kernel
   const ir::Module* fused = after_pass(ctx, with_group(ctx, legal, name), passes::PassId::FuseTIR, ignored);
   return fused && !only_kernel(fused, name).empty() ? fused : legal;
 }

@@ -44,7 +44,7 @@ std::unique_ptr<Program> Program::compile(relay::Context& ctx, const relay::Modu
   if (!prepared) return nullptr;
   relay::Typing typing;
   source::Diagnostics ignored;
-  // Whoever asks for names looks at the program.
+  // Callers that inspect the program require names.
   const bool typed = names && relay::infer_types(ctx, prepared, typing, ignored);
   relay::TypeOfVariable types;
   if (typed) types = [&](const relay::Var* v) { return typing.of(v); };
@@ -70,7 +70,7 @@ std::optional<relay::KernelKind> kernel_kind(std::string_view number) {
 
 }  // namespace
 
-// Those of a file that we wrote say what they do. What says nothing usable goes by its name.
+// Primitives in a file that we wrote include their definition. Otherwise they are identified by name.
 void Program::primitives_of(const relay_bytecode::Executable& exe) {
   for (const auto& [index, attributes] : exe.primitive_attributes) {
     const auto text = [&](std::string_view key) {

@@ -1,4 +1,4 @@
-// A Relay program as a build of the session: its code as a map, its primitives as kernels that can be looked into.
+// A Relay program as a build of the session: its code as a map, its primitives as kernels for stepping.
 #include "rldb/relay/run/relay_machine.h"
 
 #include <chrono>
@@ -23,7 +23,7 @@ using source::Diagnostics;
 
 namespace {
 
-// A primitive has a name and a place among the kernels; the calls of a program are made by its own machine.
+// A primitive has a name and a place among the kernels; the program's own machine makes the calls.
 class PrimitiveKernel : public runtime::Kernel {
  public:
   explicit PrimitiveKernel(std::string name) { signature_.name = std::move(name); }
@@ -36,7 +36,7 @@ class PrimitiveKernel : public runtime::Kernel {
   runtime::KernelSignature signature_;
 };
 
-// A Relay text and what its versions are made of.
+// A Relay text and the environment of its versions.
 struct RelayText {
   relay::Context ctx;
   relay::Typing typing;
@@ -134,7 +134,7 @@ class Machine : public session::RelayMachine {
   }
 
  private:
-  // One version more.
+  // Adds one more version.
   static bool run_pass(const relay::PassInvocation& pass, relay::PassEnv& env, RelayHistory& history) {
     const relay::Module* before = history.versions[history.position].module;
     const auto start = std::chrono::steady_clock::now();

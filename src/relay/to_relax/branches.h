@@ -1,4 +1,4 @@
-// Making of `if`s.
+// Construction of `if`s.
 #pragma once
 
 #include "relay/to_relax/translator.h"
@@ -6,10 +6,10 @@
 
 namespace rldb::to_relax {
 
-// Variables that `e` uses and nothing in it binds, in the order of their making.
+// Variables used but not bound in `e`, in creation order.
 std::vector<const relay::Var*> free_variables(const relay::Expr* e);
 
-// What branches bind by name is not seen behind them: their types lose it.
+// Variables bound in branches are not visible after them: the types lose them.
 template <class Then, class Else>
 const ir::Expr* FunctionTranslator::branches(const ir::Expr* condition, Then&& consequence, Else&& alternative) {
   const std::uint32_t before = ctx_.node_count();

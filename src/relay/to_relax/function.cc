@@ -1,4 +1,4 @@
-// The graph of a function to bindings: each node once, in the scope that all its uses share, operands first. Recursion
+// The graph of a function as bindings: each node once, in the scope common to all its uses, operands first. Recursion
 // is over scopes only.
 #include <fmt/format.h>
 
@@ -270,7 +270,7 @@ const Expr* FunctionTranslator::local_function(const relay::Function& f) {
   const auto let = named_.find(&f);
   const std::string name = let == named_.end() ? "fn" : name_in_python(let->second->name);
   const ir::Var* v = ctx_.var(blocks_.unique_name(name), ctx_.func_type(types, result, shared_.types.pure()));
-  // It may call itself.
+  // It may be recursive.
   if (let != named_.end()) values_[let->second] = v;
   const ir::SeqExpr* body = branch([&] { return value(f.body); });
   if (!body) return nullptr;
@@ -300,7 +300,7 @@ const Expr* FunctionTranslator::reference_call(const relay::Expr* e) {
     if (known) args.push_back(bound(v));
   });
   if (!known) return nullptr;
-  // Not a pure call: a read gives what was written last.
+  // Not a pure call: a read returns the value written last.
   const ir::Type* type = ctx_.any();
   if (e->kind == relay::ExprKind::RefWrite) type = ctx_.tuple_type({});
   const std::vector<const ir::Type*> types{type};
@@ -317,7 +317,7 @@ const Expr* FunctionTranslator::if_expr(const relay::If& e) {
   return v ? refined(v, type) : nullptr;
 }
 
-// ---- what nodes share ----
+// ---- helpers for nodes ----
 
 const Expr* FunctionTranslator::bound(const Expr* e, std::string_view hint) {
   return ir::is_leaf(e) ? e : blocks_.emit(e, hint);
@@ -343,7 +343,7 @@ const ir::Type* FunctionTranslator::with_new_dims(const relay::Type* t) {
 
 namespace {
 
-// Does the value's type say all that the wanted one says?
+// Is the value's type at least as precise as the wanted one?
 bool says_enough(const Types& types, const ir::Type* have, const relay::Type* want) {
   const auto* tensor = relay::as<relay::TensorType>(want);
   if (!tensor) return have->kind != ir::TypeKind::Any || types.closed(want)->kind == ir::TypeKind::Any;
@@ -359,7 +359,7 @@ bool says_enough(const Types& types, const ir::Type* have, const relay::Type* wa
 const Expr* FunctionTranslator::refined(const Expr* e, const relay::Type* t) {
   const ir::Type* have = e->type;
   if (!t || t->kind == relay::TypeKind::Hole) {
-    // The shape is not annotated: it gets names where the rank is known.
+    // The shape is not annotated: its dims get names if the rank is known.
     const auto* tensor = ir::as<ir::TensorType>(have);
     if (!tensor || tensor->has_shape || tensor->ndim < 0 || tensor->dtype.is_void()) return e;
     Dims dims;
@@ -368,7 +368,7 @@ const Expr* FunctionTranslator::refined(const Expr* e, const relay::Type* t) {
   }
   if (ir::isa<ir::Tuple>(e) || says_enough(shared_.types, have, t)) return e;
   if (const auto* tensor = relay::as<relay::TensorType>(t)) {
-    // Dims that are known by name keep it.
+    // Dims already known by name keep it.
     const auto* known = ir::as<ir::TensorType>(have);
     Dims dims;
     for (std::size_t i = 0; i < tensor->shape.size(); ++i) {

@@ -1,5 +1,5 @@
-// `match`: arms are tried in order, each by one condition over the value. The tests of a nested pattern are made one
-// behind the other, so that nothing is looked into before its constructor is known, and no arm is written twice.
+// `match`: arms are tried in order, each by one condition on the value. The tests of a nested pattern are emitted in
+// sequence, so that no value is accessed before its constructor is known, and no arm is emitted twice.
 #include "relay/to_relax/branches.h"
 #include "rldb/source/diagnostic_translate.h"
 
@@ -44,7 +44,7 @@ const Expr* FunctionTranslator::part(const relay::Pattern* p, std::size_t i, con
   return blocks_.emit(*item, "gv");
 }
 
-// True when the pattern takes the value, as a scalar.
+// True when the pattern matches the value, as a scalar.
 const Expr* FunctionTranslator::test(const relay::Pattern* p, const Expr* v) {
   const bool by_name = p->kind == relay::PatternKind::Constructor && !shared_.is_only_constructor(*p->constructor);
   if (!by_name) return test_parts(p, 0, v);

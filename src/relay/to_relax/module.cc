@@ -1,4 +1,4 @@
-// Modules: signatures first, then bodies; constructors that stand as values.
+// Modules: signatures first, then bodies; constructors that are used as values.
 #include <algorithm>
 #include <array>
 #include <unordered_set>
@@ -25,7 +25,7 @@ std::string name_in_python(std::string_view name) {
   return made;
 }
 
-// Then none of its functions is taken to be pure: a function value may come from anywhere.
+// Then none of its functions is assumed to be pure: a function value may come from anywhere.
 static bool uses_references(const relay::Module& module) {
   relay::NodeSet seen;
   std::vector<const relay::Expr*> open;
@@ -78,7 +78,7 @@ const ir::Module* ModuleTranslator::run() {
     const ir::Type* type = ctx.func_type(param_types, types.closed(result), types.pure());
     globals_.emplace(d.name->name, ctx.global_var(name, type));
     params_.emplace(d.name->name, std::move(params));
-    builder.set(ctx.str(name), ctx.extern_func(name));  // keeps the name until the body is there
+    builder.set(ctx.str(name), ctx.extern_func(name));  // reserves the name until the body is available
   }
   for (const relay::Definition& d : module.functions) {
     support::poll();

@@ -1,4 +1,4 @@
-// What translations of operators share: operands, calls by Python's signatures, broadcasting of dims that are not
+// Helpers of operator translations: operands, calls by Python's signatures, broadcasting of dims that are not
 // known.
 #include "relay/to_relax/op_call.h"
 
@@ -158,7 +158,7 @@ bool OpCall::same_dim(const Expr* a, const Expr* b) {
 const Expr* OpCall::with_dim(const Expr* x, std::size_t dim, const Expr* wanted) {
   const auto* t = ir::as<ir::TensorType>(x->type);
   if (!t || !t->has_shape || dim >= t->shape.size() || same_dim(t->shape[dim], wanted)) return x;
-  if (int_of(t->shape[dim]) && int_of(wanted)) return x;  // inference says that they differ
+  if (int_of(t->shape[dim]) && int_of(wanted)) return x;  // inference reports that they differ
   Dims dims(t->shape.begin(), t->shape.end());
   dims[dim] = wanted;
   return blocks.emit_match_cast(x, ctx.tensor(dims, t->dtype));
@@ -184,7 +184,7 @@ Made OpCall::broadcast_to(const Expr* x, const Dims& dims) {
   for (std::size_t i = 0; i < from.size(); ++i)
     proved = proved && (ir::is_const(from[i], 1) || same_dim(from[i], dims[skipped + i]));
   if (proved) return emit(op::BroadcastTo, {x, ctx.shape(dims)});
-  // A dim may be 1 when it runs.
+  // A dim may be 1 at run time.
   return kernel("relay_broadcast_to", {x}, [&](Te& te) -> std::vector<te::Tensor> {
     const te::Tensor in = te.in[0];
     Dims to;
@@ -213,7 +213,7 @@ ir::Result<Exprs> OpCall::broadcastable(const Exprs& tensors) {
     rank = std::max(rank, dims.size());
     all.push_back(std::move(dims));
   }
-  // Dim by dim from the right: proved when all that are not 1 are one.
+  // Dim by dim from the right: proved when all dims other than 1 are equal.
   bool proved = true;
   for (std::size_t i = 0; i < rank; ++i) {
     const Expr* wide = nullptr;

@@ -1,5 +1,5 @@
-// One call of a Relay operator, as a function of the translation table sees it: operands as Relax values, attributes by
-// name with their defaults, and makers of Relax calls. What is made is appended to the body at hand.
+// One call of a Relay operator, as seen by a function of the translation table: operands as Relax values, attributes by
+// name with their defaults, and builders of Relax calls. New bindings are appended to the current body.
 #pragma once
 
 #include <string>
@@ -22,7 +22,7 @@ using Exprs = std::vector<const Expr*>;
 using Ints = std::vector<std::int64_t>;
 using Te = ops::Legalizer::Te;
 
-// Where translated code goes.
+// The output of the translation.
 struct Output {
   ir::Context& ctx;
   ir::BlockBuilder& blocks;
@@ -47,14 +47,14 @@ class OpCall : public relay::Attributes {
   ir::BlockBuilder& blocks;
   ops::Legalizer& kernels;
   Exprs args;                 // variables and constants; tuples may be written out
-  const relay::Type* result;  // what inference says; a hole: nothing
-  std::string_view target;    // the operator of Relax that the row names, or empty
+  const relay::Type* result;  // the inferred type; a hole: unknown
+  std::string_view target;    // the Relax operator that the row names, or empty
 
   // ---- operands ----
   const Expr* arg(std::size_t i) const { return args[i]; }
   ir::Result<const ir::TensorType*> tensor(std::size_t i) const { return tensor_of(args[i]); }
   static ir::Result<const ir::TensorType*> tensor_of(const Expr* e);
-  // Its dims, which are known: tensors get them by match_cast before they are operands.
+  // Its dims, which are known: tensors get them by match_cast before they become operands.
   static ir::Result<Dims> dims_of(const Expr* e);
   ir::Result<Dims> dims(std::size_t i) const { return dims_of(args[i]); }
   // The tensors of a tuple operand.
@@ -64,7 +64,7 @@ class OpCall : public relay::Attributes {
   std::optional<double> number(std::size_t i) const;  // that of a constant with one element
   std::optional<Ints> constant_ints(std::size_t i) const;
   ir::Result<std::size_t> axis(std::int64_t axis, std::size_t rank) const;
-  // The attribute `axis`; without one `x` is made flat, and it is 0.
+  // The attribute `axis`; without one `x` is flattened, and the axis is 0.
   ir::Result<std::size_t> axis_or_flat(const Expr*& x, const Dims& dims);
 
   // ---- makers ----
@@ -75,7 +75,7 @@ class OpCall : public relay::Attributes {
   const Expr* bind(const Expr* e) { return blocks.normalize_leaf(e); }
   // A builtin without effects.
   const Expr* packed(std::string_view builtin, const Exprs& values, const ir::Type* type);
-  // A kernel of our own: what Relax has no operator for. Operands are tensors.
+  // A kernel of our own, for operations that Relax lacks. Operands are tensors.
   Made kernel(std::string_view name, const Exprs& tensors, const ops::Legalizer::Body& body);
 
   const Expr* scalar(DType t, double value);  // a constant tensor of rank 0
@@ -88,12 +88,12 @@ class OpCall : public relay::Attributes {
   Made reshape(const Expr* x, const Dims& dims);
   Made permute(const Expr* x, const Ints& axes);
   Made expand(const Expr* x, const Ints& axes);
-  // `x` with `dim` known to be `wanted`: checked when it runs unless it can be proved.
+  // `x` with `dim` known to be `wanted`: checked at run time unless it can be proved.
   const Expr* with_dim(const Expr* x, std::size_t dim, const Expr* wanted);
-  // Tensors brought to shapes that operators of Relax broadcast: dims that are proved to fit stay, others are checked
-  // and repeated when it runs.
+  // Tensors in shapes that Relax operators broadcast: dims that provably fit stay, others are checked and repeated at
+  // run time.
   ir::Result<Exprs> broadcastable(const Exprs& tensors);
-  // An operator of Relax that broadcasts.
+  // A broadcasting Relax operator.
   Made broadcast(std::string_view relax_op, const Exprs& tensors);
   // A new variable for each dim of a shape value.
   ir::Result<Dims> dims_of_shape(const Expr* shape, std::size_t rank);
@@ -110,7 +110,7 @@ Ints iota(std::int64_t from, std::int64_t to);
 using Translate = Made (*)(OpCall&);
 struct Translation {
   Translate make = nullptr;  // null: refused
-  std::string_view target;   // operator of Relax, or why it is refused
+  std::string_view target;   // Relax operator, or why it is refused
 };
 Translation translation_of(relay::OpId id);
 

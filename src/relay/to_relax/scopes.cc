@@ -10,7 +10,7 @@ using relay::ExprKind;
 
 namespace {
 
-// All nodes that are not leaves, users before what they use.
+// All nodes that are not leaves, users before their operands.
 std::vector<const relay::Expr*> users_first(const relay::Expr* root) {
   std::vector<const relay::Expr*> all;
   std::unordered_map<const relay::Expr*, bool> seen;
@@ -38,7 +38,7 @@ Scopes::Scopes(const relay::Expr* root) {
       int scope = used->second.front();
       for (const int s : used->second) scope = common(scope, s);
       scope_of_.emplace(e, scope);
-      // The nodes whose scopes want it from outside.
+      // The nodes that its scopes need from outside.
       for (int s : used->second) {
         if (s == scope) continue;
         while (scopes_[std::size_t(s)].parent != scope) s = scopes_[std::size_t(s)].parent;

@@ -1,4 +1,4 @@
-// Where the nodes of a function's graph are evaluated: at the innermost scope that all uses share. Scopes are function
+// Where the nodes of a function's graph are evaluated: in the innermost scope common to all uses. Scopes are function
 // bodies, branches and arms.
 #pragma once
 
@@ -11,11 +11,11 @@ namespace rldb::to_relax {
 
 class Scopes {
  public:
-  // `root` is a function or a lone expression; nothing outside of it counts.
+  // `root` is a function or a lone expression; nodes outside it do not count.
   explicit Scopes(const relay::Expr* root);
 
-  // What comes before `owner` (an `if`, a `match`, a function), because more than one of its scopes wants it, or one
-  // and what follows. Operands first.
+  // Nodes placed before `owner` (an `if`, a `match`, a function), because more than one of its scopes needs them, or
+  // one of them and the code after it. Operands first.
   const std::vector<const relay::Expr*>& before(const relay::Expr* owner) const;
 
  private:
@@ -31,7 +31,7 @@ class Scopes {
 
   std::vector<Scope> scopes_{{-1, 0, nullptr}};
   std::unordered_map<const relay::Expr*, int> scope_of_;
-  std::unordered_map<const relay::Expr*, std::vector<int>> uses_;  // the scopes that a node is used in
+  std::unordered_map<const relay::Expr*, std::vector<int>> uses_;  // the scopes in which a node is used
   std::unordered_map<const relay::Expr*, std::vector<const relay::Expr*>> before_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace rldb::to_relax {
 
-// A row that is missing or double does not compile.
+// A missing or duplicate row does not compile.
 Translation translation_of(relay::OpId id) {
   using relay::OpId;
   switch (id) {

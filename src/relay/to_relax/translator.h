@@ -11,10 +11,10 @@
 
 namespace rldb::to_relax {
 
-// Arms nest as branches do in Relax.
+// Arms nest like branches in Relax.
 inline constexpr std::size_t kMaxArms = 200;
 
-// What the functions of a module share.
+// State shared by the functions of a module.
 class ModuleTranslator {
  public:
   ModuleTranslator(ir::Context& ctx, const relay::Context& relay, const relay::Module& module,
@@ -43,10 +43,10 @@ class ModuleTranslator {
   std::map<std::string_view, const ir::GlobalVar*> constructors_;
 };
 
-// A name that a program in Python may have.
+// A name that is valid in a Python program.
 std::string name_in_python(std::string_view name);
 
-// One function with all that is in it.
+// One function with everything inside it.
 class FunctionTranslator {
  public:
   FunctionTranslator(ModuleTranslator& shared, const relay::Expr* root)
@@ -64,12 +64,12 @@ class FunctionTranslator {
  private:
   enum class Stage : std::uint8_t { Enter, Bind, Done };
 
-  // The value of an expression in the scope at hand; null after errors.
+  // The value of an expression in the current scope; null after errors.
   const ir::Expr* value(const relay::Expr* e);
   void enter(const relay::Expr* e, std::vector<std::pair<const relay::Expr*, Stage>>& open);
   void bind_let(const relay::Let& let);
   const ir::Expr* made(const relay::Expr* e);
-  // Of an operand that is done, or is a leaf.
+  // The value of an operand that is translated already, or is a leaf.
   const ir::Expr* operand(const relay::Expr* e, const relay::Expr* user);
   const ir::Expr* leaf_value(const relay::Expr* e, const relay::Expr* user);
 
@@ -90,7 +90,7 @@ class FunctionTranslator {
   bool needs_test(const relay::Pattern* p) const;
   void bind_pattern(const relay::Pattern* p, const ir::Expr* v);
 
-  // An `if` whose branches are what the two write. Null when one of them is.
+  // An `if` with the branches that the two callbacks emit. Null when one of them is null.
   template <class Then, class Else>
   const ir::Expr* branches(const ir::Expr* condition, Then&& consequence, Else&& alternative);
   template <class F>
@@ -98,15 +98,15 @@ class FunctionTranslator {
 
   const ir::Expr* bound(const ir::Expr* e, std::string_view hint = "gv");
   const ir::Expr* packed(std::string_view builtin, const Exprs& args, const ir::Type* type);
-  // Of a reference: its value is looked up, or replaced, in the order of the bindings.
+  // For a reference: its value is read, or replaced, in the order of the bindings.
   const ir::Expr* reference_call(const relay::Expr* e);
-  // With what inference knows of it: dims that the value's type does not have are checked or get names.
+  // Refined by inference: dims that the value's type lacks are checked or get names.
   const ir::Expr* refined(const ir::Expr* e, const relay::Type* t);
-  // A tuple that is written out, so that each field is refined.
+  // A tuple written out, so that each field is refined.
   const ir::Expr* with_known_fields(const ir::Expr* e, const relay::Type* t);
   const ir::Type* with_new_dims(const relay::Type* t);
   std::string_view hint_of(const relay::Expr* e) const;
-  // Everything made since then comes from `e`.
+  // Records `e` as the origin of everything made since the last call.
   void place(const relay::Expr* e);
   const ir::Expr* fail(const relay::Expr* e, source::Message m);
 

@@ -1,5 +1,5 @@
-// Types of Relay as types of Relax. Type variables, algebraic data types and what inference left open are objects;
-// function values are callables of any signature, so that a generic function takes each.
+// Relay types as Relax types. Type variables, algebraic data types and types left open by inference are objects;
+// function values are callables of any signature, so that a generic function accepts any of them.
 #pragma once
 
 #include <functional>
@@ -9,17 +9,17 @@
 
 namespace rldb::to_relax {
 
-// What stands for a `?`: a new variable, or null: the tensor's rank is all that is known of its shape.
+// The dim for a `?`: a new variable, or null: only the tensor's rank is known of its shape.
 using OpenDim = std::function<const ir::Expr*()>;
 
 class Types {
  public:
-  // `pure`: so are all functions of the module.
+  // `pure`: whether all functions of the module are.
   Types(ir::Context& ctx, bool pure) : ctx_(ctx), pure_(pure) {}
 
   bool pure() const { return pure_; }
   const ir::Type* of(const relay::Type* t, const OpenDim& open) const;
-  // Without variables: what a function's result is declared to be.
+  // Without variables: for the declared result of a function.
   const ir::Type* closed(const relay::Type* t) const { return of(t, nullptr); }
 
  private:

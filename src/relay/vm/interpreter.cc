@@ -1,5 +1,5 @@
-// The dispatch loop. Nothing here recurses: calls push frames. An instruction completes and counts, or leaves the
-// machine as it was.
+// The dispatch loop. Nothing here recurses: calls push frames. An instruction either completes and is counted, or
+// leaves the machine unchanged.
 #include "relay/vm/interpreter.h"
 
 #include <fmt/format.h>
@@ -206,7 +206,7 @@ Interpreter::Done Interpreter::call(FunctionIndex function, std::vector<Value> a
   RLDB_TRY_VOID(room_for(function, code.tail));
   RegName return_register = code.instruction.dst;
   if (code.tail) {
-    // The frame would only hand the result on: the new one takes its place.
+    // The frame would only pass on the result: the new one replaces it.
     return_register = m_.frames.back().return_register;
     m_.registers.resize(m_.frames.back().base);
     m_.frames.pop_back();
@@ -238,7 +238,7 @@ Interpreter::Done Interpreter::invoke_packed(const Instruction& i) {
   const Primitive* primitive = program_.primitives_[std::size_t(i.numbers[0])];
   if (!primitive)
     return runtime::fail(ErrorKind::UnknownFunction, fmt::format("there is no code for the primitive `{}`", name));
-  // A tuple stands for its fields.
+  // A tuple is passed as its fields.
   std::vector<Value> args;
   std::size_t outputs = 0;
   for (std::size_t a = 0; a < i.list.size(); ++a) {
@@ -305,7 +305,7 @@ Result<Value> Interpreter::view(RegName storage, RegName offset, std::vector<std
 
 Result<Value> Interpreter::alloc_storage(const Instruction& i) {
   if (i.has_shape()) {
-    // The same checks of sizes as for a tensor.
+    // The same size checks as for a tensor.
     RLDB_TRY(auto t, runtime::Tensor::empty({i.list.begin(), i.list.end()}, i.dtype));
     return Value(t->storage());
   }
@@ -364,7 +364,7 @@ Result<Value> Interpreter::reshape(const Instruction& i) {
   return Value(made);
 }
 
-// Every device is the CPU; the copy is one all the same.
+// Every device is the CPU; a copy is made nevertheless.
 Result<Value> Interpreter::copy(const Instruction& i) {
   RLDB_TRY_VOID(tensor(i.regs[0]));
   return runtime::copy_of(reg(i.regs[0]));

@@ -12,19 +12,19 @@ class Interpreter {
   using State = vm::MachineState;
   Interpreter(const Program& program, State state) : m_(state), program_(program) {}
 
-  // At most `budget` instructions, to the next one of `stops` (may be null).
+  // Executes at most `budget` instructions, up to the next one of `stops` (may be null).
   Outcome run(const StopSet* stops, std::uint64_t budget);
 
   void push_frame(FunctionIndex function, RegName return_register);
-  // `instead`: in the place of the innermost frame.
+  // `instead`: in place of the innermost frame.
   Result<support::Unit> room_for(FunctionIndex function, bool instead) const;
   Outcome fault(runtime::Error error);
 
  private:
-  // What an instruction came to: go on, or the run is over.
+  // The outcome of an instruction: continue, or the run is over.
   using Done = Result<support::Unit>;
   Done execute(const Program::Code& code);
-  // Those without a word about control; the value of their register.
+  // Instructions without control flow; returns the value of their register.
   Result<Value> compute(const relay_bytecode::Instruction& i);
   Done call(FunctionIndex function, std::vector<Value> args, const Program::Code& code);
   Done invoke(const Program::Code& code);

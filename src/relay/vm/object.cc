@@ -14,7 +14,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// Lets go of values, of those that nobody else holds part by part: a program nests tuples and closures as deep as its
+// Releases values, part by part where there are no other holders: a program nests tuples and closures as deep as its
 // loops are long.
 void drain(std::vector<Value> values) {
   const auto is_last = [](const Value& v) {
@@ -60,7 +60,7 @@ std::int32_t constructor_tag(std::string_view type_name, std::uint32_t index) {
 
 namespace {
 
-// Writes values from a stack of what is still to be written: texts and values.
+// Writes values from a stack of the texts and values still to be written.
 class Formatter {
  public:
   explicit Formatter(const Constructors* constructors, std::size_t width = std::string::npos)
@@ -93,7 +93,7 @@ class Formatter {
     std::string text;
   };
 
-  // Of a scalar inside of something else its number says enough.
+  // For a scalar inside another value its number is enough.
   static std::string part_text(const Value& v) {
     if (!v.is(ValueKind::Tensor) || v.as_tensor().ndim() > 0 || v.as_tensor().dtype().lanes != 1)
       return runtime::format_brief(v);

@@ -1,4 +1,4 @@
-// The map of a Relay program's code, and its instructions behind vm::Machine.
+// The map of a Relay program's code, and the interface of its instructions for vm::Machine.
 #include "rldb/relay/vm/on_machine.h"
 
 #include <fmt/format.h>

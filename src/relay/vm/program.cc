@@ -1,4 +1,4 @@
-// Linking: verified, decoded, primitives looked up, calls in tail position found.
+// Linking: verifies and decodes, looks up primitives, finds tail calls.
 #include <fmt/format.h>
 
 #include "rldb/relay/vm/machine.h"
@@ -20,7 +20,7 @@ const Primitive* PrimitiveTable::find(std::string_view name) const {
 
 namespace {
 
-// Does the value that a call at `pc` leaves in its register go to `ret`, and nothing else happen on the way?
+// Is the value that a call at `pc` leaves in its register returned by `ret`, with nothing else executed on the way?
 bool is_tail(const Executable& exe, Pc pc) {
   RegName value = exe.instruction(pc).dst;
   ++pc;
@@ -66,7 +66,7 @@ bool is_tail(const Executable& exe, Pc pc) {
   }
 }
 
-// Functions that some path leaves through `ret` or `fatal`. What a closure calls is not known, and may return.
+// Functions that have a path out through `ret` or `fatal`. The callee of a closure is not known, and may return.
 class Returning {
  public:
   explicit Returning(const Executable& exe) : exe_(exe), returns_(exe.functions.size()), waits_(exe.functions.size()) {
@@ -84,7 +84,7 @@ class Returning {
   bool test(FunctionIndex f) const { return returns_[std::size_t(f)]; }
 
  private:
-  // Calls of functions that are not known to return end a path; `f` is looked at again when they are.
+  // Calls of functions not known to return end a path; `f` is visited again when they are.
   bool leaves(std::size_t f) {
     const relay_bytecode::FunctionEntry& entry = exe_.functions[f];
     std::vector<Pc> paths{entry.start};
@@ -130,7 +130,7 @@ Result<std::shared_ptr<const Program>> Program::link(std::shared_ptr<const Execu
   }
   for (const std::string& name : exe->primitives)
     program->primitives_.push_back(env.primitives ? env.primitives->find(name) : nullptr);
-  // A function that calls itself on every path would run for ever without a frame to show for it: it keeps its frames,
+  // A function that calls itself on every path would run for ever with no frames to show for it: it keeps its frames,
   // which are limited.
   const Returning returning(*exe);
   for (const relay_bytecode::FunctionEntry& f : exe->functions) {

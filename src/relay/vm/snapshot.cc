@@ -1,5 +1,5 @@
-// Snapshots: a machine that shares no mutable data with the one it was made from, aliasing kept. Lists are as deep as
-// they are long, so copies are made without recursion: empty shells first, their contents when all shells are there.
+// Snapshots: a machine that shares no mutable data with its original, with aliasing kept. Lists are as deep as they are
+// long, so copies are made without recursion: empty shells first, then their contents once all shells exist.
 #include <unordered_map>
 #include <unordered_set>
 

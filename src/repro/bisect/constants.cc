@@ -1,4 +1,4 @@
-// Fills in constants that a dump printed without data, typed from where they are used.
+// Fills in constants that a dump printed without data, with types inferred from their uses.
 #include "repro/bisect/constants.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ class Types {
     if (const auto* t = as<ir::TensorType>(type); is_static(t)) out_.types[index] = t;
   }
 
-  // An element by element operation has one type throughout, mostly.
+  // An elementwise operation mostly has one type throughout.
   void guess(const ir::Binding* b) {
     const auto* call = as<ir::Call>(b->value);
     const auto* type = as<ir::TensorType>(b->var->type);
@@ -64,7 +64,7 @@ class Types {
     }
   }
 
-  // The kernel says what it wants at each place.
+  // The kernel's parameters give the type of each argument.
   void visit_call(const ir::Call* c) {
     const bool indirect = ir::as<ir::Op>(c->callee) && op::is_call_with(c, op::Trait::CallTir) && c->args.size() >= 2;
     const auto* g = as<ir::GlobalVar>(indirect ? c->args[0] : c->callee);

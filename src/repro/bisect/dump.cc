@@ -1,4 +1,4 @@
-// Reads a folder of numbered modules that a compiler dumped, with what is wrong with each.
+// Reads a folder of numbered modules dumped by a compiler, with the problems of each.
 #include "rldb/repro/dump.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ bool has_relax_function(const ir::Module* module) {
                      [](const ir::ModuleEntry& e) { return ir::as<ir::Function>(e.function) != nullptr; });
 }
 
-// Lowered modules call what is impure in functions that are not marked so; TVM's own do.
+// Lowered modules make impure calls in functions that are not marked so; TVM's own do.
 std::string first_broken_rule(ir::Context& ctx, const ir::Module* module) {
   source::Diagnostics found;
   if (ir::verify(ctx, module, found)) return {};
@@ -93,7 +93,7 @@ std::string text_of(const MissingConstants& missing) {
   return text;
 }
 
-// Types that a stage does not say are taken from the nearest later one that has as many constants: lowering tells them.
+// Types missing in a stage are taken from the nearest later one with as many constants: lowering makes them explicit.
 void learn_from_later(std::vector<MissingConstants>& all) {
   for (std::size_t i = all.size(); i-- > 1;) {
     MissingConstants& here = all[i - 1];
@@ -105,7 +105,7 @@ void learn_from_later(std::vector<MissingConstants>& all) {
   }
 }
 
-// What neither the stage nor a later one says.
+// Types found neither in the stage nor in a later one.
 void guess_the_rest(MissingConstants& m) {
   if (m.unknown.empty()) return;
   for (std::size_t i = 0; i < m.types.size(); ++i)

@@ -1,4 +1,4 @@
-// Follower: runs the versions of a function one after the other on what is the same input.
+// Follower: runs the versions of a function one after the other on equivalent inputs.
 #include "repro/bisect/follow.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// TVM's passes that are allowed to change results, by their nature.
+// TVM passes that by their nature may change results.
 enum class Meant : std::uint8_t { Exact, Coarse, Any };
 struct ChangingPass {
   passes::PassId pass;
@@ -31,7 +31,7 @@ struct ChangingPass {
 constexpr ChangingPass kChangingPasses[] = {
     {passes::PassId::ToMixedPrecision, Meant::Coarse},       // fewer bits
     {passes::PassId::FastMathTransform, Meant::Coarse},      // approximations
-    {passes::PassId::DecomposeOpsForInference, Meant::Any},  // statistics of a batch become those that were learned
+    {passes::PassId::DecomposeOpsForInference, Meant::Any},  // batch statistics become learned ones
     {passes::PassId::FoldBatchnormToConv2D, Meant::Any},
 };
 Meant meant_by(std::string_view name) {
@@ -41,8 +41,8 @@ Meant meant_by(std::string_view name) {
   return Meant::Exact;
 }
 
-// Sums of other orders: of the mean size of a tensor's elements, what all of them may be off by. An element that is
-// small because large ones cancelled out is off by more than its own size allows.
+// Sums in other orders: the allowed error of every element, relative to the mean magnitude of the tensor's elements. An
+// element that is small because large terms cancelled is off by more than its own magnitude allows.
 constexpr double kRounding = 256, kUsualRounding = 16;
 
 bool is_rounding(const Value& a, const TensorDifference& d, double most = kRounding) {
@@ -57,7 +57,7 @@ bool is_rounding(const Value& a, const TensorDifference& d, double most = kRound
   return d.max_abs <= most * epsilon * mean;
 }
 
-// Of the largest value of a tensor, what a coarse computation may be off by.
+// The allowed error of a coarse computation, relative to the largest value of a tensor.
 constexpr double kCoarse = 0.1;
 
 bool is_coarsely_equal(const Value& a, const Value& b) {
@@ -71,7 +71,7 @@ bool is_coarsely_equal(const Value& a, const Value& b) {
   return d->max_abs <= kCoarse * largest;
 }
 
-// Inputs of parameters whose annotations leave open what they are, as texts.
+// Inputs, as text, for parameters whose annotations are incomplete.
 std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, std::uint64_t seed) {
   constexpr int kNdim = 2;
   std::vector<std::string> out;
@@ -102,7 +102,7 @@ bool is_plain_integer(const runtime::Tensor& t) {
          t.dtype().bits >= 8;
 }
 
-// Of 0 to 9. Products of two of them are in range, so that nothing depends on how an overflow goes.
+// Integers 0 to 9. Products of two of them are in range, so that nothing depends on overflow behaviour.
 void widen(const runtime::Tensor& t) {
   const int bits = t.dtype().bits;
   const std::int64_t step = bits >= 64 ? (1 << 29) + 3 : bits == 32 ? 6700 : bits == 16 ? 29 : 2;
@@ -113,10 +113,10 @@ void widen(const runtime::Tensor& t) {
   }
 }
 
-// Far over what an exponential may be given, but no sum of products overflows.
+// Far beyond the range of an exponential, but no sum of products overflows.
 constexpr double kLarge = 200, kLargeInHalf = 16;
 
-// An element is finite on one side alone, and no rounding could take it over the limit of the format.
+// An element is finite on one side only, and no rounding could push it over the limit of the format.
 bool overflows_on_one_side(const Value& a, const Value& b) {
   if (!a.is(ValueKind::Tensor) || !b.is(ValueKind::Tensor)) return false;
   const runtime::Tensor &x = a.as_tensor(), &y = b.as_tensor();
@@ -129,7 +129,7 @@ bool overflows_on_one_side(const Value& a, const Value& b) {
   return false;
 }
 
-// NaN or infinite elements of a result. Where the values are not, a difference does not show.
+// NaN or infinite elements of a result. Differences are invisible where values are not finite.
 std::int64_t not_finite(const Value& result) {
   std::int64_t n = 0;
   for_each_tensor(result, [&](const runtime::Tensor& t) {
@@ -139,7 +139,7 @@ std::int64_t not_finite(const Value& result) {
   return n;
 }
 
-// Floats of [-1, 1) become those of [0, 1]: a variance and what a logarithm is taken of are not negative.
+// Maps floats from [-1, 1) to [0, 1]: variances and arguments of logarithms are not negative.
 void make_positive(const Value& v) {
   for_each_tensor(v, [](const runtime::Tensor& t) {
     if (!is_plain_float(t)) return;
@@ -218,7 +218,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
   if (follows && differs(next.reference, outcome)) {
     if (!is_meant(stage, next.reference, outcome)) {
       tried = std::move(program);
-      at.reference = next.reference;  // with bound parameters, both are run on the constants
+      at.reference = next.reference;  // with bound parameters, both run on the constants
       at.program = next.program;
       return Step::Differs;
     }
@@ -290,7 +290,7 @@ bool Follower::set_arguments(const ir::Function* f, Point& next, Program& progra
   return true;
 }
 
-// `name=...` for a parameter that the user gave, by its name or its place.
+// `name=...` for a parameter that the user specified, by name or position.
 bool Follower::is_given(const ir::Function* f, const std::string& text) const {
   const std::string name = text.substr(0, text.find('=') + 1);
   std::size_t place = 0;
@@ -329,7 +329,7 @@ bool Follower::make_arguments(const ir::Function* f, Program& program, std::stri
   return true;
 }
 
-// Made-up numbers for which fewer results are NaN or infinite, if there are.
+// Looks for generated inputs for which fewer results are NaN or infinite.
 void Follower::prefer_finite(Outcome& outcome, Program& program) {
   const std::int64_t lost = not_finite(outcome.result);
   if (lost == 0) return;
@@ -343,8 +343,8 @@ void Follower::prefer_finite(Outcome& outcome, Program& program) {
   program = std::move(positive);
 }
 
-// Integers that are negative and more than the next narrower dtype holds, where the program runs on them: they index
-// nothing.
+// Integers that are negative and exceed the next narrower dtype, if the program runs on them: then they are not used as
+// indices.
 void Follower::prefer_wide(Outcome& outcome, Program& program) {
   constexpr std::size_t kMaxParameters = 8;
   if (keep_integers_ || !session_.options().check_bounds) return;
@@ -379,7 +379,7 @@ Outcome Follower::run_somehow(const Stage& stage, const Point& at, Program& prog
   return second;
 }
 
-// Kernels that were scheduled for another machine do what those of the same name did before. Null: none is the same.
+// Kernels scheduled for another machine are replaced by earlier ones of the same name. Null: there is no such kernel.
 const ir::Module* Follower::with_earlier_kernels(const ir::Module* module, const ir::Module* earlier) {
   ir::ModuleBuilder builder(session_.context(), *module);
   bool changed = false;
@@ -426,7 +426,7 @@ void Follower::make_large(Program& program) const {
   }
 }
 
-// Sums of products with them are about as large as what they are multiplied with.
+// Sums of products with them are about as large as the other factor.
 void Follower::make_weights_small(Program& program) const {
   bool is_data = true;
   for (std::size_t i = 0; i < program.args.size(); ++i) {
@@ -440,7 +440,7 @@ void Follower::make_weights_small(Program& program) const {
   }
 }
 
-// What is no difference yet, but more than sums of other orders make of it mostly. Told once.
+// Notes a deviation that is not a difference yet, but larger than reordered sums usually cause. Reported once.
 void Follower::note_rounding(std::size_t stage, const Outcome& reference, const Outcome& o) {
   if (kind_ != Inputs::Usual || out_.rounding) return;
   Tolerances exact;
@@ -476,7 +476,7 @@ bool Follower::differs(const Outcome& reference, const Outcome& o) const {
 
 bool Follower::is_meant(const Stage& stage, const Outcome& reference, const Outcome& o) const {
   const Meant meant = meant_by(stage.pass);
-  if (meant == Meant::Coarse && kind_ != Inputs::Usual) return o.ran;  // fewer bits hold no such numbers
+  if (meant == Meant::Coarse && kind_ != Inputs::Usual) return o.ran;  // the narrower format cannot hold such numbers
   if (!o.ran || meant != Meant::Coarse) return o.ran && meant == Meant::Any;
   std::vector<Value> a, b;
   flatten(reference.result, a);

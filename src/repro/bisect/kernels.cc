@@ -1,5 +1,5 @@
-// KernelBisector: the kernel that makes the difference when the JIT runs it instead of the evaluator, and of that
-// kernel the step of its schedule.
+// KernelBisector: finds the kernel that causes the difference when the JIT runs it instead of the evaluator, and in
+// that kernel the step of its schedule.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -39,7 +39,7 @@ class KernelBisector {
   }
 
  private:
-  // The program after its pipeline, its operators made kernels that have names. Null: `why`.
+  // The program after its pipeline, with operators legalised to named kernels. Null: `why`.
   const ir::Module* with_kernels(const ir::Module* module) {
     session_.history().start(module);
     const std::string legalize(passes::info(passes::PassId::LegalizeOps).name);
@@ -52,7 +52,7 @@ class KernelBisector {
     return session_.module();
   }
 
-  // The result by the evaluator, and the kernels in the order of their first calls.
+  // Computes the result by the evaluator, and the kernels in the order of their first calls.
   bool make_reference() {
     session_.history().start(module_);
     source::Diagnostics found;
@@ -79,7 +79,7 @@ class KernelBisector {
     return !kernels_.empty();
   }
 
-  // Those that the JIT compiles; the others run on the evaluator always. None: `why`.
+  // Finds those that the JIT compiles; the others always run on the evaluator. None: `why`.
   void find_kernels(const Trace& trace) {
     std::string refused;
     for (const Event& e : trace.events) {
@@ -100,7 +100,7 @@ class KernelBisector {
         out_.refused.empty() ? "the program calls no kernel" : "the JIT compiles none of its kernels: " + refused;
   }
 
-  // What differs when the JIT runs the first so many kernels, or one alone.
+  // The difference when the JIT runs the first kernels, or only one.
   std::optional<std::string> difference_with(const ir::Module* module, std::size_t first, const std::string& alone) {
     support::poll();
     session_.options().engine = Engine::Eval;
@@ -150,10 +150,10 @@ class KernelBisector {
     return builder.build();
   }
 
-  // The first step with whose function the evaluator gives something else. When there is none the steps are right: then
-  // the first whose machine code is wrong.
+  // The first step whose function the evaluator computes differently. If there is none, the steps are right: then the
+  // first one whose machine code is wrong.
   void find_step() {
-    if (!out_.alone) return;  // its schedule alone says nothing then
+    if (!out_.alone) return;  // its schedule alone proves nothing then
     const auto* f = ir::as<ir::PrimFunc>(module_->find(out_.kernel));
     schedule::Options options;
     options.require_proof = session_.options().check_bounds;

@@ -1,4 +1,4 @@
-// Pairs the operands of two versions of a module, for what became a constant between them.
+// Pairs the operands of two versions of a module, to find values that became constants between them.
 #include "repro/bisect/learn.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ void flat_operands(const ir::Expr* e, std::vector<const ir::Expr*>& out) {
   }
 }
 
-// What a binding reads, tuples flattened; the kernel of an indirect call is the first.
+// The operands of a binding, tuples flattened; the kernel of an indirect call comes first.
 std::vector<const ir::Expr*> operands_of(const ir::Binding* b) {
   std::vector<const ir::Expr*> out;
   if (const auto* call = as<ir::Call>(b->value)) {
@@ -46,7 +46,7 @@ std::string_view callee_of(const ir::Binding* b) {
   return o ? o->name : std::string_view();
 }
 
-// In order; calls for their effects alone are all called `_`.
+// In order; calls made only for their effects are all named `_`.
 using Named = std::unordered_map<std::string_view, std::vector<const ir::Binding*>>;
 Named by_name(const ir::Function* f) {
   Named out;
@@ -109,7 +109,7 @@ bool has_type(const Value& v, const ir::TensorType* t) {
   return true;
 }
 
-// What an expression of a program was when it ran.
+// Values of a program's expressions, from a run.
 class Values {
  public:
   Values(session::Session& session, const Program& program) : session_(session), program_(program) {}

@@ -1,5 +1,5 @@
-// What stood in the version before where a version has a constant: the data that a dump left out, and the parameters
-// that were bound. Bindings are paired by function, name and callee. Room-private.
+// Values that the previous version has in place of a version's constants: the data that a dump left out, and the
+// parameters that were bound. Bindings are paired by function, name and callee. Room-private.
 #pragma once
 
 #include "repro/bisect/constants.h"
@@ -15,12 +15,12 @@ struct Replaced {
 };
 std::vector<Replaced> replaced_by_constants(const ir::Module* before, const ir::Module* now);
 
-// Values of the missing constants of `now`, of types `types`: what `before` computes, is given, or has as a constant
-// there. It is run when that is needed.
+// Values of the missing constants of `now`, of types `types`: those that `before` computes, receives, or has as
+// constants in their place. It is run if necessary.
 ConstantValues learn_constants(session::Session& session, const Program& before, const ir::Module* now,
                                const std::vector<const ir::TensorType*>& types);
 
-// The arguments of `before` with the constants that stand for parameters in `now`; nullopt: no parameter was bound.
+// The arguments of `before` with the constants that replace parameters in `now`; nullopt: no parameter was bound.
 std::optional<std::vector<runtime::Value>> bound_arguments(const Program& before, const ir::Module* now);
 
 }  // namespace rldb::repro

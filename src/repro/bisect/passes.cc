@@ -45,7 +45,7 @@ class PassBisector {
     if (progress_) progress_(done, count, what);
   }
 
-  // One pass; true: it brings the symptom, or the program goes no further.
+  // Runs one pass; true: it causes the symptom, or the program cannot continue.
   bool step(std::size_t i, const passes::PassInvocation& pass, const ir::Module* before) {
     out_.pass = pass;
     out_.before = before;
@@ -68,7 +68,7 @@ class PassBisector {
     return true;
   }
 
-  // What the last pass left could be compared, or not; it may have left everything as it was.
+  // Records whether the last pass's output could be compared; it may have changed nothing.
   void note_unseen() {
     if (out_.after == out_.before) return;
     if (oracle_.unseen().empty())
@@ -77,7 +77,7 @@ class PassBisector {
       out_.passed_by.emplace_back(passes::to_string(out_.pass), oracle_.unseen());
   }
 
-  // The pass with at most so many rewrites, and what is wrong then.
+  // Runs the pass with at most that many rewrites, and returns the symptom then.
   std::optional<Symptom> with_limit(std::int64_t limit, const ir::Module*& after) {
     passes::RewriteCounter counter(limit);
     auto failed = oracle_.apply(out_.pass, out_.before, after);
@@ -94,7 +94,7 @@ class PassBisector {
     out_.unstable = !same;
   }
 
-  // The first rewrite with which the symptom is there.
+  // The first rewrite that makes the symptom appear.
   void find_rewrite() {
     if (out_.rewrites == 0 || out_.unstable) return;
     const ir::Module* version = nullptr;
@@ -112,7 +112,7 @@ class PassBisector {
     out_.rewrite_text = last_text_;
   }
 
-  // Where the values part.
+  // Finds where the values diverge.
   void compare_sides() {
     if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != kValues) return;
     Program a, b;

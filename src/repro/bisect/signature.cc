@@ -1,4 +1,4 @@
-// Arguments of one version of a program arranged for another: packed, unpacked, reordered, computed beforehand.
+// Adapts arguments of one version of a program to another: packed, unpacked, reordered, computed beforehand.
 #include "repro/bisect/signature.h"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ bool fits(const ir::Type* type, const Value& v) {
   return true;
 }
 
-// Takes leaves in order, as many as the type has.
+// Takes leaves in order, as many as the type contains.
 std::optional<Value> pack(const ir::Type* type, const std::vector<Leaf>& leaves, std::size_t& next) {
   if (const auto* tuple = as<ir::TupleType>(type)) {
     std::vector<Value> fields;
@@ -79,7 +79,7 @@ std::optional<std::vector<Value>> pack_all(const ir::Function* f, const std::vec
   return out;
 }
 
-// Parameters in another order, or some of them left out: their names tell. Of several of one name the last.
+// Parameters in another order, or some of them left out: matched by name. Of several with the same name, the last.
 std::optional<std::vector<Value>> by_names(const ir::Function* f, const std::vector<Leaf>& leaves) {
   std::vector<Value> out;
   for (const ir::Var* p : f->params) {
@@ -92,7 +92,7 @@ std::optional<std::vector<Value>> by_names(const ir::Function* f, const std::vec
 
 constexpr std::string_view kTransform = "transform_params";
 
-// The function that computes what was lifted: of this function alone, or of all of them together.
+// The function that computes the lifted values: of this function alone, or of all of them together.
 const ir::Function* transformation(const ir::Module* module, std::string_view name, std::string& found) {
   for (const std::string& candidate : {fmt::format("{}_{}", name, kTransform), std::string(kTransform)})
     if (const auto* f = as<ir::Function>(module->find(candidate))) {
@@ -102,7 +102,7 @@ const ir::Function* transformation(const ir::Module* module, std::string_view na
   return nullptr;
 }
 
-// The names of the values that a function returns as a tuple; empty: it does not say.
+// The names of the values that a function returns as a tuple; empty: they have none.
 std::vector<std::string> result_names(const ir::Function* f) {
   const ir::Expr* result = f->body->body;
   for (const ir::BindingBlock* block : f->body->blocks)
@@ -118,7 +118,7 @@ std::vector<std::string> result_names(const ir::Function* f) {
 }
 
 struct Lifted {
-  std::vector<Leaf> inputs;  // come first, as they were
+  std::vector<Leaf> inputs;  // come first, unchanged
   std::vector<Leaf> made;    // parameters, computed
   bool shared = false;       // for several functions
 };
@@ -131,7 +131,7 @@ std::optional<Lifted> with_lifted(session::Session& session, const std::vector<L
   std::size_t wanted = 0;
   for (const ir::Var* p : f->params) wanted += count_leaves(p->type);
   if (wanted > leaves.size()) return std::nullopt;
-  const std::size_t kept = leaves.size() - wanted;  // inputs come first, parameters after them
+  const std::size_t kept = leaves.size() - wanted;  // inputs come first, then parameters
   auto args = pack_all(f, {leaves.begin() + std::ptrdiff_t(kept), leaves.end()});
   if (!args) return std::nullopt;
   eval::Watcher nobody;
@@ -161,9 +161,9 @@ std::optional<std::vector<Value>> adapt_arguments(session::Session& session, con
   std::vector<Leaf> leaves;
   for (std::size_t i = 0; i < from.values.size(); ++i)
     leaves_of(std::string(from.function->params[i]->name), from.values[i], leaves);
-  // A function that lifts the parameters changes what they are, though their number and types may stay. Its results go
-  // in their order to the parameters, whose names may be the fault. Of one for several functions each takes what it
-  // needs, by names.
+  // A function that lifts the parameters changes their meaning, though their number and types may stay. Its results go
+  // in order to the parameters, whose names may be the fault. If it serves several functions, each takes the ones it
+  // needs, by name.
   if (const auto lifted = with_lifted(session, leaves, module, name)) {
     auto in_order = pack_all(to, joined(lifted->inputs, lifted->made));
     auto named = by_names(to, joined(leaves, lifted->made));

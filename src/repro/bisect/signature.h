@@ -1,5 +1,5 @@
-// Arguments of one program given to another version of it: parameters packed into tuples, unpacked, put in another
-// order, or computed beforehand (a lifted transformation of the parameters). Room-private.
+// Passing arguments of one program to another version of it: parameters packed into tuples, unpacked, reordered, or
+// computed beforehand (a lifted transformation of the parameters). Room-private.
 #pragma once
 
 #include <optional>
@@ -10,25 +10,25 @@
 
 namespace rldb::repro {
 
-// A function with the values that it is run on.
+// A function with the values on which it is run.
 struct Arguments {
   const ir::Function* function = nullptr;
   std::vector<runtime::Value> values;
 };
 
-// The values for `to`, as it is called in `module`; nullopt with the reason in `why` when they cannot be told.
+// The values for `to`, as it is called in `module`; nullopt with the reason in `why` if they cannot be determined.
 std::optional<std::vector<runtime::Value>> adapt_arguments(session::Session& session, const Arguments& from,
                                                            const ir::Module* module, std::string_view name,
                                                            const ir::Function* to, std::string& why);
 
-// The module has a function that computes what this one takes in place of its parameters (LiftTransformParams).
+// The module has a function that computes the values this one takes in place of its parameters (LiftTransformParams).
 bool lifts_parameters(const ir::Module* module, std::string_view name);
 
-// As many tensors, however they are bundled.
+// Takes as many tensors, however they are bundled.
 bool takes_as_many_values(const ir::Function* a, const ir::Function* b);
 
-// A function that takes the tensors which its results are written to, behind the others: room for each of them.
-// nullopt: `to` is no such function.
+// For a function that takes the tensors to which its results are written, after the others: adds room for each of them.
+// nullopt: `to` is not such a function.
 std::optional<std::vector<runtime::Value>> with_outputs(const std::vector<runtime::Value>& args,
                                                         const runtime::Value& result, const ir::Function* to);
 

@@ -1,4 +1,4 @@
-// What a bisection says to its reader.
+// A bisection as text for the reader.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -23,7 +23,7 @@ std::string first_ill_formed(const std::vector<Stage>& stages) {
   return {};
 }
 
-// Passes that may be to blame too: their files could not be run.
+// Passes that may be at fault too: their files could not be run.
 std::string between(const TraceBisection& b) {
   std::string text;
   for (std::size_t i = b.good + 1; i < b.bad; ++i) {

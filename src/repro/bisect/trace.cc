@@ -1,4 +1,4 @@
-// TraceBisector: the first module of a dump whose results differ from those before.
+// TraceBisector: the first module of a dump whose results differ from the earlier ones.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,21 +25,21 @@ using Inputs = Follower::Inputs;
 
 struct Dims {
   std::int64_t value;
-  bool apart = false;             // several symbolic dims are different numbers
-  Inputs inputs = Inputs::Usual;  // with some, one element that is wrong is lost on the way
+  bool apart = false;             // several symbolic dims have different values
+  Inputs inputs = Inputs::Usual;  // with some, a single wrong element is lost on the way
 };
 constexpr Dims kDims[] = {{7, true}, {7}, {7, false, Inputs::Other}, {7, false, Inputs::Large}, {1}, {16}, {2}};
 constexpr Dims kStaticDims[] = {{7}, {7, false, Inputs::Other}, {7, false, Inputs::Large}};
 constexpr std::uint64_t kOtherInputs = 0x5eed;
-// Tried only while no stage runs with the others: sizes that programs like to ask for.
+// Tried only while no stage runs with the others: sizes that programs often require.
 constexpr Dims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
-// After so long no other dims are tried, and no stage after the other.
+// After this long no other dims are tried, and no more stages one by one.
 constexpr auto kEnough = std::chrono::seconds(4);
-// After so long no other function is begun.
+// After this long no other function is started.
 constexpr auto kTooMuch = std::chrono::seconds(8);
-// Of what is evaluated in one run (kernels that cannot be compiled): some tenths of a second.
+// Limit for one evaluated run (kernels that cannot be compiled): some tenths of a second.
 constexpr std::uint64_t kStatements = 5'000'000;
-// Of more stages in a row that are compared with one, the last is looked at first.
+// In longer runs of stages that are compared with one, the last is checked first.
 constexpr std::size_t kLongRun = 24;
 
 class TraceBisector {
@@ -68,7 +68,7 @@ class TraceBisector {
     std::vector<Tried> functions;
     for (const std::string& name : functions_of(first->module))
       if (what_.function.empty() || name == what_.function) functions.push_back({name, 0, false, {}, {}});
-    // Each function once, then all of them with other dims while there is time.
+    // Each function once, then all of them with other dims while time remains.
     for (bool again = true; again;) {
       again = false;
       for (Tried& f : functions) {
@@ -87,7 +87,7 @@ class TraceBisector {
       if (out_.verdict == TraceBisection::Verdict::Found || Clock::now() - start_ > kTooMuch) break;
       if (was_compared(f.name)) look_at_last_memory(f.name, f.at);
     }
-    out_.notes = notes;  // going back is no comparison anew
+    out_.notes = notes;  // going back is not a new comparison
     out_.anew = anew;
     if (out_.compared.empty()) tell_nothing_compared(*first, functions);
   }
@@ -95,7 +95,7 @@ class TraceBisector {
  private:
   struct Tried {
     std::string name;
-    std::size_t next = 0;  // of `dims()`
+    std::size_t next = 0;  // index into `dims()`
     bool once = false;
     std::string why;  // it could not be compared
     Point at;         // where its comparison ended first
@@ -113,7 +113,7 @@ class TraceBisector {
     out_.alone.clear();
   }
 
-  // Public ones; of a module that has none, all.
+  // Public ones; if a module has none, all.
   static std::vector<std::string> functions_of(const ir::Module* module) {
     std::vector<std::string> names, hidden;
     for (const ir::ModuleEntry& e : module->entries)
@@ -128,7 +128,7 @@ class TraceBisector {
     return std::find(names.begin(), names.end(), name) != names.end();
   }
 
-  // Parameters that fit tensors of more than one shape.
+  // Parameters that accept tensors of more than one shape.
   static bool has_open_dims(const ir::Module* module) {
     const auto is_open = [](const ir::Var* p) {
       const auto* t = ir::as<ir::TensorType>(p->type);
@@ -140,7 +140,7 @@ class TraceBisector {
     });
   }
 
-  // With any integer such a kernel might not end.
+  // With arbitrary integers such a kernel might not terminate.
   bool has_loops_by_data(std::size_t stage) const {
     bool found = false;
     const auto reads = [&](const ir::Expr* e) {
@@ -159,7 +159,7 @@ class TraceBisector {
     return found;
   }
 
-  // A stage that is the one before again needs no run.
+  // A stage identical to the previous one need not run.
   void order_stages() {
     const ir::Module* last = nullptr;
     for (std::size_t i = 0; i < out_.stages.size(); ++i) {
@@ -209,7 +209,7 @@ class TraceBisector {
     return false;
   }
 
-  // False: it would be what was tried before.
+  // False: it would repeat an earlier attempt.
   bool choose(const Dims& dims, const ir::Function* f) {
     session_.options().default_dim = dims.value;
     if (dims.apart && !tell_dims_apart(session_.options(), f)) return false;
@@ -220,12 +220,12 @@ class TraceBisector {
     return true;
   }
 
-  // They were made from the seed when the stages were read.
+  // They were generated from the seed when the stages were read.
   bool made_up_constants() const {
     return std::any_of(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return s.unfilled; });
   }
 
-  // ---- one function through all stages ----
+  // ---- one function in all stages ----
 
   bool look_at(const std::string& name) {
     name_ = name;
@@ -244,8 +244,8 @@ class TraceBisector {
     return false;
   }
 
-  // Of the same parameters and constants as the stage at `k`, one after the other: any of them can follow the one
-  // before.
+  // The end of the run of consecutive stages with the same parameters and constants as the stage at `k`: any of them
+  // can follow the previous one.
   std::size_t end_of_run(std::size_t k) const {
     std::size_t end = k;
     const std::string shape = k > 0 ? signature(order_[k - 1]) : std::string();
@@ -274,7 +274,7 @@ class TraceBisector {
     return answer == Step::Differs && found(stage, tried);
   }
 
-  // Binary search over a long run; the stages in [k, end) differ from some point on, or none does.
+  // Binary search over a long run; the stages in [k, end) differ from some point on, or not at all.
   bool search(std::size_t k, std::size_t end) {
     std::vector<std::size_t> open(order_.begin() + std::ptrdiff_t(k), order_.begin() + std::ptrdiff_t(end));
     std::optional<std::pair<std::size_t, Program>> bad;
@@ -300,7 +300,7 @@ class TraceBisector {
     return bad && found(bad->first, bad->second);
   }
 
-  // ---- telling ----
+  // ---- reporting ----
 
   bool found(std::size_t stage, const Program& program) {
     out_.verdict = TraceBisection::Verdict::Found;
@@ -317,7 +317,7 @@ class TraceBisector {
     return true;
   }
 
-  // What comes of large numbers has large rounding errors.
+  // Results computed from large numbers have large rounding errors.
   static Tolerances of_large_numbers(Tolerances t) {
     constexpr double kRough = 0.05;
     if (!t.rtol) t.rtol = kRough;
@@ -332,8 +332,8 @@ class TraceBisector {
     return sanitize(trace, which);
   }
 
-  // All agree on these inputs. Memory that was given away too early is wrong all the same; the earliest stage that does
-  // it is the answer.
+  // All agree on these inputs. Memory released too early is wrong nevertheless; the earliest stage that does it is the
+  // answer.
   void look_at_last_memory(const std::string& name, const Point& end) {
     if (end.previous == kNoStage) return;
     std::vector<Finding> wrong = memory_of(record(session_, end.program), false);
@@ -376,9 +376,9 @@ class TraceBisector {
   Clock::time_point start_ = Clock::now();
   std::vector<Dims> open_dims_{std::begin(kDims), std::end(kDims)};
   std::vector<Dims> static_dims_{std::begin(kStaticDims), std::end(kStaticDims)};
-  bool open_ = false;               // there are symbolic dims
-  bool is_large_ = false;           // the numbers that are tried
-  std::vector<std::size_t> order_;  // stages that may run, without repetitions
+  bool open_ = false;               // whether there are symbolic dims
+  bool is_large_ = false;           // whether the current inputs are large
+  std::vector<std::size_t> order_;  // stages that may run, without duplicates
   std::string name_;
   Point at_;
 };
@@ -405,7 +405,7 @@ TraceBisection joined(const TraceBisection& a, const TraceBisection& b, const st
   return out;
 }
 
-// Where the second folder begins the comparison went on, or the folders were not compared with each other.
+// At the start of the second folder the comparison must have continued, or the folders were not compared.
 void need_passage(TraceBisection& both, std::size_t second) {
   if (both.verdict != TraceBisection::Verdict::Agree) return;
   std::size_t i = second;

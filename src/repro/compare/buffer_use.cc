@@ -23,13 +23,13 @@ class Use {
     find_views(body);
     ir::walk(body, [&](const ir::Node* n) {
       visit(n);
-      return !declared_over(n);  // a declaration hands no pointer on
+      return !declared_over(n);  // a declaration does not pass the pointer on
     });
     return uses_;
   }
 
  private:
-  // Views of a buffer that blocks and declarations make are the buffer.
+  // Views of a buffer created by blocks and declarations count as the buffer.
   void find_views(const ir::Stmt* body) {
     ir::walk(body, [&](const ir::Node* n) {
       if (const auto* block = as<ir::SBlock>(n))
@@ -39,7 +39,7 @@ class Use {
     });
   }
 
-  // The pointer of a buffer that is declared over another one's memory; null: it is something else.
+  // The pointer of a buffer declared over another one's memory; null: it is not such a declaration.
   static const ir::Var* declared_over(const ir::Node* n) {
     const auto* declared = as<ir::DeclBuffer>(n);
     return declared && declared->data ? as<ir::Var>(declared->data) : nullptr;
@@ -60,7 +60,7 @@ class Use {
     } else if (const auto* store = as<ir::BufferStore>(n)) {
       if (BufferUse* use = of(store->buffer->data)) use->written = true;
     } else if (const auto* v = as<ir::Var>(n)) {
-      if (BufferUse* use = of(v)) *use = {true, true};  // its pointer goes somewhere
+      if (BufferUse* use = of(v)) *use = {true, true};  // its pointer escapes
     }
   }
 

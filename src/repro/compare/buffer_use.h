@@ -12,7 +12,7 @@ struct BufferUse {
   bool written = false;
 };
 
-// By parameter. One whose pointer is handed on counts as both.
+// By parameter. One whose pointer escapes counts as both.
 std::vector<BufferUse> buffer_use(const ir::PrimFunc* f);
 
 }  // namespace rldb::repro

@@ -20,7 +20,7 @@ using runtime::Value;
 
 namespace {
 
-// Of the memory limit, what the copies of one run may take.
+// The part of the memory limit that the copies of one run may take.
 constexpr std::size_t kShareOfMemory = 4;
 
 class FirstSearch {
@@ -61,7 +61,7 @@ class FirstSearch {
     return std::any_of(inputs.begin(), inputs.end(), [](const Reading& r) { return r.overwritten; });
   }
 
-  // The tensors that the wrong one was made of and that the first side does not hold either.
+  // Collects the tensors from which the wrong one was computed and that the first side does not have either.
   void collect(std::size_t from) {
     std::vector<std::size_t> open{from};
     while (!open.empty()) {
@@ -118,12 +118,12 @@ class FirstSearch {
   const Trace& b_;
   const Matcher& matcher_;
   const Tolerances& tolerances_;
-  std::set<std::size_t> slice_;  // in the order of execution
+  std::set<std::size_t> slice_;  // in execution order
   std::size_t end_ = kNoEvent;   // the event of the result, whose counterpart is known
   std::size_t end_counterpart_ = kNoEvent;
 };
 
-// Where a run ended with an error.
+// The place where a run ended with an error.
 FirstDifference place_of_error(const Trace& t) {
   FirstDifference d;
   d.function = t.error_function;
@@ -133,7 +133,7 @@ FirstDifference place_of_error(const Trace& t) {
   return d;
 }
 
-// One side did not end.
+// One side did not finish.
 Comparison of_errors(const Trace& a, const Trace& b) {
   Comparison c;
   if (!a.error.empty() && !b.error.empty()) {

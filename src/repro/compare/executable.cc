@@ -1,4 +1,4 @@
-// Recorder of executables: a hook of the machine tells a Recorder what the evaluator would have told it of a module.
+// Recorder of executables: a hook of the machine reports to a Recorder what the evaluator would report for a module.
 #include "repro/compare/executable.h"
 
 #include <fmt/format.h>
@@ -26,7 +26,7 @@ class MachineRecorder : public vm::Hook {
     if (const auto name = bytecode_name(callee, event.args); !name.empty())
       recorder_.enter_named(name, {}, {});
     else
-      (void)recorder_.calling(callee.name, kernel(callee.name), event.args);  // it refuses nothing
+      (void)recorder_.calling(callee.name, kernel(callee.name), event.args);  // it never refuses
     return vm::CallAction::Run;
   }
 
@@ -50,7 +50,7 @@ class MachineRecorder : public vm::Hook {
     return bytecode::find_builtin(callee.name) == bytecode::BuiltinId::InvokeClosure;
   }
 
-  // Of the function that the call goes into, if it is one of this program's.
+  // The name of the function being called, if it is one of this program's.
   static std::string bytecode_name(const bytecode::FunctionEntry& callee, runtime::PackedArgs args) {
     if (callee.kind == FunctionKind::Bytecode) return callee.name;
     if (!is_closure_call(callee)) return {};
@@ -59,7 +59,7 @@ class MachineRecorder : public vm::Hook {
     return callee.name;
   }
 
-  // A register says which value is meant here, and nothing about another program.
+  // A register name identifies a value here, but means nothing in another program.
   std::string variable(bytecode::Pc pc) const {
     if (const auto* debug = exe().debug.instruction(pc); debug && !debug->variable.empty())
       return debug->variable != "_" ? debug->variable : std::string();
@@ -96,7 +96,7 @@ Trace run_recorded(session::Session& session, const session::Build& build, const
   return trace;
 }
 
-// The file in place of the session's program.
+// Replaces the session's program by the file.
 class Borrowed {
  public:
   explicit Borrowed(session::Session& session) : session_(session), before_(session.snapshot()) { session.mute(true); }
@@ -112,7 +112,7 @@ class Borrowed {
   session::Session::Snapshot before_;
 };
 
-// Of a machine that has no hooks: its result.
+// For a machine without hooks: only its result.
 Trace run_plain(session::Session& session, const Program& program, source::Diagnostics& found) {
   Trace trace;
   trace.results_only = true;

@@ -1,11 +1,11 @@
-// Runs of executables written down. Room-private.
+// Recorded runs of executables. Room-private.
 #pragma once
 
 #include "rldb/repro/compare.h"
 
 namespace rldb::repro {
 
-// On the machine, instruction by instruction; variables have the names that the debug information gives them.
+// On the machine, instruction by instruction; variables are named by the debug information.
 Trace record_executable(session::Session& session, const Program& program);
 
 }  // namespace rldb::repro

@@ -12,7 +12,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// Candidates that are looked at for one tensor: those of its name come first, and programs of thousands of equal layers
+// Limit on the candidates for one tensor: those with its name come first, and programs of thousands of equal layers
 // must not cost a comparison of every pair.
 constexpr std::size_t kMaxCandidates = 512;
 constexpr std::size_t kMaxOrigins = 64;
@@ -25,7 +25,7 @@ std::size_t type_hash(const Event& e) {
   return h;
 }
 
-// A register of an executable has another meaning in another one.
+// A register of an executable has another meaning in a different one.
 bool is_register(const std::string& name) { return name.starts_with("%") || name.starts_with("<"); }  // or none
 
 bool share_name(const Event& a, const Event& b) {
@@ -34,19 +34,19 @@ bool share_name(const Event& a, const Event& b) {
   });
 }
 
-// One kernel may be the other, alone or fused with more; of what is not known it may be too.
+// One kernel may be the other, alone or fused with more; an unknown kernel may be any.
 bool related(std::string_view a, std::string_view b) {
   a = stem(a);
   b = stem(b);
   return a.empty() || b.empty() || a.find(b) != std::string_view::npos || b.find(a) != std::string_view::npos;
 }
 
-// The node and what it came from, some steps back.
+// The node and its origins, some steps back.
 std::unordered_set<std::uint32_t> origins_of(const ir::Context& ctx, const ir::Binding* b) {
   std::unordered_set<std::uint32_t> seen;
   if (!b) return seen;
   std::vector<std::uint32_t> open{b->id, b->var->id};
-  if (ir::as<ir::Call>(b->value)) open.push_back(b->value->id);  // a variable or a constant is in many places
+  if (ir::as<ir::Call>(b->value)) open.push_back(b->value->id);  // a variable or a constant occurs in many places
   while (!open.empty() && seen.size() < kMaxOrigins) {
     const std::uint32_t id = open.back();
     open.pop_back();
@@ -95,7 +95,7 @@ std::size_t Matcher::find_equal(std::size_t b) const {
         if (same_value(a_.events[a], e)) return a;
   const auto it = by_type_.find(type_hash(e));
   if (it == by_type_.end()) return kNoEvent;
-  // The nearest in time first: runs of one program keep their order mostly.
+  // The nearest in time first: runs of one program mostly keep their order.
   const auto middle = std::lower_bound(it->second.begin(), it->second.end(), b);
   std::ptrdiff_t up = middle - it->second.begin(), down = up - 1;
   const auto size = std::ptrdiff_t(it->second.size());
@@ -121,8 +121,8 @@ bool Matcher::reads_the_same(const Event& a, const Event& b) const {
   return true;
 }
 
-// How much speaks for two tensors being one. A name alone says little when something else computed it: passes number
-// their temporaries anew.
+// How likely it is that two tensors correspond. An equal name means little when something else computed it: passes
+// renumber their temporaries.
 int Matcher::likeness(const Event& a, const Event& b) const {
   const bool same_callee = !b.callee.empty() && stem(a.callee) == stem(b.callee);
   const bool named = share_name(a, b);

@@ -13,10 +13,10 @@ class Matcher {
  public:
   Matcher(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances);
 
-  // By event of b: the event of a that holds the same; kNoEvent: none.
+  // By event of b: the event of a with an equal value; kNoEvent: none.
   const std::vector<std::size_t>& equal() const { return equal_; }
-  // An event of a without an equal that is paired with this one of b all the same: by provenance, name or structure.
-  // The more of these are wanted, the surer it is.
+  // An event of a without an equal that is paired with this one of b nevertheless: by provenance, name or structure.
+  // The more of these agree, the more certain the pair.
   static constexpr int kLikely = 3;
   static constexpr int kSure = 6;
   std::size_t counterpart(std::size_t b, int least = kLikely) const;
@@ -36,7 +36,7 @@ class Matcher {
   std::unordered_map<std::string, std::vector<std::size_t>> by_name_;  // of a
   std::unordered_map<std::size_t, std::vector<std::size_t>> by_type_;  // of a
   std::vector<std::size_t> equal_;
-  std::vector<bool> taken_;  // of a: some event of b holds the same
+  std::vector<bool> taken_;  // of a: some event of b has an equal value
 };
 
 // A kernel's name without the numbers that make it unique: `add12` is `add`.

@@ -1,4 +1,4 @@
-// Shadow: a program made float64, and both results measured against it.
+// Shadow: a program converted to float64, and both results measured against it.
 #include "repro/compare/shadow.h"
 
 #include <fmt/format.h>
@@ -26,8 +26,8 @@ using runtime::ValueKind;
 
 namespace {
 
-// A side whose error is larger than the other's by this factor has more wrong with it than the order it sums in; an
-// error that rounding explains (so many units of the largest element) is no error at all.
+// A side whose error is larger than the other's by this factor has more wrong with it than its order of summation; an
+// error that rounding explains (this many units of the largest element) is not an error at all.
 constexpr double kMuchLarger = 16, kRoundings = 16;
 
 constexpr std::string_view kNarrow[] = {"float32", "float16", "bfloat16"};
@@ -36,7 +36,7 @@ bool is_narrow(DType t) { return t.is_float() && t.bits < 64 && t.lanes == 1; }
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
 
-// Narrow floats of a text become float64. In front of it may stand constants with their bytes: those stay as they are.
+// Narrow floats in a text become float64. Constants with their bytes may come before it: those stay unchanged.
 std::string widen_text(const std::string& text) {
   const auto constants = text.find("metadata = ");
   const auto end = constants == std::string::npos ? constants : text.find("\"\"\")", constants);
@@ -56,7 +56,7 @@ std::string widen_text(const std::string& text) {
   return out;
 }
 
-// Constants that are printed with their bytes are cast where they are read: the text's float64 is the cast's then.
+// Constants that are printed with their bytes are cast where they are read: the text's float64 is then the cast's.
 class CastConstants : public ir::Rewriter {
  public:
   using Rewriter::Rewriter;
@@ -90,13 +90,13 @@ Value widen(const Value& v) {
   if (!v.is(ValueKind::Tensor) || !is_narrow(v.as_tensor().dtype())) return v;
   const Tensor& from = v.as_tensor();
   auto made = Tensor::empty(from.shape(), DType::Float(64));
-  if (!made.ok()) return v;  // the run says what is missing
+  if (!made.ok()) return v;  // the run reports what is missing
   for (std::int64_t i = 0; i < from.element_count(); ++i)
     runtime::store_double((*made)->data() + std::size_t(i) * sizeof(double), DType::Float(64), from.at(i));
   return Value(std::move(made).value());
 }
 
-// Of all elements of one leaf: the largest error against the shadow, and the largest magnitude of that.
+// Over all elements of one leaf: the largest error against the shadow, and the largest magnitude of the shadow.
 struct Error {
   double worst = 0, magnitude = 0;
 };

@@ -19,14 +19,14 @@ using runtime::Tensor;
 using runtime::Value;
 using runtime::ValueKind;
 
-// Bits behind the point, as stored.
+// Bits after the point, as stored.
 int mantissa_bits(DType t) {
   if (t.is_bfloat16()) return 7;
   if (t.is_float8() || t.is_narrow_float()) return 2;
   return t.bits == 64 ? 52 : t.bits == 16 ? 10 : 23;
 }
 
-// The distance of two neighbours at `x`.
+// The distance between adjacent values at `x`.
 double spacing(double x, DType t) {
   const int exponent = x == 0 ? -126 : std::ilogb(x);
   return std::ldexp(1.0, std::max(exponent, t.bits == 64                       ? -1022

@@ -1,4 +1,4 @@
-// What a comparison says to its reader.
+// A comparison as text for the reader.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

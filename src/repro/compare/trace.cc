@@ -1,4 +1,4 @@
-// Recorder: the tensors that a run makes, in order, with the calls that made them.
+// Recorder: the tensors that a run computes, in order, with the calls that computed them.
 #include "rldb/repro/trace.h"
 
 #include <algorithm>
@@ -30,12 +30,12 @@ bool is_builtin(std::string_view callee, bytecode::BuiltinEffect effect) {
   return id && bytecode::info(*id).effect == effect;
 }
 
-// It gives memory that nothing has been written to yet.
+// It returns memory to which nothing has been written yet.
 bool allocates(std::string_view callee) {
   return op::has(callee, op::Trait::Allocates) || is_builtin(callee, bytecode::BuiltinEffect::Fresh);
 }
 
-// What it reads and writes are dims, not the program's tensors.
+// It reads and writes dims, not tensors of the program.
 bool keeps_dims(std::string_view callee) { return is_builtin(callee, bytecode::BuiltinEffect::Heap); }
 
 bool overlap(const Tensor& a, const Tensor& b) {
@@ -43,7 +43,7 @@ bool overlap(const Tensor& a, const Tensor& b) {
          b.byte_offset() < a.byte_offset() + a.byte_size();
 }
 
-// The memory of this argument is an output's, too.
+// The memory of this argument also belongs to an output.
 bool is_written_by_another(PackedArgs args, std::size_t i, const std::vector<BufferUse>& use) {
   if (!args[i].is(ValueKind::Tensor)) return false;
   for (std::size_t k = 0; k < args.size() && k < use.size(); ++k)
@@ -52,12 +52,12 @@ bool is_written_by_another(PackedArgs args, std::size_t i, const std::vector<Buf
   return false;
 }
 
-// The call of a kernel that is given memory for what it computes, new or an argument's own; null: something else.
+// The call of a kernel that receives memory for its results, new or an argument's own; null: any other value.
 const ir::Call* called_by(const ir::Binding* b) {
   return op::is_call_with(b->value, op::Trait::CallTir) ? ir::as<ir::Call>(b->value) : nullptr;
 }
 
-// The variable that is its argument there; empty: none.
+// The variable passed as that argument; empty: none.
 std::string_view variable_at(const ir::Binding* b, std::size_t i) {
   const ir::Call* call = b ? called_by(b) : nullptr;
   if (!call || call->args.size() < 2) return {};
@@ -67,7 +67,7 @@ std::string_view variable_at(const ir::Binding* b, std::size_t i) {
   return v ? v->name : std::string_view();
 }
 
-// What is being executed: a binding, or an instruction.
+// The code being executed: a binding, or an instruction.
 struct Place {
   const ir::Binding* binding = nullptr;
   std::string instruction;
@@ -90,14 +90,14 @@ struct Recorder::State {
   std::size_t bytes_left;
   std::vector<std::string> functions;
   std::vector<Place> places;                                         // in progress, the innermost last
-  std::vector<std::vector<Reading>> readings;                        // of the calls in progress
+  std::vector<std::vector<Reading>> readings;                        // for the calls in progress
   std::unordered_map<const runtime::Object*, std::size_t> event_of;  // tensor: what computed it; none: nothing yet
-  std::unordered_map<const runtime::Object*, std::string> name_of;   // tensor or storage: the name it had last
+  std::unordered_map<const runtime::Object*, std::string> name_of;   // tensor or storage: its latest name
   std::unordered_map<const runtime::Storage*, std::vector<Written>> writes;
-  std::unordered_map<const runtime::Object*, const runtime::Object*> viewed;  // view: the tensor it is one of
+  std::unordered_map<const runtime::Object*, const runtime::Object*> viewed;  // view: the tensor viewed
   std::unordered_map<const runtime::Object*, std::string> allocation;         // the first name of a tensor's memory
-  std::unordered_set<const runtime::Object*> unwritten;                       // allocated, and nothing more
-  // Tensor: the events before the last one, of variables that an in-place call wrote over.
+  std::unordered_set<const runtime::Object*> unwritten;                       // allocated, but not written yet
+  // Tensor: the events before the last one, for variables that an in-place call overwrote.
   std::unordered_map<const runtime::Object*, std::vector<std::size_t>> replaced;
   std::unordered_map<const ir::PrimFunc*, std::vector<BufferUse>> uses;
   std::vector<Value> held;
@@ -127,8 +127,8 @@ struct Recorder::State {
     return it == viewed.end() ? &t : it->second;
   }
 
-  // Of what is in a storage that was planned: who else used its memory since matters there. Held, so that the tensors
-  // made later are others.
+  // For tensors in a planned storage: who else has used its memory since matters there. Held, so that tensors created
+  // later are distinct.
   void allocate(const Value& v) {
     if (v.is(ValueKind::Storage)) writes.erase(static_cast<const runtime::Storage*>(v.object()));
     if (!v.is(ValueKind::Tensor)) return;
@@ -144,7 +144,7 @@ struct Recorder::State {
            std::find(e.names.begin(), e.names.end(), variable) != e.names.end();
   }
 
-  // What the variable stands for, which is not what the tensor holds where a call in place has written over it.
+  // The event the variable refers to, not that of the tensor's contents if an in-place call has overwritten it.
   std::size_t meant(const Tensor& t, std::size_t last, std::string_view variable) const {
     const auto it = replaced.find(&t);
     if (variable.empty() || it == replaced.end() || is_of(trace.events[last], variable)) return last;
@@ -245,7 +245,7 @@ struct Recorder::State {
       if (use[i].written && args[i].is(ValueKind::Tensor)) add_event(args[i].as_tensor(), std::string(name), inputs);
   }
 
-  // A tensor that is given to something that is no kernel was written when it held nothing before, or something else.
+  // A tensor passed to anything but a kernel was written if it was empty before, or has changed.
   bool was_written(const Tensor& t, const std::vector<Reading>& inputs) {
     const auto it = event_of.find(&t);
     if (it == event_of.end()) return true;
@@ -270,7 +270,7 @@ struct Recorder::State {
     });
   }
 
-  // The fields of a tuple have the name with their index; deeper ones have it when they are taken out.
+  // The fields of a tuple get the name with their index; deeper ones get it when they are taken out.
   void name_value(const Value& v, const std::string& name) {
     name_one(v, name);
     if (!v.is(ValueKind::Tuple)) return;
@@ -364,7 +364,7 @@ Result<Unit> Recorder::calling(std::string_view name, const ir::PrimFunc* f, Pac
     s.add_readings(to, args[i], s.places.empty() ? std::string_view() : variable_at(s.places.back().binding, i));
     if (separate && is_written_by_another(args, i, use))
       for (std::size_t k = before; k < to.size(); ++k) to[k].shared = true;
-    // An output that a reduction adds to: that it does so before it sets it cannot be seen from here.
+    // An output that a reduction adds to: whether it does so before initialising it cannot be seen from here.
     if (i < use.size() && use[i].written && to.size() > before && to.back().event == kNoEvent) to.resize(before);
   }
   return Unit{};

@@ -1,5 +1,5 @@
-// Arguments and attributes by the kinds of an operator's row. Small numbers are chosen: most of them fit somewhere, and
-// the typer says which.
+// Arguments and attributes by the kinds in an operator's row. Small numbers are chosen: most of them fit somewhere, and
+// the typer decides which.
 #include "repro/fuzz/arguments.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class Arguments {
  public:
   Arguments(ir::Context& ctx, Random& random, const Choices& from) : ctx_(ctx), random_(random), from_(from) {}
 
-  // False: one of them is not made up.
+  // False: one of them cannot be generated.
   bool make(const ops::OpInfo& info) {
     return std::all_of(info.params.begin(), info.params.end(), [&](const ops::ParamInfo& p) {
       return p.is_attr ? add_attr(info.attrs[std::size_t(p.index)]) : add_arg(info.args[std::size_t(p.index)]);

@@ -1,4 +1,4 @@
-// What an operator of a random program is called with. Room-private.
+// Arguments for operator calls of a random program. Room-private.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace rldb::repro {
 
-// What there is to choose from.
+// Values available for arguments.
 struct Choices {
   std::function<const ir::Expr*()> tensor;
-  std::vector<const ir::Expr*> dims;  // of shapes that are made up
+  std::vector<const ir::Expr*> dims;  // for shapes being generated
 };
 
-// A call of an operator on arguments and attributes that are chosen by the kinds its row names. Null: it wants what is
-// not made up (a function, an object, a text), or the typer refuses these.
+// A call of an operator with arguments and attributes chosen by the kinds in its row. Null: it requires something that
+// is not generated (a function, an object, a text), or the typer refuses these.
 const ir::Call* random_call(ir::Context& ctx, Random& random, const ops::OpInfo& info, const Choices& from);
 
 }  // namespace rldb::repro

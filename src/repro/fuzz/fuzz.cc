@@ -1,4 +1,4 @@
-// Fuzzer: makes programs, runs them through passes and engines, and makes small what goes wrong.
+// Fuzzer: generates programs, runs them through passes and engines, and reduces those that fail.
 #include "rldb/repro/fuzz.h"
 
 #include <fmt/format.h>
@@ -22,19 +22,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Programs compute on and on with what they have: what is right in each step may be off by this at the end.
+// Programs compute in long chains: with every step correct, the result may still be off by this much.
 constexpr double kAbsolute = 1e-3, kRelative = 1e-2;
 constexpr std::int64_t kDims[] = {7, 1, 2};
 constexpr std::uint64_t kOtherInputs = 0x5eed;
 
-// As the front end would have made it: what a call leaves out is filled in. Null: its text is not read.
+// In the form the front end would give it: omitted arguments are filled in. Null: its text does not parse.
 const ir::Module* program(session::Session& session, const std::vector<Building>& blocks, std::uint64_t seed) {
   ir::PrintOptions print;
   print.show_meta = true;
   return read_again(session, ir::print(generate(session.context(), blocks, seed), print));
 }
 
-// Operators that need what is not there (a library, a device) are left out: each is run alone once.
+// Operators that require something unavailable (a library, a device) are left out: each is run alone once.
 std::vector<Building> runnable_blocks(session::Session& session) {
   const Borrow borrow(session);
   std::vector<Building> kept;
@@ -90,7 +90,7 @@ class Fuzzer {
         out_.wrong_option = b.symptom.text;
         return;
       }
-      if (!b.runs) continue;  // what a pass says of it is of no interest
+      if (!b.runs) continue;  // diagnostics of a pass do not matter here
       compared = compared || b.verdict != PassBisection::Verdict::CannotTell;
       if (b.verdict == PassBisection::Verdict::Found && lasts(module, b)) {
         add(seed, module, b);
@@ -101,10 +101,10 @@ class Fuzzer {
     if (compared) look_at_engines(seed, module);
   }
 
-  // Not the pass is wrong then, but what it was told.
+  // Then the fault is not in the pass but in its options.
   static bool is_about_options(const Symptom& s) { return s.id == diag::PassOptionValue.name; }
 
-  // Values that differ with these inputs and with others.
+  // Values that differ on these inputs and on others.
   bool lasts(const ir::Module* module, const PassBisection& b) {
     if (b.symptom.kind != kValues) return true;
     const Borrow borrow(session_);
@@ -182,7 +182,7 @@ FuzzReport fuzz(session::Session& session, const FuzzOptions& options) {
   try {
     Fuzzer(session, options, out).run();
   } catch (const support::Cancelled&) {
-    support::acknowledge_cancel();  // what was found is kept, and told
+    support::acknowledge_cancel();  // results so far are kept, and reported
   }
   return out;
 }

@@ -1,4 +1,4 @@
-// Generator: a program, binding by binding, from what there is so far.
+// Generator: builds a program binding by binding, from the values available so far.
 #include "repro/fuzz/generate.h"
 
 #include <fmt/format.h>
@@ -26,18 +26,18 @@ constexpr std::size_t kTriesToType = 400;  // for an operator to be typed at all
 constexpr std::int64_t kColumns = 4;
 constexpr std::size_t kMaxNdim = 4;
 
-// Of what it computes elements: no effect, no memory of its own, nothing that depends on the machine.
+// An operator that computes elements: no effect, no memory of its own, nothing that depends on the machine.
 bool is_plain(const op::Row& row) {
   constexpr auto kViews = op::Trait::View | op::Trait::Identity;
   return row.pure && (row.traits == op::Trait::None || (row.traits & kViews) == row.traits);
 }
 
-// Its result is the first argument, with something said about it that the typer does not look at (a device).
+// Its result is the first argument with a property that the typer ignores (a device).
 bool says_something(const op::Row& row, const ops::OpInfo& info) {
   return row.has(op::Trait::Identity) && !info.attrs.empty();
 }
 
-// A tensor whose size is known, of a dtype that every engine has; or some of them.
+// A tensor of known size with a dtype that every engine supports; or a tuple of them.
 bool is_usable(const ir::Type* type) {
   const auto* tuple = as<ir::TupleType>(type);
   if (tuple) return !tuple->fields.empty() && std::all_of(tuple->fields.begin(), tuple->fields.end(), is_usable);
@@ -92,7 +92,7 @@ class Generator {
     condition_ = random_.one_in(3) ? add_param("c", {}, DType::Bool()) : nullptr;
   }
 
-  // What convolutions and pools take.
+  // An input for convolutions and pools.
   void add_image() {
     const ir::Expr* image[] = {random_.one_in(2) ? rows_ : ctx_.i64(1), ctx_.i64(kColumns), ctx_.i64(6), ctx_.i64(6)};
     const ir::Expr* filter[] = {ctx_.i64(kColumns), ctx_.i64(kColumns), ctx_.i64(3), ctx_.i64(3)};
@@ -165,7 +165,7 @@ class Generator {
     dataflow_ = false;
   }
 
-  // In a dataflow block a variable is seen outside of it, or not.
+  // A variable in a dataflow block may be visible outside it or not.
   const ir::Var* bind(const ir::Expr* value, const ir::Type* cast = nullptr) {
     const std::string name = fmt::format("v{}", counter_++);
     const ir::Type* type = cast ? cast : value->type;
@@ -176,13 +176,13 @@ class Generator {
     return v;
   }
 
-  // Newer values are taken more often: chains are what passes work on.
+  // Newer values are chosen more often: passes work on chains.
   const ir::Var* pick() {
     const std::size_t n = pool_.size();
     return pool_[n - 1 - std::min(random_.below(n), random_.below(n))];
   }
 
-  // The newest value whose type the signature can say: sizes that were named on the way are not known outside.
+  // The newest value whose type the signature can express: sizes named on the way are not known outside.
   const ir::Var* pick_result() const {
     const auto is_known = [&](const ir::Var* v) {
       std::vector<const ir::Var*> sizes;
@@ -192,7 +192,7 @@ class Generator {
     return *std::find_if(pool_.rbegin(), pool_.rend(), is_known);
   }
 
-  // A tensor that there is, or a constant now and then: folding works on these.
+  // An existing tensor, or now and then a constant: folding works on these.
   const ir::Expr* operand() {
     if (!random_.one_in(10)) return pick();
     std::vector<std::int64_t> shape(random_.below(3), kColumns);
@@ -212,7 +212,7 @@ class Generator {
     }
   }
 
-  // Of a tuple each field.
+  // For a tuple, each field.
   void add_value(const ir::Expr* value) {
     const ir::Var* v = bind(value);
     const auto* tuple = as<ir::TupleType>(v->type);
@@ -229,7 +229,7 @@ class Generator {
     pool_.push_back(bind(call));
   }
 
-  // The rows have a name of their own from here on.
+  // The rows get a name of their own from here on.
   void add_cast() {
     const ir::Var* v = pick();
     const auto* t = as<ir::TensorType>(v->type);
@@ -246,7 +246,7 @@ class Generator {
     if (field.ok()) pool_.push_back(bind(*field));
   }
 
-  // An operator that keeps the type of what it is given; null: none was met.
+  // An operator that preserves the type of its argument; null: none was found.
   const ir::Call* same_type_call(const ir::Var* v) {
     const Choices from{[v] { return v; }, {rows_, ctx_.i64(kColumns)}};
     for (std::size_t i = 0; i < kTries; ++i) {
@@ -299,7 +299,7 @@ class Generator {
   std::vector<const ir::Var*> pool_;
   std::vector<const ir::BindingBlock*> done_;
   std::vector<const ir::Binding*> current_;
-  std::unordered_set<const ir::Var*> inner_;  // of the current block, not seen outside of it
+  std::unordered_set<const ir::Var*> inner_;  // of the current block, not visible outside it
   bool dataflow_ = false;                     // the current block
   std::size_t counter_ = 0;
 };

@@ -9,7 +9,7 @@
 
 namespace rldb::repro {
 
-// An operator that takes tensors of the programs' shapes and gives tensors, by the typer.
+// An operator that takes tensors of the programs' shapes and returns tensors, according to the typer.
 using Building = const ops::OpInfo*;
 
 std::vector<Building> building_blocks(ir::Context& ctx);

@@ -1,4 +1,4 @@
-// Random tensor expressions, and the kernels made of them.
+// Random tensor expressions, and kernels built from them.
 #include "repro/fuzz/kernel.h"
 
 #include <fmt/format.h>
@@ -114,7 +114,7 @@ class KernelMaker {
         return ir::min(ctx_, a, expression(at, depth - 1));
       case 5:
         return ctx_.intrin(DType::Float(32), ir::intrin::Tanh, {a});
-      case 6:  // a part of the elements is something else
+      case 6:  // some of the elements have another value
         return ctx_.select(ir::compare(ctx_, ir::BinaryKind::LT, at.back(), ctx_.i64(2)), a, expression(at, depth - 1));
     }
     RLDB_UNREACHABLE("kind of an expression");
@@ -137,7 +137,7 @@ class KernelMaker {
   te::Graph graph_;
   std::vector<te::Tensor> in_;
   std::vector<const Expr*> shape_;  // of the result before a reduction, in the kernel's variables
-  std::vector<const Expr*> out_;    // of the result, in the caller's
+  std::vector<const Expr*> out_;    // of the result, in the caller's variables
   std::unordered_map<const ir::Var*, const Expr*> own_;
   std::unordered_map<const Expr*, const Expr*> callers_;
 };

@@ -8,8 +8,8 @@
 
 namespace rldb::repro {
 
-// A kernel of a random tensor expression over float32 tensors, added to the module, and the call of it: elements of the
-// inputs at their own place, at the mirrored one, or broadcast; then, now and then, a reduction of the last axis. Null:
+// A kernel of a random tensor expression over float32 tensors, added to the module, and a call of it: elements of the
+// inputs at the same index, at the mirrored one, or broadcast; then, now and then, a reduction of the last axis. Null:
 // these inputs do not fit together.
 const ir::Call* random_kernel_call(ir::Context& ctx, Random& random, ir::ModuleBuilder& module,
                                    const std::vector<const ir::Var*>& inputs);

@@ -6,7 +6,7 @@
 
 namespace rldb::repro {
 
-// The same numbers everywhere (SplitMix64).
+// The same numbers on every machine (SplitMix64).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

@@ -1,4 +1,4 @@
-// Watches a run on the machine for the most memory that is held at once.
+// Watches a run on the machine for the peak of the memory it holds.
 #include "repro/oracle/memory.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 constexpr double kMostBytes = 0x1p60;
 constexpr double kMostTimes = 0x1p20;
 
-// Bytes are allocated by calls alone.
+// Only calls allocate bytes.
 class HeldMemory : public vm::Hook {
  public:
   explicit HeldMemory(const bytecode::Executable& exe) : exe_(exe), before_(runtime::memory_in_use()) {}

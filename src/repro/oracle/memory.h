@@ -1,4 +1,4 @@
-// The memory that a run on the machine takes. Room-private.
+// The memory used by a run on the machine. Room-private.
 #pragma once
 
 #include "rldb/repro/oracle.h"
@@ -7,10 +7,10 @@ namespace rldb::repro {
 
 struct MeasuredMemory {
   std::optional<MemoryUse> use;
-  std::string why;  // there is none
+  std::string why;  // why there is none
 };
 
-// Lowered by the rest of the minimum build, from the stage that the module is at.
+// Lowers by the rest of the minimum build, from the module's current stage.
 MeasuredMemory measure_memory(session::Session& session, const ir::Module* module, const std::string& function,
                               const std::vector<runtime::Value>& args);
 

@@ -29,7 +29,7 @@ using runtime::ValueKind;
 
 namespace {
 
-// Of kernels that are evaluated in one run: some tenths of a second.
+// Limit for kernels evaluated in one run: some tenths of a second.
 constexpr std::uint64_t kStatements = 5'000'000;
 
 std::string first_error(const source::Diagnostics& found, std::string* id = nullptr) {
@@ -51,7 +51,7 @@ std::int64_t not_finite(const std::vector<Value>& leaves) {
   return n;
 }
 
-// `file.cc:12`: what comes behind it is about this program.
+// `file.cc:12`: the text after it is about this program.
 std::string place_of(const support::InternalError& error) {
   const std::string what = error.what();
   return what.substr(0, what.find(": "));
@@ -147,7 +147,7 @@ std::optional<Symptom> Oracle::look_at_memory(const ir::Module* version) {
   const MeasuredMemory now = measure_memory(session_, version, question_.function, arguments_);
   unseen_ = now.why;
   if (!now.use || now.use->bytes <= most_) return std::nullopt;
-  // That the passes bring it is another symptom than that it was there before them.
+  // Memory exceeded because of the passes is a different symptom from memory exceeded before them.
   Symptom s{std::string(kMemory), {}, over_before_ ? "before the first pass" : "after the passes", {}, {}};
   s.text = fmt::format("{} bytes are held at once, {}; the limit is {}", now.use->bytes, now.use->place, most_);
   s.bytes = now.use->bytes;
@@ -211,7 +211,7 @@ std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const i
 
 std::optional<Symptom> Oracle::ask(const ir::Module* module) {
   if (question_.kind == OracleKind::Command) return run_command(module);
-  std::vector<passes::PassInvocation> pipeline;  // none: the program as it is
+  std::vector<passes::PassInvocation> pipeline;  // none: the unchanged program
   if (!question_.passes.empty()) {
     auto read = passes::parse_pipeline(question_.passes);
     if (!read.ok()) return std::nullopt;

@@ -11,7 +11,7 @@ using ir::as;
 
 namespace {
 
-// The branch in place of the conditional whose value `target` binds.
+// Replaces the conditional whose value `target` binds by one branch.
 const ir::Module* decide(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::Binding* target,
                          const ir::SeqExpr* branch) {
   const auto* f = as<ir::Function>(module->find(name));
@@ -36,7 +36,7 @@ const ir::Module* decide(ir::Context& ctx, const ir::Module* module, const std::
               name);
 }
 
-// `from` is read no more, `to` is read in its place.
+// Uses of `from` are replaced by `to`.
 const ir::Module* unify(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::Var* from,
                         const ir::Var* to) {
   const auto* f = as<ir::Function>(module->find(name));
@@ -80,7 +80,7 @@ std::vector<Candidate> fewer_attributes(ir::Context& ctx, const ir::Module* modu
     const auto* kernel = as<ir::PrimFunc>(e.function);
     if (!f && !kernel) continue;
     for (const ir::NamedAttr& attr : f ? f->attrs : kernel->attrs) {
-      if (attr.name == attr_name::GlobalSymbol) continue;  // says that it is public
+      if (attr.name == attr_name::GlobalSymbol) continue;  // marks it as public
       out.push_back({"attribute", [&ctx, module, f, kernel, entry = std::string(e.name), name = attr.name] {
                        ir::ModuleBuilder builder(ctx, *module);
                        if (f) {

@@ -1,4 +1,4 @@
-// A question asked in a child process with limits, and its answer as bytes.
+// A question evaluated in a child process with limits, and its answer as bytes.
 #include "repro/reduce/child.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Parts of an answer, each behind its length: texts hold any bytes. One that is there begins with `+`.
+// Parts of an answer, each preceded by its length: texts contain any bytes. One that is present begins with `+`.
 std::string to_wire(const std::optional<Symptom>& s) {
   if (!s) return "-";
   std::string out = "+";
@@ -35,7 +35,7 @@ std::string to_wire(const std::optional<Symptom>& s) {
   return out;
 }
 
-// A number and the byte behind it are taken off the front. False: there is none.
+// Takes a number and the byte after it off the front. False: there is none.
 bool take_number(std::string_view& bytes, std::size_t& number) {
   const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), number);
   if (error != std::errc() || end == bytes.data() + bytes.size()) return false;
@@ -93,7 +93,7 @@ class Child {
   Child(const Child&) = delete;
   Child& operator=(const Child&) = delete;
 
-  // What it says, or nothing when it dies or is too slow.
+  // Its answer, or nullopt when it dies or is too slow.
   std::optional<Symptom> answer() {
     std::string bytes;
     while (fd_ >= 0) {
@@ -111,7 +111,7 @@ class Child {
   }
 
  private:
-  // Of one that says nothing. Its limits end it with signals too: that is no answer.
+  // The signal that ended a child without an answer. Its limits end it by signals too: that is not an answer.
   std::optional<Symptom> signal_that_ended_it() {
     int status = 0;
     if (pid_ <= 0 || ::waitpid(pid_, &status, 0) != pid_) return std::nullopt;
@@ -131,7 +131,7 @@ class Child {
     ::setrlimit(RLIMIT_CORE, &core);
     try {
       write_all(fd, to_wire(ask()));
-    } catch (...) {  // a bug that this candidate brings to light is not the one that is looked for
+    } catch (...) {  // a bug triggered by this candidate is not the one being searched for
     }
     ::_exit(0);
   }

@@ -1,4 +1,4 @@
-// A question about a program, asked in a child process: what runs wild there is ended. Room-private.
+// A question about a program, evaluated in a child process: runaway programs are killed there. Room-private.
 #pragma once
 
 #include <functional>
@@ -12,13 +12,13 @@ struct ChildLimits {
   double seconds = 10;
 };
 
-// Asks all at once, `jobs` at a time; the index of the first whose answer is `wanted`, nullopt when there is none.
-// Children behind it are not waited for. `answered` is told of each that was, in order.
+// Evaluates all of them, `jobs` at a time; the index of the first whose answer is `wanted`, nullopt when there is none.
+// Children after it are not waited for. `answered` is called for each that finished, in order.
 using Ask = std::function<std::optional<Symptom>(std::size_t index)>;
 std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, unsigned jobs,
                                       const ChildLimits& limits, const Ask& ask,
                                       const std::function<void(std::size_t index)>& answered = {});
-// One of them, whatever it answers.
+// Evaluates one of them, whatever the answer.
 std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::function<std::optional<Symptom>()>& ask);
 
 }  // namespace rldb::repro

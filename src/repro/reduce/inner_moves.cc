@@ -1,5 +1,5 @@
-// Moves of the reducer on the bodies inside of a function: branches and local functions. What is bound there can become
-// no parameter; it is replaced by something that is seen there and has its type.
+// Moves of the reducer on nested bodies in a function: branches and local functions. A binding there cannot become a
+// parameter; it is replaced by a value visible there with its type.
 #include <algorithm>
 
 #include "repro/reduce/moves.h"
@@ -26,7 +26,7 @@ std::vector<Bindings> inner_bodies(const ir::Function* f) {
   return out;
 }
 
-// Of the binding's type; what a branch or a local function of its own binds is not seen outside.
+// Variables with the binding's type; those that its own branches or local functions bind are not visible outside.
 std::vector<const ir::Var*> seen_in_place_of(const ir::Function* f, const ir::Binding* b) {
   std::vector<const ir::Var*> out;
   const auto add = [&](const ir::Var* v) {
@@ -40,7 +40,7 @@ std::vector<const ir::Var*> seen_in_place_of(const ir::Function* f, const ir::Bi
   return out;
 }
 
-// The first thing that each of the bindings can be replaced by.
+// The first possible replacement for each of the bindings.
 ir::VarMap by_what_they_read(const ir::Function* f, const Bindings& all, std::size_t begin, std::size_t end) {
   ir::VarMap by;
   for (std::size_t i = begin; i < end; ++i) {

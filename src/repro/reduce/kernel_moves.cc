@@ -1,5 +1,5 @@
-// Moves of the reducer that make kernels simpler: statements and annotations dropped, conditionals decided, loops of
-// reductions run once, expressions replaced by an operand or by a small number.
+// Moves of the reducer that simplify kernels: drop statements and annotations, decide conditionals, run loops of
+// reductions once, replace expressions by an operand or by a small number.
 #include <algorithm>
 #include <unordered_set>
 
@@ -12,7 +12,7 @@ using ir::as;
 
 namespace {
 
-// One statement or expression is replaced by another; a statement without a substitute is dropped.
+// Replaces one statement or expression by another; a statement without a substitute is dropped.
 class Swap : public ir::Rewriter {
  public:
   Swap(ir::Context& ctx, const ir::Node* from, const ir::Node* to) : Rewriter(ctx), from_(from), to_(to) {}
@@ -30,7 +30,7 @@ class Swap : public ir::Rewriter {
   const ir::Node* to_;
 };
 
-// One buffer is read in place of another, whose only writer is dropped with its memory.
+// Reads one buffer in place of another, whose only writer is dropped with its memory.
 class Bypass : public ir::Rewriter {
  public:
   Bypass(ir::Context& ctx, const ir::Stmt* writer, const ir::Buffer* from, const ir::Buffer* to)
@@ -67,7 +67,7 @@ Buffers written(const ir::Stmt* body) {
   return out;
 }
 
-// What was written and is read, or given back, is written still: a kernel must not leave memory as it finds it.
+// Buffers that are read, or returned, must still be written: a kernel must not leave its memory unwritten.
 bool writes_what_is_needed(const ir::PrimFunc* before, const ir::PrimFunc* after) {
   const Buffers old = written(before->body), now = written(after->body);
   Buffers needed;
@@ -81,7 +81,7 @@ bool writes_what_is_needed(const ir::PrimFunc* before, const ir::PrimFunc* after
                      [&](const ir::Var* v) { return !old.contains(v) || now.contains(v); });
 }
 
-// A loop variable that only says how often a reduction goes on: no element's place depends on it.
+// A loop variable that only counts the steps of a reduction: no element's position depends on it.
 bool only_reduces(const ir::ForStmt* loop) {
   bool fine = true, used = false;
   const auto mentions = [&](const ir::Expr* e) {
@@ -135,7 +135,7 @@ class Moves {
     if (const auto* store = as<ir::BufferStore>(n)) visit_value(store->value);
   }
 
-  // What a statement computes into one buffer is read from a parameter of that rank instead.
+  // Reads a parameter of the same rank in place of a buffer that a statement computes.
   void add_bypasses(const ir::Stmt* s) {
     std::vector<const ir::Buffer*> buffers;
     ir::walk(s, [&](const ir::Node* n) {
@@ -174,7 +174,7 @@ class Moves {
   void visit_value(const ir::Expr* value) {
     ir::walk(value, [&](const ir::Node* n) {
       const auto* e = as<ir::Expr>(n);
-      if (!e || as<ir::BufferLoad>(n)) return false;  // where it reads is another matter
+      if (!e || as<ir::BufferLoad>(n)) return false;  // the indices do not matter here
       add_operands(e);
       return true;
     });

@@ -1,4 +1,4 @@
-// Moves of the reducer on a whole module: functions dropped, symbolic dims made one, constants made parameters,
+// Moves of the reducer on a whole module: functions dropped, symbolic dims merged, constants made parameters,
 // attributes of calls set to their defaults, dataflow blocks made plain.
 #include <algorithm>
 
@@ -14,7 +14,7 @@ using ir::as;
 
 namespace {
 
-// One call has another attribute.
+// Sets another attribute of one call.
 class SetOption : public ir::Rewriter {
  public:
   SetOption(ir::Context& ctx, const ir::Call* call, std::string_view name, const ir::Attr* value)
@@ -31,7 +31,7 @@ class SetOption : public ir::Rewriter {
   const ir::Attr* value_;
 };
 
-// A constant becomes a variable.
+// Turns a constant into a variable.
 class Lift : public ir::Rewriter {
  public:
   Lift(ir::Context& ctx, const ir::Constant* constant, const ir::Var* v) : Rewriter(ctx), constant_(constant), v_(v) {}
@@ -60,7 +60,7 @@ void for_each_call(const ir::Function* f, const Visit& visit) {
   });
 }
 
-// Those that the row has defaults for, and that are something else.
+// Visits attributes that differ from the row's defaults.
 template <class Visit>
 void for_each_option(ir::Context& ctx, const ir::Call* call, const Visit& visit) {
   const ops::OpInfo* info = ops::find(call->callee);
@@ -72,7 +72,7 @@ void for_each_option(ir::Context& ctx, const ir::Call* call, const Visit& visit)
   }
 }
 
-// One variable is read in place of another by one call.
+// Makes one call read one variable in place of another.
 class OtherOperand : public ir::Rewriter {
  public:
   OtherOperand(ir::Context& ctx, const ir::Call* call, const ir::Var* from, const ir::Var* to)
@@ -115,7 +115,7 @@ const ir::Function* returning_its_body(ir::Context& ctx, const ir::Function* f) 
 
 std::vector<Candidate> fewer_functions(ir::Context& ctx, const ir::Module* module) {
   std::vector<Candidate> out;
-  if (module->entries.size() < 2) return out;  // an empty module shows nobody anything
+  if (module->entries.size() < 2) return out;  // an empty module is of no use
   for (const ir::ModuleEntry& e : module->entries)
     out.push_back({"function", [&ctx, module, name = std::string(e.name)] {
                      ir::ModuleBuilder builder(ctx, *module);

@@ -1,4 +1,4 @@
-// Moves of the reducer: smaller modules made from one, well-formed or not.
+// Moves of the reducer: smaller modules derived from one, well-formed or not.
 #include "repro/reduce/moves.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ std::vector<const ir::Binding*> bindings_of(const ir::Function* f) {
   return out;
 }
 
-// The number of inputs that come before the parameters is not kept up.
+// The number of inputs before the parameters is not kept up to date.
 ir::Span<ir::NamedAttr> without_inputs(ir::Context& ctx, ir::Span<ir::NamedAttr> attrs) {
   return ctx.with_attr(attrs, attr_name::NumInput, nullptr);
 }
@@ -38,7 +38,7 @@ const ir::Function* remake(ir::Context& ctx, const ir::Function* f, const std::v
   return ctx.function(params, body, body->type, f->is_pure, without_inputs(ctx, f->attrs));
 }
 
-// Bindings that are left out, and what replaces their variables.
+// Bindings to be left out, and replacements for their variables.
 class Replace : public ir::Rewriter {
  public:
   Replace(ir::Context& ctx, const ir::VarMap& by) : Rewriter(ctx), by_(by) {
@@ -53,7 +53,7 @@ class Replace : public ir::Rewriter {
   const ir::VarMap& by_;
 };
 
-// The body up to a binding, whose value is the result. The variable has to be seen outside of its block.
+// The body up to a binding, whose value becomes the result. The variable has to be visible outside its block.
 const ir::Module* cut_at(ir::Context& ctx, const ir::Module* module, const std::string& name, std::size_t index) {
   const ir::Function* f = function_of(module, name);
   std::vector<const ir::BindingBlock*> blocks;
@@ -86,7 +86,7 @@ std::vector<const ir::Var*> symbols_in(const ir::Type* type) {
   return out;
 }
 
-// A dim of it is this variable: the caller says with the tensor what that is.
+// One of its dims is this variable: the caller determines it by the tensor.
 bool defines(const ir::Var* param, const ir::Var* symbol) {
   const auto dims = [](const ir::Type* t) -> ir::Span<const ir::Expr*> {
     if (const auto* tensor = as<ir::TensorType>(t); tensor && tensor->has_shape) return tensor->shape;
@@ -96,7 +96,7 @@ bool defines(const ir::Var* param, const ir::Var* symbol) {
   return std::find(dims.begin(), dims.end(), symbol) != dims.end();
 }
 
-// Without parameters that nobody reads, unless a symbolic dim that is needed is known from nowhere else.
+// Drops unread parameters, unless they are the only source of a required symbolic dim.
 const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Function* f) {
   const auto free = ir::free_vars(f->body);
   const std::vector<const ir::Var*> result = symbols_in(f->ret_type);

@@ -16,10 +16,10 @@ namespace {
 
 using Taken = std::set<std::string, std::less<>>;
 
-// What a text of the module says by these names, besides its functions.
+// Names with a meaning in a module's text, besides its functions.
 const Taken kWords = {"I", "R", "T", "cls", "Module", "as", "if", "in", "is", "or"};
 
-// The next name of a row that nobody has: its letters first, then its stem with a number.
+// The next free name of a series: its letters first, then its stem with a number.
 class Row {
  public:
   Row(std::string_view letters, std::string_view stem, Taken& taken) : letters_(letters), stem_(stem), taken_(taken) {}
@@ -76,7 +76,7 @@ void add_types_names(const ir::Type* type, Taken& out) {
   for (const ir::Var* v : vars) out.emplace(v->name);
 }
 
-// Of the variables that stay: symbolic dims, and those of the other group.
+// The names of variables that stay: symbolic dims, and those of the other group.
 Taken names_besides(const ir::Module* module, const ir::Function* f, const std::vector<const ir::Var*>& renamed) {
   Taken out = kWords;
   for (const ir::ModuleEntry& e : module->entries) out.emplace(e.name);
@@ -139,7 +139,7 @@ class RenameFunctions : public ir::Rewriter {
   const FunctionNames& names_;
 };
 
-// A symbol that is the name follows it.
+// A symbol equal to the name follows it.
 const ir::Expr* under_name(ir::Context& ctx, const ir::Expr* function, std::string_view old, const std::string& fresh) {
   const auto* kernel = as<ir::PrimFunc>(function);
   const ir::Attr* symbol = kernel ? ir::find_attr(kernel->attrs, attr_name::GlobalSymbol) : nullptr;
@@ -157,7 +157,7 @@ FunctionNames shorter_names(const ir::Module* module) {
     const auto* f = as<ir::Function>(e.function);
     if (f && !f->is_private()) continue;
     if (!f && !as<ir::PrimFunc>(e.function)) continue;
-    constexpr std::size_t kShort = 8;  // the length of `kernel0`, about: a short name says more than a number
+    constexpr std::size_t kShort = 8;  // about the length of `kernel0`: a short name is better than a number
     if (e.name.size() > kShort) names[e.name] = (f ? functions : kernels).next();
   }
   return names;
@@ -177,7 +177,7 @@ const ir::Module* plain_bindings(ir::Context& ctx, const ir::Module* module) {
     std::vector<const ir::Var*> vars;
     ir::walk(f->body, [&](const ir::Node* n) {
       const auto* b = as<ir::Binding>(n);
-      if (b && b->var->name != "_") vars.push_back(b->var);  // calls for their effects have no name
+      if (b && b->var->name != "_") vars.push_back(b->var);  // calls made only for their effects have no name
       return true;
     });
     return vars;

@@ -5,8 +5,8 @@
 
 namespace rldb::repro {
 
-// Of kernels and private functions that have longer ones, of the parameters of Relax functions, of their bindings.
-// Symbolic dims and public functions keep theirs. Null: all of them are so named.
+// For kernels and private functions with longer names, for the parameters of Relax functions, and for their bindings.
+// Symbolic dims and public functions keep theirs. Null: all names are already plain.
 const ir::Module* plain_functions(ir::Context& ctx, const ir::Module* module);
 const ir::Module* plain_parameters(ir::Context& ctx, const ir::Module* module);
 const ir::Module* plain_bindings(ir::Context& ctx, const ir::Module* module);

@@ -1,4 +1,4 @@
-// Reducer: tries the moves until none makes the program smaller that still shows the symptom.
+// Reducer: tries the moves until none makes the program smaller while it still shows the symptom.
 #include "rldb/repro/reduce.h"
 
 #include <fmt/format.h>
@@ -22,8 +22,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Candidates that are made before they are tried: enough for the children at work, and as many however many these are,
-// so that the result is the same.
+// Candidates made before they are tried: enough for the child processes, and the same number however many there are, so
+// that the result does not depend on it.
 constexpr std::size_t kBatch = 16;
 
 class Reducer {
@@ -48,7 +48,7 @@ class Reducer {
       to_fixed_point();
     } catch (const Stopped&) {
     } catch (const support::Cancelled&) {
-      support::acknowledge_cancel();  // what was reached is kept, and told
+      support::acknowledge_cancel();  // the progress so far is kept, and reported
     }
     out_.after = size_of(session_.context(), out_.module);
     if (out_.module != module) tell_anew();
@@ -57,7 +57,7 @@ class Reducer {
  private:
   struct Stopped {};
 
-  // The symptom in the words of the smaller program.
+  // The symptom in terms of the smaller program.
   void tell_anew() {
     try {
       const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, out_.passes); });
@@ -73,7 +73,7 @@ class Reducer {
     return Oracle(session_, q).ask(module);
   }
 
-  // A symptom of no kind says why there is none.
+  // A symptom without a kind explains why there is none.
   std::optional<Symptom> ask_or_why(const ir::Module* module) {
     Oracle oracle(session_, question_);
     if (auto symptom = oracle.ask(module)) return symptom;
@@ -107,7 +107,7 @@ class Reducer {
     out_.complete = true;
   }
 
-  // The one that is asked about first; a pass may fail on another.
+  // The first to be tried; a pass may fail on another.
   std::vector<std::string> functions() const {
     std::vector<std::string> names;
     for (const ir::ModuleEntry& e : out_.module->entries)
@@ -135,7 +135,7 @@ class Reducer {
     for (const Moves moves : kThen) repeat_in(name, moves);
   }
 
-  // While there is a function of this name.
+  // As long as there is a function with this name.
   template <class Make>
   void repeat_in(const std::string& name, const Make& make) {
     repeat([&] {
@@ -173,7 +173,7 @@ class Reducer {
     return false;
   }
 
-  // Not what there is, nothing that was tried, and a program that is well-formed.
+  // Different from the current module and all tried before, and well-formed.
   bool is_new(const ir::Module* made) {
     if (made == out_.module || !tried_.insert(ir::structural_hash(made)).second) return false;
     if (!is_smaller(size_of(session_.context(), made), size_of(session_.context(), out_.module))) return false;
@@ -202,7 +202,7 @@ class Reducer {
           ++out_.tried;
           tell({});
         });
-    if (found) {  // those behind it were not tried
+    if (found) {  // later ones were not tried
       for (std::size_t i = *found + 1; i < batch.size(); ++i) tried_.erase(ir::structural_hash(batch[i]));
       out_.module = batch[*found];
       ++out_.accepted;
@@ -211,18 +211,18 @@ class Reducer {
     return found.has_value();
   }
 
-  // `move`: of a candidate that was accepted; else one was tried.
+  // `move`: of an accepted candidate; otherwise one was tried.
   void tell(const std::string& move) {
     if (!options_.progress) return;
     if (!move.empty() || !size_) size_ = size_of(session_.context(), out_.module);
     options_.progress(*size_, out_.tried, move);
   }
 
-  // It makes nothing smaller, and comes once.
+  // It makes nothing smaller, and runs once.
   void plain_names() {
     constexpr std::pair<const char*, const ir::Module* (*)(ir::Context&, const ir::Module*)> kMoves[] = {
         {"function names", plain_functions}, {"parameter names", plain_parameters}, {"binding names", plain_bindings}};
-    // Values that were given may go by the parameters' names.
+    // Given values may refer to the parameters' names.
     const bool by_name = std::any_of(question_.inputs.begin(), question_.inputs.end(),
                                      [](const std::string& text) { return text.find('=') != std::string::npos; });
     for (const auto& [move, make] : kMoves) {
@@ -240,7 +240,7 @@ class Reducer {
     }
   }
 
-  // Numbers that can be read: ones, or 0, 1, 2, ... for each parameter of a known shape.
+  // Readable numbers: ones, or 0, 1, 2, ... for each parameter of known shape.
   void simplify_inputs() {
     if (!question_.inputs.empty() || !question_.expected.empty()) return;
     const auto* f = ir::as<ir::Function>(out_.module->find(question_.function));
@@ -270,7 +270,7 @@ class Reducer {
     out_.inputs = question_.inputs;
   }
 
-  // Passes that are not needed for it, the last ones first.
+  // Drops passes that are not needed for it, the last ones first.
   void shorten_pipeline() {
     auto parsed = passes::parse_pipeline(out_.passes);
     if (!parsed.ok()) return;
@@ -313,7 +313,7 @@ class Reducer {
   Reduction& out_;
   ChildLimits limits_;
   Clock::time_point start_;
-  std::optional<ProgramSize> size_;  // as it was told last
+  std::optional<ProgramSize> size_;  // as last reported
   std::unordered_set<std::uint64_t> tried_;
   std::unordered_set<std::string> tried_pipelines_;
 };
@@ -322,7 +322,7 @@ class Reducer {
 
 namespace {
 
-// A number in the text is none.
+// A scalar printed in the text has none.
 std::size_t elements_of(const ir::Constant* c) {
   const auto* t = ir::as<ir::TensorType>(c->type);
   if (!t || t->ndim == 0 || !c->value->is(runtime::ValueKind::Tensor)) return 0;

@@ -13,7 +13,7 @@ namespace {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-// Every number `from` that is a word of its own.
+// Replaces every number `from` that is a separate word.
 std::string replace_number(const std::string& text, std::int64_t from, std::int64_t to) {
   const std::string old = std::to_string(from), fresh = std::to_string(to);
   std::string out;

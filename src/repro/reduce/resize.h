@@ -6,8 +6,8 @@
 
 namespace rldb::repro {
 
-// One number of the parameters' dims becomes a smaller one wherever it is in the program's text, which is read
-// again: types follow, and what does not fit together any more is no candidate.
+// One number among the parameters' dims becomes smaller wherever it occurs in the program's text, which is parsed
+// again: types follow, and programs that no longer fit together are not candidates.
 std::vector<Candidate> smaller_dims(session::Session& session, const ir::Module* module);
 
 }  // namespace rldb::repro

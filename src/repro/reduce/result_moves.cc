@@ -11,7 +11,7 @@ using ir::as;
 
 namespace {
 
-// The result is another value: that of the binding which gives it, or of the body where no binding does.
+// Makes the result another value: that of the binding which defines it, or of the body if no binding does.
 class NewResult : public ir::Rewriter {
  public:
   NewResult(ir::Context& ctx, const ir::Binding* giver, const ir::Expr* value)
@@ -56,13 +56,13 @@ Result result_of(const ir::Function* f) {
   return r;
 }
 
-// Variables that a value is computed from.
+// Variables from which a value is computed.
 std::vector<const ir::Var*> operands_of(const ir::Binding* b) {
   std::vector<const ir::Var*> out;
   ir::walk(b->value, [&](const ir::Node* n) {
     const auto* v = as<ir::Var>(n);
     if (v && holds_values(v->type) && std::find(out.begin(), out.end(), v) == out.end()) out.push_back(v);
-    return !as<ir::SeqExpr>(n);  // what a branch computes is not seen outside
+    return !as<ir::SeqExpr>(n);  // values computed in a branch are not visible outside
   });
   return out;
 }

@@ -1,4 +1,4 @@
-// Steps through a kernel and computes what its integer expressions would be without a limit.
+// Steps through a kernel and computes the unbounded values of its integer expressions.
 #include "repro/sanitize/overflow.h"
 
 #include <algorithm>
@@ -42,7 +42,7 @@ runtime::DType dtype_of(const ir::Expr* e) {
   return p ? p->dtype : runtime::DType();
 }
 
-// The first expression below one, as it is evaluated, whose result its dtype does not hold.
+// Finds the first subexpression, in evaluation order, whose result does not fit its dtype.
 class Search {
  public:
   explicit Search(const eval::TirMachine& machine) : machine_(machine) {}
@@ -71,7 +71,7 @@ class Search {
   }
 
  private:
-  // Only what is evaluated: of a conditional one side.
+  // Only evaluated parts: one side of a conditional.
   void visit_call(const ir::Call* call) {
     const auto* op = as<ir::Op>(call->callee);
     const bool conditional = op && op->intrinsic && op->intrinsic->id == ir::intrin::IfThenElse;
@@ -139,7 +139,7 @@ std::optional<Finding> first_overflow(const ir::PrimFunc* f, runtime::PackedArgs
         return out;
       }
     }
-    if (!machine.step().ok()) return std::nullopt;  // the run itself will say so
+    if (!machine.step().ok()) return std::nullopt;  // the run itself will report it
   }
   return std::nullopt;
 }

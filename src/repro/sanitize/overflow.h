@@ -1,5 +1,5 @@
-// Integers of kernels that do not fit into their dtype: each kernel is stepped through on copies of its arguments
-// before it runs. Room-private.
+// Integers of kernels that overflow their dtype: each kernel is stepped through on copies of its arguments before it
+// runs. Room-private.
 #pragma once
 
 #include "rldb/repro/sanitize.h"
@@ -16,7 +16,7 @@ class OverflowRecorder : public Recorder {
   runtime::Result<support::Unit> bound(const ir::Binding* b, const runtime::Value& value) override;
   runtime::Result<support::Unit> calling(std::string_view name, const ir::PrimFunc* f,
                                          runtime::PackedArgs args) override;
-  // One a kernel and binding.
+  // One per kernel and binding.
   std::vector<Finding>& findings() { return findings_; }
 
  private:

@@ -27,7 +27,7 @@ bool has_storages(const ir::Module* module, const std::string& function) {
 
 struct Version {
   const ir::Module* module;
-  std::string made_by;  // empty: it came like this, or was edited
+  std::string made_by;  // empty: it was loaded like this, or edited
 };
 
 void name_by(std::vector<Finding>& findings, const std::vector<Version>& versions) {

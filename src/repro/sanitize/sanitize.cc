@@ -1,4 +1,4 @@
-// Scans the tensors of a trace for what the sanitizers look for, and words the findings.
+// Scans the tensors of a trace for the sanitizers' findings, and formats them.
 #include "rldb/repro/sanitize.h"
 
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ class Scan {
     out_.push_back(std::move(f));
   }
 
-  // A kernel is given one memory for what it reads and for what it writes.
+  // A kernel is passed the same memory for an input and for an output.
   void add_shared(const Reading& r, const Event& e) {
     Finding f = start(Finding::Kind::Shared, r, &e);
     f.storage = e.storage;

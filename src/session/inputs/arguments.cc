@@ -1,4 +1,4 @@
-// Arguments of a run: texts in `--input` form, names of session values, and values made up from a seeded generator.
+// Arguments of a run: texts in `--input` form, names of session values, and values generated from a seed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,17 +27,17 @@ namespace {
 
 struct Param {
   std::string name;
-  const ir::Type* type = nullptr;  // null: not known (an executable without debug information says only the name)
+  const ir::Type* type = nullptr;  // null: not known (an executable without debug information has only the name)
   const ir::Var* var = nullptr;    // of a scalar: a shape may mention it
-  const ir::Type* cast = nullptr;  // what the function casts it to first; null: nothing that says more
+  const ir::Type* cast = nullptr;  // the type to which the function casts it first; null: none that is more precise
 
   const ir::Type* made_as() const { return cast ? cast : type; }
 };
 
-// The largest sizes that the function is planned for, by the names of its symbolic variables.
+// The largest sizes for which the function is planned, by the names of its symbolic variables.
 using Bounds = std::unordered_map<std::string, std::int64_t>;
 
-// What a symbolic variable is, and who said so.
+// The value of a symbolic variable, and where it comes from.
 struct Dim {
   std::int64_t value = 0;
   std::string bound_by;
@@ -66,10 +66,10 @@ class Binder {
   // Checks a given value against its parameter and learns symbolic dims from it. Empty: agrees.
   std::optional<source::Message> learn(const Param& p, const Value& v) { return learn(p, p.type, v); }
 
-  // A value for a parameter that nobody gave.
+  // Generates a value for a parameter that was not given.
   std::optional<source::Message> generate(std::size_t index, const MadeUp& range, Value& out) {
     const Param& p = params_[index];
-    // A scalar that a shape mentions is what that shape says.
+    // A scalar that a shape mentions gets its value from that shape.
     if (const auto it = p.var ? dims_.find(p.var) : dims_.end(); it != dims_.end()) {
       out = Value::of_int(it->second.value);
       return std::nullopt;
@@ -83,7 +83,7 @@ class Binder {
     return out;
   }
 
-  // Symbolic variables that no given value decided: --dim, else the default, which goes no further than their bound.
+  // Symbolic variables that no given value determines: --dim, else the default, limited by their bound.
   void settle() {
     std::vector<const ir::Var*> vars;
     for (const Param& p : params_)
@@ -159,7 +159,7 @@ class Binder {
   std::optional<source::Message> generate(const Param& p, const ir::Type* type, std::uint64_t salt, const MadeUp& range,
                                           Value& out) {
     if (const auto* t = ir::as<ir::TensorType>(type); t && t->ndim != ir::kUnknownNdim) {
-      // What the type leaves open: each dim is the default, elements are float32. The note on the value says so.
+      // Anything the type leaves open: each dim is the default, elements are float32. The note on the value reports it.
       std::vector<std::int64_t> shape;
       if (t->has_shape) {
         if (!concrete(t->shape, shape)) return cannot(p, type);
@@ -197,7 +197,7 @@ class Binder {
     return cannot(p, type);
   }
 
-  // Random integers are 0 to 9; those that index something stay inside of it.
+  // Random integers are 0 to 9; those used as indices stay in range.
   static void restrict(runtime::Tensor& t, const Leaf& range) {
     const Leaf any;
     if (!t.dtype().is_int() && !t.dtype().is_uint()) return;
@@ -300,7 +300,7 @@ static bool function_params(Session& session, std::string_view function, std::ve
   return false;
 }
 
-// What `function` reaches, its operators as kernels; null when that fails, which is for the build to say.
+// The functions that `function` reaches, operators as kernels; null when that fails, which the build reports.
 const ir::Module* Session::legalised(std::string_view function) {
   if (!module()) return nullptr;
   const std::string_view roots[] = {function};
@@ -312,7 +312,7 @@ const ir::Module* Session::legalised(std::string_view function) {
   return done.ok() ? done.value() : nullptr;
 }
 
-// Of `NAME=...`, where no literal begins so: what was meant for a parameter. Empty: the text is something else.
+// For `NAME=...` that no literal begins with: the supposed parameter name. Empty: the text has another form.
 static std::string_view unknown_name(std::string_view text) {
   const std::string_view name = text.substr(0, std::min(text.find('='), text.size()));
   const bool word = std::all_of(name.begin(), name.end(),
@@ -323,7 +323,7 @@ static std::string_view unknown_name(std::string_view text) {
   return is_dtype ? std::string_view() : name;
 }
 
-// As the parameters of a program of the Relay VM want them.
+// In the form that the parameters of a Relay VM program require.
 static bool make_arguments(const Build& build, const Options& options, std::string_view function,
                            const std::vector<bool>& given, std::vector<Argument>& arguments, Diagnostics& out) {
   for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -380,7 +380,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     } else {
       auto parsed = runtime::parse_value_literal(form);
       if (!parsed.ok()) {
-        // A parameter's own name has been taken off.
+        // A parameter's own name has been removed.
         if (const std::string_view name = form == text ? unknown_name(text) : ""; !name.empty())
           out.add({}, source::message(diag::NoSuchThing, fmt::format("parameter of `{}`", function), name)
                           .with_hint("parameters: " + join_names(ps)));
@@ -390,7 +390,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       }
       arguments[index].value = std::move(parsed).value();
     }
-    // Files have no bfloat16 or float8: such arrays come as integers of the same width.
+    // Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
     if (const auto* t = ir::as<ir::TensorType>(ps[index].type); t && arguments[index].value.is(ValueKind::Tensor)) {
       const runtime::DType got = arguments[index].value.as_tensor().dtype();
       if (t->dtype.is_float() && got.is_uint() && got.bits == t->dtype.bits &&
@@ -400,7 +400,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       }
     }
   }
-  // `:input x ...` values serve parameters of their name.
+  // `:input x ...` values apply to parameters with their names.
   for (std::size_t i = 0; i < ps.size(); ++i) {
     if (given[i]) continue;
     if (const Value* known = find_value(ps[i].name)) {

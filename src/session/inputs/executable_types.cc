@@ -1,4 +1,4 @@
-// Types of an executable's parameters: debug information keeps them as texts, which the front end reads again.
+// Types of an executable's parameters: debug information stores them as text, which the front end parses again.
 #include "session/inputs/executable_types.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace rldb::session {
 
 namespace {
 
-// The symbolic variables of a function by the names that its types are written with: the slots of its shape heap.
+// The symbolic variables of a function by the names used in its types: the slots of its shape heap.
 std::vector<const ir::Var*> symbols_of(ir::Context& ctx, const bytecode::FunctionDebug& debug) {
   std::vector<const ir::Var*> symbols;
   for (const bytecode::SlotDebug& slot : debug.slots)
@@ -31,7 +31,7 @@ std::vector<const ir::Type*> parameter_types(ir::Context& ctx, source::SourceMan
     if (!variable.is_parameter || variable.type.empty()) continue;
     const auto name = std::find(names.begin(), names.end(), variable.name);
     if (name == names.end()) continue;
-    source::Diagnostics ignored;  // a file may say anything: what cannot be read is not known
+    source::Diagnostics ignored;  // a file may contain anything: unreadable types are unknown
     types[std::size_t(name - names.begin())] = frontend::parse_type(
         ctx, sources, sources.add("type of " + variable.name, variable.type), env, env.symbols, ignored);
   }

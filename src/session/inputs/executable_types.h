@@ -9,7 +9,7 @@
 
 namespace rldb::session {
 
-// One type for each parameter; null where the file does not say, or says what is no type.
+// One type for each parameter; null where the file has none, or none that is valid.
 std::vector<const ir::Type*> parameter_types(ir::Context& ctx, source::SourceManager& sources,
                                              const bytecode::Executable& exe, bytecode::FunctionIndex function);
 

@@ -1,4 +1,4 @@
-// Ranges of integer arguments of a PrimFunc: intervals through its body, narrowed where an index leaves its buffer.
+// Ranges of integer arguments of a PrimFunc: intervals through its body, narrowed where an index is out of bounds.
 #include "session/inputs/kernel_ranges.h"
 
 #include <algorithm>
@@ -16,13 +16,13 @@ using ir::NodeKind;
 
 namespace {
 
-// Beyond this nobody's index goes; keeps sums and products of bounds in 64 bits.
+// No real index exceeds this; keeps sums and products of bounds in 64 bits.
 constexpr std::int64_t kFar = std::int64_t(1) << 40;
 
 Interval unknown(std::set<int> leaves = {}) { return {false, 0, 0, std::move(leaves)}; }
 
-// Bounds are computed in doubles, which hold every sum and product of bounds exactly as long as it is near enough to
-// keep.
+// Bounds are computed in doubles, which represent every sum and product of bounds exactly up to the limit for keeping
+// them.
 Interval made(double low, double high, std::set<int> leaves) {
   if (low < -kFar || high > kFar) return unknown(std::move(leaves));
   return {true, std::int64_t(low), std::int64_t(high), std::move(leaves)};
@@ -36,7 +36,7 @@ std::set<int> both(const Interval& a, const Interval& b) {
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
 
-// The hull of the results at the corners: right for operations that are monotone in each operand.
+// The hull of the results at the corners: correct for operations that are monotone in each operand.
 template <class Fn>
 Interval corners(const Interval& a, const Interval& b, Fn f) {
   const double all[] = {f(a.low, b.low), f(a.low, b.high), f(a.high, b.low), f(a.high, b.high)};
@@ -69,7 +69,7 @@ class KernelVisit {
 
   void run(std::vector<KernelArgument>& args) {
     bind(args);
-    // What a loop writes may be what it read a round before: twice is enough for indices that are copied about.
+    // A loop may write what it read in the previous iteration: twice is enough for indices that are copied around.
     for (int round = 0; round < 2; ++round) stmt(f_->body);
     for (std::size_t i = 0; i < args.size() && i < f_->params.size(); ++i)
       if (const ir::Buffer* b = f_->params[i].buffer) args[i].value = contents_[key(b)];
@@ -100,7 +100,7 @@ class KernelVisit {
     }
   }
 
-  // Buffers over one pointer share their elements.
+  // Buffers over the same pointer share their elements.
   const ir::Node* key(const ir::Buffer* b) const {
     const ir::Node* k = b->data ? static_cast<const ir::Node*>(b->data) : b;
     const auto it = same_.find(k);
@@ -179,7 +179,7 @@ class KernelVisit {
       case BinaryKind::GE:
       case BinaryKind::And:
       case BinaryKind::Or:
-        break;  // answered above
+        break;  // handled above
     }
     return unknown(both(a, b));
   }
@@ -295,7 +295,7 @@ class KernelVisit {
     stmt(b->body);
   }
 
-  // The first write to a buffer of which nothing is known says what it holds, later ones add to it.
+  // The first write to a buffer with unknown contents defines the range, later ones extend it.
   void write(const ir::Buffer* b, const Interval& v) {
     const ir::Node* k = key(b);
     Interval& held = contents_[k];
@@ -332,8 +332,8 @@ void Leaves::not_zero(const Interval& divisor, const ir::Node* at) {
   zero_[at].insert(divisor.leaves.begin(), divisor.leaves.end());
 }
 
-// Narrows the leaves by what the round found, each once. An access that no numbers make right says nothing about them:
-// it is left out, and all that was concluded is concluded anew.
+// Narrows the leaves by the findings of the round, each once. An access that no numbers make valid gives no information
+// about them: it is left out, and all conclusions are drawn again.
 bool Leaves::settle() {
   std::set<int> lower, raise;
   std::size_t given_up = 0;

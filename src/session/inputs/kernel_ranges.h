@@ -1,9 +1,9 @@
-// Ranges of integers in a PrimFunc: which made-up numbers would index a buffer out of its bounds, or divide by zero.
+// Ranges of integers in a PrimFunc: which generated numbers would index a buffer out of its bounds, or divide by zero.
 //
-// An abstract run: every integer expression is an interval and the set of made-up arguments ("leaves") that it depends
-// on. Where an index may leave its buffer, the leaves that it depends on are lowered by one after the round; where a
-// divisor may be zero, they are made positive. The caller runs again until nothing is found. Room-private; made_up.h is
-// over it.
+// An abstract run: every integer expression is an interval and the set of generated arguments ("leaves") on which it
+// depends. Where an index may be out of bounds, the leaves on which it depends are lowered by one after the round;
+// where a divisor may be zero, they are made positive. The caller repeats the run until nothing is found. Room-private;
+// made_up.h is built on it.
 #pragma once
 
 #include <set>
@@ -15,7 +15,7 @@
 
 namespace rldb::session {
 
-// What an argument that is made up may be: integers in [low, high].
+// The range of a generated argument: integers in [low, high].
 struct Leaf {
   std::int64_t low = 0;
   std::int64_t high = 9;
@@ -26,13 +26,13 @@ struct Interval {
   bool known = false;
   std::int64_t low = 0;
   std::int64_t high = 0;
-  std::set<int> leaves;  // indices of the leaves that it depends on
+  std::set<int> leaves;  // indices of the leaves on which it depends
 
   static Interval of(std::int64_t low, std::int64_t high) { return {true, low, high, {}}; }
 };
 Interval join(const Interval& a, const Interval& b);
 
-// All leaves, and the accesses that no value of them makes right.
+// All leaves, and the accesses that no value of them makes valid.
 struct Leaves {
   std::vector<Leaf> rows;
   std::unordered_set<const ir::Node*> hopeless;
@@ -45,19 +45,19 @@ struct Leaves {
   // Found in a round: `index` of `at` has to be in [0, extent); `divisor` of `at` must not be zero.
   void bound(const Interval& index, std::int64_t extent, const ir::Node* at);
   void not_zero(const Interval& divisor, const ir::Node* at);
-  // After a round: narrows the leaves by what was found. False when nothing was.
+  // After a round: narrows the leaves by the findings. False when there were none.
   bool settle();
-  // Work that is left; an analysis that takes longer than it is worth concludes nothing.
+  // Remaining work; an analysis that takes longer than it is worth concludes nothing.
   std::int64_t budget = 1'000'000;
 
  private:
-  using Found = std::unordered_map<const ir::Node*, std::set<int>>;  // what is wrong, and what it depends on
+  using Found = std::unordered_map<const ir::Node*, std::set<int>>;  // the faults, and the leaves on which they depend
   Found outside_;
   Found zero_;
 };
 
-// One call: the values of the arguments by parameter, dims of tensors where they are known. On return `args` holds what
-// the kernel wrote too.
+// One call: the values of the arguments by parameter, dims of tensors where they are known. On return `args` includes
+// the values that the kernel wrote.
 struct KernelArgument {
   Interval value;  // of a scalar, or of the elements of a tensor
   std::vector<std::int64_t> shape;

@@ -1,5 +1,5 @@
-// The Relax half of the analysis: values are followed through bindings, tuples, branches, views and calls to the
-// kernels that index with them.
+// The Relax half of the analysis: follows values through bindings, tuples, branches, views and calls to the kernels
+// that index with them.
 #include "session/inputs/made_up.h"
 
 #include "rldb/ir/op_traits.h"
@@ -14,7 +14,7 @@ namespace {
 constexpr int kMaxRounds = 200;
 constexpr int kMaxDepth = 12;  // of calls; recursion is cut there
 
-// What is known of a Relax value: the range of its elements, or fields.
+// Known facts about a Relax value: the range of its elements, or fields.
 struct Known {
   Interval range;
   std::vector<Known> fields;
@@ -37,7 +37,7 @@ class Follow {
  public:
   Follow(const ir::Module* module, Leaves& leaves) : module_(module), leaves_(leaves) {}
 
-  VariableInterval symbols;  // symbolic variables, of every function that was met
+  VariableInterval symbols;  // symbolic variables, of every function visited
 
   Known call_function(const ir::Function* f, const std::vector<Known>& args, const Scope* outer) {
     if (depth_ >= kMaxDepth || leaves_.budget < 0) return {};
@@ -147,7 +147,7 @@ class Follow {
     return call_function(f, args, nullptr);
   }
 
-  // The callee's symbolic variables, from the types of what it is given.
+  // Learns the callee's symbolic variables from the types of its arguments.
   void match(const ir::Type* wanted, const ir::Type* given) {
     const auto dims = [this](ir::Span<const ir::Expr*> to, ir::Span<const ir::Expr*> from) {
       for (std::size_t i = 0; i < to.size() && i < from.size(); ++i)
@@ -179,7 +179,7 @@ class Follow {
 
   Known call_operator(const ir::Call* c, std::string_view op, Scope& scope) {
     if (op::has(op, op::Trait::CallTir) && c->args.size() >= 2) return call_tir(c, scope);
-    // Views and the like hold the elements of their first argument.
+    // Views and similar operators contain the elements of their first argument.
     if (op::has(op, op::Trait::View | op::Trait::Identity) && !c->args.empty()) return value(c->args[0], scope);
     if (!op::has(op, op::Trait::CallsClosure) || c->args.size() != 2) return {};
     const Known callee = value(c->args[0], scope);
@@ -219,7 +219,7 @@ class Follow {
   int depth_ = 0;
 };
 
-// A leaf for every integer tensor or scalar of a parameter.
+// One leaf for every integer tensor or scalar of a parameter.
 struct Shape {
   int leaf = -1;
   std::vector<Shape> fields;

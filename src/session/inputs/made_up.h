@@ -1,23 +1,23 @@
-// Which integers may be made up for the parameters of a function: an index must lie in what it indexes, a divisor is
-// not zero. Where nothing can be concluded, 0 to 9. Room-private.
+// Which integers may be generated for the parameters of a function: an index must be within bounds, a divisor is not
+// zero. Where nothing can be concluded, 0 to 9. Room-private.
 #pragma once
 
 #include "session/inputs/kernel_ranges.h"
 
 namespace rldb::session {
 
-// A range for a parameter; for a tuple a row for each field.
+// A range for a parameter; for a tuple one entry per field.
 struct MadeUp {
   Leaf range;
   std::vector<MadeUp> fields;
 };
 
-// Of the parameters of `function`, where symbolic dims have the values `dims`. `legal`: the module after LegalizeOps.
+// For the parameters of `function`, where symbolic dims have the values `dims`. `legal`: the module after LegalizeOps.
 std::vector<MadeUp> made_up_ranges(const ir::Module* legal, std::string_view function,
                                    const std::unordered_map<const ir::Var*, std::int64_t>& dims);
 
-// Of a tensor whose annotation leaves its shape open: the type of the first `match_cast` of it in the function's body
-// that says one. Null: there is none, or it needs none.
+// For a tensor whose annotation leaves its shape open: the type of the first `match_cast` of it in the function's body
+// that specifies one. Null: there is none, or it needs none.
 const ir::Type* shape_it_is_cast_to(const ir::Function* f, const ir::Var* parameter);
 
 }  // namespace rldb::session

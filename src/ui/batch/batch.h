@@ -1,4 +1,4 @@
-// Batch commands: one function per subcommand of subcommand.def (handlers.h), in its own file. What they share.
+// Helpers of the batch commands: one function per subcommand of subcommand.def (handlers.h), each in its own file.
 #pragma once
 
 #include <memory>
@@ -14,20 +14,20 @@ namespace rldb::ui {
 
 // Shared by the handlers.
 
-// A session with the line's options and plugins; null after diagnosing.
+// Opens a session with the line's options and plugins; null after diagnosing.
 std::unique_ptr<session::Session> open_session(const CommandLine& line, Console& console);
 // Loads and diagnoses; warnings and notes are printed too. False: exit with kBadText (kUsage when it cannot be read).
 bool load(session::Session& session, const std::string& path, const CommandLine& line, Console& console);
-// Diagnostics in the format of the line: text to the error stream, JSON to standard output.
+// Prints diagnostics in the format of the line: text to the error stream, JSON to standard output.
 void report(const source::Diagnostics& diagnostics, const source::SourceManager& sources, const CommandLine& line,
             Console& console);
 int fail(const source::Diagnostics& diagnostics, const source::SourceManager& sources, const CommandLine& line,
-         Console& console, int code);  // the same; gives the code
-// For a difference that is written to standard output or standard error.
+         Console& console, int code);  // the same; returns the code
+// For a diff that is written to standard output or standard error.
 DiffOptions diff_options(const CommandLine& line, const Console& console, int fd);
-// To a file, or standard output when `path` is empty or "-". False: diagnosed.
+// Writes to a file, or to standard output when `path` is empty or "-". False: diagnosed.
 bool write_output(const std::string& path, std::string_view text, Console& console);
-// `--output` and `--expected-output`: the exit code.
+// Handles `--output` and `--expected-output`; returns the exit code.
 int give_tensors(const std::vector<runtime::Value>& tensors, session::Session& session, const CommandLine& line,
                  Console& console);
 // The tensors of an .npy or .npz file, by name. None: diagnosed.

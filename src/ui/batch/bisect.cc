@@ -1,4 +1,4 @@
-// rldb bisect: which pass made a program wrong, of a pipeline or of a folder of IR files. rldb reduce: the smallest
+// rldb bisect: which pass of a pipeline, or of a folder of IR files, made a program wrong. rldb reduce: the smallest
 // program with the same fault.
 #include "rldb/repro/bisect.h"
 
@@ -58,7 +58,7 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
   return verdict == Verdict::Agree ? kGood : verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
-// What the command line asks of a program; none: diagnosed.
+// The question that the command line asks about a program; nullopt: diagnosed.
 std::optional<repro::Question> question_of(const CommandLine& line, session::Session& session, Console& console) {
   repro::Question q;
   source::Diagnostics diagnostics;
@@ -69,7 +69,7 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.function = line.function.empty() ? "main" : line.function;
   q.inputs = line.inputs;
   q.tolerances = line.tolerances;
-  // A program may be wrong as it is: then there are no passes.
+  // A program may be wrong to begin with: then there are no passes.
   if (!line.passes.empty())
     if (auto pipeline = passes::parse_pipeline(line.passes); !pipeline.ok())
       diagnostics.add({}, std::move(pipeline).error());
@@ -139,14 +139,14 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
     print_rewrite(found, line, console);
   }
   if (found.verdict == Verdict::Found && !line.save_repro.empty()) {
-    // All of the pipeline: values are what they were before its first pass.
+    // The whole pipeline: values are as they were before its first pass.
     const ReproFile repro = repro_of_pipeline(line, session, module, *question, repro::to_string(found));
     if (!write_repro(line.save_repro, repro, console)) return kUsage;
   }
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
-// Of a reduction: a bar of what has been removed on a terminal, elsewhere a line for each step.
+// For a reduction: on a terminal a bar of what has been removed, elsewhere a line for each step.
 void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, std::size_t tried,
                const std::string& move, Progress& progress, Console& console) {
   const auto all = [](const repro::ProgramSize& s) { return double(s.bindings + s.statements + s.functions); };
@@ -169,15 +169,15 @@ void tell_reduction(const repro::Reduction& r, Console& console) {
 bool save_reduction(const repro::Reduction& r, repro::Question question, session::Session& session,
                     const CommandLine& line, Console& console) {
   if (line.save_repro.empty()) return true;
-  // The command is asked about the module itself.
+  // The command is run on the module itself.
   question.passes = question.command.empty() ? r.passes : std::string();
   question.inputs = r.inputs;
   const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
   return write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
 }
 
-// The module to the file, or to standard output; as JSON what is told of it besides, with its text where it has no
-// file. False: diagnosed.
+// Writes the module to the file, or to standard output; in JSON with facts about the reduction, and with the module's
+// text where it has no file. False: diagnosed.
 bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console& console) {
   ir::PrintOptions print = line.options.print;
   print.show_meta = true;

@@ -14,7 +14,7 @@ int batch_build(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;
-  // With the minimum build behind it, `zero` is `cpu_generic`.
+  // Followed by the minimum build, `zero` is `cpu_generic`.
   if (line.optimise && !session->run_passes("zero", diagnostics)) {
     report(diagnostics, session->sources(), line, console);
     return kFailed;

@@ -15,13 +15,13 @@ namespace rldb::ui {
 
 namespace {
 
-// What is found out about one file.
+// Results of checking one file.
 struct FileCheck {
   std::unique_ptr<session::Session> session;
   std::unique_ptr<RelayProgram> relay;           // when the file is Relay text
   std::optional<std::size_t> machine_functions;  // when it is an executable of the Relay VM
   source::Diagnostics diagnostics;
-  std::string what;  // is wrong; empty: nothing
+  std::string what;  // the fault; empty: none
   int code = kGood;
 
   const source::SourceManager& sources() const { return relay ? relay->sources : session->sources(); }
@@ -64,7 +64,7 @@ void check_file(const std::string& path, const CommandLine& line, FileCheck& che
   }
 }
 
-// One file that cannot be checked, whatever the reason, leaves the others to be checked.
+// A file that cannot be checked, for whatever reason, does not keep the others from being checked.
 void guarded_check(const std::string& path, const CommandLine& line, Console& console, FileCheck& check) {
   const auto abandoned = run_guarded([&] { check_file(path, line, check); }, line.timeout);
   if (!abandoned) return;
@@ -78,7 +78,7 @@ void guarded_check(const std::string& path, const CommandLine& line, Console& co
   if (!report.empty()) console.error("written: " + report + "\n");
 }
 
-// The first file that fails, as a script: its own text, for it may not even read.
+// Saves the first failing file as a script, with its own text, since it may not even parse.
 void keep_check(const std::string& path, const FileCheck& check, const CommandLine& line, Console& console) {
   auto text = support::read_file(path, source::kMaxBytes);
   if (!text.ok() || check.relay || check.machine_functions) return;
@@ -98,10 +98,10 @@ void keep_check(const std::string& path, const FileCheck& check, const CommandLi
     repro.entry = with_document(":load ", *text);
   }
   repro.expectations.emplace_back(":expect success");
-  (void)write_repro(line.save_repro, repro, console);  // diagnosed; the files are what the exit code is about
+  (void)write_repro(line.save_repro, repro, console);  // diagnosed; the exit code is about the files
 }
 
-// The exit code that tells most about what is wrong.
+// Prefers the exit code that tells most about the fault.
 bool is_worse(int code, int than) {
   const auto rank = [](int c) {
     return c == kGood ? 0 : c == kFailed ? 1 : c == kBadText ? 2 : c == kInternal ? 4 : 3;

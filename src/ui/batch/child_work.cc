@@ -1,4 +1,4 @@
-// Work in a process of its own: fork, a pipe, and the status that the child leaves.
+// Runs work in a separate process: fork, a pipe, and the exit status of the child.
 #include "ui/batch/child_work.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr char kWhole = '.';  // the last byte of a result that is not cut off
+constexpr char kWhole = '.';  // last byte of a result that was not cut off
 
 }  // namespace
 
@@ -27,7 +27,7 @@ ChildWork::ChildWork(const std::function<std::string()>& work) {
     ended_by_ = std::strerror(errno);
     return;
   }
-  std::fflush(nullptr);  // what waits to be written is this process's
+  std::fflush(nullptr);  // unwritten output belongs to this process
   pid_ = ::fork();
   if (pid_ == 0) {
     ::close(ends[0]);

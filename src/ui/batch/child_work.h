@@ -1,5 +1,5 @@
-// ChildWork: a piece of work in a process of its own, and what it gave back as bytes. A crash there is that one's end
-// and nobody else's. User: `rldb test`.
+// ChildWork: a piece of work in a process of its own, and its result as bytes. A crash there ends only that process.
+// User: `rldb test`.
 #pragma once
 
 #include <sys/types.h>
@@ -14,14 +14,14 @@ class ChildWork {
  public:
   // Starts at once. `work` runs in the child, which ends with it.
   explicit ChildWork(const std::function<std::string()>& work);
-  ~ChildWork();  // a child that is still there is killed
+  ~ChildWork();  // kills a child that is still running
   ChildWork(const ChildWork&) = delete;
   ChildWork& operator=(const ChildWork&) = delete;
 
   int descriptor() const { return fd_; }
-  // Takes what has come, without waiting. True: that was all.
+  // Takes the bytes that have arrived, without waiting. True: that was all.
   bool read();
-  // After that. None: it did not come to its end; `ended_by` says how it ended (`signal 11`, `exit code 4`).
+  // Call after that. None: the work did not finish; `ended_by` tells how it ended (`signal 11`, `exit code 4`).
   std::optional<std::string> result();
   const std::string& ended_by() const { return ended_by_; }
 

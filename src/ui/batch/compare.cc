@@ -35,7 +35,7 @@ bool read_one_stage(session::Session& session, const repro::StageName& name, con
   return true;
 }
 
-// A file's module, or its executable, or a stage. False: diagnosed.
+// Reads the module or executable of a file, or a stage. False: diagnosed.
 bool read(session::Session& session, const std::string& path, const CommandLine& line, repro::Program& out,
           Console& console) {
   out.executable.clear();
@@ -55,7 +55,7 @@ struct Sides {
   const ir::Module* other = nullptr;   // of the second file, before the passes
 };
 
-// A program after passes; none may be asked for. False: diagnosed.
+// Applies passes to a program; there may be none. False: diagnosed.
 bool apply_passes(session::Session& session, const std::string& passes, repro::Program& program,
                   source::Diagnostics& diagnostics) {
   if (passes.empty()) return true;
@@ -70,7 +70,7 @@ bool apply_passes(session::Session& session, const std::string& passes, repro::P
   return true;
 }
 
-// kGood, or how to leave.
+// kGood, or the exit code.
 int read_sides(session::Session& session, const CommandLine& line, Sides& sides, Console& console) {
   auto& [a, b, inputs, module, other] = sides;
   source::Diagnostics diagnostics;
@@ -79,7 +79,7 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   a.kernels = line.options.engine;
   b = a;
   b.kernels = line.other_engine.value_or(a.kernels);
-  // A module says more of its parameters than an executable: values are made up for it, if there is one.
+  // A module describes its parameters better than an executable: values are generated for it, if there is one.
   auto made = a.module ? repro::compared_inputs(session, a.function, line.inputs, diagnostics) : std::nullopt;
   if (line.files.size() == 2 && !read(session, line.files[1], line, b, console)) return kBadText;
   if (!a.module) made = repro::compared_inputs(session, a.function, line.inputs, diagnostics);
@@ -99,7 +99,7 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   return kFailed;
 }
 
-// Both are stages of one folder: what changes between them is followed. The exit code; none: they are not.
+// If both are stages of one folder, follows the changes between them. The exit code; nullopt: they are not.
 std::optional<int> compare_two_stages(session::Session& session, const CommandLine& line, Console& console) {
   if (line.files.size() != 2 || line.other_engine || !line.passes.empty() || !line.other_passes.empty())
     return std::nullopt;

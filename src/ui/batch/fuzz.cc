@@ -23,7 +23,7 @@ ReproFile repro_of_finding(const repro::FuzzFinding& f, session::Session& sessio
   const session::Options before = session.options();
   session.options().default_dim = f.default_dim;
   ReproFile repro;
-  if (f.passes.empty()) {  // the engines disagree on the program as it is
+  if (f.passes.empty()) {  // the engines disagree on the unchanged program
     repro = repro_of(line, session.options(), f.module);
     repro.seen = f.text;
     repro.entry = ":validate";
@@ -35,9 +35,9 @@ ReproFile repro_of_finding(const repro::FuzzFinding& f, session::Session& sessio
   return repro;
 }
 
-// Each finding to the folder of the line, the first one to its file. False: diagnosed.
+// Writes each finding to the folder of the line, the first one to its file. False: diagnosed.
 bool save(const repro::FuzzReport& found, session::Session& session, const CommandLine& line, Console& console) {
-  std::error_code ignored;  // a folder that is not there is diagnosed when the first file is written
+  std::error_code ignored;  // a missing folder is diagnosed when the first file is written
   if (!line.output.empty()) std::filesystem::create_directories(line.output, ignored);
   for (std::size_t i = 0; i < found.findings.size(); ++i) {
     const repro::FuzzFinding& f = found.findings[i];

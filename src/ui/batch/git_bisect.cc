@@ -11,7 +11,7 @@ namespace rldb::ui {
 
 namespace {
 
-// The module that a script carries, or the text itself when it is no script. None: diagnosed.
+// The module that a script contains, or the text itself when it is not a script. None: diagnosed.
 std::optional<std::string> module_of(const std::string& path, source::Diagnostics& out) {
   auto text = support::read_file(path, source::kMaxBytes);
   if (!text.ok()) {

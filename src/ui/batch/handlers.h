@@ -1,4 +1,4 @@
-// The functions that the rows of subcommand.def name: they return the exit code.
+// Functions named by the rows of subcommand.def; they return the exit code.
 #pragma once
 
 #include "ui/cli.h"

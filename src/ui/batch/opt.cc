@@ -1,4 +1,4 @@
-// rldb opt FILE --passes=...: run passes and print the module.
+// rldb opt FILE --passes=...: runs passes and prints the module.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ class PassObserver {
       : line_(line), session_(session), console_(console) {}
 
   bool ok() const { return ok_; }
-  // False: values were to be validated, and no function of some pass ran on both sides.
+  // False: values were to be validated, but no pass left a function that ran on both sides.
   bool could_tell() const { return !nothing_ran_; }
 
   void before(const passes::PassInvocation& pass, const ir::Module* module) {
@@ -43,7 +43,7 @@ class PassObserver {
     if (is_named(line_.print_ir_before, pass)) print_ir("before", passes::to_string(pass), module);
   }
 
-  // A pass behind the limit.
+  // A pass beyond the limit.
   void left_out(const passes::PassInvocation& pass) { announce(pass, false); }
 
   void after(const passes::PassRecord& record) {
@@ -60,10 +60,10 @@ class PassObserver {
   }
 
   const std::vector<passes::PassRecord>& records() const { return records_; }
-  // Of records()[first]: what comparing values said.
+  // For records()[first]: the result of comparing values.
   const std::vector<std::pair<std::size_t, std::string>>& validations() const { return validations_; }
 
-  // A pass that failed: as a script that shows it again.
+  // Saves a failed pass as a script that reproduces the failure.
   void keep_failure(const source::Diagnostics& found) {
     if (records_.empty()) return;
     keep(repro_of_failed_pass(line_, session_, records_.back(), found.first_error("the pass failed")));
@@ -100,7 +100,7 @@ class PassObserver {
     console_.error(fmt::format("# IR {} {}\n{}\n", when, name, ir::print(module, line_.options.print)));
   }
 
-  // LLVM's words, which scripts look for.
+  // LLVM's wording, for which scripts search.
   void announce(const passes::PassInvocation& pass, bool runs) {
     console_.print_error("BISECT: {}running pass ({}) {}\n", runs ? "" : "NOT ", ++announced_, passes::to_string(pass));
   }
@@ -143,7 +143,7 @@ class PassObserver {
     nothing_ran_ = nothing_ran_ || result.compared.empty();
   }
 
-  // The first fault, to the file of the line, or to a folder that nobody named.
+  // Saves the first fault to the file of the line, or to a default folder.
   void keep(const ReproFile& repro) {
     if (std::exchange(kept_, true)) return;
     if (line_.save_repro.empty())
@@ -163,7 +163,7 @@ class PassObserver {
   bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
 
-// Each file of rules in turn; with --validate-each the values before and after it are compared.
+// Applies each file of rules in turn; with --validate-each the values before and after it are compared.
 int rewrite(const CommandLine& line, session::Session& session, Console& console) {
   for (const std::string& path : line.rewriters) {
     source::Diagnostics diagnostics;
@@ -226,7 +226,7 @@ bool write_html(const CommandLine& line, session::Session& session, const ir::Mo
   return write_output(line.html, report_page(report, made_by()), console);
 }
 
-// `--print-ir-before=X` of a pass that there is not would print nothing, as if X did not run.
+// For an unknown pass, `--print-ir-before=X` would print nothing, as if X did not run.
 bool names_passes(const CommandLine& line, source::Message& wrong) {
   for (const auto* names : {&line.print_ir_before, &line.print_ir_after})
     for (const std::string& name : *names)

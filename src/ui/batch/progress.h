@@ -1,7 +1,7 @@
-// How far work has come: one line on standard error that is written over, on a terminal; nothing elsewhere.
+// Progress of work: on a terminal, one line on standard error that is overwritten; elsewhere nothing.
 //
-// The bar goes where the text leaves no room for it, and the text is cut off at the terminal's width, so that the line
-// never wraps. Users: the batch commands that try many programs.
+// The bar is dropped where the text leaves no room for it, and the text is cut off at the terminal's width, so that the
+// line never wraps. Users: the batch commands that try many programs.
 #pragma once
 
 #include <chrono>
@@ -12,7 +12,7 @@
 
 namespace rldb::ui {
 
-// At most `columns` wide. `done` between 0 and 1; none: nobody knows, there is no bar.
+// At most `columns` wide. `done` is between 0 and 1; nullopt: unknown, there is no bar.
 std::string progress_line(std::optional<double> done, const std::string& text, int columns);
 
 class Progress {
@@ -23,9 +23,9 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   bool on_terminal() const { return on_; }
-  // The text, and the seconds since this was made. Shown at most ten times a second.
+  // Shows the text, and the seconds since this was created; at most ten times a second.
   void show(std::optional<double> done, const std::string& text);
-  // Before anything else is written.
+  // Call before anything else is written.
   void clear();
   double seconds() const;
 

@@ -1,4 +1,4 @@
-// Relay programs on the command line: what `rldb check`, `rldb print` and `rldb diff` do with them.
+// Relay programs on the command line: `rldb check`, `rldb print` and `rldb diff` on them.
 #pragma once
 
 #include <memory>
@@ -18,12 +18,12 @@ struct RelayProgram {
   relay::Typing typing;  // of a module; a lone expression is not typed, as in TVM
 };
 
-// Null when the file is no Relay text, or cannot be read: then it is the session's to say so. `module` is null after
+// Null when the file is not a Relay text, or cannot be read: then the session reports it. `module` is null after
 // errors.
 std::unique_ptr<RelayProgram> read_relay(const std::string& path, source::Diagnostics& out);
-// The same to be run: on top of the prelude when it wants it.
+// The same for running: on top of the prelude when the text uses it.
 std::unique_ptr<RelayProgram> read_relay_program(const std::string& path, source::Diagnostics& out);
-// What goes wrong when the program is printed and read again; empty: nothing.
+// The problem when the program is printed and read again; empty: none.
 std::string relay_roundtrip(const RelayProgram& program);
 
 int batch_print_relay(const RelayProgram& program, const source::Diagnostics& found, const CommandLine& line,

@@ -21,7 +21,7 @@ using runtime::Value;
 
 namespace {
 
-// The error of a run at the place of the instruction in the Relay text, when it has one.
+// Adds the error of a run at the instruction's place in the Relay text, when it has one.
 void add_fault(const relay_vm::Fault& fault, const relay_bytecode::Executable& exe, source::Diagnostics& out) {
   source::Message m = source::message(diag::RunFailed, fault.error.message);
   source::Span span;
@@ -38,7 +38,7 @@ struct Parameter {
   const relay::Type* type = nullptr;
 };
 
-// Values for the parameters from `--input` texts, by position or `name=...`; what is not given is made up.
+// Values for the parameters from `--input` texts, by position or `name=...`; missing ones are generated.
 std::optional<std::vector<Value>> arguments(const std::vector<Parameter>& params, const CommandLine& line,
                                             Console& console, source::Diagnostics& out) {
   std::vector<std::string> texts(params.size());

@@ -1,4 +1,4 @@
-// `rldb opt` and `rldb bisect` on Relay texts: passes of the Relay VM's compiler, with what can be asked about each.
+// `rldb opt` and `rldb bisect` on Relay texts: passes of the Relay VM's compiler, with the options for each.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
@@ -31,7 +31,7 @@ std::string text_of(const relay::Module* m) {
   return text.ends_with('\n') ? text : text + "\n";
 }
 
-// Applies passes, and tells what the line's flags ask about each of them.
+// Applies passes, and reports on each of them as the line's flags request.
 class RelayPassRunner {
  public:
   RelayPassRunner(RelayProgram& program, source::Diagnostics& found, const CommandLine& line, Console& console)
@@ -54,7 +54,7 @@ class RelayPassRunner {
     return m;
   }
 
-  // What the exit code is to be when no pass failed.
+  // The exit code if no pass failed.
   int code() const { return !ok_ ? kFailed : nothing_ran_ ? kCannotTell : kGood; }
 
  private:
@@ -162,7 +162,7 @@ void print_rewrite(const relay_run::PassBisection& found, const CommandLine& lin
   console.write(text_diff(text_of(before), text_of(after), "without", "with", options));
 }
 
-// The keys are those of a bisection of Relax's passes.
+// The keys are those of a bisection of Relax passes.
 Json bisection_json(const relay_run::PassBisection& b) {
   using Verdict = relay_run::PassBisection::Verdict;
   Json out{{"why", b.why}, {"passes", b.count}};
@@ -175,7 +175,7 @@ Json bisection_json(const relay_run::PassBisection& b) {
   return out;
 }
 
-// Options that are about Relax, and names of passes that there are not; false: diagnosed.
+// Rejects options for Relax, and unknown passes; false: diagnosed.
 bool fits_relay(const CommandLine& line, source::Diagnostics& found) {
   const std::string& file = line.files[0];
   if (!line.html.empty()) found.add({}, source::message(diag::NotForRelay, "--html", file));

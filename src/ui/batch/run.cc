@@ -1,4 +1,4 @@
-// rldb run FILE: build, run, show, write and compare the result.
+// rldb run FILE: builds, runs, and shows, writes and compares the result.
 #include <fmt/format.h>
 
 #include <csignal>
@@ -93,7 +93,7 @@ int compare_result(const std::string& path, const std::vector<Value>& tensors, s
   return diagnostics.has_errors() ? kFailed : kGood;
 }
 
-// What a run of a module was, and what is wrong with it.
+// A run of a module, and the fault found in it.
 struct WrongRun {
   const std::vector<session::Argument>& arguments;
   std::string entry;
@@ -101,7 +101,7 @@ struct WrongRun {
   std::string expectation;
 };
 
-// As a script, to the file of the line; an access out of bounds also unasked, to a folder that nobody named.
+// Saves it as a script, to the file of the line; an access out of bounds also unasked, to a default folder.
 void keep(const WrongRun& run, bool unasked, const session::Session& session, const CommandLine& line,
           Console& console) {
   if (!session.module() || (line.save_repro.empty() && !unasked)) return;
@@ -113,10 +113,10 @@ void keep(const WrongRun& run, bool unasked, const session::Session& session, co
   if (line.save_repro.empty())
     keep_repro("faults", repro, console);
   else
-    (void)write_repro(line.save_repro, repro, console);  // diagnosed; the run is what the exit code is about
+    (void)write_repro(line.save_repro, repro, console);  // diagnosed; the exit code is about the run
 }
 
-// The result is not the expected one: that goes into the script too.
+// The result is not the expected one: the expected one is saved in the script too.
 void keep_unexpected(const std::vector<session::Argument>& arguments, const session::Session& session,
                      const CommandLine& line, Console& console) {
   source::Diagnostics ignored;  // it has been read before
@@ -130,7 +130,7 @@ void keep_unexpected(const std::vector<session::Argument>& arguments, const sess
        false, session, line, console);
 }
 
-// A run that is written down, and what no correct program does.
+// A recorded run, checked for things that no correct program does.
 int run_sanitized(session::Session& session, const std::string& function,
                   const std::vector<session::Argument>& arguments, const std::vector<Value>& values,
                   const CommandLine& line, Console& console) {
@@ -167,7 +167,7 @@ void note_arguments(const std::vector<session::Argument>& arguments, Console& co
     if (a.generated) console.print_error("note: made up {} = {}\n", a.parameter, runtime::describe(a.value));
 }
 
-// Several workers, and what each of them gives. What is written and compared is the result of rank 0.
+// Several workers, and the result of each. Rank 0's result is written and compared.
 int run_ranks(session::Session& session, const std::string& function, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
   std::vector<std::vector<Value>> by_rank;

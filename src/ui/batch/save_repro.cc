@@ -1,4 +1,4 @@
-// Scripts of what batch commands found: the entry, the values and the expectations of each.
+// Scripts that reproduce the findings of batch commands: the entry, the values and the expectations of each.
 #include "ui/batch/save_repro.h"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::string_view kSuccess = ":expect success";
-// The value that a right program gives; no parameter is called that by the printer.
+// The value that a correct program returns; the printer gives no parameter this name.
 constexpr std::string_view kExpected = "expected_result";
 
 std::string_view word_of(repro::OracleKind kind) {
@@ -75,13 +75,13 @@ void add_values(ReproFile& repro, session::Session& session, const ir::Module* m
                 const std::vector<std::string>& inputs) {
   auto before = session.snapshot();
   session.history().start(module);
-  source::Diagnostics ignored;  // values that cannot be made are what the script will say, too
+  source::Diagnostics ignored;  // the script will report values that cannot be generated, too
   if (auto made = session.arguments(function, inputs, ignored))
     repro.values.insert(repro.values.end(), made->begin(), made->end());
   session.restore(std::move(before));
 }
 
-// What the question was asked with.
+// Adds the values used in the question.
 static void add_values_of(ReproFile& repro, session::Session& session, const ir::Module* module,
                           const repro::Question& question) {
   const auto* f = ir::as<ir::Function>(module->find(question.function));
@@ -105,7 +105,7 @@ ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, 
   } else if (!question.expected.empty()) {
     repro.entry = with_function(":run", question.function);
     repro.expectations = {fmt::format(":expect value ~= {}", kExpected)};
-  } else {  // wrong as it is, and only a command knows: it is asked by `rldb test --git-bisect --test=COMMAND`
+  } else {  // wrong to begin with, and only a command can tell: `rldb test --git-bisect --test=COMMAND` runs it
     repro.seen += "\nasked: rldb test --git-bisect --test=" + quoted_word(question.command) + " THIS_FILE";
     repro.entry = ":verify";
     repro.expectations = {std::string(kSuccess)};

@@ -1,4 +1,4 @@
-// What batch commands found, as a script that shows it again: module, values, pipeline, options (ui/repro_file).
+// Findings of batch commands as scripts that reproduce them: module, values, pipeline, options (ui/repro_file).
 #pragma once
 
 #include <string>
@@ -12,38 +12,38 @@
 
 namespace rldb::ui {
 
-// Settings and module; nothing of what is run.
+// Settings and module; nothing that is run.
 ReproFile repro_of(const CommandLine& line, const session::Options& options, const ir::Module* module);
-// The values that the session gives to the function of this module, as `--input` and the seed have it.
+// The values that the session passes to the function of this module, from `--input` and the seed.
 void add_values(ReproFile& repro, session::Session& session, const ir::Module* module, const std::string& function,
                 const std::vector<std::string>& inputs);
 
-// A word of an entry, quoted where blanks or quotes want it.
+// A word of an entry, quoted where it contains blanks or quotes.
 std::string quoted_word(const std::string& word);
 
-// A program that a pipeline makes wrong, or that is wrong as it is.
+// A program that a pipeline makes wrong, or that is wrong to begin with.
 ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, const ir::Module* module,
                             const repro::Question& question, const std::string& seen);
 // The first module, the entry that compares it with the other one, and the values of both. `other`: a module of its
-// own; null: the first one after passes, or by another engine.
+// own; null: the first one after passes, or on another engine.
 ReproFile repro_of_comparison(const CommandLine& line, const session::Session& session, const repro::Program& a,
                               const ir::Module* other, const std::vector<session::Argument>& values,
                               const std::string& seen);
-// Two stages of a folder, as they were run, in one script. False: diagnosed.
+// Two stages of a folder as they were run, in one script. False: diagnosed.
 bool save_stages(const repro::Program& a, const repro::Program& b, const std::string& seen, const CommandLine& line,
                  session::Session& session, Console& console);
-// A kernel that the JIT gets wrong.
+// A kernel that the JIT compiles incorrectly.
 ReproFile repro_of_kernel(const CommandLine& line, session::Session& session, const ir::Module* module,
                           const repro::Question& question, const std::string& seen);
-// A pass that fails, or leaves what does not verify; and one after which values differ.
+// A pass that fails, or whose result does not verify; and one after which values differ.
 ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session,
                                const passes::PassRecord& record, const std::string& seen);
 ReproFile repro_of_changed_values(const CommandLine& line, const session::Session& session,
                                   const passes::PassRecord& record, const std::string& seen);
-// `main` or another function of the line.
+// The function named on the line, else `main`.
 std::string function_of(const CommandLine& line);
 
-// What the prompt would be told to do what the command line does; empty: it has no such entry.
+// The entry at the prompt that does the same as the command line; empty: there is none.
 std::string prompt_entry(const CommandLine& line);
 
 }  // namespace rldb::ui

@@ -1,6 +1,6 @@
 // rldb test FILE.session...: runs dialogues and compares each reply with the `#| ` lines below its command.
 //
-// Each file is run by a process of its own, `-j` at a time: one that crashes fails, and the others go on.
+// Each file is run by a process of its own, `-j` at a time: one that crashes fails, and the others continue.
 #include <fmt/format.h>
 #include <poll.h>
 
@@ -31,11 +31,11 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 struct SessionResult {
-  std::string blessed;   // the file as it should be
+  std::string blessed;   // the correct contents of the file
   std::string failures;  // rendered
   bool expectations_hold = true;
   bool interrupted = false;
-  bool seen = false;  // an `:expect not` failed: what was seen once is there again
+  bool seen = false;  // an `:expect not` failed: the recorded fault has come back
 };
 
 std::vector<std::string> split_output(std::string_view text) {
@@ -58,11 +58,11 @@ void copy_lines(std::string& out, const std::vector<std::string_view>& lines, st
   for (std::size_t i = begin; i < end && i < lines.size(); ++i) out += std::string(lines[i]) + "\n";
 }
 
-// A line `...` stands for any number of lines.
+// A line `...` matches any number of lines.
 bool replies_match(const std::vector<std::string>& expected, const std::vector<std::string>& got) {
   constexpr std::string_view kAny = "...";
   std::size_t e = 0, g = 0;
-  std::optional<std::pair<std::size_t, std::size_t>> retry;  // behind the last `...`, and the line that it takes next
+  std::optional<std::pair<std::size_t, std::size_t>> retry;  // after the last `...`, and the next line that it absorbs
   while (g < got.size()) {
     if (e < expected.size() && expected[e] == kAny) {
       retry = {++e, g};
@@ -84,7 +84,7 @@ bool expects_not(std::string_view entry) {
   return words.size() > 1 && words[0] == ":expect" && words[1] == "not";
 }
 
-// Does the script say what the fault looks like? Anything else that goes wrong is not the fault then.
+// Does the script describe the fault? Then any other failure is not that fault.
 bool names_fault(std::string_view text) {
   ScriptReader reader(text);
   while (const auto entry = reader.next())
@@ -126,7 +126,7 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
   return result;
 }
 
-// A result as bytes and back: the child process that runs a file has nothing in common with this one.
+// Converts a result to bytes and back: the child process that runs a file shares no memory with this one.
 std::string to_bytes(const SessionResult& r) {
   const auto flag = [](bool v) { return v ? '1' : '0'; };
   return fmt::format("{}{}{}{} {}{}", flag(r.expectations_hold), flag(r.interrupted), flag(r.seen), r.blessed.size(),
@@ -148,7 +148,7 @@ std::optional<SessionResult> from_bytes(const std::string& bytes) {
   return r;
 }
 
-// A file that is being run, or waits for its turn to be told: results are told in the order of the command line.
+// A file being run, or waiting for its result to be printed: results are printed in command-line order.
 struct Running {
   std::string path, text;
   std::unique_ptr<ChildWork> child;
@@ -209,7 +209,7 @@ class Tests {
     return true;
   }
 
-  // Until one of the children has said something.
+  // Waits until one of the children has sent something.
   void wait() {
     std::vector<::pollfd> waited;
     std::vector<Running*> whose;
@@ -218,14 +218,14 @@ class Tests {
       waited.push_back({r.child->descriptor(), POLLIN, 0});
       whose.push_back(&r);
     }
-    constexpr int kLook = 100;  // milliseconds between looks at signals
+    constexpr int kLook = 100;  // milliseconds between checks for signals
     support::poll();
     if (::poll(waited.data(), waited.size(), kLook) <= 0) return;
     for (std::size_t i = 0; i < waited.size(); ++i)
       if (waited[i].revents != 0 || waited[i].fd < 0) whose[i]->ended = whose[i]->child->read();
   }
 
-  // Tells how a file went. Not kGood: nothing more is run.
+  // Prints the result of a file. Not kGood: stop running files.
   int finish(Running& r) {
     const auto bytes = r.child->result();
     const std::optional<SessionResult> result = bytes ? from_bytes(*bytes) : std::nullopt;
@@ -247,7 +247,7 @@ class Tests {
       if (!write_output(r.path, result->blessed, console_)) return kUsage;
       if (!json()) console_.print("blessed {}\n", r.path);
     }
-    // Blessing accepts replies, never a failed expectation.
+    // Blessing accepts replies, but never a failed expectation.
     if (result->failures.empty() || (rewrite && result->expectations_hold)) {
       ++passed_;
       rows_.push_back({{"file", r.path}, {"ok", true}, {"failures", ""}});
@@ -266,10 +266,10 @@ class Tests {
 
   const CommandLine& line_;
   Console& console_;
-  std::deque<Running> running_;  // references to its elements stay good
+  std::deque<Running> running_;  // references to its elements stay valid
   std::size_t passed_ = 0, failed_ = 0;
   Json rows_ = Json::array();
-  std::size_t faults_ = 0;  // of the failed ones: those that show the fault they were written for
+  std::size_t faults_ = 0;  // failed files that show the fault they were written for
 };
 
 }  // namespace

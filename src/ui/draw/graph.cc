@@ -1,4 +1,4 @@
-// The graph of a block as text, as DOT and as SVG, with the binding marked where the run is.
+// The graph of a block as text, as DOT and as SVG, with the current binding marked.
 #include "ui/draw/graph.h"
 
 #include <fmt/format.h>
@@ -22,7 +22,7 @@ std::string node_text(const GraphNode& n) {
   return fmt::format("{} = {}", n.name, n.value);
 }
 
-// Writes the tree. A chain, where one binding is computed from one other, goes straight down.
+// Writes the tree. A chain, where each binding is computed from one other, goes straight down.
 class Tree {
  public:
   Tree(const BindingGraph& graph, bool ascii) : graph_(graph), ascii_(ascii), shown_(graph.nodes.size()) {}
@@ -30,7 +30,7 @@ class Tree {
   std::string text() {
     for (std::size_t i = graph_.nodes.size(); i-- > 0;)
       if (graph_.nodes[i].result) branch(int(i), "", "");
-    // What no result needs.
+    // Bindings that no result needs.
     for (std::size_t i = graph_.nodes.size(); i-- > 0;)
       if (!shown_[i] && !graph_.nodes[i].parameter && graph_.nodes[i].users.empty()) branch(int(i), "", "");
     return std::move(out_);
@@ -39,7 +39,7 @@ class Tree {
  private:
   struct Pending {
     int node;
-    std::string lead, rest;  // what comes before its line, and before the lines below it
+    std::string lead, rest;  // prefix of its line, and of the lines below it
   };
 
   // Bindings that a node is computed from; parameters are in its text.
@@ -68,7 +68,7 @@ class Tree {
         stack.push_back({from[0], p.rest, p.rest});
         continue;
       }
-      // Depth is bounded by what a line holds: deeper branches are named only.
+      // Depth is limited by the width of a line: deeper branches are only named.
       constexpr std::size_t kMostIndent = 60;
       if (width_of(p.rest) > kMostIndent) {
         for (const int i : from) out_ += fmt::format("   {}{} ...\n", p.rest, graph_.nodes[std::size_t(i)].name);

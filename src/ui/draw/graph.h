@@ -1,4 +1,4 @@
-// A graph of bindings as a tree of text, for Graphviz, and as SVG.
+// A graph of bindings as a text tree, for Graphviz, and as SVG.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace rldb::ui {
 
-// From the results back: a binding is below what uses it; what is elsewhere already is named with `^`.
+// From the results back: a binding is below its uses; a further occurrence is named with `^`.
 std::string graph_text(const debug::BindingGraph& graph, bool ascii);
 std::string graph_dot(const debug::BindingGraph& graph);
 std::string graph_svg(const debug::BindingGraph& graph);

@@ -1,4 +1,4 @@
-// Layered layout of a graph (Sugiyama): ranks, an order within each that crosses few edges, positions.
+// Layered layout of a graph (Sugiyama): ranks, an order within each that has few crossings, positions.
 #include "ui/draw/layers.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace rldb::ui {
 
 namespace {
 
-// A node, or a point that a long edge goes through.
+// A node, or a point through which a long edge passes.
 struct Item {
   int node = -1;
   double width = 0;
@@ -42,7 +42,7 @@ class Layout {
     }
   }
 
-  // Points for edges that pass layers by; beyond a limit they go straight.
+  // Adds points for edges that span several layers; beyond a limit edges go straight.
   void lead_edges() {
     constexpr std::size_t kMostPoints = 20000;
     ways_.resize(nodes_.size());
@@ -94,7 +94,7 @@ class Layout {
     }
   }
 
-  // From left to right without overlap, each as near to the middle of its inputs as its neighbours leave room.
+  // From left to right without overlap, each as close to the middle of its inputs as its neighbours permit.
   void place() {
     for (const auto& layer : layers_) {
       double from = 0;

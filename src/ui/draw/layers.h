@@ -1,7 +1,7 @@
 // A directed graph laid out in layers, from top to bottom: edges lead downwards where the graph has no cycle.
 //
-// Each node is below all of its inputs; edges over several layers are led through points of their own, and the
-// order within a layer is the one that few crossings remain in (barycentres, swept down and up). Deterministic.
+// Each node is below all of its inputs; edges over several layers pass through points of their own, and the order
+// within a layer is chosen to leave few crossings (barycentres, swept down and up). Deterministic.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ struct LayerNode {
 
 struct LayerLayout {
   struct Place {
-    double x = 0, y = 0;  // of the middle of its upper side
+    double x = 0, y = 0;  // of the middle of its top edge
   };
-  std::vector<Place> places;  // one a node
-  // For each node and each of its inputs: the points that the edge goes through, from the input to the node.
+  std::vector<Place> places;  // one per node
+  // For each node and each of its inputs: the points of the edge, from the input to the node.
   std::vector<std::vector<std::vector<Place>>> edges;
   double width = 0, height = 0;
 };
 
-// `row`: from one layer to the next; `height`: of a node; `gap`: between neighbours.
+// `row`: distance between layers; `height`: of a node; `gap`: between neighbours.
 LayerLayout lay_out(const std::vector<LayerNode>& nodes, double height, double row, double gap);
 
 }  // namespace rldb::ui

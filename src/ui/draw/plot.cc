@@ -88,7 +88,7 @@ std::string heat_text(const support::Ref<Tensor>& t, const PlotStyle& style) {
     for (std::size_t c = 0; c < g.columns; ++c) {
       const std::size_t cell = r * g.columns + c;
       const auto level = std::size_t(part_of(g.mean[cell], g.least, g.most) * double(shades - 1) + 0.5);
-      // Two columns a cell, so that a square matrix looks like one, where there is room.
+      // Where there is room, two columns per cell, so that a square matrix looks square.
       const std::string mark = g.odd[cell] ? "!" : shade(level);
       line += g.columns * 2 <= style.width ? mark + mark : mark;
     }
@@ -103,7 +103,7 @@ std::string heat_text(const support::Ref<Tensor>& t, const PlotStyle& style) {
   return text + "\n" + odd_note(g.odd_elements);
 }
 
-// A bar of so many eighths of a column.
+// A bar of that many eighths of a column.
 std::string bar(double columns, bool ascii) {
   static constexpr std::array<std::string_view, 8> kEighths{"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
   const auto whole = std::size_t(columns);

@@ -19,7 +19,7 @@ namespace {
 
 std::string label_of(const Tenant& t) { return t.binding.empty() ? fmt::format("%{}", t.reg) : t.binding; }
 
-// The instructions of a function on so many columns.
+// Maps the instructions of a function to that many columns.
 struct Scale {
   Pc begin;
   std::int64_t count;

@@ -1,4 +1,4 @@
-// A function's storages as a picture: a row a tensor, from left to right the instructions it lives through.
+// A function's storages as a picture: one row per tensor, from left to right the instructions during which it lives.
 #pragma once
 
 #include <string>

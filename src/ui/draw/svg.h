@@ -1,4 +1,4 @@
-// Svg: a picture as text, written element by element. Nothing outside of the file is referred to.
+// Svg: a picture as text, written element by element. It refers to nothing outside the file.
 #pragma once
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ class Svg {
   std::string out_;
 };
 
-// A colour for 0 to 1, from dark blue over green to yellow.
+// A colour for 0 to 1, from dark blue through green to yellow.
 std::string heat_color(double part);
 
 }  // namespace rldb::ui

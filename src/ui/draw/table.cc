@@ -52,7 +52,7 @@ std::string Table::text(std::size_t width) const {
   std::string out;
   for (const auto& row : rows_) {
     std::string line;
-    std::size_t column = 0;  // where the line has to be before the next cell
+    std::size_t column = 0;  // the column where the next cell begins
     for (std::size_t c = 0; c < row.size() && c < widths.size(); ++c) {
       if (widths[c] == 0) continue;
       line.append(column - std::min(column, width_of(line)), ' ');

@@ -9,7 +9,7 @@
 namespace rldb::ui {
 
 std::string wrapped(std::string_view head, std::string_view text, std::size_t width) {
-  constexpr std::size_t kNarrowest = 16;  // a text that has less room begins a line of its own
+  constexpr std::size_t kNarrowest = 16;  // a text with less room starts on its own line
   std::string out(head), indent(width_of(head), ' ');
   if (width < indent.size() + kNarrowest) {
     indent = "    ";

@@ -7,8 +7,8 @@
 
 namespace rldb::ui {
 
-// `head` and a text that is broken between words to stay within `width`, the lines after the first one indented as far
-// as the head goes.
+// `head` and a text broken between words to stay within `width`, with the lines after the first one indented by the
+// width of the head.
 std::string wrapped(std::string_view head, std::string_view text, std::size_t width);
 
 }  // namespace rldb::ui

@@ -1,4 +1,4 @@
-// Memory plans as JSON. A size is a number, or null with the text of what it is computed from.
+// Memory plans as JSON. A size is a number, or null along with the text of its expression.
 #include <nlohmann/json.hpp>
 
 #include "rldb/ir/printer.h"

@@ -1,4 +1,4 @@
-// Memory plans as a picture: time from left to right, a row a storage, its tensors as boxes in it.
+// Memory plans as a picture: time from left to right, one row per storage, its tensors as boxes in it.
 #include "ui/draw/svg.h"
 
 #include <fmt/format.h>

@@ -33,7 +33,7 @@ std::string human(std::int64_t bytes) {
 
 std::string sum_text(const MemorySum& sum) { return sum.value ? human(*sum.value) : sum.text + " B"; }
 
-// The bindings of a function on a line of the terminal: a column is one binding, or several.
+// The bindings of a function along a line of the terminal: each column is one binding, or several.
 class Chart {
  public:
   Chart(std::size_t bindings, std::size_t width) : bindings_(bindings + 1), width_(std::min(width, bindings_)) {}
@@ -44,7 +44,7 @@ class Chart {
     return text;
   }
 
-  // Numbers above the columns, as many as have room.
+  // Numbers above the columns, as many as fit.
   std::string ruler() const {
     std::string text;
     const std::size_t wanted = bindings_ <= width_ ? 5 : std::max<std::size_t>(1, bindings_ * 10 / width_);

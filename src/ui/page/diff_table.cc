@@ -1,4 +1,4 @@
-// A diff as a table: a row a pair of lines.
+// A diff as a table: one row per pair of lines.
 #include <fmt/format.h>
 
 #include "rldb/support/cancel.h"

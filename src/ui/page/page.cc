@@ -1,4 +1,4 @@
-// The parts that pages are made of: escaped text, highlighted lines, folded blocks, pictures.
+// The building blocks of pages: escaped text, highlighted lines, folded blocks, pictures.
 #include "ui/page/page.h"
 
 #include <fmt/format.h>
@@ -66,7 +66,7 @@ char class_of(std::string_view capture) {
   return '\0';
 }
 
-// Text of one colour onto the last of the lines; each line has spans of its own.
+// Appends text of one colour to the last line; each line has its own spans.
 void put_span(std::vector<std::string>& lines, std::string_view text, char css_class) {
   while (true) {
     const auto end = text.find('\n');
@@ -161,7 +161,7 @@ std::string folded(const std::string& summary, const std::string& body, bool ope
 }
 
 std::string block_of(const std::vector<std::string>& lines, std::string_view css_class, std::size_t most) {
-  // A few lines too many are shown too: folding them away would save nothing.
+  // A few extra lines are shown too: folding them away would save nothing.
   const std::size_t shown = lines.size() <= most + most / 4 ? lines.size() : most;
   const auto pre = [&](std::size_t begin, std::size_t end) {
     return fmt::format("<pre class=\"{}\">{}</pre>\n", css_class, join(lines, begin, end));

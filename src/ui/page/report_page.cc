@@ -20,7 +20,7 @@ using passes::PassRecord;
 
 constexpr std::size_t kShortDiff = 120;  // lines of a diff that is not folded
 
-// What a pass did to one function.
+// The change that a pass made to one function.
 struct Change {
   std::string name;
   std::vector<DiffHunk> hunks;
@@ -134,7 +134,7 @@ class Report {
                                             : c.removed ? "removed "
                                                         : "",
                                             diff_count_html(count_diff(c.hunks)));
-    // A whole function on one side is read as a text, not as a difference.
+    // A function that exists on one side only is shown as text, not as a diff.
     if (c.added) return folded(summary, block_of(script_lines(function_text(record.after, c.name, r_.print)), "out"));
     if (c.removed)
       return folded(summary, block_of(script_lines(function_text(record.before, c.name, r_.print)), "out"));

@@ -1,4 +1,4 @@
-// The page of `rldb opt --html`: a pipeline pass by pass, what each changed, the memory plan, the module that came out.
+// The page of `rldb opt --html`: a pipeline pass by pass, the changes of each, the memory plan, the resulting module.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,10 @@ struct MemoryPlan {
 struct PipelineReport {
   std::string file, pipeline;
   const ir::Module* before = nullptr;
-  const ir::Module* after = nullptr;  // of the last pass that worked
+  const ir::Module* after = nullptr;  // of the last pass that succeeded
   bool failed = false;
   std::vector<passes::PassRecord> records;
-  std::vector<std::pair<std::size_t, std::string>> validations;  // of records[first]: what comparing the values said
+  std::vector<std::pair<std::size_t, std::string>> validations;  // for records[first]: the result of comparing values
   std::string diagnostics;                                       // rendered
   MemoryPlan memory_before, memory_after;
   MemoryView memory_view;

@@ -13,7 +13,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::string_view kArrow = "=&gt;";  // of the current line, as it is on a page
+constexpr std::string_view kArrow = "=&gt;";  // marks the current line on a page
 
 class SessionPage {
  public:

@@ -1,4 +1,4 @@
-// The page of a session: each entry with what came of it.
+// The page of a session: each entry with its output.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace rldb::ui {
 
-// `program`: what is loaded; empty: nothing. `made`: when, as text. Entries that have not ended are left out.
+// `program`: the loaded one; empty: none. `made`: the time, as text. Entries that have not ended are left out.
 std::string session_page(const SessionRecord& record, std::string_view program, std::string_view made);
 
-// How many that is.
+// The number of those that have.
 std::size_t ended_entries(const SessionRecord& record);
 
 }  // namespace rldb::ui

@@ -1,4 +1,4 @@
-// What the prompt knows of whoever reads its replies.
+// Facts about the reader of the prompt's replies.
 #pragma once
 
 #include <cstddef>
@@ -8,9 +8,9 @@ namespace rldb::ui {
 
 class Repl;
 
-// Columns of the terminal that somebody sits at; without one, any number.
+// Columns of the user's terminal; unlimited without one.
 std::size_t columns_of_reader(const Repl& repl);
-// A line of a list: `head`, and the text wrapped behind it.
+// A line of a list: `head`, followed by the wrapped text.
 void print_item(Repl& repl, std::string_view head, std::string_view text);
 
 }  // namespace rldb::ui

@@ -1,4 +1,4 @@
-// `print/FMT`: values in hexadecimal, octal, binary, ..., as gdb's letters say.
+// `print/FMT`: values in hexadecimal, octal, binary, ..., with gdb's letters.
 #include "ui/repl/print_format.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::uint64_t bits_of(const std::byte* data, DType t) {
   return t.bits < 64 ? bits & ((std::uint64_t(1) << t.bits) - 1) : bits;
 }
 
-// `padded`: with all the digits of its dtype, so that the elements of a tensor line up.
+// `padded`: with all digits of its dtype, so that the elements of a tensor line up.
 std::string element_text(const std::byte* data, DType t, char format, bool padded) {
   const std::uint64_t bits = bits_of(data, t);
   switch (format) {
@@ -49,7 +49,7 @@ std::string element_text(const std::byte* data, DType t, char format, bool padde
   }
 }
 
-// Nested brackets as NumPy has them, to the limit of elements.
+// Nested brackets as in NumPy, up to the limit of elements.
 std::string elements_text(const Tensor& t, char format, std::int64_t limit) {
   const std::int64_t count = t.element_count();
   const std::int64_t shown = std::min(count, limit);

@@ -9,7 +9,7 @@
 
 namespace rldb::ui {
 
-// `/x EXPRESSION` taken apart; the format is one letter. Without a `/`: no format. Null: not such a letter.
+// `/x EXPRESSION`, split; the format is one letter. Without a `/`: no format. Null: not a valid letter.
 struct FormattedExpression {
   char format = '\0';
   std::string_view text;

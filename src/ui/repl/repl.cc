@@ -1,4 +1,4 @@
-// The loop of the prompt: start-up files, -ex and -x, a pipe or the line editor, the journal.
+// The main loop of the prompt: start-up files, -ex and -x, a pipe or the line editor, the journal.
 #include "ui/repl/repl.h"
 
 #include <unistd.h>
@@ -45,7 +45,7 @@ std::string history_path() {
   return home.empty() ? home : home + "/.rldb_history";
 }
 
-// Files and plugins of the command line. kGood, or how to leave in batch mode.
+// Opens files and plugins of the command line. kGood, or the exit code in batch mode.
 int open_files(Repl& repl, const CommandLine& line) {
   int code = kGood;
   for (const std::string& plugin : line.plugins)
@@ -66,7 +66,7 @@ int open_files(Repl& repl, const CommandLine& line) {
   return code;
 }
 
-// How a batch run ends that stopped at the last entry.
+// The exit code of a batch run that stopped at the last entry.
 int failure_code(Repl& repl) { return repl.last().exit_code == kGood ? kFailed : repl.last().exit_code; }
 
 // -x and -ex in the order given. False: leave.
@@ -87,7 +87,7 @@ bool wait_for_enter(ScreenConsole& console) {
   return answer && !trim(*answer).starts_with('q');
 }
 
-// Yes or no. Anything but a `y` is a no, the end of the input and ^C too.
+// Yes or no. Anything but a `y` is a no, including the end of the input and ^C.
 bool ask_terminal(ScreenConsole& console, const std::string& question) {
   const std::string answer = console.read_line(question).value_or("");
   const std::string_view word = trim(answer);
@@ -116,7 +116,7 @@ auto guarded_hook(F hook) {
   };
 }
 
-// A history that cannot be kept is told once.
+// A history that cannot be saved is reported once.
 void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
   static bool told = false;
   const std::string why = editor.remember(entry);
@@ -127,14 +127,14 @@ void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
   repl.console().diagnose(diagnostics, repl.session().sources());
 }
 
-// Rows of a tensor are no wider than the terminal.
+// Limits rows of a tensor to the width of the terminal.
 void fit_terminal(Repl& repl) {
   constexpr int kNarrowest = 20;
   const int columns = std::max(kNarrowest, window_size().width);
   repl.print_format.line_width = std::min(runtime::FormatOptions().line_width, columns);
 }
 
-// What was pasted may be several entries; the first that fails is the last.
+// Pasted text may contain several entries; the first that fails is the last to run.
 Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
   std::vector<std::string> entries{text};
   (void)run_guarded([&] { entries = entries_of(text); }, 0);
@@ -149,7 +149,7 @@ Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
   return status;
 }
 
-// What screen mode consists of, for as long as the session has a terminal for it.
+// The parts of screen mode, for as long as the session has a terminal for it.
 struct ScreenMode {
   ScreenMode(Repl& repl, ScreenConsole& console)
       : console(console),
@@ -180,8 +180,8 @@ void add_screen_hooks(LineEditorHooks& hooks, Screen& screen) {
   hooks.single_key = [&screen](char letter) { return screen.take_single(letter); };
 }
 
-// ^C or ^\ that comes between two entries is nobody's: left alone, the next text that the prompt reads would be
-// cancelled by it, and the session with it.
+// A ^C or ^\ that arrives between two entries belongs to neither: if it were left, it would cancel the next text that
+// the prompt parses, and the session with it.
 LineResult read_entry(LineEditor& editor, Repl& repl) {
   for (;;) {
     if (support::cancel_cause() == support::CancelCause::Interrupt) (void)take_typed_ahead();
@@ -194,7 +194,7 @@ LineResult read_entry(LineEditor& editor, Repl& repl) {
 }
 
 int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, ScreenMode* mode, bool& ended) {
-  // An entry that cannot be looked at (a limit is reached, a bug of ours) is plain, complete and has no completions.
+  // An entry that cannot be analysed (a limit is reached, a bug of ours) is plain, complete and has no completions.
   LineEditorHooks hooks;
   hooks.wants_more = guarded_hook([](std::string_view text, bool empty) {
     const std::string_view first = text.substr(0, text.find('\n'));
@@ -246,18 +246,18 @@ int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console,
         continue;
       }
       std::string text = clean(read.text);
-      text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is no part of it
+      text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is not part of it
       if (text.empty()) continue;
       if (read.typed) remember(*editor, text, repl);
       if (execute_all(repl, console, text) == Status::Quit) break;
     } catch (const support::Cancelled&) {
-      // Around the entry, whose own work is guarded.
+      // Cancelled around the entry, whose own work is guarded.
     }
   }
   return repl.exit_code();
 }
 
-// A session at a terminal can be brought back when it is killed.
+// A session at a terminal can be restored when it is killed.
 void begin_journal(Repl& repl, const CommandLine& line) {
   char folder[PATH_MAX];
   JournalHeader header{line.arguments, ::getcwd(folder, sizeof folder) ? folder : "", std::time(nullptr)};
@@ -272,7 +272,7 @@ void begin_journal(Repl& repl, const CommandLine& line) {
   repl.console().diagnose(diagnostics, repl.session().sources());
 }
 
-// `ended`: left in order, as opposed to being ended by a signal or by the loss of the terminal.
+// `ended`: left normally, as opposed to being ended by a signal or by the loss of the terminal.
 int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenConsole& console, bool& ended) {
   int code = open_files(repl, line);
   if (code != kGood && line.batch) return code;

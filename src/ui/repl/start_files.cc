@@ -1,4 +1,4 @@
-// Start-up files: where they are, which of them are read.
+// Start-up files: where they are, and which of them are read.
 #include "ui/repl/start_files.h"
 
 #include <fmt/format.h>
@@ -27,7 +27,7 @@ std::string home_file(const char* name) {
   return home.empty() ? home : home + "/" + name;
 }
 
-// Of a file that this user alone may write; empty: there is none.
+// The text of a file that only this user may write; empty: there is none.
 std::string text_of(const std::string& path) {
   if (path.empty()) return {};
   auto text = support::read_own_file(path, kMostBytes);

@@ -1,5 +1,5 @@
-// Files read when a session starts, and who wrote them: the user's init file and saved settings, and a project's
-// `.rldbrc`, which is read only where its user has trusted that very text.
+// Files read when a session starts: the user's own init file and saved settings, and a project's `.rldbrc`, which is
+// read only if the user has trusted that very text.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class Repl;
 std::string config_file(std::string_view name);
 // Saved settings, the init files, the project's file.
 void read_start_files(Repl& repl);
-// False: it could not be written, `why` says why.
+// False: it could not be written, for the reason in `why`.
 bool save_setting(std::string_view name, std::string_view value, std::string& why);
 bool trust_folder(std::string& trusted, std::string& why);
 

@@ -1,4 +1,4 @@
-// What the prompt shows: stops with source lines, values in brief, explained types, tables.
+// The prompt's views: stops with source lines, values in brief, explained types, tables.
 #include "ui/repl/view.h"
 
 #include <fmt/format.h>
@@ -114,7 +114,7 @@ std::string describe_frame(const Repl& repl, const debug::FrameInfo& frame) {
   return fmt::format("{}, {}", describe_position(repl, where), note);
 }
 
-// Where there is no text: the instructions.
+// Where there is no text: shows the instructions.
 static void show_instructions_around(Repl& repl, const debug::Position& where, std::size_t lines) {
   const vm::Machine* machine = repl.debugger().machine();
   if (!machine || where.pc < 0) return;
@@ -174,7 +174,7 @@ bool screen_shows_code(const Repl& repl) {
 
 static constexpr std::string_view kSilent = "silent";  // among a breakpoint's commands, as in gdb
 
-// The points that stopped the run, each with what it saw.
+// Shows the points that stopped the run, each with the value it saw.
 static void show_points(Repl& repl, const debug::StopReport& stop) {
   for (std::size_t i = 0; i < stop.breakpoints.size(); ++i) {
     const debug::Breakpoint* b = repl.debugger().find_breakpoint(stop.breakpoints[i]);
@@ -200,13 +200,13 @@ Status Repl::show_stop(const debug::StopReport& stop) {
   return status;
 }
 
-// The run that waited for a call from the prompt is the present one again.
+// The run suspended by a call from the prompt is current again.
 void Repl::tell_return() {
   frame_ = 0;
   print("back in the run that is stopped at {}\n", describe_position(*this, debugger_->last_stop().where));
 }
 
-// What the breakpoints that stopped the run have to do comes after the entry. True: they want the stop not to be shown.
+// The commands of the breakpoints that stopped the run come after the entry. True: they suppress showing the stop.
 bool Repl::take_commands(const debug::StopReport& stop) {
   bool silent = false;
   for (const int number : stop.breakpoints)

@@ -18,34 +18,34 @@ struct LineWindow {
 };
 LineWindow lines_around(const source::Buffer& buffer, std::uint32_t line, std::size_t lines);
 LineWindow lines_around(const source::Buffer& buffer, const debug::Position& where, std::size_t lines);
-// Of the frame that is selected, else of the program. None: it has no text.
+// The text of the selected frame, else of the program. None: it has no text.
 source::FileId file_at_hand(Repl& repl);
 void show_source_lines(Repl& repl, source::FileId file, const LineWindow& window);
 // Source lines around a position, with an arrow at the current one.
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
-// A pane has the text around the stop, so that a stop need not show it again.
+// A pane shows the text around the stop, so that a stop need not show it again.
 bool screen_shows_code(const Repl& repl);
 void show_breakpoints(Repl& repl);
 void show_displays(Repl& repl);
-// Finds the places of breakpoints anew in a changed program, and says which lost theirs.
+// Resolves breakpoints again in a changed program, and reports which lost their places.
 void resolve_and_tell(Repl& repl);
 // `breakpoint`, `watchpoint`, `catchpoint`, `log point`.
 std::string_view kind_name(const debug::Breakpoint& b);
 void show_operator(Repl& repl, const ops::OpInfo& op);
 void show_program(Repl& repl);
-// As `:set diff` and the terminal have it.
+// By `:set diff` and the terminal.
 DiffOptions diff_options_of(Repl& repl);
 struct DifferenceView {
   std::optional<DiffLayout> layout = {};  // none: that of `:set diff`
   std::size_t most_lines = std::size_t(-1);
 };
-// The difference of two texts; nothing where they are equal. How many lines of it were left out.
+// Shows the diff of two texts; nothing if they are equal. Returns how many of its lines were left out.
 std::size_t show_difference(Repl& repl, std::string_view before, std::string_view after, const std::string& before_name,
                             const std::string& after_name, const DifferenceView& view = {});
 // TVMScript, highlighted when the console has colour.
 void show_text(Repl& repl, const std::string& text);
 std::string describe_position(const Repl& repl, const debug::Position& where);
-// The same of a frame, virtual ones included.
+// The same for a frame, virtual ones included.
 std::string describe_frame(const Repl& repl, const debug::FrameInfo& frame);
 // The checked type and the three kinds of shape, in RFC 0089's words.
 std::vector<std::string> explain_type(const ir::Type* type);

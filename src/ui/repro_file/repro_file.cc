@@ -19,7 +19,7 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::string_view kAnyReply = "#| ...\n";
-// What a script has in place of the folder that it is in.
+// A script's placeholder for the folder that it is in.
 constexpr std::string_view kHere = "${script}";
 
 std::string comments(std::string_view text) {
@@ -41,7 +41,7 @@ bool has_line(std::string_view text, std::string_view line) {
   return false;
 }
 
-// File and folder of a path: what comes before the last slash, with it.
+// File and folder of a path: the folder is everything up to and including the last slash.
 std::pair<std::string, std::string> split_path(const std::string& path) {
   const auto slash = path.rfind('/');
   const std::size_t at = slash == std::string::npos ? 0 : slash + 1;

@@ -1,4 +1,4 @@
-// Values as texts: numbers that read back bit by bit, names in a file for the others.
+// Values as text: numbers that read back bit for bit, names in a file for the others.
 #include "ui/repro_file/value_text.h"
 
 #include <fmt/format.h>
@@ -38,13 +38,13 @@ std::string element_text(const Tensor& t, std::int64_t i) {
   return fmt::format("{}", t.at(i));
 }
 
-// Bit by bit.
+// Bit for bit.
 bool same(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() && a.byte_size() == b.byte_size() &&
          std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
 }
 
-// In full; empty: it is too big, or its dtype's numbers do not read back as they were.
+// In full; empty: it is too big, or numbers of its dtype do not read back unchanged.
 std::string inline_text(const Tensor& t) {
   if (t.element_count() > kMostInline || !t.dtype().is_scalar()) return {};
   std::string text = type_text(t) + "=";

@@ -1,4 +1,4 @@
-// Values as texts that `:input` reads back: what is small in full, big tensors by their names in a file.
+// Values as texts that `:input` reads back: small ones in full, big tensors by their names in a file.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@ namespace rldb::ui {
 
 class ValueTexts {
  public:
-  // Tensors of the value that are too big for a text. `name`: what theirs begin with.
+  // Collects the tensors of the value that are too big for text. `name`: the prefix of their names.
   void collect(const runtime::Value& v, const std::string& name);
   const runtime::NamedTensors& big() const { return big_; }
 
-  // The text of a value that was collected under that name. `file`: where the big ones will be found. Empty: part of
-  // it cannot be written (a function, an object).
+  // The text of a value collected under that name. `file`: where the big ones will be found. Empty: part of it cannot
+  // be written (a function, an object).
   static std::optional<std::string> text(const runtime::Value& v, const std::string& name, const std::string& file);
 
  private:

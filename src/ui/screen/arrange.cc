@@ -1,4 +1,4 @@
-// The rectangles of the panes for each width and height.
+// Computes the rectangles of the panes for any width and height.
 #include "ui/screen/arrange.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ constexpr int kWide = 110, kSideBySide = 70;
 constexpr int kLeast = 2;         // rows of a pane: its title and one line
 constexpr int kLeastCommand = 3;  // its title, a line of output, the entry
 
-// Panes one under the other, as parts of a height; panes beside each other are one part.
+// Panes one above the other, as parts of a height; panes side by side are one part.
 struct Part {
   std::vector<PaneKind> kinds;
   int weight = 1;
@@ -30,12 +30,12 @@ int weight_of(PaneKind kind) {
     case PaneKind::Heap:
       return 2;
     case PaneKind::Command:
-      return 0;  // has its height before the others
+      return 0;  // its height was set before the others
   }
   return 1;
 }
 
-// First what was asked for, as far as it leaves the others their least; the rest by weight.
+// First the requested heights, as far as they leave the others their minimum; the rest by weight.
 void share(std::vector<Part>& parts, int height) {
   int left = height, weights = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -53,7 +53,7 @@ void share(std::vector<Part>& parts, int height) {
     left -= part.height;
     weights -= part.weight;
   }
-  // What is left over or missing is the first one's; the others give when it has nothing.
+  // Excess or shortage goes to the first; the others shrink once it has none left.
   parts.front().height += left;
   for (std::size_t i = parts.size(); i-- > 1 && parts.front().height < kLeast;) {
     const int given = std::min(parts[i].height - kLeast, kLeast - parts.front().height);
@@ -75,7 +75,7 @@ void place(std::vector<Part> parts, Area area, std::vector<PaneBox>& out) {
     const int count = int(part.kinds.size());
     int left = area.left;
     for (int i = 0; i < count; ++i) {
-      // Beside each other the first has three fifths.
+      // Side by side, the first takes three fifths.
       const bool last = i + 1 == count;
       const int width = last ? area.left + area.width - left : (area.width - 1) * 3 / 5;
       out.push_back({part.kinds[std::size_t(i)], top, left, width, part.height});

@@ -1,4 +1,4 @@
-// The lines of each pane, and where a pane is scrolled to at a stop.
+// The lines of each pane, and its scroll position at a stop.
 #include "ui/screen/debug_panes.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ void clear(Pane& pane, std::string_view instead) {
   pane.instead = instead;
 }
 
-// A line that cannot be made (a limit is reached, a bug of ours) is empty.
+// A line that cannot be computed (a limit is reached, a bug of ours) is empty.
 std::function<PaneLine(std::size_t)> guarded_line(std::function<PaneLine(std::size_t)> make) {
   return [make = std::move(make)](std::size_t i) {
     PaneLine line;
@@ -78,7 +78,7 @@ Marks marked_instructions(Repl& repl) {
   return marks;
 }
 
-// Of the kernel's text, whether a line, a loop, a block, an axis or a buffer was given.
+// In the kernel's text, whether a line, a loop, a block, an axis or a buffer was given.
 Marks marked_kernel_lines(Repl& repl, std::string_view kernel) {
   Marks marks;
   for (const auto& [number, b] : repl.debugger().breakpoints())
@@ -86,7 +86,7 @@ Marks marked_kernel_lines(Repl& repl, std::string_view kernel) {
   return marks;
 }
 
-// The text of the program while nothing is run.
+// The text of the program when nothing is running.
 const source::Buffer* program_text(Repl& repl) {
   const source::SourceManager& sources = repl.session().sources();
   if (repl.session().program_path().empty()) return nullptr;
@@ -112,7 +112,7 @@ void DebugPanes::fill() {
                                       : describe_position(repl_, frame->where);
   if (frame) screen_.status += fmt::format(" @{}", debugger.last_stop().time);
   fill_code(frame);
-  // Of a kernel: the call that it is looked at in.
+  // In a kernel: the call in which it is inspected.
   if (frame)
     fill_instructions(screen_.pane(PaneKind::Instructions),
                       frame->in_kernel ? debugger.last_stop().where : frame->where);
@@ -136,7 +136,7 @@ const DebugPanes::Text& DebugPanes::text_of(const std::string& name, std::string
   for (std::size_t begin = 0; begin <= shown.size();) {
     const std::size_t end = std::min(shown.find('\n', begin), shown.size());
     const std::string_view line = std::string_view(shown).substr(begin, end - begin);
-    // A style that is open at the end of a line goes on in the next.
+    // A style still open at the end of a line continues in the next.
     text_.lines.push_back((style.empty() ? "" : "\033[" + std::string(style) + "m") + std::string(line));
     style = style_after(line, style);
     begin = end + 1;
@@ -212,7 +212,7 @@ void DebugPanes::fill_instructions(Pane& pane, const debug::Position& where) {
 
 // ---- values ----
 
-// `*` in front of what is not as it was at the stop before.
+// `*` in front of values that have changed since the previous stop.
 PaneLine DebugPanes::value_line(const std::string& of, const std::string& name, std::string text) {
   const std::string key = of + ":" + name;
   const auto before = before_.find(key);
@@ -227,7 +227,7 @@ void DebugPanes::fill_values(const debug::FrameInfo* frame) {
   if (frame->in_kernel) return fill_kernel_values();
   std::vector<debug::LocalInfo> locals = repl_.debugger().locals(frame->number);
   std::erase_if(locals, [](const debug::LocalInfo& l) { return !l.live; });
-  std::reverse(locals.begin(), locals.end());  // the newest first: they are what a step has changed
+  std::reverse(locals.begin(), locals.end());  // newest first: they are the ones that a step has changed
   pane = {};
   pane.id = "values of " + frame->where.function;
   pane.title = frame->where.function;
@@ -240,7 +240,7 @@ void DebugPanes::fill_values(const debug::FrameInfo* frame) {
   });
 }
 
-// Variables first: they say where in its loops the kernel is.
+// Variables first: they show where in its loops the kernel is.
 void DebugPanes::fill_kernel_values() {
   Pane& pane = screen_.pane(PaneKind::Values);
   const auto at = repl_.debugger().kernel_position();

@@ -1,5 +1,5 @@
-// DebugPanes: fills the panes of the screen from what the debugger says of the selected frame: its text, its
-// instructions, its values, its shape heap. Lines are made when they are seen.
+// DebugPanes: fills the panes of the screen with information on the selected frame: its text, its instructions, its
+// values, its shape heap. Lines are made when they become visible.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class DebugPanes {
   void fill();
 
  private:
-  // A text that is shown, cut into lines, coloured where the console has colours.
+  // A displayed text, cut into lines, coloured where the console has colours.
   struct Text {
     std::string name;
     std::size_t hash = 0;
@@ -38,7 +38,7 @@ class DebugPanes {
   Repl& repl_;
   Screen& screen_;
   Text text_;
-  // What stood beside each name of a pane that was seen, at the stop before and now.
+  // The text beside each visible name of a pane, at the previous stop and now.
   std::map<std::string, std::string> before_, now_;
   std::pair<std::uint64_t, int> moment_{0, -1};
 };

@@ -18,7 +18,7 @@ constexpr NamedLayout kLayouts[] = {{"src", true, false}, {"asm", false, true}, 
 constexpr PaneKind kKinds[] = {PaneKind::Code, PaneKind::Instructions, PaneKind::Values, PaneKind::Heap,
                                PaneKind::Command};
 
-// Of the cursor block: arrows, Home, PageUp. ^B and ^F are for the entry wherever the focus is.
+// From the cursor keys: arrows, Home, PageUp. ^B and ^F are for the entry wherever the focus is.
 bool is_cursor_key(std::string_view keys) { return keys.starts_with("\033[") || keys.starts_with("\033O"); }
 
 }  // namespace
@@ -43,7 +43,7 @@ void Screen::panes_changed() {
 }
 
 void Screen::keep_lines() {
-  constexpr std::size_t kAround = 100;  // a terminal that becomes higher shows more
+  constexpr std::size_t kAround = 100;  // a terminal that is enlarged shows more
   for (State& s : states_) {
     if (!s.pane.line) continue;
     const std::size_t rows = std::size_t(std::max(0, s.rows));
@@ -71,7 +71,7 @@ void Screen::set_focus(PaneKind kind) {
 }
 
 void Screen::focus_next(bool backwards) {
-  // Of those that there is room for.
+  // Among those for which there is room.
   const auto has_room = [&](PaneKind kind) {
     return boxes_.empty() ||
            std::any_of(boxes_.begin(), boxes_.end(), [&](const PaneBox& b) { return b.kind == kind; });
@@ -116,11 +116,11 @@ bool Screen::take(KeyFunction function, std::string_view keys) {
   if (toggle(function)) return true;
   if (!on) return false;
   if (is_cursor_key(keys) && scroll(function)) return true;
-  back_ = 0;  // who types wants to see it
+  back_ = 0;  // a user who types wants to see it
   return false;
 }
 
-// The keys that begin with ^X, as in gdb: each of them turns the screen on.
+// The keys that begin with ^X, as in gdb: each turns the screen on.
 bool Screen::toggle(KeyFunction function) {
   const bool was_on = on;
   if (function == KeyFunction::TuiSwitchMode) {

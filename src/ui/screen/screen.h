@@ -1,5 +1,5 @@
-// Screen: what is on the terminal in screen mode, as cells: panes over the stopped program, below them the command
-// line with what was written. Knows neither the debugger, which fills the panes (debug_panes.h), nor the terminal, to
+// Screen: the contents of the terminal in screen mode, as cells: panes over the stopped program, and below them the
+// command line with its output. Knows neither the debugger, which fills the panes (debug_panes.h), nor the terminal, to
 // which full_screen.h brings the cells: a test reads them.
 #pragma once
 
@@ -19,17 +19,17 @@
 namespace rldb::ui {
 
 struct PaneLine {
-  std::string text;      // may have colours
-  bool changed = false;  // since the stop before
+  std::string text;      // may contain colours
+  bool changed = false;  // since the previous stop
 };
 
 struct Pane {
   std::string title;
-  std::string id;                             // another one: another text, which is shown from its start
+  std::string id;                             // a new id means a new text, shown from its start
   std::size_t count = 0;                      // lines
-  std::function<PaneLine(std::size_t)> line;  // asked for those that are seen
+  std::function<PaneLine(std::size_t)> line;  // called for visible lines
   std::optional<std::size_t> current;         // the line that the pane follows
-  std::string instead;                        // is there when there are no lines
+  std::string instead;                        // shown when there are no lines
 };
 
 struct SingleKey {
@@ -43,47 +43,47 @@ class Screen {
   explicit Screen(bool color) : color_(color) {}
   bool color() const { return color_; }
 
-  // ---- what is shown ----
+  // ---- display ----
   bool on = false;
   bool single_key = false;
   std::string status;  // the title of the command line
   Pane& pane(PaneKind kind) { return states_[std::size_t(kind)].pane; }
-  // After the panes were filled anew: those whose line has moved follow it again.
+  // Call after the panes were refilled: those whose current line has moved follow it again.
   void panes_changed();
-  // Before an entry is executed: from here on the panes have copies of the lines that are seen and of some around them,
-  // because the entry may change or free what the lines are made from.
+  // Call before an entry is executed: from then on the panes have copies of the visible lines and of some around them,
+  // because the entry may change or free the data behind the lines.
   void keep_lines();
   Scrollback& output() { return output_; }
 
-  // ---- what the user arranges ----
+  // ---- arranged by the user ----
   bool is_shown(PaneKind kind) const { return wanted_.is_shown(kind); }
   void show(PaneKind kind, bool shown);
   PaneKind focus() const { return focus_; }
   void set_focus(PaneKind kind);
   void focus_next(bool backwards = false);
-  // Of a named layout: `src`, `asm`, `split`. False: there is none of that name.
+  // Selects a named layout: `src`, `asm`, `split`. False: there is none with that name.
   bool set_layout(std::string_view name);
   void next_layout(bool backwards = false);
-  // Rows of a pane; relative to what it has now.
+  // Sets the rows of a pane; relative to its current ones.
   void set_height(PaneKind kind, int rows, bool relative);
 
   // ---- keys ----
-  // True: the key was the screen's. Else the editor's, which then sees its entry again.
+  // True: the key was for the screen. Otherwise it is the editor's, which then shows its entry again.
   bool take(KeyFunction function, std::string_view keys);
-  // The entry that a letter stands for at an empty entry; empty: taken, nothing is to be run.
+  // The entry for a letter typed at an empty entry; empty: the letter is consumed, nothing is to be run.
   std::optional<std::string_view> take_single(char letter);
 
   // ---- cells ----
   Frame compose(const Frame& entry, int width, int height);
-  // While an entry is executed: the panes, what has been written so far, and a line of progress.
+  // While an entry is executed: the panes, the output so far, and a line of progress.
   Frame working(std::string_view progress, int width, int height);
-  // Rows for the entry and what is listed below it.
+  // Rows for the entry and the list below it.
   int command_rows() const;
 
  private:
   struct State {
     Pane pane;
-    std::optional<std::size_t> shown_line;  // `current` of the text before
+    std::optional<std::size_t> shown_line;  // `current` of the previous text
     std::string shown_id;
     std::size_t top = 0;
     int left = 0, rows = 0;
@@ -106,7 +106,7 @@ class Screen {
   std::size_t layout_ = 0;
   std::array<State, kPaneKinds> states_;
   Scrollback output_;
-  std::size_t back_ = 0;  // rows that the command line is scrolled back
+  std::size_t back_ = 0;  // rows by which the command line is scrolled back
   // The panes as they were last rendered.
   std::vector<PaneBox> boxes_;
   std::vector<Row> rows_;

@@ -34,7 +34,7 @@ Frame Screen::working(std::string_view progress, int width, int height) {
     std::string_view style = kDim;
     rows.push_back(clipped(styled_cells(progress, style), 0, width_));
   }
-  if (rows.empty()) {  // the cursor behind what was written last
+  if (rows.empty()) {  // the cursor after the last output
     rows = output_.open_line(width_);
     if (rows.back().columns >= width_) rows.emplace_back();
     const ScreenPosition end{int(rows.size()) - 1, rows.back().columns};
@@ -56,7 +56,7 @@ void Screen::render(int width, int height) {
   if (std::none_of(boxes_.begin(), boxes_.end(), [&](const PaneBox& b) { return b.kind == focus_; }))
     focus_ = PaneKind::Command;
   const PaneBox& command = boxes_.back();
-  std::vector<std::vector<Row>> parts(std::size_t(command.top));  // of each row of the screen, from left to right
+  std::vector<std::vector<Row>> parts(std::size_t(command.top));  // for each row of the screen, from left to right
   for (const PaneBox& box : boxes_)
     if (box.kind != PaneKind::Command) render_pane(box, parts);
   rows_.assign(parts.size(), {});
@@ -70,7 +70,7 @@ void Screen::render(int width, int height) {
   stale_ = false;
 }
 
-// The current line is seen, with some lines around it; as long as it is, nothing moves.
+// The current line is visible, with some lines around it; as long as it is, nothing moves.
 void Screen::follow(State& s) const {
   const auto rows = std::size_t(std::max(1, s.rows));
   const std::size_t last = s.pane.count - std::min(s.pane.count, rows);
@@ -124,8 +124,8 @@ Row Screen::title_row(const PaneBox& box, std::string_view title) const {
 
 // ---- the command line ----
 
-// What was written and the entry after it, as one text of which the end is seen, or a part further back.
-// `open`: what is instead of the entry is the line that is being written.
+// The output and the entry after it, as one text of which the end is visible, or a part further back. `open`: the line
+// being written appears instead of the entry.
 Frame Screen::with_command(std::vector<Row> entry, ScreenPosition cursor, bool open) {
   const PaneBox& box = boxes_.back();
   const auto body = std::size_t(std::max(0, box.height - 1));
@@ -134,7 +134,7 @@ Frame Screen::with_command(std::vector<Row> entry, ScreenPosition cursor, bool o
   std::move(entry.begin(), entry.end(), std::back_inserter(all));
   back_ = std::min(back_, all.size() - std::min(all.size(), body));
   std::size_t end = all.size() - back_;
-  // An entry that is too high for the pane is seen around its cursor.
+  // If an entry is too high for the pane, the part around its cursor is visible.
   const std::size_t at = before + std::size_t(cursor.row);
   if (back_ == 0 && at + body < end) end = at + body;
   const std::size_t begin = end - std::min(end, body);

@@ -8,7 +8,7 @@ namespace rldb::ui {
 
 namespace {
 
-// Cut into rows of the width.
+// Cuts cells into rows of the width.
 std::vector<Row> wrapped(std::vector<Cell> cells, int width) {
   std::vector<Row> rows(1);
   for (Cell& cell : cells) {
@@ -49,7 +49,7 @@ void Scrollback::append_to_line(std::string_view text) {
   }
 }
 
-// A style that is open at the end of a line goes on in the next.
+// A style still open at the end of a line continues in the next.
 void Scrollback::new_line() {
   const std::string_view style = style_after(lines_.back(), {});
   lines_.push_back(style.empty() ? std::string() : "\033[" + std::string(style) + "m");

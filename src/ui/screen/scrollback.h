@@ -1,5 +1,5 @@
-// Scrollback: what was written in screen mode, by lines, as much of it as is worth keeping; rows of it for a pane of
-// some width.
+// Scrollback: recent output in screen mode, by lines; gives rows of it for a pane of any
+// width.
 #pragma once
 
 #include <cstddef>
@@ -18,12 +18,12 @@ class Scrollback {
   static constexpr std::size_t kMostBytes = std::size_t(4) << 20;
   static constexpr std::size_t kLongestLine = std::size_t(1) << 14;  // then a new one begins
 
-  // A carriage return begins the open line anew, as a line of progress does.
+  // A carriage return restarts the open line, as a line of progress does.
   void append(std::string_view text);
   void end_line() {
     if (!lines_.back().empty()) new_line();
   }
-  // The last rows, at most `rows` of them; without the line that is still open, or as far as something is on it.
+  // The last rows, at most `rows` of them; without the line still open, or with it if it is not empty.
   std::vector<Row> tail(int width, std::size_t rows, bool without_open) const;
   // At least one row.
   std::vector<Row> open_line(int width) const;

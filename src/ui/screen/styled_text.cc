@@ -1,4 +1,4 @@
-// Escape sequences of colours read into cells, the rest dropped.
+// Reads colour escape sequences into cells and drops all others.
 #include "ui/screen/styled_text.h"
 
 #include <algorithm>
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int kTab = 8;
 
-// Cells keep views of their styles. What is written to a console has few of them; a program that makes up more than
-// these is shown without colours.
+// Cells keep views of their styles. Console output has few of them; a program that produces more than this is shown
+// without colours.
 std::string_view kept(std::string_view style) {
   constexpr std::size_t kMostStyles = 512, kLongest = 32;
   static std::set<std::string, std::less<>> styles;
@@ -30,7 +30,7 @@ std::string_view combined(std::string_view style, std::string_view numbers) {
   return style.empty() ? kept(numbers) : kept(std::string(style) + ";" + std::string(numbers));
 }
 
-// A control sequence at the start of the text; its length is 0 where there is none.
+// A control sequence at the start of the text; its length is 0 when there is none.
 struct Sequence {
   std::size_t length = 0;
   std::string_view numbers;
@@ -85,7 +85,7 @@ Row clipped(const std::vector<Cell>& cells, int left, int width) {
     column += cell.columns;
     if (begin < 0) continue;
     if (begin + cell.columns > width) break;
-    // Half of a wide character is left of the edge: a blank takes its place.
+    // If half of a wide character is left of the edge, a blank takes its place.
     while (row.columns < begin) row.cells.push_back({" ", 1, false, {}}), ++row.columns;
     row.cells.push_back(cell);
     row.columns += cell.columns;

@@ -1,5 +1,5 @@
-// Text with colours as cells: what was written for a terminal (SGR sequences among the characters) as it is shown in a
-// pane. Of other escape sequences nothing is shown, so that no output can move the cursor out of its pane.
+// Coloured text as cells: converts text written for a terminal (with SGR sequences) to the form shown in a pane. Other
+// escape sequences are dropped, so that no output can move the cursor out of its pane.
 #pragma once
 
 #include <string>
@@ -10,14 +10,14 @@
 
 namespace rldb::ui {
 
-// The cells of one line. `style` is the style at its start, and afterwards the one at its end.
+// The cells of one line. `style` is the style at its start on entry, and the one at its end on return.
 std::vector<Cell> styled_cells(std::string_view line, std::string_view& style);
 // The style at the end of a line that began in `style`.
 std::string_view style_after(std::string_view line, std::string_view style);
 // A row of exactly `width` columns: the cells from column `left` on, then blanks.
 Row clipped(const std::vector<Cell>& cells, int left, int width);
 void append_text(Row& row, std::string_view text, std::string_view style);
-// The other way: the text of a row with its colours.
+// The reverse: the text of a row with its colours.
 std::string text_of(const Row& row);
 
 }  // namespace rldb::ui

@@ -1,4 +1,4 @@
-// Lengths and columns of UTF-8 characters; what is shown of a text.
+// Lengths and widths of UTF-8 characters; the displayed form of a text.
 #include "ui/term/characters.h"
 
 #include <utf8proc.h>
@@ -15,7 +15,7 @@ constexpr std::int32_t kEmojiStyle = 0xFE0F;
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
 
-// Drawn as one picture by some terminals and as its parts by others.
+// Some terminals draw it as one picture, others as its parts.
 bool widens(std::int32_t c) {
   return c == kJoiner || c == kEmojiStyle || (c >= 0x1F1E6 && c <= 0x1F1FF) || (c >= 0x1F3FB && c <= 0x1F3FF);
 }
@@ -53,7 +53,7 @@ std::size_t next_character(std::string_view text, std::size_t at) {
 std::size_t previous_character(std::string_view text, std::size_t at) {
   at = std::min(at, text.size());
   if (at == 0) return 0;
-  // Before an ASCII character there is always a border.
+  // There is always a boundary before an ASCII character.
   std::size_t start = at - 1;
   while (start > 0 && !is_ascii(text[start])) --start;
   while (true) {

@@ -14,7 +14,7 @@ constexpr std::size_t kMostChanges = 2000;
 
 }  // namespace
 
-// Bytes of what is not ASCII are letters.
+// Bytes outside ASCII are letters.
 bool is_word_character(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x80 || std::isalnum(byte) || c == '_';

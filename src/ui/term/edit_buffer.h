@@ -1,7 +1,7 @@
-// EditBuffer: the text of an entry, the cursor in it, and what can be undone. Knows no keys and no terminal.
+// EditBuffer: the text of an entry, the cursor in it, and its undo steps. Knows no keys and no terminal.
 //
-// `point` is a byte offset on the border of a character. Every change goes through `replace`; changes that belong
-// together are one step of undo: those of a Group, and letters typed in a row up to the end of a word.
+// `point` is a byte offset at a character boundary. Every change goes through `replace`; changes that belong together
+// are one undo step: those of a Group, and letters typed in a row up to the end of a word.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ class EditBuffer {
   // A new text with nothing to undo; the cursor at its end.
   void reset(std::string text);
   void move_to(std::size_t point);
-  // The cursor is after the inserted text. False, and nothing changes: the entry would be too long.
+  // Leaves the cursor after the inserted text. False, with nothing changed: the entry would be too long.
   bool replace(std::size_t begin, std::size_t end, std::string_view by);
   bool insert(std::string_view text) { return replace(point_, point_, text); }
-  // A letter typed: undone together with those before it.
+  // Types a letter: undone together with those before it.
   bool type(std::string_view text);
   void erase(std::size_t begin, std::size_t end) { replace(begin, end, {}); }
   bool undo();
@@ -45,7 +45,7 @@ class EditBuffer {
     EditBuffer& buffer_;
   };
 
-  // Places. A word is letters, digits and underscores; a line ends before its line break.
+  // Positions. A word is letters, digits and underscores; a line ends before its line break.
   std::size_t line_start(std::size_t at) const;
   std::size_t line_end(std::size_t at) const;
   bool on_first_line() const { return line_start(point_) == 0; }
@@ -55,7 +55,7 @@ class EditBuffer {
   std::size_t word_end(std::size_t at) const;    // forward: past the end of this word or the next one
   std::size_t word_start(std::size_t at) const;  // backward: the start of this word or the one before
   std::size_t blank_word_start(std::size_t at) const;
-  // Where the column of the screen `column` is on the line that begins at `line`.
+  // The position of screen column `column` on the line that begins at `line`.
   std::size_t at_column(std::size_t line, int column) const;
   int column_of(std::size_t at) const;
 

@@ -1,4 +1,4 @@
-// From bytes to functions: keys, macros, pastes, the search. What the functions do is in the files entry_editor_*.cc.
+// From bytes to functions: keys, macros, pastes, search. The functions themselves are in the files entry_editor_*.cc.
 #include "ui/term/entry_editor.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kPasteEnd = "\033[201~";
 constexpr int kDeepestMacro = 16;
-constexpr std::size_t kMostMacroKeys = 100'000;  // of one key: macros that call macros grow fast
+constexpr std::size_t kMostMacroKeys = 100'000;  // from one key: macros that call macros grow fast
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
@@ -20,7 +20,7 @@ std::size_t length_by_first_byte(char c) {
   return first < 0xC2 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 1;
 }
 
-// Of an escape sequence: ESC [ parameters final, ESC O final. How much of it is there.
+// State of an escape sequence: ESC [ parameters final, ESC O final.
 enum class Sequence : std::uint8_t { None, Open, Whole, Broken };
 Sequence sequence(std::string_view keys) {
   constexpr std::size_t kLongest = 64;
@@ -78,7 +78,7 @@ void EntryEditor::byte(char c, bool more) {
   resolve(false);
 }
 
-// In single-key mode the letters at an empty entry are commands.
+// In single-key mode letters typed at an empty entry are commands.
 bool EntryEditor::take_single(char c) {
   if (!hooks_.single_key || !buffer_.empty() || !pending_.empty() || awaited_ != 0 || request_ != Request::None)
     return false;
@@ -96,9 +96,9 @@ void EntryEditor::no_more_bytes() {
   if (!pending_.empty()) resolve(true);
 }
 
-// `final`: no more bytes belong to the key. In emacs mode Esc and ^X wait for as long as it takes.
+// `final`: no more bytes belong to the key. In emacs mode Esc and ^X wait indefinitely.
 void EntryEditor::resolve(bool final) {
-  if (awaited_ != 0) {  // the next character, whatever it is bound to
+  if (awaited_ != 0) {  // the next character, whatever its binding
     const std::size_t length = length_by_first_byte(pending_[0]);
     const bool broken = pending_.size() > 1 && !is_continuation(pending_.back());
     if (pending_.size() < length && !broken && !final) return;
@@ -109,7 +109,7 @@ void EntryEditor::resolve(bool final) {
   const KeyBindings::Match match = keys_.find(mode(), pending_);
   if (match.longer && !(final && (match.exact || sequence(pending_) != Sequence::None))) return;
   if (match.exact) return run(*match.exact, std::exchange(pending_, {}));
-  // The longest beginning that is bound, and the rest after it: Esc and a letter in vi's insertion mode.
+  // The longest bound prefix, then the rest: Esc and a letter in vi's insertion mode.
   if (sequence(pending_) == Sequence::None || final) {
     for (std::size_t n = pending_.size() - 1; n > 0; --n) {
       const KeyBindings::Binding* shorter = keys_.find(mode(), pending_.substr(0, n)).exact;
@@ -128,15 +128,15 @@ void EntryEditor::resolve(bool final) {
   resolve_unbound();
 }
 
-// Bytes that are bound to nothing and begin no binding.
+// Bytes that have no binding and begin none.
 void EntryEditor::resolve_unbound() {
   switch (sequence(pending_)) {
     case Sequence::Open:
       return;
-    case Sequence::Whole:  // a key that means nothing here
+    case Sequence::Whole:  // a key without a meaning here
       pending_.clear();
       return;
-    case Sequence::Broken: {  // the byte that breaks it is a key of its own
+    case Sequence::Broken: {  // the byte that breaks it is a separate key
       const char last = pending_.back();
       pending_.clear();
       byte(last);
@@ -246,7 +246,7 @@ void EntryEditor::type(std::string_view character) {
 
 void EntryEditor::do_BracketedPasteBegin() { paste_.emplace(); }
 
-// A paste without its end goes on until ^C.
+// A paste without an end mark continues until ^C.
 void EntryEditor::add_to_paste(char c) {
   *paste_ += c;
   if (c == '~' && paste_->ends_with(kPasteEnd)) return end_paste();
@@ -266,7 +266,7 @@ void EntryEditor::end_paste() {
   }
   if (buffer_.empty() || buffer_.point() == buffer_.line_start(buffer_.point()))
     lines = hooks_.clean ? hooks_.clean(lines) : lines;
-  // A line break at the end of an entry does not belong to it, but it may be the empty line that ends a block.
+  // A line break at the end of an entry does not belong to it, but may be the empty line that ends a block.
   if (buffer_.point() == buffer_.size() && lines.ends_with('\n')) {
     while (lines.ends_with('\n')) lines.pop_back();
     if (hooks_.wants_more && hooks_.wants_more(buffer_.text() + lines, false)) lines += '\n';

@@ -1,8 +1,8 @@
-// EntryEditor: what the keys make of an entry. Takes bytes, knows what they are bound to, keeps text, cursor, cuts,
-// history, search and completions; asks its owner for what needs the terminal. Writes nothing: a test types into it.
+// EntryEditor: applies keys to an entry. Takes bytes, knows their bindings, keeps text, cursor, cuts, history, search
+// and completions; asks its owner for anything that needs the terminal. Writes nothing: a test types into it.
 //
-// Bytes are gathered until they are a key: a binding, a character, an escape sequence that is bound to nothing (which
-// is dropped). After a binding that could go on, such as Esc in vi's insertion mode, `no_more_bytes` decides.
+// Bytes are collected until they form a key: a binding, a character, or an escape sequence without a binding (which is
+// dropped). After a binding that could continue, such as Esc in vi's insertion mode, `no_more_bytes` decides.
 #pragma once
 
 #include <optional>
@@ -20,14 +20,14 @@
 
 namespace rldb::ui {
 
-// What is to be shown.
+// The display.
 struct EntryView {
   std::string prompt;
   std::string_view text;
   std::size_t point = 0;
-  const std::vector<std::string>* candidates = nullptr;  // listed below, when there are any
+  const std::vector<std::string>* candidates = nullptr;  // listed below, if any
   bool hints = false;                                    // the text is the entry, so that hints can be shown
-  std::string_view suggested = {};                       // what → would add
+  std::string_view suggested = {};                       // text that → would add
 };
 
 class EntryEditor {
@@ -35,15 +35,15 @@ class EntryEditor {
   EntryEditor(const LineEditorHooks& hooks, EntryHistory& history, KeyBindings& keys)
       : hooks_(hooks), history_(history), keys_(keys) {}
 
-  // What a key asks of the owner.
+  // A key's request to the owner.
   enum class Request : std::uint8_t { None, Accept, End, ClearScreen, EditInEditor, ReadInitFile };
 
   void begin(std::string prompt);
-  // `more`: others wait to be read, as of a paste that the terminal does not mark.
+  // `more`: further bytes are waiting, as in a paste that the terminal does not mark.
   void byte(char c, bool more = false);
-  bool waits() const { return !pending_.empty(); }  // bytes came that are not a key yet
+  bool waits() const { return !pending_.empty(); }  // bytes have arrived that are not a key yet
   bool waits_for_paste() const { return paste_.has_value(); }
-  void no_more_bytes();  // none came for as long as a key takes
+  void no_more_bytes();  // none arrived for as long as a key takes
 
   Request request() const { return request_; }
   void answered() { request_ = Request::None; }
@@ -51,9 +51,9 @@ class EntryEditor {
   void ring() { bell_ = true; }
   EntryView view() const;
   const std::string& text() const { return buffer_.text(); }
-  // From the user's editor.
+  // Takes the text from the user's editor.
   void replace_text(const std::string& text);
-  // The entry was typed, not given by a letter of single-key mode.
+  // The entry was typed, not produced by a letter in single-key mode.
   bool typed() const { return typed_; }
   KeyMode mode() const;
 
@@ -109,20 +109,20 @@ class EntryEditor {
   std::optional<IncrementalSearch> search_;
   std::optional<std::string> paste_;
   std::vector<std::string> candidates_;
-  std::string pending_;  // bytes of a key that is not whole
+  std::string pending_;  // bytes of an incomplete key
   std::string key_;      // the key whose function runs
   std::string queued_;   // the rest of a macro that accepted an entry
   KeyFunction last_ = KeyFunction::DoNothing;
   KeyFunction current_ = KeyFunction::DoNothing;
   std::optional<int> count_;
   int goal_column_ = 0;     // of Up and Down
-  std::string prefix_;      // of the search by prefix that goes on
-  bool searching_ = false;  // Up and Down in a row have reached the history
+  std::string prefix_;      // for the search by prefix in progress
+  bool searching_ = false;  // consecutive Up and Down have reached the history
   std::size_t mark_ = 0;
-  std::size_t yanked_at_ = 0;  // where ^Y or M-. inserted
+  std::size_t yanked_at_ = 0;  // position of the last insertion by ^Y or M-.
   std::size_t yanked_to_ = 0;
-  std::size_t last_arg_ = 0;  // entries back that M-. has gone
-  char awaited_ = 0;          // what the next character is for: a letter of vi's, or 'q' to be inserted
+  std::size_t last_arg_ = 0;  // how many entries back M-. has gone
+  char awaited_ = 0;          // use of the next character: a letter of vi's, or 'q' to insert it
   std::string sought_;        // by f, F, t, T; sought_by_ is the letter
   char sought_by_ = 0;
   char operator_ = 0;  // of vi: d, c, y
@@ -133,8 +133,8 @@ class EntryEditor {
   bool kills_now_ = false;
   bool bell_ = false;
   bool typed_ = true;
-  bool more_ = false;            // bytes wait behind the one at hand
-  std::size_t indented_to_ = 0;  // the cursor is behind blanks that Enter has inserted; 0: it is not
+  bool more_ = false;            // bytes wait after the current one
+  std::size_t indented_to_ = 0;  // the cursor is after blanks that Enter has inserted; 0: it is not
   int macro_depth_ = 0;
   std::size_t macro_keys_ = 0;
   Request request_ = Request::None;

@@ -1,4 +1,4 @@
-// Functions of the editor that change the entry: letters, cuts, completion, what Enter does.
+// Functions of the editor that change the entry: letters, cuts, completion, Enter.
 #include <algorithm>
 #include <cctype>
 
@@ -70,7 +70,7 @@ void EntryEditor::do_TransposeWords() {
   buffer_.replace(first, end, swapped);
 }
 
-// ASCII letters: what the language has.
+// ASCII letters only, as in the language.
 void EntryEditor::change_word(int (*first)(int), int (*rest)(int)) {
   const std::size_t at = buffer_.point();
   std::size_t end = at;
@@ -103,7 +103,7 @@ void EntryEditor::do_OverwriteMode() { overwrite_ = !overwrite_; }
 
 // ---- cuts ----
 
-// What is cut in a row is one text.
+// Consecutive cuts form one text.
 void EntryEditor::kill(std::size_t begin, std::size_t end, KillRing::Join join) {
   if (begin >= end) {
     bell_ = true;
@@ -206,7 +206,7 @@ void EntryEditor::insert_break() {
   indented_to_ = indent > 0 ? buffer_.point() : 0;
 }
 
-// A line that comes faster than it can be typed and begins with a blank was pasted, and brings its own indentation.
+// A line that arrives faster than it can be typed and begins with a blank was pasted, with its own indentation.
 void EntryEditor::drop_indentation(std::string_view character) {
   const std::size_t at = std::exchange(indented_to_, 0);
   if (at == 0 || at != buffer_.point() || !more_ || !is_blank_text(character)) return;
@@ -219,7 +219,7 @@ void EntryEditor::do_AcceptLine() {
   const std::string& text = buffer_.text();
   const std::size_t last = buffer_.line_start(text.size());
   const bool last_empty = last > 0 && is_blank_text(std::string_view(text).substr(last));
-  // A block that is recalled as it was entered is not asked for its empty line again.
+  // A block recalled unchanged does not require its empty line again.
   const bool done = last_empty || history_.is_recalled(text);
   if (hooks_.wants_more && hooks_.wants_more(text, done)) {
     insert_break();
@@ -281,7 +281,7 @@ void EntryEditor::do_ViEditingMode() { keys_.vi = true; }
 void EntryEditor::do_DigitArgument() {
   constexpr int kMost = 10'000;
   const char key = key_.back();
-  if (key == '-') {  // counts backwards are not a thing here; the next digits are the count
+  if (key == '-') {  // there are no negative counts here; the following digits are the count
     count_ = count_.value_or(1);
     return;
   }

@@ -28,7 +28,7 @@ std::size_t repeat(int times, std::size_t at, Step step) {
 
 }  // namespace
 
-// Of the newest entry that begins with this one, what comes after it on the same line.
+// The rest of the line in the newest entry that begins with this one.
 std::string_view EntryEditor::suggested() const {
   const std::string& text = buffer_.text();
   if (!hooks_.suggests || text.empty() || buffer_.point() != text.size() || mode() == KeyMode::ViCommand ||
@@ -40,7 +40,7 @@ std::string_view EntryEditor::suggested() const {
   return rest.substr(0, rest.find('\n'));
 }
 
-// The whole entry, or up to the end of a word of it.
+// Takes the whole entry, or up to the end of a word in it.
 bool EntryEditor::take_suggested(bool word) {
   const std::string_view shown = suggested();
   if (shown.empty()) return false;
@@ -95,7 +95,7 @@ void EntryEditor::do_ExchangePointAndMark() {
 void EntryEditor::do_CharacterSearch() { await('>'); }
 void EntryEditor::do_CharacterSearchBackward() { await('<'); }
 
-// `beside`: to the place just before it is reached.
+// `beside`: moves to just before the character.
 bool EntryEditor::find_character(std::string_view character, bool forwards, bool beside) {
   const std::string& text = buffer_.text();
   std::size_t at = buffer_.point();
@@ -112,7 +112,7 @@ bool EntryEditor::find_character(std::string_view character, bool forwards, bool
 
 // ---- lines ----
 
-// Up and down in the entry; the column stays what it was when that began. False: at its edge.
+// Up and down in the entry; the column stays as it was when the movement began. False: at its edge.
 bool EntryEditor::move_line(int direction) {
   if (last_ != KeyFunction::Up && last_ != KeyFunction::Down) goal_column_ = buffer_.column_of(buffer_.point());
   const std::size_t start = buffer_.line_start(buffer_.point());
@@ -171,7 +171,7 @@ void EntryEditor::search_prefix(bool older) {
 }
 void EntryEditor::do_HistorySearchBackward() { search_prefix(true); }
 void EntryEditor::do_HistorySearchForward() { search_prefix(false); }
-// ---- screen mode: there is none where nobody took these ----
+// ---- screen mode: inactive if the screen did not take these ----
 
 void EntryEditor::do_TuiSwitchMode() { bell_ = true; }
 void EntryEditor::do_DeleteOtherWindows() { bell_ = true; }

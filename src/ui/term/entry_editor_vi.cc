@@ -1,4 +1,4 @@
-// vi's command mode: insertion, operators and what they take, characters that are awaited.
+// vi's command mode: insertion, operators and their motions, awaited characters.
 #include <algorithm>
 #include <cctype>
 
@@ -13,7 +13,7 @@ void EntryEditor::to_command() {
   overwrite_ = false;
 }
 
-// In the command mode the cursor is on a character, not after the last one of a line.
+// In command mode the cursor is on a character, not after the last one of a line.
 void EntryEditor::keep_off_end() {
   const std::size_t at = buffer_.point();
   if (operator_ == 0 && at == buffer_.line_end(at) && at > buffer_.line_start(at))
@@ -68,7 +68,7 @@ void EntryEditor::do_ViFirstPrint() {
 
 namespace {
 
-// A run of one kind is a word of vi's; with capitals a word is what is between blanks.
+// A run of characters of one kind is a word in vi; with capitals, words are separated by blanks.
 int kind(char c, bool capital) { return is_space(c) ? 0 : capital || is_word_character(c) ? 1 : 2; }
 
 }  // namespace
@@ -172,7 +172,7 @@ void EntryEditor::do_ViDeleteTo() { begin_operator('d'); }
 void EntryEditor::do_ViChangeTo() { begin_operator('c'); }
 void EntryEditor::do_ViYankTo() { begin_operator('y'); }
 
-// From `from` to where the cursor has moved.
+// From `from` to the new position of the cursor.
 void EntryEditor::operate(std::size_t from, unsigned flags) {
   const std::size_t to = buffer_.point();
   if (flags & kLines) return operate_lines(from, to);
@@ -186,7 +186,7 @@ void EntryEditor::operate_lines(std::size_t from, std::size_t to) {
   carry_out(begin, buffer_.line_end(std::max(from, to)), true);
 }
 
-// Whole lines are kept with a line break at their end: `p` puts them on lines of their own.
+// Whole lines are kept with a trailing line break: `p` puts them on lines of their own.
 void EntryEditor::carry_out(std::size_t begin, std::size_t end, bool lines) {
   const char operation = std::exchange(operator_, 0);
   count_.reset();
@@ -268,9 +268,9 @@ void EntryEditor::do_ViJoin() {
   buffer_.move_to(end);
 }
 
-// ---- characters that a function has asked for ----
+// ---- characters requested by a function ----
 
-// False: it did not serve.
+// False: it was not usable.
 bool EntryEditor::take_awaited(std::string_view character) {
   const char what = std::exchange(awaited_, 0);
   const char operation = operator_;

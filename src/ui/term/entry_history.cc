@@ -8,7 +8,7 @@
 namespace rldb::ui {
 
 EntryHistory::EntryHistory(std::vector<std::string> entries) {
-  // Of equal entries the last one stays.
+  // Of equal entries the last one is kept.
   std::unordered_set<std::string_view> seen;
   std::vector<std::size_t> kept;
   for (std::size_t i = entries.size(); i-- > 0;)

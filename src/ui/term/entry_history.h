@@ -1,7 +1,7 @@
-// EntryHistory: the entries of this session and of those before, and the place in them while the arrows are used.
+// EntryHistory: the entries of this session and of earlier ones, and the current position while the arrows are used.
 //
-// One item per entry, several lines or not. An entry that is entered again moves to the end. What is changed in an
-// older entry stays there until an entry is accepted.
+// One item per entry, whether one line or several. An entry that is entered again moves to the end. Changes to an older
+// entry stay there until an entry is accepted.
 #pragma once
 
 #include <cstddef>
@@ -17,28 +17,28 @@ class EntryHistory {
  public:
   // Oldest first.
   explicit EntryHistory(std::vector<std::string> entries = {});
-  // False: it is the last one already.
+  // False: it is already the last one.
   bool add(const std::string& entry);
   const std::vector<std::string>& entries() const { return entries_; }
 
-  // A new entry is begun.
+  // Begins a new entry.
   void begin();
-  // To the nearest older (newer) entry that begins with `prefix` and differs from `now`, which is what is at this
-  // place. The newest place is what was being typed, whatever the prefix. Null: there is none.
+  // To the nearest older (newer) entry that begins with `prefix` and differs from `now`, the text at this position. The
+  // newest position holds the text that was being typed, whatever the prefix. Null: there is none.
   const std::string* older(std::string_view prefix, const std::string& now);
   const std::string* newer(std::string_view prefix, const std::string& now);
   const std::string* oldest(const std::string& now);
   const std::string* newest(const std::string& now);
   // The newest entry that begins with the text and is longer. Null: there is none.
   const std::string* newest_with(std::string_view text) const;
-  // The text is an entry of the history as it was entered.
+  // The text is an unchanged entry of the history.
   bool is_recalled(std::string_view text) const { return at_ < entries_.size() && entries_[at_] == text; }
 
  private:
   const std::string& text_at(std::size_t i) const;
   const std::string* go(std::size_t to, const std::string& now);
   std::vector<std::string> entries_;
-  std::map<std::size_t, std::string> changed_;  // by place; that of the new entry is entries_.size()
+  std::map<std::size_t, std::string> changed_;  // by position; that of the new entry is entries_.size()
   std::size_t at_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Cells written to the terminal where they differ from what it shows.
+// Writes cells to the terminal where they differ from those shown.
 #include "ui/term/full_screen.h"
 
 #include "rldb/support/memory.h"
@@ -60,7 +60,7 @@ void FullScreen::draw(const Frame& entry, WindowSize size) {
   put_frame(screen_.compose(entry, size.width, size.height), size);
 }
 
-// The entry as it stays, above what it will write.
+// The entry in its final form, above its output.
 void FullScreen::accept(const Frame& entry) {
   Scrollback& output = screen_.output();
   output.end_line();
@@ -71,7 +71,7 @@ void FullScreen::accept(const Frame& entry) {
   output.end_line();
 }
 
-// What is written counts as memory, but an entry does not fail for it.
+// The text written counts as memory, but an entry does not fail for it.
 void FullScreen::write(std::string_view text) {
   const support::MemoryLimitExempt exempt;
   screen_.output().append(text);

@@ -1,9 +1,9 @@
-// FullScreen: brings the cells of a Screen to the terminal, on its second screen, and gives the first one back. Also
-// what is between a running entry and the terminal in screen mode: what it writes goes to the command line's
-// output, and is seen from time to time.
+// FullScreen: brings the cells of a Screen to the terminal, on its alternate screen, and restores the normal one. In
+// screen mode it also sits between a running entry and the terminal: output goes to the command line's pane, and is
+// displayed from time to time.
 //
 // The terminal is raw for as long as it is on, so that nothing typed meanwhile is echoed into a pane. Users: the line
-// editor while an entry is typed, ScreenConsole while one is worked on; one at a time.
+// editor while an entry is typed, ScreenConsole while one is executed; one at a time.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace rldb::ui {
 
 class FullScreen {
  public:
-  // `fill` has the panes made anew, from whatever the program is stopped at.
+  // `fill` refills the panes from the program's current stop.
   FullScreen(Screen& screen, std::function<void()> fill);
   ~FullScreen();
   FullScreen(const FullScreen&) = delete;
@@ -29,12 +29,12 @@ class FullScreen {
 
   Screen& screen() { return screen_; }
   bool on() const { return raw_.has_value(); }
-  // As the screen's `on` says. True: it has changed.
+  // Follows the screen's `on`. True: it has changed.
   bool follow();
-  // The terminal as it was, for somebody else or for good.
+  // Restores the terminal, for another program or for good.
   void leave();
   void enter();
-  // Something else was drawn: the next time all of it is drawn.
+  // Something else was drawn: the next frame is drawn completely.
   void lost() { lost_ = true; }
 
   // While an entry is typed.
@@ -42,7 +42,7 @@ class FullScreen {
   void draw(const Frame& entry, WindowSize size);
   void accept(const Frame& entry);
 
-  // While one is worked on, between `begin_work` and `end_work`. Written text is drawn at once where nothing was for a
+  // While one is executed, between `begin_work` and `end_work`. Output is drawn at once if nothing was written for a
   // while.
   void begin_work() {
     screen_.keep_lines();
@@ -51,7 +51,7 @@ class FullScreen {
   void end_work() { stops_.reset(); }
   void write(std::string_view text);
   void draw_working(std::string_view progress);
-  // The cursor behind what was written, the terminal as it was: for a question. Enter comes back.
+  // The cursor after the output, with the terminal restored: for a question. Enter comes back.
   void open_line();
   void close_line(std::string_view answer);
 

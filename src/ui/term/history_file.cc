@@ -1,4 +1,4 @@
-// The history file: read, appended to under a lock, shortened.
+// The history file: reading, appending under a lock, shortening.
 #include "ui/term/history_file.h"
 
 #include <fcntl.h>
@@ -16,7 +16,7 @@ namespace rldb::ui {
 
 namespace {
 
-// The last kMostHistoryBytes of a file, from the start of a line. A pipe or a device is no history.
+// The last kMostHistoryBytes of a file, from the start of a line. A pipe or a device is not a history file.
 std::string read_end(int fd) {
   struct stat info {};
   if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) return {};
@@ -75,27 +75,27 @@ std::string escaped(const std::string& entry) {
   return line + '\n';
 }
 
-// Under the lock: after a whole line, and none of it when the disk is full. An errno.
+// Call under the lock: appends a whole line, or none of it when the disk is full. Returns an errno.
 int append_line(int fd, std::string line) {
   struct stat before {};
   if (::fstat(fd, &before) != 0) return errno;
   if ((before.st_mode & 077) != 0 && before.st_uid == ::geteuid() && S_ISREG(before.st_mode)) ::fchmod(fd, 0600);
   char last = '\n';
-  // A session was killed in the middle of its line: that one is lost, this one must not be.
+  // A session was killed while writing its line: that line is lost, this one must not be.
   if (before.st_size > 0 && ::pread(fd, &last, 1, before.st_size - 1) == 1 && last != '\n') line.insert(0, 1, '\n');
   const int error = support::write_all(fd, line);
   if (error != 0 && S_ISREG(before.st_mode) && ::ftruncate(fd, before.st_size) != 0) return errno;
   return error;
 }
 
-// The file that `path` names now, locked. Negative: an errno.
+// Opens and locks the file that `path` names now. Negative: an errno.
 int open_locked(const std::string& path) {
   while (true) {
     const int fd = support::file_system().open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0) return -errno;
     while (::flock(fd, LOCK_EX) != 0 && errno == EINTR) {
     }
-    // Another session may have put a shorter file in its place while this one waited for the lock.
+    // Another session may have replaced it with a shorter file while this one waited for the lock.
     struct stat opened {
     }, named{};
     const bool same = ::fstat(fd, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&

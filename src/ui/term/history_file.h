@@ -1,6 +1,6 @@
 // The history of entries across sessions: one entry per line, line breaks escaped, so that a multi-line entry is one
-// item. Sessions that run at the same time append to the same file, under a lock; only its owner may read it. A damaged
-// file is read as far as it makes sense.
+// item. Concurrent sessions append to the same file, under a lock; only its owner may read it. A damaged file is read
+// as far as possible.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ inline constexpr std::size_t kMostHistoryBytes = std::size_t(4) << 20;
 inline constexpr std::size_t kMostHistoryEntry = std::size_t(1) << 18;
 
 std::vector<std::string> read_history_file(const std::string& path);
-// Appends, all or nothing. Why it could not, else empty: that costs the history, not the session.
+// Appends all of it or nothing. Returns why it could not, else empty: that costs the history, not the session.
 std::string append_history_file(const std::string& path, const std::string& entry);
 
 }  // namespace rldb::ui

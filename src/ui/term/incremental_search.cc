@@ -27,7 +27,7 @@ IncrementalSearch::Outcome IncrementalSearch::key(int c) {
   }
   if (c == control_key('R') || c == control_key('S')) {
     backwards_ = c == control_key('R');
-    const std::size_t step = backwards_ ? at_ - 1 : at_ + 1;  // past the end either way: nothing there
+    const std::size_t step = backwards_ ? at_ - 1 : at_ + 1;  // past the end in either direction: no entry
     failed_ = !wanted_.empty() && !find(step, true);
     return Outcome::Goes;
   }
@@ -43,7 +43,7 @@ IncrementalSearch::Outcome IncrementalSearch::key(int c) {
   return Outcome::Goes;
 }
 
-// `skip_same`: entries that read as the one shown are passed.
+// `skip_same`: skips entries that look like the one shown.
 bool IncrementalSearch::find(std::size_t from, bool skip_same) {
   for (std::size_t i = from; i < entries_.size(); backwards_ ? --i : ++i) {
     const auto found = entries_[i].find(wanted_);

@@ -1,5 +1,5 @@
-// IncrementalSearch: ^R and ^S over the entries of the history, a key at a time. readline has one too, but its version
-// for programs that read key by key reads through a null pointer after ^R ^X. Knows no terminal; the editor shows it.
+// IncrementalSearch: ^R and ^S over the entries of the history, one key at a time. readline's version for programs that
+// read key by key dereferences a null pointer after ^R ^X. Knows no terminal; the editor shows it.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@ namespace rldb::ui {
 
 class IncrementalSearch {
  public:
-  // `entries`: oldest first. `line`, `point`: what is being typed and where the cursor is; found last.
+  // `entries`: oldest first. `line`, `point`: the text being typed and the cursor position; searched last.
   IncrementalSearch(std::vector<std::string> entries, std::string line, std::size_t point, bool backwards);
 
   enum class Outcome {
     Goes,       // the key was for the search
-    Taken,      // the search ends at what it found; the key is still to be obeyed
-    Abandoned,  // ^G: back to what was being typed
+    Taken,      // the search ends at its match; the key still has to be processed
+    Abandoned,  // ^G: back to the text being typed
   };
   Outcome key(int c);
 

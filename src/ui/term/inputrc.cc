@@ -1,4 +1,4 @@
-// A reader of inputrc files: conditions, variables, key sequences, macros, includes.
+// A parser for inputrc files: conditions, variables, key sequences, macros, includes.
 #include "ui/term/inputrc.h"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ class Reader {
     }
   }
 
-  // Versions and variables are questions to readline: no.
+  // Tests of versions and variables are meant for readline: false here.
   bool holds(std::string_view test) const {
     if (test.starts_with("mode=")) return test.substr(5) == (keys_.vi ? "vi" : "emacs");
     if (test.starts_with("term=")) return test.substr(5) == term_ || test.substr(5) == term_.substr(0, term_.find('-'));
@@ -176,7 +176,7 @@ class Reader {
     const std::string_view name = text.substr(0, text.find_first_of(" \t#"));
     if (same_word(name, "self-insert")) return KeyBindings::Binding{KeyFunction::SelfInsert, {}};
     if (same_word(name, "do-lowercase-version") || name.empty()) return std::nullopt;
-    // Other names of readline for what we have.
+    // Other readline names for functions that we have.
     constexpr std::pair<std::string_view, std::string_view> kSynonyms[] = {
         {"menu-complete", "complete"},
         {"menu-complete-backward", "complete"},

@@ -1,6 +1,6 @@
 // The user's inputrc, as far as it concerns us: keys bound to functions of key_function.def or to macros, editing-mode,
 // bell-style, keymap, enable-bracketed-paste, keyseq-timeout, show-all-if-ambiguous; $if by mode, term and application;
-// $include. The file is shared with other programs, so what is not known here is passed over without a word.
+// $include. The file is shared with other programs, so unknown settings are skipped silently.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace rldb::ui {
 
-// Gives the text of a file, or nothing.
+// Returns the text of a file, or nullopt.
 using ReadFile = std::function<std::optional<std::string>(const std::string& path)>;
 
 void read_inputrc(std::string_view text, std::string_view term, const ReadFile& read, KeyBindings& keys);

@@ -54,7 +54,7 @@ char numbered(std::string_view& rest, int base, std::size_t most) {
   return char(value);
 }
 
-// After the backslash.
+// Reads the part after the backslash.
 char escaped(std::string_view& rest) {
   constexpr std::string_view kNames = "abdefnrtv", kBytes = "\a\b\x7F\033\f\n\r\t\v";
   const char c = rest[0];

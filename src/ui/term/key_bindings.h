@@ -11,7 +11,7 @@
 namespace rldb::ui {
 
 enum class KeyFunction : std::uint8_t {
-  SelfInsert,  // of keys that have no row: what is typed
+  SelfInsert,  // for keys without a row: inserts the typed character
   DoNothing,   // unbound by an inputrc
 #define RLDB_KEY_FUNCTION(id, name, emacs, vi_insert, vi_command, flags, doc) id,
 #include "rldb/ui/key_function.def"
@@ -43,7 +43,7 @@ class KeyBindings {
   };
   struct Match {
     const Binding* exact = nullptr;
-    bool longer = false;  // keys that begin so are bound
+    bool longer = false;  // longer keys with this prefix are bound
   };
   Match find(KeyMode mode, const std::string& keys) const;
   void bind(KeyMode mode, std::string keys, Binding binding);
@@ -53,15 +53,15 @@ class KeyBindings {
   BellStyle bell = BellStyle::Audible;
   bool bracketed_paste = true;
   bool list_at_once = false;  // show-all-if-ambiguous
-  int key_timeout_ms = 500;   // after which a key that could go on is complete
+  int key_timeout_ms = 500;   // time after which a key that could continue is complete
 
  private:
   std::map<std::string, Binding, std::less<>> maps_[3];
 };
 
-// The keys that an inputrc's spelling stands for (`\C-x\C-e`, `\e[A`): bytes.
+// The bytes of the keys for an inputrc's spelling (`\C-x\C-e`, `\e[A`).
 std::string read_keys(std::string_view spelling);
-// The keys of a row as they are called: `C-x C-e`, `M-Enter`, `Up`. Those of other terminals are left out.
+// The names of a row's keys: `C-x C-e`, `M-Enter`, `Up`. Those of other terminals are left out.
 std::vector<std::string> key_names(std::string_view keys);
 // A table of all functions and their keys.
 std::string keys_markdown();

@@ -1,4 +1,4 @@
-// KillRing: texts that were cut, the last one first. Cuts in a row make one text.
+// KillRing: texts that were cut, the latest first. Consecutive cuts form one text.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class KillRing {
       texts_.front().insert(0, text);
     }
   }
-  // What ^Y inserts; empty when nothing was cut.
+  // The text that ^Y inserts; empty when nothing was cut.
   std::string_view current() const { return texts_.empty() ? std::string_view() : std::string_view(texts_[at_]); }
   void newest() { at_ = 0; }
   void rotate() {

@@ -1,4 +1,4 @@
-// Layout: an entry cut into rows of cells of the terminal's width.
+// Layout: cuts an entry into rows of cells of the terminal's width.
 #include "ui/term/layout.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class Writer {
   Writer(Frame& frame, int width) : frame_(frame), width_(std::max(1, width)) { frame_.rows.emplace_back(); }
 
   ScreenPosition here() const { return {int(frame_.rows.size()) - 1, frame_.rows.back().columns}; }
-  // Where the next character would stand: not after the last column.
+  // Where the next character would go: not after the last column.
   ScreenPosition next_place() {
     if (frame_.rows.back().columns >= width_) wrap();
     return here();
@@ -46,7 +46,7 @@ class Writer {
 
  private:
   void wrap() {
-    // A terminal goes to the next row by itself only from a full one.
+    // A terminal moves to the next row by itself only from a full one.
     frame_.rows.back().wraps = frame_.rows.back().columns == width_;
     frame_.rows.emplace_back();
   }
@@ -77,7 +77,7 @@ Frame lay_out(const Entry& entry, int width) {
         frame.cursor = writer.next_place();
       } else {
         const std::size_t end = next_character(text, i);
-        // A wide character may go to the next row, and the cursor with it.
+        // A wide character may move to the next row, and the cursor with it.
         const int columns = text[i] == '\t' ? 1 : shown_character(text.substr(i, end - i)).columns;
         frame.cursor = writer.here();
         if (frame.cursor.column + std::min(columns, width) > width) frame.cursor = {frame.cursor.row + 1, 0};
@@ -114,12 +114,12 @@ std::vector<std::string> in_columns(const std::vector<std::string>& candidates, 
   const std::size_t columns = std::size_t(std::max(1, (width + 1) / (longest + kGap)));
   const std::size_t needed = (candidates.size() + columns - 1) / columns;
   const bool cut = needed > std::size_t(rows);
-  // The last row tells how many are missing.
+  // The last row shows how many are missing.
   const std::size_t shown_rows = cut ? std::size_t(rows - 1) : needed;
   std::vector<std::string> lines(shown_rows);
   const std::size_t shown = std::min(candidates.size(), shown_rows * columns);
   for (std::size_t i = 0; i < shown; ++i) {
-    // Down the columns, as a directory is listed; cut lists go along the rows.
+    // Down the columns, like a directory listing; cut lists go along the rows.
     std::string& line = lines[cut ? i / columns : i % needed];
     if (!line.empty()) {
       const int at = (columns_of(line) + longest + kGap - 1) / (longest + kGap) * (longest + kGap);

@@ -1,5 +1,5 @@
-// Layout: an entry as rows of cells on a terminal of some width: prompt, lines with their continuation prompts, what is
-// listed below. Arithmetic only; redisplay.h brings it to the terminal.
+// Layout: an entry as rows of cells on a terminal of a given width: prompt, lines with their continuation prompts, the
+// list below. Arithmetic only; redisplay.h brings it to the terminal.
 #pragma once
 
 #include <cstddef>
@@ -12,17 +12,17 @@
 namespace rldb::ui {
 
 struct Cell {
-  std::string text;  // of one character, or the blanks of a tab
+  std::string text;  // one character, or the blanks of a tab
   int columns = 0;
   bool uncertain = false;  // terminals differ in how wide they draw it
-  std::string_view style;  // numbers of an SGR sequence, static
+  std::string_view style;  // parameters of an SGR sequence, static
   bool operator==(const Cell&) const = default;
 };
 
 struct Row {
   std::vector<Cell> cells;
   int columns = 0;
-  bool wraps = false;  // its line goes on in the next row
+  bool wraps = false;  // its line continues in the next row
   bool operator==(const Row&) const = default;
 };
 
@@ -45,13 +45,13 @@ struct Entry {
   const std::vector<TextStyle>* styles = nullptr;
   const std::vector<std::string>* below = nullptr;              // lines
   const std::vector<std::string_view>* below_styles = nullptr;  // of these lines
-  std::string_view suggested = {};                              // is behind the text, after the cursor
+  std::string_view suggested = {};                              // appears after the text and the cursor
 };
 
 inline constexpr std::string_view kContinuation = "...> ";
 
 Frame lay_out(const Entry& entry, int width);
-// Candidates in columns, no more than `rows` lines of them.
+// Candidates in columns, at most `rows` lines of them.
 std::vector<std::string> in_columns(const std::vector<std::string>& candidates, int width, int rows);
 
 }  // namespace rldb::ui

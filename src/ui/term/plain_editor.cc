@@ -58,7 +58,7 @@ class PlainEditor : public LineEditor {
     return true;
   }
 
-  // Reads what there is. How reading ends, when it does.
+  // Reads the available input. Returns how reading ended, if it did.
   std::optional<LineResult::Kind> more(PromptSignals& signals, const std::string& prompt) {
     switch (signals.wait()) {
       case PromptEvent::Input:
@@ -92,7 +92,7 @@ class PlainEditor : public LineEditor {
   }
 
   LineEditorHooks hooks_;
-  std::string pending_;  // read, not yet a line
+  std::string pending_;  // read, but not a complete line yet
 };
 
 }  // namespace

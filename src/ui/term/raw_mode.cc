@@ -1,4 +1,4 @@
-// Terminal attributes set and put back, by signal handlers as well.
+// Sets and restores terminal attributes, from signal handlers as well.
 #include "ui/term/raw_mode.h"
 
 #include <signal.h>
@@ -21,9 +21,9 @@ constexpr std::size_t kCrashCount = sizeof kCrashes / sizeof *kCrashes;
 
 constexpr std::string_view kShowAlternate = "\033[?1049h\033[H\033[2J", kLeaveAlternate = "\033[?1049l";
 
-// For the handlers: the terminal is one, and so are its modes.
+// For the handlers: there is one terminal, with one set of modes.
 termios g_before, g_raw;
-pid_t g_process = 0;  // whose terminal it is; a child that was forked meanwhile leaves it alone
+pid_t g_process = 0;  // owner of the terminal; a child forked meanwhile leaves it alone
 int g_holders = 0;
 bool g_paste = false;
 bool g_alternate = false;
@@ -36,7 +36,7 @@ void restore() {
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_before);
 }
 
-// Not the actions that were found: those of guarded kernel calls pass a fault on to this one again.
+// Not the previous actions: those of guarded kernel calls would pass a fault back to this one.
 void on_crash(int signal) {
   const int error = errno;
   restore_terminal();
@@ -47,7 +47,7 @@ void on_crash(int signal) {
   errno = error;
 }
 
-// ^Z while an entry is worked on in screen mode.
+// ^Z while an entry is executed in screen mode.
 void on_stop(int signal) {
   if (::getpid() != g_process) return;
   const int error = errno;
@@ -64,14 +64,14 @@ void hold() {
   g_raw.c_iflag &= ~tcflag_t(ICRNL | INLCR | IGNCR | IXON | INPCK | ISTRIP);
   g_raw.c_lflag &= ~tcflag_t(ICANON | ECHO | IEXTEN);
   g_raw.c_oflag |= OPOST | ONLCR;
-  g_raw.c_cc[VMIN] = 0;  // a ^C may empty the queue between a look and the read that follows
+  g_raw.c_cc[VMIN] = 0;  // a ^C may empty the queue between a poll and the read that follows
   g_raw.c_cc[VTIME] = 0;
   g_process = ::getpid();
   struct sigaction action {};
   action.sa_handler = on_crash;
   action.sa_flags = SA_ONSTACK;
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &action, &g_actions[i]);
-  // What was typed ahead stays.
+  // Type-ahead is kept.
   ::tcsetattr(STDIN_FILENO, TCSADRAIN, &g_raw);
 }
 
@@ -119,7 +119,7 @@ StopsInWork::StopsInWork() {
   struct sigaction action {};
   action.sa_handler = on_stop;
   action.sa_flags = SA_RESTART;
-  sigaddset(&action.sa_mask, SIGCONT);  // one that comes before it has stopped is seen
+  sigaddset(&action.sa_mask, SIGCONT);  // one that arrives before it has stopped is seen
   ::sigaction(SIGTSTP, &action, &before_);
 }
 
@@ -143,7 +143,7 @@ void stop_process(int signal) {
   sigset_t stop, before;
   sigemptyset(&stop);
   sigaddset(&stop, signal);
-  ::sigprocmask(SIG_UNBLOCK, &stop, &before);  // here it stops
+  ::sigprocmask(SIG_UNBLOCK, &stop, &before);  // it stops here
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   ::sigaction(signal, &mine, nullptr);
 }

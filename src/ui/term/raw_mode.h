@@ -1,8 +1,8 @@
-// RawMode: while an object lives, the terminal delivers each key at once and echoes none. ^C, ^Z and ^\ remain
-// signals. The previous modes are restored at every exit that a process can catch, a crash included.
+// RawMode: while an object lives, the terminal delivers each key at once and echoes none. ^C, ^Z and ^\ remain signals.
+// The previous modes are restored on every exit that a process can catch, including a crash.
 //
-// Screen mode holds one for as long as it is on, and the line editor one for each entry: the terminal is raw while
-// there is any, and as it was when all have left.
+// Screen mode holds one for as long as it is on, and the line editor one for each entry: the terminal is raw while any
+// exists, and restored when the last is destroyed.
 #pragma once
 
 #include <signal.h>
@@ -16,7 +16,7 @@ class RawMode {
   ~RawMode();
   RawMode(const RawMode&) = delete;
   RawMode& operator=(const RawMode&) = delete;
-  // Back to the previous modes for a while; and raw again, starting from the modes in effect then.
+  // Back to the previous modes for a while; then raw again, starting from the modes in effect at that time.
   void leave();
   void enter();
   // Switches bracketed paste off, before the program writes.
@@ -58,10 +58,10 @@ class StopsInWork {
 
 // The process was stopped and continued: the contents of the alternate screen are lost.
 bool take_screen_lost();
-// Stops the process as `signal` does by default, and returns when it goes on. For callers with SIGCONT blocked: does
-// nothing where one waits, since nobody would send it again.
+// Stops the process as `signal` does by default, and returns when it continues. For callers with SIGCONT blocked: does
+// nothing if one is pending, since nobody would send it again.
 void stop_process(int signal);
-// From a signal handler, before the process ends.
+// Called from a signal handler, before the process ends.
 void restore_terminal();
 
 }  // namespace rldb::ui

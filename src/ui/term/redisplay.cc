@@ -1,4 +1,4 @@
-// Redisplay: the escape sequences that change what was drawn last into what is wanted.
+// Redisplay: the escape sequences that turn the frame drawn last into the new one.
 #include "ui/term/redisplay.h"
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void Redisplay::set_style(std::string_view style) {
   style_ = style;
 }
 
-// Rows below the last one shown are made by line breaks, which scroll where they have to.
+// Rows below the last one shown are created by line breaks, which scroll where necessary.
 void Redisplay::move(ScreenPosition to) {
   if (to == cursor_) return;
   set_style({});
@@ -58,7 +58,7 @@ void Redisplay::write_cells(const Row& wanted, std::size_t from) {
     out_ += cell.text;
     cursor_.column += cell.columns;
     if (!cell.uncertain) continue;
-    // Wherever the terminal thinks it is now.
+    // Wherever the terminal's cursor is now.
     set_style({});
     out_ += "\r\033[" + std::to_string(std::min(cursor_.column, width_ - 1)) + "C";
     if (cursor_.column >= width_) cursor_.column = width_ - 1;
@@ -66,12 +66,12 @@ void Redisplay::write_cells(const Row& wanted, std::size_t from) {
   set_style({});
 }
 
-// The cells of a row from the first one that differs.
+// Writes the cells of a row from the first one that differs.
 void Redisplay::write_row(int row, const Row& wanted, std::size_t from) {
   const bool is_new = std::size_t(row) >= shown_.size();
   int column = 0;
   for (std::size_t i = 0; i < from; ++i) column += wanted.cells[i].columns;
-  // From the end of a full row the terminal wraps by itself; it then knows that the two are one line.
+  // At the end of a full row the terminal wraps by itself; it then knows that the two are one line.
   const bool wraps_here = row > 0 && from == 0 && cursor_ == ScreenPosition{row - 1, width_} &&
                           shown_[std::size_t(row) - 1].wraps && shown_[std::size_t(row) - 1].columns == width_;
   if (wraps_here && !wanted.cells.empty()) {
@@ -123,14 +123,14 @@ std::string Redisplay::draw(Frame frame, int width, int height, bool color) {
     move({shown_rows, 0});
     out_ += "\033[J";
     shown_.resize(std::size_t(shown_rows));
-    // The row of the cursor is not ours any more; it is left below.
+    // The row of the cursor is no longer ours; it stays on screen below.
   }
   move({frame.cursor.row - top_, frame.cursor.column});
   return std::exchange(out_, {});
 }
 
-// The row in which a terminal that wrapped our rows anew has its cursor. Behind a line that has become exactly as wide
-// as the terminal it stays in that line's last row; we, and what we drew, are one row further down.
+// The row in which a terminal that rewrapped our rows has its cursor. After a line that has become exactly as wide as
+// the terminal it stays in that line's last row; we, and our drawing, are one row further down.
 int Redisplay::row_of_terminal(const Frame& frame, int width) const {
   const int row = frame.cursor.row;
   const bool behind_full_row = row > 0 && frame.cursor.column == 0 && frame.rows[std::size_t(row)].cells.empty() &&
@@ -154,7 +154,7 @@ std::string Redisplay::finish(Frame frame, int width, int height, bool color) {
     out_ += '\r' + up(cursor_.row);
     forget();
   }
-  // All rows, also those that scroll away.
+  // All rows, including those that scroll away.
   const bool all = rows > height;
   frame.cursor = {rows - 1, frame.rows.back().columns};
   if (frame.cursor.column >= width) frame.cursor.column = width - 1;

@@ -1,7 +1,7 @@
-// Redisplay: brings a Frame to the terminal by writing what differs from the last one. Knows only the bytes that it
-// gives back: where the frame begins on the screen is where the cursor was when it was first drawn.
+// Redisplay: brings a Frame to the terminal by writing the differences from the last one. It relies only on the bytes
+// that it returns: the frame begins on the screen where the cursor was when it was first drawn.
 //
-// An entry higher than the screen is shown in part, around the cursor; when it is accepted, it is written as a whole.
+// An entry higher than the screen is shown in part, around the cursor; when it is accepted, it is written in full.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@ namespace rldb::ui {
 
 class Redisplay {
  public:
-  // The cursor is on a row of its own, nothing of ours is on the screen.
+  // The cursor is on a row of its own, and none of our rows is on the screen.
   void forget();
   // The bytes that make the screen show the frame.
   std::string draw(Frame frame, int width, int height, bool color);
-  // The same where the terminal has another width now: it has wrapped our lines anew, as `frame` has them.
+  // The same when the terminal's width has changed: it has rewrapped our lines, as `frame` does.
   std::string redraw(Frame frame, int width, int height, bool color);
-  // The cursor to the row below the frame; what is listed below the entry is erased.
+  // Moves the cursor to the row below the frame; the list below the entry is erased.
   std::string finish(Frame frame, int width, int height, bool color);
 
  private:

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::chrono::milliseconds kPatience{1000};
 constexpr std::chrono::milliseconds kWakeEvery{250};
-constexpr WindowSize kLeastPaged{20, 6};  // a terminal that pages make sense on
+constexpr WindowSize kLeastPaged{20, 6};  // the smallest terminal on which pages make sense
 constexpr std::string_view kClear = "\r\033[K";
 
 std::optional<std::string> read_terminal_line() {
@@ -38,7 +38,7 @@ std::optional<std::string> read_terminal_line() {
   return std::nullopt;
 }
 
-// Bytes of the escape sequence that begins the text; 1 where there is none.
+// Bytes of the escape sequence at the start of the text; 1 if there is none.
 std::size_t sequence_length(std::string_view text) {
   if (text.size() < 2 || text[0] != '\033' || text[1] != '[') return 1;
   std::size_t end = 2;
@@ -117,7 +117,7 @@ void ScreenConsole::write(std::string_view text) {
   if (!dropped_) count_and_write(text);
 }
 
-// Errors are always shown: a reader who has had enough of the output still wants to know.
+// Errors are always shown: a reader who quits the output still wants to know.
 void ScreenConsole::error(std::string_view text) {
   const std::lock_guard lock(mutex_);
   clear_progress();
@@ -162,7 +162,7 @@ std::optional<std::string> ScreenConsole::read_line(std::string_view question) {
   return answer;
 }
 
-// Writes up to the end of the screen, waits, and goes on.
+// Writes up to the end of the screen, waits, and continues.
 void ScreenConsole::count_and_write(std::string_view text) {
   const int width = std::max(1, window_size().width);
   std::size_t begin = 0;
@@ -194,7 +194,7 @@ void ScreenConsole::count_and_write(std::string_view text) {
     } else {
       const std::size_t next = next_character(text, i);
       const int columns = shown_character(text.substr(i, next - i)).columns;
-      if (column_ > 0 && column_ + columns > width) {  // it begins a row, which may be the next page's
+      if (column_ > 0 && column_ + columns > width) {  // starts a row, possibly the next page's
         --rows_left_;
         column_ = 0;
         continue;
@@ -206,7 +206,7 @@ void ScreenConsole::count_and_write(std::string_view text) {
   to_.write(text.substr(begin));
 }
 
-// Keys that were typed before the page was full are the next entry's, and so is a key that means nothing here: whoever
+// Keys typed before the page was full belong to the next entry, and so does a key without a meaning here: a user who
 // types on has not asked to read page by page.
 ScreenConsole::Answer ScreenConsole::wait_for_key() {
   {
@@ -222,7 +222,7 @@ ScreenConsole::Answer ScreenConsole::wait_for_key() {
     const RawMode raw(false);
     while (!support::cancel_flag()) {
       ::pollfd keys{STDIN_FILENO, POLLIN, 0};
-      constexpr int kLook = 100;  // milliseconds between looks at ^C
+      constexpr int kLook = 100;  // milliseconds between checks for ^C
       if (::poll(&keys, 1, kLook) <= 0) continue;
       char c = 0;
       if (::read(STDIN_FILENO, &c, 1) != 1) break;
@@ -242,16 +242,16 @@ ScreenConsole::Answer ScreenConsole::wait_for_key() {
   return answer;
 }
 
-// With the lock held.
+// Call with the lock held.
 void ScreenConsole::clear_progress() {
   if (!shown_) return;
-  // A terminal that became narrower since has wrapped the line.
+  // A terminal that has since become narrower has wrapped the line.
   const int rows = (std::max(1, shown_columns_) - 1) / std::max(1, window_size().width);
   if (!full_on()) write_terminal(rows > 0 ? fmt::format("\033[{}A\r\033[J", rows) : std::string(kClear));
   shown_ = false;
 }
 
-// `rest` is seen whole, `what` as far as there is room; a ^C that the terminal echoes behind them stays on the row.
+// `rest` is shown in full, `what` as far as there is room; a ^C that the terminal echoes after them stays on the row.
 void ScreenConsole::show_progress(const std::string& what, const std::string& rest) {
   constexpr int kEcho = 3;
   clear_progress();
@@ -278,7 +278,7 @@ void ScreenConsole::watch() {
       full_->draw_working({});
       continue;
     }
-    // In the middle of a line of the program's there is no place for it.
+    // In the middle of a line of program output there is no place for it.
     if ((column_ != 0 && !full_on()) || quiet < kPatience) continue;
     const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(quiet).count();
     const std::string now = support::doing_now();

@@ -1,10 +1,10 @@
-// ScreenConsole: what an entry writes, on a terminal at which somebody sits. After each screenful it waits for a key,
-// and while nothing has been written for a second it says what is being done.
+// ScreenConsole: output of an entry on an interactive terminal. After each screenful it waits for a key, and when
+// nothing has been written for a second it shows what is being done.
 //
-// In screen mode what is written goes to the command line's output, without pages.
+// In screen mode output goes to the command line's pane, without pages.
 //
-// All of it is for entries that are typed: `begin` and `end` surround one. Outside of them, and where the output is no
-// terminal, everything passes through. Users: the prompt's loop.
+// All of this applies to entries that are typed: `begin` and `end` surround one. Otherwise, and where the output is not
+// a terminal, everything passes through. Users: the prompt's loop.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ namespace rldb::ui {
 
 class FullScreen;
 
-// Does somebody sit at a terminal whose cursor can be moved?
+// Is this an interactive terminal whose cursor can be moved?
 bool is_screen();
 
 class ScreenConsole : public Console {
@@ -29,7 +29,7 @@ class ScreenConsole : public Console {
   explicit ScreenConsole(Console& to);
   ~ScreenConsole() override;
 
-  // Null: there is no screen mode any more.
+  // Null: screen mode has ended.
   void set_full_screen(FullScreen* full) { full_ = full; }
   // A line from the terminal; nullopt: its end, or ^C.
   std::optional<std::string> read_line(std::string_view question);
@@ -41,7 +41,7 @@ class ScreenConsole : public Console {
   void error(std::string_view text) override;
   bool lost() const override { return to_.lost(); }
   void doing(std::string_view what) override;
-  // While somebody else has the terminal (a question, a shell command) nothing is said.
+  // While something else uses the terminal (a question, a shell command) nothing is shown.
   void pause() override;
   void resume() override;
 
@@ -60,7 +60,7 @@ class ScreenConsole : public Console {
   std::mutex mutex_;
   // pages
   bool paged_ = false;
-  bool dropped_ = false;  // the rest of this entry's output is not wanted
+  bool dropped_ = false;  // the rest of this entry's output is suppressed
   int rows_left_ = 0, column_ = 0;
   // progress
   bool active_ = false, shown_ = false, leaving_ = false;

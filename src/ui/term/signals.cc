@@ -1,4 +1,4 @@
-// Signal handlers of an interactive session, and the waits at the prompt that see what they noted.
+// Signal handlers of an interactive session, and the waits at the prompt that check their flags.
 #include "ui/term/signals.h"
 
 #include <poll.h>
@@ -25,7 +25,7 @@ volatile std::sig_atomic_t g_resized = 0;
 volatile std::sig_atomic_t g_continued = 0;
 
 void on_end(int signal) {
-  if (g_ended_by) {  // asked twice: the work does not come back
+  if (g_ended_by) {  // second request: the work does not return
     restore_terminal();
     std::signal(signal, SIG_DFL);
     ::raise(signal);
@@ -37,7 +37,7 @@ void on_end(int signal) {
 void on_quit_in_work(int) { support::request_cancel(support::CancelCause::Interrupt); }
 void on_interrupt(int) { g_interrupted = 1; }
 void on_quit(int) {}
-// The later of the two counts: the one is no longer wanted when the other comes.
+// The later of the two counts: each cancels the other.
 void on_suspend(int) {
   g_suspended = 1;
   g_continued = 0;
@@ -91,7 +91,7 @@ PromptSignals::~PromptSignals() {
 
 bool PromptSignals::arrived() const {
   sigset_t blocked;
-  ::sigprocmask(SIG_SETMASK, &mask_, &blocked);  // those that wait are delivered here
+  ::sigprocmask(SIG_SETMASK, &mask_, &blocked);  // pending ones are delivered here
   ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
   return g_ended_by || g_interrupted || g_suspended || g_resized || g_continued;
 }
@@ -104,10 +104,10 @@ PromptEvent PromptSignals::wait(int timeout_ms) {
     };
     const int ready = ::ppoll(&input, 1, timeout_ms < 0 ? nullptr : &timeout, &mask_);
     if (ready < 0 && errno != EINTR) return PromptEvent::End;
-    // Where there is input, ppoll does not deliver signals; ^C is older than what is left to read.
+    // Where there is input, ppoll does not deliver signals; ^C is older than the remaining input.
     if (ready == 0 && !arrived()) return PromptEvent::Pause;
     if (ready <= 0 || arrived()) continue;
-    // After a hang-up there is nobody to answer, whatever is left to read.
+    // After a hang-up there is nobody to answer, even if input remains.
     return input.revents & (POLLHUP | POLLERR | POLLNVAL) ? PromptEvent::End : PromptEvent::Input;
   }
   if (g_ended_by) return PromptEvent::End;
@@ -129,7 +129,7 @@ PromptEvent PromptSignals::wait(int timeout_ms) {
 
 void PromptSignals::stop() {
   stop_process(SIGTSTP);
-  (void)arrived();  // the signal that made it go on
+  (void)arrived();  // the signal that continued it
   g_continued = 0;
 }
 

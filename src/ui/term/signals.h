@@ -1,9 +1,9 @@
-// Signals of an interactive session, as events: handlers only set flags, and the flags are looked at where there is
-// something to be done about them.
+// Signals of an interactive session, as events: handlers only set flags, and the flags are checked where something can
+// be done about them.
 //
 // ^C at the prompt drops the entry, in work it cancels; ^\ does the same in work and nothing at the prompt; SIGTERM and
-// SIGHUP cancel the work and end the session in order, the second time at once; ^Z stops and comes back. At the prompt
-// the signals are delivered only inside `wait`, so that no library is interrupted in the middle of something.
+// SIGHUP cancel the work and end the session in order, the second time at once; ^Z stops and resumes. At the prompt
+// signals are delivered only inside `wait`, so that no library is interrupted in the middle of something.
 #pragma once
 
 #include <csignal>
@@ -33,12 +33,12 @@ class PromptSignals {
   ~PromptSignals();
   PromptSignals(const PromptSignals&) = delete;
   PromptSignals& operator=(const PromptSignals&) = delete;
-  // Input: standard input can be read. Pause: nothing came for `timeout_ms` (negative: waits for as long as it takes).
-  // Continue: stopped from outside, and going on. End: the session was asked to end, or the terminal was closed.
+  // Input: standard input can be read. Pause: nothing arrived for `timeout_ms` (negative: waits indefinitely).
+  // Continue: stopped from outside, and resumed. End: the session was asked to end, or the terminal was closed.
   PromptEvent wait(int timeout_ms = -1);
-  // Has a signal come that `wait` would tell of?
+  // Has a signal arrived that `wait` would report?
   bool arrived() const;
-  // Stops the process as ^Z does, and returns when it goes on.
+  // Stops the process as ^Z does, and returns when it continues.
   void stop();
 
  private:

@@ -1,4 +1,4 @@
-// The editor of a real terminal: reads bytes and signals, has EntryEditor make an entry of them, and shows it.
+// The editor of a real terminal: reads bytes and signals, passes them to EntryEditor, and shows the entry.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -29,8 +29,8 @@ namespace rldb::ui {
 namespace {
 
 constexpr std::string_view kBold = "1";
-// Until a terminal that is being resized has its last size. While it is dragged, the size that we are told may not be
-// the one that it has: tmux tells of one size every 250 ms.
+// Until a terminal being resized has its final size. While its border is dragged, the reported size may not be the
+// actual one: tmux reports one size every 250 ms.
 constexpr int kSettleMs = 300;
 
 bool input_waits() {
@@ -50,7 +50,7 @@ class TerminalEditor : public LineEditor {
         editor_(hooks_, history_, keys_) {}
 
   LineResult read(const std::string& prompt) override {
-    // What is typed counts as memory, but an entry does not fail for it.
+    // Typed text counts as memory, but an entry does not fail for it.
     const support::MemoryLimitExempt exempt;
     std::fflush(stdout);
     PromptSignals signals;
@@ -94,7 +94,7 @@ class TerminalEditor : public LineEditor {
         lend_terminal([&] { signals.stop(); });
         show();
         break;
-      case PromptEvent::Continue:  // somebody may have had the terminal meanwhile
+      case PromptEvent::Continue:  // another program may have used the terminal meanwhile
         take_terminal_again();
         show();
         break;
@@ -108,13 +108,13 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  // A byte at a time: what comes after the entry is not ours, and what was typed after a ^C belongs to the next entry.
-  // The screen follows when no more bytes wait.
+  // One byte at a time: bytes after the entry are not ours, and keys typed after a ^C belong to the next entry. The
+  // screen is updated when no more bytes are waiting.
   void read_keys(const PromptSignals& signals) {
     while (!signals.arrived()) {
       char c = 0;
       const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-      if (n == 0 || (n < 0 && (errno == EINTR || errno == EAGAIN))) break;  // poll tells of a terminal that is closed
+      if (n == 0 || (n < 0 && (errno == EINTR || errno == EAGAIN))) break;  // poll reports a closed terminal
       if (n < 0) return end(LineResult::Kind::Terminated);
       const bool more = input_waits();
       editor_.byte(c, more);
@@ -125,7 +125,7 @@ class TerminalEditor : public LineEditor {
     if (!editor_.waits_for_paste()) show();
   }
 
-  // Keys that somebody else has read.
+  // Takes keys that others have read.
   void feed(const std::string& keys) {
     for (std::size_t i = 0; i < keys.size() && !result_; ++i) {
       editor_.byte(keys[i], i + 1 < keys.size());
@@ -133,7 +133,7 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  // What the last key asked for.
+  // Handles the request of the last key.
   void serve() {
     while (!result_ && editor_.request() != EntryEditor::Request::None) {
       const EntryEditor::Request request = editor_.request();
@@ -193,7 +193,7 @@ class TerminalEditor : public LineEditor {
 
   bool full_on() const { return full_ && full_->on(); }
 
-  // Somebody else has the terminal as it was.
+  // Another program uses the restored terminal.
   template <class Work>
   void lend_terminal(Work work) {
     const bool full = full_on();
@@ -226,7 +226,7 @@ class TerminalEditor : public LineEditor {
     display_.forget();
   }
 
-  // The keys or the entry before have turned screen mode on or off.
+  // The keys or the previous entry have turned screen mode on or off.
   void follow_screen() {
     if (!full_ || full_->screen().on == full_->on()) return;
     if (!full_->on()) write_terminal(display_.finish(frame(true), size_.width, size_.height, color_));
@@ -234,8 +234,8 @@ class TerminalEditor : public LineEditor {
     if (!full_->on()) begin_row();
   }
 
-  // Whatever was written before may have left its last line open. Blanks up to the last column but one stay on an empty
-  // row and leave one that is not.
+  // Earlier output may have left its last line open. Blanks up to the last column but one stay on an empty row and
+  // leave a row that is not empty.
   void begin_row() {
     size_ = window_size();
     if (full_on()) return;
@@ -243,7 +243,7 @@ class TerminalEditor : public LineEditor {
     display_.forget();
   }
 
-  // Of the text that is edited, all that can be on the screen; the rest has no colours until it is accepted.
+  // Of the text being edited, everything that can be on the screen; the rest has no colours until it is accepted.
   void colour(const EntryView& view, bool whole) {
     std::size_t begin = view.point, end = view.point;
     for (int i = 0; i < size_.height && begin > 0; ++i) {
@@ -257,9 +257,9 @@ class TerminalEditor : public LineEditor {
     styled_ = {std::string(view.text), begin, end, hooks_.styles(view.text, begin, end)};
   }
 
-  // Made again when the text or the cursor has changed. Nothing where the entry leaves no room for them.
+  // Recomputed when the text or the cursor has changed. Empty where the entry leaves no room for them.
   const std::vector<HintLine>& hints_of(const EntryView& view) {
-    constexpr int kLeast = 6;  // rows of a screen that has room
+    constexpr int kLeast = 6;  // rows of a screen with enough room
     if (!hooks_.hints || rows() < kLeast / (full_on() ? 2 : 1) || size_.width < 4 * kLeast) {
       hinted_.lines.clear();
     } else if (hinted_.text != view.text || hinted_.point != view.point) {
@@ -282,7 +282,7 @@ class TerminalEditor : public LineEditor {
   // Rows of the terminal, or of its part that is the command line.
   int rows() const { return full_on() ? full_->screen().command_rows() : size_.height; }
 
-  // A signature in one row, a type or an error in up to three, broken at blanks; `...` where more is left.
+  // A signature in one row, a type or an error in up to three, broken at blanks; `...` where there is more.
   static void add_rows(const HintLine& hint, int width, std::vector<std::string>& rows) {
     constexpr std::string_view kMore = "...";
     std::string_view rest = std::string_view(hint.text).substr(0, hint.text.find('\n'));
@@ -300,7 +300,7 @@ class TerminalEditor : public LineEditor {
     }
   }
 
-  // One row of it: what is longer is cut.
+  // One row of it, cut if it is longer.
   static std::string_view cut_to(std::string_view text, int width) {
     std::size_t at = 0;
     int columns = 0;
@@ -313,7 +313,7 @@ class TerminalEditor : public LineEditor {
     return text.substr(0, at);
   }
 
-  // `final`: the entry as it stays, without what is listed below it.
+  // `final`: the entry in its final form, without the list below it.
   Frame frame(bool final) {
     const EntryView view = editor_.view();
     Entry entry{view.prompt, kBold, view.text, view.point, nullptr, nullptr};
@@ -345,7 +345,7 @@ class TerminalEditor : public LineEditor {
     write_terminal(display_.draw(frame(false), size_.width, size_.height, color_));
   }
 
-  // Our lines stay as the terminal wraps them until its size is settled: cursor movements for another width than it has
+  // Our lines stay as the terminal wraps them until its size is settled: cursor movements computed for a wrong width
   // would leave rows behind.
   void settle() {
     if (!std::exchange(resized_, false)) return;
@@ -375,7 +375,7 @@ class TerminalEditor : public LineEditor {
   KeyBindings keys_;
   EntryEditor editor_;
   Redisplay display_;
-  RawMode* raw_ = nullptr;  // while an entry is read
+  RawMode* raw_ = nullptr;  // while an entry is being read
   WindowSize size_;
   bool resized_ = false;  // and not drawn for that size yet
   std::optional<LineResult> result_;

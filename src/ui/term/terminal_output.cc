@@ -1,4 +1,4 @@
-// The descriptor that does not block, and the waits for room.
+// The non-blocking descriptor, and the waits for room.
 #include "ui/term/terminal_output.h"
 
 #include <fcntl.h>
@@ -12,7 +12,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr int kRetryMs = 20;  // between looks, where nobody says that there is room again
+constexpr int kRetryMs = 20;  // between attempts, where nothing signals that there is room again
 
 // Standard output where it cannot be opened again (a terminal of another user).
 int descriptor() {

@@ -1,8 +1,8 @@
 // Writes of the line editor, of screen mode and of the progress line to the terminal of standard output.
 //
-// Through a descriptor of its own that does not block: ^C has the kernel empty the terminal's queues without waking a
-// write that waits for room in them, and the prompt (where signals are blocked) would wait for ever. The descriptor of
-// standard output itself is shared with other processes and stays as it is. Linux: isig() and pty_flush_buffer().
+// Uses its own non-blocking descriptor: on ^C the kernel empties the terminal's queues without waking a write that
+// waits for room in them, and the prompt (where signals are blocked) would wait for ever. The descriptor of standard
+// output itself is shared with other processes and is not changed. Linux: isig() and pty_flush_buffer().
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// Keys that whoever read them had no use for: the next entry begins with them. One terminal, one queue; the prompt's
-// thread alone. A ^C drops them, as it drops what waits in the terminal. Users: the pager (gives), the line editor
+// Keys that their reader did not use: the next entry begins with them. One terminal, one queue; only for the
+// prompt's thread. A ^C drops them, like the input waiting in the terminal. Users: the pager (adds), the line editor
 // (takes).
 #pragma once
 

@@ -1,4 +1,4 @@
-// The size of the terminal that standard output goes to; 80 by 24 where that is none.
+// The size of the terminal on standard output; 80 by 24 if it is not one.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@ struct WindowSize {
   int height = 24;
 };
 WindowSize window_size();
-// Of the terminal that a descriptor is open on; none: it is open on something else.
+// The width of the terminal that a descriptor refers to; none: it is not a terminal.
 std::optional<int> terminal_columns(int fd);
 
 }  // namespace rldb::ui

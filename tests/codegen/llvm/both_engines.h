@@ -1,4 +1,4 @@
-// A kernel's text, run by the evaluator and by the JIT on the same inputs; what every test of this room starts from.
+// A kernel's text, run by the evaluator and by the JIT on the same inputs: the basis of every test of this room.
 #pragma once
 
 #include <cstdint>
@@ -35,11 +35,11 @@ struct Case {
 
 // Arguments made for a signature: pseudo-random, the same each time.
 std::vector<runtime::Value> make_arguments(const runtime::KernelSignature& s, const Case& c);
-// Empty when both engines leave the same values in all arguments (or fail with the same kind of error).
+// Empty if both engines leave the same values in all arguments (or fail with the same kind of error).
 std::string both(const std::string& text, const Case& c = {});
 // Runs on the JIT; the error's message and notes, or empty.
 std::string jit_error(const std::string& text, const Case& c = {});
-// Wraps statements in a function over A, B: (n,) of the dtypes given and C: (n,).
+// Wraps statements in a function over A, B: (n,) with the given dtypes and C: (n,).
 std::string elementwise(const std::string& expr, const std::string& a, const std::string& b, const std::string& c);
 
 }  // namespace rldb::codegen::testing

@@ -1,4 +1,4 @@
-// Checked code: what is proved costs nothing, what is not is tested, and both engines say the same.
+// Checked code: proved accesses cost nothing, others are tested, and both engines report the same.
 #include "rldb/schedule/bounds.h"
 
 #include <doctest/doctest.h>
@@ -12,7 +12,7 @@ using namespace rldb::codegen::testing;
 
 namespace {
 
-// How many accesses are not proved.
+// The number of accesses that are not proved.
 int tests_left(const std::string& text) {
   Text t(text);
   REQUIRE_MESSAGE(t.f, t.problem);
@@ -103,7 +103,7 @@ TEST_CASE("what cannot be known is tested, and found by both engines") {
 TEST_CASE("a proof is not taken from one place to another") {
   Case c;
   c.symbols = {{"n", 5}, {"m", 6}, {"k", 100}};
-  // A condition holds inside it only; a range does for its own loop only.
+  // A condition holds inside it only; a range only for its own loop.
   for (const char* body : {
            "if 0 <= k and k < m:\n    I[0] = T.int64(1)\nA[0, k] = T.float32(1)",
            "for i in range(n):\n    x = T.bind(i + 3)\n    if x < n:\n        I[x] = x\n    I[x] = x",
@@ -145,7 +145,7 @@ TEST_CASE("a buffer over another one's data may not reach past it") {
     CHECK(both(text, c) == "");
     CHECK(jit_error(text, c).find("access out of bounds: `B` reaches past its memory") == 0);
   }
-  // What lies inside is no error, however large the buffer says it is.
+  // An access inside is not an error, however large the declared buffer is.
   c.symbols["k"] = 3;
   CHECK(both(aliased("((32,), \"float32\"", "k"), c) == "");
   CHECK(jit_error(aliased("((32,), \"float32\"", "k"), c) == "");

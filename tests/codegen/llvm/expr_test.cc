@@ -31,7 +31,7 @@ TEST_CASE("operators on floats of every width") {
     }
 }
 
-// Which is no NaN: the optimiser makes calls of the C library of these.
+// The number is not NaN: the optimiser turns these into calls of the C library.
 TEST_CASE("the larger and the smaller of a float16 and a number, at each level of the optimiser") {
   for (const int level : {0, 1, 2, 3})
     for (const char* e :
@@ -115,7 +115,7 @@ TEST_CASE("conversions between all dtypes") {
   CHECK(both(elementwise("T.reinterpret(\"float16\", A[i])", "int16", "int16", "float16"), sized(9)) == "");
 }
 
-// The rows of the table whose last column begins so.
+// The rows of the table whose last column begins with this.
 static std::vector<std::string> rows_of(std::string_view evaluate) {
   constexpr std::pair<std::string_view, std::string_view> kRows[] = {
 #define RLDB_INTRINSIC(id, name, arity, dtype, purity, how) {name, #how},

@@ -28,7 +28,7 @@ namespace {
 
 const std::string kAdd = elementwise("A[i] + B[i]", "float32", "float32", "float32");
 
-// A folder that lives as long as the test.
+// A folder that exists as long as the test.
 struct Folder {
   std::string path;
   Folder() {
@@ -139,11 +139,11 @@ TEST_CASE("the cache on disk: used, and written anew when damaged") {
   changed[changed.size() / 2] ^= 1;
   REQUIRE(support::write_file(file, changed).ok());
   CHECK_FALSE(run());
-  // Other options make other code.
+  // Other options produce other code.
   options.check_bounds = false;
   CHECK_FALSE(run());
   CHECK(folder.files().size() == 2);
-  // The folder is made when there is something to keep, and for this user alone.
+  // The folder is created when there is something to keep, and for this user alone.
   options.cache_dir = folder.path + "/made/for/it";
   CHECK_FALSE(run());
   CHECK(run());
@@ -433,7 +433,7 @@ TEST_CASE("an interrupt stops innermost loops, whatever their extent is made of"
     const auto took = std::chrono::steady_clock::now();
     other.join();
     CHECK(error.find("interrupted") == 0);
-    // 200 ms on a machine that does nothing else.
+    // 200 ms on an otherwise idle machine.
     CHECK(took - asked < std::chrono::milliseconds(1000));
   };
   const std::string head = "\n@T.prim_func\ndef kernel(A: T.Buffer((64,), \"float32\"), n: T.int64):\n";
@@ -500,7 +500,7 @@ def kernel(A: T.Buffer((32, 32, 32), "int32"), B: T.Buffer((32, 32, 32), "int32"
 
 TEST_CASE("compilation is cancelled, and the process goes on") {
   std::string body;
-  for (int i = 0; i < 2000; ++i)  // seconds of work, also where the other thread is late
+  for (int i = 0; i < 2000; ++i)  // seconds of work, even if the other thread is late
     body += "    for i in T.unroll(8):\n        A[(i * " + std::to_string(i + 3) + ") % 64] = A[i] * T.float32(1.5)\n";
   Text t("\n@T.prim_func\ndef kernel(A: T.Buffer((64,), \"float32\")):\n" + body);
   REQUIRE_MESSAGE(t.f, t.problem);

@@ -1,4 +1,4 @@
-// What compiled kernels note of the numbers that they write, for catchpoints.
+// Number events recorded by compiled kernels about the values they write, for catchpoints.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -27,14 +27,14 @@ void put(Value& v, std::int64_t at, double number) {
   runtime::store_double(v.as_tensor().data() + std::size_t(at) * t.dtype().bytes(), t.dtype(), number);
 }
 
-// What `C = A + B` says of its run when A holds the number at a place.
+// The report of `C = A + B` on its run when A holds the number at some position.
 std::optional<bool> said(std::string_view dtype, runtime::DType t, runtime::NumericEvents wanted, double number,
                          std::int64_t at) {
   Text text(elementwise("A[i] + B[i]", std::string(dtype), std::string(dtype), std::string(dtype)));
   auto jit = Jit::create({}).value();
   auto kernel = jit->add(text.ctx, text.f, "add").value();
   kernel->look_for(wanted);
-  constexpr std::int64_t kCount = 37;  // whole vectors and a rest
+  constexpr std::int64_t kCount = 37;  // whole vectors and a remainder
   std::vector<Value> args{filled({kCount}, t, 1), filled({kCount}, t, 0), filled({kCount}, t, 0)};
   put(args[0], at, number);
   REQUIRE(runtime::call_kernel(*kernel, args).ok());

@@ -7,8 +7,8 @@
 //   # STEP tile of mm             (written by RLDB_BLESS=1, once a step)
 //   <kernel after it>
 //
-// Each step's function has to verify and to print as a text that reads back to itself, and to leave the values of the
-// kernel as it was, bit for bit: on eval, and from machine code that is made of both as they are written.
+// Each step's function has to verify, to print as a text that reads back to itself, and to give the same values as the
+// original kernel, bit for bit: on eval, and from machine code for both functions as written.
 #include "rldb/schedule/schedule.h"
 
 #include <doctest/doctest.h>
@@ -94,7 +94,7 @@ std::vector<runtime::Value> run(runtime::Kernel& kernel, const std::vector<runti
   return copies;
 }
 
-// What a function leaves in its arguments, on the evaluator and from machine code of it as it is written.
+// The values that a function leaves in its arguments, on the evaluator and from machine code of it as written.
 std::vector<std::vector<runtime::Value>> values(ir::Context& ctx, const ir::PrimFunc* f,
                                                 const std::map<std::string, std::int64_t>& dims) {
   auto signature = eval::signature_of(f, "kernel").value();
@@ -135,7 +135,7 @@ void check_verifies(ir::Context& ctx, const ir::PrimFunc* f) {
   CHECK(out.all().empty());
 }
 
-// The steps as they are now.
+// The current steps.
 std::vector<StepText> check_case(const StepCase& c) {
   Text t(c.kernel);
   REQUIRE_MESSAGE(t.f, t.problem);
@@ -154,12 +154,12 @@ std::vector<StepText> check_case(const StepCase& c) {
     for (const auto& dims : c.dims) check_values(t.ctx, t.f, step.after, dims);
     out.push_back({title, text});
   }
-  // The last one is what code is made of: nothing in it is tested that was not before, and it is not scheduled again.
+  // The last one is compiled: nothing in it is tested that was not before, and it is not scheduled again.
   CHECK(schedule::is_scheduled(result.func));
   CHECK(schedule::default_schedule(t.ctx, result.func, options).func == result.func);
   if (schedule::prove_bounds(t.f).all_proved(t.f->body))
     CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
-  // Without a record the same comes out.
+  // Without a record the result is the same.
   options.record = false;
   CHECK(ir::structural_equal(schedule::default_schedule(t.ctx, t.f, options).func, result.func));
   return out;
@@ -262,7 +262,7 @@ def kernel(A: T.Buffer(("n", "m"), "{0}"), B: T.Buffer(("n", "m"), "{0}")):
 }
 
 TEST_CASE("lanes that meet are done one after the other") {
-  // Each of these reads what an earlier iteration has written, or may.
+  // Each of these reads a value that an earlier iteration has written, or may have.
   for (const char* body :
        {"A[i + 1] = A[i]", "A[0] = A[0] + A[i + 1]", "A[i // 2] = B[i]", "B[T.max(I[i], 0) % 17] = A[i]"}) {
     CAPTURE(body);

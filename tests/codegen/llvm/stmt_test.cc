@@ -87,7 +87,7 @@ def kernel(A: T.Buffer((8,), "int32")):
 }
 
 TEST_CASE("threads that meet at barriers are loops from barrier to barrier") {
-  // Memory of a block and of a thread, what is bound, and loops and tests around barriers.
+  // Memory of a block and of a thread, bindings, and loops and tests around barriers.
   CHECK(both(R"(
 @T.prim_func
 def kernel(A: T.Buffer((2, 8), "float32"), B: T.Buffer((2, 8), "float32")):
@@ -129,7 +129,7 @@ def kernel(A: T.Buffer((4, 16), "float32"), B: T.Buffer((4,), "float32")):
                 if vx == 0:
                     B[vy] = S[vy, 0]
 )") == "");
-  // Memory behind a bare pointer.
+  // Memory accessed through a bare pointer.
   CHECK(both(R"(
 @T.prim_func
 def kernel(A: T.Buffer((8,), "int32"), B: T.Buffer((8,), "int32")):
@@ -168,7 +168,7 @@ def kernel(A: T.Buffer((8, 12), "float32"), B: T.Buffer((12, 8), "float32"), C: 
             acc[0] = acc[0] + As[ty, ki] * Bs[ki, tx]
     C[by * 4 + ty, bx * 4 + tx] = acc[0]
 )") == "");
-  // What a condition reads is read once, before the threads go on.
+  // The operands of a condition are read once, before the threads continue.
   CHECK(both(R"(
 @T.prim_func
 def kernel(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
@@ -216,7 +216,7 @@ TEST_CASE("barriers that not all threads come to together are refused, with the 
             .find("its threads exchange values by `T.tvm_warp_shuffle`") != std::string::npos);
   CHECK(refused("        T.evaluate(T.tvm_storage_sync(\"global\"))\n").find("its blocks wait for each other") !=
         std::string::npos);
-  // A loop around the threads is left by the thread that says so, not by those that come behind it.
+  // A loop around the threads is left by the thread that fails, not by later ones.
   CHECK(jit_error(R"(
 @T.prim_func
 def kernel(A: T.Buffer((4,), "int32")):
@@ -228,7 +228,7 @@ def kernel(A: T.Buffer((4,), "int32")):
             T.evaluate(T.tvm_storage_sync("shared"))
 )")
             .find("a thread may leave a loop around those that it meets") != std::string::npos);
-  // Memory of a thread that is there before the threads are: one for all of them would be wrong.
+  // Memory of a thread that is allocated before the threads start: sharing one would be wrong.
   for (const char* memory : {"L = T.alloc_buffer((1,), \"int32\", scope=\"local\")",
                              "p = T.allocate([1], \"int32\", \"local\")\n"
                              "    L = T.decl_buffer((1,), \"int32\", data=p, scope=\"local\")"}) {
@@ -438,7 +438,7 @@ def kernel(A: T.Buffer((1, 3, 20, 40), "float32"), W: T.Buffer((4, 3, 3, 3), "fl
                 C[vn, vo, vh, vw] = C[vn, vo, vh, vw] + P[vn, vc, vh + vy, vw + vx] * W[vo, vc, vy, vx]
 )",
              close({}, 1e-4)) == "");
-  // A pool reads under a condition that moves with the vector.
+  // Pooling reads under a condition that moves with the vector.
   CHECK(both(R"(
 @T.prim_func(s_tir=True)
 def kernel(A: T.Buffer((4, 50), "float32"), C: T.Buffer((4, 50), "float32")):

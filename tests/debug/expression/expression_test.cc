@@ -1,4 +1,4 @@
-// The language of conditions: reading and evaluating.
+// The language of conditions: parsing and evaluation.
 #include "debug/expression/expression.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Expressions and the values that NumPy gives for them: the table in numpy.txt.
+// Expressions and NumPy's values for them: the table in numpy.txt.
 #include <fstream>
 #include <limits>
 #include <map>

@@ -1,4 +1,4 @@
-// The simplifier: identities, proofs, and that what it says is true at random points.
+// The simplifier: identities, proofs, and correctness of its results at random points.
 #include "rldb/ir/arith.h"
 
 #include <doctest/doctest.h>
@@ -23,7 +23,7 @@ struct Fixture {
   Analyzer analyzer{ctx};
 
   const Expr* c(std::int64_t v) { return ctx.i64(v); }
-  // As given, nothing folded on the way.
+  // As given, with no folding.
   const Expr* op(BinaryKind kind, const Expr* a, const Expr* b) { return ctx.binary(kind, a, b); }
   const Expr* add(const Expr* a, const Expr* b) { return op(BinaryKind::Add, a, b); }
   const Expr* sub(const Expr* a, const Expr* b) { return op(BinaryKind::Sub, a, b); }
@@ -82,7 +82,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: floor division and remainder") {
   CHECK(same(op(BinaryKind::Mod, c(-7), c(2)), c(-1)));
   CHECK(same(div(n, c(1)), n));
   CHECK_FALSE(equal(div(n, c(4)), div(n, c(2))));
-  // Division by zero is left for the program to meet.
+  // Division by zero is left for the program to encounter.
   CHECK(analyzer.simplify(div(n, c(0)))->kind == BinaryKind::FloorDiv);
   CHECK(analyzer.simplify(mod(c(3), c(0)))->kind == BinaryKind::FloorMod);
 }
@@ -136,7 +136,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: bound values") {
   analyzer.bind_value(var(n), mul(m, c(4)));
   CHECK(same(mod(n, c(4)), c(0)));
   CHECK(equal(div(n, c(4)), m));
-  // A value in terms of itself, also around a corner, must not loop.
+  // A value in terms of itself, even indirectly, must not loop.
   analyzer.bind_value(var(k), add(k, c(1)));
   analyzer.bind_value(var(m), n);
   CHECK(analyzer.simplify(add(n, m)) != nullptr);
@@ -155,7 +155,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: min, max, select") {
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: bounds of zero times the unknown") {
-  // i * n with i in [0, 0]: zero is at most zero whichever way it is turned.
+  // i * n with i in [0, 0]: zero is at most zero whichever way it is written.
   const Var* i = ctx.var("i", ctx.int64());
   const Var* n = ctx.var("n", ctx.int64());
   Analyzer a(ctx);
@@ -174,14 +174,14 @@ TEST_CASE_FIXTURE(Fixture, "arith: the order of text") {
   CHECK(same(add(n, mul(m, c(2))), add(mul(m, c(2)), n)));
   CHECK(same(add(m, n), add(m, n)));
   CHECK(same(sub(add(m, n), m), n));
-  // Products of sums are left alone, but not by a literal.
+  // Products of sums are left alone, except by a literal.
   const Expr* by_sum = mul(m, add(n, c(1)));
   CHECK(same(by_sum, by_sum));
   CHECK(same(mul(add(n, c(1)), c(2)), add(mul(n, c(2)), c(2))));
   CHECK(equal(mul(add(n, c(1)), m), add(mul(n, m), m)));
   CHECK(same(add(div(sub(add(n, c(2)), c(3)), c(2)), c(1)), add(div(sub(n, c(1)), c(2)), c(1))));
   CHECK(same(div(add(n, c(4)), c(2)), add(div(n, c(2)), c(2))));
-  // A sum is divided by what may be negative as it stands.
+  // A sum is divided as a whole by a possibly negative divisor.
   const Expr* place = add(mul(n, m), k);
   CHECK(same(div(place, m), div(place, m)));
   analyzer.mark_non_negative(var(m));
@@ -198,12 +198,12 @@ TEST_CASE_FIXTURE(Fixture, "arith: comparisons as text") {
   CHECK(same(le(c(0), sub(n, c(5))), le(c(5), n)));
   CHECK(same(le(c(0), sub(n, m)), le(c(0), sub(n, m))));
   CHECK(same(op(BinaryKind::EQ, add(n, c(2)), c(5)), op(BinaryKind::EQ, n, c(3))));
-  // A sum of literals that int32 does not hold is not written.
+  // A sum of literals that does not fit int32 is not formed.
   const Expr *x = ctx.var("x", ctx.prim(DType::Int(32))), *y = ctx.var("y", ctx.prim(DType::Int(32)));
   const Expr* most = ctx.i32(INT32_MAX);
   CHECK(same(lt(sub(x, most), add(y, most)), lt(sub(x, most), add(y, most))));
   CHECK(same(lt(sub(x, ctx.i32(3)), add(y, ctx.i32(4))), lt(x, add(y, ctx.i32(7)))));
-  // By a factor: rounded so that the same n obey.
+  // By a factor: rounded so that the same n satisfy it.
   for (const std::int64_t bound : {-7, -6, 0, 5, 6})
     for (const bool strict : {true, false}) {
       const auto first = [&](const Expr* e) { return strict ? lt(e, c(bound)) : le(e, c(bound)); };

@@ -1,4 +1,4 @@
-// Context: interning, types of what it makes, attributes, provenance; modules; scalar helpers; block builder.
+// Context: interning, types of new nodes, attributes, provenance; modules; scalar helpers; block builder.
 #include "rldb/ir/context.h"
 
 #include <doctest/doctest.h>
@@ -122,7 +122,7 @@ TEST_CASE_FIXTURE(Fixture, "context: spans are found along provenance") {
   const Var* c = ctx.var("c", ctx.any());
   ctx.set_origin(c, b);
   ctx.set_origin(b, a);
-  ctx.set_origin(a, c);  // a circle must not hang
+  ctx.set_origin(a, c);  // a cycle must not hang
   CHECK_FALSE(bool(ctx.span_of(c)));
   const source::Span span{source::FileId{1}, 3, 5};
   ctx.spans().set(a, span);

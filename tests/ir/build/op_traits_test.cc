@@ -1,4 +1,4 @@
-// The constants and traits made from the rows of ir/op/op.def.
+// The constants and traits generated from the rows of ir/op/op.def.
 #include <doctest/doctest.h>
 
 #include <set>

@@ -90,7 +90,7 @@ TEST_CASE_FIXTURE(Fixture, "equal: free variables") {
   CHECK(structural_equal(plus(x, one), plus(x, ctx.i64(1))));
   CHECK_FALSE(structural_equal(plus(x, one), plus(y, one)));
   CHECK(structural_equal(plus(x, one), plus(y, one), {.map_free_vars = true}));
-  // A variable may not stand for two.
+  // A variable may not correspond to two.
   CHECK_FALSE(structural_equal(plus(x, x), plus(x, y), {.map_free_vars = true}));
   CHECK_FALSE(structural_equal(plus(x, y), plus(x, x), {.map_free_vars = true}));
   // Also where both sides share nodes.

@@ -94,7 +94,7 @@ TEST_CASE_FIXTURE(Fixture, "type relation: calls") {
   const auto var = [&](const Type* t) { return ctx.var("a", t); };
   const auto call = [&](std::vector<const Expr*> args) { return call_result(ctx, f, args); };
   CHECK(*call({var(tensor({k, c(3)})), var(shape({c(3)}))}) == tuple({tensor({mul(k, c(3))}), tensor({k})}));
-  // What the argument does not tell is erased.
+  // Dims that the argument does not determine are erased.
   CHECK(*call({var(ctx.tensor_ndim(2, f32)), var(shape({c(3)}))}) ==
         tuple({ctx.tensor_ndim(1, f32), ctx.tensor_ndim(1, f32)}));
   CHECK(call({var(tensor({k}))}).error().id == diag::CallArgumentCount);
@@ -102,7 +102,7 @@ TEST_CASE_FIXTURE(Fixture, "type relation: calls") {
   REQUIRE_FALSE(wrong.ok());
   CHECK(wrong.error().argument == 1);
   CHECK_FALSE(call({var(tensor({k})), var(shape({c(3)}))}).ok());
-  // Sums of what the arguments bring are simplified.
+  // Sums formed from the arguments are simplified.
   const FuncType* g = func({tensor({n})}, tensor({ctx.binary(BinaryKind::Sub, n, c(1))}));
   const Expr* args[] = {var(tensor({ctx.binary(BinaryKind::Add, k, c(1))}))};
   CHECK(*call_result(ctx, g, args) == tensor({k}));

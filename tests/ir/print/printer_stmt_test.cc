@@ -1,4 +1,4 @@
-// Statements of TensorIR, one form a case.
+// Statements of TensorIR, one form per case.
 #include <doctest/doctest.h>
 
 #include "rldb/ir/context.h"

@@ -1,4 +1,4 @@
-// Literals, names and the older spellings; what a spelling cannot say.
+// Literals, names and the older spellings; forms that a spelling cannot express.
 #include <doctest/doctest.h>
 
 #include <limits>
@@ -126,7 +126,7 @@ TEST_CASE("scalars of a Relax function are wrapped in the older spelling") {
   CHECK(contains(old, "def main(x: R.Tensor((\"n\",), dtype=\"float32\"), p: R.Prim(\"int64\")) -> R.Object:"));
   CHECK(contains(old, "R.call_packed(\"f\", x, R.prim_value(n), p, R.prim_value(True), R.prim_value(3))"));
   CHECK(contains(print(m, t.in(Syntax::Current)), "R.call_packed(\"f\", x, n, p, True, 3)"));
-  // The RFC takes an annotation for the call's type: none where there is none.
+  // In the RFC an annotation is the call's type: without a type there is none.
   CHECK(contains(print(m, t.in(Syntax::Rfc)), "y = R.call_packed(\"f\", x, n, p, True, 3)"));
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("what a spelling cannot say") {
   REQUIRE(unsayable(kernel(notes), Syntax::Sinfo).size() == 1);
   CHECK(unsayable(kernel(notes), Syntax::Sinfo)[0] == "f: the annotations of T.alloc_buffer (`F`)");
 
-  // A match_cast that changes more than the shape is no match_shape.
+  // A match_cast that changes more than the shape is not a match_shape.
   const Var* x = t.ctx.var("x", t.ctx.any());
   const Var* y = t.ctx.var("y", t.ctx.tensor(t.ctx.list<const Expr*>({t.ctx.i64(2)}), t.f32));
   const Binding* cast = t.ctx.match_cast(y, x, y->type);

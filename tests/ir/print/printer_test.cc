@@ -11,7 +11,7 @@ using namespace rldb::ir;
 
 namespace {
 
-// Short makers, so that a test reads like the text it expects.
+// Short builders, so that a test reads like the text it expects.
 struct Maker {
   Context ctx;
   DType f32 = DType::Float(32);
@@ -145,7 +145,7 @@ TEST_CASE("scalar expressions keep the parentheses they need, and no others") {
   CHECK(print_expr(bin(Max, n, c.i64(1))) == "T.max(n, 1)");
   CHECK(print_expr(bin(Div, n, c.i64(2))) == "T.Div(n, 2)");
   CHECK(print_expr(bin(Mod, n, c.i64(2))) == "T.truncmod(n, 2)");
-  // What would fold when read is written as a node.
+  // An expression that would fold when parsed is written as a node.
   CHECK(print_expr(bin(BinaryKind::Add, c.i64(3), c.i64(4))) == "T.Add(3, 4)");
   CHECK(print_expr(bin(BinaryKind::Add, n, c.i64(0))) == "T.Add(n, 0)");
   CHECK(print_expr(bin(LT, c.i64(3), c.i64(4))) == "T.LT(3, 4)");

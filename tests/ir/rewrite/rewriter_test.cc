@@ -61,7 +61,7 @@ TEST_CASE_FIXTURE(Fixture, "walk: parents first, in order; free variables") {
   CHECK(kinds[3] == NodeKind::VarBinding);
   CHECK(kinds[4] == NodeKind::Call);
   CHECK(free_vars(f).empty());
-  CHECK(free_vars(f->body).size() == 2);  // x, and n of the types
+  CHECK(free_vars(f->body).size() == 2);  // x, and n in the types
   const Expr* e = ctx.binary(BinaryKind::Add, n, m);
   CHECK(free_vars(e) == std::vector<const Var*>{n, m});
   const Expr* index[] = {n};

@@ -63,7 +63,7 @@ class Trace : public ExprVisitor {
   }
 };
 
-// exp(a) becomes exp(relu(a)), and the result of every sequence gets a call behind it.
+// exp(a) becomes exp(relu(a)), and the result of every sequence gets a call appended.
 class Nester : public ExprMutator {
  public:
   using ExprMutator::ExprMutator;

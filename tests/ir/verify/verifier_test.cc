@@ -1,4 +1,4 @@
-// Each rule of ir/verifier.h is broken alone, by IR made by hand.
+// Each rule of ir/verifier.h is broken in isolation, by IR made by hand.
 #include "rldb/ir/verifier.h"
 
 #include <doctest/doctest.h>
@@ -11,7 +11,7 @@ using namespace rldb::ir;
 
 namespace {
 
-// Says that `relax.print` is impure and infers what a test tells it.
+// Declares `relax.print` impure and infers what a test specifies.
 struct FakeTyper : CallTyper {
   const Type* inferred = nullptr;
   bool is_known(std::string_view) const override { return inferred != nullptr; }
@@ -126,7 +126,7 @@ TEST_CASE("rule 5: variables are defined before use, symbolic ones too") {
   const Var *x = r.var("x"), *y = r.var("y"), *z = r.var("z");
   const auto* late = r.seq({r.block({r.ctx.binding(y, r.exp(z)), r.ctx.binding(z, r.exp(x))})}, y);
   CHECK(r.broken(r.function({x}, late)) == "5");
-  // A type may not mention a symbolic variable that nothing binds.
+  // A type may not mention an unbound symbolic variable.
   const Var* n = r.ctx.var("n", r.ctx.int64());
   const Var *a = r.ctx.var("a", r.tensor({n})), *b = r.var("b");
   const auto* unbound = r.seq({r.block({r.ctx.binding(a, r.op("relax.exp", {b}, a->type))})}, b);
@@ -256,7 +256,7 @@ TEST_CASE("rule 16: an annotation does not contradict the value's type, nor a ca
   r.typer.inferred = r.tensor({r.ctx.i64(5)});
   CHECK(r.broken(r.function({p}, r.seq({r.block({r.ctx.binding(q, r.exp(p))})}, q))) == "16");
   r.typer.inferred = nullptr;
-  // A declared result is taken at its word, and so is an annotation that says more than can be proved.
+  // A declared result is trusted, and so is an annotation more precise than can be proved.
   const Var* u = r.var("u");
   CHECK(r.broken(r.function({u}, r.seq({}, u), r.tensor({r.ctx.i64(9)}))) == "");
   const Var *d = r.ctx.var("d", r.ctx.tensor_ndim(1, r.f32)), *e = r.ctx.var("e", r.tensor({r.ctx.i64(3)}));

@@ -1,4 +1,4 @@
-// Arguments that no one would write: whatever an operator is given, it answers with a type or a message.
+// Arguments that nobody would write: whatever an operator is given, it answers with a type or a message.
 #include <doctest/doctest.h>
 
 #include "ops/odd_arguments.h"
@@ -29,7 +29,7 @@ TEST_CASE("ops: no arguments are too odd") {
         ++(call.ok() ? typed : refused);
       }
   }
-  // Most are refused, and enough go through for the rules to be met.
+  // Most are refused, but enough pass to exercise the rules.
   CHECK(typed > 2000);
   CHECK(refused > 2000);
 }

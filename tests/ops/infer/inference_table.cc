@@ -46,7 +46,7 @@ std::vector<std::string> split_list(std::string_view s) {
 constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kDtypes{
     {{"f", "float"}, {"i", "int"}, {"u", "uint"}, {"bf", "bfloat"}, {"float", "f"}, {"int", "i"}}};
 
-// f32 -> float32. What is not short stays as it is.
+// f32 -> float32. Other dtypes are unchanged.
 std::string long_dtype(std::string_view s) {
   const std::size_t digits = std::min(s.find_first_of("0123456789"), s.size());
   for (const auto& [from, to] : kDtypes)
@@ -122,7 +122,7 @@ std::string tuple_annotation(std::string_view inner) {
   return out + ")";
 }
 
-// The names of an expression that are neither dims, keywords, attributes nor parameters of a lambda.
+// The names in an expression that are neither dims, keywords, attributes nor parameters of a lambda.
 std::vector<std::string> free_names(const std::string& e) {
   std::vector<std::string> out;
   std::vector<std::string> bound{"R", "T", "I", "cls", "True", "False", "None", "lambda", "if", "else"};

@@ -1,4 +1,4 @@
-// Runs tests/ops/inference/*.txt. RLDB_BLESS=1 writes what came out into the tables instead of comparing.
+// Runs tests/ops/inference/*.txt. RLDB_BLESS=1 writes the results into the tables instead of comparing.
 #include "ops/infer/inference_table.h"
 
 #include <doctest/doctest.h>
@@ -27,7 +27,7 @@ std::string read_file(const std::filesystem::path& path) {
   return out.str();
 }
 
-// What the inputs of a case know.
+// How much is known of a case's inputs.
 struct Forms {
   bool fixed = false;
   bool symbolic = false;
@@ -55,7 +55,7 @@ void note_form(const Case& c, Forms& forms) {
     forms.fixed = true;
 }
 
-// Inference looks at the shape of some argument.
+// Inference depends on the shape of some argument.
 bool depends_on_shapes(const ops::OpInfo& info) {
   return std::any_of(info.args.begin(), info.args.end(), [](const ops::ArgInfo& a) {
     return a.kind == ops::ArgKind::Tensor || a.kind == ops::ArgKind::Tensors || a.kind == ops::ArgKind::Shape;
@@ -102,7 +102,7 @@ TEST_CASE("inference tables: what they say, and that every row of the registry h
   }
 }
 
-// ---- legalisation of what is near to the cases ----
+// ---- legalisation of variations of the cases ----
 
 namespace {
 

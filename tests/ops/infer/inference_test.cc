@@ -1,4 +1,4 @@
-// Type inference of operators: static, symbolic and unknown inputs, and what is rejected.
+// Type inference of operators: static, symbolic and unknown inputs, and rejected ones.
 #include <doctest/doctest.h>
 
 #include "rldb/ir/printer.h"
@@ -80,7 +80,7 @@ TEST_CASE("ops: elementwise inference") {
   CHECK(w.type("add", {w.arg(w.f32(1, 2, 3)), w.arg(w.f32(4, 3, 2, 1))}) ==
         w.tensor_text({w.dim(4), w.dim(3), w.dim(2), w.dim(3)}, f));
   CHECK(w.type("add", {w.arg(w.f32(w.n, 1)), w.arg(w.f32(w.m))}) == w.tensor_text({w.n, w.m}, f));
-  // n against m: not provable, the rank stays
+  // n against m: not provable, only the rank is kept
   CHECK(w.type("add", {w.arg(w.f32(w.n)), w.arg(w.f32(w.m))}) == ir::print_type(w.ctx.tensor_ndim(1, f)));
   CHECK(w.type("add", {w.arg(w.rank(-1)), w.arg(w.f32(2))}) == ir::print_type(w.ctx.tensor_ndim(-1, f)));
   CHECK(w.type("less", {w.arg(w.f32(2)), w.arg(w.f32(2))}) == w.tensor_text({w.dim(2)}, DType::Bool()));

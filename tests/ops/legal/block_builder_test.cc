@@ -45,7 +45,7 @@ TEST_CASE("block builder: operators, kernels, casts and branches") {
   bb.dataflow([&] {
     const ir::Var* a = bb.emit_te("doubled", {x}, doubled);
     const ir::Var* b = bb.emit_te("doubled", {a}, doubled);  // the same kernel
-    // Operands that are calls get names of their own.
+    // Operands that are calls get their own names.
     out = bb.emit_output(*ctx.call(op::Add, {*ctx.call(op::NnRelu, {b}), a}));
   });
   const ir::Var* n = ctx.var("n", ctx.int64());

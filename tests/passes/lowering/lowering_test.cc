@@ -1,5 +1,5 @@
-// What the texts beside this file (see tests/repro/pass_text_test.cc) cannot say: modules that do not verify, index
-// maps.
+// Cases that the texts beside this file (see tests/repro/pass_text_test.cc) cannot express: modules that do not verify,
+// index maps.
 #include <doctest/doctest.h>
 
 #include "passes/golden.h"

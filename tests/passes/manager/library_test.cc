@@ -1,4 +1,4 @@
-// What programs that build on rldb use: passes and mutators of their own, blocks they may not change.
+// Features for programs built on rldb: passes and mutators of their own, and blocks that they may not change.
 #include <doctest/doctest.h>
 
 #include "rldb/ir/equal.h"

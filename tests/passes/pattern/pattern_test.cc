@@ -1,4 +1,4 @@
-// Dataflow patterns: text, and what they match.
+// Dataflow patterns: text, and matches.
 #include "rldb/passes/pattern.h"
 
 #include <doctest/doctest.h>
@@ -186,7 +186,7 @@ class Module:
   CHECK(found[input.get()]->name == "w");
   CHECK(found[two.get()]->name == "a");
 
-  PatternGraph only;  // `other` is read twice, `e` by nobody knows whom
+  PatternGraph only;  // `other` is read twice, and the reader of `e` is unknown
   only.only_used_by(is_op(op::Matmul)(is_var("w"), wildcard()), sum);
   CHECK(only.match(block).empty());
   PatternGraph last;

@@ -1,4 +1,4 @@
-// Executables: what the verifier refuses, the three file layouts, listings.
+// Executables: refusals of the verifier, the three file layouts, listings.
 #include <doctest/doctest.h>
 
 #include "rldb/relay/bytecode/executable.h"
@@ -44,7 +44,7 @@ TEST_CASE("the verifier") {
   CHECK(refusal({{21}, {1, 0}}).find("unknown opcode 21") != std::string::npos);
   CHECK(refusal({{7, 1, 5, 1, 0}, {1, 0}}).find("wrong number of fields") != std::string::npos);
   CHECK(refusal({{1, 0}}, 1 << 20).find("are more than the code can use") != std::string::npos);
-  // The register of a storage block that says its shape means nothing.
+  // The register of a storage block with a known shape means nothing.
   CHECK(refusal({{16, 99, 64, 2, 32, 1, 0, 1, 1, 4}, {1, 1}}).empty());
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("what is written reads back, in each layout") {
     REQUIRE(again.ok());
     CHECK(as_text(*again) == as_text(exe));
     CHECK(serialise(*again).value() == *bytes);
-    // Cut short at every byte: an error, and nothing else.
+    // Truncated at every byte: an error, and nothing else.
     for (std::size_t n = 0; n < bytes->size(); ++n) CHECK_FALSE(load(bytes->substr(0, n)).ok());
     // Each byte changed: accepted or refused.
     for (std::size_t n = 0; n < bytes->size(); ++n) {

@@ -1,4 +1,4 @@
-// Texts through the reader and the printer: what is printed, and that it reads back.
+// Texts through the parser and the printer: the printed form, and that it parses back.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -170,7 +170,7 @@ TEST_CASE("nesting without end is refused, whichever way it is written") {
   constexpr std::size_t kMany = 5000;
   const std::string parentheses = std::string(kMany, '(') + "1" + std::string(kMany, ')');
   CHECK_FALSE(Reading("let %x = " + parentheses + "; %x").parsed.module);
-  // Each branch holds the one before it.
+  // Each branch contains the one before it.
   const Reading branches(
       repeated(kMany, "%0 = 1; ", "%{} = if (True) {{ %{} }} else {{ 2 }};\n", "%" + std::to_string(kMany)));
   CHECK_FALSE(branches.parsed.module);

@@ -1,5 +1,5 @@
-// Types of calls, as tables of text (inference/*.txt). A line is `parameters | expression | type`, or what is wrong
-// instead of the type. RLDB_BLESS=1 rewrites the last column.
+// Types of calls, as tables of text (inference/*.txt). A line is `parameters | expression | type`, or an error instead
+// of the type. RLDB_BLESS=1 rewrites the last column.
 #include "rldb/relay/ops/infer.h"
 
 #include <doctest/doctest.h>
@@ -116,7 +116,7 @@ def @main(%n: int32) {
   CHECK(type_of_main(R"(#[version = "0.0.5"]
 def @main(%x: int32) { let %r = ref(%x); ref_write(%r, %x + 1); ref_read(%r) }
 )") == "int32");
-  // Nothing says what the parameter of `later` is but its caller; nothing decides `open`.
+  // Only the caller determines the parameter of `later`; `open` is undetermined.
   CHECK(type_of_main("#[version = \"0.0.5\"]\ndef @later(%x) { %x }\ndef @main(%y: int32) { @later(%y) }") == "int32");
   CHECK(type_of_main("#[version = \"0.0.5\"]\ndef @main(%open: _) -> _ { add(%open, 1f) }") == "_");
 }

@@ -1,5 +1,5 @@
-// Passes by texts (texts/*.txt): a line `passes: ToANF,LambdaLift`, a program, a line `----`, what it becomes, or the
-// first message. What it becomes has types and reads back. RLDB_BLESS=1 rewrites the part below the line.
+// Passes by texts (texts/*.txt): a line `passes: ToANF,LambdaLift`, a program, a line `----`, and the result, or the
+// first message. The result has types and parses back. RLDB_BLESS=1 rewrites the part below the line.
 #include "rldb/relay/passes/pass.h"
 
 #include <doctest/doctest.h>
@@ -34,7 +34,7 @@ std::string after(const std::string& passes, const std::string& text) {
     if (!m) return message();
   }
   const std::string printed = relay::print(m);
-  // As text it is a program too, and has types.
+  // Its text is also a program, and has types.
   relay::Context again;
   const auto reread = frontend::parse_relay(again, sources, sources.add("after.relay", printed), found);
   relay::Typing types;

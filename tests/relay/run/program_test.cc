@@ -1,4 +1,4 @@
-// Whole programs: files of ours say what their primitives do; loops; dims that only a run knows; files of others.
+// Whole programs: our own files define their primitives; loops; dims known only at run time; files from elsewhere.
 #include "rldb/relay/run/program.h"
 
 #include <doctest/doctest.h>

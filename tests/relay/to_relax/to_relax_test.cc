@@ -1,8 +1,8 @@
-// Translations, by values and by text. RLDB_BLESS=1 rewrites what comes out.
+// Translations, by values and by text. RLDB_BLESS=1 rewrites the results.
 //
-// values/*.txt are tables: `parameters | inputs | expression | values`, or what is wrong instead of the values
-// (session/value_table.h says more). Both engines run each line. texts/*.txt hold a Relay module, a line `---`,
-// and the Relax module that it becomes.
+// values/*.txt are tables: `parameters | inputs | expression | values`, or an error instead of the values (described in
+// session/value_table.h). Both engines run each line. texts/*.txt hold a Relay module, a line `---`, and the resulting
+// Relax module.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -24,7 +24,7 @@ std::string checked(const std::string& line) {
   const std::string text = fmt::format("#[version = \"0.0.5\"]\ndef @main({}) {{ {} }}\n", cells[0], cells[2]);
   const std::string got = value_of_main("test.relay", text, cells_of(cells[1], ';'), session::Engine::Jit);
   CAPTURE(line);
-  // The engines say what is wrong in words of their own.
+  // The engines word their errors differently.
   const std::string other = value_of_main("test.relay", text, cells_of(cells[1], ';'), session::Engine::Eval);
   CHECK((got.starts_with("!") ? other.substr(0, 1) : other) == (got.starts_with("!") ? "!" : got));
   if (!blesses()) CHECK(got == (cells.size() > 3 ? cells[3] : ""));

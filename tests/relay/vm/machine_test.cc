@@ -1,4 +1,4 @@
-// The machine: calls, calls in tail position, data types, closures, stepping, stop sets, limits, faults, snapshots.
+// The machine: calls, tail calls, data types, closures, stepping, stop sets, limits, faults, snapshots.
 #include "program_builder.h"
 
 using namespace rldb;
@@ -49,7 +49,7 @@ TEST_CASE("stepping, stop sets and snapshots") {
   }
   REQUIRE(o.finished());
   CHECK(seen == 3);
-  // The copy's tensors are its own: it goes on as if nothing had happened since.
+  // The copy has its own tensors: it continues as if nothing had happened since.
   const Outcome again = kept->run();
   REQUIRE(again.finished());
   CHECK(number(again.value) == 3);

@@ -1,4 +1,4 @@
-// A Relay program on vm::Machine: the map of its code, stops, hooks, copies; the same run as on its own machine.
+// A Relay program on vm::Machine: the map of its code, stops, hooks, copies; it runs as on its own machine.
 #include "rldb/relay/vm/on_machine.h"
 
 #include "program_builder.h"
@@ -77,7 +77,7 @@ TEST_CASE("stop sets, hooks and copies") {
   hook.stop_after = 3;
   o = copy->run(hook);
   CHECK(o.stopped());
-  CHECK(hook.before == 2);  // not about the instruction that the stop set stopped at
+  CHECK(hook.before == 2);  // not called for the instruction at which the stop set stopped
   o = copy->run(hook);
   REQUIRE(o.finished());
   CHECK(number(o.value) == 5);

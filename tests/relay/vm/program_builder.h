@@ -1,4 +1,4 @@
-// Helpers of the tests of the Relay VM: programs written down instruction by instruction, and short ways to run them.
+// Helpers of the tests of the Relay VM: programs written instruction by instruction, and shorthands for running them.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -70,7 +70,7 @@ class Fixture {
   PrimitiveTable table_;
 };
 
-// count(n, acc): n == 0 ? acc : count(n - 1, acc + 1), as the compiler writes it; `tail`: the call stands at the end.
+// count(n, acc): n == 0 ? acc : count(n - 1, acc + 1), as compiled; `tail`: the call comes last.
 inline Executable counting() {
   Executable exe;
   exe.primitives = {"add", "sub"};

@@ -1,4 +1,4 @@
-// Every kind of diagnostic that reading and verifying a text can give is shown by a golden text, or stands in
+// Every kind of diagnostic from parsing and verifying a text is shown by a golden text, or listed in
 // tests/diagnostics/not_shown.txt, a list that only shrinks. RLDB_BLESS=1 rewrites the list.
 #include <doctest/doctest.h>
 

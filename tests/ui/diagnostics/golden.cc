@@ -61,7 +61,7 @@ std::string unescape(std::string_view text) {
   return out;
 }
 
-// Bytes that a text file should not hold are shown.
+// Makes bytes visible that a text file should not contain.
 std::string visible(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -75,7 +75,7 @@ std::string visible(std::string_view text) {
   return out;
 }
 
-// The program in a folder of its own, under the name that the expectations use.
+// The program in a separate folder, under the name that the expectations use.
 class Folder {
  public:
   explicit Folder(const std::string& program) : before_(fs::current_path()) {

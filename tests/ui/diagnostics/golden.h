@@ -1,13 +1,13 @@
-// A golden text: a program, and below it all that `rldb check` says about it.
+// A golden text: a program, and below it the complete output of `rldb check`.
 //
 //   # RUN: check [--format=json] [--color] [--width=N] [--text=escaped]     (optional, the first line)
 //   <the program>
 //   #| case.py:3:9: error: ...
 //
-// The program is everything above the first `#| ` line, header included, so that the lines count as in the file and
-// the file can be given to `rldb check` as it is. With --text=escaped, `\r`, `\t`, `\n`, `\\` and `\xNN` of the program
-// are those bytes, and a `\` at the end of a line joins it with the next. In the expectation a control byte or a byte
-// that is no UTF-8 stands as `\xNN`. Readers: golden_test.cc, coverage_test.cc. The texts are in
+// The program is everything above the first `#| ` line, header included, so that the lines count as in the file and the
+// file can be given to `rldb check` unchanged. With --text=escaped, `\r`, `\t`, `\n`, `\\` and `\xNN` in the program
+// represent those bytes, and a `\` at the end of a line joins it with the next. In the expectation a control byte or a
+// byte that is not UTF-8 is written as `\xNN`. Readers: golden_test.cc, coverage_test.cc. The texts are in
 // tests/diagnostics/<topic>/.
 #pragma once
 
@@ -32,7 +32,7 @@ struct Golden {
 
 std::vector<std::filesystem::path> golden_files();
 Golden read_golden(const std::filesystem::path& path);
-// What is said about the program, in the form that the file expects; `kinds` are the kinds of the diagnostics.
+// The diagnostics of the program, in the form that the file expects; `kinds` receives their kinds.
 std::string check(const Golden& golden, std::vector<source::DiagId>& kinds);
 // Rewrites the expectation.
 void bless(const Golden& golden, const std::string& found);

@@ -1,5 +1,5 @@
-// Every text of tests/diagnostics/<topic>/: what is said about it is what stands in it.
-// RLDB_BLESS=1 rewrites the expectations.
+// Every text of tests/diagnostics/<topic>/: the diagnostics are those in the file. RLDB_BLESS=1 rewrites the
+// expectations.
 #include "ui/diagnostics/golden.h"
 
 #include <doctest/doctest.h>

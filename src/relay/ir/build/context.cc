@@ -34,7 +34,7 @@ int deepest(std::span<const Expr* const> items) {
   for (const Expr* e : items) depth = std::max(depth, int(e->nesting));
   return depth;
 }
-// Of a scope that holds `body`.
+// The nesting of a scope that holds `body`.
 int scope(const Expr* body) { return body->nesting + 1; }
 
 }  // namespace

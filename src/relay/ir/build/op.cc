@@ -38,7 +38,7 @@ FieldKind kind_of(std::string_view word) {
   return found->second;
 }
 
-// Where a field's text ends: the next blank outside of brackets.
+// Where a field's text ends: the next blank outside brackets.
 std::size_t field_end(std::string_view text) {
   int depth = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {

@@ -1,4 +1,4 @@
-// Structural equality of Relay modules up to names of variables; what differs first is described.
+// Structural equality of Relay modules up to names of variables; describes the first difference.
 #include "rldb/relay/ir/equal.h"
 
 #include <fmt/format.h>
@@ -110,7 +110,7 @@ class Comparer {
     return {fmt::format("{}", fmt::join(labels, ".")), std::move(left), std::move(right)};
   }
 
-  // True when the two correspond as far as they go; their operands are pushed.
+  // True when the two nodes themselves correspond; their operands are pushed.
   bool same(const Pair& p) {
     const Expr *a = p.a, *b = p.b;
     if (a->kind != b->kind) return false;
@@ -236,7 +236,7 @@ class Comparer {
 
   static bool same_attrs(Span<NamedAttr> a, Span<NamedAttr> b) {
     if (a.size() != b.size()) return false;
-    // The order of attributes is how they were written down.
+    // The order of attributes is merely the order in which they were written.
     for (const NamedAttr& x : a) {
       const auto found = std::find_if(b.begin(), b.end(), [&](const NamedAttr& y) { return y.name == x.name; });
       if (found == b.end() || !attr_equal(x.value, found->value)) return false;
@@ -251,7 +251,7 @@ class Comparer {
     return true;
   }
 
-  // As deep as an annotation is written.
+  // The recursion is as deep as an annotation is written.
   bool same_type(const Type* a, const Type* b) {
     if (!a || !b) return a == b;
     if (a->kind != b->kind) return false;

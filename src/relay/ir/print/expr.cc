@@ -1,5 +1,5 @@
-// Expressions and definitions. The order in which graph variables get their numbers is TVM's: operands are visited
-// before what uses them, first the callee, then the arguments; an operand gets its number when its first user is
+// Prints expressions and definitions. The order in which graph variables are numbered is TVM's: operands are visited
+// before their users, first the callee, then the arguments; an operand gets its number when its first user is
 // visited.
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@ namespace rldb::relay::print_detail {
 
 namespace {
 
-// What a traversal of operands may go through without entering a scope.
+// Calls f for the operands that a traversal may follow without entering a scope.
 template <class F>
 void for_each_dataflow_operand(const Expr* e, F&& f) {
   if (const auto* t = as<Tuple>(e)) {
@@ -22,7 +22,7 @@ void for_each_dataflow_operand(const Expr* e, F&& f) {
     f(p->tuple);
   } else if (const auto* c = as<Call>(e)) {
     f(c->callee);
-    // The tuple of its operands is a convention of the call: they are visited in its place.
+    // The tuple of its operands is a convention of the call: they are visited in place of it.
     const auto* op = as<Op>(c->callee);
     const auto* packed = op && op->info->id == op::CallLowered && c->args.size() > 1 ? as<Tuple>(c->args[1]) : nullptr;
     if (packed) {
@@ -112,7 +112,7 @@ void Printer::visit(const Expr* root) {
 std::string Printer::own_text(const Expr* e) {
   switch (e->kind) {
     case ExprKind::Var: {
-      // Nothing bound it on the way here: it is free, and is declared where it is first used.
+      // It was not bound on the way here: it is free, and is declared where it is first used.
       free_[e] = binder(static_cast<const Var*>(e));
       return {};
     }
@@ -165,7 +165,7 @@ std::string Printer::use(const Expr* e, bool may_inline) {
     s.written = true;
     return text;
   }
-  // Text has no place for these behind a `=` but in parentheses.
+  // After `=`, the text format requires parentheses around these.
   if (e->kind == ExprKind::Let) text = "(\n  " + indented(text) + "\n)";
   if (e->kind == ExprKind::Match) text = "(" + text + ")";
   s.written = true;
@@ -220,7 +220,7 @@ std::string Printer::let(const Let& first) {
   std::size_t opened = 0;
   const Expr* e = &first;
   for (; const auto* l = as<Let>(e); e = l->body) {
-    // A let that others refer to is a value with a name, not the rest of this chain.
+    // A let with other references is a value with a name, not the rest of this chain.
     if (opened > 0 && (state(l).uses > 1 || state(l).visited)) break;
     std::string line = "let " + binder(l->var) + " = ";
     const std::string value = use(l->value, true);

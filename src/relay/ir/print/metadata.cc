@@ -1,4 +1,4 @@
-// The metadata section: a graph of JSON nodes that refer to each other by index, as TVM's SaveJSON writes it.
+// The metadata section: a graph of JSON nodes that refer to each other by index, as written by TVM's SaveJSON.
 #include <nlohmann/json.hpp>
 
 #include "relay/ir/print/printer_impl.h"
@@ -49,7 +49,7 @@ class Writer {
                 {"attrs", {{"_checked_type_", "0"}, {"data", data}, {"span", "0"}, {"virtual_device_", "0"}}}});
   }
 
-  // Objects below an object are fewer than the nesting of the JSON that they were read from.
+  // Objects are not nested more deeply than the JSON from which they were read.
   std::size_t object(const MetaObject* o) {
     if (!o) return 0;
     if (const auto found = objects_.find(o); found != objects_.end()) return found->second;

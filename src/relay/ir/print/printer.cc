@@ -1,4 +1,4 @@
-// The doors: modules and lone expressions, with version line and metadata.
+// The entry points: modules and lone expressions, with version line and metadata.
 #include "rldb/relay/ir/printer.h"
 
 #include "relay/ir/print/printer_impl.h"

@@ -1,5 +1,5 @@
-// How the printer is put together. A text is a chain of statements in a buffer; an expression that has no place of its
-// own is a statement `%n = ...;` in the buffer of the scope at hand.
+// The printer's structure. A text is a chain of statements in a buffer; an expression without a place of its own is a
+// statement `%n = ...;` in the buffer of the current scope.
 #pragma once
 
 #include <functional>
@@ -24,18 +24,18 @@ class MetaReferences {
   std::unordered_map<const void*, std::string> names_;
 };
 
-// Types and attributes, which need no names but those they have.
+// Types and attributes, which need only their own names.
 class Values {
  public:
   std::string type(const Type* t);
   std::string attr(const AttrValue* value);
   std::string attrs(Span<NamedAttr> attrs);  // `a=1, b=2`
-  // Those of a call, with what the operator's row always prints.
+  // The attributes of a call, including those that the operator's row always prints.
   std::string attrs_of(const OpInfo& op, Span<NamedAttr> given);
-  // Of a scalar; empty when no literal says it.
+  // The literal of a scalar; empty if there is none.
   static std::string literal(const runtime::Tensor& scalar);
   MetaReferences& meta() { return meta_; }
-  // How an expression in an attribute is written, where there are names for it.
+  // Sets how an expression in an attribute is written, where names are available.
   void set_expr_text(std::function<std::string(const Expr*)> text) { expr_text_ = std::move(text); }
 
  private:
@@ -43,10 +43,10 @@ class Values {
   std::string part(const Type* t, int depth);
   MetaReferences meta_;
   std::function<std::string(const Expr*)> expr_text_;
-  std::size_t parts_ = 0;  // of the type at hand
+  std::size_t parts_ = 0;  // of the current type
 };
 
-// With the suffix of `bits`; read again as a number of `read_bits`.
+// With the suffix for `bits`; must read back as a number of `read_bits`.
 std::string float_text(double value, int bits, int read_bits);
 std::string metadata_json(const MetaTable& table);
 
@@ -61,18 +61,18 @@ class Printer {
   std::string expression(const Expr* e);  // a program that is one expression
 
  private:
-  // How often a node is referred to by what is printed now, and how it was written.
+  // How often the printed text refers to a node, and how it was written.
   struct State {
     std::uint32_t uses = 0;
     bool counted = false;
-    bool written = false;  // `text` is how to refer to it
-    bool visited = false;  // `text` is what it is
+    bool written = false;  // `text` is the reference to it
+    bool visited = false;  // `text` is its own text
     std::string text;
   };
   State& state(const Expr* e) { return states_[e]; }
   std::string& scope() { return scopes_.back(); }
 
-  // The text that refers to `e`; a statement before it when it has no place here.
+  // The text that refers to `e`; emits a statement first if it has no place here.
   std::string use(const Expr* e, bool may_inline);
   // Operands first, without recursion: afterwards state(e).text is its own text.
   void visit(const Expr* e);
@@ -92,15 +92,15 @@ class Printer {
   std::string unique(std::string name);
 
   Values& values_;
-  // Of what is printed: a small function of a large program costs what it is itself.
+  // For the printed part only: a small function of a large program is cheap to print.
   std::unordered_map<const Expr*, State> states_;
   std::vector<std::string> scopes_;
   std::unordered_map<std::string, int> names_;
-  std::unordered_map<const Expr*, std::string> free_;  // declarations of free variables that no text has yet
+  std::unordered_map<const Expr*, std::string> free_;  // declarations of free variables, not yet in a text
   int next_graph_ = 0;
 };
 
-// The lines behind the first, two columns further in.
+// The text with all lines after the first indented by two more columns.
 std::string indented(std::string_view text);
 
 }  // namespace rldb::relay::print_detail

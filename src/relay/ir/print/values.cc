@@ -26,7 +26,7 @@ double read_as(const std::string& digits, int bits) {
 
 }  // namespace
 
-// Six digits as TVM has it, and as many as it takes where they are read as another number.
+// Six digits as in TVM, or as many as needed if they would read back as another number.
 std::string float_text(double value, int bits, int read_bits) {
   const std::string suffix = bits == 32 ? "f" : fmt::format("f{}", bits);
   if (std::isinf(value)) return value < 0 ? "-inf" + suffix : "inf" + suffix;
@@ -78,7 +78,7 @@ std::string Values::type(const Type* t) {
 }
 
 std::string Values::part(const Type* t, int depth) {
-  // Parts are shared: a few lines can say a type that no text could hold.
+  // Parts are shared: a few lines can describe a type that no text could hold.
   constexpr std::size_t kMostParts = 20000;
   constexpr int kMostDepth = 1000;
   if (++parts_ > kMostParts || depth > kMostDepth) return "...";
@@ -120,9 +120,9 @@ std::string Values::attr(const AttrValue* v) {
     case AttrKind::Bool:
       return v->integer != 0 ? "True" : "False";
     case AttrKind::Float:
-      return float_text(v->real, v->bits, 64);  // those of attributes are read as they stand
+      return float_text(v->real, v->bits, 64);  // those of attributes are read without conversion
     case AttrKind::String:
-      // Reading decodes no escapes, so a quote cannot be in a text; all else stands for itself.
+      // The parser decodes no escapes, so a quote cannot occur in a string; all other characters are literal.
       return fmt::format("\"{}\"", v->text);
     case AttrKind::List: {
       std::string items;

@@ -1,4 +1,4 @@
-// Space and batch moved into each other, buffers, sparse places, Fourier transforms.
+// Space and batch moved into each other, buffers, sparse positions, Fourier transforms.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,7 +30,7 @@ struct Blocks {
   std::int64_t total = 1;
 };
 
-// The block shape with the pairs of another attribute; nothing when they do not fit the data.
+// The block shape with the pairs of another attribute; nullopt when they do not fit the data.
 std::optional<Blocks> blocks_of(const Operands& o, std::string_view name) {
   const auto sizes = o.ints("block_shape");
   auto found = pairs(o, name);
@@ -46,7 +46,7 @@ Outcome bad_blocks(std::string_view name) {
   return Outcome::error(fmt::format("`block_shape` and `{}` say something of each axis behind the batch", name));
 }
 Outcome too_large() { return Outcome::error("an axis is larger than a number of 64 bits"); }
-// False: no number holds it.
+// False: the result overflows.
 bool grow(Dim& d, const std::array<std::int64_t, 2>& by) {
   return !__builtin_add_overflow(d.value, by[0], &d.value) && !__builtin_add_overflow(d.value, by[1], &d.value);
 }
@@ -93,7 +93,7 @@ Outcome BatchToSpace(const Operands& o) {
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
 }
 
-// Operands: what is new, the buffer.
+// Operands: the new data, the buffer.
 Outcome FifoBuffer(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const std::size_t rank = o.tensor(1)->shape.size();
@@ -103,7 +103,7 @@ Outcome FifoBuffer(const Operands& o) {
   return Outcome::of(o.types[1]);
 }
 
-// Operands: places, values, the value of all other places.
+// Operands: positions, values, the value of all other positions.
 Outcome SparseToDense(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const auto sizes = o.ints("output_shape");
@@ -114,7 +114,7 @@ Outcome SparseToDense(const Operands& o) {
   return Outcome::of(o.ctx.tensor(dims, o.tensor(1)->dtype));
 }
 
-// Operands: flat indices, the shape that they are indices into.
+// Operands: flat indices, and the shape that they index.
 Outcome UnravelIndex(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const auto &indices = o.tensor(0)->shape, &shape = o.tensor(1)->shape;
@@ -132,7 +132,7 @@ Outcome Dft(const Operands& o) {
   return Outcome::of(o.ctx.tuple_type(std::vector<const Type*>{o.types[0], o.types[0]}));
 }
 
-// Operands: the signal, with a batch or without, and the window.
+// Operands: the signal, with or without a batch, and the window.
 Outcome Stft(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const auto length = o.integer("n_fft"), hop = o.integer("hop_length");

@@ -1,4 +1,4 @@
-// Operators whose results' axes are named, or counted, by more than their operands' shapes.
+// Operators whose result axes are named, or counted, by more than their operands' shapes.
 #include <algorithm>
 #include <map>
 
@@ -8,7 +8,7 @@ namespace rldb::relay::relations {
 
 namespace {
 
-// The labels of `ij,jk->ik`, operand by operand, and of the result; nothing for what has other characters.
+// The labels of `ij,jk->ik`, operand by operand, and of the result; nullopt if there are other characters.
 struct Equation {
   std::vector<std::string> operands;
   std::string result;
@@ -35,7 +35,7 @@ std::optional<Equation> read_equation(std::string_view text) {
     e.result = plain.substr(arrow + 2);
     return e;
   }
-  // Without an arrow: those that occur once, in their order.
+  // Without an arrow: labels that occur once, in order.
   std::map<char, int> count;
   for (const char c : label_list)
     if (c != ',') ++count[c];
@@ -50,7 +50,7 @@ Outcome Einsum(const Operands& o) {
   const auto tensors = o.tensors(0);
   if (!tensors) return Outcome::wait();
   const auto equation = read_equation(o.string("equation"));
-  if (!equation) return {};  // as the context has it
+  if (!equation) return {};  // the context reports it
   if (equation->operands.size() != tensors->size())
     return Outcome::error("the equation has another number of operands than the tuple");
   std::map<char, Dim> dims;
@@ -74,7 +74,7 @@ Outcome Einsum(const Operands& o) {
   return Outcome::of(o.ctx.tensor(result, tensors->front()->dtype));
 }
 
-// The first axes of the data are taken by the indices, whose shapes broadcast.
+// The first axes of the data are replaced by those of the indices, whose shapes broadcast.
 Outcome AdvIndex(const Operands& o) {
   const auto tensors = o.tensors(0);
   if (!tensors) return Outcome::wait();
@@ -93,7 +93,7 @@ Outcome Searchsorted(const Operands& o) {
   return Outcome::of(o.ctx.tensor(o.tensor(1)->shape, o.dtype("dtype").value_or(DType::Int(32))));
 }
 
-// ---- a parameter of the static operator is an operand ----
+// ---- operators with a static parameter as an operand ----
 
 Outcome DynOneHot(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
@@ -106,7 +106,7 @@ Outcome DynOneHot(const Operands& o) {
   return Outcome::of(o.ctx.tensor(dims, dtype.value_or(of_values)));
 }
 
-// Which axes go is not known, how many is.
+// Which axes are removed is not known, but how many is.
 Outcome DynSqueeze(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const auto& axes = o.tensor(1)->shape;

@@ -1,4 +1,4 @@
-// Images sampled anew, and the operators of object detection.
+// Image resampling, and the operators of object detection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ Outcome tuple(const Operands& o, std::initializer_list<const Type*> fields) {
   return Outcome::of(o.ctx.tuple_type(std::vector<const Type*>(fields)));
 }
 
-// An image's dims in the order of a layout of the letters NCHW; nothing for another layout.
+// An image's dims in the order of a layout of the letters NCHW; nullopt for any other layout.
 std::optional<Dims> in_layout(std::string_view layout, const Dim& n, const Dim& c, const Dim& h, const Dim& w) {
   if (layout.size() != 4) return std::nullopt;
   Dims dims;
@@ -86,7 +86,7 @@ Outcome CropAndResize(const Operands& o) {
   return Outcome::of(o.ctx.tensor(*dims, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
 }
 
-// A window of weights (I, H, W), which slides over each channel.
+// A window of weights (I, H, W) that slides over each channel.
 Outcome Dilation2d(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
@@ -113,7 +113,7 @@ Outcome Dilation2d(const Operands& o) {
   return Outcome::of(o.ctx.tensor(*dims, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
 }
 
-// A channel for each displacement.
+// One channel per displacement.
 Outcome Correlation(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   if (auto wrong = exact_rank(o, 0, 4)) return *wrong;
@@ -157,7 +157,7 @@ Outcome GetValidCounts(const Operands& o) {
   return tuple(o, {o.ctx.tensor(Dims{data[0]}, kInt32), o.types[0], o.ctx.tensor(Dims{data[0], data[1]}, kInt32)});
 }
 
-// Operands: boxes, how many are valid, their indices, how many are kept, the overlap that is too much.
+// Operands: boxes, the number of valid ones, their indices, the number to keep, the overlap threshold.
 Outcome NonMaxSuppression(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   if (auto wrong = exact_rank(o, 0, 3)) return *wrong;
@@ -182,7 +182,7 @@ Outcome AllClassNms(const Operands& o) {
                    o.ctx.tensor(Dims{boxes[0], each}, DType::Float(32)), o.ctx.tensor(Dims{boxes[0]}, kInt64)});
 }
 
-// Boxes around each place of an image: one of each size, and one of each further ratio.
+// Boxes around each position of an image: one of each size, and one of each further ratio.
 Outcome MultiboxPrior(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   if (auto wrong = exact_rank(o, 0, 4)) return *wrong;

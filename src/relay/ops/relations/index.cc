@@ -1,4 +1,4 @@
-// Operators that pick elements.
+// Operators that select elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace rldb::relay::relations {
 
 namespace {
 
-// How many elements `begin : end : stride` of an axis takes.
+// The number of elements that `begin : end : stride` selects on an axis.
 std::int64_t slice_length(std::int64_t extent, std::int64_t begin, std::int64_t end, std::int64_t stride) {
   const auto bounded = [&](std::int64_t v) {
     if (v < 0) v += extent;
@@ -130,7 +130,7 @@ Outcome SequenceMask(const Operands& o) {
   return Outcome::of(o.types[0]);
 }
 
-// How many there are is known when it runs.
+// Their number is known only at run time.
 Outcome Unique(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   if (o.tensor(0)->shape.size() != 1) return Outcome::error("the data has rank 1");

@@ -7,7 +7,7 @@ namespace rldb::relay::relations {
 
 namespace {
 
-// Do two dims say the same, as far as they say anything?
+// Do two dims agree, as far as they are known?
 bool agree(const Dim& a, const Dim& b) { return !is_known(a) || !is_known(b) || a.value == b.value; }
 
 Outcome different(std::string_view what, const Dim& a, const Dim& b) {
@@ -25,13 +25,13 @@ std::optional<Outcome> need_rank(const Operands& o, std::size_t i, std::size_t l
 }
 constexpr std::size_t kAnyRank = ~std::size_t(0);
 
-// An operand whose type nothing says has this one.
+// Gives this type to an operand whose type is not specified.
 void give_type(const Operands& o, std::size_t i, const Dims& dims) {
   if (i < o.types.size() && o.types[i]->kind == TypeKind::Hole)
     o.solver.unify(o.types[i], o.ctx.tensor(dims, o.tensor(0)->dtype));
 }
 
-// Operands behind the first hold one value for each place of an axis.
+// Operands after the first hold one value for each position of an axis.
 std::optional<Outcome> need_vectors(const Operands& o, std::size_t axis) {
   for (std::size_t i = 1; i < o.types.size(); ++i) give_type(o, i, {o.tensor(0)->shape[axis]});
   if (auto early = o.need_tensors(o.types.size())) return *early;
@@ -84,7 +84,7 @@ Outcome Dense(const Operands& o) {
   return Outcome::of(o.ctx.tensor(dims, result_dtype(o)));
 }
 
-// The weight is in blocks of rows: (blocks, inner dim, rows of a block).
+// The weight is blocked by rows: (blocks, inner dim, rows of a block).
 Outcome DensePack(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   if (auto wrong = need_rank(o, 0, 2, 2)) return *wrong;

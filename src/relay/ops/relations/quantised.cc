@@ -1,5 +1,5 @@
-// Quantised operators, whose scales and zero points are operands behind the data. Their attributes are those of the
-// operators that they are the quantised form of, and of any dtype.
+// Quantised operators, whose scales and zero points are operands after the data. They have the attributes of the
+// operators whose quantised forms they are, of any dtype.
 #include "relay/ops/relations/relations.h"
 #include "rldb/relay/ir/op_id.h"
 
@@ -12,7 +12,7 @@ Outcome with_dtype(const Operands& o, DType otherwise) {
   return Outcome::of(o.ctx.tensor(o.tensor(0)->shape, o.dtype("out_dtype").value_or(otherwise)));
 }
 
-// What `id` says of the first two operands, as if they had the dtype that sums are made in.
+// The result of `id` for the first two operands, as if they had the dtype in which sums are computed.
 Outcome as_plain(const Operands& o, OpId id, Relation relation) {
   if (auto early = o.need_tensors(2)) return *early;
   const DType dtype = o.dtype("out_dtype").value_or(DType::Int(32));

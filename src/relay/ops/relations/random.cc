@@ -1,4 +1,4 @@
-// Random numbers, which are drawn from a key of ten words and give the next one beside them.
+// Random numbers, which are drawn from a key of ten words and return the next key as well.
 #include <fmt/format.h>
 
 #include "relay/ops/relation.h"
@@ -50,7 +50,7 @@ Outcome RandomReals(const Operands& o) {
   return drawn(o, dtype);
 }
 
-// Operands: the key, how likely each index is.
+// Operands: the key, the likelihood of each index.
 Outcome RandomMultinomial(const Operands& o) {
   if (auto wrong = need_key(o)) return *wrong;
   if (auto early = o.need_tensors(2)) return *early;

@@ -60,7 +60,7 @@ Outcome Reduce(const Operands& o) {
   return reduce_to(o, o.tensor(0)->dtype);
 }
 
-// The result has the dtype of the dims: int32 unless the text says otherwise.
+// The result has the dtype of the dims: int32 unless specified otherwise.
 Outcome ArgReduce(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   const auto& shape = o.tensor(0)->shape;
@@ -110,7 +110,7 @@ Outcome TopK(const Operands& o) {
   return sorted_out(o, dims);
 }
 
-// Values, indices, or both, as `ret_type` says.
+// Values, indices, or both, as specified by `ret_type`.
 Outcome sorted_out(const Operands& o, const Dims& dims) {
   const Type* values = o.ctx.tensor(dims, o.tensor(0)->dtype);
   const Type* indices = o.ctx.tensor(dims, o.dtype("dtype").value_or(DType::Int(32)));

@@ -7,7 +7,7 @@ namespace rldb::relay::relations {
 
 namespace {
 
-// A rank-1 operand says the rank of the result, when its length is known.
+// A rank-1 operand determines the rank of the result, when its length is known.
 std::optional<Dims> open_dims(const TensorType& shape) {
   constexpr std::int64_t kMaxRank = 64;
   if (shape.shape.size() != 1 || !is_known(shape.shape[0]) || shape.shape[0].value > kMaxRank) return std::nullopt;
@@ -63,7 +63,7 @@ Outcome DynTile(const Operands& o) {
   return Outcome::of(o.ctx.tensor(Dims(std::max(reps->size(), o.tensor(0)->shape.size())), o.tensor(0)->dtype));
 }
 
-// As topk, of a number that is an operand.
+// Like topk, with a number that is an operand.
 Outcome DynTopk(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const std::int64_t axis = o.integer("axis").value_or(-1);
@@ -86,7 +86,7 @@ Outcome DynImageResize(const Operands& o) {
   return Outcome::of(o.ctx.tensor(dims, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
 }
 
-// Operands: places, values, the value of all other places, the shape.
+// Operands: positions, values, the value of all other positions, the shape.
 Outcome DynSparseToDense(const Operands& o) {
   if (auto early = o.need_tensors(4)) return *early;
   return of_shape(o, 3, o.tensor(1)->dtype);

@@ -1,4 +1,4 @@
-// Operators that arrange elements anew.
+// Operators that rearrange elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace rldb::relay::relations {
 
 namespace {
 
-// The product of dims; `?` when one is not known, or it is too large to say.
+// The product of dims; `?` when one is not known, or the product overflows.
 Dim product(Span<Dim> dims) {
   Dim total = known(1);
   for (const Dim& d : dims)
@@ -19,13 +19,13 @@ Dim product(Span<Dim> dims) {
   return total;
 }
 
-// Reads the codes of `newshape` against the dims of the data.
+// Interprets the codes of `newshape` for the dims of the data.
 class ReshapeCodes {
  public:
   ReshapeCodes(Dims in, std::vector<std::int64_t> codes, bool zero_is_zero)
       : in_(std::move(in)), codes_(std::move(codes)), zero_is_zero_(zero_is_zero) {}
 
-  // Empty when it is good.
+  // Empty if it is valid.
   std::string run() {
     for (at_ = 0; at_ < codes_.size() && wrong_.empty(); ++at_) step(codes_[at_]);
     if (wrong_.empty()) infer();
@@ -88,7 +88,7 @@ class ReshapeCodes {
     out_.push_back(second);
   }
 
-  // The axis of -1, and the counts of elements.
+  // Infers the axis of -1, and the element counts.
   void infer() {
     const Dim total = product(in_);
     Dims rest = out_;
@@ -217,7 +217,7 @@ Outcome Squeeze(const Operands& o) {
 
 namespace {
 
-// The fields of the one operand: tensors of one dtype and rank.
+// The fields of the only operand: tensors of one dtype and rank.
 std::optional<Outcome> need_alike(const Operands& o, std::vector<const TensorType*>& fields) {
   if (!o.types.empty() && o.types[0]->kind != TypeKind::Hole && o.types[0]->kind != TypeKind::Tuple)
     return Outcome::error("the operand is a tuple");
@@ -278,7 +278,7 @@ Outcome Stack(const Operands& o) {
 
 namespace {
 
-// The parts of an axis that is cut at indices.
+// The parts of an axis that is split at indices.
 std::optional<Outcome> cut(const Dim& whole, const std::vector<std::int64_t>& points, std::vector<Dim>& parts) {
   std::int64_t begin = 0;
   for (const std::int64_t at : points) {

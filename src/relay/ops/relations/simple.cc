@@ -1,4 +1,4 @@
-// Elementwise operators, and those that make tensors from nothing.
+// Elementwise operators, and those that create tensors.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ Outcome broadcast_as(const Operands& o, std::optional<DType> dtype) {
   return Outcome::of(o.ctx.tensor(*dims, dtype.value_or(a.dtype)));
 }
 
-// The shape that an attribute says; an object of the metadata stands for a dim that is not known.
+// The shape given by an attribute; an object of the metadata represents an unknown dim.
 std::optional<Dims> shape_attr(const Operands& o, std::string_view name) {
   const AttrValue* v = o.attr(name);
   if (!v || v->kind != AttrKind::List) return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<double> scalar_of(const AttrValue* v) {
 
 }  // namespace
 
-// Nothing is said about the call: what uses it decides.
+// The call is not constrained: its uses decide.
 Outcome Any(const Operands&) { return {}; }
 
 Outcome Unit(const Operands& o) { return Outcome::of(o.ctx.tuple_type({})); }

@@ -5,7 +5,7 @@
 
 namespace rldb::relay::relations {
 
-// Operands: a dense matrix; values (or blocks of them), columns, and begins of rows of a sparse one.
+// Operands: a dense matrix; values (or blocks of them), columns, and row starts of a sparse one.
 Outcome SparseDense(const Operands& o) {
   if (auto early = o.need_tensors(4)) return *early;
   const auto &dense = o.tensor(0)->shape, &values = o.tensor(1)->shape, &begins = o.tensor(3)->shape;
@@ -21,7 +21,7 @@ Outcome SparseDense(const Operands& o) {
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
 }
 
-// Operands: coordinates, the shape that they are of, the one that they are to be of.
+// Operands: coordinates, their shape, the new shape.
 Outcome SparseReshape(const Operands& o) {
   if (auto early = o.need_tensors(3)) return *early;
   const auto &at = o.tensor(0)->shape, &from = o.tensor(1)->shape, &to = o.tensor(2)->shape;

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kSpatial = "DHW";
 
-// Where a layout's letter is; npos when it has none. Layouts with numbers (`NCHW4c`) have inner axes and are not looked
-// into.
+// The position of a letter in a layout; npos when it is absent. Layouts with numbers (`NCHW4c`) have inner axes and are
+// not handled here.
 bool is_plain(std::string_view layout) {
   return std::all_of(layout.begin(), layout.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
 }
@@ -31,7 +31,7 @@ Dim extent(const std::vector<LayoutAxis>& axes, Span<Dim> dims, char letter) {
   return total;
 }
 
-// Dims of one layout in another.
+// The dims of one layout in another.
 Dims relaid(Span<Dim> dims, const std::vector<LayoutAxis>& from, const std::vector<LayoutAxis>& to) {
   Dims made;
   for (const LayoutAxis& axis : to) {
@@ -56,13 +56,13 @@ std::vector<std::size_t> spatial_axes(std::string_view layout) {
   return axes;
 }
 
-// One value for all axes, or one each.
+// One value for all axes, or one per axis.
 std::vector<std::int64_t> for_axes(std::vector<std::int64_t> values, std::size_t count) {
   if (values.size() == 1) values.resize(count, values[0]);
   return values;
 }
 
-// Padding: of all sides, of each axis, or of all begins and then all ends; what both sides add to each axis.
+// Padding: for all sides, for each axis, or for all begins and then all ends; the total for each axis.
 std::optional<std::vector<std::int64_t>> total_padding(const std::vector<std::int64_t>& p, std::size_t axes) {
   std::vector<std::int64_t> total(axes);
   for (std::size_t i = 0; i < axes; ++i) {
@@ -125,7 +125,7 @@ std::string outer_letters(const std::vector<LayoutAxis>& axes) {
   return letters;
 }
 
-// What the parts of a convolution are: its operands in layouts without inner axes.
+// The parts of a convolution: its operands in layouts without inner axes.
 struct ConvOperands {
   std::vector<LayoutAxis> layout, kernel_layout;
   std::string letters, kernel_letters;
@@ -144,7 +144,7 @@ std::optional<std::size_t> find_axis(std::string_view letters, char c) {
   return at;
 }
 
-// Empty when all is well. The kernel may be unknown yet.
+// Empty if all is well. The kernel may be unknown yet.
 std::string read_layouts(const Operands& o, ConvOperands& c) {
   const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
   const auto axes = axes_of_layout(layout), kernel_axes = axes_of_layout(kernel_layout);
@@ -171,7 +171,7 @@ std::string read_layouts(const Operands& o, ConvOperands& c) {
   return "";
 }
 
-// The weight's type follows from the attributes when nothing else says it.
+// The weight's type follows from the attributes if it is not specified otherwise.
 bool give_weight_type(const Operands& o, const ConvOperands& c, std::int64_t channels,
                       const std::vector<std::int64_t>& sizes) {
   const bool plain = c.kernel_letters.size() == c.kernel_layout.size();
@@ -185,7 +185,7 @@ bool give_weight_type(const Operands& o, const ConvOperands& c, std::int64_t cha
 
 bool contradicts(const Dim& d, std::int64_t wanted) { return is_known(d) && d.value != wanted; }
 
-// Empty: what the attributes say of the weight is so.
+// Empty: the weight agrees with the attributes.
 std::string check_weight(const Operands& o, const ConvOperands& c, const std::vector<std::int64_t>& sizes) {
   const std::int64_t groups = o.integer("groups").value_or(1);
   const Dim &in = c.data[c.channel], &of_filter = c.kernel[c.in_channel], &filters = c.kernel[c.out_channel];
@@ -204,7 +204,7 @@ std::string check_weight(const Operands& o, const ConvOperands& c, const std::ve
   return "";
 }
 
-// The result of data and weight, the operands 0 and 1 of `o`.
+// The result for data and weight, the operands 0 and 1 of `o`.
 Outcome convolved(const Operands& o) {
   ConvOperands c;
   if (std::string wrong = read_layouts(o, c); !wrong.empty()) return Outcome::error(std::move(wrong));
@@ -249,7 +249,7 @@ Outcome Conv(const Operands& o) {
   return convolved(o);
 }
 
-// Operands: data, places to read it at, weight.
+// Operands: data, positions at which to read it, weight.
 Outcome DeformableConv(const Operands& o) {
   if (auto early = o.need_tensors(3)) return *early;
   return convolved(Operands(o.ctx, o.solver, o.call, o.op, {o.types[0], o.types[2]}));
@@ -274,7 +274,7 @@ Outcome Conv2dBackwardWeight(const Operands& o) {
       o.ctx.tensor(relaid(weight, *axes_of_layout("OIHW"), *to), o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
 }
 
-// Operands: the gradient of the result, the data, whose type the gradient has.
+// Operands: the gradient of the result, and the data, which has the gradient's type.
 Outcome PoolGrad(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   return Outcome::of(o.types[1]);
@@ -337,7 +337,7 @@ Outcome Pool(const Operands& o) {
 
 namespace {
 
-// The spatial axes become what `size` says, axis by axis.
+// The spatial axes take the sizes in `size`, axis by axis.
 template <class F>
 Outcome with_spatial(const Operands& o, F&& size) {
   const std::string_view layout = o.string("layout");
@@ -366,7 +366,7 @@ Outcome AdaptivePool(const Operands& o) {
   });
 }
 
-// By a factor for each spatial axis.
+// Scales by a factor for each spatial axis.
 Outcome UpSampling(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   std::vector<double> scales;
@@ -429,7 +429,7 @@ Outcome LayoutTransform(const Operands& o) {
   return Outcome::of(o.ctx.tensor(relaid(o.tensor(0)->shape, *from, *to), o.tensor(0)->dtype));
 }
 
-// From `axis` on: how many windows there are, then the windows.
+// From `axis` on: the number of windows, then the windows.
 Outcome SlidingWindow(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   const Dims in = dims_of(*o.tensor(0));
@@ -454,7 +454,7 @@ Outcome SlidingWindow(const Operands& o) {
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
 }
 
-// Squares of places become channels.
+// Squares of positions become channels.
 Outcome YoloReorg(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   Dims dims = dims_of(*o.tensor(0));

@@ -1,4 +1,4 @@
-// Space and batch moved into each other, buffers, places written, Fourier transforms.
+// Space and batch moved into each other, buffers, writes to positions, Fourier transforms.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::optional<Ints> flat_pairs(OpCall& o, std::string_view name) {
 }
 
 struct Blocks {
-  Ints sizes, pairs;  // the pairs one after the other
+  Ints sizes, pairs;  // the pairs, concatenated
   std::int64_t total = 1;
 };
 ir::Result<Blocks> blocks_of(OpCall& o, std::string_view name) {
@@ -47,7 +47,7 @@ ir::Result<Blocks> blocks_of(OpCall& o, std::string_view name) {
 
 }  // namespace
 
-// The places within a block go in front of the batch.
+// The positions within a block go before the batch.
 Made space_to_batch(OpCall& o) {
   RLDB_TRY(const Blocks b, blocks_of(o, "paddings"));
   RLDB_TRY(const Dims from, o.dims(0));
@@ -110,7 +110,7 @@ Made batch_to_space(OpCall& o) {
   return o.call(op::StridedSlice, {whole, o.prims(cut), o.ctx.tuple(begin), o.ctx.tuple(end), o.ctx.tuple(step)});
 }
 
-// The buffer's elements move on, and the data takes the places at the end.
+// The buffer's elements move up, and the data goes to the end.
 Made fifo_buffer(OpCall& o) {
   RLDB_TRY(const Dims data, o.dims(0));
   RLDB_TRY(const Dims buffer, o.dims(1));
@@ -122,7 +122,7 @@ Made fifo_buffer(OpCall& o) {
                 {all, o.prims({std::int64_t(axis)}), o.ctx.tuple(begin), o.ctx.tuple(end), o.ctx.tuple(step)});
 }
 
-// Operands: data, what is written, begin, end, strides, for each axis from the first.
+// Operands: data, the values to write, begin, end, strides, for each axis from the first.
 Made strided_set(OpCall& o) {
   Exprs operands{o.arg(0), o.arg(1)};
   for (std::size_t i = 2; i < 5; ++i) {
@@ -152,14 +152,14 @@ Made strided_set(OpCall& o) {
               return te.graph.load(te.in[2 + list], {ctx.i64(std::int64_t(k))});
             };
             const Expr *extent = x->shape[k], *zero = ctx.i64(0);
-            // Bounds count from the end when they are negative, and stay within the axis.
+            // Negative bounds count from the end; all stay within the axis.
             const auto within = [&](const Expr* e) {
               e = ctx.select(ir::compare(ctx, ir::BinaryKind::LT, e, zero), ir::add(ctx, e, extent), e);
               return ir::max(ctx, ir::min(ctx, e, extent), ctx.i64(-1));
             };
             const Expr *begin = within(bound(0, zero)), *end = within(bound(1, extent)), *step = bound(2, ctx.i64(1));
             const Expr* up = ir::compare(ctx, ir::BinaryKind::GT, step, zero);
-            // A walk down begins at the last element at most.
+            // A downward walk begins at the last element at most.
             begin = ctx.select(up, ir::max(ctx, begin, zero), ir::min(ctx, begin, ir::sub(ctx, extent, ctx.i64(1))));
             const Expr* off = ctx.select(up, ir::sub(ctx, i[k], begin), ir::sub(ctx, begin, i[k]));
             const Expr* length = ctx.select(up, ir::sub(ctx, end, begin), ir::sub(ctx, begin, end));
@@ -177,8 +177,8 @@ Made strided_set(OpCall& o) {
   });
 }
 
-// Operands: places (one, several, or several of several coordinates), values, the value elsewhere, and the shape where
-// it is no attribute.
+// Operands: positions (one, several, or several of several coordinates), values, the value elsewhere, and the shape
+// where it is not an attribute.
 Made sparse_to_dense(OpCall& o) {
   if (o.args.size() < 3) return refuse("it has fewer operands than TVM gives it");
   Dims to;
@@ -205,7 +205,7 @@ Made sparse_to_dense(OpCall& o) {
   return o.call(op::ScatterNd, {everywhere, rows, given}, {{op_attr::Reduction, o.ctx.attr("update")}});
 }
 
-// The coordinates of flat indices: one row for each axis.
+// The coordinates of flat indices: one row per axis.
 Made unravel_index(OpCall& o) {
   RLDB_TRY(const Dims length, o.dims(1));
   const auto rank = length.size() == 1 ? int_of(length[0]) : std::nullopt;
@@ -223,7 +223,7 @@ Made unravel_index(OpCall& o) {
           const Expr* rest = ir::cast_to(ctx, DType::Int(64), te.graph.load(x, Dims(i.begin() + 1, i.end())));
           const Expr* found = ctx.i64(0);
           for (std::int64_t k = *rank - 1; k >= 0; --k) {
-            // No axis of the shape is empty where an index is good.
+            // If an index is valid, no axis of the shape is empty.
             const Expr* extent = ir::max(ctx, te.graph.load(te.in[1], {ctx.i64(k)}), ctx.i64(1));
             const Expr* here = ir::floor_mod(ctx, rest, extent);
             found = ctx.select(ir::compare(ctx, ir::BinaryKind::EQ, i[0], ctx.i64(k)), here, found);
@@ -260,7 +260,7 @@ Made dft(OpCall& o) {
                    x->shape,
                    [&](te::Indices i) {
                      Dims at(i.begin(), i.end());
-                     // Whole turns do not count, and small angles are exact.
+                     // Whole turns are dropped, and small angles are exact.
                      const Expr* turns = ir::floor_mod(ctx, ir::mul(ctx, at.back(), k.var), n);
                      const Expr* w = angle(ctx, x->dtype, inverse ? turns : ir::sub(ctx, ctx.i64(0), turns), n);
                      at.back() = k.var;
@@ -318,7 +318,7 @@ Made stft(OpCall& o) {
   });
 }
 
-// The weight is in blocks of rows: (blocks, inner dim, rows of a block).
+// The weight is blocked by rows: (blocks, inner dim, rows of a block).
 Made dense_pack(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(1));
   RLDB_TRY(const Expr* moved, o.permute(o.arg(1), {1, 0, 2}));

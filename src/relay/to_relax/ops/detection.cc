@@ -19,7 +19,7 @@ ir::Result<const ir::Attr*> pooled_size(OpCall& o) {
   return o.ints_attr(*size);
 }
 
-// A number that Relax takes as an attribute.
+// A number that is an attribute in Relax.
 ir::Result<double> constant_number(OpCall& o, std::size_t i) {
   if (const auto v = o.number(i)) return *v;
   return refuse(fmt::format("its operand {} is not a constant", i + 1));
@@ -46,7 +46,7 @@ Made roi_pool(OpCall& o) {
                  {op_attr::Layout, o.ctx.attr(o.string("layout"))}});
 }
 
-// Operands: boxes, the score that is wanted.
+// Operands: boxes, the score threshold.
 Made get_valid_counts(OpCall& o) {
   RLDB_TRY(const double threshold, constant_number(o, 1));
   return o.call(op::VisionGetValidCounts, {o.arg(0)},
@@ -55,7 +55,7 @@ Made get_valid_counts(OpCall& o) {
                  {op_attr::ScoreIndex, o.ctx.attr(o.integer("score_index").value_or(1))}});
 }
 
-// Operands: boxes, how many are valid, their indices, how many are kept, the overlap that is too much.
+// Operands: boxes, the number of valid ones, their indices, the number to keep, the overlap threshold.
 Made non_max_suppression(OpCall& o) {
   RLDB_TRY(const double most, constant_number(o, 3));
   RLDB_TRY(const double overlap, constant_number(o, 4));
@@ -78,7 +78,7 @@ Made all_class_nms(OpCall& o) {
 
 namespace {
 
-// A list of numbers, or what TVM has in its place.
+// A list of numbers, or TVM's default.
 std::vector<double> numbers(OpCall& o, std::string_view name, std::vector<double> otherwise) {
   const relay::AttrValue* v = o.attr(name);
   if (!v || v->kind != relay::AttrKind::List) return otherwise;
@@ -90,13 +90,13 @@ std::vector<double> numbers(OpCall& o, std::string_view name, std::vector<double
 
 }  // namespace
 
-// Boxes (left, top, right, bottom) around each place of an image: one of each size, and one of each further ratio.
+// Boxes (left, top, right, bottom) around each position of an image: one of each size, and one of each further ratio.
 Made multibox_prior(OpCall& o) {
   const auto sizes = numbers(o, "sizes", {1}), ratios = numbers(o, "ratios", {1}),
              steps = numbers(o, "steps", {-1, -1}), offsets = numbers(o, "offsets", {0.5, 0.5});
   if (sizes.empty() || ratios.empty() || steps.size() != 2 || offsets.size() != 2)
     return refuse("its sizes are not known");
-  // Half the height of each box, and half the width where an image is square.
+  // Half the height of each box, and half the width if the image is square.
   std::vector<std::pair<double, double>> halves;
   for (const double s : sizes) halves.emplace_back(s / 2, s / 2);
   for (std::size_t k = 1; k < ratios.size(); ++k) {
@@ -137,7 +137,7 @@ Made multibox_prior(OpCall& o) {
   });
 }
 
-// Darknet's rearrangement: places are counted as if the data had more rows and columns and fewer channels.
+// Darknet's rearrangement: positions are counted as if the data had more rows and columns and fewer channels.
 Made yolo_reorg(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
   const std::int64_t stride = o.integer("stride").value_or(1);

@@ -1,4 +1,4 @@
-// Operators that work element by element, and those that make tensors from nothing.
+// Elementwise operators, and those that create tensors.
 #include <cmath>
 
 #include "relay/to_relax/translations.h"
@@ -15,7 +15,7 @@ Made unary(OpCall& o) { return o.call(o.target, {o.arg(0)}); }
 Made binary(OpCall& o) { return o.broadcast(o.target, o.args); }
 Made identity(OpCall& o) { return o.arg(0); }
 
-// Of integers in double precision: there is no other `pow`.
+// For integers in double precision: there is no other `pow`.
 Made power(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   if (t->dtype.is_float()) return o.broadcast(op::Power, o.args);
@@ -37,7 +37,7 @@ static Made scaled_log(OpCall& o, double factor) {
 Made log2(OpCall& o) { return scaled_log(o, 1 / std::log(2.0)); }
 Made log10(OpCall& o) { return scaled_log(o, 1 / std::log(10.0)); }
 
-// Integers divide by truncation already.
+// Integer division already truncates.
 Made trunc_divide(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   if (!t->dtype.is_float()) return o.broadcast(op::Divide, o.args);
@@ -85,11 +85,11 @@ Made clip(OpCall& o) {
 
 Made where(OpCall& o) { return o.broadcast(op::Where, o.args); }
 
-// ---- from nothing ----
+// ---- creation ----
 
 namespace {
 
-// The attribute `shape`; the type says what stands for an entry that is no integer.
+// The attribute `shape`; the type has the dims for entries that are not integers.
 ir::Result<Dims> shape_attr(OpCall& o) {
   const auto sizes = o.ints("shape");
   if (!sizes) return refuse("its shape is not a list of integers");
@@ -130,7 +130,7 @@ Made broadcast_to_like(OpCall& o) {
 
 Made collapse_sum_like(OpCall& o) { return o.call(op::CollapseSumLike, o.args); }
 
-// Constants give a literal range. Else the number of elements is computed when it runs.
+// Constants give a literal range. Otherwise the number of elements is computed at run time.
 Made arange(OpCall& o) {
   const DType dtype = o.dtype("dtype").value_or(DType::Float(32));
   if (o.number(0) && o.number(1) && o.number(2)) {

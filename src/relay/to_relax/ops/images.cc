@@ -1,4 +1,4 @@
-// Images sampled anew: grids, crops, deformed windows, morphology.
+// Image resampling: grids, crops, deformed windows, morphology.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -12,8 +12,8 @@
 
 namespace rldb::to_relax::translations {
 
-// The coordinates are the grid's second axis; Relax takes them as the last one, too, and there no dim of 2 is taken for
-// them.
+// The coordinates are the grid's second axis; Relax also accepts them as the last one, where no other dim of 2 is
+// mistaken for them.
 Made grid_sample(OpCall& o) {
   RLDB_TRY(const ir::TensorType* grid, o.tensor(1));
   Ints axes = iota(2, grid->ndim);
@@ -34,7 +34,7 @@ Made affine_grid(OpCall& o) {
   return o.call(op::ImageAffineGrid, {o.arg(0), o.ctx.shape(dims)});
 }
 
-// Operands: images, boxes (y1, x1, y2, x2) as parts of an image, the image of each box.
+// Operands: images, boxes (y1, x1, y2, x2) as fractions of an image, the image of each box.
 Made crop_and_resize(OpCall& o) {
   const std::string_view layout = o.string("layout"), method = o.string("method");
   const auto size = o.ints("crop_size");
@@ -55,7 +55,7 @@ Made crop_and_resize(OpCall& o) {
              return {te.graph.compute(
                  to,
                  [&](te::Indices i) {
-                   // The place that an index of the crop is at.
+                   // The position of an index of the crop.
                    const auto place = [&](std::size_t axis) {
                      const Expr* last = r.of(r.sub(x->shape[2 + axis], te.ctx.i64(1)));
                      const auto corner = [&](std::size_t k) {
@@ -79,7 +79,7 @@ Made crop_and_resize(OpCall& o) {
   return o.permute(made, back);
 }
 
-// The largest sum of data and weight under a window (I, H, W). What is outside of the image counts as 0.
+// The largest sum of data and weight under a window (I, H, W). Elements outside the image count as 0.
 Made dilation2d(OpCall& o) {
   RLDB_TRY(const Ints there, order(o.string("data_layout"), "NCHW"));
   RLDB_TRY(const Ints back, order("NCHW", o.string("data_layout")));
@@ -108,8 +108,8 @@ Made dilation2d(OpCall& o) {
   return o.permute(made, back);
 }
 
-// A convolution that reads each part of its window at a place of its own. Operands: data, how far the places are off,
-// (y, x) of each part, weight.
+// A convolution that reads each part of its window at an individual position. Operands: data, the offsets (y, x) of the
+// position of each part, weight.
 Made deformable_conv2d(OpCall& o) {
   const std::string_view layout = o.string("data_layout");
   if (o.integer("groups").value_or(1) != 1) return refuse("its groups are not one");
@@ -163,7 +163,7 @@ Made deformable_conv2d(OpCall& o) {
   return o.permute(made, back);
 }
 
-// How alike two images are around each place when one is displaced: a channel for each displacement.
+// The similarity of two images around each position when one is displaced: one channel per displacement.
 Made correlation(OpCall& o) {
   const std::int64_t size = o.integer("kernel_size").value_or(1), most = o.integer("max_displacement").value_or(1),
                      stride = o.integer("stride1").value_or(1), step = o.integer("stride2").value_or(1);

@@ -1,4 +1,4 @@
-// Operators that pick and place elements.
+// Operators that select and place elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace rldb::to_relax::translations {
 
-// Lists shorter than the data leave the last axes whole.
+// For lists shorter than the data the last axes are kept whole.
 Made strided_slice_by(OpCall& o, const Ints& begin, const Ints& end, const Ints& strides) {
   RLDB_TRY(const Dims dims, o.dims(0));
   const bool sizes = o.string("slice_mode") == "size";
@@ -74,7 +74,7 @@ Made slice_like(OpCall& o) {
 
 namespace {
 
-// An index brought into an axis as the mode says.
+// An index brought into an axis according to the mode.
 const Expr* index_within(OpCall& o, const Expr* index, const Expr* extent, std::string_view mode) {
   ir::Context& ctx = o.ctx;
   index = ir::cast_to(ctx, DType::Int(64), index);
@@ -83,7 +83,7 @@ const Expr* index_within(OpCall& o, const Expr* index, const Expr* extent, std::
   return index;
 }
 
-// The first `batch` axes of data and indices go together.
+// The first `batch` axes of data and indices correspond.
 Made take_batched(OpCall& o, std::size_t axis, std::size_t batch, std::string_view mode) {
   return o.kernel("relay_take", o.args, [&](Te& te) -> std::vector<te::Tensor> {
     const te::Tensor x = te.in[0], indices = te.in[1];
@@ -107,7 +107,7 @@ Made take_batched(OpCall& o, std::size_t axis, std::size_t batch, std::string_vi
 
 }  // namespace
 
-// Without an axis the data is taken as flat.
+// Without an axis the data is flattened.
 Made take(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
   const std::string_view mode = o.string("mode");
@@ -127,7 +127,7 @@ Made gather(OpCall& o) {
 
 namespace {
 
-// Coordinates along the last axis, where Relax wants them.
+// Coordinates moved to the last axis, where Relax expects them.
 Made coordinates_last(OpCall& o, const Expr* indices) {
   RLDB_TRY(const ir::TensorType* t, o.tensor_of(indices));
   Ints axes = iota(1, t->ndim);
@@ -200,7 +200,7 @@ Made one_hot_of(OpCall& o, const Expr* depth, bool literal) {
 }
 Made one_hot(OpCall& o) { return one_hot_of(o, o.i64(o.integer("depth").value_or(1)), true); }
 
-// Elements at places not before the length of their sequence become the mask.
+// Elements at positions beyond the length of their sequence become the mask.
 Made sequence_mask(OpCall& o) {
   const std::size_t axis = o.integer("axis").value_or(0) == 0 ? 0 : 1;
   const double mask = o.real("mask_value");
@@ -261,7 +261,7 @@ Made searchsorted(OpCall& o) {
   return o.cast(made, dtype);
 }
 
-// Where the permutation has each number.
+// The position of each number in the permutation.
 Made invert_permutation(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   if (t->ndim != 1) return refuse("its operand is not of rank 1");
@@ -275,8 +275,8 @@ Made invert_permutation(OpCall& o) {
                 {{op_attr::Axis, o.ctx.attr(0)}, {op_attr::Reduction, o.ctx.attr("update")}});
 }
 
-// Diagonals k1 to k2 of the last two axes replaced. Of several, each is a row of the operand, the last one first, and
-// as the attributes say at the row's begin or at its end.
+// Diagonals k1 to k2 of the last two axes replaced. If there are several, each is a row of the operand, the last one
+// first, aligned to the row's beginning or end as the attributes specify.
 Made matrix_set_diag(OpCall& o) {
   const std::int64_t first = o.integer("k1").value_or(0), last = o.integer("k2").value_or(0);
   RLDB_TRY(const Dims dims, o.dims(0));
@@ -298,7 +298,7 @@ Made matrix_set_diag(OpCall& o) {
           const Expr* place = ctx.select(above, row, column);
           if (several) {
             at.push_back(ir::sub(ctx, ctx.i64(last), k));
-            // What a diagonal is shorter by than a row.
+            // The amount by which a diagonal is shorter than a row.
             const Expr* rows = ir::add(ctx, x->shape[rank - 2], ir::min(ctx, k, zero));
             const Expr* columns = ir::sub(ctx, x->shape[rank - 1], ir::max(ctx, k, zero));
             const Expr* length = diagonal->shape[diagonal->shape.size() - 1];
@@ -313,7 +313,7 @@ Made matrix_set_diag(OpCall& o) {
   });
 }
 
-// Windows over the axes from `axis` on: where each begins, then what is in it.
+// Windows over the axes from `axis` on: where each begins, then its contents.
 Made sliding_window(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
   RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(0), dims.size()));
@@ -364,7 +364,7 @@ Made unique(OpCall& o) {
   return o.ctx.tuple(made);
 }
 
-// An index a row.
+// One index per row.
 Made argwhere(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   RLDB_TRY(const Expr* found, o.emit(op::Nonzero, {o.arg(0)}));

@@ -25,7 +25,7 @@ const Expr* Sampled::inside(const Expr* y, const Expr* across) const {
   return all;
 }
 
-// Indices beyond the image are those of its edge.
+// Indices outside the image become those of its edge.
 const Expr* Sampled::at(const Expr* y, const Expr* across) const {
   Dims indices = before;
   const Expr* places[] = {y, across};

@@ -1,4 +1,4 @@
-// What kernels of our own for images share: places as real numbers, windows that slide, elements outside.
+// Helpers of our own image kernels: positions as real numbers, sliding windows, elements outside.
 #pragma once
 
 #include <array>
@@ -7,10 +7,10 @@
 
 namespace rldb::to_relax::translations {
 
-// window.cc: the axes that bring a tensor from one layout into another.
+// window.cc: the axes that convert a tensor from one layout to another.
 ir::Result<Ints> order(std::string_view from, std::string_view to);
 
-// Arithmetic in the dtype of places.
+// Arithmetic in the dtype of positions.
 struct Real {
   Te& te;
   DType dtype;
@@ -24,7 +24,7 @@ struct Real {
   const Expr* whole(const Expr* a, ir::Intrinsic how) const { return te.ctx.intrin(dtype, how, {a}); }
 };
 
-// An image whose last two axes are read at places between its elements.
+// An image whose last two axes are read at positions between its elements.
 struct Sampled {
   Te& te;
   const Real& r;
@@ -43,12 +43,12 @@ struct Slide {
   std::array<std::int64_t, 2> strides, dilation;
   Ints padding;  // above, left, below, right
 
-  // How many places it has.
+  // The number of positions.
   const Expr* count(ir::Context& ctx, const Expr* in, const Expr* window, std::size_t axis) const;
-  // What place `i`, part `k` reads.
+  // The element that position `i`, part `k` reads.
   const Expr* place(ir::Context& ctx, const Expr* i, const Expr* k, std::size_t axis) const;
 };
-// By the attributes `strides`, `padding`, and the one of that name.
+// From the attributes `strides`, `padding`, and the one with that name.
 ir::Result<Slide> slide_of(OpCall& o, std::string_view dilation);
 // The attribute `padding` as above, left, below, right.
 ir::Result<Ints> four_paddings(OpCall& o);
@@ -56,7 +56,7 @@ ir::Result<Ints> four_paddings(OpCall& o);
 // An attribute that the operator's row does not list.
 std::string_view text_attr(OpCall& o, std::string_view name, std::string_view otherwise);
 
-// An element, or 0 outside of the tensor.
+// An element, or 0 outside the tensor.
 const Expr* load_or_zero(Te& te, te::Tensor x, const Dims& at);
 
 }  // namespace rldb::to_relax::translations

@@ -26,7 +26,7 @@ const ir::Attr* out_dtype(OpCall& o) {
   return t ? o.ctx.attr(*t) : o.ctx.attr_none();
 }
 
-// The two last axes in the other order.
+// Swaps the last two axes.
 Made transposed(OpCall& o, const Expr* x) {
   RLDB_TRY(const ir::TensorType* t, o.tensor_of(x));
   if (t->ndim < 2) return x;
@@ -35,7 +35,7 @@ Made transposed(OpCall& o, const Expr* x) {
   return o.permute(x, axes);
 }
 
-// The product of `a`, whose last dim is summed, with `b`, whose last but one is.
+// The product of `a`, summed over its last dim, with `b`, summed over its second to last.
 Made product(OpCall& o, const Expr* a, const Expr* b) {
   RLDB_TRY(const Dims left, o.dims_of(a));
   RLDB_TRY(const Dims right, o.dims_of(b));
@@ -124,7 +124,7 @@ Made layer_norm(OpCall& o) {
 
 namespace {
 
-// All axes but the batch and the channels.
+// All axes except the batch and the channels.
 ir::Result<Ints> inner_axes(OpCall& o, std::size_t& channel) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   RLDB_TRY(channel, o.axis(o.integer("axis").value_or(1), std::size_t(t->ndim)));
@@ -224,7 +224,7 @@ ir::Result<Ints> pad_widths(OpCall& o, std::size_t rank) {
   return widths;
 }
 
-// Elements of `x` at places that `index` computes from those of the result, axis by axis; `value` where that is
+// Elements of `x` at positions that `index` computes from those of the result, axis by axis; `value` where they are
 // outside.
 using PadIndex = std::function<const Expr*(const Expr* place, const Expr* extent)>;
 Made padded(OpCall& o, const Ints& widths, const Exprs& operands, const PadIndex& index, bool fills) {
@@ -255,7 +255,7 @@ Made padded(OpCall& o, const Ints& widths, const Exprs& operands, const PadIndex
   });
 }
 
-// Places outside mirrored at the first and the last element, which are repeated or not.
+// Positions outside are mirrored at the first and the last element, which are repeated or not.
 PadIndex mirror(ir::Context& ctx, bool repeats_edge) {
   return [&ctx, repeats_edge](const Expr* place, const Expr* extent) {
     const std::int64_t low = repeats_edge ? 1 : 0, high = repeats_edge ? 1 : 2;
@@ -274,7 +274,7 @@ Made pad(OpCall& o) {
   if (widths.empty()) return o.arg(0);
   const std::string_view mode = o.string("pad_mode");
   if (mode == "constant") {
-    // The value of Relax's operator is a float of double precision.
+    // The value of Relax's operator is a double.
     const bool exact = o.number(1) && (t->dtype.is_float() || t->dtype.bits <= 32);
     if (exact && *std::min_element(widths.begin(), widths.end()) >= 0)
       return o.call(op::NnPad, {o.arg(0)},

@@ -1,4 +1,4 @@
-// Running sums and products, sorting.
+// Cumulative sums and products, sorting.
 #include "relay/to_relax/translations.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
@@ -10,7 +10,7 @@ namespace rldb::to_relax::translations {
 
 namespace {
 
-// What topk and sorting are asked along; a number below 1 asks for all elements.
+// The axis of topk and sorting, and the number of elements; below 1 means all.
 struct Topk {
   std::int64_t axis = -1;
   std::int64_t k = 0;
@@ -39,7 +39,7 @@ Made first_of(OpCall& o, const Expr* x, std::size_t axis, const Expr* count) {
 
 }  // namespace
 
-// Without an axis the data is taken as flat.
+// Without an axis the data is flattened.
 Made scan(OpCall& o) {
   RLDB_TRY(const ir::TensorType* type, o.tensor(0));
   RLDB_TRY(const Dims dims, o.dims(0));
@@ -69,7 +69,7 @@ Made topk(OpCall& o) {
                        o.flag("is_ascend"), o.dtype("dtype").value_or(DType::Int(32))});
 }
 
-// How many is a value: all are put in order, and the first ones taken.
+// The number is a value: all elements are sorted, and the first ones taken.
 Made dyn_topk(OpCall& o) {
   const relay::AttrValue *axis_given = o.attr("axis"), *ascends = o.attr("is_ascend"), *ret_type = o.attr("ret_type");
   Topk wanted{axis_given ? axis_given->integer : -1, 0, ret_type ? ret_type->text : "both",

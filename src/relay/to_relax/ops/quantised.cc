@@ -1,4 +1,4 @@
-// qnn.*: integers that stand for (x - zero_point) * scale. Products are computed in integers; changes of scale in
+// qnn.*: integers that represent (x - zero_point) * scale. Products are computed in integers; changes of scale in
 // double precision, where TVM multiplies by a fixed-point number of 31 bits: at a tie the last bit may differ.
 #include <cmath>
 
@@ -27,7 +27,7 @@ std::int64_t int_attr(OpCall& o, std::string_view name, std::int64_t fallback) {
   return v && v->kind == relay::AttrKind::Int ? v->integer : fallback;
 }
 
-// A parameter for each place of an axis of `x`, beside which it is to stand.
+// A parameter for each position of an axis of `x`, reshaped to broadcast with it.
 Made along_axis(OpCall& o, const Expr* x, const Expr* parameter, std::int64_t axis) {
   RLDB_TRY(const ir::TensorType* t, o.tensor_of(x));
   RLDB_TRY(const ir::TensorType* p, o.tensor_of(parameter));
@@ -49,7 +49,7 @@ Made centred(OpCall& o, const Expr* x, const Expr* zero_point, std::int64_t axis
   return bound_binary(o, op::Subtract, wide, shaped);
 }
 
-// Whole numbers of the dtype, those outside of its range at its ends.
+// Converts integers to the dtype, clamping those outside its range.
 Made saturated(OpCall& o, const Expr* x, DType t) {
   RLDB_TRY(const ir::TensorType* type, o.tensor_of(x));
   const double most = std::ldexp(1.0, t.bits - (t.is_uint() ? 0 : 1)) - 1, least = t.is_uint() ? 0 : -most - 1;
@@ -58,7 +58,7 @@ Made saturated(OpCall& o, const Expr* x, DType t) {
   return o.cast(clipped, t);
 }
 
-// Halves upwards, or away from zero.
+// Rounds halves upwards, or away from zero.
 Made rounded(OpCall& o, const Expr* x, bool away_from_zero) {
   const Expr* half = o.scalar(kWide, 0.5);
   if (!away_from_zero) {
@@ -77,7 +77,7 @@ struct Scale {
   const Expr* zero_point;
 };
 
-// Integers of one scale as whole numbers (in double precision) of another, zero point included.
+// Converts integers of one scale to integers (in double precision) of another, zero point included.
 Made rescaled(OpCall& o, const Expr* x, Scale from, Scale to, std::int64_t axis, bool away_from_zero) {
   RLDB_TRY(const Expr* whole, centred(o, x, from.zero_point, axis));
   RLDB_TRY(const Expr* wide, o.cast(whole, kWide));
@@ -131,7 +131,7 @@ Made qnn_requantize(OpCall& o) {
   return saturated(o, made, dtype_attr(o, "out_dtype", DType::Int(8)));
 }
 
-// Operands: data, weight, their zero points, their scales, which say nothing of the product.
+// Operands: data, weight, their zero points, their scales, which do not affect the product.
 Made qnn_dense(OpCall& o) {
   if (o.args.size() < 4) return operands_missing();
   RLDB_TRY(const Expr* data, centred(o, o.arg(0), o.arg(2), -1));
@@ -216,7 +216,7 @@ Made qnn_concatenate(OpCall& o) {
 
 namespace {
 
-// What `make` makes of real numbers. Operands: x, its scale and zero point, those of the result.
+// The quantised result of `make` on real numbers. Operands: x, its scale and zero point, those of the result.
 template <class F>
 Made of_real_numbers(OpCall& o, F&& make) {
   if (o.args.size() < 5) return operands_missing();

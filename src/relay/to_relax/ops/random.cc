@@ -1,6 +1,6 @@
 // Random numbers: Threefry with four words of 64 bits and 20 rounds, from a key of ten words: 0 to 3 the key proper, 4
-// and 5 the path of splits, 6 and 7 the counter, 8 and 9 the bit where the path goes on. Numbers are those of TVM's
-// kernels: the counter is added to each of the four words, and no key is mixed in behind the last round.
+// and 5 the path of splits, 6 and 7 the counter, 8 and 9 the bit where the path continues. Numbers are those of TVM's
+// kernels: the counter is added to each of the four words, and no key is mixed in after the last round.
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -19,11 +19,11 @@ namespace {
 constexpr DType kWord = DType::UInt(64);
 constexpr std::int64_t kWords = 10;
 constexpr int kBlock = 4;
-// How far the two pairs of words are rotated in each of eight rounds, which repeat.
+// Rotations of the two pairs of words in each of eight rounds, which repeat.
 constexpr std::array<std::array<int, 2>, 8> kRotations = {
     {{14, 16}, {52, 57}, {23, 40}, {5, 37}, {25, 33}, {46, 12}, {58, 22}, {32, 32}}};
 
-// Words that no literal says: they come in a tensor.
+// Words too large for a literal: they are passed in a tensor.
 enum Constant : std::int64_t { kParity, kTopBit, kSecondBit, kOnes, kConstants };
 const Expr* constants(OpCall& o) {
   auto t = runtime::Tensor::empty({kConstants}, kWord);
@@ -35,7 +35,7 @@ const Expr* constants(OpCall& o) {
   return o.ctx.constant(runtime::Value(*t));
 }
 
-// Arithmetic of words, which wraps.
+// Arithmetic on words, which wraps.
 class Words {
  public:
   // te.in: the generator's key, the constants.
@@ -54,7 +54,7 @@ class Words {
   const Expr* is_word(const Expr* word, std::int64_t v) const {
     return ir::compare(ctx_, ir::BinaryKind::EQ, word, lit(v));
   }
-  // One of several words, by its place.
+  // One of several words, by index.
   const Expr* pick(const Expr* index, const std::vector<const Expr*>& words) const {
     const Expr* made = words.back();
     for (std::size_t i = words.size() - 1; i-- > 0;) made = either(is(index, std::int64_t(i)), words[i], made);
@@ -65,7 +65,7 @@ class Words {
         Dims{ctx_.i64(length)}, [&](te::Indices i) { return word(i[0]); }, name);
   }
 
-  // `count` blocks: that of the counter, the next one, ...
+  // `count` blocks: the one of the counter, the next one, ...
   te::Tensor blocks(te::Tensor key, const std::function<const Expr*(const Expr*)>& counter, std::int64_t count) {
     const te::Tensor schedule = vector(
         kBlock + 1,
@@ -88,14 +88,14 @@ class Words {
     return state;
   }
 
-  // The path's bit one place on, over two words.
+  // The path's bit moved by one position, over two words.
   const Expr* moved(std::int64_t half) const {
     const Expr *high = gen(8), *low = gen(9), *none = is_word(high, 0);
     if (half == 0) return math(ir::intrin::ShiftRight, high, lit(1));
     const Expr* behind = either(is_word(high, 1), constant(kTopBit), lit(0));
     return either(none, math(ir::intrin::ShiftRight, low, lit(1)), behind);
   }
-  // Is there no room on the path?
+  // Is the path full?
   const Expr* path_is_full() const { return ir::logical_and(ctx_, is_word(gen(8), 0), is_word(gen(9), 0)); }
 
  private:
@@ -109,7 +109,7 @@ class Words {
         },
         "T_keyed");
   }
-  // Each pair becomes its sum, and that with the second word rotated; then words 1 and 3 change places.
+  // Each pair becomes its sum, and that with the second word rotated; then words 1 and 3 are swapped.
   te::Tensor mixed(te::Tensor state, std::size_t round) {
     return te_.graph.compute(
         state->shape,
@@ -142,7 +142,7 @@ ir::Result<std::int64_t> count_of(const Ints& shape) {
   return total;
 }
 
-// The generator that numbers are drawn from: another one when the counter has no room for so many.
+// The generator from which numbers are drawn: another one when the counter has no room for that many.
 te::Tensor generator(Te& te, Words& w, std::int64_t count) {
   ir::Context& ctx = te.ctx;
   const te::Tensor fresh = w.blocks(
@@ -169,7 +169,7 @@ struct Drawn {
   const Expr* words;
 };
 
-// The generator afterwards, and words of the shape.
+// The new generator, and words in the given shape.
 ir::Result<Drawn> drawn(OpCall& o, const Ints& shape) {
   RLDB_TRY(const std::int64_t count, count_of(shape));
   RLDB_TRY(const Expr* made,
@@ -204,7 +204,7 @@ ir::Result<Drawn> drawn(OpCall& o, const Ints& shape) {
   return Drawn{o.bind(next), o.bind(words)};
 }
 
-// Reals of [0, 1): the words' high bits, as many as the dtype has behind the point.
+// Reals in [0, 1): as many of the words' high bits as the dtype has in its fraction.
 Made unit_reals(OpCall& o, const Expr* words, DType dtype) {
   const int digits = dtype.bits == 64 ? 52 : 23;
   return o.kernel("relay_uniform", {words}, [&](Te& te) -> std::vector<te::Tensor> {
@@ -247,7 +247,7 @@ Made threefry_generate(OpCall& o) {
   return pair(o, d.generator, d.words);
 }
 
-// Two generators: the path goes on with a 0 and with a 1.
+// Two generators: the path continues with a 0 and with a 1.
 Made threefry_split(OpCall& o) {
   return o.kernel("relay_threefry_split", {o.arg(0), constants(o)}, [&](Te& te) -> std::vector<te::Tensor> {
     ir::Context& ctx = te.ctx;
@@ -275,7 +275,7 @@ Made threefry_split(OpCall& o) {
   });
 }
 
-// Operands: the generator, the least value, the one that none reaches.
+// Operands: the generator, the lower bound, the exclusive upper bound.
 Made random_uniform(OpCall& o) {
   const DType dtype = o.dtype("out_dtype").value_or(DType::Float(32));
   RLDB_TRY(const Reals u, uniform_of(o, o.ints("out_shape").value_or(Ints()), dtype));

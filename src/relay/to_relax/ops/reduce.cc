@@ -41,7 +41,7 @@ Made reduce(OpCall& o) {
   return reduced(o, o.target, o.arg(0), axes);
 }
 
-// `all` is the smallest truth value, `any` the largest.
+// `all` is the minimum of truth values, `any` the maximum.
 Made reduce_bools(OpCall& o) {
   RLDB_TRY(const Ints axes, reduced_axes(o));
   RLDB_TRY(const Expr* numbers, o.cast(o.arg(0), DType::Int(32)));
@@ -49,7 +49,7 @@ Made reduce_bools(OpCall& o) {
   return o.cast(o.bind(made), DType::Bool());
 }
 
-// Relax's operators take one axis, and give int64: several axes are made one.
+// Relax's operators take one axis, and return int64: several axes are merged into one.
 Made argreduce(OpCall& o) {
   RLDB_TRY(const Ints axes, reduced_axes(o));
   RLDB_TRY(const Dims dims, o.dims(0));
@@ -89,7 +89,7 @@ Made argreduce(OpCall& o) {
   return o.cast(shaped, type ? type->dtype : DType::Int(32));
 }
 
-// The mean of squares of what differs from the given mean.
+// The mean of squared differences from the given mean.
 Made variance(OpCall& o) {
   RLDB_TRY(const Ints axes, reduced_axes(o));
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));

@@ -1,5 +1,5 @@
-// Operators whose parameters are operands (`dyn.*`), shapes as values, devices. A parameter that is a constant is the
-// static operator's attribute.
+// Operators whose parameters are operands (`dyn.*`), shapes as values, devices. A constant parameter becomes the static
+// operator's attribute.
 #include <algorithm>
 #include <cmath>
 
@@ -35,7 +35,7 @@ Made ndarray_size(OpCall& o) {
 
 namespace {
 
-// How many elements the operand of rank 1 has.
+// The number of elements in the operand of rank 1.
 ir::Result<std::size_t> length(OpCall& o, std::size_t i) {
   RLDB_TRY(const Dims dims, o.dims(i));
   const auto n = dims.size() == 1 ? int_of(dims[0]) : std::nullopt;
@@ -56,7 +56,7 @@ ir::Result<Dims> dims_from(OpCall& o, std::size_t i) {
 
 }  // namespace
 
-// -1 and 0 mean what they mean in an attribute.
+// -1 and 0 have the same meaning as in an attribute.
 Made dyn_reshape(OpCall& o) {
   if (const auto codes = o.constant_ints(1)) return reshape_to(o, *codes, false);
   RLDB_TRY(const std::size_t rank, length(o, 1));
@@ -191,7 +191,7 @@ Made dyn_pad(OpCall& o) {
   });
 }
 
-// The two tensors have one shape in memory.
+// The two tensors have the same shape in memory.
 Made reshape_tensor(OpCall& o) {
   RLDB_TRY(const Dims dims, dims_from(o, 1));
   return o.call(op::Reshape, {o.arg(0), o.ctx.shape(dims)});
@@ -219,7 +219,7 @@ Made fixed_point_multiply(OpCall& o) {
   });
 }
 
-// The same with a multiplier and shifts for each place of some axes. Operands: x, multiplier, shifts left and right.
+// The same with a multiplier and shifts for each position of some axes. Operands: x, multiplier, shifts left and right.
 Made fixed_point_multiply_per_axis(OpCall& o) {
   const auto given = o.ints("axes");
   RLDB_TRY(const Dims dims, o.dims(0));

@@ -1,4 +1,4 @@
-// Operators that arrange elements anew.
+// Operators that rearrange elements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace rldb::to_relax::translations {
 
 namespace {
 
-// The codes of `newshape` against the dims of the data: what inference does with numbers.
+// The codes of `newshape` for the dims of the data: the symbolic counterpart of inference.
 class ReshapeCodes {
  public:
   ReshapeCodes(OpCall& o, Dims in, Ints codes) : o_(o), in_(std::move(in)), codes_(std::move(codes)) {}
@@ -59,7 +59,7 @@ class ReshapeCodes {
     if (!inferred_) return;
     Dims others = out_;
     others.erase(others.begin() + std::ptrdiff_t(*inferred_));
-    // What is on both sides says nothing.
+    // Factors on both sides cancel.
     Dims total = in_;
     for (const Expr*& d : others) {
       const auto same = std::find_if(total.begin(), total.end(), [&](const Expr* t) { return o_.same_dim(t, d); });
@@ -106,7 +106,7 @@ Made reverse_reshape(OpCall& o) {
   return reshape_to(o, *codes, true);
 }
 
-// The axes lhs_begin .. lhs_end become those of the other tensor from rhs_begin to rhs_end.
+// The axes lhs_begin .. lhs_end are replaced by those of the other tensor from rhs_begin to rhs_end.
 Made reshape_like(OpCall& o) {
   RLDB_TRY(const Dims x, o.dims(0));
   RLDB_TRY(const Dims y, o.dims(1));
@@ -152,7 +152,7 @@ Made squeeze(OpCall& o) { return squeeze_axes(o, o.ints("axis")); }
 
 namespace {
 
-// Fields whose dims agree but along `free`.
+// Fields whose dims agree except along `free`.
 ir::Result<Exprs> aligned_fields(OpCall& o, std::optional<std::size_t> free) {
   RLDB_TRY(Exprs items, o.fields(0));
   if (items.empty()) return refuse("its tuple has no fields");
@@ -162,7 +162,7 @@ ir::Result<Exprs> aligned_fields(OpCall& o, std::optional<std::size_t> free) {
   RLDB_TRY(const Dims first, o.dims_of(items[0]));
   for (std::size_t d = 0; d < first.size(); ++d) {
     if (d == free) continue;
-    // A number says most.
+    // A number is the most precise.
     const Expr* wanted = first[d];
     for (const Expr* e : items) {
       RLDB_TRY(const Dims dims, o.dims_of(e));
@@ -237,8 +237,8 @@ Made meshgrid(OpCall& o) {
 
 Made batch_flatten(OpCall& o) { return o.call(op::NnBatchFlatten, {o.arg(0)}); }
 
-// Inner axes are joined with their outer ones, then split and moved as the target says; what does not fill an inner
-// axis is padded with zeros.
+// Inner axes are merged with their outer ones, then split and moved to match the target; an incomplete inner axis is
+// padded with zeros.
 Made relaid(OpCall& o, const Expr* data, std::string_view source, std::string_view wanted) {
   const auto from = relay::axes_of_layout(source), to = relay::axes_of_layout(wanted);
   RLDB_TRY(const Dims dims, o.dims_of(data));

@@ -1,5 +1,5 @@
-// Sparse matrices: by rows (values, their columns, where each row begins), in blocks too, and by coordinates.
-// Products and sums are those of the dense matrix.
+// Sparse matrices: by rows (values, their columns, where each row begins), in blocks too, and by coordinates. Products
+// and sums are computed on the dense matrix.
 #include "relay/to_relax/translations.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/op/binary.h"
@@ -20,7 +20,7 @@ Made places(OpCall& o, const Expr* columns, const Expr* begins) {
     const te::Tensor column = te.in[0], begin = te.in[1];
     const auto wide = [&](const Expr* e) { return ir::cast_to(ctx, DType::Int(64), e); };
     const ir::IterVar rows[] = {te.graph.reduce_axis(ir::sub(ctx, begin->shape[0], ctx.i64(1)), "r")};
-    // As many rows end before a value as come before its own.
+    // The row of a value is the number of rows that end before it.
     const te::Tensor row = te.graph.reduce(
         column->shape,
         [&](te::Indices i) {
@@ -38,7 +38,7 @@ Made places(OpCall& o, const Expr* columns, const Expr* begins) {
   });
 }
 
-// The dense matrix of operands `first` (values, or blocks of them), columns and begins, `columns` wide.
+// The dense matrix of operands `first` (values, or blocks of them), columns and row starts, `columns` wide.
 Made dense_of(OpCall& o, std::size_t first, const Expr* columns) {
   RLDB_TRY(const Dims values, o.dims(first));
   RLDB_TRY(const Dims begins, o.dims(first + 2));
@@ -81,8 +81,8 @@ Made sparse_add(OpCall& o) {
   return o.call(op::Add, {o.arg(0), sparse});
 }
 
-// Coordinates in a tensor of one shape as those in a tensor of another, in which one dim may be -1. Operands:
-// coordinates, both shapes. Gives the shape too.
+// Coordinates in a tensor of one shape converted to those in a tensor of another, in which one dim may be -1. Operands:
+// coordinates, both shapes. Returns the shape too.
 Made sparse_reshape(OpCall& o) {
   return o.kernel("relay_sparse_reshape", o.args, [&](Te& te) -> std::vector<te::Tensor> {
     ir::Context& ctx = te.ctx;
@@ -100,13 +100,13 @@ Made sparse_reshape(OpCall& o) {
         [&](te::Indices i) {
           const Expr* given = load(wanted, i[0]);
           const Expr* open = ir::compare(ctx, ir::BinaryKind::EQ, given, ctx.i64(-1));
-          // The product of all holds the -1.
+          // The product of all includes the -1.
           const Expr* divisor = ctx.select(open, ir::sub(ctx, ctx.i64(0), load(others, ctx.i64(0))), ctx.i64(1));
           const Expr* left = ir::div(ctx, load(all, ctx.i64(0)), divisor);
           return ir::cast_to(ctx, wanted->dtype, ctx.select(open, left, given));
         },
         "T_shape");
-    // How many elements one step along each axis is.
+    // The number of elements in one step along each axis.
     const auto strides = [&](te::Tensor shape, std::string_view name) {
       const ir::IterVar k[] = {te.graph.reduce_axis(shape->shape[0])};
       return te.graph.reduce(

@@ -41,7 +41,7 @@ const ir::Attr* ints_or(OpCall& o, std::string_view name, std::int64_t fallback)
   return o.ints_attr(o.ints(name).value_or(Ints{fallback}));
 }
 const ir::Attr* text(OpCall& o, std::string_view name) { return o.ctx.attr(o.string(name)); }
-// An empty text asks for what the operator does by itself.
+// An empty text means the operator's default.
 const ir::Attr* text_or_none(OpCall& o, std::string_view name) {
   return o.string(name).empty() ? o.ctx.attr_none() : text(o, name);
 }
@@ -63,7 +63,7 @@ Attrs window_attrs(OpCall& o) {
           {"dilation", ints_or(o, "dilation", 1)}};
 }
 
-// Of a convolution whose operands are in these layouts, which are plain ones.
+// Attributes of a convolution with operands in these layouts, which are plain ones.
 Attrs conv_attrs(OpCall& o, std::string_view layout, std::string_view kernel_layout) {
   return joined(window_attrs(o), {{op_attr::Groups, o.ctx.attr(o.integer("groups").value_or(1))},
                                   {op_attr::DataLayout, o.ctx.attr(layout)},
@@ -95,7 +95,7 @@ std::string outer_letters(std::string_view layout) {
 }
 bool is_packed(std::string_view layout) { return outer_letters(layout) != layout; }
 
-// Channels in blocks are put together, and taken apart again.
+// Channel blocks are merged, and split again afterwards.
 Made packed_conv(OpCall& o) {
   const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
   const std::string plain = outer_letters(layout), plain_kernel = outer_letters(kernel_layout);
@@ -108,8 +108,8 @@ Made packed_conv(OpCall& o) {
 
 }  // namespace
 
-// A depthwise convolution with several filters a channel has the weight (channels, filters, ..): Relax wants them in
-// one axis.
+// A depthwise convolution with several filters per channel has the weight (channels, filters, ..): Relax expects them
+// in one axis.
 Made conv(OpCall& o) {
   if (is_packed(o.string("data_layout")) || is_packed(o.string("kernel_layout"))) return packed_conv(o);
   const std::string_view layout = o.string("data_layout");
@@ -184,7 +184,7 @@ Made pool_grad(OpCall& o) {
   return o.call(o.target, o.args, joined(pool_attrs(o), {{op_attr::OutLayout, text_or_none(o, "out_layout")}}));
 }
 
-// Over all of the spatial axes.
+// Over all spatial axes.
 Made global_pool(OpCall& o) {
   RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
                                     {{op_attr::Axis, o.ints_attr(spatial_axes(o.string("layout")))},
@@ -194,7 +194,7 @@ Made global_pool(OpCall& o) {
 
 namespace {
 
-// The sizes of the result's spatial axes; those of the data when nothing is said.
+// The sizes of the result's spatial axes; those of the data if none are given.
 ir::Result<Dims> pooled_sizes(OpCall& o, const Ints& axes) {
   RLDB_TRY(const Dims dims, o.dims(0));
   const Ints sizes = o.ints("output_size").value_or(Ints());
@@ -272,7 +272,7 @@ namespace {
 
 constexpr double kMostScale = 1e6;
 
-// The spatial dims of the data, each times its scale.
+// The spatial dims of the data, each multiplied by its scale.
 ir::Result<Dims> scaled(OpCall& o, const Ints& axes, const std::vector<double>& scales) {
   RLDB_TRY(const Dims dims, o.dims(0));
   Dims size;
@@ -310,7 +310,7 @@ ir::Result<Dims> scaled_by_operands(OpCall& o, const Ints& axes) {
   return o.dims_of_values(sizes, axes.size());
 }
 
-// "bilinear" and "bicubic" are what Relax calls linear and cubic.
+// Relax calls "bilinear" and "bicubic" linear and cubic.
 std::string_view plain_method(std::string_view method) {
   for (const std::string_view prefix : {"bi", "tri"})
     if (method.starts_with(prefix)) return method.substr(prefix.size());
@@ -390,7 +390,7 @@ Made resize(OpCall& o) {
   return resized(o, o.target, o.arg(0), *size, o.string("layout"));
 }
 
-// Operands: the data, the size, and the part that is resized, which is the whole.
+// Operands: the data, the size, and the part to be resized, which is the whole.
 Made dyn_resize2d(OpCall& o) {
   RLDB_TRY(const Dims size, o.dims_of_values(o.arg(1), 2));
   const relay::AttrValue *alpha = o.attr("cubic_alpha"), *outside = o.attr("extrapolation_value");
@@ -425,7 +425,7 @@ Made resize1d(OpCall& o) {
 
 namespace {
 
-// In NCHW and back.
+// Converts to NCHW and back.
 template <class F>
 Made as_nchw(OpCall& o, F&& make) {
   const std::string_view layout = o.string("layout");

@@ -1,4 +1,4 @@
-// Commands: the table, look-up by name, alias and prefix, the verbs that work without a colon.
+// Commands: the table, look-up by name, alias and prefix, and the verbs that work without a colon.
 #include "ui/repl/commands/command.h"
 
 #include <algorithm>
@@ -29,10 +29,10 @@ bool has_alias(const Command& command, std::string_view word) {
   return false;
 }
 
-// Letters that mean something else behind a colon.
+// Letters with another meaning after a colon.
 constexpr std::pair<std::string_view, std::string_view> kGdbLetters[] = {{"l", "list"}};
 
-// Words that begin statements of TVMScript are no misspelt commands.
+// Words that begin TVMScript statements are not misspelt commands.
 constexpr std::string_view kKeywords[] = {"as", "class",  "def", "else", "for", "from",
                                           "if", "import", "in",  "not",  "with"};
 
@@ -77,7 +77,7 @@ std::string usage_of(const Command& command) {
 }
 
 std::string_view nearest_command(std::string_view word) {
-  constexpr std::size_t kShortest = 4;  // shorter words are near to too much
+  constexpr std::size_t kShortest = 4;  // shorter words are close to too many others
   if (word.size() < kShortest || std::find(std::begin(kKeywords), std::end(kKeywords), word) != std::end(kKeywords))
     return {};
   std::vector<std::string_view> names;
@@ -100,7 +100,7 @@ std::vector<std::string> split_words(std::string_view text) {
         continue;
       }
       const auto close = text.find(c, i + 1);
-      if (close == std::string_view::npos) {  // an apostrophe by itself
+      if (close == std::string_view::npos) {  // a lone apostrophe
         word += text.substr(i);
         i = text.size();
       } else {

@@ -38,10 +38,10 @@ enum CommandFlags : unsigned {
   kEntries = 64
 };
 
-// What `:resume` does with an entry: nothing (it only showed something), repeats it, or says that it does not.
+// How `:resume` treats an entry: skips it (it only showed something), repeats it, or reports that it does not.
 enum class Replay : std::uint8_t { No, Yes, Outside };
 
-// Failed: an error was reported. Usage: the arguments make no sense; the usage line is shown.
+// Failed: an error was reported. Usage: the arguments are invalid; the usage line is shown.
 enum class Status : std::uint8_t { Good, Failed, Usage, Quit };
 
 struct Command {
@@ -66,12 +66,12 @@ struct Lookup {
 Lookup find_command(std::string_view word);
 // The same among debugger verbs only (no prefixes: a variable's name must not become a verb), with gdb's letters.
 const Command* find_bare_verb(std::string_view word);
-// By its whole name, an alias, or a letter of gdb's; null: there is none.
+// By its full name, an alias, or a gdb letter; null: there is none.
 const Command* find_command_named(std::string_view word);
-// What a misspelt word without a colon may have meant; empty: nothing.
+// The command that a misspelt word without a colon may have meant; empty: none.
 std::string_view nearest_command(std::string_view word);
 
-// Words of an argument text: blanks separate, quotes hold together.
+// Splits an argument text into words: separated by blanks, held together by quotes.
 std::vector<std::string> split_words(std::string_view text);
 using support::trim;
 

@@ -36,7 +36,7 @@ std::string_view heading(CommandGroup group) {
   return "";
 }
 
-// `|` would end a table's cell.
+// `|` would end a cell of the table.
 std::string cell(std::string_view text) {
   std::string out;
   for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);

@@ -1,4 +1,4 @@
-// docs/commands.md, made from the tables of commands, subcommands and options.
+// docs/commands.md, generated from the tables of commands, subcommands and options.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace rldb::ui {
 
 std::string commands_markdown();
-// The tables of docs/expressions.md: what is in it from their heading on.
+// The tables of docs/expressions.md: everything from their heading on.
 std::string expressions_markdown();
 
 }  // namespace rldb::ui

@@ -1,4 +1,4 @@
-// `:compare`: two programs of the session, of folders of IR files, or given in the entry, tensor by tensor.
+// `:compare`: two programs from the session, from folders of IR files, or given in the entry, tensor by tensor.
 #include <fmt/format.h>
 
 #include "rldb/repro/bisect.h"
@@ -16,7 +16,7 @@ namespace rldb::ui {
 
 namespace {
 
-// The module of the lines behind `<<END`, as a version of its own would be; null: diagnosed.
+// The module in the lines after `<<END`, as if it were a version; null: diagnosed.
 const ir::Module* read_beside(Repl& repl, std::string_view text) {
   session::Session& session = repl.session();
   source::Diagnostics diagnostics;
@@ -28,7 +28,7 @@ const ir::Module* read_beside(Repl& repl, std::string_view text) {
   return module;
 }
 
-// What passes make of a module, the versions left as they are; null: diagnosed.
+// The result of passes on a module, without changing the versions; null: diagnosed.
 const ir::Module* after_passes(Repl& repl, const ir::Module* module, const std::string& passes) {
   session::Session& session = repl.session();
   source::Diagnostics diagnostics;
@@ -79,7 +79,7 @@ bool set_current(Repl& repl, std::size_t version, repro::Program& out) {
   return true;
 }
 
-// The programs of both sides, before passes and engines are considered. False: diagnosed, or `usage`.
+// The programs of both sides, before passes and engines are taken into account. False: diagnosed, or `usage`.
 bool words_to_sides(Repl& repl, const std::vector<std::string>& words, bool own, repro::Program& a, repro::Program& b) {
   const passes::History& history = repl.session().history();
   const std::size_t now = history.position();
@@ -97,7 +97,7 @@ bool words_to_sides(Repl& repl, const std::vector<std::string>& words, bool own,
   return true;
 }
 
-// The two sides of `:compare`, but for their arguments. False: diagnosed, or `usage`.
+// The two sides of `:compare`, except for their arguments. False: diagnosed, or `usage`.
 bool sides_of(Repl& repl, const ReproFlags& flags, const std::vector<std::string>& words, std::string_view document,
               repro::Program& a, repro::Program& b, bool& usage) {
   const bool own = flags.passes.empty() && flags.other_passes.empty() && !flags.other_engine && document.empty();
@@ -121,7 +121,7 @@ bool sides_of(Repl& repl, const ReproFlags& flags, const std::vector<std::string
   return b.module != nullptr;
 }
 
-// Both are stages of one folder, and nothing else is asked for: what changes between them is followed. None: they are
+// If both are stages of one folder, and nothing else is requested, follows the changes between them. None: they are
 // not; or `failed`: diagnosed.
 std::optional<repro::Comparison> compare_two_stages(Repl& repl, const ReproFlags& flags,
                                                     const std::vector<std::string>& words, repro::Program& a,
@@ -144,7 +144,7 @@ std::optional<repro::Comparison> compare_two_stages(Repl& repl, const ReproFlags
       .comparison;
 }
 
-// Both on what the first one takes. None: diagnosed.
+// Runs both on the inputs of the first one. None: diagnosed.
 std::optional<repro::Comparison> compare_sides(Repl& repl, const ReproFlags& flags, repro::Program& a,
                                                repro::Program& b) {
   session::Session& session = repl.session();

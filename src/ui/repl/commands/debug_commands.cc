@@ -1,4 +1,4 @@
-// The debugger's verbs and questions.
+// The debugger's verbs and queries.
 #include <fmt/format.h>
 
 #include <charconv>
@@ -19,7 +19,7 @@ using debug::StopReport;
 
 namespace {
 
-// Backwards from a finished run or a fault is allowed: that is when one wants to know.
+// Going backwards from a finished run or a fault is allowed: that is when it is most useful.
 bool can_reverse(Repl& repl) {
   return repl.debugger().active() || repl.debugger().last_stop().kind != debug::StopKind::None;
 }
@@ -47,7 +47,7 @@ Status with_count(Repl& repl, std::string_view rest, Verb verb) {
   return repl.show_stop((repl.debugger().*verb)(*count));
 }
 
-// Behind a stop of a verb that goes by instructions: the one that comes next, unless instructions were listed anyway.
+// After a stop of a verb that steps by instruction: shows the next one, unless instructions were listed anyway.
 Status show_instruction(Repl& repl, Status shown) {
   const debug::StopReport& stop = repl.debugger().last_stop();
   const bool has_text = repl.session().sources().find(stop.where.span.file) != nullptr;
@@ -67,7 +67,7 @@ Status plain(Repl& repl, std::string_view rest, Verb verb) {
   return repl.show_stop((repl.debugger().*verb)());
 }
 
-// `i`, `block 3`: what to go to in a kernel, and how often.
+// `i`, `block 3`: where to go in a kernel, and how often.
 template <class Verb>
 Status step_to(Repl& repl, std::string_view rest, Verb verb) {
   const std::vector<std::string> words = split_words(rest);
@@ -95,7 +95,7 @@ Status select_frame(Repl& repl, int number) {
   return Status::Good;
 }
 
-// Marks the current instruction and breakpoints, and puts source lines above the first instruction of each.
+// Marks the current instruction and breakpoints, and puts source lines above their first instruction.
 class DisasmDecorator : public bytecode::Decorator {
  public:
   DisasmDecorator(Repl& repl, const bytecode::Executable& exe) : repl_(repl), exe_(exe) {}
@@ -171,7 +171,7 @@ Status command_Continue(Repl& repl, std::string_view rest) {
   const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
   if (!count || *count == 0) return Status::Usage;
   StopReport stop;
-  // COUNT passes that many stops at breakpoints; anything else that stops the run ends it.
+  // Passes COUNT stops at breakpoints; stopping for any other reason ends it.
   for (std::uint64_t i = 0; i < *count && repl.debugger().active(); ++i) {
     stop = repl.debugger().resume();
     if (stop.kind != debug::StopKind::Breakpoint) break;

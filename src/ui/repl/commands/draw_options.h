@@ -1,4 +1,4 @@
-// Options of the commands that draw, and where a drawing goes.
+// Options of the commands that draw, and the output of a drawing.
 #pragma once
 
 #include <string>
@@ -13,11 +13,11 @@ struct DrawOptions {
   std::string kind;  // --kind=KIND
   bool ascii = false;
 };
-// Takes the options off the end of `text`. What is wrong with one, or empty.
+// Takes the options off the end of `text`. Returns the problem with one, or empty.
 std::string take_draw_options(std::string_view& text, DrawOptions& options);
-// Asked for, or the terminal is a dumb one.
+// Requested, or the terminal is a dumb one.
 bool draws_ascii(const DrawOptions& options);
-// Writes a file and says so; Failed after diagnosing.
+// Writes a file and reports it; Failed after diagnosing.
 Status write_drawing(Repl& repl, const std::string& path, std::string_view bytes);
 
 }  // namespace rldb::ui

@@ -1,4 +1,4 @@
-// :external: the functions that code generators made, and the nodes of their graphs with values.
+// :external: functions made by code generators, and the nodes of their graphs with values.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ using runtime::Value;
 
 constexpr std::size_t kValueWidth = 72;
 
-// Of the module, or of what runs when that came from a file.
+// The session's module, or that of the running program if it came from a file.
 const ir::Module* module_of(Repl& repl) {
   if (repl.session().module()) return repl.session().module();
   source::Diagnostics ignored;  // an executable that cannot be built has nothing to show
@@ -111,8 +111,8 @@ Status tell_nodes(Repl& repl, const ExternalGraph& graph, const session::GraphFu
   return Status::Good;
 }
 
-// The arguments of the next call of a function in the frame that the machine is in; empty: there is none, or one has no
-// value yet.
+// The arguments of the next call of a function in the current frame of the machine; empty: there is no such call, or an
+// argument has no value yet.
 std::vector<Value> arguments_of_call(Repl& repl, std::string_view symbol, std::size_t count) {
   const vm::Machine* m = repl.debugger().machine();
   if (!m || !m->running()) return {};

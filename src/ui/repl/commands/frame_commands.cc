@@ -24,11 +24,11 @@ namespace {
 constexpr std::size_t kMostRows = 50;
 constexpr std::size_t kLocalWidth = 60;
 
-// Where the selected frame of the machine is; in a kernel: its call.
+// The position in the selected frame of the machine; in a kernel: its call.
 debug::Position function_frame(Repl& repl) { return repl.debugger().function_position(repl.frame()); }
 
 bool is_stopped(Repl& repl) { return repl.debugger().machine() && repl.debugger().machine()->running(); }
-// No wider than the terminal, where there is one.
+// No wider than the terminal, if there is one.
 std::string fitting(Repl& repl, const Table& table) {
   return repl.ask ? table.text(std::size_t(window_size().width)) : table.text();
 }
@@ -39,7 +39,7 @@ void say_rest(Repl& repl, std::size_t count, std::string_view command) {
 
 // ---- frames ----
 
-// A scalar is its number.
+// A scalar is shown as its number.
 std::string argument_text(const runtime::Value& v) {
   using runtime::ValueKind;
   if (v.is_null()) return "(freed)";

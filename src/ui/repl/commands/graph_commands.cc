@@ -61,7 +61,7 @@ void print_cost(Repl& repl, const debug::BindingGraph& graph, const debug::Graph
              cost->unknown.empty() ? "" : fmt::format(" (without {})", cost->unknown));
 }
 
-// What a name holds at the stop, when it holds something.
+// The value of a name at the stop, if it has one.
 void print_value_now(Repl& repl, std::string_view name) {
   source::Diagnostics none;
   if (const auto value = repl.debugger().evaluate(name, repl.frame(), none))
@@ -87,7 +87,7 @@ Status command_Graph(Repl& repl, std::string_view rest) {
     if (n.parameter) parameters += (parameters.empty() ? "" : ", ") + n.name;
   repl.print("{}({})\n", function, parameters);
   const std::string text = graph_text(*graph, draws_ascii(options));
-  constexpr std::size_t kMostDrawn = 200;  // nodes: laying out more takes longer than a text should
+  constexpr std::size_t kMostDrawn = 200;  // nodes: laying out more takes too long
   if (graph->nodes.size() <= kMostDrawn)
     repl.show(text, {OutputKind::Picture, graph_svg(*graph), {}, {}, {}});
   else
@@ -102,7 +102,7 @@ bool show_binding(Repl& repl, std::string_view what) {
   const std::string function =
       colon == std::string_view::npos ? function_at_hand(repl) : std::string(what.substr(0, colon));
   const std::string_view name = colon == std::string_view::npos ? what : what.substr(colon + 1);
-  // What a pass fused or folded is known from the text.
+  // The text still shows bindings that a pass fused or folded.
   return show_binding(repl, function, name, debug::GraphOf::Running) ||
          show_binding(repl, function, name, debug::GraphOf::Written);
 }

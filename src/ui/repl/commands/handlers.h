@@ -1,5 +1,5 @@
-// The functions that the rows of command.def name. A command that runs another one includes this; the others need not,
-// so that a new row builds few files again.
+// Functions named by the rows of command.def. Commands that run another command include this; the others need not, so
+// that a new row causes few files to be rebuilt.
 #pragma once
 
 #include "ui/repl/commands/command.h"

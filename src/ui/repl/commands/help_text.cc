@@ -13,7 +13,7 @@ constexpr std::string_view kPrompt = "rldb> ";
 constexpr std::string_view kMore = "...> ";
 constexpr std::string_view kTour = "tour";
 
-// The command that an entry gives; null: it gives none.
+// The command in an entry; null: there is none.
 const Command* command_of(std::string_view entry) {
   const bool colon = entry.starts_with(':');
   if (colon) entry.remove_prefix(1);

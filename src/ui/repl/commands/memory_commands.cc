@@ -14,7 +14,7 @@ namespace rldb::ui {
 
 namespace {
 
-// Every tensor of that name; false: there is none.
+// Shows every tensor with that name; false: there is none.
 bool show_sharing(Repl& repl, const std::vector<passes::FunctionMemory>& functions, std::string_view name,
                   const MemoryView& view) {
   bool found = false;

@@ -1,4 +1,4 @@
-// Commands about the module: load, save, look.
+// Commands about the module: load, save, show.
 #include <fmt/format.h>
 
 #include <utility>
@@ -30,7 +30,7 @@ namespace rldb::ui {
 
 namespace {
 
-// What Relay became, which is one of two things.
+// How a Relay text was loaded, for the reader: one of two ways.
 std::string_view made_of(session::Session& session) {
   source::Diagnostics ignored;
   if (session.has_executable()) {
@@ -54,7 +54,7 @@ Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
   return Status::Good;
 }
 
-// What Relay text is loaded for while it lives.
+// Sets the purpose for which Relay text is loaded, while it lives.
 class LoadedFor {
  public:
   explicit LoadedFor(session::Machine machine) : before_(std::exchange(session::relay_machine()->wanted, machine)) {}
@@ -83,7 +83,7 @@ void list_functions(Repl& repl) {
   }
 }
 
-// An executable has no text: its functions, or the instructions of one.
+// An executable has no text: shows its functions, or the instructions of one.
 Status list_executable(Repl& repl, std::string_view function) {
   if (!function.empty()) return command_Disasm(repl, function);
   source::Diagnostics diagnostics;
@@ -168,7 +168,7 @@ Status command_Save(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
-// The lines around a line of the file at hand.
+// The lines around a line of the current file.
 static Status list_line(Repl& repl, std::uint64_t line) {
   const source::FileId file = file_at_hand(repl);
   const source::Buffer* buffer = repl.session().sources().find(file);
@@ -186,7 +186,7 @@ static Status list_line(Repl& repl, std::uint64_t line) {
 }
 
 Status command_List(Repl& repl, std::string_view rest) {
-  // A kernel that is run by itself has no frame.
+  // A kernel that is run on its own has no frame.
   const auto frames = repl.debugger().frames();
   if (rest.empty() && repl.frame() == 0 && repl.debugger().kernel_position()) {
     if (repl.wants_json()) return repl.give(lines_json(repl));
@@ -290,7 +290,7 @@ Status command_Info(Repl& repl, std::string_view rest) {
     return Status::Good;
   }
   std::string_view what = words[0];
-  // A variable that is so named comes before a letter or the beginning of a word.
+  // A variable with this name takes precedence over a letter or the beginning of a word.
   if (words.size() == 1 && show_binding(repl, what)) return Status::Good;
   if (what.starts_with("R.")) what.remove_prefix(2);
   const auto is = [&](std::string_view name) { return name.starts_with(what); };
@@ -348,7 +348,7 @@ Status go_to_version(Repl& repl, std::size_t version) {
 
 }  // namespace
 
-// Did the step to this version leave the module as it was? Such a version is passed over.
+// Did the step to this version leave the module unchanged? Such a version is skipped.
 static bool changed_nothing(const passes::History& history, std::size_t version) {
   return version > 0 && history.module_at(version) == history.module_at(version - 1);
 }

@@ -16,11 +16,11 @@ struct Option {
   std::string_view doc;
   std::string (*get)(Repl&);
   bool (*set)(Repl&, std::string_view);
-  // The value that takes a protection away: a script that nobody named needs a yes for it.
+  // The value that removes a protection: a script that the user did not name needs confirmation for it.
   std::optional<std::string_view> loosens = {};
 };
 const std::vector<Option>& options();
-// In front of an option of `:set`: it is set in every session from now on.
+// Before an option of `:set`: sets it in every session from now on.
 inline constexpr std::string_view kSaveFlag = "--save";
 
 }  // namespace rldb::ui

@@ -30,14 +30,14 @@ void print_difference(Repl& repl, const ir::Module* before, const ir::Module* af
   show_difference(repl, a, b, before_name, after_name, {.layout = layout});
 }
 
-// Lines added and removed in each function, and the first lines of the difference, where all of it would be long.
+// Lines added and removed in each function, and the first lines of the diff, where the whole diff would be long.
 void print_change(Repl& repl, const passes::PassRecord& r, std::size_t version) {
   constexpr std::size_t kMost = 60, kFirst = 30;
   const ir::PrintOptions& print = repl.session().options().print;
   const std::string name = passes::to_string(r.pass);
   const std::string before = ir::print(r.before, print), after = ir::print(r.after, print);
   if (before == after) repl.print("no difference\n");
-  std::size_t lines = 2;  // of the names
+  std::size_t lines = 2;  // for the names
   for (const DiffHunk& hunk : diff_hunks(before, after)) lines += hunk.lines.size() + 1;
   const bool is_long = lines > kMost;
   if (is_long) {
@@ -48,7 +48,7 @@ void print_change(Repl& repl, const passes::PassRecord& r, std::size_t version) 
   }
   const std::size_t left = show_difference(repl, before, after, "before " + name, "after " + name,
                                            {.most_lines = is_long ? kFirst : std::size_t(-1)});
-  // A page has them all.
+  // A page has all of them.
   if (left > 0)
     repl.show(fmt::format("... {} more lines: `:diff {} {}` shows them all\n", left, version - 1, version), {});
 }
@@ -77,7 +77,7 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
     repl.give(applied);
     records.clear();
   }
-  // Each pass has made a version; the last one is the present one.
+  // Each pass has made a version; the last one is the current one.
   std::size_t made =
       repl.session().history().position() - std::min(records.size(), repl.session().history().position());
   for (const passes::PassRecord& r : records) {
@@ -138,7 +138,7 @@ static auto next_pass(const passes::History& history, const std::vector<passes::
   return std::find_if(pipeline.begin(), pipeline.end(), [&](const passes::PassInvocation& p) {
     const auto at = std::find(applied.begin(), applied.end(), p.id);
     if (at == applied.end()) return true;
-    applied.erase(at);  // a pass that is in the pipeline twice is applied twice
+    applied.erase(at);  // a pass that occurs twice in the pipeline is applied twice
     return false;
   });
 }

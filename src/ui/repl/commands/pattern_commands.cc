@@ -16,7 +16,7 @@ namespace rldb::ui {
 
 namespace {
 
-// `PATTERN in FUNCTION`: the function, cut off the pattern; empty: every function.
+// `PATTERN in FUNCTION`: takes the function off the pattern; empty: every function.
 std::string_view take_function(const ir::Module* module, std::string_view& rest) {
   const auto at = rest.rfind(" in ");
   if (at == std::string_view::npos) return {};
@@ -31,7 +31,7 @@ std::string text_of(const passes::FoundPattern& found) {
   return found.binding ? ir::print_binding(found.binding) : ir::print_expr(found.value);
 }
 
-// The match with its place, and the bindings that it is made of with theirs.
+// Shows the match with its place, and its bindings with theirs.
 void show(Repl& repl, std::size_t number, const passes::FoundPattern& found) {
   const ir::Context& ctx = repl.session().context();
   source::Message m = source::message(diag::PatternFound, number, found.function, text_of(found));

@@ -1,4 +1,4 @@
-// Breakpoints, watchpoints, catchpoints, log points: making and changing them.
+// Breakpoints, watchpoints, catchpoints, log points: creating and changing them.
 #include <fmt/format.h>
 
 #include "rldb/source/diagnostic_command.h"
@@ -25,7 +25,7 @@ std::pair<std::string, std::string> split_condition(std::string_view rest) {
 
 bool lacks_condition(std::string_view rest) { return rest == "if" || trim(rest).ends_with(" if"); }
 
-// A point that was made, with a condition that can be read.
+// A newly created point, with a condition that parses.
 Status made(Repl& repl, const Breakpoint* point, const std::string& condition, source::Diagnostics& diagnostics) {
   if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
   repl.report(diagnostics);
@@ -67,7 +67,7 @@ Status for_breakpoints(Repl& repl, std::string_view rest, F f) {
   return Status::Good;
 }
 
-// A breakpoint by its number; null and reported when there is none.
+// A breakpoint by its number; null after reporting that there is none.
 Breakpoint* numbered(Repl& repl, std::uint64_t number) {
   Breakpoint* b = repl.debugger().find_breakpoint(int(number));
   if (!b) repl.fail(source::message(diag::NoSuchNumber, "breakpoint", number));

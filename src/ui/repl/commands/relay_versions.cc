@@ -1,4 +1,4 @@
-// Passes of the Relay VM's compiler at the prompt, and the versions that they make.
+// Passes of the Relay VM's compiler at the prompt, and the versions they create.
 #include "ui/repl/commands/relay_versions.h"
 
 #include <fmt/format.h>
@@ -24,7 +24,7 @@ namespace {
 using session::RelayHistory;
 using session::RelayVersion;
 
-// Without the elements of constants, which a difference would begin with.
+// Without the elements of constants, which would come first in a diff.
 std::string text_of(const RelayVersion& version, bool metadata = false) {
   return session::relay_machine()->text(version, metadata);
 }
@@ -50,14 +50,14 @@ std::optional<std::size_t> version_of(Repl& repl, const RelayHistory& history, c
   return std::nullopt;
 }
 
-// The one before the present one. None: diagnosed.
+// The one before the current one. None: diagnosed.
 std::optional<std::size_t> previous_version(Repl& repl, const RelayHistory& history) {
   if (history.position > 0) return history.position - 1;
   repl.fail(source::message(diag::NoEarlierVersion));
   return std::nullopt;
 }
 
-// The program becomes what `history` says. The run that is stopped ends.
+// The program becomes the current version of `history`. A stopped run ends.
 Status become(Repl& repl, RelayHistory history) {
   source::Diagnostics found;
   const bool ok = session::set_relay_history(repl.session(), std::move(history), found);
@@ -81,10 +81,10 @@ Status go_to(Repl& repl, RelayHistory history, std::size_t version) {
   return Status::Good;
 }
 
-// Copied: what is changed is not the session's own.
+// A copy: changes do not affect the session's own.
 RelayHistory present(Repl& repl) { return *session::relay_history(repl.session()); }
 
-// Those of the pipeline `minimum` that have not been applied, each as often as it is in it.
+// The passes of the pipeline `minimum` not yet applied, each as often as it occurs there.
 std::optional<relay::PassInvocation> next_pass(const RelayHistory& history) {
   source::Diagnostics ignored;
   const auto minimum = relay::parse_passes(relay::kMinimumPipeline, ignored);

@@ -1,5 +1,5 @@
-// What the commands about passes and versions do for a Relay text on the Relay VM, whose versions are its compiler's.
-// Each command asks `is_relay` first. Users: the commands of these names.
+// The commands about passes and versions for a Relay text on the Relay VM, whose versions come from its compiler. Each
+// command checks `is_relay` first. Users: the commands of these names.
 #pragma once
 
 #include "rldb/session/relay_machine.h"
@@ -9,7 +9,7 @@
 namespace rldb::ui {
 
 bool is_relay(Repl& repl);
-// The text that it was loaded from; null: there is none.
+// The text from which it was loaded; null: there is none.
 const source::Buffer* relay_text(Repl& repl);
 
 Status relay_passes(Repl& repl, std::string_view rest);
@@ -22,7 +22,7 @@ Status relay_rewind(Repl& repl, std::string_view rest);
 Status relay_undo(Repl& repl, bool redo);
 Status relay_bookmark(Repl& repl, std::string_view rest);
 Status relay_validate(Repl& repl, std::string_view rest);
-// The text of the present version, or of one of its functions.
+// Shows the text of the current version, or of one of its functions.
 Status relay_show(Repl& repl, std::string_view rest);
 
 }  // namespace rldb::ui

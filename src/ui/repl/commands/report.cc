@@ -1,4 +1,4 @@
-// `:report`: what a bug report needs about the present stop.
+// `:report`: the facts that a bug report needs about the current stop.
 #include <fmt/format.h>
 
 #include "rldb/bytecode/disassemble.h"

@@ -1,4 +1,4 @@
-// Commands that find out what is wrong with a program, make it small, and write it down.
+// Commands that find the fault in a program, reduce the program, and save it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -28,7 +28,7 @@ namespace rldb::ui {
 
 namespace {
 
-// `PASSES [FUNCTION [VALUE...]]`, with options among the words. None: there is no word, or diagnosed.
+// `PASSES [FUNCTION [VALUE...]]`, with options among the words. None: no words were given, or diagnosed.
 std::optional<repro::Question> question_of(Repl& repl, std::vector<std::string> words, bool& usage) {
   const auto flags = take_repro_flags(repl, words);
   usage = flags && words.empty();
@@ -46,14 +46,14 @@ std::optional<repro::Question> question_of(Repl& repl, std::vector<std::string> 
   return q;
 }
 
-// What a console shows after a while.
+// Progress, which a console shows after a while.
 repro::BisectProgress shown_by(Repl& repl) {
   return [&repl](std::size_t done, std::size_t count, std::string_view what) {
     repl.console().doing(fmt::format("{} of {}, {}", done, count, what));
   };
 }
 
-// A module, and a pipeline that there is.
+// Checks that there is a module, and that the pipeline is valid.
 bool can_ask(Repl& repl, const repro::Question& q) {
   if (!repl.session().module()) {
     repl.fail(source::message(diag::NoProgram));

@@ -35,7 +35,7 @@ bool read_engine(std::string_view text, std::optional<session::Engine>& out) {
   return out.has_value();
 }
 
-// A value of the session, or a text.
+// A value of the session, or text.
 bool read_expected(Repl& repl, std::string_view text, std::vector<runtime::Value>& out) {
   const runtime::Value* named = repl.session().find_value(text);
   auto value = named ? runtime::Result<runtime::Value>(*named) : runtime::parse_value_literal(text);
@@ -45,7 +45,7 @@ bool read_expected(Repl& repl, std::string_view text, std::vector<runtime::Value
 
 struct Flag {
   std::string_view name;
-  std::string_view values;  // for the reader; empty: it takes none
+  std::string_view values;  // for the parser; empty: it takes none
   bool (*read)(Repl& repl, std::string_view text, ReproFlags& flags);
 };
 

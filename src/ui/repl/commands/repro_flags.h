@@ -1,4 +1,4 @@
-// Options of the commands that find out what is wrong: `--oracle=nan`, `--rtol=1e-3`, among the words of an entry.
+// Options of the commands that find faults: `--oracle=nan`, `--rtol=1e-3`, among the words of an entry.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct ReproFlags {
   bool shadow = false;
 };
 
-// Takes the options out of the words, and the tolerances from `:set` where none is given. None: diagnosed.
+// Takes the options out of the words, and tolerances from `:set` where none are given. None: diagnosed.
 std::optional<ReproFlags> take_repro_flags(Repl& repl, std::vector<std::string>& words);
 
 }  // namespace rldb::ui

@@ -1,4 +1,4 @@
-// Commands that run programs and look at kernels.
+// Commands that run programs and inspect kernels.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
   return values;
 }
 
-// `[FUNCTION] VALUE...`: a first word that is no function while `main` exists is already a value.
+// `[FUNCTION] VALUE...`: if `main` exists, a first word that is not a function is already a value.
 std::optional<Call> read_call(Repl& repl, std::string_view rest) {
   std::vector<std::string> words = split_words(rest);
   const std::vector<std::string> names = repl.session().function_names();
@@ -65,7 +65,7 @@ std::optional<Call> read_call(Repl& repl, std::string_view rest) {
   return call;
 }
 
-// The group, up to where it comes. False: it does not come to an end, and nobody asked to see that.
+// Runs the group as far as it gets. False: it does not finish, and stopping to inspect that was not requested.
 bool run_group(Repl& repl, const Call& call, bool looked_at) {
   if (!repl.group) return true;
   source::Diagnostics diagnostics;
@@ -103,7 +103,7 @@ Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
   const debug::StopReport stop = repl.debugger().start(call->function, call->values, stop_at_entry, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   if (stop.kind == debug::StopKind::Finished) {
-    // A run that met no breakpoint shows its value only.
+    // A run that hit no breakpoint shows its value only.
     repl.last().value = stop.value;
     if (!stop.value.is_null()) {
       if (!repl.wants_json()) repl.show_value(stop.value);
@@ -164,11 +164,11 @@ Status command_Start(Repl& repl, std::string_view rest) { return run_or_start(re
 
 namespace {
 
-// Kernels that are timed do not test their accesses; what they touch is guarded instead.
+// Kernels that are timed do not check their accesses; guard pages catch them instead.
 class UncheckedRuns {
  public:
   explicit UncheckedRuns(Repl& repl) : options_(repl.session().options()), before_(options_.check_bounds) {
-    // A loaded executable has the code that it has.
+    // A loaded executable is already compiled.
     const bool compiles = options_.engine == session::Engine::Jit && !repl.session().has_executable();
     if (compiles) options_.check_bounds = false;
   }
@@ -196,7 +196,7 @@ Status command_Time(Repl& repl, std::string_view rest) {
   std::uint64_t total = 0;
   source::Diagnostics diagnostics;
   if (unchecked.changed() && repl.session().runnable(diagnostics)) {
-    // The arguments come from checked times: copies of them are guarded.
+    // The arguments come from checked runs: copies of them are guarded.
     for (Value& v : call->values) {
       auto copy = runtime::deep_copy(v);
       if (copy.ok()) v = std::move(copy).value();
@@ -226,7 +226,7 @@ Status command_Time(Repl& repl, std::string_view rest) {
 
 namespace {
 
-// One kernel on an engine of its own; the one of the program again when it is the same.
+// Gives one kernel an engine of its own; naming the program's engine removes it.
 Status set_kernel_engine(Repl& repl, std::string_view said, const std::string& kernel) {
   session::Options& options = repl.session().options();
   using session::Engine;
@@ -309,7 +309,7 @@ Status command_Ranks(Repl& repl, std::string_view rest) {
     const auto groups = words.size() > 2 ? whole_number(words[2]) : std::optional<std::size_t>(1);
     if (!rank || *rank >= *count) return repl.fail(source::message(diag::NoSuchRank, words[1], rest, *count));
     if (!groups || *groups < 1 || *count % *groups != 0) return Status::Usage;
-    repl.group.reset();  // before another one: it says that nobody meets
+    repl.group.reset();  // before another one is made: it unsets the current workers
     if (*count > 1) repl.group = std::make_unique<session::Group>(repl.session(), *count, *groups);
     repl.ranks = *count;
     repl.rank = *rank;

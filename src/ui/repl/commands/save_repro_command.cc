@@ -1,4 +1,4 @@
-// `:save-repro`: what went wrong last, as one file.
+// `:save-repro`: the last failure, as one file.
 #include <fmt/format.h>
 
 #include "rldb/source/diagnostic_repro.h"
@@ -11,7 +11,7 @@ namespace rldb::ui {
 
 namespace {
 
-// Entries that make the versions again, up to the one that the failed entry was given: they keep their numbers.
+// Entries that recreate the versions, up to the one that the failed entry used: they keep their numbers.
 std::vector<std::string> versions_again(const passes::History& history, std::size_t last,
                                         const ir::PrintOptions& print) {
   std::vector<std::string> out;
@@ -21,7 +21,7 @@ std::vector<std::string> versions_again(const passes::History& history, std::siz
   return out;
 }
 
-// An entry at a stop means nothing without the run that stopped.
+// An entry made at a stop means nothing without the run that stopped.
 std::string entry_of(Repl& repl, const LastEntry& last) {
   if (last.run.empty()) return repl.carried(last.text);
   return last.run;

@@ -13,7 +13,7 @@ namespace {
 
 Status no_screen(Repl& repl) { return repl.fail(source::message(diag::NoScreen)); }
 
-// gdb's names for its windows are understood too.
+// gdb's names for its windows are accepted too.
 std::optional<PaneKind> find_pane(std::string_view name) {
   constexpr std::pair<std::string_view, PaneKind> kOfGdb[] = {
       {"src", PaneKind::Code}, {"asm", PaneKind::Instructions}, {"regs", PaneKind::Values}, {"cmd", PaneKind::Command}};
@@ -55,7 +55,7 @@ Status command_Tui(Repl& repl, std::string_view rest) {
   if (words.size() != 2 || (verb != "show" && verb != "hide")) return Status::Usage;
   const auto kind = find_pane(words[1]);
   if (!kind) return no_pane(repl, words[1]);
-  if (*kind == PaneKind::Command) return Status::Usage;  // it is always there
+  if (*kind == PaneKind::Command) return Status::Usage;  // it is always shown
   screen.show(*kind, verb == "show");
   screen.on = true;
   return Status::Good;

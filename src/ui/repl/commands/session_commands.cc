@@ -98,7 +98,7 @@ Status command_Help(Repl& repl, std::string_view rest) {
     return Status::Good;
   }
   if (const HelpSession* session = find_help_session(rest)) {
-    if (const Command* c = find_command_named(rest)) {  // `time` is both
+    if (const Command* c = find_command_named(rest)) {  // `time` is both a command and a topic
       help_command(repl, *c);
       repl.print("\n");
     }
@@ -128,7 +128,7 @@ Status command_Help(Repl& repl, std::string_view rest) {
   return repl.fail(std::move(m));
 }
 
-// `TARGET = EXPRESSION` for a value of the stopped run; `var` before it says that it is no option, as in gdb.
+// `TARGET = EXPRESSION` for a value of the stopped run; `var` before it means that it is not an option, as in gdb.
 static std::optional<std::pair<std::string_view, std::string_view>> assignment_of(Repl& repl, std::string_view rest) {
   constexpr std::string_view kVar = "var ";
   const bool forced = rest.starts_with(kVar);
@@ -151,7 +151,7 @@ static Status assign(Repl& repl, std::string_view target, std::string_view expre
   return Status::Good;
 }
 
-// `--save NAME VALUE`: set now, and whenever a session starts.
+// `--save NAME VALUE`: sets it now, and whenever a session starts.
 static Status save_option(Repl& repl, std::string_view rest) {
   const auto blank = rest.find_first_of(" \t");
   if (blank == std::string_view::npos) return Status::Usage;
@@ -198,14 +198,14 @@ Status command_Source(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   auto text = support::read_file(std::string(rest), source::kMaxBytes);
   if (!text.ok()) return repl.fail(source::message(diag::FileNotFound, rest, text.error().reason));
-  // Only the outermost script is named on the command line; what it sources is not.
+  // Only the outermost script is named on the command line; scripts that it sources are not.
   const bool named = std::exchange(repl.on_command_line, false);
   const Status status = repl.run_script(*text, std::string(rest), named);
   repl.on_command_line = named;
   return status;
 }
 
-// What was opened on the command line, as entries.
+// Files opened on the command line, as entries.
 static std::string opened_files(Repl& repl) {
   std::string text;
   for (const std::string& file : repl.line().files) text += repl.carried(":load " + file) + "\n";

@@ -1,4 +1,4 @@
-// Commands that a user makes the prompt his own with: alias, trust; and the tour.
+// Commands to customize the prompt: alias, trust; and the tour.
 #include <fmt/format.h>
 
 #include "rldb/source/diagnostic_command.h"
@@ -42,7 +42,7 @@ Status command_Trust(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
-// In a session of its own: the user's program and values stay as they are.
+// Runs in a session of its own: the user's program and values stay as they are.
 Status command_Tour(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   CommandLine line;

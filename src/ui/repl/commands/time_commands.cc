@@ -62,7 +62,7 @@ Status command_When(Repl& repl, std::string_view rest) {
 
 Status command_Why(Repl& repl, std::string_view rest) {
   constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
-  // `why out[3, 4] 2`: the depth is behind the last blank, unless that is inside of brackets.
+  // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets.
   std::string_view target = rest;
   std::optional<std::uint64_t> depth = kDepth;
   if (const auto blank = rest.find_last_of(" \t"); blank != std::string_view::npos && !rest.ends_with(']')) {

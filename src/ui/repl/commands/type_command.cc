@@ -1,4 +1,4 @@
-// `:type`: of an expression over what has a value, of a function, of a binding of the text.
+// `:type`: the type of an expression over existing values, of a function, or of a binding of the text.
 #include <fmt/format.h>
 
 #include "rldb/ir/printer.h"
@@ -24,7 +24,7 @@ void print_type(Repl& repl, const ir::Type* type) {
   for (const std::string& line : explain_type(type)) repl.print("  {}\n", line);
 }
 
-// Of a parameter or binding of a Relax function, nested blocks included; null: it has none of that name.
+// The type of a parameter or binding of a Relax function, nested blocks included; null: there is none of that name.
 const ir::Type* variable_type(const ir::Module* module, std::string_view function, std::string_view name) {
   const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
   if (!f) return nullptr;
@@ -58,7 +58,7 @@ Status command_Type(Repl& repl, std::string_view rest) {
       repl.session().find_value(rest) || (repl.session().module() && repl.session().module()->find(rest));
   if (const ir::Type* type = stopped || !known ? binding_type(repl, rest) : nullptr) {
     print_type(repl, type);
-    source::Diagnostics none;  // a value that is not there yet is no error here
+    source::Diagnostics none;  // a value that does not exist yet is not an error here
     if (repl.wants_json()) return Status::Good;
     const auto value = stopped && is_one_name(rest) ? repl.debugger().evaluate(rest, repl.frame(), none) : std::nullopt;
     if (value && !value->is_null()) repl.print("  now: {}\n", runtime::describe(*value));

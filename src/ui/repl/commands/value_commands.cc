@@ -1,4 +1,4 @@
-// Seeing values: print, output, display, stats, plot, save-value, compare-value.
+// Showing values: print, output, display, stats, plot, save-value, compare-value.
 #include <fmt/format.h>
 
 #include <cctype>
@@ -39,7 +39,7 @@ bool is_name(std::string_view text) {
   return true;
 }
 
-// What was computed and has no dimensions is shown as the number it is.
+// A computed value without dimensions is shown as a plain number.
 std::string shown(Repl& repl, const Value& v, const FormattedExpression& e) {
   std::string text = format_value_as(v, e.format, repl.print_format);
   const bool single = v.is(ValueKind::Tensor) && v.as_tensor().ndim() == 0 && !is_name(e.text);
@@ -90,7 +90,7 @@ Status command_Output(Repl& repl, std::string_view rest) { return print_value(re
 
 void show_displays(Repl& repl) {
   for (const Display& d : repl.displays) {
-    // What has no value here is no failure of the stop.
+    // A value missing here does not make the stop fail.
     source::Diagnostics diagnostics;
     const auto value = repl.debugger().evaluate(d.text, repl.frame(), diagnostics);
     const std::string label = fmt::format("{}: {}{}", d.number, d.format ? fmt::format("/{} ", d.format) : "", d.text);

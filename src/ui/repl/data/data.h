@@ -1,6 +1,6 @@
-// What commands show, as data: the JSON form of their replies (`--format=json`, docs/json.md).
+// Replies of commands as data: their JSON form (`--format=json`, docs/json.md).
 //
-// One function a kind of thing. Texts are cut and aligned for a reader, data never is: all rows, all numbers.
+// One function per kind of thing. Text is cut and aligned for a reader, data never is: all rows, all numbers.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -25,12 +25,12 @@ using Json = nlohmann::ordered_json;
 
 // ---- values and types ----
 
-// A number; "nan", "inf" and "-inf", which JSON has no numbers for.
+// A number; "nan", "inf" and "-inf", which JSON cannot express as numbers.
 Json number_json(double x);
 inline Json or_null(std::string_view text) { return text.empty() ? Json() : Json(text); }
-// Elements of a tensor are given up to `max_elements`, else null; the shape says how many there are.
+// Up to `max_elements` elements of a tensor are included, otherwise null; the shape tells how many there are.
 Json value_json(const runtime::Value& v, std::int64_t max_elements);
-// null: no type is known.
+// null: the type is not known.
 Json type_json(const ir::Type* type);
 Json statistics_json(std::string_view expression, const runtime::Value& v, const debug::Statistics& s);
 Json differences_json(const debug::Differences& d);
@@ -64,14 +64,14 @@ Json pipelines_json();
 Json pass_record_json(const passes::PassRecord& record, const ir::PrintOptions& print);
 Json history_json(Repl& repl);
 Json diff_json(Repl& repl, std::size_t before, std::size_t after);
-// Of the current version.
+// The current version.
 Json version_json(Repl& repl);
 Json validation_json(const repro::Validation& v);
 
 // ---- the stopped run ----
 
 Json position_json(Repl& repl, const debug::Position& where);
-// Where a verb has brought the run, with the displays.
+// The stop after a verb, with the displays.
 Json stop_json(Repl& repl, const debug::StopReport& stop);
 Json breakpoint_json(const debug::Breakpoint& b);
 Json breakpoints_json(Repl& repl);
@@ -84,10 +84,10 @@ Json registers_json(Repl& repl);
 Json heap_json(Repl& repl);
 Json objects_json(Repl& repl, std::size_t most);
 Json storage_json(const debug::StoragePlan& plan);
-// Lines of the text around a stop; in a kernel of the kernel's.
+// Lines of the text around a stop; in a kernel, of the kernel's text.
 Json lines_json(Repl& repl);
 Json lines_json(const source::Buffer& buffer, const LineWindow& window);
-// One function, or all: -1.
+// One function, or -1 for all.
 Json disassembly_json(Repl& repl, const bytecode::Executable& exe, bytecode::FunctionIndex function);
 Json origin_json(bytecode::Pc pc, const std::vector<std::string>& steps);
 Json when_json(const debug::NameHistory& history);

@@ -115,7 +115,7 @@ Json text_json(std::string_view function, const std::string& text) {
   return {{"function", or_null(function)}, {"text", text}};
 }
 
-// `file` and `line` of a node; null where it is in no text.
+// `file` and `line` of a node; null where it is not in a text.
 static void add_place(Repl& repl, const ir::Node* node, Json& out) {
   const source::Span span = repl.session().context().span_of(node);
   const source::Buffer* buffer = repl.session().sources().find(span.file);

@@ -7,7 +7,7 @@ namespace rldb::ui {
 
 namespace {
 
-// Of an instruction or a register; below 0: none.
+// The index of an instruction or a register; below 0: none.
 template <class Index>
 Json index_json(Index i) {
   return i < 0 ? Json() : Json(std::int64_t(i));

@@ -1,4 +1,4 @@
-// Where a verb has brought the run, the code there, and what the run tells of its values.
+// The stop after a verb, the code there, and information about the run's values.
 #include "rldb/bytecode/disassemble.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/view.h"
@@ -76,7 +76,7 @@ Json stop_json(Repl& repl, const debug::StopReport& stop) {
 Json displays_json(Repl& repl) {
   Json rows = Json::array();
   for (const Display& d : repl.displays) {
-    source::Diagnostics diagnostics;  // what has no value here is no failure of the stop
+    source::Diagnostics diagnostics;  // a value missing here does not make the stop fail
     const auto value = repl.debugger().evaluate(d.text, repl.frame(), diagnostics);
     const bool wrong = !value && !diagnostics.all().empty();
     rows.push_back({{"number", d.number},

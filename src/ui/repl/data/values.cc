@@ -12,7 +12,7 @@ using runtime::ValueKind;
 
 namespace {
 
-constexpr int kDeepest = 32;  // tuples in tuples; what lies deeper is told in words
+constexpr int kDeepest = 32;  // nesting of tuples; deeper ones are described in words
 
 Json element_json(const runtime::Tensor& t, std::int64_t i) {
   const runtime::DType dtype = t.dtype();

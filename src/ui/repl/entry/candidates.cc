@@ -25,7 +25,7 @@ namespace rldb::ui {
 
 namespace {
 
-// `mark`: what comes before the name of the file and stays (`@`).
+// `mark`: the prefix before the name of the file, which is kept (`@`).
 void add_files(std::string_view prefix, std::string_view mark, Candidates& out) {
   prefix.remove_prefix(mark.size());
   const auto slash = prefix.rfind('/');
@@ -58,7 +58,7 @@ void add_names(Repl& repl, Candidates& out) {
   add_frame(repl, out);
 }
 
-// Names that the lines of a definition declare: `name: TYPE` of a parameter, `name = ...` and `name: TYPE = ...` at the
+// Names declared in the lines of a definition: `name: TYPE` of a parameter, `name = ...` and `name: TYPE = ...` at the
 // start of a line.
 void add_declared(std::string_view text, Candidates& out) {
   for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
@@ -100,7 +100,7 @@ void add_kernels(Repl& repl, Candidates& out) {
     if (ir::isa<ir::PrimFunc>(module->entries[i].function)) out.emplace_back(module->entries[i].name);
 }
 
-// `FILE:` and the lines of its bindings.
+// `FILE:` with the lines of its bindings.
 void add_lines(Repl& repl, std::string_view file, Candidates& out) {
   const ir::Module* module = repl.session().module();
   for (std::size_t i = 0; module && i < module->entries.size(); ++i) {
@@ -117,13 +117,13 @@ void add_lines(Repl& repl, std::string_view file, Candidates& out) {
   }
 }
 
-// Where a breakpoint may stand.
+// Places where a breakpoint can be set.
 void add_places(Repl& repl, std::string_view prefix, Candidates& out) {
   add_functions(repl, out);
   add_kernels(repl, out);
   if (const auto colon = prefix.rfind(':'); colon != std::string_view::npos)
     add_lines(repl, prefix.substr(0, colon), out);
-  // Builtins and operators are many: from the first letter on.
+  // Builtins and operators are many: offered from the first letter on.
   constexpr std::string_view kOperator = "op:";
   if (!prefix.empty())
     for (const bytecode::BuiltinInfo& b : bytecode::builtins()) out.emplace_back(b.name);
@@ -142,7 +142,7 @@ void add_versions(Repl& repl, Candidates& out) {
   for (const auto& [name, version] : history.bookmarks()) out.push_back(name);
 }
 
-// `FOLDER:`, and behind that its stages.
+// `FOLDER:`, and after it its stages.
 void add_stages(std::string_view prefix, Candidates& out) {
   const auto colon = prefix.rfind(':');
   if (colon == std::string_view::npos) {
@@ -177,7 +177,7 @@ std::vector<std::string> listed(std::string_view list) {
   return words;
 }
 
-// Passes, or within `Pass(` its options.
+// Passes, or inside `Pass(` its options.
 void add_passes(std::string_view before, std::string_view prefix, Candidates& out) {
   const std::string text = std::string(before) + std::string(prefix);
   if (const std::string_view call = open_call(text, text.size()); !call.empty()) {
@@ -194,7 +194,7 @@ void add_engines(Candidates& out) {
     out.emplace_back(session::to_string(e));
 }
 
-// `:set NAME`, then what it may be.
+// `:set NAME`, then its possible values.
 void add_options(std::string_view before, Candidates& out) {
   std::vector<std::string> words = split_words(before);
   if (!words.empty() && words[0] == kSaveFlag) words.erase(words.begin());
@@ -208,11 +208,11 @@ void add_options(std::string_view before, Candidates& out) {
 
 void add_events(Candidates& out) { out.insert(out.end(), debug::kCatchEvents.begin(), debug::kCatchEvents.end()); }
 
-// What stands for the value of an option: `--passes=PASSES`.
+// Candidates for the value of an option: `--passes=PASSES`.
 void add_flag_value(Repl& repl, std::string_view flag, std::string_view form, std::string_view typed, Candidates& out) {
   Candidates values;
   if (form == "PASSES") {
-    const std::size_t last = typed.rfind(',') + 1;  // of several passes
+    const std::size_t last = typed.rfind(',') + 1;  // after a list of passes
     add_passes(typed.substr(0, last), typed.substr(last), values);
     for (std::string& value : values) value.insert(0, typed.substr(0, last));
   } else if (form == "ENGINE") {
@@ -223,7 +223,7 @@ void add_flag_value(Repl& repl, std::string_view flag, std::string_view form, st
   for (const std::string& value : values) out.push_back(fmt::format("{}={}", flag, value));
 }
 
-// Options of a command as its row writes them: `[--kind=heat|hist|line]`.
+// Options of a command as written in its row: `[--kind=heat|hist|line]`.
 void add_flags(Repl& repl, const Command& command, std::string_view prefix, Candidates& out) {
   const std::string_view text = command.arguments;
   for (auto at = text.find("--"); at != std::string_view::npos; at = text.find("--", at + 2)) {
@@ -248,7 +248,7 @@ void add_flags(Repl& repl, const Command& command, std::string_view prefix, Cand
   }
 }
 
-// The words that stand for themselves and may come first: `[breakpoints | functions | OPERATOR]`.
+// Literal words that may come first: `[breakpoints | functions | OPERATOR]`.
 void add_own_words(std::string_view arguments, Candidates& out) {
   bool first = true;
   for (const std::string& word : split_words(arguments)) {
@@ -267,7 +267,7 @@ void add_screen_words(std::string_view arguments, Candidates& out) {
   for (std::size_t i = 0; i < kPaneKinds; ++i) out.emplace_back(name_of(PaneKind(i)));
 }
 
-// `WHERE if CONDITION`, and the cursor is in the condition.
+// `WHERE if CONDITION`, with the cursor in the condition.
 bool takes_condition(const Command& command, std::string_view before) {
   return command.arguments.find("[if CONDITION]") != std::string_view::npos &&
          before.find(" if ") != std::string_view::npos;
@@ -346,7 +346,7 @@ void add_expression(Repl& repl, std::string_view before, std::string_view prefix
       out.emplace_back(name);
     return;
   }
-  // `x.`: what the language of expressions knows about a value.
+  // `x.`: attributes that the expression language defines for a value.
   if (const auto dot = prefix.rfind('.'); dot != std::string_view::npos) {
     const std::string head(prefix.substr(0, dot + 1));
     for (const debug::LanguageRow& row : debug::language_attributes()) out.push_back(head + std::string(row.name));

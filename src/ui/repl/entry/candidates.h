@@ -1,5 +1,5 @@
-// What may be at a place of an entry: names, places for breakpoints, versions, passes and their options, operators
-// and their attributes, attributes of values, files. Users: completion.
+// Candidates for a place in an entry: names, places for breakpoints, versions, passes and their options, operators and
+// their attributes, attributes of values, files. Users: completion.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ std::string_view paint_of(std::string_view capture) {
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.'; }
 
-// Words with colons, slashes and the like in them.
+// Words that may contain colons, slashes and the like.
 bool takes_wide_words(Completion kind) {
   return kind == Completion::File || kind == Completion::Function || kind == Completion::Place ||
          kind == Completion::Version;

@@ -14,10 +14,10 @@ namespace rldb::ui {
 // Candidates for the word before `cursor`, sorted, unique; `start` is where that word begins. Commands after a colon
 // (and bare verbs while stopped), their arguments by the command's row, operators after `R.`, names in scope.
 std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::size_t cursor, std::size_t& start);
-// Colours of bytes [begin, end) of an entry by the grammar's highlight query; commands are told apart.
+// Colours for bytes [begin, end) of an entry from the grammar's highlight query; commands are recognised.
 std::vector<TextStyle> entry_styles(frontend::Highlighter& highlighter, std::string_view text, std::size_t begin,
                                     std::size_t end);
-// TVMScript with ANSI colours. No colour goes on over the end of a line.
+// TVMScript with ANSI colours. No colour continues past the end of a line.
 std::string paint_script(std::string_view text);
 
 }  // namespace rldb::ui

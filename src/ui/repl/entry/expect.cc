@@ -1,4 +1,4 @@
-// `:expect`: checks on the last result. Forms are in command.def.
+// `:expect`: checks on the last result. The forms are in command.def.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -77,9 +77,9 @@ std::optional<Value> value_like(std::string_view text, const Value& like, std::s
 
 bool is_number(const Value& v) { return v.is(ValueKind::Int) || v.is(ValueKind::Bool) || v.is(ValueKind::Float); }
 
-// The value of an expression, in the dtype or kind of the one that it is to be compared with.
+// The value of an expression, in the dtype or kind of the one with which it is compared.
 std::optional<Value> value_of(Repl& repl, std::string_view text, const Value& like) {
-  source::Diagnostics ignored;  // the reason that no list could be read is said
+  source::Diagnostics ignored;  // the reason why no list could be parsed is reported
   const bool tensor = like.is(ValueKind::Tensor);
   const std::string wanted =
       tensor ? fmt::format("array({}, '{}')", text, runtime::to_string(like.as_tensor().dtype())) : std::string(text);
@@ -182,7 +182,7 @@ Status expect_text(Repl& repl, std::string_view what, const std::string& text, s
   return differs(repl, fmt::format("{} with `{}`", what, wanted), text.empty() ? "there was none" : "it was: " + text);
 }
 
-// `not FORM ...`: what was seen once is not there. Nothing about it is told unless it is.
+// `not FORM ...`: the fault seen before does not occur. Nothing is reported about it unless it does.
 Status expect_not(Repl& repl, std::string_view rest) {
   if (rest.starts_with("not")) return bad(repl, "`not` may be given once");
   repl.last().unreadable = false;

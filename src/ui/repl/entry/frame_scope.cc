@@ -1,4 +1,4 @@
-// The frame's names in what is typed at a stop.
+// The frame's names in text entered at a stop.
 #include "ui/repl/entry/frame_scope.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ const session::NamedValue* find(const std::vector<session::NamedValue>& values, 
   return it == values.end() ? nullptr : &*it;
 }
 
-// Prefixes of TVMScript, and what is no variable of a program.
+// Prefixes of TVMScript, and words that are never variables of a program.
 bool is_reserved(std::string_view word) { return word == "R" || word == "T" || word == "I" || word == "_"; }
 
 }  // namespace
@@ -30,7 +30,7 @@ FrameScope::FrameScope(Repl& repl, std::string_view text) : repl_(repl), before_
   if (!repl.debugger().active()) return;
   for (const std::string_view word : debug::names_in(text)) {
     if (is_reserved(word)) continue;
-    source::Diagnostics ignored;  // a name without a value here may be one that the text defines
+    source::Diagnostics ignored;  // a name without a value here may be one defined by the text
     std::vector<std::string> notes;
     auto value = repl.debugger().evaluate(word, repl.frame(), ignored, &notes);
     if (!value || value->is_null()) continue;

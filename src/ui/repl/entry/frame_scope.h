@@ -1,6 +1,6 @@
-// FrameScope: while a program is stopped, the names of the selected frame stand for their values in what is typed.
+// FrameScope: while a program is stopped, names of the selected frame refer to their values in text that is entered.
 //
-// They are lent to the session for as long as one text is read, and hide its values of the same names. Users:
+// They are lent to the session while one text is evaluated, and hide its own values of the same names. Users:
 // Repl::run_entry, `:type`.
 #pragma once
 
@@ -18,11 +18,11 @@ class Repl;
 
 class FrameScope {
  public:
-  // Lends the session each name of `text` that has a value in the frame. Nothing is stopped: none.
+  // Lends the session each name of `text` that has a value in the frame. None when nothing is stopped.
   FrameScope(Repl& repl, std::string_view text);
-  // Takes them back. What the text defined stays, those of `defined` that have a lent name too.
+  // Takes them back. Definitions made by the text stay, including those of `defined` that have a lent name.
   void close(const std::vector<std::string>& defined = {});
-  // How values that were not simply there were come by.
+  // How values that were not directly available were obtained.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
@@ -32,7 +32,7 @@ class FrameScope {
   std::vector<std::string> notes_;
 };
 
-// What kind of name of the selected frame it is: `local`, `symbol`; empty: none.
+// The kind of a name in the selected frame: `local`, `symbol`; empty: none.
 std::string_view frame_name_kind(Repl& repl, std::string_view name);
 
 // `TARGET = EXPRESSION` on one line, TARGET a name or elements of one (`x[0, :2]`).
@@ -41,7 +41,7 @@ struct Assignment {
 };
 std::optional<Assignment> split_assignment(std::string_view text);
 
-// Is the text one name?
+// Is the text a single name?
 bool is_one_name(std::string_view text);
 
 }  // namespace rldb::ui

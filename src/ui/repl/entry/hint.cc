@@ -1,4 +1,4 @@
-// The hint below an entry: signatures from the tables, types by the front end from the types of the visible values.
+// The hint below an entry: signatures from the tables, types inferred by the front end from the visible values.
 #include "ui/repl/entry/hint.h"
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::size_t kMostText = std::size_t(1) << 14;  // longer entries are read when they are entered
+constexpr std::size_t kMostText = std::size_t(1) << 14;  // longer entries are checked when they are entered
 
 bool is_word_byte(char c) { return debug::is_name_byte(c) || c == '.'; }
 
@@ -64,7 +64,7 @@ std::string_view open_call(std::string_view text, std::size_t cursor) {
     std::size_t begin = i;
     while (begin > 0 && is_word_byte(text[begin - 1])) --begin;
     if (begin < i) return text.substr(begin, i - begin);
-    depth = 0;  // of a tuple: look further out
+    depth = 0;  // a tuple's: look further out
   }
   return {};
 }
@@ -77,7 +77,7 @@ struct HintMaker::Names {
 HintMaker::HintMaker(Repl& repl) : repl_(repl) {}
 HintMaker::~HintMaker() = default;
 
-// Only values that are present: nothing is executed again for a hint.
+// Only values that are present: a hint never executes anything again.
 const HintMaker::Names& HintMaker::names() {
   const debug::Debugger& debugger = repl_.debugger();
   const std::tuple at{debugger.last_stop().time, repl_.frame(), repl_.entered().size(), debugger.active()};
@@ -99,14 +99,14 @@ bool is_mentioned(const std::vector<std::string_view>& names, std::string_view n
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Functions of the module have types of another context.
+// Functions of the module have types from another context.
 bool mentions_function(const ir::Module* module, std::string_view text) {
   const std::vector<std::string_view> names = debug::names_in(text);
   return module && std::any_of(module->entries.begin(), module->entries.end(),
                                [&](const ir::ModuleEntry& entry) { return is_mentioned(names, entry.name); });
 }
 
-// A word that is being typed, an operator whose operand is missing: not wrong yet.
+// A word still being typed, an operator whose operand is missing: not an error yet.
 bool is_unfinished(std::string_view text, std::size_t cursor) {
   constexpr std::string_view kOperators = "=+-*/%@<>|&^~!";
   if (cursor > 0 && cursor <= text.size() && is_word_byte(text[cursor - 1])) return true;
@@ -114,8 +114,8 @@ bool is_unfinished(std::string_view text, std::size_t cursor) {
   return !typed.empty() && kOperators.find(typed.back()) != std::string_view::npos;
 }
 
-// The first error that more text cannot mend. Of an entry with an open bracket: one before or behind that bracket,
-// because the call that it belongs to may only lack its other arguments.
+// The first error that more text cannot fix. In an entry with an open bracket: one before or after that bracket,
+// because the call that it belongs to may only lack its remaining arguments.
 const source::Diagnostic* lasting(const source::Diagnostics& found, const std::optional<frontend::ClosedEntry>& open) {
   for (const source::Diagnostic& d : found.all()) {
     if (d.severity != source::Severity::Error) continue;
@@ -135,7 +135,7 @@ frontend::Environment HintMaker::values_of(std::string_view text, ir::Context& c
   return env;
 }
 
-// An entry whose brackets are open is read as if they were closed at its end.
+// An entry with open brackets is parsed as if they were closed at its end.
 void HintMaker::add_type(std::string_view text, std::size_t cursor, std::vector<HintLine>& out) {
   if (text.size() > kMostText || mentions_function(repl_.session().module(), text)) return;
   std::optional<frontend::ClosedEntry> open;
@@ -156,7 +156,7 @@ void HintMaker::add_type(std::string_view text, std::size_t cursor, std::vector<
     if (type) out.push_back({(open ? "type so far: " : "type: ") + ir::print_type(type), HintLine::Kind::Type});
     return;
   }
-  source::Diagnostics ignored;  // the debugger's language may have more to say about it
+  source::Diagnostics ignored;  // the debugger's language may accept it
   if (is_unfinished(text, cursor) || debug::is_expression(open ? std::string_view(open->text) : text, ignored)) return;
   if (const source::Diagnostic* d = lasting(found, open)) out.push_back({d->message, HintLine::Kind::Problem});
 }

@@ -1,5 +1,5 @@
-// The hint below an entry that is being typed: the signature of the command or call at the cursor, the inferred
-// type of the entry so far, or its first error.
+// The hint below an entry being typed: the signature of the command or call at the cursor, the inferred type of the
+// entry so far, or its first error.
 #pragma once
 
 #include <cstdint>
@@ -31,12 +31,12 @@ class HintMaker {
   frontend::Environment values_of(std::string_view text, ir::Context& context);
 
   Repl& repl_;
-  std::unique_ptr<Names> names_;  // values that an entry may name, of the stop at hand
+  std::unique_ptr<Names> names_;  // values that an entry may name, at the current stop
 };
 
-// Where the innermost call that is open at `cursor` begins, and its name (`R.add`); empty: none is open.
+// Start of the innermost call open at `cursor`, with its name (`R.add`); empty: none is open.
 std::string_view open_call(std::string_view text, std::size_t cursor);
-// May the text behind a verb without its colon be an argument? In `x = R.add(` and `n + 1` the verb is a variable.
+// May the text after a verb without its colon be an argument? In `x = R.add(` and `n + 1` the verb is a variable.
 bool may_be_argument(std::string_view rest);
 
 }  // namespace rldb::ui

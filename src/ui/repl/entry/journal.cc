@@ -1,4 +1,4 @@
-// The journal's records: written with one call each, read up to the first damaged one.
+// The journal's records: each written with one call, read up to the first damaged one.
 #include "ui/repl/entry/journal.h"
 
 #include <fcntl.h>
@@ -66,7 +66,7 @@ std::optional<Record> take_record(std::string_view& bytes) {
 
 std::string header_text(const JournalHeader& h) {
   const nlohmann::json json{{"arguments", h.arguments}, {"folder", h.folder}, {"started", h.started}};
-  // Names of files need not be UTF-8.
+  // File names need not be UTF-8.
   return json.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
@@ -95,7 +95,7 @@ void read_records(std::string_view bytes, std::vector<JournalItem>& items) {
 
 // ---- files ----
 
-// $XDG_STATE_HOME/rldb; empty when there is no place.
+// $XDG_STATE_HOME/rldb, or below ~/.local/state; empty when there is no home folder either.
 std::string journal_folder() {
   const char* state = std::getenv("XDG_STATE_HOME");
   if (state && *state == '/') return std::string(state) + "/rldb";
@@ -105,7 +105,7 @@ std::string journal_folder() {
 
 bool lock(int fd) { return ::flock(fd, LOCK_EX | LOCK_NB) == 0; }
 
-// One whose session was killed before it had its name; a session needs no minute for that.
+// A journal whose session was killed before renaming it; a session needs less than a minute for that.
 void remove_unnamed(const fs::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && info.st_mtime + 60 < std::time(nullptr)) ::unlink(path.c_str());
@@ -141,7 +141,7 @@ std::unique_ptr<Journal> Journal::create(const JournalHeader& header, std::strin
     return nullptr;
   }
   std::unique_ptr<Journal> journal(new Journal(name + std::string(kExtension), fd));
-  // Under its name only when it is locked: whoever finds it unlocked takes its session for killed.
+  // Renamed only once it is locked: whoever finds it unlocked assumes that its session was killed.
   lock(fd);
   journal->write_header(header);
   why = journal->take_problem();
@@ -159,7 +159,7 @@ std::unique_ptr<Journal> Journal::open_killed(const std::string& path, bool& in_
   std::unique_ptr<Journal> journal(new Journal(path, fd));
   struct stat info {};
   in_use = !lock(fd);
-  // Gone meanwhile: its session ended in order, or another one has taken it.
+  // Removed meanwhile: its session ended in order, or another one has taken it.
   if (in_use || ::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode) || info.st_nlink == 0) return nullptr;
   return journal;
 }

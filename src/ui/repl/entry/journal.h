@@ -1,10 +1,10 @@
-// The journal of an interactive session: what was entered and how it went, so that a session that was killed can be
-// brought back (`:resume`).
+// The journal of an interactive session: entries and their outcomes, so that a session that was killed can be restored
+// (`:resume`).
 //
 // A file of records, each `KIND LENGTH CHECKSUM\n` + that many bytes + `\n`, written with one call each; reading stops
-// at the first record that is not whole. It is locked while its session lives and removed when that ends in order, so a
-// journal with a free lock is of a session that was killed. Kinds: H command line and folder (JSON), E an entry before
-// it is run, R how it went, T an unfinished entry is about to be repeated, B several records at once.
+// at the first incomplete record. It is locked while its session lives and removed when that ends in order, so an
+// unlocked journal belongs to a session that was killed. Kinds: H command line and folder (JSON), E an entry before it
+// is run, R its outcome, T an unfinished entry is about to be repeated, B several records at once.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct JournalHeader {
 };
 
 enum class EntryOutcome : char {
-  Unfinished = 'U',  // the session was killed in it
+  Unfinished = 'U',  // the session was killed while running it
   Good = 'G',
   Changed = 'C',  // it failed, but changed something: a run that ended in a fault
   Failed = 'F',   // nothing changed
@@ -34,19 +34,19 @@ struct JournalItem {
   std::optional<JournalHeader> header;
   std::string entry;
   EntryOutcome outcome = EntryOutcome::Unfinished;
-  bool tried = false;  // unfinished, and repeating it did not end either
+  bool tried = false;  // unfinished, and repeating it did not finish either
 };
 
-// What is whole of a journal's bytes.
+// The complete records in a journal's bytes.
 std::vector<JournalItem> read_journal(std::string_view bytes);
 
 class Journal {
  public:
-  // In the folder of journals. Null: `why`.
+  // Creates it in the folder of journals. Null: `why`.
   static std::unique_ptr<Journal> create(const JournalHeader& header, std::string& why);
-  // Of a session that was killed, locked. Null: it is not there, it is no journal, or `in_use`.
+  // Opens and locks that of a killed session. Null: it does not exist, it is not a journal, or `in_use`.
   static std::unique_ptr<Journal> open_killed(const std::string& path, bool& in_use);
-  ~Journal();  // the lock goes, the file stays
+  ~Journal();  // the lock is released, the file stays
   Journal(const Journal&) = delete;
   Journal& operator=(const Journal&) = delete;
 
@@ -56,11 +56,11 @@ class Journal {
   void begin(std::string_view entry);
   void finish(EntryOutcome outcome);
   void mark_tried();
-  // Between them nothing is written; then all or nothing is.
+  // Between these nothing is written; then all of it or nothing is.
   void begin_batch() { batch_.emplace(); }
   void end_batch();
   void remove();
-  // Why a record could not be written, told once; after that none is.
+  // Why a record could not be written, reported once; after that no more are written.
   std::string take_problem();
 
  private:
@@ -74,7 +74,7 @@ class Journal {
   bool broken_ = false;
 };
 
-// Journals of killed sessions that hold something, newest first. Those that hold nothing are removed.
+// Journals of killed sessions, newest first. Empty ones are removed.
 struct KilledSession {
   std::string path;
   JournalHeader header;

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 struct Repl::JsonReply {
   Json data;  // null: the command gave none
   source::Diagnostics diagnostics;
-  std::string text;  // what it wrote all the same
+  std::string text;  // text that it wrote nevertheless
 };
 
 Status Repl::give(const Json& data) {
@@ -36,7 +36,7 @@ bool is_option(std::string_view word) {
          word.find_first_not_of("abcdefghijklmnopqrstuvwxyz", kOption.size()) == std::string_view::npos;
 }
 
-// The option as the first word or the last one; empty: it is not there.
+// The option as the first word or the last one; empty: it is absent.
 std::string_view take_option(std::string_view& rest) {
   const std::string_view first = rest.substr(0, rest.find_first_of(" \t\n"));
   if (is_option(first)) {
@@ -50,12 +50,12 @@ std::string_view take_option(std::string_view& rest) {
   return last;
 }
 
-// These execute entries of their own, each of which replies.
+// These execute entries of their own, each with its own reply.
 bool executes_entries(const Command& command) {
   return command.run == command_Source || command.run == command_Resume || command.run == command_Tour;
 }
 
-// What follows these is an entry, or text of one: the option in it is not theirs. Alone, it is.
+// These are followed by an entry, or part of one: an option in it is not theirs. On its own, it is.
 bool takes_texts(const Command& command, std::string_view rest) {
   const bool text = command.run == command_Alias || command.run == command_Expect || command.run == command_Help;
   return text && !is_option(rest);
@@ -80,7 +80,7 @@ bool Repl::choose_format(const Command& command, std::string_view& rest, bool& j
   return false;
 }
 
-// `command`: null of an entry that is no command.
+// `command`: null for an entry that is not a command.
 Status Repl::in_json(const Command* command, const std::function<Status()>& work) {
   JsonReply reply;
   struct Scope {
@@ -105,7 +105,7 @@ Status Repl::in_json(const Command* command, const std::function<Status()>& work
               {"data", std::move(reply.data)}};
   if (!reply.text.empty()) object["text"] = reply.text;
   object["diagnostics"] = Json::parse(source::render_json(reply.diagnostics, session_->sources()));
-  // Names may carry bytes that are no UTF-8; JSON may not.
+  // Names may contain bytes that are not UTF-8; JSON may not.
   console_->write(object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
   return status;
 }

@@ -1,4 +1,4 @@
-// ScriptReader: cuts a text into entries, here-documents and expected outputs.
+// ScriptReader: cuts text into entries, here-documents and expected outputs.
 #include "ui/repl/entry/reader.h"
 
 #include "rldb/frontend/parse.h"
@@ -27,8 +27,8 @@ bool is_command(std::string_view line) {
   return !line.empty() && (line.front() == ':' || line.front() == '?' || line.front() == '!');
 }
 
-// `print x[0,`: a debugger's verb takes one line, whatever is open at its end. Two words side by side are no script,
-// unless the second is an operator.
+// `print x[0,`: a debugger's verb takes one line, even if a bracket is open at its end. Two adjacent words are not
+// TVMScript, unless the second is an operator.
 bool is_verb_line(std::string_view text) {
   text = trim(text);
   if (text.find('\n') != std::string_view::npos) return false;
@@ -115,7 +115,7 @@ ScriptReader::ScriptReader(std::string_view text) {
 std::string_view ScriptReader::line_at(std::size_t i) const { return strip_prompt(lines_[i]); }
 
 std::string clean_paste(std::string_view text) {
-  std::string out, entry;  // `entry`: the one that is being read, of those in `out`
+  std::string out, entry;  // `entry`: the current one, among those in `out`
   bool prompts = false, first = true;
   std::string mark;
   while (!text.empty()) {
@@ -174,7 +174,7 @@ std::optional<ScriptEntry> ScriptReader::next() {
       const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
       const bool blank = trim(line).empty();
       if (!wants_more(entry.text, false)) break;
-      // An open block goes on with indented lines only; blank lines inside it are part of it when more follows.
+      // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
       if (frontend::completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator) {
         if (!blank) break;
         std::size_t after = next_;

@@ -1,7 +1,7 @@
-// ScriptReader: cuts a text into entries as the prompt would take them: one command per line, here-documents
-// (`:load <<END` ... `END`), and TVMScript over as many lines as the parse tree wants. Pasted prompts at line starts
-// are stripped, so a transcript replays; comments and blank lines between entries are skipped; in `.session` files
-// the lines starting with `#|` after an entry are its expected output.
+// ScriptReader: cuts text into entries as the prompt would read them: one command per line, here-documents (`:load
+// <<END` ... `END`), and TVMScript over as many lines as the parse tree requires. Pasted prompts at line starts are
+// stripped, so a transcript replays; comments and blank lines between entries are skipped; in `.session` files the
+// lines starting with `#|` after an entry are its expected output.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ class ScriptReader {
   std::size_t next_ = 0;
 };
 
-// Does the text so far want more lines? `last_was_empty`: an empty line was entered, which ends an open block.
+// Does the text so far need more lines? `last_was_empty`: an empty line was entered, which ends an open block.
 bool wants_more(std::string_view text, bool last_was_empty);
 // `:load <<END`: the mark, or empty.
 std::string_view here_document_mark(std::string_view first_line);
@@ -42,15 +42,15 @@ struct HereDocument {
   std::string_view first, body;
 };
 std::optional<HereDocument> here_document(std::string_view entry);
-// From the first line on that is neither blank nor a comment.
+// From the first line that is neither blank nor a comment.
 std::string_view behind_comments(std::string_view entry);
-// Without the prompt that it begins with, ours or Python's.
+// Without its leading prompt, ours or Python's.
 std::string_view strip_prompt(std::string_view line);
-// What of a pasted text is meant: prompts, lines `#| ` and, when its first line has a prompt, the replies between the
+// The entries in pasted text: prompts, lines `#| ` and, when its first line has a prompt, the replies between the
 // entries are left out. A here-document stays as it is.
 std::string clean_paste(std::string_view text);
-// The entries of what was typed at once. More than one when a line after the first begins with `:`, `?` or `!`; else
-// the text is one entry, several items or not.
+// The entries in text typed at once. More than one when a line after the first begins with `:`, `?` or `!`; otherwise
+// the text is one entry, even with several items.
 std::vector<std::string> entries_of(std::string_view text);
 
 }  // namespace rldb::ui

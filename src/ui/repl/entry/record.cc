@@ -15,7 +15,7 @@ bool SessionRecord::take(std::size_t bytes) {
 }
 
 void SessionRecord::begin(std::string prompt, std::string_view entry) {
-  constexpr std::size_t kEach = 256;  // of an entry without its texts
+  constexpr std::size_t kEach = 256;  // of an entry, not counting its texts
   open_.reserve(open_.size() + 1);
   if (!take(entry.size() + kEach)) return open_.push_back(kNone);
   entries_.push_back({std::move(prompt), std::string(entry), {}, false, false});

@@ -1,7 +1,7 @@
-// SessionRecord: what was entered and what came of it, piece by piece, for the page that `:html` writes.
+// SessionRecord: entries and their output, piece by piece, for the page that `:html` writes.
 //
-// Text is kept as it was written; what has more to it than its text (a diff, a picture, TVMScript) is kept as what it
-// is. At most `kMost` bytes: what comes after that is counted as missing.
+// Plain text is kept as it was written; richer output (a diff, a picture, TVMScript) is kept in its own form. At most
+// `kMost` bytes: anything after that is counted as missing.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class OutputKind : std::uint8_t {
   Error,    // diagnostics
   Script,   // TVMScript
   Source,   // lines around a stop; `=>` begins the current one
-  Diff,     // `hunks`, between two texts that have names
+  Diff,     // `hunks`, between two named texts
   Picture,  // SVG
 };
 
@@ -40,10 +40,10 @@ class SessionRecord {
  public:
   static constexpr std::size_t kMost = std::size_t(32) << 20;
 
-  // Entries may lie in one another: those of a script in the `:source` that reads it.
+  // Entries may be nested: those of a script in the `:source` that runs it.
   void begin(std::string prompt, std::string_view entry);
   void end(bool failed) noexcept;
-  // To the entry at hand; text goes on the text before it.
+  // Adds to the current entry; text is appended to the text before it.
   void write(OutputKind kind, std::string_view text);
   void add(OutputPiece piece);
   const std::vector<RecordedEntry>& entries() const { return entries_; }

@@ -1,4 +1,4 @@
-// `:resume`: a killed session brought back from its journal.
+// `:resume`: restores a killed session from its journal.
 #include "ui/repl/entry/resume.h"
 
 #include <fmt/format.h>
@@ -25,7 +25,7 @@ void warn(Repl& repl, source::Message message) {
   repl.console().diagnose(diagnostics, repl.session().sources());
 }
 
-// Options and folder as they were.
+// Restores options and folder.
 void apply(Repl& repl, const JournalHeader& header) {
   std::vector<std::string> arguments{"rldb"};
   arguments.insert(arguments.end(), header.arguments.begin(), header.arguments.end());
@@ -43,8 +43,8 @@ void apply(Repl& repl, const JournalHeader& header) {
 
 struct Counts {
   std::size_t repeated = 0;
-  std::vector<std::string> left_out;  // what would act outside of the session once more
-  std::vector<std::string> crashed;   // was unfinished when it was repeated, too
+  std::vector<std::string> left_out;  // entries that would act outside the session again
+  std::vector<std::string> crashed;   // unfinished when repeated, too
 };
 
 // False: it was interrupted.
@@ -127,7 +127,7 @@ Status command_Resume(Repl& repl, std::string_view rest) {
     }
   }
   tell(repl, header, counts);
-  // Only when all of it is in the journal of this session.
+  // Only when all of it is in this session's journal.
   if (!ours) return Status::Good;
   ours->end_batch();
   if (const std::string why = ours->take_problem(); !why.empty())

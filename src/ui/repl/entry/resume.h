@@ -1,4 +1,4 @@
-// Offers to bring back a session that was killed; the command `:resume` does it.
+// Offers to restore a session that was killed; the command `:resume` does it.
 #pragma once
 
 namespace rldb::ui {

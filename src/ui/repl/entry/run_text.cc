@@ -1,4 +1,4 @@
-// Repl: TVMScript and expressions that are typed bare. At a stop the names of the selected frame come first.
+// Repl: TVMScript and expressions entered without a command. At a stop the names of the selected frame come first.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,14 +17,14 @@
 
 namespace rldb::ui {
 
-// What the front end refused may be an expression of the debugger's language. Nothing: it has no value either;
-// `diagnostics` say why, in the words of the language that it is of.
+// Text that the front end refused may be an expression of the debugger's language. Nullopt: it has no value there
+// either; `diagnostics` explain why, in terms of the language that the text is in.
 std::optional<Status> Repl::run_expression(std::string_view text, source::Diagnostics& diagnostics) {
   const auto assignment = split_assignment(text);
   const bool named = assignment && is_one_name(assignment->target);
   if (named) text = assignment->expression;
   source::Diagnostics own;
-  // What ran and failed must not run twice.
+  // Text that ran and failed must not run twice.
   for (const source::Diagnostic& d : diagnostics.all())
     if (d.id == source::DiagId(diag::RunFailed)) return std::nullopt;
   if (text.find('\n') != std::string_view::npos || !debug::is_expression(text, own)) return std::nullopt;
@@ -45,7 +45,7 @@ std::optional<Status> Repl::run_expression(std::string_view text, source::Diagno
   return Status::Good;
 }
 
-// As in gdb, an expression whose call stops is abandoned.
+// As in gdb, an expression is abandoned when its call stops.
 Status Repl::show_stop_in_call(const debug::StopReport& stop) {
   const Status status = show_stop(stop);
   print(
@@ -82,7 +82,7 @@ Status Repl::assign_in_frame(std::string_view target, std::string_view expressio
   return Status::Good;
 }
 
-// The first function that an entry defined and that has a frame; empty: none.
+// The first function defined by an entry that has a frame on the stack; empty: none.
 std::string Repl::on_the_stack(const session::EntryResult& result) const {
   if (!debugger_->active()) return {};
   for (const session::EntryResult::Item& item : result.items) {
@@ -100,7 +100,7 @@ std::string Repl::on_the_stack(const session::EntryResult& result) const {
 
 namespace {
 
-// Session values that a name of the frame hides, or will.
+// Reports session values that a name of the frame hides, or will hide.
 void tell_hidden(Repl& repl, const std::vector<std::string>& defined) {
   if (!repl.debugger().active() || defined.empty()) return;
   const std::vector<std::string> ahead = debug::other_names(repl.debugger(), repl.session(), repl.frame()).ahead;
@@ -111,14 +111,14 @@ void tell_hidden(Repl& repl, const std::vector<std::string>& defined) {
 
 }  // namespace
 
-// A name that needs no front end: at a stop any, but one that only a function of the module has; else such a function.
+// A name that needs no front end: at a stop, any but one that only a function of the module has; else such a function.
 bool Repl::names_value(std::string_view name) const {
   const bool function = session_->module() && session_->module()->find(name) && !session_->find_value(name);
   if (!debugger_->active()) return function;
   return !function || !frame_name_kind(const_cast<Repl&>(*this), name).empty();
 }
 
-// A kernel of the stopped run that is defined again is called in its new form from here on.
+// If a kernel of the stopped run is redefined, later calls use its new form.
 void Repl::replace_in_run(std::string_view name) {
   const auto* kernel = ir::as<ir::PrimFunc>(session_->module()->find(name));
   if (!kernel || !debugger_->active() || !debugger_->kernel_of_run(name)) return;

@@ -1,4 +1,4 @@
-// Repl: one entry dispatched, guarded and, when it is given up, undone.
+// Repl: dispatches one entry, guards it and, when it is abandoned, undoes it.
 #include "ui/repl/entry/state.h"
 
 #include <fmt/format.h>
@@ -51,7 +51,7 @@ class Repl::Tee : public Console {
   std::string take() { return std::exchange(text_, {}); }
 
  private:
-  // A program that prints for hours must not fill the memory.
+  // A program that prints for hours must not fill up memory.
   static constexpr std::size_t kMost = std::size_t(16) << 20;
   void keep(std::string_view text, OutputKind as) {
     if (text_.size() < kMost) text_ += text;
@@ -102,17 +102,17 @@ Status Repl::execute(std::string_view entry) {
   entry = trim(entry);
   const std::string_view code = behind_comments(entry);
   if (code.empty()) return Status::Good;
-  if (code.data() != entry.data()) {  // of a text each line counts, for its diagnostics
+  if (code.data() != entry.data()) {  // in TVMScript each line counts, for its diagnostics
     const support::MemoryLimitExempt exempt;
     if (target_of(code).kind != Target::Kind::Script) entry = code;
   }
-  if (console_->lost()) return Status::Quit;  // nobody is there to read
+  if (console_->lost()) return Status::Quit;  // the output has no reader
   std::string meant;
   if (!aliases.empty()) entry = meant = without_alias(entry);
   if (auto placed = with_script_folder(entry)) entry = meant = std::move(*placed);
   struct OnRecord {
     OnRecord(Repl& repl, std::string_view entry) : repl(repl) {
-      const support::MemoryLimitExempt exempt;  // nothing catches that yet
+      const support::MemoryLimitExempt exempt;  // nothing catches it at this point
       repl.record_.begin(repl.prompt(), entry);
     }
     ~OnRecord() { repl.record_.end(failed); }
@@ -140,10 +140,10 @@ Status Repl::execute_recorded(std::string_view entry) {
     const bool holds_entries = target.command && (target.command->flags & kEntries);
     const Moment start = moment();
     const Status result = dispatch(text);
-    if (!holds_entries) keep_entry(std::move(kept), result, !(moment() == start));  // cannot fail any more
+    if (!holds_entries) keep_entry(std::move(kept), result, !(moment() == start));  // can no longer fail
     return result;
   };
-  // By reference: a std::function of such a lambda asks for memory, where nothing catches that yet.
+  // By reference: a std::function of such a lambda allocates memory, and nothing catches a failure at this point.
   const auto guarded = [&] { return guard(text, std::ref(work)); };
   const Status status = record(text, std::ref(guarded));
   if (!doing_ && !to_do_.empty()) {
@@ -188,7 +188,7 @@ std::optional<std::string> Repl::with_script_folder(std::string_view entry) cons
 
 std::string Repl::carried(std::string_view entry) const {
   const Target target = target_of(entry);
-  // A script sets options; it does not change the settings of whoever runs it.
+  // A script sets options; it does not change the saved settings of its user.
   if (target.command && target.command->name == "set" && target.rest.starts_with(kSaveFlag))
     return fmt::format(":set {}", trim(target.rest.substr(kSaveFlag.size())));
   const bool loads = target.kind == Target::Kind::Command && target.command->name == "load";
@@ -198,8 +198,8 @@ std::string Repl::carried(std::string_view entry) const {
   return with_document(fmt::format(":load {} ", target.rest), *text);
 }
 
-// What a script repeats: what went well, and what failed as an `:expect error` says, or failed and still changed
-// something (a run that stopped at a fault).
+// Kept for repetition by a script: entries that succeeded, and those that failed as an `:expect error` specifies, or
+// failed but still changed something (a run that stopped at a fault).
 void Repl::keep_entry(std::string entry, Status result, bool changed) noexcept {
   const bool expectation = entry.starts_with(":expect");
   if (result == Status::Good || result == Status::Quit || (result == Status::Failed && changed && !expectation)) {
@@ -211,7 +211,7 @@ void Repl::keep_entry(std::string entry, Status result, bool changed) noexcept {
   }
 }
 
-// In turn, not one inside of the other: `continue` among them may stop at a breakpoint with commands again.
+// One after the other, not nested: `continue` among them may stop at a breakpoint with commands again.
 Status Repl::carry_out() {
   doing_ = true;
   Status status = Status::Good;
@@ -222,7 +222,7 @@ Status Repl::carry_out() {
     const auto work = [&] { return dispatch(command); };
     status = guard(command, std::ref(work));
     if (support::cancel_cause() == support::CancelCause::Interrupt) break;
-    // After one that resumed the run, what is left of this list is dropped; a stop may have put new ones behind it.
+    // After a command that resumed the run, the rest of this list is dropped; a stop may have appended new commands.
     const bool resumed = !debugger_->active() || debugger_->last_stop().time != time || to_do_.size() != before;
     if (resumed) {
       to_do_.erase(to_do_.begin(), to_do_.begin() + std::ptrdiff_t(before));
@@ -252,7 +252,7 @@ struct Repl::Before {
 Repl::Before Repl::before() const { return {session_->snapshot(), debugger_->snapshot(), frame_, completed_}; }
 
 void Repl::go_back(Before& before) {
-  // A script whose entries have been carried out is not taken back as a whole.
+  // A script whose entries have been carried out is not undone as a whole.
   if (completed_ != before.completed) return;
   session_->restore(std::move(before.session));
   debugger_->restore(*before.debugger);
@@ -267,7 +267,7 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
     status = work();
   };
   const auto abandoned = run_guarded(std::ref(all), timeout);
-  // A run that was stopped by its time limit came back in order.
+  // A run stopped by its time limit returned normally.
   if (!abandoned) {
     ++completed_;
     if (status != Status::Good && support::cancel_cause() == support::CancelCause::Timeout) {
@@ -276,7 +276,7 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
     }
     return status;
   }
-  const support::MemoryLimitExempt exempt;  // going back and telling must not fail for the same reason
+  const support::MemoryLimitExempt exempt;  // going back and reporting must not fail for the same reason
   if (start) go_back(*start);
   repeatable_.clear();
   if (line_.format == Format::Json)
@@ -397,7 +397,7 @@ Status Repl::run_command(const Command& command, std::string_view rest) {
 bool Repl::may(std::string_view what, std::string_view entry) {
   if (!script_.unnamed || line_.trust_scripts) return true;
   if (ask) {
-    // As a string with escapes: what the terminal would obey must not hide what the script says.
+    // As a string with escapes: terminal control sequences must not hide the script's text.
     const std::string shown = runtime::describe(runtime::Value::of_string(std::string(entry)));
     return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", script_.name, script_.line, what, shown));
   }
@@ -462,9 +462,9 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
   script_ = {script_.depth + 1, script_.unnamed || !named, name, 0};
   ScriptReader reader(text);
   Status status = Status::Good;
-  bool pending = false;  // the entry before failed; an `:expect error` may follow
+  bool pending = false;  // the previous entry failed; an `:expect error` may follow
   std::uint32_t pending_line = 0;
-  std::size_t unread = 0;  // entries that were read and not executed
+  std::size_t unread = 0;  // entries parsed but not executed
   while (auto entry = reader.next()) {
     if (pending && !trim(entry->text).starts_with(":expect")) {
       unread = 1;
@@ -473,7 +473,7 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
     script_.line = entry->line;
     status = execute(entry->text);
     if (status == Status::Quit) break;
-    if (support::cancel_cause() == support::CancelCause::Interrupt) {  // ^C ends the script, not one entry of it
+    if (support::cancel_cause() == support::CancelCause::Interrupt) {  // ^C ends the script, not just one entry
       pending = true, pending_line = entry->line;
       break;
     }

@@ -1,8 +1,8 @@
-// Repl: the state behind the prompt: session, debugger, options of showing, and the last result that `:expect` checks.
+// Repl: the state behind the prompt: session, debugger, display options, and the last result, which `:expect` checks.
 //
 // `execute` runs one entry (a command with its colon, a bare debugger verb while stopped, `?name`, `!shell`, or
-// TVMScript) and says how it went. It reads no input and knows no terminal, so that the prompt, scripts, `-ex`,
-// `.session` tests share it. Command handlers are free functions over this class, grouped by file.
+// TVMScript) and returns how it went. It reads no input and knows no terminal, so the prompt, scripts, `-ex` and
+// `.session` tests can share it. Command handlers are free functions over this class, grouped by file.
 #pragma once
 
 #include <functional>
@@ -28,24 +28,24 @@ class Group;
 
 namespace rldb::ui {
 
-// What the last entry left behind, for `:expect`, `_` and the exit code.
+// The result of the last entry, for `:expect`, `_` and the exit code.
 struct LastResult {
   std::optional<runtime::Value> value;
   const ir::Type* type = nullptr;
   std::vector<std::string> errors;  // messages with their notes
-  std::string output;               // everything that was written
+  std::string output;               // everything it wrote
   bool failed = false;
-  bool unreadable = false;  // an expectation that makes no sense
-  int exit_code = 0;        // how a batch run that stops at it ends
+  bool unreadable = false;  // an invalid expectation
+  int exit_code = 0;        // exit code of a batch run that stops here
 };
 
-// The entry before this one, for `:save-repro`: what it was given, and what is wrong with it.
+// The previous entry, for `:save-repro`: what it was given, and its fault.
 struct LastEntry {
   std::string text;
-  std::string expectation;  // the `:expect` after it, when that failed
-  std::string error;        // the first one's first line
+  std::string expectation;  // the `:expect` after it, if that failed
+  std::string error;        // first line of the first one
   std::size_t version = 0;  // of the module before it
-  std::string run;          // the `:run` or `:start` that was stopped before it; empty: none was
+  std::string run;          // the `:run` or `:start` stopped before it; empty: none
   bool failed = false;
 };
 
@@ -57,14 +57,14 @@ struct Display {
 };
 
 class Screen;
-// The lines of the text that was shown last with their colours: otherwise each step would parse the whole text.
+// The lines of the text shown last with their colours: otherwise each step would parse the whole text again.
 class PaintedSource {
  public:
   const std::string& line(source::FileId file, const source::Buffer& buffer, std::uint32_t number);
 
  private:
   source::FileId file_{};
-  std::size_t hash_ = 0;  // of the text: another may have taken its place
+  std::size_t hash_ = 0;  // of the text: another may have replaced it
   std::vector<std::string> lines_;
 };
 
@@ -74,16 +74,16 @@ class Repl {
   ~Repl();
 
   Status execute(std::string_view entry);
-  // The work of one entry, whatever happens in it: when it is cancelled, runs out of memory or meets a bug, that is
-  // reported and it has failed. `entry` is what a report of a bug repeats. `execute` does this for its entry.
+  // Does the work of one entry, whatever happens: if it is cancelled, runs out of memory or meets a bug, that is
+  // reported and the entry has failed. `entry` is repeated in a bug report. `execute` does this for its entry.
   Status guard(std::string_view entry, const std::function<Status()>& work);
-  // The work of one entry, with the journal told before and after. `execute` does both for its entry.
+  // Does the work of one entry, with journal records before and after. `execute` does both for its entry.
   Status record(std::string_view entry, const std::function<Status()>& work);
   Replay replay_of(std::string_view entry) const;
   // Null: there is none.
   Journal* journal() { return journal_.get(); }
   void set_journal(std::unique_ptr<Journal> journal) { journal_ = std::move(journal); }
-  // While muted nothing is shown: for entries that are repeated.
+  // While muted nothing is shown: for repeated entries.
   void mute(bool on);
   // An empty line at the prompt: repeats a stepping command.
   Status repeat_last();
@@ -99,7 +99,7 @@ class Repl {
   void set_exit_code(int code) { exit_code_ = code; }
   std::string prompt() const;
   const std::vector<std::string>& entered() const { return entered_; }
-  // The entry, with the text of the module that it loads.
+  // The entry, including the text of the module that it loads.
   std::string carried(std::string_view entry) const;
   const LastEntry& last_entry() const { return last_entry_; }
 
@@ -108,15 +108,15 @@ class Repl {
   void print(fmt::format_string<Args...> format, Args&&... args) {
     console_->write(fmt::format(format, std::forward<Args>(args)...));
   }
-  // `--format=json`: a command with kData gives what it would show, instead of writing it.
+  // `--format=json`: a command with kData passes its data to `give` instead of writing it.
   bool wants_json() const { return json_ != nullptr; }
   Status give(const nlohmann::ordered_json& data);
-  // Writes `text`; a page shows `piece` in its place.
+  // Writes `text`; a page shows `piece` instead.
   void show(std::string_view text, OutputPiece piece);
   // For pages alone.
   void keep(OutputPiece piece) { record_.add(std::move(piece)); }
   const SessionRecord& recorded() const { return record_; }
-  // What is written until the end of the scope is of this kind.
+  // Output written until the end of the scope is of this kind.
   class Kind {
    public:
     Kind(Repl& repl, OutputKind kind);
@@ -128,48 +128,48 @@ class Repl {
     Repl& repl_;
     OutputKind before_;
   };
-  // Writes the diagnostics and remembers them for `:expect error`. Failed when there was an error.
+  // Writes the diagnostics and remembers them for `:expect error`. Returns Failed if there was an error.
   Status report(const source::Diagnostics& diagnostics);
   Status fail(source::Message message);
   void show_value(const runtime::Value& value, std::string_view name = {});
   // Shows where the run stopped; the commands of the breakpoints that stopped it are carried out after the entry.
   Status show_stop(const debug::StopReport& stop);
   Status show_stop_in_call(const debug::StopReport& stop);
-  // After the run of a call from the prompt: the one that waited for it is the present one again.
+  // After the run of a call from the prompt: the run suspended by it is current again.
   void tell_return();
-  // Runs the entries of a text; stops at the first failure that no `:expect error` follows.
-  // `named`: the user named it where rldb was started; one that was not asks before it runs foreign code.
+  // Runs the entries of a text; stops at the first failure not followed by an `:expect error`. `named`: the user named
+  // the script when starting rldb; otherwise it asks before running foreign code.
   Status run_script(std::string_view text, const std::string& name, bool named = true);
-  // May the entry at hand do this (`run a shell`)? Asks when it is in a script that nobody named, and refuses with
-  // a diagnostic where there is nobody to ask.
+  // May the current entry do this (`run a shell`)? Asks when the script was not named by the user, and refuses with a
+  // diagnostic where there is nobody to ask.
   bool may(std::string_view what, std::string_view entry);
-  // May the stopped run be given up for `what`? Asks at a terminal; refused with a diagnostic elsewhere, unless the
-  // command was given with a `!`. Nothing is stopped: true.
+  // May the stopped run be abandoned for `what`? Asks at a terminal; refused with a diagnostic elsewhere, unless the
+  // command was given with a `!`. True if nothing is stopped.
   bool may_end_run(std::string_view what);
-  // The last failure was expected after all.
+  // The last failure turned out to be expected.
   void forgive();
-  // Puts a question to whoever sits at the terminal; empty: nobody does.
+  // Asks the user at the terminal; empty: there is none.
   std::function<bool(const std::string&)> ask;
-  // Waits for Enter where somebody sits at the terminal; false: enough. Empty: nobody does.
+  // Waits for Enter from a user at the terminal; false: stop. Empty: there is none.
   std::function<bool()> go_on;
-  // Screen mode; null: there is no terminal for it.
+  // Screen mode; null: the terminal does not support it.
   Screen* screen = nullptr;
-  // Of `:alias`: what stands for the first word of an entry.
+  // From `:alias`: replacements for the first word of an entry.
   std::map<std::string, std::string, std::less<>> aliases;
-  // The script that entries are taken from one by one, not by `run_script`.
+  // The script whose entries are read one by one, not by `run_script`.
   std::string script_path;
-  // What is executed now was written on the command line, or is the user's init file.
+  // The current entry is from the command line, or from the user's init file.
   bool on_command_line = false;
-  // Of `:ranks`: the workers that a run is of, and which of them is run at the prompt. Null: there is one.
+  // From `:ranks`: the workers of a run, and which of them runs at the prompt. Null: there is only one.
   std::unique_ptr<session::Group> group;
   std::size_t ranks = 1;
   std::size_t rank = 0;
   // Options of `:set`.
   bool highlight = true;
-  bool hints = true;        // below an entry that is typed
-  bool suggestions = true;  // from the history, behind it
+  bool hints = true;        // below an entry being typed
+  bool suggestions = true;  // from the history, after the entry
   bool pager = true;
-  std::optional<DiffLayout> diff_layout;  // none: as the terminal is wide enough
+  std::optional<DiffLayout> diff_layout;  // none: by the width of the terminal
   std::size_t list_lines = 7;
   double timeout = 0;  // seconds for each entry, 0: none
   runtime::FormatOptions print_format;
@@ -179,16 +179,15 @@ class Repl {
 
  private:
   class Tee;
-  // What an entry is. `command` is null for a shell command, TVMScript, and what is no command at all.
+  // The kind of an entry. `command` is null for a shell command, TVMScript, and unknown commands.
   struct Target {
     enum class Kind { Shell, Script, Command, Unknown, Misspelt } kind;
     const Command* command = nullptr;
     std::string_view rest;
-    std::string_view
-        word;             // Unknown, Misspelt: what was taken for the name of a command; `rest` of Misspelt: a near one
-    bool forced = false;  // a `!` follows the name
+    std::string_view word;  // Unknown, Misspelt: the supposed name of a command; `rest` of Misspelt: a similar one
+    bool forced = false;    // a `!` follows the name
   };
-  // Tells whether an entry that failed changed anything.
+  // Shows whether an entry that failed changed anything.
   struct Moment {
     bool active;
     debug::StopKind stop;
@@ -196,16 +195,16 @@ class Repl {
     std::size_t version, values;
     bool operator==(const Moment&) const = default;
   };
-  // `execute` of an entry that is not empty, when it is on record.
+  // `execute` for a non-empty entry, once it has been recorded.
   Status execute_recorded(std::string_view entry);
-  // The entry with the text of an alias for its first word.
+  // The entry with its first word replaced by the text of an alias.
   std::string without_alias(std::string_view entry) const;
   Target target_of(std::string_view entry) const;
   Target bare_target(std::string_view entry, std::string_view word, std::string_view rest) const;
   bool is_value_name(std::string_view name) const;
   Moment moment() const;
   Status dispatch(std::string_view entry);
-  // Where an entry that is given up goes back to.
+  // The state to which an abandoned entry returns.
   struct Before;
   Before before() const;
   void go_back(Before& before);
@@ -213,13 +212,13 @@ class Repl {
   // Takes `--format=FORMAT` off the text. False: diagnosed.
   bool choose_format(const Command& command, std::string_view& rest, bool& json);
   void tell(const source::Diagnostics& diagnostics);
-  // What is written goes there instead; null: to the console again.
+  // Redirects output to `to`; null: to the console again.
   void divert(std::string* to);
   void keep_for_json(const source::Diagnostics& diagnostics);
   Status run_for_json(const Command& command, std::string_view rest);
   Status in_json(const Command* command, const std::function<Status()>& work);
   Status run_target(const Target& target);
-  // What a bare entry gives and defines: as text or as data.
+  // Shows what a bare entry returns and defines: as text or as data.
   void show_result(const runtime::Value& value, std::string_view name = {});
   void show_defined(std::string_view name, std::string_view text);
   Status run_entry(std::string_view text);
@@ -245,29 +244,29 @@ class Repl {
   LastResult last_;
   std::string repeatable_;
   struct JsonReply;
-  JsonReply* json_ = nullptr;       // of the command at hand; null: it writes text
-  bool forced_ = false;             // the command at hand was given with a `!`
+  JsonReply* json_ = nullptr;       // of the current command; null: it writes text
+  bool forced_ = false;             // the current command was given with a `!`
   std::vector<std::string> to_do_;  // commands of the breakpoints that have just stopped the run
-  bool doing_ = false;              // they are being carried out
+  bool doing_ = false;              // they are being executed
   Status carry_out();
   std::vector<std::string> entered_;
-  std::string failed_entry_;  // the last one, when it failed: `:expect error` may follow
+  std::string failed_entry_;  // the last one, if it failed: `:expect error` may follow
   void keep_entry(std::string entry, Status result, bool changed) noexcept;
   LastEntry last_entry_;
   void note_entry(std::string_view entry, std::size_t version, bool active, Status status);
-  // The folder of the script at hand for `${script}` in the first line of a command; nullopt: there is none.
+  // Puts the folder of the current script for `${script}` in the first line of a command; nullopt: there is none.
   std::optional<std::string> with_script_folder(std::string_view entry) const;
   int frame_ = 0;
   int exit_code_ = 0;
-  // The script at hand.
+  // The current script.
   struct Script {
     int depth = 0;
-    bool unnamed = false;  // it, or one that led to it, was not named on the command line
+    bool unnamed = false;  // it, or one that sourced it, was not named on the command line
     std::string name;
     std::uint32_t line = 0;
   };
   Script script_;
-  std::uint64_t completed_ = 0;  // entries that were not given up
+  std::uint64_t completed_ = 0;  // entries that were not abandoned
 };
 
 }  // namespace rldb::ui

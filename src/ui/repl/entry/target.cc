@@ -1,4 +1,4 @@
-// Repl: what an entry is: a command with its colon, a verb without one, `?name`, `!shell`, or TVMScript.
+// Repl: classifies entries: a command with its colon, a verb without one, `?name`, `!shell`, or TVMScript.
 #include <algorithm>
 #include <cctype>
 
@@ -13,7 +13,7 @@ namespace {
 
 bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)); }
 
-// `n + 1`, `b == c`: an operator with a blank behind it is no argument of a verb.
+// `n + 1`, `b == c`: an operator followed by a blank is not an argument of a verb.
 bool begins_with_operator(std::string_view rest) {
   constexpr std::string_view kOperators[] = {"+",  "-",  "*",  "/",  "//", "%", "**", "@",  "<", ">",
                                              "<=", ">=", "==", "!=", "&",  "|", "^",  "<<", ">>"};
@@ -28,20 +28,20 @@ bool is_assignment(std::string_view rest) {
 
 }  // namespace
 
-// Has the name a value now: of the frame, of the session, of the module?
+// Does the name have a value now: in the frame, the session, or the module?
 bool Repl::is_value_name(std::string_view name) const {
   if (session_->find_value(name)) return true;
   if (session_->module() && session_->module()->find(name)) return true;
   return !frame_name_kind(const_cast<Repl&>(*this), name).empty();
 }
 
-// gdb's verbs win at a stop, unless the line is an assignment or an expression on a variable so named. Elsewhere, and
-// for the other commands, a line is a command when it cannot be TVMScript.
+// gdb's verbs win at a stop, unless the line is an assignment or an expression on a variable of that name. Elsewhere,
+// and for the other commands, a line is a command when it cannot be TVMScript.
 Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, std::string_view rest) const {
   using Kind = Target::Kind;
   const Target script{Kind::Script, nullptr, entry, {}};
   const std::string_view behind = entry.substr(word.size());
-  // `print/x n` has its format at the word; `p/x` alone is a quotient.
+  // `print/x n` has its format attached to the word; `p/x` alone is a quotient.
   const bool formatted = rest.starts_with("/") && rest.size() > 2 && is_blank(rest[2]);
   const bool wordlike = behind.empty() || is_blank(behind[0]) || formatted;
   if (word.empty() || !wordlike || is_assignment(rest) || begins_with_operator(rest)) return script;
