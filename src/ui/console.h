@@ -1,7 +1,7 @@
 // Console: the program's output: results and diagnostics separately, with or without colour.
 //
 // The terminal, captured text (scripts and tests) and a pipe are all Consoles. `out` is standard output (results,
-// output of programs), `err` is for diagnostics and notes. Used by batch commands and the prompt.
+// output of programs); diagnostics and notes go to standard error. Used by batch commands and the prompt.
 #pragma once
 
 #include <fmt/core.h>

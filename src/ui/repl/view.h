@@ -29,7 +29,7 @@ void show_breakpoints(Repl& repl);
 void show_displays(Repl& repl);
 // Resolves breakpoints again in a changed program, and reports which lost their places.
 void resolve_and_tell(Repl& repl);
-// `breakpoint`, `watchpoint`, `catchpoint`, `log point`.
+// "breakpoint", "watchpoint", "catchpoint", "log point".
 std::string_view kind_name(const debug::Breakpoint& b);
 void show_operator(Repl& repl, const ops::OpInfo& op);
 void show_program(Repl& repl);
