@@ -131,6 +131,8 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
 std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Diagnostics& out) {
   auto build = std::make_shared<BuildWithKernels>();
   build->source = module;
+  module = engines_->with_external_kernels(*ctx_, sources_, module, out);
+  if (!module) return nullptr;
 
   auto pipeline = passes::parse_pipeline("minimum");
   if (!pipeline.ok()) {

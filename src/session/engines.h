@@ -45,6 +45,11 @@ struct Session::Engines {
   std::unordered_map<const ir::Attr*, std::shared_ptr<const runtime::PackedRegistry>> externals;
   std::vector<std::shared_ptr<const runtime::PackedRegistry>> kept_externals;
 
+  // The module with the kernels that it carries as external modules (external_kernels.cc). Null: diagnosed.
+  const ir::Module* with_external_kernels(ir::Context& ctx, source::SourceManager& sources, const ir::Module* module,
+                                          Diagnostics& out);
+  std::unordered_map<const ir::Attr*, const ir::PrimFunc*> external_kernels;
+
   std::uint32_t entries = 0;  // prompt entries so far, for buffer names
 };
 

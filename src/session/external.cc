@@ -49,6 +49,11 @@ Result<std::vector<ExternalPacked>> plugin_runtime(const ir::Attr* module, const
   return made;
 }
 
+// Its function is one of the program's kernels (external_kernels.cc).
+Result<std::vector<ExternalPacked>> kernel_runtime(const ir::Attr*, const PackedRegistry&) {
+  return std::vector<ExternalPacked>{};
+}
+
 struct RuntimeOfKind {
   std::string_view kind;
   ExternalRuntime make;
@@ -56,7 +61,8 @@ struct RuntimeOfKind {
 
 std::vector<RuntimeOfKind>& runtimes() {
   static std::vector<RuntimeOfKind> table{{passes::codegen_name::Json, graph_runtime},
-                                          {passes::codegen_name::Plugin, plugin_runtime}};
+                                          {passes::codegen_name::Plugin, plugin_runtime},
+                                          {passes::kernel_codegen_name::Tir, kernel_runtime}};
   return table;
 }
 

@@ -74,6 +74,8 @@ const ir::Module* Session::evaluable(Diagnostics& out) {
 }
 
 const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& out) {
+  module = engines_->with_external_kernels(*ctx_, sources_, module, out);
+  if (!module) return nullptr;
   auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
   passes::PassEnv env{*ctx_, out};
   passes::RunOptions run;

@@ -58,6 +58,13 @@ const Program kPrograms[] = {
      "g = R.sum(R.add(R.multiply(a, x), R.add(R.multiply(b, c), R.multiply(d, x))))"},
     {R"(x: R.Tensor((1, 2, 7, 6), "float64"), w: R.Tensor((3, 2, 3, 2), "float64"))",
      "c = R.nn.conv2d(x, w, strides=[2, 1], padding=[1, 0, 2, 1])\ng = R.sum(R.multiply(c, c))"},
+    {R"(x: R.Tensor((2, 4, 5, 5), "float64"), w: R.Tensor((6, 2, 3, 2), "float64"))",
+     "c = R.nn.conv2d(x, w, groups=2, strides=[1, 2], padding=[1, 1])\ng = R.sum(R.multiply(c, c))"},
+    {R"(x: R.Tensor((1, 2, 7, 7), "float64"), w: R.Tensor((3, 2, 2, 3), "float64"))",
+     "c = R.nn.conv2d(x, w, dilation=[2, 2], padding=[1, 1])\ng = R.sum(R.multiply(c, c))"},
+    {R"(x: R.Tensor((3, 4), "float64"))",
+     "a = R.cumsum(x, axis=-1)\nb = R.cumsum(x)\nc = R.cumsum(x, axis=0, dtype=\"float64\")\n"
+     "g = R.add(R.sum(R.multiply(a, c)), R.sum(R.multiply(b, b)))"},
     {R"(x: R.Tensor((1, 2, 4, 4), "float64"))",
      "c = R.nn.avg_pool2d(x, pool_size=[2, 2], strides=[2, 2])\ng = R.sum(R.multiply(c, c))"},
     {R"(x: R.Tensor((3,), "float64"), t: R.Tuple(R.Tensor((3,), "float64"), R.Tensor((3,), "float64")))",

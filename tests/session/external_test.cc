@@ -35,6 +35,32 @@ class Module:
         return z
 )";
 
+constexpr std::string_view kKernelProgram = R"(
+@I.ir_module
+class Module:
+    @T.prim_func(s_tir=True)
+    def scale(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), n: T.int64, factor: T.float32):
+        for i in range(n):
+            with T.sblock("scale"):
+                vi = T.axis.spatial(n, i)
+                B[vi] = A[vi] * factor
+    @T.prim_func(private=True, s_tir=True)
+    def fused(X: T.Buffer((T.int64(2),), "float32"), Y: T.Buffer((T.int64(2),), "float32")):
+        Z = T.sblock_alloc_buffer((T.int64(2),))
+        for i in range(T.int64(2)):
+            with T.sblock("twice"):
+                vi = T.axis.spatial(T.int64(2), i)
+                Z[vi] = X[vi] * T.float32(2)
+        for i in range(T.int64(2)):
+            with T.sblock("exp"):
+                vi = T.axis.spatial(T.int64(2), i)
+                Y[vi] = T.exp(Z[vi])
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.call_tir(Module.fused, (x,), out_ty=R.Tensor((2,), "float32"))
+        return y
+)";
+
 std::string text_of(const source::Diagnostics& d) {
   std::string text;
   for (const source::Diagnostic& one : d.all()) text += one.message + "\n";
@@ -105,6 +131,55 @@ TEST_CASE("an executable has the graphs that its code calls") {
   REQUIRE(without.load_file(path, d));
   std::remove(path.c_str());
   CHECK(run(without).find("fused_relax_multiply_json") != std::string::npos);
+}
+
+TEST_CASE("an executable has the kernels of external modules") {
+  Quiet quiet;
+  Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE(s.load_text("program.py", std::string(kKernelProgram), d));
+  REQUIRE_MESSAGE(s.run_passes("SplitCallTIRByPattern(patterns=[scale])", d), text_of(d));
+  CHECK(run(s) == "7.389");
+  const auto bytes = s.serialise(d);
+  REQUIRE_MESSAGE(bytes, text_of(d));
+  for (const session::Engine engine : {session::Engine::Jit, session::Engine::Eval}) {
+    session::Options options;
+    options.engine = engine;
+    Session opened(options, &quiet);
+    const std::string path =
+        (std::filesystem::temp_directory_path() / fmt::format("rldb_external_kernel_{}.rlvm", ::getpid())).string();
+    std::ofstream(path, std::ios::binary) << *bytes;
+    const bool ok = opened.load_file(path, d);
+    std::remove(path.c_str());
+    REQUIRE_MESSAGE(ok, text_of(d));
+    CHECK(run(opened) == "7.389");
+  }
+}
+
+TEST_CASE("external modules of kind tir whose text is no kernel are named") {
+  const auto refused = [](std::string_view external, std::string_view why) {
+    Quiet quiet;
+    Session s({}, &quiet);
+    source::Diagnostics d;
+    const std::string text = fmt::format(R"(
+@I.ir_module
+class Module:
+    I.module_attrs({{"external_mods": [{}]}})
+    @R.function
+    def main(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.call_dps_packed("f", (x,), out_ty=R.Tensor((2,), "float32"))
+        return y
+)",
+                                         external);
+    REQUIRE_MESSAGE(s.load_text("program.py", text, d), text_of(d));
+    CHECK_MESSAGE(run(s).find(why) != std::string::npos, run(s));
+  };
+  refused(R"x({"kind": "tir", "symbol": "f", "module": ""})x", "is not usable");
+  refused(R"x({"kind": "tir", "symbol": "f", "module": "x = 1"})x", "is not usable");
+  refused(R"x({"kind": "tir", "symbol": "f", "module": "@T.prim_func\ndef g(n: T.int64):\n    T.evaluate(n)"})x",
+          "no PrimFunc of that name");
+  refused(R"x({"kind": "tir", "symbol": "main", "module": "@T.prim_func\ndef main(n: T.int64):\n    T.evaluate(n)"})x",
+          "a function of that name too");
 }
 
 TEST_CASE("a program registers a code generator and a runtime for it") {

@@ -2,6 +2,7 @@
 // `external_mods`, a list of dicts. All are strings, integers, lists and dicts, so that their text is JSON.
 //
 //   {"kind": "plugin", "library": "my.so", "symbols": ["f"]}     f is a packed function of a plugin
+//   {"kind": "tir", "symbol": "f", "module": "..."}              f is the PrimFunc of that module
 //   {"kind": "json", "symbol": "f", "dims": ["n"], "nodes": [...], "heads": [[2, 0, 0]], "outputs": [...]}
 //
 // The graph is as in TVM's JSON runtime: nodes {"op": "input", "name", "dtype", "shape"} for the parameters, in their
@@ -25,6 +26,7 @@ inline constexpr std::string_view kKind = "kind";
 inline constexpr std::string_view kSymbol = "symbol";
 inline constexpr std::string_view kSymbols = "symbols";
 inline constexpr std::string_view kLibrary = "library";
+inline constexpr std::string_view kTensorIr = "module";
 }  // namespace external
 
 using GraphDim = std::variant<std::int64_t, std::string>;  // the text of a symbolic dim

@@ -171,6 +171,9 @@ class RelaxEval {
   }
 
   Result<Value> call_packed(std::string_view name, PackedArgs args) {
+    // As on the machine: a kernel of the program comes before what others registered.
+    const auto* kernel = as<ir::PrimFunc>(env_.module ? env_.module->find(name) : nullptr);
+    if (kernel && !kernel->is_private()) return call_prim_func(kernel, name, args);
     return watched(name, nullptr, args, [&] { return find_and_call_packed(name, args); });
   }
 

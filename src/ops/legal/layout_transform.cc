@@ -2,6 +2,9 @@
 // possible: the input is copied element by element; or, where the result has places without an element and the map
 // splits and moves axes, the result is computed place by place; or the result is filled, and then the elements are put
 // there.
+#include <algorithm>
+#include <cstdint>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 
@@ -55,6 +58,125 @@ class Splits {
   std::vector<AxisUse> uses_;
   std::unordered_map<const ir::Var*, std::size_t> number_;
   bool good_ = true;
+};
+
+// Looks for two elements of a box that get the same place. What it says is certain; a collision far out in a large
+// tensor is not found.
+class Collisions {
+ public:
+  Collisions(const Lambda* map, std::span<const Expr* const> shape) : map_(map), index_(map->params.size(), 0) {
+    for (std::size_t i = 0; i < shape.size(); ++i) {
+      extents_.push_back(ir::const_int(shape[i]).value_or(kLongestAxis));
+      number_[map->params[i]] = i;
+    }
+  }
+
+  bool any() {
+    const std::vector<std::int64_t> all = extents_;
+    for (std::size_t axis = 0; axis < all.size(); ++axis) {
+      extents_.assign(all.size(), 1);
+      extents_[axis] = std::min(all[axis], kLongestAxis);
+      if (in_box()) return true;
+    }
+    // The first elements of all axes: as many of each as fit.
+    const auto cut_to = [&](std::int64_t most) {
+      std::int64_t count = 1;
+      for (std::size_t axis = 0; axis < all.size() && count <= kMostElements; ++axis)
+        count *= extents_[axis] = std::min(all[axis], most);
+      return count;
+    };
+    std::int64_t most = 1;
+    while (most < kLongestAxis && cut_to(most * 2) <= kMostElements) most *= 2;
+    return cut_to(most) <= kMostElements && in_box();
+  }
+
+ private:
+  static constexpr std::int64_t kLongestAxis = 65536, kMostElements = 65536;
+
+  bool in_box() {
+    const std::size_t results = map_->results.size();
+    std::vector<std::int64_t> places;  // of one element after the other
+    std::vector<std::int64_t> low(results, INT64_MAX), high(results, INT64_MIN);
+    std::fill(index_.begin(), index_.end(), 0);
+    for (const std::int64_t e : extents_)
+      if (e <= 0) return false;
+    for (std::size_t axis = 1; axis > 0;) {
+      for (std::size_t r = 0; r < results; ++r) {
+        const auto value = value_of(map_->results[r]);
+        if (!value) return false;
+        places.push_back(*value);
+        low[r] = std::min(low[r], *value);
+        high[r] = std::max(high[r], *value);
+      }
+      axis = index_.size();
+      while (axis > 0 && ++index_[axis - 1] == extents_[axis - 1]) index_[--axis] = 0;
+    }
+    return repeated(places, low, high);
+  }
+
+  // As numbers of one axis.
+  static bool repeated(const std::vector<std::int64_t>& places, const std::vector<std::int64_t>& low,
+                       const std::vector<std::int64_t>& high) {
+    std::vector<std::int64_t> flat;
+    for (std::size_t at = 0; at < places.size(); at += low.size()) {
+      std::int64_t n = 0;
+      for (std::size_t r = 0; r < low.size(); ++r) {
+        std::int64_t extent = 0;
+        if (__builtin_sub_overflow(high[r], low[r], &extent) || __builtin_add_overflow(extent, 1, &extent) ||
+            __builtin_mul_overflow(n, extent, &n) || __builtin_add_overflow(n, places[at + r] - low[r], &n))
+          return false;
+      }
+      flat.push_back(n);
+    }
+    std::sort(flat.begin(), flat.end());
+    return std::adjacent_find(flat.begin(), flat.end()) != flat.end();
+  }
+
+  // Nothing: it computes with more than the indices.
+  std::optional<std::int64_t> value_of(const Expr* e) const {
+    if (const auto* literal = ir::as_int(e)) return literal->value;
+    if (const auto* cast = ir::as<ir::CastExpr>(e)) return value_of(cast->value);
+    if (const auto* v = ir::as<ir::Var>(e)) {
+      const auto found = number_.find(v);
+      return found == number_.end() ? std::nullopt : std::optional(index_[found->second]);
+    }
+    const auto* b = ir::as<ir::BinaryExpr>(e);
+    const auto x = b ? value_of(b->a) : std::nullopt, y = x ? value_of(b->b) : std::nullopt;
+    if (!y) return std::nullopt;
+    std::int64_t made = 0;
+    switch (b->op()) {
+      case ir::BinaryKind::Add:
+        return __builtin_add_overflow(*x, *y, &made) ? std::nullopt : std::optional(made);
+      case ir::BinaryKind::Sub:
+        return __builtin_sub_overflow(*x, *y, &made) ? std::nullopt : std::optional(made);
+      case ir::BinaryKind::Mul:
+        return __builtin_mul_overflow(*x, *y, &made) ? std::nullopt : std::optional(made);
+      case ir::BinaryKind::FloorDiv:
+        return *y > 0 ? std::optional(*x / *y - (*x % *y < 0 ? 1 : 0)) : std::nullopt;
+      case ir::BinaryKind::FloorMod:
+        return *y > 0 ? std::optional(*x % *y + (*x % *y < 0 ? *y : 0)) : std::nullopt;
+      case ir::BinaryKind::Min:
+        return std::min(*x, *y);
+      case ir::BinaryKind::Max:
+        return std::max(*x, *y);
+      case ir::BinaryKind::Div:
+      case ir::BinaryKind::Mod:
+      case ir::BinaryKind::EQ:
+      case ir::BinaryKind::NE:
+      case ir::BinaryKind::LT:
+      case ir::BinaryKind::LE:
+      case ir::BinaryKind::GT:
+      case ir::BinaryKind::GE:
+      case ir::BinaryKind::And:
+      case ir::BinaryKind::Or:
+        return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
+  const Lambda* map_;
+  std::vector<std::int64_t> extents_, index_;
+  std::unordered_map<const ir::Var*, std::size_t> number_;
 };
 
 ExprList place_of(ir::Context& ctx, const Lambda* map, std::span<const Expr* const> at) {
@@ -131,6 +253,8 @@ Result<const Expr*> layout_transform(Legalizer& l, const ir::Call* c) {
   const ir::Node* node = attr->is(ir::AttrKind::Opaque) && !attr->items.empty() ? attr->items[0]->node : attr->node;
   const auto* map = ir::as<Lambda>(node);
   if (!map) return refuse(c, "the index map is not a lambda");
+  if (!Splits(map).uses() && Collisions(map, x->shape).any())
+    return refuse(c, "its index map gives several elements the same place");
   const double pad_value = float_of(ir::find_attr(c->attrs, op_attr::PadValue)).value_or(0);
   const bool even = covers(l.context(), x->shape, out->shape);
   const std::string name = even ? "te_layout_transform" : "te_layout_transform_with_pad";

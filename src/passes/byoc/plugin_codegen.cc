@@ -21,4 +21,11 @@ Result<const Attr*> plugin_codegen(const CodegenInput& input) {
   return ctx.attr_dict(fields);
 }
 
+Result<const Attr*> plugin_kernel_codegen(const KernelCodegenInput& input) {
+  Context& ctx = input.env.ctx;
+  const Attr* symbol = ctx.attr(input.symbol);
+  return ctx.attr_dict(std::vector<NamedAttr>{ctx.named(external::kKind, ctx.attr(input.codegen)),
+                                              ctx.named(external::kSymbols, ctx.attr_list(std::span(&symbol, 1)))});
+}
+
 }  // namespace rldb::passes

@@ -35,8 +35,8 @@ static Partials above_zero(GradientCall& g, double slope) {
   return {mul(g, g.make(op::Where, {negative, g.scalar(slope, g.arg(0)), g.scalar(1, g.arg(0))}), g.grad())};
 }
 Partials relu_grad(GradientCall& g) {
-  const Expr* flat = g.make(op::LessEqual, {g.arg(0), g.scalar(0, g.arg(0))});
-  return {g.make(op::Where, {flat, g.scalar(0, g.arg(0)), g.grad()})};
+  const Expr* zero = g.scalar(0, g.arg(0));
+  return {g.make(op::Where, {g.make(op::Less, {g.arg(0), zero}), zero, g.grad()})};
 }
 Partials leakyrelu_grad(GradientCall& g) { return above_zero(g, real(g, op_attr::Alpha)); }
 
@@ -95,6 +95,20 @@ std::int64_t item(GradientCall& g, std::string_view name, std::size_t i) {
   return a && a->is(AttrKind::List) && i < a->items.size() ? a->items[i]->integer : 0;
 }
 
+// The channels of each group as examples of their own: (n, g * c, ...) to (n * g, c, ...), one group after the other.
+static const Expr* groups_apart(GradientCall& g, const Expr* data, std::int64_t groups) {
+  Context& ctx = g.ctx();
+  const TensorType* t = g.tensor(data);
+  const auto batch = g.dim(data, 0), channels = g.dim(data, 1);
+  if (!t || !batch || !channels) return data;
+  const Expr* const split[] = {ctx.i64(*batch), ctx.i64(groups), ctx.i64(*channels / groups), t->shape[2], t->shape[3]};
+  const std::int64_t groups_first[] = {1, 0, 2, 3, 4};
+  const Expr* const joined[] = {ctx.i64(*batch * groups), ctx.i64(*channels / groups), t->shape[2], t->shape[3]};
+  const Expr* apart = g.make(op::PermuteDims, {g.make(op::Reshape, {data, ctx.shape(split)})},
+                             {g.named(op_attr::Axes, ctx.attr_ints(groups_first))});
+  return g.make(op::Reshape, {apart, ctx.shape(joined)});
+}
+
 // By the data: the transposed convolution. By the weights: the convolution of the data with the incoming gradient, with
 // batch and channels swapped and strides and dilation too.
 Partials conv2d_grad(GradientCall& g) {
@@ -103,8 +117,8 @@ Partials conv2d_grad(GradientCall& g) {
     return !a || !a->is(AttrKind::String) || a->string == wanted;
   };
   if (!is(op_attr::DataLayout, "NCHW") || !is(op_attr::KernelLayout, "OIHW") || !is(op_attr::OutLayout, "NCHW") ||
-      !g.attr(op_attr::Groups) || g.attr(op_attr::Groups)->integer != 1)
-    return {g.fail("only the layouts NCHW and OIHW without groups have one"), nullptr};
+      !g.attr(op_attr::Groups))
+    return {g.fail("only the layouts NCHW and OIHW have one"), nullptr};
   Context& ctx = g.ctx();
   Window w[2];
   for (std::size_t i = 0; i < 2; ++i) {
@@ -117,20 +131,23 @@ Partials conv2d_grad(GradientCall& g) {
   const Expr* by_data = g.make(
       op::NnConv2dTranspose, {g.grad(), g.arg(1)},
       {g.named(op_attr::Strides, g.attr(op_attr::Strides)), g.named(op_attr::Padding, g.attr(op_attr::Padding)),
-       g.named(op_attr::OutputPadding, ctx.attr_ints(missing)), g.named(op_attr::Dilation, g.attr(op_attr::Dilation))});
-  const std::int64_t swapped[] = {1, 0, 2, 3};
-  const auto swap = [&](const Expr* e) {
-    return g.make(op::PermuteDims, {e}, {g.named(op_attr::Axes, ctx.attr_ints(swapped))});
-  };
+       g.named(op_attr::OutputPadding, ctx.attr_ints(missing)), g.named(op_attr::Dilation, g.attr(op_attr::Dilation)),
+       g.named(op_attr::Groups, g.attr(op_attr::Groups))});
+  const std::int64_t groups = g.attr(op_attr::Groups)->integer;
+  const Expr* data = groups == 1 ? g.arg(0) : groups_apart(g, g.arg(0), groups);
   const Expr* by_weight =
-      g.make(op::NnConv2d, {swap(g.arg(0)), swap(g.grad())},
+      g.make(op::NnConv2d, {data, g.grad()},
              {g.named(op_attr::Strides, g.attr(op_attr::Dilation)), g.named(op_attr::Padding, g.attr(op_attr::Padding)),
-              g.named(op_attr::Dilation, g.attr(op_attr::Strides))});
-  by_weight = swap(by_weight);
+              g.named(op_attr::Dilation, g.attr(op_attr::Strides)), g.named(op_attr::Groups, g.attr(op_attr::Groups)),
+              g.named(op_attr::DataLayout, ctx.attr("CNHW")), g.named(op_attr::KernelLayout, ctx.attr("IOHW")),
+              g.named(op_attr::OutLayout, ctx.attr("CNHW"))});
   if (g.dim(by_weight, 2) != w[0].kernel || g.dim(by_weight, 3) != w[1].kernel) {
-    const Expr* const axes[] = {ctx.i64(2), ctx.i64(3)};
-    const Expr* const begin[] = {ctx.i64(0), ctx.i64(0)};
-    const Expr* const end[] = {ctx.i64(w[0].kernel), ctx.i64(w[1].kernel)};
+    const Expr *axes[4], *begin[4], *end[4];
+    for (std::int64_t i = 0; i < 4; ++i) {
+      axes[i] = ctx.i64(i);
+      begin[i] = ctx.i64(0);
+      end[i] = ctx.i64(g.dim(g.arg(1), i).value_or(1));
+    }
     by_weight = g.make(op::StridedSlice, {by_weight, ctx.tuple(axes), ctx.tuple(begin), ctx.tuple(end)});
   }
   return {by_data, by_weight};

@@ -11,6 +11,7 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/order_attr.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
@@ -182,14 +183,16 @@ Partials mean_grad(GradientCall& g) {
   const Expr* each = div(g, g.grad(), g.scalar(reduced_count(g), g.grad()));
   return {g.make(op::BroadcastTo, {with_axes(g, each), g.shape(g.arg(0))})};
 }
-// 2 (x - mean) / n
+// 2 x / n - 2 sum(x) / n^2
 Partials variance_grad(GradientCall& g) {
   const Attr* axis = g.attr(op_attr::Axis);
-  const Expr* mean = g.make(
-      op::Mean, {g.arg(0)},
+  const double n = reduced_count(g);
+  const Expr* sum = g.make(
+      op::Sum, {g.arg(0)},
       {g.named(op_attr::Axis, axis ? axis : g.ctx().attr_none()), g.named(op_attr::Keepdims, g.ctx().attr(true))});
-  const Expr* each = mul(g, g.grad(), g.scalar(2 / reduced_count(g), g.grad()));
-  return {mul(g, with_axes(g, each), sub(g, g.arg(0), mean))};
+  const Expr* each = mul(g, g.scalar(2 / n, g.arg(0)), g.arg(0));
+  const Expr* common = mul(g, g.scalar(2 / n / n, g.arg(0)), sum);
+  return {mul(g, with_axes(g, g.grad()), sub(g, each, common))};
 }
 
 Partials permute_dims_grad(GradientCall& g) {
@@ -226,6 +229,27 @@ Partials reshaped(GradientCall& g) {
   Partials out = no_gradient(g);
   out[0] = g.make(op::Reshape, {g.grad(), g.shape(g.arg(0))});
   return out;
+}
+Partials expand_dims_grad(GradientCall& g) {
+  return {g.make(op::Squeeze, {g.grad()}, {g.named(op_attr::Axis, g.attr(op_attr::Axis))})};
+}
+// What reaches the element itself and those behind it: all, less those up to it.
+Partials cumsum_grad(GradientCall& g) {
+  const Attr* axis = g.attr(op_attr::Axis);
+  const Attr* dtype = g.attr(op_attr::Dtype);
+  if (is_set(g.call()->attrs, op_attr::Exclusive)) return {g.fail("an exclusive sum has none")};
+  const bool flat = !axis || !axis->is(AttrKind::Int);
+  const Attr* along = flat ? g.ctx().attr_none() : g.ctx().attr_ints(std::vector<std::int64_t>{axis->integer});
+  const Expr* all =
+      g.make(op::Sum, {g.grad()}, {g.named(op_attr::Axis, along), g.named(op_attr::Keepdims, g.ctx().attr(true))});
+  const Expr* before =
+      flat ? g.make(op::Cumsum, {g.grad()}) : g.make(op::Cumsum, {g.grad()}, {g.named(op_attr::Axis, axis)});
+  const Expr* own = flat ? g.make(op::Flatten, {g.grad()}) : g.grad();
+  const Expr* made = g.make(op::Add, {sub(g, all, before), own});
+  if (flat) made = g.make(op::Reshape, {made, g.shape(g.arg(0))});
+  const TensorType* t = dtype && dtype->is(AttrKind::DType) ? g.tensor(g.arg(0)) : nullptr;
+  if (t) made = g.make(op::Astype, {made}, {g.named(op_attr::Dtype, g.ctx().attr(t->dtype))});
+  return {made};
 }
 Partials broadcast_to_grad(GradientCall& g) {
   return {g.make(op::CollapseSumTo, {g.grad(), g.shape(g.arg(0))}), nullptr};

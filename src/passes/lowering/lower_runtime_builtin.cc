@@ -28,6 +28,11 @@ class BuiltinLowerer : public Rewriter {
   std::optional<source::Message> error;
 
  protected:
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    declared_ = b->var->type;
+    return default_binding(b);
+  }
+
   const Expr* visit_call(const Call* call) override {
     const auto* made = as<Call>(Rewriter::visit_call(call));
     const auto* op = made ? as<Op>(made->callee) : nullptr;
@@ -109,11 +114,14 @@ class BuiltinLowerer : public Rewriter {
 
   const Call* to_device(const Call* c) {
     if (c->args.size() != 1) return c;
-    const VDevice* device = as<TensorType>(c->type) ? as<TensorType>(c->type)->vdevice : nullptr;
+    // The call's own type does not know the module's devices, of which its text counts those of a kind.
+    const auto* declared = as<TensorType>(declared_);
+    const Type* type = declared && declared->vdevice ? declared_ : c->type;
+    const VDevice* device = as<TensorType>(type) ? as<TensorType>(type)->vdevice : nullptr;
     if (!device) return fail(c, message(diag::PassUnsupported, "R.to_vdevice", "its device is not known"));
     const Expr* const args[] = {c->args[0], ctx_.i64(device_type_of(device->target_kind)), ctx_.i64(device->device_id),
                                 ctx_.string(device->memory_scope)};
-    return packed(c, builtin::ToDevice, args);
+    return packed_call(ctx_, builtin::ToDevice, args, type, {type});
   }
 
   const Call* invoke_closure(const Call* c) {
@@ -165,6 +173,7 @@ class BuiltinLowerer : public Rewriter {
   }
 
   std::string_view function_;
+  const Type* declared_ = nullptr;  // of the binding that is visited
 };
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rldb/ir/operator_text.h"
+#include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/external.h"
@@ -174,6 +175,16 @@ Status show_graph(Repl& repl, const ir::Attr* external, std::span<const std::str
   return tell_nodes(repl, g, *values);
 }
 
+// The TensorIR of a function that is a kernel; it is stepped like the others.
+Status show_kernel(Repl& repl, const ir::Attr* external) {
+  const std::string text(passes::string_of(external, passes::external::kTensorIr));
+  if (repl.wants_json())
+    return repl.give(
+        {{"function", std::string(passes::string_of(external, passes::external::kSymbol))}, {"module", text}});
+  repl.print("{}", text);
+  return Status::Good;
+}
+
 }  // namespace
 
 Status command_External(Repl& repl, std::string_view rest) {
@@ -184,7 +195,9 @@ Status command_External(Repl& repl, std::string_view rest) {
   if (words.empty()) return list_external(repl, modules);
   for (const ir::Attr* m : modules)
     if (passes::string_of(m, passes::external::kSymbol) == words[0])
-      return show_graph(repl, m, std::span(words).subspan(1));
+      return passes::string_of(m, passes::external::kKind) == passes::kernel_codegen_name::Tir
+                 ? show_kernel(repl, m)
+                 : show_graph(repl, m, std::span(words).subspan(1));
   return repl.fail(source::message(diag::NoSuchThing, "external function with a graph", words[0]));
 }
 
