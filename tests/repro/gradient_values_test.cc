@@ -58,6 +58,27 @@ const Program kPrograms[] = {
      "g = R.sum(R.add(R.multiply(a, x), R.add(R.multiply(b, c), R.multiply(d, x))))"},
     {R"(x: R.Tensor((1, 2, 7, 6), "float64"), w: R.Tensor((3, 2, 3, 2), "float64"))",
      "c = R.nn.conv2d(x, w, strides=[2, 1], padding=[1, 0, 2, 1])\ng = R.sum(R.multiply(c, c))"},
+    {R"(x: R.Tensor((2, 4, 6, 5), "float64"), w: R.Tensor((6, 2, 3, 2), "float64"))",
+     "c = R.nn.conv2d(x, w, strides=[2, 1], padding=[1, 0, 2, 1], groups=2)\ng = R.sum(R.multiply(c, c))"},
+    {R"(x: R.Tensor((1, 4, 6, 7), "float64"), w: R.Tensor((4, 1, 2, 2), "float64"))",
+     "c = R.nn.conv2d(x, w, dilation=[1, 2], groups=4)\ng = R.sum(R.multiply(c, c))"},
+    {R"(x: R.Tensor((2, 3, 2), "float64"))",
+     "a = R.cumsum(x, axis=1)\nb = R.cumsum(x, axis=-1, exclusive=True)\nc = R.reshape(R.cumsum(x), R.shape([2, 3, "
+     "2]))\n"
+     "d = R.reshape(R.cumsum(R.sin(x), exclusive=True), R.shape([2, 3, 2]))\n"
+     "g = R.sum(R.multiply(R.multiply(a, b), R.multiply(c, d)))"},
+    {R"(x: R.Tensor((1, 2, 5, 6), "float64"))",
+     "a = R.nn.avg_pool2d(x, pool_size=[3, 2], strides=[2, 2], padding=[1, 0, 1, 1], ceil_mode=True)\n"
+     "b = R.nn.avg_pool2d(x, pool_size=[3, 2], strides=[2, 2], padding=[1, 1, 1, 1], ceil_mode=True, "
+     "count_include_pad=True)\n"
+     "c = R.nn.avg_pool2d(x, pool_size=[2, 2], strides=[2, 1], dilation=[2, 3], padding=[1, 1, 1, 1])\n"
+     "d = R.nn.avg_pool2d(x, pool_size=[2, 3], layout=\"NHWC\", padding=[0, 1, 1, 0])\n"
+     "g = R.add(R.add(R.sum(R.multiply(a, a)), R.sum(R.multiply(b, b))), R.add(R.sum(R.multiply(c, c)), "
+     "R.sum(R.exp(d))))"},
+    {R"(x: R.Tensor((1, 2, 5, 6), "float64"))",
+     "a = R.nn.max_pool2d(x, pool_size=[3, 2], strides=[2, 2], padding=[1, 0, 1, 1], ceil_mode=True)\n"
+     "b = R.nn.max_pool2d(x, pool_size=[2, 2], strides=[2, 1], dilation=[2, 3], padding=[1, 1, 1, 1])\n"
+     "g = R.add(R.sum(R.multiply(a, a)), R.sum(R.exp(b)))"},
     {R"(x: R.Tensor((1, 2, 4, 4), "float64"))",
      "c = R.nn.avg_pool2d(x, pool_size=[2, 2], strides=[2, 2])\ng = R.sum(R.multiply(c, c))"},
     {R"(x: R.Tensor((3,), "float64"), t: R.Tuple(R.Tensor((3,), "float64"), R.Tensor((3,), "float64")))",

@@ -41,8 +41,13 @@ const Expr* intrinsic_of(Topi& t, const Expr* x, std::string_view op) {
   return t.intrin(ir::find_intrinsic(op)->id, x);
 }
 
-const Expr* is_nan(Topi& t, const Expr* x) { return t.ctx.intrin(DType::Bool(), ir::intrin::Isnan, {x}); }
-const Expr* is_inf(Topi& t, const Expr* x) { return t.ctx.intrin(DType::Bool(), ir::intrin::Isinf, {x}); }
+// Whole numbers are never one of these.
+const Expr* is_special(Topi& t, ir::Intrinsic id, const Expr* x) {
+  if (!x->dtype().is_float()) return t.ctx.bool_imm(false);
+  return t.ctx.intrin(DType::Bool(), id, {x});
+}
+const Expr* is_nan(Topi& t, const Expr* x) { return is_special(t, ir::intrin::Isnan, x); }
+const Expr* is_inf(Topi& t, const Expr* x) { return is_special(t, ir::intrin::Isinf, x); }
 
 }  // namespace
 

@@ -11,6 +11,7 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/order_attr.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
@@ -71,6 +72,13 @@ const Expr* GradientCall::fit(const Expr* partial, const Expr* operand) {
   if (!from || !to) return partial;
   if (from->ndim == to->ndim && prove_shapes_equal(ctx_, from->shape, to->shape)) return partial;
   return make(op::CollapseSumTo, {partial, ctx_.shape(to->shape)});
+}
+
+const Expr* GradientCall::as_dtype_of(const Expr* partial, const Expr* operand) {
+  const auto* from = as<TensorType>(partial->type);
+  const auto* to = as<TensorType>(operand->type);
+  if (!from || !to || from->dtype == to->dtype) return partial;
+  return make(op::Astype, {partial}, {named(op_attr::Dtype, ctx_.attr(to->dtype))});
 }
 
 namespace gradient_rules {
@@ -190,6 +198,21 @@ Partials variance_grad(GradientCall& g) {
       {g.named(op_attr::Axis, axis ? axis : g.ctx().attr_none()), g.named(op_attr::Keepdims, g.ctx().attr(true))});
   const Expr* each = mul(g, g.grad(), g.scalar(2 / reduced_count(g), g.grad()));
   return {mul(g, with_axes(g, each), sub(g, g.arg(0), mean))};
+}
+
+// Each element reaches the sums from its own on: the whole, less those before it. An exclusive sum has not its own.
+Partials cumsum_grad(GradientCall& g) {
+  const Attr* axis = g.attr(op_attr::Axis);
+  const bool flat = !axis || !axis->is(AttrKind::Int);
+  const std::int64_t along[] = {flat ? 0 : axis->integer};
+  const Attr* summed = flat ? g.ctx().attr_none() : g.ctx().attr_ints(along);
+  const Expr* whole =
+      g.make(op::Sum, {g.grad()}, {g.named(op_attr::Axis, summed), g.named(op_attr::Keepdims, g.ctx().attr(true))});
+  const Expr* so_far = g.make(op::Cumsum, {g.grad()}, {g.named(op_attr::Axis, flat ? g.ctx().attr_none() : axis)});
+  const Expr* out = sub(g, whole, so_far);
+  if (!is_set(g.call()->attrs, op_attr::Exclusive)) out = g.make(op::Add, {out, g.grad()});
+  if (flat) out = g.make(op::Reshape, {out, g.shape(g.arg(0))});
+  return {g.as_dtype_of(out, g.arg(0))};
 }
 
 Partials permute_dims_grad(GradientCall& g) {
