@@ -101,6 +101,8 @@ Result<const Expr*> logical_not(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> bitwise_not(Legalizer& l, const ir::Call* c) {
+  if (const TensorType* x = tensor_type(c->args[0]); x && x->dtype.is_float())
+    return refuse(c, "its operand is " + to_string(x->dtype) + ", not integers");
   return of_elements(l, c, [](Topi& t, const Expr* x) -> const Expr* {
     if (x->dtype().is_bool()) return t.ctx.not_(x);
     return t.intrin(ir::intrin::BitwiseNot, x);
