@@ -85,4 +85,9 @@ Result<Layout> layout_of(const OpInfo& info, const ir::CallSpec& call, std::stri
   return layout;
 }
 
+bool coordinates_last(const TensorType* grid, std::size_t n) {
+  const auto count = std::int64_t(n);
+  return !ir::is_const(grid->shape[1], count) && ir::is_const(grid->shape.back(), count);
+}
+
 }  // namespace rldb::ops

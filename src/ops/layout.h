@@ -25,5 +25,8 @@ Result<Layout> layout_of(const OpInfo& info, std::string_view text, std::string_
 // The same for an attribute, at which errors are reported.
 Result<Layout> layout_of(const OpInfo& info, const ir::CallSpec& call, std::string_view attribute,
                          std::string_view letters);
+// The axis of a grid of places that holds their coordinates, one for each of `n` axes of space: the second, as TVM's
+// kernels read it, or else the last.
+bool coordinates_last(const TensorType* grid, std::size_t n);
 
 }  // namespace rldb::ops

@@ -65,6 +65,42 @@ const Program kPrograms[] = {
     {R"(x: R.Tensor((3, 4), "float64"))",
      "a = R.cumsum(x, axis=-1)\nb = R.cumsum(x)\nc = R.cumsum(x, axis=0, dtype=\"float64\")\n"
      "g = R.add(R.sum(R.multiply(a, c)), R.sum(R.multiply(b, b)))"},
+    {R"(x: R.Tensor((2, 4, 6, 5), "float64"), w: R.Tensor((6, 2, 3, 2), "float64"))",
+     "c = R.nn.conv2d(x, w, strides=[2, 1], padding=[1, 0, 2, 1], groups=2)\ng = R.sum(R.multiply(c, c))"},
+    {R"(x: R.Tensor((1, 4, 6, 7), "float64"), w: R.Tensor((4, 1, 2, 2), "float64"))",
+     "c = R.nn.conv2d(x, w, dilation=[1, 2], groups=4)\ng = R.sum(R.multiply(c, c))"},
+    {R"(x: R.Tensor((2, 3, 2), "float64"))",
+     "a = R.cumsum(x, axis=1)\nb = R.cumsum(x, axis=-1, exclusive=True)\nc = R.reshape(R.cumsum(x), R.shape([2, 3, "
+     "2]))\n"
+     "d = R.reshape(R.cumsum(R.sin(x), exclusive=True), R.shape([2, 3, 2]))\n"
+     "g = R.sum(R.multiply(R.multiply(a, b), R.multiply(c, d)))"},
+    {R"(x: R.Tensor((1, 2, 5, 6), "float64"))",
+     "a = R.nn.avg_pool2d(x, pool_size=[3, 2], strides=[2, 2], padding=[1, 0, 1, 1], ceil_mode=True)\n"
+     "b = R.nn.avg_pool2d(x, pool_size=[3, 2], strides=[2, 2], padding=[1, 1, 1, 1], ceil_mode=True, "
+     "count_include_pad=True)\n"
+     "c = R.nn.avg_pool2d(x, pool_size=[2, 2], strides=[2, 1], dilation=[2, 3], padding=[1, 1, 1, 1])\n"
+     "d = R.nn.avg_pool2d(x, pool_size=[2, 3], layout=\"NHWC\", padding=[0, 1, 1, 0])\n"
+     "g = R.add(R.add(R.sum(R.multiply(a, a)), R.sum(R.multiply(b, b))), R.add(R.sum(R.multiply(c, c)), "
+     "R.sum(R.exp(d))))"},
+    {R"(x: R.Tensor((1, 2, 5, 6), "float64"))",
+     "a = R.nn.max_pool2d(x, pool_size=[3, 2], strides=[2, 2], padding=[1, 0, 1, 1], ceil_mode=True)\n"
+     "b = R.nn.max_pool2d(x, pool_size=[2, 2], strides=[2, 1], dilation=[2, 3], padding=[1, 1, 1, 1])\n"
+     "g = R.add(R.sum(R.multiply(a, a)), R.sum(R.exp(b)))"},
+    {R"(x: R.Tensor((2, 3, 4), "float64"), y: R.Tensor((3, 1), "float64"))",
+     "a = R.sum(x, axis=[0, -1])\nb = R.mean(x, axis=[-2], keepdims=True)\nc = R.concat((x, x), axis=-1)\n"
+     "s = R.split(c, 2, axis=-1)\nd = s[1]\nw = R.where(R.greater(x, y), x, y)\nu = R.maximum(y, x)\n"
+     "g = R.add(R.add(R.sum(R.multiply(a, a)), R.sum(R.multiply(b, d))), R.sum(R.multiply(R.exp(w), u)))"},
+    {R"(x: R.Tensor((2, 1, 3, 2), "float64"), y: R.Tensor((4, 2, 3), "float64"))",
+     "a = R.matmul(x, y)\nb = R.permute_dims(a, axes=[-1, 0, 1, -2])\ng = R.sum(R.multiply(b, b))"},
+    {R"(x: R.Tensor((3, 4), "float64"))",
+     "t = R.take(x, R.const([1, 3, 1], \"int64\"), axis=-1)\nf = R.take(R.flatten(x), R.const([5, 5], \"int64\"))\n"
+     "s = R.triu(R.nn.softmax(x, axis=0), k=1)\ng = R.add(R.sum(R.multiply(t, t)), R.add(R.sum(R.exp(f)), "
+     "R.sum(R.multiply(s, x))))"},
+    {R"(x: R.Tensor((3, 4, 2), "float64"), w: R.Tensor((4,), "float32"), t: R.Tensor((3, 2), "int64"))",
+     "p = R.nn.log_softmax(x, axis=1)\nt = R.const([[0, 3], [1, 1], [2, 0]], \"int64\")\n"
+     "v = R.const([0.5, 2.0, 1.0, 3.0], \"float64\")\na = R.nn.nll_loss(p, t, v, reduction=\"mean\", ignore_index=1)\n"
+     "b = R.nn.nll_loss(p, t, reduction=\"sum\")\nc = R.nn.nll_loss(p, t, v, reduction=\"none\")\n"
+     "g = R.add(R.add(a, b), R.sum(R.multiply(c, c)))"},
     {R"(x: R.Tensor((1, 2, 4, 4), "float64"))",
      "c = R.nn.avg_pool2d(x, pool_size=[2, 2], strides=[2, 2])\ng = R.sum(R.multiply(c, c))"},
     {R"(x: R.Tensor((3,), "float64"), t: R.Tuple(R.Tensor((3,), "float64"), R.Tensor((3,), "float64")))",

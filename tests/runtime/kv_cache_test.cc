@@ -411,6 +411,68 @@ TEST_CASE("self and cross attention of heads, merged, are the attention in one c
   }
 }
 
+TEST_CASE("a layer with a window sees the last 1024 rows and those of the step") {
+  Config c;
+  c.rows = 1100;
+  c.chunk = 1030;
+  c.kind = 3;
+  c.qo = c.kv = 1;
+  const Value cache = ok(create(c));
+  ok(kv_state_add_sequence(list(cache, num(0))));
+  ok(kv_cache_enable_window(list(cache, num(0), num(4), num(1))));  // it has windows by layer already
+  std::vector<double> values;
+  // Keys are all the same: a row gets the mean of the values that it sees.
+  const auto forward = [&](std::int64_t count) {
+    const Value qkv = zeros({count, 3, kDim}), out = zeros({count, 1, kDim});
+    for (std::int64_t r = 0; r < count; ++r) {
+      values.push_back(double(values.size() * values.size() % 101));
+      for (std::int64_t d = 0; d < kDim; ++d)
+        store_double(qkv.as_tensor().data() + std::size_t((r * 3 + 2) * kDim + d) * 8, DType::Float(64), values.back());
+    }
+    ok(kv_state_begin_forward(list(cache, shape({0}), shape({count}))));
+    ok(kv_cache_attention(list(cache, num(0), real(1), qkv, out)));
+    ok(kv_state_end_forward(list(cache)));
+    return part(out, count - 1, 0)[0];
+  };
+  const auto mean_of_last = [&](std::size_t n) {
+    double sum = 0;
+    for (std::size_t i = values.size() - n; i < values.size(); ++i) sum += values[i];
+    return doctest::Approx(sum / double(n)).epsilon(1e-9);
+  };
+  const auto check = [&](std::int64_t count, std::size_t seen) {
+    const double got = forward(count);
+    CHECK(got == mean_of_last(seen));
+  };
+  check(1030, 1030);
+  check(1, 1024);
+  check(3, 1027);
+  check(1, 1024);
+}
+
+TEST_CASE("a cache with sliding windows rotates keys when they are used") {
+  std::mt19937 random(5);
+  Config normal, inlined;
+  normal.sliding = inlined.sliding = 1;
+  normal.rope = 1;
+  inlined.rope = 2;
+  normal.key = normal.value = inlined.key = inlined.value = 4;
+  const Value caches[] = {ok(create(normal)), ok(create(inlined))};
+  for (const Value& cache : caches) {
+    ok(kv_state_add_sequence(list(cache, num(0))));
+    ok(kv_cache_enable_window(list(cache, num(0), num(4), num(1))));
+  }
+  for (int step = 0; step < 6; ++step) {
+    const Value qkv = random_tensor(random, {2, kQo + 2 * kKv, 4});
+    const Value outs[] = {zeros({2, kQo, 4}), zeros({2, kQo, 4})};
+    for (std::size_t i = 0; i < 2; ++i) {
+      ok(kv_state_begin_forward(list(caches[i], shape({0}), shape({2}))));
+      ok(kv_cache_attention(list(caches[i], num(0), real(0.5), qkv, outs[i])));
+      ok(kv_state_end_forward(list(caches[i])));
+    }
+    for (std::int64_t h = 0; h < kQo; ++h) check_near(part(outs[0], 1, h), part(outs[1], 1, h));
+  }
+}
+
 TEST_CASE("what a paged cache refuses, it refuses by name") {
   const auto message = [](Result<Value> r) { return r.ok() ? std::string("good") : r.error().message; };
   Config c;

@@ -99,7 +99,7 @@ Result<const Type*> unary_float(ir::Context& ctx, const OpInfo& info, const ir::
   return unary_of(ctx, info, call, true, DType::Void());
 }
 Result<const Type*> unary_check(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
-  return unary_of(ctx, info, call, true, DType::Bool());
+  return unary_of(ctx, info, call, false, DType::Bool());
 }
 Result<const Type*> astype(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   return unary_of(ctx, info, call, false, attr_dtype(call, op_attr::Dtype));

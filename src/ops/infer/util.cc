@@ -103,6 +103,11 @@ const ir::Attr* need(const ir::CallSpec& call, std::string_view name) {
 std::int64_t attr_int(const ir::CallSpec& call, std::string_view name) { return need(call, name)->integer; }
 bool attr_bool(const ir::CallSpec& call, std::string_view name) { return need(call, name)->integer != 0; }
 double attr_float(const ir::CallSpec& call, std::string_view name) { return float_of(need(call, name)).value_or(0); }
+std::vector<double> attr_floats(const ir::CallSpec& call, std::string_view name) {
+  std::vector<double> out;
+  for (const ir::Attr* item : need(call, name)->items) out.push_back(float_of(item).value_or(0));
+  return out;
+}
 std::string_view attr_string(const ir::CallSpec& call, std::string_view name) { return need(call, name)->string; }
 DType attr_dtype(const ir::CallSpec& call, std::string_view name) {
   const ir::Attr* a = need(call, name);

@@ -38,6 +38,7 @@ std::optional<Dims> prims_arg(const Expr* tuple);
 std::int64_t attr_int(const ir::CallSpec& call, std::string_view name);
 bool attr_bool(const ir::CallSpec& call, std::string_view name);
 double attr_float(const ir::CallSpec& call, std::string_view name);
+std::vector<double> attr_floats(const ir::CallSpec& call, std::string_view name);
 std::string_view attr_string(const ir::CallSpec& call, std::string_view name);
 DType attr_dtype(const ir::CallSpec& call, std::string_view name);  // void for None
 std::optional<std::vector<std::int64_t>> attr_ints(const ir::CallSpec& call,

@@ -253,8 +253,7 @@ Result<const Type*> grid_sample(ir::Context& ctx, const OpInfo& info, const ir::
   std::vector<std::pair<char, const Expr*>> extents{{'N', extent_of(ctx, layout, x->shape, 'N')},
                                                     {'C', extent_of(ctx, layout, x->shape, 'C')}};
   std::string_view letters = volume ? "DHW" : "HW";
-  // The grid is (N, ..., coordinates); TVM also takes coordinates first.
-  bool last = ir::is_const(g->shape.back(), std::int64_t(letters.size()));
+  const bool last = coordinates_last(g, letters.size());
   for (std::size_t i = 0; i < letters.size(); ++i) extents.emplace_back(letters[i], g->shape[last ? 1 + i : 2 + i]);
   return typed(make_tensor(ctx, shape_in(ctx, layout, extents), x->dtype, x));
 }

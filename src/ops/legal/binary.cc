@@ -1,4 +1,4 @@
-// Legalisation: the operators of op/binary.def, one function per row. A body computes one element of the result
+// Legalisation: the operators of op/binary.def, one function per row. A body says what one element of the result is,
 // from elements of one dtype.
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"
@@ -30,7 +30,7 @@ Operands sort_operands(Legalizer& l, std::span<const Expr* const> args) {
     out.scalars.push_back(s);
     if (!s) out.tensors.push_back(a);
   }
-  // Some operand must give the shape.
+  // Something must give the shape.
   if (out.tensors.empty())
     for (std::size_t i = 0; i < args.size(); ++i)
       if (tensor_type(args[i])) {
@@ -70,13 +70,24 @@ const Expr* call(Topi& t, const Expr* a, const Expr* b) {
 
 const Expr* truth(Topi& t, const Expr* e) { return e->dtype().is_bool() ? e : t.ne(e, t.lit(e->dtype(), 0)); }
 
-// A logical connective, whatever the dtype of the operands.
+// A connective of truth values, whatever the dtype of the operands.
 template <BinaryKind kind>
 const Expr* connective(Topi& t, const Expr* a, const Expr* b) {
   return t.ctx.binary(kind, truth(t, a), truth(t, b));
 }
 
-// A logical connective for bools, a bitwise operation otherwise.
+// What has bits to be worked on: integers, and truth values where they count as one bit.
+Result<support::Unit> has_bits(const ir::Call* c, bool truth_values) {
+  for (const Expr* e : c->args) {
+    const TensorType* x = tensor_type(e);
+    const DType t = x ? x->dtype : e->dtype();
+    if (t.is_void() || t.is_int() || t.is_uint() || (truth_values && t.is_bool())) continue;
+    return refuse(c, "its operands are " + to_string(t) + ", not integers");
+  }
+  return support::Unit{};
+}
+
+// A connective of truth values, an operation on bits otherwise.
 template <BinaryKind kind, ir::Intrinsic id>
 const Expr* bits(Topi& t, const Expr* a, const Expr* b) {
   if (a->dtype().is_bool()) return t.ctx.binary(kind, a, b);
@@ -167,29 +178,23 @@ Result<const Expr*> logical_xor(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, connective<BinaryKind::NE>);
 }
 Result<const Expr*> bitwise_and(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY_VOID(has_bits(c, true));
   return of_elements(l, c, bits<BinaryKind::And, ir::intrin::BitwiseAnd>);
 }
 Result<const Expr*> bitwise_or(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY_VOID(has_bits(c, true));
   return of_elements(l, c, bits<BinaryKind::Or, ir::intrin::BitwiseOr>);
 }
 Result<const Expr*> bitwise_xor(Legalizer& l, const ir::Call* c) {
+  RLDB_TRY_VOID(has_bits(c, true));
   return of_elements(l, c, bits<BinaryKind::NE, ir::intrin::BitwiseXor>);
 }
-// Only integers can be shifted.
-static Result<support::Unit> shifts_integers(const ir::Call* c) {
-  for (const Expr* e : c->args) {
-    const TensorType* x = tensor_type(e);
-    const DType t = x ? x->dtype : e->dtype();
-    if (!t.is_int() && !t.is_uint()) return refuse(c, "its operands are " + to_string(t) + ", not integers");
-  }
-  return support::Unit{};
-}
 Result<const Expr*> left_shift(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY_VOID(shifts_integers(c));
+  RLDB_TRY_VOID(has_bits(c, false));
   return of_elements(l, c, call<ir::intrin::ShiftLeft>);
 }
 Result<const Expr*> right_shift(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY_VOID(shifts_integers(c));
+  RLDB_TRY_VOID(has_bits(c, false));
   return of_elements(l, c, call<ir::intrin::ShiftRight>);
 }
 

@@ -53,19 +53,12 @@ Result<const Expr*> get_valid_counts(Legalizer& l, const ir::Call* c) {
   });
 }
 
-static std::vector<double> floats_of(const ir::Call* c, std::string_view name) {
-  std::vector<double> out;
-  for (const ir::Attr* item : ir::find_attr(c->attrs, name)->items)
-    out.push_back(item->is(ir::AttrKind::Float) ? item->floating : double(item->integer));
-  return out;
-}
-
-// Boxes from their offsets to their anchors, and the scores of the likely ones.
+// Boxes from how far they are from their anchors, and the scores of those that are likely.
 Result<const Expr*> multibox_transform_loc(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* cls, known_arg(c, 0));
   RLDB_TRY_VOID(known_arg(c, 1));
   RLDB_TRY_VOID(known_arg(c, 2));
-  const auto variances = floats_of(c, op_attr::Variances);
+  const auto variances = attr_floats(spec(c), op_attr::Variances);
   if (variances.size() != 4) return refuse(c, "there are not four variances");
   const bool clip = attr_bool(spec(c), op_attr::Clip);
   const double threshold = attr_float(spec(c), op_attr::Threshold);

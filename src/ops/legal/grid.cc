@@ -138,7 +138,7 @@ Result<const Expr*> grid_sample(Legalizer& l, const ir::Call* c) {
   grid.method = attr_string(spec(c), op_attr::Method);
   grid.padding = attr_string(spec(c), op_attr::PaddingMode);
   grid.corners = attr_bool(spec(c), op_attr::AlignCorners);
-  grid.last = ir::is_const(g->shape.back(), std::int64_t(grid.letters.size()));
+  grid.last = coordinates_last(g, grid.letters.size());
   const bool known =
       grid.method == "nearest" || grid.method == "bilinear" || (grid.method == "bicubic" && x->ndim == 4);
   if (!known) return refuse(c, "the method \"" + std::string(grid.method) + "\" is not lowered");

@@ -344,10 +344,12 @@ Result<const Expr*> instance_norm(Legalizer& l, const ir::Call* c) {
   auto axes = axes_of(*attr_ints(spec(c), op_attr::Axes), x->ndim);
   std::size_t channel = std::size_t(axis_of(attr_int(spec(c), op_attr::ChannelAxis), x->ndim));
   double epsilon = attr_float(spec(c), op_attr::Epsilon);
+  bool center = attr_bool(spec(c), op_attr::Center);
+  bool scale = attr_bool(spec(c), op_attr::Scale);
   return l.call_te("instance_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
-    return {normalised(t, te.in[0], te.in[1], te.in[2], axes, epsilon, "T_instance_norm",
-                       [&](Indices i) { return ExprList{i[channel]}; })};
+    return {normalised(t, te.in[0], scale ? te.in[1] : nullptr, center ? te.in[2] : nullptr, axes, epsilon,
+                       "T_instance_norm", [&](Indices i) { return ExprList{i[channel]}; })};
   });
 }
 

@@ -22,7 +22,10 @@ struct Region {
   double scale;
   const Expr *roi, *channel, *row, *column;
 
-  DType t() const { return image->dtype; }
+  // Places and pixels are computed in the wider dtype of the two.
+  DType t() const {
+    return rois->dtype.is_float() && rois->dtype.bits > image->dtype.bits ? rois->dtype : image->dtype;
+  }
   const Expr* lit(double v) const { return ctx.literal(t(), v); }
   const Expr* extent(char letter) const { return image->shape[std::size_t(layout.index_of(letter))]; }
   // Of the region: the image, then x and y of two corners.
@@ -33,7 +36,7 @@ struct Region {
     at[std::size_t(layout.index_of('C'))] = channel;
     at[std::size_t(layout.index_of('H'))] = y;
     at[std::size_t(layout.index_of('W'))] = x;
-    return ctx.load(image, at);
+    return ir::cast_to(ctx, t(), ctx.load(image, at));
   }
 };
 
@@ -55,7 +58,9 @@ Result<const Expr*> pooled(Legalizer& l, const ir::Call* c, std::string_view nam
       return nest(ctx, outs[0]->shape, [&](const ExprList& i) -> const Stmt* {
         const auto at = [&](char letter) { return i[std::size_t(layout.index_of(letter))]; };
         const Region r{w, ctx, in[0], in[1], layout, scale, at('N'), at('C'), at('H'), at('W')};
-        return body(r, [&](const Expr* v) -> const Stmt* { return ctx.store(outs[0], v, i); });
+        return body(r, [&](const Expr* v) -> const Stmt* {
+          return ctx.store(outs[0], ir::cast_to(ctx, outs[0]->dtype, v), i);
+        });
       });
     };
     return te.graph.extern_op(outputs, te.in, write, name);
@@ -134,16 +139,17 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
       return ctx.intrin(r.t(), ir::intrin::IfThenElse,
                         {outside, r.lit(0), bilinear(r, within(at_y, r.extent('H')), within(at_x, r.extent('W')))});
     };
+    const Expr* count = ir::cast_to(ctx, r.t(), ir::mul(ctx, y.samples, x.samples));
+    // Each sample has its part of the mean, so that a region without any is 0.
     const Stmt* samples = w.loop("rh", y.samples, [&](const Expr* i) -> const Stmt* {
       return w.loop("rw", x.samples, [&](const Expr* j) -> const Stmt* {
         const Expr* v = sample(i, j);
-        return w.set(result, mean ? ir::add(ctx, w.get(result), v) : ir::max(ctx, w.get(result), v));
+        return w.set(result,
+                     mean ? ir::add(ctx, w.get(result), ir::div(ctx, v, count)) : ir::max(ctx, w.get(result), v));
       });
     });
-    const Expr* value = w.get(result);
-    if (mean) value = ir::div(ctx, value, ir::cast_to(ctx, r.t(), ir::mul(ctx, y.samples, x.samples)));
     return w.seq(
-        {w.declare(result), w.set(result, mean ? r.lit(0) : ir::min_value(ctx, r.t())), samples, store(value)});
+        {w.declare(result), w.set(result, mean ? r.lit(0) : ir::min_value(ctx, r.t())), samples, store(w.get(result))});
   });
 }
 

@@ -41,8 +41,13 @@ const Expr* intrinsic_of(Topi& t, const Expr* x, std::string_view op) {
   return t.intrin(ir::find_intrinsic(op)->id, x);
 }
 
-const Expr* is_nan(Topi& t, const Expr* x) { return t.ctx.intrin(DType::Bool(), ir::intrin::Isnan, {x}); }
-const Expr* is_inf(Topi& t, const Expr* x) { return t.ctx.intrin(DType::Bool(), ir::intrin::Isinf, {x}); }
+// Whole numbers are never one of these.
+const Expr* is_special(Topi& t, ir::Intrinsic id, const Expr* x) {
+  if (!x->dtype().is_float()) return t.ctx.bool_imm(false);
+  return t.ctx.intrin(DType::Bool(), id, {x});
+}
+const Expr* is_nan(Topi& t, const Expr* x) { return is_special(t, ir::intrin::Isnan, x); }
+const Expr* is_inf(Topi& t, const Expr* x) { return is_special(t, ir::intrin::Isinf, x); }
 
 }  // namespace
 
@@ -96,6 +101,8 @@ Result<const Expr*> logical_not(Legalizer& l, const ir::Call* c) {
 }
 
 Result<const Expr*> bitwise_not(Legalizer& l, const ir::Call* c) {
+  if (const TensorType* x = tensor_type(c->args[0]); x && x->dtype.is_float())
+    return refuse(c, "its operand is " + to_string(x->dtype) + ", not integers");
   return of_elements(l, c, [](Topi& t, const Expr* x) -> const Expr* {
     if (x->dtype().is_bool()) return t.ctx.not_(x);
     return t.intrin(ir::intrin::BitwiseNot, x);

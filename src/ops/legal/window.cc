@@ -1,7 +1,8 @@
-// Legalisation: convolutions and pooling.
+// Legalisation: pooling and its gradients.
+#include "ops/legal/window.h"
+
 #include <algorithm>
 
-#include "ops/layout.h"
 #include "ops/legal/statements.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
@@ -9,8 +10,6 @@
 namespace rldb::ops::legal {
 
 using ir::BinaryKind;
-
-namespace {
 
 std::string spatial_of(const ir::Call* c) {
   std::string_view n = op_name(c);
@@ -20,196 +19,10 @@ std::string spatial_of(const ir::Call* c) {
   return "HW";
 }
 
-// Indices into a tensor that has a layout, from whole indices by letter.
-ExprList index_in(ir::Context& ctx, const Layout& layout, const std::vector<std::pair<char, const Expr*>>& whole) {
-  ExprList out;
-  for (const auto& a : layout.axes) {
-    const Expr* e = nullptr;
-    for (const auto& [letter, v] : whole)
-      if (letter == a.letter) e = v;
-    std::int64_t f = layout.factor_of(a.letter);
-    if (a.factor != 0)
-      e = ir::floor_mod(ctx, e, ctx.i64(f));
-    else if (f != 1)
-      e = ir::floor_div(ctx, e, ctx.i64(f));
-    out.push_back(e);
-  }
-  return out;
-}
-
-// The whole index of an axis from the indices of a tensor in the layout.
-const Expr* whole_index(ir::Context& ctx, const Layout& layout, Indices i, char letter) {
-  const Expr* e = i[std::size_t(layout.index_of(letter))];
-  int inner = layout.inner_index_of(letter);
-  return inner < 0 ? e : ir::add(ctx, ir::mul(ctx, e, ctx.i64(layout.factor_of(letter))), i[std::size_t(inner)]);
-}
-
-ExprList zeros(ir::Context& ctx, std::size_t n) { return ExprList(n, ctx.i64(0)); }
-
-}  // namespace
-
-Result<const Expr*> conv(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY(const TensorType* out, known_result(c));
-  const OpInfo& info = *find(c->callee);
-  std::string letters = spatial_of(c);
-  std::size_t n = letters.size();
-  RLDB_TRY(Layout data, layout_of(info, attr_string(spec(c), op_attr::DataLayout), "NC" + letters));
-  RLDB_TRY(Layout kernel, layout_of(info, attr_string(spec(c), op_attr::KernelLayout), "OI" + letters));
-  RLDB_TRY(Layout to, layout_of(info, attr_string(spec(c), op_attr::OutLayout), "NC" + letters));
-  auto strides = *attr_ints(spec(c), op_attr::Strides);
-  auto padding = *attr_ints(spec(c), op_attr::Padding);
-  auto dilation = *attr_ints(spec(c), op_attr::Dilation);
-  std::int64_t groups = attr_int(spec(c), op_attr::Groups);
-  DType d = out->dtype;
-  std::string_view name = op_name(c);
-  return l.call_te(name, c->args, c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    te::Graph& g = te.graph;
-    ir::Context& ctx = te.ctx;
-    Tensor x = te.in[0];
-    Tensor w = te.in[1];
-    ExprList before = zeros(ctx, x->shape.size());
-    ExprList after = before;
-    for (std::size_t i = 0; i < n; ++i) {
-      std::size_t at = std::size_t(data.index_of(letters[i]));
-      before[at] = t.i64(padding[i]);
-      after[at] = t.i64(padding[n + i]);
-    }
-    Tensor padded = t.pad(x, before, after, t.lit(x->dtype, 0), "pad_temp");
-    const Expr* in_per_group = simplify(ctx, ir::floor_div(ctx, extent_of(ctx, data, x->shape, 'C'), t.i64(groups)));
-    const Expr* out_per_group = simplify(ctx, ir::floor_div(ctx, extent_of(ctx, kernel, w->shape, 'O'), t.i64(groups)));
-    ir::IterVar rc = g.reduce_axis(in_per_group, "rc");
-    std::vector<ir::IterVar> rs;
-    for (char s : letters)
-      rs.push_back(g.reduce_axis(extent_of(ctx, kernel, w->shape, s), std::string("r") + char(s - 'A' + 'a')));
-    // Channels are summed where the layout puts them: outermost before, innermost after the window.
-    std::vector<ir::IterVar> axes = rs;
-    bool channels_first = data.index_of('C') < data.index_of(letters[0]);
-    axes.insert(channels_first ? axes.begin() : axes.end(), rc);
-    return {g.reduce(
-        mapped(te, out->shape),
-        [&](Indices i) -> const Expr* {
-          const Expr* o = whole_index(ctx, to, i, 'C');
-          const Expr* channel = rc.var;
-          if (groups != 1)
-            channel = ir::add(ctx, ir::mul(ctx, ir::floor_div(ctx, o, out_per_group), in_per_group), rc.var);
-          std::vector<std::pair<char, const Expr*>> at_x{{'N', whole_index(ctx, to, i, 'N')}, {'C', channel}};
-          std::vector<std::pair<char, const Expr*>> at_w{{'O', o}, {'I', rc.var}};
-          for (std::size_t k = 0; k < n; ++k) {
-            const Expr* p = ir::mul(ctx, whole_index(ctx, to, i, letters[k]), t.i64(strides[k]));
-            at_x.emplace_back(letters[k], ir::add(ctx, p, ir::mul(ctx, rs[k].var, t.i64(dilation[k]))));
-            at_w.emplace_back(letters[k], rs[k].var);
-          }
-          ExprList ix = index_in(ctx, data, at_x);
-          ExprList iw = index_in(ctx, kernel, at_w);
-          return ctx.binary(BinaryKind::Mul, ir::cast_to(ctx, d, g.load(padded, std::span<const Expr* const>(ix))),
-                            ir::cast_to(ctx, d, g.load(w, std::span<const Expr* const>(iw))));
-        },
-        axes, g.sum_reducer(d), (groups != 1 ? "group_" : "") + std::string(name) + (channels_first ? "_nc" : "_n"))};
-  });
-}
-
-namespace {
-
-// Zeros between the elements of the spatial axes, `by - 1` each.
-Tensor spread(Topi& t, Tensor x, const std::vector<std::int64_t>& by, std::string_view name) {
-  ir::Context& ctx = t.ctx;
-  ExprList wide = topi::shape_list(x);
-  for (std::size_t k = 0; k < by.size(); ++k) {
-    const Expr* last = ir::mul(ctx, ir::sub(ctx, x->shape[k + 2], t.i64(1)), t.i64(by[k]));
-    wide[k + 2] = simplify(ctx, ir::add(ctx, last, t.i64(1)));
-  }
-  return t.g.compute(
-      wide,
-      [&](Indices i) {
-        ExprList idx = topi::vars(i);
-        ExprList on;
-        for (std::size_t k = 0; k < by.size(); ++k) {
-          if (by[k] == 1) continue;
-          on.push_back(t.eq(ir::floor_mod(ctx, i[k + 2], t.i64(by[k])), t.i64(0)));
-          idx[k + 2] = ir::floor_div(ctx, i[k + 2], t.i64(by[k]));
-        }
-        const Expr* value = t.g.load(x, std::span<const Expr* const>(idx));
-        return on.empty() ? value : t.if_else(t.all(on), value, t.lit(x->dtype, 0));
-      },
-      name);
-}
-
-}  // namespace
-
-// The input is dilated by the strides and padded, the kernel dilated and reversed; then it is an ordinary
-// convolution.
-Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY(const TensorType* out, known_result(c));
-  std::string letters = spatial_of(c);
-  std::size_t n = letters.size();
-  if (attr_string(spec(c), op_attr::DataLayout) != "NC" + letters ||
-      attr_string(spec(c), op_attr::OutLayout) != "NC" + letters ||
-      attr_string(spec(c), op_attr::KernelLayout) != "IO" + letters)
-    return refuse(c, "only the layouts NC" + letters + " and IO" + letters + " are lowered");
-  RLDB_TRY(const TensorType* data, known_arg(c, 0));
-  for (std::size_t k = 0; k < n; ++k)
-    if (ir::is_const(data->shape[k + 2], 0)) return refuse(c, "the data has no elements");
-  auto strides = *attr_ints(spec(c), op_attr::Strides);
-  auto padding = *attr_ints(spec(c), op_attr::Padding);
-  auto extra = *attr_ints(spec(c), op_attr::OutputPadding);
-  auto dilation = *attr_ints(spec(c), op_attr::Dilation);
-  std::int64_t groups = attr_int(spec(c), op_attr::Groups);
-  DType d = out->dtype;
-  return l.call_te(op_name(c), c->args, c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    te::Graph& g = te.graph;
-    ir::Context& ctx = te.ctx;
-    Tensor x = te.in[0];
-    Tensor w = te.in[1];
-    Tensor dilated = spread(t, x, strides, "data_dilate");
-    if (std::any_of(dilation.begin(), dilation.end(), [](std::int64_t by) { return by != 1; }))
-      w = spread(t, w, dilation, "kernel_dilate");
-    ExprList before = zeros(ctx, n + 2);
-    ExprList after = before;
-    for (std::size_t k = 0; k < n; ++k) {
-      const Expr* span = ir::sub(ctx, w->shape[k + 2], t.i64(1));
-      before[k + 2] = simplify(ctx, ir::sub(ctx, span, t.i64(padding[k])));
-      after[k + 2] = simplify(ctx, ir::add(ctx, ir::sub(ctx, span, t.i64(padding[n + k])), t.i64(extra[k])));
-    }
-    Tensor padded = t.pad(dilated, before, after, t.lit(x->dtype, 0), "data_pad");
-    const Expr* o = w->shape[1];
-    ExprList kernel_shape = topi::shape_list(w);
-    std::swap(kernel_shape[0], kernel_shape[1]);
-    Tensor kernel = g.compute(
-        kernel_shape,
-        [&](Indices i) {
-          ExprList idx = topi::vars(i);
-          std::swap(idx[0], idx[1]);
-          for (std::size_t k = 0; k < n; ++k)
-            idx[k + 2] = ir::sub(ctx, ir::sub(ctx, w->shape[k + 2], t.i64(1)), i[k + 2]);
-          return g.load(w, std::span<const Expr* const>(idx));
-        },
-        "kernel_transform");
-    const Expr* in_per_group = simplify(ctx, ir::floor_div(ctx, x->shape[1], t.i64(groups)));
-    std::vector<ir::IterVar> axes{g.reduce_axis(in_per_group, "dc")};
-    for (char s : letters)
-      axes.push_back(g.reduce_axis(w->shape[axes.size() + 1], std::string("d") + char(s - 'A' + 'a')));
-    return {g.reduce(
-        mapped(te, out->shape),
-        [&](Indices i) -> const Expr* {
-          const Expr* channel = axes[0].var;
-          const Expr* which = i[1];
-          if (groups != 1) {
-            channel = ir::add(ctx, ir::mul(ctx, ir::floor_div(ctx, i[1], o), in_per_group), axes[0].var);
-            which = ir::floor_mod(ctx, i[1], o);
-          }
-          ExprList ix{i[0], channel};
-          ExprList iw{which, channel};
-          for (std::size_t k = 0; k < n; ++k) {
-            ix.push_back(ir::add(ctx, i[k + 2], axes[k + 1].var));
-            iw.push_back(axes[k + 1].var);
-          }
-          return ctx.binary(BinaryKind::Mul, ir::cast_to(ctx, d, g.load(padded, std::span<const Expr* const>(ix))),
-                            ir::cast_to(ctx, d, g.load(kernel, std::span<const Expr* const>(iw))));
-        },
-        axes, g.sum_reducer(d), "compute")};
-  });
+Result<support::Unit> whole_windows(const ir::Call* c, const Layout& layout, std::string_view letters) {
+  for (const char s : letters)
+    if (layout.factor_of(s) != 1) return refuse(c, std::string("a layout that splits ") + s + " is not lowered");
+  return support::Unit{};
 }
 
 namespace {
@@ -227,6 +40,7 @@ Result<Window> window_of(ir::Context& ctx, const ir::Call* c) {
   Window w;
   w.letters = spatial_of(c);
   RLDB_TRY(w.layout, layout_of(*find(c->callee), attr_string(spec(c), op_attr::Layout), "NC" + w.letters));
+  RLDB_TRY_VOID(whole_windows(c, w.layout, w.letters));
   if (attr_string(spec(c), op_attr::OutLayout) != attr_string(spec(c), op_attr::Layout))
     return refuse(c, "an output layout of its own is not lowered");
   w.size = attr_dims(ctx, spec(c), op_attr::PoolSize);
@@ -251,8 +65,8 @@ const Expr* taps_inside(Topi& t, const Window& w, std::size_t k, const Expr* out
   return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, first), step), t.i64(1));
 }
 
-// The number of taps of the window at `out` that fall inside the data and the padding. Windows added by ceil_mode
-// extend beyond that.
+// The number of taps of the window at `out` that fall inside the data and what was padded. Windows that ceil_mode adds
+// reach past that.
 const Expr* taps_padded(Topi& t, const Window& w, std::size_t k, const Expr* out, const Expr* extent) {
   if (!w.ceil_mode) return w.size[k];
   ir::Context& ctx = t.ctx;
@@ -389,13 +203,13 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
   });
 }
 
-// Each input element gathers from the windows that contain it.
+// Each input element gathers from the windows that cover it: counted by windows, or, where the taps of a window are
+// spread out, by taps.
 Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY_VOID(known_arg(c, 0));
   RLDB_TRY(Window w, window_of(l.context(), c));
-  if (attr_string(spec(c), op_attr::Layout) != "NCHW" || w.dilation[0] != 1 || w.dilation[1] != 1)
-    return refuse(c, "only NCHW without dilation is lowered");
+  const bool by_taps = w.dilation[0] != 1 || w.dilation[1] != 1;
   return l.call_te("avg_pool2d_backward", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     te::Graph& g = te.graph;
@@ -404,10 +218,12 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
     Tensor grad = te.in[0];
     Tensor x = te.in[1];
     std::vector<ir::IterVar> axes;
-    for (std::size_t k = 0; k < 2; ++k)
-      axes.push_back(
-          g.reduce_axis(ir::floor_div(ctx, ir::add(ctx, w.size[k], t.i64(w.strides[k] - 1)), t.i64(w.strides[k])),
-                        k == 0 ? "wh" : "ww"));
+    for (std::size_t k = 0; k < 2; ++k) {
+      const Expr* most =
+          by_taps ? w.size[k]
+                  : ir::floor_div(ctx, ir::add(ctx, w.size[k], t.i64(w.strides[k] - 1)), t.i64(w.strides[k]));
+      axes.push_back(g.reduce_axis(most, k == 0 ? "wh" : "ww"));
+    }
     DType d = x->dtype;
     return {g.reduce(
         mapped(te, out->shape),
@@ -416,14 +232,23 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
           ExprList inside;
           const Expr* count = t.i64(1);
           for (std::size_t k = 0; k < 2; ++k) {
-            // The last window that starts at or before this element, and those before it.
-            const Expr* p = ir::add(ctx, i[k + 2], t.i64(w.padding[k]));
-            const Expr* o = ir::sub(ctx, ir::floor_div(ctx, p, t.i64(w.strides[k])), axes[k].var);
-            idx[k + 2] = o;
+            const auto at = std::size_t(w.layout.index_of(w.letters[k]));
+            const Expr* stride = t.i64(w.strides[k]);
+            // The last window that starts at or before this element, and those before it; or the one that has it as
+            // this tap.
+            const Expr* p = ir::add(ctx, i[at], t.i64(w.padding[k]));
+            if (by_taps) p = ir::sub(ctx, p, ir::mul(ctx, axes[k].var, t.i64(w.dilation[k])));
+            const Expr* o = ir::floor_div(ctx, p, stride);
+            if (!by_taps) o = ir::sub(ctx, o, axes[k].var);
+            idx[at] = o;
             inside.push_back(t.le(t.i64(0), o));
-            inside.push_back(t.lt(o, grad->shape[k + 2]));
-            inside.push_back(t.lt(p, ir::add(ctx, ir::mul(ctx, o, t.i64(w.strides[k])), w.size[k])));
-            count = ir::mul(ctx, count, w.include_pad ? w.size[k] : taps_inside(t, w, k, o, x->shape[k + 2]));
+            inside.push_back(t.lt(o, grad->shape[at]));
+            if (!by_taps)
+              inside.push_back(t.lt(p, ir::add(ctx, ir::mul(ctx, o, stride), w.size[k])));
+            else if (w.strides[k] != 1)
+              inside.push_back(t.eq(ir::floor_mod(ctx, p, stride), t.i64(0)));
+            const auto taps = w.include_pad ? taps_padded : taps_inside;
+            count = ir::mul(ctx, count, taps(t, w, k, o, x->shape[at]));
           }
           count = ir::max(ctx, count, t.i64(1));
           const Expr* share = ir::div(ctx, g.load(grad, std::span<const Expr* const>(idx)), ir::cast_to(ctx, d, count));
@@ -435,14 +260,14 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// A pass over one window: the taps that fall into the data, the largest of which gets the gradient.
+// A step through one window: the taps that fall into the data, the largest of which gets the gradient.
 struct MaxWindow {
   Writer& w;
   const Window& window;
   const ir::Buffer *grad, *data, *out;
 
   using Tap = std::function<const ir::Stmt*(const ExprList& at)>;
-  // `then` for each tap, at its position in the data.
+  // `then` for each tap, at its place in the data.
   const ir::Stmt* taps(const ExprList& of, const Tap& then) const {
     ir::Context& ctx = w.ctx;
     return nest(ctx, window.size, [&](const ExprList& k) -> const ir::Stmt* {
@@ -460,7 +285,7 @@ struct MaxWindow {
       return w.when(inside, then(at));
     });
   }
-  // The position of an element as one number.
+  // The place of an element as one number.
   const Expr* place(const ExprList& at) const {
     const Expr* p = w.ctx.i64(0);
     for (std::size_t i = 0; i < at.size(); ++i) p = ir::add(w.ctx, ir::mul(w.ctx, p, data->shape[i]), at[i]);

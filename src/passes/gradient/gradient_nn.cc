@@ -1,5 +1,6 @@
 // Gradients of neural-network operators. Normalisations are differentiated after DecomposeOpsForTraining.
 #include "passes/gradient/gradient_rules.h"
+#include "rldb/ir/arith.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/grad.h"
 #include "rldb/ir/op/manipulation.h"
@@ -7,9 +8,11 @@
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
+#include "rldb/ir/scalar.h"
 
 namespace rldb::passes {
 
@@ -95,62 +98,67 @@ std::int64_t item(GradientCall& g, std::string_view name, std::size_t i) {
   return a && a->is(AttrKind::List) && i < a->items.size() ? a->items[i]->integer : 0;
 }
 
-// The channels of each group as examples of their own: (n, g * c, ...) to (n * g, c, ...), one group after the other.
-static const Expr* groups_apart(GradientCall& g, const Expr* data, std::int64_t groups) {
-  Context& ctx = g.ctx();
-  const TensorType* t = g.tensor(data);
-  const auto batch = g.dim(data, 0), channels = g.dim(data, 1);
-  if (!t || !batch || !channels) return data;
-  const Expr* const split[] = {ctx.i64(*batch), ctx.i64(groups), ctx.i64(*channels / groups), t->shape[2], t->shape[3]};
-  const std::int64_t groups_first[] = {1, 0, 2, 3, 4};
-  const Expr* const joined[] = {ctx.i64(*batch * groups), ctx.i64(*channels / groups), t->shape[2], t->shape[3]};
-  const Expr* apart = g.make(op::PermuteDims, {g.make(op::Reshape, {data, ctx.shape(split)})},
-                             {g.named(op_attr::Axes, ctx.attr_ints(groups_first))});
-  return g.make(op::Reshape, {apart, ctx.shape(joined)});
+Window window_along(GradientCall& g, std::size_t i) {
+  const auto axis = std::int64_t(i + 2);
+  return {g.dim(g.arg(0), axis).value_or(1), g.dim(g.arg(1), axis).value_or(1), g.dim(g.grad(), axis).value_or(1),
+          item(g, op_attr::Strides, i),      item(g, op_attr::Dilation, i),     item(g, op_attr::Padding, i),
+          item(g, op_attr::Padding, i + 2)};
 }
 
-// By the data: the transposed convolution. By the weights: the convolution of the data with the incoming gradient, with
-// batch and channels swapped and strides and dilation too.
+// The groups of channels in the place of the batch: the convolution that gives the weights runs over them side by side.
+static const Expr* grouped(GradientCall& g, std::int64_t groups) {
+  Context& ctx = g.ctx();
+  const TensorType* t = g.tensor(g.arg(0));
+  if (!t) return g.arg(0);
+  const Expr* each = ctx.i64(g.dim(g.arg(0), 1).value_or(groups) / groups);
+  const Expr* apart[] = {t->shape[0], ctx.i64(groups), each, t->shape[2], t->shape[3]};
+  const Expr* together[] = {Analyzer(ctx).simplify(ir::mul(ctx, t->shape[0], ctx.i64(groups))), each, t->shape[2],
+                            t->shape[3]};
+  const std::int64_t order[] = {1, 0, 2, 3, 4};
+  const Expr* e = g.make(op::Reshape, {g.arg(0), ctx.shape(apart)});
+  e = g.make(op::PermuteDims, {e}, {g.named(op_attr::Axes, ctx.attr_ints(order))});
+  return g.make(op::Reshape, {e, ctx.shape(together)});
+}
+
+// By the weights: the convolution of the data with what reaches the result, where batch and channels change places and
+// strides and dilation do too.
+static const Expr* by_weights(GradientCall& g, std::int64_t groups, const Window (&w)[2]) {
+  Context& ctx = g.ctx();
+  const Expr* made =
+      g.make(op::NnConv2d, {groups == 1 ? g.arg(0) : grouped(g, groups), g.grad()},
+             {g.named(op_attr::Strides, g.attr(op_attr::Dilation)), g.named(op_attr::Padding, g.attr(op_attr::Padding)),
+              g.named(op_attr::Dilation, g.attr(op_attr::Strides)), g.named(op_attr::Groups, g.attr(op_attr::Groups)),
+              g.named(op_attr::DataLayout, ctx.attr("CNHW")), g.named(op_attr::KernelLayout, ctx.attr("IOHW")),
+              g.named(op_attr::OutLayout, ctx.attr("CNHW")), g.named(op_attr::OutDtype, g.attr(op_attr::OutDtype))});
+  if (g.dim(made, 2) == w[0].kernel && g.dim(made, 3) == w[1].kernel) return made;
+  const TensorType* weights = g.tensor(g.arg(1));
+  if (!weights) return made;
+  std::vector<const Expr*> axes, begin;
+  for (std::int64_t i = 0; i < 4; ++i) {
+    axes.push_back(ctx.i64(i));
+    begin.push_back(ctx.i64(0));
+  }
+  return g.make(op::StridedSlice, {made, ctx.tuple(axes), ctx.tuple(begin), ctx.tuple(weights->shape)});
+}
+
+// By the data: the transposed convolution.
 Partials conv2d_grad(GradientCall& g) {
   const auto is = [&](std::string_view name, std::string_view wanted) {
     const Attr* a = g.attr(name);
     return !a || !a->is(AttrKind::String) || a->string == wanted;
   };
-  if (!is(op_attr::DataLayout, "NCHW") || !is(op_attr::KernelLayout, "OIHW") || !is(op_attr::OutLayout, "NCHW") ||
-      !g.attr(op_attr::Groups))
+  if (!is(op_attr::DataLayout, "NCHW") || !is(op_attr::KernelLayout, "OIHW") || !is(op_attr::OutLayout, "NCHW"))
     return {g.fail("only the layouts NCHW and OIHW have one"), nullptr};
-  Context& ctx = g.ctx();
-  Window w[2];
-  for (std::size_t i = 0; i < 2; ++i) {
-    const auto axis = std::int64_t(i + 2);
-    w[i] = {g.dim(g.arg(0), axis).value_or(1), g.dim(g.arg(1), axis).value_or(1), g.dim(g.grad(), axis).value_or(1),
-            item(g, op_attr::Strides, i),      item(g, op_attr::Dilation, i),     item(g, op_attr::Padding, i),
-            item(g, op_attr::Padding, i + 2)};
-  }
+  const Window w[] = {window_along(g, 0), window_along(g, 1)};
   const std::int64_t missing[] = {w[0].missing(), w[1].missing()};
-  const Expr* by_data = g.make(
-      op::NnConv2dTranspose, {g.grad(), g.arg(1)},
-      {g.named(op_attr::Strides, g.attr(op_attr::Strides)), g.named(op_attr::Padding, g.attr(op_attr::Padding)),
-       g.named(op_attr::OutputPadding, ctx.attr_ints(missing)), g.named(op_attr::Dilation, g.attr(op_attr::Dilation)),
-       g.named(op_attr::Groups, g.attr(op_attr::Groups))});
+  const Expr* by_data =
+      g.make(op::NnConv2dTranspose, {g.grad(), g.arg(1)},
+             {g.named(op_attr::Strides, g.attr(op_attr::Strides)), g.named(op_attr::Padding, g.attr(op_attr::Padding)),
+              g.named(op_attr::OutputPadding, g.ctx().attr_ints(missing)),
+              g.named(op_attr::Dilation, g.attr(op_attr::Dilation)), g.named(op_attr::Groups, g.attr(op_attr::Groups)),
+              g.named(op_attr::OutDtype, g.attr(op_attr::OutDtype))});
   const std::int64_t groups = g.attr(op_attr::Groups)->integer;
-  const Expr* data = groups == 1 ? g.arg(0) : groups_apart(g, g.arg(0), groups);
-  const Expr* by_weight =
-      g.make(op::NnConv2d, {data, g.grad()},
-             {g.named(op_attr::Strides, g.attr(op_attr::Dilation)), g.named(op_attr::Padding, g.attr(op_attr::Padding)),
-              g.named(op_attr::Dilation, g.attr(op_attr::Strides)), g.named(op_attr::Groups, g.attr(op_attr::Groups)),
-              g.named(op_attr::DataLayout, ctx.attr("CNHW")), g.named(op_attr::KernelLayout, ctx.attr("IOHW")),
-              g.named(op_attr::OutLayout, ctx.attr("CNHW"))});
-  if (g.dim(by_weight, 2) != w[0].kernel || g.dim(by_weight, 3) != w[1].kernel) {
-    const Expr *axes[4], *begin[4], *end[4];
-    for (std::int64_t i = 0; i < 4; ++i) {
-      axes[i] = ctx.i64(i);
-      begin[i] = ctx.i64(0);
-      end[i] = ctx.i64(g.dim(g.arg(1), i).value_or(1));
-    }
-    by_weight = g.make(op::StridedSlice, {by_weight, ctx.tuple(axes), ctx.tuple(begin), ctx.tuple(end)});
-  }
-  return {by_data, by_weight};
+  return {g.as_dtype_of(by_data, g.arg(0)), g.as_dtype_of(by_weights(g, groups, w), g.arg(1))};
 }
 
 }  // namespace gradient_rules

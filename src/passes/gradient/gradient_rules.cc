@@ -74,6 +74,13 @@ const Expr* GradientCall::fit(const Expr* partial, const Expr* operand) {
   return make(op::CollapseSumTo, {partial, ctx_.shape(to->shape)});
 }
 
+const Expr* GradientCall::as_dtype_of(const Expr* partial, const Expr* operand) {
+  const auto* from = as<TensorType>(partial->type);
+  const auto* to = as<TensorType>(operand->type);
+  if (!from || !to || from->dtype == to->dtype) return partial;
+  return make(op::Astype, {partial}, {named(op_attr::Dtype, ctx_.attr(to->dtype))});
+}
+
 namespace gradient_rules {
 
 const Expr* sub(GradientCall& g, const Expr* a, const Expr* b) { return g.make(op::Subtract, {a, b}); }
@@ -233,23 +240,21 @@ Partials reshaped(GradientCall& g) {
 Partials expand_dims_grad(GradientCall& g) {
   return {g.make(op::Squeeze, {g.grad()}, {g.named(op_attr::Axis, g.attr(op_attr::Axis))})};
 }
-// What reaches the element itself and those behind it: all, less those up to it.
+// Each element reaches the sums from its own on: the whole, less the sums before it. An exclusive sum leaves out its
+// own.
 Partials cumsum_grad(GradientCall& g) {
   const Attr* axis = g.attr(op_attr::Axis);
-  const Attr* dtype = g.attr(op_attr::Dtype);
-  if (is_set(g.call()->attrs, op_attr::Exclusive)) return {g.fail("an exclusive sum has none")};
   const bool flat = !axis || !axis->is(AttrKind::Int);
   const Attr* along = flat ? g.ctx().attr_none() : g.ctx().attr_ints(std::vector<std::int64_t>{axis->integer});
   const Expr* all =
       g.make(op::Sum, {g.grad()}, {g.named(op_attr::Axis, along), g.named(op_attr::Keepdims, g.ctx().attr(true))});
   const Expr* before =
       flat ? g.make(op::Cumsum, {g.grad()}) : g.make(op::Cumsum, {g.grad()}, {g.named(op_attr::Axis, axis)});
-  const Expr* own = flat ? g.make(op::Flatten, {g.grad()}) : g.grad();
-  const Expr* made = g.make(op::Add, {sub(g, all, before), own});
+  const Expr* made = sub(g, all, before);
+  if (!is_set(g.call()->attrs, op_attr::Exclusive))
+    made = g.make(op::Add, {made, flat ? g.make(op::Flatten, {g.grad()}) : g.grad()});
   if (flat) made = g.make(op::Reshape, {made, g.shape(g.arg(0))});
-  const TensorType* t = dtype && dtype->is(AttrKind::DType) ? g.tensor(g.arg(0)) : nullptr;
-  if (t) made = g.make(op::Astype, {made}, {g.named(op_attr::Dtype, g.ctx().attr(t->dtype))});
-  return {made};
+  return {g.as_dtype_of(made, g.arg(0))};
 }
 Partials broadcast_to_grad(GradientCall& g) {
   return {g.make(op::CollapseSumTo, {g.grad(), g.shape(g.arg(0))}), nullptr};

@@ -32,6 +32,8 @@ class GradientCall {
   const ir::Expr* shape(const ir::Expr* e);                               // as a value
   std::optional<std::int64_t> dim(const ir::Expr* e, std::int64_t axis);  // when it is a number
   const ir::Expr* fit(const ir::Expr* partial, const ir::Expr* operand);  // summed down to the operand's shape
+  // Where a call computes in another dtype than its operand has.
+  const ir::Expr* as_dtype_of(const ir::Expr* partial, const ir::Expr* operand);
   ir::NamedAttr named(std::string_view name, const ir::Attr* value) { return ctx_.named(name, value); }
 
   // The reason why something could not be made. Anything made after it is useless.

@@ -168,7 +168,7 @@ Result<Value> kv_cache_debug_get_latent(PackedArgs args) {
   const Args a(args, "cache, sequence, begin, end, latent rows");
   RLDB_TRY(const PagedCache cache, cache_of(a));
   RLDB_TRY(const Range r, range_of(a, cache));
-  if (!cache.has_latent()) return mismatch("the cache has no layers of latent attention");
+  if (!cache.has(AttentionKind::Latent)) return mismatch("the cache has no layers of latent attention");
   RLDB_TRY(Tensor * out, a.tensor_of(4, {cache.number(Number::Layers), r.end - r.begin, cache.number(Number::KeyDim)}));
   copy_rows(cache, *r.sequence, Keys, r.begin, r.end, *out);
   return Value::null();

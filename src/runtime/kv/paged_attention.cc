@@ -17,12 +17,16 @@ namespace {
 using Row = std::vector<double>;
 using Rows = PagedCache::Rows;
 
+struct Rotation {
+  double theta, scale;
+};
+
 // A row with rotary embedding at a position: pairs are half a row apart, as in Llama's.
-void rotate(const PagedCache& c, Row& row, std::int64_t position) {
+void rotate(const Rotation& by, Row& row, std::int64_t position) {
   const std::size_t half = row.size() / 2;
   for (std::size_t i = 0; i < half; ++i) {
-    const double frequency = std::pow(c.rope_theta(), -2.0 * double(i) / double(row.size()));
-    const double angle = double(position) * c.rope_scale() * frequency;
+    const double frequency = std::pow(by.theta, -2.0 * double(i) / double(row.size()));
+    const double angle = double(position) * by.scale * frequency;
     const double a = row[i], b = row[half + i], sine = std::sin(angle), cosine = std::cos(angle);
     row[i] = a * cosine - b * sine;
     row[half + i] = b * cosine + a * sine;
@@ -91,6 +95,18 @@ struct Layer {
   std::vector<Rows> forward;
 
   bool latent() const { return cache.kind(layer) == AttentionKind::Latent; }
+  bool windowed() const { return cache.kind(layer) == AttentionKind::Windowed; }
+  Rotation rotation() const {
+    if (windowed() && cache.rope() == RopeMode::Inline) return {kLayerWindowTheta, 1};
+    return {cache.rope_theta(), cache.rope_scale()};
+  }
+  // Of rows that the cache had before the forward, those that the layer sees. When decoding, the new row is in the
+  // window too.
+  std::vector<std::int64_t> seen(std::vector<std::int64_t> before) const {
+    const auto most = std::size_t(kLayerWindow - (is_decode() ? 1 : 0));
+    if (windowed() && before.size() > most) before.erase(before.begin(), before.end() - std::ptrdiff_t(most));
+    return before;
+  }
   std::int64_t rows() const {
     std::int64_t total = 0;
     for (const Rows& r : forward) total += r.count;
@@ -106,7 +122,7 @@ struct Layer {
     Row k;
     for (std::int64_t d = 0; d < cache.number(Number::KeyDim); ++d)
       k.push_back(cache.load(Keys, layer, sequence, row, head, d));
-    if (!latent() && cache.rope() == RopeMode::Inline) rotate(cache, k, row);
+    if (!latent() && cache.rope() == RopeMode::Inline) rotate(rotation(), k, row);
     return k;
   }
   Row value(const Value& sequence, std::int64_t row, std::int64_t head) const {
@@ -184,18 +200,18 @@ Result<Value> kv_cache_attention(PackedArgs args) {
   RLDB_TRY_VOID(l.for_rows([&](const Rows& r, std::int64_t i, std::int64_t at) {
     for (std::int64_t head = 0; head < kv; ++head) {
       Row key = keys.load(at, head);
-      if (c.rope() == RopeMode::Normal) rotate(c, key, r.position(i));
+      if (c.rope() == RopeMode::Normal) rotate(l.rotation(), key, r.position(i));
       l.append(Keys, *r.sequence, r.begin + i, head, key);
       l.append(Values, *r.sequence, r.begin + i, head, values.load(at, head));
     }
   }));
   RLDB_TRY_VOID(l.for_rows([&](const Rows& r, std::int64_t i, std::int64_t at) {
-    std::vector<std::int64_t> seen = r.before();
+    std::vector<std::int64_t> seen = l.seen(r.before());
     const std::vector<std::int64_t> here = r.seen_here(i);
     seen.insert(seen.end(), here.begin(), here.end());
     for (std::int64_t head = 0; head < qo; ++head) {
       Row query = queries.load(at, head);
-      if (c.rope() != RopeMode::None) rotate(c, query, r.position(i));
+      if (c.rope() != RopeMode::None) rotate(l.rotation(), query, r.position(i));
       to.store(at, head, l.attend_cached(r, query, seen, head / (qo / kv), scale).value);
     }
   }));
@@ -225,10 +241,10 @@ Result<Value> kv_cache_self_attention(PackedArgs args) {
       if (row >= r.begin) seen.push_back(at - i + row - r.begin);
     for (std::int64_t head = 0; head < qo; ++head) {
       Row query = queries.load(at, head);
-      if (rotated) rotate(c, query, r.position(i));
+      if (rotated) rotate(l.rotation(), query, r.position(i));
       const auto key = [&](std::int64_t row) {
         Row values_of_key = keys.load(row, head / (qo / kv));
-        if (rotated) rotate(c, values_of_key, r.position(row - (at - i)));
+        if (rotated) rotate(l.rotation(), values_of_key, r.position(row - (at - i)));
         return values_of_key;
       };
       const auto value = [&](std::int64_t row) { return values.load(row, head / (qo / kv)); };
@@ -253,11 +269,11 @@ Result<Value> kv_cache_cross_attention(PackedArgs args) {
   const bool rotated = !l.latent() && c.rope() == RopeMode::Inline, with_itself = l.is_decode();
   const Heads queries{*q}, to{*out};
   RLDB_TRY_VOID(l.for_rows([&](const Rows& r, std::int64_t i, std::int64_t at) {
-    std::vector<std::int64_t> seen = r.seen_before(i);
+    std::vector<std::int64_t> seen = l.seen(r.seen_before(i));
     if (with_itself) seen.push_back(r.begin + i);
     for (std::int64_t head = 0; head < qo; ++head) {
       Row query = queries.load(at, head);
-      if (rotated) rotate(c, query, r.position(i));
+      if (rotated) rotate(l.rotation(), query, r.position(i));
       const Attended got = l.attend_cached(r, query, seen, head / (qo / kv), scale);
       to.store(at, head, got.value);
       store_double(lse->data() + place_of(*lse, at, head), lse->dtype(), got.lse);

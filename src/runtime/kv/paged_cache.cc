@@ -30,8 +30,7 @@ bool are_numbers(const Value& v) {
 
 bool are_kinds(const Value& v, const Ints& n) {
   if (!v.is(ValueKind::Shape) || std::int64_t(v.as_shape().size()) != n[std::size_t(Number::Layers)]) return false;
-  return std::all_of(v.as_shape().begin(), v.as_shape().end(),
-                     [](std::int64_t k) { return k >= 0 && k <= std::int64_t(AttentionKind::Latent); });
+  return std::all_of(v.as_shape().begin(), v.as_shape().end(), is_layer_kind);
 }
 
 bool is_pool(const Value& v, const Ints& n, Number width) {
@@ -112,9 +111,9 @@ AttentionKind PagedCache::kind(std::int64_t layer) const {
   return AttentionKind(tuple_->fields[Kinds].as_shape()[std::size_t(layer)]);
 }
 
-bool PagedCache::has_latent() const {
+bool PagedCache::has(AttentionKind kind) const {
   const Ints& kinds = tuple_->fields[Kinds].as_shape();
-  return std::count(kinds.begin(), kinds.end(), std::int64_t(AttentionKind::Latent)) > 0;
+  return std::count(kinds.begin(), kinds.end(), std::int64_t(kind)) > 0;
 }
 
 // ---- sequences ----
@@ -253,11 +252,14 @@ void PagedCache::set(const Value& sequence, std::int64_t length, Ints list) cons
 Result<support::Unit> PagedCache::enable_window(std::int64_t id, std::int64_t size, std::int64_t sink) const {
   RLDB_TRY(const Value* s, sequence(id));
   Window w = window(*s);
-  if (!slides()) return mismatch("the cache was created without sliding windows");
+  const bool by_layer = has(AttentionKind::Windowed);
+  if (!slides() && !by_layer) return mismatch("the cache was created without sliding windows");
   if (w.size > 0) return mismatch(fmt::format("sequence {} has a sliding window already", id));
   if (size <= 0 || size > INT64_MAX / 4 || sink < 0 || sink >= size)
     return mismatch(fmt::format("a sliding window of {} rows cannot keep the first {}", size, sink));
-  // Pages that a fork shares do not slide: their rows are also kept.
+  // As in TVM: windows by layer are what they are, and all rows stay for the layers without.
+  if (by_layer) return support::Unit{};
+  // Pages that a fork shares do not slide: their rows are kept too.
   w.sink = std::max(sink, w.shared);
   if (w.sink >= size)
     return mismatch(fmt::format("a sliding window of {} rows cannot keep the {} that sequence {} shares with others",
@@ -418,7 +420,10 @@ Result<support::Unit> PagedCache::check_forward(const Ints& ids, const Ints& len
   if (ids.size() != lengths.size())
     return mismatch(fmt::format("{} sequences, but {} lengths", ids.size(), lengths.size()));
   if (parents && slides()) return unsupported("a paged cache with sliding windows takes no token trees");
-  if (parents && has_latent()) return unsupported("a paged cache of latent attention takes no token trees");
+  if (parents && has(AttentionKind::Latent))
+    return unsupported("a paged cache of latent attention takes no token trees");
+  if (parents && has(AttentionKind::Windowed))
+    return unsupported("a paged cache with windows by layer takes no token trees");
   if (parents && rope() == RopeMode::Inline)
     return unsupported("a paged cache that rotates keys when they are used takes no token trees");
   std::int64_t room = number(Number::Chunk);

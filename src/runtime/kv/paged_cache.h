@@ -13,7 +13,14 @@ namespace rldb::runtime::kv {
 
 // TVM's numbers.
 enum class RopeMode : std::int64_t { None = 0, Normal = 1, Inline = 2 };
-enum class AttentionKind : std::int64_t { MultiHead = 0, Latent = 1 };
+enum class AttentionKind : std::int64_t { MultiHead = 0, Latent = 1, Linear = 2, Windowed = 3 };
+// Of a layer with a window: the rows that it sees, and, where keys are rotated when they are used, how. Both are fixed
+// in TVM's cache.
+inline constexpr std::int64_t kLayerWindow = 1024;
+inline bool is_layer_kind(std::int64_t k) {
+  return k >= 0 && k <= std::int64_t(AttentionKind::Windowed) && k != std::int64_t(AttentionKind::Linear);
+}
+inline constexpr double kLayerWindowTheta = 10000;
 
 // Fields of the tuple; `Numbers` is a shape with the values of Number, `Rotation` a tuple of scale and theta, `Kinds`
 // the kinds of attention by layer.
@@ -56,7 +63,7 @@ class PagedCache {
   bool slides() const { return number(Number::Sliding) != 0; }
   // By the number of the layer in the cache.
   AttentionKind kind(std::int64_t layer) const;
-  bool has_latent() const;
+  bool has(AttentionKind kind) const;
 
   // ---- sequences ----
 

@@ -56,19 +56,19 @@ Result<std::vector<std::int64_t>> kinds_of(const Args& a) {
     return mismatch(fmt::format("layers up to {}, but kinds of attention for {}", layers[1], all.size()));
   const std::vector<std::int64_t> kinds(all.begin() + layers[0], all.begin() + layers[1]);
   for (const std::int64_t kind : kinds) {
-    if (kind != std::int64_t(AttentionKind::MultiHead) && kind != std::int64_t(AttentionKind::Latent))
-      return unsupported(
-          fmt::format("attention of kind {} is not supported by the paged cache: multi-head (0) and latent (1) are, "
-                      "linear attention (2) "
-                      "and windows by layer (3) are not",
-                      kind));
+    if (!is_layer_kind(kind))
+      return unsupported(fmt::format(
+          "attention of kind {} is not supported by the paged cache: multi-head (0), latent (1) and windows "
+          "by layer (3) are, linear attention (2) is not",
+          kind));
     if (kind == std::int64_t(AttentionKind::Latent) && config[4] != 0)
       return unsupported("a paged cache of latent attention has no sliding windows");
   }
   return kinds;
 }
 
-Result<std::vector<std::int64_t>> numbers_of(const Args& a) {
+// `windowed`: layers have windows of their own; then sequences have none.
+Result<std::vector<std::int64_t>> numbers_of(const Args& a, bool windowed) {
   RLDB_TRY(const std::vector<std::int64_t> config, a.shape(kConfig));
   RLDB_TRY(const std::vector<std::int64_t> layers, a.shape(kLayers));
   std::vector<std::int64_t> n(std::size_t(Number::Count), 0);
@@ -83,7 +83,10 @@ Result<std::vector<std::int64_t>> numbers_of(const Args& a) {
   at(Number::MostSequences) = config[0];
   at(Number::Chunk) = config[2];
   at(Number::PageSize) = config[3];
-  at(Number::Sliding) = config[4];
+  at(Number::Sliding) = windowed ? 0 : config[4];
+  // As in TVM: what slides changes its position, so that keys are rotated when they are used.
+  if (config[4] != 0 && at(Number::Rope) != std::int64_t(RopeMode::None))
+    at(Number::Rope) = std::int64_t(RopeMode::Inline);
   for (const std::int64_t positive : {config[0], config[2], config[3], at(Number::QoHeads), at(Number::KvHeads),
                                       at(Number::KeyDim), at(Number::ValueDim)})
     if (positive <= 0) return mismatch("sizes of a paged cache are positive");
@@ -118,7 +121,8 @@ Result<Value> paged_cache_create(PackedArgs args) {
   if (a.size() < kLeastCreateArgs || a.size() > kMostCreateArgs) return a.wrong(a.size());
   RLDB_TRY_VOID(check_supported(a));
   RLDB_TRY(std::vector<std::int64_t> kinds, kinds_of(a));
-  RLDB_TRY(const std::vector<std::int64_t> n, numbers_of(a));
+  RLDB_TRY(const std::vector<std::int64_t> n,
+           numbers_of(a, std::count(kinds.begin(), kinds.end(), std::int64_t(AttentionKind::Windowed)) > 0));
   RLDB_TRY_VOID(check_latent(kinds, n));
   RLDB_TRY(const double scale, a.number(kScale));
   RLDB_TRY(const double theta, a.number(kTheta));
