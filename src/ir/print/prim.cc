@@ -15,10 +15,12 @@ bool is_simple(const Buffer* b) {
          b->axis_separators.empty();
 }
 
-// An offset that nobody asks for, of a type that a symbol of the signature cannot have: offset_factor says it.
+// An offset that nobody asks for, of a type that a symbol of the signature cannot have: offset_factor says it. The text
+// does not say its type then, which is read as that of the shape.
 bool is_open_offset(const PrimFunc* f, const Buffer* b) {
   const auto* v = as<Var>(b->elem_offset);
   if (v == nullptr || v->dtype() == DType::Int(64)) return false;
+  if (!b->shape.empty() && b->shape[0]->dtype() != v->dtype()) return false;
   bool used = false;
   const auto look = [&](const Node* in) {
     walk(in, [&](const Node* n) {
