@@ -13,7 +13,7 @@ using namespace rldb;
 
 namespace {
 
-// main(x, y): scale_shift twice, then a kernel written as a tensor expression, then what is known of y only at run time.
+// main(x, y): scale_shift twice, a kernel written as a tensor expression, and a y whose shape is checked at run time.
 ir::Result<const ir::Module*> make_module(ir::Context& ctx) {
   ops::BlockBuilder bb(ctx);
   const ir::DType f32 = ir::DType::Float(32);
