@@ -9,6 +9,7 @@
 #include "frontend/echo.h"
 #include "frontend/place.h"
 #include "frontend/script/module.h"
+#include "frontend/script/trailing_scalars.h"
 #include "frontend/text.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
@@ -75,7 +76,9 @@ TextEdit joined(const TextEdit& first, const TextEdit& then) {
 
 // Spellings whose presence anywhere in a file changes how all of it is read.
 bool says_how_to_read(std::string_view text) {
-  for (const std::string_view s : {"R.Tensor[", "R.outputs(", "R.match_shape(", "import tir"})
+  for (const std::string_view s :
+       {std::string_view("R.Tensor["), std::string_view("R.outputs("), std::string_view("R.match_shape("),
+        std::string_view("import tir"), script::kTirVars})
     if (text.find(s) != std::string_view::npos) return true;
   return false;
 }
@@ -242,6 +245,7 @@ void Document::State::read_whole() {
 bool Document::State::can_be_divided() {
   if (result.items.size() != 1 || result.items[0].kind != ItemKind::Module || !result.module) return false;
   if (reader->modules.size() != 1 || reader->rfc_spelling()) return false;
+  if (!module().fresh_outputs.empty()) return false;
   if (!reader->names.scope.names().empty()) return false;
   return found.all().size() < source::Diagnostics::kMaxDiagnostics && !is_too_deep(found) && !module().members.empty();
 }

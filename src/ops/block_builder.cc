@@ -44,10 +44,10 @@ std::string_view BlockBuilder::hint_or(std::string_view hint) {
   return body().in_dataflow() ? "lv" : "gv";
 }
 
-const ir::Var* BlockBuilder::param(std::string_view name, std::initializer_list<std::int64_t> shape, ir::DType dtype) {
-  std::vector<const ir::Expr*> dims;
-  for (const std::int64_t d : shape) dims.push_back(ctx_.i64(d));
-  return ctx_.var(name, ctx_.tensor(dims, dtype));
+const ir::Var* BlockBuilder::symbol(std::string_view name) { return ctx_.var(name, ctx_.int64()); }
+
+const ir::Var* BlockBuilder::param(std::string_view name, ir::Dims shape, ir::DType dtype) {
+  return ctx_.var(name, ir::tensor_type(ctx_, shape, dtype));
 }
 
 void BlockBuilder::begin_function(std::string_view name, std::span<const ir::Var* const> params,

@@ -104,6 +104,18 @@ TEST_CASE("outputs, symbolic variables, names, headers") {
   e.change("import relax as R", "import relax as RR");
 }
 
+TEST_CASE("kernels are read by how they are called") {
+  Edited e(kModule);
+  const std::string_view today = "R.call_tir(cls.twice, (lv,), out_ty=R.Tensor((4, 4), \"float32\"))";
+  e.change(", B: T.Buffer((T.int64(4), T.int64(4)), \"float32\")):",
+           ", B: T.Buffer((T.int64(4), T.int64(4)), \"float32\"), k: T.int64):");
+  e.change(today, "R.call_tir(cls.twice, (lv,), out_ty=R.Tensor((4, 4), \"float32\"), tir_vars=R.shape([3]))");
+  e.change("tir_vars=R.shape([3])", "tir_vars=R.shape([5])");
+  e.change("(cls.twice, (lv,), out_ty=R.Tensor((4, 4), \"float32\"), tir_vars",
+           "(cls.twice, (lv,), out_ty=[R.Tensor((4, 4), \"float32\")], tir_vars");
+  e.change("tir_vars", "tir_var");
+}
+
 TEST_CASE("an edit by an editor's lines and columns") {
   Edited e("# caf\xc3\xa9 \xf0\x9f\x90\x88 x\n" + std::string(kModule));
   // After the cat, which is two units: column 11 is the x.

@@ -28,6 +28,9 @@ const Type* erase(Context& ctx, const Type* t, const std::function<bool(const Va
 // The return type of a call to a function of this type: matches parameter types against arguments, substitutes
 // symbolic variables, erases the rest. Messages name the argument.
 Result<const Type*> call_result(Context& ctx, const FuncType* f, Span<const Expr*> args);
+// The hint where the type of a constant of an omitted metadata section would have been needed.
+inline constexpr std::string_view kMetadataMissing =
+    "the text came without its metadata: print the module with `show_meta=True`";
 // Type without shape values: rank and dtype only (RFC: the checked type).
 const Type* static_type(Context& ctx, const Type* t);
 

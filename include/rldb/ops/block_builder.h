@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "rldb/ir/block_builder.h"
+#include "rldb/ir/braced.h"
 #include "rldb/ops/legalize.h"
 
 namespace rldb::ops {
@@ -23,8 +24,11 @@ class BlockBuilder {
   ir::Context& context() { return ctx_; }
 
   // ---- functions ----
-  // A parameter: a variable whose type is given as text.
-  const ir::Var* param(std::string_view name, std::initializer_list<std::int64_t> shape, ir::DType dtype);
+  // A symbolic variable: a dimension of parameters and of values computed from them. One that occurs in no
+  // parameter's shape (nor in a parameter of type R.Shape) is defined by the first match_cast that mentions it.
+  const ir::Var* symbol(std::string_view name);
+  // A parameter that is a tensor: param("x", {n, 4}, f32). Others are variables of their type: ctx.var("t", type).
+  const ir::Var* param(std::string_view name, ir::Dims shape, ir::DType dtype);
   struct FunctionOptions {
     bool is_private = false;  // a public function gets its name as its global_symbol
     bool pure = true;

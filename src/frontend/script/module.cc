@@ -9,6 +9,7 @@
 #include "frontend/script/metadata.h"
 #include "frontend/script/module_parts.h"
 #include "frontend/script/tir/tir.h"
+#include "frontend/script/trailing_scalars.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/attr_name.h"
@@ -454,6 +455,7 @@ ParsedItem read_module(Reader& r, Node n) {
   state.s_tir = options.s_tir.value_or(false);
   state.check_well_formed = options.check_well_formed && r.options.check_well_formed;
   ModuleState* const before = std::exchange(r.module, &state);
+  note_trailing_scalars(r, state, n.child(Field::Body));
   collect_members(r, state, n.child(Field::Body));
   ParsedItem item{};
   item.kind = ItemKind::Module;

@@ -96,6 +96,8 @@ struct ModuleState {
   std::vector<ir::NamedAttr> attrs;
   std::vector<ir::GlobalInfo> infos;
   std::vector<const ir::VDevice*> vdevices;
+  // Kernels that are called with `tir_vars`, and how many outputs the calls make: trailing_scalars.cc
+  std::unordered_map<std::string_view, std::size_t> fresh_outputs;
   int reading_depth = 0;
   std::vector<Member*> reading;  // those whose bodies are being read, each on behalf of the one before
 };

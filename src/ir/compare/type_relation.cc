@@ -339,9 +339,11 @@ Result<const Type*> call_result(Context& ctx, const FuncType* f, Span<const Expr
   for (std::size_t i = 0; i < args.size(); ++i) {
     const BaseCheck result = relation.check(f->params[i], args[i]->type);
     // Shapes that cannot be proved are checked at run time.
-    if (result == BaseCheck::FailL0 || (result == BaseCheck::FailL1 && !checks_itself))
-      return Failure(source::message(diag::CallArgumentType, i, describe(args[i]->type), describe(f->params[i]))
-                         .with_argument(int(i)));
+    if (result == BaseCheck::FailL0 || (result == BaseCheck::FailL1 && !checks_itself)) {
+      source::Message m = source::message(diag::CallArgumentType, i, describe(args[i]->type), describe(f->params[i]));
+      if (isa<MetaConstant>(args[i])) m.hint = kMetadataMissing;
+      return Failure(std::move(m).with_argument(int(i)));
+    }
   }
   if (!f->ret->has_vars) return f->ret;
   const VarMap& bound = relation.bound();

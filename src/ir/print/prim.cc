@@ -19,6 +19,7 @@ bool is_simple(const Buffer* b) {
 bool is_open_offset(const PrimFunc* f, const Buffer* b) {
   const auto* v = as<Var>(b->elem_offset);
   if (v == nullptr || v->dtype() == DType::Int(64)) return false;
+  if (!b->shape.empty() && b->shape[0]->dtype() != v->dtype()) return false;
   bool used = false;
   const auto look = [&](const Node* in) {
     walk(in, [&](const Node* n) {

@@ -31,10 +31,13 @@ bool differ(const Expr* a, const Expr* b) {
   return x != nullptr && y != nullptr && x->value != y->value;
 }
 
-// Whether a tensor certainly cannot be what a buffer parameter expects.
-bool mismatch(const Type* given, const Buffer* b) {
+// Whether an argument certainly cannot be what the parameter expects: another tensor than the buffer, or a tensor where
+// a scalar belongs and the reverse.
+bool mismatch(const Type* given, const PrimParam& p) {
+  const Buffer* b = p.buffer;
   const auto* t = as<TensorType>(given);
-  if (t == nullptr) return false;
+  if (b == nullptr) return t != nullptr && as<PrimType>(p.var->type) != nullptr;
+  if (t == nullptr) return as<PrimType>(given) != nullptr;
   if (!t->dtype.is_void() && t->dtype != b->dtype) return true;
   if (t->ndim != kUnknownNdim && t->ndim != int(b->shape.size())) return true;
   for (std::size_t k = 0; t->has_shape && k < t->shape.size(); ++k)
@@ -106,7 +109,7 @@ void RelaxVerifier::call_type(const Call* c) {
     source::Message m = source::message(diag::VerifyInferFailed, callee_name(c), inferred.error().text);
     const bool unknown =
         std::any_of(c->args.begin(), c->args.end(), [](const Expr* a) { return isa<MetaConstant>(a); });
-    if (unknown) m.hint = "the text came without its metadata: print the module with `show_meta=True`";
+    if (unknown) m.hint = kMetadataMissing;
     return report_.add(c, std::move(m));
   }
   const Type* got = *inferred;
@@ -205,15 +208,14 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
     return report_.add(c, std::move(m));
   }
   for (std::size_t k = 0; k < given.size(); ++k) {
-    const Buffer* b = f->params[k].buffer;
-    if (b == nullptr || given[k] == nullptr) continue;
-    if (!mismatch(given[k], b)) continue;
+    const PrimParam& p = f->params[k];
+    if (given[k] == nullptr || !mismatch(given[k], p)) continue;
     const bool output = k >= inputs;
     const std::string wanted = print_type(ctx_.relax_type_of(f)->params[k]);
-    source::Message m =
-        source::message(diag::VerifyNormalForm, op,
-                        fmt::format("{} {} is {}, but `{}` of `{}` is {}", output ? "output" : "argument",
-                                    output ? k - inputs : k, print_type(given[k]), b->name, name, wanted));
+    source::Message m = source::message(
+        diag::VerifyNormalForm, op,
+        fmt::format("{} {} is {}, but `{}` of `{}` is {}", output ? "output" : "argument", output ? k - inputs : k,
+                    print_type(given[k]), p.buffer != nullptr ? p.buffer->name : p.var->name, name, wanted));
     if (output) m.hint = "`out_ty` says what the function fills: " + wanted;
     report_.add(c, std::move(m));
   }

@@ -123,8 +123,9 @@ class FirstSearch {
   std::size_t end_counterpart_ = kNoEvent;
 };
 
-// The place where a run ended with an error.
-FirstDifference place_of_error(const Trace& t) {
+// The place where a run ended with an error; none if it did not begin.
+std::optional<FirstDifference> place_of_error(const Trace& t) {
+  if (t.error_function.empty() && t.error_binding == nullptr) return std::nullopt;
   FirstDifference d;
   d.function = t.error_function;
   d.binding = t.error_binding;

@@ -129,7 +129,7 @@ class PassObserver {
         fmt::format("{}/{:03}_{}.py", line_.dump_ir_to, records_.size() - 1, passes::info(record.pass.id).name);
     ir::PrintOptions print = line_.options.print;
     print.show_meta = true;
-    ok_ = write_output(path, ir::print(record.after, print), console_) && ok_;
+    ok_ = write_output(path, ir::print(record.after, print) + "\n", console_) && ok_;
   }
 
   void validate(const passes::PassRecord& record, const std::string& name) {
@@ -281,7 +281,7 @@ int batch_opt(const CommandLine& line, Console& console) {
   }
   ir::PrintOptions print = line.options.print;
   print.show_meta = !line.output.empty();
-  if (!write_output(line.output, ir::print(session->module(), print), console)) return kUsage;
+  if (!write_output(line.output, ir::print(session->module(), print) + "\n", console)) return kUsage;
   if (!line.memory_report.empty() && !write_memory_report(line, *session, console)) return kFailed;
   if (!told) return kUsage;
   if (!observer.ok()) return kFailed;

@@ -34,7 +34,7 @@ int batch_print(const CommandLine& line, Console& console) {
     return kFailed;
   }
   if (line.function.empty()) {
-    console.write(ir::print(session->module(), line.options.print));
+    console.write(ir::print(session->module(), line.options.print) + "\n");
     return kGood;
   }
   const ir::Expr* f = session->module()->find(line.function);
@@ -44,7 +44,7 @@ int batch_print(const CommandLine& line, Console& console) {
     report(diagnostics, session->sources(), line, console);
     return kUsage;
   }
-  console.write(ir::print_function(line.function, f, line.options.print));
+  console.write(ir::print_function(line.function, f, line.options.print) + "\n");
   return kGood;
 }
 

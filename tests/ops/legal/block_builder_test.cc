@@ -5,6 +5,7 @@
 
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
@@ -49,10 +50,10 @@ TEST_CASE("block builder: operators, kernels, casts and branches") {
     out = bb.emit_output(*ctx.call(op::Add, {*ctx.call(op::NnRelu, {b}), a}));
   });
   const ir::Var* n = ctx.var("n", ctx.int64());
-  const ir::Var* any = bb.match_cast(out, ctx.tensor(std::vector<const ir::Expr*>{n}, ir::DType::Float(32)), "any");
+  const ir::Var* any = bb.match_cast(out, ir::tensor_type(ctx, {n}, ir::DType::Float(32)), "any");
   const ir::Var* chosen = bb.emit_if(
       c, [&] { return bb.emit_op(op::NnRelu, {any}); }, [&] { return any; }, "chosen");
-  bb.end_function(ctx.tuple(std::vector<const ir::Expr*>{chosen, out}));
+  bb.end_function(ir::tuple(ctx, {chosen, out}));
   CHECK(text_of(bb) == R"(    @R.function
     def main(x: R.Tensor((4,), dtype="float32"), c: R.Tensor((), dtype="bool")) -> R.Tuple(R.Tensor(dtype="float32", ndim=1), R.Tensor((4,), dtype="float32")):
         cls = Module
@@ -89,6 +90,29 @@ TEST_CASE("block builder: a function calls another, and a module grows") {
   REQUIRE_MESSAGE(both.ok(), both.error().text);
   CHECK((*both)->entries.size() == 2);
   CHECK((*both)->find("helper") == (*base)->find("helper"));
+}
+
+TEST_CASE("block builder: symbolic dimensions, of parameters and of a match_cast") {
+  Builder w;
+  ir::Context& ctx = w.ctx;
+  ops::BlockBuilder bb(ctx);
+  const ir::DType f32 = ir::DType::Float(32);
+  const ir::Var* n = bb.symbol("n");
+  const ir::Var* m = bb.symbol("m");
+  const ir::Var* x = bb.param("x", {n, 4}, f32);
+  const ir::Var* y = ctx.var("y", ctx.tensor_ndim(2, f32));
+  const ir::Var* out = nullptr;
+  bb.begin_function("main", {x, y});
+  bb.dataflow([&] {
+    const ir::Var* cast = bb.match_cast(y, ir::tensor_type(ctx, {n, m}, f32), "cast");
+    const ir::Var* turned = bb.emit_op(op::PermuteDims, {cast}, {ctx.named("axes", ir::ints(ctx, {1, 0}))});
+    const ir::Var* product = bb.emit_op(op::Matmul, {turned, x});
+    out = bb.emit_output(ir::tuple(ctx, {product, cast}));
+  });
+  bb.end_function(out);
+  const auto m1 = bb.build();
+  REQUIRE(m1.ok());
+  CHECK(out->type == ir::tuple_type(ctx, {ir::tensor_type(ctx, {m, 4}, f32), ir::tensor_type(ctx, {n, m}, f32)}));
 }
 
 TEST_CASE("block builder: the first error is kept, and misuse fails a check") {

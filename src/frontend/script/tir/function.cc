@@ -4,6 +4,7 @@
 #include "frontend/script/module.h"
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir/tir.h"
+#include "frontend/script/trailing_scalars.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/attr_name.h"
@@ -41,6 +42,7 @@ class FunctionReader {
     r_.fn = before;
     if (tir_.ret && !node_.child(Field::ReturnType)) ret = tir_.ret;
     add_global_symbol();
+    scalars_before_outputs(r_, fn_.name, tir_.params);
     return r_.at(r_.ctx.prim_func(tir_.params, ret, body, fn_.attrs, tir_.s_tir), node_);
   }
 
