@@ -15,7 +15,7 @@ struct Validation {
   std::string difference;             // the first one: function, dims, where and both values; empty: none was seen
   bool over_nothing = false;          // values differ, and the tensors of the program have no elements
   std::vector<std::string> compared;  // functions that ran to their ends on both sides, at one choice of dims at least
-  std::vector<std::string> not_run;   // the others, each with its reason: `main (its inputs cannot be generated)`
+  std::vector<std::string> not_run;   // the others, each with its reason: `main (its inputs cannot be made up)`
   std::vector<std::string> in_part;   // of `compared`, what ran in one of the two ways only, with the reason
 };
 
