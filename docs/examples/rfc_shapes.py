@@ -1,5 +1,5 @@
 # RFC 0089, section D1: the three kinds of shape: V0 symbolic or static, V1 the value of an expression, V2 known only
-# at run time. `match_shape` brings the last two back to symbols.
+# at run time. `match_shape` converts the last two back to symbols.
 from tvm.script import relax as R
 
 

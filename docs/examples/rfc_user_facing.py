@@ -1,7 +1,7 @@
 # RFC 0089, section 3: the user-facing module.
 #
 # Corrected against the RFC's text: `n` of `tir_exp_func` is declared (the RFC uses it undefined), `T.grid` is a loop
-# and not a context, `R.dot` is `R.matmul`, and the annotation of `w` says its rank, so that it can be matched.
+# and not a context, `R.dot` is `R.matmul`, and the annotation of `w` includes its rank, so that it can be matched.
 import tvm.script
 from tvm.script import relax as R, tir as T
 

@@ -262,7 +262,7 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
       cases = reference_cases(session, before, name, f, dims);
     reference = &before;
     const Verdict verdict =
-        cases ? compare_cases(session, *cases, after, name) : Verdict{{}, "its inputs cannot be made up", nullptr};
+        cases ? compare_cases(session, *cases, after, name) : Verdict{{}, "its inputs cannot be generated", nullptr};
     if (!verdict.difference.empty()) {
       out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, after.text);
       out.over_nothing = verdict.of && verdict.of->dim == 0 && verdict.both_ran;

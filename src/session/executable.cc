@@ -141,7 +141,7 @@ const ir::Module* Session::read_kernels(Diagnostics& out) {
   for (const ir::ModuleEntry& entry : parsed.module->entries) {
     if (ir::isa<ir::PrimFunc>(entry.function)) continue;
     out.add(ctx_->span_of(entry.function),
-            source::message(diag::KernelsNotReadable, path_, fmt::format("`{}` is no PrimFunc", entry.name)));
+            source::message(diag::KernelsNotReadable, path_, fmt::format("`{}` is not a PrimFunc", entry.name)));
     return nullptr;
   }
   return engines_->kernels = parsed.module;

@@ -105,9 +105,10 @@ const PackedRegistry* Session::Engines::functions_of(const ir::Module* module, c
     const std::string_view kind = passes::string_of(external, passes::external::kKind);
     const ExternalRuntime make = find_runtime(kind);
     if (!make) {
-      const ExternalPacked f = missing(
-          name_of(external), fmt::format("external function `{}` is of kind `{}`, which nobody here runs (known: {})",
-                                         name_of(external), kind, known_kinds()));
+      const ExternalPacked f =
+          missing(name_of(external),
+                  fmt::format("external function `{}` is of kind `{}`, for which there is no runtime (known: {})",
+                              name_of(external), kind, known_kinds()));
       all->register_function(f.symbol, f.run);
       continue;
     }

@@ -114,7 +114,7 @@ Result<GraphFunction> GraphFunction::make(ExternalGraph graph, const runtime::Pa
   const runtime::PackedInfo* call_operator = functions.find(builtin::CallOperator);
   if (!call_operator)
     return runtime::fail(ErrorKind::UnknownFunction,
-                         fmt::format("nobody here runs operators ({})", builtin::CallOperator));
+                         fmt::format("there is nothing to run operators ({})", builtin::CallOperator));
   GraphFunction made;
   SignatureMaker inputs(graph), all(graph);
   for (const GraphTensor& t : graph.inputs) {

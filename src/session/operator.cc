@@ -70,7 +70,8 @@ class Spelling {
       case ValueKind::Object:
         break;
     }
-    return runtime::fail(ErrorKind::Unsupported, fmt::format("{} is no operand of an operator", runtime::describe(v)));
+    return runtime::fail(ErrorKind::Unsupported,
+                         fmt::format("{} is not an operand of an operator", runtime::describe(v)));
   }
 };
 
@@ -78,7 +79,7 @@ class Spelling {
 
 Result<Value> Session::call_operator(PackedArgs args) {
   if (args.empty() || !args[0].is(ValueKind::String))
-    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("{} wants an operator's text", builtin::CallOperator));
+    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("{} needs an operator's text", builtin::CallOperator));
   Spelling spelling;
   RLDB_TRY(const std::string text, spelling.text(args[0].as_string(), args.subspan(1)));
   std::vector<Value> operands;

@@ -78,7 +78,7 @@ void add_common(CLI::App& app, CommandLine& c) {
          "--max-memory",
          [&c](const std::string& text) {
            const auto size = parse_size(text);
-           if (!size) throw CLI::ValidationError("--max-memory", "wants a size such as 512M or 4G");
+           if (!size) throw CLI::ValidationError("--max-memory", "needs a size such as 512M or 4G");
            c.max_memory = *size;
          },
          "memory limit of the process, tensors included (default: 2G, or less on a small machine)")
@@ -96,7 +96,7 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_option_function<std::vector<std::string>>(
          "--dim",
          [&c](const std::vector<std::string>& texts) {
-           if (!add_dim(c, texts)) throw CLI::ValidationError("--dim", "wants NAME=N with N >= 0, e.g. --dim n=7");
+           if (!add_dim(c, texts)) throw CLI::ValidationError("--dim", "needs NAME=N with N >= 0, e.g. --dim n=7");
          },
          "value of a symbolic dimension, e.g. n=7")
       ->allow_extra_args(false)
@@ -117,7 +117,7 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_option_function<std::string>(
          "--fp",
          [&c](const std::string& mode) {
-           if (mode != "strict" && mode != "fast") throw CLI::ValidationError("--fp", "wants strict or fast");
+           if (mode != "strict" && mode != "fast") throw CLI::ValidationError("--fp", "needs strict or fast");
            c.options.fast_math = mode == "fast";
          },
          "strict (default) or fast: reductions may be reassociated")
@@ -148,7 +148,8 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_flag_callback(
       "--print-ir-after-all", [&c] { c.print_ir_after = {"*"}; }, "print the module after each pass");
   app.add_option("--print-changed", c.print_changed,
-                 "what each pass changed: diff, cdiff (coloured), or quiet: the module, and nothing where none changed")
+                 "show the changes of each pass: diff, cdiff (coloured), or quiet: the module, and nothing if it did "
+                 "not change")
       ->check(CLI::IsMember({"diff", "cdiff", "quiet"}))
       ->type_name("HOW");
   app.add_flag("--verify-each,!--no-verify-each", c.verify_each, "verify after each pass (on by default)");
@@ -301,7 +302,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->check(CLI::Range(1, 64))
           ->type_name("N");
       app.callback([&c] {
-        if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "wants a number that divides --ranks");
+        if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "needs a number that divides --ranks");
       });
       app.add_option("-o,--output", c.output, "write the result to f.npy, or to f.npz if there are several")
           ->type_name("FILE");
@@ -334,7 +335,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->type_name("FILE");
       app.add_option("--passes", c.passes,
                      "applied to the second program; with --other-passes to the first one. Of one module: compare it "
-                     "with what this pipeline makes of it")
+                     "with the result of this pipeline")
           ->type_name("PIPELINE");
       app.add_option("--other-passes", c.other_passes, "passes applied to the second program")->type_name("PIPELINE");
       app.add_option_function<std::string>(
@@ -474,12 +475,12 @@ source::Message usage_error(const CLI::App& app, const CLI::ParseError& error) {
     const auto sign = said.find(" = ");
     if (sign != std::string::npos)
       return source::message(diag::BadArgument,
-                             fmt::format("{}: `{}` is no number", said.substr(0, sign), said.substr(sign + 3)))
+                             fmt::format("{}: `{}` is not a number", said.substr(0, sign), said.substr(sign + 3)))
           .with_hint(hint);
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) && text.find("At Most") != std::string::npos)
     return source::message(diag::BadArgument,
-                           fmt::format("{}: more were given than are taken", text.substr(0, text.find(':'))))
+                           fmt::format("{}: given more often than allowed", text.substr(0, text.find(':'))))
         .with_hint(hint);
   return source::message(diag::BadArgument, text).with_hint(hint);
 }

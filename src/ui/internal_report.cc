@@ -93,7 +93,7 @@ std::string write_report(const std::string& what, const std::string& last_resort
   try {
     const std::string folder = new_report_folder("internal-errors");
     if (folder.empty()) return {};
-    std::string text = commented("rldb met a bug of its own: " + what);
+    std::string text = commented("this is a bug in rldb: " + what);
     try {
       text += more(folder);
     } catch (const std::exception&) {

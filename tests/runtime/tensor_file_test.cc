@@ -171,7 +171,7 @@ TEST_CASE("npy: malformed files are errors that say why") {
   CHECK(npy_error(npy(dict("<f4", "(2,)"), floats({1, 2}), 4)).message == "`x.npy`: format version 4 is unknown");
   CHECK(npy_error(npy(dict("<f4", "(3,)"), floats({1, 2}))).message ==
         "`x.npy`: shape (3) of `<f4` does not fit into the 8 bytes of data");
-  CHECK(npy_error(npy(dict("<f4", "(1,)"), floats({1, 2}))).message == "`x.npy`: 4 bytes behind the array");
+  CHECK(npy_error(npy(dict("<f4", "(1,)"), floats({1, 2}))).message == "`x.npy`: 4 bytes after the array");
   CHECK(npy_error(npy(dict("<f4", "(99999999999, 99999999999)"), "")).kind == ErrorKind::BadFile);
   CHECK(npy_error(npy(dict("<f4", "(9223372036854775807,)"), "")).kind == ErrorKind::BadFile);
   CHECK(npy_error(npy(dict("<f4", "(99999999999999999999,)"), "")).kind == ErrorKind::BadFile);

@@ -216,7 +216,7 @@ TEST_CASE("the TensorIR of a file is the text of a stranger") {
   CHECK(said("# nothing\n").starts_with("failed: "));
   CHECK(said("@I.ir_module\nclass Module:\n    @R.function\n    def work(x: R.Tensor((4,), \"float32\")) -> "
              "R.Tensor((4,), \"float32\"):\n        return x\n")
-            .find("`work` is no PrimFunc") != std::string::npos);
+            .find("`work` is not a PrimFunc") != std::string::npos);
   CHECK(said(std::string("\0\1\2", 3)).starts_with("failed: "));
   // A kernel whose parameters differ from those passed by the code is an error of the call.
   CHECK(said("@I.ir_module\nclass Module:\n    @T.prim_func\n    def work(A: T.Buffer((5,), \"float32\"), B: "

@@ -202,7 +202,7 @@ TEST_CASE("print and assert") {
   CHECK(t.call("relax.run.print", {S("{1} and {0} {{}}"), I(1), I(2)}).ok());
   CHECK(t.call("relax.run.print", {S("{}, {}"), I(1), I(2)}).ok());
   CHECK(t.output.text == "1 two\n2 and 1 {}\n1, 2\n");
-  CHECK(t.error("relax.run.print", {S("{}{}"), I(1)}).find("wants value 1 of 1") != std::string::npos);
+  CHECK(t.error("relax.run.print", {S("{}{}"), I(1)}).find("needs value 1 of 1") != std::string::npos);
   CHECK(t.error("relax.run.print", {S("{:x}"), I(1)}).find("{:x}") != std::string::npos);
   CHECK(t.error("relax.run.print", {S("{"), I(1)}) != "no error");
   CHECK(t.call("relax.run.assert_op", {Value::of_bool(true), S("no")}).ok());

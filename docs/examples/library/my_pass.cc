@@ -1,4 +1,4 @@
-// FoldScaleShift: one scale_shift behind another becomes one call; DeadCodeElimination removes what is not used then.
+// FoldScaleShift: two consecutive calls of scale_shift become one call; DeadCodeElimination removes the unused one.
 #include "my_compiler.h"
 #include "rldb/ir/visitor.h"
 #include "rldb/passes/helpers.h"
@@ -39,6 +39,6 @@ ir::Result<const ir::Module*> fold_scale_shift(passes::PassEnv& env, const ir::M
 void register_fold_scale_shift() {
   passes::register_pass({.name = "FoldScaleShift",
                          .kind = passes::PassKind::DataflowBlock,
-                         .doc = "one scale_shift behind another becomes one",
+                         .doc = "two consecutive calls of scale_shift become one",
                          .run = fold_scale_shift});
 }

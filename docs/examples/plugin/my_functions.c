@@ -39,8 +39,8 @@ int my_scale(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result
   if (count != 3) return raise("TypeError", "my.scale takes x, factor, out");
   const DLTensor* x = float_tensor(&args[0]);
   const DLTensor* out = float_tensor(&args[2]);
-  if (!x || !out) return raise("TypeError", "my.scale wants float32 tensors");
-  if (args[1].type_index != kTVMFFIFloat) return raise("TypeError", "my.scale wants a float factor");
+  if (!x || !out) return raise("TypeError", "my.scale needs float32 tensors");
+  if (args[1].type_index != kTVMFFIFloat) return raise("TypeError", "my.scale needs a float factor");
   if (element_count(x) != element_count(out)) return raise("ValueError", "x and out differ in size");
   const float factor = (float)args[1].v_float64;
   for (int64_t i = 0; i < element_count(x); ++i) elements(out)[i] = elements(x)[i] * factor;

@@ -45,7 +45,7 @@ Result<support::Unit> form_of(const Value& v, std::size_t depth, Dims& shape, DT
   }
   const bool element = v.is(ValueKind::Tensor) && v.as_tensor().ndim() == 0;
   if (!is_number(v) && !element)
-    return fail(ErrorKind::TypeMismatch, fmt::format("{} cannot stand in a list of numbers", runtime::describe(v)));
+    return fail(ErrorKind::TypeMismatch, fmt::format("{} cannot be in a list of numbers", runtime::describe(v)));
   if (depth != shape.size()) return fail(ErrorKind::ShapeMismatch, "the lists in this list differ in length");
   const DType own = element ? v.as_tensor().dtype() : dtype_of_number(v);
   dtype = first ? own : promote(dtype, own);
@@ -100,7 +100,8 @@ Result<Value> as_array(const Value& v) {
     return Value(std::move(t));
   }
   if (v.is(ValueKind::Tuple)) return tensor_of_list(v);
-  return fail(ErrorKind::TypeMismatch, fmt::format("{} is no number and no tensor of numbers", runtime::describe(v)));
+  return fail(ErrorKind::TypeMismatch,
+              fmt::format("{} is neither a number nor a tensor of numbers", runtime::describe(v)));
 }
 
 Result<Ref<Tensor>> as_tensor(const Value& v) {

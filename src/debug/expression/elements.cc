@@ -176,7 +176,7 @@ Result<Value> function_Where(const Arguments& a) {
     if (condition->ndim() == 0) return fail(ErrorKind::TypeMismatch, "a single condition has no indices");
     return places_where(*condition);
   }
-  if (!a.given(1) || !a.given(2)) return fail(ErrorKind::ArgumentCount, "`where` wants both values, or none");
+  if (!a.given(1) || !a.given(2)) return fail(ErrorKind::ArgumentCount, "`where` needs both values, or none");
   RLDB_TRY(const Value x, as_array(a[1]));
   RLDB_TRY(const Value y, as_array(a[2]));
   const Value both[] = {x, y};

@@ -25,7 +25,7 @@ using support::Ref;
 Result<std::int64_t> integer_of(const Value& v, std::string_view what) {
   RLDB_TRY(const Value number, number_of(v));
   if (number.is(ValueKind::Float))
-    return fail(ErrorKind::TypeMismatch, fmt::format("{} is {}, which is no integer", what, runtime::describe(v)));
+    return fail(ErrorKind::TypeMismatch, fmt::format("{} is {}, which is not an integer", what, runtime::describe(v)));
   return number.as_int();
 }
 
@@ -39,7 +39,7 @@ Result<DType> dtype_of(const Value& v) {
   const auto t = v.is(ValueKind::String) ? runtime::parse_dtype(v.as_string()) : std::nullopt;
   if (t && t->is_scalar() && (t->is_integral() || t->is_float())) return *t;
   return fail(ErrorKind::TypeMismatch,
-              fmt::format("{} is no element type: one is wanted as a string, 'float32'", runtime::describe(v)));
+              fmt::format("{} is not an element type: expected a string such as 'float32'", runtime::describe(v)));
 }
 
 Result<Dims> integers_of(const Value& v, std::string_view what) {
@@ -100,7 +100,7 @@ Result<Ref<Tensor>> reshaped(const Ref<Tensor>& t, Dims shape) {
     if (d == -1)
       open = &d;
     else if (d < 0 || __builtin_mul_overflow(known, d, &known))
-      return fail(ErrorKind::ShapeMismatch, fmt::format("({}) is no shape", fmt::join(shape, ", ")));
+      return fail(ErrorKind::ShapeMismatch, fmt::format("({}) is not a shape", fmt::join(shape, ", ")));
   }
   const std::int64_t count = t->element_count();
   if (open && known > 0 && count % known == 0) *open = count / known, known = count;

@@ -53,7 +53,7 @@ Result<Value> matrix_product(const Value& x, const Value& y) {
   RLDB_TRY(Ref<Tensor> a, as_tensor(x));
   RLDB_TRY(Ref<Tensor> b, as_tensor(y));
   if (a->ndim() == 0 || b->ndim() == 0)
-    return fail(ErrorKind::TypeMismatch, "a product of matrices wants vectors or matrices, not numbers");
+    return fail(ErrorKind::TypeMismatch, "a product of matrices needs vectors or matrices, not numbers");
   const bool row = a->ndim() == 1, column = b->ndim() == 1;
   if (row) {
     RLDB_TRY(a, with_shape(a, {1, a->shape()[0]}));

@@ -49,7 +49,7 @@ Result<Value> along(const Arguments& a, const Value& axis, DType result, F f) {
   }
   const std::size_t rank = t->shape().size();
   RLDB_TRY(const std::vector<std::size_t> axes, axes_of(axis.is_null() ? Value::of_int(0) : axis, rank));
-  if (axes.size() != 1) return fail(ErrorKind::TypeMismatch, "one axis is wanted");
+  if (axes.size() != 1) return fail(ErrorKind::TypeMismatch, "expected one axis");
   std::vector<std::size_t> order;
   for (std::size_t d = 0; d < rank; ++d)
     if (d != axes[0]) order.push_back(d);
@@ -133,7 +133,7 @@ Result<Value> function_Quantile(const Arguments& a) {
   for (std::int64_t i = 0; i < parts->element_count(); ++i) {
     support::poll();
     const double q = parts->at(i);
-    if (!(q >= 0 && q <= 1)) return fail(ErrorKind::TypeMismatch, fmt::format("{} is no part: 0 to 1 are", q));
+    if (!(q >= 0 && q <= 1)) return fail(ErrorKind::TypeMismatch, fmt::format("{} is not between 0 and 1", q));
     const double place = q * double(values.size() - 1);
     const auto low = std::size_t(place);
     const std::size_t high = std::min(low + 1, values.size() - 1);

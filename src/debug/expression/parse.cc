@@ -265,7 +265,7 @@ class Reader {
       ++colons;
     }
     if (colons > 0) return add(std::move(slice), begin);
-    if (slice.children[0] < 0) return syntax("an index is wanted");
+    if (slice.children[0] < 0) return syntax("expected an index");
     return slice.children[0];
   }
 
@@ -315,13 +315,13 @@ class Reader {
     if (is_digit(c) || (c == '.' && is_digit(peek(1)))) return number();
     if (c == '%') return relay_name();
     const std::string_view name = word();
-    if (name.empty()) return syntax("a value is wanted");
+    if (name.empty()) return syntax("expected a value");
     if (name == "True" || name == "False") return constant(Value::of_bool(name == "True"), begin);
     if (name == "None") return constant(Value(), begin);
     if (name == "inf") return constant(Value::of_float(std::numeric_limits<double>::infinity()), begin);
     if (name == "nan") return constant(Value::of_float(std::numeric_limits<double>::quiet_NaN()), begin);
     for (const std::string_view reserved : {"and", "or", "not"})
-      if (name == reserved) return syntax_at(begin, fmt::format("a value is wanted before `{}`", name));
+      if (name == reserved) return syntax_at(begin, fmt::format("expected a value before `{}`", name));
     Term t = term(TermKind::Name, {});
     t.text = name;
     return add(std::move(t), begin);
@@ -331,7 +331,7 @@ class Reader {
     const std::size_t begin = at_++;
     while (continues_name(peek())) ++at_;
     const std::string_view name = text().substr(begin, at_ - begin);
-    if (name.size() == 1) return syntax("a name is wanted behind `%`");
+    if (name.size() == 1) return syntax("expected a name after `%`");
     Term t = term(TermKind::Name, {});
     t.text = is_digit(name[1]) ? name : name.substr(1);
     return add(std::move(t), begin);

@@ -104,7 +104,7 @@ class Selector {
       return v && v->is(ValueKind::Tensor);
     });
     const std::size_t rank = tensor_.shape().size();
-    if (ellipses > 1) return fail(ErrorKind::TypeMismatch, "`...` can stand once in a subscript");
+    if (ellipses > 1) return fail(ErrorKind::TypeMismatch, "`...` can occur only once in a subscript");
     if (taken > rank)
       return fail(ErrorKind::OutOfBounds, fmt::format("{} indices into a tensor of rank {}", taken, rank));
     skipped_ = rank - taken;

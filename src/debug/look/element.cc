@@ -275,7 +275,7 @@ Result<ElementOrigin> origin_of_element(session::Session& session, const CodeMap
     return runtime::fail(ErrorKind::Unsupported, "it has another shape when it is computed again");
   if (recorder.calls.empty() && !recorder.opaque.empty())
     return runtime::fail(ErrorKind::Unsupported,
-                         fmt::format("`{}` is no kernel whose elements can be followed", recorder.opaque.back()));
+                         fmt::format("the elements of `{}` cannot be followed", recorder.opaque.back()));
   return Origin(recorder.calls, again.inputs).run(value, position);
 }
 

@@ -62,7 +62,7 @@ class Spelling {
       case ValueKind::Object:
         break;
     }
-    return runtime::fail(ErrorKind::Unsupported, fmt::format("{} is no argument of a call", runtime::describe(v)));
+    return runtime::fail(ErrorKind::Unsupported, fmt::format("{} is not an argument of a call", runtime::describe(v)));
   }
 };
 

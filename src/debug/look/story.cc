@@ -159,7 +159,7 @@ std::vector<CauseStep> Debugger::Impl::why_element(const Debugger& d, std::strin
   ValueFinder finder(*this, run->machine(), map, index, part, true);
   const auto value = finder.find(name);
   if (!value.ok()) return refuse(value.error().message);
-  if (!value->is(runtime::ValueKind::Tensor)) return refuse(fmt::format("`{}` is no tensor", name));
+  if (!value->is(runtime::ValueKind::Tensor)) return refuse(fmt::format("`{}` is not a tensor", name));
   const auto chosen = positions_of(value->as_tensor(), subscript);
   if (!chosen.ok()) return refuse(chosen.error().message);
   if (chosen->size() != 1)

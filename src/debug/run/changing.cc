@@ -200,7 +200,7 @@ StopReport Debugger::skip(source::Diagnostics& out) {
   const auto instruction = [&] { return run.code().executable().instruction(run.pc()); };
   const bool whole = run.code().starts().test(run.pc()) && !group.empty();
   const std::size_t depth = run.depth();
-  if (!whole && instruction().op != Opcode::Call) return refused("it is no call");
+  if (!whole && instruction().op != Opcode::Call) return refused("it is not a call");
   const int part = std::exchange(d.part, 0);
   do {
     const Instruction i = instruction();

@@ -110,7 +110,7 @@ Result<Value> reshaped_shape(const Args& a) {
       open = &result[i];
       continue;
     }
-    if (result[i] < 0) return misfit(fmt::format("{} is no new dim, or -1 comes twice", result[i]));
+    if (result[i] < 0) return misfit(fmt::format("{} is not a new dim, or -1 occurs twice", result[i]));
     if (__builtin_mul_overflow(product, result[i], &product)) return misfit("the new shape is too large");
   }
   if (open) {

@@ -28,7 +28,7 @@ namespace {
 
 Result<const Tensor*> tensor_arg(PackedArgs args, std::size_t i, std::string_view who) {
   if (i < args.size() && args[i].is(ValueKind::Tensor)) return &args[i].as_tensor();
-  return fail(ErrorKind::TypeMismatch, fmt::format("{} wants a tensor as argument {}", who, i));
+  return fail(ErrorKind::TypeMismatch, fmt::format("{} needs a tensor as argument {}", who, i));
 }
 
 }  // namespace
@@ -55,7 +55,7 @@ Result<Value> shape_of(PackedArgs args) {
 Result<Value> tensor_to_shape(PackedArgs args) {
   RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "tensor_to_shape"));
   if (t->ndim() != 1 || !t->dtype().is_integral())
-    return fail(ErrorKind::TypeMismatch, "tensor_to_shape wants a vector of integers");
+    return fail(ErrorKind::TypeMismatch, "tensor_to_shape needs a vector of integers");
   std::vector<std::int64_t> dims;
   for (std::int64_t i = 0; i < t->element_count(); ++i)
     dims.push_back(runtime::load_as_int(t->data() + std::size_t(i) * t->dtype().bytes(), t->dtype()));
@@ -64,7 +64,7 @@ Result<Value> tensor_to_shape(PackedArgs args) {
 
 Result<Value> shape_to_tensor(PackedArgs args) {
   if (args.empty() || !args[0].is(ValueKind::Shape))
-    return fail(ErrorKind::TypeMismatch, "shape_to_tensor wants a shape");
+    return fail(ErrorKind::TypeMismatch, "shape_to_tensor needs a shape");
   return int64_tensor(args[0].as_shape(), {std::int64_t(args[0].as_shape().size())});
 }
 
@@ -143,12 +143,12 @@ Result<Value> print(PackedArgs args, runtime::Output* output) {
 
 // assert_op(condition, format, values...)
 Result<Value> assert_op(PackedArgs args) {
-  if (args.empty()) return fail(ErrorKind::ArgumentCount, "assert_op wants a condition");
+  if (args.empty()) return fail(ErrorKind::ArgumentCount, "assert_op needs a condition");
   const bool scalar_tensor =
       args[0].is(ValueKind::Tensor) && args[0].as_tensor().ndim() == 0 && args[0].as_tensor().dtype().is_bool();
   if (!scalar_tensor && !args[0].is(ValueKind::Bool) && !args[0].is(ValueKind::Int))
     return fail(ErrorKind::TypeMismatch,
-                fmt::format("assert_op wants a bool or a 0-d bool tensor, not {}", runtime::describe(args[0])));
+                fmt::format("assert_op needs a bool or a 0-d bool tensor, not {}", runtime::describe(args[0])));
   if (flag_arg(args, 0)) return Value::null();
   RLDB_TRY(const std::string text, message(args, 1, ", "));
   return fail(ErrorKind::AssertFailed, text.empty() ? "Assertion Failed" : "Assertion Failed: " + text);
@@ -162,7 +162,7 @@ Result<Value> view(const std::vector<Value>& args) {
   std::int64_t offset = 0;
   if (args.size() > 1 && args[1].is(ValueKind::Shape)) shape = args[1].as_shape();
   if (args.size() > 1 && args[1].is(ValueKind::Tuple) && !args[1].as_tuple().fields.empty())
-    return fail(ErrorKind::TypeMismatch, fmt::format("view wants a shape, not {}", runtime::describe(args[1])));
+    return fail(ErrorKind::TypeMismatch, fmt::format("view needs a shape, not {}", runtime::describe(args[1])));
   if (args.size() > 2 && args[2].is(ValueKind::DType) && !args[2].as_dtype().is_void()) dtype = args[2].as_dtype();
   if (args.size() > 3 && args[3].is(ValueKind::Int)) offset = args[3].as_int();
   if (offset < 0 || std::size_t(offset) > t->byte_size())
@@ -180,7 +180,7 @@ Result<Value> view(const std::vector<Value>& args) {
 Result<std::size_t> inspected_axis(const OpCall& c, const Tensor& t) {
   const std::string_view op = op::short_name(c.op);
   if (c.args.size() < 2 || !c.args[1].is(ValueKind::Int))
-    return fail(ErrorKind::TypeMismatch, fmt::format("{} wants an axis", op));
+    return fail(ErrorKind::TypeMismatch, fmt::format("{} needs an axis", op));
   const std::int64_t axis = c.args[1].as_int();
   if (axis < 0 || axis >= t.ndim())
     return fail(ErrorKind::OutOfBounds, fmt::format("{}: axis {} of a tensor of rank {}", op, axis, t.ndim()));
@@ -197,19 +197,19 @@ Result<Value> field(const OpCall& c, std::int64_t (*of)(const Tensor& t)) {
 Result<DType> dtype_operand(const std::vector<Value>& args, std::string_view op) {
   for (const Value& v : args)
     if (v.is(ValueKind::DType)) return v.as_dtype();
-  return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a dtype", op));
+  return fail(ErrorKind::TypeMismatch, fmt::format("`{}` needs a dtype", op));
 }
 
 Result<Value> alloc_tensor(const OpCall& c) {
   RLDB_TRY(const DType dtype, dtype_operand(c.args, c.op));
-  if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", c.op));
+  if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` needs a shape", c.op));
   RLDB_TRY(runtime::Ref<Tensor> made, Tensor::empty(c.args[0].as_shape(), dtype));
   return Value(std::move(made));
 }
 
 Result<Value> alloc_storage(const OpCall& c) {
   RLDB_TRY(const DType dtype, dtype_operand(c.args, c.op));
-  if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a shape", c.op));
+  if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` needs a shape", c.op));
   RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::of_shape(c.args[0].as_shape(), dtype));
   return Value(std::move(made));
 }
@@ -219,7 +219,7 @@ Result<Value> tensor_in_storage(const OpCall& c) {
   const std::vector<Value>& args = c.args;
   if (args.size() < 4 || !args[0].is(ValueKind::Storage) || !args[1].is(ValueKind::Int) ||
       !args[2].is(ValueKind::Shape))
-    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` wants a storage, an offset and a shape", c.op));
+    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` needs a storage, an offset and a shape", c.op));
   RLDB_TRY(runtime::Ref<Tensor> made,
            Tensor::view(args[0].storage_ref(), std::size_t(args[1].as_int()), args[2].as_shape(), dtype));
   return Value(std::move(made));
@@ -227,7 +227,7 @@ Result<Value> tensor_in_storage(const OpCall& c) {
 
 Result<Value> reshape(PackedArgs args) {
   RLDB_TRY(const Tensor* t, tensor_arg(args, 0, "reshape"));
-  if (args.size() < 2 || !args[1].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "reshape wants a shape");
+  if (args.size() < 2 || !args[1].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, "reshape needs a shape");
   RLDB_TRY(runtime::Ref<Tensor> view, Tensor::view(t->storage(), t->byte_offset(), args[1].as_shape(), t->dtype()));
   if (view->element_count() != t->element_count())
     return fail(ErrorKind::ShapeMismatch,
@@ -242,7 +242,7 @@ namespace body {
 Result<Value> none(const OpCall&) { RLDB_UNREACHABLE("an operator without a meaning of its own"); }
 // On one device the result is the first argument.
 Result<Value> identity(const OpCall& c) {
-  if (c.args.empty()) return fail(ErrorKind::ArgumentCount, fmt::format("`{}` wants an argument", c.op));
+  if (c.args.empty()) return fail(ErrorKind::ArgumentCount, fmt::format("`{}` needs an argument", c.op));
   return c.args[0];
 }
 Result<Value> inspect_ndim(const OpCall& c) {

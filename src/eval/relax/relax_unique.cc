@@ -85,9 +85,9 @@ Result<Items> items_of(const Tensor& t, PackedArgs args, std::vector<std::int64_
 }  // namespace
 
 Result<Value> unique(PackedArgs args) {
-  if (args.empty() || !args[0].is(ValueKind::Tensor)) return fail(ErrorKind::TypeMismatch, "unique wants a tensor");
+  if (args.empty() || !args[0].is(ValueKind::Tensor)) return fail(ErrorKind::TypeMismatch, "unique needs a tensor");
   const Tensor& t = args[0].as_tensor();
-  if (t.dtype().lanes != 1) return fail(ErrorKind::TypeMismatch, "unique wants a tensor of scalars");
+  if (t.dtype().lanes != 1) return fail(ErrorKind::TypeMismatch, "unique needs a tensor of scalars");
   std::vector<std::int64_t> shape;
   std::size_t axis = 0;
   RLDB_TRY(const Items items, items_of(t, args, shape, axis));

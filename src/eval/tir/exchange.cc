@@ -97,14 +97,14 @@ Result<Unit> TirMachine::Impl::offer_shuffle(Wait& wait) const {
   const auto args = wait.call->args;
   if (args.size() != 5 || lanes_of(wait.call) > 1)
     return fail(ErrorKind::Unsupported,
-                fmt::format("`{}` wants a mask, a scalar, a lane or distance, a width and the size of a warp",
+                fmt::format("`{}` needs a mask, a scalar, a lane or distance, a width and the size of a warp",
                             ir::print_expr(wait.call)));
   RLDB_TRY(const std::int64_t mask, expr().integer(args[0]));
   RLDB_TRY(const Scalar value, expr().eval(args[1]));
   RLDB_TRY(wait.operand, expr().integer(args[2]));
   RLDB_TRY(wait.width, expr().integer(args[3]));
   if (wait.width < 1 || wait.width > grid->warp_size || !std::has_single_bit(std::uint64_t(wait.width)))
-    return fail(ErrorKind::Raised, fmt::format("the width of `{}` is {}; it has to be a power of two of at most {}",
+    return fail(ErrorKind::Raised, fmt::format("the width of `{}` is {}; it must be a power of two of at most {}",
                                                ir::print_expr(wait.call), wait.width, grid->warp_size));
   wait.mask = std::uint64_t(wrap(mask, DType::UInt(args[0]->dtype().bits)));
   wait.given = {value};
@@ -123,7 +123,7 @@ Result<Unit> TirMachine::Impl::offer_values(Wait& wait) const {
   if (!count || *count < 1 || !wait.reducer || std::size_t(*count) != wait.reducer->lhs.size() ||
       args.size() < 2 + 2 * std::size_t(*count))
     return fail(ErrorKind::Unsupported,
-                fmt::format("`{}` wants a `T.attr` of the key `{}` around it, with a reducer of as many values",
+                fmt::format("`{}` needs a `T.attr` of the key `{}` around it, with a reducer of as many values",
                             ir::print_expr(wait.call), ir::kReduceScope));
   const std::size_t n = std::size_t(*count);
   RLDB_TRY(const Scalar counts, expr().eval(args[1 + n]));
@@ -158,7 +158,7 @@ Result<std::size_t> TirMachine::Impl::axis_of(const ir::Var* var) const {
     for (std::size_t i = 0; i < grid->threads.size(); ++i)
       if (grid->threads[i].tag == ir::thread_tag(a.stmt)) return i;
   }
-  return fail(ErrorKind::Unsupported, fmt::format("`{}` is no variable of the threads of a block", var->name));
+  return fail(ErrorKind::Unsupported, fmt::format("`{}` is not a variable of the threads of a block", var->name));
 }
 
 // ---- values received ----

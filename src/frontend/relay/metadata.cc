@@ -32,10 +32,10 @@ class Decoder {
     const json* root = node(doc.value("root", json(0)));
     if (!root || !root->contains("keys") || !root->contains("data") || !(*root)["keys"].is_array() ||
         !(*root)["data"].is_array() || (*root)["keys"].size() != (*root)["data"].size())
-      return bad("its root is no map");
+      return bad("its root is not a map");
     for (std::size_t i = 0; i < (*root)["keys"].size(); ++i)
       if (!(*root)["keys"][i].is_string() || !read_section((*root)["keys"][i], (*root)["data"][i], sections))
-        return failed_ ? false : bad("a section is no array");
+        return failed_ ? false : bad("a section is not an array");
     return true;
   }
 

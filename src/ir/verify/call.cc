@@ -204,7 +204,7 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
     source::Message m = source::message(
         diag::VerifyNormalForm, op,
         fmt::format("`{}` takes the output `{}` before its scalars, the last parameters", name, b->name));
-    m.hint = "put the scalars behind the inputs, before the outputs; TVM had them last while it had `tir_vars`";
+    m.hint = "put the scalars after the inputs, before the outputs; TVM had them last while it had `tir_vars`";
     return report_.add(c, std::move(m));
   }
   for (std::size_t k = 0; k < given.size(); ++k) {

@@ -602,7 +602,7 @@ Result<const Expr*> attention(Legalizer& l, const ir::Call* c) {
     if ((i != 1 && i != 2) || !different_dim(l.context(), t->shape[2], q->shape[2])) continue;
     const auto own = ir::const_int(t->shape[2]), all = ir::const_int(q->shape[2]);
     if (!own || !all || *own == 0 || *all % *own != 0)
-      return refuse(c, "the heads of the queries are no multiple of those of the keys and values");
+      return refuse(c, "the number of query heads is not a multiple of the number of key and value heads");
   }
   const bool windowed = !attr_is_none(spec(c), op_attr::WindowSize);
   const std::int64_t window = windowed ? attr_int(spec(c), op_attr::WindowSize) : 0;

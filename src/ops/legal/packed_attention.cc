@@ -87,11 +87,11 @@ Result<const Expr*> attention_var_len(Legalizer& l, const ir::Call* c) {
   if (!q->dtype.is_float() || k->dtype != q->dtype || v->dtype != q->dtype)
     return refuse(c, "its operands are not floats of one dtype");
   if (different_dim(l.context(), q->shape[0], l.context().i64(1)))
-    return refuse(c, "sequences lie one behind the other in a batch of 1");
+    return refuse(c, "the sequences must be concatenated in a batch of 1");
   for (std::size_t i = 3; i < 5; ++i) {
     const TensorType* starts = tensor_type(c->args[i]);
     if (starts->ndim != 1 || !starts->dtype.is_int())
-      return refuse(c, "the starts of the sequences are no vector of integers");
+      return refuse(c, "the starts of the sequences are not a vector of integers");
   }
   const bool windowed = !attr_is_none(spec(c), op_attr::WindowSize);
   const std::int64_t window = windowed ? attr_int(spec(c), op_attr::WindowSize) : 0;

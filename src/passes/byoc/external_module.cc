@@ -112,7 +112,7 @@ class GraphReader {
     RLDB_TRY(const Attr* outputs, list(module_, kOutputs));
     for (const Attr* o : outputs->items) {
       RLDB_TRY(graph_.outputs.emplace_back(), tensor(o, "an output"));
-      if (graph_.outputs.back().is_shape) return wrong("an output is no tensor");
+      if (graph_.outputs.back().is_shape) return wrong("an output is not a tensor");
     }
     RLDB_TRY(graph_.heads, entries(module_, kHeads, "the results"));
     if (graph_.heads.size() != graph_.outputs.size())
@@ -133,7 +133,7 @@ class GraphReader {
     const std::string_view op = string(find(n, kOp));
     const std::string where = fmt::format("node {}", graph_.inputs.size() + graph_.kernels.size());
     if (op == kInput) {
-      if (!graph_.kernels.empty()) return wrong(where + " is an input behind kernels");
+      if (!graph_.kernels.empty()) return wrong(where + " is an input after kernels");
       RLDB_TRY(GraphTensor t, tensor(n, where));
       t.name = string(find(n, kName));
       graph_.inputs.push_back(std::move(t));
@@ -164,7 +164,7 @@ class GraphReader {
     for (const Attr* d : shape->items) {
       const auto known = integer(d);
       if (!known && string(d).empty())
-        return wrong("the shape of " + where + " has a dimension that is no number and no name");
+        return wrong("the shape of " + where + " has a dimension that is neither a number nor a name");
       if (known) {
         t.shape.emplace_back(*known);
       } else {
@@ -183,7 +183,7 @@ class GraphReader {
       const auto node = pair ? integer(item->items[0]) : std::nullopt;
       const auto output = pair ? integer(item->items[1]) : std::nullopt;
       if (!node || !output || !has(*node, *output))
-        return wrong(fmt::format("{} of {} name what is not there", key, where));
+        return wrong(fmt::format("{} of {} refer to an output that does not exist", key, where));
       out.push_back({std::size_t(*node), std::size_t(*output)});
     }
     return out;

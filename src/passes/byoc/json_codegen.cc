@@ -98,7 +98,7 @@ class GraphBuilder {
   Result<GraphTensor> tensor(const Type* type, const std::string& what) {
     const auto* t = as<TensorType>(type);
     if (!t || !t->has_shape || t->dtype.is_void())
-      return refuse(fmt::format("{} is no tensor of known shape, but {}", what, print_type(type)));
+      return refuse(fmt::format("{0} is {1}, not a tensor of known shape", what, print_type(type)));
     GraphTensor out;
     out.dtype = t->dtype;
     out.shape = dims(t->shape);
@@ -179,7 +179,8 @@ class GraphBuilder {
   // A local function inlined at its call.
   Result<Item> inlined(const Call* call, const Var* callee, int depth) {
     const auto local = locals_.find(callee);
-    if (local == locals_.end()) return refuse(fmt::format("`{}` is called, which is no local function", callee->name));
+    if (local == locals_.end())
+      return refuse(fmt::format("`{}` is called, which is not a local function", callee->name));
     if (depth == kMaxNesting) return refuse(fmt::format("local functions are nested more than {} deep", kMaxNesting));
     const Function* f = local->second;
     if (f->params.size() != call->args.size())
@@ -226,7 +227,7 @@ class GraphBuilder {
 
   Result<Item> kernel(const Call* call, std::string_view composite) {
     const auto* op = as<Op>(call->callee);
-    if (!has_text(op)) return refuse(fmt::format("`{}` is no call of an operator", print_expr(call)));
+    if (!has_text(op)) return refuse(fmt::format("`{}` is not a call of an operator", print_expr(call)));
     GraphKernel k;
     k.name = op::short_name(op->name);
     k.composite = composite;
@@ -239,7 +240,8 @@ class GraphBuilder {
     for (const Type* t : call->ty_args) ty_args.push_back(dims_.rewrite_type(t));
     const Span<NamedAttr> attrs = dims_.rewrite_attrs(call->attrs);
     if (dims_.unknown)
-      return refuse(fmt::format("`{}` in `{}` is no dimension of a parameter", dims_.unknown->name, print_expr(call)));
+      return refuse(
+          fmt::format("`{}` in `{}` is not a dimension of a parameter", dims_.unknown->name, print_expr(call)));
     k.call = print_expr(ctx_.call_typed(op, operands, call->type, attrs, ty_args));
     return result(call->type, std::move(k));
   }

@@ -88,7 +88,7 @@ class ParamBinder : public Rewriter {
     if (!value.ok())
       return Failure(message(diag::PassParamValue, p->name, "`" + std::string(text) + "`: " + value.error().message));
     if (!value->is(ValueKind::Tensor))
-      return Failure(message(diag::PassParamValue, p->name, runtime::describe(*value) + " is no tensor"));
+      return Failure(message(diag::PassParamValue, p->name, runtime::describe(*value) + " is not a tensor"));
     const Constant* constant = ctx_.constant(std::move(value).value());
     ctx_.set_origin(constant, p);
     constants_.push_back({p, constant});

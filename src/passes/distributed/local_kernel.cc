@@ -201,7 +201,7 @@ class Division {
       };
       walk(b.block->body, visit);
       if (b.block->init) walk(b.block->init, visit);
-      if (stray) return refuse(fmt::format("`{}` is computed with, besides in indices", stray->name));
+      if (stray) return refuse(fmt::format("`{}` is used in computations other than indices", stray->name));
       for (const Access& a : b.accesses)
         if (!counted_once(a)) return refuse(fmt::format("two dims of `{}` follow one loop", a.buffer->name));
     }
@@ -224,7 +224,7 @@ class Division {
       return load && load->buffer == result;
     };
     if (!both || reads(both->a) == reads(both->b))
-      return refuse("what is reduced over a divided loop is not the result");
+      return refuse("the value reduced over a divided loop is not the result");
     const auto* init = as<BufferStore>(block->init);
     struct Kind {
       BinaryKind op;
@@ -318,7 +318,7 @@ class Divider : public Rewriter {
       if (n <= 1) continue;
       const auto* loop = as<Var>(r->iter_values[i]);
       if (!loop || !is_const(r->predicate, 1))
-        refused = "`" + std::string(r->block->iter_vars[i].var->name) + "` is no loop by itself";
+        refused = "`" + std::string(r->block->iter_vars[i].var->name) + "` is not a loop by itself";
       else
         loops_[loop] = n;
     }

@@ -68,7 +68,7 @@ class LocalView : public Rewriter {
       return support::Failure(source::message(diag::PassUnsupported,
                                               "`" + std::string(kernel) + "` on parts of its tensors", std::move(why)));
     };
-    if (!t) return refuse("a buffer is given what is no distributed tensor");
+    if (!t) return refuse("an argument for a buffer is not a distributed tensor");
     if (t->placement == "R") return Sharding{};
     const auto axis = sharded_axis(t->placement);
     const auto n = mesh_workers(mesh_of(module_, t->device_mesh));

@@ -59,7 +59,7 @@ Result<NamedPattern> read_pattern(std::string_view text) {
       return bad_form(text, "a check in Python cannot be run here");
     ++position;
   }
-  if (name.empty() || pattern.empty()) return bad_form(text, "a name and a pattern wanted");
+  if (name.empty() || pattern.empty()) return bad_form(text, "expected a name and a pattern");
   RLDB_TRY(Pattern p, parse_pattern(pattern));
   return NamedPattern{std::string(name), std::move(p)};
 }

@@ -88,8 +88,8 @@ class Backward {
     const auto* call = as<Call>(b->value);
     const auto* callee = call ? as<Op>(call->callee) : nullptr;
     if (!callee)
-      return refused(b->var->name,
-                     call ? "it calls a function: run InlinePrivateFunctions first" : "it is no call of an operator");
+      return refused(b->var->name, call ? "it calls a function: run InlinePrivateFunctions first"
+                                        : "it is not a call of an operator");
     if (as_call_of(call, op::CallTirWithGrad)) return visit_kernel(b, grad);
     const GradientRule rule = gradient_rule(callee->name);
     if (!rule) return refused(b->var->name, "`" + std::string(callee->name) + "` has no rule");
@@ -131,7 +131,7 @@ class Backward {
   Result<support::Unit> visit_field(const Binding* b, const TupleGetItem* get, const Var* grad) {
     const auto* tuple = as<Var>(get->tuple);
     const auto* type = as<TupleType>(get->tuple->type);
-    if (!tuple || !type) return refused(b->var->name, "it is a field of something that is no variable");
+    if (!tuple || !type) return refused(b->var->name, "it is a field of something that is not a variable");
     const auto known = adjoint_.find(tuple);
     std::vector<const Expr*> fields;
     for (std::size_t i = 0; i < type->fields.size(); ++i) {
@@ -253,7 +253,7 @@ Result<const Var*> target_of(std::string_view name, const Function* f, std::int6
   const auto* target = as<Var>(tuple ? tuple->items[std::size_t(index)] : f->body->body);
   const auto* t = target ? as<TensorType>(target->type) : nullptr;
   if (!t || !t->has_shape || t->ndim != 0 || !t->dtype.is_float())
-    return refused(name, "its target is no variable of a tensor without dims and of a floating dtype");
+    return refused(name, "its target is not a variable of a float tensor of rank 0");
   return target;
 }
 

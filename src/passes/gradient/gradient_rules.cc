@@ -62,7 +62,7 @@ std::optional<std::int64_t> GradientCall::dim(const Expr* e, std::int64_t axis) 
   if (!t) return std::nullopt;
   if (axis < 0) axis += t->ndim;
   const auto n = axis >= 0 && axis < t->ndim ? const_int(t->shape[std::size_t(axis)]) : std::nullopt;
-  if (!n) fail("a dim of an operand is no number");
+  if (!n) fail("a dim of an operand is not a number");
   return n;
 }
 
@@ -153,7 +153,7 @@ Partials clip_grad(GradientCall& g) {
   const auto bound = [&](std::size_t i) -> const Expr* {
     if (const auto* f = as<FloatImm>(g.arg(i))) return g.scalar(f->value, g.arg(0));
     if (const auto* n = as<IntImm>(g.arg(i))) return g.scalar(double(n->value), g.arg(0));
-    return g.fail("a bound is no number");
+    return g.fail("a bound is not a number");
   };
   const Expr* inside = g.make(
       op::LogicalAnd, {g.make(op::GreaterEqual, {g.arg(0), bound(1)}), g.make(op::LessEqual, {g.arg(0), bound(2)})});
@@ -223,7 +223,7 @@ Partials concat_grad(GradientCall& g) {
     const auto* t = as<TensorType>(parts->fields[i]);
     const std::int64_t at = t && axis->integer < 0 ? axis->integer + t->ndim : axis->integer;
     const auto n = t && t->has_shape ? const_int(t->shape[std::size_t(at)]) : std::nullopt;
-    if (!n) return {g.fail("a dim of an operand is no number")};
+    if (!n) return {g.fail("a dim of an operand is not a number")};
     ends.push_back(end += *n);
   }
   return {g.make(op::Split, {g.grad()},

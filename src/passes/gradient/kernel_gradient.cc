@@ -310,7 +310,7 @@ Result<KernelPartials> kernel_gradient(Context& ctx, const Module& module, ops::
                                        std::span<const Var* const> grads) {
   const auto* name = as<GlobalVar>(call->args[0]);
   const auto* kernel = name ? as<PrimFunc>(module.find(name->name)) : nullptr;
-  if (!kernel || !arguments(call)) return refused(call, "it is no call of a PrimFunc of the module");
+  if (!kernel || !arguments(call)) return refused(call, "it is not a call of a PrimFunc of the module");
   if (const auto* f = as<PrimFunc>(module.find(gradient_name(call)))) {
     const Attr* kwargs = find_attr(call->attrs, op_attr::TeGradKwargs);
     if (kwargs && kwargs->is(AttrKind::Dict) && !kwargs->fields.empty())

@@ -44,7 +44,8 @@ std::vector<NamedPipeline> make_pipelines() {
   const std::vector<PassId> dispatch = {LambdaLift, DispatchSampling, DispatchSortScan};
   const std::vector<PassId> build = joined({dispatch, {LegalizeOps}, lowering});
   return {
-      {"minimum", joined({{LambdaLift, LegalizeOps}, lowering}), "any valid module to what the machine runs"},
+      {"minimum", joined({{LambdaLift, LegalizeOps}, lowering}),
+       "lowers any valid module to the form that the VM runs"},
       {"default", build, "TVM's default build for a CPU"},
       {"default_build", build, "another name of `default`"},
       {"cpu_generic", joined({dispatch, zero, lowering}),

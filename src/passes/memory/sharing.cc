@@ -46,7 +46,7 @@ std::string why_alone(const FunctionMemory& memory, const MemoryTensor& t) {
     case Escape::Captured:
       return fmt::format("`{}` is captured by a function", t.name);
     case Escape::Passed:
-      return fmt::format("`{}` is passed to `{}`, which is no kernel", t.name, t.escapes_to);
+      return fmt::format("`{}` is passed to `{}`, which is not a kernel", t.name, t.escapes_to);
     case Escape::Elsewhere:
       return fmt::format("`{}` is used in another block than the one that makes it", t.name);
   }

@@ -186,7 +186,7 @@ class PatternParser {
     if (!take('(')) return fail("expected `(`");
     RLDB_TRY(const std::vector<Argument> args, arguments());
     if (query_ && (name == "used_by" || name == "only_used_by")) {
-      if (args.empty() || args.size() > 2) return fail("a pattern and an index wanted before this");
+      if (args.empty() || args.size() > 2) return fail("expected a pattern and an index before this");
       RLDB_TRY(const Pattern reader, nested(args[0].value));
       std::int64_t index = -1;
       if (args.size() == 2) {
@@ -195,11 +195,11 @@ class PatternParser {
       tie(p, reader, index, name == "only_used_by");
       return reader;
     }
-    if (args.size() != 1) return fail("one argument wanted before this");
+    if (args.size() != 1) return fail("expected one argument before this");
     const std::string_view value = args[0].value;
     if (name == "has_dtype") {
       const auto dtype = runtime::parse_dtype(unquote(value));
-      if (!dtype) return fail("a dtype wanted before this");
+      if (!dtype) return fail("expected a dtype before this");
       return p.has_dtype(*dtype);
     }
     if (name == "has_shape") {
@@ -268,19 +268,19 @@ class PatternParser {
     }
     if (name == "ExternFunc" || name == "is_extern") return is_extern(text(0));
     if (name == "is_tuple" || name == "Tuple") {
-      if (args.size() != 1) return fail("one list of patterns wanted before this");
+      if (args.size() != 1) return fail("expected one list of patterns before this");
       RLDB_TRY(std::vector<Pattern> fields, pattern_list(args[0].value));
       return is_tuple(std::move(fields));
     }
     if (name == "is_tuple_get_item" || name == "TupleGetItemPattern") {
-      if (args.empty() || args.size() > 2) return fail("a tuple and an index wanted before this");
+      if (args.empty() || args.size() > 2) return fail("expected a tuple and an index before this");
       RLDB_TRY(const Pattern tuple, nested(args[0].value));
       if (args.size() == 1) return is_tuple_get_item(tuple);
       RLDB_TRY(const std::int64_t index, integer(args[1].value));
       return is_tuple_get_item(tuple, index);
     }
     if (name == "is_call_tir" || name == "is_call_dps_packed") {
-      if (args.size() != 2) return fail("a name and a list of patterns wanted before this");
+      if (args.size() != 2) return fail("expected a name and a list of patterns before this");
       RLDB_TRY(std::vector<Pattern> parts, pattern_list(args[1].value));
       return name == "is_call_tir" ? is_call_tir(text(0), std::move(parts))
                                    : is_call_dps_packed(text(0), std::move(parts));

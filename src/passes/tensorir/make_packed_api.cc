@@ -170,7 +170,7 @@ class ResultWriter : public Rewriter {
     } else if (t.is_float()) {
       ffi::set_any(ctx_, result_, 0, ffi::kFloat, ctx_.cast(DType::Float(64), value), out);
     } else {
-      refused = fmt::format("it returns `{}`, which is no number", print_expr(value));
+      refused = fmt::format("it returns `{}`, which is not a number", print_expr(value));
       return s;
     }
     out.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), intrin::Ret, {ctx_.i32(0)})));

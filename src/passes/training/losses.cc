@@ -130,7 +130,7 @@ Result<const Function*> loss_function(Context& ctx, std::string_view option, std
   const auto* type = as<TensorType>(predictions);
   if (!type || !type->has_shape || type->shape.empty())
     return Failure(message(diag::PassUnsupported, fmt::format("`{}`", loss->name),
-                           "what the function gives has no shape that is known"));
+                           "the shape of the function's result is not known"));
   return LossBuilder(ctx, type).build(*loss);
 }
 

@@ -257,7 +257,7 @@ Result<Optimizer> optimizer_of(Context& ctx, std::string_view text, const std::v
     const bool known = t && t->has_shape && t->dtype.is_float() && all_int_literals(t->shape);
     if (!known)
       return Failure(message(diag::PassUnsupported, fmt::format("parameter `{}`", p->name),
-                             "an optimizer wants float tensors of known shape"));
+                             "an optimizer needs float tensors of known shape"));
   }
   if (parameters.empty()) return Failure(message(diag::PassUnsupported, "`optimizer`", "the model has no parameters"));
   return StepBuilder(ctx, *parsed, parameters).build();

@@ -64,7 +64,7 @@ Result<Backbone> backbone_of(const Module* module) {
   const std::size_t outputs = results ? results->fields.size() : 1;
   if (outputs < out.states + 1)
     return refuse(
-        fmt::format("it gives {} values, and {} of them should be states behind an output", outputs, out.states));
+        fmt::format("it returns {} values, and {} of them should be states after an output", outputs, out.states));
   for (std::size_t i = 0; i < out.states; ++i)
     if (results->fields[outputs - out.states + i] != out.function->params[out.inputs + out.params + i]->type)
       return refuse(fmt::format("state `{}` comes back with another type",

@@ -71,8 +71,8 @@ Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, con
            }));
   for (const NamedDim& d : *dims) {
     if (d.used) continue;
-    return Failure(
-        message(diag::PassUnsupported, "symbolic variable `" + d.name + "`", "no signature that was looked at has it"));
+    return Failure(message(diag::PassUnsupported, "symbolic variable `" + d.name + "`",
+                           "it is in no signature that was searched"));
   }
   return made;
 }

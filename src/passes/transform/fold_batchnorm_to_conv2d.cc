@@ -61,7 +61,7 @@ class BatchnormFolder : public CallExpander {
     const std::string_view layout = text_attr(conv, op_attr::KernelLayout);
     const bool in_first = layout == "IOHW" && int_attr(conv, op_attr::Groups) == 1;
     if (!in_first && layout != "OIHW") return nullptr;
-    if (!may_rewrite([] { return std::string("a convolution takes the batch_norm behind it"); })) return nullptr;
+    if (!may_rewrite([] { return std::string("a convolution absorbs the batch_norm after it"); })) return nullptr;
 
     const Expr* epsilon = ctx_.float_imm(channels->dtype, real_attr(norm, op_attr::Epsilon));
     const Expr* spread = apply(op::Sqrt, {apply(op::Add, {statistics[3], epsilon})});

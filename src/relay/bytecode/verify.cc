@@ -154,7 +154,7 @@ class Verifier {
         check_dtype(i);
         break;
       case Opcode::AllocADT:
-        if (i.numbers[0] != std::int32_t(i.numbers[0])) fail("tag {} is no 32-bit integer", i.numbers[0]);
+        if (i.numbers[0] != std::int32_t(i.numbers[0])) fail("tag {} is not a 32-bit integer", i.numbers[0]);
         break;
       case Opcode::GetField:
         if (i.numbers[0] < 0) fail("field {}", i.numbers[0]);

@@ -146,11 +146,12 @@ class Inference {
         return ctx_.reference(typing_.of(cast<RefCreate>(e).value));
       case ExprKind::RefRead: {
         const Type* value = ctx_.hole();
-        unify(ctx_.reference(value), cast<RefRead>(e).reference, "what is read", e);
+        unify(ctx_.reference(value), cast<RefRead>(e).reference, "the reference that is read", e);
         return value;
       }
       case ExprKind::RefWrite:
-        unify(ctx_.reference(typing_.of(cast<RefWrite>(e).value)), cast<RefWrite>(e).reference, "what is written", e);
+        unify(ctx_.reference(typing_.of(cast<RefWrite>(e).value)), cast<RefWrite>(e).reference,
+              "the reference that is written", e);
         return ctx_.tuple_type({});
     }
     return ctx_.hole();

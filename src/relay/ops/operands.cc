@@ -23,7 +23,7 @@ std::optional<Outcome> Operands::need_tensors(std::size_t count) const {
     if (types[i]->kind == TypeKind::Hole) return Outcome::wait();
     if (types[i]->kind != TypeKind::Tensor)
       return Outcome::error(
-          fmt::format("operand {} is `{}`, a tensor is wanted", i + 1, print_type(solver.resolved(types[i]))));
+          fmt::format("operand {} is `{}`, but a tensor is expected", i + 1, print_type(solver.resolved(types[i]))));
   }
   return std::nullopt;
 }

@@ -105,7 +105,7 @@ Result<std::vector<std::vector<std::int64_t>>> read_shapes(PackedArgs tensors) {
   for (const Value& v : tensors) {
     const runtime::Tensor& t = v.as_tensor();
     if (t.dtype() != runtime::DType::Int(64) || t.ndim() > 1)
-      return runtime::fail(ErrorKind::TypeMismatch, fmt::format("a {} is no shape", runtime::describe(v)));
+      return runtime::fail(ErrorKind::TypeMismatch, fmt::format("a {} is not a shape", runtime::describe(v)));
     std::vector<std::int64_t>& dims = out.emplace_back();
     for (std::int64_t i = 0; i < t.element_count(); ++i)
       dims.push_back(runtime::load_as_int(t.data() + std::size_t(i) * 8, t.dtype()));

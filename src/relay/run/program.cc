@@ -170,7 +170,7 @@ runtime::Result<Value> argument(const Value& given, const relay::Type* type, con
     case ValueKind::Object:
       break;
   }
-  return runtime::fail(ErrorKind::TypeMismatch, fmt::format("a {} is no value of Relay's", to_string(given.kind())));
+  return runtime::fail(ErrorKind::TypeMismatch, fmt::format("a {} is not a Relay value", to_string(given.kind())));
 }
 
 }  // namespace rldb::relay_run

@@ -224,7 +224,7 @@ Interpreter::Done Interpreter::invoke_closure(const Program::Code& code) {
   const Value closure = reg(code.instruction.regs[0]);
   if (!closure.is(ValueKind::Function))
     return runtime::fail(ErrorKind::TypeMismatch,
-                         fmt::format("cannot call a {}: it is no closure", to_string(closure.kind())));
+                         fmt::format("cannot call a {}: it is not a closure", to_string(closure.kind())));
   const runtime::Function& f = closure.as_function();
   if (f.bytecode_index < 0 || std::size_t(f.bytecode_index) >= program_.executable().functions.size())
     return runtime::fail(ErrorKind::UnknownFunction, fmt::format("function `{}` is not part of this program", f.name));

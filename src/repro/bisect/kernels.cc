@@ -205,7 +205,7 @@ std::string to_string(const KernelBisection& b) {
   if (b.verdict == Verdict::CannotTell) return "cannot tell: " + b.why;
   const std::string refused =
       b.refused.empty() ? std::string()
-                        : fmt::format("not compiled by the JIT, and not looked at: {}\n", fmt::join(b.refused, ", "));
+                        : fmt::format("not compiled by the JIT, and not checked: {}\n", fmt::join(b.refused, ", "));
   if (b.verdict == Verdict::None)
     return refused + fmt::format("the JIT runs each of {} kernels as the evaluator does", b.kernels);
   std::string text =

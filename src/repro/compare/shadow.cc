@@ -158,7 +158,7 @@ Shadow against_shadow(session::Session& session, const Program& program, const V
     if (!left[i].is(ValueKind::Tensor) || !right[i].is(ValueKind::Tensor) || !shadow[i].is(ValueKind::Tensor)) {
       if (is_opaque(left[i]) || !difference(left[i], right[i], {})) continue;
       out.verdict = Shadow::Verdict::CannotTell;
-      out.why = fmt::format("part {} of the results differs, and is no tensor", i);
+      out.why = fmt::format("part {} of the results differs, and is not a tensor", i);
       return out;
     }
     const Tensor &l = left[i].as_tensor(), &r = right[i].as_tensor(), &s = shadow[i].as_tensor();

@@ -203,7 +203,7 @@ std::string to_string(const Finding& f) {
     case Finding::Kind::Unwritten:
       return fmt::format("{} reads `{}`, where nothing was written", reader_of(f), f.tensor);
     case Finding::Kind::Nan:
-      return fmt::format("{} is {} at [{}], and what it is computed from is finite", reader_of(f), f.value,
+      return fmt::format("{} is {} at [{}], but its operands are finite", reader_of(f), f.value,
                          fmt::join(f.element, ", "));
     case Finding::Kind::Bounds:
       return fmt::format("{}: {}", reader_of(f), f.statement);

@@ -231,7 +231,7 @@ Result<Value> read_npy(std::string_view bytes, std::string_view name) {
                                       fmt::join(layout->shape, ", "), layout->descr, data.size()));
   }
   if (*wanted < data.size()) {
-    return bad_file(name, fmt::format("{} bytes behind the array", data.size() - *wanted));
+    return bad_file(name, fmt::format("{} bytes after the array", data.size() - *wanted));
   }
   RLDB_TRY(auto tensor, Tensor::empty(layout->shape, element.dtype));
   if (element.swap && size > 1) {

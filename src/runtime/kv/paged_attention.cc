@@ -193,7 +193,7 @@ Result<Value> kv_cache_attention(PackedArgs args) {
   const PagedCache& c = l.cache;
   const std::int64_t dim = c.number(Number::KeyDim), qo = c.number(Number::QoHeads), kv = c.number(Number::KvHeads);
   if (dim != c.number(Number::ValueDim))
-    return unsupported("queries, keys and values in one tensor want equal dims of keys and values");
+    return unsupported("queries, keys and values in one tensor need equal dims of keys and values");
   RLDB_TRY(const Tensor* qkv, a.tensor_of(3, {l.rows(), qo + 2 * kv, dim}));
   RLDB_TRY(Tensor * out, a.tensor_of(4, {l.rows(), qo, dim}));
   const Heads queries{*qkv}, keys{*qkv, qo}, values{*qkv, qo + kv}, to{*out};
@@ -228,7 +228,7 @@ Result<Value> kv_cache_self_attention(PackedArgs args) {
   RLDB_TRY(const Tensor* v, heads_of(a, 5, l.rows()));
   const std::int64_t qo = q->shape()[1], kv = k->shape()[1];
   if (q->shape()[2] != k->shape()[2] || qo % kv != 0 || v->shape()[1] != kv)
-    return fail(ErrorKind::ShapeMismatch, fmt::format("{}, {} and {} are no queries, keys and values of one attention",
+    return fail(ErrorKind::ShapeMismatch, fmt::format("{}, {} and {} are not queries, keys and values of one attention",
                                                       describe(a.at(3)), describe(a.at(4)), describe(a.at(5))));
   RLDB_TRY(Tensor * out, a.tensor_of(6, {l.rows(), qo, v->shape()[2]}));
   RLDB_TRY(Tensor * lse, a.tensor_of(7, {l.rows(), qo}));

@@ -95,7 +95,7 @@ Result<std::vector<std::int64_t>> numbers_of(const Args& a, bool windowed) {
   if (at(Number::QoHeads) % at(Number::KvHeads) != 0)
     return mismatch(fmt::format("{} query heads do not divide evenly among {} heads of keys and values",
                                 at(Number::QoHeads), at(Number::KvHeads)));
-  if (at(Number::Rope) != 0 && at(Number::KeyDim) % 2 != 0) return mismatch("rotary embeddings want an even key dim");
+  if (at(Number::Rope) != 0 && at(Number::KeyDim) % 2 != 0) return mismatch("rotary embeddings need an even key dim");
   at(Number::Pages) = (config[1] + config[3] - 1) / config[3] + 1;  // as TVM reserves them
   return n;
 }
@@ -105,7 +105,7 @@ Result<support::Unit> check_latent(const std::vector<std::int64_t>& kinds, const
   if (std::count(kinds.begin(), kinds.end(), std::int64_t(AttentionKind::Latent)) == 0) return support::Unit{};
   if (n[std::size_t(Number::KvHeads)] == 1 && n[std::size_t(Number::ValueDim)] <= n[std::size_t(Number::KeyDim)])
     return support::Unit{};
-  return mismatch("latent attention wants one head of keys and values, and a value dim of at most the key dim");
+  return mismatch("latent attention needs one head of keys and values, and a value dim of at most the key dim");
 }
 
 Result<Value> zeros(const std::vector<std::int64_t>& shape, DType dtype) {

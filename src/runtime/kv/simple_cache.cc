@@ -32,7 +32,7 @@ Result<Cache> cache_of(const Value& v) {
 }
 
 Result<const Tensor*> rows_for(const Cache& cache, const Value& v) {
-  if (!v.is(ValueKind::Tensor)) return mismatch(fmt::format("{} is no tensor of rows", describe(v)));
+  if (!v.is(ValueKind::Tensor)) return mismatch(fmt::format("{} is not a tensor of rows", describe(v)));
   const Tensor &rows = v.as_tensor(), &data = cache.data();
   bool fits = rows.dtype() == data.dtype() && rows.shape().size() == data.shape().size();
   for (std::size_t i = 1; fits && i < rows.shape().size(); ++i) fits = rows.shape()[i] == data.shape()[i];

@@ -40,7 +40,7 @@ class ListReader {
 
  private:
   Result<support::Unit> open() {
-    if (done_) return bad_literal("text behind the list");
+    if (done_) return bad_literal("text after the list");
     if (open_.size() >= std::size_t(kMaxLiteralDepth))
       return bad_literal(fmt::format("lists nested deeper than {}", kMaxLiteralDepth));
     if (leaf_depth_ != 0 && open_.size() >= leaf_depth_) return bad_literal("a list among elements");
@@ -74,7 +74,7 @@ class ListReader {
   }
 
   Result<support::Unit> element() {
-    if (done_) return bad_literal("text behind the list");
+    if (done_) return bad_literal("text after the list");
     if (open_.empty()) return bad_literal("a list literal starts with `[`");
     if (leaf_depth_ == 0) leaf_depth_ = open_.size();
     if (leaf_depth_ != open_.size() || shape_.size() != open_.size()) return bad_literal("an element among lists");

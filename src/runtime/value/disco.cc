@@ -102,7 +102,7 @@ Result<support::Unit> allreduce(std::span<const Value> inputs, PackedArgs args) 
   if (to.element_count() != args[0].as_tensor().element_count()) return wrong_count(args, inputs.size());
   const bool known = args[1].is(ValueKind::Shape) && args[1].as_shape().size() == 1 && args[1].as_shape()[0] >= 0 &&
                      args[1].as_shape()[0] <= std::int64_t(Reduction::Avg);
-  if (!known) return fail(ErrorKind::TypeMismatch, fmt::format("{} is no kind of reduction", describe(args[1])));
+  if (!known) return fail(ErrorKind::TypeMismatch, fmt::format("{} is not a kind of reduction", describe(args[1])));
   const auto kind = Reduction(args[1].as_shape()[0]);
   if (to.dtype().is_float()) {
     reduce_floats(kind, inputs, to);
@@ -195,7 +195,7 @@ Result<Value> run_collective(Collective what, std::span<const Value> inputs, std
     RLDB_TRY_VOID(check_arguments(what, args, id));
   }
   for (const Value& v : inputs)
-    if (!v.is(ValueKind::Tensor)) return fail(ErrorKind::TypeMismatch, fmt::format("{} is no tensor", describe(v)));
+    if (!v.is(ValueKind::Tensor)) return fail(ErrorKind::TypeMismatch, fmt::format("{} is not a tensor", describe(v)));
   const auto run = [&]() -> Result<support::Unit> {
     switch (what) {
       case Collective::Allreduce:

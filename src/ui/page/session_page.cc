@@ -33,7 +33,7 @@ class SessionPage {
     if (failed > 0) out += fmt::format(", <span class=\"bad\">{} failed</span>", failed);
     out += fmt::format("<br/>{}</p>\n", html_text(made)) + entries;
     if (record.full())
-      out += "<p class=\"note\">The session went on; what came after this was more than is kept for a page.</p>\n";
+      out += "<p class=\"note\">The session continued; later entries exceed the size limit of the record.</p>\n";
     return out;
   }
 

@@ -74,7 +74,7 @@ Values values_of(const std::vector<session::Argument>& values, const std::string
 }
 
 std::string text_of(const ReproFile& repro, const std::string& values) {
-  std::string text = "# `rldb test` of this file fails as long as the fault is there. What was seen:\n";
+  std::string text = "# `rldb test` of this file fails as long as the fault is there. It was reported as:\n";
   text += comments(repro.seen);
   const auto add = [&](const std::string& entry) { text += entry + "\n" + std::string(kAnyReply); };
   for (const std::string& entry : repro.settings) add(entry);

@@ -107,7 +107,7 @@ Result<Value> builtin_ReshapedShape(const CallSite&, PackedArgs args) {
     std::int64_t d = runtime::load_as_int(codes->data() + std::size_t(i) * 8, DType::Int(64));
     if (d == 0 && std::size_t(i) < from->size()) d = (*from)[std::size_t(i)];
     if (d < -1 || (d == -1 && inferred >= 0))
-      return a.fail(ErrorKind::ShapeMismatch, fmt::format("{} is no new dim, or -1 comes twice", d));
+      return a.fail(ErrorKind::ShapeMismatch, fmt::format("{} is not a new dim, or -1 occurs twice", d));
     if (d == -1)
       inferred = i;
     else if (__builtin_mul_overflow(others, d, &others))

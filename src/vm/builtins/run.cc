@@ -38,7 +38,7 @@ Result<std::string> format_python(const Args& a, std::string_view format, Packed
     }
     if (index >= values.size())
       return a.fail(ErrorKind::ArgumentCount,
-                    fmt::format("the format string wants value {} of {}", index, values.size()));
+                    fmt::format("the format string needs value {} of {}", index, values.size()));
     out += values[index].is(ValueKind::String) ? values[index].as_string() : format_value(values[index]);
     i = close;
   }

@@ -86,7 +86,7 @@ TEST_CASE("mistakes in a pattern are named with their place") {
   CHECK(round_trip("is_op(\"add\")(wildcard()") == "pattern, column 24: expected `)`");
   CHECK(round_trip("wildcard() wildcard()") == "pattern, column 12: expected the end of the text");
   CHECK(round_trip("wildcard().has_size(1)").starts_with("pattern, column 23: `has_dtype`"));
-  CHECK(round_trip("wildcard().has_dtype(\"float\", 1)").starts_with("pattern, column 33: one argument"));
+  CHECK(round_trip("wildcard().has_dtype(\"float\", 1)").starts_with("pattern, column 33: expected one argument"));
   CHECK(round_trip("wildcard()[x]").starts_with("pattern, column 13: expected an integer"));
   CHECK(round_trip(std::string(100'000, '(')).ends_with("nested too deeply"));
   CHECK(round_trip(std::string(100'000, '~')).ends_with("nested too deeply"));

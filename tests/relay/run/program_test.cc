@@ -109,7 +109,7 @@ TEST_CASE("what a file's primitives do is read off their names where nothing say
 
 TEST_CASE("what cannot be compiled is said") {
   CHECK(Compiled("def @main(%x: (float32, float32)) { let %r = ref(%x); ref_read(%r) }\n").message() ==
-        "a reference to `(float32, float32)` has no code in the machine");
+        "a reference to `(float32, float32)` cannot be compiled for the Relay VM");
 }
 
 TEST_CASE("dims that do not fit are a fault at the call") {

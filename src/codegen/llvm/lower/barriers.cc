@@ -411,7 +411,7 @@ class Splitter : public ir::Rewriter {
     }
     const ir::DType t = value->dtype();
     if (t.is_handle() || t.is_void() || t.lanes > 1)
-      refuse(fmt::format("`{}`, which each thread has, is no number", b->var->name));
+      refuse(fmt::format("`{}`, which each thread has, is not a number", b->var->name));
     const ir::Buffer* kept = ctx_.buffer(b->var->name, with_threads({}), t, "local");
     std::vector<const Expr*> at;
     for (const Axis& a : axes_) at.push_back(a.var);

@@ -43,7 +43,7 @@ std::optional<Blocks> blocks_of(const Operands& o, std::string_view name) {
 }
 
 Outcome bad_blocks(std::string_view name) {
-  return Outcome::error(fmt::format("`block_shape` and `{}` say something of each axis behind the batch", name));
+  return Outcome::error(fmt::format("`block_shape` and `{}` need an entry for each axis after the batch", name));
 }
 Outcome too_large() { return Outcome::error("an axis is larger than a number of 64 bits"); }
 // False: the result overflows.

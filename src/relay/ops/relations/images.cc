@@ -15,7 +15,7 @@ constexpr DType kInt32 = DType::Int(32), kInt64 = DType::Int(64);
 std::optional<Outcome> exact_rank(const Operands& o, std::size_t i, std::size_t rank) {
   if (o.tensor(i)->shape.size() == rank) return std::nullopt;
   return Outcome::error(
-      fmt::format("operand {} has rank {}, and {} is wanted", i + 1, o.tensor(i)->shape.size(), rank));
+      fmt::format("operand {} has rank {}, but {} is expected", i + 1, o.tensor(i)->shape.size(), rank));
 }
 
 Outcome tuple(const Operands& o, std::initializer_list<const Type*> fields) {
@@ -35,7 +35,7 @@ std::optional<Dims> in_layout(std::string_view layout, const Dim& n, const Dim& 
 }
 
 Outcome no_image_layout(std::string_view layout) {
-  return Outcome::error(fmt::format("{} is no layout of an image", layout));
+  return Outcome::error(fmt::format("{} is not a layout of an image", layout));
 }
 
 // The dim that a letter of the layout names.

@@ -20,7 +20,7 @@ DType result_dtype(const Operands& o) { return o.dtype("out_dtype").value_or(o.t
 std::optional<Outcome> need_rank(const Operands& o, std::size_t i, std::size_t least, std::size_t most) {
   const std::size_t rank = o.tensor(i)->shape.size();
   if (rank >= least && rank <= most) return std::nullopt;
-  return Outcome::error(fmt::format("operand {} has rank {}, and {} is wanted", i + 1, rank,
+  return Outcome::error(fmt::format("operand {} has rank {}, but {} is expected", i + 1, rank,
                                     least == most ? std::to_string(least) : fmt::format("at least {}", least)));
 }
 constexpr std::size_t kAnyRank = ~std::size_t(0);

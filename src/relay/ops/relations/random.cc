@@ -12,7 +12,7 @@ constexpr DType kWord = DType::UInt(64);
 
 // The first operand is a key, or becomes one.
 std::optional<Outcome> need_key(const Operands& o) {
-  if (o.types.empty()) return Outcome::error("an operand is wanted");
+  if (o.types.empty()) return Outcome::error("expected an operand");
   const Type* key = o.ctx.tensor(Dims{known(kKeyWords)}, kWord);
   if (o.solver.unify(o.types[0], key)) return std::nullopt;
   return Outcome::error("the first operand is a key: ten words of uint64");

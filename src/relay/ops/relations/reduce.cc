@@ -24,7 +24,7 @@ std::optional<std::vector<bool>> reduced_axes(const Operands& o, std::string& wr
   }
   if (o.flag("exclude")) {
     if (!given) {
-      wrong = "`exclude` wants an axis";
+      wrong = "`exclude` needs an axis";
       return std::nullopt;
     }
     reduced.flip();

@@ -129,7 +129,7 @@ Outcome CallLowered(const Operands& o) {
   if (!packed) return Outcome::wait();
   const FunctionType* plain = o.solver.instantiate(f);
   if (plain->params.size() != packed->fields.size())
-    return Outcome::error(fmt::format("the function wants {} argument(s), and the tuple has {}", plain->params.size(),
+    return Outcome::error(fmt::format("the function takes {} argument(s), but the tuple has {}", plain->params.size(),
                                       packed->fields.size()));
   for (std::size_t i = 0; i < packed->fields.size(); ++i)
     if (!o.solver.unify(plain->params[i], packed->fields[i]))

@@ -72,7 +72,7 @@ class ReshapeCodes {
     std::int64_t a = codes_[at_ + 1], b = codes_[at_ + 2];
     at_ += 2;
     if (a == -1 && b == -1) {
-      wrong_ = "one of the two parts behind -4 may be -1";
+      wrong_ = "only one of the two parts after -4 may be -1";
       return;
     }
     Dim first = known(a), second = known(b);
@@ -186,8 +186,7 @@ Outcome ExpandDims(const Operands& o) {
   Dims dims = dims_of(*o.tensor(0));
   const std::int64_t axis = o.integer("axis").value_or(0), count = o.integer("num_newaxis").value_or(1);
   const auto at = axis_of(axis, dims.size() + 1);
-  if (!at)
-    return Outcome::error(fmt::format("a new axis cannot stand at {} in a tensor of rank {}", axis, dims.size()));
+  if (!at) return Outcome::error(fmt::format("a new axis cannot be at {} in a tensor of rank {}", axis, dims.size()));
   if (count < 0 || count > 1000) return Outcome::error("`num_newaxis` is not negative, and at most 1000");
   dims.insert(dims.begin() + std::ptrdiff_t(*at), std::size_t(count), known(1));
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
@@ -206,7 +205,7 @@ Outcome Squeeze(const Operands& o) {
     const auto at = axis_of(axis, in.size());
     if (!at) return Outcome::error(out_of_range(axis, in.size()));
     if (is_known(in[*at]) && !is_one(in[*at]))
-      return Outcome::error(fmt::format("axis {} has {} elements, and 1 is wanted", axis, in[*at].value));
+      return Outcome::error(fmt::format("axis {} has {} elements, but 1 is expected", axis, in[*at].value));
     drop[*at] = true;
   }
   Dims dims;

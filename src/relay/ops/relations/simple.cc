@@ -54,7 +54,7 @@ Outcome Unit(const Operands& o) { return Outcome::of(o.ctx.tuple_type({})); }
 
 // The operand's type, known or not.
 Outcome Identity(const Operands& o) {
-  if (o.types.empty()) return Outcome::error("an operand is wanted");
+  if (o.types.empty()) return Outcome::error("expected an operand");
   return Outcome::of(o.types[0]);
 }
 

@@ -135,7 +135,7 @@ struct ConvOperands {
 };
 
 std::string bad_layout(std::string_view what, std::string_view layout) {
-  return fmt::format("{} is no layout of the {}", layout, what);
+  return fmt::format("{} is not a layout of the {}", layout, what);
 }
 
 std::optional<std::size_t> find_axis(std::string_view letters, char c) {

@@ -220,7 +220,7 @@ ir::Result<Ints> pad_widths(OpCall& o, std::size_t rank) {
     for (const relay::AttrValue* pair : pairs->items)
       for (const relay::AttrValue* w : pair->items)
         if (w->kind == relay::AttrKind::Int) widths.push_back(w->integer);
-  if (widths.size() != 2 * rank) return refuse("its pad_width is no pair of integers for each axis");
+  if (widths.size() != 2 * rank) return refuse("its pad_width is not a pair of integers for each axis");
   return widths;
 }
 

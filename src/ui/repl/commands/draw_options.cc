@@ -28,7 +28,7 @@ std::string take_draw_options(std::string_view& text, DrawOptions& options) {
     std::string_view before, before_that;
     text = trim(text);
     const std::string_view word = last_word(text, before);
-    if (word == "-o") return "`-o` wants the name of a file";
+    if (word == "-o") return "`-o` needs the name of a file";
     if (word.starts_with(kKind)) {
       options.kind = word.substr(kKind.size());
     } else if (word == "--ascii") {

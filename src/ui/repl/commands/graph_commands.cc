@@ -49,7 +49,7 @@ void print_cost(Repl& repl, const debug::BindingGraph& graph, const debug::Graph
   if (!build) return;
   const auto cost = debug::cost_of_binding(repl.session(), *build, graph.function, n.node, dims_here(repl));
   if (!cost) {
-    repl.print("cost: none of its own, it became no code\n");
+    repl.print("cost: none of its own: no code was generated for it\n");
     return;
   }
   if (cost->kernels.empty()) {

@@ -281,7 +281,7 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
   if (!f) return Status::Failed;
   if (schedule::is_scheduled(f)) {
     if (repl.wants_json()) return repl.give(schedule_json(repl, request->kernel, f, {f, {}}));
-    repl.print("`{}` is scheduled: code is made of it as it is\n", request->kernel);
+    repl.print("`{}` is scheduled already: its code is generated without changes\n", request->kernel);
     return Status::Good;
   }
   request->options.require_proof = repl.session().options().check_bounds;

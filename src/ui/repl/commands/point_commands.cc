@@ -78,7 +78,7 @@ Breakpoint* numbered(Repl& repl, std::uint64_t number) {
 
 void resolve_and_tell(Repl& repl) {
   for (const auto& [number, why] : repl.debugger().resolve_breakpoints())
-    repl.print("breakpoint {} at {} has no place in the program now: {}\n", number,
+    repl.print("breakpoint {} at {} cannot be resolved any more: {}\n", number,
                repl.debugger().find_breakpoint(number)->spec, why);
 }
 

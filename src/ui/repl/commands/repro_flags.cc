@@ -111,7 +111,7 @@ bool read_flag(Repl& repl, std::string_view word, ReproFlags& flags) {
     if (flag.name != name) continue;
     const bool takes = !flag.values.empty();
     if (takes == (eq != std::string_view::npos) && flag.read(repl, value, flags)) return true;
-    const std::string wants = takes ? fmt::format("wants {}", flag.values) : "takes no value";
+    const std::string wants = takes ? fmt::format("needs {}", flag.values) : "takes no value";
     repl.fail(source::message(diag::BadReproOption, word, wants));
     return false;
   }

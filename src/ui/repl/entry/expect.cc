@@ -108,7 +108,7 @@ bool take_tolerances(std::string_view& text, runtime::Tolerance& tolerance) {
 
 Status expect_value(Repl& repl, std::string_view rest) {
   const bool exact = rest.starts_with("==");
-  if (!exact && !rest.starts_with("~=")) return bad(repl, "`value` wants `==` or `~=`");
+  if (!exact && !rest.starts_with("~=")) return bad(repl, "`value` needs `==` or `~=`");
   std::string_view text = rest.substr(2);
   runtime::Tolerance tolerance = repl.session().options().tolerance;
   if (exact) tolerance.atol = tolerance.rtol = 0;
@@ -162,12 +162,12 @@ Status expect_stop(Repl& repl, std::string_view rest) {
 // `slot n == 7`, `slot 0 == 7`
 Status expect_slot(Repl& repl, std::string_view rest) {
   const auto op = rest.find("==");
-  if (op == std::string_view::npos) return bad(repl, "`slot` wants `SYMBOL == NUMBER`");
+  if (op == std::string_view::npos) return bad(repl, "`slot` needs `SYMBOL == NUMBER`");
   const std::string name(trim(rest.substr(0, op)));
   std::int64_t wanted = 0;
   const std::string_view number = trim(rest.substr(op + 2));
   if (std::from_chars(number.data(), number.data() + number.size(), wanted).ptr != number.data() + number.size())
-    return bad(repl, "`slot` wants a number");
+    return bad(repl, "`slot` needs a number");
   for (const debug::SlotInfo& slot : repl.debugger().heap(repl.frame())) {
     if (slot.expression != name && std::to_string(slot.slot) != name) continue;
     if (!slot.set) return differs(repl, std::string(rest), "the slot is not written yet");
