@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/absent.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay.h"
@@ -16,8 +16,9 @@
 #include "rldb/runtime/isolate.h"
 #include "rldb/runtime/plugin.h"
 #include "rldb/session/relay_machine.h"
-#include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_executable.h"
+#include "rldb/source/diagnostic_file.h"
+#include "rldb/source/diagnostic_program.h"
 #include "rldb/support/file.h"
 #include "session/contrib.h"
 #include "session/engines.h"

@@ -7,7 +7,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "rldb/bytecode/builtin.h"
 #include "rldb/vm/program.h"
 
 namespace rldb::vm {
@@ -21,10 +20,6 @@ struct CallSite {
   Pc pc = -1;
 };
 using BuiltinFn = Result<Value> (*)(const CallSite&, PackedArgs);
-
-#define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) \
-  Result<Value> builtin_##id(const CallSite& site, PackedArgs args);
-#include "rldb/bytecode/builtin.def"
 
 // AllocTensor for who may not write each element: storage that was used before has other tensors' values.
 Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args);
@@ -63,7 +58,6 @@ struct Decoded {
 struct Target {
   TargetKind kind = TargetKind::Unresolved;
   BuiltinFn builtin = nullptr;
-  bytecode::BuiltinId builtin_id{};
   runtime::Kernel* kernel = nullptr;
   const runtime::PackedInfo* packed = nullptr;
   Value function;  // the callee as a value

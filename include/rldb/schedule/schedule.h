@@ -6,6 +6,7 @@
 // again. Users: passes (DefaultSchedule), codegen_llvm, session (`:schedule`).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,7 @@
 
 namespace rldb::schedule {
 
-enum class StepId : std::uint8_t {
-#define RLDB_STEP(Id, Name, Doc) Id,
-#include "rldb/schedule/step.def"
-};
+enum class StepId : std::uint8_t;  // step_id.h, for those who make steps
 
 struct StepInfo {
   StepId id;
@@ -52,7 +50,7 @@ Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& 
 unsigned host_vector_bytes();
 
 // ---- what functions and statements say to schedules and to code generation ----
-// Rows IsScheduled, FpContract and Nontemporal of attr_name.def.
+// Rows IsScheduled, FpContract and Nontemporal of ir/attr_name/kernel.def.
 bool has_flag(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 bool is_scheduled(const ir::PrimFunc* f);
 // Buffers that are parameters do not overlap.

@@ -7,6 +7,7 @@
 
 #include "ops/infer/shard_rules.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/printer.h"
 

@@ -2,7 +2,7 @@
 // after the module's `system_lib_prefix`. A function whose symbol is another one keeps its place in the module: callers
 // go by GlobalVar, the linker by symbol.
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 
 namespace rldb::passes {
 

@@ -4,7 +4,7 @@
 #include <charconv>
 
 #include "relay/passes/common.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/text.h"
 

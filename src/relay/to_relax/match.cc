@@ -1,6 +1,7 @@
 // `match`: arms are tried in order, each by one condition over the value. The tests of a nested pattern are made one
 // behind the other, so that nothing is looked into before its constructor is known, and no arm is written twice.
 #include "relay/to_relax/branches.h"
+#include "rldb/bytecode/builtin/relay.h"
 #include "rldb/source/diagnostic_translate.h"
 
 namespace rldb::to_relax {

@@ -1,8 +1,8 @@
 // Commands that a user makes the prompt his own with: alias, trust; and the tour.
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/diagnostic_file.h"
 #include "ui/repl/commands/help_text.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"
