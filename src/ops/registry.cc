@@ -188,7 +188,7 @@ void register_operator(const OperatorRow& row) {
   RLDB_CHECK(!registry_in_use, "operator `" + name + "` is registered after the table of operators was read");
   RLDB_CHECK(op::is_relax(row.name) && row.infer, "operator `" + name + "` needs a full name and a type inference");
   for (const Row& r : rows()) RLDB_CHECK(r.name != row.name, "operator `" + name + "` exists already");
-  const Row made{row.name, row.signature, "registered", row.infer, row.legalize, row.purity, row.mixed, row.doc};
+  const Row made{row.name, row.signature, Family::None, row.infer, row.legalize, row.purity, row.mixed, row.doc};
   parse_row(made);
   rows().push_back(made);
 }

@@ -1,5 +1,5 @@
 // What the names of operators begin with. The names are constants made from the rows of op/op.def, op::NnRelu is
-// "relax.nn.relu": each family has a header, op/nn.h. A name is written in its row and nowhere else;
+// "relax.nn.relu": each table has a header, op/conv.h. A name is written in its row and nowhere else;
 // scripts/check_names says so.
 #pragma once
 
