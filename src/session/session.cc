@@ -11,7 +11,7 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ops/op_info.h"
-#include "rldb/relay/passes/pass.h"
+#include "rldb/relay/passes/pass_id.h"
 #include "rldb/relay/to_relax.h"
 #include "rldb/runtime/isolate.h"
 #include "rldb/runtime/plugin.h"
