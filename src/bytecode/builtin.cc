@@ -4,6 +4,8 @@
 #include <array>
 #include <vector>
 
+#include "rldb/bytecode/builtin_id.h"
+
 namespace rldb::bytecode {
 namespace {
 

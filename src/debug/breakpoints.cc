@@ -8,9 +8,9 @@
 #include "debug/impl.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_program.h"
 #include "rldb/support/text.h"
 
 namespace rldb::debug {

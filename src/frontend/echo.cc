@@ -6,7 +6,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_function.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_type.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend {

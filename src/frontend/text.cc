@@ -6,7 +6,7 @@
 
 #include "frontend/cst/parser.h"
 #include "frontend/cst/scan.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend {

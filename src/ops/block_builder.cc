@@ -3,7 +3,7 @@
 
 #include <unordered_set>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/visitor.h"

@@ -18,15 +18,13 @@ namespace {
 struct Row {
   std::string_view name;
   std::string_view signature;
-  std::string_view family;
+  Family family;
   InferFn infer;
   LegalizeFn legalize;
   Purity purity;
   MixedPolicy mixed;
   std::string_view doc;
 };
-
-constexpr std::string_view kNoFamily;
 
 // Null for a row without a body.
 LegalizeFn body_of(LegalizeFn f) { return f == legal::none ? nullptr : f; }
@@ -35,8 +33,8 @@ LegalizeFn body_of(LegalizeFn f) { return f == legal::none ? nullptr : f; }
 std::vector<Row>& rows() {
   static std::vector<Row> table = [] {
     std::vector<Row> out;
-    std::string_view family = kNoFamily;
-#define RLDB_OP_FAMILY(name) family = name;
+    Family family = Family::None;
+#define RLDB_OP_FAMILY(next) family = Family::next;
 #define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
   out.push_back({RLDB_OP_FULL_NAME(name), signature, family, infer::infer_fn, body_of(legal::legal_fn), \
                  Purity::purity, MixedPolicy::mixed, doc});
@@ -190,7 +188,7 @@ void register_operator(const OperatorRow& row) {
   RLDB_CHECK(!registry_in_use, "operator `" + name + "` is registered after the table of operators was read");
   RLDB_CHECK(op::is_relax(row.name) && row.infer, "operator `" + name + "` needs a full name and a type inference");
   for (const Row& r : rows()) RLDB_CHECK(r.name != row.name, "operator `" + name + "` exists already");
-  const Row made{row.name, row.signature, "registered", row.infer, row.legalize, row.purity, row.mixed, row.doc};
+  const Row made{row.name, row.signature, Family::None, row.infer, row.legalize, row.purity, row.mixed, row.doc};
   parse_row(made);
   rows().push_back(made);
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::repro {

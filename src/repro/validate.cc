@@ -10,7 +10,7 @@
 #include "repro/bisect/signature.h"
 #include "repro/dims.h"
 #include "repro/values.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/support/planted.h"
 #include "schedule/nest.h"

@@ -3,9 +3,10 @@
 
 #include <utility>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/bounds.h"
+#include "rldb/schedule/step_id.h"
 #include "schedule/steps/steps.h"
 
 namespace rldb::schedule {

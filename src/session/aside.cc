@@ -1,7 +1,7 @@
 #include "rldb/session/aside.h"
 
 #include "rldb/codegen/llvm/jit.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_executable.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::session {

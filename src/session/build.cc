@@ -8,9 +8,9 @@
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/session/relay_machine.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_executable.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "rldb/support/text.h"
 #include "session/engines.h"
 

@@ -6,11 +6,12 @@
 #include <unordered_set>
 
 #include "rldb/frontend/parse.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "session/engines.h"

@@ -10,9 +10,9 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/passes/external_module.h"
 #include "rldb/session/relay_machine.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_executable.h"
+#include "rldb/source/diagnostic_file.h"
+#include "rldb/source/diagnostic_result.h"
 #include "rldb/support/file.h"
 #include "session/engines.h"
 

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "rldb/passes/codegen.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_executable.h"
 #include "rldb/support/check.h"
 #include "session/engines.h"
 

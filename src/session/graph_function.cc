@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/absent.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/session/external.h"
 #include "rldb/support/text.h"

@@ -8,6 +8,7 @@
 #include <charconv>
 
 #include "rldb/bytecode/runtime_function.h"
+#include "rldb/source/diagnostic_rank.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/vm/call_time.h"

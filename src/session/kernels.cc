@@ -1,6 +1,6 @@
 // Queries about the kernels of a program: state, LLVM IR, assembly.
 #include "rldb/runtime/isolate.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "session/engines.h"
 
 namespace rldb::session {

@@ -3,9 +3,9 @@
 // operands' actual types and built like an entry at the prompt; programs are kept by text and types.
 #include <fmt/format.h>
 
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/absent.h"
 #include "rldb/frontend/parse.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"

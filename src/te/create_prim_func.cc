@@ -5,8 +5,8 @@
 #include <unordered_set>
 
 #include "rldb/ir/arith.h"
-#include "rldb/ir/attr_name.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/attr_name/kernel.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

@@ -11,7 +11,7 @@
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/sanitize.h"
 #include "rldb/source/diagnostic.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "ui/cache_folder.h"
 #include "ui/console.h"
 #include "ui/exit_code.h"

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/support/cancel.h"
 #include "ui/exit_code.h"
 

@@ -7,8 +7,8 @@
 #include <charconv>
 #include <csignal>
 
-#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_limit.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"

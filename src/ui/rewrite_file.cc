@@ -3,8 +3,8 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/passes/rewrite.h"
-#include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_file.h"
+#include "rldb/source/diagnostic_pattern.h"
 #include "rldb/support/file.h"
 
 namespace rldb::ui {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_result.h"
 
 namespace rldb::ui {
 

@@ -5,10 +5,17 @@
 
 #include <unordered_map>
 
+#include "rldb/bytecode/builtin_id.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/vm/instruction_set.h"
 
 namespace rldb::vm {
+
+// The functions that the rows name, in builtins/.
+#define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) \
+  Result<Value> builtin_##id(const CallSite& site, PackedArgs args);
+#include "rldb/bytecode/builtin.def"
+
 namespace {
 
 using bytecode::Arg;
@@ -106,7 +113,6 @@ class Linker {
     }
     if (f.kind == FunctionKind::VmTir) return t;
     if (auto id = bytecode::find_builtin(f.name)) {
-      t.builtin_id = *id;
       t.builtin = builtin_code(*id);
       t.kind = *id == BuiltinId::InvokeClosure ? TargetKind::Control : TargetKind::Builtin;
       return t;

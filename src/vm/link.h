@@ -7,7 +7,6 @@
 #include <unordered_set>
 #include <vector>
 
-#include "rldb/bytecode/builtin.h"
 #include "rldb/vm/program.h"
 
 namespace rldb::vm {
@@ -22,11 +21,7 @@ struct CallSite {
 };
 using BuiltinFn = Result<Value> (*)(const CallSite&, PackedArgs);
 
-#define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) \
-  Result<Value> builtin_##id(const CallSite& site, PackedArgs args);
-#include "rldb/bytecode/builtin.def"
-
-// AllocTensor for a consumer that may not write each element: reused storage contains other tensors' values.
+// AllocTensor for who may not write each element: storage that was used before has other tensors' values.
 Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args);
 
 enum class Op : std::uint8_t {
@@ -63,7 +58,6 @@ struct Decoded {
 struct Target {
   TargetKind kind = TargetKind::Unresolved;
   BuiltinFn builtin = nullptr;
-  bytecode::BuiltinId builtin_id{};
   runtime::Kernel* kernel = nullptr;
   const runtime::PackedInfo* packed = nullptr;
   Value function;  // the callee as a value

@@ -6,6 +6,9 @@
 
 #include "rldb/bytecode/builder.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/absent.h"
+#include "rldb/bytecode/builtin/heap.h"
+#include "rldb/bytecode/builtin_id.h"
 #include "rldb/bytecode/disassemble.h"
 
 using namespace rldb;

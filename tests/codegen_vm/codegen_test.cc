@@ -1,7 +1,7 @@
 // Code generation from lowered Relax built by hand: the code, its debug info, and its results on the machine.
 #include <doctest/doctest.h>
 
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/absent.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/codegen/vm/compile.h"

@@ -6,6 +6,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/context.h"
+#include "rldb/ir/intrinsic.h"
 
 using namespace rldb;
 

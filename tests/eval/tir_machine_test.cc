@@ -3,8 +3,8 @@
 #include "eval/tir/intrinsic.h"
 #include "eval/tir/scalar_value.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/device.h"
-#include "rldb/ir/intrinsic/math.h"
 
 using namespace rldb;
 using runtime::DType;

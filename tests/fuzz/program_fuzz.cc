@@ -4,7 +4,7 @@
 
 #include "fuzz/mutate.h"
 #include "rldb/session/session.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pipeline.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"

@@ -10,7 +10,7 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pipeline.h"
 #include "rldb/support/check.h"
 
 using namespace rldb;

@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "rldb/session/session.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_limit.h"
 #include "rldb/source/diagnostic_type.h"
 
 using namespace rldb;

@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_syntax.h"
 #include "rldb/source/diagnostic_type.h"

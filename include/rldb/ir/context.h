@@ -6,13 +6,13 @@
 // Not thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/module.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/source/span.h"
@@ -20,6 +20,8 @@
 #include "rldb/support/result.h"
 
 namespace rldb::ir {
+
+enum class Intrinsic : std::uint16_t;  // intrinsic.h
 
 template <class T>
 using Result = support::Result<T, source::Message>;

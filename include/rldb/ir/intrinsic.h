@@ -12,9 +12,8 @@ namespace rldb::ir {
 struct Expr;
 struct Op;
 
-// The ids of a family follow its number and are constants of its header: intrin::Sqrt of intrinsic/math.h.
-enum class IntrinsicFamily : std::uint16_t { Control = 0x100, Math = 0x200, Host = 0x300, Device = 0x400 };
-enum class Intrinsic : std::uint16_t;
+enum class Intrinsic : std::uint16_t;  // the ids of a family are constants of its header: intrin::Sqrt of
+                                       // intrinsic/math.h
 
 enum class IntrinsicDType : std::uint8_t { First, Match, Bool, Int32, Int64, Handle, Void, DTypeFirst, DTypeLast };
 enum class IntrinsicPurity : std::uint8_t { Pure, Effect };

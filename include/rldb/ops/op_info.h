@@ -72,6 +72,24 @@ struct ParamInfo {
   int index = 0;  // in OpInfo::args or OpInfo::attrs
 };
 
+// What the rows of op/op.def are grouped by; None: an operator that was registered.
+enum class Family : std::uint8_t {
+  None,
+  Unary,
+  Binary,
+  Reduction,
+  Creation,
+  Manipulation,
+  LinearAlgebra,
+  Nn,
+  Vision,
+  Grad,
+  CallTir,
+  CallPacked,
+  Closure,
+  Device,
+  Memory,
+};
 enum class Purity : std::uint8_t { Pure, Impure };
 // How ToMixedPrecision treats the operator.
 enum class MixedPolicy : std::uint8_t { Never, Follow, Always };
@@ -82,7 +100,6 @@ using LegalizeFn = Result<const ir::Expr*> (*)(Legalizer&, const ir::Call*);
 struct OpInfo {
   std::string_view name;       // "relax.nn.relu"
   std::string_view signature;  // as in the row
-  std::string_view family;     // "unary", "nn", ...
   std::string_view doc;
   std::vector<ParamInfo> params;
   std::vector<ArgInfo> args;
@@ -90,6 +107,7 @@ struct OpInfo {
   InferFn infer = nullptr;
   LegalizeFn legalize =
       nullptr;  // null: no tensor-expression body (run by a builtin, lowered by a pass, or unsupported)
+  Family family = Family::None;
   Purity purity = Purity::Pure;
   MixedPolicy mixed = MixedPolicy::Never;
 

@@ -6,6 +6,7 @@
 // again. Users: passes (DefaultSchedule), codegen_llvm, session (`:schedule`).
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -14,10 +15,7 @@
 
 namespace rldb::schedule {
 
-enum class StepId : std::uint8_t {
-#define RLDB_STEP(Id, Name, Doc) Id,
-#include "rldb/schedule/step.def"
-};
+enum class StepId : std::uint8_t;  // step_id.h, for those who make steps
 
 struct StepInfo {
   StepId id;

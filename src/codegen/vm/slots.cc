@@ -7,7 +7,8 @@
 #include <functional>
 
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op/call_packed.h"
+#include "rldb/bytecode/builtin/heap.h"
+#include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "debug/expression/array.h"
+#include "debug/expression/operator.h"
 
 namespace rldb::debug {
 

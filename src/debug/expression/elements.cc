@@ -5,6 +5,7 @@
 #include "debug/expression/array.h"
 #include "debug/expression/form.h"
 #include "debug/expression/functions.h"
+#include "debug/expression/operator.h"
 #include "debug/expression/subscript.h"
 
 namespace rldb::debug {

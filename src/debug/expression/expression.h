@@ -19,12 +19,7 @@
 
 namespace rldb::debug {
 
-enum class Operator : std::uint8_t {
-#define RLDB_BINARY(id, text, level, doc) id,
-#define RLDB_COMPARISON(id, text, doc) id,
-#define RLDB_UNARY(id, text, doc) id,
-#include "debug/expression/operator.def"
-};
+enum class Operator : std::uint8_t;  // operator.h
 std::string_view to_string(Operator op);
 
 enum class TermKind : std::uint8_t {

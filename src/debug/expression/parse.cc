@@ -8,6 +8,7 @@
 
 #include "debug/expression/expression.h"
 #include "debug/expression/functions.h"
+#include "debug/expression/operator.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 

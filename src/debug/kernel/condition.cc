@@ -1,8 +1,9 @@
 // Conditions of breakpoints inside kernels, compiled to TensorIR; conditions without such a form are refused.
 #include "debug/kernel/condition.h"
 
+#include "debug/expression/operator.h"
 #include "rldb/ir/intrinsic.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::debug {

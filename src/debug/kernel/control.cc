@@ -6,7 +6,6 @@
 #include "debug/impl.h"
 #include "debug/kernel/condition.h"
 #include "debug/kernel/place.h"
-#include "rldb/source/diagnostic_run.h"
 
 namespace rldb::debug {
 

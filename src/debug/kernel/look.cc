@@ -6,7 +6,7 @@
 
 #include "debug/impl.h"
 #include "debug/kernel/text.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

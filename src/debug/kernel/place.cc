@@ -6,9 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_missing.h"
 
 namespace rldb::debug {
 

@@ -9,7 +9,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/intrinsic.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/support/cancel.h"

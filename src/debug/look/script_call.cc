@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/absent.h"
 #include "rldb/ir/operator_text.h"
 
 namespace rldb::debug {

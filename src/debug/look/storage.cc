@@ -11,6 +11,9 @@
 #include "debug/impl.h"
 #include "debug/look/planned.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/heap.h"
+#include "rldb/bytecode/builtin/memory.h"
+#include "rldb/bytecode/builtin/value.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::debug {

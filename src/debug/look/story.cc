@@ -12,7 +12,7 @@
 #include "rldb/debug/facts.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/text.h"
 

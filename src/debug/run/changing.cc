@@ -9,8 +9,8 @@
 #include "debug/impl.h"
 #include "debug/watch/numeric.h"
 #include "rldb/runtime/copy.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "rldb/support/text.h"
 
 namespace rldb::debug {

@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "debug/watch/observer.h"
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/control.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/host.h"

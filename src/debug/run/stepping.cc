@@ -3,7 +3,7 @@
 
 #include "debug/impl.h"
 #include "debug/watch/observer.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_missing.h"
 
 namespace rldb::debug {
 

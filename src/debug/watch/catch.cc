@@ -6,9 +6,9 @@
 
 #include "debug/impl.h"
 #include "debug/watch/numeric.h"
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/memory.h"
 #include "rldb/debug/catch_event.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_missing.h"
 
 namespace rldb::debug {
 

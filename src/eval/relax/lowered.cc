@@ -5,6 +5,7 @@
 
 #include "eval/relax/lowered_relay.h"
 #include "rldb/bytecode/builtin_args.h"
+#include "rldb/bytecode/builtin_id.h"
 
 namespace rldb::eval {
 

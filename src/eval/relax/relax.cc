@@ -10,12 +10,15 @@
 #include "eval/relax/lowered.h"
 #include "eval/relax/relax_op.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/absent.h"
+#include "rldb/bytecode/builtin/control.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/eval/eval.h"
-#include "rldb/ir/op/call_packed.h"
-#include "rldb/ir/op/call_tir.h"
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/op/call_builtin.h"
+#include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op/closure.h"
-#include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/vm.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
@@ -181,7 +184,7 @@ class RelaxEval {
     if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
     if (const auto id = bytecode::find_builtin(name)) {
       if (auto own = call_lowered(*id, args)) return std::move(*own);
-      if (auto own = call_back(*id, args)) return std::move(*own);
+      if (auto own = call_back(name, args)) return std::move(*own);
     }
     // They call functions of the program, which are not native here.
     if (name == runtime_function::CudaGraphRun && args.size() >= 2 && args[1].is(ValueKind::Tuple))
@@ -192,13 +195,12 @@ class RelaxEval {
     return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name));
   }
 
-  // Builtins of lowered programs that call or make functions; without the machine argument that they have there.
-  std::optional<Result<Value>> call_back(bytecode::BuiltinId id, PackedArgs args) {
-    if (id == bytecode::BuiltinId::InvokeClosure && !args.empty())
-      return call_value(args[0], {args.begin() + 1, args.end()});
-    if (id == bytecode::BuiltinId::MakeClosure && !args.empty() && args[0].is(ValueKind::Function))
+  // Builtins of lowered programs that call or make functions; without the machine that they are given there.
+  std::optional<Result<Value>> call_back(std::string_view name, PackedArgs args) {
+    if (name == builtin::InvokeClosure && !args.empty()) return call_value(args[0], {args.begin() + 1, args.end()});
+    if (name == builtin::MakeClosure && !args.empty() && args[0].is(ValueKind::Function))
       return closure_over(args[0].as_function(), args.subspan(1));
-    if (id == bytecode::BuiltinId::CallTirDyn && args.size() >= 2 && args.back().is(ValueKind::Shape)) {
+    if (name == builtin::CallTirDyn && args.size() >= 2 && args.back().is(ValueKind::Shape)) {
       std::vector<Value> all(args.begin() + 1, args.end() - 1);
       for (const std::int64_t d : args.back().as_shape()) all.push_back(Value::of_int(d));
       return call_value(args[0], std::move(all));

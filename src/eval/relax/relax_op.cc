@@ -8,7 +8,8 @@
 #include <cstring>
 
 #include "eval/relax/relax_bodies.h"
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/run.h"
+#include "rldb/bytecode/builtin/value.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/support/check.h"

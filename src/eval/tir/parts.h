@@ -3,10 +3,7 @@
 #pragma once
 
 #include "rldb/ir/expr.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/device.h"
-#include "rldb/ir/intrinsic/host.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/all.h"
 
 namespace rldb::eval {
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"

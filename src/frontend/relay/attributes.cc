@@ -2,6 +2,7 @@
 #include <charconv>
 
 #include "frontend/relay/reader.h"
+#include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::relay_text {

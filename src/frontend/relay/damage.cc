@@ -3,6 +3,7 @@
 #include <array>
 
 #include "frontend/relay/reader.h"
+#include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::relay_text {

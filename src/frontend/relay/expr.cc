@@ -5,6 +5,7 @@
 
 #include "frontend/relay/reader.h"
 #include "rldb/relay/ir/op_id.h"
+#include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/cancel.h"
 

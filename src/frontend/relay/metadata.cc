@@ -5,6 +5,7 @@
 
 #include "frontend/relay/reader.h"
 #include "frontend/tensor_blob.h"
+#include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::relay_text {

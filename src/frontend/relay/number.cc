@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "frontend/relay/reader.h"
+#include "rldb/source/diagnostic_relay.h"
 
 namespace rldb::frontend::relay_text {
 

@@ -7,6 +7,7 @@
 
 #include "frontend/cst/parser.h"
 #include "frontend/text.h"
+#include "rldb/source/diagnostic_relay.h"
 
 namespace rldb::frontend {
 

@@ -13,7 +13,7 @@
 
 #include "frontend/cst/tree.h"
 #include "rldb/frontend/relay.h"
-#include "rldb/source/diagnostic_relay.h"
+#include "rldb/source/diagnostic.h"
 
 namespace rldb::frontend::relay_text {
 

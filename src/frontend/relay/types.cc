@@ -2,6 +2,7 @@
 #include <optional>
 
 #include "frontend/relay/reader.h"
+#include "rldb/source/diagnostic_relay.h"
 
 namespace rldb::frontend::relay_text {
 

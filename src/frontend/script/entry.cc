@@ -4,7 +4,8 @@
 #include "frontend/script/value/types.h"
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_function.h"
 
 namespace rldb::frontend::script {
 

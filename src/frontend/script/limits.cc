@@ -1,7 +1,7 @@
 #include "frontend/script/limits.h"
 
 #include "rldb/ir/size.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_limit.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {

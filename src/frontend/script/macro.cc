@@ -4,7 +4,8 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {

@@ -10,7 +10,7 @@
 #include "frontend/script/value/expr.h"
 #include "frontend/tensor_blob.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_metadata.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {

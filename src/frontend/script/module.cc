@@ -12,8 +12,11 @@
 #include "frontend/script/trailing_scalars.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/unsupported.h"
-#include "rldb/ir/attr_name.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/ir/attr_name/symbol.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_function.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {

@@ -7,7 +7,7 @@
 #include "frontend/cst/literal.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_type.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {

@@ -7,7 +7,8 @@
 #include "ir/arith/arith_impl.h"
 #include "rldb/ir/comparison.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/support/cancel.h"
 

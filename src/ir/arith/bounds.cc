@@ -1,8 +1,11 @@
 // Constant bounds of canonical sums: interval arithmetic in which an end that does not fit is unknown.
 #include "ir/arith/arith_impl.h"
 #include "ir/arith/scalar_fold.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/bits.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/hint.h"
+#include "rldb/ir/intrinsic/rounding.h"
+#include "rldb/ir/intrinsic/vector.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::ir::arith {

@@ -4,6 +4,7 @@
 #include "ir/arith/arith_impl.h"
 #include "ir/arith/scalar_fold.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/size.h"
 #include "rldb/support/cancel.h"

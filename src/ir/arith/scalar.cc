@@ -7,7 +7,7 @@
 #include "ir/arith/scalar_fold.h"
 #include "ir/compare/describe.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/vector.h"
 #include "rldb/source/diagnostic_ir.h"
 
 namespace rldb::ir {

@@ -1,6 +1,8 @@
 // BlockBuilder: bindings in scopes and dataflow blocks, values put into normal form as they are emitted.
 #include "rldb/ir/block_builder.h"
 
+#include "rldb/ir/intrinsic.h"
+
 namespace rldb::ir {
 
 bool is_leaf(const Expr* e) {

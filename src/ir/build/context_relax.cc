@@ -3,6 +3,7 @@
 
 #include "ir/build/context_tables.h"
 #include "ir/compare/describe.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"

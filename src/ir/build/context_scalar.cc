@@ -3,7 +3,7 @@
 
 #include "ir/arith/scalar_fold.h"
 #include "ir/build/context_tables.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/vector.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::ir {

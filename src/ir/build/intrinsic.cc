@@ -6,10 +6,7 @@
 #include <vector>
 
 #include "rldb/ir/expr.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/device.h"
-#include "rldb/ir/intrinsic/host.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/all.h"
 
 namespace rldb::ir {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/context.h"
 #include "rldb/ir/walk.h"
 

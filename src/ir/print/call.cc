@@ -1,6 +1,6 @@
 // Calls in Relax: operators with their attributes, the call_tir family, packed functions, closures.
 #include "ir/print/printer_impl.h"
-#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/device.h"
 #include "rldb/ir/op_attr/call_attr.h"

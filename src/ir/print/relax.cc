@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "ir/print/printer_impl.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_name.h"

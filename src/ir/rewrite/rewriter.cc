@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"

@@ -5,7 +5,7 @@
 
 #include "ir/verify/verifier_impl.h"
 #include "rldb/ir/op/call_packed.h"
-#include "rldb/ir/op/call_tir.h"
+#include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/scalar.h"

@@ -1,8 +1,9 @@
 // Rules about Relax functions: scopes (4 to 8, 18), form (1, 9 to 11, 14, 15), purity (12, 13), annotations (16).
+#include "rldb/ir/attr_name/relax.h"
+
 #include <algorithm>
 
 #include "ir/verify/verifier_impl.h"
-#include "rldb/ir/attr_name.h"
 #include "rldb/ir/op/device.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/type_relation.h"

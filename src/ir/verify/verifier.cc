@@ -2,7 +2,7 @@
 #include "rldb/ir/verifier.h"
 
 #include "ir/verify/verifier_impl.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 

@@ -6,7 +6,7 @@
 
 #include "ops/arguments/attr_value.h"
 #include "ops/arguments/python.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/index.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"

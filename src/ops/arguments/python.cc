@@ -5,12 +5,13 @@
 
 #include "ops/arguments/attr_value.h"
 #include "ops/infer/util.h"
-#include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/arithmetic.h"
+#include "rldb/ir/op/call_builtin.h"
+#include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/linear_algebra.h"
-#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"
 

@@ -1,7 +1,7 @@
 // Type inference: calls, storage, devices, collectives.
 #include "ops/infer/util.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op/grad.h"
+#include "rldb/ir/op/distributed.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"

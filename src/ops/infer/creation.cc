@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "ops/infer/util.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"

@@ -7,6 +7,7 @@
 
 #include "ops/infer/shard_rules.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/printer.h"
 
@@ -157,7 +158,9 @@ std::optional<AxisMap> axis_map(const OpInfo& info, const Sharded& s) {
 #define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) shard::shard_fn,
 #include "rldb/ir/op/op.def"
   };
-  return kRules[std::size_t(op::find(info.name)->id)](s);
+  const op::Row* row = op::find(info.name);
+  if (!row) return std::nullopt;  // registered by a program: there is no column
+  return kRules[std::size_t(row->id)](s);
 }
 
 struct Inputs {

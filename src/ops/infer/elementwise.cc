@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "ops/infer/util.h"
-#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/quantise.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/printer.h"

@@ -3,7 +3,7 @@
 #include "ops/infer/util.h"
 #include "ops/layout.h"
 #include "rldb/ir/op_attr/axis_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 
 namespace rldb::ops::infer {

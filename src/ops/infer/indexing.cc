@@ -1,6 +1,8 @@
 // Type inference: gathers, scatters, slices.
 #include "ops/infer/util.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/printer.h"
 

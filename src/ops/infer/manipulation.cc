@@ -3,8 +3,10 @@
 
 #include "ops/infer/util.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 

@@ -5,9 +5,10 @@
 
 #include "ops/infer/util.h"
 #include "rldb/ir/op_attr/axis_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
-#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {

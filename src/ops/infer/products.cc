@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "ops/infer/subscripts.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops::infer {

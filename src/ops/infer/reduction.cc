@@ -1,6 +1,7 @@
 // Type inference: reductions, scans, searches.
 #include "ops/infer/util.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/order_attr.h"
 #include "rldb/ir/printer.h"

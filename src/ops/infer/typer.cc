@@ -3,6 +3,7 @@
 #include "ops/infer/distributed.h"
 #include "ops/infer/util.h"
 #include "rldb/ir/derive_func.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"

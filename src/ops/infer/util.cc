@@ -2,7 +2,8 @@
 #include "ops/infer/util.h"
 
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -142,6 +143,10 @@ Result<int> normalize_axis(const OpInfo& info, std::int64_t axis, int ndim, std:
   return int(axis < 0 ? axis + ndim : axis);
 }
 
+Result<int> normalize_axis(const OpInfo& info, std::int64_t axis, int ndim) {
+  return normalize_axis(info, axis, ndim, op_attr::Axis);
+}
+
 Result<std::vector<int>> normalize_axes(const OpInfo& info, const std::vector<std::int64_t>& axes, int ndim,
                                         std::string_view attribute) {
   std::vector<int> out;
@@ -155,6 +160,10 @@ Result<std::vector<int>> normalize_axes(const OpInfo& info, const std::vector<st
     out.push_back(axis);
   }
   return out;
+}
+
+Result<std::vector<int>> normalize_axes(const OpInfo& info, const std::vector<std::int64_t>& axes, int ndim) {
+  return normalize_axes(info, axes, ndim, op_attr::Axis);
 }
 
 bool is_one(const Expr* e) { return ir::is_const(e, 1); }

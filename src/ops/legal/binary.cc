@@ -2,7 +2,10 @@
 // from elements of one dtype.
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"
+#include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/rounding.h"
+#include "rldb/ir/intrinsic/trigonometry.h"
 
 namespace rldb::ops::legal {
 

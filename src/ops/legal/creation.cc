@@ -2,8 +2,8 @@
 #include "rldb/ir/op/creation.h"
 
 #include "ops/legal/util.h"
-#include "rldb/bytecode/builtin.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/bytecode/builtin/run.h"
+#include "rldb/ir/intrinsic/trigonometry.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 

@@ -1,7 +1,7 @@
 // Legalisation: images sampled at the points of a grid.
 #include "ops/layout.h"
 #include "ops/legal/util.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/op_attr/image_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 

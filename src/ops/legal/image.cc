@@ -1,8 +1,9 @@
 // Legalisation: resizing, affine grids, anchors.
+#include "rldb/ir/op/image.h"
+
 #include "ops/layout.h"
 #include "ops/legal/util.h"
-#include "rldb/ir/intrinsic/math.h"
-#include "rldb/ir/op/nn.h"
+#include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/op_attr/image_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 

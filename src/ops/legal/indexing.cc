@@ -1,8 +1,10 @@
 // Legalisation: slices, gathers and scatters.
 #include "ops/legal/statements.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
 
 namespace rldb::ops::legal {

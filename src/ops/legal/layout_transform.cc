@@ -11,6 +11,7 @@
 #include "ops/arguments/attr_value.h"
 #include "ops/legal/statements.h"
 #include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ops::legal {

@@ -8,7 +8,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_limit.h"
 #include "rldb/source/diagnostic_type.h"
 
 namespace rldb::ops {

@@ -3,9 +3,10 @@
 
 #include "ops/legal/util.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
-#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ops::legal {

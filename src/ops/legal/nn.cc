@@ -3,9 +3,12 @@
 
 #include "ops/legal/util.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/rounding.h"
+#include "rldb/ir/intrinsic/trigonometry.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
 
 namespace rldb::ops::legal {

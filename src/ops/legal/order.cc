@@ -3,6 +3,7 @@
 #include "ops/legal/statements.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/order_attr.h"
 

@@ -1,8 +1,8 @@
 // Legalisation: regions of images brought to one size.
 #include "ops/layout.h"
 #include "ops/legal/statements.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/vision_attr.h"

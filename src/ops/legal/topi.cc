@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ops::topi {
@@ -14,6 +15,10 @@ std::vector<int> all_axes(int ndim) {
   std::vector<int> out;
   for (int i = 0; i < ndim; ++i) out.push_back(i);
   return out;
+}
+
+const Expr* Topi::if_else(const Expr* cond, const Expr* a, const Expr* b) {
+  return ctx.intrin(a->dtype(), ir::intrin::IfThenElse, {cond, a, b});
 }
 
 const Expr* Topi::all(const ExprList& conditions) {

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "ops/infer/util.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ops/legalize.h"
 
 namespace rldb::ops::topi {
@@ -27,9 +27,7 @@ struct Topi {
   const Expr* i64(std::int64_t v) { return ctx.i64(v); }
   const Expr* lit(DType t, double v) { return ctx.literal(t, v); }
   const Expr* intrin(ir::Intrinsic id, const Expr* x) { return ctx.intrin(x->dtype(), id, {x}); }
-  const Expr* if_else(const Expr* cond, const Expr* a, const Expr* b) {
-    return ctx.intrin(a->dtype(), ir::intrin::IfThenElse, {cond, a, b});
-  }
+  const Expr* if_else(const Expr* cond, const Expr* a, const Expr* b);
   const Expr* lt(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::LT, a, b); }
   const Expr* le(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::LE, a, b); }
   const Expr* eq(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::EQ, a, b); }

@@ -1,9 +1,11 @@
-// Legalisation: the operators of op/unary.def, one function per row. A body computes one element of the result.
-#include "rldb/ir/op/unary.h"
+// Legalisation: the operators of op/unary.def, one function per row. A body says what one element of the result is.
 
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"
+#include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/rounding.h"
+#include "rldb/ir/op/function.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 
 namespace rldb::ops::legal {

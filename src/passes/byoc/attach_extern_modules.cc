@@ -6,7 +6,7 @@
 #include "rldb/passes/external_module.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/runtime/plugin.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_byoc.h"
 #include "rldb/support/file.h"
 
 namespace rldb::passes {

@@ -11,13 +11,13 @@
 #include "passes/byoc/codegens.h"
 #include "passes/common.h"
 #include "passes/signature/body_copier.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/external_module.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_byoc.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

@@ -2,7 +2,7 @@
 #include "passes/byoc/codegens.h"
 #include "passes/common.h"
 #include "rldb/passes/external_module.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_byoc.h"
 
 namespace rldb::passes {
 

@@ -8,14 +8,15 @@
 
 #include "passes/common.h"
 #include "passes/pass_functions.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"
 #include "rldb/passes/rewrite_counter.h"
+#include "rldb/source/diagnostic_byoc.h"
 #include "rldb/source/diagnostic_pass.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

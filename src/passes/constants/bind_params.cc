@@ -6,13 +6,13 @@
 #include <algorithm>
 
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_pass.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "passes/common.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op/call_tir.h"
-#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"

@@ -7,12 +7,12 @@
 #include "passes/common.h"
 #include "passes/distributed/ipc_memory.h"
 #include "rldb/bytecode/runtime_function.h"
-#include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/reshape.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

@@ -2,7 +2,7 @@
 // to shards, a worker takes its own shard; between equal placements there is nothing to do. Anything else needs
 // communication, which has no operator, and is refused as in TVM.
 #include "passes/distributed/mesh.h"
-#include "rldb/ir/op/grad.h"
+#include "rldb/ir/op/distributed.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/walk.h"

@@ -8,7 +8,7 @@
 #include "passes/distributed/mesh.h"
 #include "passes/fusion/function_table.h"
 #include "rldb/ir/op/call_tir.h"
-#include "rldb/ir/op/grad.h"
+#include "rldb/ir/op/distributed.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/ir/attr_name/fusion.h"
+#include "rldb/source/diagnostic_pattern.h"
 
 namespace rldb::passes {
 

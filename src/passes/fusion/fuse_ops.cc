@@ -11,8 +11,9 @@
 #include "passes/fusion/group_bindings.h"
 #include "passes/fusion/op_pattern.h"
 #include "rldb/fusion/partition.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/op/call_tir.h"
+#include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/passes/rewrite_counter.h"
 

@@ -10,8 +10,9 @@
 #include "passes/fusion/fused_kernel.h"
 #include "passes/pass_functions.h"
 #include "passes/signature/call_sites.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/op/call_tir.h"
+#include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/passes/rewrite_counter.h"
 

@@ -9,7 +9,7 @@
 #include "passes/transform/matrix_dims.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/linear_algebra.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 

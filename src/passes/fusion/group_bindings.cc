@@ -9,7 +9,7 @@
 #include "passes/fusion/block_reads.h"
 #include "passes/fusion/group_function.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pattern.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

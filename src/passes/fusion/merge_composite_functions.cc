@@ -13,7 +13,8 @@
 #include "passes/fusion/group_bindings.h"
 #include "passes/pass_functions.h"
 #include "passes/signature/body_copier.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 

@@ -8,8 +8,9 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/trigonometry.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/scalar.h"

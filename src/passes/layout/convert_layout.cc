@@ -7,11 +7,12 @@
 #include <algorithm>
 
 #include "passes/layout/layout_rules.h"
-#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/conv.h"
+#include "rldb/ir/op/image.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/scalar.h"

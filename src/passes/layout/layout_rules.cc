@@ -4,8 +4,10 @@
 
 #include <algorithm>
 
-#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/conv.h"
+#include "rldb/ir/op/image.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
 #include "rldb/ir/op_rule.h"
@@ -290,8 +292,8 @@ std::optional<LayoutDecision> decide_layout(const LayoutQuery& q) {
 #include "rldb/ir/op/rule.def"
   };
   if (const LayoutRule rule = kRules.find(info->name)) return rule(q);
-  if (info->family == "unary" && info->args[0].kind == ops::ArgKind::Tensor) return layout_rule::unary(q);
-  if (info->family == "binary" && q.call->args.size() == 2) return layout_rule::binary(q);
+  if (info->family == ops::Family::Unary && info->args[0].kind == ops::ArgKind::Tensor) return layout_rule::unary(q);
+  if (info->family == ops::Family::Binary && q.call->args.size() == 2) return layout_rule::binary(q);
   return std::nullopt;
 }
 

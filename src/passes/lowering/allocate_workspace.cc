@@ -5,7 +5,8 @@
 // As in TVM the function gets a new name. TVM gives a workspace to every function with a dataflow block; here only
 // functions that call such a function get one, one for each block that does.
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"

@@ -2,7 +2,7 @@
 // prefixed with the module's `system_lib_prefix`. A function with a different symbol keeps its name in the module:
 // callers refer to the GlobalVar, the linker to the symbol.
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 
 namespace rldb::passes {
 

@@ -3,9 +3,10 @@
 //
 // A dynamic output needs its shape as an expression: a call whose output shape is not known is diagnosed.
 #include "passes/common.h"
-#include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op/call_tir.h"
+#include "rldb/bytecode/builtin/memory.h"
+#include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/vm.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"

@@ -3,7 +3,7 @@
 // and variables stay.
 #include "passes/common.h"
 #include "passes/lowering/shape_slots.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/walk.h"

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <unordered_set>
 
-#include "rldb/ir/attr_name.h"
-#include "rldb/ir/op/call_packed.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/reshape.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"

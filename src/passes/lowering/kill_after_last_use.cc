@@ -8,6 +8,7 @@
 #include "passes/common.h"
 #include "passes/lowering/shape_lowered.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/vm.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"

@@ -15,16 +15,16 @@
 #include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/run.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_limit.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -40,7 +40,7 @@ constexpr bool packed_operators_are_builtins() {
 #include "rldb/ir/op/op.def"
   return true;
 }
-static_assert(packed_operators_are_builtins(), "an operator with the trait Packed needs a row in builtin.def");
+static_assert(packed_operators_are_builtins(), "an operator with the trait Packed needs a row in builtin/run.def");
 
 // The device of the result; null: none is specified.
 const VDevice* device_of(const Call* call_tir) {

@@ -1,7 +1,7 @@
 // RemovePurityChecking: pure functions (local ones too) are marked `relax.force_pure`, and operators that only assert
 // purity are replaced by the calls they wrap, so that later passes may insert impure calls anywhere.
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/op/closure.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"

@@ -11,7 +11,7 @@
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/call_tir.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reshape.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"

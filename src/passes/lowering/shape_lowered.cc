@@ -5,7 +5,9 @@
 #include "passes/common.h"
 #include "passes/lowering/shape_slots.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op/call_packed.h"
+#include "rldb/bytecode/builtin/heap.h"
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {

@@ -2,6 +2,7 @@
 #include "passes/lowering/shape_slots.h"
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {

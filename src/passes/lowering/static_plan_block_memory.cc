@@ -5,7 +5,7 @@
 // through the cast is never overwritten; and a storage that a branch allocates is not reused outside the branch, where
 // its variable is not defined.
 #include "passes/lowering/storage_plan.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

@@ -3,10 +3,11 @@
 
 #include <fmt/format.h>
 
-#include "rldb/bytecode/builtin.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/bytecode/builtin/value.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/vm.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"

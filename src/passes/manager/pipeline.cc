@@ -10,7 +10,9 @@
 #include "passes/common.h"
 #include "rldb/passes/option_error.h"
 #include "rldb/source/diagnostic_pass.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
+#include "rldb/source/diagnostic_pattern.h"
+#include "rldb/source/diagnostic_pipeline.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {

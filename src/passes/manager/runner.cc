@@ -6,7 +6,7 @@
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/verifier.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pipeline.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {

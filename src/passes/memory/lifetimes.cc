@@ -5,7 +5,10 @@
 
 #include "passes/common.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/control.h"
+#include "rldb/bytecode/builtin/value.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/vm.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -17,11 +20,10 @@ using namespace ir;
 
 namespace {
 
-// Builtins whose result may be their first argument or alias its memory.
-bool is_alias(bytecode::BuiltinId id) {
-  using bytecode::BuiltinId;
-  return id == BuiltinId::Copy || id == BuiltinId::Reshape || id == BuiltinId::ToDevice ||
-         id == BuiltinId::EnsureZeroOffset || id == BuiltinId::MemoryView || id == BuiltinId::MemoryViewAlias;
+// Builtins whose result may be their first argument, or memory of it.
+bool is_alias(std::string_view name) {
+  return name == builtin::Copy || name == builtin::Reshape || name == builtin::ToDevice ||
+         name == builtin::EnsureZeroOffset || name == builtin::MemoryView || name == builtin::MemoryViewAlias;
 }
 
 // The function that a call with `Trait::CallsPacked` calls, else the callee.
@@ -116,27 +118,25 @@ std::size_t Lifetimes::visit_call(const Binding* b, const Call* call) {
 }
 
 std::size_t Lifetimes::visit_packed(std::string_view symbol, Span<const Expr*> args) {
-  const auto id = bytecode::find_builtin(symbol);
-  if (!id) {
+  if (!bytecode::find_builtin(symbol)) {
     for (const Expr* arg : args) use(arg, Escape::Passed, symbol);
     return npos;
   }
-  using bytecode::BuiltinId;
   for (const Expr* arg : args) {
-    if (*id == BuiltinId::MakeClosure)
+    if (symbol == builtin::MakeClosure)
       use(arg, Escape::Captured);
-    else if (*id == BuiltinId::InvokeClosure)
+    else if (symbol == builtin::InvokeClosure)
       use(arg, Escape::Passed, symbol);
     else
       use(arg);
   }
-  if (is_alias(*id) && !args.empty()) return node_of(args[0]);
-  if (*id == BuiltinId::MakeTuple) {
+  if (is_alias(symbol) && !args.empty()) return node_of(args[0]);
+  if (symbol == builtin::MakeTuple) {
     std::vector<std::size_t> fields;
     for (const Expr* arg : args) fields.push_back(node_of(arg));
     return joined(std::move(fields), true);
   }
-  if (*id == BuiltinId::TupleGetItem && args.size() == 2) {
+  if (symbol == builtin::TupleGetItem && args.size() == 2) {
     const std::size_t whole = node_of(args[0]);
     const auto index = const_int(args[1]);
     if (whole == npos || !index || !nodes_[whole].tuple) return whole;

@@ -12,7 +12,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {
 

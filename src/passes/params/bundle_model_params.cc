@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"

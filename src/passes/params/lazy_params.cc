@@ -3,7 +3,8 @@
 //
 // Both apply to public functions. Dataflow blocks in them become plain: the calls have effects.
 #include "passes/params/late_params.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/attr_name/symbol.h"
 
 namespace rldb::passes {
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "passes/params/late_params.h"
-#include "rldb/ir/attr_name.h"
-#include "rldb/ir/op/memory.h"
+#include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/op/vm.h"
 #include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {

@@ -5,9 +5,10 @@
 // common. Computations without any operands (zeros) stay: they are cheap, and would only add a weight.
 #include "passes/params/lift_plan.h"
 #include "passes/signature/body_copier.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/device.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 
 namespace rldb::passes {
 

@@ -8,7 +8,7 @@
 
 #include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/walk.h"
 

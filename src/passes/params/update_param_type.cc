@@ -5,7 +5,7 @@
 #include "passes/text/option_text.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 
 namespace rldb::passes {
 

@@ -6,7 +6,7 @@
 
 #include "passes/common.h"
 #include "rldb/passes/pattern.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pattern.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {

@@ -12,7 +12,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/passes/rewrite.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pattern.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

@@ -10,7 +10,7 @@
 
 #include "passes/signature/body_copier.h"
 #include "passes/signature/call_sites.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 
 namespace rldb::passes {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
 

@@ -8,9 +8,9 @@
 #include "passes/fusion/inline_kernel.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 
 namespace rldb::passes {
 

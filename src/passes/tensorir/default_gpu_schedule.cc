@@ -10,7 +10,7 @@
 
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"

@@ -7,7 +7,8 @@
 
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/host.h"

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "rldb/ir/intrinsic.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/stmt.h"

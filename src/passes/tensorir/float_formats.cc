@@ -1,8 +1,8 @@
 // Conversions between narrow and wide floats, written in integer arithmetic and multiplications by powers of two.
 #include "passes/tensorir/float_formats.h"
 
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/bits.h"
+#include "rldb/ir/intrinsic/cast.h"
 #include "rldb/passes/pass_id.h"
 
 namespace rldb::passes {

@@ -13,10 +13,10 @@
 #include "passes/common.h"
 #include "passes/tensorir/float_formats.h"
 #include "passes/tensorir/prim_funcs.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 

@@ -5,7 +5,7 @@
 
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"

@@ -1,5 +1,6 @@
 #include "passes/tensorir/prim_funcs.h"
 
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"

@@ -8,7 +8,7 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"

@@ -12,7 +12,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_limit.h"
 
 namespace rldb::passes {
 

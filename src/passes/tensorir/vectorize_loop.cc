@@ -10,7 +10,7 @@
 
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"

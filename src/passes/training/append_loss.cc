@@ -9,10 +9,12 @@
 
 #include "passes/signature/body_copier.h"
 #include "passes/training/losses.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {

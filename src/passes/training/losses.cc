@@ -6,13 +6,15 @@
 #include <charconv>
 
 #include "rldb/ir/block_builder.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/activation.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 

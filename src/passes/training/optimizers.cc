@@ -9,10 +9,11 @@
 #include <map>
 
 #include "rldb/ir/block_builder.h"
-#include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op/arithmetic.h"
+#include "rldb/ir/op/function.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 

@@ -10,7 +10,9 @@
 #include "passes/text/option_text.h"
 #include "passes/training/append_loss.h"
 #include "passes/training/optimizers.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/text.h"
 

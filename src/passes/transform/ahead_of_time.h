@@ -5,7 +5,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 
 namespace rldb::passes {
 

@@ -10,7 +10,7 @@
 
 #include "passes/common.h"
 #include "passes/fusion/op_pattern.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

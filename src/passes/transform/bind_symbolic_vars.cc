@@ -4,6 +4,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {

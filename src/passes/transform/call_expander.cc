@@ -1,6 +1,6 @@
 #include "passes/transform/call_expander.h"
 
-#include "rldb/ir/op/call_tir.h"
+#include "rldb/ir/op/call_tir_variant.h"
 
 namespace rldb::passes {
 

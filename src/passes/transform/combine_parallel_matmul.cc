@@ -9,7 +9,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_attr/axis_attr.h"
@@ -17,7 +17,7 @@
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

@@ -4,15 +4,17 @@
 // the batch and returns new moving ones, and layer_norm is decomposed too. tensor_to_shape becomes a packed call whose
 // result gets fresh symbolic dims.
 #include "passes/transform/call_expander.h"
-#include "rldb/bytecode/builtin.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/bytecode/builtin/value.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/creation.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/function.h"
+#include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
-#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op/reshape.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/runtime/value.h"
 

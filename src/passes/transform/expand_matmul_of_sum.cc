@@ -5,9 +5,9 @@
 #include "passes/transform/ahead_of_time.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/linear_algebra.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/transpose.h"
 
 namespace rldb::passes {
 

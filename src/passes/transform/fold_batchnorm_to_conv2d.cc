@@ -5,11 +5,12 @@
 // (DecomposeOpsForInference does the same). Stricter than TVM: a batch_norm without scale or center stays, and so does
 // one over an axis other than the channels of the convolution.
 #include "passes/transform/call_expander.h"
-#include "rldb/ir/attr_name.h"
-#include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/attr_name/fusion.h"
+#include "rldb/ir/op/arithmetic.h"
+#include "rldb/ir/op/conv.h"
+#include "rldb/ir/op/function.h"
 #include "rldb/ir/op/nn.h"
-#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op/reshape.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"

@@ -8,7 +8,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/closure.h"
 #include "rldb/ir/walk.h"
 

@@ -7,10 +7,10 @@
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/op/call_tir.h"
-#include "rldb/ir/op/manipulation.h"
-#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op/transpose.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/passes/rewrite_counter.h"
 

@@ -4,7 +4,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reshape.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
 

@@ -4,6 +4,7 @@
 
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 
 namespace rldb::passes {

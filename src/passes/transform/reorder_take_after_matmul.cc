@@ -3,10 +3,12 @@
 // that they can be combined with others.
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/index.h"
 #include "rldb/ir/op/linear_algebra.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reshape.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_attr/axis_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/scalar.h"
 
 namespace rldb::passes {

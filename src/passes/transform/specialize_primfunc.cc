@@ -7,7 +7,7 @@
 
 #include "passes/fusion/function_table.h"
 #include "passes/tensorir/prim_funcs.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/scalar.h"

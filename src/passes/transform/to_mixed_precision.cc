@@ -7,13 +7,13 @@
 #include <cmath>
 
 #include "passes/common.h"
-#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op/dtype.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

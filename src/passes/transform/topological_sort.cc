@@ -8,7 +8,7 @@
 #include "passes/common.h"
 #include "passes/fusion/block_reads.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {

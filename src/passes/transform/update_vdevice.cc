@@ -6,7 +6,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 
 namespace rldb::passes {
 

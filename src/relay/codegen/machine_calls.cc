@@ -6,7 +6,6 @@
 #include "rldb/relay/ir/attributes.h"
 #include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
-#include "rldb/source/diagnostic_relay.h"
 
 namespace rldb::relay {
 

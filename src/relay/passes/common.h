@@ -9,11 +9,7 @@
 
 namespace rldb::relay {
 
-#define RLDB_RELAY_PASS(Id, name, short_name, options, doc) \
-  const Module* run_##Id(PassEnv& env, const Module* m, const PassInvocation& options_given);
-#include "rldb/relay/passes/pass.def"
-
-// Everything below `root`, operands before users. Primitive functions are not entered, unless `root` is one.
+// Everything below `root`, operands before users. Primitive functions are not looked into, unless `root` is one.
 std::vector<const Expr*> reachable(const Expr* root);
 // Attribute `name=1`.
 NamedAttr flag(Context& ctx, std::string_view name);

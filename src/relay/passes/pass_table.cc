@@ -4,11 +4,17 @@
 #include <charconv>
 
 #include "relay/passes/common.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/relay/passes/pass_id.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/text.h"
 
 namespace rldb::relay {
+
+// The functions that the rows name, one file each.
+#define RLDB_RELAY_PASS(Id, name, short_name, options, doc) \
+  const Module* run_##Id(PassEnv& env, const Module* m, const PassInvocation& options_given);
+#include "rldb/relay/passes/pass.def"
 
 namespace {
 

@@ -11,7 +11,7 @@
 #include "rldb/relay/run/check_passes.h"
 #include "rldb/relay/run/program.h"
 #include "rldb/relay/vm/on_machine.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_executable.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::relay_run {

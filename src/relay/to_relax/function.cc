@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "relay/to_relax/branches.h"
+#include "rldb/bytecode/builtin/relay.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/walk.h"
 #include "rldb/relay/ir/op_id.h"

@@ -1,6 +1,7 @@
 // `match`: arms are tried in order, each by one condition on the value. The tests of a nested pattern are emitted in
 // sequence, so that no value is accessed before its constructor is known, and no arm is emitted twice.
 #include "relay/to_relax/branches.h"
+#include "rldb/bytecode/builtin/relay.h"
 #include "rldb/source/diagnostic_translate.h"
 
 namespace rldb::to_relax {

@@ -4,7 +4,8 @@
 #include <unordered_set>
 
 #include "relay/to_relax/branches.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/bytecode/builtin/relay.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/relay/ir/node_set.h"
 #include "rldb/support/cancel.h"

@@ -6,10 +6,12 @@
 
 #include <algorithm>
 
+#include "rldb/bytecode/builtin/relay.h"
 #include "rldb/ir/op/call_packed.h"
-#include "rldb/ir/op/creation.h"
-#include "rldb/ir/op/manipulation.h"
-#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op/dtype.h"
+#include "rldb/ir/op/inspect.h"
+#include "rldb/ir/op/reshape.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/printer.h"

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "rldb/bytecode/builtin.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/scalar.h"

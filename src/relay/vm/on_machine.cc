@@ -6,7 +6,8 @@
 #include "relay/vm/copy.h"
 #include "relay/vm/interpreter.h"
 #include "rldb/bytecode/builder.h"
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/control.h"
+#include "rldb/bytecode/builtin/memory.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/support/cancel.h"
 

@@ -10,7 +10,7 @@
 #include "repro/bisect/learn.h"
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/support/cancel.h"

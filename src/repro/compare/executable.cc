@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "repro/values.h"
-#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/control.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/support/cancel.h"
@@ -46,9 +46,7 @@ class MachineRecorder : public vm::Hook {
     return build_.lowered ? ir::as<ir::PrimFunc>(build_.lowered->find(name)) : nullptr;
   }
 
-  static bool is_closure_call(const bytecode::FunctionEntry& callee) {
-    return bytecode::find_builtin(callee.name) == bytecode::BuiltinId::InvokeClosure;
-  }
+  static bool is_closure_call(const bytecode::FunctionEntry& callee) { return callee.name == builtin::InvokeClosure; }
 
   // The name of the function being called, if it is one of this program's.
   static std::string bytecode_name(const bytecode::FunctionEntry& callee, runtime::PackedArgs args) {

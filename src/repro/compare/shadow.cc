@@ -10,7 +10,7 @@
 #include "repro/read_again.h"
 #include "repro/values.h"
 #include "rldb/ir/module.h"
-#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op/dtype.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"

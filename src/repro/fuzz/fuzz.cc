@@ -12,7 +12,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/validate.h"
-#include "rldb/source/diagnostic_refusal.h"
+#include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 

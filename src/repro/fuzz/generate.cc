@@ -8,7 +8,7 @@
 
 #include "repro/fuzz/arguments.h"
 #include "repro/fuzz/kernel.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/tensor_file.h"

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "rldb/ir/intrinsic.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/trigonometry.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/te/create_prim_func.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "repro/reduce/moves.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::repro {

@@ -7,7 +7,7 @@
 #include <set>
 #include <unordered_set>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 

@@ -6,7 +6,7 @@
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/intrinsic.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
 

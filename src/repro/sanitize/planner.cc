@@ -6,6 +6,7 @@
 
 #include "repro/borrow.h"
 #include "rldb/ir/op/memory.h"
+#include "rldb/ir/op/vm.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::repro {

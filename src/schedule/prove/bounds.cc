@@ -2,7 +2,8 @@
 #include "rldb/schedule/bounds.h"
 
 #include "rldb/ir/comparison.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"

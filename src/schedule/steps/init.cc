@@ -3,9 +3,10 @@
 // loops lie inside, elements that are written once each and read nowhere else.
 #include <algorithm>
 
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/schedule/step_id.h"
 #include "schedule/steps/steps.h"
 
 namespace rldb::schedule {

@@ -5,8 +5,9 @@
 // elements of C stays in registers while k runs. The elements of C accumulate over k in ascending order from the init
 // value: the same order as the text's, whatever the blocking.
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/schedule/step_id.h"
 #include "schedule/steps/steps.h"
 
 namespace rldb::schedule {

@@ -1,6 +1,7 @@
 // Reductions whose outputs are neighbours: vectors of outputs stay in registers while the reduction loops run, so that
 // each output still accumulates in the text's order (convolutions, sums over outer axes, products of odd shapes).
 #include "rldb/ir/scalar.h"
+#include "rldb/schedule/step_id.h"
 #include "schedule/steps/steps.h"
 
 namespace rldb::schedule {

@@ -6,14 +6,15 @@
 #include <unordered_map>
 
 #include "rldb/eval/eval.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/relay_machine.h"
-#include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_input.h"
+#include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_program.h"
 #include "session/engines.h"
 #include "session/inputs/executable_types.h"
 #include "session/inputs/made_up.h"

@@ -4,7 +4,8 @@
 #include <algorithm>
 
 #include "rldb/ir/comparison.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 

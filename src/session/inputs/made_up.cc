@@ -2,6 +2,7 @@
 // that index with them.
 #include "session/inputs/made_up.h"
 
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/relay.h"

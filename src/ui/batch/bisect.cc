@@ -10,9 +10,8 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/reduce.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_repro.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_program.h"
+#include "rldb/source/diagnostic_result.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/progress.h"

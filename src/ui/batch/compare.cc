@@ -4,9 +4,8 @@
 #include <fmt/format.h>
 
 #include "rldb/repro/bisect.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_repro.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_program.h"
+#include "rldb/source/diagnostic_result.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/save_repro.h"
 #include "ui/named_stage.h"

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
+#include "rldb/source/diagnostic_result.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/progress.h"

@@ -1,7 +1,7 @@
 #include "ui/batch/git_bisect.h"
 
 #include "rldb/repro/oracle.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"

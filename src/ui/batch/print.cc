@@ -4,8 +4,8 @@
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_program.h"
+#include "rldb/source/diagnostic_result.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"

@@ -9,7 +9,7 @@
 #include "rldb/relay/ir/equal.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_program.h"
 #include "rldb/support/file.h"
 #include "ui/text_diff.h"
 

@@ -12,9 +12,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_repro.h"
+#include "rldb/source/diagnostic_result.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "rldb/frontend/parse.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"

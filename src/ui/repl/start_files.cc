@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/file.h"
 #include "rldb/support/hash.h"
 #include "ui/cache_folder.h"

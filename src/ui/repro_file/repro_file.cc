@@ -6,7 +6,7 @@
 #include <algorithm>
 
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
 #include "rldb/support/hash.h"
 #include "rldb/support/text.h"

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rldb/bytecode/builtin_args.h"
+#include "rldb/bytecode/builtin_id.h"
 #include "vm/link.h"
 
 namespace rldb::vm {

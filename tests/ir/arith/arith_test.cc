@@ -7,7 +7,7 @@
 
 #include "ir/arith/scalar_fold.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

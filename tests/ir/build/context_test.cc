@@ -5,7 +5,7 @@
 
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/vector.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_ir.h"
 

@@ -1,10 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "rldb/ir/context.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/device.h"
-#include "rldb/ir/intrinsic/host.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/all.h"
 
 using namespace rldb;
 

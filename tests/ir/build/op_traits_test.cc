@@ -5,10 +5,11 @@
 #include <string>
 
 #include "rldb/ir/context.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/call_tir.h"
-#include "rldb/ir/op/memory.h"
-#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/conv.h"
+#include "rldb/ir/op/vm.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "rldb/ir/op/nn.h"
-#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op/activation.h"
+#include "rldb/ir/op/function.h"
 #include "rldb/ir/printer.h"
 
 using namespace rldb;

@@ -3,10 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/activation.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/linear_algebra.h"
-#include "rldb/ir/op/manipulation.h"
-#include "rldb/ir/op/nn.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_type.h"

@@ -100,7 +100,9 @@ TEST_CASE("legalize: every function with a simple input is well formed") {
   const Expr* integers = w.tensor({w.ctx.i64(2), w.ctx.i64(4)}, DType::Int(32));
   for (const ops::OpInfo& info : ops::all()) {
     const Expr* x = info.short_name().ends_with("_shift") ? integers : floats;
-    if (info.family != "unary" && info.family != "binary" && info.family != "reduction") continue;
+    if (info.family != ops::Family::Unary && info.family != ops::Family::Binary &&
+        info.family != ops::Family::Reduction)
+      continue;
     if (!info.legalize) continue;
     std::vector<ops::CallArg> args;
     for (const ops::ArgInfo& a : info.args)

@@ -2,8 +2,9 @@
 #include <doctest/doctest.h>
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/op/activation.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/nn.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/visitor.h"
 #include "rldb/ops/block_builder.h"

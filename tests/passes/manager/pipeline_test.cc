@@ -3,7 +3,9 @@
 
 #include "passes/golden.h"
 #include "rldb/passes/option_error.h"
-#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pass_option.h"
+#include "rldb/source/diagnostic_pattern.h"
+#include "rldb/source/diagnostic_pipeline.h"
 #include "rldb/source/diagnostic_refusal.h"
 
 using namespace rldb;

@@ -4,7 +4,8 @@
 #include <doctest/doctest.h>
 
 #include "passes/golden.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/arithmetic.h"
+#include "rldb/ir/op/function.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/unary.h"

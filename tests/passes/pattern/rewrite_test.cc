@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include "passes/golden.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/printer.h"
 
 using namespace rldb;

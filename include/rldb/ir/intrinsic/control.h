@@ -1,4 +1,4 @@
-// The intrinsics of control.def as constants: intrin::IfThenElse is the row of "if_then_else".
+// The intrinsics of control.def as constants: intrin::ContinueLoop is the row of "continue_loop".
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Control

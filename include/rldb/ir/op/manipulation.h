@@ -1,5 +1,4 @@
-// Names of the operators of manipulation.def: op::BroadcastTo is "relax.broadcast_to", short_op::BroadcastTo is
-// "broadcast_to".
+// Names of the operators of manipulation.def: op::Concat is "relax.concat", short_op::Concat is "concat".
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/manipulation.def"

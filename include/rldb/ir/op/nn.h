@@ -1,4 +1,4 @@
-// Names of the operators of nn.def: op::NnRelu is "relax.nn.relu", short_op::NnRelu is "nn.relu".
+// Names of the operators of nn.def: op::NnPad is "relax.nn.pad", short_op::NnPad is "nn.pad".
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/nn.def"

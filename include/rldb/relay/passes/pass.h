@@ -6,6 +6,7 @@
 // Users: relay/run, ui, tests.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -16,10 +17,7 @@
 
 namespace rldb::relay {
 
-enum class PassId : std::uint8_t {
-#define RLDB_RELAY_PASS(Id, name, short_name, options, doc) Id,
-#include "rldb/relay/passes/pass.def"
-};
+enum class PassId : std::uint8_t;  // pass_id.h
 
 struct PassInfo {
   PassId id;

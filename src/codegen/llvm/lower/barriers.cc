@@ -12,7 +12,6 @@
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"

@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/lowering.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"

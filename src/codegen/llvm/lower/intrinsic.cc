@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/lowering.h"
+#include "rldb/ir/intrinsic/cast.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"

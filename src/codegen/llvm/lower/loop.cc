@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/depth.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"

@@ -9,7 +9,8 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/type_relation.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_type.h"
 #include "rldb/source/diagnostic_type.h"
 #include "rldb/support/cancel.h"
 

@@ -7,7 +7,10 @@
 #include "frontend/script/value/types.h"
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/printer.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_function.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {

@@ -8,7 +8,7 @@
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/type_relation.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {

@@ -4,10 +4,12 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_type.h"
 
 namespace rldb::frontend::script {
 

@@ -5,7 +5,7 @@
 #include "frontend/script/relax/body_reader.h"
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/symbols.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_relax.h"
 
 namespace rldb::frontend::script {
 

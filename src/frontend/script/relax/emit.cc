@@ -5,14 +5,17 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/op/call_tir.h"
+#include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op/device.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/arguments.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_type.h"
 
 namespace rldb::frontend::script {
 

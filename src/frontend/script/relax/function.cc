@@ -7,13 +7,16 @@
 #include "frontend/script/symbols.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_function.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_tir.h"
 
 namespace rldb::frontend::script {
 

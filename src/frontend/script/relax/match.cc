@@ -7,7 +7,8 @@
 #include "frontend/script/value/types.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_relax.h"
 
 namespace rldb::frontend::script {
 

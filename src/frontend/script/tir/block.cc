@@ -7,7 +7,9 @@
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_tir.h"
 
 namespace rldb::frontend::script {
 

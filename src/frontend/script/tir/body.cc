@@ -12,7 +12,9 @@
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_tir.h"
 #include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/cancel.h"
 

@@ -6,10 +6,16 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/intrinsic/vector.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_tir.h"
+#include "rldb/source/diagnostic_script_type.h"
 
 namespace rldb::frontend::script {
 

@@ -7,11 +7,15 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/cast.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/host.h"
-#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_tir.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {

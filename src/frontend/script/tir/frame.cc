@@ -4,10 +4,14 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_tir.h"
+#include "rldb/source/diagnostic_script_type.h"
 
 namespace rldb::frontend::script {
 

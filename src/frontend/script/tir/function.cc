@@ -7,9 +7,13 @@
 #include "frontend/script/trailing_scalars.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/attr_name.h"
+#include "rldb/ir/attr_name/kernel.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_function.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
 
 namespace rldb::frontend::script {
 

@@ -7,7 +7,9 @@
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_name.h"
 
 namespace rldb::frontend::script {
 

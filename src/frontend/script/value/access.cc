@@ -9,9 +9,12 @@
 #include "frontend/script/value/calls.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
-#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/inspect.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
 
 namespace rldb::frontend::script {
 

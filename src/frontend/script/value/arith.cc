@@ -6,10 +6,12 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
+#include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/arguments.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {

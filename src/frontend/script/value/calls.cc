@@ -6,7 +6,9 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
 
 namespace rldb::frontend::script {
 

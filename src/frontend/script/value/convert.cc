@@ -9,10 +9,13 @@
 #include "frontend/script/value/expr.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/block_builder.h"
-#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
+#include "rldb/source/diagnostic_script_type.h"
 
 namespace rldb::frontend::script {
 

@@ -13,7 +13,9 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/unsupported.h"
 #include "rldb/ir/op_name.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
 
 namespace rldb::frontend::script {

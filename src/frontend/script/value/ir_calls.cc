@@ -4,8 +4,10 @@
 #include "frontend/script/module.h"
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_relax.h"
 
 namespace rldb::frontend::script {
 

@@ -13,7 +13,10 @@
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_call.h"
+#include "rldb/source/diagnostic_script_expected.h"
+#include "rldb/source/diagnostic_script_function.h"
+#include "rldb/source/diagnostic_script_type.h"
 
 namespace rldb::frontend::script {
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rldb/source/diagnostic_script.h"
+#include "rldb/source/diagnostic_script_relax.h"
 
 namespace rldb::frontend::script {
 

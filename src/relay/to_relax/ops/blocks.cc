@@ -6,15 +6,17 @@
 #include <numbers>
 
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/trigonometry.h"
+#include "rldb/ir/op/index.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/reshape.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
-#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 
 namespace rldb::to_relax::translations {
 

@@ -2,10 +2,14 @@
 #include <cmath>
 
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/cast.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/creation.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/dtype.h"
+#include "rldb/ir/op/function.h"
+#include "rldb/ir/op/reshape.h"
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 

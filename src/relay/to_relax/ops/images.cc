@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "relay/to_relax/ops/kernels.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/math.h"
-#include "rldb/ir/op/nn.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/rounding.h"
+#include "rldb/ir/op/image.h"
 #include "rldb/ir/op_attr/image_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 

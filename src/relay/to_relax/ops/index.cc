@@ -1,16 +1,20 @@
-// Operators that select and place elements.
+// Operators that pick and place elements.
+#include "rldb/ir/op/index.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/linear_algebra.h"
-#include "rldb/ir/op/manipulation.h"
-#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/order.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
 
 namespace rldb::to_relax::translations {

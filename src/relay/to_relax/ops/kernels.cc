@@ -1,7 +1,7 @@
 #include "relay/to_relax/ops/kernels.h"
 
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/rounding.h"
 
 namespace rldb::to_relax::translations {
 

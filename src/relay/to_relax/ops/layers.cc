@@ -4,18 +4,21 @@
 #include <algorithm>
 
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/op/activation.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/function.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
-#include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
-#include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 
 namespace rldb::to_relax::translations {
 

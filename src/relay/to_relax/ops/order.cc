@@ -1,7 +1,8 @@
-// Cumulative sums and products, sorting.
+// Running sums and products, sorting.
+#include "rldb/ir/op/order.h"
+
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/op/manipulation.h"
-#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/index.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/order_attr.h"

@@ -3,10 +3,11 @@
 #include <cmath>
 
 #include "relay/to_relax/ops/kernels.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/activation.h"
+#include "rldb/ir/op/arithmetic.h"
+#include "rldb/ir/op/conv.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
-#include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"

@@ -6,11 +6,11 @@
 #include <numbers>
 
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/bits.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/math.h"
-#include "rldb/ir/op/binary.h"
-#include "rldb/ir/op/manipulation.h"
-#include "rldb/ir/op/unary.h"
+#include "rldb/ir/intrinsic/trigonometry.h"
+#include "rldb/ir/op/arithmetic.h"
 
 namespace rldb::to_relax::translations {
 

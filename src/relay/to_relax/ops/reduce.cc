@@ -2,10 +2,11 @@
 #include <algorithm>
 
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 
 namespace rldb::to_relax::translations {
 

@@ -4,12 +4,16 @@
 #include <cmath>
 
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/intrinsic/math.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/bytecode/builtin/relay.h"
+#include "rldb/ir/intrinsic/bits.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/index.h"
+#include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/manipulation.h"
-#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op/reshape.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/relay/ir/op_id.h"
 

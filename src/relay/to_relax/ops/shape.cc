@@ -7,9 +7,12 @@
 #include "relay/to_relax/translations.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/reshape.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
-#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 #include "rldb/relay/ir/layout.h"
 
 namespace rldb::to_relax::translations {

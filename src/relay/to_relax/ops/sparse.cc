@@ -1,13 +1,12 @@
 // Sparse matrices: by rows (values, their columns, where each row begins), in blocks too, and by coordinates. Products
 // and sums are computed on the dense matrix.
 #include "relay/to_relax/translations.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/index.h"
 #include "rldb/ir/op/linear_algebra.h"
-#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
 
 namespace rldb::to_relax::translations {
 

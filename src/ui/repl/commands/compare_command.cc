@@ -3,8 +3,8 @@
 
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/compare.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_program.h"
+#include "rldb/source/diagnostic_result.h"
 #include "ui/named_stage.h"
 #include "ui/repl/commands/repro_flags.h"
 #include "ui/repl/commands/versions.h"

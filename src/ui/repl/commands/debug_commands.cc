@@ -4,8 +4,8 @@
 #include <charconv>
 
 #include "rldb/bytecode/disassemble.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"

@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
 #include "ui/repl/entry/state.h"
 

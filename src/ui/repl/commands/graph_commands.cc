@@ -5,7 +5,8 @@
 
 #include "rldb/debug/graph.h"
 #include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_result.h"
 #include "ui/draw/graph.h"
 #include "ui/repl/commands/binding_info.h"
 #include "ui/repl/commands/draw_options.h"

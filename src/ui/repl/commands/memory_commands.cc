@@ -1,8 +1,8 @@
 // `:mem`: the memory plan of functions.
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_general.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_program.h"
 #include "ui/memory/memory_view.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/reader.h"

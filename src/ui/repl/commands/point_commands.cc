@@ -1,7 +1,7 @@
 // Breakpoints, watchpoints, catchpoints, log points: creating and changing them.
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_debug.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"

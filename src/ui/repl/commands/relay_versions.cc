@@ -9,11 +9,9 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/passes/pass.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_repro.h"
-#include "rldb/source/diagnostic_run.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/view.h"
 

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include "rldb/bytecode/disassemble.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"

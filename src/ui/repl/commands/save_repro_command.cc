@@ -1,8 +1,8 @@
 // `:save-repro`: the last failure, as one file.
 #include <fmt/format.h>
 
+#include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
-#include "rldb/source/diagnostic_run.h"
 #include "rldb/support/file.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repro_file/repro_file.h"

@@ -1,7 +1,7 @@
 // Screen mode: `:tui`, and gdb's commands for its panes.
 #include <algorithm>
 
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_screen.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"

@@ -1,8 +1,8 @@
 // Commands to customize the prompt: alias, trust; and the tour.
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/diagnostic_file.h"
 #include "ui/repl/commands/help_text.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"

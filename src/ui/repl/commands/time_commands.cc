@@ -1,8 +1,8 @@
 // Moments of a run, and changing what happens in it.
 #include <fmt/format.h>
 
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/view.h"

@@ -3,7 +3,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_general.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "ui/repl/commands/binding_info.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"

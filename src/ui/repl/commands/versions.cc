@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include "rldb/passes/pass.h"
-#include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_program.h"
 #include "ui/repl/view.h"
 
 namespace rldb::ui {

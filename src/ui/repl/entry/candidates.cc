@@ -10,6 +10,7 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/debug/catch_event.h"
 #include "rldb/debug/expressions.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"

@@ -7,7 +7,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "ui/repl/commands/handlers.h"
 #include "ui/repl/entry/state.h"

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "ui/repl/commands/handlers.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file_system.h"
 #include "rldb/support/memory.h"

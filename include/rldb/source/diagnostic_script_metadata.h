@@ -1,4 +1,4 @@
-// The rows of diagnostic_script.def as constants: diag::<Id>.
+// The rows of diagnostic_script_metadata.def as constants: diag::<Id>.
 #pragma once
 
 #include "rldb/source/diagnostic.h"
@@ -6,7 +6,7 @@
 namespace rldb::diag {
 
 #define RLDB_DIAG(id, severity, text, hint) RLDB_DIAG_CONSTANT(id, severity, text, hint)
-#include "rldb/source/diagnostic_script.def"
+#include "rldb/source/diagnostic_script_metadata.def"
 #undef RLDB_DIAG
 
 }  // namespace rldb::diag

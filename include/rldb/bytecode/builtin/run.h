@@ -1,0 +1,22 @@
+// The names of the builtins of run.def: builtin::RunPrint is "relax.run.print".
+#pragma once
+
+#define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/run.def"
+#include "rldb/bytecode/builtin/names.inc"
+
+namespace rldb::builtin {
+
+// The builtin that an operator is which has the trait Packed: RunPrint of "print". Empty: there is none.
+constexpr std::string_view run_function(std::string_view short_name) {
+  constexpr std::string_view kPrefix = RunPrint.substr(0, RunPrint.rfind('.') + 1);
+  constexpr std::string_view kNames[] = {
+#define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) id,
+#include "rldb/bytecode/builtin/run.def"
+#undef RLDB_BUILTIN
+  };
+  for (std::string_view name : kNames)
+    if (name.starts_with(kPrefix) && name.substr(kPrefix.size()) == short_name) return name;
+  return {};
+}
+
+}  // namespace rldb::builtin

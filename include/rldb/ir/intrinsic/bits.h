@@ -1,0 +1,6 @@
+// The intrinsics of bits.def as constants: intrin::ShiftLeft is the row of "shift_left".
+#pragma once
+
+#define RLDB_INTRINSIC_FAMILY Bits
+#define RLDB_INTRINSIC_ROWS "rldb/ir/intrinsic/bits.def"
+#include "rldb/ir/intrinsic/constants.inc"

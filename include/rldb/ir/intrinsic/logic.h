@@ -1,0 +1,6 @@
+// The intrinsics of logic.def as constants: intrin::LogicalAnd is the row of "logical_and".
+#pragma once
+
+#define RLDB_INTRINSIC_FAMILY Logic
+#define RLDB_INTRINSIC_ROWS "rldb/ir/intrinsic/logic.def"
+#include "rldb/ir/intrinsic/constants.inc"

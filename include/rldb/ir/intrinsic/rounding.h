@@ -1,0 +1,6 @@
+// The intrinsics of rounding.def as constants: intrin::Abs is the row of "abs".
+#pragma once
+
+#define RLDB_INTRINSIC_FAMILY Rounding
+#define RLDB_INTRINSIC_ROWS "rldb/ir/intrinsic/rounding.def"
+#include "rldb/ir/intrinsic/constants.inc"

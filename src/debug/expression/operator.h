@@ -1,0 +1,15 @@
+// The operators of the expression language by name: every new row of operator.def builds what includes this again.
+#pragma once
+
+#include <cstdint>
+
+namespace rldb::debug {
+
+enum class Operator : std::uint8_t {
+#define RLDB_BINARY(id, text, level, doc) id,
+#define RLDB_COMPARISON(id, text, doc) id,
+#define RLDB_UNARY(id, text, doc) id,
+#include "debug/expression/operator.def"
+};
+
+}  // namespace rldb::debug
