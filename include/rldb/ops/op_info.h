@@ -72,7 +72,7 @@ struct ParamInfo {
   int index = 0;  // in OpInfo::args or OpInfo::attrs
 };
 
-// What the rows of op/op.def are grouped by; None: an operator that was registered.
+// The groups of rows of op/op.def; None: a registered operator.
 enum class Family : std::uint8_t {
   None,
   Unary,

@@ -7,7 +7,7 @@
 
 namespace rldb::ui {
 
-// What `main` of rldb does; gives the exit code. Call it once, from `main`. It may end the process itself.
+// The body of rldb's `main`; returns the exit code. Call it once, from `main`. It may end the process itself.
 int main_program(int argc, char** argv);
 
 }  // namespace rldb::ui

@@ -3,6 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "rldb/bytecode/builtin/absent.h"
+#include "rldb/bytecode/builtin/control.h"
+#include "rldb/bytecode/builtin/memory.h"
+#include "rldb/bytecode/builtin/run.h"
+#include "rldb/bytecode/builtin/value.h"
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/operator_text.h"
@@ -299,11 +304,6 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
   using Rule = Arg (FunctionCompiler::*)(const Call*);
   static constexpr op::RuleTable<Rule> kRules{
 #define RLDB_OP_CODE(Op, function) {op::Id::Op, &FunctionCompiler::function},
-#include "rldb/bytecode/builtin/absent.h"
-#include "rldb/bytecode/builtin/control.h"
-#include "rldb/bytecode/builtin/memory.h"
-#include "rldb/bytecode/builtin/run.h"
-#include "rldb/bytecode/builtin/value.h"
 #include "rldb/ir/op/rule.def"
   };
   if (const Rule rule = kRules.find(op)) return (this->*rule)(c);

@@ -79,7 +79,7 @@ const Expr* connective(Topi& t, const Expr* a, const Expr* b) {
   return t.ctx.binary(kind, truth(t, a), truth(t, b));
 }
 
-// What has bits to be worked on: integers, and truth values where they count as one bit.
+// Operands with bits: integers, and truth values where they count as one bit.
 Result<support::Unit> has_bits(const ir::Call* c, bool truth_values) {
   for (const Expr* e : c->args) {
     const TensorType* x = tensor_type(e);
@@ -90,7 +90,7 @@ Result<support::Unit> has_bits(const ir::Call* c, bool truth_values) {
   return support::Unit{};
 }
 
-// A connective of truth values, an operation on bits otherwise.
+// A logical connective for bools, a bitwise operation otherwise.
 template <BinaryKind kind, ir::Intrinsic id>
 const Expr* bits(Topi& t, const Expr* a, const Expr* b) {
   if (a->dtype().is_bool()) return t.ctx.binary(kind, a, b);

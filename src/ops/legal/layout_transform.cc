@@ -61,8 +61,8 @@ class Splits {
   bool good_ = true;
 };
 
-// Looks for two elements of a box that get the same place. What it says is certain; a collision far out in a large
-// tensor is not found.
+// Searches a box for two elements that are mapped to the same place. A collision it reports is certain; one far out in
+// a large tensor is not found.
 class Collisions {
  public:
   Collisions(const Lambda* map, std::span<const Expr* const> shape) : map_(map), index_(map->params.size(), 0) {

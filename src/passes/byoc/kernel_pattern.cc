@@ -41,7 +41,7 @@ class NestMatcher {
   }
 
  private:
-  // What was learned; an alternative that fails takes it back.
+  // Facts found so far; an alternative that fails discards its own.
   struct Known {
     std::unordered_map<const Var*, const Var*> variables;      // of the kernel, to the pattern's
     std::unordered_set<const Var*> taken;                      // the pattern's that are some variable

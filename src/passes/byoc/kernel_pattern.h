@@ -19,7 +19,7 @@ const ir::SBlock* root_block(const ir::PrimFunc* f);
 std::vector<const ir::Stmt*> statements_of(const ir::SBlock* root);
 // Can this function be a pattern? Its root has one nest, its parameters are buffers and scalars.
 bool is_kernel_pattern(const ir::PrimFunc* f);
-// What the nest says of the pattern's symbols and buffers, in the order of its parameters; nothing: it is another one.
+// The pattern's symbols and buffers in the nest, in the order of its parameters; nullopt: the nest does not match.
 std::optional<KernelMatch> match_nest(ir::Context& ctx, std::string_view name, const ir::PrimFunc* pattern,
                                       const ir::Stmt* nest);
 

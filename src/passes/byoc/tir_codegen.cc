@@ -1,8 +1,8 @@
 // The code generator `tir`: part of a kernel stays TensorIR, as text beside the program.
 #include "passes/byoc/codegens.h"
-#include "rldb/ir/attr_name.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/external_module.h"
+#include "rldb/source/diagnostic_byoc.h"
 #include "rldb/source/diagnostic_pass.h"
 
 namespace rldb::passes {

@@ -3,6 +3,9 @@
 //
 // The result type of a closure's call is kept (TVM drops it), so that its uses stay well typed.
 #include "passes/common.h"
+#include "rldb/bytecode/builtin/absent.h"
+#include "rldb/bytecode/builtin/control.h"
+#include "rldb/bytecode/builtin/value.h"
 #include "rldb/ir/derive_func.h"
 #include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/op/vm.h"
@@ -47,9 +50,6 @@ class BuiltinLowerer : public Rewriter {
   const Call* lower(const Call* c, std::string_view op) {
     static constexpr op::RuleTable<Rule> kRules{
 #define RLDB_OP_LOWER(Op, function) {op::Id::Op, &BuiltinLowerer::function},
-#include "rldb/bytecode/builtin/absent.h"
-#include "rldb/bytecode/builtin/control.h"
-#include "rldb/bytecode/builtin/value.h"
 #include "rldb/ir/op/rule.def"
     };
     if (const Rule rule = kRules.find(op)) return (this->*rule)(c);

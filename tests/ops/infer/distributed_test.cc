@@ -1,4 +1,4 @@
-// What tables of types cannot say about distributed tensors: operators that a program registers.
+// Type inference of distributed tensors that tables cannot express: operators that a program registers.
 #include "ops/infer/distributed.h"
 
 #include <doctest/doctest.h>
