@@ -135,6 +135,26 @@ Tensor spread(Topi& t, Tensor x, const std::vector<std::int64_t>& by, std::strin
       name);
 }
 
+// A permutation of the letters, which says nothing else.
+bool is_order_of(std::string_view layout, const std::string& letters) {
+  return std::is_permutation(layout.begin(), layout.end(), letters.begin(), letters.end());
+}
+
+// The axes in another order.
+Tensor in_order(Topi& t, Tensor x, std::string_view from, std::string_view to, std::string_view name) {
+  if (from == to) return x;
+  ExprList shape;
+  for (const char letter : to) shape.push_back(x->shape[from.find(letter)]);
+  return t.g.compute(
+      shape,
+      [&](Indices i) {
+        ExprList at;
+        for (const char letter : from) at.push_back(i[to.find(letter)]);
+        return t.g.load(x, std::span<const Expr* const>(at));
+      },
+      name);
+}
+
 }  // namespace
 
 // The input is spread out by the strides and padded, the kernel spread out and reversed; then it is an ordinary
@@ -143,13 +163,16 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   std::string letters = spatial_of(c);
   std::size_t n = letters.size();
-  if (attr_string(spec(c), op_attr::DataLayout) != "NC" + letters ||
-      attr_string(spec(c), op_attr::OutLayout) != "NC" + letters ||
-      attr_string(spec(c), op_attr::KernelLayout) != "IO" + letters)
-    return refuse(c, "only the layouts NC" + letters + " and IO" + letters + " are lowered");
+  const std::string data_order = "NC" + letters, kernel_order = "IO" + letters;
+  const std::string_view data_layout = attr_string(spec(c), op_attr::DataLayout);
+  const std::string_view kernel_layout = attr_string(spec(c), op_attr::KernelLayout);
+  const std::string_view out_layout = attr_string(spec(c), op_attr::OutLayout);
+  if (!is_order_of(data_layout, data_order) || !is_order_of(out_layout, data_order) ||
+      !is_order_of(kernel_layout, kernel_order))
+    return refuse(c, "only orders of " + data_order + " and " + kernel_order + " are lowered");
   RLDB_TRY(const TensorType* data, known_arg(c, 0));
   for (std::size_t k = 0; k < n; ++k)
-    if (ir::is_const(data->shape[k + 2], 0)) return refuse(c, "the data has no elements");
+    if (ir::is_const(data->shape[data_layout.find(letters[k])], 0)) return refuse(c, "the data has no elements");
   auto strides = *attr_ints(spec(c), op_attr::Strides);
   auto padding = *attr_ints(spec(c), op_attr::Padding);
   auto extra = *attr_ints(spec(c), op_attr::OutputPadding);
@@ -160,8 +183,8 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
     Topi t(te);
     te::Graph& g = te.graph;
     ir::Context& ctx = te.ctx;
-    Tensor x = te.in[0];
-    Tensor w = te.in[1];
+    Tensor x = in_order(t, te.in[0], data_layout, data_order, "data_order");
+    Tensor w = in_order(t, te.in[1], kernel_layout, kernel_order, "kernel_order");
     Tensor dilated = spread(t, x, strides, "data_dilate");
     if (std::any_of(dilation.begin(), dilation.end(), [](std::int64_t by) { return by != 1; }))
       w = spread(t, w, dilation, "kernel_dilate");
@@ -190,8 +213,11 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
     std::vector<ir::IterVar> axes{g.reduce_axis(in_per_group, "dc")};
     for (char s : letters)
       axes.push_back(g.reduce_axis(w->shape[axes.size() + 1], std::string("d") + char(s - 'A' + 'a')));
-    return {g.reduce(
-        mapped(te, out->shape),
+    const ExprList stored = mapped(te, out->shape);
+    ExprList shape;
+    for (const char letter : data_order) shape.push_back(stored[out_layout.find(letter)]);
+    const Tensor made = g.reduce(
+        shape,
         [&](Indices i) -> const Expr* {
           const Expr* channel = axes[0].var;
           const Expr* which = i[1];
@@ -208,7 +234,8 @@ Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
           return ctx.binary(BinaryKind::Mul, ir::cast_to(ctx, d, g.load(padded, std::span<const Expr* const>(ix))),
                             ir::cast_to(ctx, d, g.load(kernel, std::span<const Expr* const>(iw))));
         },
-        axes, g.sum_reducer(d), "compute")};
+        axes, g.sum_reducer(d), "compute");
+    return {in_order(t, made, data_order, out_layout, "out_order")};
   });
 }
 
