@@ -70,10 +70,25 @@ class LayoutConverter : public Rewriter {
     return v ? lookup(v) : e;
   }
 
+  // A tuple with every field in its original layout.
+  const Expr* original_tuple(const Expr* now, const std::vector<Layout>& fields) {
+    std::vector<const Expr*> items;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      const Var* item = emit(*ctx_.tuple_get(now, std::int64_t(i)));
+      const Expr* made = convert_layout_of(ctx_, item, fields[i], Layout::initial(fields[i].ndim()));
+      items.push_back(made == item ? made : emit(made));
+    }
+    return ctx_.tuple(items);
+  }
+
   // The value with every variable in its original layout.
   const Expr* original(const Expr* e) {
     VarMap map;
     for (const Var* v : free_vars(e)) {
+      if (const auto tuple = tuples_.find(v); tuple != tuples_.end()) {
+        map[v] = original_tuple(lookup(v), tuple->second);
+        continue;
+      }
       const auto found = layouts_.find(v);
       const Expr* now = found == layouts_.end() ? lookup(v) : stored(v, Layout::initial(found->second.ndim()));
       if (now != v) map[v] = now;
@@ -85,6 +100,7 @@ class LayoutConverter : public Rewriter {
 
   void convert(const Binding* b) {
     if (b->is_match_cast()) return convert_cast(b);
+    if (const auto* get = as<TupleGetItem>(b->value); get && convert_field(b, get)) return;
     const auto* call = as<Call>(b->value);
     const auto decision =
         call ? decide_layout({ctx_, call, wanted_, [this](const Expr* e) { return layout_of(e); }}) : std::nullopt;
@@ -97,17 +113,27 @@ class LayoutConverter : public Rewriter {
       out_.resize(mark);
       return keep(b);
     }
-    bind(b, made, decision->result);
+    bind(b, made, decision->result, decision->fields);
+  }
+
+  // A field of a tuple that is stored otherwise.
+  bool convert_field(const Binding* b, const TupleGetItem* get) {
+    const auto* tuple = as<Var>(get->tuple);
+    const auto found = tuple ? tuples_.find(tuple) : tuples_.end();
+    if (found == tuples_.end()) return false;
+    bind(b, *ctx_.tuple_get(lookup(tuple), get->index), found->second[std::size_t(get->index)], {});
+    return true;
   }
 
   // Whether any layout differs, before or after the call.
   bool changes(const LayoutDecision& d, const Call* call) const {
     const auto odd = [](const Layout& l) { return !l.is_initial(); };
     if (odd(d.result) || std::any_of(d.operands.begin(), d.operands.end(), odd) ||
-        std::any_of(d.items.begin(), d.items.end(), odd))
+        std::any_of(d.items.begin(), d.items.end(), odd) || std::any_of(d.fields.begin(), d.fields.end(), odd))
       return true;
     const std::vector<const Var*> used = free_vars(call);
-    return std::any_of(used.begin(), used.end(), [&](const Var* v) { return layouts_.count(v) > 0; });
+    return std::any_of(used.begin(), used.end(),
+                       [&](const Var* v) { return layouts_.count(v) > 0 || tuples_.count(v) > 0; });
   }
 
   // Null: the operator refuses them.
@@ -135,8 +161,15 @@ class LayoutConverter : public Rewriter {
     return ctx_.tuple(items);
   }
 
-  void bind(const Binding* b, const Call* value, const Layout& layout) {
-    if (!b->var->is_dataflow() && !layout.is_initial()) {
+  void bind(const Binding* b, const Expr* value, const Layout& layout, const std::vector<Layout>& fields) {
+    const bool odd_fields =
+        std::any_of(fields.begin(), fields.end(), [](const Layout& field) { return !field.is_initial(); });
+    if (!b->var->is_dataflow() && odd_fields) {
+      const Expr* back = original_tuple(emit(value), fields);
+      out_.push_back(remake_binding(ctx_, b, b->var, back));
+      return;
+    }
+    if (!b->var->is_dataflow() && fields.empty() && !layout.is_initial()) {
       const Var* v = emit(value);
       const Expr* back = convert_layout_of(ctx_, v, layout, Layout::initial(layout.ndim()));
       out_.push_back(remake_binding(ctx_, b, b->var, back));
@@ -148,7 +181,8 @@ class LayoutConverter : public Rewriter {
       ctx_.set_origin(v, b->var);
       remap(b->var, v);
     }
-    if (!layout.is_initial()) layouts_[b->var] = layout;
+    if (odd_fields) tuples_[b->var] = fields;
+    if (fields.empty() && !layout.is_initial()) layouts_[b->var] = layout;
     out_.push_back(remake_binding(ctx_, b, v, value));
   }
 
@@ -172,7 +206,8 @@ class LayoutConverter : public Rewriter {
   }
 
   const WantedLayouts& wanted_;
-  std::unordered_map<const Var*, Layout> layouts_;  // of variables stored in another layout
+  std::unordered_map<const Var*, Layout> layouts_;              // of variables stored in another layout
+  std::unordered_map<const Var*, std::vector<Layout>> tuples_;  // of tuples with such fields, by field
   std::vector<const Binding*> out_;
   const Binding* origin_ = nullptr;
 };
@@ -199,7 +234,7 @@ Failure<source::Message> bad_layouts(std::string_view expected, std::string_view
 ir::Result<bool> check(const WantedLayouts& wanted) {
   for (const auto& [name, layouts] : wanted) {
     if (!op::find(name)) return bad_layouts("operators by their full names, `relax.nn.conv2d`", name);
-    const bool conv = name == op::NnConv2d;
+    const bool conv = name == op::NnConv2d || name == op::NnConv2dTranspose;
     if (!conv && name != op::ImageResize2d) continue;
     if (conv && layouts.size() != 2 && layouts.size() != 3)
       return bad_layouts(fmt::format("the layouts of data and weight, and of the result if it differs, for `{}`", name),

@@ -3,11 +3,13 @@
 #include "passes/layout/layout_rules.h"
 
 #include <algorithm>
+#include <array>
 
 #include "rldb/ir/op/conv.h"
 #include "rldb/ir/op/image.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
 #include "rldb/ir/op_rule.h"
@@ -100,11 +102,29 @@ Decision ternary(const LayoutQuery& q) {
 
 // ---- convolutions, windows, images ----
 
+static Decision with_conv_layouts(const LayoutQuery& q, const Layout& data, const Layout& weight, const Layout& result,
+                                  std::array<std::string, 3> texts) {
+  Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::DataLayout, q.ctx.attr(q.ctx.str(texts[0])));
+  attrs = q.ctx.with_attr(attrs, op_attr::KernelLayout, q.ctx.attr(q.ctx.str(texts[1])));
+  attrs = q.ctx.with_attr(attrs, op_attr::OutLayout, q.ctx.attr(q.ctx.str(texts[2])));
+  return LayoutDecision{{data, weight}, {}, {}, attrs, result, {}};
+}
+
+// A convolution that nobody has a wish for takes what there is.
+static Decision conv_as_stored(const LayoutQuery& q) {
+  const Layout data = q.layout_of(q.call->args[0]), weight = q.layout_of(q.call->args[1]);
+  const std::string_view data_now = text(q.call, op_attr::DataLayout), weight_now = text(q.call, op_attr::KernelLayout);
+  const std::string_view out_now = text(q.call, op_attr::OutLayout);
+  const bool known = int(data_now.size()) == data.ndim() && int(weight_now.size()) == weight.ndim();
+  if (!known || data.is_split() || weight.is_split() || (!out_now.empty() && out_now != data_now)) return std::nullopt;
+  return with_conv_layouts(q, data, weight, data, {data.text(data_now), weight.text(weight_now), data.text(data_now)});
+}
+
 Decision conv2d(const LayoutQuery& q) {
-  const auto found = q.wanted.find(std::string(op::NnConv2d));
   const Call* c = q.call;
-  if (found == q.wanted.end() || found->second.size() < 2 || !tensor(c->args[0]) || !tensor(c->args[1]))
-    return std::nullopt;
+  if (!tensor(c->args[0]) || !tensor(c->args[1])) return std::nullopt;
+  const auto found = q.wanted.find(std::string(cast<Op>(c->callee)->name));
+  if (found == q.wanted.end() || found->second.size() < 2) return conv_as_stored(q);
   const std::vector<std::string>& wanted = found->second;
   const std::string_view result_now =
       text(c, op_attr::OutLayout).empty() ? text(c, op_attr::DataLayout) : text(c, op_attr::OutLayout);
@@ -118,10 +138,7 @@ Decision conv2d(const LayoutQuery& q) {
   if (split && (!data->divides(c->args[0]->type) || !weight->divides(c->args[1]->type) || !result->divides(c->type) ||
                 (groups && groups->integer != 1)))
     return std::nullopt;
-  Span<NamedAttr> attrs = q.ctx.with_attr(c->attrs, op_attr::DataLayout, q.ctx.attr(q.ctx.str(wanted[0])));
-  attrs = q.ctx.with_attr(attrs, op_attr::KernelLayout, q.ctx.attr(q.ctx.str(wanted[1])));
-  attrs = q.ctx.with_attr(attrs, op_attr::OutLayout, q.ctx.attr(q.ctx.str(result_wanted)));
-  return LayoutDecision{{*data, *weight}, {}, {}, attrs, *result};
+  return with_conv_layouts(q, *data, *weight, *result, {wanted[0], wanted[1], result_wanted});
 }
 
 // The operator has an attribute for its layout.
@@ -187,6 +204,52 @@ Decision layer_norm(const LayoutQuery& q) {
   if (!std::is_sorted(axes->begin(), axes->end()) || !std::is_sorted(moved.begin(), moved.end())) return std::nullopt;
   const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axes, q.ctx.attr_ints(moved));
   return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
+}
+
+// The statistics have one axis, the channels.
+Decision batch_norm(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  Decision d = layout ? with_axis(q, *layout) : std::nullopt;
+  if (d) d->fields = {*layout, Layout::initial(1), Layout::initial(1)};
+  return d;
+}
+Decision channel_norm(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  const auto axes = layout ? axes_of(q.call, op_attr::Axes, layout->ndim()) : std::nullopt;
+  const Attr* channel = find_attr(q.call->attrs, op_attr::ChannelAxis);
+  if (!axes || !channel || !channel->is(AttrKind::Int)) return std::nullopt;
+  Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axes, q.ctx.attr_ints(places(*layout, *axes)));
+  attrs = q.ctx.with_attr(attrs, op_attr::ChannelAxis, q.ctx.attr(layout->place(channel->integer)));
+  return LayoutDecision{{*layout}, {}, {}, attrs, *layout, {}};
+}
+
+// The result is in its original order, wherever the axes come from.
+Decision permute_dims(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  if (!layout) return std::nullopt;
+  std::vector<std::int64_t> order;
+  if (auto given = axes_of(q.call, op_attr::Axes, layout->ndim()))
+    order = std::move(*given);
+  else
+    for (std::int64_t i = layout->ndim(); i-- > 0;) order.push_back(i);
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axes, q.ctx.attr_ints(places(*layout, order)));
+  return LayoutDecision{{*layout}, {}, {}, attrs, Layout::initial(layout->ndim()), {}};
+}
+
+// In blocks only into equal parts that come out even.
+Decision split(const LayoutQuery& q) {
+  const auto* parts = as<TupleType>(q.call->type);
+  if (!parts || !tensor(q.call->args[0])) return std::nullopt;
+  const Layout layout = q.layout_of(q.call->args[0]);
+  if (layout.is_split()) {
+    const Attr* how = find_attr(q.call->attrs, op_attr::IndicesOrSections);
+    if (!how || how->is(AttrKind::List)) return std::nullopt;
+    for (const Type* part : parts->fields)
+      if (!layout.divides(part)) return std::nullopt;
+  }
+  Decision d = with_axis(q, layout);
+  if (d) d->fields.assign(parts->fields.size(), layout);
+  return d;
 }
 
 // A layout with some axes removed, the others renumbered.

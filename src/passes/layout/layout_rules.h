@@ -18,6 +18,7 @@ struct LayoutDecision {
   std::vector<const ir::Expr*> others;  // replace the arguments after `operands`, where a rule changes them
   ir::Span<ir::NamedAttr> attrs;
   Layout result;
+  std::vector<Layout> fields;  // of the result, when that is a tuple
 };
 
 struct LayoutQuery {
