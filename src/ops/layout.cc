@@ -86,8 +86,8 @@ Result<Layout> layout_of(const OpInfo& info, const ir::CallSpec& call, std::stri
 }
 
 bool coordinates_last(const TensorType* grid, std::size_t n) {
-  const auto count = std::int64_t(n);
-  return !ir::is_const(grid->shape[1], count) && ir::is_const(grid->shape.back(), count);
+  const auto second = ir::const_int(grid->shape[1]);
+  return second && *second != std::int64_t(n) && ir::is_const(grid->shape.back(), std::int64_t(n));
 }
 
 }  // namespace rldb::ops

@@ -99,7 +99,8 @@ TEST_CASE("legalize: every function with a simple input is well formed") {
   const Expr* floats = w.tensor({w.ctx.i64(2), w.ctx.i64(4)});
   const Expr* integers = w.tensor({w.ctx.i64(2), w.ctx.i64(4)}, DType::Int(32));
   for (const ops::OpInfo& info : ops::all()) {
-    const Expr* x = info.short_name().ends_with("_shift") ? integers : floats;
+    const bool of_bits = info.short_name().ends_with("_shift") || info.short_name().starts_with("bitwise_");
+    const Expr* x = of_bits ? integers : floats;
     if (info.family != ops::Family::Unary && info.family != ops::Family::Binary &&
         info.family != ops::Family::Reduction)
       continue;

@@ -15,12 +15,7 @@ namespace rldb::to_relax::translations {
 // The coordinates are the grid's second axis; Relax also accepts them as the last one, where no other dim of 2 is
 // mistaken for them.
 Made grid_sample(OpCall& o) {
-  RLDB_TRY(const ir::TensorType* grid, o.tensor(1));
-  Ints axes = iota(2, grid->ndim);
-  axes.insert(axes.begin(), 0);
-  axes.push_back(1);
-  RLDB_TRY(const Expr* places, o.permute(o.arg(1), axes));
-  return o.call(op::ImageGridSample, {o.arg(0), places},
+  return o.call(op::ImageGridSample, {o.arg(0), o.arg(1)},
                 {{op_attr::Method, o.ctx.attr(o.string("method"))},
                  {op_attr::Layout, o.ctx.attr(o.string("layout"))},
                  {op_attr::PaddingMode, o.ctx.attr(o.string("padding_mode"))},
