@@ -187,6 +187,7 @@ static Result<Resize> resize_of(const ir::Call* c) {
   r.exclude = attr_int(spec(c), op_attr::CubicExclude) != 0;
   r.extrapolation = attr_float(spec(c), op_attr::ExtrapolationValue);
   r.roi = attr_floats(spec(c), op_attr::Roi);
+  if (r.roi.size() == 1) r.roi.assign(2 * r.letters.size(), r.roi[0]);  // one number is all bounds
   if (r.transform == Transform::TfCropAndResize && r.roi.size() != 2 * r.letters.size())
     return refuse(
         c, "the region has " + std::to_string(r.roi.size()) + " bounds, not " + std::to_string(2 * r.letters.size()));
