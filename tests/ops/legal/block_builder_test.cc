@@ -1,4 +1,5 @@
 // ops::BlockBuilder: modules written from C++.
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ops/block_builder.h"
 
 #include <doctest/doctest.h>
