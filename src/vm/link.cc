@@ -11,7 +11,7 @@
 
 namespace rldb::vm {
 
-// The functions that the rows name, in builtins/.
+// One function per row, in builtins/.
 #define RLDB_BUILTIN(id, name, min_args, max_args, effect, arguments, doc) \
   Result<Value> builtin_##id(const CallSite& site, PackedArgs args);
 #include "rldb/bytecode/builtin.def"

@@ -21,7 +21,7 @@ struct CallSite {
 };
 using BuiltinFn = Result<Value> (*)(const CallSite&, PackedArgs);
 
-// AllocTensor for who may not write each element: storage that was used before has other tensors' values.
+// AllocTensor for a consumer that may not write each element: reused storage contains other tensors' values.
 Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args);
 
 enum class Op : std::uint8_t {

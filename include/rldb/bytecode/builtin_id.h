@@ -1,5 +1,5 @@
-// The builtins as numbers, for those who have a function for each: every new row builds what includes this again. Who
-// asks which builtin is called compares names (builtin/<family>.h).
+// The builtins as numbers, for tables with an entry for each: everything that includes this is rebuilt for every new
+// row. To find out which builtin is called, compare names (builtin/<family>.h).
 #pragma once
 
 #include "rldb/bytecode/builtin.h"

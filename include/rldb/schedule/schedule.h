@@ -15,7 +15,7 @@
 
 namespace rldb::schedule {
 
-enum class StepId : std::uint8_t;  // step_id.h, for those who make steps
+enum class StepId : std::uint8_t;  // step_id.h, for code that makes steps
 
 struct StepInfo {
   StepId id;

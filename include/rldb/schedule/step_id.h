@@ -1,4 +1,4 @@
-// The steps of schedules by name: every new row of step.def builds what includes this again.
+// The steps of schedules by name: everything that includes this is rebuilt for every new row of step.def.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The operators of the expression language by name: every new row of operator.def builds what includes this again.
+// The operators of the expression language by name: everything that includes this is rebuilt for every new row of
+// operator.def.
 #pragma once
 
 #include <cstdint>

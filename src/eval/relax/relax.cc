@@ -195,7 +195,7 @@ class RelaxEval {
     return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name));
   }
 
-  // Builtins of lowered programs that call or make functions; without the machine that they are given there.
+  // Builtins of lowered programs that call or make functions; without the machine argument that they have there.
   std::optional<Result<Value>> call_back(std::string_view name, PackedArgs args) {
     if (name == builtin::InvokeClosure && !args.empty()) return call_value(args[0], {args.begin() + 1, args.end()});
     if (name == builtin::MakeClosure && !args.empty() && args[0].is(ValueKind::Function))

@@ -159,7 +159,7 @@ std::optional<AxisMap> axis_map(const OpInfo& info, const Sharded& s) {
 #include "rldb/ir/op/op.def"
   };
   const op::Row* row = op::find(info.name);
-  if (!row) return std::nullopt;  // registered by a program: there is no column
+  if (!row) return std::nullopt;  // registered by a program, which gives no rule
   return kRules[std::size_t(row->id)](s);
 }
 

@@ -46,8 +46,7 @@ std::optional<std::vector<std::int64_t>> attr_ints(const ir::CallSpec& call,
 Dims attr_dims(ir::Context& ctx, const ir::CallSpec& call, std::string_view name);
 bool attr_is_none(const ir::CallSpec& call, std::string_view name);
 
-// An axis in [0, ndim); when ndim is unknown the axis as it is. `attribute` is where the text gives it: `axis`, if no
-// other is named.
+// An axis in [0, ndim); unchanged if ndim is unknown. `attribute` is where the text gives it; by default, `axis`.
 Result<int> normalize_axis(const OpInfo& info, std::int64_t axis, int ndim, std::string_view attribute);
 Result<int> normalize_axis(const OpInfo& info, std::int64_t axis, int ndim);
 Result<std::vector<int>> normalize_axes(const OpInfo& info, const std::vector<std::int64_t>& axes, int ndim,

@@ -1,4 +1,4 @@
-// Legalisation: the operators of op/unary.def, one function per row. A body says what one element of the result is.
+// Legalisation: the operators of op/unary.def and op/function.def. A body computes one element of the result.
 
 #include "ops/legal/elements.h"
 #include "ops/legal/util.h"

@@ -11,7 +11,7 @@
 
 namespace rldb::relay {
 
-// The functions that the rows name, one file each.
+// One function per row.
 #define RLDB_RELAY_PASS(Id, name, short_name, options, doc) \
   const Module* run_##Id(PassEnv& env, const Module* m, const PassInvocation& options_given);
 #include "rldb/relay/passes/pass.def"

@@ -6,7 +6,7 @@
 
 namespace rldb::builtin {
 
-// The builtin that an operator is which has the trait Packed: RunPrint of "print". Empty: there is none.
+// The builtin behind an operator with the trait Packed: RunPrint for "print". Empty: none.
 constexpr std::string_view run_function(std::string_view short_name) {
   constexpr std::string_view kPrefix = RunPrint.substr(0, RunPrint.rfind('.') + 1);
   constexpr std::string_view kNames[] = {

@@ -1,5 +1,5 @@
-// The numbers of the families of intrinsics: the ids of a family follow its number and are constants of its header,
-// intrin::Sqrt of intrinsic/math.h. In the order of intrinsic.def, from 1: intrinsic.cc finds rows by them.
+// The numbers of the families of intrinsics, in the order of intrinsic.def, from 1: intrinsic.cc finds rows by them.
+// The ids of a family follow its number and are constants of its header: intrin::Sqrt of intrinsic/math.h.
 #pragma once
 
 #include <cstdint>
