@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "passes/given_option.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
@@ -67,20 +68,25 @@ const PassOption* find_option(const PassOptions& options, std::size_t index, std
   return nullptr;
 }
 
-std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback) {
+const PassOption* given_option(const PassOptions& options, std::size_t index, std::string_view name) {
   const PassOption* o = find_option(options, index, name);
+  return o && o->value == "None" ? nullptr : o;
+}
+
+std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback) {
+  const PassOption* o = given_option(options, index, name);
   return o ? std::strtoll(o->value.c_str(), nullptr, 10) : fallback;
 }
 
 bool bool_option(const PassOptions& options, std::size_t index, std::string_view name, bool fallback) {
-  const PassOption* o = find_option(options, index, name);
+  const PassOption* o = given_option(options, index, name);
   if (!o) return fallback;
   return o->value == "True" || o->value == "true" || o->value == "1";
 }
 
 std::vector<std::string> names_option(const PassOptions& options, std::size_t index, std::string_view name) {
   std::vector<std::string> names;
-  const PassOption* o = find_option(options, index, name);
+  const PassOption* o = given_option(options, index, name);
   if (!o) return names;
   std::string_view text = trim(o->value);
   if (!text.empty() && text.front() == '[') text = text.substr(1, text.size() - 2);

@@ -164,13 +164,15 @@ Result<const Function*> for_codegen(Context& ctx, const Function* composite, std
   return made;
 }
 
-Result<const Module*> fuse_one(Context& ctx, const Module* module, const NamedPattern& pattern, bool lift_constants) {
+Result<const Module*> fuse_one(Context& ctx, const Module* module, const NamedPattern& pattern, bool lift_constants,
+                               const std::vector<std::string>& entries) {
   ModuleBuilder builder(ctx, *module);
   FunctionTable table(ctx, module, builder);
   bool changed = false;
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
     if (!f || is_for_codegen(f)) continue;
+    if (!entries.empty() && std::find(entries.begin(), entries.end(), e.name) == entries.end()) continue;
     PatternGroups groups(ctx, pattern);
     groups.visit(f->body);
     RLDB_TRY(const Function* made, group_bindings(ctx, f, groups.take(), table, lift_constants));
@@ -225,8 +227,11 @@ Result<const Module*> annotate(Context& ctx, const Module* module) {
 Result<const Module*> fuse_ops_by_pattern(PassEnv& env, const Module* module, const PassOptions& options) {
   RLDB_TRY(const std::vector<NamedPattern> patterns, read_patterns(find_option(options, 0, "patterns")));
   const bool bind_constants = bool_option(options, 1, "bind_constants", true);
+  const std::vector<std::string> entries = names_option(options, 3, "entry_functions");
+  for (const std::string& name : entries)
+    if (!as<Function>(module->find(name))) return support::Failure(source::message(diag::PassNoFunction, name));
   for (const NamedPattern& p : patterns) {
-    RLDB_TRY(module, fuse_one(env.ctx, module, p, !bind_constants));
+    RLDB_TRY(module, fuse_one(env.ctx, module, p, !bind_constants, entries));
   }
   return bool_option(options, 2, "annotate_codegen", false) ? annotate(env.ctx, module) : module;
 }

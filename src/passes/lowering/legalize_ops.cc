@@ -11,6 +11,7 @@
 
 #include "passes/common.h"
 #include "passes/fusion/inline_kernel.h"
+#include "passes/given_option.h"
 #include "passes/lowering/with_kernels.h"
 #include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"
@@ -21,6 +22,7 @@
 #include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -30,6 +32,7 @@
 namespace rldb::passes {
 
 using namespace ir;
+using source::message;
 
 namespace {
 
@@ -61,6 +64,7 @@ const Attr* target_of(Context& ctx, const VDevice* device) {
 constexpr int kMaxRounds = 16;
 
 struct LegalizeOptions {
+  std::unordered_map<std::string_view, const GlobalVar*> own;  // kernels that the user has for operators, by full names
   std::vector<std::string> skip;
   bool warn = false;
 };
@@ -70,6 +74,7 @@ class OpLegalizer : public Rewriter {
   OpLegalizer(PassEnv& env, KernelMaker& kernels, const LegalizeOptions& options)
       : Rewriter(env.ctx), env_(env), kernels_(kernels), options_(options) {}
 
+  std::optional<source::Message> error;
   // Kernels for devices were made, and their generic versions may have lost their callers.
   bool for_devices() const { return for_devices_; }
 
@@ -88,6 +93,8 @@ class OpLegalizer : public Rewriter {
     support::poll();
     const auto* call = as<Call>(b->value);
     if (b->is_match_cast() || !call || is_skipped(call) || round == kMaxRounds) return out.push_back(b);
+    if (const auto own = options_.own.find(as<Op>(call->callee)->name); own != options_.own.end())
+      return out.push_back(with_own_kernel(b, call, own->second));
     if (const Call* packed = as_packed(call)) return out.push_back(remake_binding(ctx_, b, b->var, packed));
     if (!isa<Op>(call->callee) || !ops::Legalizer::has_body(call)) return out.push_back(b);
     if (!may_rewrite([&] { return fmt::format("`{}` becomes a kernel", b->var->name); })) return out.push_back(b);
@@ -120,6 +127,23 @@ class OpLegalizer : public Rewriter {
     if (*value == call) return out.push_back(b);
     if ((*value)->id > call->id && ctx_.origins().get(*value).empty()) ctx_.set_origin(*value, call);
     legalize(bound(b, *value), out, round + 1);
+  }
+
+  // The call of the user's kernel: its parameters are the operator's tensors and scalars, then the results.
+  const Binding* with_own_kernel(const Binding* b, const Call* call, const GlobalVar* kernel) {
+    const auto* type = as<FuncType>(kernel->type);
+    const auto* tuple = as<TupleType>(call->type);
+    const std::size_t results = tuple ? tuple->fields.size() : 1;
+    for (const Expr* a : call->args)
+      if (a->type->kind != TypeKind::Tensor && a->type->kind != TypeKind::Prim)
+        error = message(diag::PassUnsupported, print_expr(call), "its own kernel takes tensors and scalars only");
+    if (!type || type->params.size() != call->args.size() + results)
+      error = message(diag::PassUnsupported, print_expr(call),
+                      fmt::format("`{}` has other parameters than its operands and results", kernel->name));
+    if (error || !may_rewrite([&] { return fmt::format("`{}` becomes a kernel", b->var->name); })) return b;
+    const Call* made = op_call(ctx_, op::CallTir, {kernel, ctx_.tuple(call->args)}, call->type, {call->type});
+    ctx_.set_origin(made, call);
+    return remake_binding(ctx_, b, b->var, made);
   }
 
   // The kernel records the target of the device on which its result is.
@@ -187,19 +211,43 @@ class OpLegalizer : public Rewriter {
   bool for_devices_ = false;
 };
 
+// {"relax.add": my_add}: PrimFuncs of the module, where TVM has functions of Python.
+Result<std::unordered_map<std::string_view, const GlobalVar*>> own_kernels(Context& ctx, const Module* module,
+                                                                           const PassOption* given) {
+  std::unordered_map<std::string_view, const GlobalVar*> own;
+  if (!given) return own;
+  const auto wrong = [](std::string_view wanted, std::string_view got) {
+    return support::Failure(message(diag::PassOptionValue, "customize_legalize_map", wanted, got));
+  };
+  const auto items = split_dict(given->value);
+  if (!items) return wrong("`{\"relax.add\": kernel}`", given->value);
+  for (const KeyValue& item : *items) {
+    const op::Row* row = op::find(item.key);
+    if (!row) return wrong("operators by their full names", item.key);
+    const auto* f = as<PrimFunc>(module->find(unquote(item.value)));
+    if (!f) return wrong("the names of PrimFuncs of the module", item.value);
+    own[row->name] = ctx.global_var(ctx.str(unquote(item.value)), f->type);
+  }
+  return own;
+}
+
 }  // namespace
 
 Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const PassOptions& options) {
   LegalizeOptions what;
-  what.skip = names_option(options, 0, "skip_ops");
-  what.warn = bool_option(options, 1, "enable_warning", false);
+  RLDB_TRY(what.own, own_kernels(env.ctx, module, given_option(options, 0, "customize_legalize_map")));
+  what.skip = names_option(options, 1, "skip_ops");
+  what.warn = bool_option(options, 2, "enable_warning", false);
+  std::optional<source::Message> error;
   bool for_devices = false;
   module = map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
     OpLegalizer legalizer(env, kernels, what);
     const Function* made = legalizer.rewrite_function(f);
     for_devices = for_devices || legalizer.for_devices();
+    if (legalizer.error && !error) error = std::move(legalizer.error);
     return made == f ? f : derive_result(env.ctx, made);
   });
+  if (error) return support::Failure(std::move(*error));
   return for_devices ? dead_code_elimination(env, module, {}) : Result<const Module*>(module);
 }
 

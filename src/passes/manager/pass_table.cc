@@ -17,6 +17,7 @@ struct Alias {
 constexpr Alias kAliases[] = {
     {"VMBuiltinLower", PassId::LowerRuntimeBuiltin},
     {"CallTIRRewritePass", PassId::CallTIRRewrite},
+    {"UpdateParamStructInfo", PassId::UpdateParamType},
 };
 
 struct NamedPipeline {

@@ -60,6 +60,7 @@ bool is_int_text(std::string_view s) {
 }
 
 bool fits(std::string_view kind, std::string_view value) {
+  if (value == "None") return true;  // what the pass does without the option
   if (kind == "int") return is_int_text(value);
   if (kind == "bool") {
     return value == "True" || value == "False" || value == "true" || value == "false" || value == "1" || value == "0";
