@@ -14,6 +14,7 @@
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pattern.h"
+#include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_pattern.h"
 #include "rldb/support/cancel.h"

@@ -27,6 +27,8 @@
 #include "rldb/ir/walk.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_limit.h"
+#include "rldb/source/diagnostic_pass_option.h"
+#include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
