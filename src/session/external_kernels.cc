@@ -4,7 +4,7 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"
-#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_executable.h"
 #include "session/engines.h"
 
 namespace rldb::session {
