@@ -5,7 +5,6 @@
 #include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"
 #include "rldb/source/diagnostic_executable.h"
-#include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 
 namespace rldb::session {

@@ -50,7 +50,7 @@ Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& 
 unsigned host_vector_bytes();
 
 // ---- attributes of functions and statements for schedules and code generation ----
-// Rows IsScheduled, FpContract and Nontemporal of attr_name.def.
+// Rows IsScheduled, FpContract and Nontemporal of ir/attr_name/kernel.def.
 bool has_flag(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 bool is_scheduled(const ir::PrimFunc* f);
 // Buffers that are parameters do not overlap.

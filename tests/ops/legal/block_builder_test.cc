@@ -7,6 +7,7 @@
 #include "rldb/ir/op/activation.h"
 #include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/transpose.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_type.h"
