@@ -286,6 +286,22 @@ class Module:
   CHECK(text_of(unknown).find("`x`") != std::string::npos);
 }
 
+TEST_CASE("inputs of a file are made up for parameters on devices") {
+  Opened opened(built(R"(
+@I.ir_module
+class Module:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm", 0, "global")]})
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32", "llvm:0:global")) -> R.Tensor((2, 3), "float32", "llvm:0:global"):
+        y = R.add(x, x)
+        return y
+)"));
+  source::Diagnostics d;
+  const auto made = opened.session.arguments("main", {}, d);
+  REQUIRE_MESSAGE(made, text_of(d));
+  CHECK(runtime::describe(made->front().value) == "Tensor[(2, 3), \"float32\"]");
+}
+
 TEST_CASE("a kernel of the cache folder is used only if nobody else can have written it") {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("rldb_cache_test_{}", ::getpid());
   std::filesystem::create_directory(folder);

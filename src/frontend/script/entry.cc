@@ -242,6 +242,7 @@ const ir::Type* read_lone_type(Reader& r, const cst::Tree& tree, std::vector<con
   FunctionState fn;
   fn.in_signature = true;
   r.fn = &fn;
+  r.lone_type = true;
   const ir::Type* type = read_type(r, statements[0].child(Field::Value));
   r.fn = nullptr;
   for (const auto& [name, symbol] : fn.symbols) symbols.push_back(symbol.var);

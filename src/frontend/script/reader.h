@@ -138,6 +138,7 @@ struct Reader {
   BodyMemo* memo = nullptr;                        // of the function whose body is being read
   std::unordered_set<std::string_view> noted_ops;  // unknown operators already noted in this function
   bool missed_member = false;                      // a missing member was requested
+  bool lone_type = false;                          // the text is a lone type, outside of any module
   Expected expected;
   Nesting nesting;
   std::size_t expanded = 0;  // rows of the tree read so far in calls of macros: limits.cc

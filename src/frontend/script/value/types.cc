@@ -27,6 +27,11 @@ bool is_any_name(std::string_view p) { return p == "Any" || p == "Object"; }
 // ---- devices ----
 
 const ir::VDevice* find_vdevice(Reader& r, std::string_view kind, std::int64_t index, std::string_view scope, Node at) {
+  if (r.lone_type) {  // without a module the name is all that is known of a device
+    ir::VDevice named{.target_kind = r.ctx.str(kind), .device_id = int(index)};
+    if (!scope.empty()) named.memory_scope = r.ctx.str(scope);
+    return r.ctx.vdevice(named);
+  }
   const ir::VDevice* scope_less = nullptr;
   std::int64_t seen = 0;
   for (const ir::VDevice* d : r.module ? r.module->vdevices : std::vector<const ir::VDevice*>{}) {
