@@ -1,5 +1,4 @@
 // ops::BlockBuilder: modules written from C++.
-#include "rldb/ir/op/transpose.h"
 #include "rldb/ops/block_builder.h"
 
 #include <doctest/doctest.h>
