@@ -3,7 +3,7 @@
 #include <string>
 
 #include "my_compiler.h"
-#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ops/block_builder.h"
