@@ -21,10 +21,12 @@ constexpr Row kRows[] = {
 #include "rldb/ir/intrinsic/intrinsic.def"
 };
 
-// The evaluator's refusal of `T.evaluate(T.<name>())`, with that many integers as operands; empty: none.
-std::string refusal(std::string_view name, int operands = 0) {
+// The evaluator's refusal of `T.evaluate(T.<name>())`, with that many integers (or floats) as operands; empty: none.
+std::string refusal(std::string_view name, int operands = 0, bool floats = false) {
   ir::Context ctx;
-  const std::vector<const ir::Expr*> args(std::size_t(operands), ctx.i32(4));
+  const ir::Expr* four =
+      floats ? static_cast<const ir::Expr*>(ctx.float_imm(runtime::DType::Float(32), 4)) : ctx.i32(4);
+  const std::vector<const ir::Expr*> args(std::size_t(operands), four);
   const ir::Expr* call = ctx.call_typed(ctx.op(ir::find_intrinsic(name)->op), args, ctx.prim(runtime::DType::Int(32)));
   const ir::PrimFunc* f = ctx.prim_func({}, ctx.void_type(), ctx.evaluate(call), {});
   eval::TirMachine machine(f, nullptr);
@@ -61,4 +63,13 @@ TEST_CASE("functions of floats refuse integers, by name") {
     ++refused;
   }
   CHECK(refused > 20);
+}
+
+TEST_CASE("functions of integers refuse floats, by name") {
+  for (const char* name : {"ldexp", "shift_left", "bitwise_and", "bitwise_not", "popcount", "clz"}) {
+    CAPTURE(name);
+    const std::string said = refusal(name, ir::find_intrinsic(name)->arity, /*floats=*/true);
+    CHECK(said.find("must be an integer: it is float32") != std::string::npos);
+    CHECK(said.find("T." + std::string(name)) != std::string::npos);
+  }
 }

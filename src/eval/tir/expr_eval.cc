@@ -260,11 +260,16 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
   if (is_call_of<ir::intrin::TVMBackendFreeWorkspace>(c)) return of_int(0);
   const IntrinsicFn body = row && std::size_t(row->arity) <= c->args.size() ? body_of(*row) : nullptr;
   if (!body) return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", callee_text(c)));
-  if (const DType t = c->args[0]->dtype(); wants_floats(*row) && !t.is_float())
-    return fail(ErrorKind::Unsupported,
-                fmt::format("`{}` is a function of floats: its operand is {}", callee_text(c), to_string(t)));
   Scalar args[3];
   for (int i = 0; i < row->arity; ++i) {
+    const DType t = c->args[std::size_t(i)]->dtype();
+    const OperandKind kind = operand_kind(*row, i);
+    if (kind == OperandKind::Float && !t.is_float())
+      return fail(ErrorKind::Unsupported,
+                  fmt::format("`{}` is a function of floats: its operand is {}", callee_text(c), to_string(t)));
+    if (kind == OperandKind::Integer && t.is_float())
+      return fail(ErrorKind::Unsupported,
+                  fmt::format("operand {} of `{}` must be an integer: it is {}", i + 1, callee_text(c), to_string(t)));
     RLDB_TRY(args[i], eval(c->args[std::size_t(i)], lane));
   }
   return body({args, std::size_t(row->arity)}, c->args[0]->dtype().element(), result);

@@ -29,8 +29,15 @@ double rsqrt_d(double v) { return 1.0 / std::sqrt(v); }
 float sigmoid_f(float v) { return 1.0f / (1.0f + std::exp(-v)); }
 double sigmoid_d(double v) { return 1.0 / (1.0 + std::exp(-v)); }
 
-// A body of kind Own that takes floats only: calls with other operands are refused by callers of `wants_floats`.
+// Bodies of kind Own that take floats only, a float and an integer, or integers only: calls with other operands are
+// refused by callers of `operand_kind`.
 struct OfFloats {
+  IntrinsicFn f;
+};
+struct OfFloatAndInteger {
+  IntrinsicFn f;
+};
+struct OfIntegers {
   IntrinsicFn f;
 };
 
@@ -44,7 +51,8 @@ constexpr OfFloats fma{[](Args a, DType t, DType) {
   if (t.bits == 64) return of_float(std::fma(a[0].f, a[1].f, a[2].f));
   return of_float(round_to(double(std::fma(float(a[0].f), float(a[1].f), float(a[2].f))), t));
 }};
-constexpr OfFloats ldexp{[](Args a, DType t, DType) { return of_float(round_to(std::ldexp(a[0].f, int(a[1].i)), t)); }};
+constexpr OfFloatAndInteger ldexp{
+    [](Args a, DType t, DType) { return of_float(round_to(std::ldexp(a[0].f, int(a[1].i)), t)); }};
 Scalar absolute(Args a, DType t, DType) {
   if (t.is_float()) return of_float(std::fabs(a[0].f));
   return of_int(t.is_uint() || a[0].i >= 0 ? a[0].i : wrap(std::int64_t(0 - std::uint64_t(a[0].i)), t));
@@ -52,33 +60,43 @@ Scalar absolute(Args a, DType t, DType) {
 Scalar is_nan(Args a, DType t, DType) { return of_int(t.is_float() && std::isnan(a[0].f)); }
 Scalar is_inf(Args a, DType t, DType) { return of_int(t.is_float() && std::isinf(a[0].f)); }
 Scalar is_finite(Args a, DType t, DType) { return of_int(!t.is_float() || std::isfinite(a[0].f)); }
-Scalar popcount(Args a, DType t, DType) {
+constexpr OfIntegers popcount{[](Args a, DType t, DType) {
   const std::uint64_t mask = t.bits >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << t.bits) - 1;
   return of_int(std::popcount(std::uint64_t(a[0].i) & mask));
-}
-Scalar clz(Args a, DType t, DType) {
+}};
+constexpr OfIntegers clz{[](Args a, DType t, DType) {
   const std::uint64_t mask = t.bits >= 64 ? ~std::uint64_t(0) : (std::uint64_t(1) << t.bits) - 1;
   return of_int(std::countl_zero(std::uint64_t(a[0].i) & mask) - (64 - t.bits));
-}
-Scalar bit_and(Args a, DType t, DType) { return of_int(wrap(a[0].i & a[1].i, t)); }
-Scalar bit_or(Args a, DType t, DType) { return of_int(wrap(a[0].i | a[1].i, t)); }
-Scalar bit_xor(Args a, DType t, DType) { return of_int(wrap(a[0].i ^ a[1].i, t)); }
-Scalar bit_not(Args a, DType t, DType) { return of_int(t.is_bool() ? std::int64_t(!a[0].i) : wrap(~a[0].i, t)); }
+}};
+constexpr OfIntegers bit_and{[](Args a, DType t, DType) { return of_int(wrap(a[0].i & a[1].i, t)); }};
+constexpr OfIntegers bit_or{[](Args a, DType t, DType) { return of_int(wrap(a[0].i | a[1].i, t)); }};
+constexpr OfIntegers bit_xor{[](Args a, DType t, DType) { return of_int(wrap(a[0].i ^ a[1].i, t)); }};
+constexpr OfIntegers bit_not{
+    [](Args a, DType t, DType) { return of_int(t.is_bool() ? std::int64_t(!a[0].i) : wrap(~a[0].i, t)); }};
 // Shifts by the width or more are undefined in TVM; here the count is taken modulo 64, as x86 does.
-Scalar shift_left(Args a, DType t, DType) {
-  return of_int(wrap(std::int64_t(std::uint64_t(a[0].i) << (a[1].i & 63)), t));
-}
-Scalar shift_right(Args a, DType t, DType) {
+constexpr OfIntegers shift_left{
+    [](Args a, DType t, DType) { return of_int(wrap(std::int64_t(std::uint64_t(a[0].i) << (a[1].i & 63)), t)); }};
+constexpr OfIntegers shift_right{[](Args a, DType t, DType) {
   if (t.is_uint()) return of_int(wrap(std::int64_t(std::uint64_t(a[0].i) >> (a[1].i & 63)), t));
   return of_int(wrap(a[0].i >> (a[1].i & 63), t));
-}
+}};
 
 }  // namespace own
 
 constexpr IntrinsicFn body(IntrinsicFn f) { return f; }
 constexpr IntrinsicFn body(OfFloats own) { return own.f; }
-constexpr bool is_of_floats(IntrinsicFn) { return false; }
-constexpr bool is_of_floats(OfFloats) { return true; }
+constexpr IntrinsicFn body(OfFloatAndInteger own) { return own.f; }
+constexpr IntrinsicFn body(OfIntegers own) { return own.f; }
+
+struct OperandKinds {
+  OperandKind first, others;
+};
+constexpr OperandKinds kAny{OperandKind::Any, OperandKind::Any};
+constexpr OperandKinds kFloats{OperandKind::Float, OperandKind::Float};
+constexpr OperandKinds kinds_of(IntrinsicFn) { return kAny; }
+constexpr OperandKinds kinds_of(OfFloats) { return kFloats; }
+constexpr OperandKinds kinds_of(OfFloatAndInteger) { return {OperandKind::Float, OperandKind::Integer}; }
+constexpr OperandKinds kinds_of(OfIntegers) { return {OperandKind::Integer, OperandKind::Integer}; }
 
 // By row of intrinsic.def: a row of kind Own without a function here does not compile.
 #define RLDB_EVAL_Libm1(f) unary<std::f, std::f>
@@ -93,21 +111,24 @@ constexpr IntrinsicFn kBodies[] = {
 #include "rldb/ir/intrinsic/intrinsic.def"
 };
 
-#define RLDB_FLOATS_Libm1(f) true
-#define RLDB_FLOATS_Libm2(f) true
-#define RLDB_FLOATS_Native(f) true
-#define RLDB_FLOATS_Own(f) is_of_floats(own::f)
-#define RLDB_FLOATS_Form false
-#define RLDB_FLOATS_Eval false
-#define RLDB_FLOATS_None false
-constexpr bool kWantsFloats[] = {
-#define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) RLDB_FLOATS_##evaluate,
+#define RLDB_KINDS_Libm1(f) kFloats
+#define RLDB_KINDS_Libm2(f) kFloats
+#define RLDB_KINDS_Native(f) kFloats
+#define RLDB_KINDS_Own(f) kinds_of(own::f)
+#define RLDB_KINDS_Form kAny
+#define RLDB_KINDS_Eval kAny
+#define RLDB_KINDS_None kAny
+constexpr OperandKinds kOperandKinds[] = {
+#define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) RLDB_KINDS_##evaluate,
 #include "rldb/ir/intrinsic/intrinsic.def"
 };
 
 }  // namespace
 
-bool wants_floats(const ir::IntrinsicInfo& row) { return kWantsFloats[row.index]; }
+OperandKind operand_kind(const ir::IntrinsicInfo& row, int operand) {
+  const OperandKinds kinds = kOperandKinds[row.index];
+  return operand == 0 ? kinds.first : kinds.others;
+}
 IntrinsicFn body_of(const ir::IntrinsicInfo& row) { return kBodies[row.index]; }
 
 }  // namespace rldb::eval

@@ -12,7 +12,8 @@ namespace rldb::eval {
 using IntrinsicFn = Scalar (*)(std::span<const Scalar> args, DType arg_type, DType result_type);
 // Null for those that the evaluator computes in another way, or not at all.
 IntrinsicFn body_of(const ir::IntrinsicInfo& row);
-// Whether its body reads floats: operands of other dtypes must be refused.
-bool wants_floats(const ir::IntrinsicInfo& row);
+// The dtypes that its body reads as an operand; a call with another one must be refused.
+enum class OperandKind : std::uint8_t { Any, Float, Integer };
+OperandKind operand_kind(const ir::IntrinsicInfo& row, int operand);
 
 }  // namespace rldb::eval

@@ -115,14 +115,17 @@ Lowering::Value* Lowering::copysign(const Operands& in) {
 
 Lowering::Value* Lowering::fma(const Operands& in) {
   if (!in.is_float()) return nullptr;
+  for (Value* v : in.values)
+    if (v->getType() != in.values[0]->getType()) return nullptr;
   return round_narrow(b_.CreateIntrinsic(llvm::Intrinsic::fma, {in.values[0]->getType()}, in.values), in.element);
 }
 
 // In double, then rounded, as eval.
 Lowering::Value* Lowering::ldexp(const Operands& in) {
-  if (!in.is_float()) return nullptr;
+  const DType exponent = in.call->args[1]->dtype();
+  if (!in.is_float() || exponent.is_float()) return nullptr;
   Value* x = in.values[0];
-  Value* power = convert(in.values[1], in.call->args[1]->dtype(), DType::Int(32));
+  Value* power = convert(in.values[1], exponent, DType::Int(32));
   Value* out = per_lane(x, [&](unsigned i) {
     Value* wide = in.is_double() ? lane(x, i) : b_.CreateFPExt(lane(x, i), b_.getDoubleTy());
     return b_.CreateCall(helper("ldexp", b_.getDoubleTy(), {b_.getDoubleTy(), b_.getInt32Ty()}, true),
