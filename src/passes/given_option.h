@@ -1,4 +1,4 @@
-// An option that may be None, which is what the pass does without it.
+// An option that may be None, which means the same as leaving it out.
 #pragma once
 
 #include "rldb/passes/helpers.h"

@@ -1,5 +1,5 @@
 // External modules of kind `tir`: their functions become kernels of the program that is built or evaluated, so that
-// engines, the debugger and executables treat them like the others. The text is read as a stranger's.
+// engines, the debugger and executables treat them like the others. The text is untrusted.
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/passes/codegen.h"
@@ -11,7 +11,7 @@ namespace rldb::session {
 
 namespace {
 
-// The PrimFunc that the text of an external module has under its symbol; null, with the reason.
+// The PrimFunc of an external module's text under its symbol; null, with the reason.
 const ir::PrimFunc* read_kernel(ir::Context& ctx, source::SourceManager& sources, const ir::Attr* external,
                                 std::string& why) {
   const std::string_view symbol = passes::string_of(external, passes::external::kSymbol);

@@ -50,9 +50,9 @@ std::string command_text(int argc, char** argv) {
   return text;
 }
 
-// The prompt guards each of its entries; the guard here is for what surrounds them.
+// The prompt guards each of its entries; the guard here is for the code around them.
 int run_command_line(const CommandLine& line, Console& console, const std::string& command) {
-  // `test` and the prompt bound each entry, `check` each file.
+  // `test` and the prompt limit each entry, `check` each file.
   const bool entries = line.subcommand == Subcommand::Repl || line.subcommand == Subcommand::Test ||
                        line.subcommand == Subcommand::Check;
   install_interrupt(line.subcommand != Subcommand::Repl);

@@ -1,7 +1,7 @@
 // Braced lists for programs that write IR by hand: `tensor_type(ctx, {n, 4}, f32)`, `tuple(ctx, {a, b})`, `ints(ctx,
 // {0, 1})`.
 //
-// Context takes spans, and C++20 makes none of a braced list. Nothing of the lists is kept. Users: ops::BlockBuilder,
+// Context takes spans, which C++20 does not create from a braced list. The lists are copied. Users: ops::BlockBuilder,
 // programs that build on rldb (docs/building-on-rldb.md).
 #pragma once
 

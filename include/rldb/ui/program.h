@@ -1,7 +1,7 @@
 // The whole program as a function: the prompt and the batch commands.
 //
 // A program of your own registers passes, operators and code generators (rldb/passes/register.h, rldb/ops/register.h,
-// rldb/passes/codegen.h) and calls it: they are then part of its `opt`, its prompt, its `bisect`, its completion.
+// rldb/passes/codegen.h) and calls it: its `opt`, prompt, `bisect` and completion then include them.
 // Link rldb::program. Users: src/ui/main.cc, programs that build on rldb (docs/building-on-rldb.md).
 #pragma once
 

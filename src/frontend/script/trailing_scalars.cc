@@ -28,7 +28,7 @@ std::string_view kernel_name(Node callee) {
   return dot == std::string_view::npos ? text : text.substr(dot + 1);
 }
 
-// The outputs that the call makes; those that reuse an argument are not parameters of their own.
+// The outputs that the call allocates; those that reuse an argument are not parameters of their own.
 std::size_t fresh_outputs(Node call) {
   std::size_t outputs = 1;
   for (const Node types : {keyword_value(call, "out_sinfo"), keyword_value(call, "out_ty"), positional(call, 2)})

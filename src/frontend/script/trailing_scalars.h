@@ -1,6 +1,6 @@
 // Kernels of texts from before 2026. `R.call_tir(f, (x,), out_sinfo=..., tir_vars=R.shape([n]))` passed the scalars
-// after the outputs; today they are arguments like others, before the outputs. The kernels that a module calls with
-// `tir_vars` are read with today's order of parameters, so that whatever comes after the front end knows one order.
+// after the outputs; today they are ordinary arguments, before the outputs. The kernels that a module calls with
+// `tir_vars` are read with today's order of parameters, so that everything after the front end sees one order.
 #pragma once
 
 #include "frontend/script/reader.h"
@@ -12,7 +12,7 @@ inline constexpr std::string_view kTirVars = "tir_vars";
 
 // Notes the kernels that functions of this class call with `tir_vars`.
 void note_trailing_scalars(Reader& r, ModuleState& m, Node body);
-// Brings a kernel that was noted into today's order.
+// Converts a noted kernel to today's order.
 void scalars_before_outputs(Reader& r, std::string_view kernel, std::vector<ir::PrimParam>& params);
 
 }  // namespace rldb::frontend::script

@@ -11,7 +11,7 @@ using ir::BinaryKind;
 
 namespace {
 
-// Indices into a tensor that has a layout, from whole indices by letter.
+// Indices into a tensor with a layout, from whole indices by letter.
 ExprList index_in(ir::Context& ctx, const Layout& layout, const std::vector<std::pair<char, const Expr*>>& whole) {
   ExprList out;
   for (const auto& a : layout.axes) {
@@ -72,7 +72,7 @@ Result<const Expr*> conv(Legalizer& l, const ir::Call* c) {
     std::vector<ir::IterVar> rs;
     for (char s : letters)
       rs.push_back(g.reduce_axis(extent_of(ctx, kernel, w->shape, s), std::string("r") + char(s - 'A' + 'a')));
-    // Channels are summed where the layout has them: outermost before, innermost after the window.
+    // Channels are summed where the layout puts them: outermost before, innermost after the window.
     std::vector<ir::IterVar> axes = rs;
     bool channels_first = data.index_of('C') < data.index_of(letters[0]);
     axes.insert(channels_first ? axes.begin() : axes.end(), rc);
@@ -192,7 +192,7 @@ Tensor reversed_kernel(Topi& t, const TransposedConv& s, Tensor w) {
 
 }  // namespace
 
-// The input is spread out by the strides and padded, the kernel spread out and reversed; then it is an ordinary
+// The input is dilated by the strides and padded, the kernel dilated and reversed; then it is an ordinary
 // convolution.
 Result<const Expr*> conv_transpose(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));

@@ -15,7 +15,7 @@ using namespace ir;
 
 namespace {
 
-// Everything is asked as (kernel's, pattern's).
+// Operands of all comparisons are (kernel's, pattern's).
 class NestMatcher {
  public:
   NestMatcher(Context& ctx, const PrimFunc* pattern) : ctx_(ctx) {
@@ -43,8 +43,8 @@ class NestMatcher {
  private:
   // Facts found so far; an alternative that fails discards its own.
   struct Known {
-    std::unordered_map<const Var*, const Var*> variables;      // of the kernel, to the pattern's
-    std::unordered_set<const Var*> taken;                      // the pattern's that are some variable
+    std::unordered_map<const Var*, const Var*> variables;      // the kernel's, to the pattern's
+    std::unordered_set<const Var*> taken;                      // the pattern's with a counterpart
     std::unordered_map<const Buffer*, const Buffer*> buffers;  // of the pattern, to the kernel's
     std::unordered_map<const Var*, const Expr*> values;        // of symbols
   };
@@ -139,7 +139,7 @@ class NestMatcher {
     return e->dtype().code == pattern->dtype().code && same(e, pattern);
   }
 
-  // The pattern without its symbol, which is then what changes nothing.
+  // The pattern without its symbol, which then has the neutral value.
   bool without_symbol(const Expr* e, const BinaryExpr* pattern) {
     for (const auto& [symbol_at, rest] : {std::pair(pattern->a, pattern->b), std::pair(pattern->b, pattern->a)}) {
       const Var* symbol = as_symbol(symbol_at);
@@ -190,7 +190,7 @@ class NestMatcher {
     return commutes && either([&] { return expr(a->a, b->b) && expr(a->b, b->a); });
   }
 
-  // Sums of sums have many orders to try; what people write has few.
+  // Nested sums have many orders to try; kernels in practice have few.
   static constexpr std::size_t kMostCompared = 100'000;
 
   Context& ctx_;

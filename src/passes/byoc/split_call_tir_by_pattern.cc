@@ -1,9 +1,9 @@
 // SplitCallTIRByPattern(patterns, fcodegen): the first loop nests of a kernel that match patterns become an external
-// function, what is left of it a kernel `unfused_epilogue`.
+// function, the rest of it a kernel `unfused_epilogue`.
 //
 // TVM takes PrimFuncs and a Python function; here they are names: of PrimFuncs of the module, and of a row of
-// kernel_codegen.def. A kernel stays whole where nothing matches, or where the first part would leave more behind than
-// one tensor that only the rest reads.
+// kernel_codegen.def. A kernel stays whole if nothing matches, or if the first part would pass more than one
+// tensor to the rest.
 #include <algorithm>
 #include <unordered_set>
 
@@ -155,7 +155,7 @@ class KernelDivider {
   std::vector<const Stmt*> parts_;
 };
 
-// A call of a PrimFunc of the module that may be divided, with its arguments in-line.
+// A call of a PrimFunc of the module that may be divided; its arguments are given inline.
 struct KernelCall {
   std::string_view name;
   const PrimFunc* function = nullptr;
@@ -220,7 +220,7 @@ class KernelSplitting : public Rewriter {
     const std::size_t count = codegen_.take ? std::min(codegen_.take(all), all.size()) : all.size();
     if (!divider.divide(count, parts)) return parts;
     if (!may_rewrite([&] { return "splits `" + std::string(call.name) + "`"; })) return parts;
-    // Whoever else names the kernel means the whole of it.
+    // Other references to the kernel mean all of it.
     const bool is_replaced = named_[call.name] == 0;
     const std::string_view symbol =
         is_replaced ? call.name
