@@ -2,8 +2,8 @@
 //
 // Both are loops from 0 around one block that stores one element; nests are equal up to names of loops, axes and
 // buffers. The scalar parameters of a pattern are its symbols: each takes the number found in its place, the same one
-// everywhere; as a factor it may also be missing (then it is 1), as a summand too (0). Operands of + and * match in either
-// order. TVM's rules; symbolic sizes of the kernel match nothing.
+// everywhere; as a factor it may also be missing (then it is 1), as a summand too (0). Operands of + and * match in
+// either order. TVM's rules; symbolic sizes of the kernel match nothing.
 #pragma once
 
 #include <optional>
