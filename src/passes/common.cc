@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "passes/given_option.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/type_relation.h"
@@ -59,7 +58,7 @@ std::optional<std::vector<KeyValue>> split_dict(std::string_view text) {
   return out;
 }
 
-const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name) {
+const PassOption* written_option(const PassOptions& options, std::size_t index, std::string_view name) {
   std::size_t position = 0;
   for (const PassOption& o : options) {
     if (o.name == name) return &o;
@@ -68,25 +67,25 @@ const PassOption* find_option(const PassOptions& options, std::size_t index, std
   return nullptr;
 }
 
-const PassOption* given_option(const PassOptions& options, std::size_t index, std::string_view name) {
-  const PassOption* o = find_option(options, index, name);
+const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name) {
+  const PassOption* o = written_option(options, index, name);
   return o && o->value == "None" ? nullptr : o;
 }
 
 std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback) {
-  const PassOption* o = given_option(options, index, name);
+  const PassOption* o = find_option(options, index, name);
   return o ? std::strtoll(o->value.c_str(), nullptr, 10) : fallback;
 }
 
 bool bool_option(const PassOptions& options, std::size_t index, std::string_view name, bool fallback) {
-  const PassOption* o = given_option(options, index, name);
+  const PassOption* o = find_option(options, index, name);
   if (!o) return fallback;
   return o->value == "True" || o->value == "true" || o->value == "1";
 }
 
 std::vector<std::string> names_option(const PassOptions& options, std::size_t index, std::string_view name) {
   std::vector<std::string> names;
-  const PassOption* o = given_option(options, index, name);
+  const PassOption* o = find_option(options, index, name);
   if (!o) return names;
   std::string_view text = trim(o->value);
   if (!text.empty() && text.front() == '[') text = text.substr(1, text.size() - 2);

@@ -1,6 +1,6 @@
-// The table of builtins: rows of builtin.def. Names of builtins are constants of the header of their family:
-// builtin::MatchShape of builtin/heap.h is "vm.builtin.match_shape". Lowering makes calls of them, so passes and the
-// evaluator read them too; a name is written in its row and nowhere else.
+// The table of builtins: rows of builtin.def. The name of a builtin is a constant in the header of its family:
+// builtin::MatchShape in builtin/heap.h. Lowering emits calls of builtins, so passes and the evaluator read the names
+// too; a name is written in its row and nowhere else.
 #pragma once
 
 #include <cstdint>

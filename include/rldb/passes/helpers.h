@@ -15,8 +15,10 @@
 namespace rldb::passes {
 
 // ---- options (already checked against the row) ----
-// The option of that name, or the positional one at `index`; null when not given.
+// The option of that name, or the positional one at `index`; null when not given, or given as None.
 const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name);
+// The same for options where None differs from the default: not null when given as None.
+const PassOption* written_option(const PassOptions& options, std::size_t index, std::string_view name);
 std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback);
 bool bool_option(const PassOptions& options, std::size_t index, std::string_view name, bool fallback);
 // `[a, "b"]` or `a`: the names without quotes.

@@ -7,7 +7,6 @@
 #include <unordered_set>
 
 #include "passes/common.h"
-#include "passes/given_option.h"
 #include "passes/pass_functions.h"
 #include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/op/call_packed.h"
@@ -141,7 +140,7 @@ class CodegenRunner {
  private:
   // A dict of strings; empty where the option is not given.
   Result<std::vector<KeyValue>> dict(const PassOptions& options, std::size_t index, std::string_view name) {
-    const PassOption* o = given_option(options, index, name);
+    const PassOption* o = find_option(options, index, name);
     if (!o) return std::vector<KeyValue>{};
     const auto items = split_dict(o->value);
     if (!items) return Failure(message(diag::PassOptionValue, name, "a dictionary", o->value));

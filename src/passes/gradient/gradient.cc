@@ -315,8 +315,7 @@ Result<const Module*> gradient(PassEnv& env, const Module* module, const PassOpt
   const std::string_view name = given ? unquote(given->value) : std::string_view("main");
   const auto* f = as<Function>(module->find(name));
   if (!f) return Failure(message(diag::PassOptionValue, "func_name", "a Relax function of the module", name));
-  std::vector<std::string> names = names_option(options, 1, "require_grads");
-  if (names == std::vector<std::string>{"None"}) names.clear();
+  const std::vector<std::string> names = names_option(options, 1, "require_grads");
   ModuleBuilder builder(env.ctx, *module);
   Kernels kernels{*module, ops::Legalizer(env.ctx, builder), env.diagnostics};
   const std::string_view symbol = builder.unique_name(env.ctx.str(std::string(name) + "_adjoint"));

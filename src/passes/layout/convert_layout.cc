@@ -256,8 +256,7 @@ Result<const Module*> convert_layout(PassEnv& env, const Module* module, const P
   if (!wanted)
     return bad_layouts("a dictionary `{\"relax.nn.conv2d\": [\"NHWC\", \"OHWI\"]}`", given ? given->value : "nothing");
   RLDB_TRY_VOID(check(*wanted));
-  const PassOption* callback = find_option(options, 1, "layout_cb");
-  if (callback && callback->value != "None")
+  if (const PassOption* callback = find_option(options, 1, "layout_cb"))
     return Failure(
         message(diag::PassOptionValue, "layout_cb", "None: functions of Python are not run", callback->value));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {

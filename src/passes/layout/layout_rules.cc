@@ -110,7 +110,7 @@ static Decision with_conv_layouts(const LayoutQuery& q, const Layout& data, cons
   return LayoutDecision{{data, weight}, {}, {}, attrs, result, {}};
 }
 
-// A convolution that nobody has a wish for takes what there is.
+// A convolution without a requested layout adopts the layouts of its operands.
 static Decision conv_as_stored(const LayoutQuery& q) {
   const Layout data = q.layout_of(q.call->args[0]), weight = q.layout_of(q.call->args[1]);
   const std::string_view data_now = text(q.call, op_attr::DataLayout), weight_now = text(q.call, op_attr::KernelLayout);

@@ -11,7 +11,6 @@
 
 #include "passes/common.h"
 #include "passes/fusion/inline_kernel.h"
-#include "passes/given_option.h"
 #include "passes/lowering/with_kernels.h"
 #include "passes/pass_functions.h"
 #include "passes/tensorir/prim_funcs.h"
@@ -237,7 +236,7 @@ Result<std::unordered_map<std::string_view, const GlobalVar*>> own_kernels(Conte
 
 Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const PassOptions& options) {
   LegalizeOptions what;
-  RLDB_TRY(what.own, own_kernels(env.ctx, module, given_option(options, 0, "customize_legalize_map")));
+  RLDB_TRY(what.own, own_kernels(env.ctx, module, find_option(options, 0, "customize_legalize_map")));
   what.skip = names_option(options, 1, "skip_ops");
   what.warn = bool_option(options, 2, "enable_warning", false);
   std::optional<source::Message> error;

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "passes/common.h"
-#include "passes/given_option.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -138,7 +137,7 @@ const Function* bundle_params(Context& ctx, const Function* f, std::size_t input
 }
 
 Result<const Module*> bundle_model_params(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = given_option(options, 0, "param_tuple_name");
+  const PassOption* given = find_option(options, 0, "param_tuple_name");
   const std::string_view name = given ? unquote(given->value) : kModelParams;
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     const Attr* count = find_attr(f->attrs, attr_name::NumInput);

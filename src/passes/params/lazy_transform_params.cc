@@ -235,7 +235,7 @@ Result<const Function*> make_lazy(Context& ctx, std::string_view name, const Fun
 
 // `"f"`: its name; `None`: no call.
 std::string callee(const PassOptions& options, std::size_t index, std::string_view name, std::string_view fallback) {
-  const PassOption* o = find_option(options, index, name);
+  const PassOption* o = written_option(options, index, name);
   if (!o) return std::string(fallback);
   return o->value == "None" ? std::string() : std::string(unquote(o->value));
 }

@@ -2,7 +2,6 @@
 // from them the types that follow. TVM takes a function from a parameter to its type.
 //
 // Names of symbolic variables refer to those of the function; a name that it does not have is a new variable.
-#include "passes/given_option.h"
 #include "passes/text/option_text.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -45,7 +44,7 @@ NamedVars symbols_of(const Function* f) {
 
 Result<const Module*> update_param_type(PassEnv& env, const Module* module, const PassOptions& options) {
   const PassOption* given = find_option(options, 0, "types");
-  const PassOption* only = given_option(options, 1, "func_name");
+  const PassOption* only = find_option(options, 1, "func_name");
   const std::string_view name = only ? unquote(only->value) : std::string_view();
   if (!name.empty() && !as<Function>(module->find(name))) return Failure(message(diag::PassNoFunction, name));
   const auto wanted = given ? split_dict(given->value) : std::nullopt;

@@ -158,8 +158,7 @@ Result<const Module*> append_loss(PassEnv& env, const Module* module, const Pass
   request.loss = loss->value;
   request.option = "loss_function";
   request.outputs = std::size_t(outputs);
-  request.new_function =
-      given && given->value != "None" ? std::string(unquote(given->value)) : request.function + "_loss";
+  request.new_function = given ? std::string(unquote(given->value)) : request.function + "_loss";
   return append_loss_to(env, module, request);
 }
 

@@ -3,7 +3,6 @@
 #include <charconv>
 
 #include "passes/common.h"
-#include "passes/given_option.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -48,7 +47,7 @@ class Binder : public Rewriter {
 
 Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, const PassOptions& options) {
   const PassOption* map = find_option(options, 0, "binding_map");
-  const PassOption* only = given_option(options, 1, "func_name");
+  const PassOption* only = find_option(options, 1, "func_name");
   std::optional<std::vector<NamedDim>> dims;
   if (map) dims = parse_map(map->value);
   if (!dims) {

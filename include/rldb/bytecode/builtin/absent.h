@@ -1,4 +1,4 @@
-// The names of the builtins of absent.def: builtin::CallOperator is "rldb.call_operator".
+// The names of the builtins in absent.def, as constants: builtin::CallOperator.
 #pragma once
 
 #define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/absent.def"

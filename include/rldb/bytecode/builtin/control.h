@@ -1,4 +1,4 @@
-// The names of the builtins of control.def: builtin::ReadIfCond is "vm.builtin.read_if_cond".
+// The names of the builtins in control.def, as constants: builtin::ReadIfCond.
 #pragma once
 
 #define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/control.def"

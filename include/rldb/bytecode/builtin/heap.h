@@ -1,4 +1,4 @@
-// The names of the builtins of heap.def: builtin::AllocShapeHeap is "vm.builtin.alloc_shape_heap".
+// The names of the builtins in heap.def, as constants: builtin::AllocShapeHeap.
 #pragma once
 
 #define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/heap.def"

@@ -1,4 +1,4 @@
-// The names of the builtins of memory.def: builtin::AllocStorage is "vm.builtin.alloc_storage".
+// The names of the builtins in memory.def, as constants: builtin::AllocStorage.
 #pragma once
 
 #define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/memory.def"

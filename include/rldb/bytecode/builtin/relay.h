@@ -1,4 +1,4 @@
-// The names of the builtins of relay.def: builtin::AdtMake is "rldb.adt.make".
+// The names of the builtins in relay.def, as constants: builtin::AdtMake.
 #pragma once
 
 #define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/relay.def"

@@ -1,4 +1,4 @@
-// The names of the builtins of run.def: builtin::RunPrint is "relax.run.print".
+// The names of the builtins in run.def, as constants: builtin::RunPrint.
 #pragma once
 
 #define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/run.def"

@@ -1,4 +1,4 @@
-// The names of the builtins of value.def: builtin::Copy is "vm.builtin.copy".
+// The names of the builtins in value.def, as constants: builtin::Copy.
 #pragma once
 
 #define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/value.def"

@@ -1,4 +1,4 @@
-// The names of the attributes of fusion.def: attr_name::Primitive is "Primitive".
+// The names of the attributes in fusion.def, as constants: attr_name::Primitive.
 #pragma once
 
 #define RLDB_ATTR_NAME_ROWS "rldb/ir/attr_name/fusion.def"

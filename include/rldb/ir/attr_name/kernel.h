@@ -1,4 +1,4 @@
-// The names of the attributes of kernel.def: attr_name::LayoutFreeBuffers is "layout_free_buffers".
+// The names of the attributes in kernel.def, as constants: attr_name::LayoutFreeBuffers.
 #pragma once
 
 #define RLDB_ATTR_NAME_ROWS "rldb/ir/attr_name/kernel.def"

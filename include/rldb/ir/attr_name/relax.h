@@ -1,4 +1,4 @@
-// The names of the attributes of relax.def: attr_name::NumInput is "num_input".
+// The names of the attributes in relax.def, as constants: attr_name::NumInput.
 #pragma once
 
 #define RLDB_ATTR_NAME_ROWS "rldb/ir/attr_name/relax.def"

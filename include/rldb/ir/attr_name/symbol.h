@@ -1,4 +1,4 @@
-// The names of the attributes of symbol.def: attr_name::GlobalSymbol is "global_symbol".
+// The names of the attributes in symbol.def, as constants: attr_name::GlobalSymbol.
 #pragma once
 
 #define RLDB_ATTR_NAME_ROWS "rldb/ir/attr_name/symbol.def"

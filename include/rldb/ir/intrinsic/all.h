@@ -1,5 +1,5 @@
-// The intrinsics of all families as constants, for the tables with a place for each: every new row builds what includes
-// this again.
+// The intrinsics of all families as constants, for tables with an entry for each: everything that includes this
+// is rebuilt for every new row.
 #pragma once
 
 #include "rldb/ir/intrinsic/bits.h"

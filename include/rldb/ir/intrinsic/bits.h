@@ -1,4 +1,4 @@
-// The intrinsics of bits.def as constants: intrin::ShiftLeft is the row of "shift_left".
+// The intrinsics in bits.def, as constants: intrin::ShiftLeft.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Bits

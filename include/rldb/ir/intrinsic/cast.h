@@ -1,4 +1,4 @@
-// The intrinsics of cast.def as constants: intrin::Reinterpret is the row of "reinterpret".
+// The intrinsics in cast.def, as constants: intrin::Reinterpret.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Cast

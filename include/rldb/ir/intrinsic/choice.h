@@ -1,4 +1,4 @@
-// The intrinsics of choice.def as constants: intrin::IfThenElse is the row of "if_then_else".
+// The intrinsics in choice.def, as constants: intrin::IfThenElse.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Choice

@@ -1,4 +1,4 @@
-// The intrinsics of control.def as constants: intrin::ContinueLoop is the row of "continue_loop".
+// The intrinsics in control.def, as constants: intrin::ContinueLoop.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Control

@@ -1,4 +1,4 @@
-// The intrinsics of device.def as constants: intrin::TvmStorageSync is the row of "tvm_storage_sync".
+// The intrinsics in device.def, as constants: intrin::TvmStorageSync.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Device

@@ -1,4 +1,4 @@
-// The intrinsics of hint.def as constants: intrin::Likely is the row of "likely".
+// The intrinsics in hint.def, as constants: intrin::Likely.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Hint

@@ -1,4 +1,4 @@
-// The intrinsics of host.def as constants: intrin::TvmCallPacked is the row of "tvm_call_packed".
+// The intrinsics in host.def, as constants: intrin::TvmCallPacked.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Host

@@ -1,4 +1,4 @@
-// The intrinsics of logic.def as constants: intrin::LogicalAnd is the row of "logical_and".
+// The intrinsics in logic.def, as constants: intrin::LogicalAnd.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Logic

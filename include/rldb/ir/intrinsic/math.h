@@ -1,4 +1,4 @@
-// The intrinsics of math.def as constants: intrin::Pow is the row of "pow".
+// The intrinsics in math.def, as constants: intrin::Pow.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Math

@@ -1,4 +1,4 @@
-// The intrinsics of rounding.def as constants: intrin::Abs is the row of "abs".
+// The intrinsics in rounding.def, as constants: intrin::Abs.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Rounding

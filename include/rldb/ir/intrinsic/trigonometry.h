@@ -1,4 +1,4 @@
-// The intrinsics of trigonometry.def as constants: intrin::Atan2 is the row of "atan2".
+// The intrinsics in trigonometry.def, as constants: intrin::Atan2.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Trigonometry

@@ -1,4 +1,4 @@
-// The intrinsics of vector.def as constants: intrin::Vscale is the row of "vscale".
+// The intrinsics in vector.def, as constants: intrin::Vscale.
 #pragma once
 
 #define RLDB_INTRINSIC_FAMILY Vector

@@ -1,4 +1,4 @@
-// Names of the operators of activation.def: op::NnRelu is "relax.nn.relu", short_op::NnRelu is "nn.relu".
+// The names of the operators in activation.def, as constants: op::NnRelu in full, short_op::NnRelu as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/activation.def"

@@ -1,4 +1,4 @@
-// Names of the operators of arithmetic.def: op::Add is "relax.add", short_op::Add is "add".
+// The names of the operators in arithmetic.def, as constants: op::Add in full, short_op::Add as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/arithmetic.def"

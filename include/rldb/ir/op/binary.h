@@ -1,4 +1,4 @@
-// Names of the operators of binary.def: op::Atan2 is "relax.atan2", short_op::Atan2 is "atan2".
+// The names of the operators in binary.def, as constants: op::Atan2 in full, short_op::Atan2 as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/binary.def"

@@ -1,5 +1,5 @@
-// Names of the operators of call_builtin.def: op::CallBuiltinWithCtx is "relax.call_builtin_with_ctx",
-// short_op::CallBuiltinWithCtx is "call_builtin_with_ctx".
+// The names of the operators in call_builtin.def, as constants: op::CallBuiltinWithCtx in full,
+// short_op::CallBuiltinWithCtx as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/call_builtin.def"

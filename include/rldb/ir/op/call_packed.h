@@ -1,5 +1,5 @@
-// Names of the operators of call_packed.def: op::CallPurePacked is "relax.call_pure_packed", short_op::CallPurePacked
-// is "call_pure_packed".
+// The names of the operators in call_packed.def, as constants: op::CallPurePacked in full,
+// short_op::CallPurePacked as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/call_packed.def"

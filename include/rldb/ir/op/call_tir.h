@@ -1,4 +1,4 @@
-// Names of the operators of call_tir.def: op::CallTir is "relax.call_tir", short_op::CallTir is "call_tir".
+// The names of the operators in call_tir.def, as constants: op::CallTir in full, short_op::CallTir as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/call_tir.def"

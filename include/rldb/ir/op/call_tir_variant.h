@@ -1,5 +1,5 @@
-// Names of the operators of call_tir_variant.def: op::CallTirInplace is "relax.call_tir_inplace",
-// short_op::CallTirInplace is "call_tir_inplace".
+// The names of the operators in call_tir_variant.def, as constants: op::CallTirInplace in full,
+// short_op::CallTirInplace as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/call_tir_variant.def"

@@ -1,5 +1,4 @@
-// Names of the operators of closure.def: op::MakeClosure is "relax.make_closure", short_op::MakeClosure is
-// "make_closure".
+// The names of the operators in closure.def, as constants: op::MakeClosure in full, short_op::MakeClosure as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/closure.def"

@@ -1,4 +1,4 @@
-// Names of the operators of compare.def: op::Equal is "relax.equal", short_op::Equal is "equal".
+// The names of the operators in compare.def, as constants: op::Equal in full, short_op::Equal as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/compare.def"

@@ -1,4 +1,4 @@
-// Names of the operators of conv.def: op::NnConv1d is "relax.nn.conv1d", short_op::NnConv1d is "nn.conv1d".
+// The names of the operators in conv.def, as constants: op::NnConv1d in full, short_op::NnConv1d as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/conv.def"

@@ -1,4 +1,4 @@
-// Names of the operators of creation.def: op::Full is "relax.full", short_op::Full is "full".
+// The names of the operators in creation.def, as constants: op::Full in full, short_op::Full as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/creation.def"

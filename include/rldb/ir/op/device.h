@@ -1,4 +1,4 @@
-// Names of the operators of device.def: op::ToVdevice is "relax.to_vdevice", short_op::ToVdevice is "to_vdevice".
+// The names of the operators in device.def, as constants: op::ToVdevice in full, short_op::ToVdevice as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/device.def"

@@ -1,5 +1,5 @@
-// Names of the operators of distributed.def: op::CclAllreduce is "relax.ccl.allreduce", short_op::CclAllreduce is
-// "ccl.allreduce".
+// The names of the operators in distributed.def, as constants: op::CclAllreduce in full,
+// short_op::CclAllreduce as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/distributed.def"

@@ -1,4 +1,4 @@
-// Names of the operators of dtype.def: op::Astype is "relax.astype", short_op::Astype is "astype".
+// The names of the operators in dtype.def, as constants: op::Astype in full, short_op::Astype as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/dtype.def"

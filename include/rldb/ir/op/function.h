@@ -1,4 +1,4 @@
-// Names of the operators of function.def: op::Acos is "relax.acos", short_op::Acos is "acos".
+// The names of the operators in function.def, as constants: op::Acos in full, short_op::Acos as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/function.def"

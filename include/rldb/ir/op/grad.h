@@ -1,4 +1,4 @@
-// Names of the operators of grad.def: op::GradNoGrad is "relax.grad.no_grad", short_op::GradNoGrad is "grad.no_grad".
+// The names of the operators in grad.def, as constants: op::GradNoGrad in full, short_op::GradNoGrad as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/grad.def"

@@ -1,5 +1,4 @@
-// Names of the operators of image.def: op::ImageResize2d is "relax.image.resize2d", short_op::ImageResize2d is
-// "image.resize2d".
+// The names of the operators in image.def, as constants: op::ImageResize2d in full, short_op::ImageResize2d as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/image.def"

@@ -1,5 +1,5 @@
-// Names of the operators of index.def: op::GatherElements is "relax.gather_elements", short_op::GatherElements is
-// "gather_elements".
+// The names of the operators in index.def, as constants: op::GatherElements in full,
+// short_op::GatherElements as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/index.def"

@@ -1,4 +1,4 @@
-// Names of the operators of inspect.def: op::ShapeOf is "relax.shape_of", short_op::ShapeOf is "shape_of".
+// The names of the operators in inspect.def, as constants: op::ShapeOf in full, short_op::ShapeOf as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/inspect.def"

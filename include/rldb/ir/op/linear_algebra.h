@@ -1,4 +1,4 @@
-// Names of the operators of linear_algebra.def: op::Matmul is "relax.matmul", short_op::Matmul is "matmul".
+// The names of the operators in linear_algebra.def, as constants: op::Matmul in full, short_op::Matmul as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/linear_algebra.def"

@@ -1,4 +1,4 @@
-// Names of the operators of manipulation.def: op::Concat is "relax.concat", short_op::Concat is "concat".
+// The names of the operators in manipulation.def, as constants: op::Concat in full, short_op::Concat as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/manipulation.def"

@@ -1,5 +1,5 @@
-// Names of the operators of memory.def: op::BuiltinAllocTensor is "relax.builtin.alloc_tensor",
-// short_op::BuiltinAllocTensor is "builtin.alloc_tensor".
+// The names of the operators in memory.def, as constants: op::BuiltinAllocTensor in full,
+// short_op::BuiltinAllocTensor as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/memory.def"

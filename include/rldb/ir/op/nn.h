@@ -1,4 +1,4 @@
-// Names of the operators of nn.def: op::NnPad is "relax.nn.pad", short_op::NnPad is "nn.pad".
+// The names of the operators in nn.def, as constants: op::NnPad in full, short_op::NnPad as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/nn.def"

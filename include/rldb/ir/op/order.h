@@ -1,4 +1,4 @@
-// Names of the operators of order.def: op::Sort is "relax.sort", short_op::Sort is "sort".
+// The names of the operators in order.def, as constants: op::Sort in full, short_op::Sort as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/order.def"

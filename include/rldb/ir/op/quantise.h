@@ -1,4 +1,4 @@
-// Names of the operators of quantise.def: op::Quantize is "relax.quantize", short_op::Quantize is "quantize".
+// The names of the operators in quantise.def, as constants: op::Quantize in full, short_op::Quantize as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/quantise.def"

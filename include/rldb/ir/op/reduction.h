@@ -1,4 +1,4 @@
-// Names of the operators of reduction.def: op::Sum is "relax.sum", short_op::Sum is "sum".
+// The names of the operators in reduction.def, as constants: op::Sum in full, short_op::Sum as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/reduction.def"

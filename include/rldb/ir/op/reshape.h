@@ -1,5 +1,4 @@
-// Names of the operators of reshape.def: op::BroadcastTo is "relax.broadcast_to", short_op::BroadcastTo is
-// "broadcast_to".
+// The names of the operators in reshape.def, as constants: op::BroadcastTo in full, short_op::BroadcastTo as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/reshape.def"

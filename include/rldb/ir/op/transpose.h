@@ -1,5 +1,5 @@
-// Names of the operators of transpose.def: op::LayoutTransform is "relax.layout_transform", short_op::LayoutTransform
-// is "layout_transform".
+// The names of the operators in transpose.def, as constants: op::LayoutTransform in full,
+// short_op::LayoutTransform as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/transpose.def"

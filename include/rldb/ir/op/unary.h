@@ -1,4 +1,4 @@
-// Names of the operators of unary.def: op::Abs is "relax.abs", short_op::Abs is "abs".
+// The names of the operators in unary.def, as constants: op::Abs in full, short_op::Abs as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/unary.def"

@@ -1,6 +1,5 @@
-// Names of the operators of vision.def: op::VisionAllClassNonMaxSuppression is
-// "relax.vision.all_class_non_max_suppression", short_op::VisionAllClassNonMaxSuppression is
-// "vision.all_class_non_max_suppression".
+// The names of the operators in vision.def, as constants: op::VisionAllClassNonMaxSuppression in full,
+// short_op::VisionAllClassNonMaxSuppression as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/vision.def"

@@ -1,5 +1,4 @@
-// Names of the operators of vm.def: op::VmAllocStorage is "relax.vm.alloc_storage", short_op::VmAllocStorage is
-// "vm.alloc_storage".
+// The names of the operators in vm.def, as constants: op::VmAllocStorage in full, short_op::VmAllocStorage as after R.
 #pragma once
 
 #define RLDB_OP_ROWS "rldb/ir/op/vm.def"

@@ -1,4 +1,4 @@
-// Names of the attributes of axis_attr.def: op_attr::Axes is "axes".
+// The names of the attributes in axis_attr.def, as constants: op_attr::Axes.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/axis_attr.def"

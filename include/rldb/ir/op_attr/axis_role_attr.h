@@ -1,4 +1,4 @@
-// Names of the attributes of axis_role_attr.def: op_attr::BatchAxis is "batch_axis".
+// The names of the attributes in axis_role_attr.def, as constants: op_attr::BatchAxis.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/axis_role_attr.def"

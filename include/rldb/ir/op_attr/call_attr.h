@@ -1,4 +1,4 @@
-// Names of the attributes of call_attr.def: op_attr::DeviceMesh is "device_mesh".
+// The names of the attributes in call_attr.def, as constants: op_attr::DeviceMesh.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/call_attr.def"

@@ -1,4 +1,4 @@
-// Names of the attributes of combine_attr.def: op_attr::Accumulate is "accumulate".
+// The names of the attributes in combine_attr.def, as constants: op_attr::Accumulate.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/combine_attr.def"

@@ -1,4 +1,4 @@
-// Names of the attributes of dtype_attr.def: op_attr::Dtype is "dtype".
+// The names of the attributes in dtype_attr.def, as constants: op_attr::Dtype.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/dtype_attr.def"

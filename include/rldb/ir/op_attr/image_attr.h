@@ -1,4 +1,4 @@
-// Names of the attributes of image_attr.def: op_attr::AlignCorners is "align_corners".
+// The names of the attributes in image_attr.def, as constants: op_attr::AlignCorners.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/image_attr.def"

@@ -1,4 +1,4 @@
-// Names of the attributes of index_attr.def: op_attr::AssumeInbound is "assume_inbound".
+// The names of the attributes in index_attr.def, as constants: op_attr::AssumeInbound.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/index_attr.def"

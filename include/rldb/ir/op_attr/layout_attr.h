@@ -1,4 +1,4 @@
-// Names of the attributes of layout_attr.def: op_attr::DataLayout is "data_layout".
+// The names of the attributes in layout_attr.def, as constants: op_attr::DataLayout.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/layout_attr.def"

@@ -1,4 +1,4 @@
-// Names of the attributes of nn_attr.def: op_attr::Alpha is "alpha".
+// The names of the attributes in nn_attr.def, as constants: op_attr::Alpha.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/nn_attr.def"

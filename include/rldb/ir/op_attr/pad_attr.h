@@ -1,4 +1,4 @@
-// Names of the attributes of pad_attr.def: op_attr::PadMode is "pad_mode".
+// The names of the attributes in pad_attr.def, as constants: op_attr::PadMode.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/pad_attr.def"

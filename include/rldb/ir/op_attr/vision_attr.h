@@ -1,4 +1,4 @@
-// Names of the attributes of vision_attr.def: op_attr::Aligned is "aligned".
+// The names of the attributes in vision_attr.def, as constants: op_attr::Aligned.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/vision_attr.def"

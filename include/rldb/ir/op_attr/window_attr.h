@@ -1,4 +1,4 @@
-// Names of the attributes of window_attr.def: op_attr::CeilMode is "ceil_mode".
+// The names of the attributes in window_attr.def, as constants: op_attr::CeilMode.
 #pragma once
 
 #define RLDB_OP_ATTR_ROWS "rldb/ir/op_attr/window_attr.def"

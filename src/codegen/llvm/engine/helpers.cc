@@ -162,29 +162,29 @@ std::int32_t call_packed(const char* name, const std::int64_t* rows, std::int64_
   std::vector<BufferArgument> buffers;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t payload = rows[2 * i + 1];
-    switch (rows[2 * i]) {
-      case 1:
+    switch (static_cast<PackedArgument>(rows[2 * i])) {
+      case PackedArgument::Int:
+        args.push_back(Value::of_int(payload));
+        break;
+      case PackedArgument::Bool:
         args.push_back(Value::of_bool(payload != 0));
         break;
-      case 2: {
+      case PackedArgument::Float: {
         double v = 0;
         std::memcpy(&v, &payload, sizeof v);
         args.push_back(Value::of_float(v));
         break;
       }
-      case 3:
+      case PackedArgument::String:
         args.push_back(Value::of_string(reinterpret_cast<const char*>(payload)));
         break;
-      case 4: {
+      case PackedArgument::Buffer: {
         buffers.emplace_back(reinterpret_cast<const std::int64_t*>(payload));
         auto made = buffers.back().make(*run);
         if (!made.ok()) return stop(run, std::move(made).error());
         args.push_back(std::move(made).value());
         break;
       }
-      default:  // 0: the kinds are chosen by the code generator
-        args.push_back(Value::of_int(payload));
-        break;
     }
   }
   auto done = f->function->native(args);

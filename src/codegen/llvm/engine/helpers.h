@@ -16,6 +16,10 @@ struct HelperSymbol {
 };
 std::span<const HelperSymbol> helper_symbols();
 
+// The first word of a row that compiled code passes for an argument of a packed call; the second is the payload: the
+// integer, the bits of a double, the address of a string, or of (data, dtype, rank, shape, strides).
+enum class PackedArgument : std::int64_t { Int, Bool, Float, String, Buffer };
+
 // One call of a kernel, on this thread. Nests when a packed function calls a kernel.
 struct Run {
   runtime::PackedArgs args;

@@ -1,6 +1,7 @@
 // Intrinsics of TensorIR: eval's table, as LLVM intrinsics or calls of the C library.
 #include <fmt/format.h>
 
+#include "codegen/llvm/engine/helpers.h"
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/intrinsic/choice.h"
@@ -237,15 +238,15 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
   };
   for (std::size_t i = 0; i < count; ++i) {
     const ir::Expr* e = c->args[i + 1];
-    std::int64_t kind = 0;
+    PackedArgument kind = PackedArgument::Int;
     Value* payload = nullptr;
     if (const auto* s = as<ir::StringImm>(e)) {
-      kind = 3;
+      kind = PackedArgument::String;
       payload = b_.CreatePtrToInt(b_.CreateGlobalString(llvm::StringRef(s->value)), word);
     } else if (const ir::Buffer* b = buffer_of(e)) {
       const View& v = view(b);
       check_whole(b, v);
-      kind = 4;
+      kind = PackedArgument::Buffer;
       Value* about = on_stack(3 + 2 * v.shape.size());
       Value* data = v.offset ? b_.CreateInBoundsGEP(memory_type(b->dtype), v.base, v.offset) : v.base;
       put(about, 0, b_.CreatePtrToInt(data, word));
@@ -262,10 +263,10 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
       if (t.lanes != 1 || t.is_void() || t.is_handle())
         refuse("a packed call has an argument without code: " + where(e));
       Value* v = value(e);
-      kind = t.is_float() ? 2 : t.is_bool() ? 1 : 0;
+      kind = t.is_float() ? PackedArgument::Float : t.is_bool() ? PackedArgument::Bool : PackedArgument::Int;
       payload = t.is_float() ? b_.CreateBitCast(convert(v, t, DType::Float(64)), word) : to_index(v, t);
     }
-    put(rows, 2 * i, i64(kind));
+    put(rows, 2 * i, i64(static_cast<std::int64_t>(kind)));
     put(rows, 2 * i + 1, payload);
   }
   // The result: its words are (int, bits of a double).
