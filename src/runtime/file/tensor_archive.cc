@@ -1,4 +1,4 @@
-// What the two kinds of archives share, and which of them a file is.
+// The part that both kinds of archives have in common, and the choice between them by the first bytes.
 #include "rldb/runtime/tensor_archive.h"
 
 #include <fmt/format.h>
