@@ -465,7 +465,9 @@ class ShapeLowerer {
                     std::vector<MatchItem>& items) {
     if (dynamic_only && t->has_shape && all_int_literals(t->shape)) return;
     if (always || !is_base_of(ctx_, ctx_.tensor_ndim(t->ndim, t->dtype), value->type)) {
-      emit_check(builtin::CheckTensorInfo, {get(value), ctx_.i64(t->ndim), ctx_.dtype(t->dtype), where});
+      const Expr* dtype = t->dtype.is_void() ? emit("gv", op_call(ctx_, op::NullValue, {}, ctx_.any()))
+                                             : static_cast<const Expr*>(ctx_.dtype(t->dtype));
+      emit_check(builtin::CheckTensorInfo, {get(value), ctx_.i64(t->ndim), dtype, where});
     }
     if (t->has_shape) items.push_back({get(value), t->shape, where});
   }
