@@ -34,6 +34,8 @@ json of(const FirstDifference& d) {
   json inputs = json::array();
   for (const ComparedInput& in : d.inputs)
     inputs.push_back({{"name", in.name},
+                      {"operand", in.operand},
+                      {"instead_of", in.instead_of},
                       {"agrees", in.agrees},
                       {"overwritten", in.overwritten},
                       {"shared", in.shared},
@@ -45,8 +47,10 @@ json of(const FirstDifference& d) {
           {"other_name", d.other_name},
           {"callee", d.callee},
           {"binding", d.text},
+          {"other_binding", d.other_text},
           {"inputs", inputs},
           {"inputs_agree", d.inputs_agree()},
+          {"fault_is_here", d.fault_is_here()},
           {"through", d.through},
           {"difference", d.difference ? of(*d.difference) : json()}};
 }
