@@ -72,7 +72,7 @@ class ShapeFuncs {
 class ShapeLowerer {
  public:
   ShapeLowerer(Context& ctx, ShapeFuncs& funcs, std::string_view name, const Function* f, bool contexts)
-      : ctx_(ctx), funcs_(funcs), name_(name), function_(f), contexts_(contexts), slots_(ctx, f) {}
+      : ctx_(ctx), funcs_(funcs), name_(name), function_(f), contexts_(contexts), slots_(f) {}
 
   Result<const Function*> run() {
     std::vector<const BindingBlock*> blocks;
@@ -383,7 +383,6 @@ class ShapeLowerer {
         if (--slots_.at(user).missing == 0) now.push_back(user);
     ready_.clear();
     if (now.empty()) return;
-    std::sort(now.begin(), now.end());
     const Expr* const size[] = {ctx_.i64(std::int64_t(slots_.size()))};
     const Buffer* heap = ctx_.buffer("H", size, DType::Int(64));
     VarMap loads;
@@ -465,7 +464,9 @@ class ShapeLowerer {
                     std::vector<MatchItem>& items) {
     if (dynamic_only && t->has_shape && all_int_literals(t->shape)) return;
     if (always || !is_base_of(ctx_, ctx_.tensor_ndim(t->ndim, t->dtype), value->type)) {
-      emit_check(builtin::CheckTensorInfo, {get(value), ctx_.i64(t->ndim), ctx_.dtype(t->dtype), where});
+      const Expr* dtype = t->dtype.is_void() ? emit("gv", op_call(ctx_, op::NullValue, {}, ctx_.any()))
+                                             : static_cast<const Expr*>(ctx_.dtype(t->dtype));
+      emit_check(builtin::CheckTensorInfo, {get(value), ctx_.i64(t->ndim), dtype, where});
     }
     if (t->has_shape) items.push_back({get(value), t->shape, where});
   }

@@ -103,7 +103,9 @@ Result<const Module*> remove_unused_parameters(PassEnv& env, const Module* modul
     const auto* f = as<Function>(e.function);
     if (!f) continue;
     const auto found = shrunk.find(e.name);
-    const Function* made = CallShortener(ctx, shrunk).rewrite_function(found == shrunk.end() ? f : found->second.made);
+    const Function* callee = found == shrunk.end() ? f : found->second.made;
+    const Function* made = CallShortener(ctx, shrunk).rewrite_function(callee);
+    if (made != callee) made = remove_dead_bindings(ctx, made);  // what only a removed argument read
     if (made != f) builder.set(e.name, made);
   }
   return builder.build();

@@ -27,12 +27,13 @@ BlockState* current_block(Reader& r, const CallNode& call) {
 
 const ir::Var* add_axis(Reader& r, BlockState& b, std::string_view name, ir::Range dom, const ir::Expr* value,
                         ir::IterKind kind, Node at) {
-  // The wider of domain and value decides.
+  // The variable has the wider type of domain and value; the domain stays as written.
   int bits = std::max<int>(dom.min->dtype().bits, dom.extent->dtype().bits);
+  const ir::DType written = ir::DType::Int(bits);
+  dom.min = ir::cast_to(r.ctx, written, dom.min);
+  dom.extent = ir::cast_to(r.ctx, written, dom.extent);
   if (value) bits = std::max<int>(bits, value->dtype().bits);
   const ir::DType t = ir::DType::Int(bits);
-  dom.min = ir::cast_to(r.ctx, t, dom.min);
-  dom.extent = ir::cast_to(r.ctx, t, dom.extent);
   const ir::Var* v = r.at(r.ctx.var(name, r.ctx.prim(t)), at);
   b.axes.push_back({v, dom, kind});
   b.values.push_back(value ? value : r.ctx.int_imm(t, 0));

@@ -138,6 +138,15 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
   return r.ctx.buffer(b);
 }
 
+std::vector<ir::NamedAttr> read_annotations(Reader& r, Arguments& args) {
+  Argument* a = args.find("annotations");
+  if (!a) return {};
+  const Val v = args.value(a);
+  if (v.is(ValKind::Dict)) return to_fields(r, v, a->node);
+  if (!v.is(ValKind::None) && !v.poison()) r.error(a->node, diag::ExpectedDictionary, describe(r, v));
+  return {};
+}
+
 const ir::Buffer* over_memory(Reader& r, const ir::Buffer* b) {
   if (!b || b->offset_factor == 0) return b;
   ir::Buffer made = *b;
@@ -478,6 +487,7 @@ Val alloc_scoped(Reader& r, const CallNode& call, std::string_view scope) {
   if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
+  const std::vector<ir::NamedAttr> annotations = read_annotations(r, args);
   const ir::Buffer* plain = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
   args.finish();
   if (!plain) return {};
@@ -485,7 +495,7 @@ Val alloc_scoped(Reader& r, const CallNode& call, std::string_view scope) {
   fields.scope = scope;
   fields.data = r.ctx.var(plain->name, r.ctx.pointer(plain->dtype, scope));
   const ir::Buffer* b = r.at(r.ctx.buffer(fields), call.node);
-  tir.emit(r.at(r.ctx.alloc_buffer(b), call.node));
+  tir.emit(r.at(r.ctx.alloc_buffer(b, annotations), call.node));
   return Val::of(b);
 }
 Val alloc_local(Reader& r, const CallNode& c) { return alloc_scoped(r, c, "local"); }
