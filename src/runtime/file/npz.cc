@@ -1,5 +1,5 @@
 // .npz: a zip archive of .npy files. Our own reader of the central directory (stored and deflated members, zip64);
-// zlib inflates into a buffer whose size was checked first.
+// zlib inflates into a buffer whose size was checked first. Only the directory and the members asked for are read.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -7,9 +7,11 @@
 #include <limits>
 #include <optional>
 
+#include "rldb/runtime/tensor_archive.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/cancel.h"
 #include "runtime/file/bytes.h"
+#include "runtime/file/take.h"
 
 namespace rldb::runtime {
 
@@ -21,6 +23,8 @@ constexpr std::uint64_t kEnd64Locator = 0x07064b50;
 constexpr std::uint64_t kCentralEntry = 0x02014b50;
 constexpr std::uint64_t kLocalEntry = 0x04034b50;
 constexpr std::uint64_t kIn64 = 0xFFFFFFFF;  // "the number is in the zip64 field"
+
+using support::RandomAccess;
 
 bool has(std::string_view bytes, std::uint64_t at, std::uint64_t size) {
   return at <= bytes.size() && size <= bytes.size() - at;
@@ -42,36 +46,45 @@ struct Member {
   std::uint64_t local_offset = 0;
 };
 
-// The end record is at the end, followed by a comment of at most 65535 bytes.
-std::optional<std::size_t> find_end_record(std::string_view bytes) {
-  constexpr std::size_t kSize = 22;
-  if (bytes.size() < kSize) return {};
-  const std::size_t least = bytes.size() > kSize + 65535 ? bytes.size() - kSize - 65535 : 0;
-  for (std::size_t at = bytes.size() - kSize + 1; at-- > least;) {
-    if (read_little(bytes, at, 4) != kEndRecord) continue;
-    if (at + kSize + read_little(bytes, at + 20, 2) == bytes.size()) return at;
+// The end record is at the end, followed by a comment of at most 65535 bytes; the zip64 locator is before it.
+constexpr std::size_t kEndSize = 22;
+constexpr std::size_t kLocatorSize = 20;
+constexpr std::size_t kLongestComment = 65535;
+
+// `tail`: the end of the file.
+std::optional<std::size_t> find_end_record(std::string_view tail) {
+  if (tail.size() < kEndSize) return {};
+  const std::size_t least = tail.size() > kEndSize + kLongestComment ? tail.size() - kEndSize - kLongestComment : 0;
+  for (std::size_t at = tail.size() - kEndSize + 1; at-- > least;) {
+    if (read_little(tail, at, 4) != kEndRecord) continue;
+    if (at + kEndSize + read_little(tail, at + 20, 2) == tail.size()) return at;
   }
   return {};
 }
 
-Result<Directory> find_directory(std::string_view bytes, std::string_view name) {
-  const auto end = find_end_record(bytes);
+Result<Directory> find_directory(const RandomAccess& bytes, std::string_view name) {
+  std::string buffer;
+  const std::uint64_t length = std::min<std::uint64_t>(bytes.size(), kEndSize + kLongestComment + kLocatorSize);
+  RLDB_TRY(const std::string_view tail, take(bytes, bytes.size() - length, length, name, buffer));
+  const auto end = find_end_record(tail);
   if (!end) return bad_file(name, "not a .npz file, or cut short (no zip directory)");
   Directory d;
-  d.entries = read_little(bytes, *end + 10, 2);
-  d.size = read_little(bytes, *end + 12, 4);
-  d.offset = read_little(bytes, *end + 16, 4);
+  d.entries = read_little(tail, *end + 10, 2);
+  d.size = read_little(tail, *end + 12, 4);
+  d.offset = read_little(tail, *end + 16, 4);
   const bool in64 = d.entries == 0xFFFF || d.size == kIn64 || d.offset == kIn64;
-  if (in64 && *end >= 20 && read_little(bytes, *end - 20, 4) == kEnd64Locator) {
-    const std::uint64_t at = read_little(bytes, *end - 12, 8);
-    if (!has(bytes, at, 56) || read_little(bytes, at, 4) != kEnd64Record) {
-      return bad_file(name, "the zip64 directory is damaged");
-    }
-    d.entries = read_little(bytes, at + 32, 8);
-    d.size = read_little(bytes, at + 40, 8);
-    d.offset = read_little(bytes, at + 48, 8);
+  if (in64 && *end >= kLocatorSize && read_little(tail, *end - kLocatorSize, 4) == kEnd64Locator) {
+    constexpr std::size_t kEnd64Size = 56;
+    std::string record_bytes;
+    const std::uint64_t at = read_little(tail, *end - 12, 8);
+    if (!bytes.has(at, kEnd64Size)) return bad_file(name, "the zip64 directory is damaged");
+    RLDB_TRY(const std::string_view record, take(bytes, at, kEnd64Size, name, record_bytes));
+    if (read_little(record, 0, 4) != kEnd64Record) return bad_file(name, "the zip64 directory is damaged");
+    d.entries = read_little(record, 32, 8);
+    d.size = read_little(record, 40, 8);
+    d.offset = read_little(record, 48, 8);
   }
-  if (!has(bytes, d.offset, d.size)) return bad_file(name, "the zip directory lies outside the file");
+  if (!bytes.has(d.offset, d.size)) return bad_file(name, "the zip directory lies outside the file");
   return d;
 }
 
@@ -96,9 +109,10 @@ bool read_zip64(std::string_view extra, Member& m) {
   return true;
 }
 
-Result<std::vector<Member>> read_directory(std::string_view bytes, std::string_view name) {
+Result<std::vector<Member>> read_directory(const RandomAccess& bytes, std::string_view name) {
   RLDB_TRY(const Directory d, find_directory(bytes, name));
-  const std::string_view table = bytes.substr(d.offset, d.size);
+  std::string buffer;
+  RLDB_TRY(const std::string_view table, take(bytes, d.offset, d.size, name, buffer));
   std::vector<Member> members;
   std::size_t at = 0;
   for (std::uint64_t i = 0; i < d.entries; ++i) {
@@ -133,11 +147,7 @@ Result<std::string> inflate_member(std::string_view packed, const Member& m, std
   if (m.size / 1040 > packed.size() + 64) {
     return bad_file(where, fmt::format("{} bytes cannot inflate to {}", packed.size(), m.size));
   }
-  const std::size_t used = memory_in_use();
-  if (used > memory_limit() || m.size > memory_limit() - used) {
-    return fail(ErrorKind::OutOfMemory,
-                fmt::format("`{}`: {} bytes are over the memory limit of {}", where, m.size, memory_limit()));
-  }
+  RLDB_TRY_VOID(check_memory(m.size, where));
   std::string out(m.size, '\0');
   z_stream stream{};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) return bad_file(where, "zlib cannot start");
@@ -179,18 +189,19 @@ std::uint64_t crc_of(std::string_view bytes) {
   return crc;
 }
 
-Result<Value> read_member(std::string_view bytes, const Member& m, std::string_view archive) {
+Result<Value> read_member(const RandomAccess& bytes, const Member& m, std::string_view archive) {
   const std::string where = fmt::format("{}:{}", archive, m.name);
   if ((m.flags & 1) != 0) return fail(ErrorKind::Unsupported, fmt::format("`{}` is encrypted", where));
-  if (!has(bytes, m.local_offset, 30) || read_little(bytes, m.local_offset, 4) != kLocalEntry) {
-    return bad_file(where, "its zip entry is damaged");
-  }
-  const std::uint64_t skip =
-      30 + read_little(bytes, m.local_offset + 26, 2) + read_little(bytes, m.local_offset + 28, 2);
-  if (!has(bytes, m.local_offset, skip) || !has(bytes, m.local_offset + skip, m.packed_size)) {
+  constexpr std::size_t kLocalSize = 30;
+  std::string buffer;
+  if (!bytes.has(m.local_offset, kLocalSize)) return bad_file(where, "its zip entry is damaged");
+  RLDB_TRY(const std::string_view local, take(bytes, m.local_offset, kLocalSize, where, buffer));
+  if (read_little(local, 0, 4) != kLocalEntry) return bad_file(where, "its zip entry is damaged");
+  const std::uint64_t skip = kLocalSize + read_little(local, 26, 2) + read_little(local, 28, 2);
+  if (!bytes.has(m.local_offset, skip) || !bytes.has(m.local_offset + skip, m.packed_size)) {
     return bad_file(where, "its data lies outside the file");
   }
-  const std::string_view packed = bytes.substr(m.local_offset + skip, m.packed_size);
+  RLDB_TRY(const std::string_view packed, take(bytes, m.local_offset + skip, m.packed_size, where, buffer));
   std::string inflated;
   std::string_view data = packed;
   if (m.method == Z_DEFLATED) {
@@ -205,6 +216,27 @@ Result<Value> read_member(std::string_view bytes, const Member& m, std::string_v
   if (crc_of(data) != m.crc) return bad_file(where, "the checksum does not match");
   return read_npy(data, where);
 }
+
+class NpzArchive : public TensorArchive {
+ public:
+  NpzArchive(RandomAccess bytes, std::string_view name, std::vector<Member> members)
+      : bytes_(std::move(bytes)), name_(name) {
+    for (Member& m : members) {
+      std::string key = m.name;
+      if (key.ends_with("/")) continue;  // a folder
+      if (key.ends_with(".npy")) key.resize(key.size() - 4);
+      names_.push_back(std::move(key));
+      members_.push_back(std::move(m));
+    }
+  }
+
+  Result<Value> read(std::size_t index) const override { return read_member(bytes_, members_[index], name_); }
+
+ private:
+  RandomAccess bytes_;
+  std::string name_;
+  std::vector<Member> members_;
+};
 
 // --- writing --------------------------------------------------------------------------------------
 
@@ -279,18 +311,19 @@ std::string end_records(std::uint64_t entries, std::uint64_t offset, std::uint64
 
 }  // namespace
 
+Result<std::unique_ptr<TensorArchive>> open_npz(RandomAccess bytes, std::string_view name) {
+  std::string buffer;
+  constexpr std::string_view kMagic = "PK";
+  const std::size_t length = std::min<std::uint64_t>(bytes.size(), kMagic.size());
+  RLDB_TRY(const std::string_view magic, take(bytes, 0, length, name, buffer));
+  if (magic != kMagic) return bad_file(name, "not a .npz file (the magic bytes are missing)");
+  RLDB_TRY(auto members, read_directory(bytes, name));
+  return std::unique_ptr<TensorArchive>(std::make_unique<NpzArchive>(std::move(bytes), name, std::move(members)));
+}
+
 Result<NamedTensors> read_npz(std::string_view bytes, std::string_view name) {
-  if (!bytes.starts_with("PK")) return bad_file(name, "not a .npz file (the magic bytes are missing)");
-  RLDB_TRY(const auto members, read_directory(bytes, name));
-  NamedTensors tensors;
-  for (const Member& m : members) {
-    std::string key = m.name;
-    if (key.ends_with("/")) continue;  // a folder
-    if (key.ends_with(".npy")) key.resize(key.size() - 4);
-    RLDB_TRY(Value value, read_member(bytes, m, name));
-    tensors.emplace_back(std::move(key), std::move(value));
-  }
-  return tensors;
+  RLDB_TRY(const auto archive, open_npz(RandomAccess::of_memory(bytes), name));
+  return read_all(*archive);
 }
 
 std::string write_npz(const NamedTensors& tensors) {

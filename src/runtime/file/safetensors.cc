@@ -6,9 +6,11 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "rldb/runtime/tensor_archive.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/cancel.h"
 #include "runtime/file/bytes.h"
+#include "runtime/file/take.h"
 
 namespace rldb::runtime {
 
@@ -71,11 +73,18 @@ bool read_sizes(const nlohmann::json& array, std::vector<std::int64_t>& out) {
   return true;
 }
 
-Result<Value> read_entry(const nlohmann::json& entry, std::string_view data, const std::string& where) {
+struct Entry {
   std::vector<std::int64_t> shape;
+  DType dtype;
+  std::uint64_t begin = 0;  // in the data, which follows the header
+  std::uint64_t size = 0;
+};
+
+Result<Entry> check_entry(const nlohmann::json& entry, std::uint64_t data_size, const std::string& where) {
+  Entry e;
   std::vector<std::int64_t> range;
   const bool complete = entry.is_object() && entry.contains("dtype") && entry["dtype"].is_string() &&
-                        entry.contains("shape") && read_sizes(entry["shape"], shape) &&
+                        entry.contains("shape") && read_sizes(entry["shape"], e.shape) &&
                         entry.contains("data_offsets") && read_sizes(entry["data_offsets"], range) && range.size() == 2;
   if (!complete) return bad_file(where, "its entry lacks a good `dtype`, `shape` or `data_offsets`");
   const auto& type_name = entry["dtype"].get_ref<const std::string&>();
@@ -86,45 +95,82 @@ Result<Value> read_entry(const nlohmann::json& entry, std::string_view data, con
   if (!type) {
     return fail(ErrorKind::Unsupported, fmt::format("`{}`: dtype `{}` is unsupported", where, type_name));
   }
-  const auto begin = static_cast<std::uint64_t>(range[0]);
+  e.dtype = type->dtype;
+  e.begin = static_cast<std::uint64_t>(range[0]);
   const auto end = static_cast<std::uint64_t>(range[1]);
-  if (begin > end || end > data.size()) {
-    return bad_file(where, fmt::format("bytes {} to {} lie outside the {} bytes of data", begin, end, data.size()));
+  if (e.begin > end || end > data_size) {
+    return bad_file(where, fmt::format("bytes {} to {} lie outside the {} bytes of data", e.begin, end, data_size));
   }
-  const auto wanted = byte_count(shape, type->dtype.bytes());
-  if (!wanted || *wanted != end - begin) {
+  e.size = end - e.begin;
+  const auto wanted = byte_count(e.shape, e.dtype.bytes());
+  if (!wanted || *wanted != e.size) {
     return bad_file(where, fmt::format("shape ({}) of {} does not take the {} bytes that it has",
-                                       fmt::join(shape, ", "), type_name, end - begin));
+                                       fmt::join(e.shape, ", "), type_name, e.size));
   }
-  RLDB_TRY(auto tensor, Tensor::empty(std::move(shape), type->dtype));
-  if (*wanted > 0) std::memcpy(tensor->data(), data.data() + begin, *wanted);
-  return Value(std::move(tensor));
+  return e;
 }
+
+class SafetensorsArchive : public TensorArchive {
+ public:
+  SafetensorsArchive(support::RandomAccess bytes, std::string_view name, std::uint64_t data)
+      : bytes_(std::move(bytes)), name_(name), data_(data) {}
+
+  void add(std::string name, Entry entry) {
+    names_.push_back(std::move(name));
+    entries_.push_back(std::move(entry));
+  }
+
+  Result<Value> read(std::size_t index) const override {
+    const Entry& e = entries_[index];
+    const std::string where = fmt::format("{}:{}", name_, names_[index]);
+    RLDB_TRY(auto tensor, Tensor::empty(e.shape, e.dtype));
+    std::string buffer;
+    RLDB_TRY(const std::string_view bytes, take(bytes_, data_ + e.begin, e.size, where, buffer));
+    if (!bytes.empty()) std::memcpy(tensor->data(), bytes.data(), bytes.size());
+    return Value(std::move(tensor));
+  }
+
+ private:
+  support::RandomAccess bytes_;
+  std::string name_;
+  std::uint64_t data_;
+  std::vector<Entry> entries_;
+};
 
 }  // namespace
 
-Result<NamedTensors> read_safetensors(std::string_view bytes, std::string_view name) {
-  if (bytes.size() < 8) return bad_file(name, "not a .safetensors file (shorter than its header)");
-  const std::uint64_t length = read_little(bytes, 0, 8);
-  if (length > bytes.size() - 8 || length > kMaxHeader) {
+Result<std::unique_ptr<TensorArchive>> open_safetensors(support::RandomAccess bytes, std::string_view name) {
+  constexpr std::size_t kLengthSize = 8;
+  if (bytes.size() < kLengthSize) return bad_file(name, "not a .safetensors file (shorter than its header)");
+  std::string buffer;
+  RLDB_TRY(const std::string_view length_bytes, take(bytes, 0, kLengthSize, name, buffer));
+  const std::uint64_t length = read_little(length_bytes, 0, kLengthSize);
+  if (length > bytes.size() - kLengthSize || length > kMaxHeader) {
     return bad_file(name, fmt::format("a header of {} bytes in a file of {}", length, bytes.size()));
   }
-  const std::string_view text = bytes.substr(8, length);
+  RLDB_TRY(const std::string_view text, take(bytes, kLengthSize, length, name, buffer));
   const auto header = nlohmann::json::parse(Reading{text.data()}, Reading{text.data() + text.size()}, nullptr, false);
   support::poll();
   if (!header.is_object()) return bad_file(name, "the header is not a JSON object");
-  std::vector<std::pair<std::uint64_t, NamedTensors::value_type>> found;  // with the place of the data
+  const std::uint64_t data = kLengthSize + length;
+  std::vector<std::pair<std::string, Entry>> found;
   for (const auto& [key, entry] : header.items()) {
     support::poll();
     if (key == "__metadata__") continue;
-    RLDB_TRY(Value value, read_entry(entry, bytes.substr(8 + length), fmt::format("{}:{}", name, key)));
-    found.emplace_back(entry["data_offsets"][0].get<std::uint64_t>(), NamedTensors::value_type(key, std::move(value)));
+    RLDB_TRY(Entry checked, check_entry(entry, bytes.size() - data, fmt::format("{}:{}", name, key)));
+    found.emplace_back(key, std::move(checked));
   }
   // The order of the file; JSON's own is by name (an ordered object takes quadratic time).
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-  NamedTensors tensors;
-  for (auto& [place, tensor] : found) tensors.push_back(std::move(tensor));
-  return tensors;
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.second.begin < b.second.begin; });
+  auto archive = std::make_unique<SafetensorsArchive>(std::move(bytes), name, data);
+  for (auto& [key, entry] : found) archive->add(key, std::move(entry));
+  return std::unique_ptr<TensorArchive>(std::move(archive));
+}
+
+Result<NamedTensors> read_safetensors(std::string_view bytes, std::string_view name) {
+  RLDB_TRY(const auto archive, open_safetensors(support::RandomAccess::of_memory(bytes), name));
+  return read_all(*archive);
 }
 
 }  // namespace rldb::runtime

@@ -10,7 +10,6 @@
 
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/cancel.h"
-#include "rldb/support/file.h"
 #include "runtime/text/literal.h"
 #include "runtime/value/small_float.h"
 
@@ -241,36 +240,6 @@ Result<Value> parse_at(std::string_view text, int depth) {
                   text));
 }
 
-// --- files ----------------------------------------------------------------------------------------
-
-Result<std::string> read_file(const std::string& path) {
-  auto bytes = support::read_file(path, memory_limit());
-  if (bytes.ok()) return std::move(bytes).value();
-  const support::FileError& error = bytes.error();
-  if (error.too_large) {
-    return fail(ErrorKind::OutOfMemory,
-                fmt::format("`{}` has {} bytes; the memory limit is {}", path, error.size, memory_limit()));
-  }
-  return fail(ErrorKind::BadFile, fmt::format("cannot open `{}`: {}", path, error.reason));
-}
-
-Result<Value> pick(const NamedTensors& tensors, std::string_view member, const std::string& path) {
-  std::string names;
-  constexpr std::size_t kShown = 10;
-  for (std::size_t i = 0; i < tensors.size(); ++i) {
-    if (tensors[i].first == member) return tensors[i].second;
-    if (i < kShown) names += fmt::format("{}`{}`", i ? ", " : "", tensors[i].first);
-  }
-  if (tensors.size() > kShown) names += fmt::format(" and {} more", tensors.size() - kShown);
-  if (member.empty()) {
-    if (tensors.size() == 1) return tensors.front().second;
-    return fail(ErrorKind::BadFile, fmt::format("`{}` holds {} tensors; name one as in `@{}:NAME`: {}", path,
-                                                tensors.size(), path, names.empty() ? "none" : names));
-  }
-  return fail(ErrorKind::BadFile,
-              fmt::format("`{}` holds no `{}`; it holds {}", path, member, names.empty() ? "nothing" : names));
-}
-
 // --- random numbers -------------------------------------------------------------------------------
 
 // SplitMix64: four lines, the same everywhere, good enough to fill a tensor.
@@ -334,33 +303,6 @@ Result<Value> reinterpret_as(const Value& value, DType dtype) {
   }
   RLDB_TRY(auto view, Tensor::view(tensor.storage(), tensor.byte_offset(), tensor.shape(), dtype));
   return Value(std::move(view));
-}
-
-Result<Value> load_tensor(std::string_view path_and_member) {
-  std::string path(path_and_member);
-  std::string member;
-  // The member follows the extension's colon: a path may contain colons of its own.
-  for (const std::string_view extension : {".npz:", ".safetensors:"}) {
-    const std::size_t at = path.rfind(extension);
-    if (at == std::string::npos) continue;
-    member = path.substr(at + extension.size());
-    path.resize(at + extension.size() - 1);
-    break;
-  }
-  const auto file = read_file(path);
-  if (!file.ok()) return support::Failure(file.error());
-  const std::string& bytes = *file;
-  if (bytes.starts_with("\x93NUMPY")) return read_npy(bytes, path);
-  if (bytes.starts_with("PK")) {
-    RLDB_TRY(const auto tensors, read_npz(bytes, path));
-    return pick(tensors, member, path);
-  }
-  // safetensors has no magic but its own shape: a length, then a JSON object.
-  if (bytes.size() > 8 && bytes[8] == '{') {
-    RLDB_TRY(const auto tensors, read_safetensors(bytes, path));
-    return pick(tensors, member, path);
-  }
-  return fail(ErrorKind::BadFile, fmt::format("`{}` is no .npy, .npz or .safetensors file", path));
 }
 
 Result<Value> parse_value_literal(std::string_view text) { return parse_at(text, 0); }

@@ -10,6 +10,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/guarded.h"
+#include "rldb/runtime/tensor_archive.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_input.h"
@@ -324,6 +325,60 @@ static std::string_view unknown_name(std::string_view text) {
   return is_dtype ? std::string_view() : name;
 }
 
+// Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
+static void reread_narrow_floats(const ir::Type* type, Value& value) {
+  const auto* t = ir::as<ir::TensorType>(type);
+  if (!t || !value.is(ValueKind::Tensor)) return;
+  const runtime::DType got = value.as_tensor().dtype();
+  const bool stands_in = t->dtype.is_float() && got.is_uint() && got.bits == t->dtype.bits;
+  if (!stands_in || t->dtype.code == runtime::TypeCode::Float) return;
+  auto reread = runtime::reinterpret_as(value, t->dtype);
+  if (reread.ok()) value = std::move(reread).value();
+}
+
+// The archive of `@FILE` with a member named as a parameter; null for anything else, errors included.
+static std::unique_ptr<runtime::TensorArchive> archive_for(std::string_view text, const std::vector<Param>& params) {
+  if (!text.starts_with('@')) return nullptr;
+  auto archive = runtime::open_archive(std::string(text.substr(1)));
+  if (!archive.ok() || !*archive) return nullptr;
+  const bool names_one =
+      std::any_of(params.begin(), params.end(), [&](const Param& p) { return (*archive)->find(p.name).has_value(); });
+  return names_one ? std::move(*archive) : nullptr;
+}
+
+// Gives every parameter the member of its name. A member that names none is reported: it may be a typing error.
+static bool take_members(std::string_view text, const runtime::TensorArchive& archive, const std::vector<Param>& params,
+                         std::vector<bool>& given, std::vector<Argument>& arguments, Diagnostics& out) {
+  std::size_t taken = 0;
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    const auto member = archive.find(params[i].name);
+    if (!member) continue;
+    if (given[i]) {
+      out.add({}, source::message(diag::InputTwice, params[i].name));
+      return false;
+    }
+    auto value = archive.read(*member);
+    if (!value.ok()) {
+      out.add({}, source::message(diag::BadInput, text, value.error().message));
+      return false;
+    }
+    given[i] = true;
+    arguments[i].value = std::move(value).value();
+    reread_narrow_floats(params[i].type, arguments[i].value);
+    ++taken;
+  }
+  std::vector<std::string> unused;
+  for (const std::string& name : archive.names())
+    if (std::none_of(params.begin(), params.end(), [&](const Param& p) { return p.name == name; }))
+      unused.push_back(name);
+  if (unused.empty()) return true;
+  constexpr std::size_t kShown = 5;
+  const std::string more = unused.size() > kShown ? fmt::format(" and {} more", unused.size() - kShown) : "";
+  unused.resize(std::min(unused.size(), kShown));
+  out.add({}, source::message(diag::MembersUnused, text.substr(1), taken, fmt::join(unused, ", "), more));
+  return true;
+}
+
 // In the form that the parameters of a Relay VM program require.
 static bool make_arguments(const Build& build, const Options& options, std::string_view function,
                            const std::vector<bool>& given, std::vector<Argument>& arguments, Diagnostics& out) {
@@ -352,6 +407,10 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
 
   std::size_t position = 0;
   for (const std::string& text : texts) {
+    if (const auto archive = archive_for(text, ps)) {
+      if (!take_members(text, *archive, ps, given, arguments, out)) return std::nullopt;
+      continue;
+    }
     std::string_view form = text;
     std::size_t index = ps.size();
     if (const auto eq = text.find('='); eq != std::string::npos) {
@@ -391,15 +450,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       }
       arguments[index].value = std::move(parsed).value();
     }
-    // Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
-    if (const auto* t = ir::as<ir::TensorType>(ps[index].type); t && arguments[index].value.is(ValueKind::Tensor)) {
-      const runtime::DType got = arguments[index].value.as_tensor().dtype();
-      if (t->dtype.is_float() && got.is_uint() && got.bits == t->dtype.bits &&
-          t->dtype.code != runtime::TypeCode::Float) {
-        auto reread = runtime::reinterpret_as(arguments[index].value, t->dtype);
-        if (reread.ok()) arguments[index].value = std::move(reread).value();
-      }
-    }
+    reread_narrow_floats(ps[index].type, arguments[index].value);
   }
   // `:input x ...` values apply to parameters with their names.
   for (std::size_t i = 0; i < ps.size(); ++i) {
