@@ -478,6 +478,9 @@ Val alloc_scoped(Reader& r, const CallNode& call, std::string_view scope) {
   if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
+  std::vector<ir::NamedAttr> annotations;
+  if (Argument* a = args.find("annotations"))
+    if (const Val v = args.value(a); v.is(ValKind::Dict)) annotations = to_fields(r, v, a->node);
   const ir::Buffer* plain = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
   args.finish();
   if (!plain) return {};
@@ -485,7 +488,7 @@ Val alloc_scoped(Reader& r, const CallNode& call, std::string_view scope) {
   fields.scope = scope;
   fields.data = r.ctx.var(plain->name, r.ctx.pointer(plain->dtype, scope));
   const ir::Buffer* b = r.at(r.ctx.buffer(fields), call.node);
-  tir.emit(r.at(r.ctx.alloc_buffer(b), call.node));
+  tir.emit(r.at(r.ctx.alloc_buffer(b, annotations), call.node));
   return Val::of(b);
 }
 Val alloc_local(Reader& r, const CallNode& c) { return alloc_scoped(r, c, "local"); }
