@@ -324,8 +324,8 @@ Result<bool> TirMachine::Impl::release() {
                           odd != all.end() && odd->done ? "is done" : "waits at another one"));
 }
 
-// A barrier of a warp that only a part of it reached, in a branch: the other lanes wait behind the branch, so they do not
-// come, and those that are here go on.
+// A barrier of a warp that only a part of it reached, in a branch: the other lanes wait behind the branch, so they do
+// not come, and those that are here go on.
 bool TirMachine::Impl::release_active_lanes() {
   std::vector<Thread>& all = grid->running;
   bool released = false;

@@ -114,8 +114,8 @@ Result<const Module*> verify_vtcm_limit(PassEnv& env, const Module* module, cons
       return !isa<Expr>(n);
     });
     if (bytes > limit)
-      return refused(name, fmt::format("it allocates {} bytes of scope `{}`, and {} are allowed", bytes, kVtcmScope,
-                                       limit));
+      return refused(name,
+                     fmt::format("it allocates {} bytes of scope `{}`, and {} are allowed", bytes, kVtcmScope, limit));
     return f;
   });
 }

@@ -56,7 +56,8 @@ class Inject : public Rewriter {
     const auto* e = which->is(AttrKind::Expr) ? as<Expr>(which->node) : nullptr;
     const std::int64_t index = e ? const_int(e).value_or(-1) : which->integer;
     if (index < 0 || std::size_t(index) >= b->writes.size()) {
-      refused = fmt::format("block `{}` doubles its written buffer {}, and writes {}", b->name, index, b->writes.size());
+      refused =
+          fmt::format("block `{}` doubles its written buffer {}, and writes {}", b->name, index, b->writes.size());
     } else {
       doubled_.insert(b->writes[std::size_t(index)].buffer);
     }
@@ -155,7 +156,8 @@ Result<const Module*> inject_software_pipeline(PassEnv& env, const Module* modul
     Inject inject(env.ctx);
     const Stmt* body = inject.rewrite(f->body);
     if (!inject.refused.empty())
-      return support::Failure(source::message(diag::PassUnsupported, fmt::format("`{}`", name), std::move(inject.refused)));
+      return support::Failure(
+          source::message(diag::PassUnsupported, fmt::format("`{}`", name), std::move(inject.refused)));
     return with_body(env.ctx, f, body);
   });
 }

@@ -1,7 +1,7 @@
 // LowerThreadAllreduce: T.tvm_thread_allreduce becomes what devices can do. Threads of one warp exchange values by
-// shuffles, where the target has them and the reducing threads are neighbours; otherwise values go through shared memory,
-// half of the threads adding the other half's in each step. The buffer that gets the result is replaced by the one in
-// which the result lies.
+// shuffles, where the target has them and the reducing threads are neighbours; otherwise values go through shared
+// memory, half of the threads adding the other half's in each step. The buffer that gets the result is replaced by the
+// one in which the result lies.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ using namespace ir;
 
 namespace {
 
-// What a result's memory became.
+// The memory of a result, and the result.
 struct Replaced {
   const Buffer* buffer;
   const Expr* value;  // the result
@@ -50,17 +50,16 @@ class Reductions : public Rewriter {
     const std::size_t known = launches_.size();
     if (a && a->thread_var && a->key == "thread_extent") launches_.push_back(a);
     const auto* e = as<Evaluate>(s);
-    const Stmt* made = e && is_call_of(e->value, intrin::TvmThreadAllreduce) ? reduction(as<Call>(e->value), s)
-                                                                            : default_stmt(s);
+    const Stmt* made =
+        e && is_call_of(e->value, intrin::TvmThreadAllreduce) ? reduction(as<Call>(e->value), s) : default_stmt(s);
     launches_.resize(known);
     return made;
   }
 
  private:
   const Stmt* reduce_scope(const AttrStmt* a) {
-    const auto* outer = std::exchange(combiner_, a->node->is(AttrKind::Expr) || a->node->node
-                                                     ? as<CommReducer>(a->node->node)
-                                                     : nullptr);
+    const auto* outer = std::exchange(
+        combiner_, a->node->is(AttrKind::Expr) || a->node->node ? as<CommReducer>(a->node->node) : nullptr);
     const Stmt* made = default_stmt(a);
     combiner_ = outer;
     return made;

@@ -37,13 +37,14 @@ struct Device {
   std::int32_t type;
   std::string_view name;
 };
-constexpr std::array kDevices = {Device{"llvm", 1, "cpu"},   Device{"c", 1, "cpu"},        Device{"cuda", 2, "cuda"},
-                                 Device{"nvptx", 2, "cuda"}, Device{"opencl", 4, "opencl"}, Device{"vulkan", 7, "vulkan"},
-                                 Device{"metal", 8, "metal"}, Device{"rocm", 10, "rocm"},  Device{"webgpu", 15, "webgpu"}};
+constexpr std::array kDevices = {
+    Device{"llvm", 1, "cpu"},    Device{"c", 1, "cpu"},         Device{"cuda", 2, "cuda"},
+    Device{"nvptx", 2, "cuda"},  Device{"opencl", 4, "opencl"}, Device{"vulkan", 7, "vulkan"},
+    Device{"metal", 8, "metal"}, Device{"rocm", 10, "rocm"},    Device{"webgpu", 15, "webgpu"}};
 
 const Device& device_of(const Attr* target) {
-  const auto found = std::find_if(kDevices.begin(), kDevices.end(),
-                                  [&](const Device& d) { return d.kind == target_kind(target); });
+  const auto found =
+      std::find_if(kDevices.begin(), kDevices.end(), [&](const Device& d) { return d.kind == target_kind(target); });
   return found == kDevices.end() ? kDevices[0] : *found;
 }
 

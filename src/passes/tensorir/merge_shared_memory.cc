@@ -1,6 +1,6 @@
 // MergeSharedMemoryAllocations: the allocations of dynamic shared memory of each kernel become parts of one, because
-// kernels are launched with the size of one; with `merge_static_smem` those of static shared memory too. What each buffer was
-// becomes a view of the common one (shared_memory_plan.h), and its indices begin where it lies.
+// kernels are launched with the size of one; with `merge_static_smem` those of static shared memory too. Each buffer
+// becomes a view of the common one (shared_memory_plan.h), and its indices begin at its place there.
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/shared_memory_plan.h"
 #include "rldb/ir/intrinsic/host.h"
@@ -146,9 +146,9 @@ Result<const Module*> merge_shared_memory_allocations(PassEnv& env, const Module
     if (static_too) body = static_memory.rewrite(body);
     const std::string_view refused = dynamic_memory.refused.empty() ? static_memory.refused : dynamic_memory.refused;
     if (!refused.empty())
-      return support::Failure(source::message(diag::PassUnsupported, "`" + std::string(name) + "`",
-                                              "its shared buffer `" + std::string(refused) +
-                                                  "` does not have one dimension: run FlattenBuffer first"));
+      return support::Failure(source::message(
+          diag::PassUnsupported, "`" + std::string(name) + "`",
+          "its shared buffer `" + std::string(refused) + "` does not have one dimension: run FlattenBuffer first"));
     return with_body(env.ctx, f, body);
   });
 }

@@ -39,7 +39,8 @@ std::string dim_text(const Expr* e) {
 }
 
 std::string parameter_text(const PrimParam& p) {
-  if (!p.buffer) return fmt::format("{}: {}", p.var->name, is_pointer(p.var) ? "handle" : runtime::to_string(p.var->dtype()));
+  if (!p.buffer)
+    return fmt::format("{}: {}", p.var->name, is_pointer(p.var) ? "handle" : runtime::to_string(p.var->dtype()));
   std::string dims;
   for (const Expr* e : p.buffer->shape) dims += (dims.empty() ? "" : ", ") + dim_text(e);
   return fmt::format("{}: Tensor([{}], {})", p.buffer->name, dims, runtime::to_string(p.buffer->dtype));
@@ -165,10 +166,10 @@ void PackedArguments::bind_scalar(const Expr* arg, const Expr* value, std::strin
   }
   const std::string& before = defined_.at(v).path;
   const bool same = before.empty() || before == path;
-  checks_.push_back(assertion(cond, kValueError,
-                              {"Mismatched ", path, " on argument #", std::to_string(param), std::string(kWhenCalling),
-                               signature_, std::string(kExpected) + (same ? "matching value" : "to match "),
-                               same ? std::string() : before}));
+  checks_.push_back(
+      assertion(cond, kValueError,
+                {"Mismatched ", path, " on argument #", std::to_string(param), std::string(kWhenCalling), signature_,
+                 std::string(kExpected) + (same ? "matching value" : "to match "), same ? std::string() : before}));
 }
 
 void PackedArguments::add_pending() {
@@ -211,9 +212,9 @@ void PackedArguments::check_kind(std::int64_t index, const Buffer* b, const Var*
   const Expr* code = has(ffi::kTensorTypeCode, 8, std::int64_t(b->dtype.code));
   const Expr* bits = has(ffi::kTensorTypeBits, 8, b->dtype.bits);
   const Expr* lanes = has(ffi::kTensorTypeLanes, 16, b->dtype.lanes);
-  check(ctx_.binary(BinaryKind::And, ctx_.binary(BinaryKind::And, code, bits), lanes), kTypeError,
-        {"Mismatched ", name, ".dtype on argument #", number, when, signature_, expected,
-         runtime::to_string(b->dtype)});
+  check(
+      ctx_.binary(BinaryKind::And, ctx_.binary(BinaryKind::And, code, bits), lanes), kTypeError,
+      {"Mismatched ", name, ".dtype on argument #", number, when, signature_, expected, runtime::to_string(b->dtype)});
 }
 
 void PackedArguments::read_shape(std::int64_t index, const Buffer* b, const Var* shape) {
@@ -229,7 +230,8 @@ void PackedArguments::read_strides(std::int64_t index, const Buffer* b, const Va
   for (std::size_t k = b->strides.size(); k-- > 0;) {
     const DType t = b->shape[k]->dtype();
     const Expr* given = element(strides, std::int64_t(k), t);
-    const Expr* stride = ctx_.intrin(t, intrin::IfThenElse, {ffi::is_null(ctx_, strides), cast_to(ctx_, t, compact), given});
+    const Expr* stride =
+        ctx_.intrin(t, intrin::IfThenElse, {ffi::is_null(ctx_, strides), cast_to(ctx_, t, compact), given});
     bind_scalar(b->strides[k], cast_to(ctx_, b->strides[k]->dtype(), stride), fmt::format("{}.strides[{}]", b->name, k),
                 index);
     compact = mul(ctx_, compact, element(shape, std::int64_t(k), t));
@@ -247,10 +249,9 @@ void PackedArguments::check_compact(std::int64_t index, const Buffer* b, const V
     all = logical_and(ctx_, all, logical_or(ctx_, one, same));
     expected = mul(ctx_, expected, b->shape[k]);
   }
-  const Stmt* test =
-      assertion(all, kValueError,
-                {"Mismatched ", std::string(b->name), ".strides on argument #", std::to_string(index),
-                 std::string(kWhenCalling), signature_, std::string(kExpected) + "to be compact array"});
+  const Stmt* test = assertion(all, kValueError,
+                               {"Mismatched ", std::string(b->name), ".strides on argument #", std::to_string(index),
+                                std::string(kWhenCalling), signature_, std::string(kExpected) + "to be compact array"});
   checks_.push_back(ctx_.if_stmt(ctx_.not_(ffi::is_null(ctx_, strides)), test));
 }
 
@@ -289,9 +290,10 @@ void PackedArguments::read_data(std::int64_t index, const Buffer* b, const Var* 
   const Expr* data = ctx_.call_typed(ctx_.op(info(intrin::Reinterpret).op), args, b->data->type);
   const Expr* size = product(ctx_, b->shape);
   const Expr* empty = compare(ctx_, BinaryKind::EQ, size, ctx_.int_imm(size->dtype(), 0));
-  checks_.push_back(assertion(logical_or(ctx_, empty, ctx_.not_(ffi::is_null(ctx_, data))), kValueError,
-                              {std::string(b->name), " data pointer is NULL on argument #", std::to_string(index),
-                               std::string(kWhenCalling), signature_, std::string(kExpected) + "non-NULL data pointer"}));
+  checks_.push_back(
+      assertion(logical_or(ctx_, empty, ctx_.not_(ffi::is_null(ctx_, data))), kValueError,
+                {std::string(b->name), " data pointer is NULL on argument #", std::to_string(index),
+                 std::string(kWhenCalling), signature_, std::string(kExpected) + "non-NULL data pointer"}));
   // The buffer itself is declared after the checks: what has the alignment is its description, as in TVM's text.
   Buffer described = *b;
   described.data = ctx_.var(b->name, b->data->type);

@@ -18,8 +18,8 @@ class PackedArguments {
 
   const ir::Var* args() const { return args_; }
   const ir::Var* count() const { return count_; }
-  // The function's body with the checks around it. Scalars and the sizes of tensors are bound before the checks that use
-  // them, because a later tensor may define what an earlier one mentions.
+  // The function's body with the checks around it. Scalars and the sizes of tensors are bound before the checks that
+  // use them, because a later tensor may define what an earlier one mentions.
   const ir::Stmt* around(const ir::Stmt* body);
   // The call that makes the tensors' device the current one.
   const ir::Stmt* set_device() const;
@@ -81,10 +81,10 @@ class PackedArguments {
   std::vector<const ir::Var*> handles_;  // one per parameter
   const ir::Node* origin_ = nullptr;
   bool tensors_ = false;
-  std::vector<Step> first_;                 // reads, and checks before them
-  std::vector<const ir::Stmt*> checks_;     // that use what was read
-  std::vector<const ir::Stmt*> buffers_;    // declared last
-  std::vector<Pending> pending_;            // checks of sizes that are not variables
+  std::vector<Step> first_;               // reads, and checks before them
+  std::vector<const ir::Stmt*> checks_;   // that use what was read
+  std::vector<const ir::Stmt*> buffers_;  // declared last
+  std::vector<Pending> pending_;          // checks of sizes that are not variables
   std::unordered_map<const ir::Var*, Definition> defined_;
   ir::Analyzer analyzer_;
 };

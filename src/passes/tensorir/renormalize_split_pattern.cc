@@ -63,8 +63,7 @@ class Renormalize : public Rewriter {
 
   // `like` a literal or a repeated one.
   const Expr* literal_like(const Expr* like, std::int64_t value) {
-    if (const auto* b = as<Broadcast>(like))
-      return ctx_.broadcast(ctx_.int_imm(b->value->dtype(), value), b->lanes);
+    if (const auto* b = as<Broadcast>(like)) return ctx_.broadcast(ctx_.int_imm(b->value->dtype(), value), b->lanes);
     return ctx_.int_imm(like->dtype(), value);
   }
 

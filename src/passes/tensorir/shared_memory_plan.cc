@@ -1,9 +1,9 @@
 // Lives of shared allocations, and places for them in one buffer: allocations whose lives do not overlap may share.
 //
-// The statements that access an allocation are put in a sequence, in which a loop, branch or launch that contains accesses
-// has an entry before and one after its body. An allocation lives from the first to the last entry of its own scope that
-// touches it. Because threads run at different speeds, two allocations share only if a barrier is between their lives, or
-// if each thread uses the same elements of both.
+// The statements that access an allocation are put in a sequence, in which a loop, branch or launch that contains
+// accesses has an entry before and one after its body. An allocation lives from the first to the last entry of its own
+// scope that touches it. Because threads run at different speeds, two allocations share only if a barrier is between
+// their lives, or if each thread uses the same elements of both.
 #include "passes/tensorir/shared_memory_plan.h"
 
 #include <algorithm>
@@ -302,8 +302,7 @@ class Planner {
         for (const AllocBuffer* a : p->layers[i]) {
           const std::int64_t to = std::max<std::int64_t>({a->buffer->data_alignment, align[i], 1});
           const Expr* used = floor_mod(ctx_, add(ctx_, size, at), ctx_.i32(std::int32_t(to)));
-          at = add(ctx_, at,
-                   floor_mod(ctx_, sub(ctx_, ctx_.i32(std::int32_t(to)), used), ctx_.i32(std::int32_t(to))));
+          at = add(ctx_, at, floor_mod(ctx_, sub(ctx_, ctx_.i32(std::int32_t(to)), used), ctx_.i32(std::int32_t(to))));
           plan_.offsets[a] = add(ctx_, size, at);
           at = add(ctx_, at, mul(ctx_, a->buffer->shape[0], ctx_.i32(std::int32_t(element_bytes(a->buffer)))));
         }

@@ -18,7 +18,7 @@ struct SharedMemoryPlan {
   std::string_view refused;                                             // a buffer that is not flat
 };
 
-// Allocations of `scope` below `kernel`, a `launch_thread`.
+// Allocations of `scope` below `kernel`, the outermost launch of threads.
 SharedMemoryPlan plan_shared_memory(ir::Context& ctx, const ir::AttrStmt* kernel, std::string_view scope);
 
 }  // namespace rldb::passes

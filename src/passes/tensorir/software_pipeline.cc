@@ -92,9 +92,7 @@ class Versions : public Rewriter {
     const auto found = versioned_.find(b);
     return found == versioned_.end() ? nullptr : found->second;
   }
-  const Expr* version(const Buffer* made) {
-    return floor_mod(ctx_, sub(ctx_, loop_->var, loop_->min), made->shape[0]);
-  }
+  const Expr* version(const Buffer* made) { return floor_mod(ctx_, sub(ctx_, loop_->var, loop_->min), made->shape[0]); }
   std::vector<const Expr*> indices(const Buffer* made, Span<const Expr*> from) {
     std::vector<const Expr*> out{version(made)};
     for (const Expr* e : from) out.push_back(rewrite(e));
@@ -153,8 +151,8 @@ const SBlock* block_of(Context& ctx, const Stmt* s) {
   return block;
 }
 
-SoftwarePipeline::SoftwarePipeline(Context& ctx, const ForStmt* loop,
-                                   std::vector<PipelinePart> parts, std::vector<const Buffer*> allocated,
+SoftwarePipeline::SoftwarePipeline(Context& ctx, const ForStmt* loop, std::vector<PipelinePart> parts,
+                                   std::vector<const Buffer*> allocated,
                                    const std::unordered_set<const Buffer*>& doubled)
     : ctx_(ctx), loop_(loop), parts_(std::move(parts)), allocated_(std::move(allocated)), doubled_(doubled) {
   for (const PipelinePart& p : parts_) last_stage_ = std::max(last_stage_, p.stage);
@@ -166,7 +164,8 @@ const Stmt* SoftwarePipeline::build() {
   Versions versions(ctx_, loop_, versioned_, last_stage_ != 1);
   for (PipelinePart& p : parts_) p.block = as<SBlock>(versions.rewrite(static_cast<const Stmt*>(p.block)));
   refused = versions.refused;
-  std::sort(parts_.begin(), parts_.end(), [](const PipelinePart& a, const PipelinePart& b) { return a.order < b.order; });
+  std::sort(parts_.begin(), parts_.end(),
+            [](const PipelinePart& a, const PipelinePart& b) { return a.order < b.order; });
 
   const Expr* last = ctx_.int_imm(loop_->var->dtype(), last_stage_);
   const Expr* filled = add(ctx_, loop_->min, last);
@@ -275,8 +274,7 @@ void SoftwarePipeline::place(Part& part, const PipelinePart& p, const Expr* star
   const Expr* end = add(ctx_, loop_->min, loop_->extent);
   const Expr* runs = logical_and(ctx_, known.simplify(compare(ctx_, BinaryKind::LE, loop_->min, iteration)),
                                  compare(ctx_, BinaryKind::LT, iteration, end));
-  if (at_least)
-    runs = known.simplify(logical_and(ctx_, runs, compare(ctx_, BinaryKind::GE, part.var, at_least)));
+  if (at_least) runs = known.simplify(logical_and(ctx_, runs, compare(ctx_, BinaryKind::GE, part.var, at_least)));
   if (known.prove(logical_not(ctx_, runs)) || is_const(runs, 0)) return;
   if (part.loop_var) {
     const Expr* delta = sub(ctx_, start, loop_->min);
@@ -353,8 +351,7 @@ const Expr* SoftwarePipeline::in_flight(Part& part, AsyncPart& state, std::int64
       if (!async_[stage].written.contains(read.buffer) || group == part.group_of.end()) continue;
       if (!counted.insert(group->second).second) continue;
       const bool written_now = state.seen.contains(read.buffer);
-      newest.push_back(written_now ? state.newest
-                                   : sub(ctx_, state.newest, ctx_.int_imm(state.newest->dtype(), 1)));
+      newest.push_back(written_now ? state.newest : sub(ctx_, state.newest, ctx_.int_imm(state.newest->dtype(), 1)));
     }
   }
   const Expr* sum = ctx_.i32(0);

@@ -27,13 +27,13 @@ struct Threads {
   std::int64_t warp;
   std::int64_t most;
 };
-constexpr std::array kDefaults = {Threads{"cuda", 32, 1024},  Threads{"nvptx", 32, 1024}, Threads{"rocm", 64, 256},
-                                  Threads{"metal", 16, 256},  Threads{"opencl", 1, 256},  Threads{"vulkan", 1, 256},
+constexpr std::array kDefaults = {Threads{"cuda", 32, 1024}, Threads{"nvptx", 32, 1024}, Threads{"rocm", 64, 256},
+                                  Threads{"metal", 16, 256}, Threads{"opencl", 1, 256},  Threads{"vulkan", 1, 256},
                                   Threads{"webgpu", 1, 256}};
 
 const Threads* defaults_of(const Attr* target) {
-  const auto found = std::find_if(kDefaults.begin(), kDefaults.end(),
-                                  [&](const Threads& t) { return t.kind == target_kind(target); });
+  const auto found =
+      std::find_if(kDefaults.begin(), kDefaults.end(), [&](const Threads& t) { return t.kind == target_kind(target); });
   return found == kDefaults.end() ? nullptr : &*found;
 }
 
@@ -60,7 +60,8 @@ const Stmt* ThreadReduction::one_warp() {
   const Buffer* mask = masked ? temporaries_.back() : nullptr;
   // Every thread gets the first one's result.
   for (const Buffer* b : buffers) {
-    const Expr* first = shuffle(intrin::TvmWarpShuffle, mask, at(b, imm(0)), mul(ctx_, ctx_.i32(std::int32_t(extent)), group));
+    const Expr* first =
+        shuffle(intrin::TvmWarpShuffle, mask, at(b, imm(0)), mul(ctx_, ctx_.i32(std::int32_t(extent)), group));
     code.push_back(ctx_.store(b, first, {{imm(0)}}));
   }
   result_buffers = buffers;
@@ -83,10 +84,10 @@ const Stmt* ThreadReduction::several_warps() {
   const Expr* row = mul(ctx_, group, imm(warps));
   Stmts writes;
   for (std::size_t i = 0; i < staging.size(); ++i)
-    writes.push_back(ctx_.store(staging[i], at(firsts[i], imm(0)),
-                                {{add(ctx_, row, floor_div(ctx_, index, imm(warp_)))}}));
-  code.push_back(ctx_.if_stmt(ctx_.binary(BinaryKind::EQ, floor_mod(ctx_, index, imm(warp_)), imm(0)),
-                              ctx_.seq_stmt(writes)));
+    writes.push_back(
+        ctx_.store(staging[i], at(firsts[i], imm(0)), {{add(ctx_, row, floor_div(ctx_, index, imm(warp_)))}}));
+  code.push_back(
+      ctx_.if_stmt(ctx_.binary(BinaryKind::EQ, floor_mod(ctx_, index, imm(warp_)), imm(0)), ctx_.seq_stmt(writes)));
   code.push_back(sync(kShared));
   for (std::size_t i = 0; i < staging.size(); ++i) values[i] = at(staging[i], add(ctx_, row, index));
   const auto seconds = shuffled(warps, below(warps), code);
@@ -105,8 +106,8 @@ const Stmt* ThreadReduction::several_warps() {
   return ctx_.seq_stmt(out);
 }
 
-// Reduces `count` neighbours; the first one has the result. Threads that are inactive give no values, so that those without
-// a partner keep theirs.
+// Reduces `count` neighbours; the first one has the result. Threads that are inactive give no values, so that those
+// without a partner keep theirs.
 std::vector<const Buffer*> ThreadReduction::shuffled(std::int64_t count, const Expr* only_if, Stmts& out) {
   std::vector<const Buffer*> own, other;
   Stmts loads;
@@ -155,7 +156,8 @@ const Stmt* ThreadReduction::through_memory() {
   while (align < extent) align *= 2;
   if (align > extent) {
     align /= 2;
-    out.push_back(ctx_.if_stmt(below(extent - align), stored(result_buffers, combined_at(align, result_buffers), place(index))));
+    out.push_back(
+        ctx_.if_stmt(below(extent - align), stored(result_buffers, combined_at(align, result_buffers), place(index))));
     out.push_back(sync(kShared));
   }
   halve(align, result_buffers, out);
