@@ -34,6 +34,8 @@ json of(const FirstDifference& d) {
   json inputs = json::array();
   for (const ComparedInput& in : d.inputs)
     inputs.push_back({{"name", in.name},
+                      {"operand", in.operand},
+                      {"instead_of", in.instead_of},
                       {"agrees", in.agrees},
                       {"overwritten", in.overwritten},
                       {"shared", in.shared},
@@ -45,8 +47,10 @@ json of(const FirstDifference& d) {
           {"other_name", d.other_name},
           {"callee", d.callee},
           {"binding", d.text},
+          {"other_binding", d.other_text},
           {"inputs", inputs},
           {"inputs_agree", d.inputs_agree()},
+          {"fault_is_here", d.fault_is_here()},
           {"through", d.through},
           {"difference", d.difference ? of(*d.difference) : json()}};
 }
@@ -114,6 +118,8 @@ json of(const TraceBisection& b) {
   if (b.rounding)
     out["rounding"] = {{"file", b.stages[b.rounding->first].file}, {"difference", of(b.rounding->second)}};
   out["verdict"] = b.verdict == Verdict::Agree ? "agree" : b.verdict == Verdict::Found ? "found" : "cannot tell";
+  out["by_themselves"] = b.by_themselves;
+  out["not_by_themselves"] = b.not_by_themselves;
   if (b.verdict != Verdict::Found) return out;
   out["pass"] = b.stages[b.bad].pass;
   out["good"] = b.stages[b.good].file;
@@ -121,6 +127,8 @@ json of(const TraceBisection& b) {
   out["function"] = b.function;
   out["dims"] = b.dims;
   out["large"] = b.large;
+  out["by_itself"] = b.by_itself;
+  out["numbers"] = b.numbers;
   out["comparison"] = of(b.comparison);
   return out;
 }

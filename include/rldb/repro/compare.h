@@ -27,7 +27,9 @@ struct Program {
 // An input of the differing tensor.
 struct ComparedInput {
   std::string name;
-  bool agrees = false;       // the other side has the same value
+  std::size_t operand = 0;   // its place among the tensors that the call reads, from 1
+  bool agrees = false;       // the other side has the same value, in the same place if the two calls read as many
+  std::string instead_of;    // the tensor that the first side reads in that place; this one is right, but another
   bool shared = false;       // the call that reads it writes to its memory
   bool overwritten = false;  // it was right when computed, and was overwritten before it was read
   std::string writer;        // the tensor that was written there, and by what
@@ -41,11 +43,14 @@ struct FirstDifference {
   std::string other_name;  // on the first; empty: nothing there corresponds to it
   std::string callee;      // what computed it
   std::string text;        // its binding
+  std::string other_text;  // that of the first side
   const ir::Binding* binding = nullptr;
   std::vector<ComparedInput> inputs;
   std::vector<std::string> through;  // tensors in between that the first side does not have
   std::optional<TensorDifference> difference;
-  bool inputs_agree() const;
+  bool inputs_agree() const;  // each is equal to the first side's in its place
+  bool reads_others() const;  // every one is right, but some are other tensors than on the first side
+  bool fault_is_here() const { return inputs_agree() || reads_others(); }
 };
 
 // Both results against a run of the first program in float64: is the difference more than another order of summing?

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <unordered_map>
 
 #include "repro/borrow.h"
 #include "repro/compare/executable.h"
@@ -54,35 +55,100 @@ class FirstSearch {
   }
 
  private:
-  std::size_t counterpart(std::size_t j) const { return j == end_ ? end_counterpart_ : matcher_.counterpart(j); }
+  std::size_t counterpart(std::size_t j) {
+    if (j == end_) return end_counterpart_;
+    const auto [it, fresh] = counterparts_.try_emplace(j, kNoEvent);
+    if (fresh) it->second = matcher_.counterpart(j);
+    return it->second;
+  }
 
   bool reads_overwritten(std::size_t j) const {
     const auto& inputs = b_.events[j].inputs;
     return std::any_of(inputs.begin(), inputs.end(), [](const Reading& r) { return r.overwritten; });
   }
 
-  // Collects the tensors from which the wrong one was computed and that the first side does not have either.
+  // The two calls are of one kind and read as many tensors: these correspond by their places.
+  static bool aligned(const Event& a, const Event& b) {
+    return !a.inputs.empty() && a.inputs.size() == b.inputs.size() && stem(a.callee) == stem(b.callee);
+  }
+
+  // Both read the same tensors, in whatever order.
+  bool same_set(const Event& a, const Event& b) const {
+    const auto found = [&](const Reading& r, const std::vector<Reading>& among) {
+      return std::any_of(among.begin(), among.end(), [&](const Reading& s) {
+        if (r.event == kNoEvent || s.event == kNoEvent) return false;
+        return &among == &b.inputs ? matcher_.same_value(a_.events[r.event], b_.events[s.event])
+                                   : matcher_.same_value(a_.events[s.event], b_.events[r.event]);
+      });
+    };
+    return std::all_of(a.inputs.begin(), a.inputs.end(), [&](const Reading& r) { return found(r, b.inputs); }) &&
+           std::all_of(b.inputs.begin(), b.inputs.end(), [&](const Reading& r) { return found(r, a.inputs); });
+  }
+
+  enum class Operand : std::uint8_t {
+    Same,
+    Other,  // right, but the first side reads another tensor in this place
+    Wrong,  // the first side has no such tensor, or it has another value there
+  };
+
+  // Of event j of b, whose counterpart is i. Places come before values: that some tensor of the first side has the same
+  // value says little (b = matmul(x, q) in place of matmul(x, k) is equal to a = matmul(x, q)).
+  Operand operand(std::size_t j, std::size_t i, std::size_t k) const {
+    const Reading& r = b_.events[j].inputs[k];
+    if (r.event == kNoEvent || r.overwritten) return Operand::Wrong;
+    const bool known = matcher_.equal()[r.event] != kNoEvent;
+    if (i == kNoEvent || !aligned(a_.events[i], b_.events[j]))
+      return known && !matcher_.became_equal_to_another(r.event) ? Operand::Same : Operand::Wrong;
+    const std::size_t theirs = a_.events[i].inputs[k].event;
+    if (theirs == kNoEvent) return known ? Operand::Same : Operand::Wrong;
+    if (matcher_.same_value(a_.events[theirs], b_.events[r.event])) return Operand::Same;
+    if (!known) return Operand::Wrong;
+    const bool keeps_its_name = matcher_.namesake(r.event) == theirs;
+    return keeps_its_name && !same_set(a_.events[i], b_.events[j]) ? Operand::Wrong : Operand::Other;
+  }
+
+  // Collects the tensors from which the wrong one was computed and that are wrong themselves.
   void collect(std::size_t from) {
     std::vector<std::size_t> open{from};
     while (!open.empty()) {
       const std::size_t j = open.back();
       open.pop_back();
       if (!slice_.insert(j).second) continue;
-      for (const Reading& r : b_.events[j].inputs)
-        if (r.event != kNoEvent && r.event < j && matcher_.equal()[r.event] == kNoEvent) open.push_back(r.event);
+      const std::size_t i = counterpart(j);
+      for (std::size_t k = 0; k < b_.events[j].inputs.size(); ++k) {
+        const Reading& r = b_.events[j].inputs[k];
+        if (r.event == kNoEvent || r.event >= j || operand(j, i, k) != Operand::Wrong) continue;
+        const bool known = matcher_.equal()[r.event] != kNoEvent;
+        if (known && r.overwritten) continue;  // right when it was computed
+        // Equal to some tensor of the first side, but not to its own.
+        if (known) counterparts_.try_emplace(r.event, matcher_.namesake(r.event));
+        open.push_back(r.event);
+      }
     }
   }
 
   ComparedInput input(const Reading& r) const {
     ComparedInput in;
     in.name = r.name;
-    in.agrees = matcher_.agrees(r);
+    in.agrees = r.event != kNoEvent && !r.overwritten && matcher_.equal()[r.event] != kNoEvent;
     in.overwritten = r.overwritten;
     in.shared = r.shared || (r.writer != kNoEvent && !r.overwritten);
     if (r.event != kNoEvent) in.storage = b_.events[r.event].storage;
     if (r.writer != kNoEvent) {
       in.writer = b_.events[r.writer].name();
       in.writer_callee = b_.events[r.writer].callee;
+    }
+    return in;
+  }
+
+  ComparedInput input(std::size_t j, std::size_t i, std::size_t k) const {
+    ComparedInput in = input(b_.events[j].inputs[k]);
+    in.operand = k + 1;
+    const Operand state = operand(j, i, k);
+    in.agrees = state == Operand::Same;
+    if (state == Operand::Other) {
+      const std::size_t theirs = a_.events[i].inputs[k].event;
+      in.instead_of = a_.events[theirs].names.back();
     }
     return in;
   }
@@ -96,7 +162,7 @@ class FirstSearch {
     return d;
   }
 
-  FirstDifference describe(std::size_t j, std::size_t i) const {
+  FirstDifference describe(std::size_t j, std::size_t i) {
     const Event& e = b_.events[j];
     FirstDifference d;
     d.function = e.function;
@@ -104,13 +170,15 @@ class FirstSearch {
     d.callee = e.callee;
     d.binding = e.binding;
     d.text = e.binding ? ir::print_binding(e.binding) : e.instruction;
-    for (const Reading& r : e.inputs) d.inputs.push_back(input(r));
+    for (std::size_t k = 0; k < e.inputs.size(); ++k) d.inputs.push_back(input(j, i, k));
     if (i != kNoEvent) {
+      const Event& f = a_.events[i];
+      d.other_text = f.binding ? ir::print_binding(f.binding) : f.instruction;
       d.other_name = a_.events[i].names.back();
       d.difference = difference(a_.events[i].value, e.value, tolerances_);
     }
     for (const std::size_t k : slice_)
-      if (k < j && matcher_.counterpart(k) == kNoEvent) d.through.push_back(b_.events[k].name());
+      if (k < j && counterpart(k) == kNoEvent) d.through.push_back(b_.events[k].name());
     return d;
   }
 
@@ -119,7 +187,8 @@ class FirstSearch {
   const Matcher& matcher_;
   const Tolerances& tolerances_;
   std::set<std::size_t> slice_;  // in execution order
-  std::size_t end_ = kNoEvent;   // the event of the result, whose counterpart is known
+  std::unordered_map<std::size_t, std::size_t> counterparts_;
+  std::size_t end_ = kNoEvent;  // the event of the result, whose counterpart is known
   std::size_t end_counterpart_ = kNoEvent;
 };
 
@@ -172,6 +241,11 @@ std::optional<TensorDifference> difference_of_results(const Trace& a, const Trac
 }
 
 }  // namespace
+
+bool FirstDifference::reads_others() const {
+  const auto right = [](const ComparedInput& in) { return (in.agrees || !in.instead_of.empty()) && !in.shared; };
+  return std::all_of(inputs.begin(), inputs.end(), right) && !inputs_agree();
+}
 
 bool FirstDifference::inputs_agree() const {
   return std::all_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) { return in.agrees && !in.shared; });

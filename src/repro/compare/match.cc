@@ -74,6 +74,8 @@ Matcher::Matcher(ir::Context& ctx, const Trace& a, const Trace& b, const Toleran
   }
   for (std::size_t j = 0; j < b.events.size(); ++j) {
     support::poll();
+    for (const std::string& name : b.events[j].names)
+      if (!is_register(name)) by_name_b_[name].push_back(j);
     equal_[j] = find_equal(j);
     if (equal_[j] != kNoEvent) taken_[equal_[j]] = true;
   }
@@ -105,6 +107,34 @@ std::size_t Matcher::find_equal(std::size_t b) const {
     if (same_value(a_.events[a], e)) return a;
   }
   return kNoEvent;
+}
+
+std::size_t Matcher::namesake(std::size_t b) const {
+  const Event& e = b_.events[b];
+  for (const std::string& name : e.names) {
+    const auto ours = by_name_b_.find(name);
+    const auto theirs = by_name_.find(name);
+    if (ours == by_name_b_.end() || theirs == by_name_.end()) continue;
+    const auto turn = std::size_t(std::find(ours->second.begin(), ours->second.end(), b) - ours->second.begin());
+    if (turn >= theirs->second.size()) continue;
+    const Event& f = a_.events[theirs->second[turn]];
+    if (f.function == e.function && f.is_parameter() == e.is_parameter() && related(f.callee, e.callee))
+      return theirs->second[turn];
+  }
+  return kNoEvent;
+}
+
+bool Matcher::became_equal_to_another(std::size_t b) const {
+  const std::size_t other = equal_[b];
+  const std::size_t own = namesake(b);
+  if (other == kNoEvent || own == kNoEvent || own == other || taken_[own]) return false;
+  const Event& e = a_.events[other];
+  return std::any_of(e.names.begin(), e.names.end(), [&](const std::string& name) {
+    const auto it = by_name_b_.find(name);
+    if (it == by_name_b_.end()) return false;
+    return std::any_of(it->second.begin(), it->second.end(),
+                       [&](std::size_t j) { return j != b && equal_[j] == other; });
+  });
 }
 
 bool Matcher::same_origin(const Event& a, const Event& b) const {

@@ -20,10 +20,15 @@ class Matcher {
   static constexpr int kLikely = 3;
   static constexpr int kSure = 6;
   std::size_t counterpart(std::size_t b, int least = kLikely) const;
-  bool agrees(const Reading& r) const { return r.event != kNoEvent && !r.overwritten && equal_[r.event] != kNoEvent; }
+  // The event of a with the name, the function and the kind of computation of this one of b, whatever their values;
+  // of several the one at the same turn.
+  std::size_t namesake(std::size_t b) const;
+  // This event of b has the value of an event of a that keeps its own name in b, while the namesake of this one
+  // has no equal: it is not that tensor under a new name, but a tensor that became equal to another.
+  bool became_equal_to_another(std::size_t b) const;
+  bool same_value(const Event& a, const Event& b) const;
 
  private:
-  bool same_value(const Event& a, const Event& b) const;
   bool same_origin(const Event& a, const Event& b) const;
   bool reads_the_same(const Event& a, const Event& b) const;
   int likeness(const Event& a, const Event& b) const;
@@ -33,7 +38,9 @@ class Matcher {
   const Trace& a_;
   const Trace& b_;
   const Tolerances& tolerances_;
-  std::unordered_map<std::string, std::vector<std::size_t>> by_name_;  // of a
+  using ByName = std::unordered_map<std::string, std::vector<std::size_t>>;
+  ByName by_name_;    // of a
+  ByName by_name_b_;  // of b
   std::unordered_map<std::size_t, std::vector<std::size_t>> by_type_;  // of a
   std::vector<std::size_t> equal_;
   std::vector<bool> taken_;  // of a: some event of b has an equal value

@@ -28,17 +28,24 @@ std::string text_of_shared(const ComparedInput& in) {
   return text;
 }
 
-std::string text_of_inputs(const FirstDifference& d) {
+// `blame`: false when nothing is wrong, the difference is rounding.
+std::string text_of_inputs(const FirstDifference& d, bool blame) {
   std::string text;
   std::vector<std::string> agree, differ;
   for (const ComparedInput& in : d.inputs) {
     if (in.overwritten) text += "  " + text_of_overwritten(in) + "\n";
     if (in.shared && !in.overwritten) text += "  " + text_of_shared(in) + "\n";
-    if (!in.overwritten && !in.shared) (in.agrees ? agree : differ).push_back(fmt::format("`{}`", in.name));
+    if (!in.instead_of.empty())
+      text += fmt::format("  operand {} was `{}`, is now `{}`\n", in.operand, in.instead_of, in.name);
+    if (in.overwritten || in.shared || !in.instead_of.empty()) continue;
+    (in.agrees ? agree : differ).push_back(fmt::format("`{}`", in.name));
   }
   if (!agree.empty()) text += fmt::format("  equal on both sides: {}\n", fmt::join(agree, ", "));
   if (!differ.empty()) text += fmt::format("  not found on the first side: {}\n", fmt::join(differ, ", "));
-  if (!d.inputs.empty() && d.inputs_agree()) text += "  all that it reads is equal on both sides: the fault is here\n";
+  if (!blame || d.inputs.empty()) return text;
+  if (d.inputs_agree()) text += "  all that it reads is equal on both sides: the fault is here\n";
+  if (d.reads_others())
+    text += "  what it reads is right, but other tensors than on the first side: the fault is here\n";
   return text;
 }
 
@@ -76,7 +83,9 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
     if (d.difference) text += ": " + to_string(*d.difference);
     text += "\n";
     if (!d.text.empty()) text += "    " + d.text + "\n";
-    text += text_of_inputs(d);
+    if (!d.other_text.empty() && d.other_text != d.text) text += "  on the first side:\n    " + d.other_text + "\n";
+    const bool rounding = c.shadow && c.shadow->verdict == Shadow::Verdict::Rounding;
+    text += text_of_inputs(d, !rounding);
     if (!d.through.empty())
       text += fmt::format("  on the way, without a counterpart on the first side: {}\n", fmt::join(d.through, ", "));
   }

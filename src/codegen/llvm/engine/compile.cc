@@ -20,6 +20,7 @@
 #include <atomic>
 
 #include "codegen/llvm/engine/job.h"
+#include "codegen/llvm/engine/wrapping.h"
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_codegen.h"
@@ -29,7 +30,7 @@ namespace rldb::codegen {
 
 namespace {
 
-constexpr int kFormatVersion = 2;
+constexpr int kFormatVersion = 3;  // of the code that is made: a cached kernel of another one is not used
 
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 
@@ -70,8 +71,11 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, con
   llvm::ModuleAnalysisManager modules;
   // The rest of an abandoned job is over soon.
   llvm::PassInstrumentationCallbacks callbacks;
-  callbacks.registerShouldRunOptionalPassCallback([&job](llvm::StringRef, llvm::Any) { return !job.abandoned; });
+  callbacks.registerShouldRunOptionalPassCallback(
+      [&job](llvm::StringRef pass, llvm::Any unit) { return !job.abandoned && !relies_on_wrapping(pass, unit); });
   llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
+  builder.registerVectorizerStartEPCallback(
+      [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) { passes.addPass(KeepWrappingLoopsScalar()); });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(graphs);
   builder.registerFunctionAnalyses(functions);
