@@ -6,6 +6,7 @@
 #include <map>
 
 #include "passes/distributed/mesh.h"
+#include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/distributed.h"
 #include "rldb/ir/op/reshape.h"
@@ -22,10 +23,12 @@ using namespace ir;
 namespace {
 
 constexpr std::string_view kReplicas = "R";
-constexpr std::string_view kDistributed = "vm.builtin.distributed.";
-constexpr std::string_view kLocal = "vm.builtin.";
-constexpr std::string_view kCacheAppend = "attention_kv_cache_append";
-constexpr std::string_view kCacheView = "attention_kv_cache_view";
+
+// The name that a runtime function has in distributed programs.
+std::string distributed_name(std::string_view function) {
+  const std::size_t at = function.rfind('.') + 1;
+  return fmt::format("{}distributed.{}", function.substr(0, at), function.substr(at));
+}
 
 bool is_distributed(const Type* t) {
   if (const auto* tuple = as<TupleType>(t))
@@ -183,16 +186,15 @@ class LocalPart : public Rewriter {
     if (as_call_of(call, op::Reshape) && out && shape)
       return remade(call, {call->args[0], ctx_.shape(part_of(shape->values, out))});
     const auto* packed = as<ExternFunc>(call->callee);
-    if (!packed || !packed->symbol.starts_with(kDistributed)) return call;
-    const std::string_view name = packed->symbol.substr(kDistributed.size());
-    const Expr* callee = ctx_.extern_func(ctx_.str(std::string(kLocal) + std::string(name)));
-    if (name == kCacheAppend) return ctx_.call_typed(callee, call->args, call->type, call->attrs, call->ty_args);
-    if (name != kCacheView || !out || !shape) return call;
+    if (packed && packed->symbol == distributed_name(runtime_function::KvCacheAppend))
+      return ctx_.call_typed(ctx_.extern_func(runtime_function::KvCacheAppend), call->args, call->type, call->attrs,
+                             call->ty_args);
+    if (!packed || packed->symbol != distributed_name(runtime_function::KvCacheView) || !out || !shape) return call;
     const std::vector<const Expr*> dims = part_of(shape->values, out);
     const Type* type = ctx_.tensor(dims, out->tensor->dtype);
     std::vector<const Expr*> args(call->args.begin(), call->args.end());
     args[1] = ctx_.shape(dims);
-    return ctx_.call_typed(callee, args, type, call->attrs, {{type}});
+    return ctx_.call_typed(ctx_.extern_func(runtime_function::KvCacheView), args, type, call->attrs, {{type}});
   }
 
   const Expr* remade(const Call* call, std::vector<const Expr*> args) {
