@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "codegen/llvm/engine/accesses.h"
 #include "codegen/llvm/engine/job.h"
 #include "codegen/llvm/engine/wrapping.h"
 #include "codegen/llvm/lower/lowering.h"
@@ -132,6 +133,7 @@ class Compilation {
     optimise(*lowered.module, *machine_, options_.opt_level, job);
     check();
     if (job.abandoned) refuse("it was cancelled");
+    if (options_.check_accesses) check_accesses_again(*lowered.module);
   }
   std::string emit(llvm::CodeGenFileType type) {
     llvm::SmallVector<char, 0> bytes;
