@@ -118,6 +118,8 @@ json of(const TraceBisection& b) {
   if (b.rounding)
     out["rounding"] = {{"file", b.stages[b.rounding->first].file}, {"difference", of(b.rounding->second)}};
   out["verdict"] = b.verdict == Verdict::Agree ? "agree" : b.verdict == Verdict::Found ? "found" : "cannot tell";
+  out["by_themselves"] = b.by_themselves;
+  out["not_by_themselves"] = b.not_by_themselves;
   if (b.verdict != Verdict::Found) return out;
   out["pass"] = b.stages[b.bad].pass;
   out["good"] = b.stages[b.good].file;
@@ -125,6 +127,8 @@ json of(const TraceBisection& b) {
   out["function"] = b.function;
   out["dims"] = b.dims;
   out["large"] = b.large;
+  out["by_itself"] = b.by_itself;
+  out["numbers"] = b.numbers;
   out["comparison"] = of(b.comparison);
   return out;
 }

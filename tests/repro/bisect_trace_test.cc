@@ -333,6 +333,54 @@ TEST_CASE("bisect two dumps: which one is wrong, or where they part") {
   CHECK(two.both->verdict == Verdict::Found);
 }
 
+TEST_CASE("bisect a dump: a fault that the program's own numbers never reach shows in the computation alone") {
+  struct Planted {
+    const char* body;   // ends in lv1
+    const char* right;  // in the legalised module
+    const char* wrong;
+    const char* binding;
+  };
+  const Planted all[] = {
+      // After a normalisation no exponential overflows.
+      {"            lv = R.nn.layer_norm(x, g, b, axes=[-1])\n            lv1 = R.nn.softmax(lv)\n",
+       " - T_softmax_maxelem[v_ax0])", ")", "lv1"},
+      // The index of a maximum is small.
+      {"            lv = R.argmax(x, axis=1)\n            lv1 = R.astype(lv, \"float32\")\n",
+       "T.Cast(\"float32\", lv[v_ax0])", "T.Cast(\"float32\", T.Cast(\"int16\", lv[v_ax0]))", "lv1"},
+      // and not negative.
+      {"            lv = R.argmax(x, axis=1)\n            lv1 = R.mod(lv, R.const(3, \"int64\"))\n",
+       "T.truncmod(lv[v_ax0], T.int64(3))", "lv[v_ax0] % T.int64(3)", "lv1"},
+  };
+  for (const Planted& p : all) {
+    CAPTURE(std::string(p.wrong));
+    const std::string program =
+        function("x: R.Tensor((3, 8), \"float32\"), g: R.Tensor((8,), \"float32\"), b: R.Tensor((8,), \"float32\")",
+                 p.body, "lv1");
+    Dump right, dump;
+    right.run("CanonicalizeBindings,minimum", {}, {}, {}, program);
+    const repro::TraceBisection good = bisect(right);
+    CHECK(good.verdict == Verdict::Agree);
+    CHECK(good.by_themselves >= 2);
+    dump.run("CanonicalizeBindings,minimum", "LegalizeOps", p.right, p.wrong, program);
+    const repro::TraceBisection b = bisect(dump);
+    REQUIRE(b.verdict == Verdict::Found);
+    CHECK(b.stages[b.bad].pass == "LegalizeOps");
+    CHECK(b.by_itself == p.binding);
+    REQUIRE(b.comparison.first);
+    CHECK(b.comparison.first->fault_is_here());
+    CHECK(repro::to_string(b, "dump").find("run by itself, does not") != std::string::npos);
+  }
+}
+
+TEST_CASE("bisect a dump: a storage that is too small is the planner's fault") {
+  Dump dump;
+  dump.run("minimum", "StaticPlanBlockMemory", "R.memory.alloc_storage(R.shape([48])",
+           "R.memory.alloc_storage(R.shape([40])");
+  const repro::TraceBisection b = bisect(dump);
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "StaticPlanBlockMemory");
+}
+
 TEST_CASE("bisect a dump: rounding of large elements is no difference, unless that is asked for") {
   Dump dump;
   const std::string c = "R.const(10000, \"float32\")";

@@ -29,9 +29,12 @@ struct TraceBisection {
   std::vector<Stage> stages;
   std::size_t good = 0, bad = 0;  // Found: the last stage that agrees with the first, and the one after it that runs
   std::string function;
-  std::string dims;                   // symbolic ones, as they were
-  bool large = false;                 // it shows only with large numbers, through an overflow
-  Comparison comparison;              // of these two
+  std::string dims;    // symbolic ones, as they were
+  bool large = false;  // it shows only with large numbers, through an overflow
+  // The whole programs agree; this binding, run by itself on numbers of this kind, does not. Empty: it was not needed.
+  std::string by_itself, numbers;
+  std::size_t by_themselves = 0, not_by_themselves = 0;  // computations compared so; those for which no time was left
+  Comparison comparison;                                 // of these two
   Program good_program, bad_program;  // as they were run; their modules are null unless a stage was found
   std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
   std::vector<std::string> compared;  // functions

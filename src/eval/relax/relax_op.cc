@@ -10,6 +10,7 @@
 #include "eval/relax/relax_bodies.h"
 #include "rldb/bytecode/builtin/run.h"
 #include "rldb/bytecode/builtin/value.h"
+#include "rldb/ir/op/memory.h"
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/support/check.h"
@@ -209,8 +210,11 @@ Result<Value> alloc_tensor(const OpCall& c) {
 }
 
 Result<Value> alloc_storage(const OpCall& c) {
-  RLDB_TRY(const DType dtype, dtype_operand(c.args, c.op));
+  RLDB_TRY(DType dtype, dtype_operand(c.args, c.op));
   if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` needs a shape", c.op));
+  // A planned storage has its size in bytes, and the dtype of its first tensor says nothing about it: a storage that is
+  // too small is the planner's fault and shows in the planned module, not only in the next lowering.
+  if (c.op == op::MemoryAllocStorage) dtype = DType::UInt(8);
   RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::of_shape(c.args[0].as_shape(), dtype));
   return Value(std::move(made));
 }

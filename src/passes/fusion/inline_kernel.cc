@@ -8,6 +8,7 @@ namespace rldb::passes {
 using namespace ir;
 
 std::string UniqueNames::take(std::string_view wanted) {
+  if (wanted.empty()) return {};
   const std::string base(wanted);
   int& next = next_[base];
   if (next++ == 0) return base;

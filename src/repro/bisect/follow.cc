@@ -8,11 +8,12 @@
 #include <utility>
 
 #include "repro/bisect/learn.h"
+#include "repro/bisect/meant.h"
+#include "repro/bisect/numbers.h"
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
-#include "rldb/passes/pass_id.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -21,41 +22,6 @@ using runtime::Value;
 using runtime::ValueKind;
 
 namespace {
-
-// TVM passes that by their nature may change results.
-enum class Meant : std::uint8_t { Exact, Coarse, Any };
-struct ChangingPass {
-  passes::PassId pass;
-  Meant meant;
-};
-constexpr ChangingPass kChangingPasses[] = {
-    {passes::PassId::ToMixedPrecision, Meant::Coarse},       // fewer bits
-    {passes::PassId::FastMathTransform, Meant::Coarse},      // approximations
-    {passes::PassId::DecomposeOpsForInference, Meant::Any},  // batch statistics become learned ones
-    {passes::PassId::FoldBatchnormToConv2D, Meant::Any},
-};
-Meant meant_by(std::string_view name) {
-  const passes::PassInfo* pass = passes::find_pass(name);
-  for (const ChangingPass& p : kChangingPasses)
-    if (pass && p.pass == pass->id) return p.meant;
-  return Meant::Exact;
-}
-
-// Sums in other orders: the allowed error of every element, relative to the mean magnitude of the tensor's elements. An
-// element that is small because large terms cancelled is off by more than its own magnitude allows.
-constexpr double kRounding = 256, kUsualRounding = 16;
-
-bool is_rounding(const Value& a, const TensorDifference& d, double most = kRounding) {
-  if (!d.kind.empty() || d.nan_a + d.nan_b + d.inf_a + d.inf_b > 0) return false;
-  const runtime::Tensor& t = a.as_tensor();
-  if (!t.dtype().is_float() || t.dtype().lanes != 1) return false;
-  double sum = 0;
-  for (std::int64_t i = 0; i < t.element_count(); ++i)
-    if (std::isfinite(t.at(i))) sum += t.at(i) * t.at(i);
-  const double mean = std::sqrt(sum / double(std::max<std::int64_t>(1, t.element_count())));
-  const double epsilon = t.dtype().bits >= 64 ? 0x1p-52 : t.dtype().bits >= 32 ? 0x1p-23 : 0x1p-10;
-  return d.max_abs <= most * epsilon * mean;
-}
 
 // The allowed error of a coarse computation, relative to the largest value of a tensor.
 constexpr double kCoarse = 0.1;
@@ -91,53 +57,8 @@ std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, st
   return out;
 }
 
-bool is_plain_float(const runtime::Tensor& t) { return t.dtype().is_float() && t.dtype().lanes == 1; }
-
-void store(const runtime::Tensor& t, std::int64_t i, double value) {
-  runtime::store_double(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(), value);
-}
-
-bool is_plain_integer(const runtime::Tensor& t) {
-  return (t.dtype().is_int() || t.dtype().is_uint()) && !t.dtype().is_bool() && t.dtype().lanes == 1 &&
-         t.dtype().bits >= 8;
-}
-
-// Integers 0 to 9. Products of two of them are in range, so that nothing depends on overflow behaviour.
-void widen(const runtime::Tensor& t) {
-  const int bits = t.dtype().bits;
-  const std::int64_t step = bits >= 64 ? (1 << 29) + 3 : bits == 32 ? 6700 : bits == 16 ? 29 : 2;
-  const std::int64_t least = t.dtype().is_uint() ? 0 : -4;
-  for (std::int64_t i = 0; i < t.element_count(); ++i) {
-    std::byte* at = t.data() + std::size_t(i) * t.dtype().bytes();
-    runtime::store_int(at, t.dtype(), (runtime::load_as_int(at, t.dtype()) + least) * step);
-  }
-}
-
 // Far beyond the range of an exponential, but no sum of products overflows.
 constexpr double kLarge = 200, kLargeInHalf = 16;
-
-// An element is finite on one side only, and no rounding could push it over the limit of the format.
-bool overflows_on_one_side(const Value& a, const Value& b) {
-  if (!a.is(ValueKind::Tensor) || !b.is(ValueKind::Tensor)) return false;
-  const runtime::Tensor &x = a.as_tensor(), &y = b.as_tensor();
-  if (!is_plain_float(x) || x.dtype() != y.dtype() || x.element_count() != y.element_count()) return false;
-  const double limit = x.dtype().bits == 16 && !x.dtype().is_bfloat16() ? 0x1p12 : 0x1p100;
-  for (std::int64_t i = 0; i < x.element_count(); ++i) {
-    const double p = x.at(i), q = y.at(i);
-    if (std::isfinite(p) != std::isfinite(q) && std::fabs(std::isfinite(p) ? p : q) < limit) return true;
-  }
-  return false;
-}
-
-// NaN or infinite elements of a result. Differences are invisible where values are not finite.
-std::int64_t not_finite(const Value& result) {
-  std::int64_t n = 0;
-  for_each_tensor(result, [&](const runtime::Tensor& t) {
-    if (!is_plain_float(t)) return;
-    for (std::int64_t i = 0; i < t.element_count(); ++i) n += !std::isfinite(t.at(i));
-  });
-  return n;
-}
 
 // Maps floats from [-1, 1) to [0, 1]: variances and arguments of logarithms are not negative.
 void make_positive(const Value& v) {

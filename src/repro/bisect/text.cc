@@ -1,4 +1,6 @@
 // A bisection as text for the reader.
+#include "rldb/support/text.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -57,6 +59,10 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
         fmt::format("{} agree on {}{}\n{}", runnable == b.stages.size() ? "all stages" : "all stages that can be run",
                     fmt::join(b.compared, ", "),
                     b.anew.empty() ? "" : ", in parts that were not compared with each other", memory_of(b.memory));
+  if (b.verdict == Verdict::Agree && b.by_themselves + b.not_by_themselves > 0)
+    text += fmt::format("{} that changed agree too, each run by itself{}\n",
+                        support::counted(b.by_themselves, "computation"),
+                        b.not_by_themselves ? fmt::format(" ({} not run: out of time)", b.not_by_themselves) : "");
   if (b.verdict == Verdict::Agree && b.rounding)
     text += fmt::format("close, not equal: {} (`--exact` or smaller tolerances say what differs first): {}\n",
                         b.stages[b.rounding->first].file, to_string(b.rounding->second));
@@ -67,6 +73,9 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
     if (const std::string others = between(b); !others.empty())
       text += fmt::format("or one of those passed by in between: {}\n", others);
     text += fmt::format("function: {}\n", b.function);
+    if (!b.by_itself.empty())
+      text += fmt::format("the whole programs agree; `{}`, run by itself, does not (numbers: {})\n", b.by_itself,
+                          b.numbers);
     if (b.comparison.verdict != Comparison::Verdict::Differs)
       text += "the values agree on these inputs; memory is used wrongly from there on\n";
     if (b.large) text += "it shows where numbers are large: results that are finite on one side only\n";

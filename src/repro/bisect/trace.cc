@@ -5,7 +5,10 @@
 #include <chrono>
 #include <span>
 
+#include "repro/bisect/alone.h"
 #include "repro/bisect/follow.h"
+#include "repro/bisect/meant.h"
+#include "repro/bisect/numbers.h"
 #include "repro/borrow.h"
 #include "repro/dims.h"
 #include "rldb/ir/equal.h"
@@ -35,6 +38,8 @@ constexpr std::uint64_t kOtherInputs = 0x5eed;
 constexpr Dims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
 // After this long no other dims are tried, and no more stages one by one.
 constexpr auto kEnough = std::chrono::seconds(4);
+// For computations that changed and are run by themselves, after that.
+constexpr auto kForSingles = std::chrono::seconds(6);
 // After this long no other function is started.
 constexpr auto kTooMuch = std::chrono::seconds(8);
 // Limit for one evaluated run (kernels that cannot be compiled): some tenths of a second.
@@ -87,9 +92,11 @@ class TraceBisector {
       if (out_.verdict == TraceBisection::Verdict::Found || Clock::now() - start_ > kTooMuch) break;
       if (was_compared(f.name)) look_at_last_memory(f.name, f.at);
     }
+    if (out_.verdict != TraceBisection::Verdict::Found) look_at_singles(functions);
     out_.notes = notes;  // going back is not a new comparison
     out_.anew = anew;
-    if (out_.compared.empty()) tell_nothing_compared(*first, functions);
+    if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty())
+      tell_nothing_compared(*first, functions);
   }
 
  private:
@@ -330,6 +337,75 @@ class TraceBisector {
     which.storage = true;
     which.unwritten = unwritten;
     return sanitize(trace, which);
+  }
+
+  // All agree on these inputs: single computations are run on others.
+  void look_at_singles(const std::vector<Tried>& functions) {
+    const session::Options given = session_.options();
+    session_.options().default_dim = kDims[0].value;
+    AloneChecker checker(session_, tolerances_);
+    const auto until = Clock::now() + kForSingles;
+    for (std::size_t k = 1; k < order_.size(); ++k) {
+      support::poll();
+      if (progress_) progress_(order_[k], out_.stages.size(), out_.stages[order_[k]].file + ": single computations");
+      const Stage &good = out_.stages[order_[k - 1]], &bad = out_.stages[order_[k]];
+      if (good.unfilled || bad.unfilled || meant_by(bad.pass) != Meant::Exact) continue;
+      const auto confirm = [&](const AloneChecker::Found& f) { return is_one_computation(f, k, functions); };
+      if (auto found = checker.check(good, bad, until, confirm)) {
+        found_alone(*found, k);
+        break;
+      }
+    }
+    out_.by_themselves = checker.compared();
+    out_.not_by_themselves = checker.left_out();
+    session_.options() = given;
+  }
+
+  // The operands of the computation, and its result, have equal values when the two whole programs run.
+  bool is_one_computation(const AloneChecker::Found& f, std::size_t k, const std::vector<Tried>& functions) {
+    // A tensor that a callee computed belongs to the callee.
+    const auto value_of = [&](const Trace& t, const std::string& name) -> const runtime::Value* {
+      const runtime::Value* of_callee = nullptr;
+      for (const Event& e : t.events) {
+        if (std::find(e.names.begin(), e.names.end(), name) == e.names.end()) continue;
+        if (e.function == f.bad.function) return &e.value;
+        if (!of_callee) of_callee = &e.value;
+      }
+      return of_callee;
+    };
+    for (const Tried& tried : functions) {
+      if (!was_compared(tried.name) || tried.at.previous == kNoStage) continue;
+      Point at = tried.at;
+      Program ignored;
+      follower_.attempt(order_[k - 1], tried.name, at, ignored);
+      if (at.previous != order_[k - 1]) continue;
+      const Trace good = record(session_, at.program);
+      follower_.attempt(order_[k], tried.name, at, ignored);
+      if (at.previous != order_[k]) continue;
+      const Trace bad = record(session_, at.program);
+      const auto same = [&](const std::string& name) {
+        const runtime::Value *a = value_of(good, name), *b = value_of(bad, name);
+        return a && b && !difference(*a, *b, tolerances_);
+      };
+      // Its own value too, or the name may mean another tensor; but where results are NaN, it may be what is wrong.
+      const bool is_lost = f.related && not_finite(good.result) > 0;
+      if (std::all_of(f.reads.begin(), f.reads.end(), same) && (is_lost || same(f.binding))) return true;
+    }
+    return false;
+  }
+
+  void found_alone(const AloneChecker::Found& f, std::size_t k) {
+    out_.verdict = TraceBisection::Verdict::Found;
+    out_.good = order_[k - 1];
+    out_.bad = order_[k];
+    out_.function = f.bad.function;
+    out_.by_itself = f.binding;
+    out_.numbers = f.numbers;
+    out_.large = f.large;
+    const Tolerances t = f.large ? of_large_numbers(tolerances_) : tolerances_;
+    out_.comparison = compare(session_.context(), record(session_, f.good), record(session_, f.bad), t);
+    out_.good_program = f.good;
+    out_.bad_program = f.bad;
   }
 
   // All agree on these inputs. Memory released too early is wrong nevertheless; the earliest stage that does it is the

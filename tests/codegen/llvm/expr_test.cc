@@ -220,3 +220,51 @@ TEST_CASE("vector code of the full pipeline") {
       CHECK(both(elementwise(text, t, t, t), c) == "");
     }
 }
+
+TEST_CASE("division after a change of sign: a large unsigned number is a negative signed one") {
+  struct Change {
+    const char* from;
+    const char* to;
+  };
+  constexpr Change kAll[] = {{"uint8", "int8"},   {"uint16", "int16"}, {"uint32", "int32"}, {"uint64", "int64"},
+                             {"uint8", "int16"},  {"int8", "uint8"},   {"int32", "uint32"}, {"uint64", "int32"},
+                             {"uint32", "int64"}, {"int64", "int8"},   {"uint16", "int8"},  {"bool", "int8"}};
+  for (const Change& c : kAll)
+    for (const char* form :
+         {"{a} // {b}", "{a} % {b}", "T.truncdiv({a}, {b})", "T.truncmod({a}, {b})", "({a} + {a}) // {b}",
+          "({a} * {a}) % {b}", "T.max({a}, {b}) // {b}", "T.min({a}, {b}) // {b}"}) {
+      CAPTURE(c.from);
+      CAPTURE(c.to);
+      CAPTURE(form);
+      std::string expr = form;
+      const auto put = [&](std::string_view what, const std::string& with) {
+        for (std::size_t at = expr.find(what); at != std::string::npos; at = expr.find(what))
+          expr.replace(at, what.size(), with);
+      };
+      put("{a}", fmt::format("T.Cast(\"{}\", A[i])", c.to));
+      put("{b}", fmt::format("T.{}(3)", c.to));
+      Case wide;
+      wide.low = -1e19;
+      wide.high = 1e19;
+      CHECK(both(elementwise(expr, c.from, c.from, c.to), wide) == "");
+      CHECK(both(elementwise(expr, c.from, c.from, c.to)) == "");
+    }
+}
+
+TEST_CASE("conversions to float of short loops: the sign of what was widened counts") {
+  for (const char* narrow : {"int8", "int16", "int32"})
+    for (const char* wide : {"uint16", "uint32", "uint64"})
+      for (const char* to : {"float32", "float64"}) {
+        CAPTURE(narrow);
+        CAPTURE(wide);
+        const std::string text = fmt::format(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((8,), "{0}"), B: T.Buffer((8,), "{2}"), C: T.Buffer((8,), "{2}")):
+    T.func_attr({{"tirx.noalias": True}})
+    for i in range(8):
+        C[i] = T.fabs(T.Cast("{2}", T.Cast("{1}", A[i]))) + T.min(B[i], T.Cast("{2}", T.Cast("{1}", A[i])))
+)",
+                                             narrow, wide, to);
+        CHECK(both(text) == "");
+      }
+}

@@ -20,6 +20,7 @@
 #include <atomic>
 
 #include "codegen/llvm/engine/job.h"
+#include "codegen/llvm/engine/wrapping.h"
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_codegen.h"
@@ -29,7 +30,7 @@ namespace rldb::codegen {
 
 namespace {
 
-constexpr int kFormatVersion = 2;
+constexpr int kFormatVersion = 4;  // of the code that is made: a cached kernel of another one is not used
 
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 
@@ -62,7 +63,10 @@ std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, const JobState& job) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopVectorization = level >= 2;
-  tuning.SLPVectorization = level >= 3;
+  // The vectoriser of straight-line code narrows what it vectorises and forgets signs while doing so: in LLVM 19 the
+  // conversion to float of an int8 that was cast to uint32 becomes one of a uint8. Schedules make the vectors that
+  // count.
+  tuning.SLPVectorization = false;
   tuning.LoopInterleaving = level >= 2;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -70,8 +74,11 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, con
   llvm::ModuleAnalysisManager modules;
   // The rest of an abandoned job is over soon.
   llvm::PassInstrumentationCallbacks callbacks;
-  callbacks.registerShouldRunOptionalPassCallback([&job](llvm::StringRef, llvm::Any) { return !job.abandoned; });
+  callbacks.registerShouldRunOptionalPassCallback(
+      [&job](llvm::StringRef pass, llvm::Any unit) { return !job.abandoned && !relies_on_wrapping(pass, unit); });
   llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
+  builder.registerVectorizerStartEPCallback(
+      [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) { passes.addPass(KeepWrappingLoopsScalar()); });
   builder.registerModuleAnalyses(modules);
   builder.registerCGSCCAnalyses(graphs);
   builder.registerFunctionAnalyses(functions);

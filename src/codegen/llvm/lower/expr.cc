@@ -1,6 +1,8 @@
 // Scalar expressions: arithmetic with eval's rounding and wrapping, conversions, lazy conditions, vectors.
 #include <fmt/format.h>
 
+#include <bit>
+
 #include "codegen/llvm/lower/depth.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
@@ -507,6 +509,47 @@ Lowering::Value* Lowering::wide_index(const ir::Expr* e) {
   return index(e);
 }
 
+// Bits that a non-negative integer may need. Variables are loops' and dims: a product of several counts elements, and
+// there are not so many, so that each is taken for a short one.
+static int significant_bits(const ir::Expr* e, int depth = 0) {
+  constexpr int kCount = 15;
+  const int all = e->dtype().bits;
+  if (depth > 40) return all;
+  if (const auto* i = as<ir::IntImm>(e)) return std::bit_width(std::uint64_t(i->value));
+  if (as<ir::Var>(e)) return std::min(kCount, all);
+  if (const auto* c = as<ir::CastExpr>(e)) return std::min(significant_bits(c->value, depth + 1), all);
+  const auto* b = as<ir::BinaryExpr>(e);
+  if (!b) return all;
+  const auto left = [&] { return significant_bits(b->a, depth + 1); };
+  const auto right = [&] { return significant_bits(b->b, depth + 1); };
+  switch (b->op()) {
+    case BinaryKind::Add:
+      return std::max(left(), right()) + 1;
+    case BinaryKind::Mul:
+      return left() + right();
+    case BinaryKind::Min:
+    case BinaryKind::FloorDiv:
+    case BinaryKind::Div:
+      return left();
+    case BinaryKind::FloorMod:
+      return right();
+    case BinaryKind::Max:
+      return std::max(left(), right());
+    case BinaryKind::Mod:
+    case BinaryKind::Sub:
+    case BinaryKind::EQ:
+    case BinaryKind::NE:
+    case BinaryKind::LT:
+    case BinaryKind::LE:
+    case BinaryKind::GT:
+    case BinaryKind::GE:
+    case BinaryKind::And:
+    case BinaryKind::Or:
+      break;
+  }
+  return all;
+}
+
 bool Lowering::non_negative(const ir::Expr* e, int depth) {
   if (depth > 40) return false;
   if (const auto* i = as<ir::IntImm>(e)) return i->value >= 0;
@@ -515,16 +558,20 @@ bool Lowering::non_negative(const ir::Expr* e, int depth) {
     const auto it = vars_.find(v);
     return it != vars_.end() && it->second.non_negative;
   }
-  if (const auto* c = as<ir::CastExpr>(e))
-    return c->value->dtype().is_integral() && c->dtype().bits >= c->value->dtype().bits &&
-           non_negative(c->value, depth + 1);
+  if (const auto* c = as<ir::CastExpr>(e)) {
+    const DType from = c->value->dtype();
+    // The highest bit of an unsigned number becomes the sign of a signed one of the same width.
+    const int room = c->dtype().bits - (from.is_int() ? 0 : 1);
+    return from.is_integral() && room >= from.bits && non_negative(c->value, depth + 1);
+  }
   const auto* b = as<ir::BinaryExpr>(e);
   if (!b || !e->dtype().is_int()) return false;
   const auto both = [&] { return non_negative(b->a, depth + 1) && non_negative(b->b, depth + 1); };
   switch (b->op()) {
     case BinaryKind::Add:
     case BinaryKind::Mul:
-      return (wide_ || e->dtype().bits >= 64) && both();  // a narrow type may wrap
+      // A narrow type may wrap, and so may a wide one of large numbers.
+      return (wide_ || e->dtype().bits >= 64) && both() && significant_bits(b->a) + significant_bits(b->b) < 63;
     case BinaryKind::FloorDiv:
     case BinaryKind::Div:
     case BinaryKind::Min:

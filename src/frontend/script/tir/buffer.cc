@@ -54,6 +54,9 @@ Val name_variables(Reader& r, const Val& v, Node at, ir::DType dtype) {
     return Val::of_list(v.kind, r.keep(items));
   }
   if (!v.is(ValKind::Str) || !is_identifier(v.text)) return v;
+  if (const Val* known = r.fn && r.fn->in_signature ? find_name(r, v.text) : nullptr;
+      known && known->expr() && is_scalar_expr(known->expr()))
+    return *known;  // a parameter
   if (r.fn && r.fn->in_signature) return Val::of(declare_symbol(r, v.text, at));
   return Val::of(r.at(r.ctx.var(v.text, r.ctx.prim(dtype)), at));
 }
@@ -523,9 +526,9 @@ Val shared_scalar(Reader& r, const CallNode& c) { return alloc_scalar(r, c, "sha
 
 std::span<const HandlerRow> tir_buffer_handlers() {
   static constexpr HandlerRow kRows[] = {
-      {"Buffer", buffer_value},         {"buffer_decl", buffer_value},  {"decl_buffer", decl_buffer},
-      {"alloc_local", alloc_local},     {"alloc_shared", alloc_shared}, {"local_scalar", local_scalar},
-      {"shared_scalar", shared_scalar}, {"alloc_scalar", local_scalar},
+      {"Buffer", buffer_value},       {"buffer_decl", buffer_value},    {"decl_buffer", decl_buffer},
+      {"buffer", buffer_value},       {"alloc_local", alloc_local},     {"alloc_shared", alloc_shared},
+      {"local_scalar", local_scalar}, {"shared_scalar", shared_scalar}, {"alloc_scalar", local_scalar},
   };
   return kRows;
 }

@@ -1,0 +1,359 @@
+#include "repro/bisect/alone.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+
+#include "repro/bisect/numbers.h"
+#include "repro/compare/match.h"
+#include "repro/values.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/op_traits.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+// ---- numbers ----
+
+enum class Numbers : std::uint8_t { Generated, Signed, Ties, Large };
+constexpr std::array kNumbers = {Numbers::Generated, Numbers::Signed, Numbers::Ties, Numbers::Large};
+
+std::string_view text_of(Numbers n) {
+  switch (n) {
+    case Numbers::Generated:
+      return "floats of at most 1, integers from 0 on";
+    case Numbers::Signed:
+      return "floats of at most 30, integers of both signs and of every remainder";
+    case Numbers::Ties:
+      return "few different numbers";
+    case Numbers::Large:
+      return "large floats";
+  }
+  return {};
+}
+
+// Every remainder modulo 2 to 16 in both signs, then the limits of narrower dtypes; products of two are in range.
+constexpr std::int64_t kSmall = 17;
+constexpr std::int64_t kBeyond[] = {127, 128, 255, 256, 32767, 32768, 40000};
+constexpr std::int64_t kCycle = kSmall + std::int64_t(std::size(kBeyond));
+
+std::int64_t integer_at(std::int64_t i, int bits, bool is_unsigned) {
+  const std::int64_t most = bits >= 32 ? 46340 : bits == 16 ? 181 : 11;
+  constexpr std::int64_t kStride =
+      29;  // neighbours have different signs and sizes; it shares no divisor with the period
+  const std::int64_t turn = i % (2 * kCycle) * kStride % (2 * kCycle);
+  const std::int64_t place = turn % kCycle;
+  const std::int64_t value = std::min(place < kSmall ? place : kBeyond[place - kSmall], most);
+  return turn < kCycle || is_unsigned ? value : -value;
+}
+
+double float_at(double v, Numbers numbers, bool is_half) {
+  if (numbers == Numbers::Signed) return v * 30;
+  if (numbers == Numbers::Ties) return std::round(v * 2);
+  if (numbers == Numbers::Large) return v * (is_half ? 16 : 200);
+  return v;
+}
+
+// A short tensor gets them in several rounds.
+constexpr std::int64_t kMostRounds = 8;
+std::int64_t rounds_of(const std::vector<Value>& args, Numbers numbers) {
+  std::int64_t rounds = 1;
+  for (const Value& v : args)
+    for_each_tensor(v, [&](const runtime::Tensor& t) {
+      const std::int64_t n = std::max<std::int64_t>(1, t.element_count());
+      if (numbers == Numbers::Signed && is_plain_integer(t)) rounds = std::max(rounds, (2 * kCycle + n - 1) / n);
+    });
+  return std::min(rounds, kMostRounds);
+}
+
+void refill(const Value& value, Numbers numbers, std::int64_t round) {
+  for_each_tensor(value, [&](const runtime::Tensor& t) {
+    const bool integers = is_plain_integer(t);
+    const bool is_half = t.dtype().bits == 16 && !t.dtype().is_bfloat16();
+    if (!integers && (!is_plain_float(t) || t.dtype().bits < 16)) return;
+    for (std::int64_t i = 0; i < t.element_count(); ++i) {
+      std::byte* at = t.data() + std::size_t(i) * t.dtype().bytes();
+      if (!integers)
+        store(t, i, float_at(t.at(i), numbers, is_half));
+      else if (numbers == Numbers::Signed)
+        runtime::store_int(at, t.dtype(),
+                           integer_at(i + round * t.element_count(), t.dtype().bits, t.dtype().is_uint()));
+      else if (numbers == Numbers::Ties)
+        runtime::store_int(at, t.dtype(), runtime::load_as_int(at, t.dtype()) % 3);
+    }
+  });
+}
+
+// Where the right side is not finite nothing is known: both sides get 0.
+std::pair<Value, Value> where_finite(const Value& good, const Value& bad) {
+  if (not_finite(good) == 0) return {good, bad};
+  std::vector<Value> both = copies({good, bad});
+  const runtime::Tensor &x = both[0].as_tensor(), &y = both[1].as_tensor();
+  for (std::int64_t i = 0; i < x.element_count() && i < y.element_count(); ++i)
+    if (!std::isfinite(x.at(i))) store(x, i, 0), store(y, i, 0);
+  return {both[0], both[1]};
+}
+
+bool differ(const Value& good, const Value& bad, Numbers numbers, const Tolerances& tolerances) {
+  std::vector<Value> a, b;
+  flatten(good, a);
+  flatten(bad, b);
+  if (a.size() != b.size()) return false;  // another form of the same results: not the question here
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (!a[i].is(ValueKind::Tensor) || !b[i].is(ValueKind::Tensor)) continue;
+    const runtime::Tensor &x = a[i].as_tensor(), &y = b[i].as_tensor();
+    if (x.dtype() != y.dtype() || x.shape() != y.shape()) continue;
+    if (numbers == Numbers::Large) {
+      if (overflows_on_one_side(a[i], b[i]) && not_finite(a[i]) < not_finite(b[i])) return true;
+      continue;
+    }
+    const auto [left, right] = where_finite(a[i], b[i]);
+    const auto d = difference(left, right, tolerances);
+    if (d && !is_rounding(left, *d)) return true;
+  }
+  return false;
+}
+
+// ---- bindings ----
+
+using Named = std::unordered_map<std::string_view, std::vector<const ir::Binding*>>;
+Named bindings_of(const ir::Function* f) {
+  Named out;
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* b = ir::as<ir::Binding>(n);
+    if (b && !b->is_match_cast() && ir::as<ir::Call>(b->value)) out[b->var->name].push_back(b);
+    return true;
+  });
+  return out;
+}
+
+// The functions of the module that a call names, itself or as the kernel of an indirect call.
+std::vector<const ir::Expr*> called(const ir::Module* module, const ir::Expr* value) {
+  std::vector<const ir::Expr*> out;
+  ir::walk(value, [&](const ir::Node* n) {
+    if (const auto* g = ir::as<ir::GlobalVar>(n)) out.push_back(module->find(g->name));
+    return true;
+  });
+  return out;
+}
+
+bool is_symbol(const ir::Var* v) {
+  const auto* t = ir::as<ir::PrimType>(v->type);
+  return t && t->dtype == runtime::DType::Int(64);
+}
+
+// A function of values only: a call with effects or of something outside may not be repeated.
+bool is_pure_call(const ir::Module* module, const ir::Expr* value) {
+  const auto* call = ir::as<ir::Call>(value);
+  if (!call) return false;
+  if (op::is_call_with(call, op::Trait::Allocates)) return false;
+  bool pure = ops::is_pure_call(call);
+  ir::walk(value, [&](const ir::Node* n) {
+    if (ir::as<ir::ExternFunc>(n) || ir::as<ir::MetaConstant>(n)) pure = false;
+    return pure;
+  });
+  for (const ir::Expr* f : called(module, value)) pure = pure && (ir::as<ir::PrimFunc>(f) || ir::as<ir::Function>(f));
+  return pure;
+}
+
+// The variables that the two bindings read, by name in the order of the first, symbolic variables apart.
+struct Reads {
+  std::vector<const ir::Var*> values, symbols;
+};
+Reads reads_of(const ir::Expr* value) {
+  Reads out;
+  const auto add = [](std::vector<const ir::Var*>& to, const ir::Var* v) {
+    if (std::find(to.begin(), to.end(), v) == to.end()) to.push_back(v);
+  };
+  for (const ir::Var* v : ir::free_vars(value)) add(is_symbol(v) ? out.symbols : out.values, v);
+  std::vector<const ir::Var*> in_types;
+  for (const ir::Var* v : out.values) ir::collect_vars(v->type, in_types);
+  ir::collect_vars(value->type, in_types);
+  for (const ir::Var* v : in_types) add(out.symbols, v);
+  return out;
+}
+
+// The variables of `from` in the order of their namesakes in `like`; empty unless the names are the same.
+std::vector<const ir::Var*> ordered(const std::vector<const ir::Var*>& from, const std::vector<const ir::Var*>& like) {
+  std::vector<const ir::Var*> out;
+  for (const ir::Var* wanted : like) {
+    const auto it = std::find_if(from.begin(), from.end(), [&](const ir::Var* v) { return v->name == wanted->name; });
+    if (it == from.end() || std::find(out.begin(), out.end(), *it) != out.end()) return {};
+    out.push_back(*it);
+  }
+  return out.size() == from.size() ? out : std::vector<const ir::Var*>{};
+}
+
+bool same_types(const std::vector<const ir::Var*>& a, const std::vector<const ir::Var*>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const ir::Var* x, const ir::Var* y) {
+    return ir::print_type(x->type) == ir::print_type(y->type);
+  });
+}
+
+// Two bindings with the same text and the same functions behind them are one computation.
+std::string computation(const ir::Module* module, const ir::Binding* b) {
+  std::string text = ir::print_type(b->var->type);
+  const auto* call = ir::as<ir::Call>(b->value);
+  if (const auto* o = ir::as<ir::Op>(call->callee)) text += o->name;
+  for (const ir::NamedAttr& a : call->attrs) text += fmt::format(";{}", a.name);
+  for (const ir::Var* v : ir::free_vars(b->value)) text += ";" + ir::print_type(v->type);
+  for (const ir::Expr* f : called(module, b->value)) text += fmt::format(";{:x}", f ? ir::structural_hash(f) : 0);
+  return text;
+}
+
+// `add`, of an operator or of the kernel or function that is called.
+std::string_view name_of(const ir::Expr* value) {
+  const auto* call = ir::as<ir::Call>(value);
+  const auto* kernel = call->args.empty() ? nullptr : ir::as<ir::GlobalVar>(call->args[0]);
+  if (const auto* g = ir::as<ir::GlobalVar>(call->callee)) kernel = g;
+  if (kernel) return stem(kernel->name);
+  const auto* o = ir::as<ir::Op>(call->callee);
+  return o ? o->name.substr(o->name.rfind('.') + 1) : std::string_view();
+}
+
+bool related(std::string_view a, std::string_view b) {
+  return a.find(b) != std::string_view::npos || b.find(a) != std::string_view::npos;
+}
+
+}  // namespace
+
+std::vector<AloneChecker::Pair> AloneChecker::changed(const ir::Module* good, const ir::Module* bad) {
+  std::vector<Pair> out;
+  for (const ir::ModuleEntry& e : bad->entries) {
+    support::poll();
+    const auto* now = ir::as<ir::Function>(e.function);
+    const auto* before = now ? ir::as<ir::Function>(good->find(e.name)) : nullptr;
+    if (!before) continue;
+    const Named known = bindings_of(before);
+    ir::walk(now->body, [&](const ir::Node* n) {
+      const auto* b = ir::as<ir::Binding>(n);
+      const auto it = b ? known.find(b->var->name) : known.end();
+      if (it == known.end() || it->second.size() != 1 || b->is_match_cast()) return true;
+      const ir::Binding* old = it->second.front();
+      if (ir::print_type(old->var->type) != ir::print_type(b->var->type)) return true;
+      if (!is_pure_call(good, old->value) || !is_pure_call(bad, b->value)) return true;
+      const std::string both = computation(good, old) + "|" + computation(bad, b);
+      const std::size_t middle = both.find('|');
+      if (both.substr(0, middle) == both.substr(middle + 1) || !done_.insert(both).second) return true;
+      out.push_back({std::string(e.name), old, b});
+      return true;
+    });
+  }
+  return out;
+}
+
+// A module in which the function returns this one value. Null: it cannot be made.
+const ir::Module* AloneChecker::alone(const ir::Module* module, const std::string& name, const ir::Binding* b,
+                                      const std::vector<const ir::Var*>& order) {
+  ir::Context& ctx = session_.context();
+  ir::VarMap fresh;
+  std::vector<const ir::Var*> params;
+  std::vector<const ir::Expr*> symbols;
+  for (const ir::Var* v : order) {
+    if (is_symbol(v)) {
+      symbols.push_back(v);
+      continue;
+    }
+    params.push_back(ctx.var(v->name, v->type));
+    fresh.emplace(v, params.back());
+  }
+  // The symbolic dims come first, as a shape, so that types which mention only expressions of them are checked.
+  if (!symbols.empty()) params.insert(params.begin(), ctx.var("dims", ctx.shape_type(symbols)));
+  const ir::Expr* value = ir::substitute(ctx, b->value, fresh);
+  const ir::Var* result = ctx.var(b->var->name, b->var->type);
+  const std::vector<const ir::Binding*> bindings{ctx.binding(result, value)};
+  const std::vector<const ir::BindingBlock*> blocks{ctx.block(bindings)};
+  const ir::Function* f = ctx.function(params, ctx.seq(blocks, result), b->var->type, true, {});
+  ir::ModuleBuilder builder(ctx, *module);
+  builder.set(name, f);
+  const std::string_view roots[] = {name};
+  return ir::reachable_from(ctx, builder.build(), roots);
+}
+
+std::optional<Value> AloneChecker::execute(const Program& program) {
+  eval::Watcher nobody;
+  source::Diagnostics found;
+  const std::vector<Value> args = copies(program.args);
+  const session::RunResult run = session_.run_watched(program.module, program.function, args, nobody, found);
+  support::poll_cause();
+  if (!run.ok) return std::nullopt;
+  return run.value;
+}
+
+std::optional<AloneChecker::Found> AloneChecker::run(const Pair& pair, const ir::Module* good, const ir::Module* bad) {
+  const Reads before = reads_of(pair.good->value);
+  Reads now = reads_of(pair.bad->value);
+  now.values = ordered(now.values, before.values);
+  now.symbols = ordered(now.symbols, before.symbols);
+  if (now.values.size() != before.values.size() || now.symbols.size() != before.symbols.size()) return std::nullopt;
+  if (before.values.empty() || !same_types(before.values, now.values)) return std::nullopt;
+  const auto all = [](const Reads& r) {
+    std::vector<const ir::Var*> out = r.symbols;
+    out.insert(out.end(), r.values.begin(), r.values.end());
+    return out;
+  };
+  Found found;
+  found.binding = pair.bad->var->name;
+  found.related = related(name_of(pair.good->value), name_of(pair.bad->value));
+  for (const ir::Var* v : before.values) found.reads.emplace_back(v->name);
+  found.good.module = alone(good, pair.function, pair.good, all(before));
+  found.bad.module = alone(bad, pair.function, pair.bad, all(now));
+  found.good.function = found.bad.function = pair.function;
+  found.good.kernels = found.bad.kernels = session_.options().engine;
+  session_.history().start(found.good.module);
+  source::Diagnostics ignored;
+  const auto made = session_.arguments(pair.function, {}, ignored);
+  if (!made) return std::nullopt;
+  std::vector<Value> generated;
+  for (const session::Argument& a : *made) generated.push_back(a.value);
+  bool ran = false;
+  for (const Numbers numbers : kNumbers) {
+    for (std::int64_t round = 0; round < rounds_of(generated, numbers); ++round) {
+      support::poll();
+      found.good.args = copies(generated);
+      for (const Value& v : found.good.args) refill(v, numbers, round);
+      found.bad.args = found.good.args;
+      const auto left = execute(found.good);
+      if (!left) break;  // its integers are indices, or it does not run at all
+      const auto right = execute(found.bad);
+      ran = ran || right;
+      if (!right || !differ(*left, *right, numbers, tolerances_)) continue;
+      found.numbers = text_of(numbers);
+      found.large = numbers == Numbers::Large;
+      return found;
+    }
+  }
+  compared_ += ran;
+  return std::nullopt;
+}
+
+std::optional<AloneChecker::Found> AloneChecker::check(const Stage& good, const Stage& bad,
+                                                       std::chrono::steady_clock::time_point until,
+                                                       const Confirm& confirm) {
+  for (const Pair& pair : changed(good.module, bad.module)) {
+    support::poll();
+    if (std::chrono::steady_clock::now() > until) {
+      ++left_out_;
+      continue;
+    }
+    if (auto found = run(pair, good.module, bad.module); found && confirm(*found)) {
+      found->good.label = good.file;
+      found->bad.label = bad.file;
+      return found;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace rldb::repro
