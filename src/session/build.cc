@@ -117,7 +117,7 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
                        (!e.build_jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
   if (current) return e.build;
   if (!module()) {
-    out.add({}, no_module("build"));
+    out.add({}, no_module("building"));
     return nullptr;
   }
   auto built = build_module(module(), out);

@@ -77,6 +77,7 @@ const Stmt* PackedArguments::around(const Stmt* body) {
   for (std::int64_t i = 0; i < n; ++i)
     if (f_->params[std::size_t(i)].buffer) read_tensor(i);
   add_pending();
+  first_.insert(first_.end(), late_.begin(), late_.end());
   if (tensors_) {
     first_.push_back({nullptr, ctx_.attr(kDefaultDevice), "device_id", device_id_});
     first_.push_back({nullptr, ctx_.attr(kDefaultDevice), "device_type", ctx_.i32(device_type_)});
@@ -299,8 +300,14 @@ void PackedArguments::read_data(std::int64_t index, const Buffer* b, const Var* 
   described.data = ctx_.var(b->name, b->data->type);
   const Buffer* early = ctx_.buffer(described);
   ctx_.set_origin(early, b);
-  first_.push_back({ctx_.decl_buffer(early), nullptr, {}, nullptr});
-  first_.push_back({nullptr, ctx_.attr_node(early), "storage_alignment", ctx_.i32(b->data_alignment)});
+  // A size that a later tensor tells is not known yet.
+  std::vector<const Var*> sizes;
+  for (const Expr* e : b->shape) collect_vars(e, sizes);
+  for (const Expr* e : b->strides) collect_vars(e, sizes);
+  const bool known = std::all_of(sizes.begin(), sizes.end(), [&](const Var* v) { return defined_.contains(v); });
+  std::vector<Step>& to = known ? first_ : late_;
+  to.push_back({ctx_.decl_buffer(early), nullptr, {}, nullptr});
+  to.push_back({nullptr, ctx_.attr_node(early), "storage_alignment", ctx_.i32(b->data_alignment)});
   const Stmt* declared = ctx_.decl_buffer(b, data);
   ctx_.set_origin(declared, b);
   buffers_.push_back(declared);

@@ -82,6 +82,7 @@ class PackedArguments {
   const ir::Node* origin_ = nullptr;
   bool tensors_ = false;
   std::vector<Step> first_;               // reads, and checks before them
+  std::vector<Step> late_;                // after all reads
   std::vector<const ir::Stmt*> checks_;   // that use what was read
   std::vector<const ir::Stmt*> buffers_;  // declared last
   std::vector<Pending> pending_;          // checks of sizes that are not variables

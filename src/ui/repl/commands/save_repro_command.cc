@@ -42,8 +42,6 @@ Status command_SaveRepro(Repl& repl, std::string_view rest) {
   if (history.size() > 0) {
     repro.module = module_text(history.module_at(0), session.options().print);
     repro.before = versions_again(history, last.version, session.options().print);
-  } else if (session.has_executable()) {
-    return repl.fail(source::message(diag::NoModuleInExecutable, session.program_path(), "save a repro"));
   }
   for (const session::NamedValue& v : session.values())
     if (v.name != "_") repro.values.push_back({v.name, v.value, false});

@@ -112,7 +112,7 @@ Status Repl::in_json(const Command* command, const std::function<Status()>& work
 }
 
 Status Repl::run_for_json(const Command& command, std::string_view rest) {
-  const Status status = in_json(&command, [&] { return command.run(*this, rest); });
+  const Status status = in_json(&command, [&] { return run_handler(command, rest); });
   repeatable_.clear();
   if (command.flags & kRepeat) repeatable_ = fmt::format(":{} {} {}json", command.name, rest, kOption);
   return status;

@@ -9,6 +9,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/relay/run/relay_machine.h"
 #include "rldb/session/group.h"
+#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_limit.h"
 #include "rldb/support/cancel.h"
@@ -72,7 +73,7 @@ Repl::Repl(const CommandLine& line, Console& console)
       debugger_(std::make_unique<debug::Debugger>(*session_)) {
   timeout = line.timeout;
   if (!session::relay_machine()) session::set_relay_machine(relay_run::make_relay_machine());
-  session::relay_machine()->wanted = session::Machine::Relax;
+  session::relay_machine()->wanted = session::Machine::Relay;  // as `rldb run`
 }
 
 Repl::~Repl() = default;
@@ -390,11 +391,19 @@ Status Repl::record(std::string_view entry, const std::function<Status()>& work)
 
 void Repl::mute(bool on) { tee_->muted = on; }
 
+Status Repl::run_handler(const Command& command, std::string_view rest) {
+  // Without a program the handler says what is missing: some of these commands work without one.
+  if (command.needs != 0 && session::program_kind(*session_))
+    if (auto refusal = session::missing_ability(fmt::format("`:{}`", command.name), command.needs, *session_))
+      return fail(std::move(*refusal));
+  return command.run(*this, rest);
+}
+
 Status Repl::run_command(const Command& command, std::string_view rest) {
   bool json = false;
   if (!choose_format(command, rest, json)) return Status::Failed;
   if (json) return run_for_json(command, rest);
-  const Status status = command.run(*this, rest);
+  const Status status = run_handler(command, rest);
   if (status == Status::Usage) {
     source::Message m = source::message(diag::CommandUsage, usage_of(command));
     last_.errors.push_back(m.text);

@@ -240,6 +240,8 @@ class Repl {
   // Redirects output to `to`; null: to the console again.
   void divert(std::string* to);
   void keep_for_json(const source::Diagnostics& diagnostics);
+  // Refuses a program that lacks an ability that the command needs.
+  Status run_handler(const Command& command, std::string_view rest);
   Status run_for_json(const Command& command, std::string_view rest);
   Status in_json(const Command* command, const std::function<Status()>& work);
   Status run_target(const Target& target);
