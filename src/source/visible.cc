@@ -34,7 +34,8 @@ std::size_t colour_at(std::string_view text) {
 
 std::string escape(const CodePoint& c, std::string_view bytes) {
   const auto value = static_cast<std::uint32_t>(c.value);
-  if (c.valid) return value < 0x100 ? fmt::format("\\x{:02x}", value) : fmt::format("\\u{:04x}", value);
+  // The second form is JSON's too, in whose strings the first ones are escaped already.
+  if (c.valid) return value < 0x7F ? fmt::format("\\x{:02x}", value) : fmt::format("\\u{:04x}", value);
   std::string out;
   for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
   return out;

@@ -35,7 +35,7 @@ TEST_CASE("what a terminal would obey is shown as an escape") {
   CHECK(visible("\x1b[2J") == "\\x1b[2J");
   CHECK(visible("\xc2\x9b"
                 "2J \x9b"
-                "2J \x7f") == "\\x9b2J \\x9b2J \\x7f");
+                "2J \x7f") == "\\u009b2J \\x9b2J \\u007f");
   CHECK(visible("\xe2\x80\xae") == "\\u202e");
   CHECK(visible("a\nb\tc", {.line_breaks = false}) == "a\\x0ab\\x09c");
   CHECK(visible("a\r\nb\rc") == "a\r\nb\\x0dc");

@@ -3,6 +3,7 @@
 
 #include "eval/tir/parts.h"
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/ir/empty_nest.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::eval {
@@ -152,6 +153,16 @@ Result<Unit> TirMachine::Impl::store_lane(const ir::BufferStore* st, int lane, S
   return Unit{};
 }
 
+// Asked once per nest, at its outermost loop.
+Result<bool> TirMachine::Impl::nest_is_empty(const ir::ForStmt* loop) {
+  if (!as<ir::ForStmt>(loop->body) || (stack.size() > 1 && as<ir::ForStmt>(stack[stack.size() - 2].stmt))) return false;
+  for (const ir::Expr* extent : ir::extents_within(loop)) {
+    RLDB_TRY(const std::int64_t n, expr().integer(extent));
+    if (n <= 0) return true;
+  }
+  return false;
+}
+
 Result<Unit> TirMachine::Impl::advance_loop(const ir::ForStmt* loop, Activity& top) {
   if (loop->for_kind == ir::ForKind::ThreadBinding) return enter_threads(loop, top);
   if (!top.started) {
@@ -162,9 +173,10 @@ Result<Unit> TirMachine::Impl::advance_loop(const ir::ForStmt* loop, Activity& t
       if (top.step <= 0)
         return fail(ErrorKind::Unsupported, fmt::format("loop `{}` has step {}", loop->var->name, top.step));
     }
+    RLDB_TRY(const bool empty, nest_is_empty(loop));
     top.started = true;
     top.at = min;
-    top.end = min + extent;  // of the domain; `step` strides over it
+    top.end = empty ? min : min + extent;  // of the domain; `step` strides over it
   }
   if (top.at >= top.end) return Unit{};
   env.vars.set(loop->var->id, of_int(wrap(top.at, loop->var->dtype())));

@@ -71,6 +71,7 @@ struct TirMachine::Impl {
   Result<Unit> bind(const ir::Var* var, const ir::Expr* value);
   Result<Unit> store_element(const ir::BufferStore* st);
   Result<Unit> store_lane(const ir::BufferStore* st, int lane, Scalar v);
+  Result<bool> nest_is_empty(const ir::ForStmt* loop);
   Result<Unit> advance_loop(const ir::ForStmt* loop, Activity& top);
 
   // Phases: 0 not entered, 1 init done, 2 body running.

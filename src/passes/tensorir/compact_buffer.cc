@@ -2,12 +2,14 @@
 // indices begin at the least one accessed.
 //
 // The accessed regions are those that regions.h infers: loops inside the block are covered in full, variables from
-// outside it stay. A dimension whose region is not known to be within the buffer is left unchanged.
+// outside it stay, except those of threads that share the buffer (thread_regions.h). A dimension whose region is not
+// known to be within the buffer is left unchanged.
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "passes/tensorir/prim_funcs.h"
+#include "passes/tensorir/thread_regions.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
@@ -23,7 +25,7 @@ namespace {
 
 class Compactor : public Rewriter {
  public:
-  Compactor(Context& ctx, bool strict) : Rewriter(ctx), analyzer_(ctx), strict_(strict) {}
+  Compactor(Context& ctx, bool strict) : Rewriter(ctx), analyzer_(ctx), threads_(ctx), strict_(strict) {}
 
   const Stmt* run(const PrimFunc* f) {
     walk(f->body, [&](const Node* n) {
@@ -45,6 +47,7 @@ class Compactor : public Rewriter {
   }
   const Stmt* visit_stmt(const Stmt* s) override {
     support::poll();
+    threads_.enter(s);
     if (const auto* f = as<ForStmt>(s)) analyzer_.bind_range(f->var, {f->min, f->extent});
     if (const auto* a = as<AttrStmt>(s); a && a->thread_var)
       analyzer_.bind_range(a->thread_var, {ctx_.int_imm(a->thread_var->dtype(), 0), a->value});
@@ -91,8 +94,9 @@ class Compactor : public Rewriter {
   void compact(const Buffer* b, const Regions& regions) {
     std::vector<Range> all;
     for (const std::vector<BufferRegion>* list : {&regions.reads, &regions.writes})
-      for (const BufferRegion& r : *list) {
-        if (r.buffer != b) continue;
+      for (const BufferRegion& own : *list) {
+        if (own.buffer != b) continue;
+        const BufferRegion r = threads_.joined(own);
         if (all.empty()) {
           all.assign(r.region.begin(), r.region.end());
           continue;
@@ -164,6 +168,7 @@ class Compactor : public Rewriter {
   }
 
   Analyzer analyzer_;
+  ThreadRegions threads_;
   bool strict_;
   std::unordered_set<const Var*> pointers_;  // used as raw pointers
   std::unordered_map<const Buffer*, std::vector<const Expr*>> begins_;

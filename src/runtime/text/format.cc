@@ -136,10 +136,13 @@ class TensorText {
         shape_(tensor.shape()),
         options_(options),
         summary_(tensor.element_count() > options.max_elements) {
-    strides_.assign(shape_.size(), 1);
-    for (std::size_t i = shape_.size(); i-- > 1;) strides_[i - 1] = strides_[i] * shape_[i];
     std::vector<std::int64_t> shown;
-    collect(0, 0, shown);
+    // The other dims of an empty tensor may be of any size: (2**32, 2**32, 0).
+    if (tensor.element_count() > 0) {
+      strides_.assign(shape_.size(), 1);
+      for (std::size_t i = shape_.size(); i-- > 1;) strides_[i - 1] = strides_[i] * shape_[i];
+      collect(0, 0, shown);
+    }
     format_.emplace_back(tensor, shown, options);
   }
 

@@ -604,3 +604,19 @@ def kernel(I: T.Buffer(("n", 3), "int32"), A: T.Buffer((8,), "float32"), C: T.Bu
 )",
              with({{"n", 50}})) == "");
 }
+
+TEST_CASE("a nest around a loop of no iterations does nothing, however many there are around it") {
+  const std::string text = R"(
+@T.prim_func
+def kernel(A: T.Buffer((4294967296, 4294967296, "n"), "float32"), B: T.Buffer((1,), "float32")):
+    n = T.int64()
+    for i, j in T.grid(T.int64(4294967296), T.int64(4294967296)):
+        for k in range({}):
+            A[i, j, k] = T.float32(0)
+    B[0] = T.float32(1)
+)";
+  Case c;
+  c.symbols["n"] = 0;
+  CHECK(both(fmt::format(fmt::runtime(text), "n"), c) == "");
+  CHECK(both(fmt::format(fmt::runtime(text), "0"), c) == "");
+}

@@ -3,6 +3,7 @@
 
 #include "codegen/llvm/lower/depth.h"
 #include "rldb/ir/attr_name/kernel.h"
+#include "rldb/ir/empty_nest.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -195,7 +196,24 @@ void Lowering::emit_loop(Value* begin, Value* end, Value* step, const ir::ForStm
   as_written_ = as_written_ || outer_as_written;
 }
 
+// A nest with a loop of no iterations in it is left out, whatever the extents around that loop.
 void Lowering::for_loop(const ir::ForStmt* loop) {
+  const bool nested = std::exchange(in_nest_, loop->body) == loop;
+  const std::vector<const ir::Expr*> within =
+      nested || widened_ ? std::vector<const ir::Expr*>() : ir::extents_within(loop);
+  Block* after = within.empty() ? nullptr : new_block("nest_end");
+  for (const ir::Expr* extent : within) {
+    Block* some = new_block("nest");
+    b_.CreateCondBr(b_.CreateICmpSGT(index(extent), i64(0)), some, after);
+    b_.SetInsertPoint(some);
+  }
+  one_loop(loop);
+  if (!after) return;
+  if (!terminated()) b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+}
+
+void Lowering::one_loop(const ir::ForStmt* loop) {
   if (vector_loop(loop) || unrolled_loop(loop)) return;
   if (schedule::has_flag(loop->annotations, attr_name::Nontemporal)) return nontemporal_loop(loop);
   plain_loop(loop);

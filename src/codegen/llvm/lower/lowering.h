@@ -125,6 +125,7 @@ class Lowering {
 
   // ---- loops (lower/loop.cc) ----
   void for_loop(const ir::ForStmt* loop);
+  void one_loop(const ir::ForStmt* loop);
   void plain_loop(const ir::ForStmt* loop);
   bool unrolled_loop(const ir::ForStmt* loop);
   void nontemporal_loop(const ir::ForStmt* loop);
@@ -318,8 +319,9 @@ class Lowering {
   Value* mask_ = nullptr;  // lanes that are on; null: all
   bool lane0_ = false;     // variables of lanes have the value of the first
   std::unordered_map<const ir::ForStmt*, bool> widens_;
-  bool as_written_ = false;  // code since the loop began was unrolled or vectorised as the text specifies
-  bool stream_ = false;      // vectors are stored past the caches
+  const ir::Stmt* in_nest_ = nullptr;  // the loop directly in the one being emitted
+  bool as_written_ = false;            // code since the loop began was unrolled or vectorised as the text specifies
+  bool stream_ = false;                // vectors are stored past the caches
 };
 
 }  // namespace rldb::codegen

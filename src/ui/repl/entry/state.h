@@ -111,7 +111,7 @@ class Repl {
   // ---- for the handlers ----
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
-    console_->write(fmt::format(format, std::forward<Args>(args)...));
+    console_->print(format, std::forward<Args>(args)...);
   }
   // `--format=json`: a command with kData passes its data to `give` instead of writing it.
   bool wants_json() const { return json_ != nullptr; }
