@@ -9,6 +9,7 @@
 
 #include "passes/tensorir/convert_ssa.h"
 #include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass_option.h"
@@ -21,11 +22,11 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kScope = "double_buffer_scope", kWrite = "double_buffer_write";
+constexpr std::string_view kWrite = "double_buffer_write";
 
 // The memory that the marked statement fills, by a buffer or its pointer.
 const Var* marked(const AttrStmt* a) {
-  const Node* node = a->key == kScope && a->node ? a->node->node : nullptr;
+  const Node* node = a->key == attr_name::DoubleBufferScope && a->node ? a->node->node : nullptr;
   if (const auto* b = as<Buffer>(node)) return b->data;
   return as<Var>(node);
 }

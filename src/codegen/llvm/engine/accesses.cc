@@ -1,3 +1,4 @@
+// Calls of the helper before every access of the optimised code, and the helper.
 #include "codegen/llvm/engine/accesses.h"
 
 #include <fmt/format.h>
