@@ -30,12 +30,12 @@ class Why {
       : finder_(finder), map_(map), steps_(steps) {}
 
   void tell(std::string_view name, int binding, int left, std::size_t depth) {
-    auto value = binding >= 0 ? finder_.value_of_binding(binding) : finder_.find(name);
+    const ir::Binding* b = binding >= 0 ? map_.binding(binding).binding : nullptr;  // an executable has none
+    auto value = b ? finder_.value_of_binding(binding) : finder_.find(name);
     CauseStep step;
     step.depth = depth;
     step.name = name;
     step.value = value.ok() ? runtime::format_brief(*value) : "(" + value.error().message + ")";
-    const ir::Binding* b = binding >= 0 ? map_.binding(binding).binding : nullptr;
     if (!b) {
       steps_.push_back(std::move(step));
       return;
@@ -182,7 +182,7 @@ std::vector<CauseStep> Debugger::Impl::why(const Debugger& debugger, std::string
   const CodeMap& map = d.run->code();
   ValueFinder finder(d, d.run->machine(), map, index, d.part, true);
   const int binding = finder.binding_of(name);
-  if (binding < 0)
+  if (binding < 0 || !map.binding(binding).binding)
     if (auto value = finder.find(name); !value.ok()) {
       out.add({}, source::message(diag::RunFailed, value.error().message));
       return {};

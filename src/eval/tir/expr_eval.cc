@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "eval/tir/intrinsic.h"
@@ -79,6 +80,12 @@ bool BufferValue::inside() const {
     (strides[i] < 0 ? low : high) += (shape[i] - 1) * strides[i];
   }
   return holds(low) && holds(high);
+}
+
+void BufferValue::set_rows(const std::vector<std::int64_t>& dims) {
+  shape = dims;
+  strides.assign(dims.size(), 1);
+  for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<std::int64_t>(dims[i], 1);
 }
 
 Value BufferValue::as_value() const {
@@ -293,12 +300,25 @@ Result<Scalar> ExprEval::is_null(const ir::Expr* pointer) const {
   return of_int(it == env_.pointers.end() || !it->second.storage);
 }
 
+Result<std::vector<std::int64_t>> ExprEval::integers(ir::Span<const ir::Expr*> values) const {
+  std::vector<std::int64_t> out;
+  for (const ir::Expr* e : values) {
+    RLDB_TRY(const Scalar v, eval(e));
+    out.push_back(v.i);
+  }
+  return out;
+}
+
 Result<Value> ExprEval::as_value(const ir::Expr* e) const {
   if (const auto* s = ir::as<ir::StringImm>(e)) return Value::of_string(std::string(s->value));
   ir::PointedBuffer memory(e);
   for (const auto& [buffer, value] : env_.buffers) memory.offer(buffer);
   if (const ir::Buffer* buffer = memory.found()) {
-    const BufferValue& value = env_.buffers.at(buffer);
+    BufferValue value = env_.buffers.at(buffer);
+    if (memory.has_other_dims()) {
+      RLDB_TRY(const std::vector<std::int64_t> dims, integers(memory.dims()));
+      value.set_rows(dims);
+    }
     if (value.inside()) return value.as_value();
     return fail(ErrorKind::OutOfBounds,
                 fmt::format("access out of bounds: `{}` reaches past its memory", buffer->name));

@@ -24,6 +24,7 @@ class ExprEval {
   runtime::Result<Scalar> is_null(const ir::Expr* pointer) const;
 
  private:
+  runtime::Result<std::vector<std::int64_t>> integers(ir::Span<const ir::Expr*> values) const;
   runtime::Result<Scalar> variable(const ir::Var* v, int lane) const;
   runtime::Result<Scalar> call(const ir::Call* c, int lane) const;
   runtime::Result<Scalar> exchanged(const ir::Call* c) const;

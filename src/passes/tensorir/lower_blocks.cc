@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -85,11 +86,17 @@ class BlockRemover : public Rewriter {
       return r;
     }
     std::vector<const Stmt*> parts;
-    for (const Buffer* buffer : b->alloc_buffers) parts.push_back(ctx_.alloc_buffer(visit_buffer(buffer)));
+    for (const Buffer* buffer : b->alloc_buffers) parts.push_back(allocation(visit_buffer(buffer)));
     parts.push_back(under_pragmas(b->annotations, rewrite(b->body)));
     const Stmt* body = ctx_.seq_stmt(parts);
     const Expr* predicate = rewrite(r->predicate);
     return is_const(predicate, 1) ? body : ctx_.if_stmt(predicate, body);
+  }
+
+  const Stmt* allocation(const Buffer* b) {
+    const NamedAttr annotations[] = {ctx_.named(attr_name::BufferAllocatedAddr, ctx_.attr_list({})),
+                                     ctx_.named(attr_name::BufferDataAlignment, ctx_.attr(b->data_alignment))};
+    return ctx_.alloc_buffer(b, annotations);
   }
 
   const Stmt* loop(const ForStmt* f) {

@@ -221,7 +221,7 @@ bool Repl::take_commands(const debug::StopReport& stop) {
         if (line == kSilent)
           silent = true;
         else
-          to_do_.push_back(line);
+          to_do_.push_back({line, b->commands_by});
       }
   return silent;
 }

@@ -214,6 +214,20 @@ Lowering::Value* Lowering::reinterpret(const ir::Call* c) {
   return from_memory(b_.CreateBitCast(bits, wanted), to.element());
 }
 
+// The memory of the view as rows of these dims, without gaps.
+View Lowering::in_rows(View v, ir::Span<const ir::Expr*> dims) {
+  if (!v.limit) {
+    v.limit = i64(1);
+    for (Value* d : v.shape) v.limit = b_.CreateMul(v.limit, d);
+    if (v.offset) v.limit = b_.CreateAdd(v.limit, v.offset);
+  }
+  v.shape.clear();
+  for (const ir::Expr* d : dims) v.shape.push_back(to_index(value(d), d->dtype()));
+  v.strides.assign(dims.size(), i64(1));
+  for (std::size_t i = dims.size(); i-- > 1;) v.strides[i - 1] = b_.CreateMul(v.strides[i], v.shape[i]);
+  return v;
+}
+
 // Through a helper that knows the registry of the run. Arguments go as rows of (kind, payload): 0 int, 1 bool, 2 float,
 // 3 string, 4 buffer (pointer to [data, dtype, rank, dims...]).
 Lowering::Value* Lowering::call_packed(const ir::Call* c) {
@@ -231,20 +245,17 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
     b_.CreateStore(v, b_.CreateConstInBoundsGEP1_64(word, array, at));
   };
   Value* rows = on_stack(std::max<std::size_t>(1, 2 * count));
-  const auto buffer_of = [&](const ir::Expr* e) {
-    ir::PointedBuffer memory(e);
-    for (const auto& [buffer, made] : views_) memory.offer(buffer);
-    return memory.found();
-  };
   for (std::size_t i = 0; i < count; ++i) {
     const ir::Expr* e = c->args[i + 1];
     PackedArgument kind = PackedArgument::Int;
     Value* payload = nullptr;
+    ir::PointedBuffer memory(e);
+    for (const auto& [buffer, made] : views_) memory.offer(buffer);
     if (const auto* s = as<ir::StringImm>(e)) {
       kind = PackedArgument::String;
       payload = b_.CreatePtrToInt(b_.CreateGlobalString(llvm::StringRef(s->value)), word);
-    } else if (const ir::Buffer* b = buffer_of(e)) {
-      const View& v = view(b);
+    } else if (const ir::Buffer* b = memory.found()) {
+      const View v = memory.has_other_dims() ? in_rows(view(b), memory.dims()) : view(b);
       check_whole(b, v);
       kind = PackedArgument::Buffer;
       Value* about = on_stack(3 + 2 * v.shape.size());

@@ -245,6 +245,7 @@ class Lowering {
                     Value* mask);
   void check_element(const ir::Buffer* b, const View& v, Value* flat, Value* mask);
   void check_whole(const ir::Buffer* b, const View& v);
+  View in_rows(View v, ir::Span<const ir::Expr*> dims);
   bool proved(const void* node, std::size_t dim) const { return facts_.proved(node, dim); }
   bool wide(const void* node, std::size_t dim) const { return facts_.wide(node, dim); }
   bool checked() const { return options_.check_bounds; }

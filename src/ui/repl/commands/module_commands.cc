@@ -151,6 +151,7 @@ Status command_ToRelax(Repl& repl, std::string_view rest) {
 
 Status command_Save(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (!repl.may_write(rest, rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   std::string bytes;
   if (rest.ends_with(".rlvm")) {
