@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "rldb/source/visible.h"
+
 namespace rldb::bytecode {
 
 const SlotDebug* DebugInfo::slot(FunctionIndex f, std::int64_t slot) const {
@@ -46,7 +48,7 @@ class LocationTable {
     if (!buffer) return {};
     auto [it, fresh] = ids_.try_emplace(span.file.value, 0);
     if (fresh) {
-      info_.files.push_back(buffer->name());
+      info_.files.push_back(source::visible(buffer->name(), {.line_breaks = false}));
       it->second = std::uint32_t(info_.files.size());
     }
     source::LineColumn at = buffer->line_column(span.begin);

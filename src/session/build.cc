@@ -19,8 +19,8 @@ namespace rldb::session {
 namespace {
 
 bool same_jit(const codegen::JitOptions& a, const codegen::JitOptions& b) {
-  return a.fp == b.fp && a.check_bounds == b.check_bounds && a.opt_level == b.opt_level && a.schedule == b.schedule &&
-         a.cache_dir == b.cache_dir;
+  return a.fp == b.fp && a.check_bounds == b.check_bounds && a.check_accesses == b.check_accesses &&
+         a.opt_level == b.opt_level && a.schedule == b.schedule && a.cache_dir == b.cache_dir;
 }
 
 }  // namespace
@@ -29,6 +29,7 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   codegen::JitOptions wanted;
   wanted.fp = options_.fast_math ? codegen::FpMode::Fast : codegen::FpMode::Strict;
   wanted.check_bounds = options_.check_bounds;
+  wanted.check_accesses = options_.check_accesses;
   wanted.opt_level = options_.opt_level;
   wanted.schedule = options_.schedule;
   wanted.cache_dir = options_.cache_dir;
@@ -116,7 +117,7 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
                        (!e.build_jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
   if (current) return e.build;
   if (!module()) {
-    out.add({}, no_module("build"));
+    out.add({}, no_module("building"));
     return nullptr;
   }
   auto built = build_module(module(), out);

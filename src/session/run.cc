@@ -64,7 +64,7 @@ const ir::Module* Session::evaluable(Diagnostics& out) {
   Engines& e = *engines_;
   if (e.evaluable && e.evaluated == module()) return e.evaluable;
   if (!module()) {
-    out.add({}, no_module("run"));
+    out.add({}, no_module("running on the evaluator"));
     return nullptr;
   }
   const ir::Module* legal = with_kernels(module(), out);

@@ -15,6 +15,7 @@
 #include "rldb/relay/to_relax.h"
 #include "rldb/runtime/isolate.h"
 #include "rldb/runtime/plugin.h"
+#include "rldb/session/program_kind.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_executable.h"
 #include "rldb/source/diagnostic_file.h"
@@ -154,7 +155,7 @@ void Session::adopt(const ir::Module* module, std::string path) {
 
 bool Session::verify(Diagnostics& out) {
   if (!module()) {
-    out.add({}, no_module("verify"));
+    out.add({}, no_module("verifying"));
     return false;
   }
   return ir::verify(*ctx_, module(), out);
@@ -162,7 +163,7 @@ bool Session::verify(Diagnostics& out) {
 
 bool Session::run_passes(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options) {
   if (!module()) {
-    out.add({}, no_module("run passes on"));
+    out.add({}, no_module("running passes"));
     return false;
   }
   auto parsed = passes::parse_pipeline(pipeline);
@@ -186,8 +187,9 @@ bool Session::run_passes(std::string_view pipeline, Diagnostics& out, const pass
 }
 
 source::Message Session::no_module(std::string_view purpose) const {
-  if (loaded_executable_) return source::message(diag::NoModuleInExecutable, path_, purpose);
-  return source::message(diag::NoProgram);
+  if (!loaded_executable_) return source::message(diag::NoProgram);
+  const bool relay = engines_->view && is_on_relay_machine(*engines_->view);
+  return *missing_ability(purpose, kModule, relay ? ProgramKind::RelayExecutable : ProgramKind::RelaxExecutable, path_);
 }
 
 std::vector<std::string> Session::function_names() const {

@@ -1,6 +1,7 @@
 // All rows, for docs and tests.
 #include <array>
 
+#include "rldb/source/diagnostic_ability.h"
 #include "rldb/source/diagnostic_byoc.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/source/diagnostic_command.h"

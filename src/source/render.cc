@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "rldb/source/diagnostic.h"
+#include "rldb/source/visible.h"
 #include "source/utf8.h"
 
 namespace rldb::source {
@@ -67,7 +68,7 @@ Line layout(std::string_view text) {
     if (c.value == '\t') {
       cell.width = kTabWidth - line.width % kTabWidth;
       cell.text.assign(cell.width, ' ');
-    } else if (!c.valid || c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0)) {
+    } else if (!c.valid || c.value == '\n' || is_obeyed(c.value)) {
       cell.text = "\xEF\xBF\xBD";
     } else {
       cell.width = static_cast<std::size_t>(display_width(c.value));
@@ -107,14 +108,14 @@ class Renderer {
   }
 
   void append_lines(std::string_view text) {
-    out_ += text;
+    out_ += visible(text);
     if (!text.ends_with('\n')) out_ += '\n';
   }
 
   void header(Span span, Severity severity, std::string_view text) {
     if (const Buffer* buffer = sources_.find(span.file)) {
       const LineColumn place = buffer->line_column(span.begin);
-      paint(kBold, fmt::format("{}:{}:{}:", buffer->name(), place.line, place.column));
+      paint(kBold, fmt::format("{}:{}:{}:", visible(buffer->name(), {.line_breaks = false}), place.line, place.column));
       out_ += ' ';
     }
     paint(severity_color(severity), fmt::format("{}:", severity_word(severity)));

@@ -3,11 +3,13 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <charconv>
@@ -166,14 +168,32 @@ int flush_folder(const std::string& folder) {
 
 namespace {
 
-Result<std::string, FileError> read(const std::string& path, std::size_t limit, bool own) {
-  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+enum class Readable : std::uint8_t { Anything, Regular, Own };
+
+// Waits until there is something to read. No: nobody will write any more.
+bool wait_for_bytes(int fd) {
+  constexpr int kLook = 50;  // milliseconds: a signal between the check and the wait is seen then
+  pollfd input{fd, POLLIN, 0};
+  while (true) {
+    poll();
+    const int ready = ::poll(&input, 1, kLook);
+    if (ready < 0 && errno != EINTR) return false;
+    if (ready > 0) return (input.revents & POLLIN) != 0;
+  }
+}
+
+Result<std::string, FileError> read(const std::string& path, std::size_t limit, Readable readable) {
+  // Opening a pipe does not wait for its writer.
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.fd < 0) return Failure(error_now(path));
   struct stat info {};
   if (::fstat(file.fd, &info) != 0) return Failure(error_now(path));
-  if (own && (info.st_uid != ::geteuid() || (info.st_mode & S_IWOTH) != 0))
+  const bool regular = S_ISREG(info.st_mode);
+  if (readable == Readable::Own && (info.st_uid != ::geteuid() || (info.st_mode & S_IWOTH) != 0))
     return Failure(FileError{path, "others may write it", false, 0});
   if (S_ISDIR(info.st_mode)) return Failure(FileError{path, "is a directory", false, 0});
+  if (!regular && readable != Readable::Anything) return Failure(FileError{path, "is not a regular file", false, 0});
+  if (!regular) limit = std::min(limit, kMostOfPipe);
   const auto size = std::size_t(info.st_size);
   if (size > limit) return Failure(FileError{path, "too large", true, size});
   std::string bytes;
@@ -181,8 +201,9 @@ Result<std::string, FileError> read(const std::string& path, std::size_t limit, 
   char chunk[1 << 16];
   while (true) {
     poll();
+    if (!regular && !wait_for_bytes(file.fd)) return bytes;
     const ssize_t n = ::read(file.fd, chunk, sizeof chunk);
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n < 0) return Failure(error_now(path));
     if (n == 0) return bytes;
     bytes.append(chunk, std::size_t(n));
@@ -193,11 +214,15 @@ Result<std::string, FileError> read(const std::string& path, std::size_t limit, 
 }  // namespace
 
 Result<std::string, FileError> read_file(const std::string& path, std::size_t limit) {
-  return read(path, limit, false);
+  return read(path, limit, Readable::Anything);
+}
+
+Result<std::string, FileError> read_regular_file(const std::string& path, std::size_t limit) {
+  return read(path, limit, Readable::Regular);
 }
 
 Result<std::string, FileError> read_own_file(const std::string& path, std::size_t limit) {
-  return read(path, limit, true);
+  return read(path, limit, Readable::Own);
 }
 
 Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes, Durable durable) {

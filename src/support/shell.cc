@@ -40,7 +40,7 @@ class KeysForOthers {
 [[noreturn]] void become_shell(const char* command) {
   struct sigaction usual {};
   usual.sa_handler = SIG_DFL;
-  for (const int signal : {SIGINT, SIGQUIT, SIGPIPE, SIGALRM}) ::sigaction(signal, &usual, nullptr);
+  for (const int signal : {SIGINT, SIGQUIT, SIGPIPE, SIGALRM, SIGXFSZ}) ::sigaction(signal, &usual, nullptr);
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -146,6 +146,20 @@ std::vector<const Expr*> Builder::store_indices(const Operation* op) {
   return out;
 }
 
+namespace {
+
+bool has_indices(const Stmt* body) {
+  bool found = false;
+  ir::walk(body, [&](const ir::Node* n) {
+    const auto* load = ir::as<ir::BufferLoad>(n);
+    found = found || (load && !load->indices.empty());
+    return !found;
+  });
+  return found;
+}
+
+}  // namespace
+
 const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const Stmt* body, std::string_view name) {
   std::vector<IterVar> axes = op->axes;
   axes.insert(axes.end(), op->reduce_axes.begin(), op->reduce_axes.end());
@@ -156,7 +170,9 @@ const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const
   std::vector<const Expr*> values;
   std::vector<const ir::Var*> loops;
   if (axes.empty()) {
-    axes.push_back({ctx_.var("vi", ctx_.int64()), {ctx_.i64(0), ctx_.i64(1)}, ir::IterKind::Spatial});
+    // TVM widens its value to int64, and its domain only together with indices in the body.
+    const ir::DType t = ir::DType::Int(has_indices(body) ? 64 : 32);
+    axes.push_back({ctx_.var("vi", ctx_.int64()), {ctx_.int_imm(t, 0), ctx_.int_imm(t, 1)}, ir::IterKind::Spatial});
     values.push_back(ctx_.i64(0));
   } else {
     for (const IterVar& a : axes) {

@@ -107,6 +107,8 @@ void add_run_options(CLI::App& app, CommandLine& c) {
       ->type_name("LIB.so");
   app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
                "kernels report out-of-bounds accesses (default); --no-check-bounds: they do not check");
+  app.add_flag("--check-accesses", c.options.check_accesses,
+               "kernels check each access once more in the optimised code (slow; to test rldb)");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
   app.add_option("--kernels", c.options.kernels_file,
                  "module (.py) that has the kernels of an executable written by TVM")

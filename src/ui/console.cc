@@ -1,3 +1,4 @@
+// The consoles: writing that no signal and no terminal can break, and its failures.
 #include "ui/console.h"
 
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <cstring>
 
 #include "rldb/source/diagnostic_file.h"
+#include "rldb/source/visible.h"
 #include "rldb/support/cancel.h"
 #include "ui/exit_code.h"
 
@@ -45,6 +47,12 @@ int put(std::FILE* stream, std::string_view text) {
   return 0;
 }
 
+// A terminal obeys no text of a program; files and pipes get every byte of it.
+int put_visible(std::FILE* stream, std::string_view text, bool colours) {
+  if (::isatty(::fileno(stream))) return put(stream, source::visible(text, {.colours = colours}));
+  return put(stream, text);
+}
+
 }  // namespace
 
 void Console::diagnose(const source::Diagnostics& diagnostics, const source::SourceManager& sources) {
@@ -59,18 +67,20 @@ void TerminalConsole::write(std::string_view text) {
     if (++g_lost_writes >= kMostLostWrites) support::request_cancel(support::CancelCause::Interrupt);
     return;
   }
-  g_output_error = put(stdout, text);
+  g_output_error = put_visible(stdout, text, color());
 }
 
 void TerminalConsole::error(std::string_view text) {
   if (g_output_error == 0) g_output_error = put(stdout, {});
-  const int error = put(stderr, text);
+  const int error = put_visible(stderr, text, color());
   if (g_error_output_error == 0) g_error_output_error = error;
 }
 
 bool TerminalConsole::lost() const { return g_output_error != 0; }
 
 void open_standard_streams() {
+  ::signal(SIGXFSZ, SIG_IGN);  // a write over the limit of sizes fails, and is reported
+
   // Deliberately reversed, so that using them fails.
   constexpr int kModes[] = {O_WRONLY, O_RDONLY, O_RDONLY};
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)

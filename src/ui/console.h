@@ -11,6 +11,7 @@
 
 #include "rldb/runtime/packed.h"
 #include "rldb/source/diagnostic.h"
+#include "rldb/source/visible.h"
 
 namespace rldb::ui {
 
@@ -27,13 +28,15 @@ class Console : public runtime::Output {
   bool color() const { return color_; }
   void set_color(bool on) { color_ = on; }
 
+  // Sentences of ours, with names and paths in them: visible wherever they go. `write` is for documents and for the
+  // output of programs, which a file gets as they are.
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
-    write(fmt::format(format, std::forward<Args>(args)...));
+    write(source::visible(fmt::format(format, std::forward<Args>(args)...), {.colours = color_}));
   }
   template <class... Args>
   void print_error(fmt::format_string<Args...> format, Args&&... args) {
-    error(fmt::format(format, std::forward<Args>(args)...));
+    error(source::visible(fmt::format(format, std::forward<Args>(args)...), {.colours = color_}));
   }
   void diagnose(const source::Diagnostics& diagnostics, const source::SourceManager& sources);
 

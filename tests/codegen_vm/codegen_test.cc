@@ -139,6 +139,17 @@ TEST_CASE("straight code: constants, immediates, tuples, copies, names") {
   CHECK(r.run("main", {I(1)}).as_int() == 6 + (std::int64_t(1) << 60));
 }
 
+TEST_CASE("a name that a listing cannot show is refused") {
+  for (const char* name : {"\x1b[2J", "a\nb", "a\x7f", "\xc2\x9b"}) {
+    Writer w;
+    w.begin({});
+    w.end("main", w.bind("x", w.packed(name, {})));
+    CHECK(!w.compile().ok());
+    REQUIRE(w.diagnostics.all().size() == 1);
+    CHECK(w.diagnostics.all()[0].id == source::DiagId(diag::FunctionNameNotText));
+  }
+}
+
 TEST_CASE("a conditional writes one register in both branches") {
   Writer w;
   const Var* c = w.ctx.var("c", w.ctx.boolean());

@@ -33,6 +33,9 @@ enum class Kind {
   RelayExecutable,  // loads, lists, writes and runs as in the index: `outcome`
 };
 
+// --check-accesses: compiled kernels check each access once more (session::Options::check_accesses).
+inline bool check_accesses = false;
+
 struct Case {
   Kind kind{};
   std::string name;     // "parse/relax-test_x__f__M", "runs/12:test_y jit"

@@ -1,4 +1,5 @@
 // rldb_conformance DIR [--only=TEXT] [--expected-failures=FILE] [--write-expected=FILE] [--seconds=N] [--failures]
+// [--check-accesses]
 //
 // Prints a table (test file, cases, passes) and the reason for each failure. With a list of expected failures only
 // differences from it count: a new failure fails the run, and so does a listed case that passes (remove it from the
@@ -41,6 +42,8 @@ Flags read_flags(int argc, char** argv) {
     std::string seconds;
     if (arg == "--failures")
       f.failures = true;
+    else if (arg == "--check-accesses")
+      check_accesses = true;
     else if (take(arg, "--seconds", seconds))
       f.seconds = std::atof(seconds.c_str());
     else if (!take(arg, "--only", f.only) && !take(arg, "--expected-failures", f.expected) &&
@@ -74,7 +77,8 @@ int main(int argc, char** argv) {
   const Flags flags = read_flags(argc, argv);
   if (flags.root.empty()) {
     std::fprintf(stderr,
-                 "usage: rldb_conformance DIR [--only=TEXT] [--expected-failures=FILE] [--seconds=N] [--failures]\n");
+                 "usage: rldb_conformance DIR [--only=TEXT] [--expected-failures=FILE] [--seconds=N] [--failures] "
+                 "[--check-accesses]\n");
     return 2;
   }
   std::vector<Case> cases;

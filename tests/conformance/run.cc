@@ -116,6 +116,7 @@ Outcome run_agree(const Case& c) {
   session::Options options;
   // Kernels fuse multiplication and addition in reductions; the evaluator rounds each.
   options.tolerance.atol = options.tolerance.rtol = 1e-3;
+  options.check_accesses = check_accesses;
   Session session(options, &silent);
   source::Diagnostics d;
   if (!session.load_file(c.path, d) || !session.module()) return {true, {}};
@@ -242,6 +243,7 @@ Outcome run_run(const Case& c) {
   Silent silent;
   session::Options options;
   options.engine = c.engine == "eval" ? session::Engine::Eval : session::Engine::Jit;
+  options.check_accesses = check_accesses;
   Session session(options, &silent);
   source::Diagnostics d;
   if (!session.load_file(c.path, d)) return failed(first_error(d, session.sources()));

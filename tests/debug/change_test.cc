@@ -77,6 +77,38 @@ TEST_CASE("a change made earlier forgets the ones that lay ahead") {
   CHECK(testing::show(f.debugger.resume().value) == "[-7.]");
 }
 
+TEST_CASE("a stop on the way of a run executed again has the changes made there") {
+  Fixture f(kChain);
+  f.start({f32({3}, {1, 2, 3})});
+  // Every time of the run, every kind of step that can stop there.
+  using Step = StopReport (*)(Debugger&);
+  const Step steps[] = {[](Debugger& d) { return d.step_instruction(); }, [](Debugger& d) { return d.step(); },
+                        [](Debugger& d) { return d.next(); }, [](Debugger& d) { return d.step_statement(1); },
+                        [](Debugger& d) {
+                          source::Diagnostics out;
+                          return d.until("main:c", out);
+                        }};
+  std::size_t checked = 0;
+  for (std::uint64_t time = 1; time < 30; ++time) {
+    for (std::size_t kind = 0; kind < std::size(steps); ++kind) {
+      const Step step = steps[kind];
+      f.start({f32({3}, {1, 2, 3})});
+      if (f.debugger.go_to(time).kind == StopKind::Finished || f.debugger.last_stop().time != time) continue;
+      if (set(f, "x[0]", "70").starts_with("refused")) continue;
+      const std::string changed = f.print("x");
+      f.debugger.go_to(0);
+      for (int i = 0; i < 60 && f.debugger.last_stop().time < time; ++i)
+        if (step(f.debugger).kind == StopKind::Finished) break;
+      if (f.debugger.last_stop().time != time || f.debugger.last_stop().kind == StopKind::Finished) continue;
+      CAPTURE(time);
+      CAPTURE(kind);
+      CHECK(f.print("x") == changed);
+      ++checked;
+    }
+  }
+  CHECK(checked > 20);
+}
+
 TEST_CASE("what does not fit is refused with the reason") {
   Fixture f(kChain);
   f.start({f32({3}, {1, 2, 3})});

@@ -102,6 +102,18 @@ TEST_CASE("specs that mean nothing are refused with the nearest name") {
   CHECK(b->sites.empty());
 }
 
+TEST_CASE("why: a value of a program without bindings is shown, another name refused") {
+  Fixture f(sum_loop());
+  f.start({Value::of_int(3)});
+  f.debugger.step_instruction(3);
+  source::Diagnostics d;
+  const auto steps = f.debugger.why("n", 0, 3, d);
+  REQUIRE(steps.size() == 1);
+  CHECK(steps[0].value == f.local("n"));
+  CHECK(f.debugger.why("nothing", 0, 3, d).empty());
+  CHECK(d.all().back().message.find("`nothing` has no value here") != std::string::npos);
+}
+
 TEST_CASE("recursion: over calls, out of them, and back") {
   Fixture f(bare_recursion());
   f.start({Value::of_int(3)});

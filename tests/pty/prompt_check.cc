@@ -401,6 +401,115 @@ void check_drop(const std::string& program) {
         second.terminal.said());
 }
 
+// A session killed in an entry that does not end: it is tried again, and can be skipped.
+void check_resume_of_loop(const std::string& program) {
+  Folder home;
+  std::ofstream(home.path() + "/loop.py")
+      << "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n"
+         "    @R.function\n    def main(x: R.Tensor((), \"bool\")) -> R.Tensor((), \"bool\"):\n"
+         "        cls = Module\n        y: R.Tensor((), \"bool\") = cls.main(x)\n        return y\n"
+         "    @T.prim_func\n    def long(A: T.Buffer((1,), \"float32\")):\n"
+         "        for i, j in T.grid(1000000000, 1000000000):\n            A[0] = A[0] * T.float32(0.5) + A[0]\n";
+  {
+    Prompt p(program, home.path(), {"loop.py"});
+    p.says("kept = R.const(42)\r", "\r\n42");
+    p.terminal.send(":engine eval\r:run long\r");
+    p.terminal.wait_for(":run long", 15);
+    p.terminal.read_for(0.5);
+    p.terminal.signal(SIGKILL);
+    p.terminal.ended();
+  }
+  Prompt p(program, home.path());
+  p.terminal.forget();
+  p.terminal.send(":resume\r");
+  check(p.terminal.wait_for("the session was killed in this entry, ^C skips it: :run long", 15),
+        "the entry that did not end is named", p.terminal.said());
+  p.terminal.read_for(0.3);
+  p.terminal.send("\x03");
+  check(p.terminal.wait_for("skip it and repeat the others? (y/n) ", 15), "^C offers to skip it", p.terminal.said());
+  check(p.says("y\r", "resumed the session of"), "and the rest is there", p.terminal.said());
+  check(p.says("kept\r", "\r\n42"), "with its values", p.terminal.said());
+}
+
+// Journals of killed sessions do not pile up.
+void check_many_killed(const std::string& program) {
+  Folder home;
+  for (int i = 0; i < 20; ++i) {
+    Prompt p(program, home.path());
+    p.says("x = R.const(" + std::to_string(i) + ")\r", "\r\n" + std::to_string(i));
+    p.terminal.signal(SIGKILL);
+    p.terminal.ended();
+  }
+  Prompt p(program, home.path());
+  check(journals(home.path()) == 17, "the oldest journals are removed", std::to_string(journals(home.path())));
+  check(p.says(":resume\r", "resumed") && p.says("x\r", "\r\n19"), "the newest is kept", p.terminal.said());
+}
+
+// Control sequences in names, strings and comments of a program are shown, not obeyed.
+void check_hostile_text(const std::string& program) {
+  const std::string raw = "\033]0;PWNED\007\033[2J\033[8m\302\233[2J\b\177\342\200\256";
+  const std::string quoted = "\\x1b]0;PWNED\\x07\\x1b[2J\\x1b[8m\\x9b[2J\\x08\\x7f\\u202e";
+  Folder home;
+  const std::string file = "m" + raw + ".py";
+  std::ofstream(home.path() + "/" + file)
+      << "from tvm.script import ir as I, relax as R, tirx as T\n\n@I.ir_module\nclass Module:  # " << raw << "\n"
+      << "    @R.function\n    def main(x: R.Tensor((2,), \"float32\")):\n"
+      << "        R.func_attr({\"note\": \"" << quoted << "\"})\n"
+      << "        y = R.add(x, x)  # " << raw << "\n        s = R.str(\"" << quoted << "\")\n"
+      << "        z = R.call_pure_packed(\"" << quoted << "\", y, ty_args=[R.Object])\n        return (y, s, z)\n";
+  std::ofstream(home.path() + "/bad.py")
+      << "from tvm.script import ir as I, relax as R\n\n@I.ir_module\nclass Module:\n"
+         "    @R.function\n    def main(x: R.Tensor((2,), \""
+      << quoted << "\")):  # " << raw << "\n        return x\n";
+  Prompt p(program, home.path());
+  std::string seen = p.terminal.said();
+  for (const std::string& entry : {":load " + file,
+                                   std::string(":load bad.py"),
+                                   ":load " + file,
+                                   std::string(":list"),
+                                   std::string(":list main"),
+                                   std::string(":show"),
+                                   std::string(":info program"),
+                                   std::string(":info main:y"),
+                                   std::string(":type main"),
+                                   std::string(":history"),
+                                   std::string(":run main"),
+                                   std::string(":break main:y"),
+                                   std::string(":start main"),
+                                   std::string("locals"),
+                                   std::string("bt full"),
+                                   std::string("why y"),
+                                   std::string(":display s"),
+                                   std::string(":disasm"),
+                                   std::string(":graph main"),
+                                   std::string(":report"),
+                                   std::string(":bisect LegalizeOps"),
+                                   "R.str(\"" + quoted + "\")",
+                                   "s = R.str(\"" + quoted + "\")",
+                                   std::string(":info values"),
+                                   ":load nothing" + quoted,
+                                   ":input x 2xf32=" + quoted,
+                                   ":set " + quoted,
+                                   ":" + quoted,
+                                   ":alias q = " + quoted,
+                                   std::string(":alias"),
+                                   ":dprintf main:y, \"" + quoted + " {x}\""}) {
+    p.terminal.forget();
+    // Typed control characters would be keys.
+    std::string typed;
+    for (const char c : entry)
+      typed += (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) ? std::string("\x16") + c : std::string(1, c);
+    p.terminal.send(typed + "\r");
+    p.terminal.wait_for_after("\r\n", "rldb", 15);
+    p.terminal.read_for(0.05);
+    const std::string& said = p.terminal.said();
+    const bool good = said.find("\033]0;") == std::string::npos && said.find("\033[8m") == std::string::npos &&
+                      said.find("\302\233") == std::string::npos && said.find('\177') == std::string::npos &&
+                      said.find("\342\200\256") == std::string::npos && said.find("\033[2J") == std::string::npos;
+    check(good, "hostile text is shown, not obeyed", entry + "\n" + said);
+  }
+}
+
 // ^C while the terminal is slower than the text does not count as lost output.
 void check_slow_terminal(const std::string& program) {
   Folder home;
@@ -438,6 +547,9 @@ int main(int argc, char** argv) {
   check_ends(argv[1]);
   check_resume(argv[1]);
   check_drop(argv[1]);
+  check_resume_of_loop(argv[1]);
+  check_many_killed(argv[1]);
+  check_hostile_text(rldb);
   check_slow_terminal(argv[1]);
   std::printf("%d passed, %d failed\n", g_passed, g_failed);
   return g_failed == 0 ? 0 : 1;

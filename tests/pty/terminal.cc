@@ -154,6 +154,8 @@ bool Terminal::running() {
 std::optional<int> Terminal::ended(double seconds) {
   const double deadline = now() + seconds;
   while (running() && now() < deadline) pump(5);
+  while (status_ && pump(0)) {  // its last words
+  }
   return status_;
 }
 

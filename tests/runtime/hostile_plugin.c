@@ -30,6 +30,15 @@ FUNCTION(exits) {
   UNUSED;
   exit(3);
 }
+/* Its child outlives it, with everything that it had open. */
+FUNCTION(leaves_a_child) {
+  UNUSED;
+  if (fork() == 0) {
+    sleep(20);
+    _exit(0);
+  }
+  _exit(4);
+}
 FUNCTION(hangs) {
   UNUSED;
   for (;;) pause();

@@ -114,6 +114,7 @@ TEST_CASE("isolated plugin: a crash, an abort and an exit are errors, and the ne
   CHECK(h.call("counts")->as_int() == 1);
   CHECK(h.error("aborts") == "`aborts` crashed with SIGABRT (it aborted)");
   CHECK(h.error("exits") == "`exits` ended its process with exit code 3");
+  CHECK(h.error("leaves_a_child") == "`leaves_a_child` ended its process with exit code 4");
   REQUIRE(h.call("adds_one", {x}).ok());
   CHECK(elements(x) == std::vector<double>{8});
 }

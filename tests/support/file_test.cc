@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "rldb/support/cancel.h"
 #include "rldb/support/file_system.h"
 
 using namespace rldb::support;
@@ -195,4 +196,44 @@ TEST_CASE("devices are written in place") {
   REQUIRE(!full.ok());
   CHECK(full.error().reason == "no space left on device");
   CHECK(write_file("/dev/null", "text").ok());
+}
+
+TEST_CASE("a pipe that the user named can be waited for, and the wait be cancelled") {
+  const Folder folder;
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  SUBCASE("it is read to its end") {
+    const pid_t writer = ::fork();
+    if (writer == 0) {
+      ::usleep(20'000);
+      const int fd = ::open(pipe.c_str(), O_WRONLY);
+      (void)!::write(fd, "one ", 4);
+      ::usleep(20'000);
+      (void)!::write(fd, "two", 3);
+      ::close(fd);
+      ::_exit(0);
+    }
+    const auto text = read_file(pipe);
+    REQUIRE(text.ok());
+    CHECK(*text == "one two");
+    ::waitpid(writer, nullptr, 0);
+  }
+  SUBCASE("a time limit ends it") {
+    const Deadline soon(0.05);
+    CHECK_THROWS_AS((void)read_file(pipe), Cancelled);
+    clear_cancel();
+  }
+  SUBCASE("nobody named it") {
+    REQUIRE(!read_regular_file(pipe).ok());
+    CHECK(read_regular_file(pipe).error().reason == "is not a regular file");
+    CHECK(!read_own_file(pipe).ok());
+  }
+}
+
+TEST_CASE("a device without an end is read up to the limit") {
+  const auto zeros = read_file("/dev/zero", 1 << 20);
+  REQUIRE(!zeros.ok());
+  CHECK(zeros.error().too_large);
+  CHECK(!read_regular_file("/dev/zero").ok());
+  CHECK(*read_file("/dev/null") == "");
 }

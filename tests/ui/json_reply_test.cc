@@ -119,7 +119,8 @@ TEST_CASE("json replies: with --format=json every entry replies with one object"
   const auto defined = reply("@R.function\ndef f(x: R.Tensor((2,), \"float32\")):\n    return x");
   CHECK(defined["data"]["defined"] == nlohmann::json::array({"f"}));
   CHECK(reply("f")["data"]["name"] == "f");
-  for (const char* wrong : {"nothing", ":nothing", "watsh v", ":delete 7", ":expect value == 9"}) {
+  for (const char* wrong : {"nothing", ":nothing", "watsh v", ":delete 7", ":expect value == 9", ":list --format=",
+                            ":list --format=xml", ":expect \x1b[2J", ":\xff\xfe", ":delete \x7f\xc2\x9b"}) {
     const auto object = reply(wrong);
     CHECK(object["ok"] == false);
     CHECK(!object["diagnostics"].empty());

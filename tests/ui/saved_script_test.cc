@@ -60,7 +60,13 @@ TEST_CASE("a sourced script is in a saved one once, by its entries") {
   Repl repl({}, console);
   CHECK(repl.execute(":source " + (folder / "inner")) == Status::Good);
   CHECK(repl.execute("a = R.const(2)") == Status::Good);
-  CHECK(saved(repl, folder) == "a = R.const(1)\n:nonsense\n:expect error \"unknown\"\na = R.const(2)\n");
+  const std::string text = saved(repl, folder);
+  CHECK(text == ":source " + (folder / "inner") +
+                    " <<END\na = R.const(1)\n:nonsense\n:expect error \"unknown\"\nEND\na = R.const(2)\n");
+  fs::remove(folder / "inner");
+  Repl again({}, console);
+  CHECK(again.run_script(text, "saved", true) == Status::Good);
+  CHECK(saved(again, folder) == text);
 }
 
 TEST_CASE("comments in front of an entry belong to it") {

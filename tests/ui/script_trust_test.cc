@@ -116,3 +116,118 @@ TEST_CASE("at a terminal there is a question, and only a yes is a yes") {
   CHECK(p.repl.execute(":source " + path) == Status::Good);
   CHECK(folder.has("made"));
 }
+
+namespace {
+
+// A place where a script can leave an entry that is executed later, by the user's doing. `ACT` in `leave` is the entry;
+// `trigger` is what the user types.
+struct Store {
+  const char* name;
+  const char* leave;
+  std::vector<std::string> trigger;
+  bool executes = true;  // false: the place takes no commands
+};
+
+const std::vector<Store>& stores() {
+  static const std::vector<Store> all{
+      {"commands of a breakpoint", ":break main\n:commands 1\nACT\nend\n", {":run main"}},
+      {"commands of a watchpoint", ":start main\n:watch x\n:commands 1\nACT\nend\n:kill\n", {":run main"}, false},
+      {"an alias", ":alias zz = ACT\n", {"zz"}},
+      {"an alias with a colon", ":alias zz = ACT\n", {":zz"}},
+      {"an alias in the commands of a breakpoint",
+       ":alias zz = ACT\n:break main\n:commands 1\nzz\nend\n",
+       {":run main"},
+       false},
+      {"an alias for a part", ":alias zz = PART\n", {"zz ARGUMENT"}},
+      {"a display", ":display ACT\n", {":start main"}, false},
+      {"a condition", ":break main if ACT\n", {":run main"}, false},
+      {"a log point", ":dprintf main, \"{ACT}\"\n", {":run main"}, false},
+      {"a definition", "made = ACT\n", {"made"}, false},
+  };
+  return all;
+}
+
+std::string with(std::string text, const std::string& what, const std::string& by) {
+  for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+  return text;
+}
+
+const char* const kProgram =
+    ":load <<END\n@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((2,), \"float32\")) -> "
+    "R.Tensor((2,), \"float32\"):\n        y = R.add(x, x)\n        return y\nEND";
+
+std::string script_for(const Store& store, const Folder& folder) {
+  const std::string part = "!touch", argument = folder.at("made");
+  return with(with(store.leave, "ACT", part + " " + argument), "PART", part);
+}
+
+void trigger(Repl& repl, const Store& store, const Folder& folder) {
+  for (const std::string& entry : store.trigger) repl.execute(with(entry, "ARGUMENT", folder.at("made")));
+}
+
+}  // namespace
+
+TEST_CASE("what a script leaves behind has the rights of the script, whoever triggers it") {
+  for (const Store& store : stores()) {
+    CAPTURE(store.name);
+    Folder folder;
+    const std::string path = folder.write("inner.rldb", script_for(store, folder));
+    {
+      Prompt p;
+      p.repl.execute(kProgram);
+      p.repl.execute(":source " + path);
+      p.console.take();
+      trigger(p.repl, store, folder);
+      CHECK(!folder.has("made"));
+      if (store.executes) CHECK(p.console.take().find("inner.rldb`, line ") != std::string::npos);
+      // A saved script carries it on, also when it is named.
+      CHECK(p.repl.execute(":save-script " + folder.at("saved.rldb")) == Status::Good);
+    }
+    {
+      Prompt p;
+      p.repl.on_command_line = true;
+      p.repl.execute(":source " + folder.at("saved.rldb"));
+      p.repl.on_command_line = false;
+      p.console.take();
+      trigger(p.repl, store, folder);
+      CHECK(!folder.has("made"));
+      if (store.executes) CHECK(p.console.take().find("inner.rldb`, line ") != std::string::npos);
+    }
+    // The same written by the user acts.
+    if (!store.executes) continue;
+    Prompt p;
+    p.repl.execute(kProgram);
+    p.repl.run_script(script_for(store, folder), "<stdin>", true);
+    trigger(p.repl, store, folder);
+    CHECK(folder.has("made"));
+  }
+}
+
+TEST_CASE("a reproduction of a script's entry has the rights of the script") {
+  Folder folder;
+  const std::string path = folder.write("inner.rldb", "!touch " + folder.at("made") + "\n");
+  Prompt p;
+  p.repl.execute(kProgram);
+  p.repl.execute(":source " + path);
+  if (p.repl.execute(":save-repro " + folder.at("r.session")) == Status::Good) {
+    Prompt q;
+    q.repl.on_command_line = true;
+    q.repl.execute(":source " + folder.at("r.session"));
+    CHECK(!folder.has("made"));
+  }
+}
+
+TEST_CASE("a sourced script writes no files") {
+  Folder folder;
+  for (const char* entry : {":save FILE", ":save-script FILE", ":html FILE", ":save-value 1 FILE", ":graph -o FILE.svg",
+                            ":storage -o FILE.svg", ":plot 1 -o FILE.svg", ":save-repro FILE"}) {
+    CAPTURE(entry);
+    const std::string path = folder.write("inner.rldb", with(entry, "FILE", folder.at("made")) + "\n");
+    Prompt p;
+    p.repl.execute(kProgram);
+    CHECK(p.repl.execute(":source " + path) == Status::Failed);
+    CHECK(!folder.has("made"));
+    CHECK(!folder.has("made.svg"));
+  }
+}

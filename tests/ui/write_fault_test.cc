@@ -231,11 +231,11 @@ TEST_CASE("the journal: all of a record or nothing of it, told once") {
     std::string why;
     auto journal = Journal::create({{"a.py"}, "/", 1}, why);
     REQUIRE(journal);
-    journal->begin("x = R.const(1)");
+    journal->begin({"x = R.const(1)", {}});
     journal->finish(EntryOutcome::Good);
     const std::string before = text_of(journal->path());
     FileSystemFault fault(call, 1, ENOSPC);
-    journal->begin("y = R.const(2)");
+    journal->begin({"y = R.const(2)", {}});
     CHECK(fault.failed());
     CHECK(journal->take_problem() == "no space left on device");
     journal->finish(EntryOutcome::Good);
@@ -258,29 +258,29 @@ TEST_CASE("a journal is read up to its damage, wherever that is") {
   std::string why;
   auto journal = Journal::create({{"--seed=3", "\xFF"}, "/tmp", 5}, why);
   REQUIRE(journal);
-  journal->begin("x = R.const(1)");
+  journal->begin({"x = R.const(1)", {}});
   journal->finish(EntryOutcome::Good);
   journal->begin_batch();
-  journal->begin("def f():\n    pass");
+  journal->begin({"def f():\n    pass", {}});
   journal->finish(EntryOutcome::Failed);
   journal->end_batch();
-  journal->begin("z");
+  journal->begin({"z", {}});
   const std::string whole = text_of(journal->path());
   const auto items = read_journal(whole);
   REQUIRE(items.size() == 4);
   CHECK(items[0].header->folder == "/tmp");
   CHECK(items[1].outcome == EntryOutcome::Good);
-  CHECK(items[2].entry == "def f():\n    pass");
+  CHECK(items[2].entry.text == "def f():\n    pass");
   CHECK(items[2].outcome == EntryOutcome::Failed);
   CHECK(items[3].outcome == EntryOutcome::Unfinished);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     const auto part = read_journal(std::string_view(whole).substr(0, size));
     REQUIRE(part.size() < items.size());
-    for (std::size_t i = 1; i < part.size(); ++i) CHECK(part[i].entry == items[i].entry);
+    for (std::size_t i = 1; i < part.size(); ++i) CHECK(part[i].entry.text == items[i].entry.text);
     std::string flipped = whole;
     flipped[size] = char(flipped[size] ^ 0x10);
     const auto damaged = read_journal(flipped);
-    for (std::size_t i = 1; i < damaged.size(); ++i) CHECK(damaged[i].entry == items[i].entry);
+    for (std::size_t i = 1; i < damaged.size(); ++i) CHECK(damaged[i].entry.text == items[i].entry.text);
   }
   journal->remove();
 }

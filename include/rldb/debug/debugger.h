@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/debug/author.h"
 #include "rldb/debug/story.h"
 #include "rldb/session/session.h"
 
@@ -54,6 +55,7 @@ struct Breakpoint {
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
   std::vector<std::string> commands;
+  Author commands_by;
   // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
   std::string log;
   std::size_t frame = 0;                         // Watch: counted from the outermost

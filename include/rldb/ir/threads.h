@@ -16,6 +16,10 @@ enum class Meeting : std::uint8_t { None, Barrier, Shuffle, ActiveMask, AllReduc
 Meeting meeting_of(Intrinsic id);
 Meeting meeting_of(const Expr* e);  // None for everything but a call
 
+// A flat view of shared memory may be indexed up to the end of that memory, beyond its own extent: the parts of merged
+// allocations are declared that way, each with the offset in its indices.
+bool spans_memory(const DeclBuffer* d);
+
 // The key of the T.attr around a T.tvm_thread_allreduce, whose node is the reducer.
 inline constexpr std::string_view kReduceScope = "reduce_scope";
 

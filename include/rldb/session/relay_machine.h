@@ -68,7 +68,7 @@ class RelayMachine {
                                                    std::string_view function, std::size_t parameter,
                                                    const runtime::Value& given) const = 0;
 
-  Machine wanted = Machine::Relax;  // `:set machine`
+  Machine wanted = Machine::Relay;  // `:set machine`
 };
 
 void set_relay_machine(std::shared_ptr<RelayMachine> machine);

@@ -20,10 +20,14 @@ struct FileError {
   std::size_t size = 0;
 };
 
-// Reads a regular file (or a pipe), at most `limit` bytes.
+// Reads a file that the user named, at most `limit` bytes. Waiting for a pipe can be cancelled; pipes and devices,
+// whose size nobody knows, give at most kMostOfPipe.
+constexpr std::size_t kMostOfPipe = std::size_t(1) << 30;
 Result<std::string, FileError> read_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
-// The same for files trusted because this user wrote them: refuses a file of another user, or one that anybody may
-// write.
+// The same for files that nobody named (found in a folder, named in a program): regular ones only.
+Result<std::string, FileError> read_regular_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
+// The same for files trusted because this user wrote them: refuses also a file of another user, or one that anybody
+// may write.
 Result<std::string, FileError> read_own_file(const std::string& path, std::size_t limit = std::size_t(1) << 40);
 
 // Yes: the contents are on the disk when the call returns. No: for files that can be recreated (a cache); after a power

@@ -322,7 +322,7 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
 // An operator left by legalisation.
 Arg FunctionCompiler::without_code(const Call* c) {
   std::string refusal = why_not_lowered(c);
-  if (!refusal.empty() && has_open_operand(c)) return at_run_time(c);
+  if (!refusal.empty() && has_open_type(c)) return at_run_time(c);
   return fail(c, brief(c), fmt::format("CodeGenVM cannot handle this intrinsic now: {}", as<Op>(c->callee)->name),
               std::move(refusal));
 }

@@ -30,12 +30,13 @@ class Why {
       : finder_(finder), map_(map), steps_(steps) {}
 
   void tell(std::string_view name, int binding, int left, std::size_t depth) {
-    auto value = binding >= 0 ? finder_.value_of_binding(binding) : finder_.find(name);
+    support::poll_cause();
+    const ir::Binding* b = binding >= 0 ? map_.binding(binding).binding : nullptr;  // an executable has none
+    auto value = b ? finder_.value_of_binding(binding) : finder_.find(name);
     CauseStep step;
     step.depth = depth;
     step.name = name;
     step.value = value.ok() ? runtime::format_brief(*value) : "(" + value.error().message + ")";
-    const ir::Binding* b = binding >= 0 ? map_.binding(binding).binding : nullptr;
     if (!b) {
       steps_.push_back(std::move(step));
       return;
@@ -71,7 +72,7 @@ class WhyElement {
 
   runtime::Result<support::Unit> tell(std::string_view name, int binding, const Value& value, std::int64_t position,
                                       int left, std::size_t depth) {
-    support::poll();
+    support::poll_cause();  // what finds values executes code again, which takes the flag
     CauseStep step = element_step(name, value.as_tensor(), {position}, depth);
     if (binding < 0 || !map_.binding(binding).binding || left < 0) {
       steps_.push_back(std::move(step));
@@ -158,6 +159,7 @@ std::vector<CauseStep> Debugger::Impl::why_element(const Debugger& d, std::strin
   const CodeMap& map = run->code();
   ValueFinder finder(*this, run->machine(), map, index, part, true);
   const auto value = finder.find(name);
+  support::poll_cause();
   if (!value.ok()) return refuse(value.error().message);
   if (!value->is(runtime::ValueKind::Tensor)) return refuse(fmt::format("`{}` is not a tensor", name));
   const auto chosen = positions_of(value->as_tensor(), subscript);
@@ -182,7 +184,7 @@ std::vector<CauseStep> Debugger::Impl::why(const Debugger& debugger, std::string
   const CodeMap& map = d.run->code();
   ValueFinder finder(d, d.run->machine(), map, index, d.part, true);
   const int binding = finder.binding_of(name);
-  if (binding < 0)
+  if (binding < 0 || !map.binding(binding).binding)
     if (auto value = finder.find(name); !value.ok()) {
       out.add({}, source::message(diag::RunFailed, value.error().message));
       return {};

@@ -72,6 +72,7 @@ runtime::Error ValueFinder::not_computed(int binding) const {
 
 Result<Value> ValueFinder::value_of_binding(int binding) {
   const UserBinding& b = map_.binding(binding);
+  if (!b.binding) return find(b.name);  // of a program without Relax module: only its registers have values
   if (auto value = in_register(b.binding->var->id)) return *std::move(value);
   if (!is_reached(binding)) return support::Failure(not_computed(binding));
   if (auto value = from_history(b.binding->var->id)) return *std::move(value);

@@ -68,7 +68,10 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
     if (auto ended = changes_.apply(m, until)) return *std::move(ended);
     if (m.instructions() >= until) return stopped(StopReason::Stepped);
     Outcome o = step_to(changes_.next(m.instructions(), until));
-    if (!ran_out(o) || (observer && observer->hit())) return o;
+    if (ran_out(o) && !(observer && observer->hit())) continue;
+    // The moment of the stop is shown with the changes made then.
+    if (o.stopped()) (void)changes_.apply(m, m.instructions());
+    return o;
   }
 }
 
@@ -342,7 +345,10 @@ Outcome Run::complete_kernel() {
   kernel_->put_back();
   kernel_.reset();
   const Muted muted(session_);  // the kernel's output was printed by its statements
-  return machine_.running() ? machine_.step(1) : call_alone();
+  if (!machine_.running()) return call_alone();
+  Outcome o = machine_.step(1);
+  if (o.stopped()) (void)changes_.apply(machine_, time());
+  return o;
 }
 
 Outcome Run::step_kernel() {

@@ -473,10 +473,11 @@ class RelaxEval {
     return watched(name, nullptr, args, [&] { return find_relax_op(row->id)({name, args, env_.output}); });
   }
 
-  // An operator that was not legalised because its operands' types are open gets its code now, if there is a maker.
+  // An operator that was not legalised because types of its operands or result are open gets its code now, if there is
+  // a maker.
   Result<Value> call_unknown(std::string_view name, const ir::Call* c, Scope& scope) {
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(builtin::CallOperator) : nullptr;
-    if (!f || !env_.context || !ir::has_open_operand(c))
+    if (!f || !env_.context || !ir::has_open_type(c))
       return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", name));
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     return watched(name, nullptr, args, [&] {

@@ -23,10 +23,11 @@ struct BufferValue {
   std::vector<std::int64_t> shape;
   std::vector<std::int64_t> strides;  // one per dimension
   DType dtype;
-  std::int64_t offset = 0;                 // elem_offset inside the window
-  bool holds(std::int64_t element) const;  // of the window, at this flat index: it lies inside its memory
-  bool inside() const;                     // every element does
-  runtime::Value as_value() const;         // elements outside the memory are zero
+  std::int64_t offset = 0;                               // elem_offset inside the window
+  bool holds(std::int64_t element) const;                // of the window, at this flat index: it lies inside its memory
+  bool inside() const;                                   // every element does
+  void set_rows(const std::vector<std::int64_t>& dims);  // in rows, without gaps
+  runtime::Value as_value() const;                       // elements outside the memory are zero
 };
 
 // A pointer: the value of a handle variable or of a buffer's data.

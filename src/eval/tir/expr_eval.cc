@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "eval/tir/intrinsic.h"
 #include "eval/tir/parts.h"
+#include "rldb/ir/lowered_name.h"
 #include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/threads.h"
@@ -79,6 +81,12 @@ bool BufferValue::inside() const {
     (strides[i] < 0 ? low : high) += (shape[i] - 1) * strides[i];
   }
   return holds(low) && holds(high);
+}
+
+void BufferValue::set_rows(const std::vector<std::int64_t>& dims) {
+  shape = dims;
+  strides.assign(dims.size(), 1);
+  for (std::size_t i = dims.size(); i-- > 1;) strides[i - 1] = strides[i] * std::max<std::int64_t>(dims[i], 1);
 }
 
 Value BufferValue::as_value() const {
@@ -258,11 +266,18 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
   if (is_call_of<ir::intrin::Isnullptr>(c) && c->args.size() == 1) return is_null(c->args[0]);
   // The workspace is the evaluator's own memory, which is freed when nothing refers to it.
   if (is_call_of<ir::intrin::TVMBackendFreeWorkspace>(c)) return of_int(0);
+  if (ir::is_multiply_add(c)) return multiply_add(c, lane);
+  std::size_t first = 0;  // operand
+  if (const ir::IntrinsicInfo* named = ir::named_intrinsic(c)) {
+    row = named;
+    first = 1;
+  }
   const IntrinsicFn body = row && std::size_t(row->arity) <= c->args.size() ? body_of(*row) : nullptr;
   if (!body) return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", callee_text(c)));
   Scalar args[3];
   for (int i = 0; i < row->arity; ++i) {
-    const DType t = c->args[std::size_t(i)]->dtype();
+    const ir::Expr* operand = c->args[first + std::size_t(i)];
+    const DType t = operand->dtype();
     const OperandKind kind = operand_kind(*row, i);
     if (kind == OperandKind::Float && !t.is_float())
       return fail(ErrorKind::Unsupported,
@@ -270,9 +285,19 @@ Result<Scalar> ExprEval::call(const ir::Call* c, int lane) const {
     if (kind == OperandKind::Integer && t.is_float())
       return fail(ErrorKind::Unsupported,
                   fmt::format("operand {} of `{}` must be an integer: it is {}", i + 1, callee_text(c), to_string(t)));
-    RLDB_TRY(args[i], eval(c->args[std::size_t(i)], lane));
+    RLDB_TRY(args[i], eval(operand, lane));
   }
-  return body({args, std::size_t(row->arity)}, c->args[0]->dtype().element(), result);
+  return body({args, std::size_t(row->arity)}, c->args[first]->dtype().element(), result);
+}
+
+// Rounded after the product and after the sum, as the expression that it stands for.
+Result<Scalar> ExprEval::multiply_add(const ir::Call* c, int lane) const {
+  const DType t = c->dtype().element();
+  RLDB_TRY(const Scalar a, eval(c->args[1], lane));
+  RLDB_TRY(const Scalar b, eval(c->args[2], lane));
+  RLDB_TRY(const Scalar sum, eval(c->args[3], lane));
+  if (!t.is_float()) return fail(ErrorKind::Unsupported, fmt::format("`{}` is a function of floats", callee_text(c)));
+  return of_float(round_to(round_to(a.f * b.f, t) + sum.f, t));
 }
 
 // Values from other threads: the machine has them before the statement is executed.
@@ -293,12 +318,25 @@ Result<Scalar> ExprEval::is_null(const ir::Expr* pointer) const {
   return of_int(it == env_.pointers.end() || !it->second.storage);
 }
 
+Result<std::vector<std::int64_t>> ExprEval::integers(ir::Span<const ir::Expr*> values) const {
+  std::vector<std::int64_t> out;
+  for (const ir::Expr* e : values) {
+    RLDB_TRY(const Scalar v, eval(e));
+    out.push_back(v.i);
+  }
+  return out;
+}
+
 Result<Value> ExprEval::as_value(const ir::Expr* e) const {
   if (const auto* s = ir::as<ir::StringImm>(e)) return Value::of_string(std::string(s->value));
   ir::PointedBuffer memory(e);
   for (const auto& [buffer, value] : env_.buffers) memory.offer(buffer);
   if (const ir::Buffer* buffer = memory.found()) {
-    const BufferValue& value = env_.buffers.at(buffer);
+    BufferValue value = env_.buffers.at(buffer);
+    if (memory.has_other_dims()) {
+      RLDB_TRY(const std::vector<std::int64_t> dims, integers(memory.dims()));
+      value.set_rows(dims);
+    }
     if (value.inside()) return value.as_value();
     return fail(ErrorKind::OutOfBounds,
                 fmt::format("access out of bounds: `{}` reaches past its memory", buffer->name));

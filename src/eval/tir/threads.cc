@@ -309,6 +309,7 @@ Result<bool> TirMachine::Impl::release() {
   if (released) return true;
   RLDB_TRY(released, release_groups(false));
   if (released) return true;
+  if (release_active_lanes()) return true;
   const auto odd =
       std::find_if(all.begin(), all.end(), [&](const Thread& t) { return !t.waits.same_place(first->waits); });
   if (odd == all.end() && first->waits.meeting == ir::Meeting::AllReduce) return release_groups(true);
@@ -321,6 +322,24 @@ Result<bool> TirMachine::Impl::release() {
               fmt::format("the threads of a block do not meet at {}: the thread with {} waits, the one with {} {}",
                           meeting_name(first->waits), name(first), name(odd == all.end() ? first : odd),
                           odd != all.end() && odd->done ? "is done" : "waits at another one"));
+}
+
+// A barrier of a warp that only a part of it reached, in a branch: the other lanes wait behind the branch, so they do
+// not come, and those that are here go on.
+bool TirMachine::Impl::release_active_lanes() {
+  std::vector<Thread>& all = grid->running;
+  bool released = false;
+  for (const auto& [number, lanes] : grid->warps()) {
+    const auto at = std::find_if(lanes.begin(), lanes.end(), [&](std::size_t i) {
+      return !all[i].done && all[i].waits && is_warp_barrier(all[i].waits);
+    });
+    if (at == lanes.end()) continue;
+    const Wait place = all[*at].waits;
+    for (const std::size_t i : lanes)
+      if (!all[i].done && all[i].waits.same_place(place)) all[i].waits = {};
+    released = true;
+  }
+  return released;
 }
 
 Result<Unit> TirMachine::Impl::next_block() {

@@ -244,7 +244,13 @@ Result<Unit> TirMachine::Impl::declare(const ir::DeclBuffer* st) {
     return fail(ErrorKind::Unsupported,
                 fmt::format("the evaluator cannot follow the pointer behind `{}`", st->buffer->name));
   }
-  return map_buffer(st->buffer, it->second);
+  const Pointer memory = it->second;
+  RLDB_TRY(const Unit done, map_buffer(st->buffer, memory));
+  if (ir::spans_memory(st)) {
+    BufferValue& v = env.buffers[st->buffer];
+    v.shape[0] = std::max(v.shape[0], std::int64_t((memory.end - memory.byte_offset) / v.dtype.bytes()));
+  }
+  return done;
 }
 
 Result<Unit> TirMachine::Impl::allocate_pointer(const ir::AllocateStmt* st) {

@@ -110,6 +110,7 @@ struct TirMachine::Impl {
   void take_turn(std::size_t thread);
   Result<Unit> take_turns();
   Result<bool> release();
+  bool release_active_lanes();
   Result<Unit> next_block();
   Result<Unit> wait_at_barrier(const ir::Stmt* s, const ir::Expr* barrier);
   Pointer* shared_memory(const ir::Node* of, std::string_view scope);

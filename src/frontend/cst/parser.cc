@@ -139,12 +139,22 @@ ParserPtr make_parser(Grammar grammar = Grammar::TvmScript) {
   return parser;
 }
 
+// The runtime looks at its cancellation flag between tokens, but a token (a comment, blank lines) can be as long as the
+// text: a piece that is asked for after the cancellation is the end.
+const char* next_piece(void* payload, std::uint32_t begin, TSPoint, std::uint32_t* size) {
+  constexpr std::size_t kPiece = std::size_t(1) << 16;
+  const std::string_view text = *static_cast<const std::string_view*>(payload);
+  const bool ends = begin >= text.size() || support::cancel_flag().load(std::memory_order_relaxed);
+  const std::string_view piece = ends ? std::string_view() : text.substr(begin, kPiece);
+  *size = static_cast<std::uint32_t>(piece.size());
+  return piece.empty() ? "" : piece.data();
+}
+
 TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar = Grammar::TvmScript) {
   // Text that the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
   if (!within_limits(text, nullptr, grammar)) text = {};
-  TreePtr tree(ts_parser_parse_string(parser, old, text.data(), static_cast<std::uint32_t>(text.size())));
+  TreePtr tree(parse_or_cancel(parser, old, text));
   if (!tree) {
-    ts_parser_reset(parser);  // else it would continue with this text at the next call
     support::poll();
     RLDB_UNREACHABLE("tree-sitter gave no tree and was not cancelled");
   }
@@ -380,6 +390,14 @@ Tree LiveTree::copy_node(source::FileId file, Kind kind, std::uint32_t begin, co
   const TSNode node = impl_->find(kind, begin, place);
   if (!ts_node_is_null(node) && !Copier(node, options, out.rows).run()) out.rows.clear();
   return out;
+}
+
+TSTree* parse_or_cancel(TSParser* parser, const TSTree* old, std::string_view text) {
+  TSTree* const tree = ts_parser_parse(parser, old, {&text, next_piece, TSInputEncodingUTF8});
+  if (tree && !support::cancel_flag().load(std::memory_order_relaxed)) return tree;
+  if (tree) ts_tree_delete(tree);
+  ts_parser_reset(parser);  // else it would continue with this text at the next call
+  return nullptr;
 }
 
 TSParser* new_parser() { return make_parser().release(); }

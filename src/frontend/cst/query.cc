@@ -193,9 +193,7 @@ std::vector<Highlight> Highlighter::highlight(std::string_view text, std::size_t
       ts_tree_edit(old.get(), &edit);
     }
     s.text = text;
-    s.tree.reset(
-        ts_parser_parse_string(s.parser.get(), old.get(), text.data(), static_cast<std::uint32_t>(text.size())));
-    if (!s.tree) ts_parser_reset(s.parser.get());
+    s.tree.reset(cst::parse_or_cancel(s.parser.get(), old.get(), text));
     support::poll();
     if (!s.tree) return {};
   }

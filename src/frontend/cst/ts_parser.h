@@ -2,10 +2,15 @@
 // cancellation.
 #pragma once
 
+#include <string_view>
+
 struct TSParser;
+struct TSTree;
 
 namespace rldb::frontend::cst {
 
 TSParser* new_parser();
+// Null: cancelled; the parser begins anew at the next call.
+TSTree* parse_or_cancel(TSParser* parser, const TSTree* old, std::string_view text);
 
 }  // namespace rldb::frontend::cst

@@ -9,6 +9,7 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
 #include "frontend/tensor_blob.h"
+#include "rldb/ir/meta_string.h"
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_script_metadata.h"
 #include "rldb/source/diagnostic_syntax.h"
@@ -65,6 +66,21 @@ class Decoder {
         add((*key)["data"].get<std::string>(), int_of(data[i + 1]));
     }
     return true;
+  }
+
+  // The text of a StringImm node: {"type": .., "data": {"value": node}} today; before, {"type_key": .., "attrs":
+  // {"value": "text"}}.
+  std::optional<std::string> string(std::int64_t at) const {
+    const json* n = node(at);
+    if (!n) return std::nullopt;
+    for (const char* fields : {"data", "attrs"}) {
+      if (!n->contains(fields) || !(*n)[fields].is_object() || !(*n)[fields].contains("value")) continue;
+      const json& value = (*n)[fields]["value"];
+      if (value.is_string()) return value.get<std::string>();
+      const json* text = node(int_of(value));
+      if (text && text->contains("data") && (*text)["data"].is_string()) return (*text)["data"].get<std::string>();
+    }
+    return std::nullopt;
   }
 
   const ir::Constant* constant(std::int64_t at, std::string& why) {
@@ -159,6 +175,8 @@ Val metadata_constant(Reader& r, Node key, Node index, Node at) {
   const auto name = to_str(r, k, key);
   const auto number = to_int(r, i, index);
   if (!name || !number) return {};
+  const bool is_string = ir::is_meta_string_key(*name);
+  if (!r.metadata && is_string) return Val::of_str(r.keep(ir::meta_string_reference(*name, *number)));
   if (!r.metadata)
     return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.meta_constant(*name, *number, expected_type(r, at)), at)));
   if (!decode(r)) return {};
@@ -167,6 +185,11 @@ Val metadata_constant(Reader& r, Node key, Node index, Node at) {
   if (it == m.by_key.end() || *number < 0 || std::size_t(*number) >= it->second.size())
     return r.error(at, diag::NotInMetadata, *name, *number);
   const std::int64_t node = it->second[std::size_t(*number)];
+  if (is_string) {
+    const auto text = Decoder(r, m).string(node);
+    if (!text) return r.error(at, diag::BadMetadataConstant, *name, *number, "it is not a string");
+    return Val::of_str(r.keep(*text));
+  }
   auto [known, fresh] = m.constants.try_emplace(node, nullptr);
   if (fresh) {
     std::string why;

@@ -6,7 +6,6 @@
 
 #include "ir/arith/scalar_fold.h"
 #include "ir/compare/describe.h"
-#include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/vector.h"
 #include "rldb/source/diagnostic_ir.h"
 
@@ -99,7 +98,7 @@ const Expr* fold_neutral(Context& ctx, BinaryKind kind, const Expr* a, const Exp
       return nullptr;
     case BinaryKind::Min:
     case BinaryKind::Max:
-      return a == b || expr_equal(a, b) ? a : nullptr;
+      return a == b ? a : nullptr;  // one variable; two loads of one element stay, as in TVM
     case BinaryKind::And:
       if (is_const(a, 1)) return b;
       if (is_const(b, 1)) return a;

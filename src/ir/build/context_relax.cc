@@ -4,6 +4,8 @@
 #include "ir/build/context_tables.h"
 #include "ir/compare/describe.h"
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -184,6 +186,24 @@ const OpaqueFunc* Context::opaque_func(std::string_view name, std::string_view t
 
 namespace {
 
+// Leaving a loop or the function is no effect on anything else.
+bool is_jump(const Call* c) {
+  const IntrinsicInfo* row = called_intrinsic(c);
+  return row && (row->id == intrin::Ret || row->id == intrin::BreakLoop || row->id == intrin::ContinueLoop);
+}
+
+// A call of code that is not TensorIR: of another function, or of a library's.
+bool leaves_program(const Call* c) {
+  const IntrinsicInfo* row = called_intrinsic(c);
+  if (!row) return !isa<Op>(c->callee);
+  return row->id == intrin::CallExtern || row->id == intrin::TvmCallPacked || row->id == intrin::TvmCallCpacked;
+}
+
+bool has_no_effect(const Call* c) {
+  const IntrinsicInfo* row = called_intrinsic(c);
+  return row && row->purity == IntrinsicPurity::Pure;
+}
+
 // Whether the body leaves memory alone that it did not allocate itself. A kernel that writes to its arguments does not.
 bool is_pure_body(const Stmt* body) {
   std::unordered_set<const Var*> own;
@@ -194,7 +214,9 @@ bool is_pure_body(const Stmt* body) {
     if (const auto* b = as<SBlock>(n))
       for (const Buffer* a : b->alloc_buffers) own.insert(a->data);
     if (const auto* s = as<BufferStore>(n)) pure = pure && own.count(s->buffer->data) > 0;
-    if (const auto* e = as<Evaluate>(n)) pure = pure && !isa<Call>(e->value);
+    if (const auto* e = as<Evaluate>(n))
+      if (const auto* c = as<Call>(e->value)) pure = pure && (is_jump(c) || has_no_effect(c));
+    if (const auto* c = as<Call>(n)) pure = pure && !leaves_program(c);
     return pure;
   });
   return pure;

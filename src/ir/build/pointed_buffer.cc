@@ -9,12 +9,11 @@ PointedBuffer::PointedBuffer(const Expr* argument) : data_(as<Var>(argument)) {
   if (!array || !is_call_of(array, intrin::TvmStackMakeArray) || array->args.empty()) return;
   data_ = as<Var>(array->args[0]);
   const auto* shape = array->args.size() > 1 ? as<Call>(array->args[1]) : nullptr;
-  if (shape && is_call_of(shape, intrin::TvmStackMakeShape)) rank_ = shape->args.size();
+  if (shape && is_call_of(shape, intrin::TvmStackMakeShape)) shape_ = shape;
 }
 
 void PointedBuffer::offer(const Buffer* buffer) {
   if (!data_ || buffer->data != data_) return;
-  const auto fits = [&](const Buffer* b) { return rank_ && b->shape.size() == *rank_; };
   const bool nearer =
       !found_ || fits(buffer) > fits(found_) || (fits(buffer) == fits(found_) && buffer->id < found_->id);
   if (nearer) found_ = buffer;

@@ -274,14 +274,14 @@ void Printer::declare_undefined(const Buffer* b) {
     buffer_arguments(b, true, first);
     out_ += ')';
   });
-  std::string name(names_.define_at(outer_->depth, b, wanted(b)));
-  if (b->data != nullptr) names_.alias_at(outer_->depth, b->data, name + ".data");
+  std::string name(names_.define_at(function_->depth, b, wanted(b)));
+  if (b->data != nullptr) names_.alias_at(function_->depth, b->data, name + ".data");
   prelude(name + " = " + text);
 }
 
 void Printer::buffer_use(const Buffer* b) {
   if (!names_.has(b)) {
-    if (fragment_ || outer_ == nullptr)
+    if (fragment_ || function_ == nullptr)
       define_buffer(b);
     else
       declare_undefined(b);

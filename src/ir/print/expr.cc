@@ -12,11 +12,11 @@ bool Printer::too_deep() {
 
 void Printer::define_undefined(const Var* v) {
   bool scalar = as<PrimType>(v->type) != nullptr || as<PointerType>(v->type) != nullptr;
-  if (fragment_ || outer_ == nullptr || !scalar) {
+  if (fragment_ || function_ == nullptr || !scalar) {
     define(v);
     return;
   }
-  std::string text(names_.define_at(outer_->depth, v, wanted(v)));
+  std::string text(names_.define_at(function_->depth, v, wanted(v)));
   if (!in_tir_) symbols_.insert(v);
   if (declares_by_use_) return;
   text += " = " + captured([&] { var_creation(v); });

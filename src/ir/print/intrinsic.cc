@@ -3,6 +3,17 @@
 #include "rldb/ir/intrinsic/host.h"
 
 namespace rldb::ir::print_detail {
+
+// "float32"; T.handle("int64").ty, a pointer to something in particular.
+void Printer::result_type(const Call* c) {
+  if (const auto* p = as<PointerType>(c->type)) {
+    pointer_type(p, true);
+    out_ += ".ty";
+  } else {
+    dtype_literal(c->dtype());
+  }
+}
+
 void Printer::tir_call(const Call* c) {
   bool first = true;
   const auto* op = as<Op>(c->callee);
@@ -33,12 +44,7 @@ void Printer::tir_call(const Call* c) {
   out_ += '(';
   if (row != nullptr && row->dtype == IntrinsicDType::DTypeFirst) {
     comma(first);
-    if (const auto* p = as<PointerType>(c->type)) {
-      pointer_type(p, true);
-      out_ += ".ty";
-    } else {
-      dtype_literal(c->dtype());
-    }
+    result_type(c);
   }
   for (const Expr* e : c->args) {
     comma(first);
@@ -46,10 +52,7 @@ void Printer::tir_call(const Call* c) {
   }
   if (row != nullptr && row->dtype == IntrinsicDType::DTypeLast) {
     comma(first);
-    if (as<PointerType>(c->type) != nullptr)
-      out_ += "\"handle\"";
-    else
-      dtype_literal(c->dtype());
+    result_type(c);
   }
   keyword_attrs(c->attrs, first);
   out_ += ')';

@@ -107,7 +107,12 @@ void Printer::attr(const Attr* a) {
         expr(static_cast<const Expr*>(a->node));
       break;
     case AttrKind::Type:
-      type(a->type);
+      if (const auto* p = as<PointerType>(a->type)) {
+        pointer_type(p, true);
+        out_ += ".ty";
+      } else {
+        type(a->type);
+      }
       break;
     case AttrKind::Node:
       if (const auto* b = as<Buffer>(a->node))

@@ -27,9 +27,10 @@ bool is_open(const Type* t) {
 
 }  // namespace
 
-bool has_open_operand(const Call* call) {
-  return std::any_of(call->args.begin(), call->args.end(),
-                     [](const Expr* a) { return !isa<StringImm>(a) && !isa<DTypeImm>(a) && is_open(a->type); });
+bool has_open_type(const Call* call) {
+  return is_open(call->type) || std::any_of(call->args.begin(), call->args.end(), [](const Expr* a) {
+           return !isa<StringImm>(a) && !isa<DTypeImm>(a) && is_open(a->type);
+         });
 }
 
 }  // namespace rldb::ir

@@ -172,10 +172,10 @@ void Printer::prim_func(std::string_view name, const PrimFunc* f) {
     prim_params(f, sig);
   else
     prim_params_old(f, to_match);
-  FunctionState* saved_outer = outer_;
+  FunctionState* saved_outer = function_;
   FunctionState state;
   state.depth = names_.depth();
-  outer_ = &state;
+  function_ = &state;
   ++indent_;
   func_attr(f, name, f->attrs);
   for (const MatchedParam& p : to_match) match_parameter(p);
@@ -192,7 +192,7 @@ void Printer::prim_func(std::string_view name, const PrimFunc* f) {
   }
   insert_lines(state.at, state.prelude);
   --indent_;
-  outer_ = saved_outer;
+  function_ = saved_outer;
   names_.pop();
   leave_symbols(sig);
   met_.clear();

@@ -104,6 +104,7 @@ class Printer {
   void var_use(const Var* v);
   void lambda(Span<const Var*> a, Span<const Var*> b, Span<const Expr*> results, bool always_tuple);
   void tir_call(const Call* call);
+  void result_type(const Call* call);
   void buffer_use(const Buffer* b);
   void indices(Span<const Expr*> items);
 
@@ -245,6 +246,7 @@ class Printer {
   void bind_stmt(const BindStmt* s);
   void attr_stmt(const AttrStmt* s, bool last);
   void assert_stmt(const AssertStmt* s);
+  void message_part(std::string_view part);
   void store(const BufferStore* s);
   void launch_or_attr(const AttrStmt* s, const Var*& defined);
   void define_env_thread(const AttrStmt* s);
@@ -271,6 +273,7 @@ class Printer {
     std::vector<std::string> prelude;
     bool alias_written = false;
     std::size_t depth = 0;
+    FunctionState* outer = nullptr;  // of the function around a local one
   };
 
   const PrintOptions& opt_;
@@ -281,7 +284,7 @@ class Printer {
   std::size_t limit_ = ~std::size_t(0);
   bool cut_ = false;  // something was nested too deeply to print
   Names names_;
-  FunctionState* outer_ = nullptr;  // the outermost function being printed
+  FunctionState* function_ = nullptr;  // the innermost function being printed
   bool fragment_ = false;
   bool in_tir_ = false;
   bool in_signature_ = false;

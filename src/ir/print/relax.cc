@@ -94,13 +94,16 @@ void Printer::keep_type_vars(Signature& s) {
 }
 
 void Printer::prelude(std::string text) {
-  if (outer_ != nullptr) outer_->prelude.push_back(std::move(text));
+  if (function_ != nullptr) function_->prelude.push_back(std::move(text));
 }
 
 void Printer::require_alias() {
-  if (rfc() || outer_ == nullptr || outer_->alias_written || module_ == nullptr || opt_.module_alias.empty()) return;
-  outer_->alias_written = true;
-  prelude(opt_.module_alias + " = " + std::string(module_->name));
+  if (rfc() || function_ == nullptr || module_ == nullptr || opt_.module_alias.empty()) return;
+  FunctionState* outermost = function_;
+  while (outermost->outer != nullptr) outermost = outermost->outer;
+  if (outermost->alias_written) return;
+  outermost->alias_written = true;
+  outermost->prelude.push_back(opt_.module_alias + " = " + std::string(module_->name));
 }
 
 void Printer::function_decorator(const Function* f, bool global) {
@@ -201,12 +204,10 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
   in_signature_ = false;
 
   FunctionState state;
-  bool outermost = outer_ == nullptr;
+  state.outer = function_;
+  state.depth = names_.depth();
+  function_ = &state;
   ++indent_;
-  if (outermost) {
-    state.depth = names_.depth();
-    outer_ = &state;
-  }
   if (opt_.syntax == Syntax::Sinfo) {
     for (const Var* v : sig.symbols) {
       line(nullptr);
@@ -216,17 +217,15 @@ void Printer::function(std::string_view name, const Function* f, bool global) {
     }
   }
   func_attr(f, name, f->attrs);
-  if (outermost) state.at = mark();
+  state.at = mark();
   names_.push();
   seq_blocks(f->body);
   line(f->body);
   out_ += "return ";
   value(f->body->body);
   names_.pop();
-  if (outermost) {
-    insert_lines(state.at, state.prelude);
-    outer_ = nullptr;
-  }
+  insert_lines(state.at, state.prelude);
+  function_ = state.outer;
   --indent_;
   names_.pop();
   leave_symbols(sig);

@@ -1,6 +1,7 @@
 // Statements of TensorIR.
 #include "ir/print/printer_impl.h"
 #include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/meta_string.h"
 
 namespace rldb::ir::print_detail {
 namespace {
@@ -123,11 +124,11 @@ void Printer::bind_stmt(const BindStmt* s) {
 
 // v = T.env_thread("threadIdx.x"), at the start of the function.
 void Printer::define_env_thread(const AttrStmt* s) {
-  if (outer_ == nullptr) {
+  if (function_ == nullptr) {
     define(s->thread_var);
     return;
   }
-  std::string text(names_.define_at(outer_->depth, s->thread_var, wanted(s->thread_var)));
+  std::string text(names_.define_at(function_->depth, s->thread_var, wanted(s->thread_var)));
   text += " = " + captured([&] {
             t("env_thread(");
             string_literal(thread_tag(s));
@@ -198,6 +199,14 @@ void Printer::attr_stmt(const AttrStmt* s, bool last) {
   names_.pop();
 }
 
+// A string of an absent metadata section is the reference to it, unless the text gets a section of its own.
+void Printer::message_part(std::string_view part) {
+  if (!opt_.show_meta && is_meta_string_reference(part))
+    out_ += part;
+  else
+    string_literal(part);
+}
+
 void Printer::assert_stmt(const AssertStmt* s) {
   line(s);
   out_ += "assert ";
@@ -214,7 +223,7 @@ void Printer::assert_stmt(const AssertStmt* s) {
   bool first = true;
   for (std::string_view part : s->message_parts) {
     comma(first);
-    string_literal(part);
+    message_part(part);
   }
   out_ += "])";
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "rldb/ir/intrinsic/device.h"
+#include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::ir {
@@ -17,6 +18,12 @@ std::string_view thread_tag(const Stmt* s) {
   for (const NamedAttr& f : attr->node->fields)
     if (f.value->is(AttrKind::String)) tag = f.value->string;
   return tag;
+}
+
+bool spans_memory(const DeclBuffer* d) {
+  const Buffer* b = d->buffer;
+  return b->scope.starts_with("shared") && b->shape.size() == 1 && b->strides.empty() &&
+         (!b->elem_offset || is_const(b->elem_offset, 0));
 }
 
 Meeting meeting_of(Intrinsic id) {

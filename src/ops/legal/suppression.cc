@@ -311,6 +311,15 @@ struct ClassNms {
   }
 };
 
+// A literal number of boxes; null: it is known when the program runs.
+const Expr* known_count(ir::Context& ctx, const Expr* e) {
+  const auto* constant = ir::as<ir::Constant>(e);
+  const auto* t = constant ? ir::as<TensorType>(constant->type) : nullptr;
+  if (!t || !t->dtype.is_integral() || constant->value->as_tensor().element_count() != 1) return nullptr;
+  return ctx.i64(std::int64_t(
+      runtime::load_as_double(static_cast<const std::byte*>(constant->value->as_tensor().data()), t->dtype)));
+}
+
 }  // namespace
 
 Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
@@ -323,6 +332,11 @@ Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
   ExprList tensors{c->args[0], c->args[1]};
   Setting settings[3];
   for (std::size_t i = 0; i < 3; ++i) {
+    // The number of boxes is part of the kernel if it is known.
+    if (const Expr* known = i == 0 ? known_count(l.context(), c->args[2]) : nullptr) {
+      settings[i] = Setting{0, known};
+      continue;
+    }
     RLDB_TRY(settings[i], setting(c, i + 2, tensors));
     if (settings[i].scalar) continue;
     // After the boxes, the scores and their order.

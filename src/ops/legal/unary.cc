@@ -69,9 +69,10 @@ Result<const Expr*> rounding(Legalizer& l, const ir::Call* c) {
   });
 }
 
+// Python's minus of an expression multiplies: zero changes its sign.
 Result<const Expr*> negative(Legalizer& l, const ir::Call* c) {
   return of_elements(l, c, [](Topi& t, const Expr* x) -> const Expr* {
-    return t.ctx.binary(BinaryKind::Sub, t.lit(x->dtype(), 0), x);
+    return t.ctx.binary(BinaryKind::Mul, x, t.lit(x->dtype(), -1));
   });
 }
 

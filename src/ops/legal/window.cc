@@ -203,6 +203,34 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
   });
 }
 
+// Along one axis of the result: the window to read, the first that covers the element, and the number of elements of
+// the data in the window.
+struct Covering {
+  const Expr *window, *least, *elements;
+};
+
+// Windows whose taps are neighbours, in the form that TVM gives them: the k-th before the last one that begins at or
+// before the element.
+static Covering covering_window(Topi& t, const Window& w, std::size_t k, const Expr* element, const Expr* back,
+                                const Expr* extent) {
+  ir::Context& ctx = t.ctx;
+  const Expr* stride = t.i64(w.strides[k]);
+  const Expr* padding = t.i64(w.padding[k]);
+  const Expr* p = ir::add(ctx, element, padding);
+  const Expr* o = ir::sub(ctx, ctx.binary(BinaryKind::Div, p, stride), back);
+  const Expr* before = ctx.binary(BinaryKind::Div, ir::sub(ctx, p, w.size[k]), stride);
+  const Expr* least = ctx.select(t.lt(p, w.size[k]), t.i64(0), ir::add(ctx, before, t.i64(1)));
+  // TVM casts the index to int64 here, which it is.
+  const Expr* window = ir::sub(ctx, ctx.binary(BinaryKind::Div, p, stride), ctx.cast(DType::Int(64), back));
+  const Expr* start = ir::sub(ctx, ir::mul(ctx, window, stride), padding);
+  const Expr* end = ir::min(ctx, ir::add(ctx, start, w.size[k]), extent);
+  const Expr* first = ir::max(ctx, start, t.i64(0));
+  if (w.padding[k] % w.strides[k] == 0)
+    first = ir::mul(ctx, ir::max(ctx, ir::sub(ctx, window, t.i64(w.padding[k] / w.strides[k])), t.i64(0)), stride);
+  const Expr* inside = ir::sub(ctx, end, first);
+  return {o, least, w.include_pad ? w.size[k] : inside};
+}
+
 // Each input element gathers from the windows that cover it: counted by windows, or, where the taps of a window are
 // spread out, by taps.
 Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
@@ -234,6 +262,14 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
           for (std::size_t k = 0; k < 2; ++k) {
             const auto at = std::size_t(w.layout.index_of(w.letters[k]));
             const Expr* stride = t.i64(w.strides[k]);
+            if (!by_taps && !(w.ceil_mode && w.include_pad)) {
+              const Covering one = covering_window(t, w, k, i[at], axes[k].var, x->shape[at]);
+              idx[at] = one.window;
+              inside.push_back(t.le(one.least, one.window));
+              inside.push_back(t.lt(one.window, grad->shape[at]));
+              count = ir::mul(ctx, count, one.elements);
+              continue;
+            }
             // The last window that starts at or before this element, and those before it; or the one that has it as
             // this tap.
             const Expr* p = ir::add(ctx, i[at], t.i64(w.padding[k]));

@@ -20,7 +20,7 @@ namespace {
 constexpr std::size_t kMaxLibrary = std::size_t(1) << 30;
 
 Result<const Attr*> library_module(Context& ctx, const std::string& path) {
-  const auto bytes = support::read_file(path, kMaxLibrary);
+  const auto bytes = support::read_regular_file(path, kMaxLibrary);
   if (!bytes.ok()) return Failure(message(diag::ExternalLibrary, path, bytes.error().reason));
   auto names = runtime::list_plugin_functions(*bytes, path);
   if (!names.ok()) return Failure(message(diag::ExternalLibrary, path, names.error().message));

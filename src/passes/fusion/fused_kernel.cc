@@ -156,9 +156,13 @@ class KernelFuser {
     if (!args || !root || call->ty_args.size() != 1 || args->items.size() > f->params.size()) return std::nullopt;
     KernelInliner inliner(ctx_, block_names_);
     if (!put_arguments(inliner, f, args->items)) return std::nullopt;
+    const std::size_t before = allocated_.size();
     const auto outputs = put_outputs(inliner, f, call, args->items.size());
     if (!outputs) return std::nullopt;
-    for (const Buffer* b : root->alloc_buffers) allocated_.push_back(inliner.renew(b, buffer_names_.take(b->name)));
+    // The kernel's own buffers come before its results, which give the symbols in their shapes values.
+    Buffers own;
+    for (const Buffer* b : root->alloc_buffers) own.push_back(inliner.renew(b, buffer_names_.take(b->name)));
+    allocated_.insert(allocated_.begin() + std::ptrdiff_t(before), own.begin(), own.end());
     const Stmt* body = inliner.rewrite(root->body);
     if (body) bodies_.push_back(body);
     return outputs;

@@ -1,11 +1,14 @@
 // KernelInliner: a PrimFunc's body with fresh buffers, variables and names.
 #include "passes/fusion/inline_kernel.h"
 
+#include <algorithm>
+
 namespace rldb::passes {
 
 using namespace ir;
 
 std::string UniqueNames::take(std::string_view wanted) {
+  if (wanted.empty()) return {};
   const std::string base(wanted);
   int& next = next_[base];
   if (next++ == 0) return base;
@@ -106,7 +109,31 @@ const SBlock* KernelInliner::renewed_block(const SBlock* s) {
   return ctx_.sblock(made);
 }
 
-const Stmt* KernelInliner::visit_stmt(const Stmt* s) { return default_stmt(renewed(s)); }
+namespace {
+
+// Two parameters may have become one buffer: the first region of each remains.
+std::vector<BufferRegion> one_per_buffer(Span<BufferRegion> regions) {
+  std::vector<BufferRegion> out;
+  for (const BufferRegion& r : regions)
+    if (std::none_of(out.begin(), out.end(), [&](const BufferRegion& o) { return o.buffer == r.buffer; }))
+      out.push_back(r);
+  return out;
+}
+
+}  // namespace
+
+const Stmt* KernelInliner::visit_stmt(const Stmt* s) {
+  const Stmt* made = default_stmt(renewed(s));
+  const auto* block = as<SBlock>(made);
+  if (!block) return made;
+  const std::vector<BufferRegion> reads = one_per_buffer(block->reads);
+  const std::vector<BufferRegion> writes = one_per_buffer(block->writes);
+  if (reads.size() == block->reads.size() && writes.size() == block->writes.size()) return made;
+  SBlock shorter = *block;
+  shorter.reads = reads;
+  shorter.writes = writes;
+  return ctx_.sblock(shorter);
+}
 
 const Expr* KernelInliner::visit_expr(const Expr* e) {
   const auto* let = as<LetExpr>(e);

@@ -4,6 +4,7 @@
 // by the whole `if`. Never killed: parameters, results, constants, functions, shapes and scalars, values captured by a
 // local function (which may run at any time), and the shape heap of lowered code, which holds the values of symbols.
 #include <unordered_set>
+#include <utility>
 
 #include "passes/common.h"
 #include "passes/lowering/shape_lowered.h"
@@ -167,6 +168,13 @@ class KillInserter : public Rewriter {
     return made;
   }
 
+  const BindingBlock* visit_block(const BindingBlock* b) override {
+    const bool outer = std::exchange(dataflow_, b->is_dataflow());
+    const BindingBlock* made = default_block(b);
+    dataflow_ = outer;
+    return made;
+  }
+
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> out = default_binding(b);
     const auto found = kills_.find(b);
@@ -181,8 +189,14 @@ class KillInserter : public Rewriter {
  private:
   void kill(std::string_view op, const std::vector<const Var*>& vars, const Binding* b,
             std::vector<const Binding*>& out) {
-    for (const Var* v : vars) out.push_back(bind_new(ctx_, "_", op_call(ctx_, op, {lookup(v)}, ctx_.void_type()), b));
+    for (const Var* v : vars) {
+      const Call* call = op_call(ctx_, op, {lookup(v)}, ctx_.void_type());
+      out.push_back(dataflow_ ? ctx_.binding(ctx_.dataflow_var("_", call->type), call) : bind_new(ctx_, "_", call, b));
+      ctx_.set_origin(out.back(), b);
+    }
   }
+
+  bool dataflow_ = false;
 
   KillsAfter kills_;
 };

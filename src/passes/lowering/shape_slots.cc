@@ -1,6 +1,9 @@
 // Collects the scalar expressions that a function's shape heap has to hold.
 #include "passes/lowering/shape_slots.h"
 
+#include <algorithm>
+#include <deque>
+
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/walk.h"
@@ -16,7 +19,7 @@ bool is_symbolic(const Expr* e) {
   return isa<BinaryExpr>(e) || isa<NotExpr>(e) || isa<CastExpr>(e) || isa<SelectExpr>(e);
 }
 
-ShapeSlots::ShapeSlots(Context& ctx, const Function* f) : analyzer_(ctx) {
+ShapeSlots::ShapeSlots(const Function* f) {
   for (const Var* p : f->params) values_.insert(p);
   collect_values(f->body);
   for (const Var* p : f->params) visit_type(p->type);
@@ -107,30 +110,40 @@ void ShapeSlots::add(const Expr* e) {
   ShapeSlot& s = slots_.emplace_back();
   s.expr = e;
   s.index = int(slots_.size()) - 1;
-  by_hash_.emplace(expr_hash(canonical(e)), s.index);
+  by_hash_.emplace(expr_hash(e), s.index);
   if (isa<Var>(e)) return;
   std::vector<const Var*> vars;
   collect_vars(e, vars);
   for (const Var* v : vars) add(v);
 }
 
-const Expr* ShapeSlots::canonical(const Expr* e) {
-  if (isa<Var>(e)) return e;
-  const auto [it, is_new] = canonical_.try_emplace(e, nullptr);
-  if (is_new) it->second = analyzer_.simplify(e);
-  return it->second;
-}
-
 ShapeSlot* ShapeSlots::find(const Expr* e) {
-  const Expr* form = canonical(e);
-  auto [begin, end] = by_hash_.equal_range(expr_hash(form));
+  auto [begin, end] = by_hash_.equal_range(expr_hash(e));
   for (auto it = begin; it != end; ++it)
-    if (expr_equal(canonical(slots_[std::size_t(it->second)].expr), form)) return &slots_[std::size_t(it->second)];
+    if (expr_equal(slots_[std::size_t(it->second)].expr, e)) return &slots_[std::size_t(it->second)];
   return nullptr;
 }
 
+namespace {
+
+// TVM keeps slots in a hash map of the C++ library, whose iteration order decides the order in which they are computed:
+// the last insertion comes first, and each growth of the table reverses what it holds.
+std::vector<std::size_t> in_map_order(std::size_t count) {
+  constexpr std::size_t kBuckets[] = {13, 29, 59, 127, 257, 541, 1109, 2357, 5087, 10273, 20753, 42043, 85229};
+  std::deque<std::size_t> order;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (std::find(std::begin(kBuckets), std::end(kBuckets), i) != std::end(kBuckets))
+      std::reverse(order.begin(), order.end());
+    order.push_front(i);
+  }
+  return {order.begin(), order.end()};
+}
+
+}  // namespace
+
 void ShapeSlots::link_users() {
-  for (ShapeSlot& s : slots_) {
+  for (const std::size_t i : in_map_order(slots_.size())) {
+    ShapeSlot& s = slots_[i];
     if (isa<Var>(s.expr)) continue;
     std::vector<const Var*> vars;
     collect_vars(s.expr, vars);

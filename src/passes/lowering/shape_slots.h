@@ -1,14 +1,12 @@
 // The slots of a function's shape heap: one per distinct scalar expression that its types, shapes and
-// scalar values mention, in order of first occurrence: parameters, body, return type. Expressions that
-// simplify to the same form share a slot, which keeps the first form. Literals have none. User:
-// vm_shape_lower.cc.
+// scalar values mention, in order of first occurrence: parameters, body, return type. Only expressions of
+// the same form share a slot, as in TVM. Literals have none. User: vm_shape_lower.cc.
 #pragma once
 
 #include <unordered_map>
 #include <unordered_set>
 
 #include "passes/common.h"
-#include "rldb/ir/arith.h"
 
 namespace rldb::passes {
 
@@ -24,7 +22,7 @@ class ShapeSlots {
  public:
   // Variables that hold run-time values of the function (parameters, bindings) have no slot as values; one that a shape
   // mentions has one, filled where the variable is bound.
-  ShapeSlots(ir::Context& ctx, const ir::Function* f);
+  explicit ShapeSlots(const ir::Function* f);
 
   ShapeSlot* find(const ir::Expr* e);
   ShapeSlot& at(int index) { return slots_[std::size_t(index)]; }
@@ -47,10 +45,7 @@ class ShapeSlots {
   void visit_type(const ir::Type* t);
   void add(const ir::Expr* e);
   void link_users();
-  const ir::Expr* canonical(const ir::Expr* e);
 
-  ir::Analyzer analyzer_;
-  std::unordered_map<const ir::Expr*, const ir::Expr*> canonical_;
   std::vector<ShapeSlot> slots_;
   std::unordered_multimap<std::uint64_t, int> by_hash_;
   std::unordered_set<const ir::Var*> values_;

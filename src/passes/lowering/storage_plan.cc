@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/value.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/equal.h"
@@ -30,7 +31,23 @@ bool is_view(const Call* call) {
   if (const auto* op = as<Op>(call->callee))
     return op::has(op->name, op::Trait::View) || op::has(op->name, op::Trait::Identity);
   const auto* packed = as<ExternFunc>(call->callee);
-  return packed && packed->symbol == builtin::Reshape;
+  if (!packed) return false;
+  for (const std::string_view name : {builtin::Copy, builtin::Reshape, builtin::ToDevice, builtin::EnsureZeroOffset,
+                                      builtin::MemoryView, builtin::MemoryViewAlias})
+    if (packed->symbol == name) return true;
+  return false;
+}
+
+// A packed function other than a builtin: it keeps none of its arguments, as TVM assumes.
+bool is_packed_call(const Call* call) {
+  const auto* packed = as<ExternFunc>(call->callee);
+  return packed && !bytecode::find_builtin(packed->symbol);
+}
+
+// Whether the result of a packed function could be its argument, written in place.
+bool may_be_argument(const Type* result, const Type* arg) {
+  const auto* fields = as<TupleType>(result);
+  return result == arg || result->kind == TypeKind::Any || (fields && !fields->fields.empty());
 }
 
 }  // namespace
@@ -121,10 +138,22 @@ StoragePlan::Tokens StoragePlan::visit_call(const Call* call) {
     use(tokens_of(call->args[1]));
     return nullptr;
   }
+  if (is_packed_call(call)) {
+    use_in_packed_call(call);
+    return nullptr;
+  }
   const bool kernel = is_kernel(call->callee);
   if (!kernel) drop(tokens_of(call->callee));
   for (const Expr* arg : call->args) kernel ? use(tokens_of(arg)) : drop(tokens_of(arg));
   return nullptr;
+}
+
+// A tensor that the result could be counts once more: its storage is not used again.
+void StoragePlan::use_in_packed_call(const Call* call) {
+  for (const Expr* arg : call->args) {
+    use(tokens_of(arg));
+    if (phase_ == Phase::Count && may_be_argument(call->type, arg->type)) use(tokens_of(arg));
+  }
 }
 
 bool StoragePlan::is_kernel(const Expr* callee) const {
@@ -312,10 +341,43 @@ Result<support::Unit> bind_upper_bounds(const Function* f, Analyzer& analyzer) {
   return support::Unit{};
 }
 
+namespace {
+
+// The greatest or least value of an expression in terms of the variables that have no upper bound; null: not known.
+const Expr* extreme(Context& ctx, Analyzer& analyzer, const Expr* e, bool greatest) {
+  if (isa<IntImm>(e)) return e;
+  if (isa<Var>(e)) {
+    const Bounds bounds = analyzer.bounds(e);
+    if (!bounds.max) return e;
+    return ctx.int_imm(e->dtype(), greatest ? *bounds.max : bounds.min.value_or(0));
+  }
+  const auto* both = as<BinaryExpr>(e);
+  if (!both) return nullptr;
+  const bool against = both->kind == BinaryKind::Sub;
+  const bool divides = both->kind == BinaryKind::FloorDiv;
+  if (divides && const_int(both->b).value_or(0) <= 0) return nullptr;
+  const Expr* a = extreme(ctx, analyzer, both->a, greatest);
+  const Expr* b = divides ? both->b : extreme(ctx, analyzer, both->b, greatest != against);
+  if (!a || !b) return nullptr;
+  if (both->kind == BinaryKind::Add) return add(ctx, a, b);
+  if (against) return sub(ctx, a, b);
+  if (divides) return floor_div(ctx, a, b);
+  if (both->kind == BinaryKind::Min) return min(ctx, a, b);
+  if (both->kind == BinaryKind::Max) return max(ctx, a, b);
+  if (both->kind != BinaryKind::Mul) return nullptr;
+  // Variables without bounds are dims; a factor that may be negative turns the order around.
+  const auto not_negative = [&](const Expr* f) { return isa<Var>(f) || analyzer.bounds(f).min.value_or(-1) >= 0; };
+  return not_negative(both->a) && not_negative(both->b) ? mul(ctx, a, b) : nullptr;
+}
+
+}  // namespace
+
 const Expr* upper_bound(Context& ctx, Analyzer& analyzer, const Expr* dim) {
   if (isa<IntImm>(dim)) return dim;
   const Bounds bounds = analyzer.bounds(dim);
-  return bounds.max ? ctx.i64(*bounds.max) : dim;
+  if (bounds.max) return ctx.i64(*bounds.max);
+  const Expr* most = extreme(ctx, analyzer, dim, true);
+  return most ? most : dim;
 }
 
 }  // namespace rldb::passes

@@ -26,6 +26,9 @@ class LateParams : public ir::Rewriter {
     return dataflow ? static_cast<const ir::Var*>(ctx_.dataflow_var(name, type)) : ctx_.var(name, type);
   }
 
+  // Whether the binding being visited is one of the body itself, not of a branch.
+  bool outermost() const { return depth_ == 1; }
+
   const ir::SeqExpr* visit_seq(const ir::SeqExpr* s) override;
   const ir::BindingBlock* visit_block(const ir::BindingBlock* b) override;
   std::vector<const ir::Binding*> visit_binding(const ir::Binding* b) override;

@@ -36,6 +36,7 @@ class LazyGetter : public LateParams {
     if (f->params.size() == inputs + 1 && as<TupleType>(f->params.back()->type)) {
       tuple_ = f->params.back();
       inputs = f->params.size();
+      find_symbols(f);
     }
     return rewrite_body(f, inputs, true);
   }
@@ -51,10 +52,17 @@ class LazyGetter : public LateParams {
   }
 
   std::vector<const Binding*> visit_binding(const Binding* b) override {
-    const auto* get_field = as<TupleGetItem>(b->value);
-    if (!tuple_ || !get_field || get_field->tuple != tuple_ || b->is_match_cast()) return LateParams::visit_binding(b);
+    if (!tuple_) return LateParams::visit_binding(b);
     std::vector<const Binding*> out;
-    const Var* got = get(std::size_t(get_field->index), b->value->type, b, out);
+    const auto* get_field = as<TupleGetItem>(b->value);
+    if (!get_field || get_field->tuple != tuple_ || b->is_match_cast()) {
+      read_symbols(b, out);
+      for (const Binding* made : LateParams::visit_binding(b)) out.push_back(made);
+      return out;
+    }
+    const Type* type = b->value->type;
+    if (outermost()) bind_symbols_of(type, out);
+    const Var* got = get(std::size_t(get_field->index), type, b, out);
     out.push_back(remake_binding(ctx_, b, b->var, got));
     weights_.insert(b->var);
     return out;
@@ -66,6 +74,45 @@ class LazyGetter : public LateParams {
   }
 
  private:
+  // Symbolic variables that only fields of the tuple bind.
+  void find_symbols(const Function* f) {
+    std::unordered_set<const Var*> known;
+    for (const Var* p : f->params)
+      if (p != tuple_) bound_symbols(p->type, known);
+    const Span<const Type*> fields = as<TupleType>(tuple_->type)->fields;
+    for (std::size_t i = 0; i < fields.size(); ++i) {
+      std::unordered_set<const Var*> here;
+      bound_symbols(fields[i], here);
+      for (const Var* v : here)
+        if (known.insert(v).second) symbol_fields_[v] = i;
+    }
+  }
+  // Fetches the fields that bind the symbolic variables which the binding uses.
+  void read_symbols(const Binding* b, std::vector<const Binding*>& out) {
+    if (!outermost() || symbol_fields_.empty()) return;
+    for (const Var* v : free_vars(b->value)) read_symbol(v, out);
+    std::vector<const Var*> of_type;
+    collect_vars(b->is_match_cast() ? b->cast_type : b->var->type, of_type);
+    for (const Var* v : of_type) read_symbol(v, out);
+  }
+  void read_symbol(const Var* v, std::vector<const Binding*>& out) {
+    const auto found = symbol_fields_.find(v);
+    if (found == symbol_fields_.end()) return;
+    const std::size_t index = found->second;
+    const Type* type = as<TupleType>(tuple_->type)->fields[index];
+    bind_symbols_of(type, out);
+    weights_.insert(get(index, type, tuple_, out));
+  }
+  // A value of this type is about to be matched: it binds its own symbols, and needs those of its expressions.
+  void bind_symbols_of(const Type* type, std::vector<const Binding*>& out) {
+    std::unordered_set<const Var*> bound;
+    bound_symbols(type, bound);
+    for (const Var* v : bound) symbol_fields_.erase(v);
+    std::vector<const Var*> used;
+    collect_vars(type, used);
+    for (const Var* v : used) read_symbol(v, out);
+  }
+
   const Var* get(std::size_t index, const Type* type, const Node* origin, std::vector<const Binding*>& out) {
     std::vector<const Expr*> args = extra_;
     args.push_back(ctx_.i64(std::int64_t(index)));
@@ -80,6 +127,7 @@ class LazyGetter : public LateParams {
   std::vector<const Expr*> extra_;
   const Var* tuple_ = nullptr;
   bool used_whole_ = false;
+  std::unordered_map<const Var*, std::size_t> symbol_fields_;  // not bound yet, to the field that binds it
   std::unordered_set<const Var*> weights_;
 };
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "passes/pass_functions.h"
+
 namespace rldb::passes {
 
 using namespace ir;
@@ -69,6 +71,11 @@ const Expr* from_leaves(Context& ctx, const Type* t, const std::vector<const Exp
   std::vector<const Expr*> items;
   for (const Type* field : tuple->fields) items.push_back(from_leaves(ctx, field, leaves, next));
   return ctx.tuple(items);
+}
+
+Result<const Module*> canonical_without_dead_code(PassEnv& env, const Module* module) {
+  RLDB_TRY(module, canonicalize_bindings(env, module, {}));
+  return dead_code_elimination(env, module, {});
 }
 
 const BindingBlock* CallSiteRewriter::visit_block(const BindingBlock* b) {

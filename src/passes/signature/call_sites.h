@@ -26,6 +26,10 @@ void flatten_argument(ir::Context& ctx, const ir::Expr* e, bool dataflow, std::v
 const ir::Expr* from_leaves(ir::Context& ctx, const ir::Type* t, const std::vector<const ir::Expr*>& leaves,
                             std::size_t& next);
 
+// How the passes that change signatures end: bindings canonical in every function, no dead ones, no unreachable
+// functions.
+ir::Result<const ir::Module*> canonical_without_dead_code(PassEnv& env, const ir::Module* module);
+
 // Rewrites bindings whose value is a call of a function of the module.
 class CallSiteRewriter : public ir::Rewriter {
  public:

@@ -1,5 +1,6 @@
 // ExpandTupleArguments: a tuple parameter of a private function becomes one parameter for each leaf, at any depth,
-// named `args_0`, `args_1`, ...; all calls follow.
+// named `args_0`, `args_1`, ...; all calls follow. Bindings are then canonical in every function, and dead ones
+// removed.
 #include <algorithm>
 
 #include "passes/signature/call_sites.h"
@@ -45,7 +46,7 @@ const Function* expanded(Context& ctx, const Function* f) {
   const Function* made =
       ctx.function(params, make_seq(ctx, blocks, f->body->body, f->body), f->ret_type, f->is_pure, f->attrs);
   ctx.set_origin(made, f);
-  return remove_dead_bindings(ctx, canonicalize(ctx, made));
+  return made;
 }
 
 class ArgumentExpander : public CallSiteRewriter {
@@ -79,7 +80,7 @@ Result<const Module*> expand_tuple_arguments(PassEnv& env, const Module* module,
   for (const ModuleEntry& e : module->entries)
     if (is_internal(e, escaping))
       if (const Function* made = expanded(ctx, as<Function>(e.function))) found[e.name] = made;
-  if (found.empty()) return module;
+  if (found.empty()) return canonical_without_dead_code(env, module);
   ModuleBuilder builder(ctx, *module);
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
@@ -87,7 +88,7 @@ Result<const Module*> expand_tuple_arguments(PassEnv& env, const Module* module,
     const auto made = found.find(e.name);
     builder.set(e.name, ArgumentExpander(ctx, found).rewrite_function(made == found.end() ? f : made->second));
   }
-  return builder.build();
+  return canonical_without_dead_code(env, builder.build());
 }
 
 }  // namespace rldb::passes

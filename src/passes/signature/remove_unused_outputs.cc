@@ -1,5 +1,6 @@
 // RemoveUnusedOutputs: a private function that returns a tuple returns only the fields that some caller reads; if there
-// is only one, the field itself. All calls follow.
+// is only one, the field itself. All calls follow. Bindings are then canonical in every function, and dead ones
+// removed.
 #include <algorithm>
 #include <optional>
 
@@ -16,9 +17,6 @@ struct Outputs {
   bool called = false;
   const Function* made = nullptr;
   std::size_t kept() const { return std::size_t(std::count(used.begin(), used.end(), true)); }
-  std::size_t index_of(std::size_t field) const {
-    return std::size_t(std::count(used.begin(), used.begin() + std::ptrdiff_t(field), true));
-  }
 };
 using AllOutputs = std::unordered_map<std::string_view, Outputs>;
 
@@ -94,22 +92,38 @@ class ResultShortener : public CallSiteRewriter {
         made.ok() ? *made : ctx_.call_typed(callee, call->args, found->second.made->ret_type, call->attrs);
     ctx_.set_origin(shorter, call);
     const Var* var = define_var(b->var, shorter->type);
-    results_[var] = &found->second;
-    return {remake_binding(ctx_, b, var, shorter)};
+    std::vector<const Binding*> made_bindings{remake_binding(ctx_, b, var, shorter)};
+    std::vector<const Expr*>& fields = results_[var];
+    fields.resize(found->second.used.size());
+    const bool one = found->second.kept() == 1;
+    for (std::size_t i = 0, at = 0; i < fields.size(); ++i) {
+      if (!found->second.used[i]) continue;
+      fields[i] = one ? var : field(var, at++, b, made_bindings);
+    }
+    return made_bindings;
   }
 
   const Expr* visit_expr(const Expr* e) override {
     const auto* get = as<TupleGetItem>(e);
     const Expr* tuple = get ? rewrite(get->tuple) : nullptr;
     const auto found = isa<Var>(tuple) ? results_.find(as<Var>(tuple)) : results_.end();
-    if (found == results_.end()) return Rewriter::visit_expr(e);
-    if (found->second->kept() == 1) return tuple;
-    return *ctx_.tuple_get(tuple, std::int64_t(found->second->index_of(std::size_t(get->index))));
+    return found == results_.end() ? Rewriter::visit_expr(e) : found->second[std::size_t(get->index)];
   }
 
  private:
+  const Var* field(const Var* tuple, std::size_t index, const Binding* from, std::vector<const Binding*>& out) {
+    const Expr* value = *ctx_.tuple_get(tuple, std::int64_t(index));
+    const Var* v = tuple->is_dataflow() ? ctx_.dataflow_var("lv", value->type) : ctx_.var("lv", value->type);
+    out.push_back(ctx_.binding(v, value));
+    for (const Node* n :
+         {static_cast<const Node*>(value), static_cast<const Node*>(v), static_cast<const Node*>(out.back())})
+      ctx_.set_origin(n, from);
+    return v;
+  }
+
   const AllOutputs& outputs_;
-  std::unordered_map<const Var*, const Outputs*> results_;
+  // By the result of a shorter call, the values of the fields that it had.
+  std::unordered_map<const Var*, std::vector<const Expr*>> results_;
 };
 
 }  // namespace
@@ -125,7 +139,7 @@ Result<const Module*> remove_unused_outputs(PassEnv& env, const Module* module, 
   for (const ModuleEntry& e : module->entries)
     if (const auto* f = as<Function>(e.function)) mark_used(f, outputs);
   std::erase_if(outputs, [](const auto& o) { return !o.second.called || o.second.kept() == o.second.used.size(); });
-  if (outputs.empty()) return module;
+  if (outputs.empty()) return canonical_without_dead_code(env, module);
   for (auto& [name, o] : outputs) o.made = with_outputs(ctx, as<Function>(module->find(name)), o);
   ModuleBuilder builder(ctx, *module);
   for (const ModuleEntry& e : module->entries) {
@@ -136,7 +150,7 @@ Result<const Module*> remove_unused_outputs(PassEnv& env, const Module* module, 
         ResultShortener(ctx, outputs).rewrite_function(found == outputs.end() ? f : found->second.made);
     if (made != f) builder.set(e.name, refine_result(ctx, made));
   }
-  return builder.build();
+  return canonical_without_dead_code(env, builder.build());
 }
 
 }  // namespace rldb::passes

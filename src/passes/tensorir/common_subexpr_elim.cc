@@ -104,9 +104,11 @@ class Numbering {
       case StmtKind::SBlockRealize:
         for (const Expr* v : static_cast<const SBlockRealize*>(s)->iter_values) number(v);
         return;
-      case StmtKind::SBlock:
       case StmtKind::AllocBuffer:
+        return number_shape(static_cast<const AllocBuffer*>(s)->buffer);
       case StmtKind::DeclBuffer:
+        return number_shape(static_cast<const DeclBuffer*>(s)->buffer);
+      case StmtKind::SBlock:
       case StmtKind::Allocate:
       case StmtKind::AllocateConst:
         return;
@@ -134,6 +136,10 @@ class Numbering {
 
  private:
   using Key = std::tuple<int, std::uint64_t, std::vector<std::int64_t>>;  // kind, dtype, operands or the leaf
+
+  void number_shape(const Buffer* b) {
+    for (const Expr* d : b->shape) number(d);
+  }
 
   void inside(const Stmt* body, const Stmt* made_by) {
     if (!body) return;
@@ -280,10 +286,26 @@ class Sharer : public Rewriter {
     const Var* var = values_->var_of(e);
     return var ? var : default_expr(e);
   }
-  const Buffer* visit_buffer(const Buffer* b) override { return b; }
+  // Only buffers that are defined here may have another shape.
+  const Buffer* visit_buffer(const Buffer* b) override {
+    const auto found = buffers_.find(b);
+    return found == buffers_.end() ? b : found->second;
+  }
+  void define_buffer(const Buffer* b) {
+    std::vector<const Expr*> shape;
+    for (const Expr* d : b->shape) shape.push_back(rewrite(d));
+    if (std::equal(shape.begin(), shape.end(), b->shape.begin(), b->shape.end())) return;
+    Buffer made = *b;
+    made.shape = ctx_.list(shape);
+    const Buffer* own = ctx_.buffer(made);
+    ctx_.set_origin(own, b);
+    remap_buffer(b, own);
+  }
 
   const Stmt* visit_stmt(const Stmt* s) override {
     if (const auto* block = as<SBlock>(s)) return in_block(block);
+    if (const auto* a = as<AllocBuffer>(s)) define_buffer(a->buffer);
+    if (const auto* d = as<DeclBuffer>(s)) define_buffer(d->buffer);
     std::vector<const Stmt*> parts;
     // A statement that occurs in two places binds in the first.
     if (const auto found = binds_.find(s); found != binds_.end()) {

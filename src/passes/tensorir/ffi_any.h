@@ -26,6 +26,7 @@ enum Field : std::int32_t {
   kTypeIndex = 13,
   kPadding = 14,
   kValue = 15,
+  kInt64Element = 17,  // of an array of int64
 };
 
 // The type index of an argument.

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "passes/tensorir/prim_funcs.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -85,19 +86,26 @@ class BlockRemover : public Rewriter {
       return r;
     }
     std::vector<const Stmt*> parts;
-    for (const Buffer* buffer : b->alloc_buffers) parts.push_back(ctx_.alloc_buffer(visit_buffer(buffer)));
+    for (const Buffer* buffer : b->alloc_buffers) parts.push_back(allocation(visit_buffer(buffer)));
     parts.push_back(under_pragmas(b->annotations, rewrite(b->body)));
     const Stmt* body = ctx_.seq_stmt(parts);
     const Expr* predicate = rewrite(r->predicate);
     return is_const(predicate, 1) ? body : ctx_.if_stmt(predicate, body);
   }
 
+  const Stmt* allocation(const Buffer* b) {
+    const NamedAttr annotations[] = {ctx_.named(attr_name::BufferAllocatedAddr, ctx_.attr_list({})),
+                                     ctx_.named(attr_name::BufferDataAlignment, ctx_.attr(b->data_alignment))};
+    return ctx_.alloc_buffer(b, annotations);
+  }
+
   const Stmt* loop(const ForStmt* f) {
     if (f->for_kind == ForKind::ThreadBinding) {
       const Attr* const parts[] = {ctx_.attr(f->thread_tag)};
+      const bool is_virtual = f->thread_tag.starts_with("vthread");
       const Stmt* body = rewrite(f->body);
-      return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), "thread_extent", rewrite(f->extent),
-                            body ? body : no_op(ctx_), f->var);
+      return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), is_virtual ? "virtual_thread" : "thread_extent",
+                            rewrite(f->extent), body ? body : no_op(ctx_), f->var);
     }
     if (is_const(f->extent, 1) && f->annotations.empty() && !f->step) {
       remap(f->var, cast_to(ctx_, f->var->dtype(), rewrite(f->min)));

@@ -2,12 +2,15 @@
 // its arguments, checks and reads them, and writes its result to a record.
 //
 // This applies to functions with a symbol whose target has a host. Calls of them by other functions become calls by
-// symbol. Buffer parameters, which TVM takes from DLTensor records, are refused.
+// symbol. Arguments that are tensors are records of DLTensors (packed_arguments.h).
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "passes/tensorir/ffi_any.h"
+#include "passes/tensorir/packed_arguments.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
 #include "rldb/ir/attr_name/symbol.h"
@@ -27,7 +30,23 @@ namespace {
 constexpr std::int64_t kPackedConv = 1;  // TVM's CallingConv::kCPackedFunc
 constexpr std::string_view kSymbolPrefix = "__tvm_ffi_";
 constexpr std::string_view kComputeScope = "compute_scope";
-constexpr std::string_view kTypeError = "TypeError";
+
+// TVM's numbers and names of devices.
+struct Device {
+  std::string_view kind;  // of a target
+  std::int32_t type;
+  std::string_view name;
+};
+constexpr std::array kDevices = {
+    Device{"llvm", 1, "cpu"},    Device{"c", 1, "cpu"},         Device{"cuda", 2, "cuda"},
+    Device{"nvptx", 2, "cuda"},  Device{"opencl", 4, "opencl"}, Device{"vulkan", 7, "vulkan"},
+    Device{"metal", 8, "metal"}, Device{"rocm", 10, "rocm"},    Device{"webgpu", 15, "webgpu"}};
+
+const Device& device_of(const Attr* target) {
+  const auto found =
+      std::find_if(kDevices.begin(), kDevices.end(), [&](const Device& d) { return d.kind == target_kind(target); });
+  return found == kDevices.end() ? kDevices[0] : *found;
+}
 
 // The symbol of a function that is converted to the convention; empty for others.
 std::string_view packed_symbol(const PrimFunc* f) {
@@ -35,105 +54,6 @@ std::string_view packed_symbol(const PrimFunc* f) {
   const Attr* symbol = find_attr(f->attrs, attr_name::GlobalSymbol);
   return symbol && (!conv || conv->integer == 0) ? symbol->string : std::string_view();
 }
-
-// ---- arguments ----
-
-class ArgumentReader {
- public:
-  ArgumentReader(Context& ctx, std::string_view symbol, const PrimFunc* f) : ctx_(ctx), f_(f) {
-    signature_ = fmt::format("{}(", symbol);
-    for (const PrimParam& p : f->params)
-      signature_ += fmt::format("{}{}: {}", &p == f->params.data() ? "" : ", ", p.var->name, type_text(p.var));
-    signature_ += ")";
-    args_ = ctx.var("args", ctx.pointer());
-    count_ = ctx.var("num_args", ctx.prim(DType::Int(32)));
-  }
-  const Var* args() const { return args_; }
-  const Var* count() const { return count_; }
-
-  std::vector<const Stmt*> read_all() {
-    const auto n = std::int64_t(f_->params.size());
-    check(compare(ctx_, BinaryKind::EQ, count_, ctx_.i32(std::int32_t(n))),
-          {"Expected ", std::to_string(n), " arguments", kWhenCalling, signature_, "`"});
-    if (n > 0) check(ctx_.not_(ffi::is_null(ctx_, args_)), {"args pointer is NULL", kWhenCalling, signature_, "`"});
-    for (std::int64_t i = 0; i < n; ++i) read(i, f_->params[std::size_t(i)].var);
-    return std::move(out_);
-  }
-
- private:
-  static constexpr std::string_view kWhenCalling = " when calling:\n  `";
-
-  static std::string type_text(const Var* v) {
-    return as<PointerType>(v->type) || v->dtype().is_handle() ? "handle" : runtime::to_string(v->dtype());
-  }
-
-  void check(const Expr* cond, std::initializer_list<std::string_view> parts) {
-    std::vector<std::string_view> texts;
-    for (const std::string_view part : parts) texts.push_back(ctx_.str(part));
-    out_.push_back(ctx_.assert_stmt(cond, kTypeError, texts));
-  }
-  void check_type(std::int64_t index, const Expr* cond, std::string_view expected) {
-    check(cond, {"Mismatched type on argument #", std::to_string(index), kWhenCalling, signature_, "`,\n  expected ",
-                 expected});
-  }
-
-  const Expr* is(const Var* type, ffi::Type t) { return ctx_.binary(BinaryKind::EQ, type, ctx_.i32(t)); }
-  const Expr* one_of(const Var* type, std::initializer_list<ffi::Type> list) {
-    const Expr* out = nullptr;
-    for (const ffi::Type t : list) out = out ? ctx_.binary(BinaryKind::Or, out, is(type, t)) : is(type, t);
-    return out;
-  }
-  // The value in the record, converted to the dtype.
-  const Expr* value(std::int64_t index, DType record, DType wanted) {
-    const Expr* e = ffi::get_field(ctx_, args_, index, ffi::kValue, record);
-    return record == wanted ? e : ctx_.cast(wanted, e);
-  }
-
-  void read(std::int64_t index, const Var* param) {
-    const Var* type = ctx_.var(fmt::format("{}_type_index", param->name), ctx_.prim(DType::Int(32)));
-    ctx_.set_origin(type, param);
-    out_.push_back(ctx_.bind(type, ffi::get_field(ctx_, args_, index, ffi::kTypeIndex, DType::Int(32))));
-    const Expr* got = decoded(index, type, param);
-    const Stmt* bound = ctx_.bind(param, got);
-    ctx_.set_origin(bound, param);
-    out_.push_back(bound);
-  }
-
-  const Expr* decoded(std::int64_t index, const Var* type, const Var* param) {
-    const DType t = param->dtype();
-    if (as<PointerType>(param->type) || t.is_handle()) return pointer(index, type);
-    if (t.is_bool()) {
-      check_type(index, one_of(type, {ffi::kBool, ffi::kInt}), "boolean");
-      return value(index, DType::Int(64), t);
-    }
-    if (t.is_integral()) {
-      check_type(index, one_of(type, {ffi::kInt, ffi::kBool}), "int");
-      return value(index, DType::Int(64), t);
-    }
-    check_type(index, one_of(type, {ffi::kFloat, ffi::kInt, ffi::kBool}), "float");
-    return ctx_.select(is(type, ffi::kFloat), value(index, DType::Float(64), t),
-                       ctx_.cast(t, value(index, DType::Int(64), DType::Int(64))));
-  }
-
-  const Expr* pointer(std::int64_t index, const Var* type) {
-    constexpr std::int32_t kTensorCell = 24;  // offset of the DLTensor in a tensor object, in bytes
-    const Expr* object = ctx_.binary(BinaryKind::GE, type, ctx_.i32(ffi::kObjectsBegin));
-    check_type(
-        index,
-        ctx_.binary(BinaryKind::Or, one_of(type, {ffi::kNone, ffi::kOpaquePointer, ffi::kTensorPointer}), object),
-        "pointer");
-    const Expr* given = value(index, DType::Handle(), DType::Handle());
-    const Expr* inside = ctx_.intrin(DType::Handle(), intrin::HandleAddByteOffset, {given, ctx_.i32(kTensorCell)});
-    return ctx_.intrin(DType::Handle(), intrin::IfThenElse, {is(type, ffi::kTensor), inside, given});
-  }
-
-  Context& ctx_;
-  const PrimFunc* f_;
-  std::string signature_;
-  const Var* args_;
-  const Var* count_;
-  std::vector<const Stmt*> out_;
-};
 
 // ---- result ----
 
@@ -216,25 +136,30 @@ Result<const PrimFunc*> packed_function(Context& ctx, std::string_view name, con
   if (!target) return refuse("it has no attribute `target`: run BindTarget first");
   const Attr* host = host_of(ctx, target);
   if (!host) return f;
-  for (const PrimParam& p : f->params)
-    if (p.buffer)
-      return refuse(fmt::format("parameter `{}` is a buffer; arguments that are tensors are not read from records",
-                                p.buffer->name));
-  ArgumentReader reader(ctx, symbol, f);
+  const Device& device = device_of(target);
+  PackedArguments arguments(ctx, symbol, f, device.type, device.name);
   const Var* self = ctx.var("self_handle", ctx.pointer());
   const Var* result = ctx.var("result", ctx.pointer(DType::Void(), "global"));
   ResultWriter writer(ctx, result);
   const Stmt* computes = writer.rewrite(f->body);
   if (!writer.refused.empty()) return refuse(writer.refused);
-  std::vector<const Stmt*> body = reader.read_all();
-  body.push_back(ctx.attr_stmt(ctx.attr(0), kComputeScope, ctx.string(fmt::format("{}_compute_", symbol)),
-                               computes ? computes : no_op(ctx)));
-  body.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), intrin::Ret, {ctx.i32(0)})));
+  std::vector<const Stmt*> inner;
+  const bool tensors = std::any_of(f->params.begin(), f->params.end(), [](const PrimParam& p) { return p.buffer; });
+  if (tensors && is_gpu(target)) inner.push_back(arguments.set_device());
+  inner.push_back(ctx.attr_stmt(ctx.attr(0), kComputeScope, ctx.string(fmt::format("{}_compute_", symbol)),
+                                computes ? computes : no_op(ctx)));
+  inner.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), intrin::Ret, {ctx.i32(0)})));
+  const Stmt* body = arguments.around(ctx.seq_stmt(inner));
+  if (!arguments.refused.empty()) return refuse(arguments.refused);
   Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kCallingConv, ctx.attr(kPackedConv));
   attrs = ctx.with_attr(attrs, kTargetAttr, host);
   attrs = ctx.with_attr(attrs, attr_name::GlobalSymbol, ctx.attr(fmt::format("{}{}", kSymbolPrefix, symbol)));
-  const PrimParam params[] = {{self, nullptr}, {reader.args(), nullptr}, {reader.count(), nullptr}, {result, nullptr}};
-  const PrimFunc* made = ctx.prim_func(params, ctx.prim(DType::Int(32)), ctx.seq_stmt(body), attrs, f->s_tir);
+  const PrimParam params[] = {
+      {self, nullptr}, {arguments.args(), nullptr}, {arguments.count(), nullptr}, {result, nullptr}};
+  const PrimFunc* made = ctx.prim_func(params, ctx.prim(DType::Int(32)), body, attrs, f->s_tir);
+  for (const Var* v : free_vars(made))
+    if (v->type->kind != TypeKind::Pointer)  // pointers come with the declarations of their buffers
+      return refuse(fmt::format("`{}` is used, and no argument tells its value", v->name));
   ctx.set_origin(made, f);
   return made;
 }

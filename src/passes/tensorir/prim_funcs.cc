@@ -1,5 +1,6 @@
 #include "passes/tensorir/prim_funcs.h"
 
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -71,6 +72,12 @@ bool only_values(const Expr* e, bool loads) {
 }
 
 }  // namespace
+
+bool is_plain_allocation(const AllocBuffer* a) {
+  return std::all_of(a->annotations.begin(), a->annotations.end(), [](const NamedAttr& n) {
+    return n.name == attr_name::BufferDataAlignment || n.name == attr_name::BufferAllocatedAddr;
+  });
+}
 
 bool is_pure_value(const Expr* e) { return only_values(e, false); }
 bool has_no_effect(const Expr* e) { return only_values(e, true); }

@@ -18,6 +18,8 @@ const ir::PrimFunc* with_attr(ir::Context& ctx, const ir::PrimFunc* f, std::stri
 // A statement that does nothing, as TVM writes it: T.evaluate(0).
 const ir::Stmt* no_op(ir::Context& ctx);
 bool is_no_op(const ir::Stmt* s);
+// Whether the allocation has no annotations but those that LowerOpaqueBlock gives every one.
+bool is_plain_allocation(const ir::AllocBuffer* a);
 // Whether threads run below the statement: a thread-bound loop, `thread_extent` or `virtual_thread`.
 bool opens_threads(const ir::Stmt* s);
 // Whether computing the expression twice, earlier or never affects nothing but its value: it has no effect and reads no

@@ -43,11 +43,24 @@ Captured captured_by(const Stmt* body) {
   const auto use = [&](const Buffer* b) {
     if (met.insert(b).second) out.buffers.push_back(b);
   };
+  std::unordered_set<const Var*> own;  // pointers that the body defines
+  std::vector<const Var*> viewed;      // behind buffers that are declared over them
   walk(body, [&](const Node* n) {
-    if (const auto* a = as<AllocBuffer>(n)) defined.insert(a->buffer);
-    if (const auto* d = as<DeclBuffer>(n)) defined.insert(d->buffer);
+    if (const auto* a = as<AllocBuffer>(n)) {
+      defined.insert(a->buffer);
+      own.insert(a->buffer->data);
+    }
+    if (const auto* b = as<BindStmt>(n)) own.insert(b->var);
+    if (const auto* a = as<AllocateStmt>(n)) own.insert(a->var);
+    if (const auto* a = as<AllocateConstStmt>(n)) own.insert(a->var);
+    if (const auto* d = as<DeclBuffer>(n)) {
+      defined.insert(d->buffer);
+      if (d->data != d->buffer->data) own.insert(d->buffer->data);
+      if (d->data) collect_vars(d->data, viewed);
+    }
     if (const auto* b = as<SBlock>(n)) {
       defined.insert(b->alloc_buffers.begin(), b->alloc_buffers.end());
+      for (const Buffer* a : b->alloc_buffers) own.insert(a->data);
       for (const MatchBufferRegion& m : b->match_buffers) defined.insert(m.buffer);
     }
     if (const auto* load = as<BufferLoad>(n)) use(load->buffer);
@@ -64,6 +77,8 @@ Captured captured_by(const Stmt* body) {
     for (const Var* v : vars) add(v);
   }
   for (const Var* v : free_vars(body)) add(v);
+  for (const Var* v : viewed)
+    if (!own.contains(v) && (v->type->kind == TypeKind::Pointer || v->dtype().is_handle())) add(v);
   const auto by_name = [](const Var* a, const Var* b) { return a->name < b->name; };
   std::stable_sort(out.pointers.begin(), out.pointers.end(), by_name);
   std::stable_sort(out.scalars.begin(), out.scalars.end(), by_name);

@@ -28,7 +28,7 @@ using Pointers = std::unordered_set<const Var*>;
 
 // The buffer that a statement allocates: T.alloc_buffer, and T.decl_buffer without given memory; null for others.
 const Buffer* allocated_by(const Stmt* s) {
-  if (const auto* a = as<AllocBuffer>(s)) return a->annotations.empty() ? a->buffer : nullptr;
+  if (const auto* a = as<AllocBuffer>(s)) return is_plain_allocation(a) ? a->buffer : nullptr;
   const auto* d = as<DeclBuffer>(s);
   return d && !d->data ? d->buffer : nullptr;
 }
@@ -206,7 +206,7 @@ class Sharing : public Rewriter {
       const Stmt* s = seq->stmts[i];
       if (const Buffer* b = allocated_by(s)) {
         const auto from = taken.find(b);
-        if (used.contains(b)) out.push_back(from == taken.end() ? s : over(s, b, from->second));
+        if (used.contains(b)) out.push_back(from == taken.end() ? without_annotations(s) : over(s, b, from->second));
         continue;
       }
       if (!isa<BufferStore>(s) && !isa<Evaluate>(s)) {
@@ -219,6 +219,14 @@ class Sharing : public Rewriter {
     free_ = outside;
     if (std::equal(out.begin(), out.end(), seq->stmts.begin(), seq->stmts.end())) return seq;
     return out.empty() ? no_op(ctx_) : ctx_.seq_stmt(out);
+  }
+
+  const Stmt* without_annotations(const Stmt* s) {
+    const auto* a = as<AllocBuffer>(s);
+    if (!a || a->annotations.empty()) return s;
+    const Stmt* made = ctx_.alloc_buffer(a->buffer);
+    ctx_.set_origin(made, s);
+    return made;
   }
 
   // The allocations that are used, ordered by first use.

@@ -2,16 +2,17 @@
 // attribute `op_pattern`: 0 elementwise, 1 broadcast, 2 injective, 3 reduction, 4 out-elementwise-fusable, 8 opaque.
 // Fusion decides by it.
 //
-// Each block is analysed by itself: its one store against its loads. A function has the pattern of its most general
-// block, except that a reduction followed by an elementwise block is out-elementwise-fusable (softmax). Functions that
-// carry a pattern other than 0 keep it.
+// Each block is analysed by itself: the indices of its stores, which must agree, against those of its loads. Indices
+// are the same only if they are the same variables. A function has the pattern of its most general block, except that a
+// reduction followed by a block that writes a parameter element by element is out-elementwise-fusable (softmax).
+// Functions that carry a pattern other than 0 keep it.
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 #include "passes/common.h"
 #include "passes/fusion/op_pattern.h"
 #include "rldb/ir/attr_name/fusion.h"
-#include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 
@@ -26,62 +27,66 @@ using Pattern = OpPattern;
 using Indices = Span<const Expr*>;
 using Vars = std::unordered_set<const Var*>;
 
-bool same_indices(Indices a, Indices b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](auto* x, auto* y) { return expr_equal(x, y); });
-}
-
-bool uses_only(const Expr* e, const Vars& allowed) {
-  std::vector<const Var*> used;
-  collect_vars(e, used);
-  return std::all_of(used.begin(), used.end(), [&](const Var* v) { return allowed.count(v) > 0; });
-}
-
 bool uses_any(const Expr* e, const Vars& vars) {
   std::vector<const Var*> used;
   collect_vars(e, used);
-  return std::any_of(used.begin(), used.end(), [&](const Var* v) { return vars.count(v) > 0; });
+  return std::any_of(used.begin(), used.end(), [&](const Var* v) { return vars.contains(v); });
 }
+
+bool same_index(const Expr* a, const Expr* b) { return a == b && isa<Var>(a); }
+
+bool same_indices(Indices a, Indices b) { return std::equal(a.begin(), a.end(), b.begin(), b.end(), same_index); }
+
+bool is_unit(const Expr* extent, const Expr* index) { return is_const(extent, 1) && is_const(index, 0); }
 
 // The load's indices are indices of the store, in the store's order; dims of extent 1 may be broadcast.
 bool is_broadcast(const BufferStore* store, const BufferLoad* load) {
   std::size_t at = 0;
   for (std::size_t i = 0; i < load->indices.size(); ++i) {
-    if (is_const(load->buffer->shape[i], 1) && is_const(load->indices[i], 0)) continue;
-    while (at < store->indices.size() && store->indices[at] != load->indices[i]) ++at;
+    if (is_unit(load->buffer->shape[i], load->indices[i])) continue;
+    while (at < store->indices.size() && !same_index(store->indices[at], load->indices[i])) ++at;
     if (at == store->indices.size()) return false;
   }
   return true;
 }
 
-// Every index is a function of the store's indices alone.
-bool is_injective(const BufferStore* store, const BufferLoad* load) {
-  Vars vars;
-  for (const Expr* i : store->indices) {
-    if (const auto* v = as<Var>(i))
-      vars.insert(v);
-    else if (!isa<IntImm>(i))
-      return false;
-  }
-  return std::all_of(load->indices.begin(), load->indices.end(), [&](const Expr* i) { return uses_only(i, vars); });
+// An index that reads a buffer depends on more than variables.
+bool uses_only(const Expr* index, const Vars& allowed) {
+  bool ok = true;
+  walk(index, [&](const Node* n) {
+    if (const auto* v = as<Var>(n)) ok = ok && allowed.contains(v);
+    ok = ok && !isa<BufferLoad>(n);
+    return ok;
+  });
+  return ok;
 }
 
-// The pattern of one store against all loads of its block.
-Pattern pattern_of_loads(const BufferStore* store, const std::vector<const BufferLoad*>& loads) {
-  Pattern pattern = kElemWise;
-  bool elementwise = false;
-  for (const BufferLoad* load : loads) {
-    if (same_indices(store->indices, load->indices))
-      elementwise = true;
-    else if (is_broadcast(store, load))
-      pattern = std::max(pattern, kBroadcast);
-    else if (is_injective(store, load))
-      pattern = kInjective;
-    else
-      return kOpaque;
+// The variables that are the store's indices; nullopt if one is not a variable.
+std::optional<Vars> variables(Indices indices) {
+  Vars vars;
+  for (const Expr* i : indices) {
+    if (!isa<Var>(i)) return std::nullopt;
+    vars.insert(as<Var>(i));
   }
-  // A[i, j] + B[j] is elementwise because of A.
-  return pattern == kBroadcast && elementwise ? kElemWise : pattern;
+  return vars;
+}
+
+// Every index of the load is a function of the store's indices alone.
+bool is_injective(const BufferStore* store, const BufferLoad* load) {
+  const auto vars = variables(store->indices);
+  return vars && std::all_of(load->indices.begin(), load->indices.end(), [&](auto* i) { return uses_only(i, *vars); });
+}
+
+// Some index of the store does not occur in the load, whose elements are then read several times.
+bool is_reused(const BufferStore* store, const BufferLoad* load) {
+  auto vars = variables(store->indices);
+  if (!vars) return false;
+  for (const Expr* i : load->indices)
+    walk(i, [&](const Node* n) {
+      if (const auto* v = as<Var>(n)) vars->erase(v);
+      return true;
+    });
+  return !vars->empty();
 }
 
 const Expr* without_casts(const Expr* e) {
@@ -89,58 +94,107 @@ const Expr* without_casts(const Expr* e) {
   return e;
 }
 
-// c[..] = c[..] + a[..] * b[..]
-bool is_multiply_add(const SBlock* block) {
-  const auto* store = as<BufferStore>(block->body);
+// c[..] = c[..] + a[..] * b[..], where the elements of both a and b are used several times: a product of matrices, but
+// not of vectors.
+bool is_multiply_add(const Stmt* body) {
+  const auto* store = as<BufferStore>(body);
   const auto* sum = store ? as<BinaryExpr>(without_casts(store->value)) : nullptr;
   if (!sum || sum->kind != BinaryKind::Add) return false;
   const auto* old = as<BufferLoad>(without_casts(sum->a));
   const auto* product = as<BinaryExpr>(without_casts(sum->b));
   if (!old || !product || product->kind != BinaryKind::Mul) return false;
-  return old->buffer == store->buffer && same_indices(old->indices, store->indices) &&
-         isa<BufferLoad>(without_casts(product->a)) && isa<BufferLoad>(without_casts(product->b));
+  if (old->buffer != store->buffer || !same_indices(old->indices, store->indices)) return false;
+  const auto* a = as<BufferLoad>(without_casts(product->a));
+  const auto* b = as<BufferLoad>(without_casts(product->b));
+  return a && b && is_reused(store, a) && is_reused(store, b);
 }
 
-Pattern pattern_of_reduction(const SBlock* block, const std::vector<const BufferLoad*>& loads) {
-  Vars reduced;
-  for (const IterVar& axis : block->iter_vars)
-    if (axis.kind == IterKind::Reduce) reduced.insert(axis.var);
-  if (reduced.empty()) return kOpaque;
-  if (is_multiply_add(block)) return kOutEWiseFusable;
-  // A reduced axis inside a larger index means a window: pooling.
-  for (const BufferLoad* load : loads)
-    for (const Expr* i : load->indices)
-      if (!isa<Var>(i) && uses_any(i, reduced)) return kOutEWiseFusable;
-  return kReduce;
-}
+class Analyzer {
+ public:
+  explicit Analyzer(const PrimFunc* f) {
+    for (const PrimParam& p : f->params)
+      if (p.buffer) params_.insert(p.buffer);
+  }
 
-Pattern merge(Pattern so_far, const SBlock* block) {
-  std::vector<const BufferLoad*> loads;
-  std::vector<const BufferStore*> stores;
-  bool foreign = false;
-  walk(block->body, [&](const Node* n) {
-    if (const auto* load = as<BufferLoad>(n)) loads.push_back(load);
-    if (const auto* store = as<BufferStore>(n)) stores.push_back(store);
-    foreign = foreign || isa<SBlock>(n);
-    return true;
-  });
-  if (foreign || stores.size() != 1) return kOpaque;
-  const Pattern pattern = pattern_of_loads(stores[0], loads);
-  if (pattern == kOpaque) return std::max(so_far, pattern_of_reduction(block, loads));
-  return so_far == kReduce ? kOutEWiseFusable : std::max(so_far, pattern);
-}
+  Pattern run(const Stmt* body) {
+    visit(body);
+    return pattern_;
+  }
 
-Pattern pattern_of(const PrimFunc* f) {
-  Pattern pattern = kElemWise;
-  walk(f->body, [&](const Node* n) {
-    const auto* block = as<SBlock>(n);
-    if (isa<BufferStore>(n)) pattern = kOpaque;  // outside any block
-    if (!block || block->name == "root") return true;
-    pattern = merge(pattern, block);
-    return false;
-  });
-  return pattern;
-}
+ private:
+  void visit(const Node* s) {
+    walk(s, [&](const Node* n) {
+      if (const auto* load = as<BufferLoad>(n)) loads_.push_back(load);
+      if (const auto* store = as<BufferStore>(n)) {
+        if (store_ && !same_indices(store->indices, store_->indices)) {
+          pattern_ = kOpaque;
+          return false;
+        }
+        store_ = store;
+      }
+      const auto* block = as<SBlock>(n);
+      if (!block) return true;
+      block->name == "root" ? visit(block->body) : visit_block(block);
+      return false;
+    });
+  }
+
+  void visit_block(const SBlock* block) {
+    loads_.clear();
+    store_ = nullptr;
+    visit(block->body);
+    if (!store_) {
+      pattern_ = kOpaque;
+      return;
+    }
+    const Pattern pattern = pattern_of_loads();
+    if (pattern == kOpaque)
+      pattern_ = std::max(pattern_, pattern_of_reduction(block));
+    else
+      pattern_ = writes_parameter(block) && pattern_ == kReduce ? kOutEWiseFusable : std::max(pattern_, pattern);
+  }
+
+  bool writes_parameter(const SBlock* block) const {
+    return std::any_of(block->writes.begin(), block->writes.end(),
+                       [&](const BufferRegion& r) { return params_.contains(r.buffer); });
+  }
+
+  // The pattern of the store against all loads of its block.
+  Pattern pattern_of_loads() const {
+    Pattern pattern = kElemWise;
+    bool elementwise = false;
+    for (const BufferLoad* load : loads_) {
+      if (same_indices(store_->indices, load->indices))
+        elementwise = true;
+      else if (is_broadcast(store_, load))
+        pattern = std::max(pattern, kBroadcast);
+      else if (is_injective(store_, load))
+        pattern = kInjective;
+      else
+        return kOpaque;
+    }
+    // A[i, j] + B[j] is elementwise because of A.
+    return pattern == kBroadcast && elementwise ? kElemWise : pattern;
+  }
+
+  Pattern pattern_of_reduction(const SBlock* block) const {
+    Vars reduced;
+    for (const IterVar& axis : block->iter_vars)
+      if (axis.kind == IterKind::Reduce) reduced.insert(axis.var);
+    if (reduced.empty()) return kOpaque;
+    if (is_multiply_add(block->body)) return kOutEWiseFusable;
+    // A reduced axis inside a larger index means a window: pooling.
+    for (const BufferLoad* load : loads_)
+      for (const Expr* i : load->indices)
+        if (!isa<Var>(i) && uses_any(i, reduced)) return kOutEWiseFusable;
+    return kReduce;
+  }
+
+  std::unordered_set<const Buffer*> params_;
+  const BufferStore* store_ = nullptr;  // of the block that is visited
+  std::vector<const BufferLoad*> loads_;
+  Pattern pattern_ = kElemWise;
+};
 
 }  // namespace
 
@@ -153,7 +207,7 @@ Result<const Module*> annotate_tir_op_pattern(PassEnv& env, const Module* module
     if (!f) continue;
     const Attr* known = find_attr(f->attrs, attr_name::OpPattern);
     if (known && known->integer != 0) continue;
-    const Pattern pattern = pattern_of(f);
+    const Pattern pattern = Analyzer(f).run(f->body);
     if (known && pattern == kElemWise) continue;
     const Span<NamedAttr> attrs = ctx.with_attr(f->attrs, attr_name::OpPattern, ctx.attr(int(pattern)));
     const PrimFunc* made = ctx.prim_func(f->params, f->ret_type, f->body, attrs, f->s_tir);

@@ -199,7 +199,7 @@ class Planner {
 
   void visit_binding(const Binding* b) {
     const bool same_type = !b->is_match_cast() || b->var->type == b->value->type;
-    const Expr* value = known_field(b->value);
+    const Expr* value = earlier_tuple(known_field(b->value));
     // The target of an alias of an alias is looked up once: chains of them are long.
     if (const auto* v = as<Var>(value); v && same_type && !killed_.count(v) && !killed_.count(b->var))
       aliases_[b->var] = follow(aliases_, v);
@@ -210,6 +210,25 @@ class Planner {
     order_.push_back(b->var);
     if (block_->is_dataflow()) in_dataflow_.insert(b->var);
     visit_uses(b->value);
+  }
+
+  const Expr* known(const Expr* e) const {
+    const auto found = isa<Var>(e) ? known_.find(as<Var>(e)) : known_.end();
+    return found == known_.end() ? e : found->second;
+  }
+
+  // A tuple of all fields of a variable, in order, is that variable.
+  const Expr* earlier_tuple(const Expr* e) const {
+    const auto* tuple = as<Tuple>(e);
+    if (!tuple || tuple->items.empty()) return e;
+    const Var* source = nullptr;
+    for (std::size_t i = 0; i < tuple->items.size(); ++i) {
+      const auto* field = as<TupleGetItem>(known(tuple->items[i]));
+      const auto* from = field ? as<Var>(known(field->tuple)) : nullptr;
+      if (!from || field->index != std::int64_t(i) || (source && from != source)) return e;
+      source = from;
+    }
+    return source->type == e->type ? source : e;
   }
 
   // t[i] of a tuple whose construction is visible.

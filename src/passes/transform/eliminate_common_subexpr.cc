@@ -1,9 +1,11 @@
-// EliminateCommonSubexpr(call_only=False): a pure expression that was already computed becomes an alias. This stays
-// within a scope: not out of a branch, not from one dataflow block's variables to another's. Allocations stay separate,
-// and so do match_casts that define variables.
+// EliminateCommonSubexpr(call_only=False): a pure expression that was already bound becomes an alias: a call, a tuple,
+// a constant, a branch, another alias. This stays within a scope: not out of a branch, not from one dataflow block's
+// variables to another's. Allocations stay separate, and so do variables that the program kills itself.
 #include <fmt/format.h>
 
 #include <unordered_map>
+#include <unordered_set>
+#include <utility>
 
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
@@ -20,7 +22,8 @@ namespace {
 
 class Merger : public Rewriter {
  public:
-  Merger(Context& ctx, bool call_only) : Rewriter(ctx), call_only_(call_only) {}
+  Merger(Context& ctx, const Function* f, bool call_only)
+      : Rewriter(ctx), call_only_(call_only), killed_(killed_variables(f)) {}
 
  protected:
   // Expressions found in a sequence are not visible outside it.
@@ -46,7 +49,9 @@ class Merger : public Rewriter {
 
   const BindingBlock* visit_block(const BindingBlock* b) override {
     const std::size_t mark = order_.size();
+    const bool outer = std::exchange(dataflow_, b->is_dataflow());
     const BindingBlock* made = default_block(b);
+    dataflow_ = outer;
     // After the block an output is known by its own name again.
     for (const auto& [from, own] : outputs_) remap(from, own);
     outputs_.clear();
@@ -70,7 +75,7 @@ class Merger : public Rewriter {
       const Binding* alias = ctx_.binding(made->var, entry.var);
       ctx_.set_origin(alias, b);
       remap(b->var, entry.var);
-      if (entry.var->is_dataflow() && !made->var->is_dataflow()) outputs_.emplace_back(b->var, made->var);
+      if (dataflow_ && !made->var->is_dataflow()) outputs_.emplace_back(b->var, made->var);
       return {alias};
     }
     same.push_back({made, made->var});
@@ -104,6 +109,7 @@ class Merger : public Rewriter {
   // must not, or every addition of a long chain falls into one bucket.
   static std::uint64_t key_of(const Expr* value) {
     std::uint64_t key = structural_hash(value);
+    if (isa<If>(value) || isa<Function>(value)) return key;  // these bind variables of their own
     walk(value, [&](const Node* n) {
       if (isa<Var>(n)) key = (key ^ n->id) * 0x9E3779B97F4A7C15u;
       return true;
@@ -113,30 +119,41 @@ class Merger : public Rewriter {
 
   bool eligible(const Binding* b) const {
     const Expr* value = b->value;
-    if (b->is_match_cast()) {
-      std::vector<const Var*> vars;
-      collect_vars(b->cast_type, vars);
-      return !call_only_ && vars.empty();
-    }
-    if (const auto* call = as<Call>(value))
-      return ops::is_pure_call(call) && !op::is_call_with(value, op::Trait::Allocates);
-    return !call_only_ && (isa<Tuple>(value) || isa<TupleGetItem>(value) || isa<ShapeExpr>(value));
+    if ((call_only_ && !isa<Call>(value)) || op::is_call_with(value, op::Trait::Allocates)) return false;
+    if (killed_.contains(b->var) || (isa<Var>(value) && killed_.contains(as<Var>(value)))) return false;
+    return !has_effect(value);
+  }
+
+  // Functions inside of the value are not called by it; a function that is the value itself is looked into.
+  static bool has_effect(const Expr* value) {
+    const auto* f = as<Function>(value);
+    bool found = false;
+    walk(f ? static_cast<const Node*>(f->body) : value, [&](const Node* n) {
+      const auto* call = as<Call>(n);
+      found = found || (call && !ops::is_pure_call(call));
+      return !found && !isa<Function>(n);
+    });
+    return found;
   }
 
   bool call_only_;
-  std::vector<std::pair<const Var*, const Var*>> outputs_;  // of this dataflow block, replaced by inner variables
+  bool dataflow_ = false;
+  std::unordered_set<const Var*> killed_;
+  std::vector<std::pair<const Var*, const Var*>> outputs_;  // of this dataflow block, replaced inside of it
   Known known_;                                             // by hash, expressions computed in the scope
   std::vector<std::uint64_t> order_;                        // hashes of `known_` in insertion order
 };
 
 }  // namespace
 
-const Function* merge_equal_bindings(Context& ctx, const Function* f) { return Merger(ctx, false).rewrite_function(f); }
+const Function* merge_equal_bindings(Context& ctx, const Function* f) {
+  return Merger(ctx, f, false).rewrite_function(f);
+}
 
 Result<const Module*> eliminate_common_subexpr(PassEnv& env, const Module* module, const PassOptions& options) {
   const bool call_only = bool_option(options, 0, "call_only", false);
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return Merger(env.ctx, call_only).rewrite_function(f);
+    return Merger(env.ctx, f, call_only).rewrite_function(f);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "passes/common.h"
+#include "passes/transform/device_info.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass_option.h"
 
@@ -175,14 +176,13 @@ class DeviceChanger : public Rewriter {
   const VDevice* to_;
 };
 
-// The device in the form of the module's list.
-const Attr* info_of(Context& ctx, const VDevice* d) {
+}  // namespace
+
+const Attr* device_info(Context& ctx, const VDevice* d) {
   const Attr* const items[] = {d->target ? d->target : ctx.attr(d->target_kind), ctx.attr(d->device_id),
                                ctx.attr(d->memory_scope)};
   return ctx.attr_opaque("I.vdevice", items, {});
 }
-
-}  // namespace
 
 Result<const Module*> update_vdevice(PassEnv& env, const Module* module, const PassOptions& options) {
   const PassOption* text = find_option(options, 0, "new_vdevice");
@@ -207,9 +207,9 @@ Result<const Module*> update_vdevice(PassEnv& env, const Module* module, const P
   devices[std::size_t(index)] = to;
   std::vector<GlobalInfo> infos(module->global_infos.begin(), module->global_infos.end());
   for (GlobalInfo& info : infos) {
-    if (info.key != "vdevice" || std::size_t(index) >= info.items.size()) continue;
+    if (info.key != kDeviceList || std::size_t(index) >= info.items.size()) continue;
     std::vector<const Attr*> items(info.items.begin(), info.items.end());
-    items[std::size_t(index)] = info_of(env.ctx, to);
+    items[std::size_t(index)] = device_info(env.ctx, to);
     info.items = env.ctx.list(items);
   }
   ModuleBuilder builder(env.ctx, *moved);

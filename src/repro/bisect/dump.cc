@@ -65,7 +65,7 @@ std::string first_broken_rule(ir::Context& ctx, const ir::Module* module) {
 }
 
 void read_stage(session::Session& session, const std::string& path, Stage& stage) {
-  auto text = support::read_file(path, source::kMaxBytes);
+  auto text = support::read_regular_file(path, source::kMaxBytes);
   if (!text.ok()) {
     stage.not_runnable = text.error().reason;
     return;

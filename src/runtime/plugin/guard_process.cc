@@ -139,6 +139,12 @@ bool Channel::send(Word word, std::string_view payload) {
   return true;
 }
 
+// It stays a child to wait for.
+bool Channel::peer_has_ended() const {
+  siginfo_t info{};
+  return peer_ > 0 && ::waitid(P_PID, id_t(peer_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == peer_;
+}
+
 bool Channel::read_all(void* to, std::size_t bytes, const std::atomic<bool>* interrupt, bool& interrupted) {
   auto* next = static_cast<char*>(to);
   while (bytes > 0) {
@@ -147,7 +153,9 @@ bool Channel::read_all(void* to, std::size_t bytes, const std::atomic<bool>* int
       return false;
     }
     pollfd ready{fd_, POLLIN, 0};
-    const int count = ::poll(&ready, 1, interrupt ? kLookMilliseconds : -1);
+    const bool gone = peer_has_ended();  // before the look at what it has sent
+    const int count = ::poll(&ready, 1, interrupt || peer_ > 0 ? kLookMilliseconds : -1);
+    if (count == 0 && gone) return false;
     if (count == 0 || (count < 0 && errno == EINTR)) continue;
     const ssize_t n = ::recv(fd_, next, bytes, 0);
     if (n < 0 && errno == EINTR) continue;

@@ -24,7 +24,9 @@ enum class Word : std::uint8_t {
 // Messages over one end of a socket.
 class Channel {
  public:
-  explicit Channel(int fd) : fd_(fd) {}
+  // `peer`: the child at the other end, 0 if it is the parent. Its own children may keep its end open: the channel ends
+  // with the child.
+  explicit Channel(int fd, pid_t peer = 0) : fd_(fd), peer_(peer) {}
   ~Channel();
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
@@ -37,7 +39,9 @@ class Channel {
 
  private:
   bool read_all(void* to, std::size_t bytes, const std::atomic<bool>* interrupt, bool& interrupted);
+  bool peer_has_ended() const;
   int fd_;
+  pid_t peer_;
 };
 
 // Bytes at the same place in two processes. The owner creates it before the fork.
@@ -72,7 +76,7 @@ class GuardProcess {
   std::string end();
 
  private:
-  GuardProcess(pid_t pid, int fd) : pid_(pid), channel_(std::make_unique<Channel>(fd)) {}
+  GuardProcess(pid_t pid, int fd) : pid_(pid), channel_(std::make_unique<Channel>(fd, pid)) {}
   pid_t pid_;
   std::unique_ptr<Channel> channel_;
 };

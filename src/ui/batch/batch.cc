@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "rldb/relay/run/relay_machine.h"
 #include "rldb/source/diagnostic_file.h"
-#include "rldb/source/diagnostic_general.h"
 #include "rldb/support/file.h"
 #include "ui/batch/relay.h"
 #include "ui/term/window_size.h"
@@ -12,6 +12,8 @@ namespace rldb::ui {
 
 std::unique_ptr<session::Session> open_session(const CommandLine& line, Console& console) {
   auto session = std::make_unique<session::Session>(line.options, &console);
+  if (!session::relay_machine()) session::set_relay_machine(relay_run::make_relay_machine());
+  session::relay_machine()->wanted = session::Machine::Relax;  // what comes here works on Relax modules
   for (const std::string& plugin : line.plugins) {
     source::Diagnostics diagnostics;
     const bool ok = session->load_plugin(plugin, diagnostics);
@@ -37,9 +39,9 @@ int fail(const source::Diagnostics& diagnostics, const source::SourceManager& so
 
 bool load(session::Session& session, const std::string& path, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
-  const bool untaken = !line.to_relax && is_relay_file(path);
-  if (untaken) diagnostics.add({}, source::message(diag::RelayNotHere, path));
-  const bool ok = !untaken && session.load_file(path, diagnostics);
+  // These commands work on Relax modules: Relay text is translated for them.
+  if (!line.to_relax && is_relay_file(path)) console.print_error("note: {} is translated to Relax\n", path);
+  const bool ok = session.load_file(path, diagnostics);
   if (!ok || !diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   return ok;
 }

@@ -10,7 +10,7 @@
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/reduce.h"
-#include "rldb/source/diagnostic_program.h"
+#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
@@ -85,7 +85,8 @@ const ir::Module* module_of(const CommandLine& line, session::Session& session, 
   if (!load(session, line.files[0], line, console)) return nullptr;
   if (session.module()) return session.module();
   source::Diagnostics diagnostics;
-  diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[0], purpose));
+  if (auto refusal = session::missing_ability(purpose, session::kModule, session))
+    diagnostics.add({}, *std::move(refusal));
   report(diagnostics, session.sources(), line, console);
   return nullptr;
 }
@@ -102,7 +103,7 @@ void print_rewrite(const repro::PassBisection& found, const CommandLine& line, C
 
 int bisect_by_kernel(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::KernelBisection::Verdict;
-  const ir::Module* module = module_of(line, session, "bisect", console);
+  const ir::Module* module = module_of(line, session, "`rldb bisect`", console);
   if (!module) return kBadText;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
@@ -124,7 +125,7 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
 
 int bisect_pipeline(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::PassBisection::Verdict;
-  const ir::Module* module = module_of(line, session, "bisect", console);
+  const ir::Module* module = module_of(line, session, "`rldb bisect`", console);
   if (!module) return kBadText;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
@@ -211,7 +212,7 @@ int batch_bisect(const CommandLine& line, Console& console) {
 int batch_reduce(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  const ir::Module* module = module_of(line, *session, "reduce", console);
+  const ir::Module* module = module_of(line, *session, "`rldb reduce`", console);
   if (!module) return kBadText;
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rldb/repro/bisect.h"
+#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_result.h"
 #include "ui/batch/batch.h"
@@ -59,7 +60,8 @@ bool apply_passes(session::Session& session, const std::string& passes, repro::P
                   source::Diagnostics& diagnostics) {
   if (passes.empty()) return true;
   if (!program.module) {
-    diagnostics.add({}, source::message(diag::NoModuleInExecutable, program.executable, "run passes on"));
+    if (auto refusal = session::missing_ability("`--passes`", session::kModule, session))
+      diagnostics.add({}, *std::move(refusal));
     return false;
   }
   session.history().start(program.module);
@@ -131,7 +133,9 @@ bool save(const Sides& sides, const std::string& seen, session::Session& session
   }
   source::Diagnostics diagnostics;
   const std::string& file = sides.a.module ? sides.b.executable : sides.a.executable;
-  diagnostics.add({}, source::message(diag::NoModuleInExecutable, file, "carry in a script"));
+  if (auto refusal =
+          session::missing_ability("`--save-repro`", session::kModule, session::ProgramKind::RelaxExecutable, file))
+    diagnostics.add({}, *std::move(refusal));
   report(diagnostics, session.sources(), line, console);
   return false;
 }

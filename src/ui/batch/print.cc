@@ -4,6 +4,7 @@
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
+#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_result.h"
 #include "ui/batch/batch.h"
@@ -23,7 +24,8 @@ int batch_print(const CommandLine& line, Console& console) {
   if (!session || !load(*session, line.files[0], line, console)) return kBadText;
   source::Diagnostics diagnostics;
   if (!session->module()) {
-    diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[0], "print"));
+    if (auto refusal = session::missing_ability("`rldb print`", session::kModule, *session))
+      diagnostics.add({}, *std::move(refusal));
     report(diagnostics, session->sources(), line, console);
     return kBadText;
   }
@@ -58,7 +60,9 @@ int batch_diff(const CommandLine& line, Console& console) {
   const ir::Module* second = a->module();
   if (!first || !second) {
     source::Diagnostics diagnostics;
-    diagnostics.add({}, source::message(diag::NoModuleInExecutable, line.files[first ? 1 : 0], "compare"));
+    if (auto refusal = session::missing_ability("`rldb diff`", session::kModule, session::ProgramKind::RelaxExecutable,
+                                                line.files[first ? 1 : 0]))
+      diagnostics.add({}, *std::move(refusal));
     report(diagnostics, a->sources(), line, console);
     return kBadText;
   }

@@ -81,6 +81,12 @@ std::size_t show_difference(Repl& repl, std::string_view before, std::string_vie
   return std::size_t(std::count(text.begin() + std::ptrdiff_t(end), text.end(), '\n'));
 }
 
+bool needs(Repl& repl, std::string_view what, unsigned abilities) {
+  auto refusal = session::missing_ability(what, abilities, repl.session());
+  if (refusal) repl.fail(std::move(*refusal));
+  return !refusal;
+}
+
 void show_text(Repl& repl, const std::string& text) {
   const Repl::Kind script(repl, OutputKind::Script);
   repl.console().write(repl.console().color() && repl.highlight ? paint_script(text) : text);
@@ -215,7 +221,7 @@ bool Repl::take_commands(const debug::StopReport& stop) {
         if (line == kSilent)
           silent = true;
         else
-          to_do_.push_back(line);
+          to_do_.push_back({line, b->commands_by});
       }
   return silent;
 }

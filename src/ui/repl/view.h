@@ -8,9 +8,13 @@
 
 #include "rldb/debug/debugger.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/session/program_kind.h"
 #include "ui/repl/entry/state.h"
 
 namespace rldb::ui {
+
+// Has the program these abilities (session/program_kind.h), which `what` needs? False: refused, which is reported.
+bool needs(Repl& repl, std::string_view what, unsigned abilities);
 
 // Numbers of the lines of a text around a position.
 struct LineWindow {

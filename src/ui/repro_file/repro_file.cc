@@ -125,6 +125,7 @@ std::vector<std::string> settings_of(const session::Options& options) {
   if (options.tolerance.rtol != usual.tolerance.rtol) set("rtol", options.tolerance.rtol);
   if (options.fast_math) set("fp", "fast");
   if (!options.check_bounds) set("check-bounds", "off");
+  if (options.check_accesses) set("check-accesses", "on");
   if (!options.schedule) set("schedule", "off");
   if (!options.verify_each) set("verify-each", "off");
   return out;

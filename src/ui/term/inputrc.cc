@@ -219,7 +219,7 @@ void read_inputrc(std::string_view text, std::string_view term, const ReadFile& 
 KeyBindings user_key_bindings() {
   const ReadFile read = [](const std::string& path) -> std::optional<std::string> {
     constexpr std::size_t kMost = std::size_t(1) << 20;
-    auto text = support::read_file(path, kMost);
+    auto text = support::read_regular_file(path, kMost);
     if (!text.ok()) return std::nullopt;
     return std::move(*text);
   };

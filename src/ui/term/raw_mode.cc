@@ -107,6 +107,22 @@ void RawMode::leave() {
   for (std::size_t i = 0; i < kCrashCount; ++i) ::sigaction(kCrashes[i], &g_actions[i], nullptr);
 }
 
+InterruptAsKey::InterruptAsKey() {
+  if (g_holders == 0) return;
+  termios modes = g_raw;
+  modes.c_cc[VINTR] = _POSIX_VDISABLE;
+  ::tcsetattr(STDIN_FILENO, TCSANOW, &modes);
+}
+
+InterruptAsKey::~InterruptAsKey() {
+  if (g_holders > 0) ::tcsetattr(STDIN_FILENO, TCSANOW, &g_raw);
+}
+
+bool InterruptAsKey::is(char key) {
+  const cc_t interrupt = g_raw.c_cc[VINTR];
+  return g_holders > 0 && interrupt != _POSIX_VDISABLE && static_cast<cc_t>(key) == interrupt;
+}
+
 void show_alternate_screen() {
   if (!std::exchange(g_alternate, true)) write_terminal(kShowAlternate);
 }

@@ -39,6 +39,17 @@ class CookedMode {
   RawMode& raw_;
 };
 
+// While it lives, ^C is a key like the others, in their order. As a signal it has no place among the keys: one read
+// just as it arrives could be older or newer. A signal that has arrived before is older than all keys that can be read.
+class InterruptAsKey {
+ public:
+  InterruptAsKey();
+  ~InterruptAsKey();
+  InterruptAsKey(const InterruptAsKey&) = delete;
+  InterruptAsKey& operator=(const InterruptAsKey&) = delete;
+  static bool is(char key);
+};
+
 // The terminal's alternate screen. Leaving it restores the normal screen; a crash leaves it too.
 void show_alternate_screen();
 void leave_alternate_screen();

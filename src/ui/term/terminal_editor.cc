@@ -87,8 +87,7 @@ class TerminalEditor : public LineEditor {
         if (!result_) show();
         break;
       case PromptEvent::Interrupt:
-        if (full_on()) full_->lost();  // with what the kernel threw away
-        end(LineResult::Kind::Cancelled);
+        cancel();
         break;
       case PromptEvent::Suspend:
         lend_terminal([&] { signals.stop(); });
@@ -108,21 +107,50 @@ class TerminalEditor : public LineEditor {
     }
   }
 
+  void cancel() {
+    if (full_on()) full_->lost();  // with what the kernel threw away
+    end(LineResult::Kind::Cancelled);
+  }
+
   // One byte at a time: bytes after the entry are not ours, and keys typed after a ^C belong to the next entry. The
   // screen is updated when no more bytes are waiting.
   void read_keys(const PromptSignals& signals) {
-    while (!signals.arrived()) {
+    while (!result_) {
       char c = 0;
-      const ssize_t n = ::read(STDIN_FILENO, &c, 1);
-      if (n == 0 || (n < 0 && (errno == EINTR || errno == EAGAIN))) break;  // poll reports a closed terminal
-      if (n < 0) return end(LineResult::Kind::Terminated);
+      if (!read_key(signals, c)) break;
+      if (InterruptAsKey::is(c)) return cancel();
       const bool more = input_waits();
       editor_.byte(c, more);
       serve();
+      if (!result_ && editor_.waits_for_paste()) read_paste(signals);
       if (result_) return;
       if (!more && !input_waits()) break;
     }
-    if (!editor_.waits_for_paste()) show();
+    if (!result_ && !editor_.waits_for_paste()) show();
+  }
+
+  // A paste has as many bytes as the user likes: the modes are not changed for each.
+  void read_paste(const PromptSignals& signals) {
+    const InterruptAsKey ordered;
+    while (!result_ && editor_.waits_for_paste() && !signals.arrived()) {
+      char c = 0;
+      if (!read_byte(c)) return;
+      if (InterruptAsKey::is(c)) return cancel();
+      editor_.byte(c, input_waits());
+      serve();
+    }
+  }
+
+  // False: there is none, or it belongs to the next entry.
+  bool read_key(const PromptSignals& signals, char& c) {
+    const InterruptAsKey ordered;
+    return !signals.arrived() && read_byte(c);
+  }
+
+  bool read_byte(char& c) {
+    const ssize_t n = ::read(STDIN_FILENO, &c, 1);
+    if (n < 0 && errno != EINTR && errno != EAGAIN) end(LineResult::Kind::Terminated);
+    return n > 0;  // poll reports a closed terminal
   }
 
   // Takes keys that others have read.

@@ -213,3 +213,31 @@ TEST_CASE("vectors are tested lane by lane") {
   }
   CHECK(tests_left(text("A[T.Ramp(0, 4, 8)] = A[T.Ramp(22, 1, 8)]")) == 0);
 }
+
+TEST_CASE("accesses are checked once more in the optimised code") {
+  for (const char* body : {
+           "for i, j in T.grid(n, m):\n    A[i, j] = B[i * m + j] + C[i % 16, j % 64]",
+           "for i in range(n):\n    if I[i] >= 0 and I[i] < n * m:\n        A[i, 0] = B[I[i]]",
+           "for i in T.vectorized(64):\n    if i < 61:\n        C[2, i] = C[3, 63 - i]",
+           "for i in range(16):\n    for j in T.vectorized(64):\n        C[i, j * 3 % 64] = C[i, j] * T.float32(2)",
+       }) {
+    CAPTURE(body);
+    Case c;
+    c.jit.check_accesses = true;
+    c.symbols = {{"n", 17}, {"m", 33}};
+    CHECK(both(over(body), c) == "");
+  }
+}
+
+// Without a proof or a test of its own, an access is left to the second check.
+TEST_CASE("an access outside of the buffers is found in the optimised code") {
+  Case c;
+  c.jit.check_accesses = true;
+  c.jit.check_bounds = false;
+  c.symbols = {{"n", 4}, {"m", 8}, {"k", 40}};
+  for (const char* body :
+       {"for i in range(n):\n    A[i, 0] = B[i + k]", "for i in T.vectorized(16):\n    C[0, i] = B[i + k]"}) {
+    CAPTURE(body);
+    CHECK(jit_error(over(body), c).find("outside of its buffers") != std::string::npos);
+  }
+}

@@ -250,3 +250,21 @@ TEST_CASE("division after a change of sign: a large unsigned number is a negativ
       CHECK(both(elementwise(expr, c.from, c.from, c.to)) == "");
     }
 }
+
+TEST_CASE("conversions to float of short loops: the sign of what was widened counts") {
+  for (const char* narrow : {"int8", "int16", "int32"})
+    for (const char* wide : {"uint16", "uint32", "uint64"})
+      for (const char* to : {"float32", "float64"}) {
+        CAPTURE(narrow);
+        CAPTURE(wide);
+        const std::string text = fmt::format(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((8,), "{0}"), B: T.Buffer((8,), "{2}"), C: T.Buffer((8,), "{2}")):
+    T.func_attr({{"tirx.noalias": True}})
+    for i in range(8):
+        C[i] = T.fabs(T.Cast("{2}", T.Cast("{1}", A[i]))) + T.min(B[i], T.Cast("{2}", T.Cast("{1}", A[i])))
+)",
+                                             narrow, wide, to);
+        CHECK(both(text) == "");
+      }
+}

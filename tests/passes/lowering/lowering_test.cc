@@ -46,3 +46,20 @@ class Module:
 )",
               "still has the local function `inner`");
 }
+
+TEST_CASE("KillAfterLastUse: what kills bind in a dataflow block is not visible outside") {
+  const std::string text = run_text("KillAfterLastUse", R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((4,), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.abs(a)
+            c = R.negative(b)
+            R.output(c)
+        return c
+)");
+  CHECK(text.find("kill_tensor(a)") != std::string::npos);
+  CHECK(text.find("R.output(c)") != std::string::npos);
+}

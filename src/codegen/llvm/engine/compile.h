@@ -19,6 +19,7 @@ struct CompileOptions {
   bool check_bounds = false;
   int opt_level = 3;
   runtime::NumericEvents events = 0;  // the code notes whether it writes one of these
+  bool check_accesses = false;        // see accesses.h
 };
 
 enum class TextKind : std::uint8_t { Raw, Optimised, Assembly };

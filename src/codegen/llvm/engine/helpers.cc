@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "codegen/llvm/engine/accesses.h"
 #include "codegen/llvm/engine/guard.h"
 
 namespace rldb::codegen {
@@ -228,6 +229,7 @@ std::span<const HelperSymbol> helper_symbols() {
   {#name, address<D2>(&::name)}, { #name "f", address < F2>(&::name##f) }
   static const HelperSymbol symbols[] = {
       {"rldb_alloc", address(allocate)},
+      {kAccessHelper, address(note_access)},
       {"rldb_bytes", address(bytes_of)},
       {"rldb_panel", address(panel)},
       {"rldb_call_packed", address(call_packed)},

@@ -60,7 +60,7 @@ struct Shared {
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
 
   CompileOptions compile_options(runtime::NumericEvents events = 0) const {
-    return {options.fp, options.check_bounds, options.opt_level, events};
+    return {options.fp, options.check_bounds, options.opt_level, events, options.check_accesses};
   }
   // The inputs of code generation.
   ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) const {
@@ -74,9 +74,10 @@ struct Shared {
   }
   std::string cache_key(const ir::PrimFunc* f, runtime::NumericEvents events) const {
     // Names count, because faults mention them; the function's own does not.
-    return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{};events{}", host().key, ir::structural_hash(f),
-                       support::fnv1a(ir::print_function("kernel", f)), int(options.fp), int(options.check_bounds),
-                       options.opt_level, int(options.schedule), int(events));
+    return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{};events{};again{}", host().key,
+                       ir::structural_hash(f), support::fnv1a(ir::print_function("kernel", f)), int(options.fp),
+                       int(options.check_bounds), options.opt_level, int(options.schedule), int(events),
+                       int(options.check_accesses));
   }
   support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a) {
     if (!engine) {
@@ -196,7 +197,8 @@ class JitKernel : public runtime::Kernel {
     const Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
     current_run() = state.outer;
     noted_ = fault.noted != 0;
-    if (trap.signal == 0 && status == 0 && untouched(args, state)) return runtime::result_of(signature_, fault);
+    if (trap.signal == 0 && status == 0 && !state.error && untouched(args, state))
+      return runtime::result_of(signature_, fault);
     runtime::Error error = error_of(trap, status, fault, state);
     error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
     return Failure(std::move(error));
@@ -244,6 +246,7 @@ class JitKernel : public runtime::Kernel {
   }
 
   runtime::Error error_of(const Trap& trap, std::int32_t status, const runtime::KernelFault& fault, Run& state) const {
+    if (state.error && (status == 2 || shared_->options.check_accesses)) return std::move(*state.error);
     if (trap.signal != 0)
       return {ErrorKind::Raised,
               fmt::format("kernel `{}` was stopped by {}", signature_.name, signal_text(trap.signal)),
@@ -253,7 +256,6 @@ class JitKernel : public runtime::Kernel {
       return {ErrorKind::OutOfBounds,
               fmt::format("kernel `{}` has written past the memory of one of its buffers", signature_.name),
               {"check-bounds code names the buffer and the index that are wrong"}};
-    if (status == 2 && state.error) return std::move(*state.error);
     const std::int64_t row = fault.code - 1;
     if (row < 0 || row >= std::int64_t(code_->faults.size()))
       return {ErrorKind::Raised, fmt::format("kernel `{}` stopped without saying why", signature_.name), {}};

@@ -6,6 +6,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/schedule/schedule.h"
 
@@ -155,6 +156,10 @@ void Lowering::decl_buffer(const ir::DeclBuffer* s) {
   const Memory memory = it->second;
   pointers_[s->buffer->data] = memory;
   declare_view(s->buffer, memory);
+  if (!ir::spans_memory(s) || !memory.bytes) return;
+  View& v = views_[s->buffer];
+  Value* count = b_.CreateUDiv(memory.bytes, i64(std::int64_t(s->buffer->dtype.bytes())));
+  v.shape[0] = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, v.shape[0], count);
 }
 
 void Lowering::allocate_const(const ir::AllocateConstStmt* s) {

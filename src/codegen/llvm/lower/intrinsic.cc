@@ -8,6 +8,7 @@
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/lowered_name.h"
 #include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"
 
@@ -42,6 +43,9 @@ Lowering::Value* Lowering::call(const ir::Call* c) {
   if (ir::is_call_of(c, ir::intrin::TvmCallPacked) || ir::is_call_of(c, ir::intrin::TvmCallCpacked))
     return call_packed(c);
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
+  if (ir::is_multiply_add(c)) return multiply_add(operands(c, 3, 1));
+  if (const ir::IntrinsicInfo* named = ir::named_intrinsic(c))
+    if (Value* made = intrinsic(*named, operands(c, named->arity, 1))) return made;
   const bool scalar = !c->args.empty() && !c->args[0]->dtype().is_void() && !c->args[0]->dtype().is_handle();
   if (row && scalar && row->arity > 0 && std::size_t(row->arity) <= c->args.size())
     if (Value* made = intrinsic(*row, operands(c, row->arity))) return made;
@@ -51,9 +55,9 @@ Lowering::Value* Lowering::call(const ir::Call* c) {
 }
 
 // The arguments, as many as the row requires, as vectors when one of them is.
-Lowering::Operands Lowering::operands(const ir::Call* c, int count) {
-  Operands in{c, c->args[0]->dtype().element(), {}};
-  for (int i = 0; i < count; ++i) in.values.push_back(value(c->args[std::size_t(i)]));
+Lowering::Operands Lowering::operands(const ir::Call* c, int count, std::size_t first) {
+  Operands in{c, first, c->args[first]->dtype().element(), {}};
+  for (int i = 0; i < count; ++i) in.values.push_back(value(c->args[first + std::size_t(i)]));
   unsigned lanes = 0;
   for (Value* v : in.values) lanes = std::max(lanes, v->getType()->isVectorTy() ? lanes_of(v) : 0u);
   for (Value*& v : in.values) v = splat(v, lanes);
@@ -121,9 +125,16 @@ Lowering::Value* Lowering::fma(const Operands& in) {
   return round_narrow(b_.CreateIntrinsic(llvm::Intrinsic::fma, {in.values[0]->getType()}, in.values), in.element);
 }
 
+// Rounded after the product and after the sum, as eval.
+Lowering::Value* Lowering::multiply_add(const Operands& in) {
+  if (!in.is_float()) refuse("there is no code for a fused multiplication of " + where(in.call));
+  Value* product = round_narrow(b_.CreateFMul(in.values[0], in.values[1]), in.element);
+  return round_narrow(b_.CreateFAdd(product, in.values[2]), in.element);
+}
+
 // In double, then rounded, as eval.
 Lowering::Value* Lowering::ldexp(const Operands& in) {
-  const DType exponent = in.call->args[1]->dtype();
+  const DType exponent = in.operand(1)->dtype();
   if (!in.is_float() || exponent.is_float()) return nullptr;
   Value* x = in.values[0];
   Value* power = convert(in.values[1], exponent, DType::Int(32));
@@ -192,7 +203,7 @@ Lowering::Value* Lowering::shift(const Operands& in, bool left) {
   Value* x = in.values[0];
   llvm::Type* word = value_type(DType::Int(64), width_of(x));
   Value* count =
-      b_.CreateAnd(to_index(in.values[1], in.call->args[1]->dtype().element()), llvm::ConstantInt::get(word, 63));
+      b_.CreateAnd(to_index(in.values[1], in.operand(1)->dtype().element()), llvm::ConstantInt::get(word, 63));
   Value* wide = b_.CreateIntCast(x, word, in.element.is_int());
   Value* moved = left                  ? b_.CreateShl(wide, count)
                  : in.element.is_int() ? b_.CreateAShr(wide, count)
@@ -214,6 +225,20 @@ Lowering::Value* Lowering::reinterpret(const ir::Call* c) {
   return from_memory(b_.CreateBitCast(bits, wanted), to.element());
 }
 
+// The memory of the view as rows of these dims, without gaps.
+View Lowering::in_rows(View v, ir::Span<const ir::Expr*> dims) {
+  if (!v.limit) {
+    v.limit = i64(1);
+    for (Value* d : v.shape) v.limit = b_.CreateMul(v.limit, d);
+    if (v.offset) v.limit = b_.CreateAdd(v.limit, v.offset);
+  }
+  v.shape.clear();
+  for (const ir::Expr* d : dims) v.shape.push_back(to_index(value(d), d->dtype()));
+  v.strides.assign(dims.size(), i64(1));
+  for (std::size_t i = dims.size(); i-- > 1;) v.strides[i - 1] = b_.CreateMul(v.strides[i], v.shape[i]);
+  return v;
+}
+
 // Through a helper that knows the registry of the run. Arguments go as rows of (kind, payload): 0 int, 1 bool, 2 float,
 // 3 string, 4 buffer (pointer to [data, dtype, rank, dims...]).
 Lowering::Value* Lowering::call_packed(const ir::Call* c) {
@@ -231,20 +256,17 @@ Lowering::Value* Lowering::call_packed(const ir::Call* c) {
     b_.CreateStore(v, b_.CreateConstInBoundsGEP1_64(word, array, at));
   };
   Value* rows = on_stack(std::max<std::size_t>(1, 2 * count));
-  const auto buffer_of = [&](const ir::Expr* e) {
-    ir::PointedBuffer memory(e);
-    for (const auto& [buffer, made] : views_) memory.offer(buffer);
-    return memory.found();
-  };
   for (std::size_t i = 0; i < count; ++i) {
     const ir::Expr* e = c->args[i + 1];
     PackedArgument kind = PackedArgument::Int;
     Value* payload = nullptr;
+    ir::PointedBuffer memory(e);
+    for (const auto& [buffer, made] : views_) memory.offer(buffer);
     if (const auto* s = as<ir::StringImm>(e)) {
       kind = PackedArgument::String;
       payload = b_.CreatePtrToInt(b_.CreateGlobalString(llvm::StringRef(s->value)), word);
-    } else if (const ir::Buffer* b = buffer_of(e)) {
-      const View& v = view(b);
+    } else if (const ir::Buffer* b = memory.found()) {
+      const View v = memory.has_other_dims() ? in_rows(view(b), memory.dims()) : view(b);
       check_whole(b, v);
       kind = PackedArgument::Buffer;
       Value* about = on_stack(3 + 2 * v.shape.size());

@@ -192,15 +192,18 @@ class Lowering {
   // Arguments of one; null for operations that are not intrinsics of their dtype.
   struct Operands {
     const ir::Call* call;
-    DType element;  // of the first
+    std::size_t first;  // of the call's arguments that is an operand
+    DType element;      // of the first operand
     std::vector<Value*> values;
+    const ir::Expr* operand(std::size_t i) const { return call->args[first + i]; }
     bool is_float() const { return element.is_float(); }
     bool is_double() const { return values[0]->getType()->getScalarType()->isDoubleTy(); }
   };
-  Operands operands(const ir::Call* c, int count);
+  Operands operands(const ir::Call* c, int count, std::size_t first = 0);
   Value* intrinsic(const ir::IntrinsicInfo& row, const Operands& in);
   Value* library(std::string_view f, const Operands& in);
   Value* native(llvm::Intrinsic::ID f, const Operands& in);
+  Value* multiply_add(const Operands& in);
   Value* exp10(const Operands& in);
   Value* rsqrt(const Operands& in);
   Value* sigmoid(const Operands& in);
@@ -246,6 +249,7 @@ class Lowering {
                     Value* mask);
   void check_element(const ir::Buffer* b, const View& v, Value* flat, Value* mask);
   void check_whole(const ir::Buffer* b, const View& v);
+  View in_rows(View v, ir::Span<const ir::Expr*> dims);
   bool proved(const void* node, std::size_t dim) const { return facts_.proved(node, dim); }
   bool wide(const void* node, std::size_t dim) const { return facts_.wide(node, dim); }
   bool checked() const { return options_.check_bounds; }

@@ -1,5 +1,6 @@
 // Bindings of Relax functions: `x = ...` with and without annotation, unpacking, symbolic variables.
 #include "frontend/script/module.h"
+#include "frontend/script/module_parts.h"
 #include "frontend/script/relax/body_reader.h"
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/symbols.h"
@@ -60,7 +61,8 @@ const ir::Var* define_symbol(Reader& r, Node name, ir::DType dtype) {
 
 void BodyReader::binding(Node s) {
   const Node target = s.child(Field::Target);
-  const Node value = s.child(Field::Value);
+  Node value = s.child(Field::Value);
+  while (value.is(Kind::Parenthesized)) value = value.child(Field::Value);
   if (target.is(Kind::Tuple) || target.is(Kind::List)) return unpack(s, target, value);
   if (!target.is(Kind::Identifier)) {
     if (target && !target.is(Kind::Missing)) r_.error(target, diag::BadTarget);
@@ -71,6 +73,12 @@ void BodyReader::binding(Node s) {
   if (value.is(Kind::Binding)) {
     r_.error(value, diag::UnsupportedSyntax, "a chain of assignments");
     fn_.scope.define(target.text(), Val(), target.span());
+    return;
+  }
+  // The variables of a local function's signature, which follows.
+  if (is_type_var(s)) {
+    if (memo_) memo_->declared_symbol();
+    r_.names.type_vars.insert(target.text());
     return;
   }
   if (const auto dtype = symbol_declaration(r_, value)) return declare(s, target, *dtype);
@@ -130,6 +138,11 @@ void BodyReader::assign(Node s, Node target, const Val& v, Node value, const ir:
   if (v.is_sequence() && ir::as<ir::ShapeType>(type)) {
     // RFC: lv3: R.Shape = (n * m,)
     if (const auto dims = to_dims(r_, v, value, ir::DType::Int(64))) e = r_.at(r_.ctx.shape(*dims), value);
+  } else if (const auto* prim = ir::as<ir::PrimType>(type); prim && v.is_number() && !v.is(ValKind::Bool)) {
+    // i: R.Prim("int32") = 2: the annotation gives the literal its dtype.
+    const bool fits =
+        prim->dtype.is_float() || (v.is(ValKind::Int) && prim->dtype.is_integral() && !prim->dtype.is_bool());
+    e = fits ? to_scalar(r_, v, value, prim->dtype) : to_relax(r_, v, value);
   } else {
     e = to_relax(r_, v, value);
   }

@@ -75,6 +75,8 @@ Val const_call(Reader& r, const CallNode& call) {
   Arguments args(r, call);
   const auto value = args.require(0, "value");
   Argument* dtype_arg = args.find(1, "dtype");
+  for (const std::string_view key : {"ty", "struct_info"})  // of R.dist.const
+    if (!dtype_arg) dtype_arg = args.find(key);
   std::optional<ir::DType> dtype;
   const ir::Type* type = nullptr;
   if (dtype_arg) {
@@ -194,6 +196,13 @@ Val extern_call(Reader& r, const CallNode& call) {
   return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.extern_func(*s, type), call.node)));
 }
 
+// R.dist.device_mesh is R.device_mesh.
+Val device_mesh_call(Reader& r, const CallNode& call) {
+  CallNode plain = call;
+  plain.path = "device_mesh";
+  return opaque_constructor(r, plain);
+}
+
 // Known names that are only meaningful where a statement handles them.
 Val misplaced(Reader& r, const CallNode& call) { return r.error(call.function, diag::Misplaced, call.shown()); }
 
@@ -216,6 +225,7 @@ std::span<const HandlerRow> relax_handlers() {
       {"Call", call_node},
       {"ExternFunc", extern_call},
       {"device_mesh", opaque_constructor},
+      {"dist.device_mesh", device_mesh_call},
       {"device", opaque_constructor},
       {"dataflow", misplaced},
       {"output", misplaced},

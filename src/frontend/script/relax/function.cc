@@ -20,6 +20,19 @@
 
 namespace rldb::frontend::script {
 
+Node attribute_key(Node function, std::string_view key) {
+  for (Node s : function.child(Field::Body).children()) {
+    const Node call = s.child(Field::Value);
+    if (!call.is(Kind::Call) || !call.child(Field::Function).text().ends_with(".func_attr")) continue;
+    const Node dict = call.child(Field::Arguments).first();
+    for (Node pair : dict.children())
+      if (const Node k = pair.child(Field::Key);
+          k.text().size() == key.size() + 2 && k.text().substr(1, key.size()) == key)
+        return k;
+  }
+  return function.child(Field::Name);
+}
+
 FunctionOptions read_function_options(Reader& r, Node function) {
   FunctionOptions o;
   for (Node d : function.children()) {
@@ -208,20 +221,6 @@ const ir::Type* inferred_result(Reader& r, const Signature& s, const ir::Type* t
   for (FunctionState* f = s.state->outer; f; f = f->outer)
     for (const auto& [name, symbol] : f->symbols) visible.insert(symbol.var);
   return ir::erase(r.ctx, t, [&](const ir::Var* v) { return visible.count(v) > 0; });
-}
-
-// Where a key of R.func_attr({...}) is written; the function's name if it is not in the text literally.
-Node attribute_key(Node function, std::string_view key) {
-  for (Node s : function.child(Field::Body).children()) {
-    const Node call = s.child(Field::Value);
-    if (!call.is(Kind::Call) || !call.child(Field::Function).text().ends_with(".func_attr")) continue;
-    const Node dict = call.child(Field::Arguments).first();
-    for (Node pair : dict.children())
-      if (const Node k = pair.child(Field::Key);
-          k.text().size() == key.size() + 2 && k.text().substr(1, key.size()) == key)
-        return k;
-  }
-  return function.child(Field::Name);
 }
 
 void add_global_symbol(Reader& r, Node function, const Signature& s, bool is_global) {

@@ -5,6 +5,8 @@
 
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_script_expected.h"
@@ -27,12 +29,13 @@ BlockState* current_block(Reader& r, const CallNode& call) {
 
 const ir::Var* add_axis(Reader& r, BlockState& b, std::string_view name, ir::Range dom, const ir::Expr* value,
                         ir::IterKind kind, Node at) {
-  // The wider of domain and value decides.
+  // The variable has the wider type of domain and value; the domain stays as written.
   int bits = std::max<int>(dom.min->dtype().bits, dom.extent->dtype().bits);
+  const ir::DType written = ir::DType::Int(bits);
+  dom.min = ir::cast_to(r.ctx, written, dom.min);
+  dom.extent = ir::cast_to(r.ctx, written, dom.extent);
   if (value) bits = std::max<int>(bits, value->dtype().bits);
   const ir::DType t = ir::DType::Int(bits);
-  dom.min = ir::cast_to(r.ctx, t, dom.min);
-  dom.extent = ir::cast_to(r.ctx, t, dom.extent);
   const ir::Var* v = r.at(r.ctx.var(name, r.ctx.prim(t)), at);
   b.axes.push_back({v, dom, kind});
   b.values.push_back(value ? value : r.ctx.int_imm(t, 0));
@@ -173,6 +176,24 @@ Val where(Reader& r, const CallNode& call) {
   return Val::nothing();
 }
 
+// Attributes of several lines: dictionaries are merged, anything else must agree. False after a report.
+bool merge_attrs(Reader& r, std::vector<ir::NamedAttr>& into, std::span<const ir::NamedAttr> more, Node at) {
+  for (const ir::NamedAttr& a : more) {
+    const auto old = std::find_if(into.begin(), into.end(), [&](const ir::NamedAttr& x) { return x.name == a.name; });
+    if (old == into.end()) {
+      into.push_back(a);
+    } else if (old->value->is(ir::AttrKind::Dict) && a.value->is(ir::AttrKind::Dict)) {
+      std::vector<ir::NamedAttr> merged(old->value->fields.begin(), old->value->fields.end());
+      if (!merge_attrs(r, merged, a.value->fields, at)) return false;
+      old->value = r.ctx.attr_dict(merged);
+    } else if (!ir::attr_equal(old->value, a.value)) {
+      r.error(at, diag::ConflictingBlockAttr, a.name, ir::print_attr(old->value), ir::print_attr(a.value));
+      return false;
+    }
+  }
+  return true;
+}
+
 Val block_attr(Reader& r, const CallNode& call) {
   BlockState* b = current_block(r, call);
   if (!b) return {};
@@ -181,7 +202,7 @@ Val block_attr(Reader& r, const CallNode& call) {
   args.finish();
   if (!v || v->poison()) return {};
   if (!v->is(ValKind::Dict)) return r.error(args.node(0, "attrs"), diag::ExpectedDictionary, describe(r, *v));
-  for (const ir::NamedAttr& a : to_fields(r, *v, call.node)) b->annotations.push_back(a);
+  if (!merge_attrs(r, b->annotations, to_fields(r, *v, call.node), call.node)) return {};
   return Val::nothing();
 }
 
@@ -207,9 +228,7 @@ Val alloc_buffer(Reader& r, const CallNode& call) {
   if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
-  std::vector<ir::NamedAttr> annotations;
-  if (Argument* a = args.find("annotations"))
-    if (const Val v = args.value(a); v.is(ValKind::Dict)) annotations = to_fields(r, v, a->node);
+  const std::vector<ir::NamedAttr> annotations = read_annotations(r, args);
   const ir::Buffer* b = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
   args.finish();
   if (!b) return {};

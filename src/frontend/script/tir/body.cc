@@ -278,7 +278,8 @@ class StatementReader {
       emit_store(r_, known->buffer(), {&zero, 1}, v, s, value);
       return;
     }
-    if (!v.is(ValKind::Region) && is_alias(v)) {
+    const bool binds = annotation && is_let(annotation) && v.is(ValKind::Expr);  // `x: T.let[T.int32] = tx`
+    if (!v.is(ValKind::Region) && !binds && is_alias(v)) {
       fn_.scope.define(target.text(), v, target.span());
       return;
     }

@@ -54,6 +54,9 @@ Val name_variables(Reader& r, const Val& v, Node at, ir::DType dtype) {
     return Val::of_list(v.kind, r.keep(items));
   }
   if (!v.is(ValKind::Str) || !is_identifier(v.text)) return v;
+  if (const Val* known = r.fn && r.fn->in_signature ? find_name(r, v.text) : nullptr;
+      known && known->expr() && is_scalar_expr(known->expr()))
+    return *known;  // a parameter
   if (r.fn && r.fn->in_signature) return Val::of(declare_symbol(r, v.text, at));
   return Val::of(r.at(r.ctx.var(v.text, r.ctx.prim(dtype)), at));
 }
@@ -136,6 +139,15 @@ const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std:
   if (!data) data = ir::as<ir::Var>(data_expr);
   b.data = data ? data : r.ctx.var(name, r.ctx.pointer(b.dtype, b.scope));
   return r.ctx.buffer(b);
+}
+
+std::vector<ir::NamedAttr> read_annotations(Reader& r, Arguments& args) {
+  Argument* a = args.find("annotations");
+  if (!a) return {};
+  const Val v = args.value(a);
+  if (v.is(ValKind::Dict)) return to_fields(r, v, a->node);
+  if (!v.is(ValKind::None) && !v.poison()) r.error(a->node, diag::ExpectedDictionary, describe(r, v));
+  return {};
 }
 
 const ir::Buffer* over_memory(Reader& r, const ir::Buffer* b) {
@@ -478,6 +490,7 @@ Val alloc_scoped(Reader& r, const CallNode& call, std::string_view scope) {
   if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
   Arguments args(r, call);
+  const std::vector<ir::NamedAttr> annotations = read_annotations(r, args);
   const ir::Buffer* plain = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
   args.finish();
   if (!plain) return {};
@@ -485,7 +498,7 @@ Val alloc_scoped(Reader& r, const CallNode& call, std::string_view scope) {
   fields.scope = scope;
   fields.data = r.ctx.var(plain->name, r.ctx.pointer(plain->dtype, scope));
   const ir::Buffer* b = r.at(r.ctx.buffer(fields), call.node);
-  tir.emit(r.at(r.ctx.alloc_buffer(b), call.node));
+  tir.emit(r.at(r.ctx.alloc_buffer(b, annotations), call.node));
   return Val::of(b);
 }
 Val alloc_local(Reader& r, const CallNode& c) { return alloc_scoped(r, c, "local"); }
@@ -513,9 +526,9 @@ Val shared_scalar(Reader& r, const CallNode& c) { return alloc_scalar(r, c, "sha
 
 std::span<const HandlerRow> tir_buffer_handlers() {
   static constexpr HandlerRow kRows[] = {
-      {"Buffer", buffer_value},         {"buffer_decl", buffer_value},  {"decl_buffer", decl_buffer},
-      {"alloc_local", alloc_local},     {"alloc_shared", alloc_shared}, {"local_scalar", local_scalar},
-      {"shared_scalar", shared_scalar}, {"alloc_scalar", local_scalar},
+      {"Buffer", buffer_value},       {"buffer_decl", buffer_value},    {"decl_buffer", decl_buffer},
+      {"buffer", buffer_value},       {"alloc_local", alloc_local},     {"alloc_shared", alloc_shared},
+      {"local_scalar", local_scalar}, {"shared_scalar", shared_scalar}, {"alloc_scalar", local_scalar},
   };
   return kRows;
 }

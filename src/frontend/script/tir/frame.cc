@@ -263,9 +263,7 @@ Val allocate(Reader& r, const CallNode& call) {
   if (Argument* a = args.find(2, "scope"))
     if (const Val s = args.value(a); s.is(ValKind::Str)) scope = s.text;
   args.find(3, "condition");
-  std::vector<ir::NamedAttr> annotations;
-  if (Argument* a = args.find("annotations"))
-    if (const Val v = args.value(a); v.is(ValKind::Dict)) annotations = to_fields(r, v, a->node);
+  const std::vector<ir::NamedAttr> annotations = read_annotations(r, args);
   args.finish();
   if (!extents || !dtype_value) return {};
   const auto dims = to_dims(r, *extents, args.node(0, "extents"), ir::DType::Int(32));

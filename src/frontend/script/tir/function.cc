@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "frontend/script/module.h"
+#include "frontend/script/relax/relax.h"
 #include "frontend/script/symbols.h"
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/trailing_scalars.h"
@@ -113,7 +114,7 @@ class FunctionReader {
     if (annotation.is(Kind::Call)) callee = annotation.child(Field::Function);
     if (annotation.is(Kind::Subscript)) callee = annotation.child(Field::Object);
     const Path p = path_of(r_, callee);
-    return p.space == Space::Tir && p.rest == "Buffer";
+    return p.space == Space::Tir && (p.rest == "Buffer" || p.rest == "buffer");
   }
 
   const ir::Var* define_scalar(Node name, const ir::Type* type) {
@@ -183,6 +184,8 @@ class FunctionReader {
 
   void add_global_symbol() {
     const bool given = ir::find_attr(fn_.attrs, attr_name::GlobalSymbol) != nullptr;
+    if (given && options_.is_private)
+      r_.error(attribute_key(node_, attr_name::GlobalSymbol), diag::PrivateGlobalSymbol, fn_.name);
     if (!given && !options_.is_private)
       fn_.attrs.insert(fn_.attrs.begin(), r_.ctx.named(attr_name::GlobalSymbol, r_.ctx.attr(r_.ctx.str(fn_.name))));
   }

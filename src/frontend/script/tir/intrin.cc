@@ -114,7 +114,7 @@ bool read_intrinsic(Reader& r, const CallNode& call, Rule rule, IntrinsicParts& 
       good = good && out.dtype;
       continue;
     }
-    if (a.keyword.empty() && rule == Rule::DTypeLast && &a == &args.all().back() && v.is(ValKind::Str)) {
+    if (a.keyword.empty() && rule == Rule::DTypeLast && &a == &args.all().back() && (v.is(ValKind::Str) || v.type())) {
       take_dtype(r, v, a.node, out);
       continue;
     }
@@ -183,8 +183,8 @@ Val make_intrinsic(Reader& r, const CallNode& call, std::string_view name) {
   const ir::DType usual = usual_dtype(rule, name, p.args);
   const ir::DType dtype = p.dtype ? *p.dtype : usual;
   // A dtype that the name does not imply is kept as the call's attribute, so that it can be printed again.
-  if (p.keyword_dtype && rule != Rule::DTypeFirst && rule != Rule::DTypeLast && dtype != usual)
-    p.attrs.push_back(r.ctx.named("dtype", dtype_attr(r, dtype)));
+  if (p.keyword_dtype && rule != Rule::DTypeFirst && rule != Rule::DTypeLast && (dtype != usual || p.type))
+    p.attrs.push_back(r.ctx.named("dtype", p.type ? r.ctx.attr(p.type) : dtype_attr(r, dtype)));
   const ir::Type* type = p.type            ? p.type
                          : dtype.is_void() ? static_cast<const ir::Type*>(r.ctx.void_type())
                                            : r.ctx.prim(dtype);

@@ -117,6 +117,8 @@ bool is_index(const ir::Expr* e);  // one integer
 // T.Buffer(...) of a parameter, an allocation, ...: `skip` leading arguments have another meaning.
 const ir::Buffer* read_buffer(Reader& r, Arguments& args, std::size_t skip, std::string_view name, Node at,
                               const ir::Var* data = nullptr, bool need_shape = true);
+// annotations={...} of an allocation.
+std::vector<ir::NamedAttr> read_annotations(Reader& r, Arguments& args);
 // A buffer of a parameter: an offset_factor without an elem_offset leaves the offset to whoever
 // binds it.
 const ir::Buffer* over_memory(Reader& r, const ir::Buffer* b);

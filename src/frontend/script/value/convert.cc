@@ -160,6 +160,15 @@ const ir::Expr* as_leaf(Reader& r, const ir::Expr* e, Node at) {
   return emit_temporary(r, e, at);
 }
 
+Val settled(Reader& r, Val v, Node at) {
+  const ir::Expr* e = v.expr();
+  if (!e || r.in_tir() || !r.fn || !r.fn->body || is_scalar_expr(e)) return v;
+  if (!ir::isa<ir::Call>(e) && !ir::isa<ir::TupleGetItem>(e)) return v;
+  Val leaf = Val::of(as_leaf(r, e, at));
+  leaf.cst = v.cst;
+  return leaf;
+}
+
 const ir::Expr* to_leaf(Reader& r, const Val& v, Node at) { return as_leaf(r, to_relax(r, v, at), at); }
 
 const ir::Expr* to_relax(Reader& r, const Val& v, Node at) {

@@ -18,6 +18,8 @@ const ir::Expr* to_relax(Reader& r, const Val& v, Node at);
 // The same, as a leaf: anything else is bound to a new variable first.
 const ir::Expr* to_leaf(Reader& r, const Val& v, Node at);
 const ir::Expr* as_leaf(Reader& r, const ir::Expr* e, Node at);
+// An operand that others follow: what it computes is bound before what they compute, as in TVM's normal form.
+Val settled(Reader& r, Val v, Node at);
 const ir::Attr* to_attr(Reader& r, const Val& v, Node at);
 const ir::Type* to_type(Reader& r, const Val& v, Node at);
 std::optional<ir::DType> to_dtype(Reader& r, const Val& v, Node at);

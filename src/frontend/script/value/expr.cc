@@ -210,7 +210,7 @@ std::vector<Val> eval_items(Reader& r, Node n) {
   std::vector<Val> items;
   for (Node c : n.children()) {
     if (!c.is(Kind::Splat)) {
-      items.push_back(eval(r, c));
+      items.push_back(settled(r, eval(r, c), c));
       if (!items.back().is(ValKind::Lambda)) items.back().cst = c;
       continue;
     }
@@ -268,7 +268,7 @@ Val eval_comparison(Reader& r, Node n) {
   for (Node c : n.children()) (c.field() == Field::Operator ? operators : operands).push_back(c);
   if (operands.size() != operators.size() + 1) return {};
   std::vector<Val> values;
-  for (Node o : operands) values.push_back(eval(r, o));
+  for (Node o : operands) values.push_back(settled(r, eval(r, o), o));
   Val result;
   for (std::size_t i = 0; i < operators.size(); ++i) {
     std::string_view op = operators[i].text();
@@ -358,12 +358,12 @@ Val eval(Reader& r, Node n) {
       return apply_unary(r, op == "-" ? "neg" : op, a, n);
     }
     case cst::ExpressionKind::Binary: {
-      const Val a = eval(r, n.child(Field::Left));
+      const Val a = settled(r, eval(r, n.child(Field::Left)), n.child(Field::Left));
       const Val b = eval(r, n.child(Field::Right));
       return apply_binary(r, n.child(Field::Operator).text(), a, b, n);
     }
     case cst::ExpressionKind::Logical: {
-      const Val a = eval(r, n.child(Field::Left));
+      const Val a = settled(r, eval(r, n.child(Field::Left)), n.child(Field::Left));
       const Val b = eval(r, n.child(Field::Right));
       return apply_binary(r, n.child(Field::Operator).text(), a, b, n);
     }

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic.h"
 #include "ui/repl/commands/handlers.h"
 
@@ -13,9 +14,10 @@ namespace rldb::ui {
 
 const std::vector<Command>& commands() {
   using enum CommandGroup;
+  using enum session::AbilitySet;
   static const std::vector<Command> table{
-#define RLDB_COMMAND(id, name, aliases, arguments, group, complete, flags, doc, more) \
-  {name, aliases, arguments, CommandGroup::group, Completion::complete, flags, doc, more, command_##id},
+#define RLDB_COMMAND(id, name, aliases, arguments, group, complete, flags, needs, doc, more) \
+  {name, aliases, arguments, CommandGroup::group, Completion::complete, flags, needs, doc, more, command_##id},
 #include "rldb/ui/command.def"
   };
   return table;

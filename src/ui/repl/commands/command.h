@@ -51,6 +51,7 @@ struct Command {
   CommandGroup group;
   Completion completion;
   unsigned flags;
+  unsigned needs;  // abilities of the program
   std::string_view doc;
   std::string_view more;
   Status (*run)(Repl&, std::string_view rest);

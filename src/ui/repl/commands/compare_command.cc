@@ -11,6 +11,7 @@
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
+#include "ui/repl/view.h"
 
 namespace rldb::ui {
 
@@ -61,7 +62,7 @@ bool side_of(Repl& repl, const std::string& text, repro::Program& out) {
     return true;
   }
   const auto version = session.history().size() > 0 ? version_of(repl, text) : std::nullopt;
-  if (!version && session.history().size() == 0) repl.fail(source::message(diag::NoProgram));
+  if (!version && session.history().size() == 0) (void)needs(repl, "`:compare`", session::kModule);  // diagnosed
   if (!version) return false;
   out.module = session.history().module_at(*version);
   out.label = version_name(session.history(), *version);
@@ -70,10 +71,7 @@ bool side_of(Repl& repl, const std::string& text, repro::Program& out) {
 
 bool set_current(Repl& repl, std::size_t version, repro::Program& out) {
   const passes::History& history = repl.session().history();
-  if (history.size() == 0) {
-    repl.fail(source::message(diag::NoProgram));
-    return false;
-  }
+  if (!needs(repl, "`:compare`", session::kModule)) return false;
   out.module = history.module_at(version);
   out.label = version_name(history, version);
   return true;

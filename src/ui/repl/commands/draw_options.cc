@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdlib>
 
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
 #include "ui/repl/entry/state.h"
+#include "ui/subcommand.h"
 
 namespace rldb::ui {
 
@@ -45,13 +48,34 @@ std::string take_draw_options(std::string_view& text, DrawOptions& options) {
   }
 }
 
-bool draws_ascii(const DrawOptions& options) {
+namespace {
+
+// Does the user's locale name another encoding than UTF-8? The first of these that is set counts.
+bool locale_is_narrow() {
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const char* set = std::getenv(name);
+    if (!set || !*set) continue;
+    std::string text(set);
+    std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
+    return text.find("utf-8") == std::string::npos && text.find("utf8") == std::string::npos;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool draws_ascii(const Repl& repl, const DrawOptions& options) {
+  if (options.ascii) return true;
+  // A dialogue of `rldb test` has the same text everywhere.
+  if (repl.line().subcommand == Subcommand::Test) return false;
+  if (locale_is_narrow()) return true;
   const char* term = std::getenv("TERM");
   const bool dumb = term && std::string_view(term) == "dumb" && ::isatty(STDOUT_FILENO);
-  return options.ascii || dumb;
+  return dumb;
 }
 
 Status write_drawing(Repl& repl, const std::string& path, std::string_view bytes) {
+  if (!repl.may_write(path, path)) return Status::Failed;
   const auto written = support::write_file(path, bytes);
   if (!written.ok()) return repl.fail(source::message(diag::FileNotWritten, path, written.error().reason));
   if (path.ends_with(".svg")) repl.keep({OutputKind::Picture, std::string(bytes), {}, {}, {}});

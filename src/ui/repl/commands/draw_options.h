@@ -15,8 +15,8 @@ struct DrawOptions {
 };
 // Takes the options off the end of `text`. Returns the problem with one, or empty.
 std::string take_draw_options(std::string_view& text, DrawOptions& options);
-// Requested, or the terminal is a dumb one.
-bool draws_ascii(const DrawOptions& options);
+// Requested, or neither the terminal nor the locale has block characters.
+bool draws_ascii(const Repl& repl, const DrawOptions& options);
 // Writes a file and reports it; Failed after diagnosing.
 Status write_drawing(Repl& repl, const std::string& path, std::string_view bytes);
 

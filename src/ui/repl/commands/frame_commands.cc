@@ -288,7 +288,8 @@ Status command_Storage(Repl& repl, std::string_view rest) {
              support::counted(tensors, "tensor"), plan->begin, plan->end - 1);
   if (plan->storages.empty()) return Status::Good;
   repl.print("{}", fitting(repl, plan_table(*plan)));
-  repl.show(storage_text(*plan, now, draws_ascii(options)), {OutputKind::Picture, storage_svg(*plan, now), {}, {}, {}});
+  repl.show(storage_text(*plan, now, draws_ascii(repl, options)),
+            {OutputKind::Picture, storage_svg(*plan, now), {}, {}, {}});
   return Status::Good;
 }
 

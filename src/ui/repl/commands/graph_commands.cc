@@ -87,7 +87,7 @@ Status command_Graph(Repl& repl, std::string_view rest) {
   for (const debug::GraphNode& n : graph->nodes)
     if (n.parameter) parameters += (parameters.empty() ? "" : ", ") + n.name;
   repl.print("{}({})\n", function, parameters);
-  const std::string text = graph_text(*graph, draws_ascii(options));
+  const std::string text = graph_text(*graph, draws_ascii(repl, options));
   constexpr std::size_t kMostDrawn = 200;  // nodes: laying out more takes too long
   if (graph->nodes.size() <= kMostDrawn)
     repl.show(text, {OutputKind::Picture, graph_svg(*graph), {}, {}, {}});

@@ -6,7 +6,7 @@
 
 namespace rldb::ui {
 
-#define RLDB_COMMAND(id, name, aliases, arguments, group, complete, flags, doc, more) \
+#define RLDB_COMMAND(id, name, aliases, arguments, group, complete, flags, needs, doc, more) \
   Status command_##id(Repl& repl, std::string_view rest);
 #include "rldb/ui/command.def"
 

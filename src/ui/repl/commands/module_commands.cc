@@ -151,6 +151,7 @@ Status command_ToRelax(Repl& repl, std::string_view rest) {
 
 Status command_Save(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (!repl.may_write(rest, rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   std::string bytes;
   if (rest.ends_with(".rlvm")) {
@@ -158,7 +159,7 @@ Status command_Save(Repl& repl, std::string_view rest) {
     if (repl.report(diagnostics) == Status::Failed || !made) return Status::Failed;
     bytes = std::move(*made);
   } else {
-    if (!repl.session().module()) return no_module(repl);
+    if (!needs(repl, "`:save FILE.py`", session::kModule)) return Status::Failed;
     ir::PrintOptions options = repl.session().options().print;
     options.show_meta = true;
     bytes = ir::print(repl.session().module(), options);
@@ -305,6 +306,7 @@ Status command_Info(Repl& repl, std::string_view rest) {
     return Status::Good;
   }
   if (is("functions")) {
+    if (repl.session().has_executable()) return list_executable(repl, "");
     if (!repl.session().module()) return no_module(repl);
     if (repl.wants_json()) return repl.give(functions_json(repl.session().module()));
     list_functions(repl);

@@ -147,6 +147,7 @@ Status command_Commands(Repl& repl, std::string_view rest) {
   Breakpoint* b = numbered(repl, given ? *given : std::uint64_t(repl.debugger().breakpoints().rbegin()->first));
   if (!b) return Status::Failed;
   b->commands = std::move(lines);
+  b->commands_by = repl.author();
   return Status::Good;
 }
 

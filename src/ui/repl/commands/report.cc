@@ -85,7 +85,7 @@ class Report {
 
   void entries() {
     line("\nto reproduce it:");
-    for (const std::string& entry : repl_.entered()) line("{}", entry);
+    for (const debug::StoredEntry& entry : repl_.entered()) line("{}", entry.text);
   }
 
   Repl& repl_;
@@ -103,6 +103,7 @@ Status command_Report(Repl& repl, std::string_view rest) {
     repl.console().write(text);
     return Status::Good;
   }
+  if (!repl.may_write(rest, rest)) return Status::Failed;
   const auto written = support::write_file(std::string(rest), text);
   if (!written.ok()) return repl.fail(source::message(diag::FileNotWritten, rest, written.error().reason));
   if (repl.wants_json()) return repl.give({{"file", rest}});

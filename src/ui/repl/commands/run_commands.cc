@@ -69,6 +69,7 @@ std::optional<Call> read_call(Repl& repl, std::string_view rest) {
 // Runs the group as far as it gets. False: it does not finish, and stopping to inspect that was not requested.
 bool run_group(Repl& repl, const Call& call, bool looked_at) {
   if (!repl.group) return true;
+  if (!needs(repl, "a run on several ranks", session::kRanks)) return false;  // loaded after `:ranks`
   source::Diagnostics diagnostics;
   repl.session().mute(true);
   const bool good = repl.group->run(call.function, call.by_rank, diagnostics);
@@ -310,6 +311,8 @@ Status command_Ranks(Repl& repl, std::string_view rest) {
     const auto groups = words.size() > 2 ? whole_number(words[2]) : std::optional<std::size_t>(1);
     if (!rank || *rank >= *count) return repl.fail(source::message(diag::NoSuchRank, words[1], rest, *count));
     if (!groups || *groups < 1 || *count % *groups != 0) return Status::Usage;
+    if (*count > 1 && session::program_kind(repl.session()) && !needs(repl, "`:ranks`", session::kRanks))
+      return Status::Failed;
     repl.group.reset();  // before another one is made: it unsets the current workers
     if (*count > 1) repl.group = std::make_unique<session::Group>(repl.session(), *count, *groups);
     repl.ranks = *count;

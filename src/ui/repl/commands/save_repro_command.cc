@@ -23,7 +23,7 @@ std::vector<std::string> versions_again(const passes::History& history, std::siz
 
 // An entry made at a stop means nothing without the run that stopped.
 std::string entry_of(Repl& repl, const LastEntry& last) {
-  if (last.run.empty()) return repl.carried(last.text);
+  if (last.run.empty()) return repl.carried(last.entry);
   return last.run;
 }
 
@@ -31,6 +31,7 @@ std::string entry_of(Repl& repl, const LastEntry& last) {
 
 Status command_SaveRepro(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (!repl.may_write(rest, rest)) return Status::Failed;
   const LastEntry& last = repl.last_entry();
   if (!last.failed && last.expectation.empty()) return repl.fail(source::message(diag::NothingWrong));
   session::Session& session = repl.session();
@@ -41,8 +42,6 @@ Status command_SaveRepro(Repl& repl, std::string_view rest) {
   if (history.size() > 0) {
     repro.module = module_text(history.module_at(0), session.options().print);
     repro.before = versions_again(history, last.version, session.options().print);
-  } else if (session.has_executable()) {
-    return repl.fail(source::message(diag::NoModuleInExecutable, session.program_path(), "save a repro"));
   }
   for (const session::NamedValue& v : session.values())
     if (v.name != "_") repro.values.push_back({v.name, v.value, false});

@@ -20,6 +20,7 @@
 #include "ui/repl/commands/help_text.h"
 #include "ui/repl/commands/option.h"
 #include "ui/repl/data/data.h"
+#include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/repl/list_text.h"
 #include "ui/repl/start_files.h"
@@ -197,6 +198,8 @@ Status command_Set(Repl& repl, std::string_view rest) {
 
 Status command_Source(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (const auto document = here_document(rest))
+    return repl.run_script(document->body, document->first.empty() ? "<here>" : std::string(document->first), false);
   auto text = support::read_file(std::string(rest), source::kMaxBytes);
   if (!text.ok()) return repl.fail(source::message(diag::FileNotFound, rest, text.error().reason));
   // Only the outermost script is named on the command line; scripts that it sources are not.
@@ -213,13 +216,29 @@ static std::string opened_files(Repl& repl) {
   return text;
 }
 
+// The entries of this session; those of one script that the user did not write stay together, so that an `:expect`
+// follows what it is about.
+static std::string entered_text(Repl& repl) {
+  std::string text;
+  debug::StoredEntry part;
+  const auto add_part = [&] {
+    if (!part.text.empty()) text += with_author(part.text, part.author) + "\n";
+    part = {};
+  };
+  for (const debug::StoredEntry& entry : repl.entered()) {
+    if (entry.text.starts_with(":save-script")) continue;
+    if (part.author.script != entry.author.script) add_part();
+    part.author = entry.author;
+    part.text += (part.text.empty() ? "" : "\n") + repl.carried(entry.text);
+  }
+  add_part();
+  return text;
+}
+
 Status command_SaveScript(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  std::string text = "# rldb script\n" + opened_files(repl);
-  for (const std::string& entry : repl.entered()) {
-    if (entry.starts_with(":save-script")) continue;
-    text += repl.carried(entry) + "\n";
-  }
+  if (!repl.may_write(rest, rest)) return Status::Failed;
+  const std::string text = "# rldb script\n" + opened_files(repl) + entered_text(repl);
   if (!write_output(std::string(rest), text, repl.console())) return Status::Failed;
   repl.print("wrote {} ({})\n", rest, support::counted(repl.entered().size(), "entry"));
   return Status::Good;
@@ -227,6 +246,7 @@ Status command_SaveScript(Repl& repl, std::string_view rest) {
 
 Status command_Html(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  if (!repl.may_write(rest, rest)) return Status::Failed;
   const std::string page = session_page(repl.recorded(), repl.session().program_path(), made_by());
   if (const auto written = support::write_file(std::string(rest), page); !written.ok())
     return repl.fail(source::message(diag::FileNotWritten, rest, written.error().reason));

@@ -16,7 +16,7 @@ Status command_Alias(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     if (repl.wants_json()) return repl.give(aliases_json(repl));
     if (repl.aliases.empty()) repl.print("no aliases\n");
-    for (const auto& [name, text] : repl.aliases) repl.print("{} = {}\n", name, text);
+    for (const auto& [name, entry] : repl.aliases) repl.print("{} = {}\n", name, entry.text);
     return Status::Good;
   }
   const auto equals = rest.find('=');
@@ -27,7 +27,7 @@ Status command_Alias(Repl& repl, std::string_view rest) {
   if (text.empty())
     repl.aliases.erase(std::string(name));
   else
-    repl.aliases.insert_or_assign(std::string(name), std::string(text));
+    repl.aliases.insert_or_assign(std::string(name), debug::StoredEntry{std::string(text), repl.author()});
   if (repl.wants_json()) return repl.give(aliases_json(repl));
   return Status::Good;
 }

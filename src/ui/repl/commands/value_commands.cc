@@ -163,7 +163,7 @@ Status command_Stats(Repl& repl, std::string_view rest) {
   for (const auto& [part, at] : s.quantiles) quantiles += fmt::format("  {:g}% {:.6g}", part * 100, at);
   repl.print("quantiles{}\n", quantiles);
   DrawOptions draw;
-  repl.print("{}", histogram_text(s, {48, 10, draws_ascii(draw)}));
+  repl.print("{}", histogram_text(s, {48, 10, draws_ascii(repl, draw)}));
   return Status::Good;
 }
 
@@ -197,7 +197,7 @@ Status command_Plot(Repl& repl, std::string_view rest) {
   if (!kind) kind = plot_kind_of(**tensor);
   if (!options.file.empty()) return write_drawing(repl, options.file, plot_svg(*tensor, *kind, rest));
   repl.print("{}: {}\n", rest, runtime::describe(Value(*tensor)));
-  repl.show(plot_text(*tensor, *kind, {64, 24, draws_ascii(options)}),
+  repl.show(plot_text(*tensor, *kind, {64, 24, draws_ascii(repl, options)}),
             {OutputKind::Picture, plot_svg(*tensor, *kind, rest), {}, {}, {}});
   return Status::Good;
 }

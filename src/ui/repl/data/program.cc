@@ -107,7 +107,7 @@ Json options_json(Repl& repl) {
 
 Json aliases_json(Repl& repl) {
   Json rows = Json::array();
-  for (const auto& [name, entry] : repl.aliases) rows.push_back({{"name", name}, {"entry", entry}});
+  for (const auto& [name, entry] : repl.aliases) rows.push_back({{"name", name}, {"entry", entry.text}});
   return rows;
 }
 

@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kExtension = ".journal";
 constexpr std::string_view kUnnamed = ".new";
+constexpr std::size_t kMostKilled = 16;  // sessions that can be restored
 
 // ---- records ----
 
@@ -81,11 +82,31 @@ std::optional<JournalHeader> header_of(std::string_view text) {
   }
 }
 
+// The entry of somebody else: a line that says whose, then the entry.
+std::string foreign_text(const debug::StoredEntry& entry) {
+  const nlohmann::json author{{"script", entry.author.script}, {"line", entry.author.line}};
+  return author.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace) + "\n" + entry.text;
+}
+
+std::optional<debug::StoredEntry> foreign_of(std::string_view text) {
+  const auto end = text.find('\n');
+  const nlohmann::json author = nlohmann::json::parse(text.substr(0, end), nullptr, false);
+  if (end == std::string_view::npos || !author.is_object()) return std::nullopt;
+  try {
+    return debug::StoredEntry{std::string(text.substr(end + 1)),
+                              {author.at("script").get<std::string>(), author.at("line").get<std::uint32_t>()}};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+}
+
 void read_records(std::string_view bytes, std::vector<JournalItem>& items) {
   while (const auto r = take_record(bytes)) {
     JournalItem* last = items.empty() || items.back().header ? nullptr : &items.back();
     if (r->kind == 'B') read_records(r->payload, items);
-    if (r->kind == 'E') items.push_back({std::nullopt, std::string(r->payload)});
+    if (r->kind == 'E') items.push_back({std::nullopt, {std::string(r->payload), {}}});
+    if (r->kind == 'F')
+      if (auto entry = foreign_of(r->payload)) items.push_back({std::nullopt, std::move(*entry)});
     if (r->kind == 'H')
       if (auto header = header_of(r->payload)) items.push_back({std::move(header), {}});
     if (r->kind == 'T' && last) last->tried = true;
@@ -169,7 +190,7 @@ Journal::~Journal() {
 }
 
 std::vector<JournalItem> Journal::items() const {
-  auto bytes = support::read_file(path_);
+  auto bytes = support::read_regular_file(path_);
   return bytes.ok() ? read_journal(*bytes) : std::vector<JournalItem>();
 }
 
@@ -191,7 +212,12 @@ void Journal::append(char kind, std::string_view payload) {
 }
 
 void Journal::write_header(const JournalHeader& header) { append('H', header_text(header)); }
-void Journal::begin(std::string_view entry) { append('E', entry); }
+void Journal::begin(const debug::StoredEntry& entry) {
+  if (entry.author.is_user())
+    append('E', entry.text);
+  else
+    append('F', foreign_text(entry));
+}
 void Journal::finish(EntryOutcome outcome) {
   const char text = static_cast<char>(outcome);
   append('R', std::string_view(&text, 1));
@@ -228,6 +254,10 @@ std::vector<KilledSession> killed_sessions() {
   std::sort(found.begin(), found.end(), [](const KilledSession& a, const KilledSession& b) {
     return a.header.started != b.header.started ? a.header.started > b.header.started : a.path > b.path;
   });
+  for (; found.size() > kMostKilled; found.pop_back()) {
+    bool in_use = false;
+    if (const auto journal = Journal::open_killed(found.back().path, in_use)) journal->remove();
+  }
   return found;
 }
 

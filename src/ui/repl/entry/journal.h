@@ -4,7 +4,8 @@
 // A file of records, each `KIND LENGTH CHECKSUM\n` + that many bytes + `\n`, written with one call each; reading stops
 // at the first incomplete record. It is locked while its session lives and removed when that ends in order, so an
 // unlocked journal belongs to a session that was killed. Kinds: H command line and folder (JSON), E an entry before it
-// is run, R its outcome, T an unfinished entry is about to be repeated, B several records at once.
+// is run, F one that the user did not write, R its outcome, T an unfinished entry is about to be repeated, B several
+// records at once.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "rldb/debug/author.h"
 
 namespace rldb::ui {
 
@@ -32,7 +35,7 @@ enum class EntryOutcome : char {
 // A header, or an entry.
 struct JournalItem {
   std::optional<JournalHeader> header;
-  std::string entry;
+  debug::StoredEntry entry;
   EntryOutcome outcome = EntryOutcome::Unfinished;
   bool tried = false;  // unfinished, and repeating it did not finish either
 };
@@ -53,7 +56,7 @@ class Journal {
   const std::string& path() const { return path_; }
   std::vector<JournalItem> items() const;
   void write_header(const JournalHeader& header);
-  void begin(std::string_view entry);
+  void begin(const debug::StoredEntry& entry);
   void finish(EntryOutcome outcome);
   void mark_tried();
   // Between these nothing is written; then all of it or nothing is.
@@ -74,7 +77,7 @@ class Journal {
   bool broken_ = false;
 };
 
-// Journals of killed sessions, newest first. Empty ones are removed.
+// Journals of killed sessions, newest first. Empty ones are removed, and the oldest when there are many.
 struct KilledSession {
   std::string path;
   JournalHeader header;

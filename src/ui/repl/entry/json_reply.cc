@@ -71,14 +71,19 @@ bool Repl::choose_format(const Command& command, std::string_view& rest, bool& j
   const std::string_view option = take_option(rest);
   if (option.empty()) return true;
   const std::string_view value = option.substr(kOption.size());
-  if (value != "json" && value != "text") {
-    fail(source::message(diag::BadOption, value, "--format").with_hint("values: text, json"));
+  const auto refuse = [&](source::Message m) {
+    if (line_.format == Format::Json)
+      in_json(&command, [&] { return fail(std::move(m)); });
+    else
+      fail(std::move(m));
     return false;
+  };
+  if (value != "json" && value != "text") {
+    return refuse(source::message(diag::BadOption, value, "--format").with_hint("values: text, json"));
   }
   json = value == "json";
   if (!json || has_data) return true;
-  fail(source::message(diag::NoJsonForm, command.name));
-  return false;
+  return refuse(source::message(diag::NoJsonForm, command.name));
 }
 
 // `command`: null for an entry that is not a command.
@@ -112,7 +117,7 @@ Status Repl::in_json(const Command* command, const std::function<Status()>& work
 }
 
 Status Repl::run_for_json(const Command& command, std::string_view rest) {
-  const Status status = in_json(&command, [&] { return command.run(*this, rest); });
+  const Status status = in_json(&command, [&] { return run_handler(command, rest); });
   repeatable_.clear();
   if (command.flags & kRepeat) repeatable_ = fmt::format(":{} {} {}json", command.name, rest, kOption);
   return status;

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/visible.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file_system.h"
 #include "rldb/support/memory.h"
@@ -47,28 +48,48 @@ struct Counts {
   std::vector<std::string> crashed;   // unfinished when repeated, too
 };
 
+std::string shown(const std::string& entry) {
+  constexpr std::size_t kMost = 60;
+  return source::visible(support::one_line(entry, kMost), {.line_breaks = false});
+}
+
+// Interrupted in an entry: true if the rest is repeated without it.
+bool goes_on_without(Repl& repl, const std::string& entry) {
+  if (!repl.ask) return false;
+  support::clear_cancel();
+  return repl.ask(fmt::format("interrupted in this entry: {}\nskip it and repeat the others? (y/n) ", shown(entry)));
+}
+
 // False: it was interrupted.
 bool repeat(Repl& repl, const JournalItem& item, Journal& old, Counts& counts) {
   if (item.outcome == EntryOutcome::Failed) return true;
-  if (repl.replay_of(item.entry) == Replay::Outside) {
-    counts.left_out.push_back(support::one_line(item.entry));
+  if (repl.replay_of(item.entry.text) == Replay::Outside) {
+    counts.left_out.push_back(support::one_line(item.entry.text));
     return true;
   }
   if (item.outcome == EntryOutcome::Unfinished) {
     if (item.tried) {
-      counts.crashed.push_back(support::one_line(item.entry));
+      counts.crashed.push_back(support::one_line(item.entry.text));
       return true;
     }
     old.mark_tried();
+    if (repl.ask) repl.print("the session was killed in this entry, ^C skips it: {}\n", shown(item.entry.text));
   }
+  const Repl::WrittenBy by(repl, item.entry.author);
   repl.mute(true);
-  const Status status = repl.execute(item.entry);
+  repl.repeating = true;
+  const Status status = repl.execute(item.entry.text);
+  repl.repeating = false;
   repl.mute(false);
-  if (support::cancel_cause() == support::CancelCause::Interrupt) return false;
+  if (support::cancel_cause() == support::CancelCause::Interrupt) {
+    if (!goes_on_without(repl, item.entry.text)) return false;
+    counts.crashed.push_back(support::one_line(item.entry.text));
+    return true;
+  }
   ++counts.repeated;
   if (status == Status::Good || item.outcome == EntryOutcome::Changed) return true;
   const std::string why = repl.last().errors.empty() ? "it was refused" : repl.last().errors.front();
-  warn(repl, source::message(diag::EntryNotRepeated, support::one_line(item.entry), support::one_line(why)));
+  warn(repl, source::message(diag::EntryNotRepeated, support::one_line(item.entry.text), support::one_line(why)));
   return true;
 }
 

@@ -9,12 +9,14 @@
 #include "rldb/ir/printer.h"
 #include "rldb/relay/run/relay_machine.h"
 #include "rldb/session/group.h"
+#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_limit.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/support/memory.h"
 #include "rldb/support/shell.h"
+#include "rldb/support/text.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/commands/option.h"
@@ -71,7 +73,7 @@ Repl::Repl(const CommandLine& line, Console& console)
       debugger_(std::make_unique<debug::Debugger>(*session_)) {
   timeout = line.timeout;
   if (!session::relay_machine()) session::set_relay_machine(relay_run::make_relay_machine());
-  session::relay_machine()->wanted = session::Machine::Relax;
+  session::relay_machine()->wanted = session::Machine::Relay;  // as `rldb run`
 }
 
 Repl::~Repl() = default;
@@ -109,7 +111,9 @@ Status Repl::execute(std::string_view entry) {
   }
   if (console_->lost()) return Status::Quit;  // the output has no reader
   std::string meant;
-  if (!aliases.empty()) entry = meant = without_alias(entry);
+  debug::Author writer = author_;
+  if (!aliases.empty()) entry = meant = without_alias(entry, writer);
+  const WrittenBy by(*this, std::move(writer));
   if (auto placed = with_script_folder(entry)) entry = meant = std::move(*placed);
   struct OnRecord {
     OnRecord(Repl& repl, std::string_view entry) : repl(repl) {
@@ -135,7 +139,7 @@ Status Repl::execute_recorded(std::string_view entry) {
     tee_->take();
   }
   const auto work = [&] {
-    std::string kept(entry);
+    debug::StoredEntry kept{std::string(entry), author_};
     if (entered_.size() + 1 >= entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
     const Target target = target_of(text);
     const bool holds_entries = target.command && (target.command->flags & kEntries);
@@ -172,7 +176,7 @@ void Repl::note_entry(std::string_view entry, std::size_t version, bool active, 
   const Target target = target_of(entry);
   const std::string_view name = target.command ? target.command->name : std::string_view();
   if (name == "run" || name == "start") run = fmt::format(":run {}", target.rest);
-  last_entry_ = {std::string(entry), {}, {}, version, std::move(run), last_.failed};
+  last_entry_ = {{std::string(entry), author_}, {}, {}, version, std::move(run), last_.failed};
   if (!last_.errors.empty()) last_entry_.error = last_.errors[0].substr(0, last_.errors[0].find('\n'));
 }
 
@@ -199,14 +203,22 @@ std::string Repl::carried(std::string_view entry) const {
   return with_document(fmt::format(":load {} ", target.rest), *text);
 }
 
+std::string with_author(const std::string& text, const debug::Author& author) {
+  return author.is_user() ? text : with_document(fmt::format(":source {} ", support::one_line(author.script)), text);
+}
+
+std::string Repl::carried(const debug::StoredEntry& entry) const {
+  return with_author(carried(entry.text), entry.author);
+}
+
 // Kept for repetition by a script: entries that succeeded, and those that failed as an `:expect error` specifies, or
 // failed but still changed something (a run that stopped at a fault).
-void Repl::keep_entry(std::string entry, Status result, bool changed) noexcept {
-  const bool expectation = entry.starts_with(":expect");
+void Repl::keep_entry(debug::StoredEntry entry, Status result, bool changed) noexcept {
+  const bool expectation = entry.text.starts_with(":expect");
   if (result == Status::Good || result == Status::Quit || (result == Status::Failed && changed && !expectation)) {
-    if (expectation && !failed_entry_.empty()) entered_.push_back(std::move(failed_entry_));
+    if (expectation && !failed_entry_.text.empty()) entered_.push_back(std::move(failed_entry_));
     entered_.push_back(std::move(entry));
-    failed_entry_.clear();
+    failed_entry_ = {};
   } else if (!expectation) {
     failed_entry_ = std::move(entry);
   }
@@ -217,7 +229,9 @@ Status Repl::carry_out() {
   doing_ = true;
   Status status = Status::Good;
   for (std::size_t i = 0; i < to_do_.size() && status == Status::Good; ++i) {
-    const std::string command = to_do_[i];
+    const std::string command = to_do_[i].text;
+    const WrittenBy by(*this, to_do_[i].author);
+    if (repeating && replay_of(command) == Replay::Outside) continue;
     const std::size_t before = to_do_.size();
     const std::uint64_t time = debugger_->last_stop().time;
     const auto work = [&] { return dispatch(command); };
@@ -285,7 +299,8 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
   else
     fail(abandoned->message);
   if (abandoned->internal) {
-    const std::string path = write_internal_error(*session_, abandoned->message.text, std::string(entry));
+    const std::string path =
+        write_internal_error(*session_, abandoned->message.text, with_author(std::string(entry), author_));
     if (!path.empty()) console_->error("written: " + path + "\n");
   }
   last_.exit_code = abandoned->exit_code;
@@ -359,7 +374,7 @@ Status Repl::record(std::string_view entry, const std::function<Status()>& work)
   const Moment before = moment();
   {
     const support::MemoryLimitExempt exempt;
-    journal_->begin(entry);
+    journal_->begin({std::string(entry), author_});
   }
   const Status status = work();
   const support::MemoryLimitExempt exempt;
@@ -376,11 +391,19 @@ Status Repl::record(std::string_view entry, const std::function<Status()>& work)
 
 void Repl::mute(bool on) { tee_->muted = on; }
 
+Status Repl::run_handler(const Command& command, std::string_view rest) {
+  // Without a program the handler says what is missing: some of these commands work without one.
+  if (command.needs != 0 && session::program_kind(*session_))
+    if (auto refusal = session::missing_ability(fmt::format("`:{}`", command.name), command.needs, *session_))
+      return fail(std::move(*refusal));
+  return command.run(*this, rest);
+}
+
 Status Repl::run_command(const Command& command, std::string_view rest) {
   bool json = false;
   if (!choose_format(command, rest, json)) return Status::Failed;
   if (json) return run_for_json(command, rest);
-  const Status status = command.run(*this, rest);
+  const Status status = run_handler(command, rest);
   if (status == Status::Usage) {
     source::Message m = source::message(diag::CommandUsage, usage_of(command));
     last_.errors.push_back(m.text);
@@ -396,14 +419,19 @@ Status Repl::run_command(const Command& command, std::string_view rest) {
 }
 
 bool Repl::may(std::string_view what, std::string_view entry) {
-  if (!script_.unnamed || line_.trust_scripts) return true;
+  if (author_.is_user() || line_.trust_scripts) return true;
   if (ask) {
     // As a string with escapes: terminal control sequences must not hide the script's text.
     const std::string shown = runtime::describe(runtime::Value::of_string(std::string(entry)));
-    return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", script_.name, script_.line, what, shown));
+    return ask(fmt::format("{}, line {}, wants to {}: {}\nrun it? (y/n) ", support::one_line(author_.script),
+                           author_.line, what, shown));
   }
-  fail(source::message(diag::ScriptMayNot, script_.name, script_.line, what));
+  fail(source::message(diag::ScriptMayNot, author_.script, author_.line, what));
   return false;
+}
+
+bool Repl::may_write(std::string_view path, std::string_view entry) {
+  return path == "-" || may("write a file", entry);
 }
 
 Status Repl::run_shell(std::string_view command) {
@@ -460,7 +488,9 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
     Script& script;
     Script outer;
   } restore(script_);
-  script_ = {script_.depth + 1, script_.unnamed || !named, name, 0};
+  script_ = {script_.depth + 1, name};
+  const bool foreign = !named || !author_.is_user();
+  const WrittenBy by(*this, author_);
   ScriptReader reader(text);
   Status status = Status::Good;
   bool pending = false;  // the previous entry failed; an `:expect error` may follow
@@ -471,7 +501,7 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
       unread = 1;
       break;
     }
-    script_.line = entry->line;
+    if (foreign) author_ = {name, entry->line};
     status = execute(entry->text);
     if (status == Status::Quit) break;
     if (support::cancel_cause() == support::CancelCause::Interrupt) {  // ^C ends the script, not just one entry

@@ -41,7 +41,7 @@ struct LastResult {
 
 // The previous entry, for `:save-repro`: what it was given, and its fault.
 struct LastEntry {
-  std::string text;
+  debug::StoredEntry entry;
   std::string expectation;  // the `:expect` after it, if that failed
   std::string error;        // first line of the first one
   std::size_t version = 0;  // of the module before it
@@ -55,6 +55,9 @@ struct Display {
   char format = '\0';  // of print/FORMAT
   std::string text;
 };
+
+// An entry that says who wrote it: one that the user did not write is a script of its own within the text.
+std::string with_author(const std::string& text, const debug::Author& author);
 
 class Screen;
 // The lines of the text shown last with their colours: otherwise each step would parse the whole text again.
@@ -98,15 +101,17 @@ class Repl {
   int exit_code() const { return exit_code_; }
   void set_exit_code(int code) { exit_code_ = code; }
   std::string prompt() const;
-  const std::vector<std::string>& entered() const { return entered_; }
+  const std::vector<debug::StoredEntry>& entered() const { return entered_; }
   // The entry, including the text of the module that it loads.
   std::string carried(std::string_view entry) const;
+  // The same, with its author.
+  std::string carried(const debug::StoredEntry& entry) const;
   const LastEntry& last_entry() const { return last_entry_; }
 
   // ---- for the handlers ----
   template <class... Args>
   void print(fmt::format_string<Args...> format, Args&&... args) {
-    console_->write(fmt::format(format, std::forward<Args>(args)...));
+    console_->print(format, std::forward<Args>(args)...);
   }
   // `--format=json`: a command with kData passes its data to `give` instead of writing it.
   bool wants_json() const { return json_ != nullptr; }
@@ -140,9 +145,26 @@ class Repl {
   // Runs the entries of a text; stops at the first failure not followed by an `:expect error`. `named`: the user named
   // the script when starting rldb; otherwise it asks before running foreign code.
   Status run_script(std::string_view text, const std::string& name, bool named = true);
-  // May the current entry do this (`run a shell`)? Asks when the script was not named by the user, and refuses with a
-  // diagnostic where there is nobody to ask.
+  // Who wrote the current entry.
+  const debug::Author& author() const { return author_; }
+  // Until the end of the scope the entries executed were written by this one.
+  class WrittenBy {
+   public:
+    WrittenBy(Repl& repl, debug::Author author)
+        : repl_(repl), before_(std::exchange(repl.author_, std::move(author))) {}
+    ~WrittenBy() { repl_.author_ = std::move(before_); }
+    WrittenBy(const WrittenBy&) = delete;
+    WrittenBy& operator=(const WrittenBy&) = delete;
+
+   private:
+    Repl& repl_;
+    debug::Author before_;
+  };
+  // May the current entry do this (`run a shell`)? Asks when the user neither wrote it nor named its script, and
+  // refuses with a diagnostic where there is nobody to ask.
   bool may(std::string_view what, std::string_view entry);
+  // May it write this file? `-` is the terminal.
+  bool may_write(std::string_view path, std::string_view entry);
   // May the stopped run be abandoned for `what`? Asks at a terminal; refused with a diagnostic elsewhere, unless the
   // command was given with a `!`. True if nothing is stopped.
   bool may_end_run(std::string_view what);
@@ -155,13 +177,15 @@ class Repl {
   // Screen mode; null: the terminal does not support it.
   Screen* screen = nullptr;
   // From `:alias`: replacements for the first word of an entry.
-  std::map<std::string, std::string, std::less<>> aliases;
+  std::map<std::string, debug::StoredEntry, std::less<>> aliases;
   // The script whose entries are read one by one, not by `run_script`.
   std::string script_path;
   // The current entry is from the command line, or from the user's init file.
   bool on_command_line = false;
   // From `:ranks`: the workers of a run, and which of them runs at the prompt. Null: there is only one.
   std::unique_ptr<session::Group> group;
+  // Entries of a killed session are executed again: what acts outside of the session is left out.
+  bool repeating = false;
   std::size_t ranks = 1;
   std::size_t rank = 0;
   // Options of `:set`.
@@ -198,7 +222,8 @@ class Repl {
   // `execute` for a non-empty entry, once it has been recorded.
   Status execute_recorded(std::string_view entry);
   // The entry with its first word replaced by the text of an alias.
-  std::string without_alias(std::string_view entry) const;
+  // `author`: of the result, which is the user's only if both parts are.
+  std::string without_alias(std::string_view entry, debug::Author& author) const;
   Target target_of(std::string_view entry) const;
   Target bare_target(std::string_view entry, std::string_view word, std::string_view rest) const;
   bool is_value_name(std::string_view name) const;
@@ -215,6 +240,8 @@ class Repl {
   // Redirects output to `to`; null: to the console again.
   void divert(std::string* to);
   void keep_for_json(const source::Diagnostics& diagnostics);
+  // Refuses a program that lacks an ability that the command needs.
+  Status run_handler(const Command& command, std::string_view rest);
   Status run_for_json(const Command& command, std::string_view rest);
   Status in_json(const Command* command, const std::function<Status()>& work);
   Status run_target(const Target& target);
@@ -244,14 +271,14 @@ class Repl {
   LastResult last_;
   std::string repeatable_;
   struct JsonReply;
-  JsonReply* json_ = nullptr;       // of the current command; null: it writes text
-  bool forced_ = false;             // the current command was given with a `!`
-  std::vector<std::string> to_do_;  // commands of the breakpoints that have just stopped the run
-  bool doing_ = false;              // they are being executed
+  JsonReply* json_ = nullptr;              // of the current command; null: it writes text
+  bool forced_ = false;                    // the current command was given with a `!`
+  std::vector<debug::StoredEntry> to_do_;  // commands of the breakpoints that have just stopped the run
+  bool doing_ = false;                     // they are being executed
   Status carry_out();
-  std::vector<std::string> entered_;
-  std::string failed_entry_;  // the last one, if it failed: `:expect error` may follow
-  void keep_entry(std::string entry, Status result, bool changed) noexcept;
+  std::vector<debug::StoredEntry> entered_;
+  debug::StoredEntry failed_entry_;  // the last one, if it failed: `:expect error` may follow
+  void keep_entry(debug::StoredEntry entry, Status result, bool changed) noexcept;
   LastEntry last_entry_;
   void note_entry(std::string_view entry, std::size_t version, bool active, Status status);
   // Puts the folder of the current script for `${script}` in the first line of a command; nullopt: there is none.
@@ -261,11 +288,10 @@ class Repl {
   // The current script.
   struct Script {
     int depth = 0;
-    bool unnamed = false;  // it, or one that sourced it, was not named on the command line
     std::string name;
-    std::uint32_t line = 0;
   };
   Script script_;
+  debug::Author author_;
   std::uint64_t completed_ = 0;  // entries that were not abandoned
 };
 

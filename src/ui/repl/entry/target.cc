@@ -56,7 +56,7 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   return script;
 }
 
-std::string Repl::without_alias(std::string_view entry) const {
+std::string Repl::without_alias(std::string_view entry, debug::Author& author) const {
   const bool colon = entry.starts_with(':');
   std::size_t end = colon ? 1 : 0;
   while (end < entry.size() && debug::is_name_byte(entry[end])) ++end;
@@ -65,7 +65,8 @@ std::string Repl::without_alias(std::string_view entry) const {
   const std::string_view rest = entry.substr(end);
   if (known == aliases.end() || (!rest.empty() && !is_blank(rest[0])) || is_assignment(trim(rest)))
     return std::string(entry);
-  return known->second + std::string(rest);
+  if (author.is_user()) author = known->second.author;
+  return known->second.text + std::string(rest);
 }
 
 Repl::Target Repl::target_of(std::string_view entry) const {

@@ -11,7 +11,7 @@ class Module:
             Module.main_kernel(T.int32(3))
             T.call_packed("main_kernel", n, T.float32(1), "str", 1.5, True)
         return 0
-    @T.prim_func(private=True)
+    @T.prim_func
     def main_kernel(n: T.int32) -> T.int32:
         T.func_attr({"target": T.target("ext_dev"), "tirx.noalias": True, "tirx.is_global_func": True, "global_symbol": "main_kernel", "tirx.kernel_launch_params": []})
         blockIdx_x = T.launch_thread("blockIdx.x", n)
