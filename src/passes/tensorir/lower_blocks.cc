@@ -96,8 +96,9 @@ class BlockRemover : public Rewriter {
     if (f->for_kind == ForKind::ThreadBinding) {
       const Attr* const parts[] = {ctx_.attr(f->thread_tag)};
       const Stmt* body = rewrite(f->body);
-      return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), "thread_extent", rewrite(f->extent),
-                            body ? body : no_op(ctx_), f->var);
+      const bool is_virtual = f->thread_tag == "vthread" || f->thread_tag.starts_with("vthread.");
+      return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), is_virtual ? "virtual_thread" : "thread_extent",
+                            rewrite(f->extent), body ? body : no_op(ctx_), f->var);
     }
     if (is_const(f->extent, 1) && f->annotations.empty() && !f->step) {
       remap(f->var, cast_to(ctx_, f->var->dtype(), rewrite(f->min)));

@@ -39,8 +39,8 @@ class Matcher {
   const Trace& b_;
   const Tolerances& tolerances_;
   using ByName = std::unordered_map<std::string, std::vector<std::size_t>>;
-  ByName by_name_;    // of a
-  ByName by_name_b_;  // of b
+  ByName by_name_;                                                     // of a
+  ByName by_name_b_;                                                   // of b
   std::unordered_map<std::size_t, std::vector<std::size_t>> by_type_;  // of a
   std::vector<std::size_t> equal_;
   std::vector<bool> taken_;  // of a: some event of b has an equal value
