@@ -200,7 +200,7 @@ class ShapeLowerer {
     }
     const Expr* value = lower_value(b->value);
     const Var* var = b->var;
-    // What was known of a tensor still holds, though its shape is in a register now.
+    // A tensor's type still holds, though its shape is in a register now.
     const bool tensor = as<TensorType>(value->type) && as<TensorType>(var->type);
     if (value->type != b->value->type && var->type == b->value->type && !tensor) {
       var = b->var->is_dataflow() ? ctx_.dataflow_var(var->name, value->type) : ctx_.var(var->name, value->type);
