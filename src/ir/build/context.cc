@@ -49,6 +49,8 @@ const Attr* Context::attr(std::string_view v) { return make_attr({.kind = AttrKi
 const Attr* Context::attr(DType v) { return make_attr({.kind = AttrKind::DType, .dtype = v}); }
 const Attr* Context::attr(const Expr* v) {
   RLDB_CHECK(v != nullptr, "attribute without an expression");
+  // A text does not distinguish it from a plain number.
+  if (const auto* i = as<IntImm>(v); i != nullptr && i->dtype() == DType::Int(32)) return attr(i->value);
   return make_attr({.kind = AttrKind::Expr, .node = v});
 }
 const Attr* Context::attr(const Type* v) {

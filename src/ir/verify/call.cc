@@ -66,6 +66,7 @@ void RelaxVerifier::call(const Call* c) {
     check_type(t);
   }
   call_purity(c);
+  call_arguments(c);
   if (op::is_relax(name)) call_normal_form(c, name);
   if (options_.check_types) call_type(c);
 }
@@ -94,6 +95,24 @@ void RelaxVerifier::call_purity(const Call* c) {
     report_.add(c, diag::VerifyImpureInDataflow, callee_name(c));
   } else {
     report_.add(c, diag::VerifyImpureInPure, callee_name(c));
+  }
+}
+
+// A function of the module is called with what its parameters take. The callee's own type may be that of an older
+// version: the module's counts.
+void RelaxVerifier::call_arguments(const Call* c) {
+  const auto* g = as<GlobalVar>(c->callee);
+  const auto* f = g != nullptr && module_ != nullptr ? as<Function>(module_->find(g->name)) : nullptr;
+  if (f == nullptr) return;
+  if (f->params.size() != c->args.size())
+    return report_.add(c, diag::VerifyInferFailed, callee_name(c),
+                       fmt::format("it takes {} arguments, {} given", f->params.size(), c->args.size()));
+  for (std::size_t k = 0; k < c->args.size(); ++k) {
+    const Type* wanted = f->params[k]->type;
+    const Type* given = c->args[k]->type;
+    if (wanted == nullptr || given == nullptr || base_check(ctx_, wanted, given) != BaseCheck::FailL0) continue;
+    report_.add(c, diag::VerifyInferFailed, callee_name(c),
+                fmt::format("argument {} has the type {}, its parameter {}", k, print_type(given), print_type(wanted)));
   }
 }
 

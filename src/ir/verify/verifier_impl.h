@@ -101,6 +101,7 @@ class RelaxVerifier {
   bool typed(const Expr* e, std::string_view what);
   void call(const Call* c);
   void call_purity(const Call* c);
+  void call_arguments(const Call* c);
   void call_type(const Call* c);
   void call_normal_form(const Call* c, std::string_view name);
   void call_tir(const Call* c, std::string_view op);

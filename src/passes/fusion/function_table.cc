@@ -1,5 +1,6 @@
 #include "passes/fusion/function_table.h"
 
+#include "passes/tensorir/own_symbols.h"
 #include "rldb/ir/equal.h"
 
 namespace rldb::passes {
@@ -37,6 +38,8 @@ const GlobalVar* FunctionTable::add(const Expr* function, std::string_view hint)
     if (structural_equal(it->second.function, function))
       return ctx_.global_var(it->second.entry.name, it->second.entry.function->type);
   ModuleEntry entry{free_name(hint), function};
+  // Functions of a module share no variables: a changed copy of a kernel gets symbols of its own.
+  if (const auto* f = as<PrimFunc>(function)) entry.function = with_own_symbols(ctx_, f);
   if (finish_) entry = finish_(cast<Function>(function), entry.name);
   builder_.set(entry.name, entry.function);
   known_.emplace(hash, Known{function, entry});

@@ -1,6 +1,7 @@
 // LowerAllocTensor: each R.builtin.alloc_tensor left by the memory planner becomes a storage of its own and a tensor at
 // offset 0 in it.
 #include "passes/common.h"
+#include "passes/lowering/inferred_type.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
@@ -52,8 +53,9 @@ class AllocLowerer : public Rewriter {
                          {ctx_.shape(size), call->args[2], scope, ctx_.dtype(DType::UInt(8))}, ctx_.any()),
                  call);
     out.push_back(storage);
-    const Call* tensor = op_call(ctx_, op::MemoryAllocTensor,
-                                 {storage->var, ctx_.i64(0), call->args[0], dtype, call->args[2]}, call->type);
+    const Call* tensor =
+        with_inferred_type(ctx_, op_call(ctx_, op::MemoryAllocTensor,
+                                         {storage->var, ctx_.i64(0), call->args[0], dtype, call->args[2]}, call->type));
     ctx_.set_origin(tensor, call);
     out.push_back(remake_binding(ctx_, b, b->var, tensor));
   }

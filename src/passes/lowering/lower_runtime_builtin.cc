@@ -3,6 +3,7 @@
 //
 // The result type of a closure's call is kept (TVM drops it), so that its uses stay well typed.
 #include "passes/common.h"
+#include "passes/lowering/inferred_type.h"
 #include "rldb/bytecode/builtin/absent.h"
 #include "rldb/bytecode/builtin/control.h"
 #include "rldb/bytecode/builtin/value.h"
@@ -140,7 +141,9 @@ class BuiltinLowerer : public Rewriter {
     return c;
   }
 
-  const Call* renamed(const Call* c, std::string_view op) { return ctx_.call_typed(ctx_.op(op), c->args, c->type); }
+  const Call* renamed(const Call* c, std::string_view op) {
+    return with_inferred_type(ctx_, ctx_.call_typed(ctx_.op(op), c->args, c->type));
+  }
 
   const Call* packed(const Call* c, std::string_view symbol, Span<const Expr*> args) {
     return packed_call(ctx_, symbol, args, c->type, {c->type});
@@ -149,7 +152,7 @@ class BuiltinLowerer : public Rewriter {
   // A packed function whose result type TVM derives with a registered function of that name.
   const Call* derived(const Call* c, std::string_view symbol, std::string_view derive, Span<const Expr*> args) {
     const FuncType* type = ctx_.opaque_func_type(nullptr, true, derive);
-    return ctx_.call_typed(ctx_.extern_func(symbol, type), args, c->type);
+    return with_inferred_type(ctx_, ctx_.call_typed(ctx_.extern_func(symbol, type), args, c->type));
   }
 
   // An optional argument that was omitted: absent, an empty tuple, or a null value.

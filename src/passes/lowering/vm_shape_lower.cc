@@ -10,6 +10,7 @@
 // bound (codegen/vm/slots.h), also in modules that were already lowered when read.
 #include <algorithm>
 
+#include "passes/lowering/inferred_type.h"
 #include "passes/lowering/shape_lowered.h"
 #include "passes/lowering/shape_slots.h"
 #include "rldb/bytecode/builtin.h"
@@ -211,7 +212,9 @@ class ShapeLowerer {
     }
     const Expr* value = lower_value(b->value);
     const Var* var = b->var;
-    if (value->type != b->value->type && var->type == b->value->type) {
+    // A tensor's type still holds, though its shape is in a register now.
+    const bool tensor = as<TensorType>(value->type) && as<TensorType>(var->type);
+    if (value->type != b->value->type && var->type == b->value->type && !tensor) {
       var = b->var->is_dataflow() ? ctx_.dataflow_var(var->name, value->type) : ctx_.var(var->name, value->type);
       ctx_.set_origin(var, b->var);
       vars_[b->var] = var;
@@ -249,8 +252,8 @@ class ShapeLowerer {
       changed = changed || args.back() != a;
     }
     if (!changed) return call;
-    // The type stays: all that was known of the result still holds, though its shape is in a register now.
-    const Call* lowered = ctx_.call_typed(callee, args, call->type, call->attrs, call->ty_args);
+    const Call* lowered =
+        with_inferred_type(ctx_, ctx_.call_typed(callee, args, call->type, call->attrs, call->ty_args));
     ctx_.set_origin(lowered, call);
     return lowered;
   }

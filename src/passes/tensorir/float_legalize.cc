@@ -204,7 +204,7 @@ class StorageLegalizer : public Rewriter {
 
   const Expr* visit_expr(const Expr* e) override {
     const auto* c = as<Call>(e);
-    if (c && is_call_of(c, intrin::Reinterpret)) {
+    if (c && is_call_of(c, intrin::Reinterpret) && c->type->kind == TypeKind::Prim) {
       const Expr* v = rewrite(c->args[0]);
       const DType t = narrow_.is(c->dtype()) ? bits_of(c->dtype()) : c->dtype();
       return v->dtype() == t ? v : ctx_.intrin(t, intrin::Reinterpret, {v});

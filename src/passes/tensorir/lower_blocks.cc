@@ -102,7 +102,7 @@ class BlockRemover : public Rewriter {
   const Stmt* loop(const ForStmt* f) {
     if (f->for_kind == ForKind::ThreadBinding) {
       const Attr* const parts[] = {ctx_.attr(f->thread_tag)};
-      const bool is_virtual = f->thread_tag.starts_with("vthread");
+      const bool is_virtual = f->thread_tag == "vthread" || f->thread_tag.starts_with("vthread.");
       const Stmt* body = rewrite(f->body);
       return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), is_virtual ? "virtual_thread" : "thread_extent",
                             rewrite(f->extent), body ? body : no_op(ctx_), f->var);

@@ -128,16 +128,25 @@ class Mover : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     support::poll();
     const auto here = places_.find(s);
+    const std::size_t before = moved_.size();
     const Stmt* made = default_stmt(s);
     if (const auto* b = as<SBlock>(made)) {
       const std::vector<const Buffer*> wanted = here == places_.end() ? std::vector<const Buffer*>() : here->second;
-      if (std::equal(wanted.begin(), wanted.end(), b->alloc_buffers.begin(), b->alloc_buffers.end())) return made;
+      const bool same = std::equal(wanted.begin(), wanted.end(), b->alloc_buffers.begin(), b->alloc_buffers.end());
+      for (const Buffer* buffer : wanted)
+        if (std::find(b->alloc_buffers.begin(), b->alloc_buffers.end(), buffer) == b->alloc_buffers.end())
+          moved_.push_back(buffer);
+      if (same && moved_.size() == before) return made;
       SBlock fields = *b;
       fields.alloc_buffers = ctx_.list(wanted);
+      const std::span<const Buffer* const> inside(moved_.begin() + std::ptrdiff_t(before), moved_.end());
+      fields.reads = outside(b->reads, inside);
+      fields.writes = outside(b->writes, inside);
       return ctx_.sblock(fields);
     }
     const auto* f = as<ForStmt>(made);
     if (!f || here == places_.end()) return made;
+    moved_.insert(moved_.end(), here->second.begin(), here->second.end());
     return ctx_.for_stmt(f->var, f->min, f->extent, f->for_kind, block_around(f->body, here->second), f->annotations,
                          f->thread_tag, f->step);
   }
@@ -155,7 +164,16 @@ class Mover : public Rewriter {
     return ctx_.realize({}, ctx_.bool_imm(true), block);
   }
 
+  // The regions without those of buffers that are now allocated in the block: they are invisible around it.
+  Span<BufferRegion> outside(Span<BufferRegion> regions, std::span<const Buffer* const> inside) {
+    std::vector<BufferRegion> kept;
+    for (const BufferRegion& r : regions)
+      if (std::find(inside.begin(), inside.end(), r.buffer) == inside.end()) kept.push_back(r);
+    return kept.size() == regions.size() ? regions : Span<BufferRegion>(ctx_.list(kept));
+  }
+
   const Places& places_;
+  std::vector<const Buffer*> moved_;  // given a new place so far
 };
 
 }  // namespace
