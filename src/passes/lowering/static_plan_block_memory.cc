@@ -4,6 +4,7 @@
 // Unlike TVM (apache/tvm issues 20190, 20207, 20191): a match_cast of a tensor keeps its storage alive, so a value read
 // through the cast is never overwritten; and a storage that a branch allocates is not reused outside the branch, where
 // its variable is not defined.
+#include "passes/lowering/inferred_type.h"
 #include "passes/lowering/storage_plan.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/op/memory.h"
@@ -68,8 +69,9 @@ class PlanApplier : public Rewriter {
 
   const Binding* alloc_tensor(const Binding* b, const Call* call, const Var* storage) {
     const Expr* device = call->args.size() > 2 ? call->args[2] : ctx_.i64(0);
-    const Call* made =
-        op_call(ctx_, op::MemoryAllocTensor, {storage, ctx_.i64(0), call->args[0], call->args[1], device}, call->type);
+    const Call* made = with_inferred_type(
+        ctx_,
+        op_call(ctx_, op::MemoryAllocTensor, {storage, ctx_.i64(0), call->args[0], call->args[1], device}, call->type));
     ctx_.set_origin(made, call);
     return remake_binding(ctx_, b, b->var, made);
   }

@@ -182,9 +182,9 @@ class Reporter {
     return kind;
   }
 
-  // The type is more informative than the argument once shapes are computed at run time.
+  // The variable's type is more informative than the call once shapes are computed at run time.
   MemorySize tensor_size(const FoundMemory& m, DType dtype) {
-    const auto* type = as<TensorType>(m.call->type);
+    const auto* type = as<TensorType>(m.binding->var->type);
     if (type && type->has_shape) return size_of(type->shape, std::int64_t(dtype.bytes()));
     const std::size_t shape = m.form == FoundMemory::Form::OwnTensor ? 0 : 2;
     const auto dims = shape < m.call->args.size() ? shape_values(m.call->args[shape]) : std::nullopt;
