@@ -23,10 +23,10 @@ struct Options {
   std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels with an engine of their own: Jit or Eval
   bool fast_math = false;                                     // --fp=fast
   bool check_accesses = false;  // --check-accesses: once more, in the machine code; for testing rldb
-  bool check_bounds = true;    // --no-check-bounds: wild accesses are a signal or found too late
-  bool trust_kernels = false;  // --trust-kernels: run machine code stored in an executable
-  std::string kernels_file;    // --kernels: a module that has the kernels of an executable
-  bool isolate = false;        // --isolate: plugins and unchecked kernels run in guard processes
+  bool check_bounds = true;     // --no-check-bounds: wild accesses are a signal or found too late
+  bool trust_kernels = false;   // --trust-kernels: run machine code stored in an executable
+  std::string kernels_file;     // --kernels: a module that has the kernels of an executable
+  bool isolate = false;         // --isolate: plugins and unchecked kernels run in guard processes
   int opt_level = 3;
   bool schedule = true;
   std::string cache_dir;  // kernels on disk; empty: memory only

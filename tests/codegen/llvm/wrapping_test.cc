@@ -137,3 +137,28 @@ def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((256,), "float32")):
             B[i * 2 + j] = A[(i * 6 + j * 3) % 64] + A[(i * 5 + j) % 32]
 )") == "");
 }
+
+TEST_CASE("wrapping indices: data of any size in an index") {
+  for (const char* dtype : {"int64", "int32"})
+    for (const char* index : {"(-D[i]) % 6", "(D[i] - 1) % 6", "(D[i] * 3 + i) % 6", "(D[i] + D[i]) // 2 % 6",
+                              "(D[i] * D[i]) % 6", "T.truncmod(-D[i], 3) + 3"}) {
+      for (const bool let : {false, true}) {
+        std::string at = index;
+        if (let)
+          for (std::size_t k = at.find("D[i]"); k != std::string::npos; k = at.find("D[i]")) at.replace(k, 4, "d");
+        CAPTURE(dtype);
+        CAPTURE(at);
+        const std::string text = fmt::format(R"(
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((6,), "float32"), D: T.Buffer((16,), "{0}"), B: T.Buffer((16,), "float32")):
+    for i in T.serial({1}(16)):
+        d: T.let[T.{0}] = D[i]
+        B[i] = A[{2}]
+)",
+                                             dtype, fmt::format("T.{}", dtype), at);
+        Case c;
+        c.low = c.high = std::string_view(dtype) == "int64" ? -9223372036854775808.0 : -2147483648.0;
+        CHECK(both(text, c) == "");
+      }
+    }
+}

@@ -26,7 +26,7 @@ enum class FpMode : std::uint8_t {
 
 struct JitOptions {
   FpMode fp = FpMode::Strict;
-  bool check_bounds = true;  // every access is proved to be in bounds or tested
+  bool check_bounds = true;     // every access is proved to be in bounds or tested
   bool check_accesses = false;  // every access is checked once more after LLVM's passes: for testing, slow
   int opt_level = 3;
   bool schedule = true;   // functions not scheduled yet get the default schedule (rldb/schedule/schedule.h) first

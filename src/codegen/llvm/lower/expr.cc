@@ -485,9 +485,10 @@ Lowering::Value* Lowering::index(const ir::Expr* e) {
         Value* x = index(b->a);
         Value* y = index(b->b);
         unify(x, y);
-        if (b->kind == BinaryKind::Add) return b_.CreateAdd(x, y, "", false, true);
-        if (b->kind == BinaryKind::Sub) return b_.CreateSub(x, y, "", false, true);
-        return b_.CreateMul(x, y, "", false, true);
+        const bool exact = counts(b);
+        if (b->kind == BinaryKind::Add) return b_.CreateAdd(x, y, "", false, exact);
+        if (b->kind == BinaryKind::Sub) return b_.CreateSub(x, y, "", false, exact);
+        return b_.CreateMul(x, y, "", false, exact);
       }
       if (b->kind == BinaryKind::FloorDiv || b->kind == BinaryKind::FloorMod || b->kind == BinaryKind::Div ||
           b->kind == BinaryKind::Mod) {
@@ -509,14 +510,31 @@ Lowering::Value* Lowering::wide_index(const ir::Expr* e) {
   return index(e);
 }
 
-// Bits that a non-negative integer may need. Variables are loops' and dims: a product of several counts elements, and
-// there are not so many, so that each is taken for a short one.
-static int significant_bits(const ir::Expr* e, int depth = 0) {
+// Whether an integer is computed from numbers, loops' variables and dims alone: it counts elements, so that 64 bits
+// hold it and what it is computed from. Data may be anything: `-A[i] % 6` wraps for the least integer.
+bool Lowering::counts(const ir::Expr* e, int depth) {
+  if (depth > 40) return false;
+  if (as<ir::IntImm>(e)) return true;
+  if (const auto* v = as<ir::Var>(e)) {
+    const auto it = vars_.find(v);
+    return it == vars_.end() || it->second.counts;
+  }
+  if (const auto* c = as<ir::CastExpr>(e)) return c->value->dtype().is_integral() && counts(c->value, depth + 1);
+  const auto* b = as<ir::BinaryExpr>(e);
+  if (!b || !e->dtype().is_int()) return false;
+  // A remainder by a size is one, whatever is divided.
+  const bool remainder = b->kind == BinaryKind::FloorMod || b->kind == BinaryKind::Mod;
+  return counts(b->b, depth + 1) && (remainder || counts(b->a, depth + 1));
+}
+
+// Bits that a non-negative integer may need. A product of several variables counts elements, and there are not so many,
+// so that each is taken for a short one.
+int Lowering::significant_bits(const ir::Expr* e, int depth) {
   constexpr int kCount = 15;
   const int all = e->dtype().bits;
   if (depth > 40) return all;
   if (const auto* i = as<ir::IntImm>(e)) return std::bit_width(std::uint64_t(i->value));
-  if (as<ir::Var>(e)) return std::min(kCount, all);
+  if (as<ir::Var>(e)) return counts(e) ? std::min(kCount, all) : all;
   if (const auto* c = as<ir::CastExpr>(e)) return std::min(significant_bits(c->value, depth + 1), all);
   const auto* b = as<ir::BinaryExpr>(e);
   if (!b) return all;

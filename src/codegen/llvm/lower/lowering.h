@@ -82,6 +82,7 @@ struct VarValue {
   llvm::Value* wide = nullptr;   // i64, for integers
   llvm::Value* base = nullptr;   // of lanes: i64 of lane 0
   bool non_negative = false;
+  bool counts = true;                     // its value is a position or a size (Lowering::counts), not data
   std::optional<std::int64_t> lane_step;  // of lanes: the increment per lane, when it is the same for all
 };
 
@@ -180,6 +181,8 @@ class Lowering {
   Value* shuffle(const ir::Shuffle* s);
   bool speculable(const ir::Expr* e, int depth = 0);
   bool non_negative(const ir::Expr* e, int depth = 0);
+  bool counts(const ir::Expr* e, int depth = 0);
+  int significant_bits(const ir::Expr* e, int depth = 0);
   Value* literal_float(double v, DType t);
   void unify(Value*& a, Value*& b);
   Value* splat(Value* v, unsigned lanes);

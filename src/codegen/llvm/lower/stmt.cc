@@ -70,6 +70,7 @@ void Lowering::bind(const ir::Var* v, const ir::Expr* e) {
     const bool wide = !checked() || facts_.same_in_64_bits(e);
     bound.wide = wide ? wide_index(e) : to_index(bound.value, v->dtype());
     const auto exact = restore_later(wide_, wide);
+    bound.counts = counts(e);
     bound.non_negative = non_negative(e);
     if (widened_ && bound.wide->getType()->isVectorTy()) {
       const auto first_lane = restore_later(lane0_, true);
