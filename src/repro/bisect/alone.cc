@@ -1,5 +1,5 @@
-// AloneChecker: pairs the bindings that two versions compute by different calls, makes each a function of what it reads,
-// and runs both on generated numbers.
+// AloneChecker: pairs the bindings that two versions compute by different calls, makes each a function of what it
+// reads, and runs both on generated numbers.
 #include "repro/bisect/alone.h"
 
 #include <fmt/format.h>
