@@ -322,7 +322,7 @@ TEST_CASE("what has no code is diagnosed, all of it") {
   const Var* n = c.var("n", c.int64());
   const Var* y = c.var("y", c.tensor(std::vector<const Expr*>{c.i64(2)}, runtime::DType::Float(32)));
   w.begin({x, y});
-  w.bind("a", w.op("relax.nn.relu", {y}));
+  w.bind("a", w.op("relax.nn.relu", {y}, y->type));
   w.bind("b", c.shape(std::vector<const Expr*>{n}));
   w.bind("c", w.packed("f", {c.binary(BinaryKind::Add, n, c.i64(1))}));
   w.bind("d", w.packed("f", {n}));

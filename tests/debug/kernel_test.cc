@@ -135,10 +135,11 @@ void check_places(Kernels& k, const Kernels::One& one, Counts& counts) {
   }
   ++counts.compiled;
   auto fast = KernelStepper::enter(code, one.name, one.f, copies(one.args), {});
-  REQUIRE(fast);
   eval::TirMachine slow(one.f, &k.session.registry());
   const std::vector<Value> args = copies(one.args);
-  REQUIRE(slow.start(args).ok());
+  const bool begins = slow.start(args).ok();
+  REQUIRE(begins == (fast != nullptr));
+  if (!begins) return;  // the values do not satisfy what the kernel asks of its strides
   constexpr std::uint64_t kPlaces = 80;
   for (std::uint64_t s = 1; s <= kPlaces; ++s) {
     if (!slow.step().ok() || !slow.running()) return;
