@@ -19,7 +19,10 @@ bool is_list_of(const AttrValue& v, bool (*fits)(const AttrValue&)) {
     if (!fits(*item)) return false;
   return true;
 }
-bool is_dim(const AttrValue& v) { return v.kind == AttrKind::Int || v.kind == AttrKind::Object; }
+// A truth value is an integer of one bit in TVM, in lists too (`is_input=[True, False]`).
+bool is_dim(const AttrValue& v) {
+  return v.kind == AttrKind::Int || v.kind == AttrKind::Bool || v.kind == AttrKind::Object;
+}
 bool is_dims(const AttrValue& v) { return is_list_of(v, is_dim); }
 
 bool fits_kind(const AttrValue& v, FieldKind kind) {

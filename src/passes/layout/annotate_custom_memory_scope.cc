@@ -8,6 +8,7 @@
 #include <map>
 
 #include "passes/common.h"
+#include "passes/memory_scope.h"
 #include "passes/tensorir/target.h"
 #include "passes/transform/device_info.h"
 #include "rldb/fusion/op_pattern.h"
@@ -29,7 +30,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kGlobal = "global";
 constexpr std::string_view kDynamicTexture = "global.texture-nchw";
 constexpr std::string_view kChannelLayout = "NCHW4c";
 constexpr std::string_view kWeightLayout = "OIHW4o";
@@ -37,7 +37,7 @@ constexpr std::array kPools = {op::NnMaxPool2d, op::NnAvgPool2d, op::NnAdaptiveA
 
 // The scope of a tensor of that shape in texture memory.
 std::string_view texture_scope(const Attr* target, Span<const Expr*> shape) {
-  if (shape.size() != 5 || !is_const(shape[4], 4)) return kGlobal;
+  if (shape.size() != 5 || !is_const(shape[4], 4)) return memory_scope::kGlobal;
   std::array<std::int64_t, 4> d{};
   for (std::size_t i = 0; i < d.size(); ++i) {
     const auto n = const_int(shape[i]);
@@ -48,7 +48,7 @@ std::string_view texture_scope(const Attr* target, Span<const Expr*> shape) {
   const std::int64_t depth = target_number(target, "texture_depth_limit").value_or(2048);
   if (d[0] < side && d[1] * d[2] * d[3] < side) return "global.texture-weight";
   if (d[0] < depth && d[1] < side && d[2] * d[3] < side) return "global.texture-nhwc";
-  return d[0] * d[1] < depth && d[2] < side && d[3] < side ? "global.texture" : kGlobal;
+  return d[0] * d[1] < depth && d[2] < side && d[3] < side ? "global.texture" : memory_scope::kGlobal;
 }
 
 std::string_view text_attr(const Call* call, std::string_view name) {
@@ -91,7 +91,9 @@ class Demand {
       for (std::size_t i = 0; operands && i < operands->size(); ++i) {
         const auto* v = as<Var>((*operands)[i]);
         const auto* t = v ? as<TensorType>(v->type) : nullptr;
-        if (t) ++wanted_[v][t->has_shape && reads_textures(module, call) ? texture_scope(target, t->shape) : kGlobal];
+        if (t)
+          ++wanted_[v][t->has_shape && reads_textures(module, call) ? texture_scope(target, t->shape)
+                                                                    : memory_scope::kGlobal];
       }
       return true;
     });
@@ -101,7 +103,7 @@ class Demand {
   // The scope that most readers want.
   std::string_view scope_for(const Var* v) const {
     const auto found = wanted_.find(v);
-    std::string_view best = kGlobal;
+    std::string_view best = memory_scope::kGlobal;
     int most = 0;
     if (found == wanted_.end()) return best;
     for (const auto& [scope, count] : found->second)
@@ -205,7 +207,7 @@ class Annotate : public Rewriter {
   const Expr* placed(const Expr* e, bool textures, std::vector<const Binding*>& out) {
     const auto* t = as<TensorType>(e->type);
     if (!t || !t->has_shape) return e;
-    const VDevice* to = devices_.in(textures ? texture_scope(target_, t->shape) : kGlobal);
+    const VDevice* to = devices_.in(textures ? texture_scope(target_, t->shape) : memory_scope::kGlobal);
     if (const auto* c = as<Constant>(e); c && !t->vdevice)
       return ctx_.constant_typed(*c->value, on(t, to->memory_scope));
     if (!t->vdevice || t->vdevice == to || !isa<Var>(e)) return e;

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "passes/common.h"
+#include "passes/memory_scope.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/device.h"
 #include "rldb/ir/walk.h"
@@ -14,7 +15,6 @@ using namespace ir;
 namespace {
 
 constexpr std::string_view kTexture = "texture";
-constexpr std::string_view kGlobal = "global";
 
 // How many calls read each variable; reading a field of a tuple counts for the tuple.
 class Readers {
@@ -68,7 +68,7 @@ class Fold : public Rewriter {
     const auto* target = as<TensorType>(copy->type);
     if (!source || !target || !source->vdevice || !target->vdevice || !source->has_shape) return made;
     if (source->vdevice->memory_scope.find(kTexture) == std::string_view::npos ||
-        target->vdevice->memory_scope != kGlobal)
+        target->vdevice->memory_scope != memory_scope::kGlobal)
       return made;
     const Type* type = ctx_.tensor(source->shape, source->dtype, target->vdevice);
     const Call* call = kernel->second;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "passes/memory_scope.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
 #include "rldb/ir/attr_name/kernel.h"
@@ -23,7 +24,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kDynamicScope = "shared.dyn";
 constexpr std::int64_t kDeviceKernelLaunch = 2;  // TVM's CallingConv
 
 // How a kernel is launched, in terms of its parameters.
@@ -44,7 +44,7 @@ void add_launch_size(Context& ctx, Launch& launch, const Stmt* s, VarMap& values
     launch.tags.push_back(tag);
     launch.sizes.push_back(substitute(ctx, a->value, values));
   }
-  if (const auto* alloc = as<AllocBuffer>(s); alloc && alloc->buffer->scope == kDynamicScope)
+  if (const auto* alloc = as<AllocBuffer>(s); alloc && alloc->buffer->scope == memory_scope::kSharedDynamic)
     memory = substitute(ctx, mul(ctx, product(ctx, alloc->buffer->shape), ctx.i64((alloc->buffer->dtype.bits + 7) / 8)),
                         values);
 }

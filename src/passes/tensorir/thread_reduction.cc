@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "passes/memory_scope.h"
 #include "passes/tensorir/target.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/intrinsic/device.h"
@@ -19,7 +20,6 @@ using namespace ir;
 namespace {
 
 constexpr std::string_view kLocal = "local";
-constexpr std::string_view kShared = "shared";
 
 // TVM's defaults of its target kinds.
 struct Threads {
@@ -77,7 +77,8 @@ const Stmt* ThreadReduction::several_warps() {
   const std::int64_t warps = extent / warp_;
   Stmts code;
   std::vector<const Buffer*> staging;
-  for (const Expr* v : values) staging.push_back(buffer("red_buf_staging", warps * groups, v->dtype(), kShared));
+  for (const Expr* v : values)
+    staging.push_back(buffer("red_buf_staging", warps * groups, v->dtype(), memory_scope::kShared));
   temporaries_ = staging;
   const auto firsts = shuffled(warp_, nullptr, code);
   temporaries_.insert(temporaries_.end(), firsts.begin(), firsts.end());
@@ -88,18 +89,18 @@ const Stmt* ThreadReduction::several_warps() {
         ctx_.store(staging[i], at(firsts[i], imm(0)), {{add(ctx_, row, floor_div(ctx_, index, imm(warp_)))}}));
   code.push_back(
       ctx_.if_stmt(ctx_.binary(BinaryKind::EQ, floor_mod(ctx_, index, imm(warp_)), imm(0)), ctx_.seq_stmt(writes)));
-  code.push_back(sync(kShared));
+  code.push_back(sync(memory_scope::kShared));
   for (std::size_t i = 0; i < staging.size(); ++i) values[i] = at(staging[i], add(ctx_, row, index));
   const auto seconds = shuffled(warps, below(warps), code);
   temporaries_.insert(temporaries_.end(), seconds.begin(), seconds.end());
   Stmts results;
   for (std::size_t i = 0; i < staging.size(); ++i) {
-    result_buffers.push_back(buffer("red_result", groups, values[i]->dtype(), kShared));
+    result_buffers.push_back(buffer("red_result", groups, values[i]->dtype(), memory_scope::kShared));
     results.push_back(ctx_.store(result_buffers[i], at(seconds[i], imm(0)), {{group}}));
   }
   result_index = group;
   code.push_back(ctx_.if_stmt(ctx_.binary(BinaryKind::EQ, index, imm(0)), ctx_.seq_stmt(results)));
-  code.push_back(sync(kShared));
+  code.push_back(sync(memory_scope::kShared));
   Stmts out;
   for (auto it = temporaries_.rbegin(); it != temporaries_.rend(); ++it) out.push_back(ctx_.alloc_buffer(*it));
   out.insert(out.end(), code.begin(), code.end());
@@ -145,20 +146,21 @@ std::vector<const Buffer*> ThreadReduction::shuffled(std::int64_t count, const E
 }
 
 const Stmt* ThreadReduction::through_memory() {
-  Stmts out{sync(kShared)};  // the memory may still be read, when this is in a loop
+  Stmts out{sync(memory_scope::kShared)};  // the memory may still be read, when this is in a loop
   for (std::size_t i = 0; i < values.size(); ++i) {
-    result_buffers.push_back(buffer(fmt::format("red_buf{}", i), groups * extent, values[i]->dtype(), kShared));
+    result_buffers.push_back(
+        buffer(fmt::format("red_buf{}", i), groups * extent, values[i]->dtype(), memory_scope::kShared));
     out.push_back(ctx_.store(result_buffers[i], values[i], {{place(index)}}));
   }
   result_index = place(imm(0));
-  out.push_back(sync(kShared));
+  out.push_back(sync(memory_scope::kShared));
   std::int64_t align = 1;
   while (align < extent) align *= 2;
   if (align > extent) {
     align /= 2;
     out.push_back(
         ctx_.if_stmt(below(extent - align), stored(result_buffers, combined_at(align, result_buffers), place(index))));
-    out.push_back(sync(kShared));
+    out.push_back(sync(memory_scope::kShared));
   }
   halve(align, result_buffers, out);
   return ctx_.seq_stmt(out);
@@ -169,7 +171,7 @@ void ThreadReduction::halve(std::int64_t align, const std::vector<const Buffer*>
   while (align > 1 && (align > neighbours || align > warp_ || !whole_warps)) {
     align /= 2;
     out.push_back(ctx_.if_stmt(below(align), stored(buffers, combined_at(align, buffers), place(index))));
-    out.push_back(sync(kShared));
+    out.push_back(sync(memory_scope::kShared));
   }
   if (align > 1) halve_in_warp(align, buffers, out);
 }
@@ -192,7 +194,7 @@ void ThreadReduction::halve_in_warp(std::int64_t align, const std::vector<const 
     steps.push_back(sync("warp"));
   }
   out.push_back(ctx_.if_stmt(cond, ctx_.seq_stmt(steps)));
-  out.push_back(sync(kShared));
+  out.push_back(sync(memory_scope::kShared));
 }
 
 const Expr* ThreadReduction::shuffle(Intrinsic id, const Buffer* mask, const Expr* value, const Expr* lane) {

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "passes/memory_scope.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/device.h"
@@ -29,7 +30,6 @@ constexpr std::string_view kThreadExtent = "thread_extent";
 constexpr std::string_view kHandThreaded = "hand_threaded";  // the kernel has its own barriers
 constexpr std::string_view kDoubleBufferWrite = "double_buffer_write";
 constexpr std::string_view kWaitQueue = "async_wait_queue_scope", kWaitCount = "async_wait_inflight_count";
-constexpr std::string_view kShared = "shared", kSharedDyn = "shared.dyn", kGlobal = "global", kWarp = "warp";
 
 enum class AccessKind : std::uint8_t { Read, Write, Sync };
 
@@ -158,7 +158,7 @@ class Planner {
 
   void barrier(Entry& entry, const Call* c) {
     const auto* scope = c->args.empty() ? nullptr : as<StringImm>(c->args[0]);
-    if (scope && scope->value == kWarp) return;
+    if (scope && scope->value == memory_scope::kWarp) return;
     entry.accesses.push_back({AccessKind::Sync, nullptr, {}, thread_, false});
   }
 
@@ -171,7 +171,7 @@ class Planner {
 
   // Dynamic shared memory is one block of memory.
   const Var* shared_memory(const Var* data) {
-    if (scope_ != kSharedDyn) return data;
+    if (scope_ != memory_scope::kSharedDynamic) return data;
     if (!dynamic_) dynamic_ = data;
     return dynamic_;
   }
@@ -367,18 +367,18 @@ class AfterWait : public Rewriter {
 
 Result<const Module*> thread_sync(PassEnv& env, const Module* module, const PassOptions& options) {
   const PassOption* given = find_option(options, 0, "storage_scope");
-  const std::string scope(given ? unquote(given->value) : kShared);
+  const std::string scope(given ? unquote(given->value) : memory_scope::kShared);
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     const auto refuse = [&](std::string why) {
       return support::Failure(
           source::message(diag::PassUnsupported, fmt::format("the barriers of `{}`", name), std::move(why)));
     };
-    const Stmt* body = scope == kShared ? AfterWait(env.ctx, scope).rewrite(f->body) : f->body;
+    const Stmt* body = scope == memory_scope::kShared ? AfterWait(env.ctx, scope).rewrite(f->body) : f->body;
     Planner planner(env.ctx, scope);
     planner.plan(body);
     if (planner.under_condition) return refuse("one is needed below a condition, where not all threads come by");
     if (planner.before.empty()) return with_body(env.ctx, f, body);
-    if (scope == kGlobal) return refuse("threads of different blocks would have to wait for each other");
+    if (scope == memory_scope::kGlobal) return refuse("threads of different blocks would have to wait for each other");
     return with_body(env.ctx, f, Inserter(env.ctx, scope, planner.before).rewrite(body));
   });
 }

@@ -64,7 +64,7 @@ std::optional<std::vector<std::int64_t>> Attributes::ints(std::string_view name)
   if (v->kind != AttrKind::List) return std::nullopt;
   std::vector<std::int64_t> values;
   for (const AttrValue* item : v->items) {
-    if (item->kind != AttrKind::Int) return std::nullopt;
+    if (item->kind != AttrKind::Int && item->kind != AttrKind::Bool) return std::nullopt;
     values.push_back(item->integer);
   }
   return values;
