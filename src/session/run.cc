@@ -5,6 +5,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/passes/pass_id.h"
+#include "rldb/passes/system_lib_prefix.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 
@@ -153,13 +154,22 @@ RunResult Session::run_watched(const ir::Module* module, std::string_view functi
   return run_in(env, function, args, out);
 }
 
+// The name of a function in the lowered module: AttachGlobalSymbol gives kernels of a module with a prefix other names.
+static std::string lowered_name(const Build& build, std::string_view function) {
+  if (!build.lowered || build.lowered->find(function)) return std::string(function);
+  const ir::Attr* prefix = ir::find_attr(build.lowered->attrs, passes::kSystemLibPrefix);
+  if (!prefix || !prefix->is(ir::AttrKind::String)) return std::string(function);
+  std::string renamed = std::string(prefix->string) + std::string(function);
+  return build.lowered->find(renamed) ? renamed : std::string(function);
+}
+
 RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,
                              Diagnostics& out) {
   if (options_.engine == Engine::Eval && build.legal) return run_evaluator(build.legal, function, args, out);
   RunResult result;
   const std::uint64_t begin = now_ns();
   vm::Machine machine(build.program);
-  auto started = machine.start(function, args);
+  auto started = machine.start(lowered_name(build, function), args);
   if (!started.ok()) {
     result.fault = vm::Fault{started.error(), -1, std::string(function), -1, {}};
     report(*result.fault, build.executable.get(), out);

@@ -6,6 +6,7 @@
 #include "passes/common.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/system_lib_prefix.h"
 
 namespace rldb::passes {
 
@@ -61,7 +62,7 @@ const Module* rename(Context& ctx, const Module* module, const NewNames& names) 
 
 Result<const Module*> attach_global_symbol(PassEnv& env, const Module* module, const PassOptions&) {
   Context& ctx = env.ctx;
-  const Attr* prefix = find_attr(module->attrs, "system_lib_prefix");
+  const Attr* prefix = find_attr(module->attrs, kSystemLibPrefix);
   const std::string prefix_text(prefix && prefix->is(AttrKind::String) ? prefix->string : std::string_view());
   ModuleBuilder builder(ctx, *module);
   bool changed = false;
