@@ -331,6 +331,9 @@ Poly Canonicaliser::floor_div(const Poly& a, const Poly& b, DType t) {
 }
 
 Poly Canonicaliser::floor_mod(const Poly& a, const Poly& b, DType t) {
+  // n - n % -4 is how TVM writes n padded to a multiple of 4.
+  if (form_ == Form::Text && b.is_const() && b.constant < 0 && !a.is_const() && !a.overflow)
+    return atom(ctx_.binary(BinaryKind::FloorMod, to_expr(a, t), ctx_.int_imm(t, b.constant)));
   if (b.is_const() && b.constant < 0 && b.constant != INT64_MIN)
     return scaled(floor_mod(scaled(a, -1), Poly::of(-b.constant), t), -1);
   Poly q, r;
