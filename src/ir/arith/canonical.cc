@@ -155,8 +155,11 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
   switch (b->op()) {
     case BinaryKind::Mul: {
       // In this order: atoms are met and written in it.
-      const Poly left = factor(b->a);
-      Poly p = expanded(left, factor(b->b));
+      const Poly left = factor(b->a), right = factor(b->b);
+      // TVM's canonical form leaves x * (y * 4) as it is, and its rules then make (x * y) * 4 of it.
+      if (form_ == Form::Text && !left.is_const() && right.terms.size() == 1 && right.terms[0].coef != 1)
+        return atom(ctx_.binary(BinaryKind::Mul, to_expr(left, e->dtype()), to_expr(right, e->dtype())));
+      Poly p = expanded(left, right);
       if (!p.overflow) return p;
       return atom(ctx_.binary(BinaryKind::Mul, simplify(b->a), simplify(b->b)));
     }
@@ -401,7 +404,8 @@ Poly Canonicaliser::rest_mod(Poly r, const Poly& b, DType t) {
   }
   if (r.is_const(0)) return r;
   if (!b.is_const()) {
-    if (non_negative(r) && non_negative(sum(sum(b, Poly::of(-1)), r, -1))) return r;
+    // In text i % n stays, as in TVM, whatever i is.
+    if (form_ == Form::Proof && non_negative(r) && non_negative(sum(sum(b, Poly::of(-1)), r, -1))) return r;
     return atom(ctx_.binary(BinaryKind::FloorMod, to_expr(r, t), to_expr(b, t)));
   }
   const std::int64_t c = b.constant;
@@ -567,6 +571,22 @@ void divide_through(Poly& sum, Poly& literal, bool sum_first, bool strict) {
 
 }  // namespace
 
+// x // d < c and c < x // d: by x. `past`: the literal is that of the last quotient within, and x may be all that gives
+// it.
+void Canonicaliser::multiply_out(Poly& sum, Poly& literal, bool past) {
+  const bool lone = sum.terms.size() == 1 && sum.terms[0].coef == 1 && sum.terms[0].atoms.size() == 1;
+  if (!lone || sum.constant != 0) return;
+  const auto* div = as<BinaryExpr>(atoms_[sum.terms[0].atoms[0]]);
+  const auto d = div && div->kind == BinaryKind::FloorDiv ? const_int(div->b) : std::nullopt;
+  std::int64_t c = literal.constant;
+  if (!d || *d <= 0 || (past && __builtin_add_overflow(c, 1, &c)) || __builtin_mul_overflow(c, *d, &c)) return;
+  if (past && __builtin_sub_overflow(c, 1, &c)) return;
+  Poly x = to_poly(div->a);
+  if (x.overflow || x.constant != 0) return;
+  sum = std::move(x);
+  literal.constant = c;
+}
+
 // As TVM writes it: `<` and `<=`, literals on one side and not negative if both sides have more than a literal.
 // Null: unchanged.
 const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* b) {
@@ -585,6 +605,8 @@ const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* 
   right.constant = on_left ? 0 : -c;
   if (ordered && left.is_const()) divide_through(right, left, false, op == Comparison::LT);
   if (ordered && right.is_const()) divide_through(left, right, true, op == Comparison::LT);
+  if (ordered && left.is_const()) multiply_out(right, left, op == Comparison::LT);
+  if (ordered && right.is_const()) multiply_out(left, right, op == Comparison::LE);
   const DType t = a->dtype();
   // A literal of int32 that wraps would be another comparison.
   const auto fits = [t](std::int64_t v) { return wrap_to(t, v) == v; };

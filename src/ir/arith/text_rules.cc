@@ -73,6 +73,7 @@ class TextRules final : public Rewriter {
     if (const_int(a) && const_int(b)) return nullptr;
     if (kind == BinaryKind::Add) return added(a, b);
     if (kind == BinaryKind::Sub) return subtracted(a, b);
+    if (kind == BinaryKind::Mul) return multiplied(a, b);
     return kind == BinaryKind::Min || kind == BinaryKind::Max ? extreme(kind, a, b) : nullptr;
   }
   const Expr* again(BinaryKind kind, const Expr* a, const Expr* b) {
@@ -111,6 +112,13 @@ class TextRules final : public Rewriter {
   static const Expr* minuend(const Expr* e, const Expr* x) {
     const auto* b = as<BinaryExpr>(e);
     return b && e->kind == BinaryKind::Sub && same_value(b->b, x) ? b->a : nullptr;
+  }
+
+  // x * (y * 4) is (x * y) * 4.
+  const Expr* multiplied(const Expr* a, const Expr* b) {
+    const auto* m = as<BinaryExpr>(b);
+    if (!m || b->kind != BinaryKind::Mul || !const_int(m->b)) return nullptr;
+    return ctx_.binary(BinaryKind::Mul, ctx_.binary(BinaryKind::Mul, a, m->a), m->b);
   }
 
   // ---- sums ----
