@@ -345,6 +345,10 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "engine for the kernels of the second program")
           ->check(CLI::IsMember(kEngines))
           ->type_name("ENGINE");
+      app.add_option("--recorded", c.recorded,
+                     "a folder with a recorded run of TVM: each of its calls is run on the arguments recorded for it "
+                     "(python/rldb_tvm.py records)")
+          ->type_name("DIR");
       app.add_flag("--shadow", c.shadow,
                    "also run the first program in float64, to tell whether the difference is more than rounding");
       add_save_repro(app, c);

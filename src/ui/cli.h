@@ -80,6 +80,7 @@ struct CommandLine {
   std::size_t programs = 0;  // of fuzz
   std::string save_repro;    // a script that reproduces the fault
   bool by_kernel = false;    // bisect: the kernel that the JIT compiles incorrectly
+  std::string recorded;      // compare: the folder of a recorded run of TVM
   bool shadow = false;       // compare: both sides against a run in float64
   repro::Sanitizers sanitizers;
   // test

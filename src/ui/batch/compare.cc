@@ -8,6 +8,7 @@
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_result.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/compare_recorded.h"
 #include "ui/batch/save_repro.h"
 #include "ui/named_stage.h"
 
@@ -145,6 +146,7 @@ bool save(const Sides& sides, const std::string& seen, session::Session& session
 int batch_compare(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
+  if (!line.recorded.empty()) return compare_recorded(*session, line, console);
   if (line.files.size() == 1 && line.passes.empty() && line.other_passes.empty() && !line.other_engine) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::NothingToCompare));
