@@ -32,7 +32,7 @@ struct RecordedDifference {
   TensorDifference difference;          // the record is the first side
   // To run it once more: a module, its function, the arguments, and these values in their places afterwards.
   const ir::Module* module = nullptr;
-  std::string kernel;
+  std::string kernel, prim_func;  // the function that passes the arguments on; the kernel behind it, if it is one
   std::vector<runtime::Value> before;
   std::vector<runtime::Value> ours;      // after the call
   std::vector<runtime::Value> recorded;  // after the call

@@ -122,6 +122,7 @@ void Callees::add(const RecordedName& name) {
   const ir::Expr* there = kernels_->find(entry);
   if (const auto* f = as<ir::PrimFunc>(there)) {
     callee.kind = CalleeKind::Kernel;
+    callee.kernel = entry;
     target = ctx.global_var(entry, ctx.relax_type_of(f));
     auto signature = eval::signature_of(f, entry);
     if (!signature.ok())

@@ -24,6 +24,7 @@ enum class CalleeKind : std::uint8_t { Kernel, Builtin, Packed, Function };
 struct Callee {
   CalleeKind kind{};
   std::string function;                // of the module
+  std::string kernel;                  // its PrimFunc, if it is a kernel
   const ir::Module* module = nullptr;  // null: it cannot be built, `why`
   std::string why;
 };

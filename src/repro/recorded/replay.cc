@@ -334,6 +334,7 @@ class RecordedReplayer {
     d.difference = judgement.difference;
     d.module = callee.module;
     d.kernel = callee.function;
+    d.prim_func = callee.kernel;
     d.before = args;
     d.ours = ran.args;
     d.recorded = wanted;

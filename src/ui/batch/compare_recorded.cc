@@ -5,6 +5,7 @@
 #include "rldb/session/program_kind.h"
 #include "rldb/support/text.h"
 #include "ui/batch/progress.h"
+#include "ui/batch/save_repro.h"
 #include "ui/named_stage.h"
 
 namespace rldb::ui {
@@ -52,6 +53,9 @@ int compare_recorded(session::Session& session, const CommandLine& line, Console
   if (!replay) return fail(found, session.sources(), line, console, kUsage);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(*replay) : repro::to_string(*replay));
   using Verdict = repro::RecordedReplay::Verdict;
+  if (replay->first && !line.tvm_script.empty() &&
+      !save_tvm_script(line, *replay->first, repro::to_string(*replay), session, console))
+    return kUsage;
   return replay->verdict == Verdict::Agree ? kGood : replay->verdict == Verdict::Differs ? kFailed : kCannotTell;
 }
 

@@ -52,7 +52,16 @@ class IRModule:
         return self.text
 
     def __getitem__(self, name):
-        return types.SimpleNamespace(params=self.names)
+        return Function(self, name)
+
+
+class Function:
+    def __init__(self, mod, name):
+        self.mod, self.name, self.params = mod, name, mod.names
+
+    def with_attr(self, key, value):
+        note("with_attr", key, value)
+        return self
 
 
 def _ir_module(cls=None, **options):
@@ -189,6 +198,8 @@ def pass_instrument(cls):
 
 
 def compile(mod, target=None, **options):
+    if isinstance(mod, Function):  # a kernel alone: it writes nothing
+        return lambda *args: note("kernel", mod.name, [getattr(a, "shape", a) for a in args])
     note("compile", str(target), mod.passes)
     for name in ("LegalizeOps", "ToNonDataflow"):
         if PassContext.current is not None:
@@ -198,6 +209,13 @@ def compile(mod, target=None, **options):
 
 def device(name, index=0):
     return "%s:%d" % (name, index)
+
+
+class target_module:
+    Target = staticmethod(lambda text: "Target(%s)" % text)
+
+
+target = target_module
 
 
 def cpu(index=0):
@@ -210,17 +228,21 @@ def _tensor(array, device=None):
 
 def _module(name, **names):
     made = types.ModuleType("tvm." + name)
+    made.__path__ = []
     made.__dict__.update(names)
     sys.modules["tvm." + name] = made
-    setattr(sys.modules["tvm"], name.split(".")[0], sys.modules["tvm." + name.split(".")[0]])
+    if "." not in name:
+        setattr(sys.modules["tvm"], name, made)
     return made
 
 
 __version__ = "0.0.fake"
 _module("script", ir=Anything("I"), relax=Anything("R"), tirx=Anything("T"), tir=Anything("T"), from_source=lambda text: IRModule(text))
 script.ir.ir_module = _ir_module
-_module("runtime", tensor=_tensor)
+_module("runtime", tensor=_tensor, ShapeTuple=Shape)
+_module("ir", load_json=lambda text: json.loads(text))
 _module("instrument", pass_instrument=pass_instrument)
 _module("transform", PassContext=PassContext, Sequential=Sequential)
 for _name in ("relax", "tirx", "s_tir"):
     _module(_name, transform=_Passes(), VirtualMachine=VirtualMachine)
+_module("tirx.layout", Axis=Anything("Axis"))
