@@ -11,6 +11,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/repro/reduce.h"
 #include "rldb/session/program_kind.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
@@ -43,7 +44,7 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
     const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances, what, show);
     progress.clear();
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
-    if (found.verdict == Verdict::Found && !line.save_repro.empty() &&
+    if (found.verdict == Verdict::Found && !(line.save_repro.empty() && line.tvm_script.empty()) &&
         !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.traces[0]), line, session,
                      console))
       return kUsage;
@@ -120,6 +121,11 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
       !write_repro(line.save_repro, repro_of_kernel(line, session, module, *question, repro::to_string(found)),
                    console))
     return kUsage;
+  if (found.verdict == Verdict::Found && !line.tvm_script.empty()) {
+    source::Diagnostics refused;
+    refused.add({}, source::message(diag::NoTvmScript, "the fault is in rldb's own compiled code"));
+    return fail(refused, session.sources(), line, console, kUsage);
+  }
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
@@ -143,6 +149,10 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
     const ReproFile repro = repro_of_pipeline(line, session, module, *question, repro::to_string(found));
     if (!write_repro(line.save_repro, repro, console)) return kUsage;
   }
+  if (found.verdict == Verdict::Found && !line.tvm_script.empty() &&
+      !save_tvm_script(line.tvm_script, line, session, module, *question, found.symptom, repro::to_string(found),
+                       console))
+    return kUsage;
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
@@ -168,12 +178,16 @@ void tell_reduction(const repro::Reduction& r, Console& console) {
 // False: diagnosed.
 bool save_reduction(const repro::Reduction& r, repro::Question question, session::Session& session,
                     const CommandLine& line, Console& console) {
-  if (line.save_repro.empty()) return true;
+  if (line.save_repro.empty() && line.tvm_script.empty()) return true;
   // The command is run on the module itself.
   question.passes = question.command.empty() ? r.passes : std::string();
   question.inputs = r.inputs;
   const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
-  return write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
+  if (!line.tvm_script.empty() &&
+      !save_tvm_script(line.tvm_script, line, session, r.module, question, r.symptom, seen, console))
+    return false;
+  return line.save_repro.empty() ||
+         write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
 }
 
 // Writes the module to the file, or to standard output; in JSON with facts about the reduction, and with the module's
