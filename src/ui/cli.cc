@@ -386,7 +386,9 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       files(1);
       add_oracle(app, c);
       app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
-      app.add_option("-j", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
+      app.add_option("-j,--jobs", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
+      app.add_flag("--keep-defined", c.keep_defined,
+                   "refuse candidates that access tensors out of bounds, unless the program itself does");
       app.add_option("--seconds", c.seconds, "stop after this many seconds and keep the smallest module so far")
           ->check(CLI::NonNegativeNumber);
       break;
