@@ -1,6 +1,6 @@
-// Two programs that differ, cut to the part that makes the difference: the computation of the first tensor that differs,
-// on both sides, as functions of the tensors that it reads, with the values that these had in the run. Users: the
-// commands, for scripts that show a fault.
+// Two programs that differ, cut to the part that makes the difference: the computation of the first tensor that
+// differs, on both sides, as functions of the tensors that it reads, with the values that these had in the run. Users:
+// the commands, for scripts that show a fault.
 #pragma once
 
 #include <optional>

@@ -172,8 +172,8 @@ class Slice {
   const ir::Module* finished() const {
     std::vector<const ir::Var*> params;
     for (const auto& [var, value] : given_.all()) params.push_back(var);
-    const ir::Function* made =
-        ctx_.function(params, result_, result_->type, f_->is_pure, ctx_.with_attr(f_->attrs, attr_name::NumInput, nullptr));
+    const ir::Function* made = ctx_.function(params, result_, result_->type, f_->is_pure,
+                                             ctx_.with_attr(f_->attrs, attr_name::NumInput, nullptr));
     const std::string_view roots[] = {program_.function};
     return ir::reachable_from(ctx_, with_function(ctx_, program_.module, program_.function, made), roots);
   }
@@ -267,8 +267,16 @@ std::optional<CutPair> cut_pair(session::Session& session, const Program& a, con
                                 const Tolerances& tolerances, std::string& why) {
   const bool plain = a.module && b.module && a.outputs == 0 && b.outputs == 0;
   if (!plain) why = "one of the programs writes its results to arguments";
+  if (!plain) return std::nullopt;
   const Borrow borrow(session);
-  return plain ? cut(session, a, b, tolerances, why) : std::nullopt;
+  if (auto made = cut(session, a, b, tolerances, why)) return made;
+  // The computation may be in a function of its own, as FuseOps leaves it.
+  Program flat_a = a, flat_b = b;
+  flat_a.module = run_pass(session.context(), a.module, passes::PassId::InlinePrivateFunctions);
+  flat_b.module = run_pass(session.context(), b.module, passes::PassId::InlinePrivateFunctions);
+  if (!flat_a.module || !flat_b.module || (flat_a.module == a.module && flat_b.module == b.module)) return std::nullopt;
+  std::string ignored;
+  return cut(session, flat_a, flat_b, tolerances, ignored);
 }
 
 }  // namespace rldb::repro
