@@ -1,9 +1,9 @@
 // `@` and dot: products of vectors and matrices.
 #include <fmt/format.h>
 
-#include "debug/expression/array.h"
+#include "rldb/expression/array.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -95,4 +95,4 @@ Result<Value> matrix_product(const Value& x, const Value& y) {
   return Value(std::move(out));
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

@@ -7,7 +7,7 @@
 
 #include "rldb/runtime/value.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 // The arguments of one call, in the order of the row's parameters.
 class Arguments {
@@ -20,7 +20,7 @@ class Arguments {
 };
 
 #define RLDB_FUNCTION(id, name, parameters, doc) runtime::Result<runtime::Value> function_##id(const Arguments& a);
-#include "debug/expression/function.def"
+#include "rldb/expression/function.def"
 
 struct FunctionRow {
   std::string_view name;
@@ -56,4 +56,4 @@ struct AttributeRow {
 };
 const std::vector<AttributeRow>& attributes();
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

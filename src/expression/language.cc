@@ -1,15 +1,16 @@
+#include "rldb/expression/language.h"
+
 #include <algorithm>
 #include <cctype>
 
-#include "debug/expression/expression.h"
-#include "debug/expression/functions.h"
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/expression.h"
+#include "rldb/expression/functions.h"
 #include "rldb/source/diagnostic_run.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 bool check_expression(std::string_view text, source::Diagnostics& out) {
-  const auto parsed = parse_expression(text);
+  const auto parsed = parse(text);
   // Operators take arguments that only the front end can parse (`R.call_tir(cls.f, ...)`).
   if (parsed.ok() || text.find("R.") != std::string_view::npos) return true;
   out.add({}, source::message(diag::RunFailed, parsed.error().message));
@@ -17,7 +18,7 @@ bool check_expression(std::string_view text, source::Diagnostics& out) {
 }
 
 bool is_expression(std::string_view text, source::Diagnostics& out) {
-  const auto parsed = parse_expression(text);
+  const auto parsed = parse(text);
   if (!parsed.ok()) out.add({}, source::message(diag::RunFailed, parsed.error().message));
   return parsed.ok() && !is_script(*parsed);
 }
@@ -57,8 +58,8 @@ std::vector<LanguageRow> language_operators() {
 #define RLDB_BINARY(id, text, level, doc) {text, "a " text " b", doc},
 #define RLDB_COMPARISON(id, text, doc) {text, "a " text " b", doc},
 #define RLDB_UNARY(id, text, doc) {text, text "a", doc},
-#include "debug/expression/operator.def"
+#include "rldb/expression/operator.def"
   };
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

@@ -5,11 +5,11 @@
 #include <cmath>
 #include <numeric>
 
-#include "debug/expression/array.h"
-#include "debug/expression/form.h"
-#include "debug/expression/functions.h"
+#include "expression/form.h"
+#include "rldb/expression/array.h"
+#include "rldb/expression/functions.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -195,4 +195,4 @@ Result<Value> function_Histogram(const Arguments& a) {
   return Value::of_tuple({Value(std::move(counts)), Value(std::move(edges))});
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

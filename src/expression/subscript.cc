@@ -1,5 +1,5 @@
 // Subscripts: integers, slices, masks and integer arrays to a selection, read or written.
-#include "debug/expression/subscript.h"
+#include "expression/subscript.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -275,4 +275,4 @@ Result<Value> subscript(const Value& v, const std::vector<IndexItem>& items) {
   return Value(std::move(part));
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

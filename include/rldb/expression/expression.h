@@ -17,7 +17,7 @@
 
 #include "rldb/runtime/value.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 enum class Operator : std::uint8_t;  // operator.h
 std::string_view to_string(Operator op);
@@ -63,7 +63,7 @@ struct Expression {
 };
 
 // An error is of kind Unsupported and gives the column.
-runtime::Result<Expression> parse_expression(std::string_view text);
+runtime::Result<Expression> parse(std::string_view text);
 // The names that evaluation may look up, each once, in text order.
 std::vector<std::string> names_of(const Expression& expression);
 // The name that a callee spells, `R.nn.relu`; empty: it is not a chain of names.
@@ -85,11 +85,11 @@ using CallHook = std::function<runtime::Result<runtime::Value>(std::string_view 
 runtime::Result<runtime::Value> evaluate(const Expression& expression, const NameLookup& lookup,
                                          const CallHook& call = nullptr);
 // Parses and evaluates.
-runtime::Result<runtime::Value> evaluate_expression(std::string_view text, const NameLookup& lookup,
-                                                    const CallHook& call = nullptr);
+runtime::Result<runtime::Value> evaluate_text(std::string_view text, const NameLookup& lookup,
+                                              const CallHook& call = nullptr);
 // The truth of a value: a number, or a tensor of one element.
 runtime::Result<bool> truth(const runtime::Value& value);
 // A number (Int, Float, Bool) itself, or the only element of a tensor.
 runtime::Result<runtime::Value> number_of(const runtime::Value& value);
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

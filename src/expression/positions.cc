@@ -1,6 +1,6 @@
-#include "debug/expression/array.h"
+#include "rldb/expression/array.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::Result;
 using runtime::Tensor;
@@ -20,12 +20,12 @@ Result<std::vector<std::int64_t>> positions_of(const Tensor& t, std::string_view
   auto* data = reinterpret_cast<std::int64_t*>(all->data());
   for (std::int64_t i = 0; i < all->element_count(); ++i) data[i] = i;
   const Value whole(std::move(all));
-  RLDB_TRY(const Value chosen, evaluate_expression("elements" + std::string(subscript),
-                                                   [&](std::string_view) -> Result<Value> { return whole; }));
+  RLDB_TRY(const Value chosen, evaluate_text("elements" + std::string(subscript),
+                                             [&](std::string_view) -> Result<Value> { return whole; }));
   RLDB_TRY(auto list, as_tensor(chosen));
   RLDB_TRY(list, cast(*list, runtime::DType::Int(64)));
   const auto* first = reinterpret_cast<const std::int64_t*>(list->data());
   return std::vector<std::int64_t>(first, first + list->element_count());
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

@@ -5,9 +5,9 @@
 #include <variant>
 #include <vector>
 
-#include "debug/expression/array.h"
+#include "rldb/expression/array.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 struct SliceIndex {
   std::optional<std::int64_t> start, stop, step;
@@ -52,4 +52,4 @@ runtime::Result<Selection> select(const runtime::Tensor& t, const std::vector<In
 // For tensors, tuples, shapes. A contiguous part is a view of the same storage.
 runtime::Result<runtime::Value> subscript(const runtime::Value& v, const std::vector<IndexItem>& items);
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

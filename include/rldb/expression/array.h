@@ -10,12 +10,12 @@
 #include <span>
 #include <vector>
 
-#include "debug/expression/expression.h"
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/expression.h"
+#include "rldb/expression/language.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/cancel.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using Dims = std::vector<std::int64_t>;
 
@@ -96,4 +96,4 @@ class Broadcast {
   std::vector<Dims> strides_;  // one per operand
 };
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

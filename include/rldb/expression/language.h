@@ -8,7 +8,7 @@
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 // False and diagnosed: the text can be read neither as an expression nor as TVMScript's.
 bool check_expression(std::string_view text, source::Diagnostics& out);
@@ -35,4 +35,4 @@ std::vector<LanguageRow> language_functions();
 std::vector<LanguageRow> language_attributes();
 std::vector<LanguageRow> language_operators();
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

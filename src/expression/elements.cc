@@ -2,13 +2,13 @@
 #include <cmath>
 #include <limits>
 
-#include "debug/expression/array.h"
-#include "debug/expression/form.h"
-#include "debug/expression/functions.h"
-#include "debug/expression/operator.h"
-#include "debug/expression/subscript.h"
+#include "expression/form.h"
+#include "expression/subscript.h"
+#include "rldb/expression/array.h"
+#include "rldb/expression/functions.h"
+#include "rldb/expression/operator.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -264,4 +264,4 @@ Result<Value> function_Dot(const Arguments& a) {
   return matrix_product(a[0], a[1]);
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

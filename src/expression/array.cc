@@ -1,12 +1,12 @@
 // Arithmetic of numbers and tensors: promotion, broadcasting, elementwise operators, reductions.
-#include "debug/expression/array.h"
+#include "rldb/expression/array.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -327,4 +327,4 @@ Result<Broadcast> Broadcast::of(std::span<const Dims* const> shapes) {
   return b;
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

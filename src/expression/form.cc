@@ -1,5 +1,5 @@
 // Reshaping and reordering tensors, and reading shapes and axes from arguments.
-#include "debug/expression/form.h"
+#include "expression/form.h"
 
 #include <fmt/format.h>
 
@@ -8,10 +8,10 @@
 #include <limits>
 #include <numeric>
 
-#include "debug/expression/functions.h"
-#include "debug/expression/subscript.h"
+#include "expression/subscript.h"
+#include "rldb/expression/functions.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -266,4 +266,4 @@ Result<Value> filled(const Arguments& a, std::int64_t value) {
 Result<Value> function_Zeros(const Arguments& a) { return filled(a, 0); }
 Result<Value> function_Ones(const Arguments& a) { return filled(a, 1); }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

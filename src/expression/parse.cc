@@ -6,13 +6,13 @@
 #include <charconv>
 #include <limits>
 
-#include "debug/expression/expression.h"
-#include "debug/expression/functions.h"
-#include "debug/expression/operator.h"
+#include "rldb/expression/expression.h"
+#include "rldb/expression/functions.h"
+#include "rldb/expression/operator.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::ErrorKind;
 using runtime::fail;
@@ -34,13 +34,13 @@ struct OperatorRow {
 constexpr OperatorRow kInfix[] = {
 #define RLDB_BINARY(id, text, level, doc) {Operator::id, text, level},
 #define RLDB_COMPARISON(id, text, doc) {Operator::id, text, 0},
-#include "debug/expression/operator.def"
+#include "rldb/expression/operator.def"
 };
 constexpr int kLowestLevel = 1;
 constexpr int kPowerLevel = 7;
 constexpr OperatorRow kPrefix[] = {
 #define RLDB_UNARY(id, text, doc) {Operator::id, text, 0},
-#include "debug/expression/operator.def"
+#include "rldb/expression/operator.def"
 };
 
 bool starts_name(char c) { return std::isalpha(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
@@ -423,12 +423,12 @@ std::string_view to_string(Operator op) {
     return text;
 #define RLDB_COMPARISON(id, text, doc) RLDB_BINARY(id, text, 0, doc)
 #define RLDB_UNARY(id, text, doc) RLDB_BINARY(id, text, 0, doc)
-#include "debug/expression/operator.def"
+#include "rldb/expression/operator.def"
   }
   return "?";
 }
 
-Result<Expression> parse_expression(std::string_view text) {
+Result<Expression> parse(std::string_view text) {
   if (text.size() > kMaxText) return fail(ErrorKind::Unsupported, "the expression is too long");
   return Reader(text).read();
 }
@@ -482,4 +482,4 @@ bool is_script(const Expression& expression) {
   return true;
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

@@ -1,15 +1,15 @@
 // The functions and attributes of the expression language, from the rows of function.def.
-#include "debug/expression/functions.h"
+#include "rldb/expression/functions.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "debug/expression/array.h"
-#include "debug/expression/form.h"
+#include "expression/form.h"
+#include "rldb/expression/array.h"
 #include "rldb/support/text.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::ErrorKind;
 using runtime::fail;
@@ -42,7 +42,7 @@ std::vector<FunctionRow::Parameter> parameters_of(std::string_view text) {
 std::vector<FunctionRow> make_functions() {
   std::vector<FunctionRow> rows{
 #define RLDB_FUNCTION(id, name, parameters, doc) {name, parameters, doc, function_##id, parameters_of(parameters)},
-#include "debug/expression/function.def"
+#include "rldb/expression/function.def"
   };
   return rows;
 }
@@ -153,7 +153,7 @@ static Result<Value> attribute_HasInf(const Value& v) { return has(v, "isinf"); 
 const std::vector<AttributeRow>& attributes() {
   static const std::vector<AttributeRow> rows{
 #define RLDB_ATTRIBUTE(id, name, doc) {name, doc},
-#include "debug/expression/attribute.def"
+#include "expression/attribute.def"
   };
   return rows;
 }
@@ -161,7 +161,7 @@ const std::vector<AttributeRow>& attributes() {
 Result<Value> attribute_of(const Value& v, std::string_view name) {
   static constexpr std::pair<std::string_view, Attribute> kRows[] = {
 #define RLDB_ATTRIBUTE(id, name, doc) {name, attribute_##id},
-#include "debug/expression/attribute.def"
+#include "expression/attribute.def"
   };
   const bool holds = is_number(v) || v.is(ValueKind::Tensor) || v.is(ValueKind::Shape) || v.is(ValueKind::Tuple);
   for (const auto& [known, get] : kRows)
@@ -171,4 +171,4 @@ Result<Value> attribute_of(const Value& v, std::string_view name) {
   return fail(ErrorKind::Unsupported, fmt::format("{} has no `.{}`", runtime::describe(v), name));
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

@@ -1,14 +1,18 @@
 // The language of conditions: parsing and evaluation.
-#include "debug/expression/expression.h"
+#include "rldb/expression/expression.h"
+
+#include <doctest/doctest.h>
 
 #include <cmath>
 #include <map>
 
-#include "debug/helpers.h"
+#include "runtime/made_values.h"
 
 using namespace rldb;
-using namespace rldb::debug;
-using namespace rldb::debug::testing;
+using namespace rldb::expression;
+using namespace rldb::runtime::testing;
+using runtime::DType;
+using runtime::Value;
 
 namespace {
 
@@ -21,7 +25,7 @@ std::string result_of(std::string_view text) {
       {"t", Value::of_tuple({Value::of_int(3), f32({2}, {8, 9})})},
       {"s", Value::of_shape({4, 5})},
   };
-  auto v = evaluate_expression(text, [&](std::string_view name) -> runtime::Result<Value> {
+  auto v = evaluate_text(text, [&](std::string_view name) -> runtime::Result<Value> {
     const auto it = names.find(name);
     if (it == names.end()) return runtime::fail(runtime::ErrorKind::UnknownFunction, "no " + std::string(name));
     return it->second;
@@ -66,15 +70,15 @@ TEST_CASE("elements and facts of values") {
 TEST_CASE("names that an expression looks up") {
   const auto names = [](std::string_view text) {
     std::string joined;
-    for (const std::string& name : names_of(parse_expression(text).value())) joined += name + " ";
+    for (const std::string& name : names_of(parse(text).value())) joined += name + " ";
     return joined;
   };
   CHECK(names("x[n, :m] + x.max(axis=k) > sum(y)") == "x n m k y ");
   CHECK(names("R.nn.relu(x) + cls.f(z)") == "x cls z ");
   CHECK(names("1 + 2") == "");
-  CHECK(is_script(parse_expression("R.add(x, (y, 1))").value()));
-  CHECK(!is_script(parse_expression("R.add(x, y)[0]").value()));
-  CHECK(!is_script(parse_expression("x + 1").value()));
+  CHECK(is_script(parse("R.add(x, (y, 1))").value()));
+  CHECK(!is_script(parse("R.add(x, y)[0]").value()));
+  CHECK(!is_script(parse("x + 1").value()));
 }
 
 TEST_CASE("what cannot be evaluated says why") {

@@ -4,13 +4,13 @@
 
 #include <cstdint>
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 enum class Operator : std::uint8_t {
 #define RLDB_BINARY(id, text, level, doc) id,
 #define RLDB_COMPARISON(id, text, doc) id,
 #define RLDB_UNARY(id, text, doc) id,
-#include "debug/expression/operator.def"
+#include "rldb/expression/operator.def"
 };
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

@@ -3,13 +3,13 @@
 
 #include <cmath>
 
-#include "debug/expression/array.h"
-#include "debug/expression/expression.h"
-#include "debug/expression/functions.h"
-#include "debug/expression/subscript.h"
+#include "expression/subscript.h"
+#include "rldb/expression/array.h"
+#include "rldb/expression/expression.h"
+#include "rldb/expression/functions.h"
 #include "rldb/runtime/tensor_file.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -273,9 +273,9 @@ Result<Value> evaluate(const Expression& expression, const NameLookup& lookup, c
   return Evaluator(expression, lookup, call).run();
 }
 
-Result<Value> evaluate_expression(std::string_view text, const NameLookup& lookup, const CallHook& call) {
-  RLDB_TRY(const Expression expression, parse_expression(text));
+Result<Value> evaluate_text(std::string_view text, const NameLookup& lookup, const CallHook& call) {
+  RLDB_TRY(const Expression expression, parse(text));
   return evaluate(expression, lookup, call);
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

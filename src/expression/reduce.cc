@@ -6,11 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "debug/expression/array.h"
-#include "debug/expression/form.h"
-#include "debug/expression/functions.h"
+#include "expression/form.h"
+#include "rldb/expression/array.h"
+#include "rldb/expression/functions.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -275,4 +275,4 @@ Result<Value> function_Norm(const Arguments& a) {
                         });
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

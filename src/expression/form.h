@@ -1,9 +1,9 @@
 // The form of tensors: order of dimensions, shapes from arguments, axes.
 #pragma once
 
-#include "debug/expression/array.h"
+#include "rldb/expression/array.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 // An integer; `what` names it in the error.
 runtime::Result<std::int64_t> integer_of(const runtime::Value& v, std::string_view what);
@@ -19,4 +19,4 @@ runtime::Result<support::Ref<runtime::Tensor>> transposed(const runtime::Tensor&
 // Shares the same storage.
 runtime::Result<support::Ref<runtime::Tensor>> reshaped(const support::Ref<runtime::Tensor>& t, Dims shape);
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression

@@ -1,14 +1,18 @@
 // Expressions and NumPy's values for them: the table in numpy.txt.
+#include <doctest/doctest.h>
+
 #include <fstream>
 #include <limits>
 #include <map>
 
-#include "debug/expression/expression.h"
-#include "debug/helpers.h"
+#include "rldb/expression/expression.h"
+#include "runtime/made_values.h"
 
 using namespace rldb;
-using namespace rldb::debug;
-using namespace rldb::debug::testing;
+using namespace rldb::expression;
+using namespace rldb::runtime::testing;
+using runtime::DType;
+using runtime::Value;
 
 namespace {
 
@@ -60,7 +64,7 @@ std::string one_line(const std::string& text) {
 }
 
 std::string reply_to(std::string_view text) {
-  const auto v = evaluate_expression(text, [&](std::string_view name) -> runtime::Result<Value> {
+  const auto v = evaluate_text(text, [&](std::string_view name) -> runtime::Result<Value> {
     const auto it = names().find(name);
     if (it == names().end()) return runtime::fail(runtime::ErrorKind::UnknownFunction, "no " + std::string(name));
     return it->second;
@@ -71,7 +75,7 @@ std::string reply_to(std::string_view text) {
 }  // namespace
 
 TEST_CASE("expressions give what NumPy gives") {
-  std::ifstream table(RLDB_SOURCE_DIR "/tests/debug/expression/numpy.txt");
+  std::ifstream table(RLDB_SOURCE_DIR "/tests/expression/numpy.txt");
   REQUIRE(table.good());
   int count = 0;
   for (std::string line; std::getline(table, line);) {

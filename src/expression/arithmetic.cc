@@ -5,10 +5,10 @@
 #include <functional>
 #include <utility>
 
-#include "debug/expression/array.h"
-#include "debug/expression/operator.h"
+#include "rldb/expression/array.h"
+#include "rldb/expression/operator.h"
 
-namespace rldb::debug {
+namespace rldb::expression {
 
 using runtime::DType;
 using runtime::ErrorKind;
@@ -418,4 +418,4 @@ Result<Value> map_double(const Value& v, DType result, double (*f)(double)) {
   return Value(std::move(out));
 }
 
-}  // namespace rldb::debug
+}  // namespace rldb::expression
