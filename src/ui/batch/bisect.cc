@@ -3,9 +3,11 @@
 #include "rldb/repro/bisect.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "rldb/ir/printer.h"
@@ -13,6 +15,7 @@
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/progress.h"
@@ -65,6 +68,7 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.kind = line.test_command.empty() ? line.oracle : repro::OracleKind::Command;
   q.command = line.test_command;
   q.memory = line.memory_limit;
+  q.keep_defined = line.keep_defined;
   q.passes = line.passes;
   q.function = line.function.empty() ? "main" : line.function;
   q.inputs = line.inputs;
@@ -170,6 +174,7 @@ void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, s
 void tell_reduction(const repro::Reduction& r, Console& console) {
   console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
                       r.complete ? "" : " (stopped before the end)");
+  console.print_error("{}\n", repro::minimality(r));
   console.print_error("symptom: {}: {}\n", r.symptom.kind, r.symptom.text);
   if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
   for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
@@ -190,12 +195,46 @@ bool save_reduction(const repro::Reduction& r, repro::Question question, session
          write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
 }
 
+// A killed reduction loses no more than the steps of this time.
+constexpr auto kBetweenFiles = std::chrono::seconds(1);
+
+// SIGTERM ends the work as ^C does: the smallest program so far is written.
+class EndedByTerm {
+ public:
+  EndedByTerm() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { support::request_cancel(support::CancelCause::Interrupt); };
+    ::sigaction(SIGTERM, &action, &before_);
+  }
+  ~EndedByTerm() { ::sigaction(SIGTERM, &before_, nullptr); }
+  EndedByTerm(const EndedByTerm&) = delete;
+  EndedByTerm& operator=(const EndedByTerm&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+std::string printed(const ir::Module* module, const CommandLine& line) {
+  ir::PrintOptions print = line.options.print;
+  print.show_meta = true;
+  return ir::print(module, print) + "\n";
+}
+
+// The file's module, which may break rules: a compiler may have been given it all the same. Null: diagnosed.
+const ir::Module* module_to_reduce(const CommandLine& line, session::Session& session, Console& console) {
+  source::Diagnostics found;
+  if (const ir::Module* module = repro::read_ill_formed(session, line.files[0], found)) {
+    console.print_error("note: the module breaks rules, and smaller ones may break the same: {}\n",
+                        found.first_error());
+    return module;
+  }
+  return module_of(line, session, "`rldb reduce`", console);
+}
+
 // Writes the module to the file, or to standard output; in JSON with facts about the reduction, and with the module's
 // text where it has no file. False: diagnosed.
 bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console& console) {
-  ir::PrintOptions print = line.options.print;
-  print.show_meta = true;
-  const std::string text = ir::print(r.module, print) + "\n";
+  const std::string text = printed(r.module, line);
   const bool json = line.format == Format::Json, to_file = !line.output.empty() && line.output != "-";
   if ((!json || to_file) && !write_output(line.output, text, console)) return false;
   if (!json) return true;
@@ -226,7 +265,8 @@ int batch_bisect(const CommandLine& line, Console& console) {
 int batch_reduce(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  const ir::Module* module = module_of(line, *session, "`rldb reduce`", console);
+  const EndedByTerm ended;
+  const ir::Module* module = module_to_reduce(line, *session, console);
   if (!module) return kBadText;
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;
@@ -237,6 +277,13 @@ int batch_reduce(const CommandLine& line, Console& console) {
   const repro::ProgramSize first = repro::size_of(session->context(), module);
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string& move) {
     tell_step(first, size, tried, move, progress, console);
+  };
+  auto written = std::chrono::steady_clock::now();
+  options.better = [&](const ir::Module* smaller) {
+    const auto now = std::chrono::steady_clock::now();
+    if (line.output.empty() || line.output == "-" || now - written < kBetweenFiles) return;
+    written = now;
+    (void)write_output(line.output, printed(smaller, line), console);
   };
   const repro::Reduction r = repro::reduce(*session, module, *question, options);
   progress.clear();

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/repro/cut_pair.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "ui/batch/batch.h"
 #include "ui/repro_file/tvm_script.h"
@@ -241,8 +242,22 @@ ReproFile repro_of_comparison(const CommandLine& line, const session::Session& s
   return repro;
 }
 
+// Two programs that take these arguments.
+static bool save_pair(const repro::Program& a, const repro::Program& b, const std::vector<session::Argument>& values,
+                      const std::string& seen, const CommandLine& line, session::Session& session, Console& console) {
+  CommandLine plain = line;
+  plain.function = a.function;
+  if (!line.tvm_script.empty() && !save_tvm_script(line, a, b.module, {}, values, seen, session, console)) return false;
+  return line.save_repro.empty() ||
+         write_repro(line.save_repro, repro_of_comparison(plain, session, a, b.module, values, seen), console);
+}
+
 bool save_stages(const repro::Program& a, const repro::Program& b, const std::string& seen, const CommandLine& line,
                  session::Session& session, Console& console) {
+  std::string why;
+  if (const auto cut = repro::cut_pair(session, a, b, line.tolerances, why))
+    return save_pair(cut->a, cut->b, cut->values, seen, line, session, console);
+  console.print_error("note: the whole stages are written, not their part that differs: {}\n", why);
   const bool same_call = a.module && b.module && a.function == b.function && a.args.size() == b.args.size() &&
                          a.outputs == 0 && b.outputs == 0;
   const auto* f = same_call ? ir::as<ir::Function>(a.module->find(a.function)) : nullptr;
@@ -252,13 +267,9 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
     report(diagnostics, session.sources(), line, console);
     return false;
   }
-  CommandLine plain = line;
-  plain.function = a.function;
   std::vector<session::Argument> values;
   for (std::size_t i = 0; i < a.args.size(); ++i) values.push_back({std::string(f->params[i]->name), a.args[i], false});
-  if (!line.tvm_script.empty() && !save_tvm_script(line, a, b.module, {}, values, seen, session, console)) return false;
-  return line.save_repro.empty() ||
-         write_repro(line.save_repro, repro_of_comparison(plain, session, a, b.module, values, seen), console);
+  return save_pair(a, b, values, seen, line, session, console);
 }
 
 ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session,

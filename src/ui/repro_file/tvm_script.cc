@@ -8,6 +8,7 @@
 #include <cmath>
 #include <filesystem>
 
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/passes/pass.h"
@@ -28,6 +29,8 @@ using passes::PassId;
 using runtime::DType;
 using runtime::Value;
 using runtime::ValueKind;
+
+constexpr std::string_view kRelax = "relax";  // TVM's Python module
 
 constexpr std::string_view kHelpers = R"(
 
@@ -59,7 +62,7 @@ def run(mod):
 constexpr std::string_view kRunKernel = R"(
 
 def run(mod):
-    kernel = tvm.compile(mod[FUNCTION].with_attr("global_symbol", "main"), target="llvm")
+    kernel = tvm.compile(mod[FUNCTION].with_attr(SYMBOL, "main"), target="llvm")
     given = arguments()
     kernel(*given)
     return [leaf for value in given if hasattr(value, "numpy") for leaf in leaves(value)]
@@ -139,7 +142,7 @@ std::string pass_text(const passes::PassInvocation& pass) {
     const std::string value = python_value(kind_of_option(info, name), o.value);
     options.push_back(o.name.empty() ? value : fmt::format("{}={}", name, value));
   }
-  if (!is_on_tensorir(info)) return fmt::format("relax.transform.{}({})", info.name, fmt::join(options, ", "));
+  if (!is_on_tensorir(info)) return fmt::format("{}.transform.{}({})", kRelax, info.name, fmt::join(options, ", "));
   options.insert(options.begin(), python_string(info.name));
   return fmt::format("tensorir_pass({})", fmt::join(options, ", "));
 }
@@ -221,6 +224,9 @@ class Script {
     std::string out;
     if (s_.checks != TvmScript::Checks::Passes) {
       out += kHelpers;
+      if (is_kernel())
+        out += fmt::format("\n\nSYMBOL = {}  # the attribute with a kernel's name\n",
+                           python_string(attr_name::GlobalSymbol));
       out += is_kernel() ? kRunKernel : kRun;
     }
     if (passes_.find("tensorir_pass(") != std::string::npos) out += kTensorIrPass;
