@@ -17,7 +17,7 @@ constexpr Table table() {
   constexpr bool Pure = true;
   constexpr bool Impure = false;
   return {{
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+#define RLDB_OP(id, name, signature, op_class, infer_fn, legal_fn, eval_fn, purity, traits, doc) \
   {Id::id, RLDB_OP_FULL_NAME(name), traits, purity},
 #include "rldb/ir/op/op.def"
   }};

@@ -5,6 +5,7 @@
 
 #include "ops/rows.h"
 #include "rldb/ir/op_name.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/ops/register.h"
 #include "rldb/source/diagnostic.h"
@@ -29,15 +30,27 @@ struct Row {
 // Null for a row without a body.
 LegalizeFn body_of(LegalizeFn f) { return f == legal::none ? nullptr : f; }
 
+// Of the class, unless the operator has its own.
+MixedPolicy mixed_policy(op::Id id) {
+  static constexpr MixedPolicy kOfClass[] = {
+#define RLDB_OP_CLASS(id, infer, shard, layout, gradient, legalise, mixed, in_place, pattern, doc) MixedPolicy::mixed,
+#include "rldb/ir/op/class.def"
+  };
+#define RLDB_OP_MIXED(Op, policy) \
+  if (id == op::Id::Op) return MixedPolicy::policy;
+#include "rldb/ir/op/rule.def"
+  return kOfClass[std::size_t(op::kClasses[std::size_t(id)])];
+}
+
 // The rows of op.def, followed by the registered ones.
 std::vector<Row>& rows() {
   static std::vector<Row> table = [] {
     std::vector<Row> out;
     Family family = Family::None;
 #define RLDB_OP_FAMILY(next) family = Family::next;
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+#define RLDB_OP(id, name, signature, op_class, infer_fn, legal_fn, eval_fn, purity, traits, doc)        \
   out.push_back({RLDB_OP_FULL_NAME(name), signature, family, infer::infer_fn, body_of(legal::legal_fn), \
-                 Purity::purity, MixedPolicy::mixed, doc});
+                 Purity::purity, mixed_policy(op::Id::id), doc});
 #include "rldb/ir/op/op.def"
     return out;
   }();

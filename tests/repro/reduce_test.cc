@@ -187,7 +187,7 @@ TEST_CASE("reduce: the function that a pass refuses need not be `main`") {
   session::Session s({}, &quiet);
   const std::string loss =
       "    @R.function\n    def loss(x: R.Tensor((4, 4), \"float32\"), y: R.Tensor((4, 4), \"float32\")) -> "
-      "R.Tensor((), \"float32\"):\n        with R.dataflow():\n            a = R.flip(x, axis=0)\n            b = "
+      "R.Tensor((), \"float32\"):\n        with R.dataflow():\n            a = R.sort(x, axis=0)\n            b = "
       "R.add(a, y)\n            s = R.sum(b)\n            R.output(s)\n        return s\n";
   const repro::Reduction r =
       reduced(s, kHead + loss + matrix_function("main", "        a = R.add(x, y)\n        return a\n"),

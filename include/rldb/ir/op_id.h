@@ -7,11 +7,11 @@
 namespace rldb::op {
 
 enum class Id : std::uint16_t {
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) id,
+#define RLDB_OP(id, name, signature, op_class, infer_fn, legal_fn, eval_fn, purity, traits, doc) id,
 #include "rldb/ir/op/op.def"
 };
 inline constexpr std::size_t kCount = 0
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) +1
+#define RLDB_OP(id, name, signature, op_class, infer_fn, legal_fn, eval_fn, purity, traits, doc) +1
 #include "rldb/ir/op/op.def"
     ;
 

@@ -5,7 +5,7 @@
 
 namespace rldb::eval::body {
 
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+#define RLDB_OP(id, name, signature, op_class, infer_fn, legal_fn, eval_fn, purity, traits, doc) \
   runtime::Result<runtime::Value> eval_fn(const OpCall& c);
 #include "rldb/ir/op/op.def"
 

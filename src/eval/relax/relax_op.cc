@@ -298,7 +298,7 @@ Result<Value> unique(const OpCall& c) { return eval::unique(c.args); }
 
 OpFn find_relax_op(op::Id id) {
   static constexpr OpFn kBodies[] = {
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) body::eval_fn,
+#define RLDB_OP(id, name, signature, op_class, infer_fn, legal_fn, eval_fn, purity, traits, doc) body::eval_fn,
 #include "rldb/ir/op/op.def"
   };
   const OpFn found = kBodies[std::size_t(id)];

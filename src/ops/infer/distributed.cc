@@ -1,5 +1,5 @@
 // Types of operators on distributed tensors: the local type, and how the result is sharded. The rule for an
-// operator is a column of its row.
+// operator is that of its class, or its own (rule.def).
 #include "ops/infer/distributed.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 #include "ops/infer/shard_rules.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
-#include "rldb/ir/op_id.h"
+#include "rldb/ir/op_rule.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::ops {
@@ -118,8 +118,6 @@ std::vector<int> reshaped_axes(ir::Context& ctx, const TensorType* in, const Ten
 
 namespace shard {
 
-std::optional<AxisMap> none(const Sharded&) { return std::nullopt; }
-
 std::optional<AxisMap> kept(const Sharded& s) {
   AxisMap map;
   for (const TensorType* t : s.in) map.push_back(kept_axes(t->ndim));
@@ -139,10 +137,31 @@ std::optional<AxisMap> matmul(const Sharded& s) {
   return map;
 }
 
-std::optional<AxisMap> reduced(const Sharded& s) {
-  if (!ir::find_attr(s.call.attrs, op_attr::Keepdims)) return std::nullopt;
-  return AxisMap{reduced_axes(s.call, s.in[0]->ndim)};
+std::optional<AxisMap> outer(const Sharded& s) {
+  if (s.in.size() != 2) return std::nullopt;  // one is a constant
+  AxisMap map;
+  for (int i = 0; i < 2; ++i) map.emplace_back(std::size_t(s.in[std::size_t(i)]->ndim), i);
+  return map;
 }
+
+// Parameters have one axis, the channels, or one element for all.
+std::optional<AxisMap> along_channels(const Sharded& s) {
+  const int ndim = s.out->ndim;
+  const auto* data = ir::as<ir::DTensorType>(s.call.args[0]->type);
+  const std::int64_t axis = attr_int(s.call, op_attr::Axis);
+  AxisMap map;
+  for (std::size_t i = 0; i < s.in.size(); ++i) {
+    const TensorType* t = s.in[i];
+    const bool is_data = data && t == data->tensor;
+    const bool one = t->ndim == 1 && t->has_shape && is_one(t->shape[0]);
+    map.push_back(is_data
+                      ? kept_axes(ndim)
+                      : std::vector<int>(std::size_t(t->ndim), one ? kReplica : int(axis < 0 ? axis + ndim : axis)));
+  }
+  return map;
+}
+
+std::optional<AxisMap> reduced(const Sharded& s) { return AxisMap{reduced_axes(s.call, s.in[0]->ndim)}; }
 
 std::optional<AxisMap> permuted(const Sharded& s) { return AxisMap{permuted_axes(s.call, s.in[0]->ndim)}; }
 
@@ -154,13 +173,18 @@ namespace {
 
 std::optional<AxisMap> axis_map(const OpInfo& info, const Sharded& s) {
   using Rule = std::optional<AxisMap> (*)(const Sharded&);
-  static constexpr Rule kRules[] = {
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) shard::shard_fn,
-#include "rldb/ir/op/op.def"
-  };
-  const op::Row* row = op::find(info.name);
-  if (!row) return std::nullopt;  // registered by a program, which gives no rule
-  return kRules[std::size_t(row->id)](s);
+  static constexpr op::RuleTable<Rule> kRules{op::Column::Shard,
+                                              {
+#define RLDB_OP_SHARD(Op, function) {op::Id::Op, shard::function},
+#include "rldb/ir/op/rule.def"
+                                              },
+                                              {
+#define RLDB_OP_CLASS(id, infer, shard_fn, layout, gradient, legalise, mixed, in_place, pattern, doc) \
+  {op::Class::id, op::is_rule(#shard_fn) ? shard::shard_fn : nullptr},
+#include "rldb/ir/op/class.def"
+                                              }};
+  const Rule rule = kRules.find(info.name);
+  return rule ? rule(s) : std::nullopt;
 }
 
 struct Inputs {
@@ -212,18 +236,29 @@ bool is_distributed(const ir::CallSpec& call) {
   });
 }
 
+// A tensor of the local part among the results.
+static bool holds_tensor(const Type* t) {
+  if (const auto* tuple = ir::as<ir::TupleType>(t))
+    return std::any_of(tuple->fields.begin(), tuple->fields.end(), holds_tensor);
+  return ir::as<TensorType>(t) != nullptr;
+}
+
 Result<const Type*> infer_distributed(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   RLDB_TRY(const Inputs in, distributed_inputs(info, call));
   RLDB_TRY(const Type* local, info.infer(ctx, info, call));
   // Operators that define the distributed type themselves, and those without a value.
   const auto* out = ir::as<TensorType>(local);
-  if (!out) return local;
+  if (!out && !holds_tensor(local)) return local;
   const bool ranked =
-      !in.tensors.empty() && out->ndim != ir::kUnknownNdim &&
+      out && !in.tensors.empty() && out->ndim != ir::kUnknownNdim &&
       std::all_of(in.tensors.begin(), in.tensors.end(), [](auto* t) { return t->ndim != ir::kUnknownNdim; });
   const auto map = ranked ? axis_map(info, {ctx, call, in.tensors, out}) : std::nullopt;
-  if (!map)
-    return type_error(info, "is not known for distributed tensors: it has no rule that says how its result is sharded");
+  if (!map) {
+    std::string why = "is not known for distributed tensors: it has no rule that says how its result is sharded";
+    if (const auto reason = op::reason(op::Column::Shard, info.name); !reason.empty())
+      why += " (" + std::string(reason) + ")";
+    return type_error(info, why);
+  }
   std::size_t mesh_axes = 0;
   for (const auto& p : in.placements) mesh_axes = std::max(mesh_axes, p.size());
   std::vector<int> placement(mesh_axes, kReplica);

@@ -1,12 +1,15 @@
-// Declares the sharding rules that the rows of op.def name; nullopt when sharding is not known through the operator.
+// Declares the sharding rules that the rows of class.def and rule.def name; nullopt when sharding is not known through
+// the operator.
 #pragma once
 
 #include "ops/infer/distributed.h"
 
 namespace rldb::ops::shard {
 
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
-  std::optional<AxisMap> shard_fn(const Sharded& s);
-#include "rldb/ir/op/op.def"
+#define RLDB_OP_CLASS(id, infer, shard, layout, gradient, legalise, mixed, in_place, pattern, doc) \
+  std::optional<AxisMap> shard(const Sharded& s);
+#include "rldb/ir/op/class.def"
+#define RLDB_OP_SHARD(Op, function) std::optional<AxisMap> function(const Sharded& s);
+#include "rldb/ir/op/rule.def"
 
 }  // namespace rldb::ops::shard

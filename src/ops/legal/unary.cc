@@ -35,7 +35,7 @@ constexpr bool names_intrinsic(std::string_view op) {
 #include "rldb/ir/intrinsic/intrinsic.def"
   return false;
 }
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+#define RLDB_OP(id, name, signature, op_class, infer_fn, legal_fn, eval_fn, purity, traits, doc) \
   static_assert(std::string_view(#legal_fn) != "intrinsic" || names_intrinsic(name));
 #include "rldb/ir/op/op.def"
 

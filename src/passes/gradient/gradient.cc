@@ -15,6 +15,7 @@
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_class.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -30,6 +31,11 @@ namespace {
 
 support::Failure<source::Message> refused(std::string_view what, std::string why) {
   return Failure(message(diag::PassUnsupported, "the gradient of `" + std::string(what) + "`", std::move(why)));
+}
+
+std::string without_rule(std::string_view name) {
+  const std::string_view why = op::reason(op::Column::Gradient, name);
+  return "`" + std::string(name) + "` has no rule" + (why.empty() ? "" : ": " + std::string(why));
 }
 
 // Whether every tensor in it has a floating dtype.
@@ -93,7 +99,7 @@ class Backward {
                                         : "it is not a call of an operator");
     if (as_call_of(call, op::CallTirWithGrad)) return visit_kernel(b, grad);
     const GradientRule rule = gradient_rule(callee->name);
-    if (!rule) return refused(b->var->name, "`" + std::string(callee->name) + "` has no rule");
+    if (!rule) return refused(b->var->name, without_rule(callee->name));
     const Expr* value = again_.value_of(b);
     GradientCall g(ctx_, cast<Call>(value), again_.variable_of(b, value), grad);
     const Partials partials = rule(g);
@@ -210,11 +216,14 @@ class Backward {
     return v;
   }
 
-  // Flattens the expression, binding inner computations to variables.
+  // Flattens the expression, binding inner computations to variables, each once however often it is used.
   const Expr* flat(const Expr* e) {
     const auto leaf = [&](const Expr* item) -> const Expr* {
+      const auto known = bound_.find(item);
+      if (known != bound_.end()) return known->second;
       const Expr* made = flat(item);
-      return isa<Call>(made) || isa<TupleGetItem>(made) ? emit(made) : made;
+      if (!isa<Call>(made) && !isa<TupleGetItem>(made)) return made;
+      return bound_[item] = emit(made);
     };
     if (const auto* get = as<TupleGetItem>(e))
       return isa<Var>(get->tuple) ? e : *ctx_.tuple_get(leaf(get->tuple), get->index);
@@ -242,6 +251,7 @@ class Backward {
   Recomputer again_;
   Kernels& kernels_;
   std::unordered_map<const Var*, const Var*> adjoint_;
+  std::unordered_map<const Expr*, const Var*> bound_;  // inner computations, as the rules make them
   const Binding* origin_ = nullptr;
 };
 

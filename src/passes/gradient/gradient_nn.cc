@@ -48,6 +48,43 @@ Partials relu_grad(GradientCall& g) {
 }
 Partials leakyrelu_grad(GradientCall& g) { return above_zero(g, real(g, op_attr::Alpha)); }
 
+Partials relu6_grad(GradientCall& g) {
+  const Expr* zero = g.scalar(0, g.arg(0));
+  const Expr* inside = g.make(op::LogicalAnd, {g.make(op::GreaterEqual, {g.arg(0), zero}),
+                                               g.make(op::LessEqual, {g.arg(0), g.scalar(6, g.arg(0))})});
+  return {g.make(op::Where, {inside, g.grad(), zero})};
+}
+Partials selu_grad(GradientCall& g) {
+  constexpr double kAlpha = 1.6732632423543772, kScale = 1.0507009873554805;
+  const Expr* x = g.arg(0);
+  const Expr* below = mul(g, g.scalar(kAlpha * kScale, x), g.make(op::Exp, {x}));
+  const Expr* negative = g.make(op::Less, {x, g.scalar(0, x)});
+  return {mul(g, g.grad(), g.make(op::Where, {negative, below, g.scalar(kScale, x)}))};
+}
+// Above the threshold the operator is the identity.
+Partials softplus_grad(GradientCall& g) {
+  const Expr* x = g.arg(0);
+  const Expr* scaled = mul(g, x, g.scalar(real(g, op_attr::Beta), x));
+  const Expr* large = g.make(op::Greater, {scaled, g.scalar(real(g, op_attr::Threshold), x)});
+  return {mul(g, g.grad(), g.make(op::Where, {large, g.scalar(1, x), g.make(op::Sigmoid, {scaled})}))};
+}
+// The slopes get the sums of their channels.
+Partials prelu_grad(GradientCall& g) {
+  const TensorType *t = g.tensor(g.arg(0)), *slopes = g.tensor(g.arg(1));
+  if (!t || !slopes) return {nullptr, nullptr};
+  Context& ctx = g.ctx();
+  std::vector<const Expr*> dims(std::size_t(t->ndim), ctx.i64(1));
+  const std::int64_t axis = g.attr(op_attr::Axis)->integer;
+  dims[std::size_t(axis < 0 ? axis + t->ndim : axis)] = slopes->shape[0];
+  const Expr* aligned = g.make(op::Reshape, {g.arg(1), ctx.shape(dims)});
+  const Expr* zero = g.scalar(0, g.arg(0));
+  const Expr* negative = g.make(op::Less, {g.arg(0), zero});
+  const Expr* by_slopes = g.make(op::Where, {negative, mul(g, g.arg(0), g.grad()), zero});
+  by_slopes = g.make(op::CollapseSumTo, {by_slopes, ctx.shape(dims)});
+  return {g.make(op::Where, {negative, mul(g, aligned, g.grad()), g.grad()}),
+          g.make(op::Reshape, {by_slopes, ctx.shape(slopes->shape)})};
+}
+
 Partials silu_grad(GradientCall& g) {
   const Expr* sigmoid = g.make(op::Sigmoid, {g.arg(0)});
   const Expr* rest = mul(g, g.result(), sub(g, g.scalar(1, g.arg(0)), sigmoid));
@@ -62,6 +99,20 @@ Partials gelu_grad(GradientCall& g) {
   const Expr* bell = g.make(op::Exp, {mul(g, mul(g, x, x), g.scalar(-0.5, x))});
   const Expr* slope = mul(g, mul(g, x, bell), g.scalar(0.3989422804014327, x));
   return {mul(g, g.grad(), g.make(op::Add, {phi, slope}))};
+}
+
+// y = x / 2 (1 + tanh(u)), u = k x (1 + c x^2)
+Partials gelu_tanh_grad(GradientCall& g) {
+  constexpr double kFactor = 0.7978845608028654, kCubic = 0.044715;
+  const Expr* x = g.arg(0);
+  const auto number = [&](double v) { return g.scalar(v, x); };
+  const auto add = [&](const Expr* a, const Expr* b) { return g.make(op::Add, {a, b}); };
+  const Expr* square = mul(g, x, x);
+  const Expr* u = mul(g, mul(g, number(kFactor), x), add(number(1), mul(g, number(kCubic), square)));
+  const Expr* tanh = g.make(op::Tanh, {u});
+  const Expr* inner = mul(g, number(kFactor), add(number(1), mul(g, number(3 * kCubic), square)));
+  const Expr* slope = mul(g, mul(g, x, sub(g, number(1), mul(g, tanh, tanh))), inner);
+  return {mul(g, g.grad(), mul(g, number(0.5), add(add(number(1), tanh), slope)))};
 }
 
 Partials softmax_grad(GradientCall& g) {

@@ -5,9 +5,11 @@
 #include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/dtype.h"
 #include "rldb/ir/op/function.h"
 #include "rldb/ir/op/grad.h"
+#include "rldb/ir/op/index.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
@@ -16,6 +18,7 @@
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/order_attr.h"
@@ -129,6 +132,30 @@ Partials where_grad(GradientCall& g) {
           g.fit(g.make(op::Where, {g.arg(0), zero, g.grad()}), g.arg(2))};
 }
 
+Partials passed_on(GradientCall& g) {
+  Partials out = no_gradient(g);
+  out[0] = g.grad();
+  return out;
+}
+Partials fma_grad(GradientCall& g) { return {mul(g, g.grad(), g.arg(1)), mul(g, g.grad(), g.arg(0)), g.grad()}; }
+// Each operand by its share in the sum of the exponentials.
+Partials log_add_exp_grad(GradientCall& g) {
+  const auto share = [&](std::size_t i) { return g.make(op::Exp, {sub(g, g.arg(i), g.result())}); };
+  return fitted(g, mul(g, g.grad(), share(0)), mul(g, g.grad(), share(1)));
+}
+Partials atan2_grad(GradientCall& g) {
+  const auto square = [&](std::size_t i) { return mul(g, g.arg(i), g.arg(i)); };
+  const Expr* each = div(g, g.grad(), g.make(op::Add, {square(0), square(1)}));
+  return fitted(g, mul(g, each, g.arg(1)), neg(g, mul(g, each, g.arg(0))));
+}
+// x1 less a whole number of x2.
+static Partials remainder_grad(GradientCall& g, std::string_view rounding) {
+  const Expr* count = g.make(rounding, {div(g, g.arg(0), g.arg(1))});
+  return fitted(g, g.grad(), neg(g, mul(g, g.grad(), count)));
+}
+Partials floor_mod_grad(GradientCall& g) { return remainder_grad(g, op::Floor); }
+Partials mod_grad(GradientCall& g) { return remainder_grad(g, op::Trunc); }
+
 Partials abs_grad(GradientCall& g) {
   const Expr* negative = g.make(op::Less, {g.arg(0), g.scalar(0, g.arg(0))});
   return {mul(g, g.grad(), g.make(op::Where, {negative, g.scalar(-1, g.arg(0)), g.scalar(1, g.arg(0))}))};
@@ -150,6 +177,20 @@ Partials rsqrt_grad(GradientCall& g) {
 Partials square_grad(GradientCall& g) { return {mul(g, mul(g, g.scalar(2, g.arg(0)), g.grad()), g.arg(0))}; }
 Partials tanh_grad(GradientCall& g) {
   return {mul(g, g.grad(), sub(g, g.scalar(1, g.arg(0)), mul(g, g.result(), g.result())))};
+}
+static const Expr* one(GradientCall& g) { return g.scalar(1, g.arg(0)); }
+static const Expr* squared(GradientCall& g) { return mul(g, g.arg(0), g.arg(0)); }
+static const Expr* by_root_of(GradientCall& g, const Expr* e) { return mul(g, g.grad(), g.make(op::Rsqrt, {e})); }
+Partials asin_grad(GradientCall& g) { return {by_root_of(g, sub(g, one(g), squared(g)))}; }
+Partials acos_grad(GradientCall& g) { return {neg(g, by_root_of(g, sub(g, one(g), squared(g))))}; }
+Partials asinh_grad(GradientCall& g) { return {by_root_of(g, g.make(op::Add, {squared(g), one(g)}))}; }
+Partials acosh_grad(GradientCall& g) { return {by_root_of(g, sub(g, squared(g), one(g)))}; }
+Partials atan_grad(GradientCall& g) { return {div(g, g.grad(), g.make(op::Add, {squared(g), one(g)}))}; }
+Partials atanh_grad(GradientCall& g) { return {div(g, g.grad(), sub(g, one(g), squared(g)))}; }
+Partials sinh_grad(GradientCall& g) { return {mul(g, g.grad(), g.make(op::Cosh, {g.arg(0)}))}; }
+Partials cosh_grad(GradientCall& g) { return {mul(g, g.grad(), g.make(op::Sinh, {g.arg(0)}))}; }
+Partials tan_grad(GradientCall& g) {
+  return {mul(g, g.grad(), g.make(op::Add, {mul(g, g.result(), g.result()), one(g)}))};
 }
 // exp(-x^2) * 2 / sqrt(pi)
 Partials erf_grad(GradientCall& g) {
@@ -209,6 +250,32 @@ Partials variance_grad(GradientCall& g) {
   return {mul(g, with_axes(g, g.grad()), sub(g, each, common))};
 }
 
+// The sum over the reduced axes, which are kept.
+static const Expr* sum_kept(GradientCall& g, const Expr* e) {
+  const Attr* axis = g.attr(op_attr::Axis);
+  return g.make(
+      op::Sum, {e},
+      {g.named(op_attr::Axis, axis ? axis : g.ctx().attr_none()), g.named(op_attr::Keepdims, g.ctx().attr(true))});
+}
+// (x - mean(x)) / (n std(x))
+Partials std_grad(GradientCall& g) {
+  const double n = reduced_count(g);
+  const Expr* mean = mul(g, g.scalar(1 / n, g.arg(0)), sum_kept(g, g.arg(0)));
+  const Expr* spread = mul(g, g.scalar(n, g.arg(0)), with_axes(g, g.result()));
+  return {mul(g, with_axes(g, g.grad()), div(g, sub(g, g.arg(0), mean), spread))};
+}
+// The elements that are the result share the gradient.
+Partials extreme_grad(GradientCall& g) {
+  const Expr* found = g.make(op::Equal, {g.arg(0), with_axes(g, g.result())});
+  const Expr* mask = g.make(op::Where, {found, g.scalar(1, g.arg(0)), g.scalar(0, g.arg(0))});
+  return {mul(g, with_axes(g, g.grad()), div(g, mask, sum_kept(g, mask)))};
+}
+Partials broadcast_back(GradientCall& g) {
+  Partials out = no_gradient(g);
+  out[0] = g.make(op::BroadcastTo, {g.grad(), g.shape(g.arg(0))});
+  return out;
+}
+
 Partials permute_dims_grad(GradientCall& g) {
   const Attr* axes = g.attr(op_attr::Axes);
   if (!axes || !axes->is(AttrKind::List)) return {g.make(op::PermuteDims, {g.grad()})};
@@ -238,6 +305,38 @@ Partials concat_grad(GradientCall& g) {
 }
 Partials split_grad(GradientCall& g) {
   return {g.make(op::Concat, {g.grad()}, {g.named(op_attr::Axis, g.attr(op_attr::Axis))})};
+}
+Partials stack_grad(GradientCall& g) {
+  const auto* parts = as<TupleType>(g.arg(0)->type);
+  const Attr* axis = g.attr(op_attr::Axis);
+  if (!parts || !axis || !axis->is(AttrKind::Int)) return {g.fail("its operand is not known to be a tuple")};
+  Context& ctx = g.ctx();
+  const std::int64_t axes[] = {axis->integer};
+  const Expr* slices = g.make(op::Split, {g.grad()},
+                              {g.named(op_attr::IndicesOrSections, ctx.attr(std::int64_t(parts->fields.size()))),
+                               g.named(op_attr::Axis, axis)});
+  if (!as<TupleType>(slices->type)) return {slices};
+  std::vector<const Expr*> each;
+  for (std::size_t i = 0; i < parts->fields.size(); ++i)
+    each.push_back(
+        g.make(op::Squeeze, {*ctx.tuple_get(slices, std::int64_t(i))}, {g.named(op_attr::Axis, ctx.attr_ints(axes))}));
+  return {ctx.tuple(each)};
+}
+Partials flip_grad(GradientCall& g) { return {g.make_like(op::Flip, {g.grad()})}; }
+Partials reverse_sequence_grad(GradientCall& g) {
+  return {g.make_like(op::ReverseSequence, {g.grad(), g.arg(1)}), nullptr};
+}
+// The first result is the operand, the second a mask that does not depend on it.
+Partials dropout_grad(GradientCall& g) { return {*g.ctx().tuple_get(g.grad(), 0)}; }
+Partials gather_elements_grad(GradientCall& g) {
+  const Expr* zeros = g.make(op::ZerosLike, {g.arg(0)});
+  const Expr* added =
+      g.make(op::ScatterElements, {zeros, g.arg(1), g.grad()},
+             {g.named(op_attr::Axis, g.attr(op_attr::Axis)), g.named(op_attr::Reduction, g.ctx().attr("add"))});
+  return {added, nullptr};
+}
+Partials outer_grad(GradientCall& g) {
+  return {g.make(op::Matmul, {g.grad(), g.arg(1)}), g.make(op::Matmul, {g.arg(0), g.grad()})};
 }
 Partials reshaped(GradientCall& g) {
   Partials out = no_gradient(g);
@@ -306,10 +405,16 @@ Partials matmul_grad(GradientCall& g) {
 }  // namespace gradient_rules
 
 GradientRule gradient_rule(std::string_view op) {
-  static constexpr op::RuleTable<GradientRule> kRules{
+  static constexpr op::RuleTable<GradientRule> kRules{op::Column::Gradient,
+                                                      {
 #define RLDB_OP_GRADIENT(Op, function) {op::Id::Op, gradient_rules::function},
 #include "rldb/ir/op/rule.def"
-  };
+                                                      },
+                                                      {
+#define RLDB_OP_CLASS(id, infer, shard, layout, gradient_fn, legalise, mixed, in_place, pattern, doc) \
+  {op::Class::id, op::is_rule(#gradient_fn) ? gradient_rules::gradient_fn : nullptr},
+#include "rldb/ir/op/class.def"
+                                                      }};
   return kRules.find(op);
 }
 

@@ -59,8 +59,11 @@ const ir::Expr* sub(GradientCall& g, const ir::Expr* a, const ir::Expr* b);
 const ir::Expr* mul(GradientCall& g, const ir::Expr* a, const ir::Expr* b);
 }  // namespace gradient_rules
 
-// Functions named by the rows of rule.def.
+// Functions named by the rows of class.def and rule.def.
 namespace gradient_rules {
+#define RLDB_OP_CLASS(id, infer, shard, layout, gradient, legalise, mixed, in_place, pattern, doc) \
+  Partials gradient(GradientCall& g);
+#include "rldb/ir/op/class.def"
 #define RLDB_OP_GRADIENT(Op, function) Partials function(GradientCall& g);
 #include "rldb/ir/op/rule.def"
 }  // namespace gradient_rules

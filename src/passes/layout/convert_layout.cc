@@ -10,8 +10,11 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op/conv.h"
 #include "rldb/ir/op/image.h"
-#include "rldb/ir/op_traits.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_class.h"
+#include "rldb/ir/op_id.h"
 #include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
@@ -254,17 +257,27 @@ Failure<source::Message> bad_layouts(std::string_view expected, std::string_view
   return Failure(message(diag::PassOptionValue, "desired_layouts", expected, got));
 }
 
+// The default of the operator's attribute: its axes in the order in which an order of them is given.
+std::string axis_names(std::string_view name, bool weights) {
+  const ops::OpInfo* info = ops::find(name);
+  std::string names;
+  for (const ops::AttrInfo& a : info->attrs)
+    if (a.name == (weights ? op_attr::KernelLayout : op_attr::DataLayout) || (!weights && a.name == op_attr::Layout))
+      names = unquote(a.default_text);
+  return names;
+}
+
 // Operators must exist, and those that take a request must be given valid layouts. Others follow their operands.
 ir::Result<bool> check(const WantedLayouts& wanted) {
   for (const auto& [name, layouts] : wanted) {
     if (!op::find(name)) return bad_layouts("operators by their full names, `relax.nn.conv2d`", name);
-    const bool conv = name == op::NnConv2d || name == op::NnConv2dTranspose;
-    if (!conv && name != op::ImageResize2d) continue;
+    const bool conv = op::class_of(op::find(name)->id) == op::Class::Convolution;
+    if (!conv && name != op::ImageResize2d && name != op::ImageResize3d) continue;
     if (conv && layouts.size() != 2 && layouts.size() != 3)
       return bad_layouts(fmt::format("the layouts of data and weight, and of the result if it differs, for `{}`", name),
                          fmt::format("[{}]", fmt::join(layouts, ", ")));
     for (std::size_t i = 0; i < layouts.size(); ++i) {
-      const std::string_view names = conv && i == 1 ? "OIHW" : "NCHW";
+      const std::string names = axis_names(name, conv && i == 1);
       if (!Layout::parse(layouts[i], names))
         return bad_layouts(fmt::format("an order of {} for `{}`, as NHWC is one of NCHW", names, name), layouts[i]);
     }

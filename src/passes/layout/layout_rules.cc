@@ -1,17 +1,16 @@
-// Layout rules of operators. An operator without a rule, or whose rule gives up, gets its operands in their original
-// layouts, which is always correct. Attributes are given in full (axes counted from the front, all of them, in order)
-// even where no layout changes, as in TVM.
+// Layout rules of operators, their own or those of their classes. An operator without a rule, or whose rule gives up,
+// gets its operands in their original layouts, which is always correct. Attributes are given in full (axes counted from
+// the front, all of them, in order) even where no layout changes, as in TVM.
 #include "passes/layout/layout_rules.h"
 
 #include <algorithm>
 #include <array>
 
-#include "rldb/ir/op/conv.h"
-#include "rldb/ir/op/image.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
@@ -89,13 +88,28 @@ static Decision binary(const LayoutQuery& q) {
   return both(q, out, b, out);
 }
 
-Decision ternary(const LayoutQuery& q) {
-  const auto layout = unsplit(q);
-  if (!layout) return std::nullopt;
-  for (const Expr* a : q.call->args)
-    if (!tensor(a) || tensor(a)->ndim != layout->ndim()) return std::nullopt;
-  return LayoutDecision{{*layout, *layout, *layout}, {}, {}, q.call->attrs, *layout};
+// The first operand of the largest rank gives the layout; the others have its last axes.
+static Decision many(const LayoutQuery& q) {
+  int ndim = 0;
+  for (const Expr* a : q.call->args) {
+    if (!tensor(a)) return std::nullopt;
+    ndim = std::max(ndim, tensor(a)->ndim);
+  }
+  std::optional<Layout> layout;
+  for (const Expr* a : q.call->args) {
+    const Layout now = q.layout_of(a);
+    if (now.is_split()) return std::nullopt;
+    if (!layout && tensor(a)->ndim == ndim && !now.is_initial()) layout = now;
+  }
+  if (!layout) layout = Layout::initial(ndim);
+  LayoutDecision d{{}, {}, {}, q.call->attrs, *layout};
+  for (const Expr* a : q.call->args) {
+    if (tensor(a)->ndim != ndim && tensor(a)->ndim != 0 && !layout->is_initial()) return std::nullopt;
+    d.operands.push_back(tensor(a)->ndim == ndim ? *layout : Layout::initial(tensor(a)->ndim));
+  }
+  return d;
 }
+Decision broadcast(const LayoutQuery& q) { return q.call->args.size() == 2 ? binary(q) : many(q); }
 
 // ---- convolutions, windows, images ----
 
@@ -117,7 +131,7 @@ static Decision conv_as_stored(const LayoutQuery& q) {
   return with_conv_layouts(q, data, weight, data, {data.text(data_now), weight.text(weight_now), data.text(data_now)});
 }
 
-Decision conv2d(const LayoutQuery& q) {
+Decision convolution(const LayoutQuery& q) {
   const Call* c = q.call;
   if (!tensor(c->args[0]) || !tensor(c->args[1])) return std::nullopt;
   const auto found = q.wanted.find(std::string(cast<Op>(c->callee)->name));
@@ -148,11 +162,16 @@ static Decision with_layout(const LayoutQuery& q, const Layout& layout) {
   if (!out_now.empty() && out_now != now) return std::nullopt;
   return LayoutDecision{{layout}, {}, {}, attrs, layout};
 }
-Decision pool2d(const LayoutQuery& q) {
+Decision windowed(const LayoutQuery& q) {
   return tensor(q.call->args[0]) ? with_layout(q, q.layout_of(q.call->args[0])) : std::nullopt;
 }
-Decision resize2d(const LayoutQuery& q) {
-  const auto found = q.wanted.find(std::string(op::ImageResize2d));
+// The other operands, a grid or regions, have no layout.
+Decision sampled(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  return layout ? with_layout(q, *layout) : std::nullopt;
+}
+Decision resize(const LayoutQuery& q) {
+  const auto found = q.wanted.find(std::string(cast<Op>(q.call->callee)->name));
   auto layout = unsplit(q);
   if (found != q.wanted.end() && !found->second.empty())
     layout = Layout::parse(found->second[0], text(q.call, op_attr::Layout));
@@ -180,6 +199,66 @@ Decision gather_elements(const LayoutQuery& q) {
   Decision d = with_axis(q, *layout);
   if (d) d->operands.push_back(*layout);
   return d;
+}
+// The first operands have the same axes.
+static Decision along_axis_of(const LayoutQuery& q, std::size_t count) {
+  const auto layout = unsplit(q);
+  if (!layout) return std::nullopt;
+  for (std::size_t i = 1; i < count; ++i)
+    if (!tensor(q.call->args[i]) || tensor(q.call->args[i])->ndim != layout->ndim()) return std::nullopt;
+  Decision d = with_axis(q, *layout);
+  if (d) d->operands.assign(count, *layout);
+  return d;
+}
+Decision two_along_axis(const LayoutQuery& q) { return along_axis_of(q, 2); }
+Decision three_along_axis(const LayoutQuery& q) { return along_axis_of(q, 3); }
+
+// Each index is replaced by a slice: a vector of them keeps the axes.
+Decision take(const LayoutQuery& q) {
+  const TensorType* indices = tensor(q.call->args[1]);
+  return indices && indices->ndim == 1 ? along_axis(q) : std::nullopt;
+}
+
+static std::size_t field_count(const LayoutQuery& q) {
+  const auto* fields = as<TupleType>(q.call->type);
+  return fields ? fields->fields.size() : 0;
+}
+Decision topk(const LayoutQuery& q) {
+  Decision d = along_axis(q);
+  if (d) d->fields.assign(field_count(q), d->result);
+  return d;
+}
+// The result and the mask.
+Decision dropout(const LayoutQuery& q) {
+  Decision d = unary(q);
+  if (d) d->fields.assign(field_count(q), d->result);
+  return d;
+}
+
+Decision reverse_sequence(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  if (!layout) return std::nullopt;
+  Span<NamedAttr> attrs = q.call->attrs;
+  for (const std::string_view name : {op_attr::SeqAxis, op_attr::BatchAxis}) {
+    const Attr* axis = find_attr(attrs, name);
+    if (!axis || !axis->is(AttrKind::Int)) return std::nullopt;
+    attrs = q.ctx.with_attr(attrs, name, q.ctx.attr(layout->place(axis->integer)));
+  }
+  return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
+}
+
+// Widths before and after, by axis.
+Decision pad(const LayoutQuery& q) {
+  const auto layout = unsplit(q);
+  const Attr* widths = find_attr(q.call->attrs, op_attr::PadWidth);
+  if (!layout || !widths || !widths->is(AttrKind::List) || widths->items.size() != std::size_t(layout->ndim()) * 2)
+    return std::nullopt;
+  std::vector<std::int64_t> moved;
+  for (const Layout::Piece& p : layout->pieces())
+    for (std::size_t side = 0; side < 2; ++side)
+      moved.push_back(widths->items[std::size_t(p.axis) * 2 + side]->integer);
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::PadWidth, q.ctx.attr_ints(moved));
+  return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
 }
 
 std::optional<std::vector<std::int64_t>> axes_of(const Call* c, std::string_view name, int ndim) {
@@ -285,6 +364,23 @@ Decision reduce(const LayoutQuery& q) {
   return LayoutDecision{{*layout}, {}, {}, attrs, keep ? *layout : without(*layout, *axes)};
 }
 
+// One axis, not a list; of all elements the index depends on their order.
+Decision reduce_index(const LayoutQuery& q) {
+  const Attr* axis = find_attr(q.call->attrs, op_attr::Axis);
+  Decision d = axis && axis->is(AttrKind::Int) ? along_axis(q) : std::nullopt;
+  if (d && !is_set(q.call->attrs, op_attr::Keepdims)) {
+    const std::int64_t from_front = axis->integer < 0 ? axis->integer + d->result.ndim() : axis->integer;
+    d->result = without(d->result, {from_front});
+  }
+  return d;
+}
+// Along one axis, the value and its index.
+Decision median(const LayoutQuery& q) {
+  Decision d = reduce(q);
+  if (d) d->fields.assign(field_count(q), d->result);
+  return d;
+}
+
 Decision squeeze(const LayoutQuery& q) {
   const auto layout = unsplit(q);
   const TensorType* data = layout ? tensor(q.call->args[0]) : nullptr;
@@ -370,14 +466,18 @@ Decision concat(const LayoutQuery& q) {
 std::optional<LayoutDecision> decide_layout(const LayoutQuery& q) {
   const ops::OpInfo* info = ops::find(q.call->callee);
   if (!info || q.call->args.empty()) return std::nullopt;
-  static constexpr op::RuleTable<LayoutRule> kRules{
+  static constexpr op::RuleTable<LayoutRule> kRules{op::Column::Layout,
+                                                    {
 #define RLDB_OP_LAYOUT(Op, function) {op::Id::Op, layout_rule::function},
 #include "rldb/ir/op/rule.def"
-  };
-  if (const LayoutRule rule = kRules.find(info->name)) return rule(q);
-  if (info->family == ops::Family::Unary && info->args[0].kind == ops::ArgKind::Tensor) return layout_rule::unary(q);
-  if (info->family == ops::Family::Binary && q.call->args.size() == 2) return layout_rule::binary(q);
-  return std::nullopt;
+                                                    },
+                                                    {
+#define RLDB_OP_CLASS(id, infer, shard, layout_fn, gradient, legalise, mixed, in_place, pattern, doc) \
+  {op::Class::id, op::is_rule(#layout_fn) ? layout_rule::layout_fn : nullptr},
+#include "rldb/ir/op/class.def"
+                                                    }};
+  const LayoutRule rule = kRules.find(info->name);
+  return rule ? rule(q) : std::nullopt;
 }
 
 }  // namespace rldb::passes

@@ -32,8 +32,11 @@ struct LayoutQuery {
 std::optional<LayoutDecision> decide_layout(const LayoutQuery& q);
 
 using LayoutRule = std::optional<LayoutDecision> (*)(const LayoutQuery& q);
-// Functions named by the rows of rule.def.
+// Functions named by the rows of class.def and rule.def.
 namespace layout_rule {
+#define RLDB_OP_CLASS(id, infer, shard, layout, gradient, legalise, mixed, in_place, pattern, doc) \
+  std::optional<LayoutDecision> layout(const LayoutQuery& q);
+#include "rldb/ir/op/class.def"
 #define RLDB_OP_LAYOUT(Op, function) std::optional<LayoutDecision> function(const LayoutQuery& q);
 #include "rldb/ir/op/rule.def"
 }  // namespace layout_rule

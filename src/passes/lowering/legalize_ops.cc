@@ -39,7 +39,7 @@ namespace {
 
 constexpr bool packed_operators_are_builtins() {
   using enum op::Trait;
-#define RLDB_OP(id, name, signature, infer_fn, legal_fn, eval_fn, shard_fn, purity, mixed, traits, doc) \
+#define RLDB_OP(id, name, signature, op_class, infer_fn, legal_fn, eval_fn, purity, traits, doc) \
   if (((traits)&Packed) != None && builtin::run_function(name).empty()) return false;
 #include "rldb/ir/op/op.def"
   return true;

@@ -18,15 +18,13 @@
 #include "passes/lowering/legal_memo.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
-#include "rldb/ir/op/activation.h"
-#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reshape.h"
 #include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_attr/call_attr.h"
-#include "rldb/ir/op_traits.h"
+#include "rldb/ir/op_class.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/legalize.h"
 #include "rldb/passes/rewrite_counter.h"
@@ -38,7 +36,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::array kElementwise = {op::Add, op::Subtract, op::Multiply, op::Divide, op::NnSilu, op::NnRelu};
 // Operators whose result may alias their first argument after later passes (besides those with the trait View).
 constexpr std::array kMayBeViews = {op::ExpandDims,  op::Squeeze, op::Reshape,
                                     op::PermuteDims, op::Flatten, op::NnBatchFlatten};
@@ -46,6 +43,13 @@ constexpr std::array kMayBeViews = {op::ExpandDims,  op::Squeeze, op::Reshape,
 bool is_one_of(std::span<const std::string_view> names, const Expr* callee) {
   const auto* o = as<Op>(callee);
   return o && std::find(names.begin(), names.end(), o->name) != names.end();
+}
+
+// An operator whose class says so.
+bool may_overwrite(const Expr* callee) {
+  const auto* o = as<Op>(callee);
+  const op::Row* row = o ? op::find(o->name) : nullptr;
+  return row && op::may_overwrite(row->id);
 }
 
 // ---- memory ----
@@ -255,7 +259,7 @@ class InplaceCalls : public Rewriter {
   // -1: none. If there are several, the last one, as in TVM.
   int operand_to_overwrite(BlockMemory& memory, const Binding* b, std::size_t at) {
     const auto* call = as<Call>(b->value);
-    if (!call || !is_one_of(kElementwise, call->callee)) return -1;
+    if (!call || !may_overwrite(call->callee)) return -1;
     int found = -1;
     for (std::size_t i = 0; i < call->args.size(); ++i) {
       const auto* v = as<Var>(call->args[i]);
