@@ -9,14 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/ir/printer.h"
+#include "rldb/repro/program_passes.h"
 #include "rldb/repro/reduce.h"
-#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/progress.h"
-#include "ui/batch/relay.h"
-#include "ui/batch/relay_machine.h"
 #include "ui/batch/save_repro.h"
 #include "ui/kernel_step.h"
 #include "ui/text_diff.h"
@@ -69,9 +67,7 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.inputs = line.inputs;
   q.tolerances = line.tolerances;
   // A program may be wrong to begin with: then there are no passes.
-  if (!line.passes.empty())
-    if (auto pipeline = passes::parse_pipeline(line.passes); !pipeline.ok())
-      diagnostics.add({}, std::move(pipeline).error());
+  if (!line.passes.empty()) (void)repro::can_bisect(session, q, diagnostics);
   if (!line.expected_output.empty())
     if (auto read = read_expected(line.expected_output, diagnostics))
       for (auto& [name, value] : *read) q.expected.push_back(std::move(value));
@@ -80,34 +76,13 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   return std::nullopt;
 }
 
-// The module of the file; null: diagnosed.
-const ir::Module* module_of(const CommandLine& line, session::Session& session, const char* purpose, Console& console) {
-  if (!load(session, line.files[0], line, console)) return nullptr;
-  if (session.module()) return session.module();
-  source::Diagnostics diagnostics;
-  if (auto refusal = session::missing_ability(purpose, session::kModule, session))
-    diagnostics.add({}, *std::move(refusal));
-  report(diagnostics, session.sources(), line, console);
-  return nullptr;
-}
-
-void print_rewrite(const repro::PassBisection& found, const CommandLine& line, Console& console) {
-  if (found.verdict != repro::PassBisection::Verdict::Found) return;
-  const ir::Module* before = found.rewrite > 0 ? found.without : found.before;
-  const ir::Module* after = found.rewrite > 0 ? found.with : found.after;
-  if (!before || !after) return;
-  const DiffOptions options = diff_options(line, console, STDOUT_FILENO);
-  console.write(text_diff(ir::print(before, line.options.print), ir::print(after, line.options.print), "without",
-                          "with", options));
-}
-
 int bisect_by_kernel(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::KernelBisection::Verdict;
-  const ir::Module* module = module_of(line, session, "`rldb bisect`", console);
-  if (!module) return kBadText;
+  if (const int code = load(session, line.files[0], line, console); code != kGood) return code;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
   Progress progress(console);
+  const ir::Module* module = session.module();
   const auto found = repro::bisect_kernels(session, module, *question, shown_by(progress, "done"));
   progress.clear();
   if (line.format == Format::Json) {
@@ -124,23 +99,24 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
 }
 
 int bisect_pipeline(const CommandLine& line, session::Session& session, Console& console) {
-  using Verdict = repro::PassBisection::Verdict;
-  const ir::Module* module = module_of(line, session, "`rldb bisect`", console);
-  if (!module) return kBadText;
+  using Verdict = repro::ProgramBisection::Verdict;
+  if (const int code = load(session, line.files[0], line, console); code != kGood) return code;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
   Progress progress(console);
-  const auto found = repro::bisect_passes(session, module, *question, shown_by(progress, "passes"));
+  const auto found = repro::bisect_program(session, *question, shown_by(progress, "passes"));
   progress.clear();
   if (line.format == Format::Json) {
-    console.print("{}\n", repro::to_json(found));
+    console.print("{}\n", found.json);
   } else {
-    console.print("{}\n", repro::to_string(found));
-    print_rewrite(found, line, console);
+    console.print("{}\n", found.text);
+    if (found.without != found.with)
+      console.write(
+          text_diff(found.without, found.with, "without", "with", diff_options(line, console, STDOUT_FILENO)));
   }
   if (found.verdict == Verdict::Found && !line.save_repro.empty()) {
     // The whole pipeline: values are as they were before its first pass.
-    const ReproFile repro = repro_of_pipeline(line, session, module, *question, repro::to_string(found));
+    const ReproFile repro = repro_of_pipeline(line, session, session.module(), *question, found.text);
     if (!write_repro(line.save_repro, repro, console)) return kUsage;
   }
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
@@ -194,10 +170,6 @@ bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console&
 }  // namespace
 
 int batch_bisect(const CommandLine& line, Console& console) {
-  const bool by_passes = line.traces.empty() && !line.by_kernel && line.files.size() == 1 && !line.to_relax;
-  source::Diagnostics of_relay;
-  if (const auto program = by_passes ? read_relay_program(line.files[0], of_relay) : nullptr)
-    return batch_bisect_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (line.traces.size() == 1 || line.traces.size() == 2) return bisect_folder(line, *session, console);
@@ -212,8 +184,8 @@ int batch_bisect(const CommandLine& line, Console& console) {
 int batch_reduce(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  const ir::Module* module = module_of(line, *session, "`rldb reduce`", console);
-  if (!module) return kBadText;
+  if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
+  const ir::Module* module = session->module();
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;
   Progress progress(console);

@@ -50,7 +50,9 @@ TEST_CASE("what modules become") {
     const std::string text = whole(entry.path());
     const std::size_t line = text.find("---\n");
     const std::string relay = text.substr(0, line);
-    session::Session session;
+    session::Options options;
+    options.machine = session::Machine::Relax;
+    session::Session session(options);
     source::Diagnostics found;
     const bool loaded = session.load_text("test.relay", relay, found);
     const std::string got = loaded ? ir::print(session.module(), {}) : source::render(found, session.sources());
@@ -64,7 +66,9 @@ TEST_CASE("what modules become") {
 }
 
 TEST_CASE("bindings have the places of the Relay text") {
-  session::Session session;
+  session::Options options;
+  options.machine = session::Machine::Relax;
+  session::Session session(options);
   source::Diagnostics found;
   REQUIRE(session.load_text("test.relay",
                             "#[version = \"0.0.5\"]\ndef @main(%x: float32) -> float32 {\n  let %y = exp(%x);\n"
