@@ -23,7 +23,7 @@ bool can_bisect(session::Session& session, const Question& question, source::Dia
 namespace {
 
 template <class Bisection, class Print>
-ProgramBisection for_reader(const Bisection& found, std::string symptom, const Print& print) {
+ProgramBisection for_reader(const Bisection& found, const Print& print) {
   using Verdict = ProgramBisection::Verdict;
   ProgramBisection out;
   out.verdict = found.verdict == Bisection::Verdict::None    ? Verdict::None
@@ -34,7 +34,7 @@ ProgramBisection for_reader(const Bisection& found, std::string symptom, const P
   out.json = to_json(found);
   if (out.verdict != Verdict::Found) return out;
   out.pass = to_string(found.pass);
-  out.symptom = std::move(symptom);
+  out.symptom = found.symptom;
   const auto* without = found.rewrite > 0 ? found.without : found.before;
   const auto* with = found.rewrite > 0 ? found.with : found.after;
   if (!without || !with) return out;
@@ -51,11 +51,31 @@ ProgramBisection bisect_program(session::Session& session, const Question& quest
     const auto passes = relay::parse_passes(question.passes, ignored);
     if (!passes) return {};
     const RelayBisection found = bisect_relay(session, *relay, *passes, question, progress);
-    return for_reader(found, found.symptom.text, [](const relay::Module* m) { return relay::print(m); });
+    return for_reader(found, [](const relay::Module* m) { return relay::print(m); });
   }
   const PassBisection found = bisect_passes(session, session.module(), question, progress);
-  return for_reader(found, found.symptom.text,
-                    [&](const ir::Module* m) { return ir::print(m, session.options().print); });
+  return for_reader(found, [&](const ir::Module* m) { return ir::print(m, session.options().print); });
+}
+
+ProgramReduction reduce_program(session::Session& session, const Question& question, const ReduceOptions& options) {
+  ProgramReduction out;
+  if (session::RelayText* relay = session::relay_text(session.program())) {
+    source::Diagnostics ignored;  // `can_bisect` has read it
+    const auto passes = relay::parse_passes(question.passes, ignored);
+    if (!passes) return out;
+    const RelayReduction found = reduce_relay(session, *relay, *passes, question, options);
+    static_cast<ReductionFacts&>(out) = found;
+    if (found.module) relay->set_module(found.module);
+    out.found = found.module != nullptr;
+  } else {
+    const Reduction found = reduce(session, session.module(), question, options);
+    static_cast<ReductionFacts&>(out) = found;
+    if (found.module) session.set_module(found.module);
+    out.found = found.module != nullptr;
+  }
+  const session::Program& program = *session.program();
+  if (out.found) out.text = *program.text(program.position(), session::TextFor::Saving);
+  return out;
 }
 
 }  // namespace rldb::repro

@@ -150,11 +150,11 @@ const passes::History& Session::history() const {
 bool Session::check_well_formed() const { return !relax() || relax()->check_well_formed(); }
 
 bool Session::verify(Diagnostics& out) {
-  if (!module()) {
-    out.add({}, no_module("verifying"));
-    return false;
-  }
-  return ir::verify(*ctx_, module(), out);
+  if (module()) return ir::verify(*ctx_, module(), out);
+  if (const RelayText* text = relay_text(program_.get())) return text->verify(out);
+  if (program_) return true;  // an executable was verified when it was opened
+  out.add({}, source::message(diag::NoProgram));
+  return false;
 }
 
 bool Session::run_passes(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options) {

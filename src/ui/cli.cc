@@ -212,6 +212,12 @@ void add_save_repro(CLI::App& app, CommandLine& c) {
       ->type_name("FILE.session");
 }
 
+void add_tvm_script(CLI::App& app, CommandLine& c) {
+  app.add_option("--tvm-script", c.tvm_script,
+                 "write a Python script that shows the fault with TVM alone, and its inputs to FILE.npz")
+      ->type_name("FILE.py");
+}
+
 // Options that choose an oracle; returns those that apply to a pipeline.
 std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
@@ -241,6 +247,7 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   auto* expected =
       app.add_option("--expected-output", c.expected_output, "the expected result: f.npy or f.npz")->type_name("FILE");
   add_save_repro(app, c);
+  add_tvm_script(app, c);
   add_inputs(app, c);
   add_tolerances(app, c);
   add_run_options(app, c);
@@ -347,9 +354,14 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "engine for the kernels of the second program")
           ->check(CLI::IsMember(kEngines))
           ->type_name("ENGINE");
+      app.add_option("--recorded", c.recorded,
+                     "a folder with a recorded run of TVM: each of its calls is run on the arguments recorded for it "
+                     "(python/rldb_tvm.py records)")
+          ->type_name("DIR");
       app.add_flag("--shadow", c.shadow,
                    "also run the first program in float64, to tell whether the difference is more than rounding");
       add_save_repro(app, c);
+      add_tvm_script(app, c);
       add_inputs(app, c);
       add_tolerances(app, c);
       add_run_options(app, c);
@@ -389,6 +401,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("-o,--output", c.output, "folder for a script for `rldb test` of each fault found")
           ->type_name("DIR");
       add_save_repro(app, c);
+      add_tvm_script(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Test:

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "rldb/repro/bisect.h"
+#include "rldb/repro/reduce.h"
 #include "rldb/repro/validate.h"
 
 namespace rldb::repro {
@@ -16,7 +17,8 @@ Validation validate_program(session::Session& session, std::size_t before);
 struct ProgramBisection {
   enum class Verdict : std::uint8_t { None, Found, CannotTell } verdict = Verdict::CannotTell;
   std::string why;
-  std::string pass, symptom;
+  std::string pass;
+  Symptom symptom;
   std::string text, json;     // several lines; the text without the last line break
   std::string without, with;  // texts of the program before and after what is responsible; empty: there are none
 };
@@ -24,5 +26,12 @@ struct ProgramBisection {
 bool can_bisect(session::Session& session, const Question& question, source::Diagnostics& out);
 ProgramBisection bisect_program(session::Session& session, const Question& question,
                                 const BisectProgress& progress = {});
+
+// The smallest program found with the fault. It has become a version of the session's program.
+struct ProgramReduction : ReductionFacts {
+  bool found = false;  // false: there is no symptom to keep, `why` says it
+  std::string text;    // of the program, with its constants
+};
+ProgramReduction reduce_program(session::Session& session, const Question& question, const ReduceOptions& options);
 
 }  // namespace rldb::repro

@@ -36,19 +36,22 @@ struct ReduceOptions {
   std::function<void(const ProgramSize& size, std::size_t tried, const std::string& move)> progress;
 };
 
-struct Reduction {
-  const ir::Module* module = nullptr;  // null: there is no symptom to keep
-  std::string passes;                  // the rest of the pipeline
-  std::vector<std::string> inputs;     // those simpler than the generated ones, as texts
+// The outcome, whatever the kind of the program.
+struct ReductionFacts {
+  std::string passes;               // the rest of the pipeline
+  std::vector<std::string> inputs;  // those simpler than the generated ones, as texts
   Symptom symptom;
   std::string why;
   ProgramSize before, after;
   std::size_t tried = 0, accepted = 0;
   bool complete = false;  // no move helps any more; false: stopped by time or ^C
 };
+struct Reduction : ReductionFacts {
+  const ir::Module* module = nullptr;  // null: there is no symptom to keep
+};
 
 Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,
                  const ReduceOptions& options);
-std::string to_json(const Reduction& r);  // without the module
+std::string to_json(const ReductionFacts& r);  // without the module
 
 }  // namespace rldb::repro

@@ -1,5 +1,5 @@
 // Whether the passes of the Relay VM's compiler preserve a program's values. Two versions run on the same inputs; finds
-// the first pass of a pipeline that introduces a fault, and which of its rewrites is responsible.
+// the first pass of a pipeline that introduces a fault, and which of its rewrites is responsible; reduces the program.
 //
 // A version may be lowered to any degree: the compiler skips what is already done. Users: ui, tests.
 #pragma once
@@ -9,6 +9,7 @@
 
 #include "rldb/relay/passes/pass.h"
 #include "rldb/repro/bisect.h"
+#include "rldb/repro/reduce.h"
 #include "rldb/repro/validate.h"
 #include "rldb/session/relay_text.h"
 
@@ -40,5 +41,13 @@ std::string to_json(const RelayBisection& b);
 RelayBisection bisect_relay(session::Session& session, const session::RelayText& program,
                             const std::vector<relay::PassInvocation>& passes, const Question& question,
                             const BisectProgress& progress = {});
+
+// The smallest version of the program found that these passes break in the same way.
+struct RelayReduction : ReductionFacts {
+  const relay::Module* module = nullptr;  // null: there is no symptom to keep
+};
+RelayReduction reduce_relay(session::Session& session, const session::RelayText& program,
+                            const std::vector<relay::PassInvocation>& passes, const Question& question,
+                            const ReduceOptions& options);
 
 }  // namespace rldb::repro

@@ -35,6 +35,7 @@ class RelayText final : public Program {
 
   ProgramKind kind() const override { return ProgramKind::RelayText; }
   std::unique_ptr<Program> copy() const override;
+  bool verify(Diagnostics& out) const;
   std::vector<std::string> function_names() const override;
   std::optional<std::vector<Parameter>> parameters(std::string_view function, std::string& not_runnable) override;
   runtime::Result<runtime::Value> as_argument(runtime::Value given, const Parameter& p) const override;

@@ -131,7 +131,10 @@ Poly Canonicaliser::sum_poly(const Expr* e) {
     }
   }
   normalise(out);
-  return out.overflow ? out : merge_div_mod(std::move(out), e->dtype());
+  if (out.overflow) return out;
+  out = merge_div_mod(std::move(out), e->dtype());
+  out.is_multiple = e->kind == BinaryKind::Mul;
+  return out;
 }
 
 Poly Canonicaliser::leaf_poly(const Expr* e) {
@@ -438,9 +441,8 @@ Poly Canonicaliser::min_max(const BinaryExpr* e) {
   if (non_negative(scaled(difference, -1))) return is_min ? a : b;
   const DType t = e->dtype();
   const Expr *x = to_expr(a, t), *y = to_expr(b, t);
-  // One order for both ways to write it: that in which the atoms were met, so that a text read twice is the same.
-  if (comes_before(b, a) && !isa<IntImm>(y)) std::swap(x, y);
-  if (isa<IntImm>(x)) std::swap(x, y);
+  // For proofs, one order for both ways to write it. In text the operands stay where they are.
+  if (form_ == Form::Proof && comes_before(b, a)) std::swap(x, y);
   return atom(ctx_.binary(e->op(), x, y));
 }
 
@@ -536,6 +538,7 @@ const Expr* Canonicaliser::built(const Poly& p, DType t) {
   }
   for (const Term& x : p.terms) {
     if (x.coef > 0) continue;
+    if (!out && form_ == Form::Text && !p.is_multiple) out = ctx_.int_imm(t, 0);
     if (out && x.coef != INT64_MIN) {
       out = ctx_.binary(BinaryKind::Sub, out, monomial(x, -x.coef, t));
     } else {

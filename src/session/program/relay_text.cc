@@ -45,6 +45,12 @@ std::unique_ptr<RelayText> RelayText::read(Session& session, std::string path, s
 
 std::unique_ptr<Program> RelayText::copy() const { return std::unique_ptr<Program>(new RelayText(*this)); }
 
+// A lone expression is not typed, as in TVM.
+bool RelayText::verify(Diagnostics& out) const {
+  relay::Typing typing;
+  return module()->functions.empty() || relay::infer_types(source_->ctx, module(), typing, out);
+}
+
 // ---- functions ----
 
 std::vector<std::string> RelayText::function_names() const {

@@ -65,6 +65,8 @@ constexpr OptionNeed kOptionNeeds[] = {
     {"`--sanitize`", session::kModule, [](const CommandLine& line) { return line.sanitizers.any(); }},
     {"`--ranks`", session::kRanks, [](const CommandLine& line) { return line.ranks > 1; }},
     {"`--save-repro`", session::kModule, [](const CommandLine& line) { return !line.save_repro.empty(); }},
+    {"`--tvm-script`", session::kModule,
+     [](const CommandLine& line) { return !line.tvm_script.empty() && line.recorded.empty(); }},
     {"`--kernels`", session::kKernelFile, [](const CommandLine& line) { return !line.options.kernels_file.empty(); }},
     {"`--trust-kernels`", session::kKernelFile, [](const CommandLine& line) { return line.options.trust_kernels; }},
     {"`--plugin`", session::kPlugins, [](const CommandLine& line) { return !line.plugins.empty(); }},

@@ -11,6 +11,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/repro/program_passes.h"
 #include "rldb/repro/reduce.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
@@ -41,7 +42,7 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
     const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances, what, show);
     progress.clear();
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
-    if (found.verdict == Verdict::Found && !line.save_repro.empty() &&
+    if (found.verdict == Verdict::Found && !(line.save_repro.empty() && line.tvm_script.empty()) &&
         !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.traces[0]), line, session,
                      console))
       return kUsage;
@@ -95,6 +96,11 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
       !write_repro(line.save_repro, repro_of_kernel(line, session, module, *question, repro::to_string(found)),
                    console))
     return kUsage;
+  if (found.verdict == Verdict::Found && !line.tvm_script.empty()) {
+    source::Diagnostics refused;
+    refused.add({}, source::message(diag::NoTvmScript, "the fault is in rldb's own compiled code"));
+    return fail(refused, session.sources(), line, console, kUsage);
+  }
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
@@ -119,6 +125,9 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
     const ReproFile repro = repro_of_pipeline(line, session, session.module(), *question, found.text);
     if (!write_repro(line.save_repro, repro, console)) return kUsage;
   }
+  if (found.verdict == Verdict::Found && !line.tvm_script.empty() &&
+      !save_tvm_script(line.tvm_script, line, session, session.module(), *question, found.symptom, found.text, console))
+    return kUsage;
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
@@ -133,7 +142,7 @@ void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, s
                         progress.seconds(), move);
 }
 
-void tell_reduction(const repro::Reduction& r, Console& console) {
+void tell_reduction(const repro::ReductionFacts& r, Console& console) {
   console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
                       r.complete ? "" : " (stopped before the end)");
   console.print_error("symptom: {}: {}\n", r.symptom.kind, r.symptom.text);
@@ -142,22 +151,24 @@ void tell_reduction(const repro::Reduction& r, Console& console) {
 }
 
 // False: diagnosed.
-bool save_reduction(const repro::Reduction& r, repro::Question question, session::Session& session,
+bool save_reduction(const repro::ReductionFacts& r, repro::Question question, session::Session& session,
                     const CommandLine& line, Console& console) {
-  if (line.save_repro.empty()) return true;
+  if (line.save_repro.empty() && line.tvm_script.empty()) return true;
   // The command is run on the module itself.
   question.passes = question.command.empty() ? r.passes : std::string();
   question.inputs = r.inputs;
   const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
-  return write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
+  if (!line.tvm_script.empty() &&
+      !save_tvm_script(line.tvm_script, line, session, session.module(), question, r.symptom, seen, console))
+    return false;
+  return line.save_repro.empty() ||
+         write_repro(line.save_repro, repro_of_pipeline(line, session, session.module(), question, seen), console);
 }
 
 // Writes the module to the file, or to standard output; in JSON with facts about the reduction, and with the module's
 // text where it has no file. False: diagnosed.
-bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console& console) {
-  ir::PrintOptions print = line.options.print;
-  print.show_meta = true;
-  const std::string text = ir::print(r.module, print) + "\n";
+bool give_reduction(const repro::ProgramReduction& r, const CommandLine& line, Console& console) {
+  const std::string text = r.text + "\n";
   const bool json = line.format == Format::Json, to_file = !line.output.empty() && line.output != "-";
   if ((!json || to_file) && !write_output(line.output, text, console)) return false;
   if (!json) return true;
@@ -185,20 +196,20 @@ int batch_reduce(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
-  const ir::Module* module = session->module();
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;
   Progress progress(console);
   repro::ReduceOptions options;
   options.jobs = line.jobs;
   options.seconds = line.seconds;
-  const repro::ProgramSize first = repro::size_of(session->context(), module);
+  std::optional<repro::ProgramSize> first;
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string& move) {
-    tell_step(first, size, tried, move, progress, console);
+    if (!first) first = size;
+    tell_step(*first, size, tried, move, progress, console);
   };
-  const repro::Reduction r = repro::reduce(*session, module, *question, options);
+  const repro::ProgramReduction r = repro::reduce_program(*session, *question, options);
   progress.clear();
-  if (!r.module) {
+  if (!r.found) {
     source::Diagnostics none;
     none.add({}, source::message(diag::CannotTell, r.why));
     if (line.format == Format::Json)

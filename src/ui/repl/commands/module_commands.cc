@@ -5,16 +5,19 @@
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/debug/file_names.h"
+#include "rldb/debug/graph.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/repro/oracle.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
+#include "rldb/source/diagnostic_result.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/commands/binding_info.h"
@@ -25,6 +28,7 @@
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
+#include "ui/repro_file/repro_file.h"
 
 namespace rldb::ui {
 
@@ -203,44 +207,106 @@ Status command_Show(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
-Status command_Uses(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
-  if (words.empty() || words.size() > 2) return Status::Usage;
-  const ir::Module* module = repl.session().module();
-  std::vector<VariableUse> found;
+namespace {
+
+// In the functions of a module, nested bodies included. False: there is no such variable.
+bool uses_in_module(const ir::Module* module, std::string_view name, std::string_view function,
+                    std::vector<VariableUse>& found) {
   bool known = false;
   for (const ir::ModuleEntry& entry : module->entries) {
-    if (words.size() == 2 && entry.name != words[1]) continue;
+    if (!function.empty() && entry.name != function) continue;
     const auto* f = ir::as<ir::Function>(entry.function);
     if (!f) continue;
-    for (const ir::Var* p : f->params) known = known || p->name == words[0];
+    for (const ir::Var* p : f->params) known = known || p->name == name;
     ir::walk(f->body, [&](const ir::Node* n) {
       const auto* b = ir::as<ir::Binding>(n);
       if (!b) return true;
-      known = known || b->var->name == words[0];
+      known = known || b->var->name == name;
       bool uses = false;
       ir::walk(b->value, [&](const ir::Node* inner) {
         const auto* v = ir::as<ir::Var>(inner);
-        uses = uses || (v && v->name == words[0]);
+        uses = uses || (v && v->name == name);
         return true;
       });
-      if (uses) found.push_back({std::string(entry.name), b});
+      if (uses) found.push_back({std::string(entry.name), std::string(b->var->name), ir::print_binding(b), b});
       return true;
     });
-    if (const auto* v = ir::as<ir::Var>(f->body->body); v && v->name == words[0])
-      found.push_back({std::string(entry.name), nullptr});
+    if (const auto* v = ir::as<ir::Var>(f->body->body); v && v->name == name)
+      found.push_back({std::string(entry.name), {}, {}, nullptr});
   }
-  if (!known) return repl.fail(source::message(diag::NoSuchThing, "variable", words[0]));
+  return known;
+}
+
+// In the code of a program without a module. False: there is no such variable, or nothing to tell, which is diagnosed.
+bool uses_in_code(Repl& repl, std::string_view name, std::string_view function, std::vector<VariableUse>& found) {
+  bool known = false, any = false;
+  for (const std::string& f : repl.session().function_names()) {
+    if (!function.empty() && f != function) continue;
+    const auto graph = debug::binding_graph(repl.debugger(), repl.session(), f, repl.frame());
+    if (!graph) continue;
+    any = any || !graph->nodes.empty();
+    for (const debug::GraphNode& n : graph->nodes) {
+      if (n.name != name) continue;
+      known = true;
+      for (const int user : n.users) {
+        const debug::GraphNode& u = graph->nodes[std::size_t(user)];
+        found.push_back({f, u.name, fmt::format("{}: {}", u.name, u.value), nullptr});
+      }
+      if (n.result) found.push_back({f, {}, {}, nullptr});
+    }
+  }
+  if (!any)
+    known = needs(repl, "`:uses` in code without debug information", session::kModule);
+  else if (!known)
+    repl.fail(source::message(diag::NoSuchThing, "variable", name));
+  return known;
+}
+
+}  // namespace
+
+Status command_Uses(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  if (words.empty() || words.size() > 2) return Status::Usage;
+  if (!needs(repl, "`:uses`", 0)) return Status::Failed;
+  const ir::Module* module = repl.session().module();
+  const std::string_view function = words.size() == 2 ? std::string_view(words[1]) : std::string_view();
+  std::vector<VariableUse> found;
+  if (!module && !uses_in_code(repl, words[0], function, found)) return Status::Failed;
+  if (module && !uses_in_module(module, words[0], function, found))
+    return repl.fail(source::message(diag::NoSuchThing, "variable", words[0]));
   if (repl.wants_json()) return repl.give(uses_json(repl, words[0], found));
   for (const VariableUse& use : found)
-    repl.print("{}: {}\n", use.function, use.binding ? ir::print_binding(use.binding) : "return " + words[0]);
+    repl.print("{}: {}\n", use.function, use.name.empty() ? "return " + words[0] : use.text);
   if (found.empty()) repl.print("no uses of {}\n", words[0]);
   return Status::Good;
 }
 
+// `:verify --test=COMMAND`: fails if the command finds the fault, that is, ends with 0.
+static Status ask_command(Repl& repl, const std::string& command) {
+  if (!needs(repl, "`:verify --test`", session::kModule)) return Status::Failed;
+  if (!repl.may("run a shell", command)) return Status::Failed;
+  const std::string text = module_text(repl.session().module(), repl.session().options().print);
+  const std::optional<int> code = repro::run_test_command(command, text);
+  if (repl.wants_json()) repl.give(Json{{"finds_the_fault", code == 0}});
+  if (code == 0) return repl.fail(source::message(diag::CommandFindsFault, command));
+  if (!code || *code >= kCannotTell)
+    return repl.fail(source::message(diag::CannotTell, fmt::format("`{}` could not be run", command)));
+  if (!repl.wants_json()) repl.print("the command does not find the fault\n");
+  return Status::Good;
+}
+
 Status command_Verify(Repl& repl, std::string_view rest) {
-  const bool roundtrip = rest == "--roundtrip";
-  if (!rest.empty() && !roundtrip) return Status::Usage;
+  constexpr std::string_view kTest = "--test=";
+  bool roundtrip = false;
+  std::string test;
+  for (const std::string& word : split_words(rest)) {
+    roundtrip = roundtrip || word == "--roundtrip";
+    if (word.starts_with(kTest) && word.size() > kTest.size())
+      test = word.substr(kTest.size());
+    else if (word != "--roundtrip")
+      return Status::Usage;
+  }
+  if (!test.empty()) return ask_command(repl, test);
   source::Diagnostics diagnostics;
   const bool ok = repl.session().verify(diagnostics);
   repl.report(diagnostics);

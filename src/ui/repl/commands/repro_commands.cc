@@ -121,7 +121,7 @@ Status command_Bisect(Repl& repl, std::string_view rest) {
     repl.print("{}\n", found.text);
   if (found.verdict == Verdict::Found) {
     if (!repl.wants_json()) show_difference(repl, found.without, found.with, "without", "with");
-    return repl.fail(source::message(diag::PassBringsFault, found.pass, found.symptom));
+    return repl.fail(source::message(diag::PassBringsFault, found.pass, found.symptom.text));
   }
   return found.verdict == Verdict::None ? Status::Good : repl.fail(source::message(diag::CannotTell, found.why));
 }
@@ -135,9 +135,8 @@ Status command_Reduce(Repl& repl, std::string_view rest) {
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string&) {
     repl.console().doing(fmt::format("{}, {}", repro::to_string(size), support::counted(tried, "try")));
   };
-  const repro::Reduction r = repro::reduce(repl.session(), repl.session().module(), *q, options);
-  if (!r.module) return repl.fail(source::message(diag::CannotTell, r.why));
-  repl.session().set_module(r.module);
+  const repro::ProgramReduction r = repro::reduce_program(repl.session(), *q, options);
+  if (!r.found) return repl.fail(source::message(diag::CannotTell, r.why));
   if (repl.wants_json()) return repl.give(Json::parse(repro::to_json(r)));
   repl.print("{} -> {}\nsymptom: {}: {}\npasses: {}\n", repro::to_string(r.before), repro::to_string(r.after),
              r.symptom.kind, r.symptom.text, r.passes);

@@ -50,7 +50,9 @@ Json text_json(std::string_view function, const std::string& text);
 // Where a variable is used, as `:uses` shows it.
 struct VariableUse {
   std::string function;
-  const ir::Binding* binding = nullptr;  // null: the function returns it
+  std::string name;                      // of what is computed from it; empty: the function returns it
+  std::string text;                      // its binding, or the instruction
+  const ir::Binding* binding = nullptr;  // null: there is only code
 };
 Json uses_json(Repl& repl, std::string_view name, const std::vector<VariableUse>& uses);
 Json matches_json(Repl& repl, const std::vector<passes::FoundPattern>& found);

@@ -127,12 +127,10 @@ Json uses_json(Repl& repl, std::string_view name, const std::vector<VariableUse>
   Json rows = Json::array();
   for (const VariableUse& use : uses) {
     Json row{{"function", use.function}, {"name", nullptr}, {"binding", nullptr}, {"file", nullptr}, {"line", nullptr}};
-    if (use.binding) {
-      row["name"] = use.binding->var->name;
-      row["binding"] = ir::print_binding(use.binding);
-      add_place(repl, use.binding, row);
-    }
-    row["returned"] = use.binding == nullptr;
+    row["name"] = or_null(use.name);
+    row["binding"] = or_null(use.text);
+    if (use.binding) add_place(repl, use.binding, row);
+    row["returned"] = use.name.empty();
     rows.push_back(std::move(row));
   }
   return {{"name", name}, {"uses", std::move(rows)}};
