@@ -64,7 +64,7 @@ std::shared_ptr<const CodeMap> Debugger::Impl::code_of(std::shared_ptr<const ses
 
 std::shared_ptr<const CodeMap> Debugger::Impl::current_code() {
   if (run && last.kind != StopKind::Finished) return code_of(run->code().build());
-  if (!session.module() && !session.has_executable()) return nullptr;
+  if (!session.program()) return nullptr;
   source::Diagnostics ignored;  // a program that does not build is diagnosed when it is run
   auto build = session.viewable(ignored);
   return build ? code_of(std::move(build)) : nullptr;

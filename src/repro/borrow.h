@@ -1,4 +1,4 @@
-// A session whose module and options are changed for a while. Output of its programs is suppressed meanwhile: they run
+// A session whose program and options are changed for a while. Output of its programs is suppressed meanwhile: they run
 // again and again. Room-private.
 #pragma once
 
@@ -9,12 +9,14 @@ namespace rldb::repro {
 class Borrow {
  public:
   explicit Borrow(session::Session& session)
-      : session_(session), history_(session.history()), options_(session.options()) {
+      : session_(session),
+        program_(session.program() ? session.program()->copy() : nullptr),
+        options_(session.options()) {
     session_.mute(true);
   }
   ~Borrow() {
     session_.mute(false);
-    session_.history() = std::move(history_);
+    session_.set_program(std::move(program_));
     session_.options() = std::move(options_);
   }
   Borrow(const Borrow&) = delete;
@@ -22,7 +24,7 @@ class Borrow {
 
  private:
   session::Session& session_;
-  passes::History history_;
+  std::unique_ptr<session::Program> program_;
   session::Options options_;
 };
 

@@ -145,7 +145,7 @@ json of(const ProgramSize& s) {
           {"elements", s.elements}};
 }
 
-json of(const Reduction& r) {
+json of(const ReductionFacts& r) {
   return {{"before", of(r.before)},    {"after", of(r.after)},   {"symptom", of(r.symptom)},
           {"passes", r.passes},        {"inputs", r.inputs},     {"tried", r.tried},
           {"accepted", r.accepted},    {"complete", r.complete}, {"minimality", minimality(r)},
@@ -200,7 +200,7 @@ std::string to_json(const FolderBisection& b) {
   return json{{"first", of(b.first)}, {"second", of(b.second)}, {"both", both}}.dump(2);
 }
 std::string to_json(const PassBisection& b) { return of(b).dump(2); }
-std::string to_json(const Reduction& r) { return of(r).dump(2); }
+std::string to_json(const ReductionFacts& r) { return of(r).dump(2); }
 std::string to_json(const KernelBisection& b) { return of(b).dump(2); }
 
 }  // namespace rldb::repro

@@ -1,12 +1,19 @@
 #include "rldb/repro/roundtrip.h"
 
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/relay.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
+#include "rldb/relay/ir/equal.h"
+#include "rldb/relay/ir/printer.h"
+#include "rldb/session/relay_text.h"
+#include "rldb/support/file.h"
 
 namespace rldb::repro {
 
-std::string roundtrip(session::Session& session, const ir::PrintOptions& options, source::Diagnostics& out) {
+namespace {
+
+std::string of_relax(session::Session& session, const ir::PrintOptions& options, source::Diagnostics& out) {
   ir::PrintOptions print = options;
   print.show_meta = true;
   const ir::Module* module = session.module();
@@ -25,6 +32,36 @@ std::string roundtrip(session::Session& session, const ir::PrintOptions& options
            difference->right;
   if (ir::print(again.module, print) != text) return "printing the reparsed module gives another text";
   return {};
+}
+
+std::string of_relay(const session::RelayText& program) {
+  const std::string text = relay::print(program.module());
+  relay::Context ctx;
+  source::SourceManager sources;
+  source::Diagnostics found;
+  const source::FileId file = sources.add("printed.relay", text);
+  const relay::Module* again = frontend::parse_relay(ctx, sources, file, found).module;
+  if (!again) return "the printed text does not read back: " + found.first_error("no reason is given");
+  if (const auto difference = relay::first_difference(program.module(), again))
+    return "the printed text is another program at " + difference->path;
+  return relay::print(again) == text ? "" : "the printed text prints differently";
+}
+
+// Written again, a file has the same bytes.
+std::string of_executable(session::Session& session, source::Diagnostics& out) {
+  const auto file = support::read_file(session.program_path(), source::kMaxBytes);
+  if (!file.ok()) return "the file cannot be read again: " + file.error().reason;
+  const auto again = session.serialise(out);
+  if (!again) return "it cannot be written";
+  return *again == *file ? "" : "written again, it has other bytes";
+}
+
+}  // namespace
+
+std::string roundtrip(session::Session& session, const ir::PrintOptions& options, source::Diagnostics& out) {
+  if (session.module()) return of_relax(session, options, out);
+  if (const session::RelayText* relay = session::relay_text(session.program())) return of_relay(*relay);
+  return of_executable(session, out);
 }
 
 }  // namespace rldb::repro

@@ -42,18 +42,20 @@ struct Way {
 class Borrowed {
  public:
   Borrowed(session::Session& session, std::uint64_t statements)
-      : session_(session), history_(session.history()), options_(session.options()) {
+      : session_(session),
+        program_(session.program() ? session.program()->copy() : nullptr),
+        options_(session.options()) {
     session.options().eval_statements = statements;
   }
   ~Borrowed() {
-    session_.history() = std::move(history_);
+    session_.set_program(std::move(program_));
     session_.options() = std::move(options_);
   }
   Borrowed(const Borrowed&) = delete;
   Borrowed& operator=(const Borrowed&) = delete;
 
   std::optional<std::vector<Value>> arguments(const ir::Module* module, std::string_view function) {
-    session_.history().start(module);
+    session_.set_program(module);
     source::Diagnostics ignored;
     auto made = session_.arguments(function, {}, ignored);
     if (!made) return std::nullopt;
@@ -64,7 +66,7 @@ class Borrowed {
 
   session::RunResult run(const ir::Module* module, std::string_view function, const std::vector<Value>& args,
                          std::string& error) {
-    session_.history().start(module);
+    session_.set_program(module);
     source::Diagnostics found;
     session::RunResult result = session_.run(function, args, found);
     support::poll_cause();
@@ -120,7 +122,7 @@ class Borrowed {
 
  private:
   session::Session& session_;
-  passes::History history_;
+  std::unique_ptr<session::Program> program_;
   session::Options options_;
 };
 

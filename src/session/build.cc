@@ -1,17 +1,16 @@
 // From a module version to something executable: the minimum build, code generation, kernels, linking.
 #include <fmt/format.h>
 
-#include "rldb/bytecode/serialise.h"
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/guarded.h"
-#include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_executable.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/support/text.h"
+#include "rldb/vm/instruction_set.h"
 #include "session/engines.h"
 
 namespace rldb::session {
@@ -162,17 +161,17 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   build->executable = std::make_shared<const bytecode::Executable>(std::move(exe));
 
   if (!add_kernels(build->lowered, options_.engine, build->kernels, out)) return nullptr;
-  return link(std::move(build), out) ? engines_->linked : nullptr;
+  return link(std::move(build), program_path(), out) ? engines_->linked : nullptr;
 }
 
 // Links the build's executable against its own kernels; leaves the result in engines_->linked.
-bool Session::link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out) {
+bool Session::link(std::shared_ptr<BuildWithKernels> build, std::string_view path, Diagnostics& out) {
   const runtime::PackedRegistry* functions = engines_->functions_of(build->lowered, registry_, out);
   if (!functions) return false;
   vm::Environment env{&build->kernels, functions, output_, &support::cancel_flag()};
   auto program = vm::Program::link(build->executable, env);
   if (!program.ok()) {
-    out.add({}, source::message(diag::BadExecutable, path_, program.error().message));
+    out.add({}, source::message(diag::BadExecutable, path, program.error().message));
     return false;
   }
   build->program = std::move(program).value();
@@ -207,7 +206,7 @@ std::shared_ptr<const Build> Session::with_kernel(const Build& build, std::strin
                                                   Engine engine, Diagnostics& out) {
   const runtime::KernelTable* kernels = build.program->environment().kernels;
   runtime::Kernel* now = kernels ? kernels->find(kernel) : nullptr;
-  if (now && is_on_relay_machine(build)) {
+  if (now && vm::instructions_of(*build.program)) {
     out.add({}, source::message(diag::NotReplaceable, kernel, "it is a primitive of a program of the Relay VM"));
     return nullptr;
   }
@@ -232,27 +231,11 @@ std::shared_ptr<const Build> Session::with_kernel(const Build& build, std::strin
   env.kernels = &changed->kernels;
   auto program = vm::Program::link(build.executable, env);
   if (!program.ok()) {
-    out.add({}, source::message(diag::BadExecutable, path_, program.error().message));
+    out.add({}, source::message(diag::BadExecutable, program_path(), program.error().message));
     return nullptr;
   }
   changed->program = std::move(program).value();
   return changed;
-}
-
-std::optional<std::string> Session::serialise(Diagnostics& out, const bytecode::DebugInfo* names) {
-  auto built = build(out);
-  if (!built) return std::nullopt;
-  if (is_on_relay_machine(*built)) {
-    out.add({}, source::message(diag::NotSerialisable, "`rldb build` writes programs of the Relay VM"));
-    return std::nullopt;
-  }
-  bytecode::Executable exe = *built->executable;
-  if (names) exe.debug = *names;
-  if (built->lowered && !add_kernels_of_file(exe, built->lowered, out)) return std::nullopt;
-  auto bytes = bytecode::serialise(exe);
-  if (bytes.ok()) return std::move(bytes).value();
-  out.add({}, source::message(diag::NotSerialisable, bytes.error().message));
-  return std::nullopt;
 }
 
 }  // namespace rldb::session

@@ -26,11 +26,6 @@ struct Session::Engines {
   const codegen::Jit* build_jit = nullptr;
   std::shared_ptr<const Build> linked;  // the last result of `link`
 
-  // For a loaded executable: for inspection, and the module of its kernels once it was to run.
-  std::shared_ptr<const Build> view;
-  const ir::Module* kernels = nullptr;
-  bool build_trusted = false;
-
   // The form of a version that the evaluator runs: operators legalised, otherwise unchanged.
   const ir::Module* evaluated = nullptr;
   const ir::Module* evaluable = nullptr;
@@ -50,6 +45,7 @@ struct Session::Engines {
                                           Diagnostics& out);
   std::unordered_map<const ir::Attr*, const ir::PrimFunc*> external_kernels;
 
+  std::uint32_t plugins = 0;  // loaded so far: code linked before is linked again
   std::uint32_t entries = 0;  // prompt entries so far, for buffer names
 };
 

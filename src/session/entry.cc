@@ -241,13 +241,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
   for (NamedValue& v : values)
     if (seen.insert(v.name).second) kept.push_back(v);
   // From here on only the history can fail, which comes first.
-  if (staged != module()) {
-    if (history_.size() == 0)
-      history_.start(staged);
-    else
-      history_.push_edit(staged);
-    loaded_executable_ = nullptr;
-  }
+  if (staged != module()) set_module(staged);
   values_ = std::move(kept);
   result.ok = true;
   return result;

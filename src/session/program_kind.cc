@@ -1,9 +1,9 @@
-// Kinds of programs: which one a session holds, and refusals.
+// Kinds of programs: refusals.
 #include "rldb/session/program_kind.h"
 
 #include <iterator>
 
-#include "rldb/session/relay_machine.h"
+#include "rldb/session/session.h"
 #include "rldb/source/diagnostic_ability.h"
 #include "rldb/source/diagnostic_program.h"
 
@@ -34,15 +34,6 @@ std::string_view to_string(ProgramKind kind) { return row(kind).phrase; }
 
 bool has_abilities(ProgramKind kind, unsigned needs) { return (needs & ~row(kind).abilities) == 0; }
 
-std::optional<ProgramKind> program_kind(Session& session) {
-  if (session.module()) return ProgramKind::RelaxText;
-  if (!session.has_executable()) return std::nullopt;
-  Diagnostics ignored;  // the view was made when it was loaded
-  const auto build = session.viewable(ignored);
-  if (!build || !is_on_relay_machine(*build)) return ProgramKind::RelaxExecutable;
-  return relay_history(session) ? ProgramKind::RelayText : ProgramKind::RelayExecutable;
-}
-
 std::optional<source::Message> missing_ability(std::string_view what, unsigned needs, ProgramKind kind,
                                                std::string_view path) {
   for (std::size_t i = 0; i < std::size(kAbilityPhrases); ++i) {
@@ -54,10 +45,10 @@ std::optional<source::Message> missing_ability(std::string_view what, unsigned n
   return std::nullopt;
 }
 
-std::optional<source::Message> missing_ability(std::string_view what, unsigned needs, Session& session) {
-  const auto kind = program_kind(session);
-  if (!kind) return source::message(diag::NoProgram);
-  return missing_ability(what, needs, *kind, session.program_path());
+std::optional<source::Message> missing_ability(std::string_view what, unsigned needs, const Session& session) {
+  const Program* program = session.program();
+  if (!program) return source::message(diag::NoProgram);
+  return missing_ability(what, needs, program->kind(), program->path());
 }
 
 }  // namespace rldb::session

@@ -43,16 +43,8 @@ void report(const vm::Fault& fault, const bytecode::Executable* exe, Diagnostics
 
 }  // namespace
 
-std::shared_ptr<const Build> Session::runnable(Diagnostics& out) {
-  return loaded_executable_ ? link_kernels(out) : build(out);
-}
-
-std::shared_ptr<const Build> Session::viewable(Diagnostics& out) {
-  return loaded_executable_ ? engines_->view : build(out);
-}
-
 RunResult Session::run(std::string_view function, std::span<const Value> args, Diagnostics& out) {
-  if (options_.engine == Engine::Eval && !loaded_executable_) {
+  if (options_.engine == Engine::Eval && (!program_ || module())) {
     const ir::Module* module = evaluable(out);
     return module ? run_evaluator(module, function, args, out) : RunResult{};
   }

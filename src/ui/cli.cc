@@ -31,7 +31,7 @@ struct SubcommandRow {
   const char* doc;
 };
 constexpr SubcommandRow kSubcommands[] = {
-#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) {Subcommand::id, name, usage, doc},
+#define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) {Subcommand::id, name, usage, doc},
 #include "rldb/ui/subcommand.def"
 };
 
@@ -130,7 +130,8 @@ void add_run_options(CLI::App& app, CommandLine& c) {
 }
 
 void add_to_relax(CLI::App& app, CommandLine& c) {
-  app.add_flag("--to-relax", c.to_relax, "translate Relay text to Relax");
+  app.add_flag_callback(
+      "--to-relax", [&c] { c.options.machine = session::Machine::Relax; }, "translate Relay text to Relax");
 }
 
 void add_trust_scripts(CLI::App& app, CommandLine& c) {
@@ -174,7 +175,8 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
       ->allow_extra_args(false)
       ->type_name("FILE");
   app.callback([&c] {
-    if (c.passes.empty() && c.memory_report.empty() && c.rewriters.empty() && !c.to_relax)
+    if (c.passes.empty() && c.memory_report.empty() && c.rewriters.empty() &&
+        c.options.machine != session::Machine::Relax)
       throw CLI::RequiredError("--passes");
   });
 }

@@ -41,7 +41,6 @@ struct CommandLine {
   // check, print, diff
   bool roundtrip = false;
   std::string function;                   // empty: main, or all
-  bool to_relax = false;                  // Relay texts are translated
   std::optional<DiffLayout> diff_layout;  // of diff, opt and bisect; nullopt: by the width of the terminal
   // opt
   std::string passes;

@@ -1,7 +1,5 @@
 #include "ui/diff_stat.h"
 
-#include <algorithm>
-
 #include "rldb/support/cancel.h"
 
 namespace rldb::ui {
@@ -9,6 +7,18 @@ namespace rldb::ui {
 std::string function_text(const ir::Module* module, const std::string& name, const ir::PrintOptions& print) {
   const ir::Expr* f = module->find(name);
   return f ? ir::print_function(name, f, print) : std::string();
+}
+
+std::vector<DiffStat> diff_stat(const session::Program& program, std::size_t before, std::size_t after,
+                                const std::vector<std::string>& functions) {
+  std::vector<DiffStat> stats;
+  for (const std::string& name : functions) {
+    support::poll();
+    const auto a = program.text(before, session::TextFor::Comparing, name);
+    const auto b = program.text(after, session::TextFor::Comparing, name);
+    stats.push_back({name, count_diff(a.value_or(""), b.value_or("")), !a, !b});
+  }
+  return stats;
 }
 
 std::vector<DiffStat> diff_stat(const ir::Module* before, const ir::Module* after,
@@ -20,16 +30,6 @@ std::vector<DiffStat> diff_stat(const ir::Module* before, const ir::Module* afte
                      !before->find(name), !after->find(name)});
   }
   return stats;
-}
-
-std::vector<std::string> changed_functions(const ir::Module* before, const ir::Module* after) {
-  std::vector<std::string> names;
-  for (const ir::ModuleEntry& entry : before->entries)
-    if (after->find(entry.name) != entry.function) names.emplace_back(entry.name);
-  for (const ir::ModuleEntry& entry : after->entries)
-    if (!before->find(entry.name)) names.emplace_back(entry.name);
-  std::sort(names.begin(), names.end());
-  return names;
 }
 
 }  // namespace rldb::ui

@@ -1,10 +1,11 @@
-// How much two versions of a module differ, by function.
+// How much two versions of a program differ, by function.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "rldb/ir/printer.h"
+#include "rldb/session/program.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {
@@ -14,10 +15,10 @@ struct DiffStat {
   DiffCount count;  // lines of its text
   bool added = false, removed = false;
 };
+std::vector<DiffStat> diff_stat(const session::Program& program, std::size_t before, std::size_t after,
+                                const std::vector<std::string>& functions);
 std::vector<DiffStat> diff_stat(const ir::Module* before, const ir::Module* after,
                                 const std::vector<std::string>& functions, const ir::PrintOptions& print);
-// Names of the functions that differ.
-std::vector<std::string> changed_functions(const ir::Module* before, const ir::Module* after);
 // A function's text; empty: the module has no function of that name.
 std::string function_text(const ir::Module* module, const std::string& name, const ir::PrintOptions& print);
 

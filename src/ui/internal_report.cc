@@ -52,7 +52,7 @@ std::string session_script(session::Session& session, const std::string& folder,
     ir::PrintOptions print;
     print.show_meta = true;
     text += ":load <<END_OF_MODULE\n" + ir::print(session.module(), print) + "\nEND_OF_MODULE\n";
-  } else if (session.has_executable()) {
+  } else if (session.program()) {
     text += ":load " + session.program_path() + "\n";
   }
   text += fmt::format(":engine {}\n", session::to_string(session.options().engine));

@@ -31,8 +31,8 @@ int dispatch(const CommandLine& line, Console& console) {
   switch (line.subcommand) {
     case Subcommand::Repl:
       return run_repl(line, console);
-#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) \
-  case Subcommand::id:                                 \
+#define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) \
+  case Subcommand::id:                                        \
     return handler(line, console);
 #include "rldb/ui/subcommand.def"
   }

@@ -7,7 +7,7 @@ namespace rldb::ui {
 
 enum class Subcommand : std::uint8_t {
   Repl,
-#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) id,
+#define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) id,
 #include "rldb/ui/subcommand.def"
 };
 

@@ -6,7 +6,7 @@
 #include "conformance/conformance.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/relay/ops/infer.h"
-#include "rldb/relay/run/program.h"
+#include "rldb/session/relay_code.h"
 #include "rldb/support/file.h"
 
 namespace rldb::conformance {
@@ -146,7 +146,7 @@ Outcome run_relay_program(const Case& c) {
   session::Options engine;
   engine.engine = c.engine == "jit" ? session::Engine::Jit : session::Engine::Eval;
   Silent silent;
-  const auto program = relay_run::Program::compile(ctx, m, engine, &silent, found, doc["function"].get<std::string>());
+  const auto program = session::RelayCode::compile(ctx, m, engine, &silent, found, doc["function"].get<std::string>());
   if (!program) return failed(found.first_error("no diagnostic"));
   runtime::Tolerance tolerance;
   tolerance.rtol = doc["rtol"].get<double>();

@@ -93,7 +93,7 @@ Outcome run_relay_translated(const Case& c) {
   source::Diagnostics found;
   const ir::Module* module = translate(c, session, found);
   if (!module) return failed(found.first_error("no diagnostic"));
-  session.history().start(module);
+  session.set_program(module);
   for (const json& one : program.at("cases")) {
     std::vector<Value> inputs;
     for (const json& input : one.at("inputs")) inputs.push_back(value_of(input));

@@ -9,8 +9,8 @@
 #include "fuzz/mutate.h"
 #include "fuzz/text_input.h"
 #include "rldb/frontend/relay.h"
-#include "rldb/relay/bytecode/executable.h"
 #include "rldb/relay/ops/infer.h"
+#include "rldb/relay/vm/executable.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::fuzz {

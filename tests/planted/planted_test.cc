@@ -9,9 +9,9 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass_id.h"
-#include "rldb/relay/run/check_passes.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/reduce.h"
+#include "rldb/repro/relay_passes.h"
 
 using namespace rldb;
 using support::Bug;
@@ -118,20 +118,19 @@ TEST_CASE("planted: Relay's fusion swaps the operands of a group") {
         fmt::format("  %{0} = {1}({2}, %y);\n  let %v{0} = tanh(%{0});\n", i, i == kWrong ? "subtract" : "add", last);
   }
   text += fmt::format("  %v{}\n}}\n", kGroups - 1);
-  relay::Context ctx;
-  source::SourceManager sources;
-  source::Diagnostics found;
-  const auto parsed = frontend::parse_relay(ctx, sources, sources.add("m.relay", text), found);
-  REQUIRE(parsed.module);
-  const auto passes = relay::parse_passes("FoldConstant,FuseOps,ToANF", found);
-  REQUIRE(passes);
   session::Options options;
   options.engine = session::Engine::Eval;
-  using Verdict = relay_run::PassBisection::Verdict;
-  CHECK(relay_run::bisect_passes(ctx, parsed.module, *passes, "main", options).verdict == Verdict::None);
+  session::Session s(options);
+  source::Diagnostics found;
+  REQUIRE(s.load_text("m.relay", text, found));
+  const session::RelayText& program = *session::relay_text(s.program());
+  const auto passes = relay::parse_passes("FoldConstant,FuseOps,ToANF", found);
+  REQUIRE(passes);
+  using Verdict = repro::RelayBisection::Verdict;
+  CHECK(repro::bisect_relay(s, program, *passes, {}).verdict == Verdict::None);
   const Planted planted(Bug::SwappedGroup);
-  const auto b = relay_run::bisect_passes(ctx, parsed.module, *passes, "main", options);
-  INFO(relay_run::to_string(b));
+  const auto b = repro::bisect_relay(s, program, *passes, {});
+  INFO(repro::to_string(b));
   REQUIRE(b.verdict == Verdict::Found);
   CHECK(relay::to_string(b.pass) == "FuseOps");
   CHECK(b.rewrites == kGroups);

@@ -50,13 +50,13 @@ TEST_CASE("rewrite counter: a pass makes as many rewrites as it may, and without
   const auto kernels = [&](std::int64_t limit) {
     source::Diagnostics d;
     const passes::RewriteCounter counter(limit);
-    m.session().history().rewind(0);
+    m.session().program()->go_to(0);
     REQUIRE(m.session().run_passes(kFusion, d));
     return m.session().module()->entries.size();
   };
   const std::size_t all = kernels(-1);
   source::Diagnostics d;
-  m.session().history().rewind(0);
+  m.session().program()->go_to(0);
   REQUIRE(m.session().run_passes(kFusion, d));
   CHECK(m.session().module()->entries.size() == all);
   CHECK(kernels(0) == 1);

@@ -378,18 +378,23 @@ class TwoExecutables {
         bad_(two_.session(), program(fourth), named),
         module_(two_.of(two_.load(program()))) {}
   const repro::Program& module() const { return module_; }
-  repro::Program good() const { return of(good_); }
-  repro::Program bad() const { return of(bad_); }
+  repro::Program good() { return of(good_); }
+  repro::Program bad() { return of(bad_); }
   repro::Comparison compare(const repro::Program& a, const repro::Program& b) {
     return repro::compare(two_.session(), a, b, {});
   }
   session::Session& session() { return two_.session(); }
 
  private:
-  repro::Program of(const Executable& executable) const {
+  repro::Program of(const Executable& executable) {
     repro::Program p = module_;
     p.module = nullptr;
-    p.executable = executable.file();
+    session::Session& s = two_.session();
+    auto before = s.snapshot();
+    source::Diagnostics d;
+    REQUIRE(s.load_file(executable.file(), d));
+    p.other = s.program()->copy();
+    s.restore(std::move(before));
     return p;
   }
   Two two_;

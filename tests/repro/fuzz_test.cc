@@ -25,7 +25,7 @@ TEST_CASE("fuzz: one seed gives one program, which verifies") {
     CHECK(text != last);
     last = text;
     source::Diagnostics found;
-    one.history().start(module);
+    one.set_program(module);
     INFO(text);
     CHECK(one.verify(found));
   }

@@ -92,11 +92,11 @@ bool changes(session::Session& s, const std::string& pass) {
 void through_passes(session::Session& s, const std::string& what, Walk& walk) {
   const ir::Module* module = s.module();
   for (const passes::PassInfo& pass : passes::all_passes()) {
-    s.history().start(module);
+    s.set_program(module);
     if (changes(s, std::string(pass.name))) read_back(s, what + " after " + std::string(pass.name), walk);
   }
   for (const std::string_view name : {"default", "cpu_generic"}) {
-    s.history().start(module);
+    s.set_program(module);
     const auto steps = passes::parse_pipeline(name);
     REQUIRE(steps.ok());
     for (const passes::PassInvocation& step : *steps) {
@@ -126,7 +126,7 @@ TEST_CASE("what a pass makes of a random module is printed so that it reads back
     session::Session s(on_the_machine(), &quiet);
     const ir::Module* module = repro::random_module(s, seed);
     if (!module) continue;
-    s.history().start(module);
+    s.set_program(module);
     through_passes(s, "seed " + std::to_string(seed), walk);
   }
   for (const std::string& f : walk.failures) FAIL_CHECK(f);

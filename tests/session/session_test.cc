@@ -111,7 +111,7 @@ TEST_CASE("a build is kept until the version or an option changes") {
   REQUIRE(s.run_passes("LegalizeOps", d));
   auto two = s.build(d);
   CHECK(two != one);
-  REQUIRE(s.history().rewind(0));
+  REQUIRE(s.program()->go_to(0));
   CHECK(s.module() != nullptr);
 }
 
@@ -128,7 +128,7 @@ TEST_CASE("an executable on disk gives what its module gives") {
   Session other({}, &quiet);
   const bool loaded = other.load_file(path, d);
   REQUIRE_MESSAGE(loaded, first(d));
-  CHECK(other.has_executable());
+  CHECK(other.program()->kind() == session::ProgramKind::RelaxExecutable);
   const std::vector<std::string> texts{"2x2xf32=1,2,3,4"};
   auto args = other.arguments("main", texts, d);
   REQUIRE(args);

@@ -56,6 +56,7 @@ inline std::string value_of_main(const std::string& file, const std::string& tex
                                  const std::vector<std::string>& inputs, session::Engine engine) {
   session::Options options;
   options.engine = engine;
+  options.machine = session::Machine::Relax;
   session::Session session(options);
   source::Diagnostics found;
   if (!session.load_text(file, text, found)) return first_error(found);

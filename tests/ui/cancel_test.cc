@@ -196,7 +196,7 @@ TEST_CASE("cancelling each pass leaves the versions that were there") {
     check_phase(
         name.c_str(),
         [&] {
-          REQUIRE(l.s.history().rewind(version));
+          REQUIRE(l.s.program()->go_to(version));
           source::Diagnostics d;
           const bool ran = l.s.run_passes(name, d);
           REQUIRE(ran);
@@ -214,14 +214,14 @@ TEST_CASE("cancelling the passes that the minimum build has not") {
     check_phase(
         name,
         [&] {
-          REQUIRE(l.s.history().rewind(version));
+          REQUIRE(l.s.program()->go_to(version));
           source::Diagnostics d;
           const bool ran = l.s.run_passes(name, d);
           REQUIRE(ran);
           return ir::structural_hash(l.s.module());
         },
         2);
-    REQUIRE(l.s.history().rewind(version));
+    REQUIRE(l.s.program()->go_to(version));
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // Nodes are the bindings of the version that runs or would run now, in the order of the text; edges lead from inputs to
 // values computed from them. Costs are counted on the kernels that a binding became: arithmetic operations times the
-// extents of the loops around them, under the dims of the frame. Users: `:graph`, `:info NAME`.
+// extents of the loops around them, under the dims of the frame. Of a program without a Relax module the nodes are the
+// variables of its code, and the inputs are the variables that their instructions read. Users: `:graph`, `:info NAME`.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ struct BindingGraph {
 // Which version of the functions: the one that runs (or would run), or, of a stopped run, the one that the user wrote.
 enum class GraphOf : std::uint8_t { Running, Written };
 
-// Null: that version has no such Relax function.
+// Null: that version has no such function.
 std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
                                           int frame, GraphOf version = GraphOf::Running);
 

@@ -16,7 +16,7 @@ namespace rldb::repro {
 // One program with its engine.
 struct Program {
   const ir::Module* module = nullptr;
-  std::string executable;  // a file, in place of a module
+  std::shared_ptr<const session::Program> other;  // a program of another kind, in place of a module
   std::string function;
   std::vector<runtime::Value> args;
   session::Engine kernels = session::Engine::Jit;  // what runs its kernels: Jit, else the evaluator

@@ -42,10 +42,10 @@ struct ReduceOptions {
   std::function<void(const ir::Module* module)> better;
 };
 
-struct Reduction {
-  const ir::Module* module = nullptr;  // null: there is no symptom to keep
-  std::string passes;                  // the rest of the pipeline
-  std::vector<std::string> inputs;     // those simpler than the generated ones, as texts
+// The outcome, whatever the kind of the program.
+struct ReductionFacts {
+  std::string passes;               // the rest of the pipeline
+  std::vector<std::string> inputs;  // those simpler than the generated ones, as texts
   Symptom symptom;
   std::string why;
   ProgramSize before, after;
@@ -59,11 +59,14 @@ struct Reduction {
   };
   Refused refused;
 };
+struct Reduction : ReductionFacts {
+  const ir::Module* module = nullptr;  // null: there is no symptom to keep
+};
 
 Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,
                  const ReduceOptions& options);
-std::string to_json(const Reduction& r);  // without the module
+std::string to_json(const ReductionFacts& r);  // without the module
 // One sentence: it is minimal, or why it may not be; what was tried where nothing was accepted.
-std::string minimality(const Reduction& r);
+std::string minimality(const ReductionFacts& r);
 
 }  // namespace rldb::repro

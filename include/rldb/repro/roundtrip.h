@@ -7,8 +7,8 @@
 
 namespace rldb::repro {
 
-// Of the session's current module, including constants. Empty: parse(print(m)) equals m and prints the same bytes.
-// Diagnostics of the second reading go to `out`.
+// Of the session's program: a text by its current version, including constants, an executable by its bytes. Empty:
+// parse(print(m)) equals m and prints the same bytes. Diagnostics of the second reading go to `out`.
 std::string roundtrip(session::Session& session, const ir::PrintOptions& options, source::Diagnostics& out);
 
 }  // namespace rldb::repro

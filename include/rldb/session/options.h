@@ -18,8 +18,16 @@ enum class Engine : std::uint8_t {
 };
 std::string_view to_string(Engine engine);
 
+// The target that Relay text is loaded for.
+enum class Machine : std::uint8_t {
+  Relax,  // translated to Relax, with all its facilities
+  Relay,  // compiled for the Relay VM
+};
+std::string_view to_string(Machine machine);
+
 struct Options {
   Engine engine = Engine::Jit;
+  Machine machine = Machine::Relay;
   std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels with an engine of their own: Jit or Eval
   bool fast_math = false;                                     // --fp=fast
   bool check_accesses = false;  // --check-accesses: once more, in the machine code; for testing rldb

@@ -3,6 +3,7 @@
 // Users: session, ui (the column `needs` of the commands, options of batch commands).
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,13 +34,10 @@ enum class ProgramKind : std::uint8_t {
 std::string_view to_string(ProgramKind kind);
 bool has_abilities(ProgramKind kind, unsigned needs);
 
-// Of the session's program; nullopt: none is loaded.
-std::optional<ProgramKind> program_kind(Session& session);
-
 // Why `what` (a command, an option) cannot work on a program of this kind, with what would help; nullopt: it can.
 std::optional<source::Message> missing_ability(std::string_view what, unsigned needs, ProgramKind kind,
                                                std::string_view path);
 // The same for the session's program; that none is loaded is a reason too.
-std::optional<source::Message> missing_ability(std::string_view what, unsigned needs, Session& session);
+std::optional<source::Message> missing_ability(std::string_view what, unsigned needs, const Session& session);
 
 }  // namespace rldb::session

@@ -1,9 +1,9 @@
 // Session: one program under inspection: its texts, the versions of its module, what was built from them, its values.
 //
-// The only room that knows the order of the phases: text -> parse -> verify -> (passes) -> minimum build -> executable
-// and kernels -> run. Every step keeps its results, so that each can be queried; a step that fails leaves the session
-// unchanged (values, module, breakpoints' home). Nothing here prints: diagnostics are returned, output goes to the
-// runtime::Output given. Users: ui (batch commands and the prompt), debug (read, run), repro.
+// The program is of one of several kinds (session/program.h). The only room that knows the order of the phases: text ->
+// parse -> verify -> (passes) -> minimum build -> executable and kernels -> run. Every step keeps its results, so that
+// each can be queried; a step that fails leaves the session unchanged (values, module, breakpoints' home). Nothing here
+// prints: diagnostics are returned, output goes to the runtime::Output given. Users: ui, debug (read, run), repro.
 #pragma once
 
 #include <atomic>
@@ -21,6 +21,7 @@
 #include "rldb/passes/pass.h"
 #include "rldb/runtime/packed.h"
 #include "rldb/session/options.h"
+#include "rldb/session/program.h"
 #include "rldb/source/buffer.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/cancel.h"
@@ -110,33 +111,33 @@ class Session {
   // The flag that ^C and time limits set; one per process (support/cancel.h).
   std::atomic<bool>& interrupt() { return support::cancel_flag(); }
 
-  // ---- programs ----
-  // A .py text or an .rlvm executable, told apart by content. Replaces the program; on errors nothing changes.
+  // ---- the program ----
+  // A text or an executable, of which kind tells its content; options().machine tells what Relay text becomes. Replaces
+  // the program; on errors nothing changes.
   bool load_file(const std::string& path, Diagnostics& out);
   bool load_text(std::string name, std::string text, Diagnostics& out);
   bool reload(Diagnostics& out);
-  const std::string& program_path() const { return path_; }
+  Program* program() const { return program_.get(); }  // null: none is loaded
+  void set_program(std::unique_ptr<Program> program);
+  // As if it had been loaded under the program's name.
+  void set_program(const ir::Module* module);
+  const std::string& program_path() const;  // empty: none, or entered at the prompt
+  // ---- of Relax text; null and without versions for programs of other kinds ----
+  const ir::Module* module() const { return history().current(); }
+  const passes::History& history() const;
   // False: the loaded text requested with check_well_formed=False to be accepted unchecked.
-  bool check_well_formed() const { return check_well_formed_; }
-  // Null when no module is loaded (an executable has none).
-  const ir::Module* module() const { return history_.current(); }
-  passes::History& history() { return history_; }
-  const passes::History& history() const { return history_; }
-  // An executable loaded from a file, when that is the program.
-  bool has_executable() const { return loaded_executable_ != nullptr; }
+  bool check_well_formed() const;
 
   bool verify(Diagnostics& out);
   // Applies a pipeline to the current version; each pass becomes a version. False: the failing pass is diagnosed, the
   // versions before it stay.
   bool run_passes(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options = {});
-  // Replaces the module by hand.
-  void set_module(const ir::Module* module) { history_.push_edit(module); }
+  void set_module(const ir::Module* module);  // a version made by hand
 
   // ---- building and running ----
   // Of the current version; cached until the version or a relevant option changes. Null: diagnosed.
   std::shared_ptr<const Build> build(Diagnostics& out);
-  // Of a loaded executable or a build: its serialised form.
-  // `names`: debug information in place of the build's own.
+  // The program as the bytes of an .rlvm file (Program::executable_file).
   std::optional<std::string> serialise(Diagnostics& out, const bytecode::DebugInfo* names = nullptr);
   // Arguments from texts in `--input` form (positional, or `name=...`), names of session values, `:input` values bound
   // to parameter names, and generated ones for the rest. Checks count, kinds, ranks, dtypes and symbolic dims.
@@ -152,14 +153,12 @@ class Session {
                                    Diagnostics& out);
   std::optional<vm::Machine> start(std::string_view function, std::span<const runtime::Value> args, Diagnostics& out);
   std::vector<std::string> function_names() const;  // runnable ones
-  // The program that a run would use now: the build of the current version, or of a loaded executable. Whoever keeps a
-  // machine keeps this too: it owns the kernels. An executable's kernels are read from its TensorIR the first time.
+  // The program's code (Program::runnable, viewable).
   std::shared_ptr<const Build> runnable(Diagnostics& out);
   // A build with one of its kernels replaced: another program for the same executable. The parameters must match those
   // that its calls pass. Null: diagnosed.
   std::shared_ptr<const Build> with_kernel(const Build& build, std::string_view kernel, const ir::PrimFunc* f,
                                            Engine engine, Diagnostics& out);
-  // The same for inspection only: nothing of an executable but its bytecode has been read.
   std::shared_ptr<const Build> viewable(Diagnostics& out);
   // While muted, the output of programs is dropped: for execution that only repeats what was seen already.
   void mute(bool on) { gate_->muted = on; }
@@ -207,10 +206,7 @@ class Session {
   // restores it: commands change the session in several steps, and the last step, reporting, can fail too.
   struct Snapshot {
     Options options;
-    std::string path;
-    bool check_well_formed = true;
-    passes::History history;
-    std::shared_ptr<const bytecode::Executable> loaded_executable;
+    std::unique_ptr<Program> program;
     std::vector<NamedValue> values;
     std::shared_ptr<const Build> build;
   };
@@ -231,20 +227,18 @@ class Session {
     runtime::Output* to;  // in a guard process: the channel to this one
     bool muted = false;
   };
-  void adopt(const ir::Module* module, std::string path);
+  class RelaxText;
+  class RelaxExecutable;
+  class RelayExecutable;
+  RelaxText* relax() const;  // null: the program is of another kind
   const ir::Module* legalised(std::string_view function);
   source::Message no_module(std::string_view purpose) const;
   frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
   codegen::Jit* jit(Diagnostics& out);
   std::shared_ptr<const Build> build_module(const ir::Module* module, Diagnostics& out);
-  // Of a loaded executable (executable.cc).
-  bool open_executable(const std::string& path, std::string_view bytes, Diagnostics& out);
-  const ir::Module* read_kernels(Diagnostics& out);
-  std::shared_ptr<const Build> link_kernels(Diagnostics& out);
-  void add_stored_kernels(runtime::KernelTable& table, Diagnostics& out);
   bool add_kernels_of_file(bytecode::Executable& exe, const ir::Module* lowered, Diagnostics& out);
   std::shared_ptr<runtime::Kernel> guarded(std::shared_ptr<runtime::Kernel> kernel) const;
-  bool link(std::shared_ptr<BuildWithKernels> build, Diagnostics& out);
+  bool link(std::shared_ptr<BuildWithKernels> build, std::string_view path, Diagnostics& out);
   // A PrimFunc that the JIT refuses runs on the evaluator, with a warning that names it.
   std::shared_ptr<runtime::Kernel> make_kernel(const ir::PrimFunc* f, std::string_view name, Engine engine,
                                                Diagnostics& out);
@@ -274,10 +268,7 @@ class Session {
   std::unique_ptr<Gate> gate_;
   runtime::Output* output_;                        // the gate
   std::shared_ptr<runtime::Isolation> isolation_;  // kept up to date with the options
-  std::string path_;
-  bool check_well_formed_ = true;
-  passes::History history_;
-  std::shared_ptr<const bytecode::Executable> loaded_executable_;
+  std::unique_ptr<Program> program_;
   std::vector<NamedValue> values_;
   std::unique_ptr<Engines> engines_;
 };

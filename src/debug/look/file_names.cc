@@ -54,6 +54,7 @@ DebugInfo names_for_file(std::shared_ptr<const session::Build> build, session::S
 }
 
 std::optional<std::string> executable_file(session::Session& session, source::Diagnostics& out) {
+  if (!session.module()) return session.serialise(out);  // names are those of its own text already
   auto build = session.build(out);
   if (!build) return std::nullopt;
   const DebugInfo names = names_for_file(std::move(build), session);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "debug/look/code_graph.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -72,16 +73,33 @@ class Builder {
 
 }  // namespace
 
+// Of a program without a module. Null: it has no such function.
+static std::optional<BindingGraph> of_code(std::shared_ptr<const session::Build> build, session::Session& session,
+                                           BindingGraph graph, const Debugger& debugger, int frame) {
+  source::Diagnostics ignored;  // a program that does not build is diagnosed when it is run
+  if (!build) build = session.viewable(ignored);
+  const FunctionIndex f = build ? build->executable->find_function(graph.function) : FunctionIndex(-1);
+  if (f < 0 || build->executable->functions[std::size_t(f)].kind != bytecode::FunctionKind::Bytecode)
+    return std::nullopt;
+  add_code(CodeMap(std::move(build), session), f, graph);
+  const Position where = debugger.function_position(frame);
+  for (GraphNode& n : graph.nodes)
+    n.current = where.pc >= 0 && where.function == graph.function && n.name == where.binding;
+  return graph;
+}
+
 std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& session, std::string_view function,
                                           int frame, GraphOf version) {
   const auto build = debugger.build();
   const ir::Module* module = version == GraphOf::Written ? debugger.written_module()
                              : build                     ? build->source
                                                          : session.module();
-  const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
-  if (!f || !f->body) return std::nullopt;
   BindingGraph graph;
   graph.function = function;
+  if (!module)
+    return version == GraphOf::Running ? of_code(build, session, std::move(graph), debugger, frame) : std::nullopt;
+  const auto* f = ir::as<ir::Function>(module->find(function));
+  if (!f || !f->body) return std::nullopt;
   Builder(session, graph).run(f);
   const Position where = debugger.function_position(frame);
   if (where.pc < 0) return graph;

@@ -313,7 +313,7 @@ std::optional<AloneChecker::Found> AloneChecker::run(const Pair& pair, const ir:
   found.bad.module = alone(bad, pair.function, pair.bad, all(now));
   found.good.function = found.bad.function = pair.function;
   found.good.kernels = found.bad.kernels = session_.options().engine;
-  session_.history().start(found.good.module);
+  session_.set_program(found.good.module);
   source::Diagnostics ignored;
   const auto made = session_.arguments(pair.function, {}, ignored);
   if (!made) return std::nullopt;

@@ -225,7 +225,7 @@ bool Follower::is_given(const ir::Function* f, const std::string& text) const {
 }
 
 bool Follower::make_arguments(const ir::Function* f, Program& program, std::string& why) {
-  session_.history().start(program.module);
+  session_.set_program(program.module);
   source::Diagnostics found;
   auto made = session_.arguments(program.function, inputs_, found);
   if (!made) {

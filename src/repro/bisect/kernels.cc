@@ -41,7 +41,7 @@ class KernelBisector {
  private:
   // The program after its pipeline, with operators legalised to named kernels. Null: `why`.
   const ir::Module* with_kernels(const ir::Module* module) {
-    session_.history().start(module);
+    session_.set_program(module);
     const std::string legalize(passes::info(passes::PassId::LegalizeOps).name);
     for (const std::string& passes : {question_.passes, legalize}) {
       source::Diagnostics found;
@@ -54,7 +54,7 @@ class KernelBisector {
 
   // Computes the result by the evaluator, and the kernels in the order of their first calls.
   bool make_reference() {
-    session_.history().start(module_);
+    session_.set_program(module_);
     source::Diagnostics found;
     auto made = session_.arguments(question_.function, question_.inputs, found);
     if (made)

@@ -254,7 +254,7 @@ bool FirstDifference::inputs_agree() const {
 std::size_t memory_for_copies() { return support::memory_limit() / kShareOfMemory; }
 
 Trace record(session::Session& session, const Program& program) {
-  if (!program.executable.empty()) return record_executable(session, program);
+  if (program.other) return record_code(session, program);
   Recorder recorder(memory_for_copies());
   return record(session, program, recorder);
 }

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "repro/borrow.h"
 #include "repro/values.h"
 #include "rldb/bytecode/builtin/control.h"
 #include "rldb/bytecode/disassemble.h"
-#include "rldb/session/relay_machine.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -94,22 +94,6 @@ Trace run_recorded(session::Session& session, const session::Build& build, const
   return trace;
 }
 
-// Replaces the session's program by the file.
-class Borrowed {
- public:
-  explicit Borrowed(session::Session& session) : session_(session), before_(session.snapshot()) { session.mute(true); }
-  ~Borrowed() {
-    session_.mute(false);
-    session_.restore(std::move(before_));
-  }
-  Borrowed(const Borrowed&) = delete;
-  Borrowed& operator=(const Borrowed&) = delete;
-
- private:
-  session::Session& session_;
-  session::Session::Snapshot before_;
-};
-
 // For a machine without hooks: only its result.
 Trace run_plain(session::Session& session, const Program& program, source::Diagnostics& found) {
   Trace trace;
@@ -123,18 +107,15 @@ Trace run_plain(session::Session& session, const Program& program, source::Diagn
 
 }  // namespace
 
-Trace record_executable(session::Session& session, const Program& program) {
-  const Borrowed borrowed(session);
+Trace record_code(session::Session& session, const Program& program) {
+  const Borrow borrowed(session);
   session.options().engine = program.kernels;
+  session.set_program(program.other->copy());
   Trace trace;
   source::Diagnostics found;
-  if (session.load_file(program.executable, found)) {
-    const auto build = session.runnable(found);
-    if (build && session::is_on_relay_machine(*build))
-      trace = run_plain(session, program, found);
-    else if (build)
-      trace = run_recorded(session, *build, program, found);
-  }
+  if (const auto build = session.runnable(found))
+    trace = has_abilities(program.other->kind(), session::kCalls) ? run_recorded(session, *build, program, found)
+                                                                  : run_plain(session, program, found);
   if (trace.error.empty()) trace.error = found.first_error();
   return trace;
 }

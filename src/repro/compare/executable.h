@@ -1,4 +1,4 @@
-// Recorded runs of executables. Room-private.
+// Recorded runs of programs that are no Relax modules: of their code. Room-private.
 #pragma once
 
 #include "rldb/repro/compare.h"
@@ -6,6 +6,6 @@
 namespace rldb::repro {
 
 // On the machine, instruction by instruction; variables are named by the debug information.
-Trace record_executable(session::Session& session, const Program& program);
+Trace record_code(session::Session& session, const Program& program);
 
 }  // namespace rldb::repro

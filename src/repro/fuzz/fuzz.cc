@@ -147,7 +147,7 @@ class Fuzzer {
 
   void look_at_engines(std::uint64_t seed, const ir::Module* module) {
     const Borrow borrow(session_);
-    session_.history().start(module);
+    session_.set_program(module);
     const Validation v = validate_engines(session_);
     out_.on_engines += !v.compared.empty() || !v.difference.empty();
     // A reduction over no elements writes nothing (TensorIR's init belongs to the first iteration): any value is right.

@@ -72,7 +72,7 @@ std::string to_string(const MemoryLimit& limit) {
 MeasuredMemory measure_memory(session::Session& session, const ir::Module* module, const std::string& function,
                               const std::vector<runtime::Value>& args) {
   const Borrow borrow(session);
-  session.history().start(module);
+  session.set_program(module);
   if (session.options().engine == session::Engine::Eval) session.options().engine = session::Engine::Vm;
   source::Diagnostics found;
   const auto build = session.build(found);

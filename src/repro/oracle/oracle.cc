@@ -12,6 +12,7 @@
 
 #include "repro/borrow.h"
 #include "repro/dims.h"
+#include "repro/oracle/leaves.h"
 #include "repro/oracle/memory.h"
 #include "repro/values.h"
 #include "rldb/ir/op_traits.h"
@@ -39,16 +40,6 @@ std::string first_error(const source::Diagnostics& found, std::string* id = null
     return d.message;
   }
   return "it does not end";
-}
-
-// NaN or infinite elements, over all leaves.
-std::int64_t not_finite(const std::vector<Value>& leaves) {
-  std::int64_t n = 0;
-  for (const Value& v : leaves) {
-    if (!v.is(ValueKind::Tensor) || !v.as_tensor().dtype().is_float() || v.as_tensor().dtype().lanes != 1) continue;
-    for (std::int64_t i = 0; i < v.as_tensor().element_count(); ++i) n += !std::isfinite(v.as_tensor().at(i));
-  }
-  return n;
 }
 
 // `file.cc:12`: the text after it is about this program.
@@ -101,7 +92,7 @@ bool Oracle::start_with_dims(const ir::Module* module) {
   arguments_.clear();
   reference_.clear();
   session_.options().eval_statements = kStatements;
-  session_.history().start(module);
+  session_.set_program(module);
   source::Diagnostics found;
   auto made = session_.arguments(question_.function, question_.inputs, found);
   if (!made) {
@@ -174,24 +165,13 @@ std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
   }
   std::vector<Value> leaves;
   flatten(run.value, leaves);
-  if (question_.kind == OracleKind::Nan) {
-    if (not_finite(leaves) <= not_finite(reference_)) return std::nullopt;
-    return Symptom{std::string(kNan), {}, {}, "the result is not finite"};
-  }
-  if (leaves.size() != reference_.size())
-    return Symptom{
-        std::string(kValues), {}, "results", fmt::format("{} results, not {}", leaves.size(), reference_.size())};
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    if (!is_opaque(leaves[i]))
-      if (const auto d = difference(reference_[i], leaves[i], question_.tolerances))
-        return Symptom{std::string(kValues), {}, d->kind.empty() ? "" : "type", to_string(*d)};
-  return std::nullopt;
+  return symptom_of_leaves(leaves, reference_, question_);
 }
 
 std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const ir::Module* before,
                                      const ir::Module*& after) {
   const Borrow borrow(session_);
-  session_.history().start(before);
+  session_.set_program(before);
   source::Diagnostics found;
   bool ok = false;
   try {

@@ -52,7 +52,7 @@ const ir::Module* module_with_kernels(session::Session& session, const ir::Modul
   for (const passes::PipelineInfo& pipeline : passes::named_pipelines()) {
     if (most == wanted) break;
     support::poll();
-    session.history().start(module);
+    session.set_program(module);
     source::Diagnostics ignored;
     if (!session.run_passes(pipeline.passes, ignored)) continue;
     const std::size_t found = kernels_found(session.module(), names);
@@ -160,7 +160,7 @@ const ir::Module* Callees::only(const std::string& function) const {
 }
 
 bool Callees::builds(const ir::Module* module, std::string& why) {
-  session_.history().start(module);
+  session_.set_program(module);
   source::Diagnostics found;
   const bool fine = session_.options().engine == session::Engine::Eval || session_.runnable(found);
   support::poll_cause();

@@ -182,7 +182,7 @@ class RecordedReplayer {
   }
 
   Ran call(const Callee& callee, const std::vector<Value>& args, Engine engine) {
-    if (session_.module() != callee.module) session_.history().start(callee.module);
+    if (session_.module() != callee.module) session_.set_program(callee.module);
     session_.options().engine = engine;
     Ran ran;
     ran.args = copies_of(args);

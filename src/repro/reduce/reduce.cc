@@ -426,7 +426,7 @@ std::string to_string(const ProgramSize& s) {
   return text;
 }
 
-std::string minimality(const Reduction& r) {
+std::string minimality(const ReductionFacts& r) {
   const Reduction::Refused& no = r.refused;
   std::string why;
   const auto add = [&](std::size_t n, std::string_view what) {

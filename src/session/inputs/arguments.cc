@@ -12,12 +12,10 @@
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_archive.h"
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
 #include "session/engines.h"
-#include "session/inputs/executable_types.h"
 #include "session/inputs/made_up.h"
 
 namespace rldb::session {
@@ -26,15 +24,6 @@ using runtime::Value;
 using runtime::ValueKind;
 
 namespace {
-
-struct Param {
-  std::string name;
-  const ir::Type* type = nullptr;  // null: not known (an executable without debug information has only the name)
-  const ir::Var* var = nullptr;    // of a scalar: a shape may mention it
-  const ir::Type* cast = nullptr;  // the type to which the function casts it first; null: none that is more precise
-
-  const ir::Type* made_as() const { return cast ? cast : type; }
-};
 
 // The largest sizes for which the function is planned, by the names of its symbolic variables.
 using Bounds = std::unordered_map<std::string, std::int64_t>;
@@ -45,6 +34,8 @@ struct Dim {
   std::string bound_by;
 };
 using Dims = std::unordered_map<const ir::Var*, Dim>;
+
+const ir::Type* made_as(const Parameter& p) { return p.cast ? p.cast : p.type; }
 
 std::optional<std::int64_t> dim_value(const ir::Expr* e, const Dims& dims) {
   eval::ScalarEnv env;
@@ -60,23 +51,23 @@ std::optional<std::int64_t> dim_value(const ir::Expr* e, const Dims& dims) {
 
 class Binder {
  public:
-  Binder(const Options& options, std::vector<Param> params, Bounds bounds)
+  Binder(const Options& options, std::vector<Parameter> params, Bounds bounds)
       : options_(options), params_(std::move(params)), bounds_(std::move(bounds)) {}
 
-  const std::vector<Param>& params() const { return params_; }
+  const std::vector<Parameter>& params() const { return params_; }
 
   // Checks a given value against its parameter and learns symbolic dims from it. Empty: agrees.
-  std::optional<source::Message> learn(const Param& p, const Value& v) { return learn(p, p.type, v); }
+  std::optional<source::Message> learn(const Parameter& p, const Value& v) { return learn(p, p.type, v); }
 
   // Generates a value for a parameter that was not given.
   std::optional<source::Message> generate(std::size_t index, const MadeUp& range, Value& out) {
-    const Param& p = params_[index];
+    const Parameter& p = params_[index];
     // A scalar that a shape mentions gets its value from that shape.
     if (const auto it = p.var ? dims_.find(p.var) : dims_.end(); it != dims_.end()) {
       out = Value::of_int(it->second.value);
       return std::nullopt;
     }
-    return generate(p, p.made_as(), index, range, out);
+    return generate(p, made_as(p), index, range, out);
   }
 
   std::unordered_map<const ir::Var*, std::int64_t> dims() const {
@@ -88,8 +79,8 @@ class Binder {
   // Symbolic variables that no given value determines: --dim, else the default, limited by their bound.
   void settle() {
     std::vector<const ir::Var*> vars;
-    for (const Param& p : params_)
-      if (p.type) ir::collect_vars(p.made_as(), vars);
+    for (const Parameter& p : params_)
+      if (p.type) ir::collect_vars(made_as(p), vars);
     for (const ir::Var* v : vars) {
       if (dims_.contains(v)) continue;
       const std::string name(v->name);
@@ -104,7 +95,7 @@ class Binder {
   }
 
  private:
-  std::optional<source::Message> learn(const Param& p, const ir::Type* type, const Value& v) {
+  std::optional<source::Message> learn(const Parameter& p, const ir::Type* type, const Value& v) {
     if (const auto* t = ir::as<ir::TensorType>(type)) return learn_tensor(p, t, v);
     if (const auto* t = ir::as<ir::ShapeType>(type)) return learn_shape(p, t, v);
     if (const auto* t = ir::as<ir::TupleType>(type)) {
@@ -124,7 +115,7 @@ class Binder {
     return std::nullopt;  // Any, functions: the machine checks
   }
 
-  std::optional<source::Message> learn_tensor(const Param& p, const ir::TensorType* t, const Value& v) {
+  std::optional<source::Message> learn_tensor(const Parameter& p, const ir::TensorType* t, const Value& v) {
     if (!v.is(ValueKind::Tensor)) return mismatch(p, t, v);
     const runtime::Tensor& tensor = v.as_tensor();
     if (!t->dtype.is_void() && t->dtype != tensor.dtype()) return mismatch(p, t, v);
@@ -133,14 +124,14 @@ class Binder {
     return learn_dims(p, t->shape, tensor.shape());
   }
 
-  std::optional<source::Message> learn_shape(const Param& p, const ir::ShapeType* t, const Value& v) {
+  std::optional<source::Message> learn_shape(const Parameter& p, const ir::ShapeType* t, const Value& v) {
     if (!v.is(ValueKind::Shape)) return mismatch(p, t, v);
     if (t->ndim != ir::kUnknownNdim && t->ndim != int(v.as_shape().size())) return mismatch(p, t, v);
     if (!t->has_values) return std::nullopt;
     return learn_dims(p, t->values, v.as_shape());
   }
 
-  std::optional<source::Message> learn_dims(const Param& p, ir::Span<const ir::Expr*> wanted,
+  std::optional<source::Message> learn_dims(const Parameter& p, ir::Span<const ir::Expr*> wanted,
                                             const std::vector<std::int64_t>& got) {
     for (std::size_t i = 0; i < wanted.size(); ++i) {
       if (const auto* v = ir::as<ir::Var>(wanted[i]); v && !dims_.contains(v)) {
@@ -158,8 +149,8 @@ class Binder {
     return std::nullopt;
   }
 
-  std::optional<source::Message> generate(const Param& p, const ir::Type* type, std::uint64_t salt, const MadeUp& range,
-                                          Value& out) {
+  std::optional<source::Message> generate(const Parameter& p, const ir::Type* type, std::uint64_t salt,
+                                          const MadeUp& range, Value& out) {
     if (const auto* t = ir::as<ir::TensorType>(type); t && t->ndim != ir::kUnknownNdim) {
       // Anything the type leaves open: each dim is the default, elements are float32. The note on the value reports it.
       std::vector<std::int64_t> shape;
@@ -220,17 +211,17 @@ class Binder {
     return true;
   }
 
-  static source::Message mismatch(const Param& p, const ir::Type* type, const Value& v) {
+  static source::Message mismatch(const Parameter& p, const ir::Type* type, const Value& v) {
     return source::message(diag::InputMismatch, p.name, ir::print_type(type), runtime::describe(v));
   }
-  static source::Message cannot(const Param& p, const ir::Type* type) {
+  static source::Message cannot(const Parameter& p, const ir::Type* type) {
     const std::string text = type ? ir::print_type(type) : "a value of unknown type";
     return source::message(diag::CannotGenerate, p.name, text)
         .with_hint(fmt::format("give it with `--input={}=...`", p.name));
   }
 
   const Options& options_;
-  std::vector<Param> params_;
+  std::vector<Parameter> params_;
   Bounds bounds_;
   Dims dims_;
 };
@@ -247,48 +238,27 @@ Bounds upper_bounds(const Session& session, std::string_view function) {
   return out;
 }
 
-std::string join_names(const std::vector<Param>& params) {
+std::string join_names(const std::vector<Parameter>& params) {
   std::string text;
-  for (const Param& p : params) text += (text.empty() ? "" : ", ") + p.name;
+  for (const Parameter& p : params) text += (text.empty() ? "" : ", ") + p.name;
   return text;
 }
 
 }  // namespace
 
-static bool function_params(Session& session, std::string_view function, std::vector<Param>& params,
-                            const bytecode::Executable* exe, Diagnostics& out) {
-  if (exe) {
-    const bytecode::FunctionIndex index = exe->find_function(function);
-    if (index >= 0 && exe->functions[std::size_t(index)].kind != bytecode::FunctionKind::Packed) {
-      const auto types = parameter_types(session.context(), session.sources(), *exe, index);
-      const std::vector<std::string>& names = exe->functions[std::size_t(index)].param_names;
-      for (std::size_t i = 0; i < names.size(); ++i) params.push_back({names[i], types[i]});
-      return true;
-    }
-  } else if (session.module()) {
-    const ir::Expr* found = session.module()->find(function);
-    if (const auto* f = ir::as<ir::Function>(found)) {
-      for (const ir::Var* v : f->params)
-        params.push_back(
-            {std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr, shape_it_is_cast_to(f, v)});
-      return true;
-    }
-    if (const auto* f = ir::as<ir::PrimFunc>(found)) {
-      const auto* type = ir::as<ir::FuncType>(f->type);
-      for (std::size_t i = 0; i < f->params.size(); ++i) {
-        const ir::PrimParam& p = f->params[i];
-        params.push_back({std::string(p.buffer ? p.buffer->name : p.var->name),
-                          type && i < type->params.size() ? type->params[i] : nullptr, p.buffer ? nullptr : p.var});
-      }
-      return true;
-    }
-    if (found) {
-      out.add({}, source::message(diag::NotRunnable, function, "not a function with a body"));
-      return false;
-    }
-  } else {
+// None: diagnosed.
+static std::optional<std::vector<Parameter>> parameters_of(const Session& session, std::string_view function,
+                                                           Diagnostics& out) {
+  if (!session.program()) {
     out.add({}, source::message(diag::NoProgram));
-    return false;
+    return std::nullopt;
+  }
+  std::string not_runnable;
+  auto params = session.program()->parameters(function, not_runnable);
+  if (params) return params;
+  if (!not_runnable.empty()) {
+    out.add({}, source::message(diag::NotRunnable, function, not_runnable));
+    return std::nullopt;
   }
   const std::vector<std::string> names = session.function_names();
   const std::vector<std::string_view> views(names.begin(), names.end());
@@ -299,7 +269,7 @@ static bool function_params(Session& session, std::string_view function, std::ve
   else if (!names.empty())
     m.hint = fmt::format("functions: {}", fmt::join(names, ", "));
   out.add({}, std::move(m));
-  return false;
+  return std::nullopt;
 }
 
 // The functions that `function` reaches, operators as kernels; null when that fails, which the build reports.
@@ -337,18 +307,20 @@ static void reread_narrow_floats(const ir::Type* type, Value& value) {
 }
 
 // The archive of `@FILE` with a member named as a parameter; null for anything else, errors included.
-static std::unique_ptr<runtime::TensorArchive> archive_for(std::string_view text, const std::vector<Param>& params) {
+static std::unique_ptr<runtime::TensorArchive> archive_for(std::string_view text,
+                                                           const std::vector<Parameter>& params) {
   if (!text.starts_with('@')) return nullptr;
   auto archive = runtime::open_archive(std::string(text.substr(1)));
   if (!archive.ok() || !*archive) return nullptr;
-  const bool names_one =
-      std::any_of(params.begin(), params.end(), [&](const Param& p) { return (*archive)->find(p.name).has_value(); });
+  const bool names_one = std::any_of(params.begin(), params.end(),
+                                     [&](const Parameter& p) { return (*archive)->find(p.name).has_value(); });
   return names_one ? std::move(*archive) : nullptr;
 }
 
 // Gives every parameter the member of its name. A member that names none is reported: it may be a typing error.
-static bool take_members(std::string_view text, const runtime::TensorArchive& archive, const std::vector<Param>& params,
-                         std::vector<bool>& given, std::vector<Argument>& arguments, Diagnostics& out) {
+static bool take_members(std::string_view text, const runtime::TensorArchive& archive,
+                         const std::vector<Parameter>& params, std::vector<bool>& given,
+                         std::vector<Argument>& arguments, Diagnostics& out) {
   std::size_t taken = 0;
   for (std::size_t i = 0; i < params.size(); ++i) {
     const auto member = archive.find(params[i].name);
@@ -369,7 +341,7 @@ static bool take_members(std::string_view text, const runtime::TensorArchive& ar
   }
   std::vector<std::string> unused;
   for (const std::string& name : archive.names())
-    if (std::none_of(params.begin(), params.end(), [&](const Param& p) { return p.name == name; }))
+    if (std::none_of(params.begin(), params.end(), [&](const Parameter& p) { return p.name == name; }))
       unused.push_back(name);
   if (unused.empty()) return true;
   constexpr std::size_t kShown = 5;
@@ -379,28 +351,13 @@ static bool take_members(std::string_view text, const runtime::TensorArchive& ar
   return true;
 }
 
-// In the form that the parameters of a Relay VM program require.
-static bool make_arguments(const Build& build, const Options& options, std::string_view function,
-                           const std::vector<bool>& given, std::vector<Argument>& arguments, Diagnostics& out) {
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    auto made = relay_machine()->argument(build, options, function, i, given[i] ? arguments[i].value : Value());
-    if (!made.ok()) {
-      out.add({}, source::message(diag::BadInput, arguments[i].parameter, made.error().message));
-      return false;
-    }
-    arguments[i].value = std::move(made).value();
-    arguments[i].generated = !given[i];
-  }
-  return true;
-}
-
 std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
                                                         Diagnostics& out) {
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
-  std::vector<Param> params;
-  if (!function_params(*this, function, params, loaded_executable_.get(), out)) return std::nullopt;
-  Binder binder(options_, std::move(params), loaded_executable_ ? Bounds() : upper_bounds(*this, function));
-  const std::vector<Param>& ps = binder.params();
+  auto params = parameters_of(*this, function, out);
+  if (!params) return std::nullopt;
+  Binder binder(options_, *std::move(params), upper_bounds(*this, function));
+  const std::vector<Parameter>& ps = binder.params();
   std::vector<Argument> arguments(ps.size());
   std::vector<bool> given(ps.size(), false);
   for (std::size_t i = 0; i < ps.size(); ++i) arguments[i].parameter = ps[i].name;
@@ -415,7 +372,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     std::size_t index = ps.size();
     if (const auto eq = text.find('='); eq != std::string::npos) {
       const auto named =
-          std::find_if(ps.begin(), ps.end(), [&](const Param& p) { return p.name == text.substr(0, eq); });
+          std::find_if(ps.begin(), ps.end(), [&](const Parameter& p) { return p.name == text.substr(0, eq); });
       if (named != ps.end()) {
         index = std::size_t(named - ps.begin());
         form.remove_prefix(eq + 1);
@@ -460,9 +417,14 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       given[i] = true;
     }
   }
-  if (loaded_executable_ && engines_->build && is_on_relay_machine(*engines_->build)) {
-    if (!make_arguments(*engines_->build, options_, function, given, arguments, out)) return std::nullopt;
-    return arguments;
+  for (std::size_t i = 0; i < ps.size(); ++i) {
+    if (!given[i]) continue;
+    auto taken = program_->as_argument(std::move(arguments[i].value), ps[i]);
+    if (!taken.ok()) {
+      out.add({}, source::message(diag::BadInput, ps[i].name, taken.error().message));
+      return std::nullopt;
+    }
+    arguments[i].value = std::move(taken).value();
   }
   for (std::size_t i = 0; i < ps.size(); ++i) {
     if (!given[i] || !ps[i].type) continue;

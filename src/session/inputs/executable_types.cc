@@ -17,8 +17,7 @@ std::vector<const ir::Var*> symbols_of(ir::Context& ctx, const bytecode::Functio
   return symbols;
 }
 
-}  // namespace
-
+// One type for each parameter.
 std::vector<const ir::Type*> parameter_types(ir::Context& ctx, source::SourceManager& sources,
                                              const bytecode::Executable& exe, bytecode::FunctionIndex function) {
   const std::vector<std::string>& names = exe.functions[std::size_t(function)].param_names;
@@ -36,6 +35,26 @@ std::vector<const ir::Type*> parameter_types(ir::Context& ctx, source::SourceMan
         ctx, sources, sources.add("type of " + variable.name, variable.type), env, env.symbols, ignored);
   }
   return types;
+}
+
+}  // namespace
+
+std::vector<std::string> function_names_of(const bytecode::Executable& exe) {
+  std::vector<std::string> names;
+  for (const bytecode::FunctionEntry& f : exe.functions)
+    if (f.kind != bytecode::FunctionKind::Packed) names.push_back(f.name);
+  return names;
+}
+
+std::optional<std::vector<Parameter>> parameters_of(ir::Context& ctx, source::SourceManager& sources,
+                                                    const bytecode::Executable& exe, std::string_view function) {
+  const bytecode::FunctionIndex index = exe.find_function(function);
+  if (index < 0 || exe.functions[std::size_t(index)].kind == bytecode::FunctionKind::Packed) return std::nullopt;
+  const auto types = parameter_types(ctx, sources, exe, index);
+  const std::vector<std::string>& names = exe.functions[std::size_t(index)].param_names;
+  std::vector<Parameter> params;
+  for (std::size_t i = 0; i < names.size(); ++i) params.push_back({names[i], types[i]});
+  return params;
 }
 
 }  // namespace rldb::session

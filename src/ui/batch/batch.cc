@@ -2,18 +2,16 @@
 
 #include <fmt/format.h>
 
-#include "rldb/relay/run/relay_machine.h"
+#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
-#include "ui/batch/relay.h"
+#include "ui/subcommand.h"
 #include "ui/term/window_size.h"
 
 namespace rldb::ui {
 
 std::unique_ptr<session::Session> open_session(const CommandLine& line, Console& console) {
   auto session = std::make_unique<session::Session>(line.options, &console);
-  if (!session::relay_machine()) session::set_relay_machine(relay_run::make_relay_machine());
-  session::relay_machine()->wanted = session::Machine::Relax;  // what comes here works on Relax modules
   for (const std::string& plugin : line.plugins) {
     source::Diagnostics diagnostics;
     const bool ok = session->load_plugin(plugin, diagnostics);
@@ -37,13 +35,68 @@ int fail(const source::Diagnostics& diagnostics, const source::SourceManager& so
   return code;
 }
 
-bool load(session::Session& session, const std::string& path, const CommandLine& line, Console& console) {
+namespace {
+
+struct Need {
+  std::string_view what;
+  unsigned needs;
+};
+
+Need need_of(Subcommand subcommand) {
+  using namespace session;
+  switch (subcommand) {
+    case Subcommand::Repl:
+      break;
+#define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) \
+  case Subcommand::id:                                        \
+    return {"`rldb " name "`", needs};
+#include "rldb/ui/subcommand.def"
+  }
+  return {"", 0};
+}
+
+// Options that not every kind of program can do: on another they would have no effect, or look as if all were well.
+struct OptionNeed {
+  std::string_view option;
+  unsigned needs;
+  bool (*given)(const CommandLine& line);
+};
+constexpr OptionNeed kOptionNeeds[] = {
+    {"`--sanitize`", session::kModule, [](const CommandLine& line) { return line.sanitizers.any(); }},
+    {"`--ranks`", session::kRanks, [](const CommandLine& line) { return line.ranks > 1; }},
+    {"`--save-repro`", session::kModule, [](const CommandLine& line) { return !line.save_repro.empty(); }},
+    {"`--tvm-script`", session::kModule,
+     [](const CommandLine& line) { return !line.tvm_script.empty() && line.recorded.empty(); }},
+    {"`--kernels`", session::kKernelFile, [](const CommandLine& line) { return !line.options.kernels_file.empty(); }},
+    {"`--trust-kernels`", session::kKernelFile, [](const CommandLine& line) { return line.options.trust_kernels; }},
+    {"`--plugin`", session::kPlugins, [](const CommandLine& line) { return !line.plugins.empty(); }},
+    {"`-O`", session::kModule, [](const CommandLine& line) { return line.optimise; }},
+    {"`--html`", session::kModule, [](const CommandLine& line) { return !line.html.empty(); }},
+    {"`--memory-report`", session::kModule, [](const CommandLine& line) { return !line.memory_report.empty(); }},
+    {"`--rewriter`", session::kModule, [](const CommandLine& line) { return !line.rewriters.empty(); }},
+    {"`--by=kernel`", session::kModule, [](const CommandLine& line) { return line.by_kernel; }},
+    {"`--oracle=memory`", session::kModule,
+     [](const CommandLine& line) { return line.oracle == repro::OracleKind::Memory; }},
+};
+
+}  // namespace
+
+int load(session::Session& session, const std::string& path, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
-  // These commands work on Relax modules: Relay text is translated for them.
-  if (!line.to_relax && is_relay_file(path)) console.print_error("note: {} is translated to Relax\n", path);
-  const bool ok = session.load_file(path, diagnostics);
-  if (!ok || !diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
-  return ok;
+  if (!session.load_file(path, diagnostics)) return fail(diagnostics, session.sources(), line, console, kBadText);
+  int code = kGood;
+  const auto check = [&](std::string_view what, unsigned needs, int refused) {
+    auto refusal = session::missing_ability(what, needs, session);
+    if (!refusal) return;
+    diagnostics.add({}, *std::move(refusal));
+    code = refused;
+  };
+  for (const OptionNeed& need : kOptionNeeds)
+    if (need.given(line)) check(need.option, need.needs, kUsage);
+  const Need need = need_of(line.subcommand);
+  check(need.what, need.needs, kBadText);
+  if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
+  return code;
 }
 
 DiffOptions diff_options(const CommandLine& line, const Console& console, int fd) {

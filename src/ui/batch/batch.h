@@ -16,8 +16,9 @@ namespace rldb::ui {
 
 // Opens a session with the line's options and plugins; null after diagnosing.
 std::unique_ptr<session::Session> open_session(const CommandLine& line, Console& console);
-// Loads and diagnoses; warnings and notes are printed too. False: exit with kBadText (kUsage when it cannot be read).
-bool load(session::Session& session, const std::string& path, const CommandLine& line, Console& console);
+// Loads a program of any kind and diagnoses; warnings and notes are printed too. A program is refused that lacks what
+// the subcommand (its row) or an option of the line needs. The exit code; kGood: it is loaded.
+int load(session::Session& session, const std::string& path, const CommandLine& line, Console& console);
 // Prints diagnostics in the format of the line: text to the error stream, JSON to standard output.
 void report(const source::Diagnostics& diagnostics, const source::SourceManager& sources, const CommandLine& line,
             Console& console);
@@ -27,6 +28,8 @@ int fail(const source::Diagnostics& diagnostics, const source::SourceManager& so
 DiffOptions diff_options(const CommandLine& line, const Console& console, int fd);
 // Writes to a file, or to standard output when `path` is empty or "-". False: diagnosed.
 bool write_output(const std::string& path, std::string_view text, Console& console);
+// The instructions of the program's code; the exit code.
+int print_listing(session::Session& session, const CommandLine& line, Console& console);
 // Handles `--output` and `--expected-output`; returns the exit code.
 int give_tensors(const std::vector<runtime::Value>& tensors, session::Session& session, const CommandLine& line,
                  Console& console);

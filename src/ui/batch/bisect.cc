@@ -11,16 +11,14 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/ir/printer.h"
+#include "rldb/repro/program_passes.h"
 #include "rldb/repro/reduce.h"
-#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/progress.h"
-#include "ui/batch/relay.h"
-#include "ui/batch/relay_machine.h"
 #include "ui/batch/save_repro.h"
 #include "ui/kernel_step.h"
 #include "ui/text_diff.h"
@@ -74,9 +72,7 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.inputs = line.inputs;
   q.tolerances = line.tolerances;
   // A program may be wrong to begin with: then there are no passes.
-  if (!line.passes.empty())
-    if (auto pipeline = passes::parse_pipeline(line.passes); !pipeline.ok())
-      diagnostics.add({}, std::move(pipeline).error());
+  if (!line.passes.empty()) (void)repro::can_bisect(session, q, diagnostics);
   if (!line.expected_output.empty())
     if (auto read = read_expected(line.expected_output, diagnostics))
       for (auto& [name, value] : *read) q.expected.push_back(std::move(value));
@@ -85,34 +81,13 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   return std::nullopt;
 }
 
-// The module of the file; null: diagnosed.
-const ir::Module* module_of(const CommandLine& line, session::Session& session, const char* purpose, Console& console) {
-  if (!load(session, line.files[0], line, console)) return nullptr;
-  if (session.module()) return session.module();
-  source::Diagnostics diagnostics;
-  if (auto refusal = session::missing_ability(purpose, session::kModule, session))
-    diagnostics.add({}, *std::move(refusal));
-  report(diagnostics, session.sources(), line, console);
-  return nullptr;
-}
-
-void print_rewrite(const repro::PassBisection& found, const CommandLine& line, Console& console) {
-  if (found.verdict != repro::PassBisection::Verdict::Found) return;
-  const ir::Module* before = found.rewrite > 0 ? found.without : found.before;
-  const ir::Module* after = found.rewrite > 0 ? found.with : found.after;
-  if (!before || !after) return;
-  const DiffOptions options = diff_options(line, console, STDOUT_FILENO);
-  console.write(text_diff(ir::print(before, line.options.print), ir::print(after, line.options.print), "without",
-                          "with", options));
-}
-
 int bisect_by_kernel(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::KernelBisection::Verdict;
-  const ir::Module* module = module_of(line, session, "`rldb bisect`", console);
-  if (!module) return kBadText;
+  if (const int code = load(session, line.files[0], line, console); code != kGood) return code;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
   Progress progress(console);
+  const ir::Module* module = session.module();
   const auto found = repro::bisect_kernels(session, module, *question, shown_by(progress, "done"));
   progress.clear();
   if (line.format == Format::Json) {
@@ -134,28 +109,28 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
 }
 
 int bisect_pipeline(const CommandLine& line, session::Session& session, Console& console) {
-  using Verdict = repro::PassBisection::Verdict;
-  const ir::Module* module = module_of(line, session, "`rldb bisect`", console);
-  if (!module) return kBadText;
+  using Verdict = repro::ProgramBisection::Verdict;
+  if (const int code = load(session, line.files[0], line, console); code != kGood) return code;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
   Progress progress(console);
-  const auto found = repro::bisect_passes(session, module, *question, shown_by(progress, "passes"));
+  const auto found = repro::bisect_program(session, *question, shown_by(progress, "passes"));
   progress.clear();
   if (line.format == Format::Json) {
-    console.print("{}\n", repro::to_json(found));
+    console.print("{}\n", found.json);
   } else {
-    console.print("{}\n", repro::to_string(found));
-    print_rewrite(found, line, console);
+    console.print("{}\n", found.text);
+    if (found.without != found.with)
+      console.write(
+          text_diff(found.without, found.with, "without", "with", diff_options(line, console, STDOUT_FILENO)));
   }
   if (found.verdict == Verdict::Found && !line.save_repro.empty()) {
     // The whole pipeline: values are as they were before its first pass.
-    const ReproFile repro = repro_of_pipeline(line, session, module, *question, repro::to_string(found));
+    const ReproFile repro = repro_of_pipeline(line, session, session.module(), *question, found.text);
     if (!write_repro(line.save_repro, repro, console)) return kUsage;
   }
   if (found.verdict == Verdict::Found && !line.tvm_script.empty() &&
-      !save_tvm_script(line.tvm_script, line, session, module, *question, found.symptom, repro::to_string(found),
-                       console))
+      !save_tvm_script(line.tvm_script, line, session, session.module(), *question, found.symptom, found.text, console))
     return kUsage;
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
@@ -171,7 +146,7 @@ void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, s
                         progress.seconds(), move);
 }
 
-void tell_reduction(const repro::Reduction& r, Console& console) {
+void tell_reduction(const repro::ReductionFacts& r, Console& console) {
   console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
                       r.complete ? "" : " (stopped before the end)");
   console.print_error("{}\n", repro::minimality(r));
@@ -181,7 +156,7 @@ void tell_reduction(const repro::Reduction& r, Console& console) {
 }
 
 // False: diagnosed.
-bool save_reduction(const repro::Reduction& r, repro::Question question, session::Session& session,
+bool save_reduction(const repro::ReductionFacts& r, repro::Question question, session::Session& session,
                     const CommandLine& line, Console& console) {
   if (line.save_repro.empty() && line.tvm_script.empty()) return true;
   // The command is run on the module itself.
@@ -189,10 +164,10 @@ bool save_reduction(const repro::Reduction& r, repro::Question question, session
   question.inputs = r.inputs;
   const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
   if (!line.tvm_script.empty() &&
-      !save_tvm_script(line.tvm_script, line, session, r.module, question, r.symptom, seen, console))
+      !save_tvm_script(line.tvm_script, line, session, session.module(), question, r.symptom, seen, console))
     return false;
   return line.save_repro.empty() ||
-         write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
+         write_repro(line.save_repro, repro_of_pipeline(line, session, session.module(), question, seen), console);
 }
 
 // A killed reduction loses no more than the steps of this time.
@@ -220,21 +195,19 @@ std::string printed(const ir::Module* module, const CommandLine& line) {
   return ir::print(module, print) + "\n";
 }
 
-// The file's module, which may break rules: a compiler may have been given it all the same. Null: diagnosed.
-const ir::Module* module_to_reduce(const CommandLine& line, session::Session& session, Console& console) {
+// The file's program; a module may break rules: a compiler may have been given it all the same.
+int load_to_reduce(const CommandLine& line, session::Session& session, Console& console) {
   source::Diagnostics found;
-  if (const ir::Module* module = repro::read_ill_formed(session, line.files[0], found)) {
-    console.print_error("note: the module breaks rules, and smaller ones may break the same: {}\n",
-                        found.first_error());
-    return module;
-  }
-  return module_of(line, session, "`rldb reduce`", console);
+  if (!repro::read_ill_formed(session, line.files[0], found)) return load(session, line.files[0], line, console);
+  console.print_error("note: the module breaks rules, and smaller ones may break the same: {}\n",
+                      found.first_error());
+  return kGood;
 }
 
 // Writes the module to the file, or to standard output; in JSON with facts about the reduction, and with the module's
 // text where it has no file. False: diagnosed.
-bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console& console) {
-  const std::string text = printed(r.module, line);
+bool give_reduction(const repro::ProgramReduction& r, const CommandLine& line, Console& console) {
+  const std::string text = r.text + "\n";
   const bool json = line.format == Format::Json, to_file = !line.output.empty() && line.output != "-";
   if ((!json || to_file) && !write_output(line.output, text, console)) return false;
   if (!json) return true;
@@ -247,10 +220,6 @@ bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console&
 }  // namespace
 
 int batch_bisect(const CommandLine& line, Console& console) {
-  const bool by_passes = line.traces.empty() && !line.by_kernel && line.files.size() == 1 && !line.to_relax;
-  source::Diagnostics of_relay;
-  if (const auto program = by_passes ? read_relay_program(line.files[0], of_relay) : nullptr)
-    return batch_bisect_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (line.traces.size() == 1 || line.traces.size() == 2) return bisect_folder(line, *session, console);
@@ -266,17 +235,17 @@ int batch_reduce(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   const EndedByTerm ended;
-  const ir::Module* module = module_to_reduce(line, *session, console);
-  if (!module) return kBadText;
+  if (const int code = load_to_reduce(line, *session, console); code != kGood) return code;
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;
   Progress progress(console);
   repro::ReduceOptions options;
   options.jobs = line.jobs;
   options.seconds = line.seconds;
-  const repro::ProgramSize first = repro::size_of(session->context(), module);
+  std::optional<repro::ProgramSize> first;
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string& move) {
-    tell_step(first, size, tried, move, progress, console);
+    if (!first) first = size;
+    tell_step(*first, size, tried, move, progress, console);
   };
   auto written = std::chrono::steady_clock::now();
   options.better = [&](const ir::Module* smaller) {
@@ -285,9 +254,9 @@ int batch_reduce(const CommandLine& line, Console& console) {
     written = now;
     (void)write_output(line.output, printed(smaller, line), console);
   };
-  const repro::Reduction r = repro::reduce(*session, module, *question, options);
+  const repro::ProgramReduction r = repro::reduce_program(*session, *question, options);
   progress.clear();
-  if (!r.module) {
+  if (!r.found) {
     source::Diagnostics none;
     none.add({}, source::message(diag::CannotTell, r.why));
     if (line.format == Format::Json)

@@ -1,18 +1,13 @@
 // rldb build FILE -o X.rlvm and rldb disasm FILE.
-#include "rldb/bytecode/disassemble.h"
 #include "rldb/debug/file_names.h"
 #include "ui/batch/batch.h"
-#include "ui/batch/relay.h"
-#include "ui/batch/relay_machine.h"
 
 namespace rldb::ui {
 
 int batch_build(const CommandLine& line, Console& console) {
-  source::Diagnostics of_relay;
-  if (const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay))
-    return batch_build_relay(*program, of_relay, line, console, false);
   auto session = open_session(line, console);
-  if (!session || !load(*session, line.files[0], line, console)) return kBadText;
+  if (!session) return kUsage;
+  if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
   source::Diagnostics diagnostics;
   // Followed by the minimum build, `zero` is `cpu_generic`.
   if (line.optimise && !session->run_passes("zero", diagnostics)) {
@@ -25,20 +20,20 @@ int batch_build(const CommandLine& line, Console& console) {
   return write_output(line.output, *bytes, console) ? kGood : kUsage;
 }
 
-int batch_disasm(const CommandLine& line, Console& console) {
-  if (const auto bytes = relay_executable_bytes(line.files[0]))
-    return batch_print_relay_executable(*bytes, line, console);
-  source::Diagnostics of_relay;
-  if (const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay))
-    return batch_build_relay(*program, of_relay, line, console, true);
-  auto session = open_session(line, console);
-  if (!session || !load(*session, line.files[0], line, console)) return kBadText;
+int print_listing(session::Session& session, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
-  auto built = session->viewable(diagnostics);
-  if (!built || !diagnostics.all().empty()) report(diagnostics, session->sources(), line, console);
+  const auto built = session.viewable(diagnostics);
+  if (!built || !diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   if (!built) return kFailed;
-  console.write(bytecode::as_text(*built->executable));
+  console.write(session.program()->listing(*built));
   return kGood;
+}
+
+int batch_disasm(const CommandLine& line, Console& console) {
+  auto session = open_session(line, console);
+  if (!session) return kUsage;
+  if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
+  return print_listing(*session, line, console);
 }
 
 }  // namespace rldb::ui

@@ -1,13 +1,12 @@
 // rldb check FILE... [--roundtrip]: one line per file on standard output; diagnostics go to standard error.
 #include <nlohmann/json.hpp>
 
+#include "rldb/bytecode/serialise.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
-#include "ui/batch/relay.h"
-#include "ui/batch/relay_machine.h"
 #include "ui/batch/save_repro.h"
 #include "ui/guarded.h"
 
@@ -18,50 +17,25 @@ namespace {
 // Results of checking one file.
 struct FileCheck {
   std::unique_ptr<session::Session> session;
-  std::unique_ptr<RelayProgram> relay;           // when the file is Relay text
-  std::optional<std::size_t> machine_functions;  // when it is an executable of the Relay VM
   source::Diagnostics diagnostics;
   std::string what;  // the fault; empty: none
   int code = kGood;
-
-  const source::SourceManager& sources() const { return relay ? relay->sources : session->sources(); }
-  std::size_t functions() const {
-    if (machine_functions) return *machine_functions;
-    if (relay) return relay->parsed.module ? relay->parsed.module->functions.size() : 0;
-    return session->module() ? session->module()->entries.size() : 0;
-  }
 };
-
-void fail(FileCheck& check, int code, std::string what) {
-  check.code = code;
-  check.what = std::move(what);
-}
-
-void check_relay(const CommandLine& line, FileCheck& check) {
-  if (!check.relay->parsed.module) {
-    fail(check, kBadText, support::counted(check.diagnostics.error_count(), "error"));
-  } else if (line.roundtrip) {
-    if (std::string what = relay_roundtrip(*check.relay); !what.empty()) fail(check, kFailed, std::move(what));
-  }
-}
 
 void check_file(const std::string& path, const CommandLine& line, FileCheck& check) {
   session::Session& session = *check.session;
-  if (const auto bytes = relay_executable_bytes(path)) {
-    const auto exe = load_relay_executable(path, *bytes, check.diagnostics);
-    if (!exe) return fail(check, kBadText, support::counted(check.diagnostics.error_count(), "error"));
-    check.machine_functions = exe->functions.size();
-    return;
-  }
-  check.relay = read_relay(path, check.diagnostics);
-  if (check.relay) return check_relay(line, check);
   if (!session.load_file(path, check.diagnostics)) {
     check.code = kBadText;
     check.what = support::counted(check.diagnostics.error_count(), "error");
-  } else if (line.roundtrip && session.module()) {
+  } else if (line.roundtrip) {
     check.what = repro::roundtrip(session, line.options.print, check.diagnostics);
     if (!check.what.empty()) check.code = kFailed;
   }
+}
+
+// Those that the file defines.
+std::size_t functions_of(const session::Session& session) {
+  return session.module() ? session.module()->entries.size() : session.function_names().size();
 }
 
 // A file that cannot be checked, for whatever reason, does not keep the others from being checked.
@@ -81,7 +55,7 @@ void guarded_check(const std::string& path, const CommandLine& line, Console& co
 // Saves the first failing file as a script, with its own text, since it may not even parse.
 void keep_check(const std::string& path, const FileCheck& check, const CommandLine& line, Console& console) {
   auto text = support::read_file(path, source::kMaxBytes);
-  if (!text.ok() || check.relay || check.machine_functions) return;
+  if (!text.ok() || bytecode::is_executable_file(*text)) return;
   ReproFile repro;
   repro.seen = check.what;
   for (const source::Diagnostic& d : check.diagnostics.all())
@@ -120,7 +94,7 @@ int batch_check(const CommandLine& line, Console& console) {
     if (!check.session) return kUsage;
     guarded_check(path, line, console, check);
     const bool ok = check.code == kGood;
-    const source::SourceManager& sources = check.sources();
+    const source::SourceManager& sources = check.session->sources();
     if (line.format == Format::Json) {
       rows.push_back({{"file", path},
                       {"ok", ok},
@@ -128,7 +102,7 @@ int batch_check(const CommandLine& line, Console& console) {
                       {"diagnostics", nlohmann::json::parse(source::render_json(check.diagnostics, sources))}});
     } else {
       console.diagnose(check.diagnostics, sources);
-      const std::size_t functions = check.functions();
+      const std::size_t functions = functions_of(*check.session);
       if (ok)
         console.print("ok    {} ({})\n", path, support::counted(functions, "function"));
       else

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include "rldb/repro/bisect.h"
-#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/compare_recorded.h"
 #include "ui/batch/save_repro.h"
+#include "ui/compared_side.h"
 #include "ui/named_stage.h"
 
 namespace rldb::ui {
@@ -24,80 +24,60 @@ int exit_code(const repro::Comparison& c) {
   return verdict == Verdict::Equal ? kGood : verdict == Verdict::Differs ? kFailed : kCannotTell;
 }
 
-// False: diagnosed.
-bool read_one_stage(session::Session& session, const repro::StageName& name, const CommandLine& line,
-                    repro::Program& out, Console& console) {
-  source::Diagnostics diagnostics;
-  const auto stage = read_runnable_stage(session, name, diagnostics);
-  report(diagnostics, session.sources(), line, console);
-  if (!stage) return false;
-  out.label = stage->file;
-  out.module = stage->module;
-  session.history().start(stage->module);
-  return true;
-}
-
-// Reads the module or executable of a file, or a stage. False: diagnosed.
-bool read(session::Session& session, const std::string& path, const CommandLine& line, repro::Program& out,
-          Console& console) {
-  out.executable.clear();
-  if (const auto stage = repro::parse_stage_name(path)) return read_one_stage(session, *stage, line, out, console);
-  if (!load(session, path, line, console)) return false;
-  out.label = path;
-  out.module = session.module();
-  out.executable = session.module() ? std::string() : path;
-  return true;
+// Reads the program of a file, or a stage. The exit code.
+int read(session::Session& session, const std::string& path, const CommandLine& line, repro::Program& out,
+         Console& console) {
+  if (const auto name = repro::parse_stage_name(path)) {
+    source::Diagnostics diagnostics;
+    const auto stage = read_runnable_stage(session, *name, diagnostics);
+    report(diagnostics, session.sources(), line, console);
+    if (!stage) return kBadText;
+    session.set_program(stage->module);
+    out.label = stage->file;
+  } else {
+    if (const int code = load(session, path, line, console); code != kGood) return code;
+    out.label = path;
+  }
+  const repro::Program side = side_at(session, 0);
+  out.module = side.module;
+  out.other = side.other;
+  return kGood;
 }
 
 // Both sides and their arguments.
 struct Sides {
   repro::Program a, b;
   repro::ComparedInputs inputs;
-  const ir::Module* module = nullptr;  // of the first file, before the passes
-  const ir::Module* other = nullptr;   // of the second file, before the passes
+  repro::Program read;                // of the first file, before the passes
+  const ir::Module* other = nullptr;  // of the second file, before the passes
 };
-
-// Applies passes to a program; there may be none. False: diagnosed.
-bool apply_passes(session::Session& session, const std::string& passes, repro::Program& program,
-                  source::Diagnostics& diagnostics) {
-  if (passes.empty()) return true;
-  if (!program.module) {
-    if (auto refusal = session::missing_ability("`--passes`", session::kModule, session))
-      diagnostics.add({}, *std::move(refusal));
-    return false;
-  }
-  session.history().start(program.module);
-  if (!session.run_passes(passes, diagnostics)) return false;
-  program.module = session.module();
-  program.label = fmt::format("{} after {}", program.label, passes);
-  return true;
-}
 
 // kGood, or the exit code.
 int read_sides(session::Session& session, const CommandLine& line, Sides& sides, Console& console) {
-  auto& [a, b, inputs, module, other] = sides;
+  auto& [a, b, inputs, first, other] = sides;
   source::Diagnostics diagnostics;
-  if (!read(session, line.files[0], line, a, console)) return kBadText;
+  if (const int code = read(session, line.files[0], line, a, console); code != kGood) return code;
   a.function = function_of(line);
   a.kernels = line.options.engine;
   b = a;
   b.kernels = line.other_engine.value_or(a.kernels);
-  // A module describes its parameters better than an executable: values are generated for it, if there is one.
-  auto made = a.module ? repro::compared_inputs(session, a.function, line.inputs, diagnostics) : std::nullopt;
-  if (line.files.size() == 2 && !read(session, line.files[1], line, b, console)) return kBadText;
-  if (!a.module) made = repro::compared_inputs(session, a.function, line.inputs, diagnostics);
+  if (line.files.size() == 2)
+    if (const int code = read(session, line.files[1], line, b, console); code != kGood) return code;
+  // A module describes its parameters best: values are generated for it, if there is one.
+  auto made = inputs_of(session, a.module || !b.module ? a : b, line.inputs, diagnostics);
   if (!made) {
     report(diagnostics, session.sources(), line, console);
     return kUsage;
   }
   inputs = std::move(*made);
-  module = a.module;
+  first = a;
   if (line.files.size() == 2) other = b.module;
   if (line.other_engine) b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
   const bool both = !line.other_passes.empty();  // the second program has a pipeline of its own
-  if ((!both || apply_passes(session, line.passes, a, diagnostics)) &&
-      apply_passes(session, both ? line.other_passes : line.passes, b, diagnostics))
-    return kGood;
+  const auto apply = [&](const std::string& passes, repro::Program& side) {
+    return passes.empty() || apply_passes(session, passes, side, diagnostics);
+  };
+  if ((!both || apply(line.passes, a)) && apply(both ? line.other_passes : line.passes, b)) return kGood;
   report(diagnostics, session.sources(), line, console);
   return kFailed;
 }
@@ -140,17 +120,15 @@ bool save_for_tvm(const repro::Program& first, const Sides& sides, const std::st
 bool save(const Sides& sides, const std::string& seen, session::Session& session, const CommandLine& line,
           Console& console) {
   if (sides.a.module && sides.b.module) {
-    repro::Program first = sides.a;
-    first.module = sides.module;  // the script runs the passes again
+    const repro::Program& first = sides.read;  // the script runs the passes again
     if (!line.tvm_script.empty() && !save_for_tvm(first, sides, seen, session, line, console)) return false;
     if (line.save_repro.empty()) return true;
     return write_repro(line.save_repro,
                        repro_of_comparison(line, session, first, sides.other, sides.inputs.arguments, seen), console);
   }
   source::Diagnostics diagnostics;
-  const std::string& file = sides.a.module ? sides.b.executable : sides.a.executable;
-  if (auto refusal =
-          session::missing_ability("`--save-repro`", session::kModule, session::ProgramKind::RelaxExecutable, file))
+  const session::Program& other = sides.a.module ? *sides.b.other : *sides.a.other;
+  if (auto refusal = session::missing_ability("`--save-repro`", session::kModule, other.kind(), other.path()))
     diagnostics.add({}, *std::move(refusal));
   report(diagnostics, session.sources(), line, console);
   return false;

@@ -20,7 +20,7 @@ const ir::Module* module_with_kernels_of(session::Session& session, const Comman
     report(found, session.sources(), line, console);
     return read ? read->stage().module : nullptr;
   }
-  if (!load(session, line.files[0], line, console)) return nullptr;
+  if (load(session, line.files[0], line, console) != kGood) return nullptr;
   if (session.module()) return session.module();
   if (const auto built = session.runnable(found); built && built->lowered && !built->lowered->entries.empty())
     return built->lowered;
@@ -36,7 +36,7 @@ int compare_recorded(session::Session& session, const CommandLine& line, Console
   const ir::Module* module = module_with_kernels_of(session, line, console);
   if (!module) return kBadText;
   source::Diagnostics found;
-  session.history().start(module);
+  session.set_program(module);
   if (!line.passes.empty() && !session.run_passes(line.passes, found))
     return fail(found, session.sources(), line, console, kUsage);
   repro::ReplayOptions options;

@@ -6,7 +6,7 @@
 
 namespace rldb::ui {
 
-#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) int handler(const CommandLine& line, Console& console);
+#define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) int handler(const CommandLine& line, Console& console);
 #include "rldb/ui/subcommand.def"
 
 }  // namespace rldb::ui

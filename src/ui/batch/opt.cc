@@ -14,8 +14,7 @@
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
-#include "ui/batch/relay.h"
-#include "ui/batch/relay_machine.h"
+#include "ui/batch/relay_opt.h"
 #include "ui/batch/save_repro.h"
 #include "ui/memory/memory_view.h"
 #include "ui/page/page.h"
@@ -240,11 +239,11 @@ bool names_passes(const CommandLine& line, source::Message& wrong) {
 }  // namespace
 
 int batch_opt(const CommandLine& line, Console& console) {
-  source::Diagnostics of_relay;
-  if (const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay))
-    return batch_opt_relay(*program, of_relay, line, console);
   auto session = open_session(line, console);
-  if (!session || !load(*session, line.files[0], line, console)) return kBadText;
+  if (!session) return kUsage;
+  if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
+  if (const session::RelayText* relay = session::relay_text(session->program()))
+    return batch_opt_relay(*session, *relay, line, console);
   using Pipeline = std::vector<passes::PassInvocation>;
   auto pipeline = line.passes.empty() ? ir::Result<Pipeline>(Pipeline()) : passes::parse_pipeline(line.passes);
   source::Message wrong_name;

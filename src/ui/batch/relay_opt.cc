@@ -1,4 +1,6 @@
-// `rldb opt` and `rldb bisect` on Relay texts: passes of the Relay VM's compiler, with the options for each.
+// `rldb opt` on Relay text: passes of the Relay VM's compiler, with the options for each.
+#include "ui/batch/relay_opt.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/stat.h>
@@ -11,12 +13,9 @@
 
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/ops/infer.h"
-#include "rldb/relay/run/check_passes.h"
+#include "rldb/repro/relay_passes.h"
+#include "rldb/session/relay_code.h"
 #include "rldb/source/diagnostic_file.h"
-#include "rldb/source/diagnostic_result.h"
-#include "ui/batch/batch.h"
-#include "ui/batch/relay.h"
-#include "ui/batch/relay_machine.h"
 #include "ui/repl/data/data.h"
 #include "ui/text_diff.h"
 
@@ -32,12 +31,13 @@ std::string text_of(const relay::Module* m) {
 // Applies passes, and reports on each of them as the line's flags request.
 class RelayPassRunner {
  public:
-  RelayPassRunner(RelayProgram& program, source::Diagnostics& found, const CommandLine& line, Console& console)
-      : program_(program),
+  RelayPassRunner(const session::Session& session, const session::RelayText& program, source::Diagnostics& found,
+                  const CommandLine& line, Console& console)
+      : session_(session),
         line_(line),
         console_(console),
-        evaluator_(relay_run::make_evaluator(program.ctx, line.options)),
-        env_{program.ctx, found, line.function.empty() ? "main" : std::string_view(line.function), nullptr,
+        evaluator_(session::make_evaluator(program.source().ctx, line.options)),
+        env_{program.source().ctx, found, line.function.empty() ? "main" : std::string_view(line.function), nullptr,
              evaluator_.get()} {}
 
   // Null: a pass failed, which is diagnosed.
@@ -71,7 +71,7 @@ class RelayPassRunner {
     const auto time = std::chrono::steady_clock::now() - start;
     records_.push_back({to_string(pass), std::uint64_t(std::chrono::nanoseconds(time).count()), before, after});
     relay::Typing typing;
-    if (!after || (line_.verify_each && !relay::infer_types(program_.ctx, after, typing, env_.out))) return nullptr;
+    if (!after || (line_.verify_each && !relay::infer_types(env_.ctx, after, typing, env_.out))) return nullptr;
     const bool changed = after != before && text_of(before) != text_of(after);
     const bool on_change = line_.print_ir_after_change || line_.print_changed == "quiet";
     if (is_named(line_.print_ir_after, pass) || (on_change && changed)) print_ir("after", to_string(pass), after);
@@ -88,7 +88,7 @@ class RelayPassRunner {
     }
     DiffOptions options = diff_options(line_, console_, STDERR_FILENO);
     options.color = options.color || line_.print_changed == "cdiff";
-    console_.print_error("# {} changed {}\n", name, fmt::join(relay_run::changed_functions(before, after), ", "));
+    console_.print_error("# {} changed {}\n", name, fmt::join(session::changed_functions(before, after), ", "));
     console_.error(text_diff(text_of(before), text_of(after), "before " + name, "after " + name, options));
   }
 
@@ -96,7 +96,7 @@ class RelayPassRunner {
     if (::mkdir(line_.dump_ir_to.c_str(), 0777) != 0 && errno != EEXIST) {
       source::Diagnostics d;
       d.add({}, source::message(diag::FileNotWritten, line_.dump_ir_to, std::strerror(errno)));
-      console_.diagnose(d, program_.sources);
+      console_.diagnose(d, session_.sources());
       ok_ = false;
       return;
     }
@@ -104,8 +104,8 @@ class RelayPassRunner {
   }
 
   void validate(const std::string& name, const relay::Module* before, const relay::Module* after) {
-    const relay_run::Validation v = relay_run::validate(program_.ctx, before, after, line_.options);
-    console_.print_error("# validate {}: {}\n", name, relay_run::to_string(v));
+    const repro::Validation v = repro::validate_relay(env_.ctx, before, after, line_.options);
+    console_.print_error("# validate {}: {}\n", name, repro::to_string(v));
     ok_ = ok_ && v.difference.empty();
     nothing_ran_ = nothing_ran_ || v.compared.empty();
   }
@@ -129,7 +129,7 @@ class RelayPassRunner {
       passes.push_back({{"pass", r.name},
                         {"ok", r.after != nullptr},
                         {"nanoseconds", r.nanoseconds},
-                        {"changed", r.after ? relay_run::changed_functions(r.before, r.after) : Names()}});
+                        {"changed", r.after ? session::changed_functions(r.before, r.after) : Names()}});
     }
     console_.error(Json{{"passes", std::move(passes)}, {"nanoseconds", total}}.dump(2) + "\n");
   }
@@ -142,7 +142,7 @@ class RelayPassRunner {
     const relay::Module* after;  // null: it failed
   };
 
-  RelayProgram& program_;
+  const session::Session& session_;
   const CommandLine& line_;
   Console& console_;
   std::shared_ptr<relay::Evaluator> evaluator_;
@@ -152,33 +152,8 @@ class RelayPassRunner {
   bool nothing_ran_ = false;  // a validation that had nothing to compare
 };
 
-void print_rewrite(const relay_run::PassBisection& found, const CommandLine& line, Console& console) {
-  const relay::Module* before = found.rewrite > 0 ? found.without : found.before;
-  const relay::Module* after = found.rewrite > 0 ? found.with : found.after;
-  if (!before || !after) return;
-  DiffOptions options = diff_options(line, console, STDOUT_FILENO);
-  console.write(text_diff(text_of(before), text_of(after), "without", "with", options));
-}
-
-// The keys are those of a bisection of Relax passes.
-Json bisection_json(const relay_run::PassBisection& b) {
-  using Verdict = relay_run::PassBisection::Verdict;
-  Json out{{"why", b.why}, {"passes", b.count}};
-  out["verdict"] = b.verdict == Verdict::None ? "none" : b.verdict == Verdict::Found ? "found" : "cannot tell";
-  if (b.verdict != Verdict::Found) return out;
-  out["pass"] = to_string(b.pass);
-  out["index"] = b.index;
-  out["symptom"] = {{"text", b.symptom}};
-  out["rewrite"] = {{"number", b.rewrite}, {"of", b.rewrites}, {"text", b.rewrite_text}};
-  return out;
-}
-
-// Rejects options for Relax, and unknown passes; false: diagnosed.
-bool fits_relay(const CommandLine& line, source::Diagnostics& found) {
-  const std::string& file = line.files[0];
-  if (!line.html.empty()) found.add({}, source::message(diag::NotForRelay, "--html", file));
-  if (!line.memory_report.empty()) found.add({}, source::message(diag::NotForRelay, "--memory-report", file));
-  if (!line.rewriters.empty()) found.add({}, source::message(diag::NotForRelay, "--rewriter", file));
+// False: a pass to be printed is unknown, which is diagnosed.
+bool names_relay_passes(const CommandLine& line, source::Diagnostics& found) {
   for (const auto* names : {&line.print_ir_before, &line.print_ir_after})
     for (const std::string& name : *names)
       if (name != "*") relay::parse_passes(name, found);
@@ -187,37 +162,17 @@ bool fits_relay(const CommandLine& line, source::Diagnostics& found) {
 
 }  // namespace
 
-int batch_opt_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console) {
-  const relay::Module* m = relay.parsed.module;
-  const bool fits = fits_relay(line, found);
+int batch_opt_relay(session::Session& session, const session::RelayText& program, const CommandLine& line,
+                    Console& console) {
+  source::Diagnostics found;
   const auto passes = relay::parse_passes(line.passes, found);
-  if (!m || !passes || !fits) return fail(found, relay.sources, line, console, m ? kUsage : kBadText);
-  RelayPassRunner runner(relay, found, line, console);
-  m = runner.run(m, *passes);
-  if (!found.all().empty()) report(found, relay.sources, line, console);
+  if (!passes || !names_relay_passes(line, found)) return fail(found, session.sources(), line, console, kUsage);
+  RelayPassRunner runner(session, program, found, line, console);
+  const relay::Module* m = runner.run(program.module(), *passes);
+  if (!found.all().empty()) report(found, session.sources(), line, console);
   if (!m) return kFailed;
   if (!write_output(line.output, text_of(m), console)) return kUsage;
   return runner.code();
-}
-
-int batch_bisect_relay(RelayProgram& relay, source::Diagnostics& found, const CommandLine& line, Console& console) {
-  using Verdict = relay_run::PassBisection::Verdict;
-  const auto passes = relay::parse_passes(line.passes, found);
-  const relay::Module* m = relay.parsed.module;
-  if (!m || !passes) return fail(found, relay.sources, line, console, m ? kUsage : kBadText);
-  if (passes->empty()) {
-    found.add({}, source::message(diag::NothingToBisect));
-    return fail(found, relay.sources, line, console, kUsage);
-  }
-  const std::string_view entry = line.function.empty() ? "main" : std::string_view(line.function);
-  const auto bisection = relay_run::bisect_passes(relay.ctx, m, *passes, entry, line.options);
-  if (line.format == Format::Json) {
-    console.print("{}\n", bisection_json(bisection).dump(2));
-  } else {
-    console.print("{}\n", to_string(bisection));
-    if (bisection.verdict == Verdict::Found) print_rewrite(bisection, line, console);
-  }
-  return bisection.verdict == Verdict::None ? kGood : bisection.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
 }  // namespace rldb::ui

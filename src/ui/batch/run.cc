@@ -7,7 +7,6 @@
 #include "rldb/repro/planner.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/group.h"
-#include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_limit.h"
@@ -17,8 +16,6 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
-#include "ui/batch/relay.h"
-#include "ui/batch/relay_machine.h"
 #include "ui/batch/save_repro.h"
 #include "ui/tensor_output.h"
 
@@ -208,52 +205,10 @@ int give_tensors(const std::vector<Value>& tensors, session::Session& session, c
   return kGood;
 }
 
-namespace {
-
-// Options that not every kind of program can do.
-struct OptionNeed {
-  std::string_view option;
-  unsigned needs;
-  bool (*given)(const CommandLine& line);
-};
-constexpr OptionNeed kOptionNeeds[] = {
-    {"`--sanitize`", session::kModule, [](const CommandLine& line) { return line.sanitizers.any(); }},
-    {"`--ranks`", session::kRanks, [](const CommandLine& line) { return line.ranks > 1; }},
-    {"`--save-repro`", session::kModule, [](const CommandLine& line) { return !line.save_repro.empty(); }},
-    {"`--kernels`", session::kKernelFile, [](const CommandLine& line) { return !line.options.kernels_file.empty(); }},
-    {"`--trust-kernels`", session::kKernelFile, [](const CommandLine& line) { return line.options.trust_kernels; }},
-    {"`--plugin`", session::kPlugins, [](const CommandLine& line) { return !line.plugins.empty(); }},
-};
-
-// An option that would have no effect on the program is refused. False: reported.
-bool can_do_options(session::ProgramKind kind, const CommandLine& line, Console& console) {
-  source::Diagnostics diagnostics;
-  for (const OptionNeed& need : kOptionNeeds) {
-    if (!need.given(line)) continue;
-    if (auto refusal = session::missing_ability(need.option, need.needs, kind, line.files[0]))
-      diagnostics.add({}, *std::move(refusal));
-  }
-  if (diagnostics.has_errors()) report(diagnostics, {}, line, console);
-  return !diagnostics.has_errors();
-}
-
-}  // namespace
-
 int batch_run(const CommandLine& line, Console& console) {
-  using session::ProgramKind;
-  if (const auto bytes = relay_executable_bytes(line.files[0]))
-    return can_do_options(ProgramKind::RelayExecutable, line, console)
-               ? batch_run_relay_executable(*bytes, line, console)
-               : kUsage;
-  source::Diagnostics of_relay;
-  const auto program = line.to_relax ? nullptr : read_relay_program(line.files[0], of_relay);
-  if (program)
-    return can_do_options(ProgramKind::RelayText, line, console) ? batch_run_relay(*program, of_relay, line, console)
-                                                                 : kUsage;
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  if (!load(*session, line.files[0], line, console)) return kBadText;
-  if (const auto kind = session::program_kind(*session); kind && !can_do_options(*kind, line, console)) return kUsage;
+  if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
   const std::string function = line.function.empty() ? "main" : line.function;
   if (line.ranks > 1) return run_ranks(*session, function, line, console);
   source::Diagnostics diagnostics;

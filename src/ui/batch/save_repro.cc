@@ -77,7 +77,7 @@ ReproFile repro_of(const CommandLine& line, const session::Options& options, con
 void add_values(ReproFile& repro, session::Session& session, const ir::Module* module, const std::string& function,
                 const std::vector<std::string>& inputs) {
   auto before = session.snapshot();
-  session.history().start(module);
+  session.set_program(module);
   source::Diagnostics ignored;  // the script will report values that cannot be generated, too
   if (auto made = session.arguments(function, inputs, ignored))
     repro.values.insert(repro.values.end(), made->begin(), made->end());

@@ -329,13 +329,15 @@ void show_operator(Repl& repl, const ops::OpInfo& op) {
 
 void show_program(Repl& repl) {
   session::Session& s = repl.session();
-  if (s.program_path().empty() && !s.module()) {
+  if (!s.program()) {
     repl.print("no program is loaded\n");
     return;
   }
   repl.print("program: {}\n", s.program_path().empty() ? "entered at the prompt" : s.program_path());
+  repl.print("kind: {}\n", to_string(s.program()->kind()));
   repl.print("functions: {}\n", fmt::join(s.function_names(), ", "));
-  if (s.module()) repl.print("version: {} of {}\n", s.history().position(), s.history().size() - 1);
+  if (const session::Program* p = s.program(); p && p->version_count() > 0)
+    repl.print("version: {} of {}\n", p->position(), p->version_count() - 1);
   repl.print("engine: {}\n", session::to_string(s.options().engine));
   if (repl.debugger().active()) repl.print("stopped: {}\n", describe_position(repl, repl.debugger().last_stop().where));
 }

@@ -22,7 +22,9 @@ TEST_CASE("tests/relay/to_relax/texts: what modules become") {
   golden::check_cases("relay/to_relax/texts", [](golden::Case& c) {
     const golden::Part* relay = c.find("RELAY");
     REQUIRE(relay);
-    session::Session session;
+    session::Options options;
+    options.machine = session::Machine::Relax;
+    session::Session session(options);
     source::Diagnostics found;
     const bool loaded = session.load_text("test.relay", relay->text + "\n", found);
     c.set(loaded ? "GIVES" : "FAILS", {},
@@ -33,7 +35,9 @@ TEST_CASE("tests/relay/to_relax/texts: what modules become") {
 }
 
 TEST_CASE("bindings have the places of the Relay text") {
-  session::Session session;
+  session::Options options;
+  options.machine = session::Machine::Relax;
+  session::Session session(options);
   source::Diagnostics found;
   REQUIRE(session.load_text("test.relay",
                             "#[version = \"0.0.5\"]\ndef @main(%x: float32) -> float32 {\n  let %y = exp(%x);\n"

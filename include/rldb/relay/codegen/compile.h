@@ -1,12 +1,12 @@
 // From a prepared module (relay/passes: prepare_for_vm) to an executable of the Relay VM, and the list of primitives
-// that its kernels are made from. Users: relay/run, tests.
+// that its kernels are made from. Users: session, tests.
 #pragma once
 
 #include <functional>
 #include <optional>
 
-#include "rldb/relay/bytecode/executable.h"
 #include "rldb/relay/passes/pass.h"
+#include "rldb/relay/vm/executable.h"
 
 namespace rldb::relay {
 

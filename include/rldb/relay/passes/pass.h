@@ -3,7 +3,7 @@
 // The graph may have any form before ToANormalForm. The passes after it require A-normal form: chains of lets whose
 // values have variables, constants and names as operands; branches, arms and functions hold chains of their own.
 // Pipelines are text, as Relax's: `ToANF,FuseOps(fuse_opt_level=0)`, or a named one (pipeline.def).
-// Users: relay/run, ui, tests.
+// Users: session, repro, ui, tests.
 #pragma once
 
 #include <cstdint>

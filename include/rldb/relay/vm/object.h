@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "rldb/relay/bytecode/executable.h"
+#include "rldb/relay/vm/executable.h"
 #include "rldb/runtime/described.h"
 
 namespace rldb::relay_vm {

@@ -2,7 +2,7 @@
 //
 // `map_of` gives the code as an executable of the Relax VM's form, one instruction for each, at the same pcs and over
 // the same registers, with debug info and with each instruction's text as in TVM's listing. It is inspected and
-// never executed: the instruction set does that, on the machine's frames and registers. Users: relay/run, tests.
+// never executed: the instruction set does that, on the machine's frames and registers. Users: session, tests.
 #pragma once
 
 #include "rldb/bytecode/executable.h"

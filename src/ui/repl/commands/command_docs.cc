@@ -16,7 +16,7 @@ struct SubcommandRow {
   std::string_view name, usage, doc;
 };
 constexpr SubcommandRow kSubcommands[] = {
-#define RLDB_SUBCOMMAND(id, name, handler, usage, doc) {name, usage, doc},
+#define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) {name, usage, doc},
 #include "rldb/ui/subcommand.def"
 };
 

@@ -3,8 +3,8 @@
 
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/compare.h"
-#include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_result.h"
+#include "ui/compared_side.h"
 #include "ui/named_stage.h"
 #include "ui/repl/commands/repro_flags.h"
 #include "ui/repl/commands/versions.h"
@@ -17,36 +17,28 @@ namespace rldb::ui {
 
 namespace {
 
-// The module in the lines after `<<END`, as if it were a version; null: diagnosed.
-const ir::Module* read_beside(Repl& repl, std::string_view text) {
+// The program in the lines after `<<END`, as if it were a version. False: diagnosed.
+bool read_beside(Repl& repl, std::string_view text, repro::Program& out) {
   session::Session& session = repl.session();
   source::Diagnostics diagnostics;
   auto before = session.snapshot();
   const bool ok = session.load_text("<here>", std::string(text), diagnostics);
-  const ir::Module* module = ok ? session.module() : nullptr;
+  if (ok) {
+    const repro::Program side = side_at(session, 0);
+    out.module = side.module;
+    out.other = side.other;
+    out.label = "the given module";
+  }
   session.restore(std::move(before));
   repl.report(diagnostics);
-  return module;
+  return ok;
 }
 
-// The result of passes on a module, without changing the versions; null: diagnosed.
-const ir::Module* after_passes(Repl& repl, const ir::Module* module, const std::string& passes) {
-  session::Session& session = repl.session();
-  source::Diagnostics diagnostics;
-  const passes::History before = session.history();
-  session.history().start(module);
-  const bool ok = session.run_passes(passes, diagnostics);
-  const ir::Module* made = ok ? session.module() : nullptr;
-  session.history() = before;
-  repl.report(diagnostics);
-  return made;
-}
-
-// The program after passes. False: diagnosed.
-bool apply_passes(Repl& repl, const std::string& passes, repro::Program& program) {
-  program.module = after_passes(repl, program.module, passes);
-  program.label += " after " + passes;
-  return program.module != nullptr;
+void set_side(Repl& repl, std::size_t version, repro::Program& out) {
+  const repro::Program side = side_at(repl.session(), version);
+  out.module = side.module;
+  out.other = side.other;
+  out.label = side.label;
 }
 
 // The text is a version, or a stage `FOLDER:STAGE`. False: diagnosed.
@@ -61,38 +53,41 @@ bool side_of(Repl& repl, const std::string& text, repro::Program& out) {
     out.label = stage->file;
     return true;
   }
-  const auto version = session.history().size() > 0 ? version_of(repl, text) : std::nullopt;
-  if (!version && session.history().size() == 0) (void)needs(repl, "`:compare`", session::kModule);  // diagnosed
-  if (!version) return false;
-  out.module = session.history().module_at(*version);
-  out.label = version_name(session.history(), *version);
-  return true;
-}
-
-bool set_current(Repl& repl, std::size_t version, repro::Program& out) {
-  const passes::History& history = repl.session().history();
-  if (!needs(repl, "`:compare`", session::kModule)) return false;
-  out.module = history.module_at(version);
-  out.label = version_name(history, version);
-  return true;
+  if (!needs(repl, "a version", session::kVersions)) return false;
+  const auto version = version_of(repl, text);
+  if (version) set_side(repl, *version, out);
+  return version.has_value();
 }
 
 // The programs of both sides, before passes and engines are taken into account. False: diagnosed, or `usage`.
 bool words_to_sides(Repl& repl, const std::vector<std::string>& words, bool own, repro::Program& a, repro::Program& b) {
-  const passes::History& history = repl.session().history();
-  const std::size_t now = history.position();
   if (!words.empty() && !side_of(repl, words[0], a)) return false;
-  if (words.empty() && own && history.size() > 0) {
-    const auto before = previous_version(repl);
-    if (!before || !set_current(repl, *before, a)) return false;
-  } else if (words.empty() && !set_current(repl, now, a)) {
-    return false;
-  }
   if (words.size() > 1) return side_of(repl, words[1], b);
-  if (own) return set_current(repl, now, b);
+  if (!needs(repl, "`:compare`", own ? session::kVersions : session::kNothing)) return false;
+  const std::size_t now = repl.session().program()->position();
+  if (words.empty() && own) {
+    const auto before = previous_version(repl);
+    if (!before) return false;
+    set_side(repl, *before, a);
+  } else if (words.empty()) {
+    set_side(repl, now, a);
+  }
+  if (own) {
+    set_side(repl, now, b);
+    return true;
+  }
   b.module = a.module;
+  b.other = a.other;
   b.label = a.label;
   return true;
+}
+
+// Passes on one side. False: diagnosed.
+bool passes_on(Repl& repl, const std::string& passes, repro::Program& side) {
+  source::Diagnostics diagnostics;
+  const bool ok = apply_passes(repl.session(), passes, side, diagnostics);
+  repl.report(diagnostics);
+  return ok;
 }
 
 // The two sides of `:compare`, except for their arguments. False: diagnosed, or `usage`.
@@ -104,19 +99,16 @@ bool sides_of(Repl& repl, const ReproFlags& flags, const std::vector<std::string
   a.function = b.function = flags.function;
   a.kernels = b.kernels = repl.session().options().engine;
   if (!words_to_sides(repl, words, own, a, b)) return false;
-  if (!document.empty()) {
-    b.module = read_beside(repl, document);
-    b.label = "the given module";
-  }
+  if (!document.empty() && !read_beside(repl, document, b)) return false;
   const bool both = !flags.other_passes.empty();  // the second program has a pipeline of its own
-  if (both && !flags.passes.empty() && !apply_passes(repl, flags.passes, a)) return false;
+  if (both && !flags.passes.empty() && !passes_on(repl, flags.passes, a)) return false;
   const std::string& second_passes = both ? flags.other_passes : flags.passes;
-  if (b.module && !second_passes.empty() && !apply_passes(repl, second_passes, b)) return false;
+  if (!second_passes.empty() && !passes_on(repl, second_passes, b)) return false;
   if (flags.other_engine) {
     b.kernels = *flags.other_engine;
     b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
   }
-  return b.module != nullptr;
+  return true;
 }
 
 // If both are stages of one folder, and nothing else is requested, follows the changes between them. None: they are
@@ -147,10 +139,7 @@ std::optional<repro::Comparison> compare_sides(Repl& repl, const ReproFlags& fla
                                                repro::Program& b) {
   session::Session& session = repl.session();
   source::Diagnostics diagnostics;
-  auto before = session.snapshot();
-  session.history().start(a.module);
-  auto inputs = repro::compared_inputs(session, a.function, {}, diagnostics);
-  session.restore(std::move(before));
+  auto inputs = inputs_of(session, a.module || !b.module ? a : b, {}, diagnostics);
   repl.report(diagnostics);
   if (!inputs) return std::nullopt;
   return repro::compare(session, a, b, *inputs, flags.tolerances, flags.shadow);

@@ -46,6 +46,7 @@ std::string names_of(const debug::BindingGraph& graph, const std::vector<int>& n
 
 void print_cost(Repl& repl, const debug::BindingGraph& graph, const debug::GraphNode& n) {
   source::Diagnostics ignored;
+  if (!repl.session().module()) return;  // costs are counted by bindings of a module
   const auto build = repl.debugger().build() ? repl.debugger().build() : repl.session().build(ignored);
   if (!build) return;
   const auto cost = debug::cost_of_binding(repl.session(), *build, graph.function, n.node, dims_here(repl));
@@ -77,7 +78,11 @@ Status command_Graph(Repl& repl, std::string_view rest) {
     return repl.fail(source::message(diag::BadDrawOption, wrong));
   const std::string function = rest.empty() ? function_at_hand(repl) : std::string(rest);
   const auto graph = debug::binding_graph(repl.debugger(), repl.session(), function, repl.frame());
-  if (!graph) return repl.fail(source::message(diag::NoSuchThing, "Relax function", function));
+  if (!graph)
+    return needs(repl, "`:graph`", 0) ? repl.fail(source::message(diag::NoSuchThing, "function", function))
+                                      : Status::Failed;
+  if (graph->nodes.empty() && !needs(repl, "`:graph` of code without debug information", session::kModule))
+    return Status::Failed;
   if (repl.wants_json() && options.file.empty()) return repl.give(graph_json(*graph));
   if (options.file.ends_with(".dot")) return write_drawing(repl, options.file, graph_dot(*graph));
   if (options.file.ends_with(".svg")) return write_drawing(repl, options.file, graph_svg(*graph));

@@ -42,7 +42,6 @@ Status command_Mem(Repl& repl, std::string_view rest) {
   if (words.size() > 2) return Status::Usage;
   session::Session& session = repl.session();
   const ir::Module* module = session.module();
-  if (!module) return repl.fail(source::message(diag::NoProgram));
   const bool first_is_function = !words.empty() && ir::isa<ir::Function>(module->find(words[0]));
   if (words.size() == 2 && !first_is_function)
     return repl.fail(source::message(diag::NoSuchThing, "Relax function", words[0]));

@@ -5,13 +5,14 @@
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/debug/file_names.h"
+#include "rldb/debug/graph.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/roundtrip.h"
-#include "rldb/session/relay_machine.h"
+#include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
@@ -21,7 +22,7 @@
 #include "ui/batch/batch.h"
 #include "ui/repl/commands/binding_info.h"
 #include "ui/repl/commands/handlers.h"
-#include "ui/repl/commands/relay_versions.h"
+#include "ui/repl/commands/versions.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
@@ -33,15 +34,11 @@ namespace rldb::ui {
 
 namespace {
 
-// How a Relay text was loaded, for the reader: one of two ways.
-std::string_view made_of(session::Session& session) {
-  source::Diagnostics ignored;
-  if (session.has_executable()) {
-    const auto build = session.viewable(ignored);
-    return build && session::is_on_relay_machine(*build) ? " for the Relay VM" : "";
-  }
+// Of Relay text, which is loaded in one of two ways, and of executables.
+std::string made_of(session::Session& session) {
   const ir::Module* m = session.module();
-  if (!m || m->entries.empty()) return "";
+  if (!m) return fmt::format(" ({})", to_string(session.program()->kind()));
+  if (m->entries.empty()) return "";
   const source::Buffer* text = session.sources().find(session.context().span_of(m->entries.front().function).file);
   return text && frontend::is_relay(text->name(), text->text()) ? ", translated to Relax" : "";
 }
@@ -56,20 +53,6 @@ Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
   repl.print("loaded {}{}: {}\n", repl.session().program_path(), made_of(repl.session()), fmt::join(names, ", "));
   return Status::Good;
 }
-
-// Sets the purpose for which Relay text is loaded, while it lives.
-class LoadedFor {
- public:
-  explicit LoadedFor(session::Machine machine) : before_(std::exchange(session::relay_machine()->wanted, machine)) {}
-  ~LoadedFor() { session::relay_machine()->wanted = before_; }
-  LoadedFor(const LoadedFor&) = delete;
-  LoadedFor& operator=(const LoadedFor&) = delete;
-
- private:
-  session::Machine before_;
-};
-
-Status no_module(Repl& repl) { return repl.fail(source::message(diag::NoProgram)); }
 
 std::string_view kind_of(const ir::Expr* f) {
   if (ir::isa<ir::Function>(f)) return "relax function";
@@ -86,9 +69,8 @@ void list_functions(Repl& repl) {
   }
 }
 
-// An executable has no text: shows its functions, or the instructions of one.
-Status list_executable(Repl& repl, std::string_view function) {
-  if (!function.empty()) return command_Disasm(repl, function);
+// Of the code: functions and their sizes.
+Status list_executable(Repl& repl) {
   source::Diagnostics diagnostics;
   const auto build = repl.session().viewable(diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !build) return Status::Failed;
@@ -99,22 +81,28 @@ Status list_executable(Repl& repl, std::string_view function) {
   return Status::Good;
 }
 
-const ir::Expr* find_function(Repl& repl, std::string_view name) {
-  const ir::Module* module = repl.session().module();
-  const ir::Expr* f = module ? module->find(name) : nullptr;
-  if (f) return f;
-  if (!module) {
-    no_module(repl);
-    return nullptr;
-  }
+Status no_function(Repl& repl, std::string_view name) {
   const std::vector<std::string> names = repl.session().function_names();
   const std::vector<std::string_view> views(names.begin(), names.end());
   source::Message m = source::message(diag::NoSuchThing, "function", name);
   const std::string_view near = source::nearest(name, views);
   m.hint =
       near.empty() ? fmt::format("functions: {}", fmt::join(names, ", ")) : fmt::format("did you mean `{}`?", near);
-  repl.fail(std::move(m));
-  return nullptr;
+  return repl.fail(std::move(m));
+}
+
+Status no_program(Repl& repl) { return repl.fail(source::message(diag::NoProgram)); }
+
+// The functions of the program, whatever its kind.
+Status list_program(Repl& repl) {
+  const session::Program* program = repl.session().program();
+  if (!program) return no_program(repl);
+  if (const ir::Module* module = repl.session().module()) {
+    if (repl.wants_json()) return repl.give(functions_json(module));
+    list_functions(repl);
+    return Status::Good;
+  }
+  return list_executable(repl);
 }
 
 }  // namespace
@@ -143,12 +131,15 @@ Status command_Reload(Repl& repl, std::string_view rest) {
 
 Status command_ToRelax(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  const source::Buffer* text = relay_text(repl);
-  if (!text) return repl.fail(source::message(diag::NoRelayProgram));
+  const session::RelayText* relay = session::relay_text(repl.session().program());
+  if (!relay) return repl.fail(source::message(diag::NoRelayProgram));
   if (!repl.may_end_run("translating the program")) return Status::Failed;
+  const source::Buffer& text = repl.session().sources().get(relay->source().file);
+  session::Options& options = repl.session().options();
+  const session::Machine before = std::exchange(options.machine, session::Machine::Relax);
   source::Diagnostics diagnostics;
-  const LoadedFor relax(session::Machine::Relax);
-  const bool ok = repl.session().load_text(std::string(text->name()), std::string(text->text()), diagnostics);
+  const bool ok = repl.session().load_text(relay->path(), std::string(text.text()), diagnostics);
+  options.machine = before;
   return loaded(repl, ok, diagnostics);
 }
 
@@ -162,10 +153,9 @@ Status command_Save(Repl& repl, std::string_view rest) {
     if (repl.report(diagnostics) == Status::Failed || !made) return Status::Failed;
     bytes = std::move(*made);
   } else {
-    if (!needs(repl, "`:save FILE.py`", session::kModule)) return Status::Failed;
-    ir::PrintOptions options = repl.session().options().print;
-    options.show_meta = true;
-    bytes = ir::print(repl.session().module(), options);
+    if (!needs(repl, "`:save` of a text", session::kText)) return Status::Failed;
+    const session::Program& program = *repl.session().program();
+    bytes = *program.text(program.position(), session::TextFor::Saving);
   }
   if (!write_output(std::string(rest), bytes, repl.console())) return Status::Failed;
   repl.print("wrote {} ({} bytes)\n", rest, bytes.size());
@@ -202,75 +192,100 @@ Status command_List(Repl& repl, std::string_view rest) {
     show_source_around(repl, frames[std::size_t(repl.frame())].where, repl.list_lines);
     return Status::Good;
   }
-  if (repl.session().has_executable()) return list_executable(repl, rest);
-  if (!repl.session().module()) return no_module(repl);
-  if (rest.empty()) {
-    if (repl.wants_json()) return repl.give(functions_json(repl.session().module()));
-    list_functions(repl);
-    return Status::Good;
-  }
+  if (rest.empty() || !repl.session().program()) return list_program(repl);
+  if (!has_abilities(repl.session().program()->kind(), session::kText)) return command_Disasm(repl, rest);
   if (const auto line = parse_count(rest)) return list_line(repl, *line);
   return command_Show(repl, rest);
 }
 
 Status command_Show(Repl& repl, std::string_view rest) {
-  if (is_relay(repl)) return relay_show(repl, rest);
-  if (!repl.session().module()) return no_module(repl);
-  const ir::PrintOptions& options = repl.session().options().print;
-  if (rest.empty()) {
-    if (repl.wants_json()) return repl.give(text_json("", ir::print(repl.session().module(), options)));
-    show_text(repl, ir::print(repl.session().module(), options));
-    return Status::Good;
-  }
-  const ir::Expr* f = find_function(repl, rest);
-  if (!f) return Status::Failed;
-  if (repl.wants_json()) return repl.give(text_json(rest, ir::print_function(rest, f, options)));
-  show_text(repl, ir::print_function(rest, f, options));
+  const session::Program& program = *repl.session().program();
+  const auto text = program.text(program.position(), session::TextFor::Reading, rest);
+  if (!text) return no_function(repl, rest);
+  if (repl.wants_json()) return repl.give(text_json(rest, *text));
+  show_text(repl, *text);
   return Status::Good;
 }
+
+namespace {
+
+// In the functions of a module, nested bodies included. False: there is no such variable.
+bool uses_in_module(const ir::Module* module, std::string_view name, std::string_view function,
+                    std::vector<VariableUse>& found) {
+  bool known = false;
+  for (const ir::ModuleEntry& entry : module->entries) {
+    if (!function.empty() && entry.name != function) continue;
+    const auto* f = ir::as<ir::Function>(entry.function);
+    if (!f) continue;
+    for (const ir::Var* p : f->params) known = known || p->name == name;
+    ir::walk(f->body, [&](const ir::Node* n) {
+      const auto* b = ir::as<ir::Binding>(n);
+      if (!b) return true;
+      known = known || b->var->name == name;
+      bool uses = false;
+      ir::walk(b->value, [&](const ir::Node* inner) {
+        const auto* v = ir::as<ir::Var>(inner);
+        uses = uses || (v && v->name == name);
+        return true;
+      });
+      if (uses) found.push_back({std::string(entry.name), std::string(b->var->name), ir::print_binding(b), b});
+      return true;
+    });
+    if (const auto* v = ir::as<ir::Var>(f->body->body); v && v->name == name)
+      found.push_back({std::string(entry.name), {}, {}, nullptr});
+  }
+  return known;
+}
+
+// In the code of a program without a module. False: there is no such variable, or nothing to tell, which is diagnosed.
+bool uses_in_code(Repl& repl, std::string_view name, std::string_view function, std::vector<VariableUse>& found) {
+  bool known = false, any = false;
+  for (const std::string& f : repl.session().function_names()) {
+    if (!function.empty() && f != function) continue;
+    const auto graph = debug::binding_graph(repl.debugger(), repl.session(), f, repl.frame());
+    if (!graph) continue;
+    any = any || !graph->nodes.empty();
+    for (const debug::GraphNode& n : graph->nodes) {
+      if (n.name != name) continue;
+      known = true;
+      for (const int user : n.users) {
+        const debug::GraphNode& u = graph->nodes[std::size_t(user)];
+        found.push_back({f, u.name, fmt::format("{}: {}", u.name, u.value), nullptr});
+      }
+      if (n.result) found.push_back({f, {}, {}, nullptr});
+    }
+  }
+  if (!any)
+    known = needs(repl, "`:uses` in code without debug information", session::kModule);
+  else if (!known)
+    repl.fail(source::message(diag::NoSuchThing, "variable", name));
+  return known;
+}
+
+}  // namespace
 
 Status command_Uses(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   if (words.empty() || words.size() > 2) return Status::Usage;
+  if (!needs(repl, "`:uses`", 0)) return Status::Failed;
   const ir::Module* module = repl.session().module();
-  if (!module) return no_module(repl);
+  const std::string_view function = words.size() == 2 ? std::string_view(words[1]) : std::string_view();
   std::vector<VariableUse> found;
-  bool known = false;
-  for (const ir::ModuleEntry& entry : module->entries) {
-    if (words.size() == 2 && entry.name != words[1]) continue;
-    const auto* f = ir::as<ir::Function>(entry.function);
-    if (!f) continue;
-    for (const ir::Var* p : f->params) known = known || p->name == words[0];
-    ir::walk(f->body, [&](const ir::Node* n) {
-      const auto* b = ir::as<ir::Binding>(n);
-      if (!b) return true;
-      known = known || b->var->name == words[0];
-      bool uses = false;
-      ir::walk(b->value, [&](const ir::Node* inner) {
-        const auto* v = ir::as<ir::Var>(inner);
-        uses = uses || (v && v->name == words[0]);
-        return true;
-      });
-      if (uses) found.push_back({std::string(entry.name), b});
-      return true;
-    });
-    if (const auto* v = ir::as<ir::Var>(f->body->body); v && v->name == words[0])
-      found.push_back({std::string(entry.name), nullptr});
-  }
-  if (!known) return repl.fail(source::message(diag::NoSuchThing, "variable", words[0]));
+  if (!module && !uses_in_code(repl, words[0], function, found)) return Status::Failed;
+  if (module && !uses_in_module(module, words[0], function, found))
+    return repl.fail(source::message(diag::NoSuchThing, "variable", words[0]));
   if (repl.wants_json()) return repl.give(uses_json(repl, words[0], found));
   for (const VariableUse& use : found)
-    repl.print("{}: {}\n", use.function, use.binding ? ir::print_binding(use.binding) : "return " + words[0]);
+    repl.print("{}: {}\n", use.function, use.name.empty() ? "return " + words[0] : use.text);
   if (found.empty()) repl.print("no uses of {}\n", words[0]);
   return Status::Good;
 }
 
 // `:verify --test=COMMAND`: fails if the command finds the fault, that is, ends with 0.
 static Status ask_command(Repl& repl, const std::string& command) {
-  const ir::Module* module = repl.session().module();
-  if (!module) return repl.fail(source::message(diag::NoProgram));
+  if (!needs(repl, "`:verify --test`", session::kModule)) return Status::Failed;
   if (!repl.may("run a shell", command)) return Status::Failed;
-  const std::string text = module_text(module, repl.session().options().print);
+  const std::string text = module_text(repl.session().module(), repl.session().options().print);
   const std::optional<int> code = repro::run_test_command(command, text);
   if (repl.wants_json()) repl.give(Json{{"finds_the_fault", code == 0}});
   if (code == 0) return repl.fail(source::message(diag::CommandFindsFault, command));
@@ -332,13 +347,7 @@ Status command_Info(Repl& repl, std::string_view rest) {
     show_breakpoints(repl);
     return Status::Good;
   }
-  if (is("functions")) {
-    if (repl.session().has_executable()) return list_executable(repl, "");
-    if (!repl.session().module()) return no_module(repl);
-    if (repl.wants_json()) return repl.give(functions_json(repl.session().module()));
-    list_functions(repl);
-    return Status::Good;
-  }
+  if (is("functions")) return list_program(repl);
   if (is("values")) return command_Input(repl, "");
   if (is("locals") && what.size() > 1) return command_Locals(repl, "");
   if (is("registers")) return command_Registers(repl, "");
@@ -359,57 +368,33 @@ Status command_Info(Repl& repl, std::string_view rest) {
   return repl.fail(std::move(m));
 }
 
-namespace {
-
-Status go_to_version(Repl& repl, std::size_t version) {
-  if (version < repl.session().history().size() && version != repl.session().history().position() &&
-      !repl.may_end_run(fmt::format("going to version {}", version)))
-    return Status::Failed;
-  if (!repl.session().history().rewind(version)) return repl.fail(source::message(diag::NoSuchVersion, version));
-  repl.debugger().kill();
-  if (repl.wants_json())
-    repl.give(version_json(repl));
-  else
-    repl.print("at version {}\n", version);
-  resolve_and_tell(repl);
-  return Status::Good;
-}
-
-}  // namespace
-
-// Did the step to this version leave the module unchanged? Such a version is skipped.
-static bool changed_nothing(const passes::History& history, std::size_t version) {
-  return version > 0 && history.module_at(version) == history.module_at(version - 1);
+// Did the step to this version leave the program unchanged? Such a version is skipped.
+static bool changed_nothing(const session::Program& program, std::size_t version) {
+  return version > 0 && program.is_same(version, version - 1);
 }
 
 Status command_Undo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (is_relay(repl)) return relay_undo(repl, false);
-  const passes::History& history = repl.session().history();
-  std::size_t at = history.position();
-  while (at > 0 && changed_nothing(history, at)) --at;
+  const session::Program& program = *repl.session().program();
+  std::size_t at = program.position();
+  while (at > 0 && changed_nothing(program, at)) --at;
   if (at == 0) return repl.fail(source::message(diag::NoMoreVersions, "undo"));
   return go_to_version(repl, at - 1);
 }
 
 Status command_Redo(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (is_relay(repl)) return relay_undo(repl, true);
-  const passes::History& history = repl.session().history();
-  std::size_t to = history.position() + 1;
-  if (to >= history.size()) return repl.fail(source::message(diag::NoMoreVersions, "redo"));
-  while (to + 1 < history.size() && changed_nothing(history, to)) ++to;
+  const session::Program& program = *repl.session().program();
+  std::size_t to = program.position() + 1;
+  if (to >= program.version_count()) return repl.fail(source::message(diag::NoMoreVersions, "redo"));
+  while (to + 1 < program.version_count() && changed_nothing(program, to)) ++to;
   return go_to_version(repl, to);
 }
 
 Status command_Rewind(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (is_relay(repl)) return relay_rewind(repl, rest);
-  for (const auto& [name, version] : repl.session().history().bookmarks())
-    if (name == rest) return go_to_version(repl, version);
-  const auto number = parse_count(rest);
-  if (!number) return repl.fail(source::message(diag::NoSuchVersion, rest));
-  return go_to_version(repl, *number);
+  const auto version = version_of(repl, std::string(rest));
+  return version ? go_to_version(repl, *version) : Status::Failed;
 }
 
 }  // namespace rldb::ui

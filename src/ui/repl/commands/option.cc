@@ -5,7 +5,6 @@
 
 #include <charconv>
 
-#include "rldb/session/relay_machine.h"
 #include "rldb/support/memory.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/state.h"
@@ -59,9 +58,9 @@ std::string dims_text(Repl& r) {
   for (const auto& [name, value] : of(r).dims) text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
   return text.empty() ? "none" : text;
 }
-bool set_machine(Repl&, std::string_view text) {
+bool set_machine(Repl& repl, std::string_view text) {
   for (const session::Machine m : {session::Machine::Relax, session::Machine::Relay})
-    if (session::to_string(m) == text) return session::relay_machine()->wanted = m, true;
+    if (session::to_string(m) == text) return of(repl).machine = m, true;
   return false;
 }
 std::string diff_layout_name(const std::optional<DiffLayout>& layout) {
@@ -118,7 +117,7 @@ const std::vector<Option>& options() {
        [](Repl& r) { return fmt::format("{}", r.list_lines); },
        [](Repl& r, std::string_view v) { return set_count(r.list_lines, v); }},
       {"machine", "relax, relay", "how Relay text is loaded: translated to Relax, or compiled for the Relay VM",
-       [](Repl&) { return std::string(session::to_string(session::relay_machine()->wanted)); }, set_machine},
+       [](Repl& r) { return std::string(session::to_string(of(r).machine)); }, set_machine},
       {"max-memory", "a size such as 512M or 4G", "memory limit of the process, tensors included",
        [](Repl&) { return size_text(support::memory_limit()); },
        [](Repl&, std::string_view v) {

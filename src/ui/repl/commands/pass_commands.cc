@@ -11,7 +11,6 @@
 #include "rldb/source/diagnostic_program.h"
 #include "ui/diff_stat.h"
 #include "ui/draw/table.h"
-#include "ui/repl/commands/relay_versions.h"
 #include "ui/repl/commands/versions.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/state.h"
@@ -22,70 +21,71 @@ namespace rldb::ui {
 
 namespace {
 
-void print_difference(Repl& repl, const ir::Module* before, const ir::Module* after, const std::string& before_name,
-                      const std::string& after_name, const std::optional<DiffLayout>& layout) {
-  const ir::PrintOptions& print = repl.session().options().print;
-  const std::string a = ir::print(before, print), b = ir::print(after, print);
+// The difference of two versions.
+void print_difference(Repl& repl, std::size_t before, std::size_t after, const std::optional<DiffLayout>& layout) {
+  const session::Program& program = *repl.session().program();
+  const std::string a = *program.text(before, session::TextFor::Comparing);
+  const std::string b = *program.text(after, session::TextFor::Comparing);
   if (a == b) repl.print("no difference\n");
-  show_difference(repl, a, b, before_name, after_name, {.layout = layout});
+  show_difference(repl, a, b, program.version_name(before), program.version_name(after), {.layout = layout});
 }
 
 // Lines added and removed in each function, and the first lines of the diff, where the whole diff would be long.
-void print_change(Repl& repl, const passes::PassRecord& r, std::size_t version) {
+void print_change(Repl& repl, std::size_t version) {
   constexpr std::size_t kMost = 60, kFirst = 30;
-  const ir::PrintOptions& print = repl.session().options().print;
-  const std::string name = passes::to_string(r.pass);
-  const std::string before = ir::print(r.before, print), after = ir::print(r.after, print);
+  const session::Program& program = *repl.session().program();
+  const session::Version made = program.version(version);
+  const std::string before = *program.text(version - 1, session::TextFor::Comparing);
+  const std::string after = *program.text(version, session::TextFor::Comparing);
   if (before == after) repl.print("no difference\n");
   std::size_t lines = 2;  // for the names
   for (const DiffHunk& hunk : diff_hunks(before, after)) lines += hunk.lines.size() + 1;
   const bool is_long = lines > kMost;
   if (is_long) {
     Table table({"function", "added", "removed"});
-    for (const DiffStat& stat : diff_stat(r.before, r.after, r.changed, print))
+    for (const DiffStat& stat : diff_stat(program, version - 1, version, made.changed))
       table.add({stat.function, fmt::format("+{}", stat.count.added), fmt::format("-{}", stat.count.removed)});
     repl.print("{}", table.text());
   }
-  const std::size_t left = show_difference(repl, before, after, "before " + name, "after " + name,
+  const std::size_t left = show_difference(repl, before, after, "before " + made.pass, "after " + made.pass,
                                            {.most_lines = is_long ? kFirst : std::size_t(-1)});
   // A page has all of them.
   if (left > 0)
     repl.show(fmt::format("... {} more lines: `:diff {} {}` shows them all\n", left, version - 1, version), {});
 }
 
+std::string change_text(const session::Version& made) {
+  return made.changed.empty() ? "no change" : fmt::format("changed {}", fmt::join(made.changed, ", "));
+}
+
 Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
   source::Diagnostics diagnostics;
-  std::vector<passes::PassRecord> records;
-  passes::RunOptions options;
-  options.verify_each = repl.session().options().verify_each;
-  options.before = [&](const passes::PassInvocation& pass, const ir::Module*) {
-    repl.console().doing(passes::to_string(pass));
-    return true;
-  };
-  options.after = [&](const passes::PassRecord& r) { records.push_back(r); };
-  const std::size_t version = repl.session().history().position();
-  const bool ok = repl.session().run_passes(pipeline, diagnostics, options);
-  const bool changed =
-      std::any_of(records.begin(), records.end(), [](const passes::PassRecord& r) { return !r.changed.empty(); });
+  session::Session& session = repl.session();
+  const std::size_t first = session.program()->position() + 1;
+  std::unique_ptr<session::Program> before = session.program()->copy();
+  std::string running;  // the pass that fails, if one does
+  const bool ok = session.program()->run_passes(pipeline, diagnostics, [&](const std::string& pass) {
+    running = pass;
+    repl.console().doing(pass);
+  });
+  const session::Program& program = *session.program();
+  bool changed = false;
+  for (std::size_t v = first; v <= program.position(); ++v) changed = changed || !program.version(v).changed.empty();
   if (changed && !repl.may_end_run(fmt::format("`{}`, which changes the program", pipeline))) {
-    repl.session().history().rewind(version);
+    session.set_program(std::move(before));
     return Status::Failed;
   }
   if (repl.wants_json()) {
     Json applied = Json::array();
-    for (const passes::PassRecord& r : records) applied.push_back(pass_record_json(r, repl.session().options().print));
+    for (std::size_t v = first; v <= program.position(); ++v) applied.push_back(pass_json(program, v));
+    if (!ok && !running.empty())
+      applied.push_back({{"pass", running}, {"ok", false}, {"nanoseconds", nullptr}, {"changed", Json::array()}});
     repl.give(applied);
-    records.clear();
   }
-  // Each pass has made a version; the last one is the current one.
-  std::size_t made =
-      repl.session().history().position() - std::min(records.size(), repl.session().history().position());
-  for (const passes::PassRecord& r : records) {
-    ++made;
-    if (!r.after) continue;
-    repl.print("{}: {}\n", passes::to_string(r.pass),
-               r.changed.empty() ? "no change" : "changed " + fmt::format("{}", fmt::join(r.changed, ", ")));
-    if (show_diff && !r.changed.empty()) print_change(repl, r, made);
+  for (std::size_t v = first; v <= program.position() && !repl.wants_json(); ++v) {
+    const session::Version made = program.version(v);
+    repl.print("{}: {}\n", made.pass, change_text(made));
+    if (show_diff && !made.changed.empty()) print_change(repl, v);
   }
   repl.report(diagnostics);
   if (changed) {
@@ -95,19 +95,25 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
   return ok ? Status::Good : Status::Failed;
 }
 
+std::vector<session::PassRow> passes_of(Repl& repl) {
+  const session::Program* program = repl.session().program();
+  return program ? program->passes() : session::relax_passes();
+}
+
 }  // namespace
 
 Status command_Passes(Repl& repl, std::string_view rest) {
-  if (is_relay(repl)) return relay_passes(repl, rest);
+  const std::vector<session::PassRow> all = passes_of(repl);
   if (rest.empty()) {
-    if (repl.wants_json()) return repl.give(passes_json(passes::all_passes()));
-    for (const passes::PassInfo& p : passes::all_passes()) print_item(repl, fmt::format("{:<28} ", p.name), p.doc);
+    if (repl.wants_json()) return repl.give(passes_json(all));
+    for (const session::PassRow& p : all) print_item(repl, fmt::format("{:<28} ", p.name), p.doc);
     return Status::Good;
   }
-  const passes::PassInfo* p = passes::find_pass(rest);
-  if (!p) {
+  const auto named = [&](const session::PassRow& p) { return p.name == rest || p.short_name == rest; };
+  const auto p = std::find_if(all.begin(), all.end(), named);
+  if (p == all.end()) {
     std::vector<std::string_view> names;
-    for (const passes::PassInfo& known : passes::all_passes()) names.push_back(known.name);
+    for (const session::PassRow& known : all) names.push_back(known.name);
     source::Message m = source::message(diag::UnknownPass, rest);
     const std::string_view near = source::nearest(rest, names);
     m.hint = near.empty() ? "`:passes` lists them" : fmt::format("did you mean `{}`?", near);
@@ -121,68 +127,39 @@ Status command_Passes(Repl& repl, std::string_view rest) {
 
 Status command_RunPass(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (is_relay(repl)) return relay_run_passes(repl, rest, true);
   return run_and_show(repl, rest, true);
-}
-
-// The first pass of the pipeline that has not been applied since the module was loaded or edited, in whatever order the
-// others were.
-static auto next_pass(const passes::History& history, const std::vector<passes::PassInvocation>& pipeline) {
-  std::vector<decltype(passes::PassInvocation::id)> applied;
-  for (std::size_t v = 1; v <= history.position(); ++v) {
-    if (history.is_edit(v))
-      applied.clear();
-    else
-      applied.push_back(history.record(v).pass.id);
-  }
-  return std::find_if(pipeline.begin(), pipeline.end(), [&](const passes::PassInvocation& p) {
-    const auto at = std::find(applied.begin(), applied.end(), p.id);
-    if (at == applied.end()) return true;
-    applied.erase(at);  // a pass that occurs twice in the pipeline is applied twice
-    return false;
-  });
 }
 
 Status command_StepPass(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (is_relay(repl)) return relay_step_pass(repl);
-  const auto minimum = passes::parse_pipeline("minimum");
-  if (!minimum.ok()) return repl.fail(minimum.error());
-  const passes::History& history = repl.session().history();
-  if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
-  const auto next = next_pass(history, *minimum);
-  if (next == minimum->end()) {
-    if (repl.wants_json()) return repl.give(Json::array());
-    repl.print("the minimum build is complete\n");
-    return Status::Good;
-  }
-  return run_and_show(repl, passes::to_string(*next), true);
+  const std::string next = repl.session().program()->next_pass();
+  if (!next.empty()) return run_and_show(repl, next, true);
+  if (repl.wants_json()) return repl.give(Json::array());
+  repl.print("the minimum build is complete\n");
+  return Status::Good;
 }
 
 Status command_Pipeline(Repl& repl, std::string_view rest) {
-  if (is_relay(repl)) return rest.empty() ? relay_pipelines(repl) : relay_run_passes(repl, rest, false);
-  if (!rest.empty()) return run_and_show(repl, rest, false);
-  if (repl.wants_json()) return repl.give(pipelines_json());
-  for (const passes::PipelineInfo& p : passes::named_pipelines()) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
+  if (!rest.empty())
+    return needs(repl, "`:pipeline`", session::kVersions) ? run_and_show(repl, rest, false) : Status::Failed;
+  const session::Program* program = repl.session().program();
+  const std::vector<session::PipelineRow> all = program ? program->pipelines() : session::relax_pipelines();
+  if (repl.wants_json()) return repl.give(pipelines_json(all));
+  for (const session::PipelineRow& p : all) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
   return Status::Good;
 }
 
 Status command_History(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
-  if (is_relay(repl)) return relay_list_versions(repl);
-  const passes::History& history = repl.session().history();
-  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
   if (repl.wants_json()) return repl.give(history_json(repl));
-  for (std::size_t v = 0; v < history.size(); ++v) {
+  const session::Program& program = *repl.session().program();
+  for (std::size_t v = 0; v < program.version_count(); ++v) {
     std::string marks;
-    for (const auto& [name, version] : history.bookmarks())
+    for (const auto& [name, version] : program.bookmarks())
       if (version == v) marks += " [" + name + "]";
-    std::string changed;
-    if (v > 0 && !history.is_edit(v)) {
-      const auto& names = history.record(v).changed;
-      changed = names.empty() ? ": no change" : fmt::format(": changed {}", fmt::join(names, ", "));
-    }
-    repl.print("{} {}{}{}\n", v == history.position() ? "=>" : "  ", version_name(history, v), changed, marks);
+    const session::Version made = program.version(v);
+    const std::string change = made.by == session::Version::By::Pass ? ": " + change_text(made) : "";
+    repl.print("{} {}{}{}\n", v == program.position() ? "=>" : "  ", program.version_name(v), change, marks);
   }
   return Status::Good;
 }
@@ -205,13 +182,10 @@ std::optional<DiffLayout> take_layout(std::string_view& rest) {
 Status command_Diff(Repl& repl, std::string_view rest) {
   const std::optional<DiffLayout> layout = take_layout(rest);
   if (rest.starts_with("-") || split_words(rest).size() > 2) return Status::Usage;
-  if (is_relay(repl)) return relay_diff(repl, rest, layout);
   const auto versions = two_versions(repl, rest);
   if (!versions) return Status::Failed;
-  const passes::History& history = repl.session().history();
   if (repl.wants_json()) return repl.give(diff_json(repl, versions->first, versions->second));
-  print_difference(repl, history.module_at(versions->first), history.module_at(versions->second),
-                   version_name(history, versions->first), version_name(history, versions->second), layout);
+  print_difference(repl, versions->first, versions->second, layout);
   return Status::Good;
 }
 
@@ -219,10 +193,9 @@ Status command_Bookmark(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   if (split_words(rest).size() != 1 || parse_count(rest))
     return repl.fail(source::message(diag::BadName, rest, "a version").with_hint("it is one word, and not a number"));
-  if (is_relay(repl)) return relay_bookmark(repl, rest);
-  if (repl.session().history().size() == 0) return repl.fail(source::message(diag::NoProgram));
-  repl.session().history().bookmark(std::string(rest));
-  repl.print("version {} is {}\n", repl.session().history().position(), rest);
+  session::Program& program = *repl.session().program();
+  program.add_bookmark(std::string(rest));
+  repl.print("version {} is {}\n", program.position(), rest);
   return Status::Good;
 }
 

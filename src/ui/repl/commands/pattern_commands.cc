@@ -48,7 +48,6 @@ void show(Repl& repl, std::size_t number, const passes::FoundPattern& found) {
 Status command_Match(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   const ir::Module* module = repl.session().module();
-  if (!module) return repl.fail(source::message(diag::NoProgram));
   const std::string_view function = take_function(module, rest);
   if (!function.empty() && !ir::isa<ir::Function>(module->find(function)))
     return repl.fail(source::message(diag::NoSuchThing, "Relax function", function));
@@ -63,7 +62,6 @@ Status command_Match(Repl& repl, std::string_view rest) {
 
 Status command_Rewrite(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
-  if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
   source::Diagnostics diagnostics;
   const ir::Module* before = repl.session().module();
   const std::optional<std::size_t> count = rewrite_by_file(repl.session(), std::string(rest), diagnostics);

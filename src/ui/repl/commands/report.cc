@@ -78,8 +78,8 @@ class Report {
     session::Session& s = repl_.session();
     line("\nprogram: {}", s.program_path().empty() ? "entered at the prompt" : s.program_path());
     line("engine: {}", session::to_string(s.options().engine));
-    for (std::size_t v = 1; s.module() && v <= s.history().position(); ++v)
-      line("  version {}: {}", v, s.history().is_edit(v) ? "edited" : passes::to_string(s.history().record(v).pass));
+    for (std::size_t v = 1; s.program() && v <= s.program()->position(); ++v)
+      line("  {}", s.program()->version_name(v));
     line("{}", debug::to_string(debugger_.history()));
   }
 

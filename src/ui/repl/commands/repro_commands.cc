@@ -7,17 +7,16 @@
 #include "rldb/ir/printer.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/planner.h"
+#include "rldb/repro/program_passes.h"
 #include "rldb/repro/reduce.h"
 #include "rldb/repro/sanitize.h"
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_command.h"
-#include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/text.h"
 #include "ui/kernel_step.h"
-#include "ui/repl/commands/relay_versions.h"
 #include "ui/repl/commands/repro_flags.h"
 #include "ui/repl/commands/versions.h"
 #include "ui/repl/data/data.h"
@@ -55,36 +54,21 @@ repro::BisectProgress shown_by(Repl& repl) {
   };
 }
 
-// Checks that there is a module, and that the pipeline is valid.
+// Checks that the pipeline is valid.
 bool can_ask(Repl& repl, const repro::Question& q) {
-  if (!repl.session().module()) {
-    repl.fail(source::message(diag::NoProgram));
-    return false;
-  }
-  auto pipeline = passes::parse_pipeline(q.passes);
-  if (!pipeline.ok()) repl.fail(std::move(pipeline).error());
-  return pipeline.ok();
-}
-
-void print_rewrite(Repl& repl, const repro::PassBisection& found) {
-  const ir::Module* without = found.rewrite > 0 ? found.without : found.before;
-  const ir::Module* with = found.rewrite > 0 ? found.with : found.after;
-  if (!without || !with) return;
-  const ir::PrintOptions& print = repl.session().options().print;
-  show_difference(repl, ir::print(without, print), ir::print(with, print), "without", "with");
+  source::Diagnostics diagnostics;
+  const bool ok = repro::can_bisect(repl.session(), q, diagnostics);
+  repl.report(diagnostics);
+  return ok;
 }
 
 }  // namespace
 
 Status command_Validate(Repl& repl, std::string_view rest) {
-  if (is_relay(repl)) return relay_validate(repl, rest);
-  passes::History& history = repl.session().history();
-  if (history.size() == 0) return repl.fail(source::message(diag::NoProgram));
   const std::optional<std::size_t> before = rest.empty() ? previous_version(repl) : version_of(repl, std::string(rest));
   if (!before) return Status::Failed;
-  const repro::Validation result =
-      repro::validate_versions(repl.session(), history.module_at(*before), history.current());
-  const std::string name = version_name(history, *before);
+  const repro::Validation result = repro::validate_program(repl.session(), *before);
+  const std::string name = repl.session().program()->version_name(*before);
   if (repl.wants_json()) {
     Json data = validation_json(result);
     data["version"] = *before;
@@ -104,9 +88,9 @@ static Status bisect_by_kernel(Repl& repl, const std::vector<std::string>& words
   repro::Question q;
   q.tolerances = flags.tolerances;
   q.passes = flags.passes;
+  if (!needs(repl, "`:bisect --by=kernel`", session::kModule)) return Status::Failed;
   q.function = words.empty() ? flags.function : words[0];
   for (std::size_t i = 1; i < words.size(); ++i) q.inputs.push_back(words[i]);
-  if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
   const repro::KernelBisection found =
       repro::bisect_kernels(repl.session(), repl.session().module(), q, shown_by(repl));
   using Verdict = repro::KernelBisection::Verdict;
@@ -129,15 +113,15 @@ Status command_Bisect(Repl& repl, std::string_view rest) {
   const auto q = question_of(repl, std::move(words), usage);
   if (!q) return usage ? Status::Usage : Status::Failed;
   if (!can_ask(repl, *q)) return Status::Failed;
-  const repro::PassBisection found = repro::bisect_passes(repl.session(), repl.session().module(), *q, shown_by(repl));
-  using Verdict = repro::PassBisection::Verdict;
+  const repro::ProgramBisection found = repro::bisect_program(repl.session(), *q, shown_by(repl));
+  using Verdict = repro::ProgramBisection::Verdict;
   if (repl.wants_json())
-    repl.give(Json::parse(repro::to_json(found)));
+    repl.give(Json::parse(found.json));
   else if (found.verdict != Verdict::CannotTell)
-    repl.print("{}\n", repro::to_string(found));
+    repl.print("{}\n", found.text);
   if (found.verdict == Verdict::Found) {
-    if (!repl.wants_json()) print_rewrite(repl, found);
-    return repl.fail(source::message(diag::PassBringsFault, passes::to_string(found.pass), found.symptom.text));
+    if (!repl.wants_json()) show_difference(repl, found.without, found.with, "without", "with");
+    return repl.fail(source::message(diag::PassBringsFault, found.pass, found.symptom.text));
   }
   return found.verdict == Verdict::None ? Status::Good : repl.fail(source::message(diag::CannotTell, found.why));
 }
@@ -151,9 +135,8 @@ Status command_Reduce(Repl& repl, std::string_view rest) {
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string&) {
     repl.console().doing(fmt::format("{}, {}", repro::to_string(size), support::counted(tried, "try")));
   };
-  const repro::Reduction r = repro::reduce(repl.session(), repl.session().module(), *q, options);
-  if (!r.module) return repl.fail(source::message(diag::CannotTell, r.why));
-  repl.session().set_module(r.module);
+  const repro::ProgramReduction r = repro::reduce_program(repl.session(), *q, options);
+  if (!r.found) return repl.fail(source::message(diag::CannotTell, r.why));
   if (repl.wants_json()) return repl.give(Json::parse(repro::to_json(r)));
   repl.print("{} -> {}\nsymptom: {}: {}\npasses: {}\n", repro::to_string(r.before), repro::to_string(r.after),
              r.symptom.kind, r.symptom.text, r.passes);
@@ -168,7 +151,6 @@ Status command_Sanitize(Repl& repl, std::string_view rest) {
   if (!which)
     return repl.fail(source::message(diag::BadOption, wrong, "sanitize")
                          .with_hint("values: storage, uninit, nan, bounds, overflow"));
-  if (!repl.session().module()) return repl.fail(source::message(diag::NoProgram));
   repro::Program program;
   program.module = repl.session().module();
   program.function = words.size() > 1 ? words[1] : "main";

@@ -170,8 +170,8 @@ namespace {
 class UncheckedRuns {
  public:
   explicit UncheckedRuns(Repl& repl) : options_(repl.session().options()), before_(options_.check_bounds) {
-    // A loaded executable is already compiled.
-    const bool compiles = options_.engine == session::Engine::Jit && !repl.session().has_executable();
+    // An executable is already compiled.
+    const bool compiles = options_.engine == session::Engine::Jit && repl.session().module();
     if (compiles) options_.check_bounds = false;
   }
   ~UncheckedRuns() {
@@ -311,8 +311,7 @@ Status command_Ranks(Repl& repl, std::string_view rest) {
     const auto groups = words.size() > 2 ? whole_number(words[2]) : std::optional<std::size_t>(1);
     if (!rank || *rank >= *count) return repl.fail(source::message(diag::NoSuchRank, words[1], rest, *count));
     if (!groups || *groups < 1 || *count % *groups != 0) return Status::Usage;
-    if (*count > 1 && session::program_kind(repl.session()) && !needs(repl, "`:ranks`", session::kRanks))
-      return Status::Failed;
+    if (*count > 1 && repl.session().program() && !needs(repl, "`:ranks`", session::kRanks)) return Status::Failed;
     repl.group.reset();  // before another one is made: it unsets the current workers
     if (*count > 1) repl.group = std::make_unique<session::Group>(repl.session(), *count, *groups);
     repl.ranks = *count;

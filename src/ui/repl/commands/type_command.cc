@@ -1,6 +1,7 @@
 // `:type`: the type of an expression over existing values, of a function, or of a binding of the text.
 #include <fmt/format.h>
 
+#include "rldb/debug/graph.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -49,10 +50,26 @@ const ir::Type* binding_type(Repl& repl, std::string_view what) {
   return variable_type(repl.session().module(), function, name);
 }
 
+// Of a program without a module: the type of a variable of its code, as its debug information has it.
+Status type_in_code(Repl& repl, std::string_view name) {
+  const auto graph = debug::binding_graph(repl.debugger(), repl.session(), function_at_hand(repl), repl.frame());
+  for (const debug::GraphNode& n : graph ? graph->nodes : std::vector<debug::GraphNode>()) {
+    if (n.name != name || n.type.empty()) continue;
+    if (repl.wants_json()) return repl.give({{"type", n.type}});
+    repl.print("{}\n", n.type);
+    return Status::Good;
+  }
+  needs(repl, fmt::format("the type of `{}`, which has no value now,", name), session::kModule);
+  return Status::Failed;
+}
+
 }  // namespace
 
 Status command_Type(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  const bool only_code = repl.session().program() && !repl.session().module();
+  if (only_code && is_one_name(rest) && !repl.session().find_value(rest) && frame_name_kind(repl, rest).empty())
+    return type_in_code(repl, rest);
   const bool stopped = repl.debugger().active();
   const bool known =
       repl.session().find_value(rest) || (repl.session().module() && repl.session().module()->find(rest));

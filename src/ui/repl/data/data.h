@@ -50,7 +50,9 @@ Json text_json(std::string_view function, const std::string& text);
 // Where a variable is used, as `:uses` shows it.
 struct VariableUse {
   std::string function;
-  const ir::Binding* binding = nullptr;  // null: the function returns it
+  std::string name;                      // of what is computed from it; empty: the function returns it
+  std::string text;                      // its binding, or the instruction
+  const ir::Binding* binding = nullptr;  // null: there is only code
 };
 Json uses_json(Repl& repl, std::string_view name, const std::vector<VariableUse>& uses);
 Json matches_json(Repl& repl, const std::vector<passes::FoundPattern>& found);
@@ -59,8 +61,10 @@ Json kernel_states_json(Repl& repl);
 
 // ---- passes and versions ----
 
-Json passes_json(const std::vector<passes::PassInfo>& rows);
-Json pipelines_json();
+Json passes_json(const std::vector<session::PassRow>& rows);
+Json pipelines_json(const std::vector<session::PipelineRow>& rows);
+// The pass that made a version.
+Json pass_json(const session::Program& program, std::size_t version);
 Json pass_record_json(const passes::PassRecord& record, const ir::PrintOptions& print);
 Json history_json(Repl& repl);
 Json diff_json(Repl& repl, std::size_t before, std::size_t after);

@@ -41,9 +41,9 @@ Json program_json(Repl& repl) {
            {"version", nullptr},
            {"versions", nullptr},
            {"stopped", nullptr}};
-  if (s.module()) {
-    out["version"] = s.history().position();
-    out["versions"] = s.history().size();
+  if (s.program() && s.program()->version_count() > 0) {
+    out["version"] = s.program()->position();
+    out["versions"] = s.program()->version_count();
   }
   if (repl.debugger().active()) out["stopped"] = position_json(repl, repl.debugger().last_stop().where);
   return out;
@@ -127,12 +127,10 @@ Json uses_json(Repl& repl, std::string_view name, const std::vector<VariableUse>
   Json rows = Json::array();
   for (const VariableUse& use : uses) {
     Json row{{"function", use.function}, {"name", nullptr}, {"binding", nullptr}, {"file", nullptr}, {"line", nullptr}};
-    if (use.binding) {
-      row["name"] = use.binding->var->name;
-      row["binding"] = ir::print_binding(use.binding);
-      add_place(repl, use.binding, row);
-    }
-    row["returned"] = use.binding == nullptr;
+    row["name"] = or_null(use.name);
+    row["binding"] = or_null(use.text);
+    if (use.binding) add_place(repl, use.binding, row);
+    row["returned"] = use.name.empty();
     rows.push_back(std::move(row));
   }
   return {{"name", name}, {"uses", std::move(rows)}};
@@ -188,8 +186,8 @@ Json kernel_states_json(Repl& repl) {
 }
 
 Json version_json(Repl& repl) {
-  const passes::History& history = repl.session().history();
-  return {{"version", history.position()}, {"versions", history.size()}};
+  const session::Program& program = *repl.session().program();
+  return {{"version", program.position()}, {"versions", program.version_count()}};
 }
 
 Json validation_json(const repro::Validation& v) {
@@ -197,17 +195,24 @@ Json validation_json(const repro::Validation& v) {
       {"difference", or_null(v.difference)}, {"compared", v.compared}, {"not_run", v.not_run}, {"in_part", v.in_part}};
 }
 
-Json passes_json(const std::vector<passes::PassInfo>& all) {
+Json passes_json(const std::vector<session::PassRow>& all) {
   Json rows = Json::array();
-  for (const passes::PassInfo& p : all) rows.push_back({{"name", p.name}, {"options", p.options}, {"doc", p.doc}});
+  for (const session::PassRow& p : all) rows.push_back({{"name", p.name}, {"options", p.options}, {"doc", p.doc}});
   return rows;
 }
 
-Json pipelines_json() {
+Json pipelines_json(const std::vector<session::PipelineRow>& all) {
   Json rows = Json::array();
-  for (const passes::PipelineInfo& p : passes::named_pipelines())
-    rows.push_back({{"name", p.name}, {"passes", p.passes}, {"doc", p.doc}});
+  for (const session::PipelineRow& p : all) rows.push_back({{"name", p.name}, {"passes", p.passes}, {"doc", p.doc}});
   return rows;
+}
+
+Json pass_json(const session::Program& program, std::size_t version) {
+  const session::Version made = program.version(version);
+  return {{"pass", made.pass},
+          {"ok", true},
+          {"nanoseconds", made.nanoseconds},
+          {"changed", stats_json(diff_stat(program, version - 1, version, made.changed))}};
 }
 
 Json pass_record_json(const passes::PassRecord& r, const ir::PrintOptions& print) {
@@ -217,33 +222,34 @@ Json pass_record_json(const passes::PassRecord& r, const ir::PrintOptions& print
 }
 
 Json history_json(Repl& repl) {
-  const passes::History& history = repl.session().history();
+  using By = session::Version::By;
+  const session::Program& program = *repl.session().program();
   Json rows = Json::array();
-  for (std::size_t v = 0; v < history.size(); ++v) {
-    const bool by_pass = v > 0 && !history.is_edit(v);
+  for (std::size_t v = 0; v < program.version_count(); ++v) {
+    const session::Version made = program.version(v);
     Json bookmarks = Json::array();
-    for (const auto& [name, version] : history.bookmarks())
+    for (const auto& [name, version] : program.bookmarks())
       if (version == v) bookmarks.push_back(name);
     rows.push_back({{"version", v},
-                    {"current", v == history.position()},
-                    {"by", v == 0    ? "load"
-                           : by_pass ? "pass"
-                                     : "edit"},
-                    {"pass", by_pass ? Json(passes::to_string(history.record(v).pass)) : Json()},
-                    {"changed", by_pass ? Json(history.record(v).changed) : Json::array()},
+                    {"current", v == program.position()},
+                    {"by", made.by == By::Load   ? "load"
+                           : made.by == By::Pass ? "pass"
+                                                 : "edit"},
+                    {"pass", or_null(made.pass)},
+                    {"changed", made.changed},
                     {"bookmarks", std::move(bookmarks)}});
   }
   return rows;
 }
 
 Json diff_json(Repl& repl, std::size_t before, std::size_t after) {
-  const passes::History& history = repl.session().history();
-  const ir::Module *a = history.module_at(before), *b = history.module_at(after);
-  const ir::PrintOptions& print = repl.session().options().print;
+  const session::Program& program = *repl.session().program();
+  const std::string a = *program.text(before, session::TextFor::Comparing);
+  const std::string b = *program.text(after, session::TextFor::Comparing);
   return {{"before", before},
           {"after", after},
-          {"functions", stats_json(diff_stat(a, b, changed_functions(a, b), print))},
-          {"diff", text_diff(ir::print(a, print), ir::print(b, print), "before", "after")}};
+          {"functions", stats_json(diff_stat(program, before, after, program.changed(before, after)))},
+          {"diff", text_diff(a, b, "before", "after")}};
 }
 
 }  // namespace rldb::ui

@@ -138,9 +138,10 @@ void add_places(Repl& repl, std::string_view prefix, Candidates& out) {
 }
 
 void add_versions(Repl& repl, Candidates& out) {
-  const passes::History& history = repl.session().history();
-  for (std::size_t v = 0; v < history.size(); ++v) out.push_back(std::to_string(v));
-  for (const auto& [name, version] : history.bookmarks()) out.push_back(name);
+  const session::Program* program = repl.session().program();
+  if (!program) return;
+  for (std::size_t v = 0; v < program->version_count(); ++v) out.push_back(std::to_string(v));
+  for (const auto& [name, version] : program->bookmarks()) out.push_back(name);
 }
 
 // `FOLDER:`, and after it its stages.

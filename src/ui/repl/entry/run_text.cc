@@ -138,7 +138,7 @@ Status Repl::run_entry(std::string_view text) {
       return assign_in_frame(assignment->target, assignment->expression, kind);
 
   source::Diagnostics diagnostics;
-  const std::size_t version = session_->history().position();
+  std::unique_ptr<session::Program> program = session_->program() ? session_->program()->copy() : nullptr;
   FrameScope scope(*this, text.starts_with('@') || text.starts_with("class ") ? std::string_view() : text);
   std::optional<debug::StopReport> stop;
   session::EntryResult result = session_->enter(text, diagnostics, debugger_->call_runner(stop, diagnostics));
@@ -153,7 +153,7 @@ Status Repl::run_entry(std::string_view text) {
   if (!result.ok || status == Status::Failed) return Status::Failed;
   if (const std::string running = on_the_stack(result); !running.empty()) {
     if (!may_end_run(fmt::format("a new definition of `{}`, which is being executed", running))) {
-      session_->history().rewind(version);
+      session_->set_program(std::move(program));
       return Status::Failed;
     }
     debugger_->kill();

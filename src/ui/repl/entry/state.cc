@@ -7,7 +7,6 @@
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/ir/printer.h"
-#include "rldb/relay/run/relay_machine.h"
 #include "rldb/session/group.h"
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_entry.h"
@@ -72,8 +71,6 @@ Repl::Repl(const CommandLine& line, Console& console)
       session_(std::make_unique<session::Session>(line.options, tee_.get())),
       debugger_(std::make_unique<debug::Debugger>(*session_)) {
   timeout = line.timeout;
-  if (!session::relay_machine()) session::set_relay_machine(relay_run::make_relay_machine());
-  session::relay_machine()->wanted = session::Machine::Relay;  // as `rldb run`
 }
 
 Repl::~Repl() = default;
@@ -130,7 +127,7 @@ Status Repl::execute(std::string_view entry) {
 }
 
 Status Repl::execute_recorded(std::string_view entry) {
-  const std::size_t version = session_->history().position();
+  const std::size_t version = version_now();
   const bool active = debugger_->active();
   const bool checks = entry.starts_with(":expect");
   const std::string_view text = entry;
@@ -364,9 +361,11 @@ Replay Repl::replay_of(std::string_view entry) const {
   return Replay::No;
 }
 
+std::size_t Repl::version_now() const { return session_->program() ? session_->program()->position() : 0; }
+
 Repl::Moment Repl::moment() const {
   const debug::StopReport& stop = debugger_->last_stop();
-  return {debugger_->active(), stop.kind, stop.time, session_->history().position(), session_->values().size()};
+  return {debugger_->active(), stop.kind, stop.time, version_now(), session_->values().size()};
 }
 
 Status Repl::record(std::string_view entry, const std::function<Status()>& work) {
@@ -392,8 +391,7 @@ Status Repl::record(std::string_view entry, const std::function<Status()>& work)
 void Repl::mute(bool on) { tee_->muted = on; }
 
 Status Repl::run_handler(const Command& command, std::string_view rest) {
-  // Without a program the handler says what is missing: some of these commands work without one.
-  if (command.needs != 0 && session::program_kind(*session_))
+  if (command.needs != 0)
     if (auto refusal = session::missing_ability(fmt::format("`:{}`", command.name), command.needs, *session_))
       return fail(std::move(*refusal));
   return command.run(*this, rest);

@@ -227,6 +227,7 @@ class Repl {
   Target target_of(std::string_view entry) const;
   Target bare_target(std::string_view entry, std::string_view word, std::string_view rest) const;
   bool is_value_name(std::string_view name) const;
+  std::size_t version_now() const;  // 0 without a program
   Moment moment() const;
   Status dispatch(std::string_view entry);
   // The state to which an abandoned entry returns.

@@ -1,0 +1,11 @@
+// The symptom of a result, leaf by leaf against the reference. Room-private.
+#pragma once
+
+#include "rldb/repro/oracle.h"
+
+namespace rldb::repro {
+
+std::optional<Symptom> symptom_of_leaves(const std::vector<runtime::Value>& leaves,
+                                         const std::vector<runtime::Value>& reference, const Question& question);
+
+}  // namespace rldb::repro

@@ -1,0 +1,312 @@
+// Reduction of Relay text: smaller and smaller modules that show the same symptom.
+#include <algorithm>
+#include <chrono>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "repro/relay/relay_oracle.h"
+#include "rldb/frontend/relay.h"
+#include "rldb/relay/ir/printer.h"
+#include "rldb/repro/relay_passes.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+namespace {
+
+using relay::Expr;
+
+// A function's expressions, each once, operands before the expressions that use them.
+std::vector<const Expr*> expressions_of(const relay::Function* f) {
+  std::vector<const Expr*> order;
+  std::unordered_set<const Expr*> seen;
+  std::vector<std::pair<const Expr*, bool>> open{{f->body, false}};
+  while (!open.empty()) {
+    const auto [e, done] = open.back();
+    open.pop_back();
+    if (done) {
+      order.push_back(e);
+      continue;
+    }
+    if (!seen.insert(e).second) continue;
+    open.emplace_back(e, true);
+    relay::for_each_operand(e, [&](const Expr* x) { open.emplace_back(x, false); });
+  }
+  return order;
+}
+
+// The variables that a function's expressions bind and use.
+struct Scope {
+  std::unordered_set<const Expr*> bound, used;
+
+  explicit Scope(const relay::Function* f) {
+    bind(f);
+    for (const Expr* e : expressions_of(f)) {
+      if (relay::as<relay::Var>(e)) used.insert(e);
+      if (const auto* inner = relay::as<relay::Function>(e)) bind(inner);
+      if (const auto* let = relay::as<relay::Let>(e)) bound.insert(let->var);
+      if (const auto* match = relay::as<relay::Match>(e))
+        for (const relay::Arm& arm : match->arms) bind(arm.pattern);
+    }
+  }
+  bool closed() const {
+    return std::all_of(used.begin(), used.end(), [&](const Expr* v) { return bound.contains(v); });
+  }
+
+ private:
+  void bind(const relay::Function* f) { bound.insert(f->params.begin(), f->params.end()); }
+  void bind(const relay::Pattern* p) {
+    if (p->var) bound.insert(p->var);
+    for (const relay::Pattern* part : p->parts) bind(part);
+  }
+};
+
+// A function with one of its expressions replaced, wherever it is used.
+class Replaced {
+ public:
+  Replaced(relay::Context& ctx, const Expr* from, const Expr* to) : ctx_(ctx) { made_[from] = to; }
+
+  const Expr* of(const Expr* e) {
+    if (const auto it = made_.find(e); it != made_.end()) return it->second;
+    const Expr* made = rebuilt(e);
+    if (made != e) ctx_.set_span(made, ctx_.span(e));
+    return made_[e] = made;
+  }
+
+ private:
+  std::vector<const Expr*> all(relay::Span<const Expr*> list) {
+    std::vector<const Expr*> out;
+    for (const Expr* e : list) out.push_back(of(e));
+    return out;
+  }
+  const Expr* rebuilt(const Expr* e) {
+    bool changed = false;
+    relay::for_each_operand(e, [&](const Expr* x) { changed = of(x) != x || changed; });
+    if (!changed) return e;
+    using relay::ExprKind;
+    switch (e->kind) {
+      case ExprKind::Var:
+      case ExprKind::GlobalVar:
+      case ExprKind::Constant:
+      case ExprKind::Op:
+      case ExprKind::Constructor:
+        return e;
+      case ExprKind::Call: {
+        const auto& c = relay::cast<relay::Call>(e);
+        return ctx_.call(of(c.callee), all(c.args), c.attrs, c.attrs_object);
+      }
+      case ExprKind::Function: {
+        const auto& f = relay::cast<relay::Function>(e);
+        return ctx_.function(f.type_params, f.params, nullptr, of(f.body), f.attrs);
+      }
+      case ExprKind::Let: {
+        const auto& l = relay::cast<relay::Let>(e);
+        return ctx_.let(l.var, of(l.value), of(l.body));
+      }
+      case ExprKind::If: {
+        const auto& i = relay::cast<relay::If>(e);
+        return ctx_.if_expr(of(i.condition), of(i.consequence), of(i.alternative));
+      }
+      case ExprKind::Tuple:
+        return ctx_.tuple(all(relay::cast<relay::Tuple>(e).fields));
+      case ExprKind::Projection: {
+        const auto& p = relay::cast<relay::Projection>(e);
+        return ctx_.projection(of(p.tuple), p.index);
+      }
+      case ExprKind::Match: {
+        const auto& m = relay::cast<relay::Match>(e);
+        std::vector<relay::Arm> arms;
+        for (const relay::Arm& arm : m.arms) arms.push_back({arm.pattern, of(arm.body)});
+        return ctx_.match(of(m.value), arms, m.complete);
+      }
+      case ExprKind::RefCreate:
+        return ctx_.ref_create(of(relay::cast<relay::RefCreate>(e).value));
+      case ExprKind::RefRead:
+        return ctx_.ref_read(of(relay::cast<relay::RefRead>(e).reference));
+      case ExprKind::RefWrite: {
+        const auto& w = relay::cast<relay::RefWrite>(e);
+        return ctx_.ref_write(of(w.reference), of(w.value));
+      }
+    }
+    return e;
+  }
+
+  relay::Context& ctx_;
+  std::unordered_map<const Expr*, const Expr*> made_;
+};
+
+class RelayReducer {
+ public:
+  RelayReducer(session::Session& session, const session::RelayText& program, const Question& question,
+               const ReduceOptions& options)
+      : ctx_(program.source().ctx),
+        question_(question),
+        options_(options),
+        oracle_(session, program, question),
+        start_(std::chrono::steady_clock::now()) {}
+
+  RelayReduction run(const relay::Module* m, std::vector<relay::PassInvocation> passes) {
+    const auto symptom = oracle_.ask(m, passes);
+    if (!symptom) {
+      out_.why = !oracle_.why().empty()     ? oracle_.why()
+                 : oracle_.unseen().empty() ? "the program shows no symptom"
+                                            : oracle_.unseen();
+      return std::move(out_);
+    }
+    out_.symptom = *symptom;
+    out_.module = m;
+    out_.before = out_.after = size_of(m);
+    passes_ = std::move(passes);
+    for (bool smaller = true; smaller && !late();)
+      smaller = drop_passes() || drop_functions() || cut_functions() || drop_parameters();
+    out_.complete = !late();
+    for (const relay::PassInvocation& p : passes_) out_.passes += (out_.passes.empty() ? "" : ",") + to_string(p);
+    return std::move(out_);
+  }
+
+ private:
+  static ProgramSize size_of(const relay::Module* m) {
+    ProgramSize s;
+    s.functions = m->functions.size();
+    for (const relay::Definition& d : m->functions) {
+      s.parameters += d.function->params.size();
+      for (const Expr* e : expressions_of(d.function)) s.bindings += !relay::is_leaf(e);
+    }
+    return s;
+  }
+  bool late() const {
+    const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
+    return options_.seconds > 0 && spent.count() > options_.seconds;
+  }
+
+  // A candidate must have types and read back; it is kept when it shows the same symptom.
+  bool keeps(const relay::Module* m, const std::vector<relay::PassInvocation>& passes, const std::string& move) {
+    support::poll();
+    if (late()) return false;
+    relay::Typing typing;
+    source::Diagnostics ignored;
+    if (!relay::infer_types(ctx_, m, typing, ignored)) return false;
+    relay::Context other;
+    source::SourceManager sources;
+    if (!frontend::parse_relay(other, sources, sources.add("candidate.relay", relay::print(m)), ignored).module)
+      return false;
+    ++out_.tried;
+    const auto symptom = oracle_.ask(m, passes);
+    const bool same = symptom && *symptom == out_.symptom;
+    if (same) {
+      out_.symptom.text = symptom->text;
+      out_.module = m;
+      out_.after = size_of(m);
+      passes_ = passes;
+      ++out_.accepted;
+    }
+    if (options_.progress) options_.progress(out_.after, out_.tried, same ? move : "");
+    return same;
+  }
+
+  bool drop_passes() {
+    for (std::size_t i = 0; i < passes_.size(); ++i) {
+      auto fewer = passes_;
+      fewer.erase(fewer.begin() + std::ptrdiff_t(i));
+      if (keeps(out_.module, fewer, "a pass fewer")) return true;
+    }
+    return false;
+  }
+
+  const relay::Module* with(std::string_view name, const relay::Function* f) const {  // null: without it
+    std::vector<relay::Definition> functions;
+    for (const relay::Definition& d : out_.module->functions) {
+      if (d.name->name != name)
+        functions.push_back(d);
+      else if (f)
+        functions.push_back({d.name, f});
+    }
+    return ctx_.module({out_.module->types.begin(), out_.module->types.end()}, std::move(functions));
+  }
+
+  bool drop_functions() {
+    std::unordered_set<const Expr*> used;
+    for (const relay::Definition& d : out_.module->functions)
+      for (const Expr* e : expressions_of(d.function))
+        if (relay::as<relay::GlobalVar>(e)) used.insert(e);
+    for (const relay::Definition& d : out_.module->functions)
+      if (d.name->name != question_.function && !used.contains(d.name) &&
+          keeps(with(d.name->name, nullptr), passes_, "a function fewer"))
+        return true;
+    return false;
+  }
+
+  bool cut_functions() {
+    for (const relay::Definition& d : out_.module->functions) {
+      relay::Typing typing;
+      source::Diagnostics ignored;
+      if (!relay::infer_types(ctx_, out_.module, typing, ignored)) return false;
+      if (cut(d, typing)) return true;
+    }
+    return false;
+  }
+
+  bool keeps_body(const relay::Definition& d, std::vector<const relay::Var*> params, const Expr* body,
+                  const std::string& move) {
+    const relay::Function* f = ctx_.function(d.function->type_params, params, nullptr, body, d.function->attrs);
+    return Scope(f).closed() && keeps(with(d.name->name, f), passes_, move);
+  }
+
+  // The result becomes an expression on the way to it, or an expression becomes one of its own parts, or a parameter.
+  bool cut(const relay::Definition& d, const relay::Typing& typing) {
+    const bool entry = d.name->name == question_.function;
+    const std::vector<const relay::Var*> params(d.function->params.begin(), d.function->params.end());
+    std::vector<const Expr*> all = expressions_of(d.function);
+    if (entry)
+      for (const Expr* e : all)  // small ones first
+        if (e != d.function->body && !relay::is_leaf(e) && relay::as<relay::TensorType>(typing.of(e)) &&
+            keeps_body(d, params, e, "an earlier result"))
+          return true;
+    std::reverse(all.begin(), all.end());
+    for (const Expr* e : all) {
+      const relay::Type* type = typing.of(e);
+      if (!type || relay::is_leaf(e)) continue;
+      const Expr* part = nullptr;
+      relay::for_each_operand(e, [&](const Expr* x) { part = !part && typing.of(x) == type ? x : part; });
+      if (part && keeps_body(d, params, Replaced(ctx_, e, part).of(d.function->body), "a part in its place"))
+        return true;
+      if (!entry || e == d.function->body || !relay::as<relay::TensorType>(type)) continue;
+      auto more = params;
+      more.push_back(ctx_.var("cut" + std::to_string(names_++), type));
+      if (keeps_body(d, more, Replaced(ctx_, e, more.back()).of(d.function->body), "a parameter in its place"))
+        return true;
+    }
+    return false;
+  }
+
+  bool drop_parameters() {
+    const relay::Function* f = out_.module->find(question_.function);
+    if (!f || !question_.inputs.empty()) return false;
+    const Scope scope(f);
+    std::vector<const relay::Var*> used;
+    for (const relay::Var* p : f->params)
+      if (scope.used.contains(p)) used.push_back(p);
+    if (used.size() == f->params.size()) return false;
+    const relay::Function* made = ctx_.function(f->type_params, used, f->result, f->body, f->attrs);
+    return keeps(with(question_.function, made), passes_, "fewer parameters");
+  }
+
+  relay::Context& ctx_;
+  const Question& question_;
+  const ReduceOptions& options_;
+  RelayOracle oracle_;
+  std::chrono::steady_clock::time_point start_;
+  std::vector<relay::PassInvocation> passes_;
+  RelayReduction out_;
+  int names_ = 0;
+};
+
+}  // namespace
+
+RelayReduction reduce_relay(session::Session& session, const session::RelayText& program,
+                            const std::vector<relay::PassInvocation>& passes, const Question& question,
+                            const ReduceOptions& options) {
+  return RelayReducer(session, program, question, options).run(program.module(), passes);
+}
+
+}  // namespace rldb::repro

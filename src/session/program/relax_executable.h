@@ -1,0 +1,39 @@
+// An executable of the Relax VM as a session's program. Room-private.
+#pragma once
+
+#include "rldb/session/session.h"
+
+namespace rldb::session {
+
+class Session::RelaxExecutable final : public Program {
+ public:
+  using Program::Program;
+  // Null: diagnosed.
+  static std::unique_ptr<Program> open(Session& session, const std::string& path, std::string_view bytes,
+                                       Diagnostics& out);
+  ProgramKind kind() const override { return ProgramKind::RelaxExecutable; }
+  std::unique_ptr<Program> copy() const override;
+  std::vector<std::string> function_names() const override;
+  std::optional<std::vector<Parameter>> parameters(std::string_view function, std::string& not_runnable) override;
+  // Its kernels are read from its TensorIR the first time.
+  std::shared_ptr<const Build> runnable(Diagnostics& out) override;
+  std::shared_ptr<const Build> viewable(Diagnostics&) override { return view_; }
+  std::optional<std::string> executable_file(Diagnostics& out, const bytecode::DebugInfo* names) override;
+
+ private:
+  const bytecode::Executable& executable() const { return *view_->executable; }
+  const ir::Module* read_kernels(Diagnostics& out);
+  void add_stored_kernels(runtime::KernelTable& table, Diagnostics& out);
+
+  std::shared_ptr<const Build> view_;
+  const ir::Module* kernels_ = nullptr;  // once it was to run
+  // The last build and its inputs.
+  std::shared_ptr<const Build> build_;
+  Engine engine_{};
+  decltype(Options::kernel_engines) kernel_engines_;
+  bool trusted_ = false;
+  std::uint32_t plugins_ = 0;
+  const codegen::Jit* jit_ = nullptr;
+};
+
+}  // namespace rldb::session

@@ -1,0 +1,198 @@
+// Relax text: read or translated, its versions, the parameters of its functions, the file of its build.
+#include "session/program/relax_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/bytecode/serialise.h"
+#include "rldb/frontend/parse.h"
+#include "rldb/frontend/relay.h"
+#include "rldb/ir/verifier.h"
+#include "rldb/passes/pass_id.h"
+#include "rldb/relay/passes/pass_id.h"
+#include "rldb/relay/to_relax.h"
+#include "rldb/source/diagnostic_executable.h"
+#include "rldb/source/diagnostic_program.h"
+#include "session/engines.h"
+#include "session/inputs/made_up.h"
+
+namespace rldb::session {
+
+Session::RelaxText::RelaxText(Session& session, std::string path, const ir::Module* module, bool check_well_formed)
+    : Program(session, std::move(path)), check_well_formed_(check_well_formed) {
+  history_.start(module);
+}
+
+std::unique_ptr<Program> Session::RelaxText::copy() const { return std::make_unique<RelaxText>(*this); }
+
+std::unique_ptr<Program> Session::RelaxText::read(Session& session, std::string path, std::string text,
+                                                  Diagnostics& out) {
+  const source::FileId file = session.sources_.add(path, std::move(text));
+  Diagnostics found;
+  const frontend::ParseResult parsed = frontend::parse(*session.ctx_, session.sources_, file, found);
+  if (parsed.module) {
+    frontend::verify_parsed(*session.ctx_, session.sources_, parsed, found);
+  } else if (!found.has_errors()) {
+    found.add({file, 0, 0}, source::message(diag::NothingToLoad, path));
+  }
+  // One list for the reader, in text order.
+  std::vector<source::Diagnostic> all = found.all();
+  std::stable_sort(all.begin(), all.end(), [](const source::Diagnostic& a, const source::Diagnostic& b) {
+    return a.span.begin < b.span.begin;
+  });
+  for (source::Diagnostic& d : all) out.add(std::move(d));
+  if (found.has_errors()) return nullptr;
+  return std::make_unique<RelaxText>(session, std::move(path), parsed.module, parsed.check_well_formed);
+}
+
+namespace {
+
+const ir::Module* translated(ir::Context& ctx, source::SourceManager& sources, const std::string& name,
+                             std::string text, Diagnostics& out) {
+  relay::Context relay;
+  const source::FileId file = sources.add(name, std::move(text));
+  const frontend::RelayResult parsed = frontend::parse_relay_program(relay, sources, file, out);
+  relay::Typing typing;
+  if (!parsed.module || !relay::infer_types(relay, parsed.module, typing, out)) return nullptr;
+  // An operator used as a value becomes a function, with the types of its use.
+  relay::PassEnv env{relay, out};
+  const relay::Module* module =
+      relay::run_pass({relay::PassId::EtaExpand, {{"expand_constructor", 0}}}, env, parsed.module);
+  if (module && module != parsed.module) {
+    typing = relay::Typing();
+    if (!relay::infer_types(relay, module, typing, out)) return nullptr;
+  }
+  return module ? relay::to_relax(ctx, relay, *module, typing, out) : nullptr;
+}
+
+}  // namespace
+
+std::unique_ptr<Program> Session::RelaxText::translate(Session& session, std::string path, std::string text,
+                                                       Diagnostics& out) {
+  const ir::Module* module = translated(*session.ctx_, session.sources_, path, std::move(text), out);
+  if (!module || !ir::verify(*session.ctx_, module, out)) return nullptr;
+  return std::make_unique<RelaxText>(session, std::move(path), module, true);
+}
+
+// ---- functions ----
+
+std::vector<std::string> Session::RelaxText::function_names() const {
+  std::vector<std::string> names;
+  for (const ir::ModuleEntry& entry : history_.current()->entries)
+    if (ir::isa<ir::Function>(entry.function) || ir::isa<ir::PrimFunc>(entry.function)) names.emplace_back(entry.name);
+  return names;
+}
+
+std::optional<std::vector<Parameter>> Session::RelaxText::parameters(std::string_view function,
+                                                                     std::string& not_runnable) {
+  std::vector<Parameter> params;
+  const ir::Expr* found = history_.current()->find(function);
+  if (const auto* f = ir::as<ir::Function>(found)) {
+    for (const ir::Var* v : f->params)
+      params.push_back(
+          {std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr, shape_it_is_cast_to(f, v)});
+    return params;
+  }
+  if (const auto* f = ir::as<ir::PrimFunc>(found)) {
+    const auto* type = ir::as<ir::FuncType>(f->type);
+    for (std::size_t i = 0; i < f->params.size(); ++i) {
+      const ir::PrimParam& p = f->params[i];
+      params.push_back({std::string(p.buffer ? p.buffer->name : p.var->name),
+                        type && i < type->params.size() ? type->params[i] : nullptr, p.buffer ? nullptr : p.var});
+    }
+    return params;
+  }
+  if (found) not_runnable = "not a function with a body";
+  return std::nullopt;
+}
+
+// ---- versions ----
+
+Version Session::RelaxText::version(std::size_t v) const {
+  if (v == 0) return {};
+  if (history_.is_edit(v)) return {Version::By::Edit, {}, {}, 0};
+  const passes::PassRecord& r = history_.record(v);
+  return {Version::By::Pass, passes::to_string(r.pass), r.changed, r.nanoseconds};
+}
+
+bool Session::RelaxText::is_same(std::size_t a, std::size_t b) const {
+  return history_.module_at(a) == history_.module_at(b);
+}
+
+std::vector<std::string> Session::RelaxText::changed(std::size_t a, std::size_t b) const {
+  const ir::Module *before = history_.module_at(a), *after = history_.module_at(b);
+  std::vector<std::string> names;
+  for (const ir::ModuleEntry& entry : before->entries)
+    if (after->find(entry.name) != entry.function) names.emplace_back(entry.name);
+  for (const ir::ModuleEntry& entry : after->entries)
+    if (!before->find(entry.name)) names.emplace_back(entry.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+std::optional<std::string> Session::RelaxText::text(std::size_t v, TextFor purpose, std::string_view function) const {
+  const ir::Module* module = history_.module_at(v);
+  ir::PrintOptions print = session_.options_.print;
+  print.show_meta = print.show_meta || purpose == TextFor::Saving;
+  if (function.empty()) return ir::print(module, print);
+  const ir::Expr* f = module->find(function);
+  if (!f) return std::nullopt;
+  return ir::print_function(function, f, print);
+}
+
+bool Session::RelaxText::apply(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options) {
+  auto parsed = passes::parse_pipeline(pipeline);
+  if (!parsed.ok()) {
+    out.add({}, std::move(parsed).error());
+    return false;
+  }
+  passes::RunOptions recording = options;
+  recording.after = [&](const passes::PassRecord& record) {
+    if (record.after) history_.push(record);
+    if (options.after) options.after(record);
+  };
+  PassKernels kernels(session_);
+  passes::PassEnv env{*session_.ctx_, out, &kernels};
+  auto result = passes::run_pipeline(env, history_.current(), parsed.value(), recording);
+  if (result.ok()) return true;
+  out.add({}, std::move(result).error());
+  return false;
+}
+
+bool Session::RelaxText::run_passes(std::string_view pipeline, Diagnostics& out, const PassObserver& before) {
+  passes::RunOptions options;
+  options.verify_each = session_.options_.verify_each;
+  options.before = [&](const passes::PassInvocation& pass, const ir::Module*) {
+    if (before) before(passes::to_string(pass));
+    return true;
+  };
+  return apply(pipeline, out, options);
+}
+
+std::vector<PassRow> Session::RelaxText::passes() const { return relax_passes(); }
+std::vector<PipelineRow> Session::RelaxText::pipelines() const { return relax_pipelines(); }
+
+std::vector<std::string> Session::RelaxText::minimum() const {
+  std::vector<std::string> names;
+  const auto passes = passes::parse_pipeline("minimum");
+  if (passes.ok())
+    for (const passes::PassInvocation& p : *passes) names.push_back(passes::to_string(p));
+  return names;
+}
+
+// ---- code ----
+
+std::optional<std::string> Session::RelaxText::executable_file(Diagnostics& out, const bytecode::DebugInfo* names) {
+  const auto built = session_.build(out);
+  if (!built) return std::nullopt;
+  bytecode::Executable exe = *built->executable;
+  if (names) exe.debug = *names;
+  if (!session_.add_kernels_of_file(exe, built->lowered, out)) return std::nullopt;
+  auto bytes = bytecode::serialise(exe);
+  if (bytes.ok()) return std::move(bytes).value();
+  out.add({}, source::message(diag::NotSerialisable, bytes.error().message));
+  return std::nullopt;
+}
+
+}  // namespace rldb::session
