@@ -18,6 +18,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/relay.h"
 #include "ui/batch/relay_machine.h"
@@ -247,6 +248,9 @@ bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console&
 }  // namespace
 
 int batch_bisect(const CommandLine& line, Console& console) {
+  const Job job(line, console);
+  if (!job.fine()) return kUsage;
+  if (job.helps()) return kGood;  // each step depends on the one before: rank 0 makes them
   const bool by_passes = line.traces.empty() && !line.by_kernel && line.files.size() == 1 && !line.to_relax;
   source::Diagnostics of_relay;
   if (const auto program = by_passes ? read_relay_program(line.files[0], of_relay) : nullptr)
@@ -266,12 +270,19 @@ int batch_reduce(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   const EndedByTerm ended;
+  const Job job(line, console);
+  if (!job.fine()) return kUsage;
   const ir::Module* module = module_to_reduce(line, *session, console);
   if (!module) return kBadText;
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;
   Progress progress(console);
   repro::ReduceOptions options;
+  if (job.helps()) {
+    repro::answer_other_ranks(*session, *question, *job.ranks(), options.candidate_seconds);
+    return kGood;
+  }
+  options.ranks = job.ranks();
   options.jobs = line.jobs;
   options.seconds = line.seconds;
   const repro::ProgramSize first = repro::size_of(session->context(), module);
