@@ -181,7 +181,7 @@ class record:
         self.recorder = Recorder(folder, **options)
 
     def __enter__(self):
-        self.vm.set_instrument(self.recorder)
+        self.vm.set_instrument(lambda *call: self.recorder(*call))
         return self.recorder
 
     def __exit__(self, *error):
@@ -244,12 +244,20 @@ def compare(mod, folder, *arguments):
 
 
 def _generated(params, seed):
-    """Numbers for parameters of known shape."""
+    """Numbers for tensors; symbolic dims are 7, 8, ..., so that one taken for another shows."""
     random = np.random.default_rng(seed)
+    dims = {}
     out = []
+
+    def number(dim):
+        try:
+            return int(dim)
+        except TypeError:
+            return dims.setdefault(str(dim), 7 + len(dims))
+
     for p in params:
         info = getattr(p, "ty", None) or p.struct_info
-        shape = [int(d) for d in info.shape]
+        shape = [number(d) for d in getattr(info.shape, "values", info.shape)]
         dtype = np.dtype(str(info.dtype))
         floats = random.standard_normal(shape) if dtype.kind == "f" else random.integers(0, 2, shape)
         out.append(floats.astype(dtype))

@@ -16,6 +16,15 @@ const ir::Module* read_again(session::Session& session, std::string text) {
   return parsed.ok ? parsed.module : nullptr;
 }
 
+const ir::Module* read_again_unchecked(session::Session& session, std::string text) {
+  const source::FileId file = session.sources().add("made", std::move(text));
+  frontend::ParseOptions options;
+  options.check_well_formed = false;
+  source::Diagnostics found;
+  const auto parsed = frontend::parse(session.context(), session.sources(), file, found, options);
+  return parsed.ok ? parsed.module : nullptr;
+}
+
 const ir::Module* read_ill_formed(session::Session& session, const std::string& path, source::Diagnostics& broken) {
   auto text = support::read_regular_file(path, source::kMaxBytes);
   if (!text.ok() || bytecode::is_executable_file(*text) || frontend::is_relay(path, *text)) return nullptr;

@@ -9,5 +9,7 @@ namespace rldb::repro {
 
 // Null: it is not a program.
 const ir::Module* read_again(session::Session& session, std::string text);
+// The same for a program that breaks rules.
+const ir::Module* read_again_unchecked(session::Session& session, std::string text);
 
 }  // namespace rldb::repro

@@ -124,6 +124,12 @@ class Record(unittest.TestCase):
         self.assertEqual((code, found["verdict"], found["first"]["name"], found["first"]["argument"]), (1, "differs", "narrow", 1))
         self.assertEqual((found["first"]["recorded"], found["first"]["ours"]), (1, 0))
 
+    def test_options_without_use(self):
+        for option in ("--shadow", "--input=x=ones", "--other-engine=vm"):
+            code, text = verdict(None, option)
+            self.assertEqual(code, 2, text)
+            self.assertIn("--recorded: is not for", text)
+
     def test_unknown(self):
         code, text = verdict("unknown")
         self.assertEqual(code, 125, text)

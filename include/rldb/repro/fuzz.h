@@ -20,6 +20,7 @@ struct FuzzOptions {
   std::size_t programs = 0;  // at most; 0: any number
   bool reduce = true;        // the findings
   double reduce_seconds = 30;
+  support::Ranks* ranks = nullptr;  // of a job: each looks at its share of the programs, rank 0 has all findings
   // Called after each program, and while a finding is reduced.
   std::function<void(std::size_t programs, std::size_t findings)> progress;
 };
@@ -45,6 +46,8 @@ struct FuzzReport {
 
 // A well-typed module with the function `main`; the same for the same seed. Null: the front end rejects its text.
 const ir::Module* random_module(session::Session& session, std::uint64_t seed);
+// The question that the fuzzer asks about a program.
+Question fuzz_question(const std::string& passes);
 FuzzReport fuzz(session::Session& session, const FuzzOptions& options);
 std::string to_string(const FuzzReport& r);
 

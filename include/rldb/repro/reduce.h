@@ -11,6 +11,10 @@
 
 #include "rldb/repro/oracle.h"
 
+namespace rldb::support {
+class Ranks;
+}
+
 namespace rldb::repro {
 
 struct ProgramSize {
@@ -38,6 +42,8 @@ struct ReduceOptions {
   double seconds = 0;  // in all; 0: no limit
   // Called after each candidate; `move` is empty for one that was not accepted.
   std::function<void(const ProgramSize& size, std::size_t tried, const std::string& move)> progress;
+  // The job whose other ranks try candidates too; each of them is in `answer_other_ranks`. Null: there is none.
+  support::Ranks* ranks = nullptr;
   // Called with each smaller program: a reduction that is killed leaves the last one.
   std::function<void(const ir::Module* module)> better;
 };
@@ -65,6 +71,10 @@ struct Reduction : ReductionFacts {
 
 Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,
                  const ReduceOptions& options);
+// On a rank other than 0, with the question that rank 0 has: answers it for each program that comes, until the end.
+void answer_other_ranks(session::Session& session, const Question& question, support::Ranks& ranks,
+                        double candidate_seconds);
+void end_other_ranks(support::Ranks& ranks);  // on rank 0
 std::string to_json(const ReductionFacts& r);  // without the module
 // One sentence: it is minimal, or why it may not be; what was tried where nothing was accepted.
 std::string minimality(const ReductionFacts& r);

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "repro/borrow.h"
+#include "repro/fuzz/gather.h"
 #include "repro/fuzz/generate.h"
 #include "repro/fuzz/random.h"
 #include "repro/read_again.h"
@@ -57,26 +58,25 @@ class Fuzzer {
 
   void run() {
     Random seeds(options_.seed);
-    while (!is_over() && out_.wrong_option.empty()) {
+    const auto parts = options_.ranks ? std::size_t(options_.ranks->size()) : 1;
+    const auto own = options_.ranks ? std::size_t(options_.ranks->rank()) : 0;
+    for (; !is_over() && out_.wrong_option.empty(); ++given_) {
       support::poll();
-      look_at(seeds.next());
+      const std::uint64_t seed = seeds.next();
+      if (given_ % parts != own) continue;
+      look_at(seed);
       if (options_.progress) options_.progress(out_.programs, out_.findings.size());
     }
   }
 
  private:
   bool is_over() const {
-    if (options_.programs > 0 && out_.programs >= options_.programs) return true;
+    const std::size_t done = options_.ranks ? given_ : out_.programs;
+    if (options_.programs > 0 && done >= options_.programs) return true;
     return options_.seconds > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > options_.seconds;
   }
 
-  Question question() const {
-    Question q;
-    q.passes = options_.passes;
-    q.tolerances.atol = kAbsolute;
-    q.tolerances.rtol = kRelative;
-    return q;
-  }
+  Question question() const { return fuzz_question(options_.passes); }
 
   void look_at(std::uint64_t seed) {
     const ir::Module* module = program(session_, blocks_, seed);
@@ -168,12 +168,21 @@ class Fuzzer {
   FuzzReport& out_;
   std::vector<Building> blocks_;
   Clock::time_point start_ = Clock::now();
+  std::size_t given_ = 0;  // programs, to this rank or another
 };
 
 }  // namespace
 
 const ir::Module* random_module(session::Session& session, std::uint64_t seed) {
   return program(session, building_blocks(session.context()), seed);
+}
+
+Question fuzz_question(const std::string& passes) {
+  Question q;
+  q.passes = passes;
+  q.tolerances.atol = kAbsolute;
+  q.tolerances.rtol = kRelative;
+  return q;
 }
 
 FuzzReport fuzz(session::Session& session, const FuzzOptions& options) {
@@ -184,6 +193,7 @@ FuzzReport fuzz(session::Session& session, const FuzzOptions& options) {
   } catch (const support::Cancelled&) {
     support::acknowledge_cancel();  // results so far are kept, and reported
   }
+  if (options.ranks) gather(session, *options.ranks, out);
   return out;
 }
 

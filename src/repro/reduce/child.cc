@@ -13,37 +13,24 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "repro/reduce/other_ranks.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
 
-namespace {
-
-using Clock = std::chrono::steady_clock;
-
-// Parts of an answer, each preceded by its length: texts contain any bytes. One that is present begins with `+`.
+// One that is present begins with `+`.
 std::string to_wire(const std::optional<Symptom>& s) {
   if (!s) return "-";
-  std::string out = "+";
-  const std::string held = std::to_string(s->bytes), limit = std::to_string(s->limit);
-  for (const std::string* part : {&s->kind, &s->pass, &s->id, &s->text, &s->form, &held, &limit})
-    (out += std::to_string(part->size()) + ":") += *part;
-  return out;
+  return "+" +
+         to_parts({s->kind, s->pass, s->id, s->text, s->form, std::to_string(s->bytes), std::to_string(s->limit)});
 }
 
-// Takes a number and the byte after it off the front. False: there is none.
-bool take_number(std::string_view& bytes, std::size_t& number) {
-  const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), number);
-  if (error != std::errc() || end == bytes.data() + bytes.size()) return false;
-  bytes.remove_prefix(std::size_t(end - bytes.data()) + 1);
-  return true;
-}
-
-bool read_number(const std::string& text, std::size_t& number) {
+static bool read_number(const std::string& text, std::size_t& number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size();
 }
@@ -51,17 +38,15 @@ bool read_number(const std::string& text, std::size_t& number) {
 // None: a child ended in the middle of its answer.
 std::optional<Symptom> from_wire(std::string_view bytes) {
   if (!bytes.starts_with('+')) return std::nullopt;
-  bytes.remove_prefix(1);
-  Symptom s;
-  std::string held, limit;
-  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text, &s.form, &held, &limit}) {
-    std::size_t length = 0;
-    if (!take_number(bytes, length) || length > bytes.size()) return std::nullopt;
-    *part = bytes.substr(0, length);
-    bytes.remove_prefix(length);
-  }
-  return read_number(held, s.bytes) && read_number(limit, s.limit) ? std::optional(s) : std::nullopt;
+  const auto parts = from_parts(bytes.substr(1));
+  if (!parts || parts->size() != 7) return std::nullopt;
+  Symptom s{(*parts)[0], (*parts)[1], (*parts)[2], (*parts)[3], (*parts)[4]};
+  return read_number((*parts)[5], s.bytes) && read_number((*parts)[6], s.limit) ? std::optional(s) : std::nullopt;
 }
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
 
 void write_all(int fd, const std::string& bytes) {
   std::size_t done = 0;
@@ -147,16 +132,60 @@ std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::functi
   return Child(limits, ask).answer();
 }
 
+namespace {
+
+// One candidate that is being tried, here or on another rank.
+class Tried {
+ public:
+  Tried(const ChildLimits& limits, const Ask& ask, std::size_t index)
+      : child_(std::make_unique<Child>(limits, [&ask, index] { return ask(index); })) {}
+  Tried(const ChildLimits& limits, OtherRanks& ranks, int rank)
+      : ranks_(&ranks),
+        rank_(rank),
+        question_(ranks.last_question()),
+        deadline_(Clock::now() + std::chrono::milliseconds(std::int64_t(limits.seconds * 1000)) + kOnTheWay) {}
+
+  bool is_here() const { return child_ != nullptr; }
+  std::optional<Symptom> answer() {
+    if (child_) return child_->answer();
+    while (Clock::now() < deadline_) {
+      support::poll();
+      if (const auto heard = ranks_->heard(rank_, question_)) return heard->symptom;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  static constexpr auto kOnTheWay = std::chrono::seconds(10);
+  std::unique_ptr<Child> child_;
+  OtherRanks* ranks_ = nullptr;
+  int rank_ = 0;
+  std::size_t question_ = 0;
+  Clock::time_point deadline_;
+};
+
+}  // namespace
+
 std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count, unsigned jobs,
                                       const ChildLimits& limits, const Ask& ask,
-                                      const std::function<void(const std::optional<Symptom>& answer)>& answered) {
-  const std::size_t width = std::max(1u, jobs);
-  std::vector<std::unique_ptr<Child>> running;
+                                      const std::function<void(const std::optional<Symptom>& answer)>& answered,
+                                      const Elsewhere& elsewhere) {
+  const std::size_t here = std::max(1u, jobs);
+  std::deque<Tried> running;
+  std::size_t next = 0, children = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    for (std::size_t next = i + running.size(); next < count && running.size() < width; ++next)
-      running.push_back(std::make_unique<Child>(limits, [&] { return ask(next); }));
-    const auto answer = running.front()->answer();
-    running.erase(running.begin());
+    for (; next < count; ++next) {
+      if (const auto rank = elsewhere.ranks ? elsewhere.ranks->give(elsewhere.program(next)) : std::nullopt) {
+        running.emplace_back(limits, *elsewhere.ranks, *rank);
+        continue;
+      }
+      if (children >= here) break;
+      running.emplace_back(limits, ask, next);
+      ++children;
+    }
+    const auto answer = running.front().answer();
+    children -= running.front().is_here();
+    running.pop_front();
     if (answered) answered(answer);
     if (answer && wanted(*answer)) return i;
   }

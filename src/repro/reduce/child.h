@@ -16,9 +16,16 @@ struct ChildLimits {
 // Children after it are not waited for. `answered` is called for each that finished, in order.
 using Ask = std::function<std::optional<Symptom>(std::size_t index)>;
 using IsWanted = std::function<bool(const Symptom& answer)>;
+// Other ranks of the job, and the programs as bytes that they can be sent.
+class OtherRanks;
+struct Elsewhere {
+  OtherRanks* ranks = nullptr;
+  std::function<std::string(std::size_t index)> program;
+};
 std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count, unsigned jobs,
                                       const ChildLimits& limits, const Ask& ask,
-                                      const std::function<void(const std::optional<Symptom>& answer)>& answered = {});
+                                      const std::function<void(const std::optional<Symptom>& answer)>& answered = {},
+                                      const Elsewhere& elsewhere = {});
 // Evaluates one of them, whatever the answer.
 std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::function<std::optional<Symptom>()>& ask);
 

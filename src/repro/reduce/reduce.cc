@@ -11,8 +11,10 @@
 #include "repro/reduce/child.h"
 #include "repro/reduce/moves.h"
 #include "repro/reduce/names.h"
+#include "repro/reduce/other_ranks.h"
 #include "repro/reduce/resize.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -33,6 +35,7 @@ class Reducer {
   Reducer(session::Session& session, Question question, const ReduceOptions& options, Reduction& out)
       : session_(session), question_(std::move(question)), options_(options), out_(out) {
     limits_.seconds = options.candidate_seconds;
+    if (options.ranks) ranks_.emplace(*options.ranks);
   }
 
   void run(const ir::Module* module) {
@@ -254,13 +257,27 @@ class Reducer {
                                     ++out_.tried;
                                     note_answer(answer);
                                     tell({});
-                                  });
+                                  },
+                                  elsewhere(batch));
     if (found) {  // later ones were not tried
       for (std::size_t i = *found + 1; i < batch.size(); ++i) tried_.erase(ir::structural_hash(batch[i]));
       accept(batch[*found]);
     }
     if (found) tell(moves[*found]);
     return found.has_value();
+  }
+
+  // Candidates as texts, for other ranks.
+  Elsewhere elsewhere(const std::vector<const ir::Module*>& batch) {
+    if (!ranks_) return {};
+    return {
+        &*ranks_, [this, &batch](std::size_t i) {
+          ir::PrintOptions print;
+          print.show_meta = true;
+          std::vector<std::string> parts{out_.passes, question_.keep_defined ? "1" : "0", ir::print(batch[i], print)};
+          parts.insert(parts.end(), question_.inputs.begin(), question_.inputs.end());
+          return to_parts(parts);
+        }};
   }
 
   void accept(const ir::Module* made) {
@@ -370,7 +387,8 @@ class Reducer {
   ChildLimits limits_;
   Clock::time_point start_;
   std::optional<ProgramSize> size_;  // as last reported
-  std::set<std::string> allowed_;    // rules that the first program breaks
+  std::optional<OtherRanks> ranks_;
+  std::set<std::string> allowed_;  // rules that the first program breaks
   std::unordered_set<std::uint64_t> tried_;
   std::unordered_set<std::string> tried_pipelines_;
 };

@@ -18,6 +18,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
 #include "ui/kernel_step.h"
@@ -220,6 +221,9 @@ bool give_reduction(const repro::ProgramReduction& r, const CommandLine& line, C
 }  // namespace
 
 int batch_bisect(const CommandLine& line, Console& console) {
+  const Job job(line, console);
+  if (!job.fine()) return kUsage;
+  if (job.helps()) return kGood;  // each step depends on the one before: rank 0 makes them
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (line.traces.size() == 1 || line.traces.size() == 2) return bisect_folder(line, *session, console);
@@ -235,11 +239,18 @@ int batch_reduce(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   const EndedByTerm ended;
+  const Job job(line, console);
+  if (!job.fine()) return kUsage;
   if (const int code = load_to_reduce(line, *session, console); code != kGood) return code;
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;
   Progress progress(console);
   repro::ReduceOptions options;
+  if (job.helps()) {
+    repro::answer_other_ranks(*session, *question, *job.ranks(), options.candidate_seconds);
+    return kGood;
+  }
+  options.ranks = job.ranks();
   options.jobs = line.jobs;
   options.seconds = line.seconds;
   std::optional<repro::ProgramSize> first;

@@ -3,6 +3,7 @@
 
 #include "rldb/repro/recorded.h"
 #include "rldb/session/program_kind.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/text.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
@@ -30,9 +31,26 @@ const ir::Module* module_with_kernels_of(session::Session& session, const Comman
   return nullptr;
 }
 
+// The option that has no meaning for a record, which has its own calls and values; empty: none was given.
+std::string_view option_without_use(const CommandLine& line) {
+  if (line.files.size() > 1) return "a second program";
+  if (!line.inputs.empty()) return "--input";
+  if (!line.function.empty()) return "--function";
+  if (line.other_engine) return "--other-engine";
+  if (!line.other_passes.empty()) return "--other-passes";
+  if (line.shadow) return "--shadow";
+  if (!line.save_repro.empty()) return "--save-repro";
+  return {};
+}
+
 }  // namespace
 
 int compare_recorded(session::Session& session, const CommandLine& line, Console& console) {
+  if (const std::string_view option = option_without_use(line); !option.empty()) {
+    source::Diagnostics refused;
+    refused.add({}, source::message(diag::BadArgument, fmt::format("--recorded: is not for {}", option)));
+    return fail(refused, session.sources(), line, console, kUsage);
+  }
   const ir::Module* module = module_with_kernels_of(session, line, console);
   if (!module) return kBadText;
   source::Diagnostics found;

@@ -10,6 +10,7 @@
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
 
@@ -65,7 +66,10 @@ bool save(const repro::FuzzReport& found, session::Session& session, const Comma
 int batch_fuzz(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
+  const Job job(line, console);
+  if (!job.fine()) return kUsage;
   repro::FuzzOptions options;
+  options.ranks = job.ranks();
   if (!line.passes.empty()) options.passes = line.passes;
   if (auto pipeline = passes::parse_pipeline(options.passes); !pipeline.ok()) {
     source::Diagnostics diagnostics;
@@ -88,6 +92,7 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   };
   const repro::FuzzReport found = repro::fuzz(*session, options);
   progress.clear();
+  if (job.helps()) return kGood;
   if (!found.wrong_option.empty()) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::WrongPassOptions, options.passes, found.wrong_option));
