@@ -53,6 +53,7 @@ struct Sides {
   repro::ComparedInputs inputs;
   const ir::Module* module = nullptr;  // of the first file, before the passes
   const ir::Module* other = nullptr;   // of the second file, before the passes
+  bool kernels = false;                // there is no Relax function
 };
 
 // Applies passes to a program; there may be none. False: diagnosed.
@@ -73,7 +74,7 @@ bool apply_passes(session::Session& session, const std::string& passes, repro::P
 
 // kGood, or the exit code.
 int read_sides(session::Session& session, const CommandLine& line, Sides& sides, Console& console) {
-  auto& [a, b, inputs, module, other] = sides;
+  auto& [a, b, inputs, module, other, kernels] = sides;
   source::Diagnostics diagnostics;
   if (!read(session, line.files[0], line, a, console)) return kBadText;
   a.function = function_of(line);
@@ -81,14 +82,19 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   b = a;
   b.kernels = line.other_engine.value_or(a.kernels);
   // A module describes its parameters better than an executable: values are generated for it, if there is one.
-  auto made = a.module ? repro::compared_inputs(session, a.function, line.inputs, diagnostics) : std::nullopt;
+  kernels = a.module && line.function.empty() && repro::has_only_kernels(a.module);
+  const bool is_module = a.module && !kernels;
+  auto made = is_module ? repro::compared_inputs(session, a.function, line.inputs, diagnostics) : std::nullopt;
   if (line.files.size() == 2 && !read(session, line.files[1], line, b, console)) return kBadText;
-  if (!a.module) made = repro::compared_inputs(session, a.function, line.inputs, diagnostics);
+  kernels = kernels && b.module && repro::has_only_kernels(b.module);
+  if (kernels) made.emplace();
+  if (!is_module && !made) made = repro::compared_inputs(session, a.function, line.inputs, diagnostics);
   if (!made) {
     report(diagnostics, session.sources(), line, console);
     return kUsage;
   }
   inputs = std::move(*made);
+  inputs.passes = line.other_passes.empty() ? line.passes : line.passes + "," + line.other_passes;
   module = a.module;
   if (line.files.size() == 2) other = b.module;
   if (line.other_engine) b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
@@ -155,7 +161,8 @@ int batch_compare(const CommandLine& line, Console& console) {
   Sides sides;
   if (const int code = read_sides(*session, line, sides, console); code != kGood) return code;
   const repro::Comparison result =
-      repro::compare(*session, sides.a, sides.b, sides.inputs, line.tolerances, line.shadow);
+      sides.kernels ? repro::compare_kernels(*session, sides.a.module, sides.b.module, line.tolerances)
+                    : repro::compare(*session, sides.a, sides.b, sides.inputs, line.tolerances, line.shadow);
   const std::string text = repro::to_string(result, sides.a.label, sides.b.label);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(result) : text);
   const int code = exit_code(result);
