@@ -12,47 +12,77 @@ namespace rldb::repro {
 
 namespace {
 
-std::vector<std::string> symbolic_dims(const ir::Function* f) {
-  std::vector<const ir::Var*> vars;
-  for (const ir::Var* p : f->params) ir::collect_vars(p->type, vars);
-  // A parameter without a shape is generated with the shape to which it is cast.
-  for (const ir::BindingBlock* block : f->body->blocks)
-    for (const ir::Binding* b : block->bindings)
-      if (b->is_match_cast() && std::find(f->params.begin(), f->params.end(), b->value) != f->params.end())
-        ir::collect_vars(b->cast_type, vars);
+using Vars = std::vector<const ir::Var*>;
+
+std::vector<std::string> names_of(const Vars& vars) {
   std::vector<std::string> names;
   for (const ir::Var* v : vars)
     if (std::find(names.begin(), names.end(), v->name) == names.end()) names.emplace_back(v->name);
   return names;
 }
 
+std::vector<std::string> symbolic_dims(const ir::Function* f) {
+  Vars vars;
+  for (const ir::Var* p : f->params) ir::collect_vars(p->type, vars);
+  // A parameter without a shape is generated with the shape to which it is cast.
+  for (const ir::BindingBlock* block : f->body->blocks)
+    for (const ir::Binding* b : block->bindings)
+      if (b->is_match_cast() && std::find(f->params.begin(), f->params.end(), b->value) != f->params.end())
+        ir::collect_vars(b->cast_type, vars);
+  return names_of(vars);
+}
+
+std::vector<std::string> symbolic_dims(const ir::PrimFunc* f) {
+  Vars vars;
+  if (const auto* type = ir::as<ir::FuncType>(f->type))
+    for (const ir::Type* t : type->params) ir::collect_vars(t, vars);
+  return names_of(vars);
+}
+
 // The default for an unspecified dim: this, or the largest size for which the function is planned.
-std::int64_t within_bound(const ir::Function* f, const std::string& name, std::int64_t value) {
-  const ir::Attr* upper = ir::find_attr(f->attrs, attr_name::TirVarUpperBound);
+std::int64_t within_bound(ir::Span<ir::NamedAttr> attrs, const std::string& name, std::int64_t value) {
+  const ir::Attr* upper = ir::find_attr(attrs, attr_name::TirVarUpperBound);
   const ir::Attr* most = upper && upper->is(ir::AttrKind::Dict) ? ir::find_attr(upper->fields, name) : nullptr;
   return most && most->is(ir::AttrKind::Int) && most->integer > 0 ? std::min(value, most->integer) : value;
+}
+
+bool tell_apart(session::Options& options, std::vector<std::string> open, ir::Span<ir::NamedAttr> attrs, bool falling) {
+  std::erase_if(open, [&](const std::string& name) { return options.dims.contains(name); });
+  if (open.size() < 2) return false;
+  if (falling) std::reverse(open.begin(), open.end());
+  for (std::size_t i = 0; i < open.size(); ++i)
+    options.dims[open[i]] = within_bound(attrs, open[i], options.default_dim + std::int64_t(i));
+  return true;
+}
+
+std::string text_of(const session::Options& options, const std::vector<std::string>& names,
+                    ir::Span<ir::NamedAttr> attrs) {
+  std::string text;
+  for (const std::string& name : names) {
+    const auto given = options.dims.find(name);
+    const std::int64_t value =
+        given == options.dims.end() ? within_bound(attrs, name, options.default_dim) : given->second;
+    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  }
+  return text.empty() ? fmt::format("{}", options.default_dim) : text;
 }
 
 }  // namespace
 
 bool tell_dims_apart(session::Options& options, const ir::Function* f, bool falling) {
-  std::vector<std::string> open = symbolic_dims(f);
-  std::erase_if(open, [&](const std::string& name) { return options.dims.contains(name); });
-  if (open.size() < 2) return false;
-  if (falling) std::reverse(open.begin(), open.end());
-  for (std::size_t i = 0; i < open.size(); ++i)
-    options.dims[open[i]] = within_bound(f, open[i], options.default_dim + std::int64_t(i));
-  return true;
+  return tell_apart(options, symbolic_dims(f), f->attrs, falling);
+}
+
+bool tell_dims_apart(session::Options& options, const ir::PrimFunc* f) {
+  return tell_apart(options, symbolic_dims(f), f->attrs, false);
 }
 
 std::string dims_text(const session::Options& options, const ir::Function* f) {
-  std::string text;
-  for (const std::string& name : symbolic_dims(f)) {
-    const auto given = options.dims.find(name);
-    const std::int64_t value = given == options.dims.end() ? within_bound(f, name, options.default_dim) : given->second;
-    text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
-  }
-  return text.empty() ? fmt::format("{}", options.default_dim) : text;
+  return text_of(options, symbolic_dims(f), f->attrs);
+}
+
+std::string dims_text(const session::Options& options, const ir::PrimFunc* f) {
+  return text_of(options, symbolic_dims(f), f->attrs);
 }
 
 }  // namespace rldb::repro

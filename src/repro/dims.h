@@ -12,7 +12,9 @@ namespace rldb::repro {
 // The first in the parameters' types gets the default, the others the numbers after it; `falling`: the last one does.
 // False: there are fewer than two, and nothing was set.
 bool tell_dims_apart(session::Options& options, const ir::Function* f, bool falling = false);
+bool tell_dims_apart(session::Options& options, const ir::PrimFunc* f);
 // `n=7, m=8`; if no type names any, the default.
 std::string dims_text(const session::Options& options, const ir::Function* f);
+std::string dims_text(const session::Options& options, const ir::PrimFunc* f);
 
 }  // namespace rldb::repro

@@ -110,7 +110,11 @@ json of(const TraceBisection& b) {
   using Verdict = TraceBisection::Verdict;
   json stages = json::array();
   for (const Stage& s : b.stages)
-    stages.push_back({{"file", s.file}, {"pass", s.pass}, {"passed_by", s.not_runnable}, {"ill_formed", s.ill_formed}});
+    stages.push_back({{"file", s.file},
+                      {"pass", s.pass},
+                      {"passed_by", s.not_runnable},
+                      {"completed_by", s.completed_by},
+                      {"ill_formed", s.ill_formed}});
   json memory = json::array();
   for (const Finding& f : b.memory) memory.push_back(of(f));
   json out = {{"why", b.why},           {"stages", stages}, {"memory", memory}, {"notes", b.notes},
@@ -120,7 +124,17 @@ json of(const TraceBisection& b) {
   out["verdict"] = b.verdict == Verdict::Agree ? "agree" : b.verdict == Verdict::Found ? "found" : "cannot tell";
   out["by_themselves"] = b.by_themselves;
   out["not_by_themselves"] = b.not_by_themselves;
+  out["kernels_compared"] = b.kernels_compared;
+  json not_run = json::array();
+  for (const KernelNotRun& k : b.kernels_not_run)
+    not_run.push_back({{"kernel", k.kernel}, {"file", b.stages[k.stage].file}, {"why", k.why}});
+  out["kernels_not_run"] = not_run;
   if (b.verdict != Verdict::Found) return out;
+  if (b.kernel)
+    out["kernel"] = {{"name", b.kernel->kernel},
+                     {"buffer", b.kernel->buffer},
+                     {"why", b.kernel->why},
+                     {"difference", b.kernel->difference ? of(*b.kernel->difference) : json()}};
   out["pass"] = b.stages[b.bad].pass;
   out["good"] = b.stages[b.good].file;
   out["bad"] = b.stages[b.bad].file;

@@ -34,7 +34,7 @@ const ir::Module* read_ill_formed(session::Session& session, const std::string& 
   source::Diagnostics found;
   const auto parsed = frontend::parse(session.context(), session.sources(), file, found, options);
   if (!parsed.ok || !parsed.module || ir::verify(session.context(), parsed.module, broken)) return nullptr;
-  session.set_module(parsed.module);
+  session.set_program(parsed.module);
   return parsed.module;
 }
 

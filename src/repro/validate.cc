@@ -36,6 +36,7 @@ struct Way {
   std::string text;
   const ir::Function* given = nullptr;  // the one whose arguments are given, if it takes others; null: its own
   const ir::Function* function = nullptr;
+  const ir::Module* source = nullptr;  // of `given`
 };
 
 // The session with another module for as long as this lives, and its dims free to set.
@@ -78,7 +79,9 @@ class Borrowed {
   std::optional<std::vector<Value>> taken_by(const Way& way, std::string_view name, std::vector<Value> args,
                                              std::string& why) {
     if (!way.given) return args;
-    return adapt_arguments(session_, {way.given, std::move(args)}, way.module, name, way.function, why);
+    auto taken = adapt_arguments(session_, {way.source, way.given, args}, way.module, name, way.function, why);
+    if (!taken && way.given->params.size() == way.function->params.size()) return args;  // the run tells what is wrong
+    return taken;
   }
 
   // Compares unmodified sides tensor by tensor for the first divergence. None: it shows no divergence.
@@ -328,10 +331,8 @@ Validation validate_versions(session::Session& session, const ir::Module* before
       out.not_run.push_back(fmt::format("{} (it is `{}` afterwards)", entry.name, there));
       continue;
     }
-    // Values that were already computed beforehand are not computed again.
-    const bool lifted_before = lifts_parameters(before, entry.name);
     const bool other = f->params.size() != g->params.size();
-    const bool adapt = !lifted_before && ((other && takes_as_many_values(f, g)) || lifts_parameters(after, entry.name));
+    const bool adapt = (takes_as_many_values(f, g) && !take_the_same(f, g)) || lifts_parameters(after, entry.name);
     if (other && !adapt) {
       out.not_run.push_back(fmt::format("{} (it takes {} arguments before and {} after)", entry.name, f->params.size(),
                                         g->params.size()));
@@ -339,7 +340,7 @@ Validation validate_versions(session::Session& session, const ir::Module* before
     }
     std::vector<Pair> ways = pairs;
     for (Pair& p : ways)
-      if (adapt) p.second.given = f, p.second.function = g;
+      if (adapt) p.second.given = f, p.second.function = g, p.second.source = before;
     if (compare_pairs(borrowed, ways, entry.name, take_the_same(f, g) ? f : nullptr, dims_for(f, kDims), out))
       return out;
   }

@@ -80,9 +80,11 @@ TEST_CASE("bisect a dump: a right pipeline is said to be right; what cannot be r
   Dump dump;
   dump.write("Empty", "");
   dump.run("minimum");
+  CHECK(bisect(dump).verdict == Verdict::Agree);
   dump.write("Broken", "@I.ir_module\nclass Module:\n    def\n");
   const repro::TraceBisection b = bisect(dump);
-  CHECK(b.verdict == Verdict::Agree);
+  CHECK(b.verdict == Verdict::CannotTell);  // the last stage may be wrong
+  CHECK(b.why.find("014_Broken.py") != std::string::npos);
   CHECK(b.compared == std::vector<std::string>{"main"});
   CHECK(b.memory.empty());
   REQUIRE(b.stages.size() == 15);

@@ -23,6 +23,25 @@ namespace rldb::repro {
 // Reported as work goes on: `done` of `count` stages, passes or kernels; `what` is the next one.
 using BisectProgress = std::function<void(std::size_t done, std::size_t count, std::string_view what)>;
 
+// Two versions of a kernel give different results for the same arguments.
+struct KernelDifference {
+  std::string kernel;
+  std::size_t good = 0, bad = 0;  // stages
+  std::string buffer;             // of the first parameter that differs
+  std::optional<TensorDifference> difference;
+  std::string why;  // the second one fails
+  std::string numbers, dims;
+  bool large = false;  // it shows only as an overflow
+  Program good_program, bad_program;
+};
+
+// A kernel that changed in a stage, and was not compared with its version before.
+struct KernelNotRun {
+  std::string kernel;
+  std::size_t stage = 0;
+  std::string why;
+};
+
 struct TraceBisection {
   enum class Verdict { Agree, Found, CannotTell } verdict = Verdict::CannotTell;
   std::string why;
@@ -34,7 +53,11 @@ struct TraceBisection {
   // The whole programs agree; this binding, run by itself on numbers of this kind, does not. Empty: it was not needed.
   std::string by_itself, numbers;
   std::size_t by_themselves = 0, not_by_themselves = 0;  // computations compared so; those for which no time was left
-  Comparison comparison;                                 // of these two
+  // Kernels that changed, each run by itself on arguments of its own.
+  std::optional<KernelDifference> kernel;     // Found: the whole programs agree, or cannot be run
+  std::vector<std::string> kernels_compared;  // names
+  std::vector<KernelNotRun> kernels_not_run;
+  Comparison comparison;              // of these two
   Program good_program, bad_program;  // as they were run; their modules are null unless a stage was found
   std::vector<Finding> memory;        // what the wrong one does to its storage; Agree: the last one
   std::vector<std::string> compared;  // functions
@@ -84,6 +107,7 @@ struct PassBisection {
   bool unstable = false;  // the pass gives another program each time
   // Passes right before this one (None: at the end) whose results could not be compared, with the reason.
   std::vector<std::pair<std::string, std::string>> passed_by;
+  std::vector<std::string> meant;  // passes before it that change values by their nature: compared anew after them
   const ir::Module* before = nullptr;
   const ir::Module* after = nullptr;  // null: the pass fails
   // The rewrite responsible for the symptom, from 1; 0: the pass counts none, or the symptom appears without any.

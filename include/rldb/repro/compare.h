@@ -67,7 +67,9 @@ struct Comparison {
   std::optional<TensorDifference> result;  // of the results
   std::optional<FirstDifference> first;    // may be there although the results agree
   std::optional<Shadow> shadow;            // when requested, and the results differ
-  bool results_only = false;               // a side ran on the Relay VM, which does not report variables
+  bool as_meant = false;  // equal only as far as the passes, which change values by their nature, let them be
+  std::vector<std::string> kernels;  // programs without a Relax function: those that agree, each run by itself
+  bool results_only = false;         // a side ran on the Relay VM, which does not report variables
   std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
 };
 
@@ -89,6 +91,7 @@ struct ComparedInputs {
   // Distinct symbolic dims: rising in the order of the parameters, and falling. Empty: there are not two, or they
   // cannot be distinct.
   std::vector<session::Argument> apart, falling;
+  std::string passes;  // that were applied to the second program
 };
 // For a function of the session's program. `texts`: as of Session::arguments. None: diagnosed.
 std::optional<ComparedInputs> compared_inputs(session::Session& session, std::string_view function,
@@ -98,6 +101,11 @@ std::optional<ComparedInputs> compared_inputs(session::Session& session, std::st
 // what they were compared on.
 Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
                    const Tolerances& tolerances, bool shadow = false);
+
+// Of modules without Relax functions: their kernels by name, each run by itself.
+bool has_only_kernels(const ir::Module* module);
+Comparison compare_kernels(session::Session& session, const ir::Module* a, const ir::Module* b,
+                           const Tolerances& tolerances);
 
 // Several lines for the user, without the last line break. `a` and `b`: the names of the sides.
 std::string to_string(const Comparison& c, std::string_view a, std::string_view b);

@@ -89,6 +89,11 @@ class Oracle {
   bool start(const ir::Module* module);
   // For a version of the program that was given to `start`. A version that cannot be compared also has none: `unseen`.
   std::optional<Symptom> look(const ir::Module* version);
+  // The last version that `look` saw differs as a pass that changes values by its nature makes it (ToMixedPrecision):
+  // what it gives is the reference from now on. False: nothing changed.
+  bool accept_as_meant(const passes::PassInvocation& pass);
+  // The arguments as that version takes them.
+  std::vector<runtime::Value> arguments_of(const ir::Module* version);
   // Everything: the program, its pipeline, the result.
   std::optional<Symptom> ask(const ir::Module* module);
   // One pass after another; the symptom when one fails. `after` is null then.
@@ -116,7 +121,9 @@ class Oracle {
   Question question_;
   std::string why_, unseen_;
   std::vector<runtime::Value> arguments_;
+  const ir::Module* first_ = nullptr;      // whose arguments they are
   std::vector<runtime::Value> reference_;  // leaves of the result
+  std::vector<runtime::Value> last_;       // of the version seen last, if it ran
   std::size_t most_ = 0;                   // bytes that may be held
   bool over_before_ = false;               // the limit is exceeded already before the first pass
 };

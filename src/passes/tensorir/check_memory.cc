@@ -6,6 +6,7 @@
 
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
+#include "rldb/ir/attr_name/host.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/intrinsic/host.h"
@@ -85,7 +86,7 @@ Result<const Module*> verify_memory(PassEnv& env, const Module* module, const Pa
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Attr* target = find_attr(f->attrs, kTargetAttr);
     if (!target) return refused(name, "it has no attribute `target`: run BindTarget first");
-    const Attr* conv = find_attr(f->attrs, kCallingConv);
+    const Attr* conv = find_attr(f->attrs, attr_name::CallingConv);
     if (!is_gpu(target) || (conv && conv->integer != 0)) return f;
     if (const Buffer* b = HostAccesses(f).found)
       return refused(name, fmt::format("`{}` is accessed outside of threads in code for {}: bind a loop around it to a "

@@ -8,6 +8,7 @@
 #include "passes/memory_scope.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
+#include "rldb/ir/attr_name/host.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/equal.h"
@@ -146,7 +147,7 @@ Result<const PrimFunc*> as_kernel(Context& ctx, const Launch& launch, const Prim
                                             "a kernel that is launched returns nothing but 0"));
   std::vector<const Attr*> tags;
   for (const std::string_view t : launch.tags) tags.push_back(ctx.attr(t));
-  Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kCallingConv, ctx.attr(kDeviceKernelLaunch));
+  Span<NamedAttr> attrs = ctx.with_attr(f->attrs, attr_name::CallingConv, ctx.attr(kDeviceKernelLaunch));
   attrs = ctx.with_attr(attrs, attr_name::KernelLaunchParams, ctx.attr_list(tags));
   attrs = ctx.with_attr(attrs, attr_name::GlobalSymbol, ctx.attr(launch.symbol));
   attrs = ctx.with_attr(attrs, attr_name::IsGlobalFunc, ctx.attr(true));

@@ -13,6 +13,7 @@
 #include "passes/tensorir/packed_arguments.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "passes/tensorir/target.h"
+#include "rldb/ir/attr_name/host.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/control.h"
@@ -29,7 +30,6 @@ namespace {
 
 constexpr std::int64_t kPackedConv = 1;  // TVM's CallingConv::kCPackedFunc
 constexpr std::string_view kSymbolPrefix = "__tvm_ffi_";
-constexpr std::string_view kComputeScope = "compute_scope";
 
 // TVM's numbers and names of devices.
 struct Device {
@@ -50,7 +50,7 @@ const Device& device_of(const Attr* target) {
 
 // The symbol of a function that is converted to the convention; empty for others.
 std::string_view packed_symbol(const PrimFunc* f) {
-  const Attr* conv = find_attr(f->attrs, kCallingConv);
+  const Attr* conv = find_attr(f->attrs, attr_name::CallingConv);
   const Attr* symbol = find_attr(f->attrs, attr_name::GlobalSymbol);
   return symbol && (!conv || conv->integer == 0) ? symbol->string : std::string_view();
 }
@@ -146,12 +146,12 @@ Result<const PrimFunc*> packed_function(Context& ctx, std::string_view name, con
   std::vector<const Stmt*> inner;
   const bool tensors = std::any_of(f->params.begin(), f->params.end(), [](const PrimParam& p) { return p.buffer; });
   if (tensors && is_gpu(target)) inner.push_back(arguments.set_device());
-  inner.push_back(ctx.attr_stmt(ctx.attr(0), kComputeScope, ctx.string(fmt::format("{}_compute_", symbol)),
+  inner.push_back(ctx.attr_stmt(ctx.attr(0), attr_name::ComputeScope, ctx.string(fmt::format("{}_compute_", symbol)),
                                 computes ? computes : no_op(ctx)));
   inner.push_back(ctx.evaluate(ctx.intrin(DType::Int(32), intrin::Ret, {ctx.i32(0)})));
   const Stmt* body = arguments.around(ctx.seq_stmt(inner));
   if (!arguments.refused.empty()) return refuse(arguments.refused);
-  Span<NamedAttr> attrs = ctx.with_attr(f->attrs, kCallingConv, ctx.attr(kPackedConv));
+  Span<NamedAttr> attrs = ctx.with_attr(f->attrs, attr_name::CallingConv, ctx.attr(kPackedConv));
   attrs = ctx.with_attr(attrs, kTargetAttr, host);
   attrs = ctx.with_attr(attrs, attr_name::GlobalSymbol, ctx.attr(fmt::format("{}{}", kSymbolPrefix, symbol)));
   const PrimParam params[] = {

@@ -9,7 +9,6 @@
 namespace rldb::passes {
 
 inline constexpr std::string_view kTargetAttr = "target";
-inline constexpr std::string_view kCallingConv = "calling_conv";  // TVM's CallingConv: a number
 inline constexpr std::string_view kDefaultHost = "llvm";
 
 // From an option's text: `T.target("cuda", host="llvm")`, `"cuda"` or `{"kind": "cuda"}`. Null if it is not a target.

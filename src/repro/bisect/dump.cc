@@ -9,7 +9,9 @@
 #include <filesystem>
 
 #include "repro/bisect/constants.h"
+#include "repro/bisect/unpack.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
@@ -71,6 +73,7 @@ void read_stage(session::Session& session, const std::string& path, Stage& stage
     return;
   }
   if (std::all_of(text->begin(), text->end(), [](unsigned char c) { return std::isspace(c); })) {
+    stage.is_empty = true;
     stage.not_runnable = "the file is empty";
     return;
   }
@@ -81,10 +84,37 @@ void read_stage(session::Session& session, const std::string& path, Stage& stage
   const auto parsed = frontend::parse(session.context(), session.sources(), file, found, options);
   if (!parsed.ok || !parsed.module)
     stage.not_runnable = "it does not read: " + found.first_error();
-  else if (!has_relax_function(parsed.module))
-    stage.not_runnable = "it has no Relax function";
   else
-    stage.module = parsed.module;
+    stage.kernels = with_unpacked(session.context(), parsed.module);
+  if (!stage.kernels) return;
+  stage.is_empty = stage.kernels->entries.empty();
+  if (has_relax_function(stage.kernels))
+    stage.module = stage.kernels;
+  else
+    stage.not_runnable = stage.is_empty ? "it has no function" : "it has no Relax function";
+}
+
+// A stage of PrimFuncs only is a program together with the last Relax functions, if these find their kernels in it.
+// Kernels that it lacks are taken from there too: a module of the host's functions is one part of a program.
+void complete(session::Session& session, const Stage& last, Stage& stage) {
+  ir::Context& ctx = session.context();
+  ir::ModuleBuilder builder(ctx, *last.module);
+  bool takes_part = false;
+  for (const ir::ModuleEntry& e : stage.kernels->entries) {
+    const ir::Expr* old = last.module->find(e.name);
+    if (old && ir::print_type(old->type) != ir::print_type(e.function->type)) {
+      stage.not_runnable = fmt::format(
+          "`{}` is called by no Relax function with its parameters, which are others than in {}", e.name, last.file);
+      return;
+    }
+    takes_part = takes_part || old;
+    builder.set(e.name, e.function);
+  }
+  if (!takes_part) return;
+  stage.module = builder.build();
+  stage.kernels = stage.module;
+  stage.completed_by = last.file;
+  stage.not_runnable.clear();
 }
 
 std::string text_of(const MissingConstants& missing) {
@@ -172,6 +202,7 @@ std::vector<std::string> stage_files(const std::string& folder) {
 
 std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem) {
   std::vector<Stage> stages;
+  std::optional<std::size_t> last;  // with Relax functions of its own
   for (const NumberedFile& file : files_of(folder, problem)) {
     support::poll();
     Stage stage;
@@ -179,6 +210,8 @@ std::vector<Stage> read_dump(session::Session& session, const std::string& folde
     stage.pass = file.name.substr(file.name.find('_') + 1);
     stage.pass.resize(stage.pass.size() - 3);
     read_stage(session, (fs::path(folder) / file.name).string(), stage);
+    if (stage.kernels && !stage.module && !stage.is_empty && last) complete(session, stages[*last], stage);
+    if (stage.module && stage.completed_by.empty()) last = stages.size();
     stages.push_back(std::move(stage));
   }
   make_constants(session, stages);

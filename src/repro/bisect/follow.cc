@@ -23,20 +23,6 @@ using runtime::ValueKind;
 
 namespace {
 
-// The allowed error of a coarse computation, relative to the largest value of a tensor.
-constexpr double kCoarse = 0.1;
-
-bool is_coarsely_equal(const Value& a, const Value& b) {
-  const auto d = difference(a, b, {});
-  if (!d) return true;
-  if (!d->kind.empty() || !a.is(runtime::ValueKind::Tensor)) return false;
-  const runtime::Tensor& t = a.as_tensor();
-  double largest = 0;
-  for (std::int64_t i = 0; i < t.element_count(); ++i)
-    if (std::isfinite(t.at(i))) largest = std::max(largest, std::fabs(t.at(i)));
-  return d->max_abs <= kCoarse * largest;
-}
-
 // Inputs, as text, for parameters whose annotations are incomplete.
 std::vector<std::string> open_inputs(const ir::Function* f, std::int64_t dim, std::uint64_t seed) {
   constexpr int kNdim = 2;
@@ -126,7 +112,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
       return Step::Skipped;
     }
   }
-  Outcome outcome = run_somehow(stage, at, program);
+  Outcome outcome = run_somehow(i, at, program);
   if (outcome.ran && !follows) prefer_finite(outcome, program);
   if (outcome.ran && !follows && kind_ == Inputs::Other) prefer_wide(outcome, program);
   if (outcome.not_run.empty() && !outcome.ran && !follows) outcome.not_run = "it fails: " + outcome.error;
@@ -152,7 +138,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
   if (follows && std::find(out_.compared.begin(), out_.compared.end(), function) == out_.compared.end())
     out_.compared.push_back(function);
   if (!follows) {
-    next.arguments = {f, program.args};
+    next.arguments = {stage.module, f, program.args};
     next.reference = std::move(outcome);
   }
   if (step == Step::Anew) next.baseline = i;
@@ -193,7 +179,8 @@ bool Follower::set_arguments(const ir::Function* f, Point& next, Program& progra
     next.program.args = std::move(*bound);
     next.reference = execute(next.program);
     std::string ignored;
-    next.arguments = {find_exported(next.program.module, next.program.function, ignored), next.program.args};
+    next.arguments = {next.program.module, find_exported(next.program.module, next.program.function, ignored),
+                      next.program.args};
     if (!next.reference.ran) {
       why = "the version before does not run with the parameters that were bound";
       return false;
@@ -284,7 +271,7 @@ void Follower::prefer_wide(Outcome& outcome, Program& program) {
   }
 }
 
-Outcome Follower::run_somehow(const Stage& stage, const Point& at, Program& program) {
+Outcome Follower::run_somehow(std::size_t stage, const Point& at, Program& program) {
   Outcome outcome = execute(program);
   if (outcome.not_run.empty() || at.previous == kNoStage) return outcome;
   const ir::Module* other = with_earlier_kernels(program.module, at.program.module);
@@ -294,8 +281,10 @@ Outcome Follower::run_somehow(const Stage& stage, const Point& at, Program& prog
   Outcome second = execute(stand_in);
   if (!second.not_run.empty()) return outcome;
   if (!earlier_kernels_)
-    note(fmt::format("from {} on kernels are run as they were in {}", stage.file, out_.stages[at.previous].file));
+    note(fmt::format("from {} on kernels are run as they were in {}", out_.stages[stage].file,
+                     out_.stages[at.previous].file));
   earlier_kernels_ = true;
+  stands_in_[stage] = true;
   program = std::move(stand_in);
   return second;
 }
@@ -398,14 +387,7 @@ bool Follower::differs(const Outcome& reference, const Outcome& o) const {
 bool Follower::is_meant(const Stage& stage, const Outcome& reference, const Outcome& o) const {
   const Meant meant = meant_by(stage.pass);
   if (meant == Meant::Coarse && kind_ != Inputs::Usual) return o.ran;  // the narrower format cannot hold such numbers
-  if (!o.ran || meant != Meant::Coarse) return o.ran && meant == Meant::Any;
-  std::vector<Value> a, b;
-  flatten(reference.result, a);
-  flatten(o.result, b);
-  if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (!is_opaque(a[i]) && !is_coarsely_equal(a[i], b[i])) return false;
-  return true;
+  return o.ran && is_as_meant(meant, reference.result, o.result);
 }
 
 }  // namespace rldb::repro

@@ -1,7 +1,13 @@
 #include "repro/bisect/meant.h"
 
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "repro/values.h"
 #include "rldb/passes/pass.h"
 #include "rldb/passes/pass_id.h"
+#include "rldb/repro/tensor_difference.h"
 
 namespace rldb::repro {
 
@@ -18,6 +24,20 @@ constexpr ChangingPass kChangingPasses[] = {
     {passes::PassId::FoldBatchnormToConv2D, Meant::Any},
 };
 
+// The allowed error of a coarse computation, relative to the largest value of a tensor.
+constexpr double kCoarse = 0.1;
+
+bool is_coarsely_equal(const runtime::Value& a, const runtime::Value& b) {
+  const auto d = difference(a, b, {});
+  if (!d) return true;
+  if (!d->kind.empty() || !a.is(runtime::ValueKind::Tensor)) return false;
+  const runtime::Tensor& t = a.as_tensor();
+  double largest = 0;
+  for (std::int64_t i = 0; i < t.element_count(); ++i)
+    if (std::isfinite(t.at(i))) largest = std::max(largest, std::fabs(t.at(i)));
+  return d->max_abs <= kCoarse * largest;
+}
+
 }  // namespace
 
 Meant meant_by(std::string_view name) {
@@ -25,6 +45,25 @@ Meant meant_by(std::string_view name) {
   for (const ChangingPass& p : kChangingPasses)
     if (pass && p.pass == pass->id) return p.meant;
   return Meant::Exact;
+}
+
+Meant meant_by_pipeline(std::string_view passes) {
+  Meant most = Meant::Exact;
+  auto pipeline = passes::parse_pipeline(passes);
+  if (!pipeline.ok()) return most;
+  for (const passes::PassInvocation& pass : *pipeline) most = std::max(most, meant_by(passes::info(pass.id).name));
+  return most;
+}
+
+bool is_as_meant(Meant meant, const runtime::Value& before, const runtime::Value& after) {
+  if (meant != Meant::Coarse) return meant == Meant::Any;
+  std::vector<runtime::Value> a, b;
+  flatten(before, a);
+  flatten(after, b);
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (!is_opaque(a[i]) && !is_coarsely_equal(a[i], b[i])) return false;
+  return true;
 }
 
 }  // namespace rldb::repro

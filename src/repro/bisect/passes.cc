@@ -55,6 +55,11 @@ class PassBisector {
       note_unseen();
       return false;
     }
+    if (symptom->kind == kValues && oracle_.accept_as_meant(pass)) {
+      out_.meant.emplace_back(passes::info(pass.id).name);
+      out_.passed_by.clear();
+      return false;
+    }
     if (symptom->is_failure() && !oracle_.wants_failures()) {
       out_.why = fmt::format("pass `{}` fails: {}", symptom->pass, symptom->text);
       return true;
@@ -118,10 +123,11 @@ class PassBisector {
     Program a, b;
     a.module = out_.before;
     a.function = oracle_.question().function;
-    a.args = oracle_.arguments();
+    a.args = oracle_.arguments_of(a.module);
     a.kernels = session_.options().engine;
     b = a;
     b.module = out_.after;
+    b.args = oracle_.arguments_of(b.module);
     Comparison c = compare(session_, a, b, oracle_.question().tolerances);
     if (c.verdict == Comparison::Verdict::Differs) out_.comparison = std::move(c);
   }

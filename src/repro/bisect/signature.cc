@@ -164,7 +164,8 @@ std::optional<std::vector<Value>> adapt_arguments(session::Session& session, con
   // A function that lifts the parameters changes their meaning, though their number and types may stay. Its results go
   // in order to the parameters, whose names may be the fault. If it serves several functions, each takes the ones it
   // needs, by name.
-  if (const auto lifted = with_lifted(session, leaves, module, name)) {
+  const bool are_lifted = from.module && lifts_parameters(from.module, name);  // its results were generated
+  if (const auto lifted = are_lifted ? std::nullopt : with_lifted(session, leaves, module, name)) {
     auto in_order = pack_all(to, joined(lifted->inputs, lifted->made));
     auto named = by_names(to, joined(leaves, lifted->made));
     auto& first = lifted->shared ? named : in_order;
@@ -176,6 +177,15 @@ std::optional<std::vector<Value>> adapt_arguments(session::Session& session, con
   if (auto out = by_names(to, leaves)) return out;
   why = fmt::format("`{}` takes other arguments", name);
   return std::nullopt;
+}
+
+std::vector<Value> arguments_for(session::Session& session, const Arguments& from, const ir::Module* module,
+                                 std::string_view name) {
+  const auto* to = module ? as<ir::Function>(module->find(name)) : nullptr;
+  if (!to || !from.function || from.function == to) return from.values;
+  std::string ignored;
+  auto adapted = adapt_arguments(session, from, module, name, to, ignored);
+  return adapted ? std::move(*adapted) : from.values;
 }
 
 bool takes_as_many_values(const ir::Function* a, const ir::Function* b) {

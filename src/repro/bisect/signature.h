@@ -12,6 +12,7 @@ namespace rldb::repro {
 
 // A function with the values on which it is run.
 struct Arguments {
+  const ir::Module* module = nullptr;  // of the function
   const ir::Function* function = nullptr;
   std::vector<runtime::Value> values;
 };
@@ -20,6 +21,10 @@ struct Arguments {
 std::optional<std::vector<runtime::Value>> adapt_arguments(session::Session& session, const Arguments& from,
                                                            const ir::Module* module, std::string_view name,
                                                            const ir::Function* to, std::string& why);
+
+// The same where the values cannot be determined: then they are passed as they are, and the run says what is wrong.
+std::vector<runtime::Value> arguments_for(session::Session& session, const Arguments& from, const ir::Module* module,
+                                          std::string_view name);
 
 // The module has a function that computes the values this one takes in place of its parameters (LiftTransformParams).
 bool lifts_parameters(const ir::Module* module, std::string_view name);

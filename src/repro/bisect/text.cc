@@ -19,6 +19,19 @@ std::string passed_by(const std::vector<Stage>& stages) {
   return text;
 }
 
+// The first and the last stage that were completed.
+std::string completed(const std::vector<Stage>& stages) {
+  const Stage *first = nullptr, *last = nullptr;
+  for (const Stage& s : stages) {
+    if (s.completed_by.empty() || !s.not_runnable.empty()) continue;
+    if (!first) first = &s;
+    last = &s;
+  }
+  if (!first) return {};
+  return fmt::format("note: PrimFuncs only, from {} to {}: run with the Relax functions of {}\n", first->file,
+                     last->file, first->completed_by);
+}
+
 std::string first_ill_formed(const std::vector<Stage>& stages) {
   for (const Stage& s : stages)
     if (!s.ill_formed.empty()) return fmt::format("not well-formed from {} on: {}\n", s.file, s.ill_formed);
@@ -35,6 +48,18 @@ std::string between(const TraceBisection& b) {
   return text;
 }
 
+// Without the last line break.
+std::string of_kernel(const TraceBisection& b, const KernelDifference& k) {
+  std::string text =
+      fmt::format("the kernel `{}`, run by itself, gives other results (numbers: {})\n", k.kernel, k.numbers);
+  if (k.large) text += "it shows where numbers are large: results that are finite on one side only\n";
+  if (!k.dims.empty()) text += fmt::format("symbolic dims: {}\n", k.dims);
+  const auto& [good, bad] = std::pair(b.stages[k.good].file, b.stages[k.bad].file);
+  if (!k.why.empty()) return text + fmt::format("differs: {} against {}: it fails: {}", good, bad, k.why);
+  return text + fmt::format("differs: {} against {}: `{}`: {}", good, bad, k.buffer,
+                            k.difference ? to_string(*k.difference) : std::string("another value"));
+}
+
 std::string memory_of(const std::vector<Finding>& findings) {
   std::string text;
   for (std::size_t i = 0; i < findings.size() && i < kMaxFindings; ++i)
@@ -49,7 +74,7 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
   using Verdict = TraceBisection::Verdict;
   std::size_t runnable = 0;
   for (const Stage& s : b.stages) runnable += s.not_runnable.empty();
-  std::string text = passed_by(b.stages) + first_ill_formed(b.stages);
+  std::string text = passed_by(b.stages) + first_ill_formed(b.stages) + completed(b.stages);
   for (const std::string& note : b.notes) text += "note: " + note + "\n";
   text += fmt::format("{}: {} stages, {} can be run\n", folder, b.stages.size(), runnable);
   if (b.verdict == Verdict::CannotTell) text += "cannot tell: " + b.why + "\n";
@@ -63,6 +88,9 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
     text += fmt::format("{} that changed agree too, each run by itself{}\n",
                         support::counted(b.by_themselves, "computation"),
                         b.not_by_themselves ? fmt::format(" ({} not run: out of time)", b.not_by_themselves) : "");
+  if (b.verdict != Verdict::Found && !b.kernels_compared.empty())
+    text += fmt::format("{} that changed agree, each run by itself\n",
+                        support::counted(b.kernels_compared.size(), "kernel"));
   if (b.verdict == Verdict::Agree && b.rounding)
     text += fmt::format("close, not equal: {} (`--exact` or smaller tolerances say what differs first): {}\n",
                         b.stages[b.rounding->first].file, to_string(b.rounding->second));
@@ -73,6 +101,7 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
     if (const std::string others = between(b); !others.empty())
       text += fmt::format("or one of those passed by in between: {}\n", others);
     text += fmt::format("function: {}\n", b.function);
+    if (b.kernel) return text + of_kernel(b, *b.kernel);
     if (!b.by_itself.empty())
       text += fmt::format("the whole programs agree; `{}`, run by itself, does not (numbers: {})\n", b.by_itself,
                           b.numbers);
@@ -98,10 +127,14 @@ std::string to_string(const FolderBisection& b, std::string_view first, std::str
 std::string to_string(const PassBisection& b) {
   using Verdict = PassBisection::Verdict;
   if (b.verdict == Verdict::CannotTell) return "cannot tell: " + b.why;
+  const std::string meant =
+      b.meant.empty()
+          ? std::string()
+          : fmt::format("note: compared anew after {}, which changes values by its nature\n", fmt::join(b.meant, ", "));
   if (b.verdict == Verdict::None)
-    return b.count == 1 ? "the pass does not cause the symptom"
-                        : fmt::format("none of {} passes causes the symptom", b.count);
-  std::string text = fmt::format("pass: {} ({} of {})\n", passes::to_string(b.pass), b.index + 1, b.count);
+    return meant + (b.count == 1 ? std::string("the pass does not cause the symptom")
+                                 : fmt::format("none of {} passes causes the symptom", b.count));
+  std::string text = meant + fmt::format("pass: {} ({} of {})\n", passes::to_string(b.pass), b.index + 1, b.count);
   text += fmt::format("symptom: {}: {}\n", b.symptom.kind, b.symptom.text);
   if (b.unstable) text += "the pass is not deterministic: it gives another program each time\n";
   if (b.rewrite > 0)

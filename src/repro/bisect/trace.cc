@@ -1,5 +1,6 @@
 // TraceBisector: the first module of a dump whose results differ from the earlier ones.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -7,6 +8,7 @@
 
 #include "repro/bisect/alone.h"
 #include "repro/bisect/follow.h"
+#include "repro/bisect/kernels_alone.h"
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
 #include "repro/borrow.h"
@@ -40,6 +42,8 @@ constexpr Dims kOtherDims[] = {{4}, {8}, {3}, {32}, {64}, {10}};
 constexpr auto kEnough = std::chrono::seconds(4);
 // For computations that changed and are run by themselves, after that.
 constexpr auto kForSingles = std::chrono::seconds(6);
+// For kernels by themselves, in seconds of this process.
+constexpr double kForKernels = 6;
 // After this long no other function is started.
 constexpr auto kTooMuch = std::chrono::seconds(8);
 // Limit for one evaluated run (kernels that cannot be compiled): some tenths of a second.
@@ -64,6 +68,7 @@ class TraceBisector {
     const auto first = std::find_if(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return can_run(s); });
     if (first == out_.stages.end()) {
       out_.why = "no stage can be run";
+      look_at_kernels();
       return;
     }
     order_stages();
@@ -92,11 +97,13 @@ class TraceBisector {
       if (out_.verdict == TraceBisection::Verdict::Found || Clock::now() - start_ > kTooMuch) break;
       if (was_compared(f.name)) look_at_last_memory(f.name, f.at);
     }
+    if (out_.verdict != TraceBisection::Verdict::Found) look_at_kernels();
     if (out_.verdict != TraceBisection::Verdict::Found) look_at_singles(functions);
     out_.notes = notes;  // going back is not a new comparison
     out_.anew = anew;
     if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty())
       tell_nothing_compared(*first, functions);
+    if (out_.verdict == TraceBisection::Verdict::Agree) tell_what_is_open();
   }
 
  private:
@@ -337,6 +344,60 @@ class TraceBisector {
     which.storage = true;
     which.unwritten = unwritten;
     return sanitize(trace, which);
+  }
+
+  // Kernels by themselves: they need no Relax function, and get other numbers than in the programs.
+  void look_at_kernels() {
+    const session::Options given = session_.options();
+    if (progress_) progress_(0, out_.stages.size(), "kernels");
+    KernelChecker checker(session_, tolerances_, out_.stages);
+    auto found = checker.check(kForKernels);
+    session_.options() = given;
+    out_.kernels_compared = checker.compared();
+    out_.kernels_not_run = checker.not_run();
+    if (found) return found_kernel(std::move(*found));
+    // They are all that these stages have.
+    const bool has_programs = std::any_of(out_.stages.begin(), out_.stages.end(), can_run);
+    if (has_programs || out_.kernels_compared.empty()) return;
+    out_.verdict = TraceBisection::Verdict::Agree;
+    out_.why.clear();
+    tell_what_is_open();
+  }
+
+  void found_kernel(KernelDifference found) {
+    out_.verdict = TraceBisection::Verdict::Found;
+    out_.good = found.good;
+    out_.bad = found.bad;
+    out_.function = found.kernel;
+    out_.numbers = found.numbers;
+    out_.dims = found.dims;
+    out_.large = found.large;
+    out_.good_program = found.good_program;
+    out_.bad_program = found.bad_program;
+    out_.kernel = std::move(found);
+  }
+
+  // Nothing differs, but what did not run may.
+  void tell_what_is_open() {
+    std::size_t last = 0;
+    for (std::size_t i = 0; i < out_.stages.size(); ++i)
+      if (follower_.has_run(i)) last = i;
+    std::vector<std::string> open;
+    for (std::size_t i = last + 1; i < out_.stages.size(); ++i) {
+      const Stage& s = out_.stages[i];
+      const bool only_kernels = s.kernels && (!s.module || !s.completed_by.empty());
+      if (!s.is_empty && !s.not_runnable.empty() && !only_kernels)
+        open.push_back(fmt::format("{} ({})", s.file, s.not_runnable));
+    }
+    for (const KernelNotRun& k : out_.kernels_not_run)
+      if (k.stage > last || follower_.stands_in(k.stage))
+        open.push_back(fmt::format("`{}` from {} on ({})", k.kernel, out_.stages[k.stage].file, k.why));
+    if (open.empty()) return;
+    out_.verdict = TraceBisection::Verdict::CannotTell;
+    constexpr std::size_t kShown = 6;
+    const std::string more = open.size() > kShown ? fmt::format(" and {} more", open.size() - kShown) : "";
+    if (open.size() > kShown) open.resize(kShown);
+    out_.why = fmt::format("nothing that was run differs, but these were not run: {}{}", fmt::join(open, ", "), more);
   }
 
   // All agree on these inputs: single computations are run on others.

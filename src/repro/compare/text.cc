@@ -1,4 +1,6 @@
 // A comparison as text for the reader.
+#include "rldb/support/text.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -67,6 +69,13 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
   if (c.verdict == Verdict::Equal) {
     const std::string how =
         c.results_only ? std::string("results alone") : fmt::format("{} of {} tensors matched", c.matched, c.tensors_b);
+    if (!c.kernels.empty()) {
+      const std::string kernels = support::counted(c.kernels.size(), "kernel");
+      return fmt::format("equal: {} and {} ({}, each run by itself)", a, b, kernels);
+    }
+    if (c.as_meant)
+      return fmt::format("close: {} and {}, as far as passes that change values by their nature let them be{}", a, b,
+                         c.result ? ": " + to_string(*c.result) : std::string());
     text = fmt::format("equal: {} and {} ({})\n", a, b, how);
     if (c.first) text += "differs on the way, and does not reach the result: ";
   } else {

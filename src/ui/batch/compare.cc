@@ -50,11 +50,12 @@ struct Sides {
   repro::ComparedInputs inputs;
   repro::Program read;                // of the first file, before the passes
   const ir::Module* other = nullptr;  // of the second file, before the passes
+  bool kernels = false;               // there is no Relax function
 };
 
 // kGood, or the exit code.
 int read_sides(session::Session& session, const CommandLine& line, Sides& sides, Console& console) {
-  auto& [a, b, inputs, first, other] = sides;
+  auto& [a, b, inputs, first, other, kernels] = sides;
   source::Diagnostics diagnostics;
   if (const int code = read(session, line.files[0], line, a, console); code != kGood) return code;
   a.function = function_of(line);
@@ -63,13 +64,17 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   b.kernels = line.other_engine.value_or(a.kernels);
   if (line.files.size() == 2)
     if (const int code = read(session, line.files[1], line, b, console); code != kGood) return code;
+  const auto has_only_kernels = [](const repro::Program& p) { return p.module && repro::has_only_kernels(p.module); };
+  kernels = line.function.empty() && has_only_kernels(a) && has_only_kernels(b);
   // A module describes its parameters best: values are generated for it, if there is one.
-  auto made = inputs_of(session, a.module || !b.module ? a : b, line.inputs, diagnostics);
+  auto made = kernels ? std::optional(repro::ComparedInputs())
+                      : inputs_of(session, a.module || !b.module ? a : b, line.inputs, diagnostics);
   if (!made) {
     report(diagnostics, session.sources(), line, console);
     return kUsage;
   }
   inputs = std::move(*made);
+  inputs.passes = line.other_passes.empty() ? line.passes : line.passes + "," + line.other_passes;
   first = a;
   if (line.files.size() == 2) other = b.module;
   if (line.other_engine) b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
@@ -150,7 +155,8 @@ int batch_compare(const CommandLine& line, Console& console) {
   Sides sides;
   if (const int code = read_sides(*session, line, sides, console); code != kGood) return code;
   const repro::Comparison result =
-      repro::compare(*session, sides.a, sides.b, sides.inputs, line.tolerances, line.shadow);
+      sides.kernels ? repro::compare_kernels(*session, sides.a.module, sides.b.module, line.tolerances)
+                    : repro::compare(*session, sides.a, sides.b, sides.inputs, line.tolerances, line.shadow);
   const std::string text = repro::to_string(result, sides.a.label, sides.b.label);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(result) : text);
   const int code = exit_code(result);

@@ -1,0 +1,292 @@
+// KernelChecker: the versions of each kernel, run on the same arguments.
+#include "repro/bisect/kernels_alone.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <set>
+
+#include "repro/bisect/meant.h"
+#include "repro/dims.h"
+#include "repro/values.h"
+#include "rldb/ir/equal.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+using ir::as;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+// With symbolic dims; the first ones are different from each other.
+constexpr std::int64_t kKernelDims[] = {7, 17, 1, 2, 16, 33, 64};
+// For one run on the evaluator; after that the session's engine runs the kernel.
+constexpr std::uint64_t kKernelStatements = 400'000;
+// Of one kernel and one choice of dims, so that a large one does not take all of the time.
+constexpr double kForOneKernel = 0.4;
+
+// Of this process, in seconds: other work on the machine makes no check shorter.
+double spent() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
+// The part of a kernel that its callers rely on: its parameters and result, without the names.
+std::string interface_of(const ir::PrimFunc* f) {
+  std::string text = ir::print_type(f->type);
+  for (const ir::PrimParam& p : f->params) text += p.buffer ? fmt::format(";{}", p.buffer->scope) : ";";
+  return text;
+}
+
+bool names(const ir::Expr* function, std::string_view kernel) {
+  bool found = false;
+  const auto* f = as<ir::Function>(function);
+  if (f)
+    ir::walk(f->body, [&](const ir::Node* n) {
+      const auto* g = as<ir::GlobalVar>(n);
+      found = found || (g && g->name == kernel);
+      return !found;
+    });
+  return found;
+}
+
+// Functions of `now` that are not as they were: a kernel that they call may have got another meaning under its name.
+std::set<const ir::Expr*> rewritten(const ir::Module* before, const ir::Module* now) {
+  std::set<const ir::Expr*> out;
+  for (const ir::ModuleEntry& e : now->entries) {
+    if (!as<ir::Function>(e.function)) continue;
+    const ir::Expr* old = before->find(e.name);
+    if (!old || (old != e.function && !ir::structural_equal(old, e.function))) out.insert(e.function);
+  }
+  return out;
+}
+
+bool has_symbols(const ir::PrimFunc* f) {
+  const auto* type = as<ir::FuncType>(f->type);
+  return type && std::any_of(type->params.begin(), type->params.end(), [](const ir::Type* t) { return t->has_vars; });
+}
+
+// Numbers that a kernel divides or counts by: where dims are multiples of them, and where they are not, it takes
+// other ways.
+std::vector<std::int64_t> widths_of(const ir::PrimFunc* f) {
+  constexpr std::int64_t kMost = 128;
+  constexpr std::size_t kEnough = 4;
+  std::set<std::int64_t> found;
+  const auto add = [&](const ir::Expr* e) {
+    if (const auto* n = as<ir::IntImm>(e); n && n->value > 2 && n->value <= kMost) found.insert(n->value);
+  };
+  ir::walk(f->body, [&](const ir::Node* n) {
+    if (const auto* loop = as<ir::ForStmt>(n)) add(loop->extent);
+    if (const auto* b = as<ir::BinaryExpr>(n)) add(b->b);
+    return found.size() < kEnough;
+  });
+  return {found.begin(), found.end()};
+}
+
+// The first buffer in which two runs differ, and how.
+void describe(const Value& good, const Value& bad, const ir::PrimFunc* f, KernelDifference& out) {
+  const auto &a = good.as_tuple().fields, &b = bad.as_tuple().fields;
+  Tolerances exact;
+  exact.exact = true;
+  for (const Tolerances& t : {Tolerances{}, exact})
+    for (std::size_t i = 0; i < a.size() && i < b.size() && !out.difference; ++i) {
+      if (is_opaque(a[i])) continue;
+      out.difference = difference(a[i], b[i], t);
+      if (out.difference && i < f->params.size())
+        out.buffer = f->params[i].buffer ? f->params[i].buffer->name : f->params[i].var->name;
+    }
+}
+
+}  // namespace
+
+void KernelChecker::collect() {
+  std::map<std::string, std::size_t> last_seen;  // the index of the module in which a kernel was met last
+  std::vector<std::pair<std::size_t, const ir::Module*>> modules;
+  for (std::size_t i = 0; i < stages_.size(); ++i)
+    if (stages_[i].kernels) modules.emplace_back(i, stages_[i].kernels);
+  for (std::size_t k = 0; k < modules.size(); ++k) {
+    support::poll();
+    const auto& [stage, module] = modules[k];
+    const bool exact = meant_by(stages_[stage].pass) == Meant::Exact;
+    std::optional<std::set<const ir::Expr*>> changed;
+    for (const ir::ModuleEntry& e : module->entries) {
+      const auto* f = as<ir::PrimFunc>(e.function);
+      if (!f) continue;
+      const std::string name(e.name);
+      std::vector<Versions>& all = kernels_[name];
+      const bool follows = k > 0 && !all.empty() && last_seen[name] + 1 == k && exact;
+      last_seen[name] = k;
+      const ir::PrimFunc* before = follows ? all.back().back().kernel : nullptr;
+      if (before == f || (before && ir::structural_equal(before, f))) continue;
+      bool same_meaning = before && interface_of(before) == interface_of(f);
+      if (same_meaning) {
+        if (!changed) changed = rewritten(modules[k - 1].second, module);
+        same_meaning =
+            std::none_of(changed->begin(), changed->end(), [&](const ir::Expr* caller) { return names(caller, name); });
+      }
+      if (!same_meaning) all.emplace_back();
+      all.back().push_back({stage, module, f});
+    }
+  }
+}
+
+std::optional<KernelDifference> KernelChecker::check(double seconds) {
+  const double until = spent() + seconds;
+  collect();
+  std::optional<KernelDifference> first;
+  for (const auto& [name, all] : kernels_)
+    for (const Versions& versions : all) {
+      support::poll();
+      if (versions.size() < 2) continue;
+      if (spent() > until) {
+        not_run_.push_back({name, versions[1].stage, "no time was left for it"});
+        continue;
+      }
+      auto found = check_one(name, versions);
+      if (found && (!first || found->bad < first->bad)) first = std::move(found);
+    }
+  return first;
+}
+
+Program KernelChecker::program(const std::string& name, const Version& version, const std::vector<Value>& args) const {
+  Program p;
+  const std::string_view roots[] = {name};
+  p.module = ir::reachable_from(session_.context(), version.module, roots);
+  p.function = name;
+  p.args = copies(args);
+  p.kernels = session_.options().engine;
+  p.label = stages_[version.stage].file;
+  return p;
+}
+
+KernelChecker::Outcome KernelChecker::execute(const std::string& name, const Version& version,
+                                              const std::vector<Value>& args) {
+  const Program p = program(name, version, args);
+  const session::Engine given = session_.options().engine;
+  const std::uint64_t limit = session_.options().eval_statements;
+  Outcome o;
+  for (const session::Engine engine : {session::Engine::Eval, given}) {
+    std::vector<Value> written = copies(args);
+    session_.options().engine = engine;
+    session_.options().eval_statements = kKernelStatements;
+    eval::Watcher nobody;
+    source::Diagnostics found;
+    const session::RunResult run = session_.run_watched(p.module, name, written, nobody, found);
+    session_.options().engine = given;
+    session_.options().eval_statements = limit;
+    support::poll_cause();
+    o.ran = run.ok;
+    if (o.ran && !run.value.is_null()) written.push_back(run.value);
+    if (o.ran) o.results = Value::of_tuple(std::move(written));
+    if (o.ran) return o;
+    o.why = found.first_error();
+    using runtime::ErrorKind;
+    const auto kind = run.fault ? run.fault->error.kind : ErrorKind::Unsupported;
+    o.fails = kind != ErrorKind::Unsupported && kind != ErrorKind::UnknownFunction && kind != ErrorKind::TooLong &&
+              kind != ErrorKind::OutOfMemory;
+    if (kind != ErrorKind::TooLong || given == session::Engine::Eval) return o;
+  }
+  return o;
+}
+
+// Arguments of each kind, on which the first version runs.
+std::vector<KernelChecker::Attempt> KernelChecker::attempts(const std::string& name, const Version& first,
+                                                            std::string& why) {
+  const session::Options given = session_.options();
+  std::vector<std::int64_t> dims(std::begin(kKernelDims), std::end(kKernelDims));
+  for (const std::int64_t width : widths_of(first.kernel))
+    for (const std::int64_t dim : {width, width + 1, 2 * width - 1})
+      if (std::find(dims.begin(), dims.end(), dim) == dims.end()) dims.push_back(dim);
+  if (!has_symbols(first.kernel)) dims.resize(1);
+  std::vector<Attempt> out;
+  for (std::size_t k = 0; k < dims.size(); ++k) {
+    support::poll();
+    session_.options() = given;
+    session_.options().default_dim = dims[k];
+    if (k < 2) tell_dims_apart(session_.options(), first.kernel);
+    session_.set_program(program(name, first, {}).module);
+    source::Diagnostics found;
+    const auto made = session_.arguments(name, {}, found);
+    if (!made) {
+      if (why.empty()) why = found.first_error();
+      continue;
+    }
+    std::vector<Value> generated;
+    for (const session::Argument& a : *made) generated.push_back(a.value);
+    const std::string text = has_symbols(first.kernel) ? dims_text(session_.options(), first.kernel) : std::string();
+    for (const Numbers numbers : kNumbers)
+      for (std::int64_t round = 0; round < rounds_of(generated, numbers); ++round) {
+        Attempt a{copies(generated), numbers, text};
+        for (const Value& v : a.args) refill(v, numbers, round);
+        out.push_back(std::move(a));
+        if (k > 0 && round > 0) break;
+      }
+  }
+  session_.options() = given;
+  return out;
+}
+
+std::optional<KernelDifference> KernelChecker::compare_on(const std::string& name, const Versions& versions,
+                                                          const Attempt& attempt, std::vector<Seen>& seen) {
+  const Outcome good = execute(name, versions[0], attempt.args);
+  if (!good.ran) {
+    if (seen[0].why.empty()) seen[0].why = good.why;
+    return std::nullopt;
+  }
+  std::size_t before = 0;
+  for (std::size_t i = 1; i < versions.size(); ++i) {
+    support::poll();
+    const Outcome now = execute(name, versions[i], attempt.args);
+    if (!now.ran && !now.fails) {
+      if (seen[i].why.empty()) seen[i].why = now.why;
+      continue;
+    }
+    seen[i].ran = true;
+    if (now.ran && !differ(good.results, now.results, attempt.numbers, tolerances_)) {
+      before = i;
+      continue;
+    }
+    KernelDifference d;
+    d.kernel = name;
+    d.good = versions[i].stage;
+    while (d.good > versions[before].stage && (--d.good, !stages_[d.good].kernels)) {
+    }
+    d.bad = versions[i].stage;
+    d.numbers = text_of(attempt.numbers);
+    d.dims = attempt.dims;
+    d.large = attempt.numbers == Numbers::Large;
+    d.why = now.ran ? std::string() : now.why;
+    d.good_program = program(name, versions[before], attempt.args);
+    d.bad_program = program(name, versions[i], attempt.args);
+    if (now.ran) describe(good.results, now.results, versions[i].kernel, d);
+    return d;
+  }
+  return std::nullopt;
+}
+
+std::optional<KernelDifference> KernelChecker::check_one(const std::string& name, const Versions& versions) {
+  std::vector<Seen> seen(versions.size());
+  const double until = spent() + kForOneKernel;
+  std::string problem;
+  std::optional<KernelDifference> first;
+  for (const Attempt& a : attempts(name, versions[0], problem)) {
+    const bool ran = std::any_of(seen.begin(), seen.end(), [](const Seen& v) { return v.ran; });
+    if (ran && spent() > until) break;
+    auto found = compare_on(name, versions, a, seen);
+    if (found && (!first || found->bad < first->bad)) first = std::move(found);
+    if (first && first->bad == versions[1].stage) break;
+  }
+  bool all = true;
+  for (std::size_t i = 1; i < versions.size(); ++i) {
+    if (seen[i].ran) continue;
+    all = false;
+    const std::string& reason = !seen[i].why.empty() ? seen[i].why : !seen[0].why.empty() ? seen[0].why : problem;
+    not_run_.push_back({name, versions[i].stage, reason});
+  }
+  if (all) compared_.push_back(name);
+  return first;
+}
+
+}  // namespace rldb::repro

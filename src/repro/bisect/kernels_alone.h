@@ -1,0 +1,68 @@
+// Kernels of neighbouring versions of a program, each run by itself.
+//
+// A pass over PrimFuncs may change how one computes its results, not the results. Each version of a kernel runs on
+// the same generated arguments as the version before: also in modules without a Relax function that would call it.
+// Room-private.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "repro/bisect/number_kinds.h"
+#include "rldb/repro/bisect.h"
+
+namespace rldb::repro {
+
+class KernelChecker {
+ public:
+  KernelChecker(session::Session& session, const Tolerances& tolerances, const std::vector<Stage>& stages)
+      : session_(session), tolerances_(tolerances), stages_(stages) {}
+
+  // The first version of a kernel that differs. After that many seconds of this process no kernel is begun.
+  std::optional<KernelDifference> check(double seconds);
+  // Kernels that changed and were compared; those that were not, each with the stage from which on and the reason.
+  const std::vector<std::string>& compared() const { return compared_; }
+  const std::vector<KernelNotRun>& not_run() const { return not_run_; }
+
+ private:
+  struct Version {
+    std::size_t stage = 0;
+    const ir::Module* module = nullptr;  // of that stage
+    const ir::PrimFunc* kernel = nullptr;
+  };
+  using Versions = std::vector<Version>;  // of one kernel with one meaning, each different from the one before
+  struct Outcome {
+    bool ran = false;
+    bool fails = false;  // by its own fault
+    std::string why;
+    runtime::Value results;
+  };
+  struct Seen {
+    bool ran = false;
+    std::string why;  // not, at first
+  };
+  struct Attempt {
+    std::vector<runtime::Value> args;
+    Numbers numbers{};
+    std::string dims;
+  };
+
+  void collect();
+  std::optional<KernelDifference> check_one(const std::string& name, const Versions& versions);
+  std::optional<KernelDifference> compare_on(const std::string& name, const Versions& versions, const Attempt& attempt,
+                                             std::vector<Seen>& seen);
+  std::vector<Attempt> attempts(const std::string& name, const Version& first, std::string& why);
+  Outcome execute(const std::string& name, const Version& version, const std::vector<runtime::Value>& args);
+  Program program(const std::string& name, const Version& version, const std::vector<runtime::Value>& args) const;
+
+  session::Session& session_;
+  const Tolerances& tolerances_;
+  const std::vector<Stage>& stages_;
+  std::map<std::string, std::vector<Versions>> kernels_;
+  std::vector<std::string> compared_;
+  std::vector<KernelNotRun> not_run_;
+};
+
+}  // namespace rldb::repro
