@@ -201,7 +201,7 @@ bool Oracle::accesses_out_of_bounds(const ir::Module* module) {
   const Borrow borrow(session_);
   session_.options().eval_statements = kStatements;
   session_.options().check_bounds = true;
-  session_.history().start(module);
+  session_.set_program(module);
   source::Diagnostics found;
   const auto made = session_.arguments(question_.function, question_.inputs, found);
   if (!made) return true;

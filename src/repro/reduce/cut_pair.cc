@@ -205,7 +205,7 @@ Program with_numbers(session::Session& session, Program p, std::string& why) {
           map += fmt::format("{}{}{}", map.empty() ? "" : ", ", name, p.args[i].as_tensor().shape()[d]);
   }
   if (map.empty()) return p;
-  session.history().start(p.module);
+  session.set_program(p.module);
   source::Diagnostics found;
   const std::string pass(passes::info(passes::PassId::BindSymbolicVars).name);
   if (session.run_passes(fmt::format("{}(binding_map={{{}}}, func_name={})", pass, map, p.function), found))
