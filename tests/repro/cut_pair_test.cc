@@ -40,7 +40,7 @@ struct Two {
     b.module = loaded.load(second);
     a.function = b.function = "main";
     source::Diagnostics found;
-    loaded.session().history().start(a.module);
+    loaded.session().set_program(a.module);
     const auto made = loaded.session().arguments("main", {}, found);
     REQUIRE(made);
     for (const session::Argument& v : *made) a.args.push_back(v.value);
