@@ -114,7 +114,7 @@ class PassBisector {
 
   // Finds where the values diverge.
   void compare_sides() {
-    if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != kValues) return;
+    if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != SymptomKind::Values) return;
     Program a, b;
     a.module = out_.before;
     a.function = oracle_.question().function;

@@ -29,8 +29,8 @@ using Clock = std::chrono::steady_clock;
 std::string to_wire(const std::optional<Symptom>& s) {
   if (!s) return "-";
   std::string out = "+";
-  const std::string held = std::to_string(s->bytes), limit = std::to_string(s->limit);
-  for (const std::string* part : {&s->kind, &s->pass, &s->id, &s->text, &s->form, &held, &limit})
+  const std::string kind(to_string(s->kind)), held = std::to_string(s->bytes), limit = std::to_string(s->limit);
+  for (const std::string* part : {&kind, &s->pass, &s->id, &s->text, &s->form, &held, &limit})
     (out += std::to_string(part->size()) + ":") += *part;
   return out;
 }
@@ -53,14 +53,17 @@ std::optional<Symptom> from_wire(std::string_view bytes) {
   if (!bytes.starts_with('+')) return std::nullopt;
   bytes.remove_prefix(1);
   Symptom s;
-  std::string held, limit;
-  for (std::string* part : {&s.kind, &s.pass, &s.id, &s.text, &s.form, &held, &limit}) {
+  std::string kind, held, limit;
+  for (std::string* part : {&kind, &s.pass, &s.id, &s.text, &s.form, &held, &limit}) {
     std::size_t length = 0;
     if (!take_number(bytes, length) || length > bytes.size()) return std::nullopt;
     *part = bytes.substr(0, length);
     bytes.remove_prefix(length);
   }
-  return read_number(held, s.bytes) && read_number(limit, s.limit) ? std::optional(s) : std::nullopt;
+  const auto known = parse_symptom_kind(kind);
+  if (!known || !read_number(held, s.bytes) || !read_number(limit, s.limit)) return std::nullopt;
+  s.kind = *known;
+  return s;
 }
 
 void write_all(int fd, const std::string& bytes) {
@@ -118,7 +121,7 @@ class Child {
     pid_ = -1;
     const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (signal == 0 || signal == SIGKILL || signal == SIGXCPU) return std::nullopt;
-    return Symptom{std::string(kSignal), {}, std::to_string(signal), std::string("it ends by ") + ::strsignal(signal)};
+    return Symptom{SymptomKind::Signal, {}, std::to_string(signal), std::string("it ends by ") + ::strsignal(signal)};
   }
 
   [[noreturn]] static void be_child(int fd, const ChildLimits& limits,

@@ -37,7 +37,7 @@ class Reducer {
     out_.before = out_.after = size_of(session_.context(), module);
     out_.passes = question_.passes;
     const auto symptom = ask_in_child(limits_, [&] { return ask_or_why(module); });
-    if (!symptom || symptom->kind.empty()) {
+    if (!symptom || symptom->kind == SymptomKind::None) {
       out_.why = symptom ? symptom->text : fmt::format("it has no answer within {} s", limits_.seconds);
       return;
     }

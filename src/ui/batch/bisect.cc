@@ -160,7 +160,7 @@ void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, s
 void tell_reduction(const repro::Reduction& r, Console& console) {
   console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
                       r.complete ? "" : " (stopped before the end)");
-  console.print_error("symptom: {}: {}\n", r.symptom.kind, r.symptom.text);
+  console.print_error("symptom: {}: {}\n", to_string(r.symptom.kind), r.symptom.text);
   if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
   for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
 }
@@ -172,7 +172,7 @@ bool save_reduction(const repro::Reduction& r, repro::Question question, session
   // The command is run on the module itself.
   question.passes = question.command.empty() ? r.passes : std::string();
   question.inputs = r.inputs;
-  const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
+  const std::string seen = fmt::format("symptom: {}: {}", to_string(r.symptom.kind), r.symptom.text);
   return write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
 }
 
