@@ -300,7 +300,7 @@ Breakpoint* Debugger::find_breakpoint(int number) {
 }
 
 bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
-  auto read = parse_expression(text);
+  auto read = expression::parse(text);
   if (!read.ok()) out.add({}, source::message(diag::BadExpression, read.error().message));
   return read.ok();
 }
@@ -368,21 +368,21 @@ runtime::Result<runtime::Value> Debugger::Impl::evaluate_at(std::string_view tex
                                                             const eval::TirMachine* kernel) const {
   std::optional<ValueFinder> finder;
   if (m.running()) finder.emplace(*this, m, run->code(), m.frames().size() - 1, at_part, false);
-  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
+  const expression::NameLookup lookup = [&](std::string_view name) -> runtime::Result<runtime::Value> {
     runtime::Value v;
     if (kernel && value_in_kernel(*kernel, name, v)) return v;
     if (finder) return finder->find(name);
     if (const runtime::Value* known = session.find_value(name)) return *known;
     return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
   };
-  return evaluate_expression(text, lookup, script_calls(session, {}));
+  return expression::evaluate_text(text, lookup, script_calls(session, {}));
 }
 
 bool Debugger::Impl::condition_holds(const Breakpoint& b, const vm::Machine& m, int at_part, std::string* note,
                                      const eval::TirMachine* kernel) const {
   if (b.condition.empty()) return true;
   auto value = evaluate_at(b.condition, m, at_part, kernel);
-  auto holds = value.ok() ? truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
+  auto holds = value.ok() ? expression::truth(value.value()) : runtime::Result<bool>(support::Failure(value.error()));
   if (holds.ok()) return holds.value();
   *note += fmt::format("{}the condition of breakpoint {} (`{}`) cannot be evaluated: {}", note->empty() ? "" : "; ",
                        b.number, b.condition, holds.error().message);
@@ -400,7 +400,7 @@ void Debugger::Impl::log(const Breakpoint& b, const vm::Machine& m, int at_part,
     }
     auto value = evaluate_at(from.substr(i + 1, end - i - 1), m, at_part, kernel);
     // A tensor of one element as its number.
-    if (auto number = value.ok() ? number_of(*value) : value; number.ok()) value = std::move(number);
+    if (auto number = value.ok() ? expression::number_of(*value) : value; number.ok()) value = std::move(number);
     text += value.ok() ? runtime::format_brief(*value) : fmt::format("<{}>", value.error().message);
     i = end;
   }

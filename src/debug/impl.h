@@ -6,9 +6,9 @@
 #include <map>
 #include <memory>
 
-#include "debug/expression/expression.h"
 #include "debug/kernel/place.h"
 #include "debug/run/run.h"
+#include "rldb/expression/expression.h"
 
 namespace rldb::debug {
 

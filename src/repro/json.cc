@@ -146,8 +146,10 @@ json of(const ProgramSize& s) {
 }
 
 json of(const Reduction& r) {
-  return {{"before", of(r.before)}, {"after", of(r.after)}, {"symptom", of(r.symptom)}, {"passes", r.passes},
-          {"inputs", r.inputs},     {"tried", r.tried},     {"accepted", r.accepted},   {"complete", r.complete}};
+  return {{"before", of(r.before)},    {"after", of(r.after)},   {"symptom", of(r.symptom)},
+          {"passes", r.passes},        {"inputs", r.inputs},     {"tried", r.tried},
+          {"accepted", r.accepted},    {"complete", r.complete}, {"minimality", minimality(r)},
+          {"ill_formed", r.ill_formed}};
 }
 
 json of(const PassBisection& b) {

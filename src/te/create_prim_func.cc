@@ -3,9 +3,11 @@
 
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/kernel.h"
+#include "rldb/ir/comparison.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
@@ -160,6 +162,50 @@ bool has_indices(const Stmt* body) {
 
 }  // namespace
 
+namespace {
+
+// Axes of int32 become int64. A conversion to int64 goes where it is part of an index or of a comparison of indices;
+// elsewhere it stays, as TVM leaves it.
+class Widened final : public ir::Rewriter {
+ public:
+  Widened(ir::Context& ctx, const ir::VarMap& wide) : Rewriter(ctx), wide_(wide) {}
+
+ private:
+  const Expr* visit_expr(const Expr* e) override {
+    if (const auto* c = ir::as<ir::CastExpr>(e)) {
+      const auto* v = ir::as<ir::Var>(c->value);
+      const auto it = v ? wide_.find(v) : wide_.end();
+      if (it != wide_.end()) return index_ ? it->second : ctx_.cast(DType::Int(64), it->second);
+    }
+    if (ir::isa<ir::BufferLoad>(e)) return within(index_, true, [&] { return default_expr(e); });
+    if (const auto* s = ir::as<ir::SelectExpr>(e))
+      return ctx_.select(condition(s->cond), rewrite(s->true_value), rewrite(s->false_value));
+    if (const auto* c = ir::as<ir::Call>(e); c && ir::is_call_of(c, ir::intrin::IfThenElse))
+      return ctx_.intrin(e->dtype(), ir::intrin::IfThenElse,
+                         {condition(c->args[0]), rewrite(c->args[1]), rewrite(c->args[2])});
+    const auto* b = ir::as<ir::BinaryExpr>(e);
+    if (b && ir::comparison_of(b) && b->a->dtype().is_int())
+      return within(index_, in_condition_, [&] { return default_expr(e); });
+    return default_expr(e);
+  }
+  template <class Body>
+  const Expr* within(bool& flag, bool value, Body body) {
+    const bool before = std::exchange(flag, value);
+    const Expr* made = body();
+    flag = before;
+    return made;
+  }
+  const Expr* condition(const Expr* e) {
+    return within(in_condition_, true, [&] { return rewrite(e); });
+  }
+
+  const ir::VarMap& wide_;
+  bool index_ = false;
+  bool in_condition_ = false;
+};
+
+}  // namespace
+
 const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const Stmt* body, std::string_view name) {
   std::vector<IterVar> axes = op->axes;
   axes.insert(axes.end(), op->reduce_axes.begin(), op->reduce_axes.end());
@@ -213,8 +259,17 @@ const Stmt* Builder::compute(const Operation* op) {
   return ctx_.seq_stmt(parts);
 }
 
-const Stmt* Builder::reduce(const Operation* op) {
+const Stmt* Builder::reduce(const Operation* narrow) {
   ir::Analyzer ana(ctx_);
+  ir::VarMap wide;
+  Operation widened = *narrow;
+  for (IterVar& a : widened.reduce_axes) {
+    if (a.var->dtype() != DType::Int(32)) continue;
+    const ir::Var* v = ctx_.var(a.var->name, ctx_.int64());
+    wide[a.var] = v;
+    a = {v, {ctx_.i64(0), ir::cast_to(ctx_, DType::Int(64), a.dom.extent)}, a.kind};
+  }
+  const Operation* op = &widened;
   std::vector<const Expr*> indices = store_indices(op);
   std::size_t n = op->bodies.size();
   ir::VarMap map;
@@ -239,6 +294,7 @@ const Stmt* Builder::reduce(const Operation* op) {
   }
   for (std::size_t i = 0; i < n; ++i) body.push_back(ctx_.store(buffer_of(op->outputs[i]), results[i], indices));
   const Stmt* all = ctx_.seq_stmt(body);
+  if (!wide.empty()) all = Widened(ctx_, wide).rewrite(all);
   if (op->condition) all = ctx_.if_stmt(lower(op->condition, ana), all);
   return block_in_loops(op, ctx_.seq_stmt(init), all, op->name);
 }

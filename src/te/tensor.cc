@@ -77,7 +77,8 @@ std::vector<Tensor> Graph::compute_multi(std::span<const Expr* const> shape,
 }
 
 IterVar Graph::reduce_axis(const Expr* extent, std::string_view name) {
-  return {ctx_.var("v_" + std::string(name), ctx_.int64()), {ctx_.i64(0), extent}, IterKind::Reduce};
+  const DType t = extent->dtype() == DType::Int(32) ? DType::Int(32) : DType::Int(64);
+  return {ctx_.var("v_" + std::string(name), ctx_.prim(t)), {ctx_.int_imm(t, 0), extent}, IterKind::Reduce};
 }
 
 Tensor Graph::reduce(std::span<const Expr* const> shape, const std::function<const Expr*(Indices)>& source,

@@ -16,6 +16,7 @@
 #include "ui/console.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
+#include "ui/help_topic.h"
 #include "ui/subcommand.h"
 #include "ui/version.h"
 
@@ -33,6 +34,8 @@ constexpr SubcommandRow kSubcommands[] = {
 #define RLDB_SUBCOMMAND(id, name, handler, usage, doc) {Subcommand::id, name, usage, doc},
 #include "rldb/ui/subcommand.def"
 };
+
+constexpr std::string_view kHelp = "help";
 
 const std::map<std::string, session::Engine> kEngines{
     {"jit", session::Engine::Jit}, {"eval", session::Engine::Eval}, {"vm", session::Engine::Vm}};
@@ -210,6 +213,12 @@ void add_save_repro(CLI::App& app, CommandLine& c) {
       ->type_name("FILE.session");
 }
 
+void add_tvm_script(CLI::App& app, CommandLine& c) {
+  app.add_option("--tvm-script", c.tvm_script,
+                 "write a Python script that shows the fault with TVM alone, and its inputs to FILE.npz")
+      ->type_name("FILE.py");
+}
+
 // Options that choose an oracle; returns those that apply to a pipeline.
 std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
@@ -239,6 +248,7 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   auto* expected =
       app.add_option("--expected-output", c.expected_output, "the expected result: f.npy or f.npz")->type_name("FILE");
   add_save_repro(app, c);
+  add_tvm_script(app, c);
   add_inputs(app, c);
   add_tolerances(app, c);
   add_run_options(app, c);
@@ -345,9 +355,14 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "engine for the kernels of the second program")
           ->check(CLI::IsMember(kEngines))
           ->type_name("ENGINE");
+      app.add_option("--recorded", c.recorded,
+                     "a folder with a recorded run of TVM: each of its calls is run on the arguments recorded for it "
+                     "(python/rldb_tvm.py records)")
+          ->type_name("DIR");
       app.add_flag("--shadow", c.shadow,
                    "also run the first program in float64, to tell whether the difference is more than rounding");
       add_save_repro(app, c);
+      add_tvm_script(app, c);
       add_inputs(app, c);
       add_tolerances(app, c);
       add_run_options(app, c);
@@ -374,7 +389,9 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       files(1);
       add_oracle(app, c);
       app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
-      app.add_option("-j", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
+      app.add_option("-j,--jobs", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
+      app.add_flag("--keep-defined", c.keep_defined,
+                   "refuse candidates that access tensors out of bounds, unless the program itself does");
       app.add_option("--seconds", c.seconds, "stop after this many seconds and keep the smallest module so far")
           ->check(CLI::NonNegativeNumber);
       break;
@@ -387,6 +404,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("-o,--output", c.output, "folder for a script for `rldb test` of each fault found")
           ->type_name("DIR");
       add_save_repro(app, c);
+      add_tvm_script(app, c);
       add_run_options(app, c);
       break;
     case Subcommand::Test:
@@ -436,7 +454,7 @@ ReplArgs take_startup(int argc, char** argv, CommandLine& c) {
 }
 
 std::string footer() {
-  std::string text = "\nBatch commands (rldb COMMAND --help for each):\n";
+  std::string text = "\nBatch commands (rldb help COMMAND and rldb COMMAND --help for each):\n";
   for (const SubcommandRow& row : kSubcommands) {
     std::string left = std::string("  ") + row.name + " " + row.usage;
     text += left + "\n      " + row.doc + "\n";
@@ -588,8 +606,36 @@ int first_word(int argc, char** argv) {
 
 }  // namespace
 
+// `rldb help [COMMAND]`: the topic, and the options. The exit code.
+static int give_help(const std::string& topic) {
+  TerminalConsole console;
+  if (topic.empty()) {
+    console.write("Topics: rldb help COMMAND, of the commands below; `:help` at the prompt has more.\n" + footer());
+    return kGood;
+  }
+  const auto row = std::find_if(std::begin(kSubcommands), std::end(kSubcommands),
+                                [&](const SubcommandRow& r) { return topic == r.name; });
+  if (row == std::end(kSubcommands)) {
+    source::Diagnostics diagnostics;
+    const std::string_view near = nearest_subcommand(topic);
+    source::Message m = source::message(diag::NoHelpTopic, topic);
+    if (!near.empty()) m.hint = fmt::format("did you mean `rldb help {}`?", near);
+    diagnostics.add({}, std::move(m));
+    console.diagnose(diagnostics, {});
+    return kUsage;
+  }
+  for (const HelpTopic& t : help_topics())
+    if (t.name == topic) console.write(std::string(t.text));
+  console.write(fmt::format("\n`rldb {} --help` lists all options.\n", topic));
+  return kGood;
+}
+
 std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code) {
   const int at = first_word(argc, argv);
+  if (at == 1 && argc <= 3 && std::string_view(argv[1]) == kHelp) {
+    exit_code = give_help(argc > 2 ? argv[2] : "");
+    return std::nullopt;
+  }
   for (const SubcommandRow& row : kSubcommands) {
     if (at >= argc || std::string_view(argv[at]) != row.name) continue;
     std::rotate(argv + 1, argv + at, argv + at + 1);  // options before it are its options

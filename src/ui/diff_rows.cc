@@ -86,7 +86,7 @@ std::vector<ByteRange> left_over(const Words::Line& line, const std::vector<bool
 void mark_words(DiffRow& row, const Words::Line& a, const Words::Line& b) {
   if (a.ids.size() > kMostWords || b.ids.size() > kMostWords || likeness(a, b) < kAlike) return;
   std::vector<bool> in_a(a.ids.size(), false), in_b(b.ids.size(), false);
-  for (const auto& [i, j] : kept_pairs(a.ids, b.ids)) in_a[i] = in_b[j] = true;
+  for (const auto& [i, j] : support::kept_pairs(a.ids, b.ids)) in_a[i] = in_b[j] = true;
   row.left.changed = left_over(a, in_a);
   row.right.changed = left_over(b, in_b);
 }

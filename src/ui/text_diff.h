@@ -1,4 +1,4 @@
-// Diffs of texts by line (Myers' O(ND) algorithm, with common ends cut off first). For `:diff`, `rldb diff`,
+// How differences of texts by line are shown. For `:diff`, `rldb diff`,
 // `--print-changed=diff`, failed expectations and pages.
 #pragma once
 
@@ -7,26 +7,15 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
+
+#include "rldb/support/line_diff.h"
 
 namespace rldb::ui {
 
-struct DiffLine {
-  char mark = ' ';         // '-' only before, '+' only after, ' ' in both
-  std::string text;        // without its line break
-  std::size_t before = 0;  // 0-based numbers of its line in each text
-  std::size_t after = 0;
-};
-
-// Changed lines and the lines around them; in each change the removed lines come first.
-struct DiffHunk {
-  std::vector<DiffLine> lines;
-  // `@@ -2,7 +2,7 @@`
-  std::string head() const;
-};
-// None: the texts are equal except for a line break at the end.
-std::vector<DiffHunk> diff_hunks(std::string_view before, std::string_view after, std::size_t context = 3);
+using support::diff_hunks;
+using support::DiffHunk;
+using support::DiffLine;
 
 enum class DiffLayout : std::uint8_t { Unified, SideBySide };
 struct DiffOptions {
@@ -51,9 +40,5 @@ struct DiffCount {
 };
 DiffCount count_diff(std::string_view before, std::string_view after);
 DiffCount count_diff(const std::vector<DiffHunk>& hunks);
-
-// Pairs (i, j) of equal items that an edit script of a to b keeps.
-std::vector<std::pair<std::size_t, std::size_t>> kept_pairs(const std::vector<std::uint32_t>& a,
-                                                            const std::vector<std::uint32_t>& b);
 
 }  // namespace rldb::ui

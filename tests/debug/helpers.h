@@ -12,11 +12,15 @@
 #include "rldb/bytecode/builder.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/debug/debugger.h"
+#include "runtime/made_values.h"
 
 namespace rldb::debug::testing {
 
 using runtime::DType;
 using runtime::Value;
+using runtime::testing::f32;
+using runtime::testing::i64;
+using runtime::testing::show;
 
 class Capture : public runtime::Output {
  public:
@@ -31,25 +35,6 @@ inline std::string text_of(const source::Diagnostics& d) {
     if (!one.hint.empty()) text += "hint: " + one.hint + "\n";
     for (const source::Note& n : one.notes) text += "note: " + n.text + "\n";
   }
-  return text;
-}
-
-inline Value f32(std::vector<std::int64_t> shape, const std::vector<double>& values) {
-  auto t = runtime::Tensor::empty(std::move(shape), DType::Float(32)).value();
-  for (std::int64_t i = 0; i < t->element_count(); ++i)
-    runtime::store_double(t->data() + 4 * i, DType::Float(32), values[std::size_t(i) % values.size()]);
-  return Value(t);
-}
-inline Value i64(std::int64_t v) {
-  auto t = runtime::Tensor::empty({}, DType::Int(64)).value();
-  *reinterpret_cast<std::int64_t*>(t->data()) = v;
-  return Value(t);
-}
-
-// The elements without the line that gives the type.
-inline std::string show(const Value& v) {
-  std::string text = runtime::format_value(v);
-  if (v.is(runtime::ValueKind::Tensor)) text.erase(0, text.find('\n') + 1);
   return text;
 }
 

@@ -229,13 +229,13 @@ std::vector<std::uint64_t> told_by_the_language(KernelStepper& k, const KernelSe
   std::vector<std::uint64_t> moments;
   std::vector<Arrivals> met;
   for (bool first = true; k.forward(search, first, {}, met) == KernelStepper::Found::Yes; first = false) {
-    auto value = evaluate_expression(text, [&](std::string_view name) -> runtime::Result<Value> {
+    auto value = expression::evaluate_text(text, [&](std::string_view name) -> runtime::Result<Value> {
       Value v;
       if (Debugger::Impl::value_in_kernel(k.machine(), name, v)) return v;
       if (name == "limit") return Value::of_int(2);
       return runtime::fail(runtime::ErrorKind::UnknownFunction, "no such name");
     });
-    auto holds = value.ok() ? truth(*value) : runtime::Result<bool>(true);
+    auto holds = value.ok() ? expression::truth(*value) : runtime::Result<bool>(true);
     if (!holds.ok() || *holds) moments.push_back(k.machine().steps());
   }
   return moments;
@@ -268,7 +268,7 @@ TEST_CASE("conditions as machine code hold where the language says") {
         "A[vi, vk] == 0.1", "vi == limit", "(vk + 1) // 2 == 1 and A[vi, vk]", "vi == 2 and A[vi + 1, 0] > 0",
         "-1.5 < A[vi, vk] <= 0.5"}) {
     INFO(std::string(said));
-    auto read = parse_expression(said);
+    auto read = expression::parse(said);
     REQUIRE(read.ok());
     ConditionScope scope = scope_of(text, probe);
     scope.number = [](std::string_view name) {
@@ -294,7 +294,7 @@ TEST_CASE("conditions as machine code hold where the language says") {
   for (const char* said : {"C.max() > 3", "A[vi] == 0", "nobody > 1", "A[vi, vk] + 1 > 2", "vi ** 2 == 4"}) {
     ConditionScope scope = scope_of(text, probe);
     scope.number = [](std::string_view) { return std::optional<Value>(); };
-    CHECK(compile_condition(session.context(), parse_expression(said).value(), scope) == nullptr);
+    CHECK(compile_condition(session.context(), expression::parse(said).value(), scope) == nullptr);
   }
 }
 

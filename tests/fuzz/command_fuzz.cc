@@ -6,7 +6,7 @@
 #include <cctype>
 
 #include "fuzz/mutate.h"
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/language.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
 #include "rldb/support/memory.h"
@@ -121,21 +121,21 @@ std::string expression(const std::string& module, Rng& rng, int depth) {
   static constexpr const char* kIndices[] = {
       "0", ":", "::-1", "...", "None", "1:", "-1", ":9223372036854775807", "x > 0", "[0, 1]"};
   const auto inner = [&] { return expression(module, rng, depth - 1); };
-  const auto pick = [&](const std::vector<debug::LanguageRow>& rows) { return rows[below(rng, rows.size())]; };
+  const auto pick = [&](const std::vector<expression::LanguageRow>& rows) { return rows[below(rng, rows.size())]; };
   if (depth <= 0) return below(rng, 3) == 0 ? identifier(module, rng) : kLeaves[below(rng, std::size(kLeaves))];
   switch (below(rng, 7)) {
     case 0:
-      return fmt::format("{}({})", pick(debug::language_functions()).name, inner());
+      return fmt::format("{}({})", pick(expression::language_functions()).name, inner());
     case 1:
-      return fmt::format("{}({}, {})", pick(debug::language_functions()).name, inner(), inner());
+      return fmt::format("{}({}, {})", pick(expression::language_functions()).name, inner(), inner());
     case 2:
-      return fmt::format("({}).{}", inner(), pick(debug::language_attributes()).name);
+      return fmt::format("({}).{}", inner(), pick(expression::language_attributes()).name);
     case 3:
-      return fmt::format("{}.{}({})", inner(), pick(debug::language_functions()).name, inner());
+      return fmt::format("{}.{}({})", inner(), pick(expression::language_functions()).name, inner());
     case 4:
       return fmt::format("({})[{}, {}]", inner(), kIndices[below(rng, std::size(kIndices))], inner());
     case 5:
-      return fmt::format("({} {} {})", inner(), pick(debug::language_operators()).name, inner());
+      return fmt::format("({} {} {})", inner(), pick(expression::language_operators()).name, inner());
     default:
       return fmt::format("R.add({}, {})", inner(), inner());
   }

@@ -1,14 +1,12 @@
-// The screen of screen mode, as cells: without a terminal. RLDB_BLESS=1 rewrites the texts in tests/ui/screens.
+// The screen of screen mode, as cells: without a terminal. The texts are in tests/ui/screens.
 #include "ui/screen/screen.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <fstream>
 #include <random>
-#include <sstream>
 
+#include "golden/golden.h"
 #include "pty/screen_model.h"
 #include "ui/repl/entry/state.h"
 #include "ui/screen/debug_panes.h"
@@ -90,11 +88,8 @@ struct Stopped {
 };
 
 void check_golden(const std::string& name, const std::string& text) {
-  const std::string path = RLDB_SOURCE_DIR "/tests/ui/screens/" + name + ".txt";
-  if (std::getenv("RLDB_BLESS")) std::ofstream(path) << text;
-  std::stringstream wanted;
-  wanted << std::ifstream(path).rdbuf();
-  CHECK_MESSAGE(wanted.str() == text, path, " differs (RLDB_BLESS=1 rewrites it)");
+  const std::filesystem::path path = RLDB_SOURCE_DIR "/tests/ui/screens/" + name + ".txt";
+  rldb::golden::expect_file(path, rldb::golden::read(path), text);
 }
 
 constexpr std::pair<int, int> kSizes[] = {{60, 20}, {80, 24}, {140, 50}};
@@ -128,7 +123,7 @@ TEST_CASE("screen: a program stopped in main, in a kernel, at an instruction, at
   CHECK(holds(s.seen(80, 24), "no program is being run"));
 }
 
-TEST_CASE("screen: goldens") {
+TEST_CASE("tests/ui/screens: a program stopped at three places, at three sizes") {
   Stopped s;
   s.run(
       ":load <<END\n@I.ir_module\nclass M:\n    @R.function\n    def main(x: R.Tensor((\"n\", 2), \"float32\")) -> "

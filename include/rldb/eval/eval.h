@@ -61,6 +61,8 @@ class TirMachine {
   // The statement that runs next (a store, evaluate, loop head, block...), null when finished.
   const ir::Stmt* current() const;
   runtime::Result<support::Unit> step();  // one statement
+  // Before `start`: memory that the function allocates begins with all bits set, NaN in every format of floats.
+  void set_nan_memory();
   // Variables in scope, innermost last: loop variables, block axes, lets, shape variables.
   std::vector<std::pair<const ir::Var*, runtime::Value>> variables() const;
   std::vector<std::pair<const ir::Buffer*, runtime::Value>> buffers() const;
@@ -114,7 +116,10 @@ struct EvalEnv {
   runtime::Output* output = nullptr;
   std::atomic<bool>* interrupt = nullptr;
   std::uint64_t max_statements = 0;  // of kernels, over all calls; 0: any number
-  std::size_t max_depth = 100'000;   // calls; as many as the machine has frames (vm::Limits)
+  // Outputs of kernels, and the memory that kernels allocate, begin as NaN (all bits set), not as zeros: what is read
+  // before it is written, or never written, shows.
+  bool nan_memory = false;
+  std::size_t max_depth = 100'000;  // calls; as many as the machine has frames (vm::Limits)
   Watcher* watcher = nullptr;
   RunKernel run_kernel;  // empty: kernels are evaluated
 };

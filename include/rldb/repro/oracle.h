@@ -30,6 +30,13 @@ std::string to_string(const MemoryLimit& limit);
 
 // Runs a command on a file with this text: its exit code. nullopt: a signal ended it, or it could not be started.
 std::optional<int> run_test_command(const std::string& command, std::string_view text);
+// The same, with the last line that it wrote to its error stream: what failed.
+struct CommandAnswer {
+  std::optional<int> code;
+  std::string last_line;
+  std::string form;  // without what is specific to one program or run
+};
+CommandAnswer ask_test_command(const std::string& command, std::string_view text);
 
 struct Question {
   OracleKind kind = OracleKind::Any;
@@ -39,6 +46,7 @@ struct Question {
   std::vector<runtime::Value> expected;  // of the result, leaf by leaf; empty: the result before the first pass
   std::string command;                   // Command; the file's path is added
   MemoryLimit memory;                    // Memory
+  bool keep_defined = false;             // programs with accesses out of bounds show no symptom
   Tolerances tolerances;
 };
 
@@ -65,6 +73,10 @@ struct Symptom {
     return a.kind == b.kind && a.pass == b.pass && a.id == b.id && a.form == b.form;
   }
 };
+
+// The symptom of a smaller program is that of the first one: the same, and where it is about memory, at least half as
+// much more than the limit, which is a multiple of what the program itself needs.
+bool still_shows(const Symptom& wanted, const Symptom& found, const Question& question);
 
 // One question, asked of many modules of a session. If the program cannot be run before the first pass, the reason
 // is in `why`.
@@ -98,6 +110,7 @@ class Oracle {
   std::optional<Symptom> look_at_memory(const ir::Module* version);
   std::optional<Symptom> look_at_values(const ir::Module* version);
   std::optional<Symptom> run_command(const ir::Module* version);
+  bool accesses_out_of_bounds(const ir::Module* module);
 
   session::Session& session_;
   Question question_;

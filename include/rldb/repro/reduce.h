@@ -28,12 +28,18 @@ struct ProgramSize {
 ProgramSize size_of(ir::Context& ctx, const ir::Module* module);
 std::string to_string(const ProgramSize& s);
 
+// The module of a text that reads, but breaks rules of the verifier; the session then holds it. Null: the text is
+// something else.
+const ir::Module* read_ill_formed(session::Session& session, const std::string& path, source::Diagnostics& broken);
+
 struct ReduceOptions {
   unsigned jobs = 1;
   double candidate_seconds = 10;
   double seconds = 0;  // in all; 0: no limit
   // Called after each candidate; `move` is empty for one that was not accepted.
   std::function<void(const ProgramSize& size, std::size_t tried, const std::string& move)> progress;
+  // Called with each smaller program: a reduction that is killed leaves the last one.
+  std::function<void(const ir::Module* module)> better;
 };
 
 struct Reduction {
@@ -44,11 +50,20 @@ struct Reduction {
   std::string why;
   ProgramSize before, after;
   std::size_t tried = 0, accepted = 0;
-  bool complete = false;  // no move helps any more; false: stopped by time or ^C
+  bool complete = false;    // no move helps any more; false: stopped by time or ^C
+  bool ill_formed = false;  // the first program breaks rules, and so may the others
+  // Changes of the last round, none of which was accepted: how many, and why.
+  struct Refused {
+    std::size_t not_smaller = 0, ill_formed = 0, without_symptom = 0, other_symptom = 0;
+    std::string other;  // an example of another symptom
+  };
+  Refused refused;
 };
 
 Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,
                  const ReduceOptions& options);
 std::string to_json(const Reduction& r);  // without the module
+// One sentence: it is minimal, or why it may not be; what was tried where nothing was accepted.
+std::string minimality(const Reduction& r);
 
 }  // namespace rldb::repro

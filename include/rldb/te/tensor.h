@@ -80,6 +80,8 @@ class Graph {
   std::vector<Tensor> compute_multi(std::span<const Expr* const> shape,
                                     const std::function<std::vector<const Expr*>(Indices)>& body,
                                     std::string_view name);
+  // A variable of int64; for an extent of int32 one of int32. Bodies convert that to int64, which is written out only
+  // where it is a number and no index: TVM widens indices last.
   ir::IterVar reduce_axis(const Expr* extent, std::string_view name = "k");
   Tensor reduce(std::span<const Expr* const> shape, const std::function<const Expr*(Indices)>& source,
                 std::span<const ir::IterVar> reduce_axes, const ir::CommReducer* reducer, std::string_view name,

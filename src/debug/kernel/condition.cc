@@ -1,7 +1,7 @@
 // Conditions of breakpoints inside kernels, compiled to TensorIR; conditions without such a form are refused.
 #include "debug/kernel/condition.h"
 
-#include "debug/expression/operator.h"
+#include "rldb/expression/operator.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
@@ -30,7 +30,8 @@ struct Operand {
 
 class Compiler {
  public:
-  Compiler(ir::Context& ctx, const Expression& e, const ConditionScope& scope) : ctx_(ctx), e_(e), scope_(scope) {}
+  Compiler(ir::Context& ctx, const expression::Expression& e, const ConditionScope& scope)
+      : ctx_(ctx), e_(e), scope_(scope) {}
 
   const Expr* make() {
     const Operand whole = truth(of(e_.root()));
@@ -38,36 +39,36 @@ class Compiler {
   }
 
  private:
-  Operand of(const Term& t) {
+  Operand of(const expression::Term& t) {
     switch (t.kind) {
-      case TermKind::Constant:
+      case expression::TermKind::Constant:
         return number(t.value);
-      case TermKind::Name:
+      case expression::TermKind::Name:
         return name(t.text);
-      case TermKind::Unary:
+      case expression::TermKind::Unary:
         return unary(t);
-      case TermKind::Binary:
+      case expression::TermKind::Binary:
         return binary(t);
-      case TermKind::Compare:
+      case expression::TermKind::Compare:
         return comparison(t);
-      case TermKind::And:
+      case expression::TermKind::And:
         return logic(t, BinaryKind::And);
-      case TermKind::Or:
+      case expression::TermKind::Or:
         return logic(t, BinaryKind::Or);
-      case TermKind::Not: {
+      case expression::TermKind::Not: {
         const Operand x = truth(of(e_.child(t, 0)));
         return {ctx_.not_(x.value), x.bad};
       }
-      case TermKind::Subscript:
+      case expression::TermKind::Subscript:
         return element(t);
-      case TermKind::Call:
+      case expression::TermKind::Call:
         return call(t);
-      case TermKind::File:
-      case TermKind::Tuple:
-      case TermKind::List:
-      case TermKind::Ellipsis:
-      case TermKind::Slice:
-      case TermKind::Attribute:
+      case expression::TermKind::File:
+      case expression::TermKind::Tuple:
+      case expression::TermKind::List:
+      case expression::TermKind::Ellipsis:
+      case expression::TermKind::Slice:
+      case expression::TermKind::Attribute:
         break;
     }
     throw NoForm{};
@@ -95,10 +96,10 @@ class Compiler {
   const Expr* either(const Expr* a, const Expr* b) { return !a ? b : !b ? a : ctx_.binary(BinaryKind::Or, a, b); }
 
   // `C[i, j]`, with all indices given. Negative ones count from the end.
-  Operand element(const Term& t) {
-    const Term& base = e_.child(t, 0);
+  Operand element(const expression::Term& t) {
+    const expression::Term& base = e_.child(t, 0);
     const ir::Buffer* b =
-        base.kind == TermKind::Name && !scope_.variable(base.text) ? scope_.buffer(base.text) : nullptr;
+        base.kind == expression::TermKind::Name && !scope_.variable(base.text) ? scope_.buffer(base.text) : nullptr;
     if (!b || b->dtype.lanes != 1 || b->dtype == DType::UInt(64) || t.children.size() != b->shape.size() + 1)
       throw NoForm{};
     Operand out;
@@ -139,18 +140,18 @@ class Compiler {
     return x;
   }
 
-  Operand unary(const Term& t) {
+  Operand unary(const expression::Term& t) {
     Operand x = of(e_.child(t, 0));
     if (!x.element.is_void() || x.is_bool()) throw NoForm{};
-    if (t.ops[0] == Operator::Positive) return x;
-    if (t.ops[0] != Operator::Negative) throw NoForm{};
+    if (t.ops[0] == expression::Operator::Positive) return x;
+    if (t.ops[0] != expression::Operator::Negative) throw NoForm{};
     const Expr* zero = x.is_float() ? static_cast<const Expr*>(ctx_.float_imm(DType::Float(64), -0.0)) : ctx_.i64(0);
     x.value = ctx_.binary(BinaryKind::Sub, zero, x.value);
     return x;
   }
 
   // For numbers that are not elements: those round to their dtype.
-  Operand binary(const Term& t) {
+  Operand binary(const expression::Term& t) {
     Operand a = of(e_.child(t, 0)), b = of(e_.child(t, 1));
     if (a.is_bool() || b.is_bool() || a.is_float() || b.is_float()) throw NoForm{};
     if (!a.element.is_void() || !b.element.is_void()) throw NoForm{};
@@ -162,18 +163,18 @@ class Compiler {
     return {ctx_.binary(*kind, a.value, b.value), either(a.bad, b.bad)};
   }
 
-  static std::optional<BinaryKind> kind_of(Operator op) {
-    if (op == Operator::Add) return BinaryKind::Add;
-    if (op == Operator::Subtract) return BinaryKind::Sub;
-    if (op == Operator::Multiply) return BinaryKind::Mul;
-    if (op == Operator::FloorDivide) return BinaryKind::FloorDiv;
-    if (op == Operator::Remainder) return BinaryKind::FloorMod;
-    if (op == Operator::Equal) return BinaryKind::EQ;
-    if (op == Operator::NotEqual) return BinaryKind::NE;
-    if (op == Operator::Less) return BinaryKind::LT;
-    if (op == Operator::LessEqual) return BinaryKind::LE;
-    if (op == Operator::Greater) return BinaryKind::GT;
-    if (op == Operator::GreaterEqual) return BinaryKind::GE;
+  static std::optional<BinaryKind> kind_of(expression::Operator op) {
+    if (op == expression::Operator::Add) return BinaryKind::Add;
+    if (op == expression::Operator::Subtract) return BinaryKind::Sub;
+    if (op == expression::Operator::Multiply) return BinaryKind::Mul;
+    if (op == expression::Operator::FloorDivide) return BinaryKind::FloorDiv;
+    if (op == expression::Operator::Remainder) return BinaryKind::FloorMod;
+    if (op == expression::Operator::Equal) return BinaryKind::EQ;
+    if (op == expression::Operator::NotEqual) return BinaryKind::NE;
+    if (op == expression::Operator::Less) return BinaryKind::LT;
+    if (op == expression::Operator::LessEqual) return BinaryKind::LE;
+    if (op == expression::Operator::Greater) return BinaryKind::GT;
+    if (op == expression::Operator::GreaterEqual) return BinaryKind::GE;
     return std::nullopt;
   }
 
@@ -204,7 +205,7 @@ class Compiler {
   }
 
   // `a < b < c` is `a < b and b < c`.
-  Operand comparison(const Term& t) {
+  Operand comparison(const expression::Term& t) {
     std::vector<Operand> links;
     for (std::size_t i = 0; i < t.ops.size(); ++i) {
       Operand a = of(e_.child(t, i)), b = of(e_.child(t, i + 1));
@@ -216,7 +217,7 @@ class Compiler {
     return chain(links, BinaryKind::And);
   }
 
-  Operand logic(const Term& t, BinaryKind kind) {
+  Operand logic(const expression::Term& t, BinaryKind kind) {
     std::vector<Operand> links;
     for (std::size_t i = 0; i < t.children.size(); ++i) links.push_back(truth(of(e_.child(t, i))));
     return chain(links, kind);
@@ -235,9 +236,10 @@ class Compiler {
     return out;
   }
 
-  Operand call(const Term& t) {
-    const Term& callee = e_.child(t, 0);
-    if (callee.kind != TermKind::Name || callee.text != "isnan" || t.children.size() != 2 || !t.keywords[0].empty())
+  Operand call(const expression::Term& t) {
+    const expression::Term& callee = e_.child(t, 0);
+    if (callee.kind != expression::TermKind::Name || callee.text != "isnan" || t.children.size() != 2 ||
+        !t.keywords[0].empty())
       throw NoForm{};
     const Operand x = of(e_.child(t, 1));
     if (!x.is_float()) throw NoForm{};
@@ -245,7 +247,7 @@ class Compiler {
   }
 
   ir::Context& ctx_;
-  const Expression& e_;
+  const expression::Expression& e_;
   const ConditionScope& scope_;
 };
 
@@ -308,7 +310,7 @@ ConditionScope scope_of(const KernelText& text, const Probe& probe) {
   return scope;
 }
 
-const Expr* compile_condition(ir::Context& ctx, const Expression& condition, const ConditionScope& scope) {
+const Expr* compile_condition(ir::Context& ctx, const expression::Expression& condition, const ConditionScope& scope) {
   try {
     return Compiler(ctx, condition, scope).make();
   } catch (const NoForm&) {

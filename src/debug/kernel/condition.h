@@ -4,9 +4,9 @@
 #include <functional>
 #include <optional>
 
-#include "debug/expression/expression.h"
 #include "debug/kernel/instrument.h"
 #include "debug/kernel/text.h"
+#include "rldb/expression/expression.h"
 #include "rldb/ir/context.h"
 
 namespace rldb::debug {
@@ -24,6 +24,7 @@ ConditionScope scope_of(const KernelText& text, const Probe& probe);
 
 // A bool expression that holds exactly where `evaluate` finds the condition true, or cannot tell (an index outside its
 // buffer). Null: some part has no such form; then the evaluator decides.
-const ir::Expr* compile_condition(ir::Context& ctx, const Expression& condition, const ConditionScope& scope);
+const ir::Expr* compile_condition(ir::Context& ctx, const expression::Expression& condition,
+                                  const ConditionScope& scope);
 
 }  // namespace rldb::debug

@@ -62,7 +62,7 @@ const ir::Expr* Debugger::Impl::compiled_condition(const Breakpoint& b, const Pr
   };
   if (const auto it = std::find_if(known.begin(), known.end(), same); it != known.end()) return it->made;
   Condition c{probe.at, probe.arrival, b.condition, {}, nullptr};
-  if (auto read = parse_expression(b.condition); read.ok()) {
+  if (auto read = expression::parse(b.condition); read.ok()) {
     ConditionScope scope = scope_of(KernelText(session, b.in_kernel->kernel, b.in_kernel->function), probe);
     scope.number = [&](std::string_view name) {
       auto v = number_of_name(name);

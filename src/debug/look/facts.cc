@@ -7,8 +7,8 @@
 #include <cmath>
 #include <limits>
 
-#include "debug/expression/array.h"
-#include "debug/expression/functions.h"
+#include "rldb/expression/array.h"
+#include "rldb/expression/functions.h"
 
 namespace rldb::debug {
 
@@ -42,18 +42,18 @@ namespace {
 // Goes over the elements chunk by chunk; f(value, its position).
 template <class F>
 void each(const Tensor& t, F f) {
-  double values[kChunk];
+  double values[expression::kChunk];
   const std::int64_t count = t.element_count();
-  for (std::int64_t at = 0; at < count; at += kChunk) {
+  for (std::int64_t at = 0; at < count; at += expression::kChunk) {
     support::poll();
-    const std::int64_t n = std::min(kChunk, count - at);
-    load(t, at, 1, n, values);
+    const std::int64_t n = std::min(expression::kChunk, count - at);
+    expression::load(t, at, 1, n, values);
     for (std::int64_t i = 0; i < n; ++i) f(values[i], at + i);
   }
 }
 
 Result<Value> call(std::string_view name, std::vector<Value> arguments) {
-  return call_function(*find_function(name), std::move(arguments), {});
+  return expression::call_function(*expression::find_function(name), std::move(arguments), {});
 }
 
 void count_kinds(const Tensor& t, Statistics& s) {
@@ -88,14 +88,14 @@ std::vector<double> finite_elements(const Tensor& t, Statistics& s) {
 }  // namespace
 
 Result<Statistics> statistics_of(const Value& v, std::int64_t bins) {
-  RLDB_TRY(const Ref<Tensor> t, as_tensor(v));
+  RLDB_TRY(const Ref<Tensor> t, expression::as_tensor(v));
   Statistics s;
   s.count = t->element_count();
   count_kinds(*t, s);
   if (s.finite == 0) return s;
   std::vector<double> values = finite_elements(*t, s);
   RLDB_TRY(Ref<Tensor> finite, Tensor::empty({s.finite}, DType::Float(64)));
-  store(*finite, 0, s.finite, values.data());
+  expression::store(*finite, 0, s.finite, values.data());
   const Value all(finite);
   const std::pair<std::string_view, double*> wanted[] = {{"mean", &s.mean}, {"std", &s.std}, {"norm", &s.norm}};
   for (const auto& [name, to] : wanted) {
@@ -167,12 +167,12 @@ struct Pass {
 };
 
 void compare_floats(Pass& pass) {
-  double p[kChunk], q[kChunk];
-  for (std::int64_t at = 0; at < pass.out.count; at += kChunk) {
+  double p[expression::kChunk], q[expression::kChunk];
+  for (std::int64_t at = 0; at < pass.out.count; at += expression::kChunk) {
     support::poll();
-    const std::int64_t n = std::min(kChunk, pass.out.count - at);
-    load(pass.a, at, 1, n, p);
-    load(pass.b, at, 1, n, q);
+    const std::int64_t n = std::min(expression::kChunk, pass.out.count - at);
+    expression::load(pass.a, at, 1, n, p);
+    expression::load(pass.b, at, 1, n, q);
     for (std::int64_t i = 0; i < n; ++i) {
       const bool same = p[i] == q[i] || (std::isnan(p[i]) && std::isnan(q[i]));
       pass.summed += std::isfinite(p[i] - q[i]);
@@ -183,12 +183,12 @@ void compare_floats(Pass& pass) {
 
 void compare_integers(Pass& pass) {
   const bool is_signed = pass.a.dtype() != DType::UInt(64);
-  std::int64_t p[kChunk], q[kChunk];
-  for (std::int64_t at = 0; at < pass.out.count; at += kChunk) {
+  std::int64_t p[expression::kChunk], q[expression::kChunk];
+  for (std::int64_t at = 0; at < pass.out.count; at += expression::kChunk) {
     support::poll();
-    const std::int64_t n = std::min(kChunk, pass.out.count - at);
-    load(pass.a, at, 1, n, p);
-    load(pass.b, at, 1, n, q);
+    const std::int64_t n = std::min(expression::kChunk, pass.out.count - at);
+    expression::load(pass.a, at, 1, n, p);
+    expression::load(pass.b, at, 1, n, q);
     pass.summed += n;
     for (std::int64_t i = 0; i < n; ++i) {
       if (p[i] == q[i]) continue;
@@ -203,8 +203,8 @@ void compare_integers(Pass& pass) {
 }  // namespace
 
 Result<Differences> differences(const Value& left, const Value& right, const runtime::Tolerance& tolerance) {
-  RLDB_TRY(const Ref<Tensor> a, as_tensor(left));
-  RLDB_TRY(const Ref<Tensor> b, as_tensor(right));
+  RLDB_TRY(const Ref<Tensor> a, expression::as_tensor(left));
+  RLDB_TRY(const Ref<Tensor> b, expression::as_tensor(right));
   if (a->shape() != b->shape())
     return fail(ErrorKind::ShapeMismatch,
                 fmt::format("{} and {} differ in shape", runtime::describe(Value(a)), runtime::describe(Value(b))));

@@ -8,7 +8,7 @@
 #include "debug/impl.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/language.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
@@ -223,7 +223,7 @@ namespace {
 bool looks_like_script(std::string_view text) {
   for (const std::string_view prefix : {"R.", "T.", "I."})
     if (const auto at = text.find(prefix); at != std::string_view::npos)
-      if (at == 0 || !is_name_byte(text[at - 1])) return true;
+      if (at == 0 || !expression::is_name_byte(text[at - 1])) return true;
   return false;
 }
 
@@ -237,7 +237,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   std::optional<ValueFinder> finder;
   if (d.run && frame_index(d.run->machine(), machine_frame(frame), index))
     finder.emplace(d, d.run->machine(), d.run->code(), index, d.part, true);
-  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
+  const expression::NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
     if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->machine(), name, v))
       return v;
@@ -245,9 +245,9 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
     if (const Value* known = d.session.find_value(name)) return *known;
     return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
   };
-  const auto parsed = parse_expression(text);
-  const bool ours = parsed.ok() && !is_script(*parsed);
-  auto simple = ours ? debug::evaluate(*parsed, lookup, script_calls(d.session, run))
+  const auto parsed = expression::parse(text);
+  const bool ours = parsed.ok() && !expression::is_script(*parsed);
+  auto simple = ours ? expression::evaluate(*parsed, lookup, script_calls(d.session, run))
                 : parsed.ok()
                     ? runtime::Result<Value>(runtime::fail(runtime::ErrorKind::Unsupported, std::string(text)))
                     : runtime::Result<Value>(support::Failure(parsed.error()));
@@ -259,7 +259,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   if (!ours && (looks_like_script(text) || simple.error().kind == runtime::ErrorKind::Unsupported)) {
     // Names of the frame hide those of the session.
     std::vector<std::pair<std::string, Value>> scope;
-    for (const std::string_view word : names_in(text))
+    for (const std::string_view word : expression::names_in(text))
       if (auto value = lookup(word); value.ok() && word != "R" && word != "T" && word != "I")
         scope.emplace_back(word, std::move(value).value());
     if (finder && notes) *notes = finder->notes();

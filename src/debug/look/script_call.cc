@@ -17,9 +17,9 @@ namespace {
 // A call as text: values with a literal form are written out, tensors are named operands.
 class Spelling {
  public:
-  Result<std::string> call(std::string_view name, std::span<const CallArgument> arguments) {
+  Result<std::string> call(std::string_view name, std::span<const expression::CallArgument> arguments) {
     std::string text = fmt::format("{}(", name);
-    for (const CallArgument& a : arguments) {
+    for (const expression::CallArgument& a : arguments) {
       std::string spelled = a.literal;
       if (spelled.empty()) {
         RLDB_TRY(spelled, spell(a.value));
@@ -78,8 +78,8 @@ Result<Value> call_function_of_module(session::Session& session, const std::stri
 
 }  // namespace
 
-CallHook script_calls(session::Session& session, const session::Session::EntryRunner& run) {
-  return [&session, &run](std::string_view name, std::span<const CallArgument> arguments) -> Result<Value> {
+expression::CallHook script_calls(session::Session& session, const session::Session::EntryRunner& run) {
+  return [&session, &run](std::string_view name, std::span<const expression::CallArgument> arguments) -> Result<Value> {
     Spelling spelling;
     RLDB_TRY(const std::string text, spelling.call(name, arguments));
     const runtime::PackedInfo* operators = session.registry().find(builtin::CallOperator);

@@ -2,13 +2,13 @@
 // module.
 #pragma once
 
-#include "debug/expression/expression.h"
+#include "rldb/expression/expression.h"
 #include "rldb/session/session.h"
 
 namespace rldb::debug {
 
 // Operators are typed over the arguments' values and built once for each combination of types. `run`, which must
 // outlive the hook, executes functions of the module instead of the session.
-CallHook script_calls(session::Session& session, const session::Session::EntryRunner& run);
+expression::CallHook script_calls(session::Session& session, const session::Session::EntryRunner& run);
 
 }  // namespace rldb::debug

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "debug/expression/array.h"
 #include "debug/impl.h"
 #include "debug/look/element.h"
 #include "debug/look/values.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/debug/facts.h"
+#include "rldb/expression/array.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_debug.h"
@@ -139,7 +139,7 @@ class WhyElement {
 }  // namespace
 
 std::vector<CauseStep> Debugger::why(std::string_view target, int frame, int depth, source::Diagnostics& out) const {
-  const auto [name, subscript] = split_target(target);
+  const auto [name, subscript] = expression::split_target(target);
   return subscript.empty() ? impl_->why(*this, name, frame, depth, out)
                            : impl_->why_element(*this, name, subscript, frame, depth, out);
 }
@@ -162,7 +162,7 @@ std::vector<CauseStep> Debugger::Impl::why_element(const Debugger& d, std::strin
   support::poll_cause();
   if (!value.ok()) return refuse(value.error().message);
   if (!value->is(runtime::ValueKind::Tensor)) return refuse(fmt::format("`{}` is not a tensor", name));
-  const auto chosen = positions_of(value->as_tensor(), subscript);
+  const auto chosen = expression::positions_of(value->as_tensor(), subscript);
   if (!chosen.ok()) return refuse(chosen.error().message);
   if (chosen->size() != 1)
     return refuse(fmt::format("`{}{}` names {} elements: one is followed at a time", name, subscript, chosen->size()));

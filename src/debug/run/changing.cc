@@ -5,9 +5,9 @@
 #include <cstring>
 #include <utility>
 
-#include "debug/expression/array.h"
 #include "debug/impl.h"
 #include "debug/watch/numeric.h"
+#include "rldb/expression/array.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -35,8 +35,8 @@ std::string kind_text(const Value& v) { return runtime::describe(v); }
 
 // A number or tensor converted to a tensor of a dtype.
 runtime::Result<support::Ref<Tensor>> converted(const Value& value, runtime::DType dtype) {
-  RLDB_TRY(auto t, as_tensor(value));
-  return cast(*t, dtype);
+  RLDB_TRY(auto t, expression::as_tensor(value));
+  return expression::cast(*t, dtype);
 }
 
 // The value in the form that the register holds now: a single element becomes a one-element tensor if there is one
@@ -44,7 +44,7 @@ runtime::Result<support::Ref<Tensor>> converted(const Value& value, runtime::DTy
 Value in_form_of(const Value& now, const Value& wanted) {
   if (now.is_null()) return wanted;
   if (now.is(ValueKind::Int) || now.is(ValueKind::Bool) || now.is(ValueKind::Float)) {
-    auto number = number_of(wanted);
+    auto number = expression::number_of(wanted);
     if (!number.ok()) return Value();
     if (number->kind() == now.kind()) return *number;
     return now.is(ValueKind::Int) && number->is(ValueKind::Bool) ? Value::of_int(number->as_int()) : Value();
@@ -54,7 +54,7 @@ Value in_form_of(const Value& now, const Value& wanted) {
   if (wanted.is(ValueKind::Tensor) && wanted.as_tensor().shape() == t.shape() &&
       wanted.as_tensor().dtype() == t.dtype())
     return wanted;
-  auto one = number_of(wanted);
+  auto one = expression::number_of(wanted);
   if (t.element_count() != 1 || !one.ok()) return Value();
   auto made = converted(*one, t.dtype());
   if (!made.ok()) return Value();
@@ -102,7 +102,7 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
   const RegName reg = v->range->reg;
   const Value* now = run->machine().read_register(frame, reg);
   if (!now || !now->is(ValueKind::Tensor)) return refuse(out, name, "only a tensor has elements that can be set");
-  auto chosen = positions_of(now->as_tensor(), subscript);
+  auto chosen = expression::positions_of(now->as_tensor(), subscript);
   if (!chosen.ok()) return refuse(out, fmt::format("{}{}", name, subscript), chosen.error().message);
   const runtime::DType dtype = now->as_tensor().dtype();
   auto given = converted(value, dtype);
@@ -130,7 +130,7 @@ std::optional<std::string> Debugger::Impl::assign_slot(std::int64_t slot, const 
   const std::vector<SlotInfo> slots = heap(run->machine(), run->code(), frame);
   if (slot < 0 || std::size_t(slot) >= slots.size())
     return refuse(out, fmt::format("slot {}", slot), "the frame has no such slot");
-  auto number = number_of(value);
+  auto number = expression::number_of(value);
   if (!number.ok() || number->is(ValueKind::Float))
     return refuse(out, fmt::format("slot {}", slot),
                   fmt::format("it holds an integer, the value is a {}", kind_text(value)));
@@ -163,10 +163,10 @@ std::optional<std::string> Debugger::assign(std::string_view target, std::string
   if (!value) return std::nullopt;
   constexpr std::string_view kSlot = "slot ";
   if (target.starts_with(kSlot)) {
-    const auto slot = evaluate_expression(target.substr(kSlot.size()), nullptr);
+    const auto slot = expression::evaluate_text(target.substr(kSlot.size()), nullptr);
     return d.assign_slot(slot.ok() && slot->is(ValueKind::Int) ? slot->as_int() : -1, *value, index, out);
   }
-  const auto [name, subscript] = split_target(target);
+  const auto [name, subscript] = expression::split_target(target);
   if (d.live_variable(name, index)) {
     auto done = subscript.empty() ? d.assign_register(name, *std::move(value), index, out)
                                   : d.assign_elements(name, subscript, *std::move(value), index, out);

@@ -109,7 +109,7 @@ std::optional<Value> Observer::evaluate(Watch& w, const vm::Machine& m) {
   w.storages.clear();
   if (w.frame >= m.frames().size() || (w.function >= 0 && m.frames()[w.frame].function != w.function))
     return std::nullopt;
-  const NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
+  const expression::NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
     if (d_.find_name(m, map_, w.frame, name, v) != Debugger::Impl::Found::Yes)
       return runtime::fail(runtime::ErrorKind::UnknownFunction, std::string(name));
@@ -129,7 +129,7 @@ std::optional<Value> Observer::evaluate(Watch& w, const vm::Machine& m) {
     if (named->is(ValueKind::Tensor)) return Value(named->as_tensor().storage());
     return std::move(named).value();
   }
-  auto value = evaluate_expression(w.expression, lookup);
+  auto value = expression::evaluate_text(w.expression, lookup);
   if (!value.ok()) return std::nullopt;
   return std::move(value).value();
 }

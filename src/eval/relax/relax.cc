@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 #include <unordered_map>
 
@@ -157,6 +158,7 @@ class RelaxEval {
     std::vector<std::int64_t> variables;
     RLDB_TRY_VOID(runtime::bind_arguments(*signature, args, variables));
     TirMachine machine(f, env_.registry);
+    if (env_.nan_memory) machine.set_nan_memory();
     RLDB_TRY_VOID(machine.start(args));
     while (machine.running()) {
       if (env_.max_statements != 0 && ++statements_ > env_.max_statements)
@@ -370,6 +372,8 @@ class RelaxEval {
 
   Result<Value> allocate(const ir::Type* type, Scope& scope) {
     RLDB_TRY(Value made, allocate_tensor(type, scope));
+    const runtime::Tensor& t = made.as_tensor();
+    if (env_.nan_memory && t.byte_size() > 0) std::memset(t.data(), 0xFF, t.byte_size());
     if (env_.watcher) env_.watcher->allocated(made);
     return made;
   }

@@ -1,6 +1,8 @@
 // The memory of a kernel in progress: parameters, allocations, windows over them; the start of a call.
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "eval/tir/tir_machine_impl.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
@@ -115,6 +117,7 @@ Result<Pointer> TirMachine::Impl::allocate(const std::vector<std::int64_t>& shap
                 fmt::format("cannot allocate buffer `{}`: its shape is negative or too large", name));
   RLDB_TRY(runtime::Ref<runtime::Storage> storage, runtime::Storage::allocate(std::size_t(count) * dtype.bytes()));
   const std::size_t bytes = storage->size();
+  if (nan_memory && bytes > 0) std::memset(storage->data(), 0xFF, bytes);
   return Pointer{std::move(storage), 0, bytes};
 }
 

@@ -339,6 +339,7 @@ Error TirMachine::Impl::annotate(Error error) const {
 TirMachine::TirMachine(const ir::PrimFunc* f, const runtime::PackedRegistry* registry)
     : impl_(std::make_unique<Impl>(f, registry)) {}
 TirMachine::~TirMachine() = default;
+void TirMachine::set_nan_memory() { impl_->nan_memory = true; }
 TirMachine::TirMachine(const TirMachine& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 
 Result<Unit> TirMachine::start(runtime::PackedArgs args) { return impl_->start(args); }

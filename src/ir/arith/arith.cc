@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "ir/arith/arith_impl.h"
+#include "ir/arith/text_rules.h"
 #include "rldb/ir/comparison.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/choice.h"
@@ -100,7 +101,10 @@ const Expr* Canonicaliser::canonical(const Expr* e) { return Simplifier(ctx_, *t
 
 const Expr* Canonicaliser::simplify(const Expr* e) {
   if (e == nullptr || isa<IntImm>(e)) return e;
-  return Simplifier(ctx_, *this).rewrite(e);
+  const Expr* made = Simplifier(ctx_, *this).rewrite(e);
+  if (form_ == Form::Proof) return made;
+  const Expr* ruled = apply_text_rules(ctx_, made);
+  return ruled == made ? made : Simplifier(ctx_, *this).rewrite(ruled);
 }
 
 // ---- known facts ----

@@ -72,6 +72,7 @@ class Canonicaliser {
   const Expr* canonical(const Expr* e);
 
   const Expr* comparison(Comparison op, const Expr* a, const Expr* b);
+  void multiply_out(Poly& sum, Poly& literal, bool past);
 
   // ---- decisions (arith.cc) ----
   Canonicaliser& prover() { return prover_ ? *prover_ : *this; }

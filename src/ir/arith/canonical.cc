@@ -131,7 +131,10 @@ Poly Canonicaliser::sum_poly(const Expr* e) {
     }
   }
   normalise(out);
-  return out.overflow ? out : merge_div_mod(std::move(out), e->dtype());
+  if (out.overflow) return out;
+  out = merge_div_mod(std::move(out), e->dtype());
+  out.is_multiple = e->kind == BinaryKind::Mul;
+  return out;
 }
 
 Poly Canonicaliser::leaf_poly(const Expr* e) {
@@ -152,8 +155,11 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
   switch (b->op()) {
     case BinaryKind::Mul: {
       // In this order: atoms are met and written in it.
-      const Poly left = factor(b->a);
-      Poly p = expanded(left, factor(b->b));
+      const Poly left = factor(b->a), right = factor(b->b);
+      // TVM's canonical form leaves x * (y * 4) as it is, and its rules then make (x * y) * 4 of it.
+      if (form_ == Form::Text && !left.is_const() && right.terms.size() == 1 && right.terms[0].coef != 1)
+        return atom(ctx_.binary(BinaryKind::Mul, to_expr(left, e->dtype()), to_expr(right, e->dtype())));
+      Poly p = expanded(left, right);
       if (!p.overflow) return p;
       return atom(ctx_.binary(BinaryKind::Mul, simplify(b->a), simplify(b->b)));
     }
@@ -328,6 +334,9 @@ Poly Canonicaliser::floor_div(const Poly& a, const Poly& b, DType t) {
 }
 
 Poly Canonicaliser::floor_mod(const Poly& a, const Poly& b, DType t) {
+  // n - n % -4 is how TVM writes n padded to a multiple of 4.
+  if (form_ == Form::Text && b.is_const() && b.constant < 0 && !a.is_const() && !a.overflow)
+    return atom(ctx_.binary(BinaryKind::FloorMod, to_expr(a, t), ctx_.int_imm(t, b.constant)));
   if (b.is_const() && b.constant < 0 && b.constant != INT64_MIN)
     return scaled(floor_mod(scaled(a, -1), Poly::of(-b.constant), t), -1);
   Poly q, r;
@@ -395,7 +404,8 @@ Poly Canonicaliser::rest_mod(Poly r, const Poly& b, DType t) {
   }
   if (r.is_const(0)) return r;
   if (!b.is_const()) {
-    if (non_negative(r) && non_negative(sum(sum(b, Poly::of(-1)), r, -1))) return r;
+    // In text i % n stays, as in TVM, whatever i is.
+    if (form_ == Form::Proof && non_negative(r) && non_negative(sum(sum(b, Poly::of(-1)), r, -1))) return r;
     return atom(ctx_.binary(BinaryKind::FloorMod, to_expr(r, t), to_expr(b, t)));
   }
   const std::int64_t c = b.constant;
@@ -438,9 +448,8 @@ Poly Canonicaliser::min_max(const BinaryExpr* e) {
   if (non_negative(scaled(difference, -1))) return is_min ? a : b;
   const DType t = e->dtype();
   const Expr *x = to_expr(a, t), *y = to_expr(b, t);
-  // One order for both ways to write it: that in which the atoms were met, so that a text read twice is the same.
-  if (comes_before(b, a) && !isa<IntImm>(y)) std::swap(x, y);
-  if (isa<IntImm>(x)) std::swap(x, y);
+  // For proofs, one order for both ways to write it. In text the operands stay where they are.
+  if (form_ == Form::Proof && comes_before(b, a)) std::swap(x, y);
   return atom(ctx_.binary(e->op(), x, y));
 }
 
@@ -536,6 +545,7 @@ const Expr* Canonicaliser::built(const Poly& p, DType t) {
   }
   for (const Term& x : p.terms) {
     if (x.coef > 0) continue;
+    if (!out && form_ == Form::Text && !p.is_multiple) out = ctx_.int_imm(t, 0);
     if (out && x.coef != INT64_MIN) {
       out = ctx_.binary(BinaryKind::Sub, out, monomial(x, -x.coef, t));
     } else {
@@ -561,6 +571,22 @@ void divide_through(Poly& sum, Poly& literal, bool sum_first, bool strict) {
 
 }  // namespace
 
+// x // d < c and c < x // d: by x. `past`: the literal is that of the last quotient within, and x may be all that gives
+// it.
+void Canonicaliser::multiply_out(Poly& sum, Poly& literal, bool past) {
+  const bool lone = sum.terms.size() == 1 && sum.terms[0].coef == 1 && sum.terms[0].atoms.size() == 1;
+  if (!lone || sum.constant != 0) return;
+  const auto* div = as<BinaryExpr>(atoms_[sum.terms[0].atoms[0]]);
+  const auto d = div && div->kind == BinaryKind::FloorDiv ? const_int(div->b) : std::nullopt;
+  std::int64_t c = literal.constant;
+  if (!d || *d <= 0 || (past && __builtin_add_overflow(c, 1, &c)) || __builtin_mul_overflow(c, *d, &c)) return;
+  if (past && __builtin_sub_overflow(c, 1, &c)) return;
+  Poly x = to_poly(div->a);
+  if (x.overflow || x.constant != 0) return;
+  sum = std::move(x);
+  literal.constant = c;
+}
+
 // As TVM writes it: `<` and `<=`, literals on one side and not negative if both sides have more than a literal.
 // Null: unchanged.
 const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* b) {
@@ -579,6 +605,8 @@ const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* 
   right.constant = on_left ? 0 : -c;
   if (ordered && left.is_const()) divide_through(right, left, false, op == Comparison::LT);
   if (ordered && right.is_const()) divide_through(left, right, true, op == Comparison::LT);
+  if (ordered && left.is_const()) multiply_out(right, left, op == Comparison::LT);
+  if (ordered && right.is_const()) multiply_out(left, right, op == Comparison::LE);
   const DType t = a->dtype();
   // A literal of int32 that wraps would be another comparison.
   const auto fits = [t](std::int64_t v) { return wrap_to(t, v) == v; };

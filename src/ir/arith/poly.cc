@@ -111,7 +111,7 @@ Poly product(const Poly& a, const Poly& b) {
       }
       Term t{x.atoms, mul_checked(x.coef, y.coef, out.overflow)};
       t.atoms.insert(t.atoms.end(), y.atoms.begin(), y.atoms.end());
-      std::sort(t.atoms.begin(), t.atoms.end());
+      if (!a.in_order && !b.in_order) std::sort(t.atoms.begin(), t.atoms.end());
       out.terms.push_back(std::move(t));
     }
   }

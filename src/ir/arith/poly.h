@@ -11,7 +11,7 @@
 namespace rldb::ir::arith {
 
 struct Term {
-  std::vector<std::uint32_t> atoms;  // sorted, repeated for powers
+  std::vector<std::uint32_t> atoms;  // repeated for powers; sorted, or in the order of the text (`in_order`)
   std::int64_t coef;
 };
 
@@ -20,6 +20,7 @@ struct Poly {
   std::int64_t constant = 0;
   bool overflow = false;
   bool in_order = false;
+  bool is_multiple = false;  // written as a product with a literal: x * -2, not 0 - x * 2
 
   bool is_const() const { return terms.empty() && !overflow; }
   bool is_const(std::int64_t v) const { return is_const() && constant == v; }

@@ -90,6 +90,13 @@ Result<const Type*> alloc_tensor(ir::Context& ctx, const OpInfo& info, const ir:
 Result<const Type*> tensor_in_storage(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
   return tensor_of_shape(ctx, info, call, 2, 3);
 }
+// A shape in a register gives only the number of dims.
+Result<const Type*> tensor_in_vm_storage(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
+  RLDB_TRY(const Type* t, tensor_in_storage(ctx, info, call));
+  const auto* tensor = ir::as<ir::TensorType>(t);
+  if (!ir::isa<ir::Var>(call.args[2])) return t;
+  return static_cast<const Type*>(ctx.tensor_ndim(tensor->ndim, tensor->dtype));
+}
 
 namespace {
 

@@ -432,6 +432,25 @@ DType pad_dtype(const ir::Attr* pad) {
   const auto* e = static_cast<const Expr*>(pad->node);
   return e->type && ir::as<ir::PrimType>(e->type) ? e->dtype() : DType::Void();
 }
+
+// The number of blocks of `i // c`, where c need not divide the dim of i, as TVM writes it. Null for other maps.
+const Expr* padded_blocks(ir::Context& ctx, const Expr* result, const ir::Lambda& map,
+                          std::span<const Expr* const> shape) {
+  const auto* div = result->kind == ir::BinaryKind::FloorDiv ? ir::as<ir::BinaryExpr>(result) : nullptr;
+  const auto block = div ? ir::const_int(div->b) : std::nullopt;
+  if (!block || *block <= 1) return nullptr;
+  for (std::size_t i = 0; i < map.params.size(); ++i) {
+    if (map.params[i] != div->a || ir::isa<ir::IntImm>(shape[i])) continue;
+    const Expr* size = ctx.int_imm(shape[i]->dtype(), *block);
+    const Expr* over = ir::floor_mod(ctx, shape[i], size);
+    if (ir::Analyzer(ctx).prove_equal(over, ctx.int_imm(shape[i]->dtype(), 0)))
+      return simplify(ctx, ir::floor_div(ctx, shape[i], size));
+    const Expr* minus = ctx.int_imm(shape[i]->dtype(), -*block);
+    const Expr* padded = ir::sub(ctx, shape[i], ctx.binary(ir::BinaryKind::FloorMod, shape[i], minus));
+    return ctx.binary(ir::BinaryKind::FloorDiv, padded, size);
+  }
+  return nullptr;
+}
 }  // namespace
 
 Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const ir::CallSpec& call) {
@@ -474,6 +493,10 @@ Result<const Type*> layout_transform(ir::Context& ctx, const OpInfo& info, const
       auto b = ana.bounds(r);
       if (!b.max) return typed(make_ndim(ctx, out_ndim, x->dtype, x));
       dims.push_back(ctx.i64(*b.max + 1));
+      continue;
+    }
+    if (const Expr* blocks = padded_blocks(ctx, r, *lambda, x->shape)) {
+      dims.push_back(blocks);
       continue;
     }
     // Symbolic: monotone maps (no %) take their largest value at the last index.

@@ -31,15 +31,18 @@ struct Sampler {
     return data->shape[std::size_t(grid.layout.index_of(grid.letters[axis]))];
   }
 
+  const Expr* last_index(std::size_t axis) const { return simplify(ctx, ir::sub(ctx, extent(axis), t.i64(1))); }
+  const Expr* last(std::size_t axis) const { return real(last_index(axis)); }
+
   // -1 and 1 are the centres of the outer pixels (corners) or their outer edges.
   const Expr* unscaled(const Expr* place, std::size_t axis) const {
-    const Expr* size = real(extent(axis));
     const Expr* from_zero = ir::add(ctx, place, lit(1));
-    if (grid.corners) return ir::mul(ctx, ir::mul(ctx, from_zero, ir::sub(ctx, size, lit(1))), lit(0.5));
-    return ir::sub(ctx, ir::mul(ctx, ir::mul(ctx, from_zero, size), lit(0.5)), lit(0.5));
+    const Expr* size = grid.corners ? last(axis) : real(extent(axis));
+    const Expr* pixels = ir::div(ctx, ir::mul(ctx, from_zero, size), lit(2));
+    return grid.corners ? pixels : ir::add(ctx, lit(-0.5), pixels);
   }
   const Expr* clipped(const Expr* place, std::size_t axis) const {
-    return ir::max(ctx, ir::min(ctx, place, ir::sub(ctx, real(extent(axis)), lit(1))), lit(0));
+    return ir::min(ctx, ir::max(ctx, place, lit(0)), last(axis));
   }
   // Reflected back into the image, as often as it takes.
   const Expr* reflected(const Expr* place, std::size_t axis) const {
@@ -61,47 +64,85 @@ struct Sampler {
     return grid.padding == "reflection" ? reflected(place, axis) : place;
   }
 
-  // Indices of one axis with their weights; the index is a whole number in `d`.
+  // Indices of one axis with their weights, in the form of TVM: the whole part of a place is an int32 where it is
+  // subtracted from it.
   struct Tap {
-    const Expr *place, *weight;
+    const Expr *index, *weight;
   };
   std::vector<Tap> taps(const Expr* place, std::size_t axis) const {
-    if (grid.method == "nearest") return {{t.intrin(ir::intrin::Nearbyint, padded(place, axis)), lit(1)}};
+    const DType i64 = DType::Int(64);
+    if (grid.method == "nearest")
+      return {{ctx.cast(i64, t.intrin(ir::intrin::Nearbyint, padded(place, axis))), lit(1)}};
     const Expr* at = grid.method == "bicubic" ? place : padded(place, axis);
     const Expr* low = t.intrin(ir::intrin::Floor, at);
-    const Expr* w = ir::sub(ctx, at, low);
-    if (grid.method == "bilinear") return {{low, ir::sub(ctx, lit(1), w)}, {ir::add(ctx, low, lit(1)), w}};
+    const Expr* index = ctx.cast(i64, low);
+    const Expr* part = ir::sub(ctx, at, ctx.cast(d, ctx.cast(DType::Int(32), low)));
+    if (grid.method == "bilinear") return {{index, ir::sub(ctx, lit(1), part)}, {ir::add(ctx, index, t.i64(1)), part}};
     // Cubic convolution; the taps are padded one by one.
     constexpr double kAlpha = -0.75;
-    const auto poly = [&](const Expr* x, double c3, double c2, double c1, double c0) {
-      const Expr* e = ir::add(ctx, ir::mul(ctx, lit(c3), x), lit(c2));
-      e = ir::add(ctx, ir::mul(ctx, e, x), lit(c1));
-      return ir::add(ctx, ir::mul(ctx, e, x), lit(c0));
+    const auto times = [&](const Expr* a, const Expr* b) { return ir::mul(ctx, a, b); };
+    const auto near = [&](const Expr* x) {
+      const Expr* e = ir::sub(ctx, times(lit(kAlpha + 2), x), lit(kAlpha + 3));
+      return ir::add(ctx, times(times(e, x), x), lit(1));
     };
-    const auto near = [&](const Expr* x) { return poly(x, kAlpha + 2, -(kAlpha + 3), 0, 1); };
-    const auto far = [&](const Expr* x) { return poly(x, kAlpha, -5 * kAlpha, 8 * kAlpha, -4 * kAlpha); };
-    const Expr* rest = ir::sub(ctx, lit(1), w);
-    const Expr* weights[] = {far(ir::add(ctx, w, lit(1))), near(w), near(rest), far(ir::add(ctx, rest, lit(1)))};
+    const auto far = [&](const Expr* x) {
+      const Expr* e = times(ir::sub(ctx, times(lit(kAlpha), x), lit(5 * kAlpha)), x);
+      return ir::sub(ctx, times(ir::add(ctx, e, lit(8 * kAlpha)), x), lit(4 * kAlpha));
+    };
+    const Expr* weights[] = {far(ir::add(ctx, part, lit(1))), near(part), near(ir::sub(ctx, lit(1), part)),
+                             far(ir::sub(ctx, lit(2), part))};
     std::vector<Tap> out;
-    for (int k = 0; k < 4; ++k) out.push_back({padded(ir::add(ctx, low, lit(k - 1)), axis), weights[k]});
+    for (int k = 0; k < 4; ++k) {
+      const Expr* tap = ir::add(ctx, index, t.i64(k - 1));
+      if (grid.padding == "border") tap = ir::min(ctx, ir::max(ctx, tap, t.i64(0)), last_index(axis));
+      if (grid.padding == "reflection") tap = ctx.cast(i64, reflected(ir::add(ctx, low, lit(k - 1)), axis));
+      out.push_back({tap, weights[k]});
+    }
     return out;
   }
 
-  // The weighted sum over the box of taps; pixels outside the image are 0.
-  const Expr* sum(const std::vector<std::vector<Tap>>& of, std::size_t axis, ExprList& at, const Expr* inside,
-                  const Expr* weight) const {
-    if (axis == of.size()) {
-      const Expr* pixel = t.if_else(inside, t.g.load(data, std::span<const Expr* const>(at)), t.lit(data->dtype, 0));
-      return ir::mul(ctx, real(pixel), weight);
+  // The pixel at one index per axis; 0 outside the image.
+  const Expr* pixel(const ExprList& at, const ExprList& indices) const {
+    ExprList place = at, inside;
+    for (const Expr* index : indices) inside.push_back(t.le(t.i64(0), index));
+    for (std::size_t axis = 0; axis < indices.size(); ++axis) {
+      inside.push_back(t.lt(indices[axis], extent(axis)));
+      place[std::size_t(grid.layout.index_of(grid.letters[axis]))] = indices[axis];
     }
+    const Expr* value = t.g.load(data, std::span<const Expr* const>(place));
+    return real(t.if_else(t.all(inside), value, t.lit(data->dtype, 0)));
+  }
+
+  const Expr* sum(const std::vector<std::vector<Tap>>& of, const ExprList& at) const {
+    const auto plus = [&](const Expr* a, const Expr* b) { return a ? ir::add(ctx, a, b) : b; };
     const Expr* total = nullptr;
-    for (const Tap& tap : of[axis]) {
-      const Expr* index = ctx.cast(DType::Int(64), tap.place);
-      const Expr* in = ir::logical_and(ctx, t.le(t.i64(0), index), t.lt(index, extent(axis)));
-      at[std::size_t(grid.layout.index_of(grid.letters[axis]))] = index;
-      const Expr* part = sum(of, axis + 1, at, inside ? ir::logical_and(ctx, inside, in) : in,
-                             weight ? ir::mul(ctx, weight, tap.weight) : tap.weight);
-      total = total ? ir::add(ctx, total, part) : part;
+    if (grid.method == "nearest") {
+      ExprList indices;
+      for (const auto& taps : of) indices.push_back(taps[0].index);
+      return pixel(at, indices);
+    }
+    if (of.size() == 3) {
+      // Corners z, y, x in the order in which TVM adds them.
+      constexpr int kCorners[][3] = {{0, 0, 0}, {0, 0, 1}, {1, 1, 0}, {1, 1, 1},
+                                     {0, 1, 0}, {1, 0, 1}, {1, 0, 0}, {0, 1, 1}};
+      for (const auto& [kz, ky, kx] : kCorners) {
+        const Tap &z = of[0][std::size_t(kz)], &y = of[1][std::size_t(ky)], &x = of[2][std::size_t(kx)];
+        const Expr* part = ir::mul(ctx, pixel(at, {z.index, y.index, x.index}), x.weight);
+        total = plus(total, ir::mul(ctx, ir::mul(ctx, part, y.weight), z.weight));
+      }
+      return total;
+    }
+    const bool by_rows = grid.method == "bicubic";
+    for (const Tap& y : of[0]) {
+      const Expr* row = nullptr;
+      for (const Tap& x : of[1]) {
+        const Expr* p = pixel(at, {y.index, x.index});
+        if (by_rows)
+          row = plus(row, ir::mul(ctx, p, x.weight));
+        else
+          total = plus(total, ir::mul(ctx, ir::mul(ctx, p, y.weight), x.weight));
+      }
+      if (by_rows) total = plus(total, ir::mul(ctx, row, y.weight));
     }
     return total;
   }
@@ -121,7 +162,7 @@ struct Sampler {
     ExprList at(data->shape.size(), nullptr);
     at[std::size_t(grid.layout.index_of('N'))] = along('N');
     at[std::size_t(grid.layout.index_of('C'))] = along('C');
-    return ir::cast_to(ctx, data->dtype, sum(of, 0, at, nullptr, nullptr));
+    return ir::cast_to(ctx, data->dtype, sum(of, at));
   }
 };
 

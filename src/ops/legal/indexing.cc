@@ -386,6 +386,42 @@ Result<const Expr*> scatter_elements(Legalizer& l, const ir::Call* c) {
                  });
 }
 
+namespace {
+
+// Tensors are counted row by row, as TVM writes it: a parallel loop over what one tuple of indices selects. Indices do
+// not count from the end.
+const Stmt* scatter_places(ir::Context& ctx, std::string_view how, std::size_t depth, Buffers in,
+                           const ir::Buffer* out) {
+  Writer w(ctx);
+  const ir::Span<const Expr*> tuples = in[1]->shape.subspan(1);
+  const Expr* count = ir::product(ctx, tuples);
+  const Expr* selected = ir::product(ctx, in[2]->shape.subspan(tuples.size()));
+  const auto copied = [&](const Expr* i) -> const Stmt* {
+    const ExprList at = unravel(ctx, i, out->shape);
+    return ctx.store(out, ctx.load(in[0], at), at);
+  };
+  const auto update = [&](const Expr* j, const Expr* k) -> const Stmt* {
+    const Expr *place = k, *scale = selected;
+    for (std::size_t axis = depth; axis-- > 0;) {
+      const Expr* at = ir::add(ctx, j, ir::mul(ctx, ctx.i64(std::int64_t(axis)), count));
+      const Expr* index = ir::cast_to(ctx, DType::Int(64), ctx.load(in[1], unravel(ctx, at, in[1]->shape)));
+      place = ir::add(ctx, place, is_one(scale) ? index : ctx.binary(ir::BinaryKind::Mul, scale, index));
+      scale = ir::mul(ctx, scale, out->shape[axis]);
+    }
+    const ExprList to = unravel(ctx, place, out->shape);
+    const Expr* from = ir::add(ctx, ir::mul(ctx, j, selected), k);
+    const Expr* value = ctx.load(in[2], unravel(ctx, from, in[2]->shape));
+    return ctx.store(out, combine(ctx, how, ctx.load(out, to), value), to);
+  };
+  const Stmt* updates = w.loop("j", count, [&](const Expr* j) {
+    return w.loop(
+        "k", selected, [&](const Expr* k) { return update(j, k); }, ir::ForKind::Parallel);
+  });
+  return w.in_order(w.seq({w.loop("i", ir::product(ctx, out->shape), copied), updates}));
+}
+
+}  // namespace
+
 Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* indices, known_arg(c, 1));
   for (const std::size_t i : {0, 2}) RLDB_TRY_VOID(known_arg(c, i));
@@ -393,20 +429,20 @@ Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
   if (!depth) return refuse(c, "the last dim of the indices is not known");
   std::string_view how = attr_string(spec(c), op_attr::Reduction);
   if (how == "mean") return refuse(c, "the reduction \"mean\" is of R.scatter_elements, it is not lowered here");
-  std::size_t n = std::size_t(*depth);
-  return scatter(l, c, "scatter_nd", c->args,
-                 [n, how](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
-                   return nest(ctx, in[2]->shape, [&](const ExprList& i) -> const Stmt* {
-                     ExprList to;
-                     for (std::size_t k = 0; k < n; ++k) {
-                       ExprList at(i.begin(), i.begin() + std::ptrdiff_t(in[1]->shape.size() - 1));
-                       at.push_back(ctx.i64(std::int64_t(k)));
-                       to.push_back(wrap(ctx, ctx.load(in[1], at), out->shape[k]));
-                     }
-                     to.insert(to.end(), i.begin() + std::ptrdiff_t(in[1]->shape.size() - 1), i.end());
-                     return ctx.store(out, combine(ctx, how, ctx.load(out, to), ctx.load(in[2], i)), to);
-                   });
-                 });
+  const std::size_t depth_of = std::size_t(*depth);
+  return l.call_te("scatter_nd", c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    ir::Context& ctx = te.ctx;
+    // The tuple of indices becomes the first axis.
+    std::vector<int> order{indices->ndim - 1};
+    for (int i = 0; i + 1 < indices->ndim; ++i) order.push_back(i);
+    const Tensor inputs[] = {te.in[0], t.transpose(te.in[1], order), te.in[2]};
+    const te::Graph::OutputSpec outputs[] = {{te.in[0]->shape, te.in[0]->dtype}};
+    const auto write = [&ctx, how, depth_of](Buffers in, Buffers outs) -> const Stmt* {
+      return scatter_places(ctx, how, depth_of, in, outs[0]);
+    };
+    return te.graph.extern_op(outputs, inputs, write, "scatter_nd_generic", kOpenInputs);
+  });
 }
 
 Result<const Expr*> slice_scatter(Legalizer& l, const ir::Call* c) {

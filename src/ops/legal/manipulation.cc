@@ -284,7 +284,8 @@ Result<const Expr*> pad(Legalizer& l, const ir::Call* c) {
   auto widths = *attr_ints(spec(c), op_attr::PadWidth);
   std::string_view mode = attr_string(spec(c), op_attr::PadMode);
   double value = attr_float(spec(c), op_attr::PadValue);
-  if (mode != "constant" && mode != "reflect" && mode != "replicate" && mode != "circular")
+  const bool nearest = mode == "replicate" || mode == "edge";  // two names of one mode
+  if (mode != "constant" && mode != "reflect" && !nearest && mode != "circular")
     return refuse(c, "the mode \"" + std::string(mode) + "\" is not lowered");
   return l.call_te("pad", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
@@ -307,15 +308,13 @@ Result<const Expr*> pad(Legalizer& l, const ir::Call* c) {
             const Expr* e = ir::sub(te.ctx, i[k], before[k]);
             const Expr* n = x->shape[k];
             const Expr* last = ir::sub(te.ctx, n, t.i64(1));
-            if (mode == "replicate") {
-              e = ir::min(te.ctx, ir::max(te.ctx, e, t.i64(0)), last);
-            } else if (mode == "circular") {
-              e = ir::floor_mod(te.ctx, e, n);
-            } else {
-              e = t.if_else(t.lt(e, t.i64(0)), ir::sub(te.ctx, t.i64(0), e), e);
-              e = t.if_else(t.le(n, e), ir::sub(te.ctx, ir::mul(te.ctx, last, t.i64(2)), e), e);
+            if (mode == "circular") {
+              idx.push_back(ir::floor_mod(te.ctx, e, n));
+              continue;
             }
-            idx.push_back(e);
+            const Expr* below = nearest ? t.i64(0) : ir::sub(te.ctx, t.i64(0), e);
+            const Expr* above = nearest ? last : ir::sub(te.ctx, ir::mul(te.ctx, last, t.i64(2)), e);
+            idx.push_back(t.if_else(t.lt(e, t.i64(0)), below, t.if_else(t.le(n, e), above, e)));
           }
           return te.graph.load(x, std::span<const Expr* const>(idx));
         },

@@ -1,4 +1,7 @@
 // Legalisation: regions of images brought to one size.
+#include <limits>
+#include <utility>
+
 #include "ops/layout.h"
 #include "ops/legal/statements.h"
 #include "rldb/ir/intrinsic/choice.h"
@@ -95,8 +98,126 @@ const Expr* bilinear(const Region& r, const Expr* y, const Expr* x) {
 
 }  // namespace
 
+namespace {
+
+// The two axes of regions in the form of TVM's computes. Indices are int64; where a whole number is only a part of a
+// float, it is an int32 there.
+struct RegionAxes {
+  Topi& t;
+  ir::Context& ctx;
+  Tensor image, rois;
+  const Layout& layout;
+  double scale;
+  DType d;
+
+  const Expr* lit(double v) const { return t.lit(d, v); }
+  const Expr* extent(char letter) const { return image->shape[std::size_t(layout.index_of(letter))]; }
+  const Expr* field(const Expr* roi, int k) const { return ir::cast_to(ctx, d, t.g.load(rois, {roi, t.i64(k)})); }
+  const Expr* corner(const Expr* roi, int k) const { return ir::mul(ctx, field(roi, k), lit(scale)); }
+  const Expr* at(Indices i, char letter) const { return i[std::size_t(layout.index_of(letter))]; }
+  const Expr* floor(const Expr* e) const { return ctx.intrin(d, ir::intrin::Floor, {e}); }
+  const Expr* pixel(Indices i, const Expr* y, const Expr* x) const {
+    ExprList place(image->shape.size());
+    place[std::size_t(layout.index_of('N'))] = ctx.cast(DType::Int(64), field(at(i, 'N'), 0));
+    place[std::size_t(layout.index_of('C'))] = at(i, 'C');
+    place[std::size_t(layout.index_of('H'))] = y;
+    place[std::size_t(layout.index_of('W'))] = x;
+    return ir::cast_to(ctx, d, t.g.load(image, std::span<const Expr* const>(place)));
+  }
+};
+
+// Samples of a fixed number per cell.
+struct Samples {
+  const RegionAxes& r;
+  std::int64_t ratio;
+  bool aligned;
+  std::vector<std::int64_t> cells;
+
+  // Of the sample `tap` of the cell at `i`, within the image; `free`: not brought into it.
+  const Expr* place(Indices i, char letter, const Expr* tap, bool free = false) const {
+    ir::Context& ctx = r.ctx;
+    const int k = letter == 'H' ? 2 : 1;
+    const Expr *roi = r.at(i, 'N'), *start = r.corner(roi, k);
+    const Expr* whole = ir::sub(ctx, r.corner(roi, k + 2), start);
+    if (!aligned) whole = ir::max(ctx, whole, r.lit(1));
+    const Expr* bin = ir::div(ctx, whole, r.lit(double(cells[letter == 'H' ? 0 : 1])));
+    start = ir::add(ctx, start, ir::mul(ctx, ir::cast_to(ctx, r.d, r.at(i, letter)), bin));
+    const Expr* middle = ir::mul(ctx, ir::add(ctx, ir::cast_to(ctx, r.d, tap), r.lit(0.5)), bin);
+    const Expr* out = ir::add(ctx, start, ir::div(ctx, middle, r.lit(double(ratio))));
+    if (free) return out;
+    const Expr* last = ir::cast_to(ctx, r.d, simplify(ctx, ir::sub(ctx, r.extent(letter), ctx.i64(1))));
+    return ir::min(ctx, ir::max(ctx, out, r.lit(0)), last);
+  }
+
+  const Expr* element(Indices i, const Expr* row, const Expr* column) const {
+    ir::Context& ctx = r.ctx;
+    Topi& t = r.t;
+    const Expr *y = place(i, 'H', row), *x = place(i, 'W', column);
+    struct Tap {
+      const Expr *index, *weight;
+    };
+    const auto taps = [&](const Expr* e) {
+      const Expr* low = ctx.cast(DType::Int(64), r.floor(e));
+      const Expr* above = ir::sub(ctx, e, ctx.cast(r.d, ctx.cast(DType::Int(32), r.floor(e))));
+      return std::vector<Tap>{{low, ir::sub(ctx, r.lit(1), above)}, {ir::add(ctx, low, t.i64(1)), above}};
+    };
+    const Expr* sum = nullptr;
+    for (const Tap& h : taps(x))
+      for (const Tap& v : taps(y)) {
+        const auto last = [&](char letter) { return ir::sub(ctx, r.extent(letter), t.i64(1)); };
+        const Expr* inside = t.all(
+            {t.le(t.i64(0), v.index), t.le(v.index, last('H')), t.le(t.i64(0), h.index), t.le(h.index, last('W'))});
+        const Expr* value = ir::mul(ctx, ir::mul(ctx, h.weight, v.weight), r.pixel(i, v.index, h.index));
+        const Expr* part = t.if_else(inside, value, r.lit(0));
+        sum = sum ? ir::add(ctx, sum, part) : part;
+      }
+    const auto out = [&](char letter, const Expr* tap) {
+      const Expr* at = place(i, letter, tap, true);
+      return std::pair{t.lt(at, r.lit(-1)), t.lt(ir::cast_to(ctx, r.d, r.extent(letter)), at)};
+    };
+    const auto [above, below] = out('H', row);
+    const auto [left, right] = out('W', column);
+    const Expr* outside = ir::logical_or(ctx, ir::logical_or(ctx, ir::logical_or(ctx, above, left), below), right);
+    return t.if_else(outside, r.lit(0), sum);
+  }
+};
+
+Result<const Expr*> region_reduced(Legalizer& l, const ir::Call* c, std::string_view name,
+                                   const std::function<Tensor(const RegionAxes& r, const ExprList& shape)>& body) {
+  RLDB_TRY(const TensorType* x, known_arg(c, 0));
+  RLDB_TRY(const TensorType* rois, known_arg(c, 1));
+  RLDB_TRY(const TensorType* out, known_result(c));
+  if (!x->dtype.is_float()) return refuse(c, "the data are not floats");
+  RLDB_TRY(const Layout layout, layout_of(*find(c->callee), attr_string(spec(c), op_attr::Layout), "NCHW"));
+  const DType d = rois->dtype.is_float() && rois->dtype.bits > x->dtype.bits ? rois->dtype : x->dtype;
+  return l.call_te(name, c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    const RegionAxes r{t, te.ctx, te.in[0], te.in[1], layout, attr_float(spec(c), op_attr::SpatialScale), d};
+    const Tensor made = body(r, mapped(te, out->shape));
+    return {d == out->dtype ? made : t.cast(made, out->dtype)};
+  });
+}
+
+Result<const Expr*> fixed_samples(Legalizer& l, const ir::Call* c, std::int64_t ratio, bool mean) {
+  const auto size = *attr_ints(spec(c), op_attr::PooledSize);
+  const bool aligned = attr_bool(spec(c), op_attr::Aligned);
+  return region_reduced(l, c, "roi_align", [&](const RegionAxes& r, const ExprList& shape) {
+    te::Graph& g = r.t.g;
+    const Samples samples{r, ratio, aligned, {size.begin(), size.end()}};
+    const ir::IterVar axes[] = {g.reduce_axis(r.t.i64(ratio), "rh"), g.reduce_axis(r.t.i64(ratio), "rw")};
+    const auto source = [&](Indices i) {
+      const Expr* v = samples.element(i, axes[0].var, axes[1].var);
+      return mean ? ir::div(r.ctx, v, r.lit(double(ratio * ratio))) : v;
+    };
+    return g.reduce(shape, source, axes, mean ? g.sum_reducer(r.d) : g.max_reducer(r.d), "compute");
+  });
+}
+
+}  // namespace
+
 // Means (or maxima) of samples between pixels; if their number is not given, as many samples per cell as it has
-// pixels. `aligned` as in TVM: a region may be smaller than a pixel, and is not shifted.
+// pixels: a number that is read from the regions, so that the samples are a loop. `aligned` as in TVM: a region may be
+// smaller than a pixel, and is not shifted.
 Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
   const auto size = *attr_ints(spec(c), op_attr::PooledSize);
   const std::int64_t ratio = attr_int(spec(c), op_attr::SampleRatio);
@@ -104,6 +225,7 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
   const std::string_view mode = attr_string(spec(c), op_attr::Mode);
   if (mode != "avg" && mode != "max") return refuse(c, "the mode \"" + std::string(mode) + "\" is not lowered");
   const bool mean = mode == "avg";
+  if (ratio > 0) return fixed_samples(l, c, ratio, mean);
   return pooled(l, c, "roi_align", [=](const Region& r, const auto& store) -> const Stmt* {
     ir::Context& ctx = r.ctx;
     Writer& w = r.w;
@@ -116,9 +238,7 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
       if (!aligned) whole = ir::max(ctx, whole, r.lit(1));
       const Expr* bin = ir::div(ctx, whole, r.lit(double(cells)));
       const Expr* start = ir::add(ctx, corner(k), ir::mul(ctx, ir::cast_to(ctx, r.t(), cell), bin));
-      const Expr* samples = ctx.i64(ratio);
-      if (ratio <= 0) samples = ctx.cast(DType::Int(64), ctx.intrin(r.t(), ir::intrin::Ceil, {bin}));
-      return Axis{start, bin, samples};
+      return Axis{start, bin, ctx.cast(DType::Int(64), ctx.intrin(r.t(), ir::intrin::Ceil, {bin}))};
     };
     const Axis y = along(2, r.row, size[0]), x = along(1, r.column, size[1]);
     const auto place = [&](const Axis& a, const Expr* i) {
@@ -156,40 +276,45 @@ Result<const Expr*> roi_align(Legalizer& l, const ir::Call* c) {
 // Maxima of cells of whole pixels; a cell without pixels is 0.
 Result<const Expr*> roi_pool(Legalizer& l, const ir::Call* c) {
   const auto size = *attr_ints(spec(c), op_attr::PooledSize);
-  return pooled(l, c, "roi_pool", [=](const Region& r, const auto& store) -> const Stmt* {
+  return region_reduced(l, c, "roi_pool", [&](const RegionAxes& r, const ExprList& shape) {
     ir::Context& ctx = r.ctx;
-    Writer& w = r.w;
-    const DType i64 = DType::Int(64);
-    constexpr double kEpsilon = 1e-5;
-    const auto corner = [&](int k) {
-      return ctx.cast(i64, ctx.intrin(r.t(), ir::intrin::Round, {ir::mul(ctx, r.field(k), r.lit(r.scale))}));
-    };
-    struct Span {
+    Topi& t = r.t;
+    struct Cell {
       const Expr *first, *past;
     };
-    const auto along = [&](int k, const Expr* cell, std::int64_t cells, const Expr* extent) {
-      const Expr* start = corner(k);
-      const Expr* whole = ir::max(ctx, ir::add(ctx, ir::sub(ctx, corner(k + 2), start), ctx.i64(1)), ctx.i64(1));
-      const Expr* bin = ir::div(ctx, ir::cast_to(ctx, r.t(), whole), r.lit(double(cells)));
-      const auto edge = [&](ir::Intrinsic round, std::int64_t ahead, double epsilon) {
-        const Expr* at = ir::cast_to(ctx, r.t(), ir::add(ctx, cell, ctx.i64(ahead)));
-        const Expr* place = ir::add(ctx, ir::mul(ctx, at, bin), r.lit(epsilon));
-        const Expr* pixel = ir::add(ctx, ctx.cast(i64, ctx.intrin(r.t(), round, {place})), start);
-        return ir::min(ctx, ir::max(ctx, pixel, ctx.i64(0)), extent);
+    const auto cell = [&](Indices i, char letter) {
+      const DType i64 = DType::Int(64);
+      const int k = letter == 'H' ? 2 : 1;
+      // Halves are rounded up.
+      const auto corner = [&](int field) {
+        return ctx.cast(i64, r.floor(ir::add(ctx, r.corner(r.at(i, 'N'), field), r.lit(0.5))));
       };
-      return Span{edge(ir::intrin::Floor, 0, kEpsilon), edge(ir::intrin::Ceil, 1, -kEpsilon)};
+      const Expr* start = corner(k);
+      const Expr* pixels = ir::add(ctx, ir::sub(ctx, corner(k + 2), start), t.i64(1));
+      const Expr* whole = ir::cast_to(ctx, r.d, ir::max(ctx, pixels, t.i64(1)));
+      const Expr* bin = ir::div(ctx, whole, r.lit(double(size[letter == 'H' ? 0 : 1])));
+      const auto edge = [&](ir::Intrinsic round, const Expr* of) {
+        const Expr* place = ctx.intrin(r.d, round, {ir::mul(ctx, ir::cast_to(ctx, r.d, of), bin)});
+        const Expr* pixel = ir::add(ctx, ctx.cast(i64, place), start);
+        return ir::min(ctx, ir::max(ctx, pixel, t.i64(0)), r.extent(letter));
+      };
+      const Expr* at = r.at(i, letter);
+      return Cell{edge(ir::intrin::Floor, at), edge(ir::intrin::Ceil, ir::add(ctx, at, t.i64(1)))};
     };
-    const Span y = along(2, r.row, size[0], r.extent('H')), x = along(1, r.column, size[1], r.extent('W'));
-    const ir::Buffer* result = w.cell("result", r.t());
-    const auto count = [&](const Span& s) { return ir::max(ctx, ir::sub(ctx, s.past, s.first), ctx.i64(0)); };
-    const auto empty = [&](const Span& s) { return ir::compare(ctx, ir::BinaryKind::LE, s.past, s.first); };
-    const Stmt* pixels = w.loop("rh", count(y), [&](const Expr* i) -> const Stmt* {
-      return w.loop("rw", count(x), [&](const Expr* j) -> const Stmt* {
-        return w.set(result, ir::max(ctx, w.get(result), r.pixel(ir::add(ctx, y.first, i), ir::add(ctx, x.first, j))));
-      });
+    te::Graph& g = t.g;
+    const ir::IterVar axes[] = {g.reduce_axis(r.extent('H'), "rh"), g.reduce_axis(r.extent('W'), "rw")};
+    const auto source = [&](Indices i) {
+      const Cell y = cell(i, 'H'), x = cell(i, 'W');
+      const Expr *row = axes[0].var, *column = axes[1].var;
+      const Expr* inside = t.all({t.le(y.first, row), t.lt(row, y.past), t.le(x.first, column), t.lt(column, x.past)});
+      return t.if_else(inside, r.pixel(i, row, column), r.lit(-std::numeric_limits<double>::infinity()));
+    };
+    const Tensor largest = g.reduce(shape, source, axes, g.max_reducer(r.d), "compute");
+    return g.compute(shape, [&](Indices i) {
+      const Cell y = cell(i, 'H'), x = cell(i, 'W');
+      const Expr* empty = ir::logical_or(ctx, t.le(y.past, y.first), t.le(x.past, x.first));
+      return t.if_else(empty, r.lit(0), g.load(largest, i));
     });
-    const Expr* start = ctx.select(ir::logical_or(ctx, empty(y), empty(x)), r.lit(0), ir::min_value(ctx, r.t()));
-    return w.seq({w.declare(result), w.set(result, start), pixels, store(w.get(result))});
   });
 }
 

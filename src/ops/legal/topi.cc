@@ -167,10 +167,7 @@ Tensor Topi::reduce(Tensor x, const std::vector<int>& axes, bool keepdims, const
       p.axes, r, std::string(x->name) + "_red");
 }
 
-Tensor Topi::argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bool want_max) {
-  if (x->shape.empty()) return full({}, i64(0));
-  ReducePlan p = plan(*this, x, axes, keepdims);
-  DType t = x->dtype;
+const ir::CommReducer* Topi::arg_reducer(DType t, bool want_max) {
   const ir::Var* li = ctx.var("lhs_idx", ctx.int64());
   const ir::Var* lv = ctx.var("lhs_val", ctx.prim(t));
   const ir::Var* ri = ctx.var("rhs_idx", ctx.int64());
@@ -181,7 +178,13 @@ Tensor Topi::argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bo
   const ir::Var* rhs[] = {ri, rv};
   const Expr* results[] = {ctx.select(ctx.binary(BinaryKind::Or, better(), tie), li, ri), ctx.select(better(), lv, rv)};
   const Expr* identities[] = {i64(-1), want_max ? ir::min_value(ctx, t) : ir::max_value(ctx, t)};
-  const ir::CommReducer* r = ctx.comm_reducer(lhs, rhs, results, identities);
+  return ctx.comm_reducer(lhs, rhs, results, identities);
+}
+
+Tensor Topi::argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bool want_max) {
+  if (x->shape.empty()) return full({}, i64(0));
+  ReducePlan p = plan(*this, x, axes, keepdims);
+  const ir::CommReducer* r = arg_reducer(x->dtype, want_max);
   std::string name = std::string(x->name) + "_red";
   std::string temp0 = name + "_temp_v0";
   std::string temp1 = name + "_temp_v1";

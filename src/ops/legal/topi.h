@@ -60,6 +60,8 @@ struct Topi {
   Tensor sum(Tensor x, const std::vector<int>& axes, bool keepdims) {
     return reduce(x, axes, keepdims, g.sum_reducer(x->dtype));
   }
+  // Of (index, value) pairs: the first of the extreme values.
+  const ir::CommReducer* arg_reducer(DType t, bool want_max);
   Tensor argreduce(Tensor x, const std::vector<int>& axes, bool keepdims, bool want_max);
   const Expr* count(Tensor x, const std::vector<int>& axes);
 

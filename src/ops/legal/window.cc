@@ -203,6 +203,12 @@ Result<const Expr*> adaptive_pool(Legalizer& l, const ir::Call* c) {
   });
 }
 
+// TVM counts windows and their taps in int32.
+static const Expr* narrow(ir::Context& ctx, const Expr* extent) {
+  const auto v = ir::const_int(simplify(ctx, extent));
+  return v && *v <= INT32_MAX ? ctx.int_imm(DType::Int(32), *v) : extent;
+}
+
 // Along one axis of the result: the window to read, the first that covers the element, and the number of elements of
 // the data in the window.
 struct Covering {
@@ -220,13 +226,11 @@ static Covering covering_window(Topi& t, const Window& w, std::size_t k, const E
   const Expr* o = ir::sub(ctx, ctx.binary(BinaryKind::Div, p, stride), back);
   const Expr* before = ctx.binary(BinaryKind::Div, ir::sub(ctx, p, w.size[k]), stride);
   const Expr* least = ctx.select(t.lt(p, w.size[k]), t.i64(0), ir::add(ctx, before, t.i64(1)));
-  // TVM casts the index to int64 here, which it is.
-  const Expr* window = ir::sub(ctx, ctx.binary(BinaryKind::Div, p, stride), ctx.cast(DType::Int(64), back));
-  const Expr* start = ir::sub(ctx, ir::mul(ctx, window, stride), padding);
+  const Expr* start = ir::sub(ctx, ir::mul(ctx, o, stride), padding);
   const Expr* end = ir::min(ctx, ir::add(ctx, start, w.size[k]), extent);
   const Expr* first = ir::max(ctx, start, t.i64(0));
   if (w.padding[k] % w.strides[k] == 0)
-    first = ir::mul(ctx, ir::max(ctx, ir::sub(ctx, window, t.i64(w.padding[k] / w.strides[k])), t.i64(0)), stride);
+    first = ir::mul(ctx, ir::max(ctx, ir::sub(ctx, o, t.i64(w.padding[k] / w.strides[k])), t.i64(0)), stride);
   const Expr* inside = ir::sub(ctx, end, first);
   return {o, least, w.include_pad ? w.size[k] : inside};
 }
@@ -250,8 +254,9 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
       const Expr* most =
           by_taps ? w.size[k]
                   : ir::floor_div(ctx, ir::add(ctx, w.size[k], t.i64(w.strides[k] - 1)), t.i64(w.strides[k]));
-      axes.push_back(g.reduce_axis(most, k == 0 ? "wh" : "ww"));
+      axes.push_back(g.reduce_axis(narrow(ctx, most), k == 0 ? "wh" : "ww"));
     }
+    const auto tap = [&](std::size_t k) { return ir::cast_to(ctx, DType::Int(64), axes[k].var); };
     DType d = x->dtype;
     return {g.reduce(
         mapped(te, out->shape),
@@ -263,7 +268,7 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
             const auto at = std::size_t(w.layout.index_of(w.letters[k]));
             const Expr* stride = t.i64(w.strides[k]);
             if (!by_taps && !(w.ceil_mode && w.include_pad)) {
-              const Covering one = covering_window(t, w, k, i[at], axes[k].var, x->shape[at]);
+              const Covering one = covering_window(t, w, k, i[at], tap(k), x->shape[at]);
               idx[at] = one.window;
               inside.push_back(t.le(one.least, one.window));
               inside.push_back(t.lt(one.window, grad->shape[at]));
@@ -273,9 +278,9 @@ Result<const Expr*> avg_pool2d_backward(Legalizer& l, const ir::Call* c) {
             // The last window that starts at or before this element, and those before it; or the one that has it as
             // this tap.
             const Expr* p = ir::add(ctx, i[at], t.i64(w.padding[k]));
-            if (by_taps) p = ir::sub(ctx, p, ir::mul(ctx, axes[k].var, t.i64(w.dilation[k])));
+            if (by_taps) p = ir::sub(ctx, p, ir::mul(ctx, tap(k), t.i64(w.dilation[k])));
             const Expr* o = ir::floor_div(ctx, p, stride);
-            if (!by_taps) o = ir::sub(ctx, o, axes[k].var);
+            if (!by_taps) o = ir::sub(ctx, o, tap(k));
             idx[at] = o;
             inside.push_back(t.le(t.i64(0), o));
             inside.push_back(t.lt(o, grad->shape[at]));
@@ -347,15 +352,82 @@ struct MaxWindow {
 
 }  // namespace
 
+namespace {
+
+// Whether the last window that begins at or before any element is one of those that there are.
+bool windows_cover(const Window& w, std::size_t k, const Expr* elements, const Expr* windows) {
+  const auto n = ir::const_int(elements), count = ir::const_int(windows);
+  return n && count && *n > 0 && (*n - 1 + w.padding[k]) / w.strides[k] < *count;
+}
+
+// The places of the maxima, then for each element the gradients of the windows whose maximum it is. Places are counted
+// in the padded data.
+Tensor max_gradient(Topi& t, const Window& w, Tensor grad, Tensor x) {
+  ir::Context& ctx = t.ctx;
+  te::Graph& g = t.g;
+  const Tensor padded = pad_window(t, w, x, ir::min_value(ctx, x->dtype));
+  const auto axis = [&](std::size_t k) { return std::size_t(w.layout.index_of(w.letters[k])); };
+  const auto wide = [&](const ir::IterVar& v) { return ir::cast_to(ctx, DType::Int(64), v.var); };
+  const auto place = [&](const ExprList& at) {
+    const Expr* p = nullptr;
+    for (std::size_t i = 0; i < at.size(); ++i) p = p ? ir::add(ctx, ir::mul(ctx, p, padded->shape[i]), at[i]) : at[i];
+    return p;
+  };
+  std::vector<ir::IterVar> taps, windows;
+  for (std::size_t k = 0; k < 2; ++k) {
+    taps.push_back(g.reduce_axis(narrow(ctx, w.size[k]), k == 0 ? "dh" : "dw"));
+    const Expr* most = ir::floor_div(ctx, ir::add(ctx, w.size[k], t.i64(w.strides[k] - 1)), t.i64(w.strides[k]));
+    windows.push_back(g.reduce_axis(narrow(ctx, most), k == 0 ? "wh" : "ww"));
+  }
+  const std::string_view names[] = {"maxpool_grad_argmax_v0", "maxpool_grad_argmax_v1"};
+  const std::vector<Tensor> largest = g.reduce_multi(
+      grad->shape,
+      [&](Indices i) {
+        ExprList at = topi::vars(i);
+        for (std::size_t k = 0; k < 2; ++k)
+          at[axis(k)] = ir::add(ctx, ir::mul(ctx, at[axis(k)], t.i64(w.strides[k])), wide(taps[k]));
+        return ExprList{place(at), g.load(padded, std::span<const Expr* const>(at))};
+      },
+      taps, t.arg_reducer(x->dtype, true), names);
+  return g.reduce(
+      x->shape,
+      [&](Indices i) {
+        ExprList at = topi::vars(i), of = at, inside;
+        for (std::size_t k = 0; k < 2; ++k) {
+          const Expr* p = ir::add(ctx, at[axis(k)], t.i64(w.padding[k]));
+          const Expr* stride = t.i64(w.strides[k]);
+          at[axis(k)] = p;
+          of[axis(k)] = ir::sub(ctx, ctx.binary(BinaryKind::Div, p, stride), wide(windows[k]));
+          const Expr* before = ctx.binary(BinaryKind::Div, ir::sub(ctx, p, w.size[k]), stride);
+          const Expr* least = ctx.select(t.lt(p, w.size[k]), t.i64(0), ir::add(ctx, before, t.i64(1)));
+          inside.push_back(t.le(least, of[axis(k)]));
+          // TVM reads past the last window where the data go on beyond it; that is an access out of bounds here.
+          if (!windows_cover(w, k, x->shape[axis(k)], grad->shape[axis(k)]))
+            inside.push_back(t.lt(of[axis(k)], grad->shape[axis(k)]));
+        }
+        const std::span<const Expr* const> window(of);
+        inside.push_back(t.eq(g.load(largest[0], window), place(at)));
+        return t.if_else(t.all(inside), g.load(grad, window), t.lit(grad->dtype, 0));
+      },
+      windows, g.sum_reducer(grad->dtype), "T_pool_grad");
+}
+
+}  // namespace
+
 // The first of the largest elements of a window gets its gradient.
 Result<const Expr*> max_pool2d_backward(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY_VOID(known_arg(c, 0));
   RLDB_TRY(const Window window, window_of(l.context(), c));
+  const bool neighbours = window.dilation[0] == 1 && window.dilation[1] == 1;
   return l.call_te("max_pool2d_backward", c->args, c->type, [&](Te& te) -> Tensors {
     const te::Graph::OutputSpec outputs[] = {{te.ctx.list(mapped(te, out->shape)), out->dtype}};
     Window own = window;
     own.size = mapped(te, own.size);
+    if (neighbours) {
+      Topi t(te);
+      return {max_gradient(t, own, te.in[0], te.in[1])};
+    }
     const auto write = [&te, own](Buffers in, Buffers outs) -> const ir::Stmt* {
       Writer w(te.ctx);
       const MaxWindow step{w, own, in[0], in[1], outs[0]};

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "passes/layout/layout_rules.h"
+#include "rldb/ir/equal.h"
 #include "rldb/ir/op/image.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_class.h"
@@ -102,6 +103,7 @@ class LayoutConverter : public Rewriter {
 
   void convert(const Binding* b) {
     if (b->is_match_cast()) return convert_cast(b);
+    if (const auto* tuple = as<Tuple>(b->value); tuple && convert_tuple(b, tuple)) return;
     if (const auto* get = as<TupleGetItem>(b->value); get && convert_field(b, get)) return;
     const auto* call = as<Call>(b->value);
     const auto decision =
@@ -118,6 +120,22 @@ class LayoutConverter : public Rewriter {
     bind(b, made, decision->result, decision->fields);
   }
 
+  // A tuple within the block holds its fields as they are stored.
+  bool convert_tuple(const Binding* b, const Tuple* t) {
+    if (!b->var->is_dataflow()) return false;
+    std::vector<const Expr*> items;
+    std::vector<Layout> fields;
+    for (const Expr* item : t->items) {
+      const auto* v = as<Var>(item);
+      if (!as<TensorType>(item->type) || (v && tuples_.count(v) > 0)) return false;
+      items.push_back(lookup_expr(item));
+      fields.push_back(layout_of(item));
+    }
+    if (std::all_of(fields.begin(), fields.end(), [](const Layout& l) { return l.is_initial(); })) return false;
+    bind(b, ctx_.tuple(items), Layout(), fields);
+    return true;
+  }
+
   // A field of a tuple that is stored otherwise.
   bool convert_field(const Binding* b, const TupleGetItem* get) {
     const auto* tuple = as<Var>(get->tuple);
@@ -127,9 +145,15 @@ class LayoutConverter : public Rewriter {
     return true;
   }
 
-  // Whether any layout differs, before or after the call.
+  // Whether any layout or attribute differs, before or after the call.
   bool changes(const LayoutDecision& d, const Call* call) const {
     const auto odd = [](const Layout& l) { return !l.is_initial(); };
+    if (!std::equal(
+            d.attrs.begin(), d.attrs.end(), call->attrs.begin(), call->attrs.end(),
+            [](const NamedAttr& a, const NamedAttr& b) { return a.name == b.name && attr_equal(a.value, b.value); }))
+      return true;
+    for (std::size_t i = 0; i < d.others.size(); ++i)
+      if (!structural_equal(d.others[i], call->args[d.operands.size() + i])) return true;
     if (odd(d.result) || std::any_of(d.operands.begin(), d.operands.end(), odd) ||
         std::any_of(d.items.begin(), d.items.end(), odd) || std::any_of(d.fields.begin(), d.fields.end(), odd))
       return true;

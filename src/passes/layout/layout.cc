@@ -73,13 +73,19 @@ std::int64_t Layout::place(std::int64_t axis) const {
   return found - pieces_.begin();
 }
 
+bool Layout::splits(std::int64_t axis) const {
+  if (axis < 0) axis += ndim();
+  return std::any_of(pieces_.begin(), pieces_.end(),
+                     [axis](const Piece& p) { return p.axis == axis && p.factor != 0; });
+}
+
 bool Layout::divides(const Type* t) const {
   const auto* tensor = as<TensorType>(t);
-  if (!tensor || tensor->ndim != ndim()) return false;
+  if (!tensor || !tensor->has_shape || tensor->ndim != ndim()) return false;
   return std::all_of(pieces_.begin(), pieces_.end(), [&](const Piece& p) {
     if (p.factor == 0) return true;
-    const auto dim = tensor->has_shape ? const_int(tensor->shape[std::size_t(p.axis)]) : std::nullopt;
-    return dim && *dim % p.factor == 0;
+    const auto dim = const_int(tensor->shape[std::size_t(p.axis)]);
+    return !dim || *dim % p.factor == 0;
   });
 }
 

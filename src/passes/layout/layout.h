@@ -33,7 +33,8 @@ class Layout {
   bool is_initial() const { return *this == initial(ndim()); }
   // Where an axis, or its outer part, is stored. Negative axes count from the end.
   std::int64_t place(std::int64_t axis) const;
-  // Whether the tensor's dims are known to divide evenly.
+  bool splits(std::int64_t axis) const;
+  // Whether the tensor has a shape whose known dims divide evenly. As in TVM, symbolic dims are trusted to.
   bool divides(const ir::Type* t) const;
   bool operator==(const Layout&) const = default;
 

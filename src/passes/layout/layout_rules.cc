@@ -1,5 +1,6 @@
-// Layout rules of operators, their own or those of their classes. One without, or whose rule gives up, gets its
-// operands in their original layouts, which is always correct.
+// Layout rules of operators, their own or those of their classes. An operator without a rule, or whose rule gives up,
+// gets its operands in their original layouts, which is always correct. Attributes are given in full (axes counted from
+// the front, all of them, in order) even where no layout changes, as in TVM.
 #include "passes/layout/layout_rules.h"
 
 #include <algorithm>
@@ -38,11 +39,12 @@ static Decision same(const LayoutQuery& q, const Layout& layout) {
   return LayoutDecision{{layout}, {}, {}, q.call->attrs, layout};
 }
 
-// The layout of the first operand, when it has no blocks.
+// The layout of the first operand; its original one, if it has blocks. Null if it is no tensor.
 static std::optional<Layout> unsplit(const LayoutQuery& q) {
-  if (!tensor(q.call->args[0])) return std::nullopt;
+  const TensorType* t = tensor(q.call->args[0]);
+  if (!t) return std::nullopt;
   const Layout layout = q.layout_of(q.call->args[0]);
-  return layout.is_split() ? std::nullopt : std::optional(layout);
+  return layout.is_split() ? Layout::initial(t->ndim) : layout;
 }
 
 // ---- elementwise ----
@@ -69,21 +71,16 @@ static Decision binary(const LayoutQuery& q) {
   if (!x || !y) return std::nullopt;
   const Layout a = q.layout_of(q.call->args[0]);
   const Layout b = q.layout_of(q.call->args[1]);
+  if ((a.is_split() || b.is_split()) && a.ndim() == b.ndim()) {
+    const bool first = a.pieces().size() >= b.pieces().size() && y->has_shape;
+    const Layout& split = first ? a : b;
+    if (split.divides(first ? y : x)) return both(q, split, split, split);
+  }
   if (x->ndim == 0) return both(q, a, b, b);
   if (y->ndim == 0) return both(q, a, b, a);
-  if (a.is_split() || b.is_split()) {
-    if (x->ndim != y->ndim) return std::nullopt;
-    // A dim of a broadcast operand cannot be split; an unknown one would be padded.
-    const Layout& split = a.pieces().size() >= b.pieces().size() ? a : b;
-    const auto* other = &split == &a ? y : x;
-    if (!other->has_shape) return std::nullopt;
-    for (const Layout::Piece& p : split.pieces()) {
-      const auto dim = const_int(other->shape[std::size_t(p.axis)]);
-      if (p.factor != 0 && (!dim || *dim % p.factor != 0)) return std::nullopt;
-    }
-    return both(q, split, split, split);
-  }
-  if (x->ndim <= y->ndim) {
+  const bool by_first = x->ndim <= y->ndim;
+  if ((by_first ? a : b).is_split()) return std::nullopt;
+  if (by_first) {
     const Layout out = stretched(a, y->ndim);
     return both(q, a, out, out);
   }
@@ -149,8 +146,8 @@ Decision convolution(const LayoutQuery& q) {
   if (!data || !weight || !result) return std::nullopt;
   const bool split = data->is_split() || weight->is_split() || result->is_split();
   const Attr* groups = find_attr(c->attrs, op_attr::Groups);
-  if (split && (!data->divides(c->args[0]->type) || !weight->divides(c->args[1]->type) || !result->divides(c->type) ||
-                (groups && groups->integer != 1)))
+  if (split &&
+      (!data->divides(c->args[0]->type) || !weight->divides(c->args[1]->type) || (groups && groups->integer != 1)))
     return std::nullopt;
   return with_conv_layouts(q, *data, *weight, *result, {wanted[0], wanted[1], result_wanted});
 }
@@ -192,6 +189,16 @@ static Decision with_axis(const LayoutQuery& q, const Layout& layout) {
 Decision along_axis(const LayoutQuery& q) {
   const auto layout = unsplit(q);
   return layout ? with_axis(q, *layout) : std::nullopt;
+}
+Decision gather_elements(const LayoutQuery& q) {
+  auto layout = unsplit(q);
+  if (!layout || !tensor(q.call->args[1])) return std::nullopt;
+  // The indices are followed where the data are as they were.
+  const Layout indices = q.layout_of(q.call->args[1]);
+  if (q.layout_of(q.call->args[0]).is_initial() && !indices.is_split()) layout = indices;
+  Decision d = with_axis(q, *layout);
+  if (d) d->operands.push_back(*layout);
+  return d;
 }
 // The first operands have the same axes.
 static Decision along_axis_of(const LayoutQuery& q, std::size_t count) {
@@ -267,15 +274,18 @@ std::vector<std::int64_t> places(const Layout& layout, const std::vector<std::in
   return out;
 }
 
-// The scale and the offset have the axes in their original order, so it has to stay.
+// The scale and the offset have the axes in their original order and whole, so they have to stay so.
 Decision layer_norm(const LayoutQuery& q) {
-  const auto layout = unsplit(q);
-  const auto axes = layout ? axes_of(q.call, op_attr::Axes, layout->ndim()) : std::nullopt;
+  const TensorType* data = tensor(q.call->args[0]);
+  const auto axes = data ? axes_of(q.call, op_attr::Axes, data->ndim) : std::nullopt;
   if (!axes) return std::nullopt;
-  const std::vector<std::int64_t> moved = places(*layout, *axes);
-  if (!std::is_sorted(axes->begin(), axes->end()) || !std::is_sorted(moved.begin(), moved.end())) return std::nullopt;
+  const Layout layout = q.layout_of(q.call->args[0]);
+  const std::vector<std::int64_t> moved = places(layout, *axes);
+  const bool whole = std::none_of(axes->begin(), axes->end(), [&](std::int64_t a) { return layout.splits(a); });
+  if (!whole || !std::is_sorted(axes->begin(), axes->end()) || !std::is_sorted(moved.begin(), moved.end()))
+    return std::nullopt;
   const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axes, q.ctx.attr_ints(moved));
-  return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
+  return LayoutDecision{{layout}, {}, {}, attrs, layout};
 }
 
 // The statistics have one axis, the channels.
@@ -308,17 +318,14 @@ Decision permute_dims(const LayoutQuery& q) {
   return LayoutDecision{{*layout}, {}, {}, attrs, Layout::initial(layout->ndim()), {}};
 }
 
-// In blocks only into equal parts that come out even.
+// In blocks only into parts that come out even.
 Decision split(const LayoutQuery& q) {
   const auto* parts = as<TupleType>(q.call->type);
   if (!parts || !tensor(q.call->args[0])) return std::nullopt;
-  const Layout layout = q.layout_of(q.call->args[0]);
-  if (layout.is_split()) {
-    const Attr* how = find_attr(q.call->attrs, op_attr::IndicesOrSections);
-    if (!how || how->is(AttrKind::List)) return std::nullopt;
-    for (const Type* part : parts->fields)
-      if (!layout.divides(part)) return std::nullopt;
-  }
+  Layout layout = q.layout_of(q.call->args[0]);
+  const auto even = [&](const Type* part) { return layout.divides(part); };
+  if (layout.is_split() && !std::all_of(parts->fields.begin(), parts->fields.end(), even))
+    layout = Layout::initial(layout.ndim());
   Decision d = with_axis(q, layout);
   if (d) d->fields.assign(parts->fields.size(), layout);
   return d;
@@ -335,13 +342,25 @@ static Layout without(const Layout& layout, const std::vector<std::int64_t>& axe
   return Layout(std::move(pieces));
 }
 
+// In the order of the layout.
+static std::vector<std::int64_t> ordered_places(const Layout& layout, const std::vector<std::int64_t>& axes) {
+  std::vector<std::int64_t> out = places(layout, axes);
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 Decision reduce(const LayoutQuery& q) {
   const auto layout = unsplit(q);
   if (!layout) return std::nullopt;
-  const auto axes = axes_of(q.call, op_attr::Axis, layout->ndim());
+  auto axes = axes_of(q.call, op_attr::Axis, layout->ndim());
+  if (!axes) {
+    axes.emplace();
+    for (int i = 0; i < layout->ndim(); ++i) axes->push_back(i);
+  }
   const bool keep = is_set(q.call->attrs, op_attr::Keepdims);
-  if (!axes) return LayoutDecision{{*layout}, {}, {}, q.call->attrs, keep ? *layout : Layout()};
-  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, q.ctx.attr_ints(places(*layout, *axes)));
+  const Attr* moved = q.ctx.attr_ints(ordered_places(*layout, *axes));
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, moved);
   return LayoutDecision{{*layout}, {}, {}, attrs, keep ? *layout : without(*layout, *axes)};
 }
 
@@ -357,6 +376,8 @@ Decision reduce_index(const LayoutQuery& q) {
 }
 // Along one axis, the value and its index.
 Decision median(const LayoutQuery& q) {
+  const Attr* axes = find_attr(q.call->attrs, op_attr::Axis);
+  if (!axes || !axes->is(AttrKind::List)) return std::nullopt;  // a list of all axes may have another result
   Decision d = reduce(q);
   if (d) d->fields.assign(field_count(q), d->result);
   return d;
@@ -364,9 +385,16 @@ Decision median(const LayoutQuery& q) {
 
 Decision squeeze(const LayoutQuery& q) {
   const auto layout = unsplit(q);
-  const auto axes = layout ? axes_of(q.call, op_attr::Axis, layout->ndim()) : std::nullopt;
-  if (!axes) return std::nullopt;
-  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, q.ctx.attr_ints(places(*layout, *axes)));
+  const TensorType* data = layout ? tensor(q.call->args[0]) : nullptr;
+  if (!data || !data->has_shape) return std::nullopt;
+  auto axes = axes_of(q.call, op_attr::Axis, layout->ndim());
+  if (!axes) {
+    axes.emplace();
+    for (int i = 0; i < layout->ndim(); ++i)
+      if (is_const(data->shape[std::size_t(i)], 1)) axes->push_back(i);
+  }
+  const Attr* moved = q.ctx.attr_ints(ordered_places(*layout, *axes));
+  const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Axis, moved);
   return LayoutDecision{{*layout}, {}, {}, attrs, without(*layout, *axes)};
 }
 
@@ -404,14 +432,15 @@ Decision strided_slice(const LayoutQuery& q) {
 Decision tile(const LayoutQuery& q) {
   const auto layout = unsplit(q);
   const Attr* repeats = find_attr(q.call->attrs, op_attr::Repeats);
-  if (!layout || !repeats || !repeats->is(AttrKind::List) || int(repeats->items.size()) > layout->ndim())
-    return std::nullopt;
-  std::vector<std::int64_t> all(std::size_t(layout->ndim()) - repeats->items.size(), 1);
+  if (!layout || !repeats || !repeats->is(AttrKind::List)) return std::nullopt;
+  const std::size_t given = repeats->items.size(), ndim = std::size_t(layout->ndim());
+  const std::size_t more = given > ndim ? given - ndim : 0;  // new axes in front
+  std::vector<std::int64_t> all(given < ndim ? ndim - given : 0, 1);
   for (const Attr* a : repeats->items) all.push_back(a->integer);
-  std::vector<std::int64_t> moved;
-  for (const Layout::Piece& p : layout->pieces()) moved.push_back(all[std::size_t(p.axis)]);
+  std::vector<std::int64_t> moved(all.begin(), all.begin() + std::ptrdiff_t(more));
+  for (const Layout::Piece& p : layout->pieces()) moved.push_back(all[more + std::size_t(p.axis)]);
   const Span<NamedAttr> attrs = q.ctx.with_attr(q.call->attrs, op_attr::Repeats, q.ctx.attr_ints(moved));
-  return LayoutDecision{{*layout}, {}, {}, attrs, *layout};
+  return LayoutDecision{{*layout}, {}, {}, attrs, stretched(*layout, int(ndim + more))};
 }
 
 // The first layout with blocks when all tensors divide evenly, else the first without.

@@ -44,10 +44,11 @@ bool is_packed_call(const Call* call) {
   return packed && !bytecode::find_builtin(packed->symbol);
 }
 
-// Whether the result of a packed function could be its argument, written in place.
+// Whether the result of a packed function could be its argument, written in place. An object has copied what it
+// holds, as TVM assumes of caches.
 bool may_be_argument(const Type* result, const Type* arg) {
   const auto* fields = as<TupleType>(result);
-  return result == arg || result->kind == TypeKind::Any || (fields && !fields->fields.empty());
+  return result == arg || (fields && !fields->fields.empty());
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op/call_builtin.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
@@ -212,8 +213,10 @@ class ShapeLowerer {
     }
     const Expr* value = lower_value(b->value);
     const Var* var = b->var;
-    // A tensor's type still holds, though its shape is in a register now.
-    const bool tensor = as<TensorType>(value->type) && as<TensorType>(var->type);
+    // A tensor's type still holds, though its shape is in a register now. As in TVM, that of a new one, and of its
+    // other names, is what the registers tell.
+    const bool allocated = isa<Var>(value) || op::is_call_with(value, op::Trait::Allocates);
+    const bool tensor = !allocated && as<TensorType>(value->type) && as<TensorType>(var->type);
     if (value->type != b->value->type && var->type == b->value->type && !tensor) {
       var = b->var->is_dataflow() ? ctx_.dataflow_var(var->name, value->type) : ctx_.var(var->name, value->type);
       ctx_.set_origin(var, b->var);

@@ -464,6 +464,7 @@ TraceBisection bisect_stages(session::Session& session, TraceBisection out, cons
   if (out.stages.empty()) return out;
   const Borrow borrow(session);
   session.options().eval_statements = kStatements;
+  session.options().nan_memory = true;
   TraceBisector(session, tolerances, what, progress, out).run();
   name_planners(out.memory, out.stages);
   return out;

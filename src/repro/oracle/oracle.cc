@@ -158,7 +158,7 @@ bool Oracle::start_memory(const ir::Module* module) {
   if (!before.use) return false;
   const MemoryLimit& limit = question_.memory;
   most_ = limit.bytes > 0 ? limit.bytes : std::size_t(limit.times * double(before.use->bytes));
-  over_before_ = before.use->bytes > most_;
+  over_before_ = limit.bytes > 0 && before.use->bytes > most_;  // a multiple is of what the program itself needs
   return true;
 }
 
@@ -228,7 +228,35 @@ std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const i
   return s;
 }
 
+bool still_shows(const Symptom& wanted, const Symptom& found, const Question& question) {
+  if (!(wanted == found)) return false;
+  if (wanted.kind != SymptomKind::Memory || question.memory.bytes > 0 || wanted.limit == 0) return true;
+  const double excess = double(wanted.bytes) / double(wanted.limit) - 1;
+  return found.limit > 0 && double(found.bytes) / double(found.limit) - 1 >= excess / 2;
+}
+
+// On generated inputs, by the evaluator. A program that cannot be called may do so.
+bool Oracle::accesses_out_of_bounds(const ir::Module* module) {
+  const Borrow borrow(session_);
+  session_.options().eval_statements = kStatements;
+  session_.options().check_bounds = true;
+  session_.history().start(module);
+  source::Diagnostics found;
+  const auto made = session_.arguments(question_.function, question_.inputs, found);
+  if (!made) return true;
+  std::vector<Value> args;
+  for (const session::Argument& a : *made) args.push_back(a.value);
+  eval::Watcher nobody;
+  const session::RunResult run = session_.run_watched(module, question_.function, args, nobody, found);
+  support::poll_cause();
+  return run.fault && run.fault->error.kind == runtime::ErrorKind::OutOfBounds;
+}
+
 std::optional<Symptom> Oracle::ask(const ir::Module* module) {
+  if (question_.keep_defined && accesses_out_of_bounds(module)) {
+    why_ = "it accesses a tensor out of bounds";
+    return std::nullopt;
+  }
   if (question_.kind == OracleKind::Command) return run_command(module);
   std::vector<passes::PassInvocation> pipeline;  // none: the unchanged program
   if (!question_.passes.empty()) {
@@ -248,24 +276,61 @@ std::optional<Symptom> Oracle::ask(const ir::Module* module) {
   return look(version);
 }
 
+namespace {
+
+constexpr std::size_t kMostOfErrors = 1 << 16;  // bytes at the end of what a command says
+
+std::string last_line_of(const std::string& path) {
+  auto text = support::read_regular_file(path);
+  if (!text.ok()) return {};
+  std::string_view rest(*text);
+  if (rest.size() > kMostOfErrors) rest.remove_prefix(rest.size() - kMostOfErrors);
+  while (!rest.empty() && std::isspace(static_cast<unsigned char>(rest.back()))) rest.remove_suffix(1);
+  const auto line = rest.rfind('\n');
+  return std::string(line == std::string_view::npos ? rest : rest.substr(line + 1));
+}
+
+// Without addresses and the names of temporary files.
+std::string form_of_output(std::string line, const std::string& path) {
+  for (std::size_t at = 0; (at = line.find(path, at)) != std::string::npos;) line.erase(at, path.size());
+  for (std::size_t at = 0; (at = line.find("0x", at)) != std::string::npos;) {
+    std::size_t end = at + 2;
+    while (end < line.size() && std::isxdigit(static_cast<unsigned char>(line[end]))) ++end;
+    line.erase(at, end - at);
+  }
+  return form_of(line);
+}
+
+}  // namespace
+
 std::optional<int> run_test_command(const std::string& command, std::string_view text) {
+  return ask_test_command(command, text).code;
+}
+
+CommandAnswer ask_test_command(const std::string& command, std::string_view text) {
+  CommandAnswer answer;
   std::string folder = (std::filesystem::temp_directory_path() / "rldb-XXXXXX").string();
-  if (!::mkdtemp(folder.data())) return std::nullopt;
+  if (!::mkdtemp(folder.data())) return answer;
   const std::string path = folder + "/module.py";
   int status = -1;
   if (support::write_file(path, text, support::Durable::No).ok())
-    status = support::run_shell(command + " '" + path + "'");
+    status = support::run_shell("{ " + command + " '" + path + "'\n} 2>'" + folder + "/errors'");
+  answer.last_line = last_line_of(folder + "/errors");
+  answer.form = form_of_output(answer.last_line, path);
   std::error_code ignored;
   std::filesystem::remove_all(folder, ignored);
   support::poll();
-  return status != -1 && WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt;
+  if (status != -1 && WIFEXITED(status)) answer.code = WEXITSTATUS(status);
+  return answer;
 }
 
 std::optional<Symptom> Oracle::run_command(const ir::Module* version) {
   ir::PrintOptions print = session_.options().print;
   print.show_meta = true;
-  if (run_test_command(question_.command, ir::print(version, print)) != 0) return std::nullopt;
-  return Symptom{SymptomKind::Command, {}, {}, "the command says so"};
+  const CommandAnswer answer = ask_test_command(question_.command, ir::print(version, print));
+  if (answer.code != 0) return std::nullopt;
+  return Symptom{
+      SymptomKind::Command, {}, {}, answer.last_line.empty() ? "the command says so" : answer.last_line, answer.form};
 }
 
 }  // namespace rldb::repro

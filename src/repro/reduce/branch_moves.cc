@@ -11,29 +11,46 @@ using ir::as;
 
 namespace {
 
-// Replaces the conditional whose value `target` binds by one branch.
+// Replaces a conditional, wherever it is bound, by one branch.
+class Decide : public ir::Rewriter {
+ public:
+  Decide(ir::Context& ctx, const ir::Binding* target, const ir::SeqExpr* branch)
+      : Rewriter(ctx), target_(target), branch_(branch) {}
+
+ private:
+  const ir::Expr* visit_expr(const ir::Expr* e) override {
+    const auto* body = as<ir::SeqExpr>(e);
+    if (!body) return default_expr(e);
+    std::vector<const ir::BindingBlock*> blocks;
+    bool found = false;
+    for (const ir::BindingBlock* block : body->blocks) {
+      const auto at = std::find(block->bindings.begin(), block->bindings.end(), target_);
+      if (at == block->bindings.end() || block->is_dataflow()) {
+        blocks.push_back(block);
+        continue;
+      }
+      found = true;
+      const std::vector<const ir::Binding*> before(block->bindings.begin(), at);
+      if (!before.empty()) blocks.push_back(ctx_.block(before));
+      blocks.insert(blocks.end(), branch_->blocks.begin(), branch_->blocks.end());
+      std::vector<const ir::Binding*> after{ctx_.binding(target_->var, branch_->body)};
+      after.insert(after.end(), at + 1, block->bindings.end());
+      blocks.push_back(ctx_.block(after));
+    }
+    return found ? ctx_.seq(blocks, body->body) : default_expr(e);
+  }
+  const ir::Binding* target_;
+  const ir::SeqExpr* branch_;
+};
+
 const ir::Module* decide(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::Binding* target,
                          const ir::SeqExpr* branch) {
   const auto* f = as<ir::Function>(module->find(name));
-  std::vector<const ir::BindingBlock*> blocks;
-  for (const ir::BindingBlock* block : f->body->blocks) {
-    const auto at = std::find(block->bindings.begin(), block->bindings.end(), target);
-    if (at == block->bindings.end()) {
-      blocks.push_back(block);
-      continue;
-    }
-    if (block->is_dataflow()) return nullptr;
-    const std::vector<const ir::Binding*> before(block->bindings.begin(), at);
-    if (!before.empty()) blocks.push_back(ctx.block(before));
-    blocks.insert(blocks.end(), branch->blocks.begin(), branch->blocks.end());
-    std::vector<const ir::Binding*> after{ctx.binding(target->var, branch->body)};
-    after.insert(after.end(), at + 1, block->bindings.end());
-    blocks.push_back(ctx.block(after));
-  }
-  const ir::SeqExpr* body = ctx.seq(blocks, f->body->body);
+  const auto* body = as<ir::SeqExpr>(Decide(ctx, target, branch).rewrite(f->body));
+  if (!body || body == f->body) return nullptr;
   const std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
-  return tidy(ctx, with_function(ctx, module, name, ctx.function(params, body, f->ret_type, f->is_pure, f->attrs)),
-              name);
+  return tidy(ctx, module,
+              with_function(ctx, module, name, ctx.function(params, body, f->ret_type, f->is_pure, f->attrs)), name);
 }
 
 // Uses of `from` are replaced by `to`.
@@ -44,8 +61,8 @@ const ir::Module* unify(ir::Context& ctx, const ir::Module* module, const std::s
   const auto* body = as<ir::SeqExpr>(rewriter.rewrite(f->body));
   if (!body || body == f->body) return nullptr;
   const std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
-  return tidy(ctx, with_function(ctx, module, name, ctx.function(params, body, f->ret_type, f->is_pure, f->attrs)),
-              name);
+  return tidy(ctx, module,
+              with_function(ctx, module, name, ctx.function(params, body, f->ret_type, f->is_pure, f->attrs)), name);
 }
 
 }  // namespace
@@ -53,11 +70,13 @@ const ir::Module* unify(ir::Context& ctx, const ir::Module* module, const std::s
 std::vector<Candidate> decided_branches(ir::Context& ctx, const ir::Module* module, const std::string& name) {
   std::vector<Candidate> out;
   const auto* f = as<ir::Function>(module->find(name));
-  for (const ir::BindingBlock* block : f->body->blocks)
-    for (const ir::Binding* b : block->bindings)
-      if (const auto* branch = as<ir::If>(b->value))
-        for (const ir::SeqExpr* side : {branch->then_branch, branch->else_branch})
-          out.push_back({"branch", [&ctx, module, name, b, side] { return decide(ctx, module, name, b, side); }});
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* b = as<ir::Binding>(n);
+    if (const auto* branch = b ? as<ir::If>(b->value) : nullptr)
+      for (const ir::SeqExpr* side : {branch->then_branch, branch->else_branch})
+        out.push_back({"branch", [&ctx, module, name, b, side] { return decide(ctx, module, name, b, side); }});
+    return true;
+  });
   return out;
 }
 

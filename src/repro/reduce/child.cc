@@ -150,9 +150,9 @@ std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::functi
   return Child(limits, ask).answer();
 }
 
-std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, unsigned jobs,
+std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count, unsigned jobs,
                                       const ChildLimits& limits, const Ask& ask,
-                                      const std::function<void(std::size_t index)>& answered) {
+                                      const std::function<void(const std::optional<Symptom>& answer)>& answered) {
   const std::size_t width = std::max(1u, jobs);
   std::vector<std::unique_ptr<Child>> running;
   for (std::size_t i = 0; i < count; ++i) {
@@ -160,8 +160,8 @@ std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, 
       running.push_back(std::make_unique<Child>(limits, [&] { return ask(next); }));
     const auto answer = running.front()->answer();
     running.erase(running.begin());
-    if (answered) answered(i);
-    if (answer && *answer == wanted) return i;
+    if (answered) answered(answer);
+    if (answer && wanted(*answer)) return i;
   }
   return std::nullopt;
 }

@@ -12,12 +12,13 @@ struct ChildLimits {
   double seconds = 10;
 };
 
-// Evaluates all of them, `jobs` at a time; the index of the first whose answer is `wanted`, nullopt when there is none.
+// Evaluates all of them, `jobs` at a time; the index of the first whose answer is wanted, nullopt when there is none.
 // Children after it are not waited for. `answered` is called for each that finished, in order.
 using Ask = std::function<std::optional<Symptom>(std::size_t index)>;
-std::optional<std::size_t> first_with(const Symptom& wanted, std::size_t count, unsigned jobs,
+using IsWanted = std::function<bool(const Symptom& answer)>;
+std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count, unsigned jobs,
                                       const ChildLimits& limits, const Ask& ask,
-                                      const std::function<void(std::size_t index)>& answered = {});
+                                      const std::function<void(const std::optional<Symptom>& answer)>& answered = {});
 // Evaluates one of them, whatever the answer.
 std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::function<std::optional<Symptom>()>& ask);
 

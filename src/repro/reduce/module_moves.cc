@@ -1,6 +1,7 @@
 // Moves of the reducer on a whole module: functions dropped, symbolic dims merged, constants made parameters,
 // attributes of calls set to their defaults, dataflow blocks made plain.
 #include <algorithm>
+#include <unordered_set>
 
 #include "repro/reduce/moves.h"
 #include "rldb/ir/equal.h"
@@ -91,6 +92,55 @@ class OtherOperand : public ir::Rewriter {
   const ir::Var* to_;
 };
 
+constexpr std::size_t kMostOperands = 4;  // variables that are tried in place of one operand
+
+// Drops some bindings.
+class Drop : public ir::Rewriter {
+ public:
+  Drop(ir::Context& ctx, const std::unordered_set<const ir::Binding*>& dropped) : Rewriter(ctx), dropped_(dropped) {}
+
+ private:
+  std::vector<const ir::Binding*> visit_binding(const ir::Binding* b) override {
+    if (dropped_.contains(b)) return {};
+    return default_binding(b);
+  }
+  const std::unordered_set<const ir::Binding*>& dropped_;
+};
+
+// Binds another value.
+class OtherValue : public ir::Rewriter {
+ public:
+  OtherValue(ir::Context& ctx, const ir::Binding* at, const ir::Expr* value) : Rewriter(ctx), at_(at), value_(value) {}
+
+ private:
+  std::vector<const ir::Binding*> visit_binding(const ir::Binding* b) override {
+    if (b != at_) return default_binding(b);
+    return {ctx_.binding(b->var, value_)};
+  }
+  const ir::Binding* at_;
+  const ir::Expr* value_;
+};
+
+// A value of this type: an argument of the call or a parameter, or a tuple of them. Null: there is none.
+const ir::Expr* value_of_type(ir::Context& ctx, const ir::Type* type, const ir::Call* call,
+                              const std::vector<const ir::Var*>& params) {
+  for (const ir::Expr* arg : call->args)
+    if (arg->type == type) return arg;
+  for (const ir::Var* p : params)
+    if (p->type == type) return p;
+  const auto* tuple = as<ir::TupleType>(type);
+  if (!tuple) return nullptr;
+  std::vector<const ir::Expr*> items;
+  for (std::size_t i = 0; i < tuple->fields.size(); ++i) {
+    // The state of a loop comes back in the order that it went in.
+    const bool in_place = i < call->args.size() && call->args[i]->type == tuple->fields[i];
+    const ir::Expr* item = in_place ? call->args[i] : value_of_type(ctx, tuple->fields[i], call, params);
+    if (!item) return nullptr;
+    items.push_back(item);
+  }
+  return ctx.tuple(items);
+}
+
 std::vector<const ir::Var*> symbols_of(const ir::Function* f) {
   std::vector<const ir::Var*> out;
   for (const ir::Var* p : f->params) ir::collect_vars(p->type, out);
@@ -163,17 +213,76 @@ std::vector<Candidate> usual_options(ir::Context& ctx, const ir::Module* module,
 std::vector<Candidate> same_operands(ir::Context& ctx, const ir::Module* module, const std::string& name) {
   std::vector<Candidate> out;
   const auto* f = as<ir::Function>(module->find(name));
-  for_each_call(f, [&](const ir::Call* call) {
-    if (!as<ir::Op>(call->callee)) return;
-    for (const ir::Expr* from : call->args)
-      for (const ir::Expr* to : call->args) {
-        const auto *a = as<ir::Var>(from), *b = as<ir::Var>(to);
-        if (a && b && a != b && a->type == b->type)
-          out.push_back({"operand of its own", [&ctx, module, name, f, call, a, b] {
-                           const ir::Function* made = OtherOperand(ctx, call, a, b).rewrite_function(f);
-                           return tidy(ctx, with_function(ctx, module, name, returning_its_body(ctx, made)), name);
-                         }});
-      }
+  std::vector<const ir::Var*> seen(f->params.begin(), f->params.end());
+  const auto add = [&](const ir::Call* call, const ir::Var* from, const ir::Var* to) {
+    out.push_back({"operand", [&ctx, module, name, f, call, from, to] {
+                     const ir::Function* made = OtherOperand(ctx, call, from, to).rewrite_function(f);
+                     return tidy(ctx, module, with_function(ctx, module, name, returning_its_body(ctx, made)), name);
+                   }});
+  };
+  const auto add_all = [&](const ir::Call* call) {
+    for (const ir::Expr* arg : call->args) {
+      const auto* from = as<ir::Var>(arg);
+      if (!from) continue;
+      std::vector<const ir::Var*> others;
+      for (const ir::Expr* to : call->args)
+        if (const auto* v = as<ir::Var>(to)) others.push_back(v);
+      others.insert(others.end(), seen.begin(), seen.end());
+      std::size_t added = 0;
+      std::unordered_set<const ir::Var*> tried{from};
+      for (const ir::Var* to : others)
+        if (to->type == from->type && added < kMostOperands && tried.insert(to).second) {
+          add(call, from, to);
+          ++added;
+        }
+    }
+  };
+  for (const ir::BindingBlock* block : f->body->blocks)
+    for (const ir::Binding* b : block->bindings) {
+      ir::walk(b->value, [&](const ir::Node* n) {
+        if (const auto* call = as<ir::Call>(n); call && as<ir::Op>(call->callee)) add_all(call);
+        return true;
+      });
+      seen.push_back(b->var);
+    }
+  return out;
+}
+
+std::vector<Candidate> fewer_unread(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                    std::size_t size) {
+  std::vector<Candidate> out;
+  const auto* f = as<ir::Function>(module->find(name));
+  const std::vector<const ir::Binding*> all = unread_bindings(f);
+  for (std::size_t begin = 0; begin < all.size(); begin += size) {
+    const std::size_t end = std::min(begin + size, all.size());
+    out.push_back({"unread bindings", [&ctx, module, name, f, all, begin, end]() -> const ir::Module* {
+                     const std::unordered_set<const ir::Binding*> dropped(all.begin() + std::ptrdiff_t(begin),
+                                                                          all.begin() + std::ptrdiff_t(end));
+                     const auto* body = as<ir::SeqExpr>(Drop(ctx, dropped).rewrite(f->body));
+                     if (!body) return nullptr;
+                     const std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+                     const ir::Function* made = ctx.function(params, body, f->ret_type, f->is_pure, f->attrs);
+                     return tidy(ctx, module, with_function(ctx, module, name, made), name);
+                   }});
+  }
+  return out;
+}
+
+std::vector<Candidate> fewer_calls(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  std::vector<Candidate> out;
+  const auto* f = as<ir::Function>(module->find(name));
+  std::vector<const ir::Var*> seen(f->params.begin(), f->params.end());
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* b = as<ir::Binding>(n);
+    if (!b) return true;
+    const auto* call = as<ir::Call>(b->value);
+    if (call && as<ir::GlobalVar>(call->callee))
+      if (const ir::Expr* value = value_of_type(ctx, b->var->type, call, seen))
+        out.push_back({"call", [&ctx, module, name, f, b, value]() -> const ir::Module* {
+                         const ir::Function* made = OtherValue(ctx, b, value).rewrite_function(f);
+                         return tidy(ctx, module, with_function(ctx, module, name, made), name);
+                       }});
+    return true;
   });
   return out;
 }

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 
@@ -16,6 +17,8 @@ namespace rldb::repro {
 using ir::as;
 
 namespace {
+
+constexpr std::size_t kMostInPlace = 8;  // variables that are tried in place of one binding
 
 const ir::Function* function_of(const ir::Module* module, const std::string& name) {
   return as<ir::Function>(module->find(name));
@@ -77,7 +80,8 @@ const ir::Module* cut_at(ir::Context& ctx, const ir::Module* module, const std::
   }
   if (!result || !holds_values(result->type)) return nullptr;
   const ir::SeqExpr* body = ctx.seq(blocks, result);
-  return tidy(ctx, with_function(ctx, module, name, remake(ctx, f, {f->params.begin(), f->params.end()}, body)), name);
+  return tidy(ctx, module, with_function(ctx, module, name, remake(ctx, f, {f->params.begin(), f->params.end()}, body)),
+              name);
 }
 
 std::vector<const ir::Var*> symbols_in(const ir::Type* type) {
@@ -96,11 +100,17 @@ bool defines(const ir::Var* param, const ir::Var* symbol) {
   return std::find(dims.begin(), dims.end(), symbol) != dims.end();
 }
 
-// Drops unread parameters, unless they are the only source of a required symbolic dim.
-const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Function* f) {
+}  // namespace
+
+const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Function* before, const ir::Function* f) {
   const auto free = ir::free_vars(f->body);
   const std::vector<const ir::Var*> result = symbols_in(f->ret_type);
   std::unordered_set<const ir::Var*> read(free.begin(), free.end());
+  if (before) {
+    const auto free_before = ir::free_vars(before->body);
+    for (const ir::Var* p : before->params)
+      if (std::find(free_before.begin(), free_before.end(), p) == free_before.end()) read.insert(p);
+  }
   std::vector<const ir::Var*> kept(f->params.begin(), f->params.end());
   const auto is_needed = [&](const ir::Var* p) {
     if (read.contains(p)) return true;
@@ -122,17 +132,16 @@ const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Functi
   return ctx.function(kept, f->body, f->ret_type, f->is_pure, without_inputs(ctx, f->attrs));
 }
 
-}  // namespace
-
 const ir::Module* replace(ir::Context& ctx, const ir::Module* module, const std::string& name, const ir::VarMap& by,
                           const std::vector<const ir::Var*>& new_params) {
   const ir::Function* f = function_of(module, name);
+  if (!new_params.empty() && is_called(module, name)) return nullptr;  // its callers give it no more arguments
   Replace rewriter(ctx, by);
   const auto* body = as<ir::SeqExpr>(rewriter.rewrite(f->body));
   if (!body) return nullptr;
   std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
   params.insert(params.end(), new_params.begin(), new_params.end());
-  return tidy(ctx, with_function(ctx, module, name, remake(ctx, f, params, body)), name);
+  return tidy(ctx, module, with_function(ctx, module, name, remake(ctx, f, params, body)), name);
 }
 
 bool holds_values(const ir::Type* t) {
@@ -155,12 +164,12 @@ const ir::Module* run_pass(ir::Context& ctx, const ir::Module* module, passes::P
   return made.ok() ? *made : nullptr;
 }
 
-const ir::Module* tidy(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+const ir::Module* without_all_unread(ir::Context& ctx, const ir::Module* module, const std::string& name) {
   const std::string_view roots[] = {name};
   module = run_pass(ctx, ir::reachable_from(ctx, module, roots), passes::PassId::DeadCodeElimination);
   const ir::Function* f = module ? function_of(module, name) : nullptr;
-  if (!f) return nullptr;
-  const ir::Function* made = without_unread_parameters(ctx, f);
+  if (!f || is_called(module, name)) return module;
+  const ir::Function* made = without_unread_parameters(ctx, nullptr, f);
   return made == f ? module : with_function(ctx, module, name, made);
 }
 
@@ -209,12 +218,19 @@ std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* 
   for (auto it = all.rbegin(); it != all.rend(); ++it) {
     const ir::Binding* b = *it;
     std::vector<const ir::Var*> operands;
-    ir::walk(b->value, [&](const ir::Node* n) {
-      const auto* v = as<ir::Var>(n);
-      if (v && v->type == b->var->type && std::find(operands.begin(), operands.end(), v) == operands.end())
+    const auto add = [&](const ir::Var* v) {
+      if (v->type == b->var->type && std::find(operands.begin(), operands.end(), v) == operands.end())
         operands.push_back(v);
+    };
+    ir::walk(b->value, [&](const ir::Node* n) {
+      if (const auto* v = as<ir::Var>(n)) add(v);
       return true;
     });
+    // A field of a split of a concat is often one of the tensors that the concat joins.
+    for (const ir::Var* p : function_of(module, name)->params) add(p);
+    for (auto earlier = it + 1; earlier != all.rend() && operands.size() < kMostInPlace; ++earlier)
+      add((*earlier)->var);
+    if (operands.size() > kMostInPlace) operands.resize(kMostInPlace);
     for (const ir::Var* v : operands)
       out.push_back({"operand", [&ctx, module, name, b, v] {
                        const ir::VarMap by{{b->var, v}};
@@ -224,16 +240,39 @@ std::vector<Candidate> bindings_to_operands(ir::Context& ctx, const ir::Module* 
   return out;
 }
 
+// Public functions are made private first: only those are inlined.
+static const ir::Module* with_all_inlined(ir::Context& ctx, const ir::Module* module, const std::string& name) {
+  ir::ModuleBuilder builder(ctx, *module);
+  bool changed = false;
+  for (const ir::ModuleEntry& e : module->entries)
+    if (const auto* f = as<ir::Function>(e.function);
+        f && e.name != name && ir::find_attr(f->attrs, attr_name::GlobalSymbol)) {
+      const std::vector<const ir::Var*> params(f->params.begin(), f->params.end());
+      builder.set(e.name, ctx.function(params, f->body, f->ret_type, f->is_pure,
+                                       ctx.with_attr(f->attrs, attr_name::GlobalSymbol, nullptr)));
+      changed = true;
+    }
+  const ir::Module* made = changed ? run_pass(ctx, builder.build(), passes::PassId::InlinePrivateFunctions) : nullptr;
+  made = made && made->find(name) ? tidy(ctx, module, made, name) : nullptr;
+  return made && made->entries.size() < module->entries.size() ? made : nullptr;
+}
+
 std::vector<Candidate> simpler_signatures(ir::Context& ctx, const ir::Module* module, const std::string& name) {
   std::vector<Candidate> out;
-  out.push_back({"tidy", [&ctx, module, name] { return tidy(ctx, module, name); }});
+  out.push_back({"unread", [&ctx, module, name] { return without_all_unread(ctx, module, name); }});
+  out.push_back({"parameters", [&ctx, module, name]() -> const ir::Module* {
+                   const ir::Function* f = function_of(module, name);
+                   const ir::Function* made = without_unread_parameters(ctx, nullptr, f);
+                   return made == f ? nullptr : with_function(ctx, module, name, made);
+                 }});
   using passes::PassId;
   for (const PassId id : {PassId::InlinePrivateFunctions, PassId::CanonicalizeBindings, PassId::RemoveUnusedParameters,
                           PassId::RemoveUnusedOutputs})
     out.push_back({std::string(passes::info(id).name), [&ctx, module, name, id]() -> const ir::Module* {
                      const ir::Module* made = run_pass(ctx, module, id);
-                     return made && made != module ? tidy(ctx, made, name) : nullptr;
+                     return made && made != module && made->find(name) ? tidy(ctx, module, made, name) : nullptr;
                    }});
+  out.push_back({"inline", [&ctx, module, name] { return with_all_inlined(ctx, module, name); }});
   return out;
 }
 

@@ -37,6 +37,13 @@ std::vector<Candidate> inner_bindings(ir::Context& ctx, const ir::Module* module
                                       std::size_t size);
 // In the longest branch or local function.
 std::size_t count_inner_bindings(const ir::Module* module, const std::string& name);
+// An unread value becomes the result, or a parameter or nothing does.
+std::vector<Candidate> other_results(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Drops runs of `size` bindings that nobody reads, impure ones too.
+std::vector<Candidate> fewer_unread(ir::Context& ctx, const ir::Module* module, const std::string& name,
+                                    std::size_t size);
+// Calls of functions of the module are replaced by values of their types.
+std::vector<Candidate> fewer_calls(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // Keeps one of several results, or replaces one by an operand.
 std::vector<Candidate> simpler_values(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // Private functions inlined, unread parameters dropped.
@@ -59,7 +66,7 @@ std::vector<Candidate> fewer_constants(ir::Context& ctx, const ir::Module* modul
 std::vector<Candidate> usual_options(ir::Context& ctx, const ir::Module* module, const std::string& name);
 std::size_t count_unusual_options(ir::Context& ctx, const ir::Function* f);
 std::size_t count_symbols(const ir::Function* f);
-// A call of an operator reads one of its operands in place of another of the same type.
+// A call of an operator reads one of its operands, or an earlier variable, in place of another of the same type.
 std::vector<Candidate> same_operands(ir::Context& ctx, const ir::Module* module, const std::string& name);
 // No dataflow blocks.
 std::vector<Candidate> plain_blocks(ir::Context& ctx, const ir::Module* module);
@@ -80,7 +87,17 @@ const ir::Module* with_function(ir::Context& ctx, const ir::Module* module, cons
 const ir::Module* run_pass(ir::Context& ctx, const ir::Module* module, passes::PassId id);
 // Bindings at the top of the function's body.
 std::size_t count_bindings(const ir::Module* module, const std::string& name);
-// Without functions that `name` does not need, unread bindings, and unread parameters of `name`.
-const ir::Module* tidy(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Without the functions, bindings and parameters of `name` that were read before the move and are not any more. The
+// rest stays, as the symptom may depend on it.
+const ir::Module* tidy(ir::Context& ctx, const ir::Module* before, const ir::Module* module, const std::string& name);
+// Without all that are not read.
+const ir::Module* without_all_unread(ir::Context& ctx, const ir::Module* module, const std::string& name);
+// Drops unread parameters, unless they are the only source of a required symbolic dim. `before`: those that it does not
+// read either are kept; null: none are.
+const ir::Function* without_unread_parameters(ir::Context& ctx, const ir::Function* before, const ir::Function* f);
+// In order, those of branches included.
+std::vector<const ir::Binding*> unread_bindings(const ir::Function* f);
+// A function of the module calls it, perhaps itself.
+bool is_called(const ir::Module* module, const std::string& name);
 
 }  // namespace rldb::repro

@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
+#include <set>
 #include <unordered_set>
 
 #include "repro/reduce/child.h"
@@ -36,6 +38,7 @@ class Reducer {
   void run(const ir::Module* module) {
     out_.before = out_.after = size_of(session_.context(), module);
     out_.passes = question_.passes;
+    if (question_.keep_defined) keep_defined_if_it_is(module);
     const auto symptom = ask_in_child(limits_, [&] { return ask_or_why(module); });
     if (!symptom || symptom->kind == SymptomKind::None) {
       out_.why = symptom ? symptom->text : fmt::format("it has no answer within {} s", limits_.seconds);
@@ -43,6 +46,8 @@ class Reducer {
     }
     out_.symptom = *symptom;
     out_.module = module;
+    allowed_ = broken_rules(module);
+    out_.ill_formed = !allowed_.empty();
     start_ = Clock::now();
     try {
       to_fixed_point();
@@ -57,11 +62,33 @@ class Reducer {
  private:
   struct Stopped {};
 
+  // A program that is undefined to begin with has nothing to keep.
+  void keep_defined_if_it_is(const ir::Module* module) {
+    Question q = question_;
+    q.keep_defined = false;
+    const auto with = ask_in_child(limits_, [&] { return Oracle(session_, question_).ask(module); });
+    if (!with && ask_in_child(limits_, [&] { return Oracle(session_, q).ask(module); })) question_.keep_defined = false;
+  }
+
+  // By rule and message. Candidates of a program that breaks rules may break the same ones.
+  std::set<std::string> broken_rules(const ir::Module* module) const {
+    source::Diagnostics found;
+    std::set<std::string> out;
+    if (ir::verify(session_.context(), module, found)) return out;
+    for (const source::Diagnostic& d : found.all()) out.insert(form_of(d.message));
+    return out;
+  }
+
+  bool is_well_formed(const ir::Module* module) const {
+    const std::set<std::string> broken = broken_rules(module);
+    return std::includes(allowed_.begin(), allowed_.end(), broken.begin(), broken.end());
+  }
+
   // The symptom in terms of the smaller program.
   void tell_anew() {
     try {
       const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, out_.passes); });
-      if (answer && *answer == out_.symptom) out_.symptom = *answer;
+      if (answer && shows(*answer)) out_.symptom = *answer;
     } catch (const support::Cancelled&) {
       support::acknowledge_cancel();
     }
@@ -93,6 +120,7 @@ class Reducer {
     ir::Context& ctx = session_.context();
     for (bool again = true; again;) {
       const std::size_t before = out_.accepted;
+      out_.refused = {};
       shorten_pipeline();
       for (const std::string& name : functions()) simplify(name);
       repeat([&] { return fewer_functions(ctx, out_.module); });
@@ -118,7 +146,7 @@ class Reducer {
 
   using Moves = std::vector<Candidate> (*)(ir::Context&, const ir::Module*, const std::string&);
   void simplify(const std::string& name) {
-    constexpr Moves kFirst[] = {simpler_signatures, cuts, simpler_values, decided_branches};
+    constexpr Moves kFirst[] = {simpler_signatures, other_results, cuts, simpler_values, decided_branches, fewer_calls};
     constexpr Moves kThen[] = {bindings_to_operands, fewer_parameters, same_operands,
                                fewer_symbols,        fewer_constants,  usual_options};
     for (const Moves moves : kFirst) repeat_in(name, moves);
@@ -128,11 +156,20 @@ class Reducer {
       });
       if (size <= 1) break;
     }
+    for (std::size_t size = count_unread(name); size > 0; size /= 2)
+      repeat_in(name, [size](ir::Context& ctx, const ir::Module* module, const std::string& function) {
+        return fewer_unread(ctx, module, function, size);
+      });
     for (std::size_t size = count_inner_bindings(out_.module, name); size > 0; size /= 2)
       repeat_in(name, [size](ir::Context& ctx, const ir::Module* module, const std::string& function) {
         return inner_bindings(ctx, module, function, size);
       });
     for (const Moves moves : kThen) repeat_in(name, moves);
+  }
+
+  std::size_t count_unread(const std::string& name) const {
+    const auto* f = ir::as<ir::Function>(out_.module->find(name));
+    return f ? unread_bindings(f).size() : 0;
   }
 
   // As long as there is a function with this name.
@@ -176,9 +213,24 @@ class Reducer {
   // Different from the current module and all tried before, and well-formed.
   bool is_new(const ir::Module* made) {
     if (made == out_.module || !tried_.insert(ir::structural_hash(made)).second) return false;
-    if (!is_smaller(size_of(session_.context(), made), size_of(session_.context(), out_.module))) return false;
-    source::Diagnostics ignored;
-    return ir::verify(session_.context(), made, ignored);
+    if (!is_smaller(size_of(session_.context(), made), size_of(session_.context(), out_.module))) {
+      ++out_.refused.not_smaller;
+      return false;
+    }
+    if (is_well_formed(made)) return true;
+    ++out_.refused.ill_formed;
+    return false;
+  }
+
+  bool shows(const Symptom& found) const { return still_shows(out_.symptom, found, question_); }
+
+  void note_answer(const std::optional<Symptom>& answer) {
+    if (!answer) {
+      ++out_.refused.without_symptom;
+    } else if (!shows(*answer)) {
+      ++out_.refused.other_symptom;
+      if (out_.refused.other.empty()) out_.refused.other = std::string(to_string(answer->kind)) + ": " + answer->text;
+    }
   }
 
   static bool is_smaller(const ProgramSize& a, const ProgramSize& b) {
@@ -196,19 +248,25 @@ class Reducer {
 
   bool accept_of(const std::vector<const ir::Module*>& batch, const std::vector<std::string>& moves) {
     if (batch.empty()) return false;
-    const auto found = first_with(
-        out_.symptom, batch.size(), options_.jobs, limits_, [&](std::size_t i) { return ask(batch[i], out_.passes); },
-        [&](std::size_t) {
-          ++out_.tried;
-          tell({});
-        });
+    const auto found = first_with([&](const Symptom& s) { return shows(s); }, batch.size(), options_.jobs, limits_,
+                                  [&](std::size_t i) { return ask(batch[i], out_.passes); },
+                                  [&](const std::optional<Symptom>& answer) {
+                                    ++out_.tried;
+                                    note_answer(answer);
+                                    tell({});
+                                  });
     if (found) {  // later ones were not tried
       for (std::size_t i = *found + 1; i < batch.size(); ++i) tried_.erase(ir::structural_hash(batch[i]));
-      out_.module = batch[*found];
-      ++out_.accepted;
+      accept(batch[*found]);
     }
     if (found) tell(moves[*found]);
     return found.has_value();
+  }
+
+  void accept(const ir::Module* made) {
+    out_.module = made;
+    ++out_.accepted;
+    if (options_.better) options_.better(made);
   }
 
   // `move`: of an accepted candidate; otherwise one was tried.
@@ -229,13 +287,11 @@ class Reducer {
       check_time();
       if (make == plain_parameters && by_name) continue;
       const ir::Module* made = make(session_.context(), out_.module);
-      source::Diagnostics ignored;
-      if (!made || !ir::verify(session_.context(), made, ignored)) continue;
+      if (!made || !is_well_formed(made)) continue;
       ++out_.tried;
       const auto answer = ask_in_child(limits_, [&] { return ask(made, out_.passes); });
-      if (!answer || !(*answer == out_.symptom)) continue;
-      out_.module = made;
-      ++out_.accepted;
+      if (!answer || !shows(*answer)) continue;
+      accept(made);
       tell(move);
     }
   }
@@ -263,7 +319,7 @@ class Reducer {
         std::swap(inputs, question_.inputs);
         ++out_.tried;
         const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, out_.passes); });
-        if (answer && *answer == out_.symptom) break;
+        if (answer && shows(*answer)) break;
         std::swap(inputs, question_.inputs);
       }
     }
@@ -295,7 +351,7 @@ class Reducer {
     if (!tried_pipelines_.insert(fmt::format("{} {}", ir::structural_hash(out_.module), text)).second) return false;
     ++out_.tried;
     const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, text); });
-    if (!answer || !(*answer == out_.symptom)) return false;
+    if (!answer || !shows(*answer)) return false;
     out_.passes = text;
     ++out_.accepted;
     return true;
@@ -314,6 +370,7 @@ class Reducer {
   ChildLimits limits_;
   Clock::time_point start_;
   std::optional<ProgramSize> size_;  // as last reported
+  std::set<std::string> allowed_;    // rules that the first program breaks
   std::unordered_set<std::uint64_t> tried_;
   std::unordered_set<std::string> tried_pipelines_;
 };
@@ -367,6 +424,23 @@ std::string to_string(const ProgramSize& s) {
   std::string text = counted(s.bindings, "binding") + ", " + counted(s.functions, "function");
   if (s.statements > 0) text += ", " + counted(s.statements, "statement");
   return text;
+}
+
+std::string minimality(const Reduction& r) {
+  const Reduction::Refused& no = r.refused;
+  std::string why;
+  const auto add = [&](std::size_t n, std::string_view what) {
+    if (n > 0) why += fmt::format("{}{} {}", why.empty() ? "" : ", ", n, what);
+  };
+  add(no.without_symptom, "without the symptom");
+  add(no.other_symptom, fmt::format("with another one ({})", no.other));
+  add(no.ill_formed, "not well-formed");
+  add(no.not_smaller, "not smaller");
+  if (why.empty()) why = "none";
+  const std::string head = !r.complete       ? "it may not be minimal: the reduction was stopped"
+                           : r.accepted == 0 ? "nothing could be removed"
+                                             : "it is minimal: no single change that rldb knows makes it smaller";
+  return fmt::format("{}; changes refused in the last round: {}", head, why);
 }
 
 Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,

@@ -3,15 +3,19 @@
 #include "rldb/repro/bisect.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <nlohmann/json.hpp>
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/reduce.h"
 #include "rldb/session/program_kind.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/progress.h"
@@ -43,7 +47,7 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
     const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances, what, show);
     progress.clear();
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
-    if (found.verdict == Verdict::Found && !line.save_repro.empty() &&
+    if (found.verdict == Verdict::Found && !(line.save_repro.empty() && line.tvm_script.empty()) &&
         !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.traces[0]), line, session,
                      console))
       return kUsage;
@@ -64,6 +68,7 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.kind = line.test_command.empty() ? line.oracle : repro::OracleKind::Command;
   q.command = line.test_command;
   q.memory = line.memory_limit;
+  q.keep_defined = line.keep_defined;
   q.passes = line.passes;
   q.function = line.function.empty() ? "main" : line.function;
   q.inputs = line.inputs;
@@ -120,6 +125,11 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
       !write_repro(line.save_repro, repro_of_kernel(line, session, module, *question, repro::to_string(found)),
                    console))
     return kUsage;
+  if (found.verdict == Verdict::Found && !line.tvm_script.empty()) {
+    source::Diagnostics refused;
+    refused.add({}, source::message(diag::NoTvmScript, "the fault is in rldb's own compiled code"));
+    return fail(refused, session.sources(), line, console, kUsage);
+  }
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
@@ -143,6 +153,10 @@ int bisect_pipeline(const CommandLine& line, session::Session& session, Console&
     const ReproFile repro = repro_of_pipeline(line, session, module, *question, repro::to_string(found));
     if (!write_repro(line.save_repro, repro, console)) return kUsage;
   }
+  if (found.verdict == Verdict::Found && !line.tvm_script.empty() &&
+      !save_tvm_script(line.tvm_script, line, session, module, *question, found.symptom, repro::to_string(found),
+                       console))
+    return kUsage;
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
@@ -160,6 +174,7 @@ void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, s
 void tell_reduction(const repro::Reduction& r, Console& console) {
   console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
                       r.complete ? "" : " (stopped before the end)");
+  console.print_error("{}\n", repro::minimality(r));
   console.print_error("symptom: {}: {}\n", to_string(r.symptom.kind), r.symptom.text);
   if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
   for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
@@ -168,20 +183,58 @@ void tell_reduction(const repro::Reduction& r, Console& console) {
 // False: diagnosed.
 bool save_reduction(const repro::Reduction& r, repro::Question question, session::Session& session,
                     const CommandLine& line, Console& console) {
-  if (line.save_repro.empty()) return true;
+  if (line.save_repro.empty() && line.tvm_script.empty()) return true;
   // The command is run on the module itself.
   question.passes = question.command.empty() ? r.passes : std::string();
   question.inputs = r.inputs;
   const std::string seen = fmt::format("symptom: {}: {}", to_string(r.symptom.kind), r.symptom.text);
-  return write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
+  if (!line.tvm_script.empty() &&
+      !save_tvm_script(line.tvm_script, line, session, r.module, question, r.symptom, seen, console))
+    return false;
+  return line.save_repro.empty() ||
+         write_repro(line.save_repro, repro_of_pipeline(line, session, r.module, question, seen), console);
+}
+
+// A killed reduction loses no more than the steps of this time.
+constexpr auto kBetweenFiles = std::chrono::seconds(1);
+
+// SIGTERM ends the work as ^C does: the smallest program so far is written.
+class EndedByTerm {
+ public:
+  EndedByTerm() {
+    struct sigaction action {};
+    action.sa_handler = [](int) { support::request_cancel(support::CancelCause::Interrupt); };
+    ::sigaction(SIGTERM, &action, &before_);
+  }
+  ~EndedByTerm() { ::sigaction(SIGTERM, &before_, nullptr); }
+  EndedByTerm(const EndedByTerm&) = delete;
+  EndedByTerm& operator=(const EndedByTerm&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
+std::string printed(const ir::Module* module, const CommandLine& line) {
+  ir::PrintOptions print = line.options.print;
+  print.show_meta = true;
+  return ir::print(module, print) + "\n";
+}
+
+// The file's module, which may break rules: a compiler may have been given it all the same. Null: diagnosed.
+const ir::Module* module_to_reduce(const CommandLine& line, session::Session& session, Console& console) {
+  source::Diagnostics found;
+  if (const ir::Module* module = repro::read_ill_formed(session, line.files[0], found)) {
+    console.print_error("note: the module breaks rules, and smaller ones may break the same: {}\n",
+                        found.first_error());
+    return module;
+  }
+  return module_of(line, session, "`rldb reduce`", console);
 }
 
 // Writes the module to the file, or to standard output; in JSON with facts about the reduction, and with the module's
 // text where it has no file. False: diagnosed.
 bool give_reduction(const repro::Reduction& r, const CommandLine& line, Console& console) {
-  ir::PrintOptions print = line.options.print;
-  print.show_meta = true;
-  const std::string text = ir::print(r.module, print) + "\n";
+  const std::string text = printed(r.module, line);
   const bool json = line.format == Format::Json, to_file = !line.output.empty() && line.output != "-";
   if ((!json || to_file) && !write_output(line.output, text, console)) return false;
   if (!json) return true;
@@ -212,7 +265,8 @@ int batch_bisect(const CommandLine& line, Console& console) {
 int batch_reduce(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  const ir::Module* module = module_of(line, *session, "`rldb reduce`", console);
+  const EndedByTerm ended;
+  const ir::Module* module = module_to_reduce(line, *session, console);
   if (!module) return kBadText;
   const auto question = question_of(line, *session, console);
   if (!question) return kUsage;
@@ -223,6 +277,13 @@ int batch_reduce(const CommandLine& line, Console& console) {
   const repro::ProgramSize first = repro::size_of(session->context(), module);
   options.progress = [&](const repro::ProgramSize& size, std::size_t tried, const std::string& move) {
     tell_step(first, size, tried, move, progress, console);
+  };
+  auto written = std::chrono::steady_clock::now();
+  options.better = [&](const ir::Module* smaller) {
+    const auto now = std::chrono::steady_clock::now();
+    if (line.output.empty() || line.output == "-" || now - written < kBetweenFiles) return;
+    written = now;
+    (void)write_output(line.output, printed(smaller, line), console);
   };
   const repro::Reduction r = repro::reduce(*session, module, *question, options);
   progress.clear();

@@ -6,8 +6,10 @@
 #include "rldb/repro/bisect.h"
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_program.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/compare_recorded.h"
 #include "ui/batch/save_repro.h"
 #include "ui/named_stage.h"
 
@@ -117,9 +119,21 @@ std::optional<int> compare_two_stages(session::Session& session, const CommandLi
   const std::string text = repro::to_string(found.comparison, first->stage().file, first->stages[second].file);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(found.comparison) : text);
   const int code = exit_code(found.comparison);
-  const bool saved =
-      code != kFailed || line.save_repro.empty() || save_stages(found.a, found.b, text, line, session, console);
+  const bool saved = code != kFailed || (line.save_repro.empty() && line.tvm_script.empty()) ||
+                     save_stages(found.a, found.b, text, line, session, console);
   return saved ? code : kUsage;
+}
+
+// The sides of one module are it before and after passes. False: diagnosed.
+bool save_for_tvm(const repro::Program& first, const Sides& sides, const std::string& seen, session::Session& session,
+                  const CommandLine& line, Console& console) {
+  if (!line.other_engine && line.other_passes.empty())
+    return save_tvm_script(line, first, sides.other, line.passes, sides.inputs.arguments, seen, session, console);
+  source::Diagnostics found;
+  found.add({}, source::message(diag::NoTvmScript, line.other_engine ? "the sides are two engines of rldb"
+                                                                     : "`--other-passes` compares two pipelines"));
+  report(found, session.sources(), line, console);
+  return false;
 }
 
 // False: diagnosed.
@@ -128,6 +142,8 @@ bool save(const Sides& sides, const std::string& seen, session::Session& session
   if (sides.a.module && sides.b.module) {
     repro::Program first = sides.a;
     first.module = sides.module;  // the script runs the passes again
+    if (!line.tvm_script.empty() && !save_for_tvm(first, sides, seen, session, line, console)) return false;
+    if (line.save_repro.empty()) return true;
     return write_repro(line.save_repro,
                        repro_of_comparison(line, session, first, sides.other, sides.inputs.arguments, seen), console);
   }
@@ -145,6 +161,7 @@ bool save(const Sides& sides, const std::string& seen, session::Session& session
 int batch_compare(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
+  if (!line.recorded.empty()) return compare_recorded(*session, line, console);
   if (line.files.size() == 1 && line.passes.empty() && line.other_passes.empty() && !line.other_engine) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::NothingToCompare));
@@ -159,7 +176,9 @@ int batch_compare(const CommandLine& line, Console& console) {
   const std::string text = repro::to_string(result, sides.a.label, sides.b.label);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(result) : text);
   const int code = exit_code(result);
-  if (code == kFailed && !line.save_repro.empty() && !save(sides, text, *session, line, console)) return kUsage;
+  if (code == kFailed && !(line.save_repro.empty() && line.tvm_script.empty()) &&
+      !save(sides, text, *session, line, console))
+    return kUsage;
   return code;
 }
 

@@ -45,6 +45,16 @@ bool save(const repro::FuzzReport& found, session::Session& session, const Comma
     const std::string name = fmt::format("fuzz-{:016x}.session", f.seed);
     if (!line.output.empty() && !write_repro((std::filesystem::path(line.output) / name).string(), repro, console))
       return false;
+    if (!line.tvm_script.empty()) {
+      const std::string python = fmt::format("fuzz-{:016x}.py", f.seed);
+      const std::string path = (std::filesystem::path(line.output) / python).string();
+      const repro::Symptom symptom = f.symptom;
+      const auto put = [&](const std::string& file) {
+        return save_tvm_script(file, line, session, f.module, f.question, symptom, f.text, console);
+      };
+      if (i == 0 && !put(line.tvm_script)) return false;
+      if (!line.output.empty() && !put(path)) return false;
+    }
     if (i == 0 && !line.save_repro.empty() && !write_repro(line.save_repro, repro, console)) return false;
   }
   return true;

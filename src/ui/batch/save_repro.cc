@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include "rldb/repro/cut_pair.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "ui/batch/batch.h"
+#include "ui/repro_file/tvm_script.h"
 #include "ui/subcommand.h"
 
 namespace rldb::ui {
@@ -65,6 +67,7 @@ std::string function_of(const CommandLine& line) { return line.function.empty() 
 
 ReproFile repro_of(const CommandLine& line, const session::Options& options, const ir::Module* module) {
   ReproFile repro;
+  repro.seed = options.seed;
   repro.settings = settings_of(options);
   for (const std::string& plugin : line.plugins) repro.settings.push_back(":plugin " + plugin);
   repro.module = module_text(module, line.options.print);
@@ -81,15 +84,113 @@ void add_values(ReproFile& repro, session::Session& session, const ir::Module* m
   session.restore(std::move(before));
 }
 
-// Adds the values used in the question.
-static void add_values_of(ReproFile& repro, session::Session& session, const ir::Module* module,
-                          const repro::Question& question) {
+// The values used in the question. Empty: there are none, or it cannot be asked.
+static std::vector<session::Argument> values_of_question(session::Session& session, const ir::Module* module,
+                                                         const repro::Question& question) {
   const auto* f = ir::as<ir::Function>(module->find(question.function));
   repro::Oracle oracle(session, question);
-  if (!f || !oracle.start(module) || oracle.arguments().size() != f->params.size())
-    return add_values(repro, session, module, question.function, question.inputs);
+  std::vector<session::Argument> out;
+  if (!f || !oracle.start(module) || oracle.arguments().size() != f->params.size()) return out;
   for (std::size_t i = 0; i < f->params.size(); ++i)
-    repro.values.push_back({std::string(f->params[i]->name), oracle.arguments()[i], true});
+    out.push_back({std::string(f->params[i]->name), oracle.arguments()[i], true});
+  return out;
+}
+
+static void add_values_of(ReproFile& repro, session::Session& session, const ir::Module* module,
+                          const repro::Question& question) {
+  const auto values = values_of_question(session, module, question);
+  if (values.empty()) return add_values(repro, session, module, question.function, question.inputs);
+  repro.values.insert(repro.values.end(), values.begin(), values.end());
+}
+
+// The result of the unchanged module; empty: it does not run.
+static std::vector<runtime::Value> result_of_module(session::Session& session, const ir::Module* module,
+                                                    const std::string& function,
+                                                    const std::vector<session::Argument>& values) {
+  repro::Program program;
+  program.module = module;
+  program.function = function;
+  program.kernels = session.options().engine;
+  for (const session::Argument& a : values) program.args.push_back(a.value);
+  const repro::Trace trace = repro::record(session, program);
+  std::vector<runtime::Value> leaves;
+  if (!trace.error.empty()) return leaves;
+  std::vector<runtime::Value> open{trace.result};
+  while (!open.empty()) {
+    const runtime::Value next = std::move(open.back());
+    open.pop_back();
+    if (!next.is(runtime::ValueKind::Tuple)) {
+      leaves.push_back(next);
+      continue;
+    }
+    const auto& fields = next.as_tuple().fields;
+    open.insert(open.end(), fields.rbegin(), fields.rend());
+  }
+  return leaves;
+}
+
+bool save_tvm_script(const std::string& path, const CommandLine& line, session::Session& session,
+                     const ir::Module* module, const repro::Question& question, const repro::Symptom& symptom,
+                     const std::string& seen, Console& console) {
+  TvmScript script;
+  script.seen = seen;
+  script.module = module;
+  script.passes = question.passes;
+  script.function = question.function;
+  script.tolerances = question.tolerances;
+  script.seed = line.options.seed;
+  if (symptom.is_failure()) script.checks = TvmScript::Checks::Passes;
+  if (symptom.kind == repro::SymptomKind::NotFinite) script.checks = TvmScript::Checks::Finite;
+  if (script.checks != TvmScript::Checks::Passes) {
+    repro::Question asked = question;  // a command's question has no values
+    if (asked.kind == repro::OracleKind::Command) asked.kind = repro::OracleKind::Values;
+    script.inputs = values_of_question(session, module, asked);
+    script.expected = question.expected;
+    const auto* f = ir::as<ir::Function>(module->find(question.function));
+    const bool runs = f && script.inputs.size() == f->params.size();
+    if (runs && script.expected.empty() && script.checks == TvmScript::Checks::Values)
+      script.expected = result_of_module(session, module, question.function, script.inputs);
+    if (!runs) script.checks = TvmScript::Checks::Passes;  // it cannot be run here: that is all that is known
+  }
+  return write_tvm_script(path, script, session.context(), console);
+}
+
+bool save_tvm_script(const CommandLine& line, const repro::Program& a, const ir::Module* other,
+                     const std::string& passes, const std::vector<session::Argument>& values, const std::string& seen,
+                     session::Session& session, Console& console) {
+  TvmScript script;
+  script.seen = seen;
+  script.module = a.module;
+  script.other = other;
+  script.passes = passes;
+  script.function = a.function;
+  script.inputs = values;
+  script.expected = result_of_module(session, a.module, a.function, values);
+  script.tolerances = line.tolerances;
+  script.seed = line.options.seed;
+  return write_tvm_script(line.tvm_script, script, session.context(), console);
+}
+
+bool save_tvm_script(const CommandLine& line, const repro::RecordedDifference& d, const std::string& seen,
+                     session::Session& session, Console& console) {
+  const auto* f = ir::as<ir::PrimFunc>(d.module->find(d.prim_func));
+  TvmScript script;
+  script.seen = seen;
+  const std::string_view roots[] = {d.prim_func};
+  script.module = ir::reachable_from(session.context(), d.module, roots);
+  script.function = d.prim_func;
+  for (std::size_t i = 0; f && i < d.before.size(); ++i)
+    script.inputs.push_back(
+        {i < f->params.size() ? std::string(f->params[i].var->name) : std::to_string(i), d.before[i], false});
+  for (const runtime::Value& v : d.ours)
+    if (v.is(runtime::ValueKind::Tensor)) script.expected.push_back(v);
+  script.tolerances = line.tolerances;
+  script.seed = line.options.seed;
+  if (f) return write_tvm_script(line.tvm_script, script, session.context(), console);
+  source::Diagnostics found;
+  found.add({}, source::message(diag::NoTvmScript, fmt::format("`{}` is not a kernel of the module", d.name)));
+  report(found, session.sources(), line, console);
+  return false;
 }
 
 ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, const ir::Module* module,
@@ -105,10 +206,9 @@ ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, 
   } else if (!question.expected.empty()) {
     repro.entry = with_function(":run", question.function);
     repro.expectations = {fmt::format(":expect value ~= {}", kExpected)};
-  } else {  // wrong to begin with, and only a command can tell: `rldb test --git-bisect --test=COMMAND` runs it
-    repro.seen += "\nasked: rldb test --git-bisect --test=" + quoted_word(question.command) + " THIS_FILE";
-    repro.entry = ":verify";
-    repro.expectations = {std::string(kSuccess)};
+  } else {  // wrong to begin with, and only a command can tell
+    repro.entry = ":verify " + quoted_word("--test=" + question.command);
+    repro.expectations = {":expect not error \"finds the fault in the module\"", std::string(kSuccess)};
   }
   return repro;
 }
@@ -142,8 +242,22 @@ ReproFile repro_of_comparison(const CommandLine& line, const session::Session& s
   return repro;
 }
 
+// Two programs that take these arguments.
+static bool save_pair(const repro::Program& a, const repro::Program& b, const std::vector<session::Argument>& values,
+                      const std::string& seen, const CommandLine& line, session::Session& session, Console& console) {
+  CommandLine plain = line;
+  plain.function = a.function;
+  if (!line.tvm_script.empty() && !save_tvm_script(line, a, b.module, {}, values, seen, session, console)) return false;
+  return line.save_repro.empty() ||
+         write_repro(line.save_repro, repro_of_comparison(plain, session, a, b.module, values, seen), console);
+}
+
 bool save_stages(const repro::Program& a, const repro::Program& b, const std::string& seen, const CommandLine& line,
                  session::Session& session, Console& console) {
+  std::string why;
+  if (const auto cut = repro::cut_pair(session, a, b, line.tolerances, why))
+    return save_pair(cut->a, cut->b, cut->values, seen, line, session, console);
+  console.print_error("note: the whole stages are written, not their part that differs: {}\n", why);
   const bool same_call = a.module && b.module && a.function == b.function && a.args.size() == b.args.size() &&
                          a.outputs == 0 && b.outputs == 0;
   const auto* f = same_call ? ir::as<ir::Function>(a.module->find(a.function)) : nullptr;
@@ -153,11 +267,9 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
     report(diagnostics, session.sources(), line, console);
     return false;
   }
-  CommandLine plain = line;
-  plain.function = a.function;
   std::vector<session::Argument> values;
   for (std::size_t i = 0; i < a.args.size(); ++i) values.push_back({std::string(f->params[i]->name), a.args[i], false});
-  return write_repro(line.save_repro, repro_of_comparison(plain, session, a, b.module, values, seen), console);
+  return save_pair(a, b, values, seen, line, session, console);
 }
 
 ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session,

@@ -6,6 +6,7 @@
 #include "rldb/passes/pass.h"
 #include "rldb/repro/compare.h"
 #include "rldb/repro/oracle.h"
+#include "rldb/repro/recorded.h"
 #include "ui/cli.h"
 #include "ui/console.h"
 #include "ui/repro_file/repro_file.h"
@@ -40,6 +41,16 @@ ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& 
                                const passes::PassRecord& record, const std::string& seen);
 ReproFile repro_of_changed_values(const CommandLine& line, const session::Session& session,
                                   const passes::PassRecord& record, const std::string& seen);
+// The same findings as scripts for TVM (--tvm-script). False: diagnosed.
+bool save_tvm_script(const std::string& path, const CommandLine& line, session::Session& session,
+                     const ir::Module* module, const repro::Question& question, const repro::Symptom& symptom,
+                     const std::string& seen, Console& console);
+bool save_tvm_script(const CommandLine& line, const repro::Program& a, const ir::Module* other,
+                     const std::string& passes, const std::vector<session::Argument>& values, const std::string& seen,
+                     session::Session& session, Console& console);
+// A call of a kernel whose recorded result is not the one that rldb has.
+bool save_tvm_script(const CommandLine& line, const repro::RecordedDifference& d, const std::string& seen,
+                     session::Session& session, Console& console);
 // The function named on the line, else `main`.
 std::string function_of(const CommandLine& line);
 

@@ -13,6 +13,8 @@
 #include "ui/batch/batch.h"
 #include "ui/cache_folder.h"
 #include "ui/repro_file/value_text.h"
+#include "ui/repro_file/verdict_lines.h"
+#include "ui/version.h"
 
 namespace rldb::ui {
 
@@ -74,8 +76,9 @@ Values values_of(const std::vector<session::Argument>& values, const std::string
 }
 
 std::string text_of(const ReproFile& repro, const std::string& values) {
-  std::string text = "# `rldb test` of this file fails as long as the fault is there. It was reported as:\n";
-  text += comments(repro.seen);
+  std::string text = fmt::format("# rldb {}, seed {}: `rldb test` of this file fails as long as the fault is there:\n",
+                                 kVersion, repro.seed);
+  for (const std::string& line : verdict_lines(repro.seen)) text += comments(line);
   const auto add = [&](const std::string& entry) { text += entry + "\n" + std::string(kAnyReply); };
   for (const std::string& entry : repro.settings) add(entry);
   if (!repro.module.empty())

@@ -15,7 +15,8 @@
 namespace rldb::ui {
 
 struct ReproFile {
-  std::string seen;                       // the symptom, for the reader
+  std::string seen;  // the symptom, for the reader; its first lines are written
+  std::uint64_t seed = 0;
   std::vector<std::string> settings;      // entries, before the module is loaded
   std::string module;                     // its text; empty: there is none
   std::string module_name;                // the name used in breakpoint places; empty: there are none

@@ -4,7 +4,7 @@
 //   # VECTOR 16                   (bytes of the vectors that it is for)
 //   # DIM n=7 m=3                 (values of the symbolic dimensions; several lines: run with each)
 //   <kernel>
-//   # STEP tile of mm             (written by RLDB_BLESS=1, once a step)
+//   # STEP tile of mm             (a result, once per step)
 //   <kernel after it>
 //
 // Each step's function has to verify, to print as a text that reads back to itself, and to give the same values as the
@@ -14,17 +14,15 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <sstream>
 
 #include "codegen/llvm/both_engines.h"
+#include "golden/golden.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/schedule/bounds.h"
-#include "rldb/support/file.h"
 #include "rldb/support/text.h"
 
 using namespace rldb;
@@ -37,22 +35,17 @@ struct StepText {
   std::string text;
 };
 
+using Dims = std::map<std::string, std::int64_t>;
+
 struct StepCase {
   std::string name;
   unsigned vector_bytes = 16;
-  std::vector<std::map<std::string, std::int64_t>> dims;
+  std::vector<Dims> dims;
   std::string kernel;
-  std::vector<StepText> steps;
 };
 
-bool take(std::string_view line, std::string_view mark, std::string& rest) {
-  if (!line.starts_with(mark)) return false;
-  rest = std::string(support::trim(line.substr(mark.size())));
-  return true;
-}
-
-std::map<std::string, std::int64_t> read_dims(const std::string& text) {
-  std::map<std::string, std::int64_t> out;
+Dims read_dims(const std::string& text) {
+  Dims out;
   std::istringstream in(text);
   for (std::string word; in >> word;) {
     const std::size_t at = word.find('=');
@@ -62,29 +55,17 @@ std::map<std::string, std::int64_t> read_dims(const std::string& text) {
   return out;
 }
 
-std::vector<StepCase> read_cases(const std::string& text) {
-  std::vector<StepCase> cases;
-  std::istringstream in(text);
-  std::string* into = nullptr;
-  for (std::string line, rest; std::getline(in, line);) {
-    if (take(line, "# CASE ", rest)) {
-      cases.push_back({rest, 16, {}, {}, {}});
-      into = &cases.back().kernel;
-    } else if (take(line, "# VECTOR ", rest)) {
-      cases.back().vector_bytes = unsigned(std::stoul(rest));
-    } else if (take(line, "# DIM ", rest)) {
-      cases.back().dims.push_back(read_dims(rest));
-    } else if (take(line, "# STEP ", rest)) {
-      cases.back().steps.push_back({rest, {}});
-      into = &cases.back().steps.back().text;
-    } else if (into) {
-      *into += line + "\n";
-    }
+// The kernel is below the last directive before the steps.
+StepCase read_case(const golden::Case& c) {
+  StepCase out{c.name, 16, {}, c.comment};
+  for (const golden::Part& part : c.parts) {
+    if (part.directive == "STEP") continue;
+    if (part.directive == "VECTOR") out.vector_bytes = unsigned(std::stoul(part.argument));
+    if (part.directive == "DIM") out.dims.push_back(read_dims(part.argument));
+    if (!part.text.empty()) out.kernel = part.text;
   }
-  return cases;
+  return out;
 }
-
-std::string trimmed(const std::string& text) { return std::string(support::trim(text)); }
 
 std::vector<runtime::Value> run(runtime::Kernel& kernel, const std::vector<runtime::Value>& args) {
   std::vector<runtime::Value> copies;
@@ -165,42 +146,14 @@ std::vector<StepText> check_case(const StepCase& c) {
   return out;
 }
 
-void check_file(const std::string& path, bool bless) {
-  const std::string text = support::read_file(path).value();
-  std::string blessed;
-  for (const StepCase& c : read_cases(text)) {
-    CAPTURE(c.name);
-    const std::vector<StepText> steps = check_case(c);
-    blessed += fmt::format("# CASE {}\n# VECTOR {}\n", c.name, c.vector_bytes);
-    for (const auto& dims : c.dims) {
-      blessed += "# DIM";
-      for (const auto& [name, value] : dims) blessed += fmt::format(" {}={}", name, value);
-      blessed += "\n";
-    }
-    blessed += trimmed(c.kernel) + "\n";
-    for (const StepText& s : steps) blessed += fmt::format("# STEP {}\n{}\n", s.title, trimmed(s.text));
-    if (bless) continue;
-    REQUIRE_MESSAGE(steps.size() == c.steps.size(), "RLDB_BLESS=1 writes what came out");
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      CHECK(steps[i].title == c.steps[i].title);
-      CHECK(trimmed(steps[i].text) == trimmed(c.steps[i].text));
-    }
-  }
-  if (bless) REQUIRE(support::write_file(path, blessed).ok());
-}
-
 }  // namespace
 
-TEST_CASE("the steps of the default schedule, as texts") {
-  const bool bless = std::getenv("RLDB_BLESS") != nullptr;
-  std::size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(RLDB_SOURCE_DIR) + "/tests/schedule")) {
-    if (entry.path().extension() != ".txt") continue;
-    ++files;
-    CAPTURE(entry.path().string());
-    check_file(entry.path().string(), bless);
-  }
-  CHECK(files > 0);
+TEST_CASE("tests/schedule: the steps of the default schedule") {
+  golden::check_cases("schedule", [](golden::Case& c) {
+    const std::vector<StepText> steps = check_case(read_case(c));
+    c.remove("STEP");
+    for (const StepText& step : steps) c.parts.push_back({"STEP", step.title, std::string(support::trim(step.text))});
+  });
 }
 
 TEST_CASE("sizes of 32 bits that are not known") {

@@ -122,7 +122,7 @@ TEST_CASE_FIXTURE(Fixture, "arith: symbolic ranges and assumptions") {
   analyzer.bind_range(i, Range{c(0), n});
   CHECK(analyzer.prove(op(BinaryKind::LT, i, n)));
   CHECK(same(div(add(mul(m, n), i), n), m));
-  CHECK(same(mod(add(mul(m, n), i), n), i));
+  CHECK(same(mod(add(mul(m, n), i), n), mod(i, n)));  // as TVM writes it
   CHECK_FALSE(analyzer.prove(op(BinaryKind::LT, k, m)));
   analyzer.assume(op(BinaryKind::LT, k, m));
   CHECK(analyzer.prove(op(BinaryKind::LT, k, m)));
@@ -186,6 +186,28 @@ TEST_CASE_FIXTURE(Fixture, "arith: the order of text") {
   CHECK(same(div(place, m), div(place, m)));
   analyzer.mark_non_negative(var(m));
   CHECK(same(div(place, m), add(n, div(k, m))));
+}
+
+TEST_CASE_FIXTURE(Fixture, "arith: minima in text") {
+  const auto min = [&](const Expr* a, const Expr* b) { return op(BinaryKind::Min, a, b); };
+  const auto max = [&](const Expr* a, const Expr* b) { return op(BinaryKind::Max, a, b); };
+  // Operands stay where they are; a sum that begins with what is subtracted begins with 0, a product does not.
+  CHECK(same(min(m, n), min(m, n)));
+  CHECK(same(max(c(0), n), max(c(0), n)));
+  CHECK(same(sub(c(0), n), sub(c(0), n)));
+  CHECK(same(mul(n, c(-1)), mul(n, c(-1))));
+  // Common addends.
+  CHECK(same(sub(min(add(n, c(2)), m), n), min(c(2), sub(m, n))));
+  CHECK(same(sub(n, min(add(n, m), k)), max(sub(c(0), m), sub(n, k))));
+  CHECK(same(add(min(m, sub(k, n)), n), min(add(m, n), k)));
+  CHECK(same(sub(min(add(n, c(1)), m), c(1)), min(n, sub(m, c(1)))));
+  CHECK(same(min(add(m, n), add(k, n)), add(min(m, k), n)));
+  CHECK(same(sub(max(m, n), n), max(sub(m, n), c(0))));
+  // Common factors, and those that divide a literal.
+  CHECK(same(add(mul(n, m), mul(k, m)), mul(add(n, k), m)));
+  CHECK(same(max(mul(n, c(4)), c(8)), mul(max(n, c(2)), c(4))));
+  // Minima come first.
+  CHECK(same(add(n, min(m, k)), add(min(m, k), n)));
 }
 
 TEST_CASE_FIXTURE(Fixture, "arith: comparisons as text") {

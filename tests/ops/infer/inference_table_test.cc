@@ -1,15 +1,12 @@
-// Runs tests/ops/inference/*.txt. RLDB_BLESS=1 writes the results into the tables instead of comparing.
+// Runs tests/ops/inference/*.txt.
 #include "ops/infer/inference_table.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
-#include <sstream>
 
+#include "golden/golden.h"
 #include "rldb/ops/op_info.h"
 
 using namespace rldb;
@@ -18,14 +15,7 @@ using ops::testing::Line;
 
 namespace {
 
-const std::filesystem::path kTables = std::filesystem::path(RLDB_SOURCE_DIR) / "tests/ops/inference";
-
-std::string read_file(const std::filesystem::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream out;
-  out << in.rdbuf();
-  return out.str();
-}
+constexpr std::string_view kTables = "ops/inference";
 
 // How much is known of a case's inputs.
 struct Forms {
@@ -62,36 +52,23 @@ bool depends_on_shapes(const ops::OpInfo& info) {
   });
 }
 
-std::vector<std::filesystem::path> tables() {
-  std::vector<std::filesystem::path> out;
-  for (const auto& entry : std::filesystem::directory_iterator(kTables))
-    if (entry.path().extension() == ".txt") out.push_back(entry.path());
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 }  // namespace
 
-TEST_CASE("inference tables: what they say, and that every row of the registry has its cases") {
-  const bool bless = std::getenv("RLDB_BLESS") != nullptr;
+TEST_CASE("tests/ops/inference: types of calls, and every row of the registry has its cases") {
   std::map<std::string, Forms> seen;
-  for (const std::filesystem::path& path : tables()) {
-    std::string blessed;
-    for (Line& line : ops::testing::read_table(read_file(path))) {
-      if (!line.is_case) {
-        blessed += line.text + "\n";
-        continue;
+  golden::check_files(kTables, [&](const std::string& text) {
+    std::string made;
+    for (Line& line : ops::testing::read_table(text)) {
+      if (line.is_case) {
+        const ops::testing::Outcome outcome = ops::testing::run_case(line.c);
+        for (const std::string& op : outcome.ops) note_form(line.c, seen[op]);
+        line.c.expected = outcome.text;
       }
-      const ops::testing::Outcome outcome = ops::testing::run_case(line.c);
-      for (const std::string& op : outcome.ops) note_form(line.c, seen[op]);
-      if (!bless)
-        CHECK_MESSAGE(outcome.text == line.c.expected, path.filename().string()
-                                                           << ":" << line.c.line << ": " << line.c.expression);
-      line.c.expected = outcome.text;
-      blessed += ops::testing::write_case(line.c) + "\n";
+      made += (line.is_case ? ops::testing::write_case(line.c) : line.text) + "\n";
     }
-    if (bless) std::ofstream(path, std::ios::binary) << blessed;
-  }
+    return made;
+  });
+  if (golden::selective()) return;
   for (const ops::OpInfo& info : ops::all()) {
     const auto it = seen.find(std::string(info.name));
     CHECK_MESSAGE(it != seen.end(), info.name << " has no case");
@@ -137,8 +114,8 @@ std::vector<std::string> neighbours(const std::string& type) {
 
 TEST_CASE("legalize: what is near to the cases of the tables is lowered or refused") {
   int lowered = 0;
-  for (const std::filesystem::path& path : tables())
-    for (const Line& line : ops::testing::read_table(read_file(path))) {
+  for (const std::filesystem::path& path : golden::files_of(kTables))
+    for (const Line& line : ops::testing::read_table(golden::read(path))) {
       if (!line.is_case || !line.c.expected.starts_with("->")) continue;
       std::vector<Case> all{line.c};
       for (std::size_t i = 0; i < line.c.inputs.size(); ++i)

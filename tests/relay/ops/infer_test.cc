@@ -1,17 +1,15 @@
 // Types of calls, as tables of text (inference/*.txt). A line is `parameters | expression | type`, or an error instead
-// of the type. RLDB_BLESS=1 rewrites the last column.
+// of the type.
 #include "rldb/relay/ops/infer.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 
+#include "golden/golden.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/relay/ir/printer.h"
-#include "rldb/support/text.h"
 
 using namespace rldb;
 
@@ -30,39 +28,12 @@ std::string type_of_main(const std::string& text) {
   return relay::print_type(typing.of(parsed.module->find("main")->body));
 }
 
-std::vector<std::string> cells_of(const std::string& line) {
-  std::vector<std::string> cells;
-  for (std::size_t at = 0;;) {
-    const std::size_t bar = line.find('|', at);
-    cells.emplace_back(support::trim(line.substr(at, bar == std::string::npos ? bar : bar - at)));
-    if (bar == std::string::npos) return cells;
-    at = bar + 1;
-  }
-}
-
-std::string checked(const std::string& line) {
-  const std::vector<std::string> cells = cells_of(line);
-  if (line.empty() || line[0] == '#' || cells.size() < 2) return line;
-  const std::string got =
-      type_of_main(fmt::format("#[version = \"0.0.5\"]\ndef @main({}) {{ {} }}\n", cells[0], cells[1]));
-  const std::string want = cells.size() > 2 ? cells[2] : "";
-  CAPTURE(line);
-  if (std::getenv("RLDB_BLESS") == nullptr) CHECK(got == want);
-  return fmt::format("{} | {} | {}", cells[0], cells[1], got);
-}
-
 }  // namespace
 
-TEST_CASE("types of calls, by tables") {
-  std::size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(RLDB_SOURCE_DIR "/tests/relay/ops/inference")) {
-    ++files;
-    std::ifstream in(entry.path());
-    std::string out;
-    for (std::string line; std::getline(in, line);) out += checked(line) + "\n";
-    if (std::getenv("RLDB_BLESS") != nullptr) std::ofstream(entry.path()) << out;
-  }
-  CHECK(files >= 4);
+TEST_CASE("tests/relay/ops/inference: types of calls") {
+  golden::check_tables("relay/ops/inference", 2, [](const std::vector<std::string>& cells) {
+    return type_of_main(fmt::format("#[version = \"0.0.5\"]\ndef @main({}) {{ {} }}\n", cells[0], cells[1]));
+  });
 }
 
 // A lone expression is not typed, as in TVM.

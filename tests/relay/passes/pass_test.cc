@@ -1,29 +1,28 @@
-// Passes by texts (texts/*.txt): a line `passes: ToANF,LambdaLift`, a program, a line `----`, and the result, or the
-// first message. The result has types and parses back. RLDB_BLESS=1 rewrites the part below the line.
+// Passes by texts: the cases of texts/*.txt are a pipeline, a program, and the result, or the first message. The result
+// has types and parses back.
 #include "rldb/relay/passes/pass.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-
+#include "golden/golden.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/relay/ir/printer.h"
+#include "rldb/support/text.h"
 
 using namespace rldb;
 
 namespace {
 
-std::string after(const std::string& passes, const std::string& text) {
+// The program after the passes; `failed` with the first message.
+std::string after(const std::string& passes, const std::string& text, bool& failed) {
   relay::Context ctx;
   source::SourceManager sources;
   source::Diagnostics found;
   const auto parsed = frontend::parse_relay(ctx, sources, sources.add("test.relay", text), found);
   relay::Typing typing;
-  const auto message = [&] { return "! " + found.all().front().message + "\n"; };
+  failed = true;
+  const auto message = [&] { return found.all().front().message; };
   if (!parsed.module || !relay::infer_types(ctx, parsed.module, typing, found)) return message();
   const auto ids = relay::parse_passes(passes, found);
   if (!ids) return message();
@@ -43,25 +42,21 @@ std::string after(const std::string& passes, const std::string& text) {
   const bool typed = relay::infer_types(again, reread.module, types, found);
   const std::string wrong = found.all().empty() ? "" : found.all().front().message;
   CHECK_MESSAGE(typed, wrong);
-  return printed.ends_with('\n') ? printed : printed + "\n";
+  failed = false;
+  return std::string(support::trim(printed));
 }
 
 }  // namespace
 
-TEST_CASE("texts") {
-  for (const auto& entry : std::filesystem::directory_iterator(RLDB_SOURCE_DIR "/tests/relay/passes/texts")) {
-    CAPTURE(entry.path().string());
-    std::ifstream in(entry.path());
-    std::string text((std::istreambuf_iterator<char>(in)), {});
-    const std::size_t line = text.find('\n'), cut = text.find("----\n");
-    REQUIRE(text.starts_with("passes: "));
-    REQUIRE(cut != std::string::npos);
-    const std::string got = after(text.substr(8, line - 8), text.substr(line + 1, cut - line - 1));
-    if (std::getenv("RLDB_BLESS"))
-      std::ofstream(entry.path()) << text.substr(0, cut + 5) << got;
-    else
-      CHECK(got == text.substr(cut + 5));
-  }
+TEST_CASE("tests/relay/passes/texts: Relay passes by example") {
+  golden::check_cases("relay/passes/texts", [](golden::Case& c) {
+    const golden::Part* run = c.find("RUN");
+    REQUIRE(run);
+    bool failed = false;
+    const std::string got = after(run->argument, run->text + "\n", failed);
+    c.set(failed ? "FAILS" : "GIVES", failed ? got : "", failed ? "" : got);
+    c.remove(failed ? "GIVES" : "FAILS");
+  });
 }
 
 TEST_CASE("a chain of a hundred thousand operators needs no stack") {

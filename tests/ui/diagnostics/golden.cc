@@ -3,12 +3,11 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
 #include <sstream>
 
+#include "golden/golden.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/relay/ops/infer.h"
 #include "rldb/session/session.h"
@@ -22,11 +21,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kMark = "#|";
-
-std::string read_bytes(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 std::string unescape(std::string_view text) {
   std::string out;
@@ -110,11 +104,8 @@ std::string check_json(const Golden& golden) {
 }  // namespace
 
 std::vector<fs::path> golden_files() {
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::recursive_directory_iterator(fs::path(RLDB_SOURCE_DIR) / "tests/diagnostics"))
-    if (entry.path().extension() == ".txt" && entry.path().parent_path().filename() != "diagnostics")
-      files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
+  std::vector<fs::path> files = golden::files_of("diagnostics");
+  std::erase_if(files, [](const fs::path& file) { return file.parent_path().filename() == "diagnostics"; });
   return files;
 }
 
@@ -122,7 +113,8 @@ Golden read_golden(const fs::path& path) {
   Golden g;
   g.path = path;
   g.name = fs::relative(path, fs::path(RLDB_SOURCE_DIR) / "tests/diagnostics").string();
-  std::istringstream lines(read_bytes(path));
+  g.whole = golden::read(path);
+  std::istringstream lines(g.whole);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with(kMark)) {
       line.erase(0, kMark.size());
@@ -169,11 +161,12 @@ std::string check(const Golden& golden, std::vector<source::DiagId>& kinds) {
   return visible(said.empty() ? "nothing is wrong\n" : said);
 }
 
-void bless(const Golden& golden, const std::string& found) {
-  std::ofstream out(golden.path, std::ios::binary);
-  out << golden.text;
+std::string with_expectation(const Golden& golden, const std::string& found) {
+  std::string text = golden.text;
   std::istringstream lines(found);
-  for (std::string line; std::getline(lines, line);) out << kMark << (line.empty() ? "" : " ") << line << "\n";
+  for (std::string line; std::getline(lines, line);)
+    text += fmt::format("{}{}{}\n", kMark, line.empty() ? "" : " ", line);
+  return text;
 }
 
 }  // namespace rldb::diagnostics_test

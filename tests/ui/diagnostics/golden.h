@@ -24,6 +24,7 @@ struct Golden {
   std::string name;      // below tests/diagnostics
   std::string program;   // the bytes that are checked
   std::string text;      // of the file up to the expectation
+  std::string whole;     // the file
   std::string expected;  // without the marks
   bool json = false;
   bool color = false;
@@ -34,7 +35,7 @@ std::vector<std::filesystem::path> golden_files();
 Golden read_golden(const std::filesystem::path& path);
 // The diagnostics of the program, in the form that the file expects; `kinds` receives their kinds.
 std::string check(const Golden& golden, std::vector<source::DiagId>& kinds);
-// Rewrites the expectation.
-void bless(const Golden& golden, const std::string& found);
+// The text of the file with this expectation.
+std::string with_expectation(const Golden& golden, const std::string& found);
 
 }  // namespace rldb::diagnostics_test

@@ -1,24 +1,18 @@
-// Every text of tests/diagnostics/<topic>/: the diagnostics are those in the file. RLDB_BLESS=1 rewrites the
-// expectations.
+// Every text of tests/diagnostics/<topic>/: the diagnostics are those in the file.
 #include "ui/diagnostics/golden.h"
 
 #include <doctest/doctest.h>
 
-#include <cstdlib>
+#include "golden/golden.h"
 
 using namespace rldb;
 using namespace rldb::diagnostics_test;
 
-TEST_CASE("golden texts (RLDB_BLESS=1 rewrites them)") {
-  const bool blessing = std::getenv("RLDB_BLESS") != nullptr;
-  const auto files = golden_files();
-  CHECK(!files.empty());
-  for (const auto& file : files) {
+TEST_CASE("tests/diagnostics: programs and their diagnostics") {
+  for (const auto& file : golden_files()) {
     const Golden golden = read_golden(file);
     std::vector<source::DiagId> kinds;
-    const std::string found = check(golden, kinds);
-    if (blessing && found != golden.expected) bless(golden, found);
-    if (!blessing) CHECK_MESSAGE(found == golden.expected, golden.name);
+    golden::expect_file(file, golden.whole, with_expectation(golden, check(golden, kinds)));
   }
 }
 

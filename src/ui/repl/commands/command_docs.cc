@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/language.h"
 #include "ui/repl/commands/command.h"
 #include "ui/repl/commands/option.h"
 
@@ -69,9 +69,10 @@ std::string commands_markdown() {
 
 namespace {
 
-void add_rows(std::string& text, std::string_view heading, const std::vector<debug::LanguageRow>& rows, bool calls) {
+void add_rows(std::string& text, std::string_view heading, const std::vector<expression::LanguageRow>& rows,
+              bool calls) {
   text += fmt::format("\n### {}\n\n| form | gives |\n|---|---|\n", heading);
-  for (const debug::LanguageRow& row : rows) {
+  for (const expression::LanguageRow& row : rows) {
     const std::string form = calls              ? fmt::format("{}({})", row.name, row.form)
                              : row.form.empty() ? fmt::format("x.{}", row.name)
                                                 : std::string(row.form);
@@ -83,9 +84,9 @@ void add_rows(std::string& text, std::string_view heading, const std::vector<deb
 
 std::string expressions_markdown() {
   std::string text = "## Tables\n\nMade by `scripts/gen_docs`; a test checks that they are current.\n";
-  add_rows(text, "Operators", debug::language_operators(), false);
-  add_rows(text, "Attributes", debug::language_attributes(), false);
-  add_rows(text, "Functions", debug::language_functions(), true);
+  add_rows(text, "Operators", expression::language_operators(), false);
+  add_rows(text, "Attributes", expression::language_attributes(), false);
+  add_rows(text, "Functions", expression::language_functions(), true);
   return text;
 }
 

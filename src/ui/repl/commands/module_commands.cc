@@ -9,12 +9,14 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/repro/oracle.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/session/relay_machine.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
+#include "rldb/source/diagnostic_result.h"
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/repl/commands/binding_info.h"
@@ -25,6 +27,7 @@
 #include "ui/repl/entry/state.h"
 #include "ui/repl/kernel_view.h"
 #include "ui/repl/view.h"
+#include "ui/repro_file/repro_file.h"
 
 namespace rldb::ui {
 
@@ -262,9 +265,33 @@ Status command_Uses(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+// `:verify --test=COMMAND`: fails if the command finds the fault, that is, ends with 0.
+static Status ask_command(Repl& repl, const std::string& command) {
+  const ir::Module* module = repl.session().module();
+  if (!module) return repl.fail(source::message(diag::NoProgram));
+  if (!repl.may("run a shell", command)) return Status::Failed;
+  const std::string text = module_text(module, repl.session().options().print);
+  const std::optional<int> code = repro::run_test_command(command, text);
+  if (repl.wants_json()) repl.give(Json{{"finds_the_fault", code == 0}});
+  if (code == 0) return repl.fail(source::message(diag::CommandFindsFault, command));
+  if (!code || *code >= kCannotTell)
+    return repl.fail(source::message(diag::CannotTell, fmt::format("`{}` could not be run", command)));
+  if (!repl.wants_json()) repl.print("the command does not find the fault\n");
+  return Status::Good;
+}
+
 Status command_Verify(Repl& repl, std::string_view rest) {
-  const bool roundtrip = rest == "--roundtrip";
-  if (!rest.empty() && !roundtrip) return Status::Usage;
+  constexpr std::string_view kTest = "--test=";
+  bool roundtrip = false;
+  std::string test;
+  for (const std::string& word : split_words(rest)) {
+    roundtrip = roundtrip || word == "--roundtrip";
+    if (word.starts_with(kTest) && word.size() > kTest.size())
+      test = word.substr(kTest.size());
+    else if (word != "--roundtrip")
+      return Status::Usage;
+  }
+  if (!test.empty()) return ask_command(repl, test);
   source::Diagnostics diagnostics;
   const bool ok = repl.session().verify(diagnostics);
   repl.report(diagnostics);

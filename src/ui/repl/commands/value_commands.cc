@@ -4,8 +4,8 @@
 #include <cctype>
 #include <utility>
 
-#include "rldb/debug/expressions.h"
 #include "rldb/debug/facts.h"
+#include "rldb/expression/language.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_result.h"
@@ -113,7 +113,7 @@ Status command_Display(Repl& repl, std::string_view rest) {
   if (!e) return bad_format(repl, rest);
   if (e->text.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
-  if (!debug::check_expression(e->text, diagnostics)) return repl.report(diagnostics);
+  if (!expression::check_expression(e->text, diagnostics)) return repl.report(diagnostics);
   repl.displays.push_back({repl.next_display++, e->format, std::string(e->text)});
   if (repl.wants_json()) return repl.give(displays_json(repl));
   if (!repl.debugger().active()) {
@@ -173,7 +173,7 @@ std::optional<support::Ref<runtime::Tensor>> tensor_to_draw(Repl& repl, std::str
   const auto value = evaluate(repl, text);
   if (!value) return std::nullopt;
   repl.last().value = *value;
-  auto tensor = debug::as_tensor(*value);
+  auto tensor = expression::as_tensor(*value);
   if (tensor.ok()) return *std::move(tensor);
   repl.fail(source::message(diag::NotDrawable, runtime::describe(*value)));
   return std::nullopt;

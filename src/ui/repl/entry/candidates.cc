@@ -9,7 +9,7 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/debug/catch_event.h"
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/language.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
@@ -64,8 +64,8 @@ void add_names(Repl& repl, Candidates& out) {
 void add_declared(std::string_view text, Candidates& out) {
   for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
     end = at + 1;
-    if (!debug::is_name_byte(text[at])) continue;
-    while (end < text.size() && debug::is_name_byte(text[end])) ++end;
+    if (!expression::is_name_byte(text[at])) continue;
+    while (end < text.size() && expression::is_name_byte(text[end])) ++end;
     const std::string_view rest = text.substr(end);
     const std::string_view line = text.substr(0, at).substr(text.substr(0, at).rfind('\n') + 1);
     const bool first = line.find_first_not_of(" \t") == std::string_view::npos;
@@ -350,8 +350,9 @@ void add_expression(Repl& repl, std::string_view before, std::string_view prefix
   // `x.`: attributes that the expression language defines for a value.
   if (const auto dot = prefix.rfind('.'); dot != std::string_view::npos) {
     const std::string head(prefix.substr(0, dot + 1));
-    for (const debug::LanguageRow& row : debug::language_attributes()) out.push_back(head + std::string(row.name));
-    for (const debug::LanguageRow& row : debug::language_functions())
+    for (const expression::LanguageRow& row : expression::language_attributes())
+      out.push_back(head + std::string(row.name));
+    for (const expression::LanguageRow& row : expression::language_functions())
       if (row.form == "x" || row.form.starts_with("x,")) out.push_back(head + std::string(row.name) + "(");
     return;
   }
@@ -359,7 +360,7 @@ void add_expression(Repl& repl, std::string_view before, std::string_view prefix
     add_declared(before, out);
   } else {
     add_names(repl, out);
-    for (const debug::LanguageRow& row : debug::language_functions()) out.emplace_back(row.name);
+    for (const expression::LanguageRow& row : expression::language_functions()) out.emplace_back(row.name);
   }
   // Attributes of the operator whose call is open.
   const std::string text(before);

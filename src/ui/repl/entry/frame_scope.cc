@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/language.h"
 #include "ui/repl/entry/state.h"
 
 namespace rldb::ui {
@@ -23,12 +23,12 @@ bool is_reserved(std::string_view word) { return word == "R" || word == "T" || w
 
 bool is_one_name(std::string_view text) {
   return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
-         std::all_of(text.begin(), text.end(), debug::is_name_byte);
+         std::all_of(text.begin(), text.end(), expression::is_name_byte);
 }
 
 FrameScope::FrameScope(Repl& repl, std::string_view text) : repl_(repl), before_(repl.session().values()) {
   if (!repl.debugger().active()) return;
-  for (const std::string_view word : debug::names_in(text)) {
+  for (const std::string_view word : expression::names_in(text)) {
     if (is_reserved(word)) continue;
     source::Diagnostics ignored;  // a name without a value here may be one defined by the text
     std::vector<std::string> notes;
@@ -66,7 +66,7 @@ std::string_view frame_name_kind(Repl& repl, std::string_view name) {
 std::optional<Assignment> split_assignment(std::string_view text) {
   if (text.find('\n') != std::string_view::npos) return std::nullopt;
   std::size_t end = 0;
-  while (end < text.size() && debug::is_name_byte(text[end])) ++end;
+  while (end < text.size() && expression::is_name_byte(text[end])) ++end;
   Assignment a;
   a.name = text.substr(0, end);
   if (!is_one_name(a.name)) return std::nullopt;

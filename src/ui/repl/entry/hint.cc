@@ -7,7 +7,7 @@
 #include <cctype>
 #include <tuple>
 
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/unfinished.h"
 #include "rldb/ir/printer.h"
@@ -21,13 +21,13 @@ namespace {
 
 constexpr std::size_t kMostText = std::size_t(1) << 14;  // longer entries are checked when they are entered
 
-bool is_word_byte(char c) { return debug::is_name_byte(c) || c == '.'; }
+bool is_word_byte(char c) { return expression::is_name_byte(c) || c == '.'; }
 
 std::string call_signature(const session::Session& session, std::string_view name) {
   if (name.starts_with("R."))
     if (const ops::OpInfo* op = ops::find(name.substr(2)))
       return fmt::format("R.{}({})  {}", op->short_name(), op->signature, op->doc);
-  for (const debug::LanguageRow& row : debug::language_functions())
+  for (const expression::LanguageRow& row : expression::language_functions())
     if (row.name == name) return fmt::format("{}  {}", row.form.empty() ? row.name : row.form, row.doc);
   const ir::Expr* f = session.module() ? session.module()->find(name) : nullptr;
   return f && f->type ? fmt::format("{}: {}", name, ir::print_type(f->type)) : std::string();
@@ -101,7 +101,7 @@ bool is_mentioned(const std::vector<std::string_view>& names, std::string_view n
 
 // Functions of the module have types from another context.
 bool mentions_function(const ir::Module* module, std::string_view text) {
-  const std::vector<std::string_view> names = debug::names_in(text);
+  const std::vector<std::string_view> names = expression::names_in(text);
   return module && std::any_of(module->entries.begin(), module->entries.end(),
                                [&](const ir::ModuleEntry& entry) { return is_mentioned(names, entry.name); });
 }
@@ -128,7 +128,7 @@ const source::Diagnostic* lasting(const source::Diagnostics& found, const std::o
 
 frontend::Environment HintMaker::values_of(std::string_view text, ir::Context& context) {
   frontend::Environment env;
-  const std::vector<std::string_view> mentioned = debug::names_in(text);
+  const std::vector<std::string_view> mentioned = expression::names_in(text);
   for (const auto& [name, value] : names().values)
     if (is_mentioned(mentioned, name))
       env.values.push_back({name, context.var(name, session::type_of_value(context, value))});
@@ -157,7 +157,8 @@ void HintMaker::add_type(std::string_view text, std::size_t cursor, std::vector<
     return;
   }
   source::Diagnostics ignored;  // the debugger's language may accept it
-  if (is_unfinished(text, cursor) || debug::is_expression(open ? std::string_view(open->text) : text, ignored)) return;
+  if (is_unfinished(text, cursor) || expression::is_expression(open ? std::string_view(open->text) : text, ignored))
+    return;
   if (const source::Diagnostic* d = lasting(found, open)) out.push_back({d->message, HintLine::Kind::Problem});
 }
 

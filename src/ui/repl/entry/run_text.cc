@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "rldb/debug/expressions.h"
 #include "rldb/debug/storage.h"
+#include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
@@ -27,7 +27,7 @@ std::optional<Status> Repl::run_expression(std::string_view text, source::Diagno
   // Text that ran and failed must not run twice.
   for (const source::Diagnostic& d : diagnostics.all())
     if (d.id == source::DiagId(diag::RunFailed)) return std::nullopt;
-  if (text.find('\n') != std::string_view::npos || !debug::is_expression(text, own)) return std::nullopt;
+  if (text.find('\n') != std::string_view::npos || !expression::is_expression(text, own)) return std::nullopt;
   std::vector<std::string> notes;
   std::optional<debug::StopReport> stop;
   const auto value = debugger_->evaluate(text, frame_, own, &notes, debugger_->call_runner(stop, own));

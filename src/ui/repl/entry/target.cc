@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cctype>
 
-#include "rldb/debug/expressions.h"
+#include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
 #include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"
@@ -59,7 +59,7 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
 std::string Repl::without_alias(std::string_view entry, debug::Author& author) const {
   const bool colon = entry.starts_with(':');
   std::size_t end = colon ? 1 : 0;
-  while (end < entry.size() && debug::is_name_byte(entry[end])) ++end;
+  while (end < entry.size() && expression::is_name_byte(entry[end])) ++end;
   const std::string_view word = entry.substr(colon ? 1 : 0, end - (colon ? 1 : 0));
   const auto known = aliases.find(word);
   const std::string_view rest = entry.substr(end);

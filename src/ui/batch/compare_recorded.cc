@@ -1,0 +1,62 @@
+// rldb compare MODULE --recorded DIR: the calls of a run of TVM, replayed one by one.
+#include "ui/batch/compare_recorded.h"
+
+#include "rldb/repro/recorded.h"
+#include "rldb/session/program_kind.h"
+#include "rldb/support/text.h"
+#include "ui/batch/progress.h"
+#include "ui/batch/save_repro.h"
+#include "ui/named_stage.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// The module, stage, or the kernels of an executable. Null: diagnosed.
+const ir::Module* module_with_kernels_of(session::Session& session, const CommandLine& line, Console& console) {
+  source::Diagnostics found;
+  if (const auto stage = repro::parse_stage_name(line.files[0])) {
+    const auto read = read_stage(session, *stage, found);
+    report(found, session.sources(), line, console);
+    return read ? read->stage().module : nullptr;
+  }
+  if (!load(session, line.files[0], line, console)) return nullptr;
+  if (session.module()) return session.module();
+  if (const auto built = session.runnable(found); built && built->lowered && !built->lowered->entries.empty())
+    return built->lowered;
+  if (auto refusal = session::missing_ability("`--recorded`", session::kModule, session))
+    found.add({}, *std::move(refusal));
+  report(found, session.sources(), line, console);
+  return nullptr;
+}
+
+}  // namespace
+
+int compare_recorded(session::Session& session, const CommandLine& line, Console& console) {
+  const ir::Module* module = module_with_kernels_of(session, line, console);
+  if (!module) return kBadText;
+  source::Diagnostics found;
+  session.history().start(module);
+  if (!line.passes.empty() && !session.run_passes(line.passes, found))
+    return fail(found, session.sources(), line, console, kUsage);
+  repro::ReplayOptions options;
+  options.tolerances = line.tolerances;
+  options.lower = line.passes.empty();
+  Progress progress(console);
+  options.progress = [&](std::size_t done, std::size_t count, std::string_view what) {
+    progress.show(double(done) / double(std::max<std::size_t>(count, 1)),
+                  fmt::format("{} of {} calls, {}", done, count, what));
+  };
+  found.clear();
+  const auto replay = repro::replay_recorded(session, session.module(), line.recorded, options, found);
+  progress.clear();
+  if (!replay) return fail(found, session.sources(), line, console, kUsage);
+  console.print("{}\n", line.format == Format::Json ? repro::to_json(*replay) : repro::to_string(*replay));
+  using Verdict = repro::RecordedReplay::Verdict;
+  if (replay->first && !line.tvm_script.empty() &&
+      !save_tvm_script(line, *replay->first, repro::to_string(*replay), session, console))
+    return kUsage;
+  return replay->verdict == Verdict::Agree ? kGood : replay->verdict == Verdict::Differs ? kFailed : kCannotTell;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,10 @@
+// `rldb compare` with `--recorded`.
+#pragma once
+
+#include "ui/batch/batch.h"
+
+namespace rldb::ui {
+
+int compare_recorded(session::Session& session, const CommandLine& line, Console& console);  // the exit code
+
+}  // namespace rldb::ui
