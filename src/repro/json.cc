@@ -148,8 +148,8 @@ json of(const TraceBisection& b) {
 }
 
 json of(const Symptom& s) {
-  json out = {{"kind", s.kind}, {"pass", s.pass}, {"id", s.id}, {"text", s.text}};
-  if (s.kind == kMemory) out["memory"] = {{"bytes", s.bytes}, {"limit", s.limit}};
+  json out = {{"kind", to_string(s.kind)}, {"pass", s.pass}, {"id", s.id}, {"text", s.text}};
+  if (s.kind == SymptomKind::Memory) out["memory"] = {{"bytes", s.bytes}, {"limit", s.limit}};
   return out;
 }
 

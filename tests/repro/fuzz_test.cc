@@ -57,7 +57,7 @@ TEST_CASE("fuzz: what a pass refuses is found, made small, and told with its see
   const repro::FuzzReport r = repro::fuzz(s, options);
   REQUIRE_FALSE(r.findings.empty());
   CHECK(r.findings[0].passes.starts_with("Gradient"));
-  CHECK(r.findings[0].symptom.kind == "diagnostic");
+  CHECK(r.findings[0].symptom.kind == repro::SymptomKind::Fails);
   CHECK(repro::size_of(s.context(), r.findings[0].module).bindings <= 1);
   CHECK(repro::to_string(r).find("finding") != std::string::npos);
 }

@@ -65,7 +65,7 @@ TEST_CASE("memory: the pass after which more is held at once") {
   INFO(repro::to_string(found));
   REQUIRE(found.verdict == repro::PassBisection::Verdict::Found);
   CHECK(passes::info(found.pass.id).name == "TopologicalSort");
-  CHECK(found.symptom.kind == repro::kMemory);
+  CHECK(found.symptom.kind == repro::SymptomKind::Memory);
   CHECK(found.symptom.bytes >= 6 * kLarge);
   CHECK(found.symptom.limit < 3 * kLarge);
   CHECK(repro::to_json(found).find("\"limit\"") != std::string::npos);

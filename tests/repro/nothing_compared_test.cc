@@ -90,7 +90,7 @@ TEST_CASE("bisect passes: a program that cannot run is not said to be right") {
   q.passes = "Gradient(func_name=main)";
   const repro::PassBisection refused = repro::bisect_passes(unknown.session(), unknown.module(), q);
   CHECK(refused.verdict == Verdict::Found);
-  CHECK(refused.symptom.kind == repro::kFails);
+  CHECK(refused.symptom.kind == repro::SymptomKind::Fails);
   q.kind = repro::OracleKind::Values;
   CHECK(repro::bisect_passes(unknown.session(), unknown.module(), q).verdict == Verdict::CannotTell);
 }

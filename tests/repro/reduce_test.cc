@@ -310,7 +310,7 @@ class Module:
 
 TEST_CASE("reduce: an answer of a child comes back as it was, whatever bytes its texts hold") {
   using namespace std::string_literals;
-  const repro::Symptom told{"memory", "A", "id\0"s, "4 bytes\0+\0 7:"s, "", 12, 1};
+  const repro::Symptom told{repro::SymptomKind::Memory, "A", "id\0"s, "4 bytes\0+\0 7:"s, "", 12, 1};
   const auto heard = repro::ask_in_child({}, [&] { return std::optional(told); });
   REQUIRE(heard);
   CHECK(*heard == told);

@@ -5,6 +5,7 @@
 // while a program shrinks. Users: bisect, reduce, the commands.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,26 +50,25 @@ struct Question {
   Tolerances tolerances;
 };
 
-// Kinds of symptoms: what is wrong with the result, or with the pass that should have produced it.
-inline constexpr std::string_view kValues = "values";
-inline constexpr std::string_view kNan = "nan";
-inline constexpr std::string_view kFails = "diagnostic";
-inline constexpr std::string_view kInternal = "internal error";
-inline constexpr std::string_view kSignal = "signal";  // of a child process that was run
-inline constexpr std::string_view kCommand = "command";
-inline constexpr std::string_view kMemory = "memory";
+enum class SymptomKind : std::uint8_t {
+#define RLDB_SYMPTOM(Kind, name, is_failure) Kind,
+#include "rldb/repro/symptom.def"
+};
+std::string_view to_string(SymptomKind kind);
+std::optional<SymptomKind> parse_symptom_kind(std::string_view name);
+bool is_failure(SymptomKind kind);
 
 // A message without the parts specific to one program: quoted names other than operators', and numbers.
 std::string form_of(std::string_view message);
 
 struct Symptom {
-  std::string kind;
+  SymptomKind kind = SymptomKind::None;
   std::string pass;  // that fails
   std::string id;    // of the diagnostic or error; the place of an internal error; the signal
   std::string text;  // for the reader
   std::string form;  // of the diagnostic or error: its text without the names and numbers of this program
-  std::size_t bytes = 0, limit = 0;  // kMemory: bytes held, and the limit
-  bool is_failure() const { return kind == kFails || kind == kInternal || kind == kSignal; }
+  std::size_t bytes = 0, limit = 0;  // Memory: bytes held, and the limit
+  bool is_failure() const { return repro::is_failure(kind); }
   friend bool operator==(const Symptom& a, const Symptom& b) {
     return a.kind == b.kind && a.pass == b.pass && a.id == b.id && a.form == b.form;
   }

@@ -61,38 +61,59 @@ Result<Unit> TirMachine::Impl::advance() {
 Result<Unit> TirMachine::Impl::advance_statement() {
   Activity& top = stack.back();
   const ir::Stmt* s = top.stmt;
-  if (const auto* st = as<ir::BufferStore>(s)) return pop_after(store_element(st));
-  if (const auto* st = as<ir::ForStmt>(s)) return advance_loop(st, top);
-  if (const auto* st = as<ir::SBlockRealize>(s)) return advance_block(st->block, st, top);
-  if (const auto* st = as<ir::SBlock>(s)) return advance_block(st, nullptr, top);
-  if (const auto* st = as<ir::BindStmt>(s)) return pop_after(bind(st->var, st->value));
-  if (const auto* st = as<ir::IfThenElse>(s)) {
-    RLDB_TRY(const Scalar c, expr().eval(st->cond));
-    stack.pop_back();
-    push(c.i ? st->then_case : st->else_case);
-    return Unit{};
+  switch (s->stmt_kind()) {
+    case ir::StmtKind::BufferStore:
+      return pop_after(store_element(as<ir::BufferStore>(s)));
+    case ir::StmtKind::For:
+      return advance_loop(as<ir::ForStmt>(s), top);
+    case ir::StmtKind::SBlockRealize:
+      return advance_block(as<ir::SBlockRealize>(s)->block, as<ir::SBlockRealize>(s), top);
+    case ir::StmtKind::SBlock:
+      return advance_block(as<ir::SBlock>(s), nullptr, top);
+    case ir::StmtKind::Bind:
+      return pop_after(bind(as<ir::BindStmt>(s)->var, as<ir::BindStmt>(s)->value));
+    case ir::StmtKind::IfThenElse:
+      return choose(as<ir::IfThenElse>(s));
+    case ir::StmtKind::While:
+      return repeat(as<ir::WhileStmt>(s));
+    case ir::StmtKind::Evaluate:
+      return evaluate(as<ir::Evaluate>(s)->value);
+    case ir::StmtKind::Assert:
+      return pop_after(check(as<ir::AssertStmt>(s)));
+    case ir::StmtKind::AllocBuffer:
+      return pop_after(allocate_buffer(as<ir::AllocBuffer>(s)->buffer));
+    case ir::StmtKind::DeclBuffer:
+      return pop_after(declare(as<ir::DeclBuffer>(s)));
+    case ir::StmtKind::Allocate:
+      return pop_after(allocate_pointer(as<ir::AllocateStmt>(s)));
+    case ir::StmtKind::AllocateConst: {
+      const auto* st = as<ir::AllocateConstStmt>(s);
+      env.pointers[st->var] = Pointer::to(st->value->as_tensor());
+      return pop_after(Unit{});
+    }
+    case ir::StmtKind::Attr:
+      return enter_attr(as<ir::AttrStmt>(s), top);
+    case ir::StmtKind::Seq:
+      break;  // `settle` takes it apart
   }
-  if (const auto* st = as<ir::WhileStmt>(s)) {
-    RLDB_TRY(const Scalar c, expr().eval(st->cond));
-    if (c.i)
-      push(st->body);
-    else
-      stack.pop_back();
-    return Unit{};
-  }
-  if (const auto* st = as<ir::Evaluate>(s)) return evaluate(st->value);
-  if (const auto* st = as<ir::AssertStmt>(s)) return pop_after(check(st));
-  if (const auto* st = as<ir::AllocBuffer>(s)) return pop_after(allocate_buffer(st->buffer));
-  if (const auto* st = as<ir::DeclBuffer>(s)) return pop_after(declare(st));
-  if (const auto* st = as<ir::AllocateStmt>(s)) return pop_after(allocate_pointer(st));
-  if (const auto* st = as<ir::AllocateConstStmt>(s)) {
-    const runtime::Tensor& t = st->value->as_tensor();
-    env.pointers[st->var] = Pointer::to(t);
-    return pop_after(Unit{});
-  }
-  if (const auto* st = as<ir::AttrStmt>(s)) return enter_attr(st, top);
   return fail(ErrorKind::Unsupported,
               fmt::format("the evaluator has no meaning for the statement `{}`", ir::print_stmt(s)));
+}
+
+Result<Unit> TirMachine::Impl::choose(const ir::IfThenElse* st) {
+  RLDB_TRY(const Scalar c, expr().eval(st->cond));
+  stack.pop_back();
+  push(c.i ? st->then_case : st->else_case);
+  return Unit{};
+}
+
+Result<Unit> TirMachine::Impl::repeat(const ir::WhileStmt* st) {
+  RLDB_TRY(const Scalar c, expr().eval(st->cond));
+  if (c.i)
+    push(st->body);
+  else
+    stack.pop_back();
+  return Unit{};
 }
 
 Result<Unit> TirMachine::Impl::pop_after(Result<Unit> done) {

@@ -81,6 +81,8 @@ struct TirMachine::Impl {
   Result<Unit> check(const ir::AssertStmt* st);
   Result<Unit> declare(const ir::DeclBuffer* st);
   Result<Unit> allocate_pointer(const ir::AllocateStmt* st);
+  Result<Unit> choose(const ir::IfThenElse* st);
+  Result<Unit> repeat(const ir::WhileStmt* st);
   Result<Unit> enter_attr(const ir::AttrStmt* st, Activity& top);
   Result<Unit> evaluate(const ir::Expr* e);
   Result<Unit> leave_loop(bool for_good);

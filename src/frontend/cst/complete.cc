@@ -24,43 +24,10 @@ std::size_t indent_of(std::string_view line) {
 }
 
 bool is_compound(Kind k) {
-  switch (statement_kind(k)) {
-    case StatementKind::Module:
-    case StatementKind::RelaxFunction:
-    case StatementKind::PrimFunc:
-    case StatementKind::PythonFunction:
-    case StatementKind::MacroDefinition:
-    case StatementKind::FunctionDefinition:
-    case StatementKind::DataflowBlock:
-    case StatementKind::SBlock:
-    case StatementKind::InitBlock:
-    case StatementKind::WithStatement:
-    case StatementKind::Loop:
-    case StatementKind::WhileLoop:
-    case StatementKind::IfStatement:
-    case StatementKind::TryStatement:
-      return true;
-    case StatementKind::UnexpectedIndent:
-    case StatementKind::Binding:
-    case StatementKind::AxisBinding:
-    case StatementKind::BufferStore:
-    case StatementKind::Declaration:
-    case StatementKind::AugmentedAssignment:
-    case StatementKind::ExpressionStatement:
-    case StatementKind::ReturnStatement:
-    case StatementKind::AssertStatement:
-    case StatementKind::PassStatement:
-    case StatementKind::BreakStatement:
-    case StatementKind::ContinueStatement:
-    case StatementKind::ImportStatement:
-    case StatementKind::ImportFromStatement:
-    case StatementKind::RaiseStatement:
-    case StatementKind::DeleteStatement:
-    case StatementKind::ScopeStatement:
-    case StatementKind::Damage:
-    case StatementKind::Other:
-      break;
-  }
+  constexpr bool Block = true, Line = false;
+#define RLDB_CST_STATEMENT(K, name, form, ...) \
+  if (k == Kind::K) return form;
+#include "frontend/cst/node_kinds.def"
   return false;
 }
 

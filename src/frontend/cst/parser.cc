@@ -20,8 +20,8 @@ namespace rldb::frontend::cst {
 
 std::string_view to_string(Kind kind) {
   switch (kind) {
-#define RLDB_CST(K, name) \
-  case Kind::K:           \
+#define RLDB_CST(K, name, ...) \
+  case Kind::K:                \
     return name;
 #include "frontend/cst/node_kinds.def"
     case Kind::Token:
@@ -42,7 +42,7 @@ std::string_view to_string(Kind kind) {
 
 StatementKind statement_kind(Kind kind) {
   if (kind == Kind::Error || kind == Kind::Missing || kind == Kind::TooDeep) return StatementKind::Damage;
-#define RLDB_CST_STATEMENT(K, name) \
+#define RLDB_CST_STATEMENT(K, name, ...) \
   if (kind == Kind::K) return StatementKind::K;
 #include "frontend/cst/node_kinds.def"
   return StatementKind::Other;
@@ -77,7 +77,7 @@ struct Language {
 
   explicit Language(const TSLanguage* language) : ts(language) {
     std::unordered_map<std::string_view, Kind> by_name = {
-#define RLDB_CST(K, name) {name, Kind::K},
+#define RLDB_CST(K, name, ...) {name, Kind::K},
 #include "frontend/cst/node_kinds.def"
     };
     const std::uint32_t symbols = ts_language_symbol_count(ts);

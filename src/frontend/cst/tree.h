@@ -16,7 +16,7 @@
 namespace rldb::frontend::cst {
 
 enum class Kind : std::uint8_t {
-#define RLDB_CST(K, name) K,
+#define RLDB_CST(K, name, ...) K,
 #include "frontend/cst/node_kinds.def"
   Token,    // an anonymous token in a field
   Error,    // text that fits no rule
@@ -29,7 +29,7 @@ std::string_view to_string(Kind kind);
 
 // The same kinds by group, for exhaustive switches.
 enum class StatementKind : std::uint8_t {
-#define RLDB_CST_STATEMENT(K, name) K = std::uint8_t(Kind::K),
+#define RLDB_CST_STATEMENT(K, name, ...) K = std::uint8_t(Kind::K),
 #include "frontend/cst/node_kinds.def"
   Damage = std::uint8_t(Kind::Error),  // Error, Missing and TooDeep: damage.cc reports them
   Other = std::uint8_t(Kind::Other),   // no statement
@@ -41,6 +41,17 @@ enum class ExpressionKind : std::uint8_t {
   Other = std::uint8_t(Kind::Other),  // no expression
 };
 StatementKind statement_kind(Kind kind);
+
+// The labels of the statements that have the answer No, or Skip, in a column of node_kinds.def.
+#define RLDB_CST_ANSWER(which, answer, label) RLDB_CST_ANSWER_OF(which, answer, label)
+#define RLDB_CST_ANSWER_OF(which, answer, label) RLDB_CST_##which##_##answer(label)
+#define RLDB_CST_CASE_Yes(label)
+#define RLDB_CST_CASE_No(label) label
+#define RLDB_CST_CASE_Skip(label)
+#define RLDB_CST_SKIP_Yes(label)
+#define RLDB_CST_SKIP_No(label)
+#define RLDB_CST_SKIP_Skip(label) label
+
 ExpressionKind expression_kind(Kind kind);
 
 enum class Field : std::uint8_t {

@@ -65,33 +65,14 @@ class EntryReader {
       case cst::StatementKind::ReturnStatement:
         r_.error(s, diag::MisplacedReturn);
         return;
-      case cst::StatementKind::RelaxFunction:
-      case cst::StatementKind::PrimFunc:
-      case cst::StatementKind::PythonFunction:
-      case cst::StatementKind::MacroDefinition:
-      case cst::StatementKind::ImportStatement:
-      case cst::StatementKind::ImportFromStatement:
-      case cst::StatementKind::PassStatement:
+#define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
+  RLDB_CST_ANSWER(SKIP, at_prompt, case cst::StatementKind::Kind:)
+#include "frontend/cst/node_kinds.def"
       case cst::StatementKind::Damage:
         return;
-      case cst::StatementKind::FunctionDefinition:
-      case cst::StatementKind::SBlock:
-      case cst::StatementKind::InitBlock:
-      case cst::StatementKind::WithStatement:
-      case cst::StatementKind::Loop:
-      case cst::StatementKind::WhileLoop:
-      case cst::StatementKind::TryStatement:
-      case cst::StatementKind::UnexpectedIndent:
-      case cst::StatementKind::AxisBinding:
-      case cst::StatementKind::BufferStore:
-      case cst::StatementKind::Declaration:
-      case cst::StatementKind::AugmentedAssignment:
-      case cst::StatementKind::AssertStatement:
-      case cst::StatementKind::BreakStatement:
-      case cst::StatementKind::ContinueStatement:
-      case cst::StatementKind::RaiseStatement:
-      case cst::StatementKind::DeleteStatement:
-      case cst::StatementKind::ScopeStatement:
+#define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
+  RLDB_CST_ANSWER(CASE, at_prompt, case cst::StatementKind::Kind:)
+#include "frontend/cst/node_kinds.def"
       case cst::StatementKind::Other:
         unsupported_statement(r_, s, "the prompt");
     }

@@ -90,49 +90,15 @@ void read_member(Reader& r, Member& m) {
   auto noted = std::exchange(r.noted_ops, {});
   ++r.module->reading_depth;
   r.module->reading.push_back(&m);
-  switch (cst::statement_kind(m.node.kind())) {
-    case cst::StatementKind::RelaxFunction:
-      read_relax_member(r, m);
-      break;
-    case cst::StatementKind::PrimFunc:
-      m.state = Member::State::Reading;
-      m.function = read_prim_func(r, m.node);
-      break;
-    case cst::StatementKind::PythonFunction:
-      m.function = read_python_function(r, m.node);
-      break;
-    case cst::StatementKind::Module:
-    case cst::StatementKind::MacroDefinition:
-    case cst::StatementKind::FunctionDefinition:
-    case cst::StatementKind::DataflowBlock:
-    case cst::StatementKind::SBlock:
-    case cst::StatementKind::InitBlock:
-    case cst::StatementKind::WithStatement:
-    case cst::StatementKind::Loop:
-    case cst::StatementKind::WhileLoop:
-    case cst::StatementKind::IfStatement:
-    case cst::StatementKind::TryStatement:
-    case cst::StatementKind::UnexpectedIndent:
-    case cst::StatementKind::Binding:
-    case cst::StatementKind::AxisBinding:
-    case cst::StatementKind::BufferStore:
-    case cst::StatementKind::Declaration:
-    case cst::StatementKind::AugmentedAssignment:
-    case cst::StatementKind::ExpressionStatement:
-    case cst::StatementKind::ReturnStatement:
-    case cst::StatementKind::AssertStatement:
-    case cst::StatementKind::PassStatement:
-    case cst::StatementKind::BreakStatement:
-    case cst::StatementKind::ContinueStatement:
-    case cst::StatementKind::ImportStatement:
-    case cst::StatementKind::ImportFromStatement:
-    case cst::StatementKind::RaiseStatement:
-    case cst::StatementKind::DeleteStatement:
-    case cst::StatementKind::ScopeStatement:
-    case cst::StatementKind::Damage:
-    case cst::StatementKind::Other:  // name = R.ExternFunc(...)
-      if (const Val v = eval(r, m.node); v.expr() && ir::isa<ir::ExternFunc>(v.expr())) m.function = v.expr();
-      break;
+  if (m.node.is(Kind::RelaxFunction)) {
+    read_relax_member(r, m);
+  } else if (m.node.is(Kind::PrimFunc)) {
+    m.state = Member::State::Reading;
+    m.function = read_prim_func(r, m.node);
+  } else if (m.node.is(Kind::PythonFunction)) {
+    m.function = read_python_function(r, m.node);
+  } else if (const Val v = eval(r, m.node); v.expr() && ir::isa<ir::ExternFunc>(v.expr())) {
+    m.function = v.expr();  // name = R.ExternFunc(...)
   }
   --r.module->reading_depth;
   r.module->reading.pop_back();
@@ -369,29 +335,9 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
     case cst::StatementKind::ImportStatement:
     case cst::StatementKind::ImportFromStatement:
       return;
-    case cst::StatementKind::Module:
-    case cst::StatementKind::RelaxFunction:
-    case cst::StatementKind::PrimFunc:
-    case cst::StatementKind::PythonFunction:
-    case cst::StatementKind::DataflowBlock:
-    case cst::StatementKind::SBlock:
-    case cst::StatementKind::InitBlock:
-    case cst::StatementKind::WithStatement:
-    case cst::StatementKind::Loop:
-    case cst::StatementKind::WhileLoop:
-    case cst::StatementKind::IfStatement:
-    case cst::StatementKind::TryStatement:
-    case cst::StatementKind::AxisBinding:
-    case cst::StatementKind::BufferStore:
-    case cst::StatementKind::Declaration:
-    case cst::StatementKind::AugmentedAssignment:
-    case cst::StatementKind::ReturnStatement:
-    case cst::StatementKind::AssertStatement:
-    case cst::StatementKind::BreakStatement:
-    case cst::StatementKind::ContinueStatement:
-    case cst::StatementKind::RaiseStatement:
-    case cst::StatementKind::DeleteStatement:
-    case cst::StatementKind::ScopeStatement:
+#define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
+  RLDB_CST_ANSWER(CASE, in_module, case cst::StatementKind::Kind:)
+#include "frontend/cst/node_kinds.def"
     case cst::StatementKind::Other:
       unsupported_statement(r, s, "a module");
   }

@@ -8,7 +8,6 @@
 
 #include "passes/layout/layout_rules.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op/conv.h"
 #include "rldb/ir/op/image.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_class.h"

@@ -376,6 +376,8 @@ Decision reduce_index(const LayoutQuery& q) {
 }
 // Along one axis, the value and its index.
 Decision median(const LayoutQuery& q) {
+  const Attr* axes = find_attr(q.call->attrs, op_attr::Axis);
+  if (!axes || !axes->is(AttrKind::List)) return std::nullopt;  // a list of all axes may have another result
   Decision d = reduce(q);
   if (d) d->fields.assign(field_count(q), d->result);
   return d;

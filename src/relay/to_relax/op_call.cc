@@ -15,6 +15,7 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/printer.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/source/diagnostic_translate.h"
 
 namespace rldb::to_relax {
@@ -73,7 +74,7 @@ std::optional<Ints> OpCall::constant_ints(std::size_t i) const {
 }
 
 ir::Result<std::size_t> OpCall::axis_or_flat(const Expr*& x, const Dims& dims) {
-  if (const auto given = integer("axis")) return axis(*given, dims.size());
+  if (const auto given = integer(relay::field::Axis)) return axis(*given, dims.size());
   RLDB_TRY(x, reshape(x, {ir::product(ctx, dims)}));
   return std::size_t(0);
 }

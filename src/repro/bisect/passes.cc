@@ -55,7 +55,7 @@ class PassBisector {
       note_unseen();
       return false;
     }
-    if (symptom->kind == kValues && oracle_.accept_as_meant(pass)) {
+    if (symptom->kind == SymptomKind::Values && oracle_.accept_as_meant(pass)) {
       out_.meant.emplace_back(passes::info(pass.id).name);
       out_.passed_by.clear();
       return false;
@@ -119,7 +119,7 @@ class PassBisector {
 
   // Finds where the values diverge.
   void compare_sides() {
-    if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != kValues) return;
+    if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != SymptomKind::Values) return;
     Program a, b;
     a.module = out_.before;
     a.function = oracle_.question().function;

@@ -135,7 +135,7 @@ std::string to_string(const PassBisection& b) {
     return meant + (b.count == 1 ? std::string("the pass does not cause the symptom")
                                  : fmt::format("none of {} passes causes the symptom", b.count));
   std::string text = meant + fmt::format("pass: {} ({} of {})\n", passes::to_string(b.pass), b.index + 1, b.count);
-  text += fmt::format("symptom: {}: {}\n", b.symptom.kind, b.symptom.text);
+  text += fmt::format("symptom: {}: {}\n", to_string(b.symptom.kind), b.symptom.text);
   if (b.unstable) text += "the pass is not deterministic: it gives another program each time\n";
   if (b.rewrite > 0)
     text += fmt::format("rewrite: {} of {}: {}\n", b.rewrite, b.rewrites, b.rewrite_text);

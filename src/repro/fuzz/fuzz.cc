@@ -106,7 +106,7 @@ class Fuzzer {
 
   // Values that differ on these inputs and on others.
   bool lasts(const ir::Module* module, const PassBisection& b) {
-    if (b.symptom.kind != kValues) return true;
+    if (b.symptom.kind != SymptomKind::Values) return true;
     const Borrow borrow(session_);
     session_.options().seed ^= kOtherInputs;
     const PassBisection again = bisect_passes(session_, module, question());
@@ -114,7 +114,7 @@ class Fuzzer {
   }
 
   void add(std::uint64_t seed, const ir::Module* module, const PassBisection& b) {
-    if (b.symptom.kind != kValues)
+    if (b.symptom.kind != SymptomKind::Values)
       for (FuzzFinding& known : out_.findings)
         if (known.symptom == b.symptom) {
           ++known.programs;
@@ -157,7 +157,7 @@ class Fuzzer {
     FuzzFinding f;
     f.seed = seed;
     f.text = "engines: " + v.difference;
-    f.symptom = {std::string(kValues), {}, {}, v.difference};
+    f.symptom = {SymptomKind::Values, {}, {}, v.difference};
     f.module = module;
     f.default_dim = session_.options().default_dim;
     out_.findings.push_back(std::move(f));

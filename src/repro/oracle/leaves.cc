@@ -29,15 +29,15 @@ std::optional<Symptom> symptom_of_leaves(const std::vector<Value>& leaves, const
                                          const Question& question) {
   if (question.kind == OracleKind::Nan) {
     if (not_finite(leaves) <= not_finite(reference)) return std::nullopt;
-    return Symptom{std::string(kNan), {}, {}, "the result is not finite"};
+    return Symptom{SymptomKind::NotFinite, {}, {}, "the result is not finite"};
   }
   if (leaves.size() != reference.size())
     return Symptom{
-        std::string(kValues), {}, "results", fmt::format("{} results, not {}", leaves.size(), reference.size())};
+        SymptomKind::Values, {}, "results", fmt::format("{} results, not {}", leaves.size(), reference.size())};
   for (std::size_t i = 0; i < leaves.size(); ++i)
     if (!is_opaque(leaves[i]))
       if (const auto d = difference(reference[i], leaves[i], question.tolerances))
-        return Symptom{std::string(kValues), {}, d->kind.empty() ? "" : "type", to_string(*d)};
+        return Symptom{SymptomKind::Values, {}, d->kind.empty() ? "" : "type", to_string(*d)};
   return std::nullopt;
 }
 

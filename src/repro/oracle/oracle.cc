@@ -32,6 +32,15 @@ using runtime::ValueKind;
 
 namespace {
 
+struct SymptomRow {
+  std::string_view name;
+  bool is_failure;
+};
+constexpr SymptomRow kSymptoms[] = {
+#define RLDB_SYMPTOM(Kind, name, is_failure) {name, is_failure},
+#include "rldb/repro/symptom.def"
+};
+
 // Limit for kernels evaluated in one run: some tenths of a second.
 constexpr std::uint64_t kStatements = 5'000'000;
 
@@ -67,6 +76,16 @@ std::string form_of(std::string_view message) {
   }
   return out;
 }
+
+std::string_view to_string(SymptomKind kind) { return kSymptoms[std::size_t(kind)].name; }
+
+std::optional<SymptomKind> parse_symptom_kind(std::string_view name) {
+  for (std::size_t i = 0; i < std::size(kSymptoms); ++i)
+    if (kSymptoms[i].name == name) return SymptomKind(i);
+  return std::nullopt;
+}
+
+bool is_failure(SymptomKind kind) { return kSymptoms[std::size_t(kind)].is_failure; }
 
 std::optional<OracleKind> parse_oracle(std::string_view word) {
   if (word == "any") return OracleKind::Any;
@@ -142,7 +161,7 @@ std::optional<Symptom> Oracle::look_at_memory(const ir::Module* version) {
   unseen_ = now.why;
   if (!now.use || now.use->bytes <= most_) return std::nullopt;
   // Memory exceeded because of the passes is a different symptom from memory exceeded before them.
-  Symptom s{std::string(kMemory), {}, over_before_ ? "before the first pass" : "after the passes", {}, {}};
+  Symptom s{SymptomKind::Memory, {}, over_before_ ? "before the first pass" : "after the passes", {}, {}};
   s.text = fmt::format("{} bytes are held at once, {}; the limit is {}", now.use->bytes, now.use->place, most_);
   s.bytes = now.use->bytes;
   s.limit = most_;
@@ -166,7 +185,7 @@ std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
       return std::nullopt;
     }
     const std::string error = first_error(found);
-    return Symptom{std::string(kValues), {}, fmt::format("error {}", int(kind)), "it fails: " + error, form_of(error)};
+    return Symptom{SymptomKind::Values, {}, fmt::format("error {}", int(kind)), "it fails: " + error, form_of(error)};
   }
   std::vector<Value> leaves;
   flatten(run.value, leaves);
@@ -199,12 +218,12 @@ std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const i
     ok = session_.run_passes(passes::to_string(pass), found);
   } catch (const support::InternalError& error) {
     after = nullptr;
-    return Symptom{std::string(kInternal), std::string(passes::info(pass.id).name), place_of(error), error.what()};
+    return Symptom{SymptomKind::Internal, std::string(passes::info(pass.id).name), place_of(error), error.what()};
   }
   support::poll_cause();
   after = ok ? session_.module() : nullptr;
   if (ok) return std::nullopt;
-  Symptom s{std::string(kFails), std::string(passes::info(pass.id).name), {}, {}};
+  Symptom s{SymptomKind::Fails, std::string(passes::info(pass.id).name), {}, {}};
   s.text = first_error(found, &s.id);
   s.form = form_of(s.text);
   return s;
@@ -212,7 +231,7 @@ std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const i
 
 bool still_shows(const Symptom& wanted, const Symptom& found, const Question& question) {
   if (!(wanted == found)) return false;
-  if (wanted.kind != kMemory || question.memory.bytes > 0 || wanted.limit == 0) return true;
+  if (wanted.kind != SymptomKind::Memory || question.memory.bytes > 0 || wanted.limit == 0) return true;
   const double excess = double(wanted.bytes) / double(wanted.limit) - 1;
   return found.limit > 0 && double(found.bytes) / double(found.limit) - 1 >= excess / 2;
 }
@@ -313,7 +332,7 @@ std::optional<Symptom> Oracle::run_command(const ir::Module* version) {
   const CommandAnswer answer = ask_test_command(question_.command, ir::print(version, print));
   if (answer.code != 0) return std::nullopt;
   return Symptom{
-      std::string(kCommand), {}, {}, answer.last_line.empty() ? "the command says so" : answer.last_line, answer.form};
+      SymptomKind::Command, {}, {}, answer.last_line.empty() ? "the command says so" : answer.last_line, answer.form};
 }
 
 }  // namespace rldb::repro

@@ -26,8 +26,8 @@ namespace rldb::repro {
 // One that is present begins with `+`.
 std::string to_wire(const std::optional<Symptom>& s) {
   if (!s) return "-";
-  return "+" +
-         to_parts({s->kind, s->pass, s->id, s->text, s->form, std::to_string(s->bytes), std::to_string(s->limit)});
+  return "+" + to_parts({std::string(to_string(s->kind)), s->pass, s->id, s->text, s->form, std::to_string(s->bytes),
+                         std::to_string(s->limit)});
 }
 
 static bool read_number(const std::string& text, std::size_t& number) {
@@ -40,7 +40,9 @@ std::optional<Symptom> from_wire(std::string_view bytes) {
   if (!bytes.starts_with('+')) return std::nullopt;
   const auto parts = from_parts(bytes.substr(1));
   if (!parts || parts->size() != 7) return std::nullopt;
-  Symptom s{(*parts)[0], (*parts)[1], (*parts)[2], (*parts)[3], (*parts)[4]};
+  const auto kind = parse_symptom_kind((*parts)[0]);
+  if (!kind) return std::nullopt;
+  Symptom s{*kind, (*parts)[1], (*parts)[2], (*parts)[3], (*parts)[4]};
   return read_number((*parts)[5], s.bytes) && read_number((*parts)[6], s.limit) ? std::optional(s) : std::nullopt;
 }
 
@@ -103,7 +105,7 @@ class Child {
     pid_ = -1;
     const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     if (signal == 0 || signal == SIGKILL || signal == SIGXCPU) return std::nullopt;
-    return Symptom{std::string(kSignal), {}, std::to_string(signal), std::string("it ends by ") + ::strsignal(signal)};
+    return Symptom{SymptomKind::Signal, {}, std::to_string(signal), std::string("it ends by ") + ::strsignal(signal)};
   }
 
   [[noreturn]] static void be_child(int fd, const ChildLimits& limits,

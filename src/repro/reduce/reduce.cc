@@ -43,7 +43,7 @@ class Reducer {
     out_.passes = question_.passes;
     if (question_.keep_defined) keep_defined_if_it_is(module);
     const auto symptom = ask_in_child(limits_, [&] { return ask_or_why(module); });
-    if (!symptom || symptom->kind.empty()) {
+    if (!symptom || symptom->kind == SymptomKind::None) {
       out_.why = symptom ? symptom->text : fmt::format("it has no answer within {} s", limits_.seconds);
       return;
     }
@@ -232,7 +232,7 @@ class Reducer {
       ++out_.refused.without_symptom;
     } else if (!shows(*answer)) {
       ++out_.refused.other_symptom;
-      if (out_.refused.other.empty()) out_.refused.other = answer->kind + ": " + answer->text;
+      if (out_.refused.other.empty()) out_.refused.other = std::string(to_string(answer->kind)) + ": " + answer->text;
     }
   }
 

@@ -112,7 +112,7 @@ std::string to_json(const RelayBisection& b) {
   if (b.verdict == Verdict::Found) {
     out["pass"] = relay::to_string(b.pass);
     out["index"] = b.index;
-    out["symptom"] = {{"kind", b.symptom.kind}, {"text", b.symptom.text}};
+    out["symptom"] = {{"kind", to_string(b.symptom.kind)}, {"text", b.symptom.text}};
     out["rewrite"] = {{"number", b.rewrite}, {"of", b.rewrites}, {"text", b.rewrite_text}};
   }
   return out.dump(2);

@@ -82,7 +82,7 @@ std::optional<Symptom> RelayOracle::look(const relay::Module* version) {
   }
   if (!validates()) return look_at_values(version);
   const Validation v = validate_relay(program_->source().ctx, first_, version, session_.options());
-  if (!v.difference.empty()) return Symptom{std::string(kValues), {}, {}, v.difference};
+  if (!v.difference.empty()) return Symptom{SymptomKind::Values, {}, {}, v.difference};
   if (v.compared.empty()) unseen_ = v.not_run.empty() ? "nothing of the program could be run" : v.not_run.front();
   return std::nullopt;
 }
@@ -90,7 +90,7 @@ std::optional<Symptom> RelayOracle::look(const relay::Module* version) {
 std::optional<Symptom> RelayOracle::look_at_values(const relay::Module* version) {
   std::string error;
   const auto leaves = run(version, error);
-  if (!leaves) return Symptom{std::string(kValues), {}, "error", "it fails: " + error, form_of(error)};
+  if (!leaves) return Symptom{SymptomKind::Values, {}, "error", "it fails: " + error, form_of(error)};
   return symptom_of_leaves(*leaves, reference_, question_);
 }
 

@@ -151,7 +151,7 @@ void tell_reduction(const repro::ReductionFacts& r, Console& console) {
   console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
                       r.complete ? "" : " (stopped before the end)");
   console.print_error("{}\n", repro::minimality(r));
-  console.print_error("symptom: {}: {}\n", r.symptom.kind, r.symptom.text);
+  console.print_error("symptom: {}: {}\n", to_string(r.symptom.kind), r.symptom.text);
   if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
   for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
 }
@@ -163,7 +163,7 @@ bool save_reduction(const repro::ReductionFacts& r, repro::Question question, se
   // The command is run on the module itself.
   question.passes = question.command.empty() ? r.passes : std::string();
   question.inputs = r.inputs;
-  const std::string seen = fmt::format("symptom: {}: {}", r.symptom.kind, r.symptom.text);
+  const std::string seen = fmt::format("symptom: {}: {}", to_string(r.symptom.kind), r.symptom.text);
   if (!line.tvm_script.empty() &&
       !save_tvm_script(line.tvm_script, line, session, session.module(), question, r.symptom, seen, console))
     return false;

@@ -140,7 +140,7 @@ bool save_tvm_script(const std::string& path, const CommandLine& line, session::
   script.tolerances = question.tolerances;
   script.seed = line.options.seed;
   if (symptom.is_failure()) script.checks = TvmScript::Checks::Passes;
-  if (symptom.kind == repro::kNan) script.checks = TvmScript::Checks::Finite;
+  if (symptom.kind == repro::SymptomKind::NotFinite) script.checks = TvmScript::Checks::Finite;
   if (script.checks != TvmScript::Checks::Passes) {
     repro::Question asked = question;  // a command's question has no values
     if (asked.kind == repro::OracleKind::Command) asked.kind = repro::OracleKind::Values;

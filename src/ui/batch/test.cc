@@ -20,6 +20,7 @@
 #include "ui/batch/batch.h"
 #include "ui/batch/child_work.h"
 #include "ui/batch/git_bisect.h"
+#include "ui/repl/commands/entry_flags.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"
 #include "ui/text_diff.h"
@@ -81,7 +82,7 @@ bool replies_match(const std::vector<std::string>& expected, const std::vector<s
 
 bool expects_not(std::string_view entry) {
   const std::vector<std::string> words = split_words(trim(entry));
-  return words.size() > 1 && words[0] == ":expect" && words[1] == "not";
+  return words.size() > 1 && is_entry_of(entry, kChecks) && words[1] == "not";
 }
 
 // Does the script describe the fault? Then any other failure is not that fault.
@@ -111,7 +112,7 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
     for (const std::string& g : matches ? entry->expected : got)
       result.blessed += g.empty() ? "#|\n" : "#| " + g + "\n";
     copied = entry->expected_end;
-    const bool expectation = trim(entry->text).starts_with(":expect");
+    const bool expectation = is_entry_of(entry->text, kChecks);
     if (expectation && status != Status::Good) result.expectations_hold = false;
     if (status != Status::Good && expects_not(entry->text)) result.seen = true;
     if (!matches)

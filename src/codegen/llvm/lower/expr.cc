@@ -74,26 +74,49 @@ Lowering::Value* Lowering::condition(const ir::Expr* e) {
 
 Lowering::Value* Lowering::value(const ir::Expr* e) {
   DepthGuard guard(depth_, "an expression is nested too deeply");
-  if (const auto* v = as<ir::Var>(e)) return variable(v);
-  if (const auto* i = as<ir::IntImm>(e)) {
-    if (e->dtype().is_bool()) return b_.getInt1(i->value != 0);
-    if (e->dtype().is_handle()) return b_.CreateIntToPtr(i64(i->value), b_.getPtrTy());
-    return llvm::ConstantInt::get(value_type(e->dtype()), std::uint64_t(i->value), true);
+  switch (e->expr_kind()) {
+    case ir::ExprKind::Var:
+    case ir::ExprKind::DataflowVar:
+      return variable(as<ir::Var>(e));
+    case ir::ExprKind::IntImm: {
+      const std::int64_t v = as<ir::IntImm>(e)->value;
+      if (e->dtype().is_bool()) return b_.getInt1(v != 0);
+      if (e->dtype().is_handle()) return b_.CreateIntToPtr(i64(v), b_.getPtrTy());
+      return llvm::ConstantInt::get(value_type(e->dtype()), std::uint64_t(v), true);
+    }
+    case ir::ExprKind::FloatImm:
+      return literal_float(as<ir::FloatImm>(e)->value, e->dtype());
+    case ir::ExprKind::Binary:
+      return binary(as<ir::BinaryExpr>(e));
+    case ir::ExprKind::BufferLoad:
+      return load(as<ir::BufferLoad>(e));
+    case ir::ExprKind::Not:
+      return b_.CreateNot(condition(as<ir::NotExpr>(e)->a));
+    case ir::ExprKind::Cast: {
+      const ir::Expr* from = as<ir::CastExpr>(e)->value;
+      return convert(value(from), from->dtype(), e->dtype());
+    }
+    case ir::ExprKind::Select: {
+      const auto* s = as<ir::SelectExpr>(e);
+      return choose(s->cond, s->true_value, s->false_value);
+    }
+    case ir::ExprKind::Ramp:
+      return ramp(as<ir::Ramp>(e));
+    case ir::ExprKind::Broadcast:
+      return broadcast(as<ir::Broadcast>(e));
+    case ir::ExprKind::Shuffle:
+      return shuffle(as<ir::Shuffle>(e));
+    case ir::ExprKind::Let: {
+      const auto* l = as<ir::LetExpr>(e);
+      bind(l->var, l->value);
+      return value(l->body);
+    }
+    case ir::ExprKind::Call:
+      return call(as<ir::Call>(e));
+#define RLDB_GRAPH(Kind, Struct, doc) case ir::ExprKind::Kind:
+#include "rldb/ir/node.def"
+      break;
   }
-  if (const auto* f = as<ir::FloatImm>(e)) return literal_float(f->value, f->dtype());
-  if (const auto* b = as<ir::BinaryExpr>(e)) return binary(b);
-  if (const auto* l = as<ir::BufferLoad>(e)) return load(l);
-  if (const auto* n = as<ir::NotExpr>(e)) return b_.CreateNot(condition(n->a));
-  if (const auto* c = as<ir::CastExpr>(e)) return convert(value(c->value), c->value->dtype(), c->dtype());
-  if (const auto* s = as<ir::SelectExpr>(e)) return choose(s->cond, s->true_value, s->false_value);
-  if (const auto* r = as<ir::Ramp>(e)) return ramp(r);
-  if (const auto* b = as<ir::Broadcast>(e)) return broadcast(b);
-  if (const auto* s = as<ir::Shuffle>(e)) return shuffle(s);
-  if (const auto* l = as<ir::LetExpr>(e)) {
-    bind(l->var, l->value);
-    return value(l->body);
-  }
-  if (const auto* c = as<ir::Call>(e)) return call(c);
   refuse("there is no code for the expression " + where(e));
 }
 

@@ -7,6 +7,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/check.h"
 
 namespace rldb::codegen {
 
@@ -18,42 +19,46 @@ void Lowering::start_dead_block() { b_.SetInsertPoint(new_block("dead")); }
 void Lowering::stmt(const ir::Stmt* s) {
   DepthGuard guard(depth_, "it is nested too deeply");
   if (terminated()) start_dead_block();
-  if (const auto* st = as<ir::SeqStmt>(s)) {
-    for (const ir::Stmt* part : st->stmts) stmt(part);
-  } else if (const auto* st = as<ir::BufferStore>(s)) {
-    store(st);
-  } else if (const auto* st = as<ir::ForStmt>(s)) {
-    for_loop(st);
-  } else if (const auto* st = as<ir::SBlockRealize>(s)) {
-    block(st->block, st);
-  } else if (const auto* st = as<ir::SBlock>(s)) {
-    block(st, nullptr);
-  } else if (const auto* st = as<ir::BindStmt>(s)) {
-    bind(st->var, st->value);
-  } else if (const auto* st = as<ir::IfThenElse>(s)) {
-    if_stmt(st);
-  } else if (const auto* st = as<ir::WhileStmt>(s)) {
-    while_loop(st);
-  } else if (const auto* st = as<ir::Evaluate>(s)) {
-    evaluate(st->value);
-  } else if (const auto* st = as<ir::AssertStmt>(s)) {
-    assert_stmt(st);
-  } else if (const auto* st = as<ir::AllocBuffer>(s)) {
-    allocate_buffer(st->buffer);
-  } else if (const auto* st = as<ir::DeclBuffer>(s)) {
-    decl_buffer(st);
-  } else if (const auto* st = as<ir::AllocateStmt>(s)) {
-    std::vector<Value*> extents;
-    for (const ir::Expr* e : st->extents) extents.push_back(index(e));
-    const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(st->var);
-    pointers_[st->var] = allocate(std::move(extents), st->dtype, st->var->name, on_stack, true);
-  } else if (const auto* st = as<ir::AllocateConstStmt>(s)) {
-    allocate_const(st);
-  } else if (const auto* st = as<ir::AttrStmt>(s)) {
-    attr_stmt(st);
-  } else {
-    refuse(fmt::format("there is no code for the statement `{}`", ir::print_stmt(s)));
+  switch (s->stmt_kind()) {
+    case ir::StmtKind::Seq:
+      for (const ir::Stmt* part : as<ir::SeqStmt>(s)->stmts) stmt(part);
+      return;
+    case ir::StmtKind::BufferStore:
+      return store(as<ir::BufferStore>(s));
+    case ir::StmtKind::For:
+      return for_loop(as<ir::ForStmt>(s));
+    case ir::StmtKind::SBlockRealize:
+      return block(as<ir::SBlockRealize>(s)->block, as<ir::SBlockRealize>(s));
+    case ir::StmtKind::SBlock:
+      return block(as<ir::SBlock>(s), nullptr);
+    case ir::StmtKind::Bind:
+      return bind(as<ir::BindStmt>(s)->var, as<ir::BindStmt>(s)->value);
+    case ir::StmtKind::IfThenElse:
+      return if_stmt(as<ir::IfThenElse>(s));
+    case ir::StmtKind::While:
+      return while_loop(as<ir::WhileStmt>(s));
+    case ir::StmtKind::Evaluate:
+      return evaluate(as<ir::Evaluate>(s)->value);
+    case ir::StmtKind::Assert:
+      return assert_stmt(as<ir::AssertStmt>(s));
+    case ir::StmtKind::AllocBuffer:
+      return allocate_buffer(as<ir::AllocBuffer>(s)->buffer);
+    case ir::StmtKind::DeclBuffer:
+      return decl_buffer(as<ir::DeclBuffer>(s));
+    case ir::StmtKind::Allocate: {
+      const auto* st = as<ir::AllocateStmt>(s);
+      std::vector<Value*> extents;
+      for (const ir::Expr* e : st->extents) extents.push_back(index(e));
+      const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(st->var);
+      pointers_[st->var] = allocate(std::move(extents), st->dtype, st->var->name, on_stack, true);
+      return;
+    }
+    case ir::StmtKind::AllocateConst:
+      return allocate_const(as<ir::AllocateConstStmt>(s));
+    case ir::StmtKind::Attr:
+      return attr_stmt(as<ir::AttrStmt>(s));
   }
+  RLDB_UNREACHABLE("every kind of statement has its case");
 }
 
 void Lowering::bind(const ir::Var* v, const ir::Expr* e) {

@@ -111,23 +111,9 @@ void BodyReader::assign(Node s, Node target, const Val& v, Node value, const ir:
       // Parse-time aliases: cls = Module, f = R.add.
       fn_.scope.define(target.text(), v, target.span());
       return;
-    case ValKind::Nothing:
-    case ValKind::None:
-    case ValKind::Ellipsis:
-    case ValKind::Bool:
-    case ValKind::Int:
-    case ValKind::Float:
-    case ValKind::Str:
-    case ValKind::Tuple:
-    case ValKind::List:
-    case ValKind::Expr:
-    case ValKind::Buffer:
-    case ValKind::Region:
-    case ValKind::Slice:
-    case ValKind::Range:
-    case ValKind::Method:
-    case ValKind::Loop:
-    case ValKind::Frame:
+#define RLDB_VAL_KIND(Kind, as_scalar, as_value, as_type, as_dtype, in_relax, alias_in_tir, statement_in_tir) \
+  RLDB_CST_ANSWER(CASE, in_relax, case ValKind::Kind:)
+#include "frontend/script/value/val_kind.def"
       break;
   }
   if (v.fresh) {  // a meta value

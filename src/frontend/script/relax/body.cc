@@ -106,23 +106,9 @@ void BodyReader::statement(Node s) {
     case cst::StatementKind::Declaration:
       r_.error(s, diag::DeclarationWithoutValue, s.child(Field::Target).text());
       return;
-    case cst::StatementKind::Module:
-    case cst::StatementKind::PythonFunction:
-    case cst::StatementKind::SBlock:
-    case cst::StatementKind::InitBlock:
-    case cst::StatementKind::WithStatement:
-    case cst::StatementKind::Loop:
-    case cst::StatementKind::WhileLoop:
-    case cst::StatementKind::TryStatement:
-    case cst::StatementKind::AxisBinding:
-    case cst::StatementKind::BufferStore:
-    case cst::StatementKind::AugmentedAssignment:
-    case cst::StatementKind::AssertStatement:
-    case cst::StatementKind::BreakStatement:
-    case cst::StatementKind::ContinueStatement:
-    case cst::StatementKind::RaiseStatement:
-    case cst::StatementKind::DeleteStatement:
-    case cst::StatementKind::ScopeStatement:
+#define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
+  RLDB_CST_ANSWER(CASE, in_relax, case cst::StatementKind::Kind:)
+#include "frontend/cst/node_kinds.def"
     case cst::StatementKind::Other:
       unsupported_statement(r_, s, "a Relax function");
       return;

@@ -99,15 +99,9 @@ class StatementReader {
       case cst::StatementKind::ImportStatement:
       case cst::StatementKind::ImportFromStatement:
         return;
-      case cst::StatementKind::Module:
-      case cst::StatementKind::RelaxFunction:
-      case cst::StatementKind::PrimFunc:
-      case cst::StatementKind::PythonFunction:
-      case cst::StatementKind::DataflowBlock:
-      case cst::StatementKind::TryStatement:
-      case cst::StatementKind::RaiseStatement:
-      case cst::StatementKind::DeleteStatement:
-      case cst::StatementKind::ScopeStatement:
+#define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
+  RLDB_CST_ANSWER(CASE, in_tir, case cst::StatementKind::Kind:)
+#include "frontend/cst/node_kinds.def"
       case cst::StatementKind::Other:
         unsupported_statement(r_, s, "a TensorIR function");
     }
@@ -220,34 +214,12 @@ class StatementReader {
   }
 
   static bool is_alias(const Val& v) {
+    constexpr bool Yes = true, No = false;
     switch (v.kind) {
-      case ValKind::Buffer:
-      case ValKind::Region:
-      case ValKind::Module:
-      case ValKind::Path:
-      case ValKind::Lambda:
-      case ValKind::DType:
-      case ValKind::Dict:
-      case ValKind::Type:
-      case ValKind::Attr:
-      case ValKind::Str:
-      case ValKind::Tuple:
-      case ValKind::List:
-      case ValKind::None:
-      case ValKind::Poison:
-        return true;
-      case ValKind::Nothing:
-      case ValKind::Ellipsis:
-      case ValKind::Bool:
-      case ValKind::Int:
-      case ValKind::Float:
-      case ValKind::Expr:
-      case ValKind::Slice:
-      case ValKind::Range:
-      case ValKind::Method:
-      case ValKind::Loop:
-      case ValKind::Frame:
-        break;
+#define RLDB_VAL_KIND(Kind, as_scalar, as_value, as_type, as_dtype, in_relax, alias_in_tir, statement_in_tir) \
+  case ValKind::Kind:                                                                                         \
+    return alias_in_tir || v.fresh;
+#include "frontend/script/value/val_kind.def"
     }
     return v.fresh;
   }
@@ -443,25 +415,9 @@ class StatementReader {
       case ValKind::List:
         if (v.items.empty()) return;
         break;
-      case ValKind::Ellipsis:
-      case ValKind::Bool:
-      case ValKind::Int:
-      case ValKind::Float:
-      case ValKind::Str:
-      case ValKind::DType:
-      case ValKind::Dict:
-      case ValKind::Expr:
-      case ValKind::Buffer:
-      case ValKind::Region:
-      case ValKind::Slice:
-      case ValKind::Range:
-      case ValKind::Type:
-      case ValKind::Attr:
-      case ValKind::Lambda:
-      case ValKind::Path:
-      case ValKind::Module:
-      case ValKind::Method:
-      case ValKind::Loop:
+#define RLDB_VAL_KIND(Kind, as_scalar, as_value, as_type, as_dtype, in_relax, alias_in_tir, statement_in_tir) \
+  RLDB_CST_ANSWER(CASE, statement_in_tir, case ValKind::Kind:)
+#include "frontend/script/value/val_kind.def"
         break;
     }
     if (v.fresh) return;

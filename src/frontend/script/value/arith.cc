@@ -19,41 +19,15 @@ namespace rldb::frontend::script {
 namespace {
 
 enum class Op : std::uint8_t {
-  Add,
-  Sub,
-  Mul,
-  Div,
-  FloorDiv,
-  Mod,
-  Pow,
-  MatMul,
-  Shl,
-  Shr,
-  BitAnd,
-  BitOr,
-  BitXor,
-  Eq,
-  Ne,
-  Lt,
-  Le,
-  Gt,
-  Ge,
-  And,
-  Or,
-  In,
-  NotIn,
-  Is,
-  IsNot,
+#define RLDB_ARITH_OP(Kind, ...) Kind,
+#include "frontend/script/value/arith_op.def"
   Unknown,
 };
 
 Op op_of(std::string_view s) {
   static const std::unordered_map<std::string_view, Op> table = {
-      {"+", Op::Add},    {"-", Op::Sub},   {"*", Op::Mul},        {"/", Op::Div},  {"//", Op::FloorDiv},
-      {"%", Op::Mod},    {"**", Op::Pow},  {"@", Op::MatMul},     {"<<", Op::Shl}, {">>", Op::Shr},
-      {"&", Op::BitAnd}, {"|", Op::BitOr}, {"^", Op::BitXor},     {"==", Op::Eq},  {"!=", Op::Ne},
-      {"<", Op::Lt},     {"<=", Op::Le},   {">", Op::Gt},         {">=", Op::Ge},  {"and", Op::And},
-      {"or", Op::Or},    {"in", Op::In},   {"not in", Op::NotIn}, {"is", Op::Is},  {"is not", Op::IsNot},
+#define RLDB_ARITH_OP(Kind, sign, ...) {sign, Op::Kind},
+#include "frontend/script/value/arith_op.def"
   };
   const auto it = table.find(s);
   return it == table.end() ? Op::Unknown : it->second;
@@ -83,25 +57,9 @@ std::optional<bool> compare(Op op, T a, T b) {
       return a > b;
     case Op::Ge:
       return a >= b;
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::FloorDiv:
-    case Op::Mod:
-    case Op::Pow:
-    case Op::MatMul:
-    case Op::Shl:
-    case Op::Shr:
-    case Op::BitAnd:
-    case Op::BitOr:
-    case Op::BitXor:
-    case Op::And:
-    case Op::Or:
-    case Op::In:
-    case Op::NotIn:
-    case Op::Is:
-    case Op::IsNot:
+#define RLDB_ARITH_OP(Kind, sign, compares, of_floats, of_integers, of_expressions, is_intrinsic) \
+  RLDB_CST_ANSWER(CASE, compares, case Op::Kind:)
+#include "frontend/script/value/arith_op.def"
     case Op::Unknown:
       break;  // not a comparison
   }
@@ -131,24 +89,9 @@ Val float_result(Reader& r, Op op, double a, double b, Node at) {
       return Val::of_float(a - std::floor(a / b) * b);
     case Op::Pow:
       return Val::of_float(std::pow(a, b));
-    case Op::MatMul:
-    case Op::Shl:
-    case Op::Shr:
-    case Op::BitAnd:
-    case Op::BitOr:
-    case Op::BitXor:
-    case Op::Eq:
-    case Op::Ne:
-    case Op::Lt:
-    case Op::Le:
-    case Op::Gt:
-    case Op::Ge:
-    case Op::And:
-    case Op::Or:
-    case Op::In:
-    case Op::NotIn:
-    case Op::Is:
-    case Op::IsNot:
+#define RLDB_ARITH_OP(Kind, sign, compares, of_floats, of_integers, of_expressions, is_intrinsic) \
+  RLDB_CST_ANSWER(CASE, of_floats, case Op::Kind:)
+#include "frontend/script/value/arith_op.def"
     case Op::Unknown:
       break;
   }
@@ -212,19 +155,9 @@ Val int_result(Reader& r, Op op, std::int64_t a, std::int64_t b, Node at) {
     case Op::BitXor:
       out = a ^ b;
       break;
-    case Op::MatMul:
-    case Op::Eq:
-    case Op::Ne:
-    case Op::Lt:
-    case Op::Le:
-    case Op::Gt:
-    case Op::Ge:
-    case Op::And:
-    case Op::Or:
-    case Op::In:
-    case Op::NotIn:
-    case Op::Is:
-    case Op::IsNot:
+#define RLDB_ARITH_OP(Kind, sign, compares, of_floats, of_integers, of_expressions, is_intrinsic) \
+  RLDB_CST_ANSWER(CASE, of_integers, case Op::Kind:)
+#include "frontend/script/value/arith_op.def"
     case Op::Unknown:
       return r.error(at, diag::BadOperands, at.text(), "an integer", "an integer");
   }
@@ -314,17 +247,9 @@ std::optional<ir::BinaryKind> node_of(Op op) {
       return ir::BinaryKind::And;
     case Op::Or:
       return ir::BinaryKind::Or;
-    case Op::Pow:
-    case Op::MatMul:
-    case Op::Shl:
-    case Op::Shr:
-    case Op::BitAnd:
-    case Op::BitOr:
-    case Op::BitXor:
-    case Op::In:
-    case Op::NotIn:
-    case Op::Is:
-    case Op::IsNot:
+#define RLDB_ARITH_OP(Kind, sign, compares, of_floats, of_integers, of_expressions, is_intrinsic) \
+  RLDB_CST_ANSWER(CASE, of_expressions, case Op::Kind:)
+#include "frontend/script/value/arith_op.def"
     case Op::Unknown:
       break;
   }
@@ -345,25 +270,9 @@ std::optional<ir::Intrinsic> intrinsic_of(Op op) {
       return ir::intrin::BitwiseOr;
     case Op::BitXor:
       return ir::intrin::BitwiseXor;
-    case Op::Add:
-    case Op::Sub:
-    case Op::Mul:
-    case Op::Div:
-    case Op::FloorDiv:
-    case Op::Mod:
-    case Op::MatMul:
-    case Op::Eq:
-    case Op::Ne:
-    case Op::Lt:
-    case Op::Le:
-    case Op::Gt:
-    case Op::Ge:
-    case Op::And:
-    case Op::Or:
-    case Op::In:
-    case Op::NotIn:
-    case Op::Is:
-    case Op::IsNot:
+#define RLDB_ARITH_OP(Kind, sign, compares, of_floats, of_integers, of_expressions, is_intrinsic) \
+  RLDB_CST_ANSWER(CASE, is_intrinsic, case Op::Kind:)
+#include "frontend/script/value/arith_op.def"
     case Op::Unknown:
       break;
   }

@@ -110,24 +110,9 @@ const ir::Expr* to_scalar(Reader& r, const Val& v, Node at, ir::DType ints) {
         return r.ctx.load(v.buffer(), {&zero, 1});
       }
       break;
-    case ValKind::Nothing:
-    case ValKind::None:
-    case ValKind::Ellipsis:
-    case ValKind::Str:
-    case ValKind::DType:
-    case ValKind::Tuple:
-    case ValKind::List:
-    case ValKind::Dict:
-    case ValKind::Slice:
-    case ValKind::Range:
-    case ValKind::Type:
-    case ValKind::Attr:
-    case ValKind::Lambda:
-    case ValKind::Path:
-    case ValKind::Module:
-    case ValKind::Method:
-    case ValKind::Loop:
-    case ValKind::Frame:
+#define RLDB_VAL_KIND(Kind, as_scalar, as_value, as_type, as_dtype, in_relax, alias_in_tir, statement_in_tir) \
+  RLDB_CST_ANSWER(CASE, as_scalar, case ValKind::Kind:)
+#include "frontend/script/value/val_kind.def"
       break;
   }
   r.error(at, diag::ExpectedScalar, describe(r, v));
@@ -202,20 +187,9 @@ const ir::Expr* to_relax(Reader& r, const Val& v, Node at) {
     case ValKind::Path:
       if (const auto t = try_dtype(v)) return r.ctx.dtype(*t);
       break;
-    case ValKind::Nothing:
-    case ValKind::Ellipsis:
-    case ValKind::Dict:
-    case ValKind::Buffer:
-    case ValKind::Region:
-    case ValKind::Slice:
-    case ValKind::Range:
-    case ValKind::Type:
-    case ValKind::Attr:
-    case ValKind::Lambda:
-    case ValKind::Module:
-    case ValKind::Method:
-    case ValKind::Loop:
-    case ValKind::Frame:
+#define RLDB_VAL_KIND(Kind, as_scalar, as_value, as_type, as_dtype, in_relax, alias_in_tir, statement_in_tir) \
+  RLDB_CST_ANSWER(CASE, as_value, case ValKind::Kind:)
+#include "frontend/script/value/val_kind.def"
       break;
   }
   r.error(at, diag::ExpectedValue, describe(r, v));
@@ -359,22 +333,9 @@ const ir::Type* to_type(Reader& r, const Val& v, Node at) {
       // T.handle("float32") and T.int64() are expressions elsewhere.
       if (ir::isa<ir::Var>(v.expr()) && is_scalar_expr(v.expr())) return v.expr()->type;
       break;
-    case ValKind::Nothing:
-    case ValKind::Ellipsis:
-    case ValKind::Bool:
-    case ValKind::Int:
-    case ValKind::Float:
-    case ValKind::Dict:
-    case ValKind::Buffer:
-    case ValKind::Region:
-    case ValKind::Slice:
-    case ValKind::Range:
-    case ValKind::Attr:
-    case ValKind::Lambda:
-    case ValKind::Module:
-    case ValKind::Method:
-    case ValKind::Loop:
-    case ValKind::Frame:
+#define RLDB_VAL_KIND(Kind, as_scalar, as_value, as_type, as_dtype, in_relax, alias_in_tir, statement_in_tir) \
+  RLDB_CST_ANSWER(CASE, as_type, case ValKind::Kind:)
+#include "frontend/script/value/val_kind.def"
       break;
   }
   r.error(at, diag::ExpectedType, describe(r, v));
@@ -399,26 +360,9 @@ std::optional<ir::DType> try_dtype(const Val& v) {
     case ValKind::Type:
       if (const auto* p = ir::as<ir::PrimType>(v.type())) return p->dtype;
       return std::nullopt;
-    case ValKind::Poison:
-    case ValKind::Nothing:
-    case ValKind::None:
-    case ValKind::Ellipsis:
-    case ValKind::Bool:
-    case ValKind::Int:
-    case ValKind::Float:
-    case ValKind::Tuple:
-    case ValKind::List:
-    case ValKind::Dict:
-    case ValKind::Buffer:
-    case ValKind::Region:
-    case ValKind::Slice:
-    case ValKind::Range:
-    case ValKind::Attr:
-    case ValKind::Lambda:
-    case ValKind::Module:
-    case ValKind::Method:
-    case ValKind::Loop:
-    case ValKind::Frame:
+#define RLDB_VAL_KIND(Kind, as_scalar, as_value, as_type, as_dtype, in_relax, alias_in_tir, statement_in_tir) \
+  RLDB_CST_ANSWER(CASE, as_dtype, case ValKind::Kind:)
+#include "frontend/script/value/val_kind.def"
       break;
   }
   return std::nullopt;

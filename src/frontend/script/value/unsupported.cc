@@ -12,51 +12,24 @@ namespace rldb::frontend::script {
 namespace {
 
 // The Relax form to write instead.
+constexpr std::pair<Kind, std::string_view> kInstead[] = {
+    {Kind::Loop, "Relax has no loops: write out the bindings, or put the loop into a TensorIR function"},
+    {Kind::WhileLoop, "Relax has no loops: write a recursive function, or put the loop into a TensorIR function"},
+    {Kind::AugmentedAssignment, "bind the result to a name: `y = x + 1`"},
+    {Kind::RaiseStatement, "check while running with `R.assert_op(condition, format=\"...\")`"},
+    {Kind::AssertStatement, "check while running with `R.assert_op(condition, format=\"...\")`"},
+    {Kind::DeleteStatement, "leave it out: a value lives as long as it is used"},
+    {Kind::Module, "a module belongs at the top of a file"},
+    {Kind::SBlock, "it belongs into a TensorIR function, under `@T.prim_func`"},
+    {Kind::InitBlock, "it belongs into a TensorIR function, under `@T.prim_func`"},
+    {Kind::AxisBinding, "it belongs into a TensorIR function, under `@T.prim_func`"},
+    {Kind::BufferStore, "it belongs into a TensorIR function, under `@T.prim_func`"},
+    {Kind::WithStatement, "the only `with` of Relax is `with R.dataflow():`"},
+};
+
 std::string_view instead(Kind kind) {
-  switch (cst::statement_kind(kind)) {
-    case cst::StatementKind::Loop:
-      return "Relax has no loops: write out the bindings, or put the loop into a TensorIR function";
-    case cst::StatementKind::WhileLoop:
-      return "Relax has no loops: write a recursive function, or put the loop into a TensorIR function";
-    case cst::StatementKind::AugmentedAssignment:
-      return "bind the result to a name: `y = x + 1`";
-    case cst::StatementKind::RaiseStatement:
-    case cst::StatementKind::AssertStatement:
-      return "check while running with `R.assert_op(condition, format=\"...\")`";
-    case cst::StatementKind::DeleteStatement:
-      return "leave it out: a value lives as long as it is used";
-    case cst::StatementKind::Module:
-      return "a module belongs at the top of a file";
-    case cst::StatementKind::SBlock:
-    case cst::StatementKind::InitBlock:
-    case cst::StatementKind::AxisBinding:
-    case cst::StatementKind::BufferStore:
-      return "it belongs into a TensorIR function, under `@T.prim_func`";
-    case cst::StatementKind::WithStatement:
-      return "the only `with` of Relax is `with R.dataflow():`";
-    case cst::StatementKind::RelaxFunction:
-    case cst::StatementKind::PrimFunc:
-    case cst::StatementKind::PythonFunction:
-    case cst::StatementKind::MacroDefinition:
-    case cst::StatementKind::FunctionDefinition:
-    case cst::StatementKind::DataflowBlock:
-    case cst::StatementKind::IfStatement:
-    case cst::StatementKind::TryStatement:
-    case cst::StatementKind::UnexpectedIndent:
-    case cst::StatementKind::Binding:
-    case cst::StatementKind::Declaration:
-    case cst::StatementKind::ExpressionStatement:
-    case cst::StatementKind::ReturnStatement:
-    case cst::StatementKind::PassStatement:
-    case cst::StatementKind::BreakStatement:
-    case cst::StatementKind::ContinueStatement:
-    case cst::StatementKind::ImportStatement:
-    case cst::StatementKind::ImportFromStatement:
-    case cst::StatementKind::ScopeStatement:
-    case cst::StatementKind::Damage:
-    case cst::StatementKind::Other:
-      break;
-  }
+  for (const auto& [of, text] : kInstead)
+    if (of == kind) return text;
   return {};
 }
 

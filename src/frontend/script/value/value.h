@@ -15,31 +15,8 @@
 namespace rldb::frontend::script {
 
 enum class ValKind : std::uint8_t {
-  Poison,
-  Nothing,  // a statement-like call that has no value: T.reads(...)
-  None,     // Python's None
-  Ellipsis,
-  Bool,
-  Int,
-  Float,
-  Str,
-  DType,
-  Tuple,
-  List,
-  Dict,    // items: key, value, key, value, ...
-  Expr,    // ir::Expr
-  Buffer,  // ir::Buffer
-  Region,  // a buffer with slices: `buffer`, items are points (Expr, Int) and Slices
-  Slice,   // items: start, stop, step (None when absent)
-  Range,   // items: min, extent
-  Type,    // ir::Type
-  Attr,    // ir::Attr: an opaque constructor such as T.target(...)
-  Lambda,  // `cst`
-  Path,    // a name of a namespace, not called: R.nn.relu, T.int64
-  Module,  // cls, or the class's own name
-  Method,  // items[0] is the object, `text` the method's name
-  Loop,    // T.grid(...), T.serial(...): see tir/loop.cc
-  Frame,   // T.attr(...), T.launch_thread(...), ...: see tir/frame.cc
+#define RLDB_VAL_KIND(Kind, ...) Kind,
+#include "frontend/script/value/val_kind.def"
 };
 
 enum class Space : std::uint8_t { None, Relax, Tir, Ir, Tvm, Other };

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -32,7 +33,7 @@ struct Blocks {
 
 // The block shape with the pairs of another attribute; nullopt when they do not fit the data.
 std::optional<Blocks> blocks_of(const Operands& o, std::string_view name) {
-  const auto sizes = o.ints("block_shape");
+  const auto sizes = o.ints(relay::field::BlockShape);
   auto found = pairs(o, name);
   if (!sizes || !found || sizes->size() != found->size() || sizes->size() >= o.tensor(0)->shape.size())
     return std::nullopt;
@@ -58,7 +59,7 @@ Outcome not_divided(std::int64_t what, std::int64_t by) {
 
 Outcome SpaceToBatch(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto b = blocks_of(o, "paddings");
+  const auto b = blocks_of(o, relay::field::Paddings);
   if (!b) return bad_blocks("paddings");
   Dims dims = dims_of(*o.tensor(0));
   dims[0] = times(dims[0], known(b->total));
@@ -74,7 +75,7 @@ Outcome SpaceToBatch(const Operands& o) {
 
 Outcome BatchToSpace(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto b = blocks_of(o, "crops");
+  const auto b = blocks_of(o, relay::field::Crops);
   if (!b) return bad_blocks("crops");
   Dims dims = dims_of(*o.tensor(0));
   if (is_known(dims[0])) {
@@ -97,7 +98,7 @@ Outcome BatchToSpace(const Operands& o) {
 Outcome FifoBuffer(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const std::size_t rank = o.tensor(1)->shape.size();
-  const std::int64_t axis = o.integer("axis").value_or(0);
+  const std::int64_t axis = o.integer(relay::field::Axis).value_or(0);
   if (o.tensor(0)->shape.size() != rank) return Outcome::error("data and buffer have one rank");
   if (!axis_of(axis, rank)) return Outcome::error(out_of_range(axis, rank));
   return Outcome::of(o.types[1]);
@@ -106,7 +107,7 @@ Outcome FifoBuffer(const Operands& o) {
 // Operands: positions, values, the value of all other positions.
 Outcome SparseToDense(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const auto sizes = o.ints("output_shape");
+  const auto sizes = o.ints(relay::field::OutputShape);
   if (!sizes) return Outcome::error("the attribute `output_shape` is a list of integers");
   Dims dims;
   for (const std::int64_t d : *sizes) dims.push_back(known(d));
@@ -135,11 +136,11 @@ Outcome Dft(const Operands& o) {
 // Operands: the signal, with or without a batch, and the window.
 Outcome Stft(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const auto length = o.integer("n_fft"), hop = o.integer("hop_length");
+  const auto length = o.integer(relay::field::NFft), hop = o.integer(relay::field::HopLength);
   if (!length || !hop || *length < 1 || *hop < 1) return Outcome::error("`n_fft` and `hop_length` are positive");
   const auto& data = o.tensor(0)->shape;
   if (data.size() != 1 && data.size() != 2) return Outcome::error("the data has rank 1 or 2");
-  const AttrValue* onesided = o.attr("onesided");
+  const AttrValue* onesided = o.attr(relay::field::Onesided);
   const bool half = !onesided || onesided->integer != 0;
   Dims dims(data.begin(), data.end() - 1);
   const Dim& samples = data[data.size() - 1];

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -49,7 +50,7 @@ std::optional<Equation> read_equation(std::string_view text) {
 Outcome Einsum(const Operands& o) {
   const auto tensors = o.tensors(0);
   if (!tensors) return Outcome::wait();
-  const auto equation = read_equation(o.string("equation"));
+  const auto equation = read_equation(o.string(relay::field::Equation));
   if (!equation) return {};  // the context reports it
   if (equation->operands.size() != tensors->size())
     return Outcome::error("the equation has another number of operands than the tuple");
@@ -90,7 +91,7 @@ Outcome AdvIndex(const Operands& o) {
 
 Outcome Searchsorted(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  return Outcome::of(o.ctx.tensor(o.tensor(1)->shape, o.dtype("dtype").value_or(DType::Int(32))));
+  return Outcome::of(o.ctx.tensor(o.tensor(1)->shape, o.dtype(relay::field::Dtype).value_or(DType::Int(32))));
 }
 
 // ---- operators with a static parameter as an operand ----
@@ -98,10 +99,10 @@ Outcome Searchsorted(const Operands& o) {
 Outcome DynOneHot(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   Dims dims = dims_of(*o.tensor(0));
-  const auto axis = axis_of(o.integer("axis").value_or(-1), dims.size() + 1);
-  if (!axis) return Outcome::error(out_of_range(*o.integer("axis"), dims.size() + 1));
+  const auto axis = axis_of(o.integer(relay::field::Axis).value_or(-1), dims.size() + 1);
+  if (!axis) return Outcome::error(out_of_range(*o.integer(relay::field::Axis), dims.size() + 1));
   dims.insert(dims.begin() + std::ptrdiff_t(*axis), Dim{});
-  const auto dtype = o.dtype("dtype");
+  const auto dtype = o.dtype(relay::field::Dtype);
   const DType of_values = o.tensor(1) ? o.tensor(1)->dtype : DType::Float(32);
   return Outcome::of(o.ctx.tensor(dims, dtype.value_or(of_values)));
 }
@@ -120,7 +121,7 @@ Outcome DynSqueeze(const Operands& o) {
 Outcome DynExpandDims(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   constexpr std::int64_t kMostAxes = 64;
-  const std::int64_t count = o.integer("num_newaxis").value_or(1);
+  const std::int64_t count = o.integer(relay::field::NumNewaxis).value_or(1);
   if (count < 0 || count > kMostAxes) return Outcome::error("the number of new axes is out of range");
   return Outcome::of(o.ctx.tensor(Dims(o.tensor(0)->shape.size() + std::size_t(count)), o.tensor(0)->dtype));
 }

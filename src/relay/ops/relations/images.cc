@@ -5,6 +5,7 @@
 #include <array>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -49,7 +50,7 @@ Dim dim_of(const Operands& o, std::string_view layout, char letter) {
 // The grid holds coordinates along its second axis.
 Outcome GridSample(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const std::string_view layout = o.string("layout");
+  const std::string_view layout = o.string(relay::field::Layout);
   const auto &data = o.tensor(0)->shape, &grid = o.tensor(1)->shape;
   const bool volume = layout == "NCDHW";
   if (!volume && layout != "NCHW") return no_image_layout(layout);
@@ -66,7 +67,7 @@ Outcome GridSample(const Operands& o) {
 Outcome AffineGrid(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   if (auto wrong = exact_rank(o, 0, 3)) return *wrong;
-  const auto size = o.ints("target_shape");
+  const auto size = o.ints(relay::field::TargetShape);
   if (!size || size->size() != 2) return Outcome::error("`target_shape` has two integers");
   const Dims dims{o.tensor(0)->shape[0], known(2), known((*size)[0]), known((*size)[1])};
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
@@ -75,24 +76,26 @@ Outcome AffineGrid(const Operands& o) {
 // Operands: images, boxes, the image of each box.
 Outcome CropAndResize(const Operands& o) {
   if (auto early = o.need_tensors(3)) return *early;
-  const std::string_view layout = o.string("layout");
-  const auto size = o.ints("crop_size");
+  const std::string_view layout = o.string(relay::field::Layout);
+  const auto size = o.ints(relay::field::CropSize);
   if (!size || size->size() != 2) return Outcome::error("`crop_size` has two integers");
   for (std::size_t i = 0; i < 3; ++i)
     if (auto wrong = exact_rank(o, i, std::array<std::size_t, 3>{4, 2, 1}[i])) return *wrong;
   const auto dims =
       in_layout(layout, o.tensor(1)->shape[0], dim_of(o, layout, 'C'), known((*size)[0]), known((*size)[1]));
   if (!dims) return no_image_layout(layout);
-  return Outcome::of(o.ctx.tensor(*dims, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(*dims, o.dtype(relay::field::OutDtype).value_or(o.tensor(0)->dtype)));
 }
 
 // A window of weights (I, H, W) that slides over each channel.
 Outcome Dilation2d(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
+  const std::string_view layout = o.string(relay::field::DataLayout),
+                         kernel_layout = o.string(relay::field::KernelLayout);
   if (auto wrong = exact_rank(o, 0, 4)) return *wrong;
   if (auto wrong = exact_rank(o, 1, 3)) return *wrong;
-  const auto strides = o.ints("strides"), padding = o.ints("padding"), dilations = o.ints("dilations");
+  const auto strides = o.ints(relay::field::Strides), padding = o.ints(relay::field::Padding),
+             dilations = o.ints(relay::field::Dilations);
   const std::size_t high = kernel_layout.find('H'), wide = kernel_layout.find('W');
   const bool sizes = strides && strides->size() == 2 && dilations && dilations->size() == 2 && padding &&
                      (padding->size() == 1 || padding->size() == 2 || padding->size() == 4);
@@ -110,7 +113,7 @@ Outcome Dilation2d(const Operands& o) {
       in_layout(layout, dim_of(o, layout, 'N'), dim_of(o, layout, 'C'), slid(dim_of(o, layout, 'H'), kernel[high], 0),
                 slid(dim_of(o, layout, 'W'), kernel[wide], 1));
   if (!dims) return no_image_layout(layout);
-  return Outcome::of(o.ctx.tensor(*dims, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(*dims, o.dtype(relay::field::OutDtype).value_or(o.tensor(0)->dtype)));
 }
 
 // One channel per displacement.
@@ -118,11 +121,13 @@ Outcome Correlation(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   if (auto wrong = exact_rank(o, 0, 4)) return *wrong;
   if (auto wrong = exact_rank(o, 1, 4)) return *wrong;
-  const std::int64_t kernel = o.integer("kernel_size").value_or(1), most = o.integer("max_displacement").value_or(1);
-  const std::int64_t stride = o.integer("stride1").value_or(1), step = o.integer("stride2").value_or(1);
-  const auto padding = o.ints("padding").value_or(std::vector<std::int64_t>{});
+  const std::int64_t kernel = o.integer(relay::field::KernelSize).value_or(1),
+                     most = o.integer(relay::field::MaxDisplacement).value_or(1);
+  const std::int64_t stride = o.integer(relay::field::Stride1).value_or(1),
+                     step = o.integer(relay::field::Stride2).value_or(1);
+  const auto padding = o.ints(relay::field::Padding).value_or(std::vector<std::int64_t>{});
   const bool pads = padding.size() == 1 || padding.size() == 2 || padding.size() == 4;
-  if (!pads || kernel < 1 || most < 0 || stride < 1 || step < 1 || o.string("layout") != "NCHW")
+  if (!pads || kernel < 1 || most < 0 || stride < 1 || step < 1 || o.string(relay::field::Layout) != "NCHW")
     return Outcome::error("its sizes, strides and padding are those of images in NCHW");
   const std::int64_t border = most + (kernel - 1) / 2, places = 2 * (most / step) + 1;
   const auto moved = [&](const Dim& d, std::size_t i) {
@@ -138,8 +143,8 @@ Outcome Correlation(const Operands& o) {
 
 Outcome RoiAlign(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const std::string_view layout = o.string("layout");
-  const auto size = o.ints("pooled_size");
+  const std::string_view layout = o.string(relay::field::Layout);
+  const auto size = o.ints(relay::field::PooledSize);
   if (auto wrong = exact_rank(o, 0, 4)) return *wrong;
   if (auto wrong = exact_rank(o, 1, 2)) return *wrong;
   if (!size || size->size() != 2) return Outcome::error("`pooled_size` has two integers");
@@ -162,7 +167,7 @@ Outcome NonMaxSuppression(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   if (auto wrong = exact_rank(o, 0, 3)) return *wrong;
   if (auto wrong = exact_rank(o, 1, 1)) return *wrong;
-  if (!o.flag("return_indices")) return Outcome::of(o.types[0]);
+  if (!o.flag(relay::field::ReturnIndices)) return Outcome::of(o.types[0]);
   const auto& data = o.tensor(0)->shape;
   return tuple(o, {o.ctx.tensor(Dims{data[0], data[1]}, kInt32), o.ctx.tensor(Dims{data[0], known(1)}, kInt32)});
 }
@@ -174,10 +179,11 @@ Outcome AllClassNms(const Operands& o) {
   if (auto wrong = exact_rank(o, 1, 3)) return *wrong;
   const auto &boxes = o.tensor(0)->shape, &scores = o.tensor(1)->shape;
   const Dim each = times(scores[1], boxes[1]);
-  if (o.string("output_format") == "onnx")
+  if (o.string(relay::field::OutputFormat) == "onnx")
     return tuple(o,
                  {o.ctx.tensor(Dims{times(boxes[0], each), known(3)}, kInt64), o.ctx.tensor(Dims{known(1)}, kInt64)});
-  if (o.string("output_format") != "tensorflow") return Outcome::error("`output_format` is \"onnx\" or \"tensorflow\"");
+  if (o.string(relay::field::OutputFormat) != "tensorflow")
+    return Outcome::error("`output_format` is \"onnx\" or \"tensorflow\"");
   return tuple(o, {o.ctx.tensor(Dims{boxes[0], each, known(2)}, kInt64),
                    o.ctx.tensor(Dims{boxes[0], each}, DType::Float(32)), o.ctx.tensor(Dims{boxes[0]}, kInt64)});
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -25,12 +26,12 @@ std::int64_t slice_length(std::int64_t extent, std::int64_t begin, std::int64_t 
 
 Outcome StridedSlice(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto begin = o.ints("begin"), end = o.ints("end");
+  const auto begin = o.ints(relay::field::Begin), end = o.ints(relay::field::End);
   if (!begin || !end) return Outcome::error("`begin` and `end` are lists of integers");
-  const auto strides = o.ints("strides").value_or(std::vector<std::int64_t>{});
-  const bool sizes = o.string("slice_mode") == "size";
+  const auto strides = o.ints(relay::field::Strides).value_or(std::vector<std::int64_t>{});
+  const bool sizes = o.string(relay::field::SliceMode) == "size";
   Dims dims = dims_of(*o.tensor(0));
-  const auto axes = o.ints("axes");
+  const auto axes = o.ints(relay::field::Axes);
   if (!axes && begin->size() > dims.size())
     return Outcome::error(fmt::format("{} axes are cut of {}", begin->size(), dims.size()));
   for (std::size_t i = 0; i < begin->size(); ++i) {
@@ -55,7 +56,7 @@ Outcome SliceLike(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   Dims dims = dims_of(*o.tensor(0));
   const auto& like = o.tensor(1)->shape;
-  std::vector<std::int64_t> axes = o.ints("axes").value_or(std::vector<std::int64_t>{});
+  std::vector<std::int64_t> axes = o.ints(relay::field::Axes).value_or(std::vector<std::int64_t>{});
   if (axes.empty())
     for (std::size_t i = 0; i < std::min(dims.size(), like.size()); ++i) axes.push_back(std::int64_t(i));
   for (const std::int64_t axis : axes) {
@@ -73,11 +74,11 @@ Outcome Take(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   const TensorType &data = *o.tensor(0), &indices = *o.tensor(1);
   if (!indices.dtype.is_integral()) return Outcome::error("the indices are integers");
-  const auto axis = o.integer("axis");
+  const auto axis = o.integer(relay::field::Axis);
   if (!axis) return Outcome::of(o.ctx.tensor(indices.shape, data.dtype));
   const auto at = axis_of(*axis, data.shape.size());
   if (!at) return Outcome::error(out_of_range(*axis, data.shape.size()));
-  const auto batch = axis_of(o.integer("batch_dims").value_or(0), indices.shape.size() + 1);
+  const auto batch = axis_of(o.integer(relay::field::BatchDims).value_or(0), indices.shape.size() + 1);
   if (!batch || *batch > *at) return Outcome::error("`batch_dims` is not larger than the axis");
   Dims dims(data.shape.begin(), data.shape.begin() + std::ptrdiff_t(*at));
   dims.insert(dims.end(), indices.shape.begin() + std::ptrdiff_t(*batch), indices.shape.end());
@@ -87,7 +88,7 @@ Outcome Take(const Operands& o) {
 
 Outcome Gather(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const auto axis = o.integer("axis").value_or(0);
+  const auto axis = o.integer(relay::field::Axis).value_or(0);
   if (!axis_of(axis, o.tensor(0)->shape.size())) return Outcome::error(out_of_range(axis, o.tensor(0)->shape.size()));
   if (o.tensor(0)->shape.size() != o.tensor(1)->shape.size()) return Outcome::error("data and indices have one rank");
   return Outcome::of(o.ctx.tensor(o.tensor(1)->shape, o.tensor(0)->dtype));
@@ -98,7 +99,7 @@ Outcome GatherNd(const Operands& o) {
   const auto &data = o.tensor(0)->shape, &indices = o.tensor(1)->shape;
   if (indices.empty() || !is_known(indices[0]))
     return Outcome::error("how many coordinates an index has is a known dim");
-  const std::int64_t batch = o.integer("batch_dims").value_or(0);
+  const std::int64_t batch = o.integer(relay::field::BatchDims).value_or(0);
   const std::int64_t used = indices[0].value + batch;
   if (batch < 0 || indices[0].value < 0 || used > std::int64_t(data.size()))
     return Outcome::error(
@@ -117,11 +118,11 @@ Outcome Scatter(const Operands& o) {
 Outcome OneHot(const Operands& o) {
   if (auto early = o.need_tensors(3)) return *early;
   Dims dims = dims_of(*o.tensor(0));
-  const std::int64_t depth = o.integer("depth").value_or(1);
-  const auto at = axis_of(o.integer("axis").value_or(-1), dims.size() + 1);
+  const std::int64_t depth = o.integer(relay::field::Depth).value_or(1);
+  const auto at = axis_of(o.integer(relay::field::Axis).value_or(-1), dims.size() + 1);
   if (!at || depth <= 0) return Outcome::error("`depth` is positive, and the new axis has its place in the result");
   dims.insert(dims.begin() + std::ptrdiff_t(*at), known(depth));
-  return Outcome::of(o.ctx.tensor(dims, o.dtype("dtype").value_or(o.tensor(1)->dtype)));
+  return Outcome::of(o.ctx.tensor(dims, o.dtype(relay::field::Dtype).value_or(o.tensor(1)->dtype)));
 }
 
 Outcome SequenceMask(const Operands& o) {
@@ -138,7 +139,7 @@ Outcome Unique(const Operands& o) {
   const Type* open = o.ctx.tensor(Dims{Dim{}}, int32);
   std::vector<const Type*> fields{o.ctx.tensor(Dims{Dim{}}, o.tensor(0)->dtype), open,
                                   o.ctx.tensor(o.tensor(0)->shape, int32), o.ctx.tensor(Dims{known(1)}, int32)};
-  if (o.flag("return_counts")) fields.push_back(open);
+  if (o.flag(relay::field::ReturnCounts)) fields.push_back(open);
   return Outcome::of(o.ctx.tuple_type(fields));
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -14,7 +15,7 @@ Outcome different(std::string_view what, const Dim& a, const Dim& b) {
   return Outcome::error(fmt::format("{} {} and {} differ", what, a.value, b.value));
 }
 
-DType result_dtype(const Operands& o) { return o.dtype("out_dtype").value_or(o.tensor(0)->dtype); }
+DType result_dtype(const Operands& o) { return o.dtype(relay::field::OutDtype).value_or(o.tensor(0)->dtype); }
 
 // Rank and last axis of an operand of a product.
 std::optional<Outcome> need_rank(const Operands& o, std::size_t i, std::size_t least, std::size_t most) {
@@ -44,8 +45,8 @@ std::optional<Outcome> need_vectors(const Operands& o, std::size_t axis) {
 }
 
 std::optional<Outcome> axis_with_vectors(const Operands& o, std::size_t& axis) {
-  const auto found = axis_of(o.integer("axis").value_or(1), o.tensor(0)->shape.size());
-  if (!found) return Outcome::error(out_of_range(o.integer("axis").value_or(1), o.tensor(0)->shape.size()));
+  const auto found = axis_of(o.integer(relay::field::Axis).value_or(1), o.tensor(0)->shape.size());
+  if (!found) return Outcome::error(out_of_range(o.integer(relay::field::Axis).value_or(1), o.tensor(0)->shape.size()));
   axis = *found;
   return need_vectors(o, axis);
 }
@@ -63,7 +64,7 @@ Outcome PRelu(const Operands& o) { return BiasAdd(o); }
 
 Outcome Softmax(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto axis = o.integer("axis").value_or(-1);
+  const auto axis = o.integer(relay::field::Axis).value_or(-1);
   if (!axis_of(axis, o.tensor(0)->shape.size())) return Outcome::error(out_of_range(axis, o.tensor(0)->shape.size()));
   return Outcome::of(o.types[0]);
 }
@@ -71,11 +72,11 @@ Outcome Softmax(const Operands& o) {
 Outcome Dense(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   if (auto wrong = need_rank(o, 0, 1, kAnyRank)) return *wrong;
-  if (const auto units = o.integer("units")) give_type(o, 1, {known(*units), dims_of(*o.tensor(0)).back()});
+  if (const auto units = o.integer(relay::field::Units)) give_type(o, 1, {known(*units), dims_of(*o.tensor(0)).back()});
   if (auto early = o.need_tensors(2)) return *early;
   if (auto wrong = need_rank(o, 1, 2, 2)) return *wrong;
   Dims dims = dims_of(*o.tensor(0));
-  const Dim units = o.integer("units") ? known(*o.integer("units")) : o.tensor(1)->shape[0];
+  const Dim units = o.integer(relay::field::Units) ? known(*o.integer(relay::field::Units)) : o.tensor(1)->shape[0];
   if (!agree(dims.back(), o.tensor(1)->shape[1]))
     return different("the inner dims", dims.back(), o.tensor(1)->shape[1]);
   if (!agree(units, o.tensor(1)->shape[0]))
@@ -100,9 +101,9 @@ Outcome Matmul(const Operands& o) {
   if (auto wrong = need_rank(o, 0, 1, kAnyRank)) return *wrong;
   if (auto wrong = need_rank(o, 1, 2, 2)) return *wrong;
   Dims dims = dims_of(*o.tensor(0));
-  if (o.flag("transpose_a") && dims.size() > 1) std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
+  if (o.flag(relay::field::TransposeA) && dims.size() > 1) std::swap(dims[dims.size() - 1], dims[dims.size() - 2]);
   Dims weight = dims_of(*o.tensor(1));
-  if (o.flag("transpose_b")) std::swap(weight[0], weight[1]);
+  if (o.flag(relay::field::TransposeB)) std::swap(weight[0], weight[1]);
   if (!agree(dims.back(), weight[0])) return different("the inner dims", dims.back(), weight[0]);
   dims.back() = weight[1];
   return Outcome::of(o.ctx.tensor(dims, result_dtype(o)));
@@ -113,8 +114,8 @@ Outcome BatchMatmul(const Operands& o) {
   for (const std::size_t i : {std::size_t(0), std::size_t(1)})
     if (auto wrong = need_rank(o, i, 3, 3)) return *wrong;
   Dims a = dims_of(*o.tensor(0)), b = dims_of(*o.tensor(1));
-  if (o.flag("transpose_a")) std::swap(a[1], a[2]);
-  if (o.flag("transpose_b")) std::swap(b[1], b[2]);
+  if (o.flag(relay::field::TransposeA)) std::swap(a[1], a[2]);
+  if (o.flag(relay::field::TransposeB)) std::swap(b[1], b[2]);
   if (!agree(a[2], b[1])) return different("the inner dims", a[2], b[1]);
   const auto batch = broadcast(a[0], b[0]);
   if (!batch) return different("the batches", a[0], b[0]);
@@ -145,7 +146,7 @@ Outcome Dropout(const Operands& o) {
 namespace {
 
 Outcome padded(const Operands& o) {
-  const AttrValue* widths = o.attr("pad_width");
+  const AttrValue* widths = o.attr(relay::field::PadWidth);
   Dims dims = dims_of(*o.tensor(0));
   if (!widths || widths->items.size() != dims.size())
     return Outcome::error(fmt::format("pad_width has a pair for each of the {} axes", dims.size()));
@@ -193,7 +194,8 @@ Outcome CrossEntropy(const Operands& o) {
 
 Outcome NllLoss(const Operands& o) {
   if (auto early = o.need_tensors(3)) return *early;
-  if (o.string("reduction") == "none") return Outcome::of(o.ctx.tensor(o.tensor(1)->shape, o.tensor(0)->dtype));
+  if (o.string(relay::field::Reduction) == "none")
+    return Outcome::of(o.ctx.tensor(o.tensor(1)->shape, o.tensor(0)->dtype));
   return Outcome::of(o.ctx.tensor({}, o.tensor(0)->dtype));
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -25,7 +26,7 @@ Outcome key_and(const Operands& o, const Type* values) {
 
 Outcome drawn(const Operands& o, DType dtype) {
   if (auto wrong = need_key(o)) return *wrong;
-  const auto shape = o.ints("out_shape");
+  const auto shape = o.ints(relay::field::OutShape);
   if (!shape) return Outcome::error("the attribute `out_shape` is a list of integers");
   Dims dims;
   for (const std::int64_t d : *shape) dims.push_back(known(d));
@@ -42,7 +43,7 @@ Outcome ThreefrySplit(const Operands& o) {
 }
 
 Outcome RandomReals(const Operands& o) {
-  const DType dtype = o.dtype("out_dtype").value_or(DType::Float(32));
+  const DType dtype = o.dtype(relay::field::OutDtype).value_or(DType::Float(32));
   if (dtype != DType::Float(32) && dtype != DType::Float(64)) return Outcome::error("the dtype is float32 or float64");
   for (std::size_t i = 1; i < o.types.size(); ++i)
     if (!o.solver.unify(o.types[i], o.ctx.scalar(dtype)))
@@ -56,7 +57,7 @@ Outcome RandomMultinomial(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
   Dims dims = dims_of(*o.tensor(1));
   if (dims.empty()) return Outcome::error("the probabilities have an axis");
-  dims.back() = known(o.integer("num_samples").value_or(1));
+  dims.back() = known(o.integer(relay::field::NumSamples).value_or(1));
   return key_and(o, o.ctx.tensor(dims, DType::Int(32)));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "relay/ops/relations/relations.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -12,7 +13,7 @@ namespace {
 // The axes that are reduced: all without `axis`, the others with `exclude`.
 std::optional<std::vector<bool>> reduced_axes(const Operands& o, std::string& wrong) {
   const std::size_t rank = o.tensor(0)->shape.size();
-  const auto given = o.ints("axis");
+  const auto given = o.ints(relay::field::Axis);
   std::vector<bool> reduced(rank, !given);
   for (const std::int64_t axis : given.value_or(std::vector<std::int64_t>{})) {
     const auto at = axis_of(axis, rank);
@@ -22,7 +23,7 @@ std::optional<std::vector<bool>> reduced_axes(const Operands& o, std::string& wr
     }
     reduced[*at] = true;
   }
-  if (o.flag("exclude")) {
+  if (o.flag(relay::field::Exclude)) {
     if (!given) {
       wrong = "`exclude` needs an axis";
       return std::nullopt;
@@ -40,14 +41,14 @@ Outcome reduce_to(const Operands& o, DType dtype) {
   for (std::size_t i = 0; i < reduced->size(); ++i) {
     if (!(*reduced)[i])
       dims.push_back(o.tensor(0)->shape[i]);
-    else if (o.flag("keepdims"))
+    else if (o.flag(relay::field::Keepdims))
       dims.push_back(known(1));
   }
   return Outcome::of(o.ctx.tensor(dims, dtype));
 }
 
 std::optional<Outcome> bad_axis(const Operands& o) {
-  const auto axis = o.integer("axis");
+  const auto axis = o.integer(relay::field::Axis);
   const std::size_t rank = o.tensor(0)->shape.size();
   if (!axis || axis_of(*axis, rank)) return std::nullopt;
   return Outcome::error(out_of_range(*axis, rank));
@@ -76,8 +77,8 @@ Outcome Variance(const Operands& o) {
 Outcome ScanOp(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   if (auto wrong = bad_axis(o)) return *wrong;
-  const DType dtype = o.dtype("dtype").value_or(o.tensor(0)->dtype);
-  if (o.integer("axis")) return Outcome::of(o.ctx.tensor(o.tensor(0)->shape, dtype));
+  const DType dtype = o.dtype(relay::field::Dtype).value_or(o.tensor(0)->dtype);
+  if (o.integer(relay::field::Axis)) return Outcome::of(o.ctx.tensor(o.tensor(0)->shape, dtype));
   Dim count = known(1);
   for (const Dim& d : o.tensor(0)->shape)
     if (!is_known(d) || !is_known(count) || __builtin_mul_overflow(count.value, d.value, &count.value)) count = Dim{};
@@ -93,7 +94,7 @@ Outcome Sort(const Operands& o) {
 Outcome Argsort(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   if (auto wrong = bad_axis(o)) return *wrong;
-  return Outcome::of(o.ctx.tensor(o.tensor(0)->shape, o.dtype("dtype").value_or(DType::Int(32))));
+  return Outcome::of(o.ctx.tensor(o.tensor(0)->shape, o.dtype(relay::field::Dtype).value_or(DType::Int(32))));
 }
 
 Outcome TopK(const Operands& o) {
@@ -101,8 +102,8 @@ Outcome TopK(const Operands& o) {
   if (auto wrong = bad_axis(o)) return *wrong;
   Dims dims = dims_of(*o.tensor(0));
   if (dims.empty()) return Outcome::error("the data has an axis");
-  const std::size_t axis = *axis_of(o.integer("axis").value_or(-1), dims.size());
-  const auto k = o.integer("k");
+  const std::size_t axis = *axis_of(o.integer(relay::field::Axis).value_or(-1), dims.size());
+  const auto k = o.integer(relay::field::K);
   if (!k)
     dims[axis] = Dim{};
   else if (*k >= 1 && !(is_known(dims[axis]) && *k > dims[axis].value))
@@ -113,8 +114,8 @@ Outcome TopK(const Operands& o) {
 // Values, indices, or both, as specified by `ret_type`.
 Outcome sorted_out(const Operands& o, const Dims& dims) {
   const Type* values = o.ctx.tensor(dims, o.tensor(0)->dtype);
-  const Type* indices = o.ctx.tensor(dims, o.dtype("dtype").value_or(DType::Int(32)));
-  const std::string_view what = o.string("ret_type");
+  const Type* indices = o.ctx.tensor(dims, o.dtype(relay::field::Dtype).value_or(DType::Int(32)));
+  const std::string_view what = o.string(relay::field::RetType);
   if (what == "values") return Outcome::of(values);
   if (what == "indices") return Outcome::of(indices);
   if (what != "both") return Outcome::error("`ret_type` is \"both\", \"values\" or \"indices\"");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "relay/ops/relations/relations.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -26,17 +27,17 @@ Dim rank_of(const TensorType& t) { return known(std::int64_t(t.shape.size())); }
 
 Outcome ShapeOf(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  return Outcome::of(o.ctx.tensor(Dims{rank_of(*o.tensor(0))}, o.dtype("dtype").value_or(DType::Int(32))));
+  return Outcome::of(o.ctx.tensor(Dims{rank_of(*o.tensor(0))}, o.dtype(relay::field::Dtype).value_or(DType::Int(32))));
 }
 
 Outcome VmShapeOf(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  return Outcome::of(o.ctx.tensor(Dims{rank_of(*o.tensor(0))}, o.dtype("dtype").value_or(DType::Int(64))));
+  return Outcome::of(o.ctx.tensor(Dims{rank_of(*o.tensor(0))}, o.dtype(relay::field::Dtype).value_or(DType::Int(64))));
 }
 
 Outcome NdarraySize(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  return Outcome::of(o.ctx.scalar(o.dtype("dtype").value_or(DType::Int(32))));
+  return Outcome::of(o.ctx.scalar(o.dtype(relay::field::Dtype).value_or(DType::Int(32))));
 }
 
 Outcome DynReshape(const Operands& o) {
@@ -48,12 +49,12 @@ Outcome DynBroadcastTo(const Operands& o) { return DynReshape(o); }
 
 Outcome DynFull(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  return of_shape(o, 1, o.dtype("dtype").value_or(o.tensor(0)->dtype));
+  return of_shape(o, 1, o.dtype(relay::field::Dtype).value_or(o.tensor(0)->dtype));
 }
 
 Outcome DynInit(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  return of_shape(o, 0, o.dtype("dtype").value_or(DType::Float(32)));
+  return of_shape(o, 0, o.dtype(relay::field::Dtype).value_or(DType::Float(32)));
 }
 
 Outcome DynTile(const Operands& o) {
@@ -66,7 +67,7 @@ Outcome DynTile(const Operands& o) {
 // Like topk, with a number that is an operand.
 Outcome DynTopk(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const std::int64_t axis = o.integer("axis").value_or(-1);
+  const std::int64_t axis = o.integer(relay::field::Axis).value_or(-1);
   Dims dims = dims_of(*o.tensor(0));
   const auto at = axis_of(axis, dims.size());
   if (!at) return Outcome::error(out_of_range(axis, dims.size()));
@@ -76,14 +77,14 @@ Outcome DynTopk(const Operands& o) {
 
 Outcome DynImageResize(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const AttrValue* given = o.attr("layout");
+  const AttrValue* given = o.attr(relay::field::Layout);
   const std::string_view layout = given ? given->text : "NCHW";
   Dims dims = dims_of(*o.tensor(0));
   if (dims.size() != layout.size())
     return Outcome::error(fmt::format("the data has rank {}, and its layout is {}", dims.size(), layout));
   for (std::size_t i = 0; i < dims.size(); ++i)
     if (layout[i] == 'H' || layout[i] == 'W') dims[i] = Dim{};
-  return Outcome::of(o.ctx.tensor(dims, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(dims, o.dtype(relay::field::OutDtype).value_or(o.tensor(0)->dtype)));
 }
 
 // Operands: positions, values, the value of all other positions, the shape.
@@ -100,8 +101,8 @@ Outcome DynSameRank(const Operands& o) {
 Outcome AllocStorage(const Operands& o) { return Outcome::of(o.ctx.named("Storage", {})); }
 
 Outcome AllocTensor(const Operands& o) {
-  const DType dtype = o.dtype("dtype").value_or(DType::Float(32));
-  const AttrValue* dims = o.attr("const_shape");
+  const DType dtype = o.dtype(relay::field::Dtype).value_or(DType::Float(32));
+  const AttrValue* dims = o.attr(relay::field::ConstShape);
   const auto* shape = dims && dims->kind == AttrKind::Expression ? as<Constant>(dims->expr) : nullptr;
   if (shape && shape->tensor->ndim() == 1) {
     Dims made;
@@ -114,7 +115,7 @@ Outcome AllocTensor(const Operands& o) {
 
 Outcome VmReshapeTensor(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto sizes = o.ints("newshape");
+  const auto sizes = o.ints(relay::field::Newshape);
   if (!sizes) return Outcome::error("the attribute `newshape` is a list of integers");
   Dims dims;
   for (const std::int64_t d : *sizes) dims.push_back(d < 0 ? Dim{} : known(d));

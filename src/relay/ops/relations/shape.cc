@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/op_id.h"
 
 namespace rldb::relay::relations {
@@ -121,7 +122,7 @@ class ReshapeCodes {
 
 Outcome Reshape(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto codes = o.ints("newshape");
+  const auto codes = o.ints(relay::field::Newshape);
   if (!codes) return Outcome::error("the attribute `newshape` is a list of integers");
   Dims in = dims_of(*o.tensor(0));
   std::vector<std::int64_t> order = *codes;
@@ -130,7 +131,7 @@ Outcome Reshape(const Operands& o) {
     std::reverse(in.begin(), in.end());
     std::reverse(order.begin(), order.end());
   }
-  ReshapeCodes reshape(in, order, o.flag("allowzero"));
+  ReshapeCodes reshape(in, order, o.flag(relay::field::Allowzero));
   if (std::string wrong = reshape.run(); !wrong.empty()) return Outcome::error(std::move(wrong));
   Dims dims = reshape.dims();
   if (from_right) std::reverse(dims.begin(), dims.end());
@@ -145,10 +146,10 @@ Outcome ReshapeLike(const Operands& o) {
     if (v < 0) v += std::int64_t(rank);
     return std::size_t(std::clamp<std::int64_t>(v, 0, std::int64_t(rank)));
   };
-  const std::size_t xb = bound(o.integer("lhs_begin"), 0, x.size()),
-                    xe = bound(o.integer("lhs_end"), x.size(), x.size());
-  const std::size_t yb = bound(o.integer("rhs_begin"), 0, y.size()),
-                    ye = bound(o.integer("rhs_end"), y.size(), y.size());
+  const std::size_t xb = bound(o.integer(relay::field::LhsBegin), 0, x.size()),
+                    xe = bound(o.integer(relay::field::LhsEnd), x.size(), x.size());
+  const std::size_t yb = bound(o.integer(relay::field::RhsBegin), 0, y.size()),
+                    ye = bound(o.integer(relay::field::RhsEnd), y.size(), y.size());
   if (xb > xe || yb > ye) return Outcome::error("a range of axes ends before it begins");
   Dims dims(x.begin(), x.begin() + std::ptrdiff_t(xb));
   dims.insert(dims.end(), y.begin() + std::ptrdiff_t(yb), y.begin() + std::ptrdiff_t(ye));
@@ -163,7 +164,7 @@ Outcome ReshapeLike(const Operands& o) {
 Outcome Transpose(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   const Dims in = dims_of(*o.tensor(0));
-  const auto axes = o.ints("axes");
+  const auto axes = o.ints(relay::field::Axes);
   Dims dims;
   if (!axes) {
     dims.assign(in.rbegin(), in.rend());
@@ -184,7 +185,8 @@ Outcome Transpose(const Operands& o) {
 Outcome ExpandDims(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   Dims dims = dims_of(*o.tensor(0));
-  const std::int64_t axis = o.integer("axis").value_or(0), count = o.integer("num_newaxis").value_or(1);
+  const std::int64_t axis = o.integer(relay::field::Axis).value_or(0),
+                     count = o.integer(relay::field::NumNewaxis).value_or(1);
   const auto at = axis_of(axis, dims.size() + 1);
   if (!at) return Outcome::error(fmt::format("a new axis cannot be at {} in a tensor of rank {}", axis, dims.size()));
   if (count < 0 || count > 1000) return Outcome::error("`num_newaxis` is not negative, and at most 1000");
@@ -196,7 +198,7 @@ Outcome Squeeze(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   const Dims in = dims_of(*o.tensor(0));
   std::vector<bool> drop(in.size());
-  const auto axes = o.ints("axis");
+  const auto axes = o.ints(relay::field::Axis);
   for (std::size_t i = 0; i < in.size() && !axes; ++i) {
     if (!is_known(in[i])) return Outcome::error("which axes have one element is known only with `axis`");
     drop[i] = is_one(in[i]);
@@ -242,8 +244,8 @@ Outcome Concatenate(const Operands& o) {
   std::vector<const TensorType*> fields;
   if (auto early = need_alike(o, fields)) return *early;
   Dims dims = dims_of(*fields[0]);
-  const auto axis = axis_of(o.integer("axis").value_or(0), dims.size());
-  if (!axis) return Outcome::error(out_of_range(o.integer("axis").value_or(0), dims.size()));
+  const auto axis = axis_of(o.integer(relay::field::Axis).value_or(0), dims.size());
+  if (!axis) return Outcome::error(out_of_range(o.integer(relay::field::Axis).value_or(0), dims.size()));
   for (std::size_t f = 1; f < fields.size(); ++f) {
     for (std::size_t i = 0; i < dims.size(); ++i) {
       const Dim& d = fields[f]->shape[i];
@@ -269,8 +271,8 @@ Outcome Stack(const Operands& o) {
       if (!same) return Outcome::error(fmt::format("the fields differ at axis {}", i));
       dims[i] = *same;
     }
-  const auto axis = axis_of(o.integer("axis").value_or(0), dims.size() + 1);
-  if (!axis) return Outcome::error(out_of_range(o.integer("axis").value_or(0), dims.size() + 1));
+  const auto axis = axis_of(o.integer(relay::field::Axis).value_or(0), dims.size() + 1);
+  if (!axis) return Outcome::error(out_of_range(o.integer(relay::field::Axis).value_or(0), dims.size() + 1));
   dims.insert(dims.begin() + std::ptrdiff_t(*axis), known(std::int64_t(fields.size())));
   return Outcome::of(o.ctx.tensor(dims, fields[0]->dtype));
 }
@@ -295,9 +297,9 @@ std::optional<Outcome> cut(const Dim& whole, const std::vector<std::int64_t>& po
 Outcome Split(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   Dims dims = dims_of(*o.tensor(0));
-  const auto axis = axis_of(o.integer("axis").value_or(0), dims.size());
-  if (!axis) return Outcome::error(out_of_range(o.integer("axis").value_or(0), dims.size()));
-  const AttrValue* how = o.attr("indices_or_sections");
+  const auto axis = axis_of(o.integer(relay::field::Axis).value_or(0), dims.size());
+  if (!axis) return Outcome::error(out_of_range(o.integer(relay::field::Axis).value_or(0), dims.size()));
+  const AttrValue* how = o.attr(relay::field::IndicesOrSections);
   std::vector<Dim> parts;
   const Dim whole = dims[*axis];
   if (how && how->kind == AttrKind::Int) {
@@ -306,7 +308,7 @@ Outcome Split(const Operands& o) {
       return Outcome::error(fmt::format("{} elements cannot be split into {} equal parts",
                                         is_known(whole) ? std::to_string(whole.value) : "?", n));
     parts.assign(std::size_t(n), is_known(whole) ? known(whole.value / n) : Dim{});
-  } else if (const auto points = o.ints("indices_or_sections")) {
+  } else if (const auto points = o.ints(relay::field::IndicesOrSections)) {
     if (auto wrong = cut(whole, *points, parts)) return *wrong;
   } else {
     return Outcome::error("`indices_or_sections` is an integer or a list of integers");
@@ -321,7 +323,7 @@ Outcome Split(const Operands& o) {
 
 Outcome Tile(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  auto reps = o.ints("reps");
+  auto reps = o.ints(relay::field::Reps);
   if (!reps || reps->empty()) return Outcome::error("`reps` is a list of integers");
   Dims dims = dims_of(*o.tensor(0));
   while (reps->size() < dims.size()) reps->insert(reps->begin(), 1);
@@ -336,11 +338,11 @@ Outcome Tile(const Operands& o) {
 
 Outcome Repeat(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const std::int64_t times = o.integer("repeats").value_or(1);
+  const std::int64_t times = o.integer(relay::field::Repeats).value_or(1);
   Dims dims = dims_of(*o.tensor(0));
   if (times < 1) return Outcome::error("`repeats` is positive");
   std::size_t at = 0;
-  if (const auto axis = o.integer("axis")) {
+  if (const auto axis = o.integer(relay::field::Axis)) {
     const auto found = axis_of(*axis, dims.size());
     if (!found) return Outcome::error(out_of_range(*axis, dims.size()));
     at = *found;
@@ -368,7 +370,7 @@ Outcome Meshgrid(const Operands& o) {
     if (t->shape.size() > 1) return Outcome::error("the fields have rank 0 or 1");
     dims.push_back(t->shape.empty() ? known(1) : t->shape[0]);
   }
-  if (o.string("indexing") == "xy" && dims.size() >= 2) std::swap(dims[0], dims[1]);
+  if (o.string(relay::field::Indexing) == "xy" && dims.size() >= 2) std::swap(dims[0], dims[1]);
   std::vector<const Type*> made;
   for (const TensorType* t : *fields) made.push_back(o.ctx.tensor(dims, t->dtype));
   return Outcome::of(o.ctx.tuple_type(made));

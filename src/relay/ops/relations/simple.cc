@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 
@@ -90,7 +91,7 @@ Outcome Where(const Operands& o) {
 
 Outcome Cast(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  return Outcome::of(o.ctx.tensor(o.tensor(0)->shape, o.dtype("dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(o.tensor(0)->shape, o.dtype(relay::field::Dtype).value_or(o.tensor(0)->dtype)));
 }
 
 Outcome CastLike(const Operands& o) {
@@ -106,22 +107,22 @@ Outcome FullLike(const Operands& o) {
 
 Outcome Full(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto dims = shape_attr(o, "shape");
+  const auto dims = shape_attr(o, relay::field::Shape);
   if (!o.tensor(0)->shape.empty()) return Outcome::error("the value is a scalar");
   if (!dims) return Outcome::error("the attribute `shape` is a list");
-  return Outcome::of(o.ctx.tensor(*dims, o.dtype("dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(*dims, o.dtype(relay::field::Dtype).value_or(o.tensor(0)->dtype)));
 }
 
 Outcome Init(const Operands& o) {
-  const auto dims = shape_attr(o, "shape");
-  const auto dtype = o.dtype("dtype");
+  const auto dims = shape_attr(o, relay::field::Shape);
+  const auto dtype = o.dtype(relay::field::Dtype);
   if (!dims || !dtype) return Outcome::error("the attributes `shape` and `dtype` say what to make");
   return Outcome::of(o.ctx.tensor(*dims, *dtype));
 }
 
 Outcome BroadcastTo(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto dims = shape_attr(o, "shape");
+  const auto dims = shape_attr(o, relay::field::Shape);
   if (!dims) return Outcome::error("the attribute `shape` is a list");
   const bool collapses = o.op.id == op::CollapseSumTo;
   const auto wide = broadcast(o.tensor(0)->shape, *dims);
@@ -131,7 +132,7 @@ Outcome BroadcastTo(const Operands& o) {
 }
 
 Outcome Arange(const Operands& o) {
-  const DType dtype = o.dtype("dtype").value_or(DType::Float(32));
+  const DType dtype = o.dtype(relay::field::Dtype).value_or(DType::Float(32));
   std::optional<double> parts[3];
   const std::string_view names[3] = {"start", "stop", "step"};
   for (std::size_t i = 0; i < 3; ++i) {

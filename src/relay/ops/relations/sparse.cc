@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::relay::relations {
 
@@ -17,7 +18,7 @@ Outcome SparseDense(const Operands& o) {
     const bool both = is_known(rows) && is_known(values[1]);
     rows = both ? known(rows.value * values[1].value) : Dim{};
   }
-  const Dims dims = o.flag("sparse_lhs") ? Dims{rows, dense[0]} : Dims{dense[0], rows};
+  const Dims dims = o.flag(relay::field::SparseLhs) ? Dims{rows, dense[0]} : Dims{dense[0], rows};
   return Outcome::of(o.ctx.tensor(dims, o.tensor(0)->dtype));
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "relay/ops/relation.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/layout.h"
 #include "rldb/relay/ir/op_id.h"
 
@@ -86,9 +87,9 @@ struct Window {
 Window window_of(const Operands& o, std::vector<std::int64_t> size, std::size_t axes) {
   Window w;
   w.size = for_axes(std::move(size), axes);
-  w.strides = for_axes(o.ints("strides").value_or(std::vector<std::int64_t>(axes, 1)), axes);
-  w.dilation = for_axes(o.ints("dilation").value_or(std::vector<std::int64_t>(axes, 1)), axes);
-  const auto padding = total_padding(o.ints("padding").value_or(std::vector<std::int64_t>(1, 0)), axes);
+  w.strides = for_axes(o.ints(relay::field::Strides).value_or(std::vector<std::int64_t>(axes, 1)), axes);
+  w.dilation = for_axes(o.ints(relay::field::Dilation).value_or(std::vector<std::int64_t>(axes, 1)), axes);
+  const auto padding = total_padding(o.ints(relay::field::Padding).value_or(std::vector<std::int64_t>(1, 0)), axes);
   w.complete = w.size.size() == axes && w.strides.size() == axes && w.dilation.size() == axes && padding;
   if (padding) w.padding = *padding;
   for (const std::int64_t s : w.strides) w.complete = w.complete && s > 0;
@@ -146,7 +147,8 @@ std::optional<std::size_t> find_axis(std::string_view letters, char c) {
 
 // Empty if all is well. The kernel may be unknown yet.
 std::string read_layouts(const Operands& o, ConvOperands& c) {
-  const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
+  const std::string_view layout = o.string(relay::field::DataLayout),
+                         kernel_layout = o.string(relay::field::KernelLayout);
   const auto axes = axes_of_layout(layout), kernel_axes = axes_of_layout(kernel_layout);
   if (!axes) return bad_layout("data", layout);
   if (!kernel_axes) return bad_layout("weight", kernel_layout);
@@ -175,7 +177,7 @@ std::string read_layouts(const Operands& o, ConvOperands& c) {
 bool give_weight_type(const Operands& o, const ConvOperands& c, std::int64_t channels,
                       const std::vector<std::int64_t>& sizes) {
   const bool plain = c.kernel_letters.size() == c.kernel_layout.size();
-  if (!plain || o.integer("groups").value_or(1) != 1 || sizes.size() != c.axes.size()) return false;
+  if (!plain || o.integer(relay::field::Groups).value_or(1) != 1 || sizes.size() != c.axes.size()) return false;
   Dims dims(c.kernel_letters.size());
   dims[c.out_channel] = known(channels);
   dims[c.in_channel] = c.data[c.channel];
@@ -187,13 +189,13 @@ bool contradicts(const Dim& d, std::int64_t wanted) { return is_known(d) && d.va
 
 // Empty: the weight agrees with the attributes.
 std::string check_weight(const Operands& o, const ConvOperands& c, const std::vector<std::int64_t>& sizes) {
-  const std::int64_t groups = o.integer("groups").value_or(1);
+  const std::int64_t groups = o.integer(relay::field::Groups).value_or(1);
   const Dim &in = c.data[c.channel], &of_filter = c.kernel[c.in_channel], &filters = c.kernel[c.out_channel];
   const bool depthwise = groups > 1 && is_known(in) && in.value == groups && !contradicts(filters, groups);
   if (!depthwise && groups > 0 && is_known(in) && is_known(of_filter) && in.value != of_filter.value * groups)
     return fmt::format("the data has {} channels, and the weight is made for {} x {} group(s)", in.value,
                        of_filter.value, groups);
-  const auto channels = o.integer("channels");
+  const auto channels = o.integer(relay::field::Channels);
   const bool several = depthwise && is_known(of_filter) && is_known(filters);
   const Dim made = several ? known(filters.value * of_filter.value) : filters;
   if (channels && contradicts(made, *channels) && !(several && filters.value == *channels))
@@ -208,8 +210,8 @@ std::string check_weight(const Operands& o, const ConvOperands& c, const std::ve
 Outcome convolved(const Operands& o) {
   ConvOperands c;
   if (std::string wrong = read_layouts(o, c); !wrong.empty()) return Outcome::error(std::move(wrong));
-  const auto channels = o.integer("channels");
-  const auto given = o.ints("kernel_size");
+  const auto channels = o.integer(relay::field::Channels);
+  const auto given = o.ints(relay::field::KernelSize);
   if (c.kernel.empty()) {
     if (channels && given) give_weight_type(o, c, *channels, *given);
     if (!channels || !given) return Outcome::wait();
@@ -232,13 +234,13 @@ Outcome convolved(const Operands& o) {
     if (!dim) return Outcome::error("the window is larger than the padded data");
     made[c.axes[i]] = *dim;
   }
-  const std::string_view out_layout = o.string("out_layout");
+  const std::string_view out_layout = o.string(relay::field::OutLayout);
   const auto wanted = out_layout.empty() ? c.layout : axes_of_layout(out_layout).value_or(std::vector<LayoutAxis>{});
   const std::string letters = outer_letters(wanted);
   if (!std::is_permutation(letters.begin(), letters.end(), c.letters.begin(), c.letters.end()))
     return Outcome::error(bad_layout("result", out_layout));
   made = relaid(made, *axes_of_layout(c.letters), wanted);
-  return Outcome::of(o.ctx.tensor(made, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(made, o.dtype(relay::field::OutDtype).value_or(o.tensor(0)->dtype)));
 }
 
 }  // namespace
@@ -258,10 +260,11 @@ Outcome DeformableConv(const Operands& o) {
 // Operands: the gradient of the result, the data.
 Outcome Conv2dBackwardWeight(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const auto sizes = o.ints("kernel_size");
-  const std::int64_t groups = o.integer("groups").value_or(1);
+  const auto sizes = o.ints(relay::field::KernelSize);
+  const std::int64_t groups = o.integer(relay::field::Groups).value_or(1);
   if (!sizes || sizes->size() != 2 || groups < 1) return Outcome::error("`kernel_size` has two integers");
-  const auto layout = axes_of_layout(o.string("data_layout")), to = axes_of_layout(o.string("kernel_layout"));
+  const auto layout = axes_of_layout(o.string(relay::field::DataLayout)),
+             to = axes_of_layout(o.string(relay::field::KernelLayout));
   if (!layout || !to || outer_letters(*layout).size() != 4 || layout->size() != 4 || to->size() != 4)
     return Outcome::error("the layouts have four axes");
   for (const std::size_t i : {std::size_t(0), std::size_t(1)})
@@ -270,8 +273,8 @@ Outcome Conv2dBackwardWeight(const Operands& o) {
   Dims data = relaid(o.tensor(1)->shape, *layout, *axes_of_layout("NCHW"));
   if (is_known(data[1])) data[1].value /= groups;
   const Dims weight{grad[1], data[1], known((*sizes)[0]), known((*sizes)[1])};
-  return Outcome::of(
-      o.ctx.tensor(relaid(weight, *axes_of_layout("OIHW"), *to), o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(relaid(weight, *axes_of_layout("OIHW"), *to),
+                                  o.dtype(relay::field::OutDtype).value_or(o.tensor(0)->dtype)));
 }
 
 // Operands: the gradient of the result, and the data, which has the gradient's type.
@@ -282,8 +285,8 @@ Outcome PoolGrad(const Operands& o) {
 
 Outcome ConvTranspose(const Operands& o) {
   if (auto early = o.need_tensors(2)) return *early;
-  const std::string_view layout = o.string("data_layout");
-  if (!is_plain(layout) || !is_plain(o.string("kernel_layout"))) return {};
+  const std::string_view layout = o.string(relay::field::DataLayout);
+  if (!is_plain(layout) || !is_plain(o.string(relay::field::KernelLayout))) return {};
   const Dims in = dims_of(*o.tensor(0));
   const TensorType& kernel = *o.tensor(1);
   if (in.size() != layout.size() || kernel.shape.size() != in.size())
@@ -291,44 +294,45 @@ Outcome ConvTranspose(const Operands& o) {
   const std::vector<std::size_t> axes = spatial_axes(layout);
   bool all_known = true;
   std::vector<std::int64_t> sizes;
-  if (const auto given = o.ints("kernel_size"))
+  if (const auto given = o.ints(relay::field::KernelSize))
     sizes = *given;
   else
-    sizes = sizes_of_kernel(kernel, o.string("kernel_layout"), all_known);
+    sizes = sizes_of_kernel(kernel, o.string(relay::field::KernelLayout), all_known);
   const Window w = window_of(o, std::move(sizes), axes.size());
-  const auto extra = for_axes(o.ints("output_padding").value_or(std::vector<std::int64_t>(1, 0)), axes.size());
+  const auto extra =
+      for_axes(o.ints(relay::field::OutputPadding).value_or(std::vector<std::int64_t>(1, 0)), axes.size());
   if (!w.complete || extra.size() != axes.size()) return bad_window();
   Dims made = in;
   const std::size_t channel = layout.find('C');
   if (channel == std::string_view::npos) return {};
   // The weight is (in, out / groups, window) under either name of its layout.
   const Dim per_group = kernel.shape[1];
-  const std::int64_t groups = o.integer("groups").value_or(1);
-  made[channel] = o.integer("channels") ? known(*o.integer("channels"))
-                  : is_known(per_group) ? known(per_group.value * groups)
-                                        : Dim{};
+  const std::int64_t groups = o.integer(relay::field::Groups).value_or(1);
+  made[channel] = o.integer(relay::field::Channels) ? known(*o.integer(relay::field::Channels))
+                  : is_known(per_group)             ? known(per_group.value * groups)
+                                                    : Dim{};
   for (std::size_t i = 0; i < axes.size(); ++i) {
     const Dim& d = in[axes[i]];
     const std::int64_t window = (w.size[i] - 1) * w.dilation[i] + 1;
     made[axes[i]] =
         all_known && is_known(d) ? known((d.value - 1) * w.strides[i] - w.padding[i] + window + extra[i]) : Dim{};
   }
-  return Outcome::of(o.ctx.tensor(made, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(made, o.dtype(relay::field::OutDtype).value_or(o.tensor(0)->dtype)));
 }
 
 Outcome Pool(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const std::string_view layout = o.string("layout");
+  const std::string_view layout = o.string(relay::field::Layout);
   if (!is_plain(layout)) return {};
   const Dims in = dims_of(*o.tensor(0));
   if (in.size() != layout.size())
     return Outcome::error(fmt::format("the data has rank {}, and its layout is {}", in.size(), layout));
   const std::vector<std::size_t> axes = spatial_axes(layout);
-  const Window w = window_of(o, o.ints("pool_size").value_or(std::vector<std::int64_t>{}), axes.size());
+  const Window w = window_of(o, o.ints(relay::field::PoolSize).value_or(std::vector<std::int64_t>{}), axes.size());
   if (!w.complete) return bad_window();
   Dims made = in;
   for (std::size_t i = 0; i < axes.size(); ++i) {
-    const auto dim = slid(in[axes[i]], w, i, o.flag("ceil_mode"));
+    const auto dim = slid(in[axes[i]], w, i, o.flag(relay::field::CeilMode));
     if (!dim) return Outcome::error("the window is larger than the padded data");
     made[axes[i]] = *dim;
   }
@@ -340,14 +344,14 @@ namespace {
 // The spatial axes take the sizes in `size`, axis by axis.
 template <class F>
 Outcome with_spatial(const Operands& o, F&& size) {
-  const std::string_view layout = o.string("layout");
+  const std::string_view layout = o.string(relay::field::Layout);
   if (!is_plain(layout)) return {};
   Dims dims = dims_of(*o.tensor(0));
   if (dims.size() != layout.size())
     return Outcome::error(fmt::format("the data has rank {}, and its layout is {}", dims.size(), layout));
   const std::vector<std::size_t> axes = spatial_axes(layout);
   for (std::size_t i = 0; i < axes.size(); ++i) dims[axes[i]] = size(i, dims[axes[i]]);
-  return Outcome::of(o.ctx.tensor(dims, o.dtype("out_dtype").value_or(o.tensor(0)->dtype)));
+  return Outcome::of(o.ctx.tensor(dims, o.dtype(relay::field::OutDtype).value_or(o.tensor(0)->dtype)));
 }
 
 }  // namespace
@@ -359,7 +363,7 @@ Outcome GlobalPool(const Operands& o) {
 
 Outcome AdaptivePool(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto sizes = o.ints("output_size").value_or(std::vector<std::int64_t>{});
+  const auto sizes = o.ints(relay::field::OutputSize).value_or(std::vector<std::int64_t>{});
   return with_spatial(o, [&](std::size_t i, const Dim& d) {
     if (sizes.empty()) return d;
     return known(sizes.size() == 1 ? sizes[0] : i < sizes.size() ? sizes[i] : 1);
@@ -382,8 +386,8 @@ Outcome UpSampling(const Operands& o) {
 
 Outcome Resize(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto size = o.ints("size");
-  const std::size_t axes = spatial_axes(o.string("layout")).size();
+  const auto size = o.ints(relay::field::Size);
+  const std::size_t axes = spatial_axes(o.string(relay::field::Layout)).size();
   if (!size || size->size() != axes)
     return Outcome::error(fmt::format("the attribute `size` has an integer for each of the {} axes", axes));
   return with_spatial(o, [&](std::size_t i, const Dim&) { return known((*size)[i]); });
@@ -391,8 +395,8 @@ Outcome Resize(const Operands& o) {
 
 Outcome SubPixel(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const std::string_view layout = o.string("layout");
-  const std::int64_t block = o.integer("block_size").value_or(1);
+  const std::string_view layout = o.string(relay::field::Layout);
+  const std::int64_t block = o.integer(relay::field::BlockSize).value_or(1);
   if (!is_plain(layout)) return {};
   Dims dims = dims_of(*o.tensor(0));
   if (dims.size() != layout.size() || layout.find('C') == std::string_view::npos || block < 1)
@@ -411,7 +415,7 @@ Outcome SubPixel(const Operands& o) {
 
 Outcome Dilate(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto strides = o.ints("strides").value_or(std::vector<std::int64_t>{});
+  const auto strides = o.ints(relay::field::Strides).value_or(std::vector<std::int64_t>{});
   Dims dims = dims_of(*o.tensor(0));
   if (strides.size() != dims.size()) return Outcome::error("there is a stride for each axis");
   for (std::size_t i = 0; i < dims.size(); ++i)
@@ -421,11 +425,12 @@ Outcome Dilate(const Operands& o) {
 
 Outcome LayoutTransform(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
-  const auto from = axes_of_layout(o.string("src_layout")), to = axes_of_layout(o.string("dst_layout"));
+  const auto from = axes_of_layout(o.string(relay::field::SrcLayout)),
+             to = axes_of_layout(o.string(relay::field::DstLayout));
   if (!from || !to) return Outcome::error("the layouts are letters, inner axes with their sizes: `NCHW4c`");
   if (from->size() != o.tensor(0)->shape.size())
-    return Outcome::error(
-        fmt::format("the data has rank {}, and its layout is {}", o.tensor(0)->shape.size(), o.string("src_layout")));
+    return Outcome::error(fmt::format("the data has rank {}, and its layout is {}", o.tensor(0)->shape.size(),
+                                      o.string(relay::field::SrcLayout)));
   return Outcome::of(o.ctx.tensor(relaid(o.tensor(0)->shape, *from, *to), o.tensor(0)->dtype));
 }
 
@@ -433,9 +438,9 @@ Outcome LayoutTransform(const Operands& o) {
 Outcome SlidingWindow(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   const Dims in = dims_of(*o.tensor(0));
-  const std::int64_t given = o.integer("axis").value_or(0);
+  const std::int64_t given = o.integer(relay::field::Axis).value_or(0);
   const auto axis = axis_of(given, in.size());
-  const auto window = o.ints("window_shape"), strides = o.ints("strides");
+  const auto window = o.ints(relay::field::WindowShape), strides = o.ints(relay::field::Strides);
   if (!axis) return Outcome::error(out_of_range(given, in.size()));
   if (!window || !strides || window->size() != in.size() - *axis || strides->size() != window->size())
     return Outcome::error("`window_shape` and `strides` say something of each axis from `axis` on");
@@ -458,7 +463,7 @@ Outcome SlidingWindow(const Operands& o) {
 Outcome YoloReorg(const Operands& o) {
   if (auto early = o.need_tensors(1)) return *early;
   Dims dims = dims_of(*o.tensor(0));
-  const std::int64_t stride = o.integer("stride").value_or(1);
+  const std::int64_t stride = o.integer(relay::field::Stride).value_or(1);
   if (dims.size() != 4 || stride < 1) return Outcome::error("the data has rank 4, and the stride is positive");
   if (is_known(dims[1])) dims[1].value *= stride * stride;
   for (const std::size_t i : {std::size_t(2), std::size_t(3)})

@@ -17,6 +17,7 @@
 #include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/pad_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
@@ -40,7 +41,7 @@ struct Blocks {
   std::int64_t total = 1;
 };
 ir::Result<Blocks> blocks_of(OpCall& o, std::string_view name) {
-  const auto sizes = o.ints("block_shape"), pairs = flat_pairs(o, name);
+  const auto sizes = o.ints(relay::field::BlockShape), pairs = flat_pairs(o, name);
   if (!sizes || !pairs || pairs->size() != 2 * sizes->size()) return refuse("its blocks are not known");
   Blocks b{*sizes, *pairs, 1};
   for (const std::int64_t s : b.sizes) b.total *= s;
@@ -51,14 +52,14 @@ ir::Result<Blocks> blocks_of(OpCall& o, std::string_view name) {
 
 // The positions within a block go before the batch.
 Made space_to_batch(OpCall& o) {
-  RLDB_TRY(const Blocks b, blocks_of(o, "paddings"));
+  RLDB_TRY(const Blocks b, blocks_of(o, relay::field::Paddings));
   RLDB_TRY(const Dims from, o.dims(0));
   Ints pads{0, 0};
   pads.insert(pads.end(), b.pairs.begin(), b.pairs.end());
   pads.resize(2 * from.size());
-  RLDB_TRY(const Expr* x,
-           o.emit(op::NnPad, {o.arg(0)},
-                  {{op_attr::PadWidth, o.ints_attr(pads)}, {op_attr::PadValue, o.ctx.attr(o.real("pad_value"))}}));
+  RLDB_TRY(const Expr* x, o.emit(op::NnPad, {o.arg(0)},
+                                 {{op_attr::PadWidth, o.ints_attr(pads)},
+                                  {op_attr::PadValue, o.ctx.attr(o.real(relay::field::PadValue))}}));
   RLDB_TRY(const Dims dims, o.dims_of(x));
   Dims split{dims[0]}, made{ir::mul(o.ctx, dims[0], o.i64(b.total))};
   Ints inner, outer{0};
@@ -81,7 +82,7 @@ Made space_to_batch(OpCall& o) {
 }
 
 Made batch_to_space(OpCall& o) {
-  RLDB_TRY(const Blocks b, blocks_of(o, "crops"));
+  RLDB_TRY(const Blocks b, blocks_of(o, relay::field::Crops));
   RLDB_TRY(const Dims dims, o.dims(0));
   const std::size_t count = b.sizes.size();
   Dims split, made{ir::floor_div(o.ctx, dims[0], o.i64(b.total))};
@@ -116,7 +117,7 @@ Made batch_to_space(OpCall& o) {
 Made fifo_buffer(OpCall& o) {
   RLDB_TRY(const Dims data, o.dims(0));
   RLDB_TRY(const Dims buffer, o.dims(1));
-  RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(0), buffer.size()));
+  RLDB_TRY(const std::size_t axis, o.axis(o.integer(relay::field::Axis).value_or(0), buffer.size()));
   RLDB_TRY(const Expr* all, o.emit(op::Concat, {o.ctx.tuple(Exprs{o.arg(1), o.arg(0)})},
                                    {{op_attr::Axis, o.ctx.attr(std::int64_t(axis))}}));
   const Exprs begin{data[axis]}, end{ir::add(o.ctx, data[axis], buffer[axis])}, step{o.i64(1)};
@@ -191,7 +192,7 @@ Made sparse_to_dense(OpCall& o) {
     if (!rank || *rank > kMaxRank) return refuse("the rank of its result is not known");
     RLDB_TRY(to, o.dims_of_values(o.arg(3), std::size_t(*rank)));
   } else {
-    for (const std::int64_t d : o.ints("output_shape").value_or(Ints())) to.push_back(o.i64(d));
+    for (const std::int64_t d : o.ints(relay::field::OutputShape).value_or(Ints())) to.push_back(o.i64(d));
   }
   RLDB_TRY(const Expr* everywhere, o.emit(op::BroadcastTo, {o.arg(2), o.ctx.shape(to)}));
   RLDB_TRY(const Expr* places, o.cast(o.arg(0), DType::Int(64)));
@@ -249,7 +250,7 @@ const Expr* wave(ir::Context& ctx, ir::Intrinsic f, const Expr* of) { return ctx
 
 // Along the last axis. Operands and results: real and imaginary parts.
 Made dft(OpCall& o) {
-  const bool inverse = o.flag("inverse");
+  const bool inverse = o.flag(relay::field::Inverse);
   Exprs parts;
   for (const bool real : {true, false}) {
     RLDB_TRY(const Expr* made,
@@ -257,7 +258,7 @@ Made dft(OpCall& o) {
                const te::Tensor x = te.in[0], y = te.in[1];
                ir::Context& ctx = te.ctx;
                const Expr* n = x->shape.back();
-               const ir::IterVar k = te.graph.reduce_axis(n, "k");
+               const ir::IterVar k = te.graph.reduce_axis(n, relay::field::K);
                const te::Tensor total = te.graph.reduce(
                    x->shape,
                    [&](te::Indices i) {
@@ -285,8 +286,9 @@ Made dft(OpCall& o) {
 
 // Frames of a signal, each weighted by the window and transformed. Operands: the signal, the window.
 Made stft(OpCall& o) {
-  const auto length = o.integer("n_fft"), hop = o.integer("hop_length"), win = o.integer("win_length");
-  const relay::AttrValue *half = o.attr("onesided"), *normalized = o.attr("normalized");
+  const auto length = o.integer(relay::field::NFft), hop = o.integer(relay::field::HopLength),
+             win = o.integer(relay::field::WinLength);
+  const relay::AttrValue *half = o.attr(relay::field::Onesided), *normalized = o.attr(relay::field::Normalized);
   if (!length || !hop || *length < 1 || *hop < 1) return refuse("its frames are not known");
   const std::int64_t frame = win.value_or(*length);
   const std::int64_t rows = !half || half->integer != 0 ? *length / 2 + 1 : *length;
@@ -325,7 +327,7 @@ Made dense_pack(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(1));
   RLDB_TRY(const Expr* moved, o.permute(o.arg(1), {1, 0, 2}));
   RLDB_TRY(const Expr* weight, o.reshape(moved, {dims[1], ir::mul(o.ctx, dims[0], dims[2])}));
-  const auto dtype = o.dtype("out_dtype");
+  const auto dtype = o.dtype(relay::field::OutDtype);
   return o.call(op::Matmul, {o.arg(0), weight}, {{op_attr::OutDtype, dtype ? o.ctx.attr(*dtype) : o.ctx.attr_none()}});
 }
 

@@ -8,13 +8,14 @@
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/vision_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
 namespace {
 
 ir::Result<const ir::Attr*> pooled_size(OpCall& o) {
-  const auto size = o.ints("pooled_size");
+  const auto size = o.ints(relay::field::PooledSize);
   if (!size || size->size() != 2) return refuse("the size of its result is not known");
   return o.ints_attr(*size);
 }
@@ -31,19 +32,19 @@ Made roi_align(OpCall& o) {
   RLDB_TRY(const ir::Attr* size, pooled_size(o));
   return o.call(op::VisionRoiAlign, o.args,
                 {{op_attr::PooledSize, size},
-                 {op_attr::SpatialScale, o.ctx.attr(o.real("spatial_scale"))},
-                 {op_attr::SampleRatio, o.ctx.attr(o.integer("sample_ratio").value_or(-1))},
+                 {op_attr::SpatialScale, o.ctx.attr(o.real(relay::field::SpatialScale))},
+                 {op_attr::SampleRatio, o.ctx.attr(o.integer(relay::field::SampleRatio).value_or(-1))},
                  {op_attr::Aligned, o.ctx.attr(false)},
-                 {op_attr::Layout, o.ctx.attr(o.string("layout"))},
-                 {op_attr::Mode, o.ctx.attr(o.string("mode"))}});
+                 {op_attr::Layout, o.ctx.attr(o.string(relay::field::Layout))},
+                 {op_attr::Mode, o.ctx.attr(o.string(relay::field::Mode))}});
 }
 
 Made roi_pool(OpCall& o) {
   RLDB_TRY(const ir::Attr* size, pooled_size(o));
   return o.call(op::VisionRoiPool, o.args,
                 {{op_attr::PooledSize, size},
-                 {op_attr::SpatialScale, o.ctx.attr(o.real("spatial_scale"))},
-                 {op_attr::Layout, o.ctx.attr(o.string("layout"))}});
+                 {op_attr::SpatialScale, o.ctx.attr(o.real(relay::field::SpatialScale))},
+                 {op_attr::Layout, o.ctx.attr(o.string(relay::field::Layout))}});
 }
 
 // Operands: boxes, the score threshold.
@@ -51,8 +52,8 @@ Made get_valid_counts(OpCall& o) {
   RLDB_TRY(const double threshold, constant_number(o, 1));
   return o.call(op::VisionGetValidCounts, {o.arg(0)},
                 {{op_attr::ScoreThreshold, o.ctx.attr(threshold)},
-                 {op_attr::IdIndex, o.ctx.attr(o.integer("id_index").value_or(0))},
-                 {op_attr::ScoreIndex, o.ctx.attr(o.integer("score_index").value_or(1))}});
+                 {op_attr::IdIndex, o.ctx.attr(o.integer(relay::field::IdIndex).value_or(0))},
+                 {op_attr::ScoreIndex, o.ctx.attr(o.integer(relay::field::ScoreIndex).value_or(1))}});
 }
 
 // Operands: boxes, the number of valid ones, their indices, the number to keep, the overlap threshold.
@@ -62,18 +63,18 @@ Made non_max_suppression(OpCall& o) {
   return o.call(op::VisionNonMaxSuppression, {o.arg(0), o.arg(1), o.arg(2)},
                 {{op_attr::MaxOutputSize, o.ctx.attr(std::int64_t(most))},
                  {op_attr::IouThreshold, o.ctx.attr(overlap)},
-                 {op_attr::ForceSuppress, o.ctx.attr(o.flag("force_suppress"))},
-                 {op_attr::TopK, o.ctx.attr(o.integer("top_k").value_or(-1))},
-                 {op_attr::CoordStart, o.ctx.attr(o.integer("coord_start").value_or(2))},
-                 {op_attr::ScoreIndex, o.ctx.attr(o.integer("score_index").value_or(1))},
-                 {op_attr::IdIndex, o.ctx.attr(o.integer("id_index").value_or(0))},
-                 {op_attr::ReturnIndices, o.ctx.attr(o.flag("return_indices"))},
-                 {op_attr::InvalidToBottom, o.ctx.attr(o.flag("invalid_to_bottom"))}});
+                 {op_attr::ForceSuppress, o.ctx.attr(o.flag(relay::field::ForceSuppress))},
+                 {op_attr::TopK, o.ctx.attr(o.integer(relay::field::TopK).value_or(-1))},
+                 {op_attr::CoordStart, o.ctx.attr(o.integer(relay::field::CoordStart).value_or(2))},
+                 {op_attr::ScoreIndex, o.ctx.attr(o.integer(relay::field::ScoreIndex).value_or(1))},
+                 {op_attr::IdIndex, o.ctx.attr(o.integer(relay::field::IdIndex).value_or(0))},
+                 {op_attr::ReturnIndices, o.ctx.attr(o.flag(relay::field::ReturnIndices))},
+                 {op_attr::InvalidToBottom, o.ctx.attr(o.flag(relay::field::InvalidToBottom))}});
 }
 
 Made all_class_nms(OpCall& o) {
   return o.call(op::VisionAllClassNonMaxSuppression, o.args,
-                {{op_attr::OutputFormat, o.ctx.attr(o.string("output_format"))}});
+                {{op_attr::OutputFormat, o.ctx.attr(o.string(relay::field::OutputFormat))}});
 }
 
 namespace {
@@ -92,8 +93,8 @@ std::vector<double> numbers(OpCall& o, std::string_view name, std::vector<double
 
 // Boxes (left, top, right, bottom) around each position of an image: one of each size, and one of each further ratio.
 Made multibox_prior(OpCall& o) {
-  const auto sizes = numbers(o, "sizes", {1}), ratios = numbers(o, "ratios", {1}),
-             steps = numbers(o, "steps", {-1, -1}), offsets = numbers(o, "offsets", {0.5, 0.5});
+  const auto sizes = numbers(o, relay::field::Sizes, {1}), ratios = numbers(o, relay::field::Ratios, {1}),
+             steps = numbers(o, relay::field::Steps, {-1, -1}), offsets = numbers(o, relay::field::Offsets, {0.5, 0.5});
   if (sizes.empty() || ratios.empty() || steps.size() != 2 || offsets.size() != 2)
     return refuse("its sizes are not known");
   // Half the height of each box, and half the width if the image is square.
@@ -103,7 +104,7 @@ Made multibox_prior(OpCall& o) {
     const double root = std::sqrt(ratios[k]);
     halves.emplace_back(sizes[0] / root / 2, sizes[0] * root / 2);
   }
-  const bool clips = o.flag("clip");
+  const bool clips = o.flag(relay::field::Clip);
   return o.kernel("relay_multibox_prior", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
     const te::Tensor x = te.in[0];
     ir::Context& ctx = te.ctx;
@@ -140,7 +141,7 @@ Made multibox_prior(OpCall& o) {
 // Darknet's rearrangement: positions are counted as if the data had more rows and columns and fewer channels.
 Made yolo_reorg(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
-  const std::int64_t stride = o.integer("stride").value_or(1);
+  const std::int64_t stride = o.integer(relay::field::Stride).value_or(1);
   const auto channels = dims.size() == 4 ? int_of(dims[1]) : std::nullopt;
   if (!channels || stride < 1 || *channels < stride * stride) return refuse("its channels are too few, or not known");
   const auto batch = int_of(dims[0]);

@@ -12,6 +12,7 @@
 #include "rldb/ir/op/reshape.h"
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
@@ -50,7 +51,7 @@ Made trunc_divide(OpCall& o) {
 }
 
 Made cast(OpCall& o) {
-  const auto dtype = o.dtype("dtype");
+  const auto dtype = o.dtype(relay::field::Dtype);
   if (!dtype) return refuse("its dtype is not known");
   return o.call(op::Astype, {o.arg(0)}, {{op_attr::Dtype, o.ctx.attr(*dtype)}});
 }
@@ -62,7 +63,7 @@ Made cast_like(OpCall& o) {
 
 Made reinterpret(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
-  const auto dtype = o.dtype("dtype");
+  const auto dtype = o.dtype(relay::field::Dtype);
   if (!dtype || dtype->bits != t->dtype.bits) return refuse("the two dtypes have different sizes");
   return o.kernel("relay_reinterpret", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
     return {te.graph.compute(
@@ -82,8 +83,8 @@ static double bounded(DType t, double v) {
 }
 Made clip(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
-  const Expr* low = o.ctx.literal(t->dtype, bounded(t->dtype, o.real("a_min")));
-  const Expr* high = o.ctx.literal(t->dtype, bounded(t->dtype, o.real("a_max")));
+  const Expr* low = o.ctx.literal(t->dtype, bounded(t->dtype, o.real(relay::field::AMin)));
+  const Expr* high = o.ctx.literal(t->dtype, bounded(t->dtype, o.real(relay::field::AMax)));
   return o.call(op::Clip, {o.arg(0), low, high});
 }
 
@@ -95,7 +96,7 @@ namespace {
 
 // The attribute `shape`; the type has the dims for entries that are not integers.
 ir::Result<Dims> shape_attr(OpCall& o) {
-  const auto sizes = o.ints("shape");
+  const auto sizes = o.ints(relay::field::Shape);
   if (!sizes) return refuse("its shape is not a list of integers");
   Dims dims;
   for (const std::int64_t d : *sizes) dims.push_back(o.i64(d));
@@ -108,13 +109,13 @@ Made full(OpCall& o) {
   RLDB_TRY(const ir::TensorType* value, o.tensor(0));
   RLDB_TRY(const Dims dims, shape_attr(o));
   return o.call(op::Full, {o.ctx.shape(dims), o.arg(0)},
-                {{op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(value->dtype))}});
+                {{op_attr::Dtype, o.ctx.attr(o.dtype(relay::field::Dtype).value_or(value->dtype))}});
 }
 
 Made init(OpCall& o) {
   RLDB_TRY(const Dims dims, shape_attr(o));
   return o.call(o.target, {o.ctx.shape(dims)},
-                {{op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
+                {{op_attr::Dtype, o.ctx.attr(o.dtype(relay::field::Dtype).value_or(DType::Float(32)))}});
 }
 
 Made broadcast_to(OpCall& o) {
@@ -136,7 +137,7 @@ Made collapse_sum_like(OpCall& o) { return o.call(op::CollapseSumLike, o.args); 
 
 // Constants give a literal range. Otherwise the number of elements is computed at run time.
 Made arange(OpCall& o) {
-  const DType dtype = o.dtype("dtype").value_or(DType::Float(32));
+  const DType dtype = o.dtype(relay::field::Dtype).value_or(DType::Float(32));
   if (o.number(0) && o.number(1) && o.number(2)) {
     Exprs range;
     for (std::size_t i = 0; i < 3; ++i) range.push_back(o.ctx.literal(dtype, *o.number(i)));

@@ -9,6 +9,7 @@
 #include "rldb/ir/op/image.h"
 #include "rldb/ir/op_attr/image_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
@@ -16,14 +17,14 @@ namespace rldb::to_relax::translations {
 // mistaken for them.
 Made grid_sample(OpCall& o) {
   return o.call(op::ImageGridSample, {o.arg(0), o.arg(1)},
-                {{op_attr::Method, o.ctx.attr(o.string("method"))},
-                 {op_attr::Layout, o.ctx.attr(o.string("layout"))},
-                 {op_attr::PaddingMode, o.ctx.attr(o.string("padding_mode"))},
-                 {op_attr::AlignCorners, o.ctx.attr(o.flag("align_corners"))}});
+                {{op_attr::Method, o.ctx.attr(o.string(relay::field::Method))},
+                 {op_attr::Layout, o.ctx.attr(o.string(relay::field::Layout))},
+                 {op_attr::PaddingMode, o.ctx.attr(o.string(relay::field::PaddingMode))},
+                 {op_attr::AlignCorners, o.ctx.attr(o.flag(relay::field::AlignCorners))}});
 }
 
 Made affine_grid(OpCall& o) {
-  const auto size = o.ints("target_shape");
+  const auto size = o.ints(relay::field::TargetShape);
   if (!size || size->size() != 2) return refuse("its size is not known");
   const Dims dims{o.i64((*size)[0]), o.i64((*size)[1])};
   return o.call(op::ImageAffineGrid, {o.arg(0), o.ctx.shape(dims)});
@@ -31,17 +32,17 @@ Made affine_grid(OpCall& o) {
 
 // Operands: images, boxes (y1, x1, y2, x2) as fractions of an image, the image of each box.
 Made crop_and_resize(OpCall& o) {
-  const std::string_view layout = o.string("layout"), method = o.string("method");
-  const auto size = o.ints("crop_size");
+  const std::string_view layout = o.string(relay::field::Layout), method = o.string(relay::field::Method);
+  const auto size = o.ints(relay::field::CropSize);
   if (!size || size->size() != 2) return refuse("its size is not known");
   if (method != "bilinear" && method != "nearest_neighbor") return refuse(fmt::format("there is no method {}", method));
   RLDB_TRY(const Ints there, order(layout, "NCHW"));
   RLDB_TRY(const Ints back, order("NCHW", layout));
   RLDB_TRY(const Expr* images, o.permute(o.arg(0), there));
-  const double outside = o.real("extrapolation_value");
+  const double outside = o.real(relay::field::ExtrapolationValue);
   const bool nearest = method == "nearest_neighbor";
   RLDB_TRY(const ir::TensorType* type, o.tensor(0));
-  const DType dtype = o.dtype("out_dtype").value_or(type->dtype);
+  const DType dtype = o.dtype(relay::field::OutDtype).value_or(type->dtype);
   RLDB_TRY(const Expr* made,
            o.kernel("relay_crop_and_resize", {images, o.arg(1), o.arg(2)}, [&](Te& te) -> std::vector<te::Tensor> {
              const te::Tensor x = te.in[0], boxes = te.in[1], of = te.in[2];
@@ -76,14 +77,14 @@ Made crop_and_resize(OpCall& o) {
 
 // The largest sum of data and weight under a window (I, H, W). Elements outside the image count as 0.
 Made dilation2d(OpCall& o) {
-  RLDB_TRY(const Ints there, order(o.string("data_layout"), "NCHW"));
-  RLDB_TRY(const Ints back, order("NCHW", o.string("data_layout")));
-  RLDB_TRY(const Ints of_weight, order(o.string("kernel_layout"), "IHW"));
+  RLDB_TRY(const Ints there, order(o.string(relay::field::DataLayout), "NCHW"));
+  RLDB_TRY(const Ints back, order("NCHW", o.string(relay::field::DataLayout)));
+  RLDB_TRY(const Ints of_weight, order(o.string(relay::field::KernelLayout), "IHW"));
   RLDB_TRY(const Expr* data, o.permute(o.arg(0), there));
   RLDB_TRY(const Expr* weight, o.permute(o.arg(1), of_weight));
-  RLDB_TRY(const Slide slide, slide_of(o, "dilations"));
+  RLDB_TRY(const Slide slide, slide_of(o, relay::field::Dilations));
   RLDB_TRY(const ir::TensorType* type, o.tensor(0));
-  const DType dtype = o.dtype("out_dtype").value_or(type->dtype);
+  const DType dtype = o.dtype(relay::field::OutDtype).value_or(type->dtype);
   RLDB_TRY(const Expr* made, o.kernel("relay_dilation2d", {data, weight}, [&](Te& te) -> std::vector<te::Tensor> {
     const te::Tensor x = te.in[0], w = te.in[1];
     const ir::IterVar window[] = {te.graph.reduce_axis(w->shape[1], "ry"), te.graph.reduce_axis(w->shape[2], "rx")};
@@ -106,18 +107,18 @@ Made dilation2d(OpCall& o) {
 // A convolution that reads each part of its window at an individual position. Operands: data, the offsets (y, x) of the
 // position of each part, weight.
 Made deformable_conv2d(OpCall& o) {
-  const std::string_view layout = o.string("data_layout");
-  if (o.integer("groups").value_or(1) != 1) return refuse("its groups are not one");
+  const std::string_view layout = o.string(relay::field::DataLayout);
+  if (o.integer(relay::field::Groups).value_or(1) != 1) return refuse("its groups are not one");
   RLDB_TRY(const Ints there, order(layout, "NCHW"));
   RLDB_TRY(const Ints back, order("NCHW", layout));
-  RLDB_TRY(const Ints of_weight, order(o.string("kernel_layout"), "OIHW"));
+  RLDB_TRY(const Ints of_weight, order(o.string(relay::field::KernelLayout), "OIHW"));
   RLDB_TRY(const Expr* data, o.permute(o.arg(0), there));
   RLDB_TRY(const Expr* offset, o.permute(o.arg(1), there));
   RLDB_TRY(const Expr* weight, o.permute(o.arg(2), of_weight));
-  RLDB_TRY(const Slide slide, slide_of(o, "dilation"));
+  RLDB_TRY(const Slide slide, slide_of(o, relay::field::Dilation));
   RLDB_TRY(const ir::TensorType* type, o.tensor(0));
-  const DType dtype = o.dtype("out_dtype").value_or(type->dtype);
-  const std::int64_t parts = std::max<std::int64_t>(1, o.integer("deformable_groups").value_or(1));
+  const DType dtype = o.dtype(relay::field::OutDtype).value_or(type->dtype);
+  const std::int64_t parts = std::max<std::int64_t>(1, o.integer(relay::field::DeformableGroups).value_or(1));
   RLDB_TRY(const Expr* made,
            o.kernel("relay_deformable_conv2d", {data, offset, weight}, [&](Te& te) -> std::vector<te::Tensor> {
              const te::Tensor x = te.in[0], moved = te.in[1], w = te.in[2];
@@ -160,10 +161,12 @@ Made deformable_conv2d(OpCall& o) {
 
 // The similarity of two images around each position when one is displaced: one channel per displacement.
 Made correlation(OpCall& o) {
-  const std::int64_t size = o.integer("kernel_size").value_or(1), most = o.integer("max_displacement").value_or(1),
-                     stride = o.integer("stride1").value_or(1), step = o.integer("stride2").value_or(1);
-  const bool multiplies = o.flag("is_multiply");
-  if (o.string("layout") != "NCHW") return refuse("its layout is not NCHW");
+  const std::int64_t size = o.integer(relay::field::KernelSize).value_or(1),
+                     most = o.integer(relay::field::MaxDisplacement).value_or(1),
+                     stride = o.integer(relay::field::Stride1).value_or(1),
+                     step = o.integer(relay::field::Stride2).value_or(1);
+  const bool multiplies = o.flag(relay::field::IsMultiply);
+  if (o.string(relay::field::Layout) != "NCHW") return refuse("its layout is not NCHW");
   RLDB_TRY(const Ints padding, four_paddings(o));
   const std::int64_t radius = most / step, places = 2 * radius + 1, border = most + (size - 1) / 2;
   return o.kernel("relay_correlation", o.args, [&](Te& te) -> std::vector<te::Tensor> {
@@ -205,16 +208,16 @@ Made correlation(OpCall& o) {
 
 // The gradient of a convolution with respect to its weight. Operands: the gradient of the result, the data.
 Made conv2d_backward_weight(OpCall& o) {
-  const auto sizes = o.ints("kernel_size");
+  const auto sizes = o.ints(relay::field::KernelSize);
   if (!sizes || sizes->size() != 2) return refuse("the size of its window is not known");
-  if (o.integer("groups").value_or(1) != 1) return refuse("its groups are not one");
-  RLDB_TRY(const Ints there, order(o.string("data_layout"), "NCHW"));
-  RLDB_TRY(const Ints to_kernel, order("OIHW", o.string("kernel_layout")));
+  if (o.integer(relay::field::Groups).value_or(1) != 1) return refuse("its groups are not one");
+  RLDB_TRY(const Ints there, order(o.string(relay::field::DataLayout), "NCHW"));
+  RLDB_TRY(const Ints to_kernel, order("OIHW", o.string(relay::field::KernelLayout)));
   RLDB_TRY(const Expr* grad, o.permute(o.arg(0), there));
   RLDB_TRY(const Expr* data, o.permute(o.arg(1), there));
-  RLDB_TRY(const Slide slide, slide_of(o, "dilation"));
+  RLDB_TRY(const Slide slide, slide_of(o, relay::field::Dilation));
   RLDB_TRY(const ir::TensorType* type, o.tensor(0));
-  const DType dtype = o.dtype("out_dtype").value_or(type->dtype);
+  const DType dtype = o.dtype(relay::field::OutDtype).value_or(type->dtype);
   RLDB_TRY(
       const Expr* made, o.kernel("relay_conv2d_backward_weight", {grad, data}, [&](Te& te) -> std::vector<te::Tensor> {
         const te::Tensor g = te.in[0], x = te.in[1];

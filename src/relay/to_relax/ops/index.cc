@@ -16,14 +16,15 @@
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
 // For lists shorter than the data the last axes are kept whole.
 Made strided_slice_by(OpCall& o, const Ints& begin, const Ints& end, const Ints& strides) {
   RLDB_TRY(const Dims dims, o.dims(0));
-  const bool sizes = o.string("slice_mode") == "size";
-  const auto given = o.ints("axes");
+  const bool sizes = o.string(relay::field::SliceMode) == "size";
+  const auto given = o.ints(relay::field::Axes);
   Ints axes;
   Exprs from, to, step;
   for (std::size_t i = 0; i < begin.size(); ++i) {
@@ -53,15 +54,15 @@ Made strided_slice_by(OpCall& o, const Ints& begin, const Ints& end, const Ints&
 }
 
 Made strided_slice(OpCall& o) {
-  const auto begin = o.ints("begin"), end = o.ints("end");
+  const auto begin = o.ints(relay::field::Begin), end = o.ints(relay::field::End);
   if (!begin || !end) return refuse("its begin and end are not lists of integers");
-  return strided_slice_by(o, *begin, *end, o.ints("strides").value_or(Ints()));
+  return strided_slice_by(o, *begin, *end, o.ints(relay::field::Strides).value_or(Ints()));
 }
 
 Made slice_like(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
   RLDB_TRY(const Dims like, o.dims(1));
-  Ints axes = o.ints("axes").value_or(Ints());
+  Ints axes = o.ints(relay::field::Axes).value_or(Ints());
   if (axes.empty()) axes = iota(0, std::int64_t(std::min(dims.size(), like.size())));
   Exprs begin, end, strides;
   for (std::int64_t& a : axes) {
@@ -114,11 +115,11 @@ Made take_batched(OpCall& o, std::size_t axis, std::size_t batch, std::string_vi
 // Without an axis the data is flattened.
 Made take(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
-  const std::string_view mode = o.string("mode");
+  const std::string_view mode = o.string(relay::field::Mode);
   const Expr* x = o.arg(0);
   RLDB_TRY(const std::size_t axis, o.axis_or_flat(x, dims));
   RLDB_TRY(const ir::TensorType* indices, o.tensor(1));
-  std::int64_t batch = o.integer("batch_dims").value_or(0);
+  std::int64_t batch = o.integer(relay::field::BatchDims).value_or(0);
   if (batch < 0) batch += indices->ndim;
   if (batch > 0) return take_batched(o, axis, std::size_t(batch), mode);
   return o.call(op::Take, {x, o.arg(1)},
@@ -126,7 +127,7 @@ Made take(OpCall& o) {
 }
 
 Made gather(OpCall& o) {
-  return o.call(op::GatherElements, o.args, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}});
+  return o.call(op::GatherElements, o.args, {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(0))}});
 }
 
 namespace {
@@ -145,26 +146,27 @@ Made coordinates_last(OpCall& o, const Expr* indices) {
 Made gather_nd(OpCall& o) {
   RLDB_TRY(const Expr* indices, coordinates_last(o, o.arg(1)));
   return o.call(op::GatherNd, {o.arg(0), indices},
-                {{op_attr::BatchDims, o.ctx.attr(o.integer("batch_dims").value_or(0))}});
+                {{op_attr::BatchDims, o.ctx.attr(o.integer(relay::field::BatchDims).value_or(0))}});
 }
 
 namespace {
 
 Made scattered(OpCall& o, std::string_view reduction) {
-  return o.call(
-      op::ScatterElements, o.args,
-      {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}, {op_attr::Reduction, o.ctx.attr(reduction)}});
+  return o.call(op::ScatterElements, o.args,
+                {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(0))},
+                 {op_attr::Reduction, o.ctx.attr(reduction)}});
 }
 
 }  // namespace
 
 Made scatter(OpCall& o) { return scattered(o, "update"); }
 Made scatter_add(OpCall& o) { return scattered(o, "add"); }
-Made scatter_elements(OpCall& o) { return scattered(o, o.string("reduction")); }
+Made scatter_elements(OpCall& o) { return scattered(o, o.string(relay::field::Reduction)); }
 
 Made scatter_nd(OpCall& o) {
   RLDB_TRY(const Expr* indices, coordinates_last(o, o.arg(1)));
-  return o.call(op::ScatterNd, {o.arg(0), indices, o.arg(2)}, {{op_attr::Reduction, o.ctx.attr(o.string("mode"))}});
+  return o.call(op::ScatterNd, {o.arg(0), indices, o.arg(2)},
+                {{op_attr::Reduction, o.ctx.attr(o.string(relay::field::Mode))}});
 }
 
 // The first field is the data.
@@ -179,8 +181,8 @@ Made adv_index(OpCall& o) {
 Made one_hot_of(OpCall& o, const Expr* depth, bool literal) {
   RLDB_TRY(const ir::TensorType* on, o.tensor(1));
   RLDB_TRY(const Dims dims, o.dims(0));
-  RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(-1), dims.size() + 1));
-  const DType dtype = o.dtype("dtype").value_or(on->dtype);
+  RLDB_TRY(const std::size_t axis, o.axis(o.integer(relay::field::Axis).value_or(-1), dims.size() + 1));
+  const DType dtype = o.dtype(relay::field::Dtype).value_or(on->dtype);
   if (literal && o.number(1) && o.number(2))
     return o.call(op::OneHot, {o.arg(0), o.ctx.literal(dtype, *o.number(1)), o.ctx.literal(dtype, *o.number(2))},
                   {{op_attr::Depth, o.ctx.attr(*int_of(depth))}, {op_attr::Axis, o.ctx.attr(std::int64_t(axis))}});
@@ -202,12 +204,12 @@ Made one_hot_of(OpCall& o, const Expr* depth, bool literal) {
         "T_one_hot")};
   });
 }
-Made one_hot(OpCall& o) { return one_hot_of(o, o.i64(o.integer("depth").value_or(1)), true); }
+Made one_hot(OpCall& o) { return one_hot_of(o, o.i64(o.integer(relay::field::Depth).value_or(1)), true); }
 
 // Elements at positions beyond the length of their sequence become the mask.
 Made sequence_mask(OpCall& o) {
-  const std::size_t axis = o.integer("axis").value_or(0) == 0 ? 0 : 1;
-  const double mask = o.real("mask_value");
+  const std::size_t axis = o.integer(relay::field::Axis).value_or(0) == 0 ? 0 : 1;
+  const double mask = o.real(relay::field::MaskValue);
   RLDB_TRY(const Dims dims, o.dims(0));
   if (dims.size() < 2) return refuse("its data has fewer than two axes");
   return o.kernel("relay_sequence_mask", o.args, [&](Te& te) -> std::vector<te::Tensor> {
@@ -227,11 +229,11 @@ Made sequence_mask(OpCall& o) {
 Made trilu(OpCall& o) {
   const auto k = o.constant_ints(1);
   if (!k || k->size() != 1) return refuse("its diagonal is not a constant");
-  return o.call(o.flag("upper") ? op::Triu : op::Tril, {o.arg(0), o.i64((*k)[0])});
+  return o.call(o.flag(relay::field::Upper) ? op::Triu : op::Tril, {o.arg(0), o.i64((*k)[0])});
 }
 
 Made einsum(OpCall& o) {
-  return o.call(op::Einsum, {o.arg(0)}, {{op_attr::Subscripts, o.ctx.attr(o.string("equation"))}});
+  return o.call(op::Einsum, {o.arg(0)}, {{op_attr::Subscripts, o.ctx.attr(o.string(relay::field::Equation))}});
 }
 
 // A sequence for each row of values.
@@ -239,7 +241,7 @@ static Made searchsorted_rows(OpCall& o, DType dtype) {
   RLDB_TRY(const ir::TensorType* sequence, o.tensor(0));
   RLDB_TRY(const ir::TensorType* values, o.tensor(1));
   if (sequence->ndim != values->ndim) return refuse("its sequences and values have different ranks");
-  const ir::BinaryKind before = o.flag("right") ? ir::BinaryKind::LE : ir::BinaryKind::LT;
+  const ir::BinaryKind before = o.flag(relay::field::Right) ? ir::BinaryKind::LE : ir::BinaryKind::LT;
   return o.kernel("relay_searchsorted", o.args, [&](Te& te) -> std::vector<te::Tensor> {
     const te::Tensor sorted = te.in[0], v = te.in[1];
     const ir::IterVar k[] = {te.graph.reduce_axis(sorted->shape[sorted->shape.size() - 1])};
@@ -258,10 +260,10 @@ static Made searchsorted_rows(OpCall& o, DType dtype) {
 // One ascending sequence for all values, or one for each row of them.
 Made searchsorted(OpCall& o) {
   RLDB_TRY(const ir::TensorType* sequence, o.tensor(0));
-  const DType dtype = o.dtype("dtype").value_or(DType::Int(32));
+  const DType dtype = o.dtype(relay::field::Dtype).value_or(DType::Int(32));
   if (sequence->ndim != 1) return searchsorted_rows(o, dtype);
   RLDB_TRY(const Expr* made,
-           o.emit(op::Bucketize, {o.arg(1), o.arg(0)}, {{op_attr::Right, o.ctx.attr(o.flag("right"))}}));
+           o.emit(op::Bucketize, {o.arg(1), o.arg(0)}, {{op_attr::Right, o.ctx.attr(o.flag(relay::field::Right))}}));
   return o.cast(made, dtype);
 }
 
@@ -282,11 +284,11 @@ Made invert_permutation(OpCall& o) {
 // Diagonals k1 to k2 of the last two axes replaced. If there are several, each is a row of the operand, the last one
 // first, aligned to the row's beginning or end as the attributes specify.
 Made matrix_set_diag(OpCall& o) {
-  const std::int64_t first = o.integer("k1").value_or(0), last = o.integer("k2").value_or(0);
+  const std::int64_t first = o.integer(relay::field::K1).value_or(0), last = o.integer(relay::field::K2).value_or(0);
   RLDB_TRY(const Dims dims, o.dims(0));
   if (dims.size() < 2 || last < first) return refuse("its data is not a matrix, or its range of diagonals is empty");
-  const bool several = first != last, right_above = o.flag("super_diag_right_align"),
-             right_below = o.flag("sub_diag_right_align");
+  const bool several = first != last, right_above = o.flag(relay::field::SuperDiagRightAlign),
+             right_below = o.flag(relay::field::SubDiagRightAlign);
   return o.kernel("relay_matrix_set_diag", o.args, [&](Te& te) -> std::vector<te::Tensor> {
     ir::Context& ctx = te.ctx;
     const te::Tensor x = te.in[0], diagonal = te.in[1];
@@ -320,8 +322,9 @@ Made matrix_set_diag(OpCall& o) {
 // Windows over the axes from `axis` on: where each begins, then its contents.
 Made sliding_window(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
-  RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(0), dims.size()));
-  const Ints window = o.ints("window_shape").value_or(Ints()), strides = o.ints("strides").value_or(Ints());
+  RLDB_TRY(const std::size_t axis, o.axis(o.integer(relay::field::Axis).value_or(0), dims.size()));
+  const Ints window = o.ints(relay::field::WindowShape).value_or(Ints()),
+             strides = o.ints(relay::field::Strides).value_or(Ints());
   if (window.size() != dims.size() - axis || strides.size() != window.size())
     return refuse("its windows are not known");
   return o.kernel("relay_sliding_window", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
@@ -347,9 +350,10 @@ Made sliding_window(OpCall& o) {
 
 // (values, indices, inverse, number[, counts])
 Made unique(OpCall& o) {
-  const bool counts = o.flag("return_counts");
+  const bool counts = o.flag(relay::field::ReturnCounts);
   const auto yes = [&](bool v) { return static_cast<const Expr*>(o.ctx.bool_imm(v)); };
-  RLDB_TRY(const Expr* all, o.emit(op::Unique, {o.arg(0), yes(o.flag("sorted")), yes(true), yes(true), yes(counts)}));
+  RLDB_TRY(const Expr* all,
+           o.emit(op::Unique, {o.arg(0), yes(o.flag(relay::field::Sorted)), yes(true), yes(true), yes(counts)}));
   RLDB_TRY(const ir::TensorType* data, o.tensor(0));
   const Expr* n = o.ctx.var(o.blocks.unique_name("n"), o.ctx.int64());
   Exprs made;

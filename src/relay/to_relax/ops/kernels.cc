@@ -2,6 +2,7 @@
 
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/rounding.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
@@ -62,7 +63,7 @@ const Expr* Slide::place(ir::Context& ctx, const Expr* i, const Expr* k, std::si
 }
 
 ir::Result<Ints> four_paddings(OpCall& o) {
-  Ints p = o.ints("padding").value_or(Ints{0});
+  Ints p = o.ints(relay::field::Padding).value_or(Ints{0});
   if (p.size() == 1) p.push_back(p[0]);
   if (p.size() == 2) p.insert(p.end(), {p[0], p[1]});
   if (p.size() != 4) return refuse("its padding is not of two axes");
@@ -70,7 +71,7 @@ ir::Result<Ints> four_paddings(OpCall& o) {
 }
 
 ir::Result<Slide> slide_of(OpCall& o, std::string_view dilation) {
-  const Ints strides = o.ints("strides").value_or(Ints{1}), dilations = o.ints(dilation).value_or(Ints{1});
+  const Ints strides = o.ints(relay::field::Strides).value_or(Ints{1}), dilations = o.ints(dilation).value_or(Ints{1});
   if (strides.empty() || dilations.empty()) return refuse("its window is not known");
   Slide s;
   s.strides = {strides.front(), strides.back()};

@@ -19,13 +19,14 @@
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/ir/op_attr/pad_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
 namespace {
 
 const ir::Attr* out_dtype(OpCall& o) {
-  const auto t = o.dtype("out_dtype");
+  const auto t = o.dtype(relay::field::OutDtype);
   return t ? o.ctx.attr(*t) : o.ctx.attr_none();
 }
 
@@ -55,10 +56,10 @@ Made dense(OpCall& o) {
 
 Made matmul(OpCall& o) {
   const Expr *a = o.arg(0), *b = o.arg(1);
-  if (o.flag("transpose_a")) {
+  if (o.flag(relay::field::TransposeA)) {
     RLDB_TRY(a, transposed(o, a));
   }
-  if (o.flag("transpose_b")) {
+  if (o.flag(relay::field::TransposeB)) {
     RLDB_TRY(b, transposed(o, b));
   }
   return product(o, a, b);
@@ -73,7 +74,7 @@ Made batch_matmul(OpCall& o) {
 
 Made bias_add(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
-  RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(1), dims.size()));
+  RLDB_TRY(const std::size_t axis, o.axis(o.integer(relay::field::Axis).value_or(1), dims.size()));
   const Expr* bias = o.with_dim(o.arg(1), 0, dims[axis]);
   RLDB_TRY(const Expr* wide, o.expand(bias, iota(1, std::int64_t(dims.size() - axis))));
   return o.broadcast(op::Add, {o.arg(0), wide});
@@ -82,15 +83,15 @@ Made bias_add(OpCall& o) {
 // ---- activations ----
 
 Made leaky_relu(OpCall& o) {
-  return o.call(op::NnLeakyrelu, {o.arg(0)}, {{op_attr::Alpha, o.ctx.attr(o.real("alpha"))}});
+  return o.call(op::NnLeakyrelu, {o.arg(0)}, {{op_attr::Alpha, o.ctx.attr(o.real(relay::field::Alpha))}});
 }
 
 Made prelu(OpCall& o) {
-  return o.call(op::NnPrelu, o.args, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(1))}});
+  return o.call(op::NnPrelu, o.args, {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(1))}});
 }
 
 Made softmax(OpCall& o) {
-  return o.call(o.target, {o.arg(0)}, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(-1))}});
+  return o.call(o.target, {o.arg(0)}, {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(-1))}});
 }
 
 // ---- normalisation ----
@@ -101,7 +102,8 @@ struct NormAttrs {
   const ir::Attr *epsilon, *center, *scale;
 };
 NormAttrs norm_attrs(OpCall& o) {
-  return {o.ctx.attr(o.real("epsilon")), o.ctx.attr(o.flag("center")), o.ctx.attr(o.flag("scale"))};
+  return {o.ctx.attr(o.real(relay::field::Epsilon)), o.ctx.attr(o.flag(relay::field::Center)),
+          o.ctx.attr(o.flag(relay::field::Scale))};
 }
 
 }  // namespace
@@ -109,7 +111,7 @@ NormAttrs norm_attrs(OpCall& o) {
 Made batch_norm(OpCall& o) {
   const NormAttrs a = norm_attrs(o);
   return o.call(op::NnBatchNorm, o.args,
-                {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(1))},
+                {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(1))},
                  {op_attr::Epsilon, a.epsilon},
                  {op_attr::Center, a.center},
                  {op_attr::Scale, a.scale},
@@ -119,7 +121,7 @@ Made batch_norm(OpCall& o) {
 Made layer_norm(OpCall& o) {
   const NormAttrs a = norm_attrs(o);
   return o.call(op::NnLayerNorm, o.args,
-                {{op_attr::Axes, o.ints_attr({o.integer("axis").value_or(-1)})},
+                {{op_attr::Axes, o.ints_attr({o.integer(relay::field::Axis).value_or(-1)})},
                  {op_attr::Epsilon, a.epsilon},
                  {op_attr::Center, a.center},
                  {op_attr::Scale, a.scale}});
@@ -130,7 +132,7 @@ namespace {
 // All axes except the batch and the channels.
 ir::Result<Ints> inner_axes(OpCall& o, std::size_t& channel) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
-  RLDB_TRY(channel, o.axis(o.integer("axis").value_or(1), std::size_t(t->ndim)));
+  RLDB_TRY(channel, o.axis(o.integer(relay::field::Axis).value_or(1), std::size_t(t->ndim)));
   Ints axes = iota(1, t->ndim);
   std::erase(axes, std::int64_t(channel));
   return axes;
@@ -155,7 +157,7 @@ Made group_norm(OpCall& o) {
   RLDB_TRY(const Ints axes, inner_axes(o, channel));
   const NormAttrs a = norm_attrs(o);
   return o.call(op::NnGroupNorm, o.args,
-                {{op_attr::NumGroups, o.ctx.attr(o.integer("num_groups").value_or(0))},
+                {{op_attr::NumGroups, o.ctx.attr(o.integer(relay::field::NumGroups).value_or(0))},
                  {op_attr::ChannelAxis, o.ctx.attr(std::int64_t(channel))},
                  {op_attr::Axes, o.ints_attr(axes)},
                  {op_attr::Epsilon, a.epsilon},
@@ -173,11 +175,11 @@ Made dropout(OpCall& o) {
 // x / sqrt(max(sum(x * x), eps))
 Made l2_normalize(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
-  const Ints axes = o.ints("axis").value_or(iota(0, t->ndim));
+  const Ints axes = o.ints(relay::field::Axis).value_or(iota(0, t->ndim));
   RLDB_TRY(const Expr* square, o.emit(op::Multiply, {o.arg(0), o.arg(0)}));
   RLDB_TRY(const Expr* sum,
            o.emit(op::Sum, {square}, {{op_attr::Axis, o.ints_attr(axes)}, {op_attr::Keepdims, o.ctx.attr(true)}}));
-  RLDB_TRY(const Expr* least, o.emit(op::Maximum, {sum, o.scalar(t->dtype, o.real("eps"))}));
+  RLDB_TRY(const Expr* least, o.emit(op::Maximum, {sum, o.scalar(t->dtype, o.real(relay::field::Eps))}));
   RLDB_TRY(const Expr* length, o.emit(op::Sqrt, {least}));
   return o.call(op::Divide, {o.arg(0), length});
 }
@@ -185,8 +187,8 @@ Made l2_normalize(OpCall& o) {
 // x / (bias + alpha / size * s)^beta, where s sums the squares of `size` neighbours along the axis.
 Made lrn(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
-  RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(1), std::size_t(t->ndim)));
-  const std::int64_t size = o.integer("size").value_or(5);
+  RLDB_TRY(const std::size_t axis, o.axis(o.integer(relay::field::Axis).value_or(1), std::size_t(t->ndim)));
+  const std::int64_t size = o.integer(relay::field::Size).value_or(5);
   if (size < 1) return refuse("its size is not positive");
   ir::Context& ctx = o.ctx;
   RLDB_TRY(const Expr* sums, o.kernel("relay_lrn_sums", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
@@ -205,10 +207,10 @@ Made lrn(OpCall& o) {
         },
         over, te.graph.sum_reducer(x->dtype), "T_lrn_sums")};
   }));
-  const double alpha = o.real("alpha") / double(size);
+  const double alpha = o.real(relay::field::Alpha) / double(size);
   RLDB_TRY(const Expr* scaled, o.emit(op::Multiply, {sums, o.scalar(t->dtype, alpha)}));
-  RLDB_TRY(const Expr* biased, o.emit(op::Add, {scaled, o.scalar(t->dtype, o.real("bias"))}));
-  RLDB_TRY(const Expr* divisor, o.emit(op::Power, {biased, o.scalar(t->dtype, o.real("beta"))}));
+  RLDB_TRY(const Expr* biased, o.emit(op::Add, {scaled, o.scalar(t->dtype, o.real(relay::field::Bias))}));
+  RLDB_TRY(const Expr* divisor, o.emit(op::Power, {biased, o.scalar(t->dtype, o.real(relay::field::Beta))}));
   return o.call(op::Divide, {o.arg(0), divisor});
 }
 
@@ -217,7 +219,7 @@ Made lrn(OpCall& o) {
 namespace {
 
 ir::Result<Ints> pad_widths(OpCall& o, std::size_t rank) {
-  const relay::AttrValue* pairs = o.attr("pad_width");
+  const relay::AttrValue* pairs = o.attr(relay::field::PadWidth);
   Ints widths;
   if (pairs && pairs->items.size() == rank)
     for (const relay::AttrValue* pair : pairs->items)
@@ -275,7 +277,7 @@ Made pad(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   RLDB_TRY(const Ints widths, pad_widths(o, std::size_t(t->ndim)));
   if (widths.empty()) return o.arg(0);
-  const std::string_view mode = o.string("pad_mode");
+  const std::string_view mode = o.string(relay::field::PadMode);
   if (mode == "constant") {
     // The value of Relax's operator is a double.
     const bool exact = o.number(1) && (t->dtype.is_float() || t->dtype.bits <= 32);
@@ -300,7 +302,7 @@ Made pad(OpCall& o) {
 Made mirror_pad(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   RLDB_TRY(const Ints widths, pad_widths(o, std::size_t(t->ndim)));
-  return padded(o, widths, {o.arg(0)}, mirror(o.ctx, o.string("mode") == "SYMMETRIC"), false);
+  return padded(o, widths, {o.arg(0)}, mirror(o.ctx, o.string(relay::field::Mode) == "SYMMETRIC"), false);
 }
 
 // ---- losses ----
@@ -314,8 +316,8 @@ Made cross_entropy_with_logits(OpCall& o) { return o.call(op::NnCrossEntropyWith
 
 Made nll_loss(OpCall& o) {
   return o.call(op::NnNllLoss, o.args,
-                {{op_attr::Reduction, o.ctx.attr(o.string("reduction"))},
-                 {op_attr::IgnoreIndex, o.ctx.attr(o.integer("ignore_index").value_or(-100))}});
+                {{op_attr::Reduction, o.ctx.attr(o.string(relay::field::Reduction))},
+                 {op_attr::IgnoreIndex, o.ctx.attr(o.integer(relay::field::IgnoreIndex).value_or(-100))}});
 }
 
 }  // namespace rldb::to_relax::translations

@@ -6,6 +6,7 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/order_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
@@ -48,33 +49,35 @@ Made scan(OpCall& o) {
   RLDB_TRY(const std::size_t axis, o.axis_or_flat(x, dims));
   return o.call(o.target, {o.bind(x)},
                 {{op_attr::Axis, o.ctx.attr(std::int64_t(axis))},
-                 {op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(type->dtype))},
-                 {op_attr::Exclusive, o.ctx.attr(o.flag("exclusive"))}});
+                 {op_attr::Dtype, o.ctx.attr(o.dtype(relay::field::Dtype).value_or(type->dtype))},
+                 {op_attr::Exclusive, o.ctx.attr(o.flag(relay::field::Exclusive))}});
 }
 
 Made sort(OpCall& o) {
   return o.call(op::Sort, {o.arg(0)},
-                {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(-1))},
-                 {op_attr::Descending, o.ctx.attr(!o.flag("is_ascend"))}});
+                {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(-1))},
+                 {op_attr::Descending, o.ctx.attr(!o.flag(relay::field::IsAscend))}});
 }
 
 Made argsort(OpCall& o) {
   return o.call(op::Argsort, {o.arg(0)},
-                {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(-1))},
-                 {op_attr::Descending, o.ctx.attr(!o.flag("is_ascend"))},
-                 {op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(DType::Int(32)))}});
+                {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(-1))},
+                 {op_attr::Descending, o.ctx.attr(!o.flag(relay::field::IsAscend))},
+                 {op_attr::Dtype, o.ctx.attr(o.dtype(relay::field::Dtype).value_or(DType::Int(32)))}});
 }
 
 Made topk(OpCall& o) {
-  return topk_call(o, {o.integer("axis").value_or(-1), o.integer("k").value_or(-1), o.string("ret_type"),
-                       o.flag("is_ascend"), o.dtype("dtype").value_or(DType::Int(32))});
+  return topk_call(o, {o.integer(relay::field::Axis).value_or(-1), o.integer(relay::field::K).value_or(-1),
+                       o.string(relay::field::RetType), o.flag(relay::field::IsAscend),
+                       o.dtype(relay::field::Dtype).value_or(DType::Int(32))});
 }
 
 // The number is a value: all elements are sorted, and the first ones taken.
 Made dyn_topk(OpCall& o) {
-  const relay::AttrValue *axis_given = o.attr("axis"), *ascends = o.attr("is_ascend"), *ret_type = o.attr("ret_type");
+  const relay::AttrValue *axis_given = o.attr(relay::field::Axis), *ascends = o.attr(relay::field::IsAscend),
+                         *ret_type = o.attr(relay::field::RetType);
   Topk wanted{axis_given ? axis_given->integer : -1, 0, ret_type ? ret_type->text : "both",
-              ascends && ascends->integer != 0, o.dtype("dtype").value_or(DType::Int(32))};
+              ascends && ascends->integer != 0, o.dtype(relay::field::Dtype).value_or(DType::Int(32))};
   if (const auto literal = o.constant_ints(1); literal && literal->size() == 1) {
     wanted.k = (*literal)[0];
     return topk_call(o, wanted);

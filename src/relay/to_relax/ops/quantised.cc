@@ -11,6 +11,7 @@
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/op_id.h"
 
 namespace rldb::to_relax::translations {
@@ -116,20 +117,21 @@ support::Failure<source::Message> operands_missing() { return refuse("it has few
 
 Made qnn_quantize(OpCall& o) {
   if (o.args.size() < 3) return operands_missing();
-  return quantised(o, o.arg(0), {o.arg(1), o.arg(2)}, int_attr(o, "axis", -1),
-                   dtype_attr(o, "out_dtype", DType::Int(8)));
+  return quantised(o, o.arg(0), {o.arg(1), o.arg(2)}, int_attr(o, relay::field::Axis, -1),
+                   dtype_attr(o, relay::field::OutDtype, DType::Int(8)));
 }
 
 Made qnn_dequantize(OpCall& o) {
   if (o.args.size() < 3) return operands_missing();
-  return dequantised(o, o.arg(0), {o.arg(1), o.arg(2)}, int_attr(o, "axis", -1));
+  return dequantised(o, o.arg(0), {o.arg(1), o.arg(2)}, int_attr(o, relay::field::Axis, -1));
 }
 
 Made qnn_requantize(OpCall& o) {
   if (o.args.size() < 5) return operands_missing();
-  RLDB_TRY(const Expr* made, rescaled(o, o.arg(0), {o.arg(1), o.arg(2)}, {o.arg(3), o.arg(4)}, int_attr(o, "axis", -1),
-                                      text_attr(o, "rounding", "UPWARD") == "TONEAREST"));
-  return saturated(o, made, dtype_attr(o, "out_dtype", DType::Int(8)));
+  RLDB_TRY(const Expr* made,
+           rescaled(o, o.arg(0), {o.arg(1), o.arg(2)}, {o.arg(3), o.arg(4)}, int_attr(o, relay::field::Axis, -1),
+                    text_attr(o, relay::field::Rounding, "UPWARD") == "TONEAREST"));
+  return saturated(o, made, dtype_attr(o, relay::field::OutDtype, DType::Int(8)));
 }
 
 // Operands: data, weight, their zero points, their scales, which do not affect the product.
@@ -176,8 +178,10 @@ Made sum_of(OpCall& o, std::string_view op, std::string_view back) {
   if (o.args.size() < 8) return operands_missing();
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   const Scale to{o.arg(6), o.arg(7)};
-  RLDB_TRY(const Expr* a, rescaled(o, o.arg(0), {o.arg(2), o.arg(3)}, to, int_attr(o, "lhs_axis", -1), false));
-  RLDB_TRY(const Expr* b, rescaled(o, o.arg(1), {o.arg(4), o.arg(5)}, to, int_attr(o, "rhs_axis", -1), false));
+  RLDB_TRY(const Expr* a,
+           rescaled(o, o.arg(0), {o.arg(2), o.arg(3)}, to, int_attr(o, relay::field::LhsAxis, -1), false));
+  RLDB_TRY(const Expr* b,
+           rescaled(o, o.arg(1), {o.arg(4), o.arg(5)}, to, int_attr(o, relay::field::RhsAxis, -1), false));
   RLDB_TRY(const Expr* both, bound_binary(o, op, a, b));
   RLDB_TRY(const Expr* zero, o.cast(to.zero_point, kWide));
   RLDB_TRY(const Expr* once, bound_binary(o, back, both, zero));
@@ -192,8 +196,8 @@ Made qnn_subtract(OpCall& o) { return sum_of(o, op::Subtract, op::Add); }
 Made qnn_multiply(OpCall& o) {
   if (o.args.size() < 8) return operands_missing();
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
-  RLDB_TRY(const Expr* a, centred(o, o.arg(0), o.arg(3), int_attr(o, "lhs_axis", -1)));
-  RLDB_TRY(const Expr* b, centred(o, o.arg(1), o.arg(5), int_attr(o, "rhs_axis", -1)));
+  RLDB_TRY(const Expr* a, centred(o, o.arg(0), o.arg(3), int_attr(o, relay::field::LhsAxis, -1)));
+  RLDB_TRY(const Expr* b, centred(o, o.arg(1), o.arg(5), int_attr(o, relay::field::RhsAxis, -1)));
   RLDB_TRY(const Expr* both, bound_binary(o, op::Multiply, a, b));
   RLDB_TRY(const Expr* scale, bound_binary(o, op::Multiply, o.arg(2), o.arg(4)));
   RLDB_TRY(const Expr* made, rescaled(o, both, {scale, o.scalar(kInt32, 0)}, {o.arg(6), o.arg(7)}, -1, false));
@@ -212,7 +216,7 @@ Made qnn_concatenate(OpCall& o) {
     RLDB_TRY(const Expr* made, rescaled(o, tensors[i], {scales[i], zeros[i]}, {o.arg(3), o.arg(4)}, -1, false));
     RLDB_TRY(tensors[i], saturated(o, made, t->dtype));
   }
-  return o.call(op::Concat, {o.ctx.tuple(tensors)}, {{op_attr::Axis, o.ctx.attr(int_attr(o, "axis", 0))}});
+  return o.call(op::Concat, {o.ctx.tuple(tensors)}, {{op_attr::Axis, o.ctx.attr(int_attr(o, relay::field::Axis, 0))}});
 }
 
 namespace {
@@ -234,7 +238,7 @@ Made qnn_unary(OpCall& o) {
 }
 
 Made qnn_leaky_relu(OpCall& o) {
-  const relay::AttrValue* alpha = o.attr("alpha");
+  const relay::AttrValue* alpha = o.attr(relay::field::Alpha);
   return of_real_numbers(o, [&](const Expr* x) {
     return o.emit(op::NnLeakyrelu, {x}, {{op_attr::Alpha, o.ctx.attr(alpha ? alpha->real : 0.25)}});
   });
@@ -242,7 +246,7 @@ Made qnn_leaky_relu(OpCall& o) {
 
 Made qnn_softmax(OpCall& o) {
   return of_real_numbers(o, [&](const Expr* x) {
-    return o.emit(op::NnSoftmax, {x}, {{op_attr::Axis, o.ctx.attr(int_attr(o, "axis", -1))}});
+    return o.emit(op::NnSoftmax, {x}, {{op_attr::Axis, o.ctx.attr(int_attr(o, relay::field::Axis, -1))}});
   });
 }
 

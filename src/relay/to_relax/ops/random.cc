@@ -11,6 +11,7 @@
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/intrinsic/trigonometry.h"
 #include "rldb/ir/op/arithmetic.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
@@ -243,7 +244,7 @@ Made pair(OpCall& o, const Expr* generator, const Expr* values) {
 }  // namespace
 
 Made threefry_generate(OpCall& o) {
-  RLDB_TRY(const Drawn d, drawn(o, o.ints("out_shape").value_or(Ints())));
+  RLDB_TRY(const Drawn d, drawn(o, o.ints(relay::field::OutShape).value_or(Ints())));
   return pair(o, d.generator, d.words);
 }
 
@@ -277,8 +278,8 @@ Made threefry_split(OpCall& o) {
 
 // Operands: the generator, the lower bound, the exclusive upper bound.
 Made random_uniform(OpCall& o) {
-  const DType dtype = o.dtype("out_dtype").value_or(DType::Float(32));
-  RLDB_TRY(const Reals u, uniform_of(o, o.ints("out_shape").value_or(Ints()), dtype));
+  const DType dtype = o.dtype(relay::field::OutDtype).value_or(DType::Float(32));
+  RLDB_TRY(const Reals u, uniform_of(o, o.ints(relay::field::OutShape).value_or(Ints()), dtype));
   RLDB_TRY(const Expr* range, o.emit(op::Subtract, {o.arg(2), o.arg(1)}));
   RLDB_TRY(const Expr* values, scaled(o, u.values, range, o.arg(1)));
   return pair(o, u.generator, values);
@@ -286,8 +287,8 @@ Made random_uniform(OpCall& o) {
 
 // Box and Muller: sqrt(-2 log u) cos(2 pi v), u and v two halves. Operands: the generator, mean, standard deviation.
 Made random_normal(OpCall& o) {
-  const DType dtype = o.dtype("out_dtype").value_or(DType::Float(32));
-  const Ints shape = o.ints("out_shape").value_or(Ints());
+  const DType dtype = o.dtype(relay::field::OutDtype).value_or(DType::Float(32));
+  const Ints shape = o.ints(relay::field::OutShape).value_or(Ints());
   Ints halves = shape;
   halves.insert(halves.begin(), 2);
   RLDB_TRY(const Reals u, uniform_of(o, halves, dtype));

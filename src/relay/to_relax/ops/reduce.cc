@@ -7,6 +7,7 @@
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
@@ -16,14 +17,14 @@ namespace {
 ir::Result<Ints> reduced_axes(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   const auto rank = std::size_t(t->ndim);
-  const auto given = o.ints("axis");
+  const auto given = o.ints(relay::field::Axis);
   if (!given) return iota(0, t->ndim);
   std::vector<bool> reduced(rank);
   for (const std::int64_t axis : *given) {
     RLDB_TRY(const std::size_t at, o.axis(axis, rank));
     reduced[at] = true;
   }
-  if (o.flag("exclude")) reduced.flip();
+  if (o.flag(relay::field::Exclude)) reduced.flip();
   Ints axes;
   for (std::size_t i = 0; i < rank; ++i)
     if (reduced[i]) axes.push_back(std::int64_t(i));
@@ -32,7 +33,8 @@ ir::Result<Ints> reduced_axes(OpCall& o) {
 
 Made reduced(OpCall& o, std::string_view target, const Expr* x, const Ints& axes) {
   if (axes.empty()) return x;
-  return o.call(target, {x}, {{op_attr::Axis, o.ints_attr(axes)}, {op_attr::Keepdims, o.ctx.attr(o.flag("keepdims"))}});
+  return o.call(target, {x},
+                {{op_attr::Axis, o.ints_attr(axes)}, {op_attr::Keepdims, o.ctx.attr(o.flag(relay::field::Keepdims))}});
 }
 
 }  // namespace
@@ -69,13 +71,13 @@ Made argreduce(OpCall& o) {
     const bool gone = std::find(axes.begin(), axes.end(), i) != axes.end();
     if (!gone)
       made.push_back(dims[std::size_t(i)]);
-    else if (o.flag("keepdims"))
+    else if (o.flag(relay::field::Keepdims))
       made.push_back(o.i64(1));
   }
   RLDB_TRY(const Expr* moved, o.permute(o.arg(0), last));
   RLDB_TRY(const Expr* one_axis, o.reshape(moved, flat));
   const auto axis = std::int64_t(kept.size());
-  const bool from_end = o.flag("select_last_index");
+  const bool from_end = o.flag(relay::field::SelectLastIndex);
   if (from_end) {
     RLDB_TRY(one_axis, o.emit(op::Flip, {one_axis}, {{op_attr::Axis, o.ctx.attr(axis)}}));
   }
@@ -97,7 +99,7 @@ Made variance(OpCall& o) {
   RLDB_TRY(const Expr* centred, o.broadcast(op::Subtract, o.args));
   centred = o.bind(centred);
   RLDB_TRY(const Expr* square, o.emit(op::Multiply, {centred, centred}));
-  if (!o.flag("unbiased")) return reduced(o, op::Mean, square, axes);
+  if (!o.flag(relay::field::Unbiased)) return reduced(o, op::Mean, square, axes);
   std::int64_t count = 1;
   for (const std::int64_t i : axes) {
     const auto n = int_of(t->shape[std::size_t(i)]);

@@ -15,6 +15,7 @@
 #include "rldb/ir/op/reshape.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/op_id.h"
 
 namespace rldb::to_relax::translations {
@@ -29,12 +30,12 @@ Made shape_of(OpCall& o) {
   RLDB_TRY(const Expr* shape, o.emit(op::ShapeOf, {o.arg(0)}));
   RLDB_TRY(const Expr* values, o.emit(op::ShapeToTensor, {shape}));
   const bool of_machine = o.op.id == relay::op::VmShapeOf;
-  return o.cast(values, o.dtype("dtype").value_or(DType::Int(of_machine ? 64 : 32)));
+  return o.cast(values, o.dtype(relay::field::Dtype).value_or(DType::Int(of_machine ? 64 : 32)));
 }
 
 Made ndarray_size(OpCall& o) {
   RLDB_TRY(const Expr* size, o.emit(op::Size, {o.arg(0)}));
-  return o.cast(size, o.dtype("dtype").value_or(DType::Int(32)));
+  return o.cast(size, o.dtype(relay::field::Dtype).value_or(DType::Int(32)));
 }
 
 namespace {
@@ -89,13 +90,13 @@ Made dyn_full(OpCall& o) {
   RLDB_TRY(const ir::TensorType* value, o.tensor(0));
   RLDB_TRY(const Dims dims, dims_from(o, 1));
   return o.call(op::Full, {o.ctx.shape(dims), o.arg(0)},
-                {{op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(value->dtype))}});
+                {{op_attr::Dtype, o.ctx.attr(o.dtype(relay::field::Dtype).value_or(value->dtype))}});
 }
 
 Made dyn_init(OpCall& o) {
   RLDB_TRY(const Dims dims, dims_from(o, 0));
   return o.call(o.target, {o.ctx.shape(dims)},
-                {{op_attr::Dtype, o.ctx.attr(o.dtype("dtype").value_or(DType::Float(32)))}});
+                {{op_attr::Dtype, o.ctx.attr(o.dtype(relay::field::Dtype).value_or(DType::Float(32)))}});
 }
 
 Made dyn_tile(OpCall& o) {
@@ -143,7 +144,7 @@ Made dyn_strided_slice(OpCall& o) {
     RLDB_TRY(const Expr* wide, o.cast(o.arg(i), DType::Int(64)));
     bounds.push_back(wide);
   }
-  if (o.string("slice_mode") == "size") {
+  if (o.string(relay::field::SliceMode) == "size") {
     RLDB_TRY(bounds[2], o.emit(op::Add, {bounds[1], bounds[2]}));
   }
   return o.call(op::DynamicStridedSlice, bounds);
@@ -158,7 +159,7 @@ Made dyn_squeeze(OpCall& o) {
 Made dyn_expand_dims(OpCall& o) {
   const auto axis = o.constant_ints(1);
   if (!axis || axis->size() != 1) return refuse("the place of the new axes is not known");
-  const relay::AttrValue* count = o.attr("num_newaxis");
+  const relay::AttrValue* count = o.attr(relay::field::NumNewaxis);
   return expand_dims_at(o, (*axis)[0], count ? count->integer : 1);
 }
 
@@ -203,7 +204,8 @@ Made reshape_tensor(OpCall& o) {
 
 // x * multiplier * 2^(shift - 31), rounded to the nearest, halves up.
 Made fixed_point_multiply(OpCall& o) {
-  const std::int64_t multiplier = o.integer("multiplier").value_or(0), shift = o.integer("shift").value_or(0);
+  const std::int64_t multiplier = o.integer(relay::field::Multiplier).value_or(0),
+                     shift = o.integer(relay::field::Shift).value_or(0);
   const std::int64_t left = std::max<std::int64_t>(shift, 0), right = std::max<std::int64_t>(-shift, 0);
   if (left > 31 || right > 31) return refuse("its shift is larger than 31");
   ir::Context& ctx = o.ctx;
@@ -225,13 +227,13 @@ Made fixed_point_multiply(OpCall& o) {
 
 // The same with a multiplier and shifts for each position of some axes. Operands: x, multiplier, shifts left and right.
 Made fixed_point_multiply_per_axis(OpCall& o) {
-  const auto given = o.ints("axes");
+  const auto given = o.ints(relay::field::Axes);
   RLDB_TRY(const Dims dims, o.dims(0));
   const auto flag = [&](std::string_view name) {
     const relay::AttrValue* v = o.attr(name);
     return v && v->integer != 0;
   };
-  const bool left = flag("is_lshift_required"), right = flag("is_rshift_required");
+  const bool left = flag(relay::field::IsLshiftRequired), right = flag(relay::field::IsRshiftRequired);
   std::vector<std::size_t> axes;
   for (const std::int64_t a : given.value_or(Ints())) {
     RLDB_TRY(const std::size_t axis, o.axis(a, dims.size()));

@@ -13,6 +13,7 @@
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/pad_attr.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/layout.h"
 
 namespace rldb::to_relax::translations {
@@ -25,7 +26,7 @@ class ReshapeCodes {
   ReshapeCodes(OpCall& o, Dims in, Ints codes) : o_(o), in_(std::move(in)), codes_(std::move(codes)) {}
 
   Dims run() {
-    const bool zero_is_zero = o_.flag("allowzero");
+    const bool zero_is_zero = o_.flag(relay::field::Allowzero);
     for (std::size_t at = 0; at < codes_.size(); ++at) {
       const std::int64_t code = codes_[at];
       if (code > 0 || (code == 0 && zero_is_zero)) {
@@ -98,13 +99,13 @@ Made reshape_to(OpCall& o, Ints codes, bool from_right) {
 }
 
 Made reshape(OpCall& o) {
-  const auto codes = o.ints("newshape");
+  const auto codes = o.ints(relay::field::Newshape);
   if (!codes) return refuse("its newshape is not a list of integers");
   return reshape_to(o, *codes, false);
 }
 
 Made reverse_reshape(OpCall& o) {
-  const auto codes = o.ints("newshape");
+  const auto codes = o.ints(relay::field::Newshape);
   if (!codes) return refuse("its newshape is not a list of integers");
   return reshape_to(o, *codes, true);
 }
@@ -126,7 +127,7 @@ Made reshape_like(OpCall& o) {
 }
 
 Made transpose(OpCall& o) {
-  const auto axes = o.ints("axes");
+  const auto axes = o.ints(relay::field::Axes);
   return o.call(op::PermuteDims, {o.arg(0)}, {{op_attr::Axes, axes ? o.ints_attr(*axes) : o.ctx.attr_none()}});
 }
 
@@ -137,7 +138,7 @@ Made expand_dims_at(OpCall& o, std::int64_t axis, std::int64_t count) {
 }
 
 Made expand_dims(OpCall& o) {
-  return expand_dims_at(o, o.integer("axis").value_or(0), o.integer("num_newaxis").value_or(1));
+  return expand_dims_at(o, o.integer(relay::field::Axis).value_or(0), o.integer(relay::field::NumNewaxis).value_or(1));
 }
 
 // An axis that is not known to have one element is checked.
@@ -151,7 +152,7 @@ Made squeeze_axes(OpCall& o, const std::optional<Ints>& axes) {
   }
   return o.call(op::Squeeze, {x}, {{op_attr::Axis, o.ints_attr(*axes)}});
 }
-Made squeeze(OpCall& o) { return squeeze_axes(o, o.ints("axis")); }
+Made squeeze(OpCall& o) { return squeeze_axes(o, o.ints(relay::field::Axis)); }
 
 namespace {
 
@@ -182,7 +183,7 @@ Made concatenate(OpCall& o) {
   RLDB_TRY(const Exprs fields, o.fields(0));
   if (fields.empty()) return refuse("its tuple has no fields");
   RLDB_TRY(const Dims dims, o.dims_of(fields[0]));
-  RLDB_TRY(const std::size_t axis, o.axis(o.integer("axis").value_or(0), dims.size()));
+  RLDB_TRY(const std::size_t axis, o.axis(o.integer(relay::field::Axis).value_or(0), dims.size()));
   o.args[0] = o.ctx.tuple(fields);
   RLDB_TRY(const Exprs items, aligned_fields(o, axis));
   return o.call(op::Concat, {o.ctx.tuple(items)}, {{op_attr::Axis, o.ctx.attr(std::int64_t(axis))}});
@@ -190,40 +191,42 @@ Made concatenate(OpCall& o) {
 
 Made stack(OpCall& o) {
   RLDB_TRY(const Exprs items, aligned_fields(o, std::nullopt));
-  return o.call(op::Stack, {o.ctx.tuple(items)}, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}});
+  return o.call(op::Stack, {o.ctx.tuple(items)},
+                {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(0))}});
 }
 
 Made split(OpCall& o) {
-  const relay::AttrValue* how = o.attr("indices_or_sections");
+  const relay::AttrValue* how = o.attr(relay::field::IndicesOrSections);
   const ir::Attr* parts = nullptr;
   if (how && how->kind == relay::AttrKind::Int)
     parts = o.ctx.attr(how->integer);
-  else if (const auto points = o.ints("indices_or_sections"))
+  else if (const auto points = o.ints(relay::field::IndicesOrSections))
     parts = o.ints_attr(*points);
   if (!parts) return refuse("its indices_or_sections is neither an integer nor a list of integers");
-  return o.call(op::Split, {o.arg(0)},
-                {{op_attr::IndicesOrSections, parts}, {op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}});
+  return o.call(
+      op::Split, {o.arg(0)},
+      {{op_attr::IndicesOrSections, parts}, {op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(0))}});
 }
 
 Made tile(OpCall& o) {
-  return o.call(op::Tile, {o.arg(0)}, {{op_attr::Repeats, o.ints_attr(o.ints("reps").value_or(Ints{1}))}});
+  return o.call(op::Tile, {o.arg(0)}, {{op_attr::Repeats, o.ints_attr(o.ints(relay::field::Reps).value_or(Ints{1}))}});
 }
 
 Made repeat(OpCall& o) {
-  const auto axis = o.integer("axis");
+  const auto axis = o.integer(relay::field::Axis);
   return o.call(op::Repeat, {o.arg(0)},
-                {{op_attr::Repeats, o.ctx.attr(o.integer("repeats").value_or(1))},
+                {{op_attr::Repeats, o.ctx.attr(o.integer(relay::field::Repeats).value_or(1))},
                  {op_attr::Axis, axis ? o.ctx.attr(*axis) : o.ctx.attr_none()}});
 }
 
 Made reverse(OpCall& o) {
-  return o.call(op::Flip, {o.arg(0)}, {{op_attr::Axis, o.ctx.attr(o.integer("axis").value_or(0))}});
+  return o.call(op::Flip, {o.arg(0)}, {{op_attr::Axis, o.ctx.attr(o.integer(relay::field::Axis).value_or(0))}});
 }
 
 Made reverse_sequence(OpCall& o) {
   return o.call(op::ReverseSequence, o.args,
-                {{op_attr::SeqAxis, o.ctx.attr(o.integer("seq_axis").value_or(1))},
-                 {op_attr::BatchAxis, o.ctx.attr(o.integer("batch_axis").value_or(0))}});
+                {{op_attr::SeqAxis, o.ctx.attr(o.integer(relay::field::SeqAxis).value_or(1))},
+                 {op_attr::BatchAxis, o.ctx.attr(o.integer(relay::field::BatchAxis).value_or(0))}});
 }
 
 // Fields of rank 0 count as one element.
@@ -235,7 +238,8 @@ Made meshgrid(OpCall& o) {
       RLDB_TRY(e, o.expand(e, {0}));
     }
   }
-  return o.call(op::Meshgrid, {o.ctx.tuple(items)}, {{op_attr::Indexing, o.ctx.attr(o.string("indexing"))}});
+  return o.call(op::Meshgrid, {o.ctx.tuple(items)},
+                {{op_attr::Indexing, o.ctx.attr(o.string(relay::field::Indexing))}});
 }
 
 Made batch_flatten(OpCall& o) { return o.call(op::NnBatchFlatten, {o.arg(0)}); }
@@ -294,6 +298,8 @@ Made relaid(OpCall& o, const Expr* data, std::string_view source, std::string_vi
   return o.permute(parts, target);
 }
 
-Made layout_transform(OpCall& o) { return relaid(o, o.arg(0), o.string("src_layout"), o.string("dst_layout")); }
+Made layout_transform(OpCall& o) {
+  return relaid(o, o.arg(0), o.string(relay::field::SrcLayout), o.string(relay::field::DstLayout));
+}
 
 }  // namespace rldb::to_relax::translations

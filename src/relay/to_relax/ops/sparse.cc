@@ -7,6 +7,7 @@
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/relay/ir/field.h"
 
 namespace rldb::to_relax::translations {
 
@@ -68,7 +69,7 @@ Made sparse_dense(OpCall& o) {
   RLDB_TRY(const Dims dims, o.dims(0));
   if (dims.size() != 2) return refuse("its first operand is not a matrix");
   RLDB_TRY(const Expr* sparse, dense_of(o, 1, dims[1]));
-  const bool first = o.flag("sparse_lhs");
+  const bool first = o.flag(relay::field::SparseLhs);
   RLDB_TRY(const Expr* columns, o.permute(first ? o.arg(0) : sparse, {1, 0}));
   return o.call(op::Matmul, {first ? sparse : o.arg(0), columns});
 }

@@ -18,6 +18,7 @@
 #include "rldb/ir/op_attr/image_attr.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/layout.h"
 
 namespace rldb::to_relax::translations {
@@ -60,17 +61,17 @@ Attrs joined(Attrs all, const Attrs& more) {
 }
 
 Attrs window_attrs(OpCall& o) {
-  return {{"strides", ints_or(o, "strides", 1)},
-          {"padding", ints_or(o, "padding", 0)},
-          {"dilation", ints_or(o, "dilation", 1)}};
+  return {{op_attr::Strides, ints_or(o, relay::field::Strides, 1)},
+          {op_attr::Padding, ints_or(o, relay::field::Padding, 0)},
+          {op_attr::Dilation, ints_or(o, relay::field::Dilation, 1)}};
 }
 
 // Attributes of a convolution with operands in these layouts, which are plain ones.
 Attrs conv_attrs(OpCall& o, std::string_view layout, std::string_view kernel_layout) {
-  return joined(window_attrs(o), {{op_attr::Groups, o.ctx.attr(o.integer("groups").value_or(1))},
+  return joined(window_attrs(o), {{op_attr::Groups, o.ctx.attr(o.integer(relay::field::Groups).value_or(1))},
                                   {op_attr::DataLayout, o.ctx.attr(layout)},
                                   {op_attr::KernelLayout, o.ctx.attr(kernel_layout)},
-                                  {op_attr::OutDtype, dtype_or_none(o, "out_dtype")}});
+                                  {op_attr::OutDtype, dtype_or_none(o, relay::field::OutDtype)}});
 }
 
 Ints spatial_axes(std::string_view layout) {
@@ -99,12 +100,14 @@ bool is_packed(std::string_view layout) { return outer_letters(layout) != layout
 
 // Channel blocks are merged, and split again afterwards.
 Made packed_conv(OpCall& o) {
-  const std::string_view layout = o.string("data_layout"), kernel_layout = o.string("kernel_layout");
+  const std::string_view layout = o.string(relay::field::DataLayout),
+                         kernel_layout = o.string(relay::field::KernelLayout);
   const std::string plain = outer_letters(layout), plain_kernel = outer_letters(kernel_layout);
   RLDB_TRY(const Expr* data, relaid(o, o.arg(0), layout, plain));
   RLDB_TRY(const Expr* weight, relaid(o, o.arg(1), kernel_layout, plain_kernel));
   RLDB_TRY(const Expr* made, o.emit(o.target, {data, weight}, conv_attrs(o, plain, plain_kernel)));
-  const std::string_view wanted = o.string("out_layout").empty() ? layout : o.string("out_layout");
+  const std::string_view wanted =
+      o.string(relay::field::OutLayout).empty() ? layout : o.string(relay::field::OutLayout);
   return relaid(o, made, plain, wanted);
 }
 
@@ -113,10 +116,11 @@ Made packed_conv(OpCall& o) {
 // A depthwise convolution with several filters per channel has the weight (channels, filters, ..): Relax expects them
 // in one axis.
 Made conv(OpCall& o) {
-  if (is_packed(o.string("data_layout")) || is_packed(o.string("kernel_layout"))) return packed_conv(o);
-  const std::string_view layout = o.string("data_layout");
-  std::string kernel_layout(o.string("kernel_layout"));
-  const std::int64_t groups = o.integer("groups").value_or(1);
+  if (is_packed(o.string(relay::field::DataLayout)) || is_packed(o.string(relay::field::KernelLayout)))
+    return packed_conv(o);
+  const std::string_view layout = o.string(relay::field::DataLayout);
+  std::string kernel_layout(o.string(relay::field::KernelLayout));
+  const std::int64_t groups = o.integer(relay::field::Groups).value_or(1);
   const Expr* weight = o.arg(1);
   RLDB_TRY(const Dims dims, o.dims(1));
   const std::size_t out = kernel_layout.find('O'), in = kernel_layout.find('I');
@@ -134,8 +138,9 @@ Made conv(OpCall& o) {
     RLDB_TRY(weight, o.reshape(weight, shape));
     kernel_layout = plain;
   }
-  return o.call(o.target, {o.arg(0), weight},
-                joined(conv_attrs(o, layout, kernel_layout), {{op_attr::OutLayout, text_or_none(o, "out_layout")}}));
+  return o.call(
+      o.target, {o.arg(0), weight},
+      joined(conv_attrs(o, layout, kernel_layout), {{op_attr::OutLayout, text_or_none(o, relay::field::OutLayout)}}));
 }
 
 // The weight is (in, out / groups, window) whatever its layout is called.
@@ -144,16 +149,17 @@ Made conv_transpose(OpCall& o) {
   if (t->ndim < 3 || t->ndim > 5) return refuse("its data has no batch, channels and window");
   const std::size_t axes = std::size_t(t->ndim) - 2;
   const std::string plain = with_spatial("NC", axes), named = with_spatial("IO", axes);
-  const std::string_view layout = o.string("data_layout");
-  const std::string_view kernel_layout = o.string("kernel_layout");
+  const std::string_view layout = o.string(relay::field::DataLayout);
+  const std::string_view kernel_layout = o.string(relay::field::KernelLayout);
   if (kernel_layout != named && kernel_layout != with_spatial("OI", axes))
     return refuse(fmt::format("the layout {} of its weight is not {}", kernel_layout, named));
   RLDB_TRY(const Ints there, order(layout, plain));
   RLDB_TRY(const Expr* data, o.permute(o.arg(0), there));
-  RLDB_TRY(const Expr* made,
-           o.emit(o.target, {data, o.arg(1)},
-                  joined(conv_attrs(o, plain, named), {{op_attr::OutputPadding, ints_or(o, "output_padding", 0)}})));
-  const std::string_view wanted = o.string("out_layout").empty() ? layout : o.string("out_layout");
+  RLDB_TRY(const Expr* made, o.emit(o.target, {data, o.arg(1)},
+                                    joined(conv_attrs(o, plain, named),
+                                           {{op_attr::OutputPadding, ints_or(o, relay::field::OutputPadding, 0)}})));
+  const std::string_view wanted =
+      o.string(relay::field::OutLayout).empty() ? layout : o.string(relay::field::OutLayout);
   RLDB_TRY(const Ints back, order(plain, wanted));
   return o.permute(made, back);
 }
@@ -161,16 +167,16 @@ Made conv_transpose(OpCall& o) {
 namespace {
 
 Attrs pool_attrs(OpCall& o) {
-  return joined(window_attrs(o), {{op_attr::PoolSize, ints_or(o, "pool_size", 1)},
-                                  {op_attr::CeilMode, o.ctx.attr(o.flag("ceil_mode"))},
-                                  {op_attr::CountIncludePad, o.ctx.attr(o.flag("count_include_pad"))},
-                                  {op_attr::Layout, text(o, "layout")}});
+  return joined(window_attrs(o), {{op_attr::PoolSize, ints_or(o, relay::field::PoolSize, 1)},
+                                  {op_attr::CeilMode, o.ctx.attr(o.flag(relay::field::CeilMode))},
+                                  {op_attr::CountIncludePad, o.ctx.attr(o.flag(relay::field::CountIncludePad))},
+                                  {op_attr::Layout, text(o, relay::field::Layout)}});
 }
 
 Made in_out_layout(OpCall& o, const Expr* x) {
-  const std::string_view wanted = o.string("out_layout");
-  if (wanted.empty() || wanted == o.string("layout")) return x;
-  RLDB_TRY(const Ints axes, order(o.string("layout"), wanted));
+  const std::string_view wanted = o.string(relay::field::OutLayout);
+  if (wanted.empty() || wanted == o.string(relay::field::Layout)) return x;
+  RLDB_TRY(const Ints axes, order(o.string(relay::field::Layout), wanted));
   return o.permute(o.bind(x), axes);
 }
 
@@ -183,13 +189,14 @@ Made pool(OpCall& o) {
 
 // Operands: the gradient of the result, the data.
 Made pool_grad(OpCall& o) {
-  return o.call(o.target, o.args, joined(pool_attrs(o), {{op_attr::OutLayout, text_or_none(o, "out_layout")}}));
+  return o.call(o.target, o.args,
+                joined(pool_attrs(o), {{op_attr::OutLayout, text_or_none(o, relay::field::OutLayout)}}));
 }
 
 // Over all spatial axes.
 Made global_pool(OpCall& o) {
   RLDB_TRY(const Expr* made, o.call(o.target, {o.arg(0)},
-                                    {{op_attr::Axis, o.ints_attr(spatial_axes(o.string("layout")))},
+                                    {{op_attr::Axis, o.ints_attr(spatial_axes(o.string(relay::field::Layout)))},
                                      {op_attr::Keepdims, o.ctx.attr(true)}}));
   return in_out_layout(o, made);
 }
@@ -199,7 +206,7 @@ namespace {
 // The sizes of the result's spatial axes; those of the data if none are given.
 ir::Result<Dims> pooled_sizes(OpCall& o, const Ints& axes) {
   RLDB_TRY(const Dims dims, o.dims(0));
-  const Ints sizes = o.ints("output_size").value_or(Ints());
+  const Ints sizes = o.ints(relay::field::OutputSize).value_or(Ints());
   Dims made;
   for (std::size_t i = 0; i < axes.size(); ++i)
     made.push_back(sizes.empty()       ? dims[std::size_t(axes[i])]
@@ -214,7 +221,7 @@ ir::Result<Dims> pooled_sizes(OpCall& o, const Ints& axes) {
 }  // namespace
 
 Made adaptive_avg_pool(OpCall& o) {
-  const Ints axes = spatial_axes(o.string("layout"));
+  const Ints axes = spatial_axes(o.string(relay::field::Layout));
   RLDB_TRY(const Dims sizes, pooled_sizes(o, axes));
   Ints literal;
   for (const Expr* d : sizes)
@@ -222,13 +229,13 @@ Made adaptive_avg_pool(OpCall& o) {
   if (literal.size() != sizes.size()) return refuse("the size of its result is not known");
   RLDB_TRY(const Expr* made,
            o.call(o.target, {o.arg(0)},
-                  {{op_attr::OutputSize, o.ints_attr(literal)}, {op_attr::Layout, text(o, "layout")}}));
+                  {{op_attr::OutputSize, o.ints_attr(literal)}, {op_attr::Layout, text(o, relay::field::Layout)}}));
   return in_out_layout(o, made);
 }
 
 // The largest element between floor(i * in / out) and ceil((i + 1) * in / out).
 Made adaptive_max_pool(OpCall& o) {
-  const Ints axes = spatial_axes(o.string("layout"));
+  const Ints axes = spatial_axes(o.string(relay::field::Layout));
   RLDB_TRY(const Dims sizes, pooled_sizes(o, axes));
   ir::Context& ctx = o.ctx;
   RLDB_TRY(const Expr* made, o.kernel("relay_adaptive_max_pool", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
@@ -339,33 +346,36 @@ Made upsampled3d(OpCall& o, const Dims& size, std::string_view layout, std::stri
 }  // namespace
 
 Made upsampling(OpCall& o) {
-  const std::string_view layout = o.string("layout");
+  const std::string_view layout = o.string(relay::field::Layout);
   const Ints axes = spatial_axes(layout);
   if (axes.size() != 2) return refuse(fmt::format("the layout {} is of no image", layout));
-  RLDB_TRY(const Dims size, scaled(o, axes, {o.real("scale_h"), o.real("scale_w")}));
-  return upsampled2d(o, size, layout, o.string("method"), o.flag("align_corners"));
+  RLDB_TRY(const Dims size, scaled(o, axes, {o.real(relay::field::ScaleH), o.real(relay::field::ScaleW)}));
+  return upsampled2d(o, size, layout, o.string(relay::field::Method), o.flag(relay::field::AlignCorners));
 }
 
 Made upsampling3d(OpCall& o) {
-  const std::string_view layout = o.string("layout");
+  const std::string_view layout = o.string(relay::field::Layout);
   const Ints axes = spatial_axes(layout);
   if (axes.size() != 3) return refuse(fmt::format("the layout {} is of no volume", layout));
-  RLDB_TRY(const Dims size, scaled(o, axes, {o.real("scale_d"), o.real("scale_h"), o.real("scale_w")}));
-  return upsampled3d(o, size, layout, o.string("method"), o.string("coordinate_transformation_mode"));
+  RLDB_TRY(const Dims size,
+           scaled(o, axes, {o.real(relay::field::ScaleD), o.real(relay::field::ScaleH), o.real(relay::field::ScaleW)}));
+  return upsampled3d(o, size, layout, o.string(relay::field::Method),
+                     o.string(relay::field::CoordinateTransformationMode));
 }
 
 // Operands: the data, a scale for each spatial axis.
 Made dyn_upsampling(OpCall& o) {
   RLDB_TRY(const ir::TensorType* t, o.tensor(0));
   const bool volume = t->ndim == 5;
-  const std::string_view layout = text_attr(o, "layout", volume ? "NCDHW" : "NCHW");
+  const std::string_view layout = text_attr(o, relay::field::Layout, volume ? "NCDHW" : "NCHW");
   const Ints axes = spatial_axes(layout);
   if (layout.size() != std::size_t(t->ndim) || axes.size() + 1 != o.args.size() || axes.size() < 2)
     return refuse(fmt::format("the layout {} does not fit its operands", layout));
   RLDB_TRY(const Dims size, scaled_by_operands(o, axes));
-  const std::string_view method = text_attr(o, "method", volume ? "trilinear" : "nearest_neighbor");
-  if (volume) return upsampled3d(o, size, layout, method, text_attr(o, "coordinate_transformation_mode", "half_pixel"));
-  return upsampled2d(o, size, layout, method, o.flag("align_corners"));
+  const std::string_view method = text_attr(o, relay::field::Method, volume ? "trilinear" : "nearest_neighbor");
+  if (volume)
+    return upsampled3d(o, size, layout, method, text_attr(o, relay::field::CoordinateTransformationMode, "half_pixel"));
+  return upsampled2d(o, size, layout, method, o.flag(relay::field::AlignCorners));
 }
 
 namespace {
@@ -375,44 +385,44 @@ Made resized(OpCall& o, std::string_view target, const Expr* x, const Ints& size
   for (const std::int64_t d : size) dims.push_back(o.i64(d));
   return o.call(target, {x, o.ctx.shape(dims)},
                 {{op_attr::Layout, o.ctx.attr(layout)},
-                 {op_attr::Method, text(o, "method")},
-                 {op_attr::CoordinateTransformationMode, text(o, "coordinate_transformation_mode")},
-                 {op_attr::RoundingMethod, text(o, "rounding_method")},
-                 {op_attr::CubicAlpha, o.ctx.attr(o.real("cubic_alpha"))},
-                 {op_attr::CubicExclude, o.ctx.attr(o.integer("cubic_exclude").value_or(0))},
-                 {op_attr::ExtrapolationValue, o.ctx.attr(o.real("extrapolation_value"))},
-                 {op_attr::OutDtype, dtype_or_none(o, "out_dtype")}});
+                 {op_attr::Method, text(o, relay::field::Method)},
+                 {op_attr::CoordinateTransformationMode, text(o, relay::field::CoordinateTransformationMode)},
+                 {op_attr::RoundingMethod, text(o, relay::field::RoundingMethod)},
+                 {op_attr::CubicAlpha, o.ctx.attr(o.real(relay::field::CubicAlpha))},
+                 {op_attr::CubicExclude, o.ctx.attr(o.integer(relay::field::CubicExclude).value_or(0))},
+                 {op_attr::ExtrapolationValue, o.ctx.attr(o.real(relay::field::ExtrapolationValue))},
+                 {op_attr::OutDtype, dtype_or_none(o, relay::field::OutDtype)}});
 }
 
 }  // namespace
 
 Made resize(OpCall& o) {
-  const auto size = o.ints("size");
+  const auto size = o.ints(relay::field::Size);
   if (!size) return refuse("its size is not known");
-  return resized(o, o.target, o.arg(0), *size, o.string("layout"));
+  return resized(o, o.target, o.arg(0), *size, o.string(relay::field::Layout));
 }
 
 // Operands: the data, the size, and the part to be resized, which is the whole.
 Made dyn_resize2d(OpCall& o) {
   RLDB_TRY(const Dims size, o.dims_of_values(o.arg(1), 2));
-  const relay::AttrValue *alpha = o.attr("cubic_alpha"), *outside = o.attr("extrapolation_value");
-  if (text_attr(o, "coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize")
+  const relay::AttrValue *alpha = o.attr(relay::field::CubicAlpha), *outside = o.attr(relay::field::ExtrapolationValue);
+  if (text_attr(o, relay::field::CoordinateTransformationMode, "half_pixel") == "tf_crop_and_resize")
     return refuse("the part that is resized is an operand");
   return o.call(op::ImageResize2d, {o.arg(0), o.ctx.shape(size)},
-                {{op_attr::Layout, o.ctx.attr(text_attr(o, "layout", "NCHW"))},
-                 {op_attr::Method, o.ctx.attr(plain_method(text_attr(o, "method", "linear")))},
+                {{op_attr::Layout, o.ctx.attr(text_attr(o, relay::field::Layout, "NCHW"))},
+                 {op_attr::Method, o.ctx.attr(plain_method(text_attr(o, relay::field::Method, "linear")))},
                  {op_attr::CoordinateTransformationMode,
-                  o.ctx.attr(text_attr(o, "coordinate_transformation_mode", "half_pixel"))},
-                 {op_attr::RoundingMethod, o.ctx.attr(text_attr(o, "rounding_method", "round"))},
+                  o.ctx.attr(text_attr(o, relay::field::CoordinateTransformationMode, "half_pixel"))},
+                 {op_attr::RoundingMethod, o.ctx.attr(text_attr(o, relay::field::RoundingMethod, "round"))},
                  {op_attr::CubicAlpha, o.ctx.attr(alpha ? alpha->real : -0.5)},
                  {op_attr::ExtrapolationValue, o.ctx.attr(outside ? outside->real : 0.0)},
-                 {op_attr::OutDtype, dtype_or_none(o, "out_dtype")}});
+                 {op_attr::OutDtype, dtype_or_none(o, relay::field::OutDtype)}});
 }
 
 // An image of one row.
 Made resize1d(OpCall& o) {
-  auto size = o.ints("size");
-  const std::string_view layout = o.string("layout");
+  auto size = o.ints(relay::field::Size);
+  const std::string_view layout = o.string(relay::field::Layout);
   if (!size || size->size() != 1 || layout.size() != 3) return refuse("its size is not known");
   const auto width = std::int64_t(layout.find('W'));
   std::string with_row(layout);
@@ -430,7 +440,7 @@ namespace {
 // Converts to NCHW and back.
 template <class F>
 Made as_nchw(OpCall& o, F&& make) {
-  const std::string_view layout = o.string("layout");
+  const std::string_view layout = o.string(relay::field::Layout);
   RLDB_TRY(const Ints there, order(layout, "NCHW"));
   RLDB_TRY(const Expr* x, o.permute(o.arg(0), there));
   RLDB_TRY(const Expr* made, make(x));
@@ -441,11 +451,11 @@ Made as_nchw(OpCall& o, F&& make) {
 }  // namespace
 
 Made depth_to_space(OpCall& o) {
-  const std::int64_t b = o.integer("block_size").value_or(1);
+  const std::int64_t b = o.integer(relay::field::BlockSize).value_or(1);
   return as_nchw(o, [&](const Expr* x) -> Made {
     RLDB_TRY(const Dims d, o.dims_of(x));
     const Expr *n = o.i64(b), *deep = ir::floor_div(o.ctx, d[1], o.i64(b * b));
-    const bool columns = o.string("mode") == "DCR";
+    const bool columns = o.string(relay::field::Mode) == "DCR";
     RLDB_TRY(const Expr* split,
              o.reshape(x, columns ? Dims{d[0], n, n, deep, d[2], d[3]} : Dims{d[0], deep, n, n, d[2], d[3]}));
     RLDB_TRY(const Expr* moved, o.permute(split, columns ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3}));
@@ -454,7 +464,7 @@ Made depth_to_space(OpCall& o) {
 }
 
 Made space_to_depth(OpCall& o) {
-  const std::int64_t b = o.integer("block_size").value_or(1);
+  const std::int64_t b = o.integer(relay::field::BlockSize).value_or(1);
   return as_nchw(o, [&](const Expr* x) -> Made {
     RLDB_TRY(const Dims d, o.dims_of(x));
     const Expr *n = o.i64(b), *high = ir::floor_div(o.ctx, d[2], n), *wide = ir::floor_div(o.ctx, d[3], n);
@@ -466,8 +476,8 @@ Made space_to_depth(OpCall& o) {
 
 // Elements `stride` apart, and the value between them.
 Made dilate(OpCall& o) {
-  const Ints strides = o.ints("strides").value_or(Ints());
-  const double value = o.real("dilation_value");
+  const Ints strides = o.ints(relay::field::Strides).value_or(Ints());
+  const double value = o.real(relay::field::DilationValue);
   ir::Context& ctx = o.ctx;
   return o.kernel("relay_dilate", {o.arg(0)}, [&](Te& te) -> std::vector<te::Tensor> {
     const te::Tensor x = te.in[0];

@@ -8,6 +8,7 @@
 
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic.h"
+#include "ui/repl/commands/entry_flags.h"
 #include "ui/repl/commands/handlers.h"
 
 namespace rldb::ui {
@@ -62,6 +63,14 @@ Lookup find_command(std::string_view word) {
 const Command* find_bare_verb(std::string_view word) {
   const Command* c = find_command_named(word);
   return c && (c->flags & kBare) ? c : nullptr;
+}
+
+bool is_entry_of(std::string_view entry, EntryFlags flag) {
+  entry = trim(entry);
+  if (!entry.starts_with(':')) return false;
+  const std::string_view word = entry.substr(1, entry.find_first_of(" \t\n") - 1);
+  const Command* command = find_command(word).command;
+  return command && (command->flags & flag);
 }
 
 const Command* find_command_named(std::string_view word) {

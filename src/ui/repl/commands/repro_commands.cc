@@ -139,7 +139,7 @@ Status command_Reduce(Repl& repl, std::string_view rest) {
   if (!r.found) return repl.fail(source::message(diag::CannotTell, r.why));
   if (repl.wants_json()) return repl.give(Json::parse(repro::to_json(r)));
   repl.print("{} -> {}\nsymptom: {}: {}\npasses: {}\n", repro::to_string(r.before), repro::to_string(r.after),
-             r.symptom.kind, r.symptom.text, r.passes);
+             to_string(r.symptom.kind), r.symptom.text, r.passes);
   return Status::Good;
 }
 

@@ -3,6 +3,7 @@
 
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_file.h"
+#include "ui/repl/commands/entry_flags.h"
 #include "ui/repl/commands/help_text.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"
@@ -53,7 +54,7 @@ Status command_Tour(Repl& repl, std::string_view rest) {
     if (step.entry.empty()) break;
     repl.print("{}{}\n", guide.prompt(), step.entry);
     if (repl.go_on && !repl.go_on()) break;
-    if (step.entry.starts_with(":expect")) continue;
+    if (is_entry_of(step.entry, kChecks)) continue;
     if (guide.execute(step.entry) == Status::Quit) break;
     if (support::cancel_flag()) return Status::Failed;
   }

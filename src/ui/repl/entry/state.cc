@@ -18,6 +18,7 @@
 #include "rldb/support/text.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
+#include "ui/repl/commands/entry_flags.h"
 #include "ui/repl/commands/option.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/kernel_view.h"
@@ -129,7 +130,7 @@ Status Repl::execute(std::string_view entry) {
 Status Repl::execute_recorded(std::string_view entry) {
   const std::size_t version = version_now();
   const bool active = debugger_->active();
-  const bool checks = entry.starts_with(":expect");
+  const bool checks = is_entry_of(entry, kChecks);
   const std::string_view text = entry;
   if (!checks) {
     last_ = {};
@@ -164,15 +165,15 @@ Status Repl::execute_recorded(std::string_view entry) {
 void Repl::note_entry(std::string_view entry, std::size_t version, bool active, Status status) {
   const support::MemoryLimitExempt exempt;
   if (entry.starts_with(":save-repro")) return;
-  if (entry.starts_with(":expect")) {
+  if (is_entry_of(entry, kChecks)) {
     if (status != Status::Good && last_entry_.expectation.empty()) last_entry_.expectation = std::string(entry);
-    if (status == Status::Good && entry.starts_with(":expect error")) last_entry_.failed = false;
+    const std::vector<std::string> words = split_words(trim(entry));
+    if (status == Status::Good && words.size() > 1 && words[1] == "error") last_entry_.failed = false;
     return;
   }
   std::string run = active ? std::move(last_entry_.run) : std::string();
   const Target target = target_of(entry);
-  const std::string_view name = target.command ? target.command->name : std::string_view();
-  if (name == "run" || name == "start") run = fmt::format(":run {}", target.rest);
+  if (target.command && (target.command->flags & kRuns)) run = fmt::format(":run {}", target.rest);
   last_entry_ = {{std::string(entry), author_}, {}, {}, version, std::move(run), last_.failed};
   if (!last_.errors.empty()) last_entry_.error = last_.errors[0].substr(0, last_.errors[0].find('\n'));
 }
@@ -211,7 +212,7 @@ std::string Repl::carried(const debug::StoredEntry& entry) const {
 // Kept for repetition by a script: entries that succeeded, and those that failed as an `:expect error` specifies, or
 // failed but still changed something (a run that stopped at a fault).
 void Repl::keep_entry(debug::StoredEntry entry, Status result, bool changed) noexcept {
-  const bool expectation = entry.text.starts_with(":expect");
+  const bool expectation = is_entry_of(entry.text, kChecks);
   if (result == Status::Good || result == Status::Quit || (result == Status::Failed && changed && !expectation)) {
     if (expectation && !failed_entry_.text.empty()) entered_.push_back(std::move(failed_entry_));
     entered_.push_back(std::move(entry));
@@ -495,7 +496,7 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
   std::uint32_t pending_line = 0;
   std::size_t unread = 0;  // entries parsed but not executed
   while (auto entry = reader.next()) {
-    if (pending && !trim(entry->text).starts_with(":expect")) {
+    if (pending && !is_entry_of(entry->text, kChecks)) {
       unread = 1;
       break;
     }
@@ -506,7 +507,7 @@ Status Repl::run_script(std::string_view text, const std::string& name, bool nam
       pending = true, pending_line = entry->line;
       break;
     }
-    const bool expectation = trim(entry->text).starts_with(":expect");
+    const bool expectation = is_entry_of(entry->text, kChecks);
     if (expectation && status == Status::Failed) {
       pending = true, pending_line = entry->line;
       break;
