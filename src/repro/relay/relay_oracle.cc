@@ -73,7 +73,7 @@ std::optional<Symptom> RelayOracle::look(const relay::Module* version) {
   unseen_.clear();
   if (question_.kind == OracleKind::Command) {
     if (run_test_command(question_.command, relay::print(version)) != 0) return std::nullopt;
-    return Symptom{std::string(kCommand), {}, {}, "the command says so"};
+    return Symptom{SymptomKind::Command, {}, {}, "the command says so"};
   }
   if (!wants_run()) return std::nullopt;
   if (!why_.empty()) {
@@ -103,7 +103,7 @@ std::optional<Symptom> RelayOracle::apply(const relay::PassInvocation& pass, con
   const bool typed = after && relay::infer_types(program_->source().ctx, after, typing, found);
   support::poll_cause();
   if (typed) return std::nullopt;
-  Symptom s{std::string(kFails), std::string(relay::info(pass.id).name), after ? "types" : "", {}};
+  Symptom s{SymptomKind::Fails, std::string(relay::info(pass.id).name), after ? "types" : "", {}};
   const std::string error = found.first_error("no reason is given");
   s.text = (after ? "the result has no types: " : "the pass fails: ") + error;
   s.form = form_of(error);
