@@ -94,9 +94,51 @@ std::vector<std::string> names_option(const PassOptions& options, std::size_t in
   return names;
 }
 
+namespace {
+
+// Uses of functions whose signature changed: calls have the new result, variables that name a function its type.
+class Followers : public Rewriter {
+ public:
+  Followers(Context& ctx, const Module* module) : Rewriter(ctx), module_(module) {}
+
+ protected:
+  const Expr* visit_expr(const Expr* e) override {
+    const auto* g = as<GlobalVar>(e);
+    if (!g) return default_expr(e);
+    const auto* f = as<Function>(module_->find(g->name));
+    return f && f->type != g->type ? ctx_.global_var(g->name, f->type) : g;
+  }
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    std::vector<const Binding*> made = default_binding(b);
+    if (made.size() != 1 || made[0]->is_match_cast() || !isa<GlobalVar>(made[0]->value) || made[0]->value == b->value)
+      return made;
+    return {remake_binding(ctx_, made[0], define_var(b->var, made[0]->value->type), made[0]->value)};
+  }
+
+ private:
+  const Module* module_;
+};
+
+const Module* with_followers(Context& ctx, const Module* module) {
+  ModuleBuilder builder(ctx, *module);
+  bool changed = false;
+  for (const ModuleEntry& e : module->entries) {
+    const auto* f = as<Function>(e.function);
+    if (!f) continue;
+    const Function* made = Followers(ctx, module).rewrite_function(f);
+    if (made == f) continue;
+    builder.set(e.name, made);
+    changed = true;
+  }
+  return changed ? builder.build() : module;
+}
+
+}  // namespace
+
 Result<const Module*> map_functions(PassEnv& env, const Module* module, const FunctionFn& f) {
   ModuleBuilder builder(env.ctx, *module);
   bool changed = false;
+  bool other_type = false;
   for (const ModuleEntry& e : module->entries) {
     const auto* function = as<Function>(e.function);
     if (!function) continue;
@@ -106,8 +148,10 @@ Result<const Module*> map_functions(PassEnv& env, const Module* module, const Fu
     made = refine_result(env.ctx, made);
     builder.set(e.name, made);
     changed = true;
+    other_type = other_type || made->type != function->type;
   }
-  return changed ? builder.build() : module;
+  if (!changed) return module;
+  return other_type ? with_followers(env.ctx, builder.build()) : builder.build();
 }
 
 const Function* with_body(Context& ctx, const Function* f, const SeqExpr* body) {

@@ -1,5 +1,6 @@
 // Calls in TensorIR: intrinsics by name, with the result's dtype if their text has it; functions of the module.
 #include "ir/print/printer_impl.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/host.h"
 
 namespace rldb::ir::print_detail {
@@ -14,6 +15,19 @@ void Printer::result_type(const Call* c) {
   }
 }
 
+// T.call_intrin("int32", "tirx.if_then_else", ...)
+void Printer::by_name(const Call* c, std::string_view name) {
+  bool first = true;
+  t("call_intrin");
+  out_ += '(';
+  comma(first);
+  result_type(c);
+  comma(first);
+  string_literal(std::string(current() ? "tirx." : kTirPrefix).append(name));
+  call_args(c->args, first);
+  out_ += ')';
+}
+
 void Printer::tir_call(const Call* c) {
   bool first = true;
   const auto* op = as<Op>(c->callee);
@@ -23,6 +37,8 @@ void Printer::tir_call(const Call* c) {
     name = op->name;
     for (const std::string_view prefix : {std::string_view("tirx."), kTirPrefix})
       if (name.starts_with(prefix)) name.remove_prefix(prefix.size());
+    // T.if_then_else folds a known condition when it is read.
+    if (row != nullptr && row->id == intrin::IfThenElse && is_number(c->args[0])) return by_name(c, name);
     t(row != nullptr ? row->printed : name);
   } else if (const auto* g = as<GlobalVar>(c->callee)) {
     out_ += module_ != nullptr ? module_->name : std::string_view("Module");

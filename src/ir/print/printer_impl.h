@@ -104,6 +104,7 @@ class Printer {
   void var_use(const Var* v);
   void lambda(Span<const Var*> a, Span<const Var*> b, Span<const Expr*> results, bool always_tuple);
   void tir_call(const Call* call);
+  void by_name(const Call* call, std::string_view name);
   void result_type(const Call* call);
   void buffer_use(const Buffer* b);
   void indices(Span<const Expr*> items);

@@ -102,8 +102,15 @@ class Finder {
     const auto* c = as<Call>(b->value);
     if (c == nullptr || !isa<ExternFunc>(c->callee) || c->ty_args.empty()) return;
     typed_calls_.insert(c);
-    bool said = c->ty_args.size() == 1 && c->ty_args[0] == b->var->type && b->var->type->kind != TypeKind::Any;
+    bool said = c->ty_args.size() == 1 && c->ty_args[0] == b->var->type && b->var->type->kind != TypeKind::Any &&
+                !is_nothing(b->var->type);
     if (!said) add(where_, "ty_args of call_packed");
+  }
+
+  // R.Tuple without fields is no annotation in this spelling.
+  static bool is_nothing(const Type* t) {
+    const auto* tuple = as<TupleType>(t);
+    return tuple != nullptr && tuple->fields.empty();
   }
 
   void type(const Type* t) {

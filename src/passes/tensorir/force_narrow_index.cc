@@ -2,6 +2,7 @@
 // devices that are slow with 64 bits. Elements of buffers keep their dtype, so a function with int64 buffers is
 // refused, and so is a literal that does not fit.
 #include <limits>
+#include <unordered_set>
 
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/equal.h"
@@ -37,12 +38,17 @@ class IndexNarrower : public Rewriter {
   using Rewriter::Rewriter;
   std::string refused;  // why; empty: success
 
-  const PrimFunc* run(const PrimFunc* f) {
+  // `keep_scalars`: the function is called with int64 values; it narrows them itself.
+  const PrimFunc* run(const PrimFunc* f, bool keep_scalars) {
     if (is_wide(dtype_of(f->ret_type))) refused = "it returns an int64";
     if (const Buffer* b = wide_buffer(f)) refuse(b);
     if (!refused.empty()) return f;
     std::vector<PrimParam> params;
-    for (const PrimParam& p : f->params) params.push_back({narrow(p.var), nullptr});
+    for (const PrimParam& p : f->params) {
+      const bool keep = keep_scalars && !p.buffer && is_wide(p.var->dtype());
+      if (keep) wide_.insert(p.var);
+      params.push_back({keep ? p.var : narrow(p.var), nullptr});
+    }
     for (std::size_t i = 0; i < params.size(); ++i) params[i].buffer = visit_buffer(f->params[i].buffer);
     const PrimFunc* made = ctx_.prim_func(params, f->ret_type, rewrite(f->body), f->attrs, f->s_tir);
     ctx_.set_origin(made, f);
@@ -50,7 +56,9 @@ class IndexNarrower : public Rewriter {
   }
 
  protected:
-  const Expr* visit_var(const Var* v) override { return narrow(v); }
+  const Expr* visit_var(const Var* v) override {
+    return wide_.count(v) ? cast_to(ctx_, narrowed(v->dtype()), v) : narrow(v);
+  }
 
   const Expr* visit_expr(const Expr* e) override {
     if (!is_wide(e->dtype()) || isa<Var>(e)) return default_expr(e);
@@ -101,6 +109,8 @@ class IndexNarrower : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override { return default_stmt(renamed(s)); }
 
  private:
+  std::unordered_set<const Var*> wide_;  // parameters that keep their dtype
+
   static DType dtype_of(const Type* t) {
     const auto* p = as<PrimType>(t);
     return p ? p->dtype : DType::Void();
@@ -143,12 +153,26 @@ class IndexNarrower : public Rewriter {
   }
 };
 
+// PrimFuncs that Relax functions call as functions.
+std::unordered_set<std::string_view> called_functions(const Module* module) {
+  std::unordered_set<std::string_view> out;
+  for (const ModuleEntry& e : module->entries)
+    if (const auto* f = as<Function>(e.function))
+      walk(f->body, [&](const Node* n) {
+        const auto* call = as<Call>(n);
+        if (const auto* g = call ? as<GlobalVar>(call->callee) : nullptr) out.insert(g->name);
+        return true;
+      });
+  return out;
+}
+
 }  // namespace
 
 Result<const Module*> force_narrow_index_to_int32(PassEnv& env, const Module* module, const PassOptions&) {
+  const std::unordered_set<std::string_view> called = called_functions(module);
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     IndexNarrower narrower(env.ctx);
-    const PrimFunc* made = narrower.run(f);
+    const PrimFunc* made = narrower.run(f, called.count(name) != 0);
     if (!narrower.refused.empty())
       return support::Failure(
           source::message(diag::PassUnsupported, "`" + std::string(name) + "` to int32", narrower.refused));

@@ -180,7 +180,7 @@ class BuiltinLowerer : public Rewriter {
     const Expr* memory =
         ctx_.intrin(DType::Handle(), intrin::TVMBackendAllocWorkspace,
                     {device[0], device[1], bytes, ctx_.i32(std::int32_t(b->dtype.code)), ctx_.i32(b->dtype.bits)});
-    const Stmt* fail = ctx_.evaluate(ctx_.intrin(DType::Int(32), intrin::TvmThrowLastError, {}));
+    const Stmt* fail = ctx_.evaluate(ctx_.intrin(DType::Handle(), intrin::TvmThrowLastError, {}));
     const Expr* freed = ctx_.intrin(DType::Int(32), intrin::TVMBackendFreeWorkspace, {device[0], device[1], b->data});
     frees_.push_back(ctx_.if_stmt(ctx_.binary(BinaryKind::NE, freed, ctx_.i32(0)), fail));
     const Stmt* const parts[] = {ctx_.bind(b->data, memory), ctx_.if_stmt(ffi::is_null(ctx_, b->data), fail),

@@ -119,7 +119,7 @@ class CallsBySymbol : public Rewriter {
     std::vector<const Expr*> args{ctx_.string(symbol->second)};
     args.insert(args.end(), call->args.begin(), call->args.end());
     args.push_back(ffi::null_handle(ctx_));
-    return ctx_.call_typed(ctx_.op(info(intrin::TvmCallCpacked).op), args, call->type);
+    return ctx_.call_typed(ctx_.op(info(intrin::TvmCallCpacked).op), args, ctx_.prim(DType::Int(32)));
   }
 
  private:

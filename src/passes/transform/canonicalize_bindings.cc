@@ -344,7 +344,7 @@ class Canonicalizer : public Rewriter {
     for (std::size_t i = block->bindings.size(); i-- > 0;) {
       const Binding* b = block->bindings[i];
       const auto* alias = as<Var>(b->value);
-      if (!b->var->is_dataflow() && alias && alias->is_dataflow()) {
+      if (!b->var->is_dataflow() && !b->is_match_cast() && alias && alias->is_dataflow()) {
         if (!outputs.insert(alias).second) used.insert(alias);
         continue;
       }
