@@ -74,7 +74,7 @@ Reduction reduce(session::Session& session, const ir::Module* module, const Ques
 // On a rank other than 0, with the question that rank 0 has: answers it for each program that comes, until the end.
 void answer_other_ranks(session::Session& session, const Question& question, support::Ranks& ranks,
                         double candidate_seconds);
-void end_other_ranks(support::Ranks& ranks);  // on rank 0
+void end_other_ranks(support::Ranks& ranks);   // on rank 0
 std::string to_json(const ReductionFacts& r);  // without the module
 // One sentence: it is minimal, or why it may not be; what was tried where nothing was accepted.
 std::string minimality(const ReductionFacts& r);

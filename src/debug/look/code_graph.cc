@@ -1,3 +1,4 @@
+// Variables of code, and those that each is computed from, read off registers.
 #include "debug/look/code_graph.h"
 
 #include <algorithm>

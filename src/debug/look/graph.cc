@@ -1,3 +1,4 @@
+// Graphs of bindings: from a module, and from the code of an executable.
 #include "rldb/debug/graph.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Rules about minima, maxima, common factors, quotients and comparisons, as TVM writes their results.
 #include "ir/arith/text_rules.h"
 
 #include <array>

@@ -1,3 +1,4 @@
+// Conditions solved for one variable.
 #include "passes/tensorir/condition_interval.h"
 
 #include <algorithm>

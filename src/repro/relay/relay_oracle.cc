@@ -1,3 +1,4 @@
+// Symptoms of Relay versions: what a pass refuses, what types and values become.
 #include "repro/relay/relay_oracle.h"
 
 #include "repro/borrow.h"

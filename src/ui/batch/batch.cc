@@ -1,3 +1,4 @@
+// Opening sessions, loading programs, and writing output for the batch commands.
 #include "ui/batch/batch.h"
 
 #include <fmt/format.h>

@@ -200,8 +200,7 @@ std::string printed(const ir::Module* module, const CommandLine& line) {
 int load_to_reduce(const CommandLine& line, session::Session& session, Console& console) {
   source::Diagnostics found;
   if (!repro::read_ill_formed(session, line.files[0], found)) return load(session, line.files[0], line, console);
-  console.print_error("note: the module breaks rules, and smaller ones may break the same: {}\n",
-                      found.first_error());
+  console.print_error("note: the module breaks rules, and smaller ones may break the same: {}\n", found.first_error());
   return kGood;
 }
 
