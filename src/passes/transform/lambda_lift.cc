@@ -116,7 +116,7 @@ class Lifter : public Rewriter {
     if (made != f && made->body->type != made->ret_type && mentions_function(made->ret_type)) {
       // A lifted function has its own symbols: they cannot occur in the type of another.
       const Type* actual = made->body->type;
-      const Type* result = mentions_function(actual) && actual->has_vars && !is_closed(actual) ? ctx_.any() : actual;
+      const Type* result = mentions_function(actual) && actual->has_vars ? ctx_.any() : actual;
       const Function* typed = ctx_.function(made->params, made->body, result, made->is_pure, made->attrs);
       ctx_.set_origin(typed, f);
       return typed;
@@ -160,17 +160,6 @@ class Lifter : public Rewriter {
     std::vector<const Var*> captured;  // as named outside
     const Expr* symbols;
   };
-
-  // Whether all symbols of a function's type are bound by its parameters.
-  static bool is_closed(const Type* t) {
-    const auto* f = as<FuncType>(t);
-    if (!f || f->opaque) return false;
-    std::unordered_set<const Var*> bound;
-    for (const Type* p : f->params) bound_symbols(p, bound);
-    std::vector<const Var*> used;
-    collect_vars(f, used);
-    return std::all_of(used.begin(), used.end(), [&](const Var* v) { return bound.count(v) != 0; });
-  }
 
   std::vector<const Expr*> rewritten(Span<const Expr*> list) {
     std::vector<const Expr*> out;
