@@ -1,8 +1,11 @@
 // From a module version to something executable: the minimum build, code generation, kernels, linking.
 #include <fmt/format.h>
 
+#include <unordered_map>
+
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/guarded.h"
@@ -128,6 +131,40 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   return built;
 }
 
+namespace {
+
+constexpr std::size_t kMostOrigins = 16;  // that are followed from one variable
+
+// Where VMShapeLower puts shapes into registers, the types of new tensors say no more than their rank. The debugger
+// shows those from before it.
+void restore_types(const ir::Context& ctx, const std::vector<passes::PassRecord>& records, bytecode::DebugInfo& debug) {
+  std::unordered_map<std::uint32_t, const ir::Type*> types;
+  for (const passes::PassRecord& record : records) {
+    if (record.pass.id != passes::PassId::VMShapeLower) continue;
+    for (const ir::ModuleEntry& e : record.before->entries)
+      ir::walk(e.function, [&](const ir::Node* n) {
+        if (ir::isa<ir::PrimFunc>(n)) return false;
+        const auto* b = ir::as<ir::Binding>(n);
+        const auto* tensor = b ? ir::as<ir::TensorType>(b->var->type) : nullptr;
+        if (tensor && tensor->has_shape) types.emplace(b->var->id, tensor);
+        return true;
+      });
+  }
+  for (bytecode::FunctionDebug& f : debug.functions)
+    for (bytecode::VariableRange& v : f.variables) {
+      std::vector<std::uint32_t> nodes{v.node};
+      for (std::size_t i = 0; i < nodes.size() && i < kMostOrigins; ++i) {
+        if (const auto it = types.find(nodes[i]); it != types.end()) {
+          v.type = ir::print_type(it->second);
+          break;
+        }
+        for (const std::uint32_t id : ctx.origins().get(nodes[i])) nodes.push_back(id);
+      }
+    }
+}
+
+}  // namespace
+
 std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Diagnostics& out) {
   auto build = std::make_shared<BuildWithKernels>();
   build->source = module;
@@ -158,6 +195,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   if (!compiled.ok()) return nullptr;  // each fault is in `out`, at its place
   bytecode::Executable exe = std::move(compiled).value();
   bytecode::resolve_locations(exe.debug, sources_);
+  restore_types(*ctx_, build->records, exe.debug);
   build->executable = std::make_shared<const bytecode::Executable>(std::move(exe));
 
   if (!add_kernels(build->lowered, options_.engine, build->kernels, out)) return nullptr;

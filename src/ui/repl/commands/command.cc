@@ -27,8 +27,11 @@ const std::vector<Command>& commands() {
 namespace {
 
 bool has_alias(const Command& command, std::string_view word) {
-  for (const std::string& alias : split_words(command.aliases))
-    if (alias == word) return true;
+  const std::string_view all = command.aliases;
+  for (std::size_t at = all.find(word); at != all.npos && !word.empty(); at = all.find(word, at + 1)) {
+    const std::size_t end = at + word.size();
+    if ((at == 0 || all[at - 1] == ' ') && (end == all.size() || all[end] == ' ')) return true;
+  }
   return false;
 }
 
@@ -69,7 +72,8 @@ bool is_entry_of(std::string_view entry, EntryFlags flag) {
   entry = trim(entry);
   if (!entry.starts_with(':')) return false;
   const std::string_view word = entry.substr(1, entry.find_first_of(" \t\n") - 1);
-  const Command* command = find_command(word).command;
+  // Without allocating memory: entries are looked at where nothing catches a failure.
+  const Command* command = find_command_named(word);
   return command && (command->flags & flag);
 }
 

@@ -71,6 +71,7 @@ Repl::Repl(const CommandLine& line, Console& console)
       console_(tee_.get()),
       session_(std::make_unique<session::Session>(line.options, tee_.get())),
       debugger_(std::make_unique<debug::Debugger>(*session_)) {
+  (void)commands();  // the table is made here: entries are looked at where nothing catches a failed allocation
   timeout = line.timeout;
 }
 

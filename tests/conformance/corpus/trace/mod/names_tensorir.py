@@ -19,7 +19,7 @@ class Module:
             with T.sblock("a"):
                 vi = T.axis.spatial(4, i)
                 T.reads()
-                T.writes(range_1[vi:vi + (T.max(vi, 3) + 1 - vi)])
+                T.writes(range_1[vi:vi + (T.max(0, 3 - vi) + 1)])
                 range_1[vi] = T.float32(1.0)
                 for i_1 in range(vi, vi + (4 - vi)):
                     for k in T.thread_binding(2, thread="vthread.x"):
