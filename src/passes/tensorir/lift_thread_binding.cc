@@ -16,7 +16,7 @@ using namespace ir;
 namespace {
 
 // The loops bound to one thread, as one loop.
-struct Binding {
+struct ThreadBinding {
   const ForStmt* first = nullptr;
   const Var* var = nullptr;
   std::vector<const ForStmt*> path;  // loops around all of them, outermost first
@@ -51,7 +51,7 @@ class Lift : public Rewriter {
     const Stmt* body = rewrite(f->body);
     if (!body) body = no_op(ctx_);
     if (const auto at = at_.find(f); at != at_.end())
-      for (const Binding* b : at->second)
+      for (const ThreadBinding* b : at->second)
         body = ctx_.for_stmt(b->var, b->first->min, b->first->extent, ForKind::ThreadBinding, body, b->annotations,
                              b->first->thread_tag);
     if (bound) return body;
@@ -67,12 +67,12 @@ class Lift : public Rewriter {
     bool agree = true;
     collect(root, stack, agree);
     if (!agree) return false;
-    std::vector<Binding*> order;
+    std::vector<ThreadBinding*> order;
     for (auto& [tag, b] : bindings_) order.push_back(&b);
-    std::stable_sort(order.begin(), order.end(), [](const Binding* a, const Binding* b) {
+    std::stable_sort(order.begin(), order.end(), [](const ThreadBinding* a, const ThreadBinding* b) {
       return a->first->thread_tag.size() > b->first->thread_tag.size();
     });
-    for (const Binding* b : order) at_[b->path.back()].push_back(b);
+    for (const ThreadBinding* b : order) at_[b->path.back()].push_back(b);
     return true;
   }
 
@@ -88,7 +88,7 @@ class Lift : public Rewriter {
   }
 
   void note(const ForStmt* f, const std::vector<const ForStmt*>& stack, bool& agree) {
-    Binding& b = bindings_[f->thread_tag];
+    ThreadBinding& b = bindings_[f->thread_tag];
     for (const NamedAttr& a : f->annotations) b.annotations = ctx_.with_attr(b.annotations, a.name, a.value);
     if (!b.first) {
       b.first = f;
@@ -104,8 +104,8 @@ class Lift : public Rewriter {
   }
 
   bool in_kernel_ = false;
-  std::map<std::string_view, Binding> bindings_;
-  std::unordered_map<const ForStmt*, std::vector<const Binding*>> at_;
+  std::map<std::string_view, ThreadBinding> bindings_;
+  std::unordered_map<const ForStmt*, std::vector<const ThreadBinding*>> at_;
 };
 
 }  // namespace

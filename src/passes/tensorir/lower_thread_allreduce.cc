@@ -35,9 +35,9 @@ struct Thread {
 };
 
 // Replaces the reductions, and remembers where their results are.
-class Reductions : public Rewriter {
+class Allreductions : public Rewriter {
  public:
-  Reductions(Context& ctx, const Attr* target) : Rewriter(ctx), target_(target), warp_(warp_of(target)) {}
+  Allreductions(Context& ctx, const Attr* target) : Rewriter(ctx), target_(target), warp_(warp_of(target)) {}
   std::string refused;
   Results results;
 
@@ -239,7 +239,7 @@ Result<const Module*> lower_thread_allreduce(PassEnv& env, const Module* module,
     };
     const Attr* target = find_attr(f->attrs, kTargetAttr);
     if (!target) return refuse("it has no attribute `target`: run BindTarget first");
-    Reductions reductions(env.ctx, target);
+    Allreductions reductions(env.ctx, target);
     const Stmt* body = reductions.rewrite(f->body);
     if (!reductions.refused.empty()) return refuse(reductions.refused);
     return with_body(env.ctx, f, Redirect(env.ctx, reductions.results).rewrite(body));

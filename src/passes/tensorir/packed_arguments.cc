@@ -29,8 +29,6 @@ bool is_pointer(const Var* v) { return as<PointerType>(v->type) || v->dtype().is
 // Sizes of tensors with elements smaller than a byte, other than bool, do not count elements.
 bool is_packed(DType t) { return t.is_integral() && !t.is_bool() && (t.bits == 1 || t.bits == 4) && t.lanes == 1; }
 
-std::int64_t element_bytes(const Buffer* b) { return (std::int64_t(b->dtype.bits) * b->dtype.lanes + 7) / 8; }
-
 std::string dim_text(const Expr* e) {
   if (const auto* v = as<Var>(e)) return std::string(v->name);
   PrintOptions options;
@@ -259,7 +257,7 @@ void PackedArguments::check_compact(std::int64_t index, const Buffer* b, const V
 void PackedArguments::read_offset(std::int64_t index, const Buffer* b, const Var* handle) {
   const Expr* bytes = ffi::get_field(ctx_, handle, 0, ffi::kTensorByteOffset, DType::UInt(64));
   const std::string path = fmt::format("{}.byte_offset", b->name);
-  const std::int64_t size = element_bytes(b);
+  const std::int64_t size = std::int64_t(b->dtype.bytes());
   if (const auto at = b->elem_offset ? const_int(b->elem_offset) : std::optional<std::int64_t>(0)) {
     const Expr* wanted = ctx_.int_imm(DType::UInt(64), *at * size);
     pending_.push_back({ctx_.binary(BinaryKind::EQ, wanted, bytes), path, index, wanted});

@@ -47,12 +47,10 @@ struct Place {
   std::vector<std::vector<const AllocBuffer*>> layers;
 };
 
-std::int64_t element_bytes(const Buffer* b) { return (std::int64_t(b->dtype.bits) * b->dtype.lanes + 7) / 8; }
-
 std::uint64_t bits_of(const Buffer* b) {
   const auto extent = const_int(b->shape[0]);
   if (!extent || *extent < 0 || *extent > std::numeric_limits<std::int32_t>::max()) return 0;
-  return std::uint64_t(*extent) * std::uint64_t(element_bytes(b)) * 8;
+  return std::uint64_t(*extent) * std::uint64_t(std::int64_t(b->dtype.bytes())) * 8;
 }
 
 class Lives {
@@ -221,8 +219,9 @@ class Planner {
     const Life& a = lives_.lives[earlier];
     const Life& b = lives_.lives[later];
     if (a.escapes || b.escapes) return false;
-    const bool same_elements = a.index && b.index && expr_equal(a.index, b.index) &&
-                               element_bytes(earlier->buffer) == element_bytes(later->buffer);
+    const bool same_elements =
+        a.index && b.index && expr_equal(a.index, b.index) &&
+        std::int64_t(earlier->buffer->dtype.bytes()) == std::int64_t(later->buffer->dtype.bytes());
     if (same_elements) return true;
     return !a.in_loop && !b.in_loop && a.last_phase < b.first_phase;
   }
@@ -292,7 +291,7 @@ class Planner {
     for (const Place* p : order) {
       align.resize(std::max(align.size(), p->layers.size()), 1);
       for (std::size_t i = 0; i < p->layers.size(); ++i)
-        for (const AllocBuffer* a : p->layers[i]) align[i] = std::max(align[i], element_bytes(a->buffer));
+        for (const AllocBuffer* a : p->layers[i]) align[i] = std::max(align[i], std::int64_t(a->buffer->dtype.bytes()));
     }
     const Expr* size = ctx_.i32(0);
     for (const Place* p : order) {
@@ -304,7 +303,8 @@ class Planner {
           const Expr* used = floor_mod(ctx_, add(ctx_, size, at), ctx_.i32(std::int32_t(to)));
           at = add(ctx_, at, floor_mod(ctx_, sub(ctx_, ctx_.i32(std::int32_t(to)), used), ctx_.i32(std::int32_t(to))));
           plan_.offsets[a] = add(ctx_, size, at);
-          at = add(ctx_, at, mul(ctx_, a->buffer->shape[0], ctx_.i32(std::int32_t(element_bytes(a->buffer)))));
+          at = add(ctx_, at,
+                   mul(ctx_, a->buffer->shape[0], ctx_.i32(std::int32_t(std::int64_t(a->buffer->dtype.bytes())))));
         }
         longest = max(ctx_, longest, at);
       }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "passes/tensorir/async_attrs.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/equal.h"
@@ -24,8 +25,6 @@ namespace {
 
 constexpr std::string_view kAsyncScope = "async_scope";
 constexpr std::string_view kCommitScope = "async_commit_queue_scope";
-constexpr std::string_view kWaitScope = "async_wait_queue_scope";
-constexpr std::string_view kWaitCount = "async_wait_inflight_count";
 
 const BufferRegion* find_region(Span<BufferRegion> regions, const Buffer* b) {
   const auto found = std::find_if(regions.begin(), regions.end(), [&](const BufferRegion& r) { return r.buffer == b; });
@@ -372,7 +371,7 @@ void SoftwarePipeline::add_waits(Part& part) {
                           {state.predicate, cast_to(ctx_, DType::Int(32), count), ctx_.i32(0)});
     Placed& at = part.blocks[std::size_t(state.wait_before)];
     const Stmt* inner = ctx_.attr_stmt(ctx_.attr(0), kWaitCount, count, at.block->body);
-    at.block = with_body(at.block, ctx_.attr_stmt(ctx_.attr(0), kWaitScope, ctx_.i32(std::int32_t(stage)), inner));
+    at.block = with_body(at.block, ctx_.attr_stmt(ctx_.attr(0), kWaitQueue, ctx_.i32(std::int32_t(stage)), inner));
   }
 }
 

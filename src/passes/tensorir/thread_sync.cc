@@ -9,6 +9,7 @@
 #include <unordered_set>
 
 #include "passes/memory_scope.h"
+#include "passes/tensorir/async_attrs.h"
 #include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/device.h"
@@ -29,7 +30,6 @@ namespace {
 constexpr std::string_view kThreadExtent = "thread_extent";
 constexpr std::string_view kHandThreaded = "hand_threaded";  // the kernel has its own barriers
 constexpr std::string_view kDoubleBufferWrite = "double_buffer_write";
-constexpr std::string_view kWaitQueue = "async_wait_queue_scope", kWaitCount = "async_wait_inflight_count";
 
 enum class AccessKind : std::uint8_t { Read, Write, Sync };
 

@@ -1,0 +1,10 @@
+// Keys of attributes about asynchronous copies: a pipeline writes them, synchronisation of threads reads them.
+#pragma once
+
+#include <string_view>
+
+namespace rldb::passes {
+
+inline constexpr std::string_view kWaitQueue = "async_wait_queue_scope", kWaitCount = "async_wait_inflight_count";
+
+}  // namespace rldb::passes
