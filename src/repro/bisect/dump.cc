@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "repro/bisect/constants.h"
+#include "repro/bisect/signature.h"
 #include "repro/bisect/unpack.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/printer.h"
@@ -102,7 +103,7 @@ void complete(session::Session& session, const Stage& last, Stage& stage) {
   bool takes_part = false;
   for (const ir::ModuleEntry& e : stage.kernels->entries) {
     const ir::Expr* old = last.module->find(e.name);
-    if (old && ir::print_type(old->type) != ir::print_type(e.function->type)) {
+    if (old && call_signature(old) != call_signature(e.function)) {
       stage.not_runnable = fmt::format(
           "`{}` is called by no Relax function with its parameters, which are others than in {}", e.name, last.file);
       return;

@@ -10,6 +10,7 @@
 #include "repro/bisect/learn.h"
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
+#include "repro/bisect/signature.h"
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/attr_name/symbol.h"
@@ -296,7 +297,7 @@ const ir::Module* Follower::with_earlier_kernels(const ir::Module* module, const
   for (const ir::ModuleEntry& e : module->entries) {
     const auto* f = ir::as<ir::PrimFunc>(e.function);
     const auto* before = f ? ir::as<ir::PrimFunc>(earlier->find(e.name)) : nullptr;
-    if (!before || before == f || ir::print_type(before->type) != ir::print_type(f->type)) continue;
+    if (!before || before == f || call_signature(before) != call_signature(f)) continue;
     builder.set(e.name, before);
     changed = true;
   }

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "repro/bisect/meant.h"
+#include "repro/bisect/signature.h"
 #include "repro/dims.h"
 #include "repro/values.h"
 #include "rldb/ir/equal.h"
@@ -35,7 +36,7 @@ double spent() { return double(std::clock()) / CLOCKS_PER_SEC; }
 
 // The part of a kernel that its callers rely on: its parameters and result, without the names.
 std::string interface_of(const ir::PrimFunc* f) {
-  std::string text = ir::print_type(f->type);
+  std::string text = call_signature(f);
   for (const ir::PrimParam& p : f->params) text += p.buffer ? fmt::format(";{}", p.buffer->scope) : ";";
   return text;
 }

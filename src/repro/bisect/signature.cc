@@ -7,6 +7,7 @@
 
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/printer.h"
 
 namespace rldb::repro {
 
@@ -216,6 +217,14 @@ std::optional<std::vector<Value>> with_outputs(const std::vector<Value>& args, c
     out.push_back(Value(std::move(room).value()));
   }
   return out;
+}
+
+std::string call_signature(const ir::Expr* f) {
+  const auto* type = ir::as<ir::FuncType>(f->type);
+  if (!type) return ir::print_type(f->type);
+  std::string text;
+  for (const ir::Type* p : type->params) text += ir::print_type(p) + ";";
+  return text + ir::print_type(type->ret);
 }
 
 }  // namespace rldb::repro

@@ -29,6 +29,10 @@ std::vector<runtime::Value> arguments_for(session::Session& session, const Argum
 // The module has a function that computes the values this one takes in place of its parameters (LiftTransformParams).
 bool lifts_parameters(const ir::Module* module, std::string_view name);
 
+// The part of a kernel that its callers rely on, as text: the types of its parameters and of its result, not purity: a
+// kernel that stores nothing any more is called as before.
+std::string call_signature(const ir::Expr* f);
+
 // Takes as many tensors, however they are bundled.
 bool takes_as_many_values(const ir::Function* a, const ir::Function* b);
 
