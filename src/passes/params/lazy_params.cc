@@ -2,13 +2,22 @@
 // as it has it, through two functions passed to it: fget_param(index, name) and fset_output(index, value).
 //
 // Both apply to public functions. Dataflow blocks in them become plain: the calls have effects.
+#include <fmt/format.h>
+
+#include <set>
+#include <string_view>
+
 #include "passes/params/late_params.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
 
 using namespace ir;
+using source::message;
+using support::Failure;
 
 namespace {
 
@@ -119,16 +128,36 @@ bool is_public(const Function* f) { return find_attr(f->attrs, attr_name::Global
 
 }  // namespace
 
-Result<const Module*> lazy_get_input(PassEnv& env, const Module* module, const PassOptions&) {
-  return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return is_public(f) ? LazyInput(env.ctx).run(f) : f;
+// Functions that others name: their callers would pass the old arguments.
+static std::set<std::string_view> named_functions(const Module* module) {
+  std::set<std::string_view> out;
+  for (const ModuleEntry& e : module->entries)
+    if (const auto* f = as<Function>(e.function))
+      walk(f->body, [&](const Node* n) {
+        if (const auto* g = as<GlobalVar>(n)) out.insert(g->name);
+        return true;
+      });
+  return out;
+}
+
+template <class Change>
+static Result<const Module*> change_public(PassEnv& env, const Module* module, Change change) {
+  const std::set<std::string_view> named = named_functions(module);
+  return map_functions(env, module, [&](std::string_view name, const Function* f) -> Result<const Function*> {
+    const Function* made = is_public(f) ? change(f) : f;
+    if (made != f && named.contains(name))
+      return Failure(message(diag::PassUnsupported, fmt::format("`{}`", name),
+                             "another function of the module names it, and would pass the old arguments"));
+    return made;
   });
 }
 
+Result<const Module*> lazy_get_input(PassEnv& env, const Module* module, const PassOptions&) {
+  return change_public(env, module, [&](const Function* f) { return LazyInput(env.ctx).run(f); });
+}
+
 Result<const Module*> lazy_set_output(PassEnv& env, const Module* module, const PassOptions&) {
-  return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return is_public(f) ? LazyOutput(env.ctx).run(f) : f;
-  });
+  return change_public(env, module, [&](const Function* f) { return LazyOutput(env.ctx).run(f); });
 }
 
 }  // namespace rldb::passes
