@@ -15,7 +15,7 @@ void Printer::result_type(const Call* c) {
   }
 }
 
-// T.call_intrin("int32", "tirx.if_then_else", ...)
+// T.call_intrin of an intrinsic by its registered name, for forms that its own spelling would not read back as.
 void Printer::by_name(const Call* c, std::string_view name) {
   bool first = true;
   t("call_intrin");

@@ -382,7 +382,7 @@ class TraceBisector {
     std::size_t last = 0;
     for (std::size_t i = 0; i < out_.stages.size(); ++i)
       if (follower_.has_run(i)) last = i;
-    std::vector<std::string> open;
+    std::vector<std::string> open = out_.alone;
     for (std::size_t i = last + 1; i < out_.stages.size(); ++i) {
       const Stage& s = out_.stages[i];
       const bool only_kernels = s.kernels && (!s.module || !s.completed_by.empty());
