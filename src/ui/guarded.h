@@ -12,13 +12,7 @@
 
 #include "rldb/source/diagnostic.h"
 
-namespace rldb::session {
-class Session;
-}
-
 namespace rldb::ui {
-
-struct CommandLine;
 
 // How work ended that did not return normally.
 struct Abandoned {
@@ -31,14 +25,6 @@ struct Abandoned {
 // the cause, even if the work returned normally. `seconds` is a time limit, 0: none; it stops the work in order where
 // it can. With `exit_when_stuck` the process ends with kTimeout when the work does not stop within two seconds.
 std::optional<Abandoned> run_guarded(const std::function<void()>& work, double seconds, bool exit_when_stuck = false);
-
-// A report of a bug, in a folder of its own in the cache folder ($XDG_CACHE_HOME/rldb/internal-errors): a script that
-// loads the session's module as it is now, names its values and repeats the entry. Returns its path; empty when it
-// could not be written.
-std::string write_internal_error(session::Session& session, const std::string& what, const std::string& entry);
-// The same for a batch command: the equivalent entry at the prompt, with the module's text; where there is no such
-// entry, the command and copies of the files that it read.
-std::string write_internal_error(const CommandLine& line, const std::string& what, const std::string& command);
 
 // ^C requests cancellation. In a batch command a second ^C ends the process.
 void install_interrupt(bool second_ends);

@@ -35,6 +35,7 @@ int dispatch(const CommandLine& line, Console& console) {
   case Subcommand::id:                                        \
     return handler(line, console);
 #include "rldb/ui/subcommand.def"
+#include "ui/batch/command_report.h"
   }
   return kUsage;
 }

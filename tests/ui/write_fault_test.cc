@@ -11,6 +11,7 @@
 #include "rldb/support/file.h"
 #include "rldb/support/file_system.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/command_report.h"
 #include "ui/batch/handlers.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/journal.h"

@@ -26,8 +26,6 @@ int fail(const source::Diagnostics& diagnostics, const source::SourceManager& so
          Console& console, int code);  // the same; returns the code
 // For a diff that is written to standard output or standard error.
 DiffOptions diff_options(const CommandLine& line, const Console& console, int fd);
-// Writes to a file, or to standard output when `path` is empty or "-". False: diagnosed.
-bool write_output(const std::string& path, std::string_view text, Console& console);
 // The instructions of the program's code; the exit code.
 int print_listing(session::Session& session, const CommandLine& line, Console& console);
 // Handles `--output` and `--expected-output`; returns the exit code.
@@ -35,7 +33,5 @@ int give_tensors(const std::vector<runtime::Value>& tensors, session::Session& s
                  Console& console);
 // The tensors of an .npy or .npz file, by name. None: diagnosed.
 std::optional<runtime::NamedTensors> read_expected(const std::string& path, source::Diagnostics& out);
-// `1.5 ms`, `12 us`.
-std::string format_duration(std::uint64_t nanoseconds);
 
 }  // namespace rldb::ui

@@ -22,6 +22,7 @@
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
 #include "ui/kernel_step.h"
+#include "ui/output_file.h"
 #include "ui/text_diff.h"
 
 namespace rldb::ui {

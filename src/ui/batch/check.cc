@@ -7,6 +7,7 @@
 #include "rldb/support/file.h"
 #include "rldb/support/text.h"
 #include "ui/batch/batch.h"
+#include "ui/batch/command_report.h"
 #include "ui/batch/save_repro.h"
 #include "ui/guarded.h"
 

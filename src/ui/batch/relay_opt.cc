@@ -16,6 +16,8 @@
 #include "rldb/repro/relay_passes.h"
 #include "rldb/session/relay_code.h"
 #include "rldb/source/diagnostic_file.h"
+#include "ui/duration.h"
+#include "ui/output_file.h"
 #include "ui/repl/data/data.h"
 #include "ui/text_diff.h"
 

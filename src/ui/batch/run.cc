@@ -17,6 +17,7 @@
 #include "rldb/support/file.h"
 #include "ui/batch/batch.h"
 #include "ui/batch/save_repro.h"
+#include "ui/output_file.h"
 #include "ui/tensor_output.h"
 
 namespace rldb::ui {

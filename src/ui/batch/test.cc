@@ -20,6 +20,7 @@
 #include "ui/batch/batch.h"
 #include "ui/batch/child_work.h"
 #include "ui/batch/git_bisect.h"
+#include "ui/output_file.h"
 #include "ui/repl/commands/entry_flags.h"
 #include "ui/repl/entry/reader.h"
 #include "ui/repl/entry/state.h"

@@ -7,8 +7,8 @@
 
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
-#include "ui/batch/batch.h"
 #include "ui/diff_stat.h"
+#include "ui/duration.h"
 #include "ui/page/page.h"
 
 namespace rldb::ui {

@@ -16,7 +16,6 @@
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
-#include "ui/batch/batch.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
 #include "ui/repl/entry/complete.h"

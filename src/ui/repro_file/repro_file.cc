@@ -10,7 +10,6 @@
 #include "rldb/support/file.h"
 #include "rldb/support/hash.h"
 #include "rldb/support/text.h"
-#include "ui/batch/batch.h"
 #include "ui/cache_folder.h"
 #include "ui/repro_file/value_text.h"
 #include "ui/repro_file/verdict_lines.h"

@@ -19,7 +19,7 @@
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/file.h"
-#include "ui/batch/batch.h"
+#include "ui/output_file.h"
 #include "ui/repl/commands/binding_info.h"
 #include "ui/repl/commands/handlers.h"
 #include "ui/repl/commands/versions.h"

@@ -11,7 +11,7 @@
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
-#include "ui/batch/batch.h"
+#include "ui/duration.h"
 #include "ui/repl/data/data.h"
 #include "ui/repl/entry/frame_scope.h"
 #include "ui/repl/entry/state.h"

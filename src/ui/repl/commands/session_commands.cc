@@ -12,7 +12,7 @@
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/support/file.h"
 #include "rldb/support/text.h"
-#include "ui/batch/batch.h"
+#include "ui/output_file.h"
 #include "ui/page/page.h"
 #include "ui/page/session_page.h"
 #include "ui/repl/commands/command_docs.h"

@@ -18,6 +18,7 @@
 #include "rldb/support/text.h"
 #include "ui/exit_code.h"
 #include "ui/guarded.h"
+#include "ui/internal_report.h"
 #include "ui/repl/commands/entry_flags.h"
 #include "ui/repl/commands/option.h"
 #include "ui/repl/entry/reader.h"
