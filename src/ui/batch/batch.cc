@@ -1,12 +1,12 @@
 // Opening sessions, loading programs, and writing output for the batch commands.
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
 
 #include <fmt/format.h>
 
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_file.h"
-#include "ui/subcommand.h"
-#include "ui/term/window_size.h"
+#include "rldb/ui/command_line/subcommand.h"
+#include "rldb/ui/terminal/window_size.h"
 
 namespace rldb::ui {
 
@@ -50,7 +50,7 @@ Need need_of(Subcommand subcommand) {
 #define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) \
   case Subcommand::id:                                        \
     return {"`rldb " name "`", needs};
-#include "rldb/ui/subcommand.def"
+#include "rldb/ui/command_line/subcommand.def"
   }
   return {"", 0};
 }

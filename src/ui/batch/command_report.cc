@@ -1,11 +1,11 @@
-#include "ui/batch/command_report.h"
+#include "rldb/ui/batch/command_report.h"
 
 #include <fmt/format.h>
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/support/file.h"
+#include "rldb/ui/prompt/internal_report.h"
 #include "ui/batch/save_repro.h"
-#include "ui/internal_report.h"
 
 namespace rldb::ui {
 
