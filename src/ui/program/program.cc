@@ -10,6 +10,7 @@
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/memory.h"
 #include "rldb/ui/batch/batch.h"
+#include "rldb/ui/batch/command_report.h"
 #include "rldb/ui/batch/handlers.h"
 #include "rldb/ui/command_line/subcommand.h"
 #include "rldb/ui/prompt/repl.h"
@@ -34,7 +35,6 @@ int dispatch(const CommandLine& line, Console& console) {
 #define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) \
   case Subcommand::id:                                        \
     return handler(line, console);
-#include "rldb/ui/batch/command_report.h"
 #include "rldb/ui/command_line/subcommand.def"
   }
   return kUsage;

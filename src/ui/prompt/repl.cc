@@ -12,7 +12,6 @@
 #include <iterator>
 #include <optional>
 
-#include "rldb/frontend/parse.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
@@ -29,8 +28,7 @@
 #include "rldb/ui/terminal/typed_ahead.h"
 #include "rldb/ui/terminal/window_size.h"
 #include "ui/prompt/debug_panes.h"
-#include "ui/prompt/entry/complete.h"
-#include "ui/prompt/entry/hint.h"
+#include "ui/prompt/editor_hooks.h"
 #include "ui/prompt/entry/resume.h"
 #include "ui/prompt/start_files.h"
 #include "ui/prompt/view.h"
@@ -104,15 +102,6 @@ int run_pipe(Repl& repl, Console& console) {
   (void)console;
   const Status status = repl.run_script(text, "<stdin>", true);
   return status == Status::Failed ? failure_code(repl) : repl.exit_code();
-}
-
-template <class F>
-auto guarded_hook(F hook) {
-  return [hook](auto&&... args) {
-    decltype(hook(args...)) answer{};
-    (void)run_guarded([&] { answer = hook(args...); }, 0);
-    return answer;
-  };
 }
 
 // A history that cannot be saved is reported once.
@@ -192,68 +181,48 @@ LineResult read_entry(LineEditor& editor, Repl& repl) {
   }
 }
 
-int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, ScreenMode* mode, bool& ended) {
-  // An entry that cannot be analysed (a limit is reached, a bug of ours) is plain, complete and has no completions.
-  LineEditorHooks hooks;
-  hooks.wants_more = guarded_hook([](std::string_view text, bool empty) {
-    const std::string_view first = text.substr(0, text.find('\n'));
-    if (const std::string_view mark = here_document_mark(first); !mark.empty()) {
-      const auto last = text.rfind('\n');
-      return last == std::string_view::npos || trim(text.substr(last + 1)) != mark;
-    }
-    return wants_more(text, empty);
-  });
-  const auto highlighter = std::make_shared<frontend::Highlighter>();
-  hooks.styles = guarded_hook([highlighter](std::string_view text, std::size_t begin, std::size_t end) {
-    return entry_styles(*highlighter, text, begin, end);
-  });
-  hooks.complete = guarded_hook([&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
-    return complete_entry(repl, text, cursor, start);
-  });
-  const auto hinter = std::make_shared<HintMaker>(repl);
-  hooks.hints = guarded_hook([&repl, hinter](std::string_view text, std::size_t cursor) {
-    return repl.hints ? hinter->hints(text, cursor) : std::vector<HintLine>();
-  });
-  hooks.indent = guarded_hook([](std::string_view text) { return frontend::next_indent(text); });
-  hooks.clean = [](std::string_view text) {
-    std::string cleaned(text);
-    (void)run_guarded([&] { cleaned = clean_paste(text); }, 0);
-    return cleaned;
-  };
-  const auto clean = hooks.clean;
-  const bool color = console.color();
-  hooks.suggests = [&repl, color] { return color && repl.suggestions; };
-  if (mode) add_screen_hooks(hooks, mode->screen);
-  auto editor = make_terminal_editor(std::move(hooks), history_path(), color, mode ? &mode->full : nullptr);
-  if (!line.quiet) console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);
-  if (!line.resume) offer_resume(repl);
+// One entry read at a terminal. Quit: leave.
+Status execute_read(const LineResult& read, LineEditor& editor, Repl& repl, ScreenConsole& console,
+                    const LineEditorHooks& hooks) {
+  if (trim(read.text).empty()) {
+    console.begin("", repl.pager);
+    const Status status = repl.repeat_last();
+    console.end();
+    return status;
+  }
+  std::string text = hooks.clean(read.text);
+  text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is not part of it
+  if (text.empty()) return Status::Good;
+  if (read.typed) remember(editor, text, repl);
+  return execute_all(repl, console, text);
+}
+
+// `ended`: left normally, as opposed to being ended by a signal or by the loss of the terminal.
+int run_loop(LineEditor& editor, Repl& repl, ScreenConsole& console, const LineEditorHooks& hooks, bool& ended) {
   SessionSignals signals;
   while (true) {
-    const LineResult read = read_entry(*editor, repl);
-    if (read.kind == LineResult::Kind::End) break;
+    const LineResult read = read_entry(editor, repl);
+    if (read.kind == LineResult::Kind::End) return repl.exit_code();
     if (read.kind == LineResult::Kind::Terminated) {
       ended = false;
       return 128 + (SessionSignals::ended_by() != 0 ? SessionSignals::ended_by() : SIGHUP);
     }
     if (read.kind == LineResult::Kind::Cancelled) continue;
     try {
-      if (trim(read.text).empty()) {
-        console.begin("", repl.pager);
-        const Status status = repl.repeat_last();
-        console.end();
-        if (status == Status::Quit) break;
-        continue;
-      }
-      std::string text = clean(read.text);
-      text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is not part of it
-      if (text.empty()) continue;
-      if (read.typed) remember(*editor, text, repl);
-      if (execute_all(repl, console, text) == Status::Quit) break;
+      if (execute_read(read, editor, repl, console, hooks) == Status::Quit) return repl.exit_code();
     } catch (const support::Cancelled&) {
       // Cancelled around the entry, whose own work is guarded.
     }
   }
-  return repl.exit_code();
+}
+
+int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, ScreenMode* mode, bool& ended) {
+  LineEditorHooks hooks = editor_hooks(repl, console.color());
+  if (mode) add_screen_hooks(hooks, mode->screen);
+  auto editor = make_terminal_editor(hooks, history_path(), console.color(), mode ? &mode->full : nullptr);
+  if (!line.quiet) console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);
+  if (!line.resume) offer_resume(repl);
+  return run_loop(*editor, repl, console, hooks, ended);
 }
 
 // A session at a terminal can be restored when it is killed.

@@ -8,12 +8,12 @@
 #include <fstream>
 #include <sstream>
 
-#include "markup.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/batch/handlers.h"
 #include "rldb/ui/command_line/subcommand.h"
 #include "rldb/ui/prompt/session_page.h"
 #include "rldb/ui/prompt/state.h"
+#include "ui/batch/markup.h"
 
 using namespace rldb;
 using namespace rldb::ui;

@@ -24,6 +24,7 @@
 #include "rldb/ui/prompt/repro_file.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/output_file.h"
+#include "rldb/ui/terminal/exit_code.h"
 #include "ui/prompt/commands/binding_info.h"
 #include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/commands/versions.h"

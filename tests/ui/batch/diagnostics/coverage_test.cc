@@ -4,8 +4,8 @@
 
 #include <set>
 
-#include "diagnostics/golden.h"
 #include "golden/golden.h"
+#include "ui/batch/diagnostics/golden.h"
 
 using namespace rldb;
 using namespace rldb::diagnostics_test;

@@ -1,4 +1,4 @@
-#include "diagnostics/golden.h"
+#include "ui/batch/diagnostics/golden.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // Every text of tests/diagnostics/<topic>/: the diagnostics are those in the file.
-#include "diagnostics/golden.h"
+#include "ui/batch/diagnostics/golden.h"
 
 #include <doctest/doctest.h>
 
