@@ -5,13 +5,14 @@
 #include "rldb/pipeline/instruments.h"
 #include "rldb/repro/validate.h"
 #include "rldb/session/relay_text.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/prompt/rewrite_file.h"
+#include "rldb/ui/render/memory_view.h"
+#include "rldb/ui/render/output_file.h"
+#include "rldb/ui/render/page.h"
+#include "rldb/ui/render/report_page.h"
 #include "ui/batch/opt_instruments.h"
 #include "ui/batch/save_repro.h"
-#include "ui/memory/memory_view.h"
-#include "ui/page/page.h"
-#include "ui/page/report_page.h"
-#include "ui/rewrite_file.h"
 
 namespace rldb::ui {
 

@@ -12,9 +12,11 @@
 
 #include "rldb/repro/program_passes.h"
 #include "rldb/source/diagnostic_file.h"
-#include "ui/batch/batch.h"
-#include "ui/repl/data/data.h"
-#include "ui/text_diff.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/prompt/data.h"
+#include "rldb/ui/render/duration.h"
+#include "rldb/ui/render/output_file.h"
+#include "rldb/ui/render/text_diff.h"
 
 namespace rldb::ui {
 

@@ -7,8 +7,8 @@
 
 #include "rldb/pipeline/run.h"
 #include "rldb/session/session.h"
-#include "ui/cli.h"
-#include "ui/console.h"
+#include "rldb/ui/command_line/cli.h"
+#include "rldb/ui/terminal/console.h"
 
 namespace rldb::ui {
 
