@@ -44,7 +44,7 @@ class Borrowed {
  public:
   Borrowed(session::Session& session, std::uint64_t statements)
       : session_(session),
-        program_(session.program() ? session.program()->copy() : nullptr),
+        program_(session.exchange_program(session.program() ? session.program()->copy() : nullptr)),
         options_(session.options()) {
     session.options().eval_statements = statements;
   }

@@ -9,8 +9,9 @@
 
 namespace rldb::repro {
 
-// The program's present version against another one.
+// The program's present version against another one, or two modules of its kind.
 Validation validate_program(session::Session& session, std::size_t before);
+Validation validate_program(session::Session& session, pipeline::ModuleRef before, pipeline::ModuleRef after);
 
 // Which pass, and which of its rewrites, introduces a fault: for the reader. Without versions, which are modules of the
 // program's kind.

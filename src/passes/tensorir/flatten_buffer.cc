@@ -255,7 +255,7 @@ class Flattener : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> flatten_buffer(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> flatten_buffer(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Flattener flattener(env.ctx);
     const Stmt* body = flattener.run(f);

@@ -15,6 +15,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -251,8 +252,8 @@ class Narrower : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> narrow_data_type(PassEnv& env, const Module* module, const PassOptions& options) {
-  const std::int64_t bits = int_option(options, 0, "target_bits", 32);
+Result<const Module*> narrow_data_type(PassEnv& env, const Module* module, const NarrowDataTypeOptions& options) {
+  const std::int64_t bits = options.target_bits;
   if (bits != 8 && bits != 16 && bits != 32)
     return support::Failure(source::message(diag::PassUnsupported, fmt::format("index arithmetic to {} bits", bits),
                                             "`target_bits` is 8, 16 or 32"));

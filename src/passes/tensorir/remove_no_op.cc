@@ -145,19 +145,19 @@ class Undefined : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> remove_no_op(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_no_op(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return without_no_ops(env.ctx, f);
   });
 }
 
-Result<const Module*> remove_assume(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_assume(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return without_no_ops(env.ctx, with_body(env.ctx, f, Assumptions(env.ctx).rewrite(f->body)));
   });
 }
 
-Result<const Module*> remove_store_undef(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_store_undef(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Undefined undefined(env.ctx);
     const Stmt* body = undefined.rewrite(f->body);

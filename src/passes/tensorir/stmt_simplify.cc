@@ -129,7 +129,7 @@ class Simplify : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> stmt_simplify(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> stmt_simplify(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     Simplify simplify(env.ctx);
     simplify.parameters(f);

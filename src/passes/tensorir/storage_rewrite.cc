@@ -315,7 +315,7 @@ class Sharing : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> storage_rewrite(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> storage_rewrite(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Aliases aliases(f->body);
     return with_body(env.ctx, f, Sharing(env.ctx, aliases).rewrite(f->body));

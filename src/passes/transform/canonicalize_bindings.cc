@@ -375,7 +375,7 @@ const Function* canonicalize(Context& ctx, const Function* f) {
   return Canonicalizer(ctx, plan).rewrite_function(f);
 }
 
-Result<const Module*> canonicalize_bindings(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> canonicalize_bindings(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return canonicalize(env.ctx, f);
   });

@@ -12,6 +12,7 @@
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
@@ -150,8 +151,9 @@ const Function* merge_equal_bindings(Context& ctx, const Function* f) {
   return Merger(ctx, f, false).rewrite_function(f);
 }
 
-Result<const Module*> eliminate_common_subexpr(PassEnv& env, const Module* module, const PassOptions& options) {
-  const bool call_only = bool_option(options, 0, "call_only", false);
+Result<const Module*> eliminate_common_subexpr(PassEnv& env, const Module* module,
+                                               const EliminateCommonSubexprOptions& options) {
+  const bool call_only = options.call_only;
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return Merger(env.ctx, f, call_only).rewrite_function(f);
   });

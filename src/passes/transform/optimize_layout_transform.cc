@@ -122,7 +122,7 @@ class LayoutOptimizer : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> optimize_layout_transform(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> optimize_layout_transform(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return is_set(f->attrs, attr_name::Primitive) ? f : LayoutOptimizer(env.ctx, module).run(f);
   });

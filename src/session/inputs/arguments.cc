@@ -276,11 +276,10 @@ static std::optional<std::vector<Parameter>> parameters_of(const Session& sessio
 const ir::Module* Session::legalised(std::string_view function) {
   if (!module()) return nullptr;
   const std::string_view roots[] = {function};
-  auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
-  if (!pipeline.ok()) return nullptr;
   Diagnostics ignored;
   passes::PassEnv env{*ctx_, ignored};
-  auto done = passes::run_pipeline(env, ir::reachable_from(*ctx_, module(), roots), pipeline.value());
+  auto done = passes::run_pipeline(env, ir::reachable_from(*ctx_, module(), roots),
+                                   passes::pipeline_of(passes::PassId::LegalizeOps));
   return done.ok() ? done.value() : nullptr;
 }
 

@@ -71,12 +71,9 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   repro::FuzzOptions options;
   options.ranks = job.ranks();
   if (!line.passes.empty()) options.passes = line.passes;
-  if (auto pipeline = passes::parse_pipeline(options.passes); !pipeline.ok()) {
-    source::Diagnostics diagnostics;
-    diagnostics.add({}, std::move(pipeline).error());
-    report(diagnostics, session->sources(), line, console);
-    return kUsage;
-  }
+  source::Diagnostics wrong;
+  if (!pipeline::parse(passes::pass_table(), options.passes, session->sources(), wrong))
+    return fail(wrong, session->sources(), line, console, kUsage);
   options.seed = line.options.seed;
   options.programs = line.programs;
   options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kSeconds;

@@ -158,7 +158,7 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
                  "not change")
       ->check(CLI::IsMember({"diff", "cdiff", "quiet"}))
       ->type_name("HOW");
-  app.add_flag("--verify-each,!--no-verify-each", c.verify_each, "verify after each pass (on by default)");
+  app.add_flag("--verify-each,!--no-verify-each", c.options.verify_each, "verify after each pass (on by default)");
   app.add_flag("--validate-each", c.validate_each, "run before and after each pass and compare");
   app.add_option("--opt-bisect-limit", c.bisect_limit,
                  "run only the first N passes and list them; -1: run and list all")

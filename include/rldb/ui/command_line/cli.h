@@ -50,7 +50,6 @@ struct CommandLine {
   std::vector<std::string> print_ir_after;
   bool print_ir_after_change = false;
   std::string print_changed;  // "", "diff", "cdiff", "quiet"
-  bool verify_each = true;
   bool validate_each = false;
   std::optional<int> bisect_limit;  // -1: all, and print the number of each pass
   std::string dump_ir_to;
