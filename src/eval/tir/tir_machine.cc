@@ -259,6 +259,13 @@ Result<Unit> TirMachine::Impl::check(const ir::AssertStmt* st) {
 
 Result<Unit> TirMachine::Impl::declare(const ir::DeclBuffer* st) {
   const auto* data = st->data ? as<ir::Var>(st->data) : st->buffer->data;
+  if (!data) {
+    data = st->buffer->data;  // the value of a call: memory from the workspace, as LowerTVMBuiltin declares it
+    RLDB_TRY(const bool is_memory, bind_call(data, st->data));
+    if (!is_memory) {
+      RLDB_TRY(env.pointers[data], pointer_of(st->data));
+    }
+  }
   const auto it = data ? env.pointers.find(data) : env.pointers.end();
   if (it == env.pointers.end()) {
     if (!st->data) return allocate_buffer(st->buffer);
