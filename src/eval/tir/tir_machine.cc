@@ -3,6 +3,7 @@
 
 #include "eval/tir/parts.h"
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/eval/access_watcher.h"
 #include "rldb/ir/empty_nest.h"
 #include "rldb/ir/printer.h"
 
@@ -171,6 +172,7 @@ Result<Unit> TirMachine::Impl::store_lane(const ir::BufferStore* st, int lane, S
   }
   RLDB_TRY(std::byte * at, expr().address(st->buffer, st->indices, lane));
   store(at, st->buffer->dtype.element(), v);
+  if (watcher) watcher->stored(at, st->buffer->dtype.element().bytes());
   return Unit{};
 }
 
@@ -347,6 +349,7 @@ TirMachine::TirMachine(const ir::PrimFunc* f, const runtime::PackedRegistry* reg
     : impl_(std::make_unique<Impl>(f, registry)) {}
 TirMachine::~TirMachine() = default;
 void TirMachine::set_nan_memory() { impl_->nan_memory = true; }
+void TirMachine::watch(AccessWatcher* watcher) { impl_->watcher = watcher; }
 TirMachine::TirMachine(const TirMachine& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 
 Result<Unit> TirMachine::start(runtime::PackedArgs args) { return impl_->start(args); }
