@@ -234,6 +234,7 @@ class Session {
   class RelayExecutable;
   RelaxText* relax() const;  // null: the program is of another kind
   const ir::Module* legalised(std::string_view function);
+  std::optional<runtime::Value> made_by(const std::string& function);
   source::Message no_module(std::string_view purpose) const;
   frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
   codegen::Jit* jit(Diagnostics& out);

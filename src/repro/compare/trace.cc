@@ -344,6 +344,7 @@ void Recorder::allocated(const Value& tensor) {
   State& s = *state_;
   s.forget(tensor.as_tensor());
   s.unwritten.insert(tensor.object());
+  fresh(tensor);
   s.writes.erase(tensor.as_tensor().storage().get());
   s.name_of.erase(tensor.as_tensor().storage().get());
 }
@@ -378,11 +379,15 @@ Result<Unit> Recorder::called(std::string_view name, const ir::PrimFunc* f, Pack
     s.kernel_done(f, name, args, std::move(inputs));
   } else if (allocates(name)) {
     s.allocate(result);
+    fresh(result);
   } else if (!keeps_dims(name)) {
     s.packed_done(name, args, result, inputs);
+    called_packed(args, result);
   }
   return Unit{};
 }
+
+std::string Recorder::name_of(const Tensor& tensor) const { return state_->name(&tensor); }
 
 void Recorder::results_are(PackedArgs outputs) {
   State& s = *state_;

@@ -15,7 +15,7 @@
 #include "rldb/source/diagnostic_executable.h"
 #include "rldb/source/diagnostic_program.h"
 #include "session/engines.h"
-#include "session/inputs/made_up.h"
+#include "session/inputs/object_use.h"
 
 namespace rldb::session {
 
@@ -93,7 +93,8 @@ std::optional<std::vector<Parameter>> Session::RelaxText::parameters(std::string
   if (const auto* f = ir::as<ir::Function>(found)) {
     for (const ir::Var* v : f->params)
       params.push_back(
-          {std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr, shape_it_is_cast_to(f, v)});
+          {std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr,
+                        type_it_is_used_as(history_.current(), f, v)});
     return params;
   }
   if (const auto* f = ir::as<ir::PrimFunc>(found)) {
