@@ -198,7 +198,8 @@ class Planner {
   }
 
   void visit_binding(const Binding* b) {
-    const bool same_type = !b->is_match_cast() || b->var->type == b->value->type;
+    // A cast to another type is the user's intent.
+    const bool same_type = b->var->type == b->value->type;
     const Expr* value = earlier_tuple(known_field(b->value));
     // The target of an alias of an alias is looked up once: chains of them are long.
     if (const auto* v = as<Var>(value); v && same_type && !killed_.count(v) && !killed_.count(b->var))
