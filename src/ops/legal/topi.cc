@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
-#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/walk.h"
 

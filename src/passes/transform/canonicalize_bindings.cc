@@ -323,11 +323,11 @@ class Canonicalizer : public Rewriter {
   }
 
  private:
-  // A changed value may be more precise than the annotation.
+  // A changed value may be more precise than the annotation. A cast of the user's stays.
   const Binding* sharpened(const Binding* b, const Binding* made) {
     const Type* type = made->value->type;
     if (made->is_match_cast() || made->value == b->value || made->var->type == type ||
-        !is_base_of(ctx_, made->var->type, type)) {
+        (isa<Var>(b->value) && b->var->type != b->value->type) || !is_base_of(ctx_, made->var->type, type)) {
       return made;
     }
     const Var* var =

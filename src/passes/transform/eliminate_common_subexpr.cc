@@ -151,9 +151,9 @@ class Merger : public Rewriter {
   bool call_only_;
   bool dataflow_ = false;
   std::unordered_set<const Var*> killed_;
-  std::vector<Output> outputs_;  // of this dataflow block, replaced inside of it
-  Known known_;                                             // by hash, expressions computed in the scope
-  std::vector<std::uint64_t> order_;                        // hashes of `known_` in insertion order
+  std::vector<Output> outputs_;       // of this dataflow block, replaced inside of it
+  Known known_;                       // by hash, expressions computed in the scope
+  std::vector<std::uint64_t> order_;  // hashes of `known_` in insertion order
 };
 
 }  // namespace
