@@ -1,6 +1,6 @@
 // FlattenBuffer: multi-dimensional buffers become one-dimensional ones over the same memory; accesses compute the
 // position of their element as a sum of strides. Parameters keep their shape, and a flat buffer is declared over each
-// that is accessed. Truth values are stored as int8.
+// that is accessed.
 #include <algorithm>
 #include <unordered_set>
 
@@ -26,8 +26,6 @@ class Flattener : public Rewriter {
     find_open_strides(f);
     std::vector<const Stmt*> parts;
     const std::unordered_set<const Buffer*> used = accessed(f->body);
-    for (const PrimParam& p : f->params)
-      if (p.buffer) params_.insert(p.buffer->data);
     for (const PrimParam& p : f->params) {
       if (!p.buffer || !used.contains(p.buffer) || !is_flattened(p.buffer)) continue;
       const Buffer* flat = visit_buffer(p.buffer);
@@ -51,14 +49,6 @@ class Flattener : public Rewriter {
     const Expr* const shape[] = {size};
     flat.shape = ctx_.list(std::span<const Expr* const>(shape));
     flat.strides = {};
-    if (b->dtype.is_bool()) {
-      flat.dtype = DType::Int(8).with_lanes(b->dtype.lanes);
-      if (!params_.contains(b->data)) {
-        flat.data = ctx_.var(b->data->name, ctx_.pointer(flat.dtype, b->scope));
-        ctx_.set_origin(flat.data, b->data);
-        remap(b->data, flat.data);
-      }
-    }
     const Buffer* made = ctx_.buffer(flat);
     ctx_.set_origin(made, b);
     remap_buffer(b, made);
@@ -69,8 +59,7 @@ class Flattener : public Rewriter {
     const auto* load = as<BufferLoad>(e);
     if (!load || !is_flattened(load->buffer)) return default_expr(e);
     const Expr* const at[] = {place(load->buffer, load->indices)};
-    const Expr* made = ctx_.load(visit_buffer(load->buffer), at, rewrite(load->predicate));
-    return e->dtype().is_bool() ? ctx_.cast(e->dtype(), made) : made;
+    return ctx_.load(visit_buffer(load->buffer), at, rewrite(load->predicate));
   }
 
   const Stmt* visit_stmt(const Stmt* s) override {
@@ -79,7 +68,6 @@ class Flattener : public Rewriter {
     const auto* store = as<BufferStore>(s);
     if (!store || !is_flattened(store->buffer)) return default_stmt(s);
     const Expr* value = rewrite(store->value);
-    if (value->dtype().is_bool()) value = ctx_.cast(DType::Int(8).with_lanes(value->dtype().lanes), value);
     const Expr* const at[] = {place(store->buffer, store->indices)};
     return ctx_.store(visit_buffer(store->buffer), value, at, rewrite(store->predicate));
   }
@@ -250,7 +238,6 @@ class Flattener : public Rewriter {
 
   Analyzer simple_;
   std::unordered_set<const Var*> open_;
-  std::unordered_set<const Var*> params_;  // their memory
 };
 
 }  // namespace

@@ -124,7 +124,9 @@ class LayoutOptimizer : public CallExpander {
 
 Result<const Module*> optimize_layout_transform(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return is_set(f->attrs, attr_name::Primitive) ? f : LayoutOptimizer(env.ctx, module).run(f);
+    if (is_set(f->attrs, attr_name::Primitive)) return f;
+    const Function* made = LayoutOptimizer(env.ctx, module).run(f);
+    return made == f ? f : remove_dead_bindings(env.ctx, canonicalize(env.ctx, made));
   });
 }
 
