@@ -92,11 +92,12 @@ class VersionOracle {
   virtual std::optional<Symptom> look(pipeline::ModuleRef version) = 0;
   // Whether the pass changes values by its nature (ToMixedPrecision).
   virtual bool changes_values(const pipeline::Invocation&) const { return false; }
-  // The last version that `look` saw differs as such a pass makes it: what it gives is the reference from now on. False:
-  // nothing changed.
+  // The last version that `look` saw differs as such a pass makes it: what it gives is the reference from now on.
+  // False: nothing changed.
   virtual bool accept_as_meant(const pipeline::Invocation&) { return false; }
   // One pass; the symptom when it fails. `after` is null then.
-  std::optional<Symptom> apply(const pipeline::Invocation& pass, pipeline::ModuleRef before, pipeline::ModuleRef& after);
+  std::optional<Symptom> apply(const pipeline::Invocation& pass, pipeline::ModuleRef before,
+                               pipeline::ModuleRef& after);
   // All of them, and a look at the result; without a symptom also when a pass fails that was not asked about.
   std::optional<Symptom> ask(pipeline::ModuleRef module, const std::vector<pipeline::Invocation>& passes);
   // Whether two versions are equal in structure.

@@ -83,8 +83,8 @@ std::optional<Symptom> RelayOracle::look(pipeline::ModuleRef version) {
     return std::nullopt;
   }
   if (!validates()) return look_at_values(version);
-  const Validation v = validate_relay(program_->source().ctx, first_.as<relay::Module>(),
-                                      version.as<relay::Module>(), session_.options());
+  const Validation v = validate_relay(program_->source().ctx, first_.as<relay::Module>(), version.as<relay::Module>(),
+                                      session_.options());
   if (!v.difference.empty()) return Symptom{SymptomKind::Values, {}, {}, v.difference};
   if (v.compared.empty()) unseen_ = v.not_run.empty() ? "nothing of the program could be run" : v.not_run.front();
   return std::nullopt;
