@@ -28,6 +28,7 @@
 #include "rldb/ui/terminal/typed_ahead.h"
 #include "rldb/ui/terminal/window_size.h"
 #include "ui/prompt/debug_panes.h"
+#include "ui/prompt/dialogue.h"
 #include "ui/prompt/editor_hooks.h"
 #include "ui/prompt/entry/resume.h"
 #include "ui/prompt/start_files.h"
@@ -253,7 +254,8 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenCon
   if (line.resume) repl.execute(":resume");
   if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
   if (!interactive) {
-    const int piped = run_pipe(repl, console);
+    const bool dialogue = line.format == Format::Json && !line.batch;
+    const int piped = dialogue ? run_dialogue(repl) : run_pipe(repl, console);
     return code != kGood ? code : piped;
   }
   return run_interactive(repl, line, console, mode ? &*mode : nullptr, ended);
