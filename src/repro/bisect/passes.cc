@@ -81,10 +81,13 @@ class PassBisector {
 
   // Runs the pass with at most that many rewrites, and returns the symptom then.
   std::optional<Symptom> with_limit(std::int64_t limit, pipeline::ModuleRef& after) {
-    passes::RewriteCounter counter(limit);
-    auto failed = oracle_.apply(out_.pass, out_.before, after);
-    if (limit < 0) out_.rewrites = counter.asked();
-    last_text_ = counter.last();
+    std::optional<Symptom> failed;
+    {  // only of this pass: a look at its result may run passes too
+      passes::RewriteCounter counter(limit);
+      failed = oracle_.apply(out_.pass, out_.before, after);
+      if (limit < 0) out_.rewrites = counter.asked();
+      last_text_ = counter.last();
+    }
     if (failed || after == out_.before) return failed;
     return oracle_.look(after);
   }

@@ -4,21 +4,6 @@
 #include "rldb/pipeline/option.h"
 
 namespace rldb::relay {
-
-using pipeline::NoOptions;
-
-#define RLDB_PASS_OPTIONS(Pass) struct Pass##Options {
-#define RLDB_PASS_OPTION(Pass, name, Type, fallback, doc) pipeline::option::Type name = fallback;
-// clang-format off
-#define RLDB_PASS_OPTIONS_END(Pass) };
-// clang-format on
-#include "rldb/relay/passes/pass_option.def"
-
-#define RLDB_PASS_OPTIONS(Pass) \
-  template <class F>            \
-  void each_option(Pass##Options& options, const F& f) {
-#define RLDB_PASS_OPTION(Pass, name, Type, fallback, doc) f(#name, options.name, doc);
-#define RLDB_PASS_OPTIONS_END(Pass) }
-#include "rldb/relay/passes/pass_option.def"
-
+#define RLDB_OPTION_TABLE "rldb/relay/passes/pass_option.def"
+#include "rldb/pipeline/option_structs.def"
 }  // namespace rldb::relay
