@@ -278,8 +278,12 @@ class Sharing : public Rewriter {
     std::vector<Memory> memory;
     for (const Buffer* b : free_) memory.push_back({b, 0, {}});
     for (const Life& life : lives) {
-      const auto it =
-          std::find_if(memory.begin(), memory.end(), [&](const Memory& m) { return can_take(seq, life, m); });
+      // As in TVM, first the memory of what the same statement reads for the last time.
+      auto it = std::find_if(memory.begin(), memory.end(),
+                             [&](const Memory& m) { return visible(life, m) && follows_in_place(seq, life, m); });
+      if (it == memory.end())
+        it = std::find_if(memory.begin(), memory.end(),
+                          [&](const Memory& m) { return visible(life, m) && is_free_for(life, m); });
       const bool shared =
           it != memory.end() && may_rewrite([&] {
             return fmt::format("buffer `{}` gets the memory of `{}`", life.buffer->name, it->buffer->name);
@@ -294,12 +298,13 @@ class Sharing : public Rewriter {
     return memory;
   }
 
-  bool can_take(const SeqStmt* seq, const Life& life, const Memory& m) {
-    if (m.from > life.at || !fits(life.buffer, m.buffer)) return false;
-    if (m.users.empty() || m.users.back().last < life.first) return true;
-    const Life& before = m.users.back();
-    return before.last == life.first &&
-           in_place(seq->stmts[life.first], before.buffer->data, life.buffer->data, aliases_, analyzer_);
+  bool visible(const Life& life, const Memory& m) { return m.from <= life.at && fits(life.buffer, m.buffer); }
+  static bool is_free_for(const Life& life, const Memory& m) {
+    return m.users.empty() || m.users.back().last < life.first;
+  }
+  bool follows_in_place(const SeqStmt* seq, const Life& life, const Memory& m) {
+    if (m.users.empty() || m.users.back().last != life.first) return false;
+    return in_place(seq->stmts[life.first], m.users.back().buffer->data, life.buffer->data, aliases_, analyzer_);
   }
 
   bool fits(const Buffer* b, const Buffer* memory) {
