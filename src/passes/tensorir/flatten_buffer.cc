@@ -214,10 +214,18 @@ class Flattener : public Rewriter {
     return by && by->value > 0 && by->value % c == 0 && expr_equal(m->a, of);
   }
 
+  // 0 <= e < base
+  bool is_digit(const Expr* e, const Expr* base) {
+    return simple_.prove(compare(ctx_, BinaryKind::LE, ctx_.int_imm(e->dtype(), 0), e)) &&
+           simple_.prove(compare(ctx_, BinaryKind::LT, e, base));
+  }
+
   // A sum is multiplied term by term; literals are added up.
   void add_terms(const Expr* e, const Expr* stride, std::vector<Term>& terms, const Expr*& literal) {
     const auto* b = as<BinaryExpr>(e);
-    if (b && b->kind == BinaryKind::Add) {
+    if (b && b->kind == BinaryKind::FloorMod && is_digit(b->a, b->b)) {
+      add_terms(b->a, stride, terms, literal);
+    } else if (b && b->kind == BinaryKind::Add) {
       add_terms(b->a, stride, terms, literal);
       add_terms(b->b, stride, terms, literal);
     } else if (b && b->kind == BinaryKind::Mul && isa<IntImm>(b->b) && isa<IntImm>(stride)) {

@@ -126,20 +126,16 @@ class Narrower : public Rewriter {
   }
 
  private:
-  // The literals of a declaration, and its offset.
+  // The literals of a declaration.
   const Buffer* narrowed_buffer(const Buffer* b) {
     std::vector<const Expr*> shape;
     for (const Expr* dim : b->shape) {
       const Expr* made = isa<IntImm>(dim) ? narrowed(dim) : nullptr;
       shape.push_back(made ? made : dim);
     }
-    if (std::equal(shape.begin(), shape.end(), b->shape.begin(), b->shape.end())) {
-      if (shape.empty() || b->elem_offset || !is_wide(shape[0])) return b;
-    }
+    if (std::equal(shape.begin(), shape.end(), b->shape.begin(), b->shape.end())) return b;
     Buffer made = *b;
     made.shape = ctx_.list(shape);
-    // Its dtype differs from that of the shape only if it is written.
-    if (!b->elem_offset && !shape.empty() && is_wide(shape[0])) made.elem_offset = ctx_.int_imm(to_, 0);
     return ctx_.buffer(made);
   }
 

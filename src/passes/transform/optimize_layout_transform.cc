@@ -1,5 +1,6 @@
 // OptimizeLayoutTransform: two consecutive R.layout_transform that move every element back to its place are removed,
 // also with a kernel `remove_pad` between them, which drops the padding that the first one added.
+// A function that changes is left in canonical form, without bindings that nothing uses.
 //
 // Stricter than TVM, which compares shapes only: the second index map has to invert the first, and padding with a
 // specified value stays.
