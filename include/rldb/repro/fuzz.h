@@ -44,10 +44,8 @@ struct FuzzReport {
   std::string wrong_option;  // a pass requires a different option than given, or one more: nothing was run
 };
 
-// A well-typed module with the function `main`; the same for the same seed. Null: the front end rejects its text.
-const ir::Module* random_module(session::Session& session, std::uint64_t seed);
-// The question that the fuzzer asks about a program.
-Question fuzz_question(const std::string& passes);
+// The question that the fuzzer asks about a program. `error`: what rounding may make, absolute.
+Question fuzz_question(const std::string& passes, double error = 0);
 FuzzReport fuzz(session::Session& session, const FuzzOptions& options);
 std::string to_string(const FuzzReport& r);
 

@@ -7,11 +7,11 @@
 
 #include "repro/borrow.h"
 #include "repro/fuzz/gather.h"
-#include "repro/fuzz/generate.h"
 #include "repro/fuzz/random.h"
-#include "repro/read_again.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
 #include "rldb/repro/bisect.h"
+#include "rldb/repro/generate.h"
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
@@ -25,35 +25,13 @@ using Clock = std::chrono::steady_clock;
 
 // Programs compute in long chains: with every step correct, the result may still be off by this much.
 constexpr double kAbsolute = 1e-3, kRelative = 1e-2;
-constexpr std::int64_t kDims[] = {7, 1, 2};
 constexpr std::uint64_t kOtherInputs = 0x5eed;
-
-// In the form the front end would give it: omitted arguments are filled in. Null: its text does not parse.
-const ir::Module* program(session::Session& session, const std::vector<Building>& blocks, std::uint64_t seed) {
-  ir::PrintOptions print;
-  print.show_meta = true;
-  return read_again(session, ir::print(generate(session.context(), blocks, seed), print));
-}
-
-// Operators that require something unavailable (a library, a device) are left out: each is run alone once.
-std::vector<Building> runnable_blocks(session::Session& session) {
-  const Borrow borrow(session);
-  std::vector<Building> kept;
-  for (const Building& block : building_blocks(session.context())) {
-    support::poll();
-    const std::vector<Building> one{block};
-    const ir::Module* module = program(session, one, 1);
-    Oracle oracle(session, {});
-    if (module && oracle.start(module)) kept.push_back(block);
-  }
-  return kept;
-}
 
 class Fuzzer {
  public:
   Fuzzer(session::Session& session, const FuzzOptions& options, FuzzReport& out)
-      : session_(session), options_(options), out_(out), blocks_(runnable_blocks(session)) {
-    out_.operators = blocks_.size();
+      : session_(session), options_(options), out_(out) {
+    out_.operators = generated_operators().size();
   }
 
   void run() {
@@ -76,14 +54,16 @@ class Fuzzer {
     return options_.seconds > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > options_.seconds;
   }
 
-  Question question() const { return fuzz_question(options_.passes); }
+  Question question() const { return fuzz_question(options_.passes, program_.error); }
 
   void look_at(std::uint64_t seed) {
-    const ir::Module* module = program(session_, blocks_, seed);
-    if (!module) return;
+    auto made = generate(session_, seed);
+    if (!made) return;
+    program_ = std::move(*made);
     ++out_.programs;
+    const ir::Module* module = program_.module;
     bool compared = false;
-    for (const std::int64_t dim : kDims) {
+    for (const std::int64_t dim : dims()) {
       session_.options().default_dim = dim;
       const PassBisection b = bisect_passes(session_, module, question());
       if (b.verdict == PassBisection::Verdict::Found && is_about_options(b.symptom)) {
@@ -99,6 +79,15 @@ class Fuzzer {
     }
     out_.compared += compared;
     if (compared) look_at_engines(seed, module);
+  }
+
+  // That of the program, and the least one, if it has symbolic dims.
+  std::vector<std::int64_t> dims() const {
+    std::vector<const ir::Var*> symbols;
+    const auto* f = ir::as<ir::Function>(program_.module->find(question().function));
+    for (const ir::Var* p : f->params) ir::collect_vars(p->type, symbols);
+    if (symbols.empty() || program_.dim == 1) return {program_.dim};
+    return {program_.dim, 1};
   }
 
   // Then the fault is not in the pass but in its options.
@@ -166,21 +155,17 @@ class Fuzzer {
   session::Session& session_;
   const FuzzOptions& options_;
   FuzzReport& out_;
-  std::vector<Building> blocks_;
+  Generated program_;  // that is looked at
   Clock::time_point start_ = Clock::now();
   std::size_t given_ = 0;  // programs, to this rank or another
 };
 
 }  // namespace
 
-const ir::Module* random_module(session::Session& session, std::uint64_t seed) {
-  return program(session, building_blocks(session.context()), seed);
-}
-
-Question fuzz_question(const std::string& passes) {
+Question fuzz_question(const std::string& passes, double error) {
   Question q;
   q.passes = passes;
-  q.tolerances.atol = kAbsolute;
+  q.tolerances.atol = std::max(kAbsolute, 4 * error);
   q.tolerances.rtol = kRelative;
   return q;
 }
