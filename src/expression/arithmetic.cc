@@ -284,11 +284,18 @@ bool holds(Operator op, A a, B b) {
   }
 }
 
-bool integers_hold(Operator op, std::int64_t a, bool a_wide, std::int64_t b, bool b_wide) {
-  if (a_wide && b_wide) return holds(op, std::uint64_t(a), std::uint64_t(b));
-  if (a_wide) return holds(op, std::uint64_t(a), b);
-  if (b_wide) return holds(op, a, std::uint64_t(b));
-  return holds(op, a, b);
+// One loop per operator, so that the choice is not made for every element.
+template <class A, class B, class C>
+void hold_all(Operator op, const C* a, const C* b, std::int64_t n, std::byte* out) {
+  const auto loop = [&]<Operator kOp>() {
+    for (std::int64_t i = 0; i < n; ++i) out[i] = std::byte(holds(kOp, A(a[i]), B(b[i])));
+  };
+  if (op == Operator::Equal) return loop.template operator()<Operator::Equal>();
+  if (op == Operator::NotEqual) return loop.template operator()<Operator::NotEqual>();
+  if (op == Operator::Less) return loop.template operator()<Operator::Less>();
+  if (op == Operator::LessEqual) return loop.template operator()<Operator::LessEqual>();
+  if (op == Operator::Greater) return loop.template operator()<Operator::Greater>();
+  return loop.template operator()<Operator::GreaterEqual>();
 }
 
 template <class C>
@@ -299,14 +306,10 @@ Result<Value> compare_elements(Operator op, const Pair& p) {
   p.shape.runs([&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
     load(*p.a, starts[0], steps[0], n, a);
     load(*p.b, starts[1], steps[1], n, b);
-    for (std::int64_t i = 0; i < n; ++i) {
-      bool is = false;
-      if constexpr (std::is_same_v<C, double>)
-        is = holds(op, a[i], b[i]);
-      else
-        is = integers_hold(op, a[i], a_wide, b[i], b_wide);
-      out->data()[at + i] = std::byte(is);
-    }
+    std::byte* to = out->data() + at;
+    using Wide = std::conditional_t<std::is_same_v<C, double>, double, std::uint64_t>;
+    if (a_wide) return b_wide ? hold_all<Wide, Wide>(op, a, b, n, to) : hold_all<Wide, C>(op, a, b, n, to);
+    return b_wide ? hold_all<C, Wide>(op, a, b, n, to) : hold_all<C, C>(op, a, b, n, to);
   });
   return Value(std::move(out));
 }

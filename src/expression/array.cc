@@ -186,7 +186,11 @@ namespace {
 template <class Element, class C>
 void load_as(const Tensor& t, std::int64_t at, std::int64_t step, std::int64_t count, C* out) {
   const auto* from = reinterpret_cast<const Element*>(t.data()) + at;
-  for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(from[i * step]);
+  if (step == 1) {
+    for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(from[i]);
+  } else {
+    for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(from[i * step]);
+  }
 }
 
 template <class Element, class C>
@@ -197,6 +201,21 @@ void store_as(Tensor& t, std::int64_t at, std::int64_t count, const C* in) {
 
 bool aligned(const Tensor& t) {
   return reinterpret_cast<std::uintptr_t>(t.data()) % std::max<std::size_t>(t.dtype().bytes(), 1) == 0;
+}
+
+// False: the elements are not integers of whole bytes, each by itself.
+template <class C>
+bool load_integers(const Tensor& t, std::int64_t at, std::int64_t step, std::int64_t count, C* out) {
+  const DType type = t.dtype();
+  if (!aligned(t)) return false;
+  if (type == DType::Int(64)) return load_as<std::int64_t>(t, at, step, count, out), true;
+  if (type == DType::Int(32)) return load_as<std::int32_t>(t, at, step, count, out), true;
+  if (type == DType::Int(16)) return load_as<std::int16_t>(t, at, step, count, out), true;
+  if (type == DType::Int(8)) return load_as<std::int8_t>(t, at, step, count, out), true;
+  if (type == DType::UInt(32)) return load_as<std::uint32_t>(t, at, step, count, out), true;
+  if (type == DType::UInt(16)) return load_as<std::uint16_t>(t, at, step, count, out), true;
+  if (type == DType::UInt(8)) return load_as<std::uint8_t>(t, at, step, count, out), true;
+  return false;
 }
 
 std::int64_t truncated(double v) {
@@ -210,15 +229,13 @@ void load(const Tensor& t, std::int64_t at, std::int64_t step, std::int64_t coun
   const DType type = t.dtype();
   if (aligned(t) && type == DType::Float(32)) return load_as<float>(t, at, step, count, out);
   if (aligned(t) && type == DType::Float(64)) return load_as<double>(t, at, step, count, out);
-  if (aligned(t) && type == DType::Int(64)) return load_as<std::int64_t>(t, at, step, count, out);
-  if (aligned(t) && type == DType::Int(32)) return load_as<std::int32_t>(t, at, step, count, out);
+  if (load_integers(t, at, step, count, out)) return;
   for (std::int64_t i = 0; i < count; ++i) out[i] = t.at(at + i * step);
 }
 
 void load(const Tensor& t, std::int64_t at, std::int64_t step, std::int64_t count, std::int64_t* out) {
   const DType type = t.dtype();
-  if (aligned(t) && type == DType::Int(64)) return load_as<std::int64_t>(t, at, step, count, out);
-  if (aligned(t) && type == DType::Int(32)) return load_as<std::int32_t>(t, at, step, count, out);
+  if (load_integers(t, at, step, count, out)) return;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t from = at + i * step;
     out[i] = type.is_integral() ? runtime::load_as_int(t.data() + std::size_t(from) * type.bytes(), type)

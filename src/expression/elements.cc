@@ -133,20 +133,31 @@ Result<Value> function_Round(const Arguments& a) {
 
 namespace {
 
+// Whether the condition holds at these elements.
+void load_condition(const Tensor& c, std::int64_t at, std::int64_t step, std::int64_t n, bool* out) {
+  if (c.dtype() == DType::Bool()) {
+    const std::byte* from = c.data() + at;
+    for (std::int64_t i = 0; i < n; ++i) out[i] = from[i * step] != std::byte(0);
+    return;
+  }
+  double values[kChunk];
+  load(c, at, step, n, values);
+  for (std::int64_t i = 0; i < n; ++i) out[i] = values[i] != 0;
+}
+
 // x where the condition holds, else y, in their common dtype; all operands are broadcast.
 template <class C>
 Result<Value> choose(const Tensor& condition, const Tensor& x, const Tensor& y, DType t) {
   const Dims* shapes[] = {&condition.shape(), &x.shape(), &y.shape()};
   RLDB_TRY(const Broadcast all, Broadcast::of(shapes));
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(all.shape(), t));
-  double c[kChunk];
+  bool c[kChunk];
   C p[kChunk], q[kChunk];
   all.runs([&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
-    load(condition, starts[0], steps[0], n, c);
+    load_condition(condition, starts[0], steps[0], n, c);
     load(x, starts[1], steps[1], n, p);
     load(y, starts[2], steps[2], n, q);
-    for (std::int64_t i = 0; i < n; ++i)
-      if (c[i] == 0) p[i] = q[i];
+    for (std::int64_t i = 0; i < n; ++i) p[i] = c[i] ? p[i] : q[i];
     store(*out, at, n, p);
   });
   return Value(std::move(out));

@@ -7,6 +7,7 @@
 
 #include "expression/form.h"
 #include "rldb/expression/array.h"
+#include "rldb/expression/distribution.h"
 #include "rldb/expression/functions.h"
 
 namespace rldb::expression {
@@ -123,25 +124,20 @@ Result<Value> function_Unique(const Arguments& a) {
 
 Result<Value> function_Quantile(const Arguments& a) {
   RLDB_TRY(const Ref<Tensor> t, as_tensor(a[0]));
-  RLDB_TRY(const Ref<Tensor> parts, as_tensor(a[1]));
-  if (t->element_count() == 0) return fail(ErrorKind::OutOfBounds, "an empty tensor has no quantiles");
-  std::vector<double> values(static_cast<std::size_t>(t->element_count()));
-  load(*t, 0, 1, t->element_count(), values.data());
-  std::sort(values.begin(), values.end(), [](double p, double q) { return support::poll(), before(p, q); });
-  const DType result = t->dtype().is_float() ? t->dtype() : DType::Float(64);
-  RLDB_TRY(Ref<Tensor> out, Tensor::empty(parts->shape(), result));
-  for (std::int64_t i = 0; i < parts->element_count(); ++i) {
-    support::poll();
-    const double q = parts->at(i);
+  RLDB_TRY(const Ref<Tensor> given, as_tensor(a[1]));
+  const std::int64_t count = t->element_count();
+  if (count == 0) return fail(ErrorKind::OutOfBounds, "an empty tensor has no quantiles");
+  std::vector<double> parts(static_cast<std::size_t>(given->element_count()));
+  load(*given, 0, 1, given->element_count(), parts.data());
+  for (const double q : parts)
     if (!(q >= 0 && q <= 1)) return fail(ErrorKind::TypeMismatch, fmt::format("{} is not between 0 and 1", q));
-    const double place = q * double(values.size() - 1);
-    const auto low = std::size_t(place);
-    const std::size_t high = std::min(low + 1, values.size() - 1);
-    const double part = place - double(low);
-    double value = part == 0 ? values[low] : values[low] + part * (values[high] - values[low]);
-    if (std::isnan(values.back())) value = values.back();
-    store(*out, i, 1, &value);
-  }
+  std::vector<double> values = quantiles_of(*t, parts, 0, count);
+  const std::int64_t last[] = {count - 1};
+  if (const double greatest = values_at(*t, last)[0]; std::isnan(greatest))
+    std::fill(values.begin(), values.end(), greatest);
+  const DType result = t->dtype().is_float() ? t->dtype() : DType::Float(64);
+  RLDB_TRY(Ref<Tensor> out, Tensor::empty(given->shape(), result));
+  store(*out, 0, std::int64_t(values.size()), values.data());
   return Value(std::move(out));
 }
 
@@ -158,13 +154,9 @@ Result<Value> function_Histogram(const Arguments& a) {
   constexpr std::int64_t kMostBins = 1 << 20;
   if (bins < 1 || bins > kMostBins)
     return fail(ErrorKind::TypeMismatch, fmt::format("{} bins: 1 to {} can be made", bins, kMostBins));
-  double low = std::numeric_limits<double>::infinity(), high = -low;
-  for (std::int64_t i = 0; i < t->element_count(); ++i) {
-    support::poll();
-    const double v = t->at(i);
-    if (std::isfinite(v)) low = std::min(low, v), high = std::max(high, v);
-  }
-  if (low > high) low = 0, high = 1;
+  const Moments moments = a.given(2) && a.given(3) ? Moments() : moments_of(*t);
+  double low = moments.low, high = moments.high;
+  if (moments.finite == 0) low = 0, high = 1;
   if (a.given(2)) {
     RLDB_TRY(low, real_of(a[2], "low"));
   }
@@ -174,25 +166,13 @@ Result<Value> function_Histogram(const Arguments& a) {
   if (!(low <= high) || !std::isfinite(low) || !std::isfinite(high))
     return fail(ErrorKind::TypeMismatch, fmt::format("bins from {} to {} cannot be made", low, high));
   if (low == high) low -= 0.5, high += 0.5;
-  RLDB_TRY(Ref<Tensor> counts, Tensor::empty({bins}, DType::Int(64)));
-  RLDB_TRY(Ref<Tensor> edges, Tensor::empty({bins + 1}, DType::Float(64)));
-  auto* in = reinterpret_cast<std::int64_t*>(counts->data());
-  auto* edge = reinterpret_cast<double*>(edges->data());
-  const double width = high / double(bins) - low / double(bins);
-  for (std::int64_t i = 0; i <= bins; ++i) edge[i] = i == bins ? high : low + double(i) * width;
-  for (std::int64_t i = 0; i < t->element_count(); ++i) {
-    support::poll();
-    const double v = t->at(i);
-    if (!(v >= low && v <= high)) continue;
-    // If the range is as wide or as narrow as the format allows, the quotient is unreliable.
-    const double place = width > 0 ? v / width - low / width : 0;
-    auto bin = place > 0 ? std::int64_t(std::min(place, double(bins - 1))) : 0;
-    // Rounding must not put a value on the wrong side of an edge.
-    while (bin > 0 && v < edge[bin]) --bin;
-    while (bin < bins - 1 && v >= edge[bin + 1]) ++bin;
-    ++in[bin];
-  }
-  return Value::of_tuple({Value(std::move(counts)), Value(std::move(edges))});
+  const std::vector<double> edges = equal_edges(low, high, bins);
+  const std::vector<std::int64_t> counts = bin_counts(*t, edges);
+  RLDB_TRY(Ref<Tensor> in, Tensor::empty({bins}, DType::Int(64)));
+  RLDB_TRY(Ref<Tensor> edge, Tensor::empty({bins + 1}, DType::Float(64)));
+  store(*in, 0, bins, counts.data());
+  store(*edge, 0, bins + 1, edges.data());
+  return Value::of_tuple({Value(std::move(in)), Value(std::move(edge))});
 }
 
 }  // namespace rldb::expression

@@ -10,10 +10,10 @@
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
 #include "rldb/support/memory.h"
-#include "ui/exit_code.h"
-#include "ui/repl/commands/command.h"
-#include "ui/repl/commands/option.h"
-#include "ui/repl/entry/state.h"
+#include "rldb/ui/prompt/command.h"
+#include "rldb/ui/prompt/option.h"
+#include "rldb/ui/prompt/state.h"
+#include "rldb/ui/terminal/exit_code.h"
 
 namespace rldb::fuzz {
 

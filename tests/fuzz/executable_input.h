@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "ui/exit_code.h"
-#include "ui/repl/entry/state.h"
+#include "rldb/ui/prompt/state.h"
+#include "rldb/ui/terminal/exit_code.h"
 
 namespace rldb::fuzz {
 

@@ -1,7 +1,7 @@
 // Facts: statistics of a value's elements, and of two values side by side, as data.
 //
-// Everything is computed in one or two passes that poll for ^C; beyond the value's own, memory is that of one sorted
-// copy of its finite elements. Users: `:stats`, `:plot`, `:compare-value`.
+// Everything is computed in a few passes that poll for ^C; no element is copied. Users: `:stats`, `:plot`,
+// `:compare-value`.
 #pragma once
 
 #include <cstdint>

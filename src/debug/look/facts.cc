@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "rldb/expression/array.h"
-#include "rldb/expression/functions.h"
+#include "rldb/expression/distribution.h"
 
 namespace rldb::debug {
 
@@ -37,81 +37,26 @@ std::string element_text(const Tensor& t, std::int64_t flat) {
   return line == std::string::npos ? text : text.substr(line + 1);
 }
 
-namespace {
-
-// Goes over the elements chunk by chunk; f(value, its position).
-template <class F>
-void each(const Tensor& t, F f) {
-  double values[expression::kChunk];
-  const std::int64_t count = t.element_count();
-  for (std::int64_t at = 0; at < count; at += expression::kChunk) {
-    support::poll();
-    const std::int64_t n = std::min(expression::kChunk, count - at);
-    expression::load(t, at, 1, n, values);
-    for (std::int64_t i = 0; i < n; ++i) f(values[i], at + i);
-  }
-}
-
-Result<Value> call(std::string_view name, std::vector<Value> arguments) {
-  return expression::call_function(*expression::find_function(name), std::move(arguments), {});
-}
-
-void count_kinds(const Tensor& t, Statistics& s) {
-  each(t, [&](double v, std::int64_t at) {
-    s.finite += std::isfinite(v);
-    s.zero += v == 0;
-    s.negative += v < 0;
-    if (std::isnan(v) && s.nan++ == 0) s.first_nan = index_text(at, t.shape());
-    if (!std::isinf(v)) return;
-    if (s.positive_inf + s.negative_inf == 0) s.first_inf = index_text(at, t.shape());
-    ++(v > 0 ? s.positive_inf : s.negative_inf);
-  });
-}
-
-// The finite elements, with the position of each extreme.
-std::vector<double> finite_elements(const Tensor& t, Statistics& s) {
-  std::vector<double> values;
-  values.reserve(std::size_t(s.finite));
-  std::int64_t low = -1, high = -1;
-  double least = 0, most = 0;
-  each(t, [&](double v, std::int64_t at) {
-    if (!std::isfinite(v)) return;
-    values.push_back(v);
-    if (low < 0 || v < least) least = v, low = at;
-    if (high < 0 || v > most) most = v, high = at;
-  });
-  s.min = {least, element_text(t, low), index_text(low, t.shape())};
-  s.max = {most, element_text(t, high), index_text(high, t.shape())};
-  return values;
-}
-
-}  // namespace
-
 Result<Statistics> statistics_of(const Value& v, std::int64_t bins) {
   RLDB_TRY(const Ref<Tensor> t, expression::as_tensor(v));
+  const expression::Moments m = expression::moments_of(*t);
   Statistics s;
   s.count = t->element_count();
-  count_kinds(*t, s);
+  s.finite = m.finite, s.nan = m.nan, s.zero = m.zero, s.negative = m.negative;
+  s.positive_inf = m.positive_inf, s.negative_inf = m.negative_inf;
+  if (m.first_nan >= 0) s.first_nan = index_text(m.first_nan, t->shape());
+  if (m.first_inf >= 0) s.first_inf = index_text(m.first_inf, t->shape());
   if (s.finite == 0) return s;
-  std::vector<double> values = finite_elements(*t, s);
-  RLDB_TRY(Ref<Tensor> finite, Tensor::empty({s.finite}, DType::Float(64)));
-  expression::store(*finite, 0, s.finite, values.data());
-  const Value all(finite);
-  const std::pair<std::string_view, double*> wanted[] = {{"mean", &s.mean}, {"std", &s.std}, {"norm", &s.norm}};
-  for (const auto& [name, to] : wanted) {
-    RLDB_TRY(const Value found, call(name, {all}));
-    *to = found.as_tensor().at(0);
-  }
-  std::vector<Value> parts;
-  for (const double q : {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99}) parts.push_back(Value::of_float(q));
-  RLDB_TRY(const Value quantiles, call("quantile", {all, Value::of_tuple(parts)}));
-  for (std::size_t i = 0; i < parts.size(); ++i)
-    s.quantiles.emplace_back(parts[i].as_float(), quantiles.as_tensor().at(std::int64_t(i)));
-  RLDB_TRY(const Value histogram, call("histogram", {all, Value::of_int(bins)}));
-  const Tensor& counts = histogram.as_tuple().fields[0].as_tensor();
-  const Tensor& edges = histogram.as_tuple().fields[1].as_tensor();
-  for (std::int64_t i = 0; i < bins; ++i) s.histogram.push_back(std::int64_t(counts.at(i)));
-  for (std::int64_t i = 0; i <= bins; ++i) s.edges.push_back(edges.at(i));
+  s.min = {m.low, element_text(*t, m.low_at), index_text(m.low_at, t->shape())};
+  s.max = {m.high, element_text(*t, m.high_at), index_text(m.high_at, t->shape())};
+  s.mean = m.mean, s.std = m.std, s.norm = m.norm;
+  constexpr double kParts[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
+  const std::vector<double> quantiles = expression::quantiles_of(*t, kParts, m.negative_inf, m.finite);
+  for (std::size_t i = 0; i < quantiles.size(); ++i) s.quantiles.emplace_back(kParts[i], quantiles[i]);
+  // Equal elements are in the middle of bins of width one, as in NumPy.
+  const double apart = m.low == m.high ? 0.5 : 0;
+  s.edges = expression::equal_edges(m.low - apart, m.high + apart, bins);
+  s.histogram = expression::bin_counts(*t, s.edges);
   return s;
 }
 

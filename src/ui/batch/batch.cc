@@ -1,13 +1,12 @@
 // Opening sessions, loading programs, and writing output for the batch commands.
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
 
 #include <fmt/format.h>
 
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_file.h"
-#include "rldb/support/file.h"
-#include "ui/subcommand.h"
-#include "ui/term/window_size.h"
+#include "rldb/ui/command_line/subcommand.h"
+#include "rldb/ui/terminal/window_size.h"
 
 namespace rldb::ui {
 
@@ -51,7 +50,7 @@ Need need_of(Subcommand subcommand) {
 #define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) \
   case Subcommand::id:                                        \
     return {"`rldb " name "`", needs};
-#include "rldb/ui/subcommand.def"
+#include "rldb/ui/command_line/subcommand.def"
   }
   return {"", 0};
 }
@@ -102,27 +101,6 @@ int load(session::Session& session, const std::string& path, const CommandLine& 
 
 DiffOptions diff_options(const CommandLine& line, const Console& console, int fd) {
   return diff_options(line.diff_layout, terminal_columns(fd), console.color());
-}
-
-bool write_output(const std::string& path, std::string_view text, Console& console) {
-  if (path.empty() || path == "-") {
-    console.write(text);
-    return true;
-  }
-  auto written = support::write_file(path, text);
-  if (written.ok()) return true;
-  source::Diagnostics diagnostics;
-  diagnostics.add({}, source::message(diag::FileNotWritten, path, written.error().reason));
-  console.diagnose(diagnostics, {});
-  return false;
-}
-
-std::string format_duration(std::uint64_t nanoseconds) {
-  const auto ns = double(nanoseconds);
-  if (ns < 1e3) return fmt::format("{} ns", nanoseconds);
-  if (ns < 1e6) return fmt::format("{:.1f} us", ns / 1e3);
-  if (ns < 1e9) return fmt::format("{:.2f} ms", ns / 1e6);
-  return fmt::format("{:.2f} s", ns / 1e9);
 }
 
 }  // namespace rldb::ui

@@ -17,12 +17,13 @@
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/prompt/kernel_step.h"
+#include "rldb/ui/render/output_file.h"
+#include "rldb/ui/render/text_diff.h"
 #include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
-#include "ui/kernel_step.h"
-#include "ui/text_diff.h"
 
 namespace rldb::ui {
 

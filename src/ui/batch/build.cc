@@ -1,6 +1,7 @@
 // rldb build FILE -o X.rlvm and rldb disasm FILE.
 #include "rldb/debug/file_names.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/render/output_file.h"
 
 namespace rldb::ui {
 

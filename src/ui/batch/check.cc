@@ -6,9 +6,10 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/support/text.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/batch/command_report.h"
+#include "rldb/ui/terminal/guarded.h"
 #include "ui/batch/save_repro.h"
-#include "ui/guarded.h"
 
 namespace rldb::ui {
 

@@ -7,11 +7,11 @@
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/prompt/compared_side.h"
+#include "rldb/ui/prompt/named_stage.h"
 #include "ui/batch/compare_recorded.h"
 #include "ui/batch/save_repro.h"
-#include "ui/compared_side.h"
-#include "ui/named_stage.h"
 
 namespace rldb::ui {
 

@@ -5,9 +5,9 @@
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/text.h"
+#include "rldb/ui/prompt/named_stage.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
-#include "ui/named_stage.h"
 
 namespace rldb::ui {
 

@@ -1,7 +1,7 @@
 // `rldb compare` with `--recorded`.
 #pragma once
 
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
 
 namespace rldb::ui {
 

@@ -9,7 +9,7 @@
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/text.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
 #include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"

@@ -4,8 +4,8 @@
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/support/file.h"
-#include "ui/batch/batch.h"
-#include "ui/repl/entry/reader.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/prompt/reader.h"
 
 namespace rldb::ui {
 

@@ -1,8 +1,8 @@
 // `rldb test --git-bisect --test=COMMAND`: does another program show the fault in a file's module?
 #pragma once
 
-#include "ui/cli.h"
-#include "ui/console.h"
+#include "rldb/ui/command_line/cli.h"
+#include "rldb/ui/terminal/console.h"
 
 namespace rldb::ui {
 

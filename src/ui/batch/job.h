@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "rldb/support/ranks.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
 
 namespace rldb::ui {
 

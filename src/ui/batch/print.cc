@@ -9,8 +9,8 @@
 #include "rldb/source/diagnostic_general.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_result.h"
-#include "ui/batch/batch.h"
-#include "ui/text_diff.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/render/text_diff.h"
 
 namespace rldb::ui {
 

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "ui/term/characters.h"
-#include "ui/term/window_size.h"
+#include "rldb/ui/terminal/characters.h"
+#include "rldb/ui/terminal/window_size.h"
 
 namespace rldb::ui {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "ui/console.h"
+#include "rldb/ui/terminal/console.h"
 
 namespace rldb::ui {
 

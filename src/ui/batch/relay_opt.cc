@@ -16,8 +16,10 @@
 #include "rldb/repro/relay_passes.h"
 #include "rldb/session/relay_code.h"
 #include "rldb/source/diagnostic_file.h"
-#include "ui/repl/data/data.h"
-#include "ui/text_diff.h"
+#include "rldb/ui/prompt/data.h"
+#include "rldb/ui/render/duration.h"
+#include "rldb/ui/render/output_file.h"
+#include "rldb/ui/render/text_diff.h"
 
 namespace rldb::ui {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "rldb/session/relay_text.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
 
 namespace rldb::ui {
 

@@ -15,9 +15,10 @@
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/render/output_file.h"
+#include "rldb/ui/render/tensor_output.h"
 #include "ui/batch/save_repro.h"
-#include "ui/tensor_output.h"
 
 namespace rldb::ui {
 

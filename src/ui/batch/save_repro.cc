@@ -5,9 +5,9 @@
 
 #include "rldb/repro/cut_pair.h"
 #include "rldb/source/diagnostic_repro.h"
-#include "ui/batch/batch.h"
-#include "ui/repro_file/tvm_script.h"
-#include "ui/subcommand.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/command_line/subcommand.h"
+#include "rldb/ui/prompt/tvm_script.h"
 
 namespace rldb::ui {
 

@@ -7,9 +7,9 @@
 #include "rldb/repro/compare.h"
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/recorded.h"
-#include "ui/cli.h"
-#include "ui/console.h"
-#include "ui/repro_file/repro_file.h"
+#include "rldb/ui/command_line/cli.h"
+#include "rldb/ui/prompt/repro_file.h"
+#include "rldb/ui/terminal/console.h"
 
 namespace rldb::ui {
 

@@ -17,13 +17,14 @@
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
-#include "ui/batch/batch.h"
+#include "rldb/ui/batch/batch.h"
+#include "rldb/ui/prompt/entry_flags.h"
+#include "rldb/ui/prompt/reader.h"
+#include "rldb/ui/prompt/state.h"
+#include "rldb/ui/render/output_file.h"
+#include "rldb/ui/render/text_diff.h"
 #include "ui/batch/child_work.h"
 #include "ui/batch/git_bisect.h"
-#include "ui/repl/commands/entry_flags.h"
-#include "ui/repl/entry/reader.h"
-#include "ui/repl/entry/state.h"
-#include "ui/text_diff.h"
 
 namespace rldb::ui {
 

@@ -1,0 +1,246 @@
+// Order statistics by radix, and histograms.
+#include "rldb/expression/distribution.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "expression/elements_by_chunk.h"
+
+namespace rldb::expression {
+
+using runtime::Tensor;
+
+namespace {
+
+constexpr int kDigitBits = 16;
+constexpr std::size_t kDigits = std::size_t(1) << kDigitBits;
+
+// Unsigned integers in the order of the floats: both zeros are equal, NaN is last.
+std::uint32_t key_of(float v) {
+  if (v != v) return ~std::uint32_t(0);
+  const auto bits = std::bit_cast<std::uint32_t>(v + 0.0F);
+  return bits ^ (bits >> 31 ? ~std::uint32_t(0) : std::uint32_t(1) << 31);
+}
+std::uint64_t key_of(double v) {
+  if (v != v) return ~std::uint64_t(0);
+  const auto bits = std::bit_cast<std::uint64_t>(v + 0.0);
+  return bits ^ (bits >> 63 ? ~std::uint64_t(0) : std::uint64_t(1) << 63);
+}
+double value_of(std::uint32_t key) { return std::bit_cast<float>(key >> 31 ? key ^ (std::uint32_t(1) << 31) : ~key); }
+double value_of(std::uint64_t key) { return std::bit_cast<double>(key >> 63 ? key ^ (std::uint64_t(1) << 63) : ~key); }
+
+// The elements whose keys begin with these digits, counted by the next digit.
+struct Group {
+  std::uint64_t prefix = 0;
+  std::vector<std::int64_t> counts = std::vector<std::int64_t>(kDigits);
+};
+
+// A position that is looked for: among the elements that begin with the digits found so far.
+struct Wanted {
+  std::uint64_t prefix = 0;
+  std::int64_t position = 0;
+};
+
+template <class Key>
+class Select {
+  static constexpr int kDigitCount = int(sizeof(Key)) * 8 / kDigitBits;
+
+ public:
+  explicit Select(const Tensor& t) : t_(t) {}
+
+  std::vector<double> at(std::span<const std::int64_t> positions) {
+    std::vector<Wanted> wanted;
+    for (const std::int64_t p : positions) wanted.push_back({0, p});
+    for (int digit = 0; digit < kDigitCount; ++digit) {
+      digit == 0 ? count_first() : count_next(wanted, digit);
+      for (Wanted& w : wanted) find(w);
+    }
+    std::vector<double> out;
+    for (const Wanted& w : wanted) out.push_back(value_of(Key(w.prefix)));
+    return out;
+  }
+
+ private:
+  // Counts of 32 bits stay in the second-level cache; they are added up before they can overflow.
+  void count_first() {
+    groups_.assign(1, {});
+    std::vector<std::uint32_t> few(kDigits);
+    constexpr std::int64_t kMost = std::int64_t(1) << 31;
+    std::int64_t counted = 0;
+    const auto add_up = [&] {
+      for (std::size_t k = 0; k < kDigits; ++k) groups_[0].counts[k] += std::exchange(few[k], 0);
+      counted = 0;
+    };
+    constexpr int shift = (kDigitCount - 1) * kDigitBits;
+    each_chunk(t_, [&](const auto* v, std::int64_t n, std::int64_t) {
+      if (counted > kMost) add_up();
+      counted += n;
+      for (std::int64_t i = 0; i < n; ++i) ++few[std::size_t(Key(key_of(v[i])) >> shift)];
+    });
+    add_up();
+  }
+
+  void count_next(const std::vector<Wanted>& wanted, int digit) {
+    groups_.clear();
+    for (const Wanted& w : wanted)
+      if (!group(w.prefix)) groups_.push_back({w.prefix});
+    // By the first digit whether an element can belong to a group.
+    const int above = digit * kDigitBits, shift = (kDigitCount - digit) * kDigitBits;
+    std::vector<std::uint8_t> possible(kDigits);
+    for (const Group& g : groups_) possible[std::size_t(g.prefix >> (above - kDigitBits))] = 1;
+    constexpr int first = (kDigitCount - 1) * kDigitBits;
+    each_chunk(t_, [&](const auto* v, std::int64_t n, std::int64_t) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const Key key = Key(key_of(v[i]));
+        if (!possible[std::size_t(key >> first)]) continue;
+        if (Group* g = group(std::uint64_t(key) >> shift)) ++g->counts[(key >> (shift - kDigitBits)) & (kDigits - 1)];
+      }
+    });
+  }
+
+  Group* group(std::uint64_t prefix) {
+    for (Group& g : groups_)
+      if (g.prefix == prefix) return &g;
+    return nullptr;
+  }
+
+  void find(Wanted& w) {
+    const std::vector<std::int64_t>& counts = group(w.prefix)->counts;
+    std::size_t k = 0;
+    for (; k + 1 < kDigits && w.position >= counts[k]; ++k) w.position -= counts[k];
+    w.prefix = w.prefix << kDigitBits | k;
+  }
+
+  const Tensor& t_;
+  std::vector<Group> groups_;
+};
+
+// Each position may need a table of counts; for many of them sorting is cheaper.
+constexpr std::size_t kMostSelected = 64;
+
+std::vector<double> sorted_at(const Tensor& t, std::span<const std::int64_t> positions) {
+  std::vector<double> all(std::size_t(t.element_count()));
+  load(t, 0, 1, t.element_count(), all.data());
+  std::sort(all.begin(), all.end(), [](double a, double b) {
+    support::poll();
+    return std::isnan(b) ? !std::isnan(a) : a < b;
+  });
+  std::vector<double> out;
+  for (const std::int64_t p : positions) out.push_back(all[std::size_t(p)]);
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> values_at(const Tensor& t, std::span<const std::int64_t> positions) {
+  if (positions.size() > kMostSelected) return sorted_at(t, positions);
+  return fits_float(t.dtype()) ? Select<std::uint32_t>(t).at(positions) : Select<std::uint64_t>(t).at(positions);
+}
+
+std::vector<double> quantiles_of(const Tensor& t, std::span<const double> parts, std::int64_t first,
+                                 std::int64_t count) {
+  std::vector<std::int64_t> positions;
+  for (const double q : parts) {
+    const auto low = std::int64_t(q * double(count - 1));
+    positions.push_back(first + low);
+    positions.push_back(first + std::min(low + 1, count - 1));
+  }
+  const std::vector<double> values = values_at(t, positions);
+  std::vector<double> out;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const double place = parts[i] * double(count - 1);
+    const double part = place - std::floor(place), low = values[2 * i], high = values[2 * i + 1];
+    out.push_back(part == 0 ? low : low + part * (high - low));
+  }
+  return out;
+}
+
+std::vector<double> equal_edges(double low, double high, std::int64_t bins) {
+  std::vector<double> edges;
+  const double width = high / double(bins) - low / double(bins);
+  for (std::int64_t i = 0; i <= bins; ++i) edges.push_back(i == bins ? high : low + double(i) * width);
+  return edges;
+}
+
+namespace {
+
+// The bins of elements by division, corrected by the edges: exact where the quotients are off by less than one.
+class ByQuotient {
+ public:
+  explicit ByQuotient(std::span<const double> edges)
+      : bins_(std::int64_t(edges.size()) - 1),
+        low_(edges.front()),
+        high_(edges.back()),
+        per_(1 / (high_ / double(bins_) - low_ / double(bins_))),
+        from_(edges.begin(), edges.end() - 1),
+        to_(edges.begin() + 1, edges.end()) {
+    // The first and the last bin take what rounding puts beyond them.
+    from_.front() = -std::numeric_limits<double>::infinity();
+    to_.back() = std::numeric_limits<double>::infinity();
+  }
+  bool precise() const { return per_ > 0 && std::fabs(low_ * per_) + double(bins_) < 0x1p40; }
+
+  // `out`: one more than the number of bins for an element outside of them.
+  template <class T>
+  void find(const T* v, std::int64_t n, std::int32_t* out) const {
+    const double per = per_, start = low_ * per_, top = double(bins_ - 1), low = low_, high = high_;
+    const double *from = from_.data(), *to = to_.data();
+    const auto outside = std::int32_t(bins_);
+    for (std::int64_t i = 0; i < n; ++i) {
+      double place = double(v[i]) * per - start;
+      place = place > 0 ? place : 0;
+      out[i] = std::int32_t(place < top ? place : top);
+    }
+    for (std::int64_t i = 0; i < n; ++i) {
+      const double x = v[i];
+      const std::int32_t k = out[i];
+      const std::int32_t bin = k - int(x < from[k]) + int(x >= to[k]);
+      out[i] = int(x >= low) & int(x <= high) ? bin : outside;
+    }
+  }
+
+ private:
+  std::int64_t bins_;
+  double low_, high_, per_;
+  std::vector<double> from_, to_;
+};
+
+}  // namespace
+
+std::vector<std::int64_t> bin_counts(const Tensor& t, std::span<const double> edges) {
+  const auto bins = std::int64_t(edges.size()) - 1;
+  const ByQuotient quotient(edges);
+  const bool divide = quotient.precise();
+  // Equal neighbours would wait for each other's count.
+  constexpr std::size_t kTables = 4;
+  const std::size_t table = std::size_t(bins) + 1;
+  std::vector<std::int64_t> counts(kTables * table);
+  std::int32_t bin[kChunk];
+  each_chunk(t, [&](const auto* v, std::int64_t n, std::int64_t) {
+    if (divide) {
+      quotient.find(v, n, bin);
+    } else {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const double x = v[i];
+        const auto above = std::upper_bound(edges.begin(), edges.end(), x) - edges.begin();
+        bin[i] = std::int32_t(x >= edges.front() && x <= edges.back() ? std::min(bins - 1, above - 1) : bins);
+      }
+    }
+    std::int64_t* tables[kTables];
+    for (std::size_t k = 0; k < kTables; ++k) tables[k] = counts.data() + k * table;
+    std::int64_t i = 0;
+    for (; i + std::int64_t(kTables) <= n; i += kTables)
+      for (std::size_t k = 0; k < kTables; ++k) ++tables[k][bin[std::size_t(i) + k]];
+    for (; i < n; ++i) ++tables[0][bin[i]];
+  });
+  std::vector<std::int64_t> out(counts.begin(), counts.begin() + bins);
+  for (std::size_t k = 1; k < kTables; ++k)
+    for (std::size_t b = 0; b < out.size(); ++b) out[b] += counts[k * table + b];
+  return out;
+}
+
+}  // namespace rldb::expression

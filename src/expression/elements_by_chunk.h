@@ -1,0 +1,39 @@
+// The elements of a tensor chunk by chunk, in the narrower of float and double that has all values of the dtype.
+#pragma once
+
+#include <algorithm>
+
+#include "rldb/expression/array.h"
+
+namespace rldb::expression {
+
+// Whether every value of the dtype is a float.
+inline bool fits_float(runtime::DType t) { return t.is_float() ? t.bits <= 32 : t.bits <= 16; }
+
+// f(elements, count, position of the first): `elements` is a pointer to float or to double.
+template <class F>
+void each_chunk(const runtime::Tensor& t, F f) {
+  double wide[kChunk];
+  float narrow[kChunk];
+  const bool as_float = fits_float(t.dtype());
+  const bool in_place =
+      t.dtype() == runtime::DType::Float(32) && reinterpret_cast<std::uintptr_t>(t.data()) % alignof(float) == 0;
+  const std::int64_t count = t.element_count();
+  for (std::int64_t at = 0; at < count; at += kChunk) {
+    support::poll();
+    const std::int64_t n = std::min(kChunk, count - at);
+    if (in_place) {
+      f(reinterpret_cast<const float*>(t.data()) + at, n, at);
+      continue;
+    }
+    load(t, at, 1, n, wide);
+    if (!as_float) {
+      f(static_cast<const double*>(wide), n, at);
+      continue;
+    }
+    std::copy(wide, wide + n, narrow);
+    f(static_cast<const float*>(narrow), n, at);
+  }
+}
+
+}  // namespace rldb::expression

@@ -1,3 +1,0 @@
-#include "rldb/ui/program.h"
-
-int main(int argc, char** argv) { return rldb::ui::main_program(argc, argv); }

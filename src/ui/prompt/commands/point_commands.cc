@@ -1,0 +1,185 @@
+// Breakpoints, watchpoints, catchpoints, log points: creating and changing them.
+#include <fmt/format.h>
+
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/state.h"
+#include "ui/prompt/view.h"
+
+namespace rldb::ui {
+
+using debug::Breakpoint;
+
+namespace {
+
+bool readable(const std::string& condition, source::Diagnostics& diagnostics) {
+  return condition.empty() || debug::Debugger::is_expression(condition, diagnostics);
+}
+
+// `WHAT if CONDITION`.
+std::pair<std::string, std::string> split_condition(std::string_view rest) {
+  const auto at = rest.find(" if ");
+  if (at == std::string_view::npos) return {std::string(trim(rest)), {}};
+  return {std::string(trim(rest.substr(0, at))), std::string(trim(rest.substr(at + 4)))};
+}
+
+bool lacks_condition(std::string_view rest) { return rest == "if" || trim(rest).ends_with(" if"); }
+
+// A newly created point, with a condition that parses.
+Status made(Repl& repl, const Breakpoint* point, const std::string& condition, source::Diagnostics& diagnostics) {
+  if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
+  repl.report(diagnostics);
+  if (!point) return Status::Failed;
+  if (repl.wants_json()) return repl.give(breakpoint_json(*point));
+  const bool pending = point->sites.empty() && !point->in_kernel && point->kind == debug::PointKind::Break;
+  const std::string where = point->in_kernel ? fmt::format(" ({})", point->place) : pending ? " (pending)" : "";
+  repl.print("{} {} at {}{}\n", kind_name(*point), point->number, point->spec, where);
+  return Status::Good;
+}
+
+Status add_breakpoint(Repl& repl, std::string_view rest, bool temporary) {
+  if (lacks_condition(rest)) return Status::Usage;
+  auto [spec, condition] = split_condition(rest);
+  if (spec.empty()) {
+    if (!repl.debugger().active()) return Status::Usage;
+    const auto inside = repl.debugger().kernel_position();
+    spec = inside ? fmt::format("{}:{}", inside->kernel, inside->line)
+                  : fmt::format("*{}", repl.debugger().last_stop().where.pc);
+  }
+  source::Diagnostics diagnostics;
+  if (!readable(condition, diagnostics)) return repl.report(diagnostics);
+  const Breakpoint* point = repl.debugger().add_breakpoint(spec, temporary, diagnostics);
+  return made(repl, point, condition, diagnostics);
+}
+
+template <class F>
+Status for_breakpoints(Repl& repl, std::string_view rest, F f) {
+  std::vector<int> numbers;
+  for (const std::string& word : split_words(rest)) {
+    const auto number = parse_count(word);
+    if (!number || !repl.debugger().find_breakpoint(int(*number)))
+      return repl.fail(source::message(diag::NoSuchNumber, "breakpoint", word));
+    numbers.push_back(int(*number));
+  }
+  if (numbers.empty())
+    for (const auto& [number, b] : repl.debugger().breakpoints()) numbers.push_back(number);
+  for (const int n : numbers) f(n);
+  return Status::Good;
+}
+
+// A breakpoint by its number; null after reporting that there is none.
+Breakpoint* numbered(Repl& repl, std::uint64_t number) {
+  Breakpoint* b = repl.debugger().find_breakpoint(int(number));
+  if (!b) repl.fail(source::message(diag::NoSuchNumber, "breakpoint", number));
+  return b;
+}
+
+}  // namespace
+
+void resolve_and_tell(Repl& repl) {
+  for (const auto& [number, why] : repl.debugger().resolve_breakpoints())
+    repl.print("breakpoint {} at {} cannot be resolved any more: {}\n", number,
+               repl.debugger().find_breakpoint(number)->spec, why);
+}
+
+std::string_view kind_name(const Breakpoint& b) {
+  switch (b.kind) {
+    case debug::PointKind::Break:
+      return b.log.empty() ? "breakpoint" : "log point";
+    case debug::PointKind::Watch:
+      return "watchpoint";
+    case debug::PointKind::Catch:
+      return "catchpoint";
+  }
+  RLDB_UNREACHABLE("point kind");
+}
+
+Status command_Break(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, false); }
+Status command_Tbreak(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, true); }
+
+Status command_Watch(Repl& repl, std::string_view rest) {
+  const auto [expression, condition] = split_condition(rest);
+  if (expression.empty() || lacks_condition(rest)) return Status::Usage;
+  source::Diagnostics diagnostics;
+  if (!readable(condition, diagnostics)) return repl.report(diagnostics);
+  const Breakpoint* point = repl.debugger().add_watchpoint(expression, repl.frame(), diagnostics);
+  return made(repl, point, condition, diagnostics);
+}
+
+Status command_Catch(Repl& repl, std::string_view rest) {
+  const auto [event, condition] = split_condition(rest);
+  if (event.empty() || lacks_condition(rest)) return Status::Usage;
+  source::Diagnostics diagnostics;
+  if (!readable(condition, diagnostics)) return repl.report(diagnostics);
+  const Breakpoint* point = repl.debugger().add_catchpoint(event, diagnostics);
+  return made(repl, point, condition, diagnostics);
+}
+
+Status command_Dprintf(Repl& repl, std::string_view rest) {
+  const auto comma = rest.find(',');
+  if (comma == std::string_view::npos) return Status::Usage;
+  std::string_view text = trim(rest.substr(comma + 1));
+  if (text.size() < 2 || text.front() != '"' || text.back() != '"') return Status::Usage;
+  text = text.substr(1, text.size() - 2);
+  source::Diagnostics diagnostics;
+  const Breakpoint* point = repl.debugger().add_breakpoint(trim(rest.substr(0, comma)), false, diagnostics);
+  if (point && !repl.debugger().set_log(point->number, text, diagnostics)) {
+    repl.debugger().remove_breakpoint(point->number);
+    point = nullptr;
+  }
+  return made(repl, point, {}, diagnostics);
+}
+
+Status command_Commands(Repl& repl, std::string_view rest) {
+  std::vector<std::string> lines;
+  std::string_view first = rest.substr(0, rest.find('\n'));
+  for (std::string_view left = rest; !left.empty();) {
+    const auto end = left.find('\n');
+    if (const std::string_view line = trim(left.substr(0, end)); !line.empty()) lines.emplace_back(line);
+    left.remove_prefix(end == std::string_view::npos ? left.size() : end + 1);
+  }
+  if (const auto mark = first.rfind("<<"); mark != std::string_view::npos) first = first.substr(0, mark);
+  const auto given = parse_count(trim(first));
+  if (lines.empty()) return Status::Usage;
+  if (given || lines.front().starts_with("<<")) lines.erase(lines.begin());
+  if (!lines.empty()) lines.pop_back();  // `end`
+  if (repl.debugger().breakpoints().empty()) return repl.fail(source::message(diag::NoBreakpoints));
+  Breakpoint* b = numbered(repl, given ? *given : std::uint64_t(repl.debugger().breakpoints().rbegin()->first));
+  if (!b) return Status::Failed;
+  b->commands = std::move(lines);
+  b->commands_by = repl.author();
+  return Status::Good;
+}
+
+Status command_Delete(Repl& repl, std::string_view rest) {
+  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().remove_breakpoint(n); });
+}
+Status command_Enable(Repl& repl, std::string_view rest) {
+  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().find_breakpoint(n)->enabled = true; });
+}
+Status command_Disable(Repl& repl, std::string_view rest) {
+  return for_breakpoints(repl, rest, [&](int n) { repl.debugger().find_breakpoint(n)->enabled = false; });
+}
+
+Status command_Condition(Repl& repl, std::string_view rest) {
+  const auto blank = rest.find(' ');
+  const auto number = parse_count(rest.substr(0, blank));
+  if (!number) return Status::Usage;
+  source::Diagnostics diagnostics;
+  repl.debugger().set_condition(int(*number), blank == std::string_view::npos ? "" : trim(rest.substr(blank)),
+                                diagnostics);
+  return repl.report(diagnostics);
+}
+
+Status command_Ignore(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  const auto number = words.size() == 2 ? parse_count(words[0]) : std::nullopt;
+  const auto count = words.size() == 2 ? parse_count(words[1]) : std::nullopt;
+  if (!number || !count) return Status::Usage;
+  Breakpoint* b = numbered(repl, *number);
+  if (!b) return Status::Failed;
+  b->ignore = *count;
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,340 @@
+// Commands that run programs and inspect kernels.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "rldb/runtime/guarded.h"
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/session/group.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_input.h"
+#include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_rank.h"
+#include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/state.h"
+#include "rldb/ui/render/duration.h"
+#include "ui/prompt/entry/frame_scope.h"
+#include "ui/prompt/view.h"
+
+namespace rldb::ui {
+
+using runtime::Value;
+
+namespace {
+
+struct Call {
+  std::string function;
+  std::vector<Value> values;
+  std::vector<std::vector<Value>> by_rank;
+};
+
+std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& function,
+                                               std::span<const std::string> words, std::size_t rank) {
+  source::Diagnostics diagnostics;
+  std::optional<std::vector<std::string>> own(std::in_place, words.begin(), words.end());
+  if (repl.group) own = session::inputs_of_rank(words, rank, repl.ranks, diagnostics);
+  auto arguments = own ? repl.session().arguments(function, *own, diagnostics) : std::nullopt;
+  if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
+  std::vector<Value> values;
+  for (const session::Argument& a : *arguments) {
+    if (a.generated && rank == 0) repl.print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+    values.push_back(a.value);
+  }
+  return values;
+}
+
+// `[FUNCTION] VALUE...`: if `main` exists, a first word that is not a function is already a value.
+std::optional<Call> read_call(Repl& repl, std::string_view rest) {
+  std::vector<std::string> words = split_words(rest);
+  const std::vector<std::string> names = repl.session().function_names();
+  const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
+  Call call{"main", {}};
+  const bool value_first = !words.empty() && !known(words[0]) && words[0].find_first_of("=@(") != std::string::npos;
+  if (!words.empty() && !value_first) {
+    call.function = words[0];
+    words.erase(words.begin());
+  } else if (words.empty() && !known("main") && names.size() == 1) {
+    call.function = names[0];
+  }
+  for (std::size_t rank = 0; rank < repl.ranks; ++rank) {
+    auto values = arguments_of(repl, call.function, words, rank);
+    if (!values) return std::nullopt;
+    if (rank == repl.rank) call.values = *values;
+    call.by_rank.push_back(std::move(*values));
+  }
+  return call;
+}
+
+// Runs the group as far as it gets. False: it does not finish, and stopping to inspect that was not requested.
+bool run_group(Repl& repl, const Call& call, bool looked_at) {
+  if (!repl.group) return true;
+  if (!needs(repl, "a run on several ranks", session::kRanks)) return false;  // loaded after `:ranks`
+  source::Diagnostics diagnostics;
+  repl.session().mute(true);
+  const bool good = repl.group->run(call.function, call.by_rank, diagnostics);
+  repl.session().mute(false);
+  repl.group->be(repl.rank);
+  repl.report(diagnostics);
+  return good || (looked_at && repl.session().options().engine != session::Engine::Eval);
+}
+
+Status run_on_evaluator(Repl& repl, const Call& call) {
+  source::Diagnostics diagnostics;
+  const session::RunResult result = repl.session().run(call.function, call.values, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !result.ok) return Status::Failed;
+  repl.last().value = result.value;
+  if (!result.value.is_null()) {
+    if (!repl.wants_json()) repl.show_value(result.value);
+    repl.session().set_value("_", result.value);
+  }
+  debug::StopReport stop;
+  stop.kind = debug::StopKind::Finished;
+  stop.value = result.value;
+  return repl.wants_json() ? repl.give(stop_json(repl, stop)) : Status::Good;
+}
+
+Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
+  auto call = read_call(repl, rest);
+  if (!call || !run_group(repl, *call, stop_at_entry || !repl.debugger().breakpoints().empty())) return Status::Failed;
+  if (repl.session().options().engine == session::Engine::Eval && !stop_at_entry) {
+    if (!repl.debugger().breakpoints().empty()) repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");
+    return run_on_evaluator(repl, *call);
+  }
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().start(call->function, call->values, stop_at_entry, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  if (stop.kind == debug::StopKind::Finished) {
+    // A run that hit no breakpoint shows its value only.
+    repl.last().value = stop.value;
+    if (!stop.value.is_null()) {
+      if (!repl.wants_json()) repl.show_value(stop.value);
+      repl.session().set_value("_", stop.value);
+    }
+    return repl.wants_json() ? repl.give(stop_json(repl, stop)) : Status::Good;
+  }
+  return repl.show_stop(stop);
+}
+
+std::optional<std::size_t> whole_number(std::string_view text) {
+  std::size_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && stop == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText what) {
+  if (rest.empty()) return Status::Usage;
+  source::Diagnostics diagnostics;
+  const auto text = repl.session().kernel_text(rest, what, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !text) return Status::Failed;
+  if (repl.wants_json()) return repl.give({{"kernel", rest}, {"text", *text}});
+  repl.console().write(*text);
+  if (!text->ends_with('\n')) repl.console().write("\n");
+  return Status::Good;
+}
+
+}  // namespace
+
+Status command_Input(Repl& repl, std::string_view rest) {
+  if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(session_values_json(repl));
+    if (repl.session().values().empty()) repl.print("no values\n");
+    for (const session::NamedValue& v : repl.session().values())
+      repl.print("{:<10} {}\n", v.name, runtime::describe(v.value));
+    return Status::Good;
+  }
+  const auto blank = rest.find_first_of(" \t=");
+  if (blank == std::string_view::npos) return Status::Usage;
+  const std::string name(rest.substr(0, blank));
+  if (!is_one_name(name))
+    return repl.fail(source::message(diag::BadName, name, "a value")
+                         .with_hint("it consists of letters, digits and `_`, and begins with no digit"));
+  std::string_view form = trim(rest.substr(blank));
+  if (form.starts_with('=')) form = trim(form.substr(1));
+  auto value = runtime::parse_value_literal(form);
+  if (!value.ok()) return repl.fail(source::message(diag::BadInput, form, value.error().message));
+  if (repl.wants_json())
+    repl.give({{"name", name}, {"value", value_json(*value, repl.print_format.max_elements)}});
+  else
+    repl.print("{} = {}\n", name, runtime::describe(*value));
+  repl.session().set_value(name, std::move(value).value());
+  return Status::Good;
+}
+
+Status command_Run(Repl& repl, std::string_view rest) { return run_or_start(repl, rest, false); }
+Status command_Start(Repl& repl, std::string_view rest) { return run_or_start(repl, rest, true); }
+
+namespace {
+
+// Kernels that are timed do not check their accesses; guard pages catch them instead.
+class UncheckedRuns {
+ public:
+  explicit UncheckedRuns(Repl& repl) : options_(repl.session().options()), before_(options_.check_bounds) {
+    // An executable is already compiled.
+    const bool compiles = options_.engine == session::Engine::Jit && repl.session().module();
+    if (compiles) options_.check_bounds = false;
+  }
+  ~UncheckedRuns() {
+    options_.check_bounds = before_;
+    runtime::set_guarded_storage(options_.engine == session::Engine::Jit && !before_);
+  }
+  UncheckedRuns(const UncheckedRuns&) = delete;
+  UncheckedRuns& operator=(const UncheckedRuns&) = delete;
+  bool changed() const { return options_.check_bounds != before_; }
+
+ private:
+  session::Options& options_;
+  bool before_;
+};
+
+}  // namespace
+
+Status command_Time(Repl& repl, std::string_view rest) {
+  auto call = read_call(repl, rest);
+  if (!call) return Status::Failed;
+  const UncheckedRuns unchecked(repl);
+  constexpr std::uint64_t kBudget = 1'000'000'000;  // nanoseconds
+  std::vector<std::uint64_t> times;
+  std::uint64_t total = 0;
+  source::Diagnostics diagnostics;
+  if (unchecked.changed() && repl.session().runnable(diagnostics)) {
+    // The arguments come from checked runs: copies of them are guarded.
+    for (Value& v : call->values) {
+      auto copy = runtime::deep_copy(v);
+      if (copy.ok()) v = std::move(copy).value();
+    }
+  }
+  for (int i = 0; i < 10'000 && total < kBudget; ++i) {
+    const session::RunResult result = repl.session().run(call->function, call->values, diagnostics);
+    if (!result.ok) break;
+    if (i > 0) times.push_back(result.nanoseconds);  // the first run compiles
+    total += result.nanoseconds;
+  }
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  if (times.empty()) times.push_back(total);
+  std::sort(times.begin(), times.end());
+  if (repl.wants_json())
+    return repl.give({{"function", call->function},
+                      {"runs", times.size()},
+                      {"median", times[times.size() / 2]},
+                      {"best", times.front()},
+                      {"worst", times.back()},
+                      {"bounds_checked", repl.session().options().check_bounds}});
+  repl.print("{} runs: median {}, best {}, worst {}{}\n", times.size(), format_duration(times[times.size() / 2]),
+             format_duration(times.front()), format_duration(times.back()),
+             repl.session().options().check_bounds ? "" : " (bounds were not checked)");
+  return Status::Good;
+}
+
+namespace {
+
+// Gives one kernel an engine of its own; naming the program's engine removes it.
+Status set_kernel_engine(Repl& repl, std::string_view said, const std::string& kernel) {
+  session::Options& options = repl.session().options();
+  using session::Engine;
+  const bool jit = said == to_string(Engine::Jit);
+  if (!jit && said != to_string(Engine::Eval))
+    return repl.fail(source::message(diag::NoSuchThing, "engine of a kernel", said).with_hint("engines: jit, eval"));
+  const Engine engine = jit ? Engine::Jit : Engine::Eval;
+  source::Diagnostics diagnostics;
+  const ir::PrimFunc* now = repl.debugger().active() ? repl.debugger().kernel_of_run(kernel) : nullptr;
+  const bool known = now ? repl.debugger().replace_kernel(kernel, now, engine, diagnostics)
+                         : repl.session().find_kernel(kernel, diagnostics) != nullptr;
+  if (repl.report(diagnostics) == Status::Failed || !known) return Status::Failed;
+  options.kernel_engines.erase(kernel);
+  if (jit != (options.engine == Engine::Jit)) options.kernel_engines[kernel] = engine;
+  repl.print("{} runs on {}{}\n", kernel, said, now ? ", in this run from here on" : "");
+  return Status::Good;
+}
+
+}  // namespace
+
+Status command_Engine(Repl& repl, std::string_view rest) {
+  session::Options& options = repl.session().options();
+  using session::Engine;
+  if (const std::vector<std::string> words = split_words(rest); words.size() == 3 && words[1] == "for")
+    return set_kernel_engine(repl, words[0], words[2]);
+  if (!rest.empty()) {
+    const Engine engines[] = {Engine::Jit, Engine::Eval, Engine::Vm};
+    const auto* found =
+        std::find_if(std::begin(engines), std::end(engines), [&](Engine e) { return to_string(e) == rest; });
+    if (found == std::end(engines))
+      return repl.fail(source::message(diag::NoSuchThing, "engine", rest).with_hint("engines: jit, eval, vm"));
+    options.engine = *found;
+  }
+  if (repl.wants_json()) {
+    Json own = Json::array();
+    for (const auto& [kernel, engine] : options.kernel_engines)
+      own.push_back({{"kernel", kernel}, {"engine", to_string(engine)}});
+    return repl.give({{"engine", to_string(options.engine)}, {"kernels", std::move(own)}});
+  }
+  repl.print("engine: {}\n", to_string(options.engine));
+  for (const auto& [kernel, engine] : options.kernel_engines) repl.print("  {}: {}\n", kernel, to_string(engine));
+  return Status::Good;
+}
+
+Status command_Jit(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) {
+    source::Diagnostics diagnostics;
+    const bool ok = repl.session().compile_kernel(rest, diagnostics);
+    if (repl.report(diagnostics) == Status::Failed || !ok) return Status::Failed;
+    if (repl.wants_json()) return repl.give(kernel_states_json(repl));
+    repl.print("{} is compiled\n", rest);
+    return Status::Good;
+  }
+  if (repl.wants_json()) return repl.give(kernel_states_json(repl));
+  const auto states = repl.session().kernel_states();
+  if (states.empty()) repl.print("no kernels yet\n");
+  for (const auto& [kernel, engine] : repl.session().options().kernel_engines)
+    repl.print("{:<24} on {}\n", kernel, to_string(engine));
+  for (const session::Session::KernelState& k : states)
+    repl.print("{:<24} {}\n", k.name, !k.compiled ? "not compiled yet" : k.from_cache ? "from cache" : "compiled");
+  return Status::Good;
+}
+
+Status command_Llvm(Repl& repl, std::string_view rest) {
+  return show_code(repl, rest, session::Session::KernelText::Llvm);
+}
+
+Status command_Asm(Repl& repl, std::string_view rest) {
+  return show_code(repl, rest, session::Session::KernelText::Assembly);
+}
+
+Status command_Ranks(Repl& repl, std::string_view rest) {
+  const std::vector<std::string> words = split_words(rest);
+  if (words.size() > 3) return Status::Usage;
+  if (!words.empty()) {
+    constexpr std::size_t kMost = 64;
+    const auto count = whole_number(words[0]);
+    const auto rank = words.size() > 1 ? whole_number(words[1]) : std::optional<std::size_t>(0);
+    if (!count || *count < 1 || *count > kMost) return Status::Usage;
+    const auto groups = words.size() > 2 ? whole_number(words[2]) : std::optional<std::size_t>(1);
+    if (!rank || *rank >= *count) return repl.fail(source::message(diag::NoSuchRank, words[1], rest, *count));
+    if (!groups || *groups < 1 || *count % *groups != 0) return Status::Usage;
+    if (*count > 1 && repl.session().program() && !needs(repl, "`:ranks`", session::kRanks)) return Status::Failed;
+    repl.group.reset();  // before another one is made: it unsets the current workers
+    if (*count > 1) repl.group = std::make_unique<session::Group>(repl.session(), *count, *groups);
+    repl.ranks = *count;
+    repl.rank = *rank;
+  }
+  const std::size_t groups = repl.group ? repl.group->groups() : 1;
+  if (repl.wants_json()) return repl.give({{"ranks", repl.ranks}, {"rank", repl.rank}, {"groups", groups}});
+  if (repl.ranks == 1) {
+    repl.print("one worker runs the program\n");
+  } else {
+    const std::string divided = groups > 1 ? fmt::format(" in {} groups", groups) : "";
+    repl.print("{} ranks{} run the program; rank {} is the one at the prompt\n", repl.ranks, divided, repl.rank);
+  }
+  return Status::Good;
+}
+
+Status command_Plugin(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.may("load a library", rest)) return Status::Failed;
+  source::Diagnostics diagnostics;
+  const bool ok = repl.session().load_plugin(std::string(rest), diagnostics);
+  repl.report(diagnostics);
+  return ok ? Status::Good : Status::Failed;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,119 @@
+// Moments of a run, and changing what happens in it.
+#include <fmt/format.h>
+
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_missing.h"
+#include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/state.h"
+#include "ui/prompt/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+bool has_run(Repl& repl) {
+  return repl.debugger().active() || repl.debugger().last_stop().kind != debug::StopKind::None;
+}
+
+Status show_lines(Repl& repl, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) repl.print("{}\n", line);
+  return Status::Good;
+}
+
+}  // namespace
+
+Status command_Goto(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
+  const auto named = repl.debugger().checkpoint(rest);
+  const auto time = named ? named : parse_count(rest.starts_with('@') ? rest.substr(1) : rest);
+  if (!time)
+    return repl.fail(source::message(diag::NoSuchThing, "checkpoint", rest)
+                         .with_hint("`:checkpoint` lists them; a time is a number"));
+  return repl.show_stop(repl.debugger().go_to(*time));
+}
+
+Status command_Checkpoint(Repl& repl, std::string_view rest) {
+  if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
+  if (!rest.empty()) {
+    repl.debugger().set_checkpoint(std::string(rest));
+    if (repl.wants_json()) return repl.give(checkpoints_json(repl));
+    repl.print("checkpoint {} at time {}\n", rest, repl.debugger().last_stop().time);
+    return Status::Good;
+  }
+  if (repl.wants_json()) return repl.give(checkpoints_json(repl));
+  for (const auto& [name, time] : repl.debugger().checkpoints()) repl.print("{:<16} @{}\n", name, time);
+  repl.print("{}\n", debug::to_string(repl.debugger().history()));
+  return Status::Good;
+}
+
+Status command_When(Repl& repl, std::string_view rest) {
+  if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
+  if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(checkpoints_json(repl));
+    repl.print("{}\n", debug::to_string(repl.debugger().history()));
+    return Status::Good;
+  }
+  source::Diagnostics diagnostics;
+  const debug::NameHistory history = repl.debugger().when(rest, repl.frame(), diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.wants_json() ? repl.give(when_json(history)) : show_lines(repl, debug::lines_of(history));
+}
+
+Status command_Why(Repl& repl, std::string_view rest) {
+  constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
+  // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets.
+  std::string_view target = rest;
+  std::optional<std::uint64_t> depth = kDepth;
+  if (const auto blank = rest.find_last_of(" \t"); blank != std::string_view::npos && !rest.ends_with(']')) {
+    depth = parse_count(rest.substr(blank + 1));
+    target = trim(rest.substr(0, blank));
+  }
+  if (target.empty() || !depth) return Status::Usage;
+  if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
+  source::Diagnostics diagnostics;
+  const std::vector<debug::CauseStep> steps =
+      repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.wants_json() ? repl.give(why_json(steps)) : show_lines(repl, debug::lines_of(steps));
+}
+
+Status command_Skip(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().skip(diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.show_stop(stop);
+}
+
+Status command_CallAgain(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  const bool over = repl.debugger().last_stop().kind == debug::StopKind::Finished;
+  if (!repl.debugger().active() && !over) return repl.fail(source::message(diag::NotStopped));
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().call_again(rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  return repl.show_stop(stop);
+}
+
+Status command_Revert(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
+  source::Diagnostics diagnostics;
+  const bool done = repl.debugger().revert_kernel(rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !done) return Status::Failed;
+  repl.print("{} has its original form again, from here on\n", rest);
+  return Status::Good;
+}
+
+Status command_Return(Repl& repl, std::string_view rest) {
+  if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
+  source::Diagnostics diagnostics;
+  const debug::StopReport stop = repl.debugger().return_from(repl.frame(), rest, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
+  if (stop.kind == debug::StopKind::Finished && !stop.value.is_null()) repl.session().set_value("_", stop.value);
+  return repl.show_stop(stop);
+}
+
+}  // namespace rldb::ui

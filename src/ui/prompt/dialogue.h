@@ -1,0 +1,33 @@
+// A dialogue through a pipe: a program writes entries and waits for the reply to each (`--format=json`).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "rldb/ui/prompt/state.h"
+
+namespace rldb::ui {
+
+// Puts lines together to entries. An entry ends where it is complete; a block (a function, a module) ends at an empty
+// line or before a command; a here-document at its mark.
+class EntryAssembler {
+ public:
+  // The entries that this line completes, in order.
+  std::vector<std::string> add(std::string_view line);
+  // An empty line within a block, which does not end it.
+  void add_inside_block();
+  // Whether the lines so far are a block that an empty line would end.
+  bool in_block() const;
+  // What is left at the end of the input.
+  std::vector<std::string> finish();
+
+ private:
+  std::vector<std::string> take();
+  std::string text_;
+};
+
+// Reads entries from standard input and executes each as soon as it is complete. An entry that fails does not end the
+// dialogue. The exit code.
+int run_dialogue(Repl& repl);
+
+}  // namespace rldb::ui

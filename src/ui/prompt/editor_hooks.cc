@@ -1,0 +1,60 @@
+#include "ui/prompt/editor_hooks.h"
+
+#include <memory>
+
+#include "rldb/frontend/parse.h"
+#include "rldb/ui/prompt/reader.h"
+#include "rldb/ui/terminal/guarded.h"
+#include "ui/prompt/entry/complete.h"
+#include "ui/prompt/entry/hint.h"
+#include "ui/prompt/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+template <class F>
+auto guarded_hook(F hook) {
+  return [hook](auto&&... args) {
+    decltype(hook(args...)) answer{};
+    (void)run_guarded([&] { answer = hook(args...); }, 0);
+    return answer;
+  };
+}
+
+// Of a here-document the line with its mark ends it.
+bool needs_more(std::string_view text, bool empty) {
+  const std::string_view first = text.substr(0, text.find('\n'));
+  const std::string_view mark = here_document_mark(first);
+  if (mark.empty()) return wants_more(text, empty);
+  const auto last = text.rfind('\n');
+  return last == std::string_view::npos || trim(text.substr(last + 1)) != mark;
+}
+
+}  // namespace
+
+LineEditorHooks editor_hooks(Repl& repl, bool color) {
+  LineEditorHooks hooks;
+  hooks.wants_more = guarded_hook([](std::string_view text, bool empty) { return needs_more(text, empty); });
+  const auto highlighter = std::make_shared<frontend::Highlighter>();
+  hooks.styles = guarded_hook([highlighter](std::string_view text, std::size_t begin, std::size_t end) {
+    return entry_styles(*highlighter, text, begin, end);
+  });
+  hooks.complete = guarded_hook([&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
+    return complete_entry(repl, text, cursor, start);
+  });
+  const auto hinter = std::make_shared<HintMaker>(repl);
+  hooks.hints = guarded_hook([&repl, hinter](std::string_view text, std::size_t cursor) {
+    return repl.hints ? hinter->hints(text, cursor) : std::vector<HintLine>();
+  });
+  hooks.indent = guarded_hook([](std::string_view text) { return frontend::next_indent(text); });
+  hooks.clean = [](std::string_view text) {
+    std::string cleaned(text);
+    (void)run_guarded([&] { cleaned = clean_paste(text); }, 0);
+    return cleaned;
+  };
+  hooks.suggests = [&repl, color] { return color && repl.suggestions; };
+  return hooks;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,374 @@
+// Candidates from the tables and from the session.
+#include "ui/prompt/entry/candidates.h"
+
+#include <dirent.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+
+#include "rldb/bytecode/builtin.h"
+#include "rldb/debug/catch_event.h"
+#include "rldb/expression/language.h"
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/walk.h"
+#include "rldb/ops/op_info.h"
+#include "rldb/passes/pass.h"
+#include "rldb/repro/dump.h"
+#include "rldb/ui/prompt/option.h"
+#include "rldb/ui/prompt/state.h"
+#include "rldb/ui/terminal/arrange.h"
+#include "ui/prompt/commands/help_text.h"
+#include "ui/prompt/entry/frame_scope.h"
+#include "ui/prompt/entry/hint.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// `mark`: the prefix before the name of the file, which is kept (`@`).
+void add_files(std::string_view prefix, std::string_view mark, Candidates& out) {
+  prefix.remove_prefix(mark.size());
+  const auto slash = prefix.rfind('/');
+  const std::string folder = slash == std::string_view::npos ? "" : std::string(prefix.substr(0, slash + 1));
+  const std::string_view name = slash == std::string_view::npos ? prefix : prefix.substr(slash + 1);
+  DIR* dir = ::opendir(folder.empty() ? "." : folder.c_str());
+  if (!dir) return;
+  while (const dirent* entry = ::readdir(dir)) {
+    const std::string_view candidate = entry->d_name;
+    if (!candidate.starts_with(name) || (candidate.front() == '.' && name.empty())) continue;
+    struct stat info {};
+    const std::string path = folder + std::string(candidate);
+    const bool is_folder = ::stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
+    out.push_back(std::string(mark) + path + (is_folder ? "/" : ""));
+  }
+  ::closedir(dir);
+}
+
+// Locals and symbolic variables of the selected frame.
+void add_frame(Repl& repl, Candidates& out) {
+  if (!repl.debugger().active()) return;
+  for (const debug::LocalInfo& local : repl.debugger().locals(repl.frame())) out.push_back(local.name);
+  for (const debug::SlotInfo& slot : repl.debugger().heap(repl.frame()))
+    if (is_one_name(slot.expression)) out.push_back(slot.expression);
+}
+
+void add_names(Repl& repl, Candidates& out) {
+  for (const session::NamedValue& v : repl.session().values()) out.push_back(v.name);
+  for (const std::string& f : repl.session().function_names()) out.push_back(f);
+  add_frame(repl, out);
+}
+
+// Names declared in the lines of a definition: `name: TYPE` of a parameter, `name = ...` and `name: TYPE = ...` at the
+// start of a line.
+void add_declared(std::string_view text, Candidates& out) {
+  for (std::size_t at = 0, end = 0; at < text.size(); at = end) {
+    end = at + 1;
+    if (!expression::is_name_byte(text[at])) continue;
+    while (end < text.size() && expression::is_name_byte(text[end])) ++end;
+    const std::string_view rest = text.substr(end);
+    const std::string_view line = text.substr(0, at).substr(text.substr(0, at).rfind('\n') + 1);
+    const bool first = line.find_first_not_of(" \t") == std::string_view::npos;
+    if (rest.starts_with(": ") || (first && rest.starts_with(" = "))) out.emplace_back(text.substr(at, end - at));
+  }
+}
+
+bool is_definition(std::string_view text) {
+  return text.find('\n') != std::string_view::npos && (text.starts_with('@') || text.starts_with("class "));
+}
+
+// Functions and their bindings, nested blocks included.
+void add_functions(Repl& repl, Candidates& out) {
+  for (const std::string& f : repl.session().function_names()) out.push_back(f);
+  const ir::Module* module = repl.session().module();
+  if (!module) return;
+  for (const ir::ModuleEntry& entry : module->entries) {
+    out.emplace_back(entry.name);
+    const auto* relax = ir::as<ir::Function>(entry.function);
+    if (!relax) continue;
+    ir::walk(relax->body, [&](const ir::Node* n) {
+      if (const auto* b = ir::as<ir::Binding>(n))
+        out.push_back(std::string(entry.name) + ":" + std::string(b->var->name));
+      return true;
+    });
+  }
+}
+
+void add_kernels(Repl& repl, Candidates& out) {
+  for (const session::Session::KernelState& k : repl.session().kernel_states()) out.push_back(k.name);
+  const ir::Module* module = repl.session().module();
+  for (std::size_t i = 0; module && i < module->entries.size(); ++i)
+    if (ir::isa<ir::PrimFunc>(module->entries[i].function)) out.emplace_back(module->entries[i].name);
+}
+
+// `FILE:` with the lines of its bindings.
+void add_lines(Repl& repl, std::string_view file, Candidates& out) {
+  const ir::Module* module = repl.session().module();
+  for (std::size_t i = 0; module && i < module->entries.size(); ++i) {
+    const auto* relax = ir::as<ir::Function>(module->entries[i].function);
+    if (!relax) continue;
+    ir::walk(relax->body, [&](const ir::Node* n) {
+      if (!ir::isa<ir::Binding>(n)) return true;
+      const source::Span span = repl.session().context().span_of(n);
+      const source::Buffer* buffer = repl.session().sources().find(span.file);
+      if (buffer && (buffer->name() == file || buffer->name().ends_with(fmt::format("/{}", file))))
+        out.push_back(fmt::format("{}:{}", file, buffer->line_column(span.begin).line));
+      return true;
+    });
+  }
+}
+
+// Places where a breakpoint can be set.
+void add_places(Repl& repl, std::string_view prefix, Candidates& out) {
+  add_functions(repl, out);
+  add_kernels(repl, out);
+  if (const auto colon = prefix.rfind(':'); colon != std::string_view::npos)
+    add_lines(repl, prefix.substr(0, colon), out);
+  // Builtins and operators are many: offered from the first letter on.
+  constexpr std::string_view kOperator = "op:";
+  if (!prefix.empty())
+    for (const bytecode::BuiltinInfo& b : bytecode::builtins()) out.emplace_back(b.name);
+  if (!repl.session().program_path().empty() && prefix.find(':') == std::string_view::npos) {
+    const std::string& path = repl.session().program_path();
+    out.push_back(path.substr(path.rfind('/') + 1) + ":");
+  }
+  out.emplace_back(kOperator);
+  if (!prefix.starts_with(kOperator)) return;
+  for (const ops::OpInfo& op : ops::all()) out.push_back(std::string(kOperator) + std::string(op.short_name()));
+}
+
+void add_versions(Repl& repl, Candidates& out) {
+  const session::Program* program = repl.session().program();
+  if (!program) return;
+  for (std::size_t v = 0; v < program->version_count(); ++v) out.push_back(std::to_string(v));
+  for (const auto& [name, version] : program->bookmarks()) out.push_back(name);
+}
+
+// `FOLDER:`, and after it its stages.
+void add_stages(std::string_view prefix, Candidates& out) {
+  const auto colon = prefix.rfind(':');
+  if (colon == std::string_view::npos) {
+    Candidates files;
+    add_files(prefix, "", files);
+    for (const std::string& path : files) {
+      if (!path.ends_with('/')) continue;
+      out.push_back(path);
+      const std::string folder = path.substr(0, path.size() - 1);
+      if (!repro::stage_files(folder).empty()) out.push_back(folder + ":");
+    }
+    return;
+  }
+  const std::string folder(prefix.substr(0, colon));
+  for (const std::string& file : repro::stage_files(folder))
+    out.push_back(fmt::format("{}:{}", folder, file.substr(0, file.size() - std::string_view(".py").size())));
+}
+
+void add_commands(Candidates& out) {
+  for (const Command& c : commands()) out.emplace_back(c.name);
+}
+
+// Words of a list such as `on, off` or `skip_ops=[names], enable_warning=bool`, up to `=`.
+std::vector<std::string> listed(std::string_view list) {
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find(", ", at), list.size());
+    const std::string_view item = list.substr(at, end - at);
+    words.emplace_back(item.substr(0, std::min(item.find('='), item.size())));
+    at = end + 2;
+  }
+  return words;
+}
+
+// Passes, or inside `Pass(` its options.
+void add_passes(std::string_view before, std::string_view prefix, Candidates& out) {
+  const std::string text = std::string(before) + std::string(prefix);
+  if (const std::string_view call = open_call(text, text.size()); !call.empty()) {
+    if (const passes::PassInfo* p = passes::find_pass(call))
+      for (const std::string& option : listed(p->options)) out.push_back(option + "=");
+    return;
+  }
+  for (const passes::PassInfo& p : passes::all_passes()) out.emplace_back(p.name);
+  for (const passes::PipelineInfo& p : passes::named_pipelines()) out.emplace_back(p.name);
+}
+
+void add_engines(Candidates& out) {
+  for (const session::Engine e : {session::Engine::Jit, session::Engine::Eval, session::Engine::Vm})
+    out.emplace_back(session::to_string(e));
+}
+
+// `:set NAME`, then its possible values.
+void add_options(std::string_view before, Candidates& out) {
+  std::vector<std::string> words = split_words(before);
+  if (!words.empty() && words[0] == kSaveFlag) words.erase(words.begin());
+  for (const Option& o : options()) {
+    if (words.empty()) out.emplace_back(o.name);
+    const bool choice = o.values.find(", ") != std::string_view::npos && o.values.find(' ') == o.values.find(", ") + 1;
+    if (!words.empty() && words[0] == o.name && choice)
+      for (const std::string& value : listed(o.values)) out.push_back(value);
+  }
+}
+
+void add_events(Candidates& out) { out.insert(out.end(), debug::kCatchEvents.begin(), debug::kCatchEvents.end()); }
+
+// Candidates for the value of an option: `--passes=PASSES`.
+void add_flag_value(Repl& repl, std::string_view flag, std::string_view form, std::string_view typed, Candidates& out) {
+  Candidates values;
+  if (form == "PASSES") {
+    const std::size_t last = typed.rfind(',') + 1;  // after a list of passes
+    add_passes(typed.substr(0, last), typed.substr(last), values);
+    for (std::string& value : values) value.insert(0, typed.substr(0, last));
+  } else if (form == "ENGINE") {
+    add_engines(values);
+  } else if (form == "F") {
+    add_functions(repl, values);
+  }
+  for (const std::string& value : values) out.push_back(fmt::format("{}={}", flag, value));
+}
+
+// Options of a command as written in its row: `[--kind=heat|hist|line]`.
+void add_flags(Repl& repl, const Command& command, std::string_view prefix, Candidates& out) {
+  const std::string_view text = command.arguments;
+  for (auto at = text.find("--"); at != std::string_view::npos; at = text.find("--", at + 2)) {
+    std::size_t end = at + 2;
+    while (end < text.size() && (std::isalnum(static_cast<unsigned char>(text[end])) || text[end] == '-')) ++end;
+    const std::string flag(text.substr(at, end - at));
+    if (end >= text.size() || text[end] != '=') {
+      out.push_back(flag);
+      continue;
+    }
+    const std::string_view values = text.substr(end + 1, text.find_first_of("] ", end) - end - 1);
+    if (values.find('|') == std::string_view::npos) {
+      out.push_back(flag + "=");
+      if (prefix.starts_with(out.back())) add_flag_value(repl, flag, values, prefix.substr(out.back().size()), out);
+      continue;
+    }
+    for (std::size_t i = 0; i <= values.size();) {
+      const std::size_t bar = std::min(values.find('|', i), values.size());
+      out.push_back(flag + "=" + std::string(values.substr(i, bar - i)));
+      i = bar + 1;
+    }
+  }
+}
+
+// Literal words that may come first: `[breakpoints | functions | OPERATOR]`.
+void add_own_words(std::string_view arguments, Candidates& out) {
+  bool first = true;
+  for (const std::string& word : split_words(arguments)) {
+    std::string_view text = word;
+    while (text.starts_with('[')) text.remove_prefix(1);
+    while (text.ends_with(']')) text.remove_suffix(1);
+    const bool lower = std::all_of(text.begin(), text.end(), [](char c) { return (c >= 'a' && c <= 'z') || c == '-'; });
+    const bool own = first && lower && text.size() > 1 && !text.starts_with('-');
+    if (own) out.emplace_back(text);
+    first = word == "|" || (own && word.starts_with('[') && word.ends_with(']'));
+  }
+}
+
+void add_screen_words(std::string_view arguments, Candidates& out) {
+  if (arguments.find("PANE") == std::string_view::npos) return;
+  for (std::size_t i = 0; i < kPaneKinds; ++i) out.emplace_back(name_of(PaneKind(i)));
+}
+
+// `WHERE if CONDITION`, with the cursor in the condition.
+bool takes_condition(const Command& command, std::string_view before) {
+  return command.arguments.find("[if CONDITION]") != std::string_view::npos &&
+         before.find(" if ") != std::string_view::npos;
+}
+
+}  // namespace
+
+void add_arguments(Repl& repl, const Command& command, std::string_view before, std::string_view prefix,
+                   Candidates& out) {
+  if (prefix.starts_with("--")) return add_flags(repl, command, prefix, out);
+  if (prefix.starts_with('@')) return add_files(prefix, "@", out);
+  if (trim(before).empty()) add_own_words(command.arguments, out);
+  if (takes_condition(command, before)) return add_expression(repl, before, prefix, out);
+  // Of the second word and later ones, `for KERNEL` is the only one that names kernels.
+  if (command.arguments.find("KERNEL") != std::string_view::npos &&
+      (command.completion != Completion::Engine || trim(before).ends_with(" for")))
+    return add_kernels(repl, out);
+  switch (command.completion) {
+    case Completion::None:
+      return;
+    case Completion::File:
+      if (command.arguments.starts_with("EXPRESSION") && trim(before).empty()) add_names(repl, out);
+      return add_files(prefix, "", out);
+    case Completion::Function:
+      add_functions(repl, out);
+      return add_names(repl, out);
+    case Completion::Place:
+      return add_places(repl, prefix, out);
+    case Completion::Event:
+      return add_events(out);
+    case Completion::Version:
+      if (command.arguments.find("STAGE") != std::string_view::npos) add_stages(prefix, out);
+      return add_versions(repl, out);
+    case Completion::Name:
+      if (command.name == "info" || command.name == "type") add_functions(repl, out);
+      return add_expression(repl, before, prefix, out);
+    case Completion::Pass:
+      return add_passes(before, prefix, out);
+    case Completion::Engine:
+      if (trim(before).find(' ') == std::string_view::npos && !trim(before).empty()) out.emplace_back("for");
+      return;
+    case Completion::Time:
+      for (const auto& [name, time] : repl.debugger().checkpoints()) out.push_back(name);
+      return;
+    case Completion::Command:
+      if (prefix.starts_with("R.")) return add_expression(repl, before, prefix, out);
+      out.emplace_back("keys");
+      add_commands(out);
+      for (const HelpSession& session : help_sessions()) out.emplace_back(session.name);
+      for (const passes::PassInfo& p : passes::all_passes()) out.emplace_back(p.name);
+      return;
+    case Completion::Option:
+      add_options(before, out);
+      if (trim(before).empty()) add_frame(repl, out);  // `:set TARGET = EXPRESSION`
+      return;
+    case Completion::Screen:
+      return add_screen_words(command.arguments, out);
+  }
+}
+
+void add_expression(Repl& repl, std::string_view before, std::string_view prefix, Candidates& out) {
+  if (prefix.starts_with("R.")) {
+    for (const ops::OpInfo& op : ops::all()) out.push_back("R." + std::string(op.short_name()));
+    for (const char* name : {"R.Tensor", "R.Shape", "R.Tuple", "R.Prim", "R.Any", "R.Callable", "R.dataflow",
+                             "R.output", "R.function", "R.const", "R.shape", "R.match_cast", "R.str", "R.dtype"})
+      out.emplace_back(name);
+    return;
+  }
+  if (prefix.starts_with("T.")) {
+    for (const ir::IntrinsicInfo& row : ir::all_intrinsics()) out.push_back("T." + std::string(row.name));
+    for (const char* name :
+         {"T.Buffer",   "T.prim_func",  "T.block",   "T.sblock",       "T.grid",         "T.serial",
+          "T.parallel", "T.vectorized", "T.unroll",  "T.axis.remap",   "T.axis.spatial", "T.axis.reduce",
+          "T.init",     "T.reads",      "T.writes",  "T.match_buffer", "T.alloc_buffer", "T.int32",
+          "T.int64",    "T.float16",    "T.float32", "T.bool"})
+      out.emplace_back(name);
+    return;
+  }
+  // `x.`: attributes that the expression language defines for a value.
+  if (const auto dot = prefix.rfind('.'); dot != std::string_view::npos) {
+    const std::string head(prefix.substr(0, dot + 1));
+    for (const expression::LanguageRow& row : expression::language_attributes())
+      out.push_back(head + std::string(row.name));
+    for (const expression::LanguageRow& row : expression::language_functions())
+      if (row.form == "x" || row.form.starts_with("x,")) out.push_back(head + std::string(row.name) + "(");
+    return;
+  }
+  if (is_definition(before)) {
+    add_declared(before, out);
+  } else {
+    add_names(repl, out);
+    for (const expression::LanguageRow& row : expression::language_functions()) out.emplace_back(row.name);
+  }
+  // Attributes of the operator whose call is open.
+  const std::string text(before);
+  const std::string_view call = open_call(text, text.size());
+  if (!call.starts_with("R.")) return;
+  if (const ops::OpInfo* op = ops::find(call.substr(2)))
+    for (const ops::ParamInfo& p : op->params) out.push_back(std::string(p.name) + "=");
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,199 @@
+// ScriptReader: cuts text into entries, here-documents and expected outputs.
+#include "rldb/ui/prompt/reader.h"
+
+#include "rldb/frontend/parse.h"
+#include "rldb/ui/prompt/command.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::string_view kExpected = "#|";
+constexpr std::string_view kContinuation = "...>";
+constexpr std::string_view kPythonPrompts[] = {">>>", "..."};
+
+constexpr std::string_view kBlockEnd = "end";
+
+// `commands 2`: its lines follow, up to `end`, as in gdb.
+bool takes_block(std::string_view line) {
+  line = trim(line);
+  if (line.starts_with(':')) line = trim(line.substr(1));
+  const std::string_view word = line.substr(0, line.find_first_of(" \t"));
+  const Command* command = find_command(word).command;
+  return command && command->name == word && (command->flags & kBlock);
+}
+
+bool is_command(std::string_view line) {
+  return !line.empty() && (line.front() == ':' || line.front() == '?' || line.front() == '!');
+}
+
+// `print x[0,`: a debugger's verb takes one line, even if a bracket is open at its end. Two adjacent words are not
+// TVMScript, unless the second is an operator.
+bool is_verb_line(std::string_view text) {
+  text = trim(text);
+  if (text.find('\n') != std::string_view::npos) return false;
+  const auto blank = text.find_first_of(" \t");
+  if (blank == std::string_view::npos || !find_bare_verb(text.substr(0, blank))) return false;
+  const std::string_view rest = trim(text.substr(blank));
+  if (!std::isalpha(static_cast<unsigned char>(rest.front())) && rest.front() != '_') return false;
+  const std::string_view next = rest.substr(0, rest.find_first_of(" \t("));
+  for (const std::string_view op : {"if", "in", "is", "and", "or", "not"})
+    if (next == op) return false;
+  return true;
+}
+
+}  // namespace
+
+std::string_view strip_prompt(std::string_view line) {
+  if (line.starts_with("rldb> ")) return line.substr(6);
+  if (line == "rldb>") return {};
+  if (line.starts_with("(rldb ")) {
+    const auto close = line.find(") ");
+    if (close != std::string_view::npos) return line.substr(close + 2);
+  }
+  if (line.starts_with("(rldb) ")) return line.substr(7);
+  if (line.starts_with(kContinuation)) return line.substr(line.size() > 4 && line[4] == ' ' ? 5 : 4);
+  for (const std::string_view prompt : kPythonPrompts) {
+    if (line == prompt) return {};
+    if (line.starts_with(prompt) && line[prompt.size()] == ' ') return line.substr(prompt.size() + 1);
+  }
+  return line;
+}
+
+std::string_view behind_comments(std::string_view entry) {
+  entry = trim(entry);
+  while (entry.starts_with('#')) entry = trim(entry.substr(std::min(entry.find('\n'), entry.size())));
+  return entry;
+}
+
+std::string_view here_document_mark(std::string_view first_line) {
+  const auto at = first_line.rfind("<<");
+  if (at == std::string_view::npos && takes_block(first_line)) return kBlockEnd;
+  if (!is_command(trim(first_line)) || at == std::string_view::npos) return {};
+  const std::string_view mark = trim(first_line.substr(at + 2));
+  for (const char c : mark)
+    if (!(std::isalnum(static_cast<unsigned char>(c)) || c == '_')) return {};
+  return mark;
+}
+
+std::optional<HereDocument> here_document(std::string_view entry) {
+  const auto first_end = entry.find('\n');
+  const std::string_view first = entry.substr(0, first_end);
+  const auto mark_at = first.rfind("<<");
+  if (mark_at == std::string_view::npos) return std::nullopt;
+  const std::string_view mark = trim(first.substr(mark_at + 2));
+  std::string_view body = first_end == std::string_view::npos ? std::string_view() : entry.substr(first_end + 1);
+  const auto last = body.rfind('\n');
+  const std::string_view last_line = last == std::string_view::npos ? body : body.substr(last + 1);
+  if (trim(last_line) == mark) body.remove_suffix(last_line.size());
+  return HereDocument{trim(first.substr(0, mark_at)), body};
+}
+
+bool wants_more(std::string_view text, bool last_was_empty) {
+  if (trim(text).empty() || is_command(trim(text)) || is_verb_line(text)) return false;
+  switch (frontend::completeness(text)) {
+    case frontend::Completeness::Complete:
+      return false;
+    case frontend::Completeness::Incomplete:
+      return true;
+    case frontend::Completeness::Open:
+      return !last_was_empty;
+  }
+  return false;
+}
+
+ScriptReader::ScriptReader(std::string_view text) {
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    lines_.push_back(line);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+  }
+}
+
+std::string_view ScriptReader::line_at(std::size_t i) const { return strip_prompt(lines_[i]); }
+
+std::string clean_paste(std::string_view text) {
+  std::string out, entry;  // `entry`: the current one, among those in `out`
+  bool prompts = false, first = true;
+  std::string mark;
+  while (!text.empty()) {
+    const auto end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    const bool broken = end != std::string_view::npos;
+    text.remove_prefix(broken ? end + 1 : text.size());
+    const std::string_view bare = strip_prompt(line);
+    const bool prompted = bare.size() != line.size();
+    const bool in_document = !mark.empty();
+    if (!in_document && line.starts_with(kExpected)) continue;
+    if (first && !trim(line).empty()) {
+      prompts = prompted;
+      first = false;
+    }
+    const bool goes_on = in_document || (!entry.empty() && wants_more(entry, false));
+    if (prompts && !prompted && !goes_on) continue;
+    if (in_document && trim(bare) == mark)
+      mark.clear();
+    else if (!in_document && !goes_on)
+      mark = here_document_mark(bare);
+    entry = goes_on ? entry + "\n" + std::string(bare) : std::string(bare);
+    out += bare;
+    if (broken) out += '\n';
+  }
+  return out;
+}
+
+std::vector<std::string> entries_of(std::string_view text) {
+  ScriptReader reader(text);
+  std::vector<std::string> entries;
+  bool commands = false;
+  while (auto entry = reader.next()) {
+    commands = commands || is_command(trim(entry->text));
+    entries.push_back(std::move(entry->text));
+  }
+  if (entries.size() < 2 || !commands) return {std::string(text)};
+  return entries;
+}
+
+std::optional<ScriptEntry> ScriptReader::next() {
+  while (next_ < lines_.size() && (trim(line_at(next_)).empty() || trim(line_at(next_)).front() == '#')) ++next_;
+  if (next_ >= lines_.size()) return std::nullopt;
+  ScriptEntry entry;
+  entry.line = std::uint32_t(next_ + 1);
+  entry.text = std::string(line_at(next_));
+  const std::string mark(here_document_mark(entry.text));
+  ++next_;
+  if (!mark.empty()) {
+    while (next_ < lines_.size() && trim(lines_[next_]) != mark) entry.text += "\n" + std::string(lines_[next_++]);
+    if (next_ < lines_.size()) entry.text += "\n" + std::string(lines_[next_++]);
+  } else {
+    while (next_ < lines_.size() && !lines_[next_].starts_with(kExpected)) {
+      const std::string_view line = line_at(next_);
+      const bool decorator = entry.text.find('\n') == std::string::npos && entry.text.starts_with("@");
+      const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
+      const bool blank = trim(line).empty();
+      if (!wants_more(entry.text, false)) break;
+      // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
+      if (frontend::completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator) {
+        if (!blank) break;
+        std::size_t after = next_;
+        while (after < lines_.size() && trim(line_at(after)).empty()) ++after;
+        const bool goes_on = after < lines_.size() && !line_at(after).empty() && line_at(after).front() == ' ';
+        if (!goes_on) break;
+      }
+      entry.text += "\n" + std::string(line);
+      ++next_;
+    }
+  }
+  entry.end_line = std::uint32_t(next_);
+  while (next_ < lines_.size() && lines_[next_].starts_with(kExpected)) {
+    std::string_view line = lines_[next_++].substr(kExpected.size());
+    if (line.starts_with(' ')) line.remove_prefix(1);
+    entry.expected.emplace_back(line);
+  }
+  entry.expected_end = std::uint32_t(next_);
+  return entry;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,187 @@
+// Repl: TVMScript and expressions entered without a command. At a stop the names of the selected frame come first.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "rldb/debug/storage.h"
+#include "rldb/expression/language.h"
+#include "rldb/frontend/parse.h"
+#include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_run.h"
+#include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/text.h"
+#include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/state.h"
+#include "ui/prompt/entry/frame_scope.h"
+
+namespace rldb::ui {
+
+// Text that the front end refused may be an expression of the debugger's language. Nullopt: it has no value there
+// either; `diagnostics` explain why, in terms of the language that the text is in.
+std::optional<Status> Repl::run_expression(std::string_view text, source::Diagnostics& diagnostics) {
+  const auto assignment = split_assignment(text);
+  const bool named = assignment && is_one_name(assignment->target);
+  if (named) text = assignment->expression;
+  source::Diagnostics own;
+  // Text that ran and failed must not run twice.
+  for (const source::Diagnostic& d : diagnostics.all())
+    if (d.id == source::DiagId(diag::RunFailed)) return std::nullopt;
+  if (text.find('\n') != std::string_view::npos || !expression::is_expression(text, own)) return std::nullopt;
+  std::vector<std::string> notes;
+  std::optional<debug::StopReport> stop;
+  const auto value = debugger_->evaluate(text, frame_, own, &notes, debugger_->call_runner(stop, own));
+  if (stop) return show_stop_in_call(*stop);
+  if (!value) {
+    const auto& all = diagnostics.all();
+    if (!all.empty() && all[0].id == source::DiagId(diag::SyntaxError)) diagnostics = own;
+    return std::nullopt;
+  }
+  last_.value = *value;
+  if (!value->is_null()) session_->set_value("_", *value);
+  if (named) session_->set_value(std::string(assignment->name), *value);
+  if (!value->is_null()) show_result(*value, named ? assignment->name : std::string_view());
+  for (const std::string& note : notes) print("note: {}\n", note);
+  return Status::Good;
+}
+
+// As in gdb, an expression is abandoned when its call stops.
+Status Repl::show_stop_in_call(const debug::StopReport& stop) {
+  const Status status = show_stop(stop);
+  print(
+      "note: stopped in a call made by the expression; the rest of it is abandoned, and `continue` prints the value of "
+      "the call\n");
+  return status;
+}
+
+// A name of the stopped frame, or a function of the module.
+Status Repl::run_name(std::string_view name) {
+  const ir::Expr* f = session_->module() ? session_->module()->find(name) : nullptr;
+  if (!f || debugger_->active()) {
+    source::Diagnostics diagnostics;
+    std::vector<std::string> notes;
+    const auto value = debugger_->evaluate(name, frame_, diagnostics, &notes);
+    if (report(diagnostics) == Status::Failed || !value) return Status::Failed;
+    last_.value = *value;
+    if (!value->is_null()) session_->set_value("_", *value);
+    show_result(*value);
+    for (const std::string& note : notes) print("note: {}\n", note);
+    return Status::Good;
+  }
+  last_.type = f->type;
+  if (json_) return give({{"name", name}, {"type", type_json(f->type)}});
+  print("{}: {}\n", name, f->type ? ir::print_type(f->type) : std::string("a function"));
+  return Status::Good;
+}
+
+Status Repl::assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind) {
+  source::Diagnostics diagnostics;
+  const auto done = debugger_->assign(target, expression, frame_, diagnostics);
+  if (report(diagnostics) == Status::Failed || !done) return Status::Failed;
+  print("{} {}\n", kind, *done);
+  return Status::Good;
+}
+
+// The first function defined by an entry that has a frame on the stack; empty: none.
+std::string Repl::on_the_stack(const session::EntryResult& result) const {
+  if (!debugger_->active()) return {};
+  for (const session::EntryResult::Item& item : result.items) {
+    if (item.kind != frontend::ItemKind::Function && item.kind != frontend::ItemKind::Module) continue;
+    // A kernel is replaced in the run.
+    if (item.kind == frontend::ItemKind::Function && ir::isa<ir::PrimFunc>(session_->module()->find(item.name)) &&
+        debugger_->kernel_of_run(item.name))
+      continue;
+    for (const debug::FrameInfo& f : debugger_->frames())
+      if (item.kind == frontend::ItemKind::Module || item.name == f.where.function || item.name == f.where.written_in)
+        return f.where.function;
+  }
+  return {};
+}
+
+namespace {
+
+// Reports session values that a name of the frame hides, or will hide.
+void tell_hidden(Repl& repl, const std::vector<std::string>& defined) {
+  if (!repl.debugger().active() || defined.empty()) return;
+  const std::vector<std::string> ahead = debug::other_names(repl.debugger(), repl.session(), repl.frame()).ahead;
+  for (const std::string& name : defined)
+    if (!frame_name_kind(repl, name).empty() || std::find(ahead.begin(), ahead.end(), name) != ahead.end())
+      repl.print("note: a value of the session; `{}` of the program is not changed\n", name);
+}
+
+}  // namespace
+
+// A name that needs no front end: at a stop, any but one that only a function of the module has; else such a function.
+bool Repl::names_value(std::string_view name) const {
+  const bool function = session_->module() && session_->module()->find(name) && !session_->find_value(name);
+  if (!debugger_->active()) return function;
+  return !function || !frame_name_kind(const_cast<Repl&>(*this), name).empty();
+}
+
+// If a kernel of the stopped run is redefined, later calls use its new form.
+void Repl::replace_in_run(std::string_view name) {
+  const auto* kernel = ir::as<ir::PrimFunc>(session_->module()->find(name));
+  if (!kernel || !debugger_->active() || !debugger_->kernel_of_run(name)) return;
+  source::Diagnostics diagnostics;
+  if (debugger_->replace_kernel(name, kernel, session_->options().engine, diagnostics))
+    print("{} is replaced in the stopped run too, from here on; `:call-again {}` makes its last call with it\n", name,
+          name);
+  report(diagnostics);
+}
+
+Status Repl::run_entry(std::string_view text) {
+  repeatable_.clear();
+  forced_ = false;
+  if (is_one_name(text) && text != "_" && names_value(text)) return run_name(text);
+  if (const auto assignment = split_assignment(text))
+    if (const std::string_view kind = frame_name_kind(*this, assignment->name); !kind.empty())
+      return assign_in_frame(assignment->target, assignment->expression, kind);
+
+  source::Diagnostics diagnostics;
+  std::unique_ptr<session::Program> program = session_->program() ? session_->program()->copy() : nullptr;
+  FrameScope scope(*this, text.starts_with('@') || text.starts_with("class ") ? std::string_view() : text);
+  std::optional<debug::StopReport> stop;
+  session::EntryResult result = session_->enter(text, diagnostics, debugger_->call_runner(stop, diagnostics));
+  std::vector<std::string> defined;
+  for (const session::EntryResult::Item& item : result.items)
+    if (result.ok && item.kind == frontend::ItemKind::Binding) defined.push_back(item.name);
+  scope.close(defined);
+  if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop(*stop);
+  if (!result.ok)
+    if (const auto status = run_expression(text, diagnostics)) return *status;
+  const Status status = report(diagnostics);
+  if (!result.ok || status == Status::Failed) return Status::Failed;
+  if (const std::string running = on_the_stack(result); !running.empty()) {
+    if (!may_end_run(fmt::format("a new definition of `{}`, which is being executed", running))) {
+      session_->set_program(std::move(program));
+      return Status::Failed;
+    }
+    debugger_->kill();
+  }
+  for (const session::EntryResult::Item& item : result.items) {
+    last_.type = item.type;
+    switch (item.kind) {
+      case frontend::ItemKind::Module:
+        show_defined(item.name, fmt::format("module {} ({})", item.name,
+                                            support::counted(session_->module()->entries.size(), "function")));
+        break;
+      case frontend::ItemKind::Function:
+        show_defined(item.name, fmt::format("defined {}", item.name));
+        replace_in_run(item.name);
+        break;
+      case frontend::ItemKind::Binding:
+      case frontend::ItemKind::Expression:
+        last_.value = item.value;
+        if (item.value && !item.value->is_null()) show_result(*item.value, item.name);
+        break;
+      case frontend::ItemKind::Symbols:
+        break;
+    }
+  }
+  for (const std::string& note : scope.notes()) print("note: {}\n", note);
+  tell_hidden(*this, defined);
+  debugger_->resolve_breakpoints();
+  return Status::Good;
+}
+
+}  // namespace rldb::ui

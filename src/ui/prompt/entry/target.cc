@@ -1,0 +1,94 @@
+// Repl: classifies entries: a command with its colon, a verb without one, `?name`, `!shell`, or TVMScript.
+#include <algorithm>
+#include <cctype>
+
+#include "rldb/expression/language.h"
+#include "rldb/frontend/parse.h"
+#include "rldb/ui/prompt/state.h"
+#include "ui/prompt/entry/frame_scope.h"
+
+namespace rldb::ui {
+
+namespace {
+
+bool is_blank(char c) { return std::isspace(static_cast<unsigned char>(c)); }
+
+// `n + 1`, `b == c`: an operator followed by a blank is not an argument of a verb.
+bool begins_with_operator(std::string_view rest) {
+  constexpr std::string_view kOperators[] = {"+",  "-",  "*",  "/",  "//", "%", "**", "@",  "<", ">",
+                                             "<=", ">=", "==", "!=", "&",  "|", "^",  "<<", ">>"};
+  const std::string_view word = rest.substr(0, std::min(rest.find_first_of(" \t"), rest.size()));
+  return word.size() < rest.size() &&
+         std::find(std::begin(kOperators), std::end(kOperators), word) != std::end(kOperators);
+}
+
+bool is_assignment(std::string_view rest) {
+  return (rest.starts_with("=") && !rest.starts_with("==")) || rest.starts_with(":");
+}
+
+}  // namespace
+
+// Does the name have a value now: in the frame, the session, or the module?
+bool Repl::is_value_name(std::string_view name) const {
+  if (session_->find_value(name)) return true;
+  if (session_->module() && session_->module()->find(name)) return true;
+  return !frame_name_kind(const_cast<Repl&>(*this), name).empty();
+}
+
+// gdb's verbs win at a stop, unless the line is an assignment or an expression on a variable of that name. Elsewhere,
+// and for the other commands, a line is a command when it cannot be TVMScript.
+Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, std::string_view rest) const {
+  using Kind = Target::Kind;
+  const Target script{Kind::Script, nullptr, entry, {}};
+  const std::string_view behind = entry.substr(word.size());
+  // `print/x n` has its format attached to the word; `p/x` alone is a quotient.
+  const bool formatted = rest.starts_with("/") && rest.size() > 2 && is_blank(rest[2]);
+  const bool wordlike = behind.empty() || is_blank(behind[0]) || formatted;
+  if (word.empty() || !wordlike || is_assignment(rest) || begins_with_operator(rest)) return script;
+  if (const Command* verb = find_bare_verb(word); verb && debugger_->active()) return {Kind::Command, verb, rest, word};
+  // `commands 2` has lines of its own; every other command is on one line.
+  const std::string_view line = entry.substr(0, entry.find('\n'));
+  if (is_value_name(word) || (!rest.empty() && frontend::is_syntax(line))) return script;
+  const Command* named = find_command_named(word);
+  if (named && (line.size() == entry.size() || (named->flags & kBlock))) return {Kind::Command, named, rest, word};
+  if (line.size() != entry.size()) return script;
+  if (const std::string_view near = nearest_command(word); !near.empty()) return {Kind::Misspelt, nullptr, near, word};
+  return script;
+}
+
+std::string Repl::without_alias(std::string_view entry, debug::Author& author) const {
+  const bool colon = entry.starts_with(':');
+  std::size_t end = colon ? 1 : 0;
+  while (end < entry.size() && expression::is_name_byte(entry[end])) ++end;
+  const std::string_view word = entry.substr(colon ? 1 : 0, end - (colon ? 1 : 0));
+  const auto known = aliases.find(word);
+  const std::string_view rest = entry.substr(end);
+  if (known == aliases.end() || (!rest.empty() && !is_blank(rest[0])) || is_assignment(trim(rest)))
+    return std::string(entry);
+  if (author.is_user()) author = known->second.author;
+  return known->second.text + std::string(rest);
+}
+
+Repl::Target Repl::target_of(std::string_view entry) const {
+  using Kind = Target::Kind;
+  const Command* const help = find_command("help").command;
+  if (entry.front() == '!') return {Kind::Shell, nullptr, trim(entry.substr(1)), {}};
+  if (entry.front() == '?') return {Kind::Command, help, trim(entry.substr(1)), {}};
+  const bool colon = entry.front() == ':';
+  const std::string_view body = colon ? trim(entry.substr(1)) : entry;
+  std::size_t end = 0;
+  while (end < body.size() &&
+         (std::isalnum(static_cast<unsigned char>(body[end])) || body[end] == '-' || body[end] == '_'))
+    ++end;
+  const std::string_view word = body.substr(0, end);
+  const bool forced = colon && end > 0 && end < body.size() && body[end] == '!';
+  const std::string_view rest = trim(body.substr(end + (forced ? 1 : 0)));
+
+  if (!colon) return bare_target(entry, word, rest);
+  if (word.empty() && !body.empty() && body.front() == '?') return {Kind::Command, help, trim(body.substr(1)), {}};
+  const Command* found = word.empty() ? nullptr : find_command(word).command;
+  if (found) return {Kind::Command, found, rest, word, forced};
+  return {Kind::Unknown, nullptr, rest, word.empty() ? body : word};
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,277 @@
+// The main loop of the prompt: start-up files, -ex and -x, a pipe or the line editor, the journal.
+#include "rldb/ui/prompt/repl.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <iterator>
+#include <optional>
+
+#include "rldb/source/diagnostic_entry.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
+#include "rldb/ui/prompt/journal.h"
+#include "rldb/ui/prompt/reader.h"
+#include "rldb/ui/prompt/state.h"
+#include "rldb/ui/render/version.h"
+#include "rldb/ui/terminal/exit_code.h"
+#include "rldb/ui/terminal/full_screen.h"
+#include "rldb/ui/terminal/guarded.h"
+#include "rldb/ui/terminal/line_editor.h"
+#include "rldb/ui/terminal/screen_console.h"
+#include "rldb/ui/terminal/signals.h"
+#include "rldb/ui/terminal/typed_ahead.h"
+#include "rldb/ui/terminal/window_size.h"
+#include "ui/prompt/debug_panes.h"
+#include "ui/prompt/dialogue.h"
+#include "ui/prompt/editor_hooks.h"
+#include "ui/prompt/entry/resume.h"
+#include "ui/prompt/start_files.h"
+#include "ui/prompt/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+std::string history_path() {
+  const std::string home = support::home_folder();
+  return home.empty() ? home : home + "/.rldb_history";
+}
+
+// Opens files and plugins of the command line. kGood, or the exit code in batch mode.
+int open_files(Repl& repl, const CommandLine& line) {
+  int code = kGood;
+  for (const std::string& plugin : line.plugins)
+    if (repl.execute(":plugin " + plugin) == Status::Failed) code = kUsage;
+  for (const std::string& file : line.files) {
+    const std::string entry = ":load " + file;
+    const auto load = [&] {
+      source::Diagnostics diagnostics;
+      const bool ok = repl.session().load_file(file, diagnostics);
+      if (const std::string_view near = ok || support::file_exists(file) ? "" : nearest_subcommand(file); !near.empty())
+        diagnostics.add({}, source::message(diag::MeantCommand, near));
+      repl.report(diagnostics);
+      return ok ? Status::Good : Status::Failed;
+    };
+    const Status status = repl.record(entry, [&] { return repl.guard(entry, load); });
+    if (status != Status::Good) code = repl.last().exit_code == kGood ? kBadText : repl.last().exit_code;
+  }
+  return code;
+}
+
+// The exit code of a batch run that stopped at the last entry.
+int failure_code(Repl& repl) { return repl.last().exit_code == kGood ? kFailed : repl.last().exit_code; }
+
+// -x and -ex in the order given. False: leave.
+bool run_startup(Repl& repl, const CommandLine& line, int& code) {
+  for (const auto& [is_file, text] : line.startup) {
+    repl.on_command_line = true;
+    const Status status = is_file ? repl.execute(":source " + text) : repl.execute(text);
+    repl.on_command_line = false;
+    if (status == Status::Quit) return false;
+    if (status != Status::Good && code == kGood) code = failure_code(repl);
+    if (status != Status::Good && line.batch) return false;
+  }
+  return true;
+}
+
+bool wait_for_enter(ScreenConsole& console) {
+  const auto answer = console.read_line("-- Enter: continue, q: quit the tour -- ");
+  return answer && !trim(*answer).starts_with('q');
+}
+
+// Yes or no. Anything but a `y` is a no, including the end of the input and ^C.
+bool ask_terminal(ScreenConsole& console, const std::string& question) {
+  const std::string answer = console.read_line(question).value_or("");
+  const std::string_view word = trim(answer);
+  return word == "y" || word == "yes";
+}
+
+int run_pipe(Repl& repl, Console& console) {
+  std::string text;
+  char chunk[1 << 16];
+  while (true) {
+    const std::size_t n = std::fread(chunk, 1, sizeof chunk, stdin);
+    if (n == 0) break;
+    text.append(chunk, n);
+  }
+  (void)console;
+  const Status status = repl.run_script(text, "<stdin>", true);
+  return status == Status::Failed ? failure_code(repl) : repl.exit_code();
+}
+
+// A history that cannot be saved is reported once.
+void remember(LineEditor& editor, const std::string& entry, Repl& repl) {
+  static bool told = false;
+  const std::string why = editor.remember(entry);
+  if (why.empty() || told) return;
+  told = true;
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(diag::HistoryNotKept, history_path(), why));
+  repl.console().diagnose(diagnostics, repl.session().sources());
+}
+
+// Limits rows of a tensor to the width of the terminal.
+void fit_terminal(Repl& repl) {
+  constexpr int kNarrowest = 20;
+  const int columns = std::max(kNarrowest, window_size().width);
+  repl.print_format.line_width = std::min(runtime::FormatOptions().line_width, columns);
+}
+
+// Pasted text may contain several entries; the first that fails is the last to run.
+Status execute_all(Repl& repl, ScreenConsole& screen, const std::string& text) {
+  std::vector<std::string> entries{text};
+  (void)run_guarded([&] { entries = entries_of(text); }, 0);
+  Status status = Status::Good;
+  for (const std::string& entry : entries) {
+    screen.begin(entry, repl.pager);
+    fit_terminal(repl);
+    status = repl.execute(entry);
+    screen.end();
+    if (status != Status::Good) break;
+  }
+  return status;
+}
+
+// The parts of screen mode, for as long as the session has a terminal for it.
+struct ScreenMode {
+  ScreenMode(Repl& repl, ScreenConsole& console)
+      : console(console),
+        screen(console.color()),
+        panes(repl, screen),
+        full(screen, [this] { (void)run_guarded([this] { panes.fill(); }, 0); }),
+        repl(repl) {
+    repl.screen = &screen;
+    console.set_full_screen(&full);
+  }
+  ~ScreenMode() {
+    full.leave();
+    console.set_full_screen(nullptr);
+    repl.screen = nullptr;
+  }
+  ScreenMode(const ScreenMode&) = delete;
+  ScreenMode& operator=(const ScreenMode&) = delete;
+
+  ScreenConsole& console;
+  Screen screen;
+  DebugPanes panes;
+  FullScreen full;
+  Repl& repl;
+};
+
+void add_screen_hooks(LineEditorHooks& hooks, Screen& screen) {
+  hooks.screen_key = [&screen](KeyFunction function, std::string_view keys) { return screen.take(function, keys); };
+  hooks.single_key = [&screen](char letter) { return screen.take_single(letter); };
+}
+
+// A ^C or ^\ that arrives between two entries belongs to neither: if it were left, it would cancel the next text that
+// the prompt parses, and the session with it.
+LineResult read_entry(LineEditor& editor, Repl& repl) {
+  for (;;) {
+    if (support::cancel_cause() == support::CancelCause::Interrupt) (void)take_typed_ahead();
+    support::clear_cancel();
+    try {
+      return editor.read(repl.prompt());
+    } catch (const support::Cancelled&) {
+    }
+  }
+}
+
+// One entry read at a terminal. Quit: leave.
+Status execute_read(const LineResult& read, LineEditor& editor, Repl& repl, ScreenConsole& console,
+                    const LineEditorHooks& hooks) {
+  if (trim(read.text).empty()) {
+    console.begin("", repl.pager);
+    const Status status = repl.repeat_last();
+    console.end();
+    return status;
+  }
+  std::string text = hooks.clean(read.text);
+  text.resize(text.find_last_not_of(" \t\n") + 1);  // the empty line that ended a block is not part of it
+  if (text.empty()) return Status::Good;
+  if (read.typed) remember(editor, text, repl);
+  return execute_all(repl, console, text);
+}
+
+// `ended`: left normally, as opposed to being ended by a signal or by the loss of the terminal.
+int run_loop(LineEditor& editor, Repl& repl, ScreenConsole& console, const LineEditorHooks& hooks, bool& ended) {
+  SessionSignals signals;
+  while (true) {
+    const LineResult read = read_entry(editor, repl);
+    if (read.kind == LineResult::Kind::End) return repl.exit_code();
+    if (read.kind == LineResult::Kind::Terminated) {
+      ended = false;
+      return 128 + (SessionSignals::ended_by() != 0 ? SessionSignals::ended_by() : SIGHUP);
+    }
+    if (read.kind == LineResult::Kind::Cancelled) continue;
+    try {
+      if (execute_read(read, editor, repl, console, hooks) == Status::Quit) return repl.exit_code();
+    } catch (const support::Cancelled&) {
+      // Cancelled around the entry, whose own work is guarded.
+    }
+  }
+}
+
+int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, ScreenMode* mode, bool& ended) {
+  LineEditorHooks hooks = editor_hooks(repl, console.color());
+  if (mode) add_screen_hooks(hooks, mode->screen);
+  auto editor = make_terminal_editor(hooks, history_path(), console.color(), mode ? &mode->full : nullptr);
+  if (!line.quiet) console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);
+  if (!line.resume) offer_resume(repl);
+  return run_loop(*editor, repl, console, hooks, ended);
+}
+
+// A session at a terminal can be restored when it is killed.
+void begin_journal(Repl& repl, const CommandLine& line) {
+  char folder[PATH_MAX];
+  JournalHeader header{line.arguments, ::getcwd(folder, sizeof folder) ? folder : "", std::time(nullptr)};
+  std::string why;
+  auto journal = Journal::create(header, why);
+  if (journal) {
+    repl.set_journal(std::move(journal));
+    return;
+  }
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(diag::JournalNotKept, "the state folder", why));
+  repl.console().diagnose(diagnostics, repl.session().sources());
+}
+
+// `ended`: left normally, as opposed to being ended by a signal or by the loss of the terminal.
+int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenConsole& console, bool& ended) {
+  int code = open_files(repl, line);
+  if (code != kGood && line.batch) return code;
+  std::optional<ScreenMode> mode;
+  if (interactive && is_screen()) mode.emplace(repl, console);
+  if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
+  if (interactive) repl.go_on = [&console] { return wait_for_enter(console); };
+  if (!line.no_init && !line.batch) read_start_files(repl);
+  if (!run_startup(repl, line, code)) return code != kGood ? code : repl.exit_code();
+  if (line.resume) repl.execute(":resume");
+  if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
+  if (!interactive) {
+    const bool dialogue = line.format == Format::Json && !line.batch;
+    const int piped = dialogue ? run_dialogue(repl) : run_pipe(repl, console);
+    return code != kGood ? code : piped;
+  }
+  return run_interactive(repl, line, console, mode ? &*mode : nullptr, ended);
+}
+
+}  // namespace
+
+int run_repl(const CommandLine& line, Console& console) {
+  ScreenConsole screen(console);
+  Repl repl(line, screen);
+  const bool interactive = ::isatty(STDIN_FILENO) && !line.batch;
+  if (interactive || line.journal) begin_journal(repl, line);
+  bool ended = true;
+  const int code = run_session(repl, line, interactive, screen, ended);
+  if (repl.journal() && ended && !console.lost()) repl.journal()->remove();
+  return code;
+}
+
+}  // namespace rldb::ui

@@ -1,0 +1,95 @@
+// Memory plans as a picture: time from left to right, one row per storage, its tensors as boxes in it.
+#include "ui/render/draw/svg.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/support/cancel.h"
+#include "rldb/ui/render/memory_view.h"
+
+namespace rldb::ui {
+
+using passes::FunctionMemory;
+using passes::MemoryStorage;
+using passes::MemoryTensor;
+
+namespace {
+
+constexpr double kLabels = 220;
+constexpr double kChart = 900;
+constexpr double kRow = 22;
+constexpr double kHead = 64;
+constexpr const char* kColours[] = {"#4e79a7", "#f28e2b", "#59a14f", "#e15759", "#76b7b2", "#b07aa1", "#9c755f"};
+
+class Picture {
+ public:
+  explicit Picture(const MemoryView& view) : view_(view) {}
+
+  void add(const FunctionMemory& m) {
+    text(8, y_ + 20, 15, m.function + (m.preview ? " (not planned yet: as StaticPlanBlockMemory would do it)" : ""));
+    const auto amount = [](const passes::MemorySum& s) {
+      return s.value ? bytes_text({nullptr, s.value}) : s.text + " B";
+    };
+    std::string sums = fmt::format("total {}, unshared {}", amount(m.total), amount(m.unshared));
+    if (m.peak) sums += fmt::format(", peak {} at binding {}", bytes_text({nullptr, m.peak}), m.peak_at);
+    text(8, y_ + 40, 12, sums);
+    y_ += kHead;
+    for (const MemoryStorage& s : m.storages) row(m, s);
+    y_ += kRow;
+  }
+
+  std::string finish() const {
+    return fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+        "font-family=\"sans-serif\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n{2}</svg>\n",
+        kLabels + kChart + 16, y_, body_);
+  }
+
+ private:
+  void row(const FunctionMemory& m, const MemoryStorage& s) {
+    support::poll();
+    text(8, y_ + 15, 12, fmt::format("{}  {}", s.name, bytes_text(s.size)));
+    box(m, s.begin, s.end, 1, "#e0e0e0", fmt::format("{}: {}", s.name, bytes_text(s.size)), {});
+    for (const std::size_t i : s.tensors) {
+      const MemoryTensor& t = m.tensors[i];
+      std::string told = fmt::format("{}: {}, bindings {} to {}", t.name, bytes_text(t.size), t.begin,
+                                     std::min(t.end, m.bindings.size()));
+      if (const std::uint32_t line = view_.line_of ? view_.line_of(t) : 0; line != 0)
+        told += fmt::format(", line {}", line);
+      if (const std::string why = passes::why_alone(m, t); !why.empty()) told += "; " + why;
+      box(m, t.begin, t.end, 4, kColours[i % std::size(kColours)], told, t.name);
+    }
+    y_ += kRow;
+  }
+
+  void box(const FunctionMemory& m, std::size_t begin, std::size_t end, double inset, std::string_view colour,
+           std::string_view told, std::string_view label) {
+    const double unit = kChart / double(m.bindings.size() + 1);
+    const double x = kLabels + double(begin - 1) * unit;
+    const double width = std::max(1.0, double(std::min(end, m.bindings.size() + 1) - begin + 1) * unit);
+    body_ += fmt::format(
+        "<rect x=\"{:.2f}\" y=\"{:.1f}\" width=\"{:.2f}\" height=\"{:.1f}\" fill=\"{}\"><title>{}</title></rect>\n", x,
+        y_ + inset, width, kRow - 2 * inset, colour, xml_text(told));
+    if (double(label.size()) * 7 < width) text(x + 3, y_ + 15, 11, label, "white");
+  }
+
+  void text(double x, double y, int size, std::string_view what, std::string_view colour = "black") {
+    body_ += fmt::format("<text x=\"{:.2f}\" y=\"{:.1f}\" font-size=\"{}\" fill=\"{}\">{}</text>\n", x, y, size, colour,
+                         xml_text(what));
+  }
+
+  const MemoryView& view_;
+  std::string body_;
+  double y_ = 0;
+};
+
+}  // namespace
+
+std::string memory_svg(const std::vector<FunctionMemory>& functions, const MemoryView& view) {
+  Picture picture(view);
+  for (const FunctionMemory& m : functions) picture.add(m);
+  return picture.finish();
+}
+
+}  // namespace rldb::ui
