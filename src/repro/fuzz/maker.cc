@@ -36,6 +36,29 @@ void Maker::begin(bool symbolic) {
   if (random.one_in(3)) symbols_.push_back(ctx.var("m", ctx.int64()));
 }
 
+void Maker::continue_function(std::span<const ir::Var* const> params,
+                              std::span<const ir::BindingBlock* const> blocks, Range range) {
+  begin(false);
+  for (const ir::Var* p : params) {
+    if (const auto* t = as<ir::TensorType>(p->type); t && t->has_shape) add_param(p->name, t);
+    else params_.push_back(p);
+    if (!pool_.empty() && pool_.back().var == params_.back()) {
+      params_.back() = p;
+      pool_.back().var = p;
+    }
+  }
+  for (const ir::BindingBlock* block : blocks) {
+    done_.push_back(block);
+    for (const ir::Binding* b : block->bindings) {
+      ++counter_;
+      const auto* t = as<ir::TensorType>(b->var->type);
+      if (b->var->kind == ir::NodeKind::DataflowVar || !t || !has_room(t) || t->dtype.is_void()) continue;
+      pool_.push_back({b->var, t, t->dtype.is_bool() ? Range{0, 1} : range, t->dtype.is_integral(), 0});
+    }
+  }
+  counter_ += 1000;  // names of its own
+}
+
 Known Maker::add_param(std::string_view name, const ir::TensorType* type) {
   const ir::Var* v = ctx.var(name, type);
   params_.push_back(v);

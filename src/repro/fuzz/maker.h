@@ -50,6 +50,9 @@ class Maker {
 
   // ---- functions ----
   void begin(bool symbolic);
+  // A function that exists: bindings are added after its own. Its values are in `range`, as far as is known.
+  void continue_function(std::span<const ir::Var* const> params, std::span<const ir::BindingBlock* const> blocks,
+                         Range range);
   const ir::Function* finish(const ir::Expr* result, std::string_view symbol);
   Known add_param(std::string_view name, const ir::TensorType* type);
   const std::vector<const ir::Var*>& params() const { return params_; }

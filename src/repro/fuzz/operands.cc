@@ -27,22 +27,12 @@ std::int64_t value_of(const ir::Expr* e, std::int64_t variable) {
   const auto* b = as<ir::BinaryExpr>(e);
   if (!b) return variable;
   const std::int64_t x = value_of(b->a, variable), y = value_of(b->b, variable);
-  switch (b->op()) {
-    case ir::BinaryKind::Add:
-      return x + y;
-    case ir::BinaryKind::Sub:
-      return x - y;
-    case ir::BinaryKind::Mul:
-      return x * y;
-    case ir::BinaryKind::FloorDiv:
-      return y == 0 ? 0 : x / y;
-    case ir::BinaryKind::Min:
-      return std::min(x, y);
-    case ir::BinaryKind::Max:
-      return std::max(x, y);
-    default:
-      return std::max(x, y);
-  }
+  const ir::BinaryKind kind = b->op();
+  if (kind == ir::BinaryKind::Add) return x + y;
+  if (kind == ir::BinaryKind::Sub) return x - y;
+  if (kind == ir::BinaryKind::Mul) return x * y;
+  if (kind == ir::BinaryKind::FloorDiv) return y == 0 ? 0 : x / y;
+  return kind == ir::BinaryKind::Min ? std::min(x, y) : std::max(x, y);
 }
 
 }  // namespace

@@ -13,23 +13,15 @@ struct SolverRow {
   std::string_view reason;
 };
 
-SolverRow of_class(op::Class c) {
-  switch (c) {
-#define RLDB_SOLVER_CLASS(op_class, function) \
-  case op::Class::op_class:                   \
-    return {solver::function, {}};
-#define RLDB_SOLVER_NO_CLASS(op_class, reason) \
-  case op::Class::op_class:                    \
-    return {nullptr, reason};
-#include "repro/fuzz/solver.def"
-    default:
-      return {};
-  }
-}
+constexpr std::size_t kClasses = std::size_t(op::Class::Storage) + 1;
 
 std::array<SolverRow, op::kCount> read_solvers() {
+  std::array<SolverRow, kClasses> classes;
+#define RLDB_SOLVER_CLASS(row, function) classes[std::size_t(op::Class::row)] = {solver::function, {}};
+#define RLDB_SOLVER_NO_CLASS(row, reason) classes[std::size_t(op::Class::row)] = {nullptr, reason};
+#include "repro/fuzz/solver.def"
   std::array<SolverRow, op::kCount> rows;
-  for (std::size_t i = 0; i < op::kCount; ++i) rows[i] = of_class(op::class_of(op::Id(i)));
+  for (std::size_t i = 0; i < op::kCount; ++i) rows[i] = classes[std::size_t(op::class_of(op::Id(i)))];
 #define RLDB_SOLVER(row, function) rows[std::size_t(op::Id::row)] = {solver::function, {}};
 #define RLDB_SOLVER_NONE(row, reason) rows[std::size_t(op::Id::row)] = {nullptr, reason};
 #include "repro/fuzz/solver.def"
