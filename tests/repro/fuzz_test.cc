@@ -5,6 +5,7 @@
 
 #include "repro/loaded.h"
 #include "rldb/ir/printer.h"
+#include "rldb/repro/generate.h"
 
 using namespace rldb;
 using namespace rldb::repro_test;
@@ -17,11 +18,11 @@ TEST_CASE("fuzz: one seed gives one program, which verifies") {
   std::string last;
   int made = 0;
   for (std::uint64_t seed = 1; seed < 20; ++seed) {
-    const ir::Module* module = repro::random_module(one, seed);
+    const ir::Module* module = generated(one, seed);
     if (!module) continue;  // its text is refused
     ++made;
     const std::string text = ir::print(module);
-    CHECK(text == ir::print(repro::random_module(two, seed)));
+    CHECK(text == ir::print(generated(two, seed)));
     CHECK(text != last);
     last = text;
     source::Diagnostics found;
