@@ -105,7 +105,7 @@ void cover(session::Session& session, const ir::Module* module, const std::strin
   session.set_program(module);
   for (const passes::PassInvocation& pass : *passes) {
     const ir::Module* before = session.module();
-    const std::string name(passes::info(pass.id).name);
+    const std::string name(pass.name());
     source::Diagnostics ignored;
     const passes::RewriteCounter counter;
     try {
