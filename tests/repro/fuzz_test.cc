@@ -10,7 +10,14 @@
 using namespace rldb;
 using namespace rldb::repro_test;
 
-namespace {}  // namespace
+namespace {
+
+const ir::Module* generated(session::Session& s, std::uint64_t seed) {
+  const auto program = repro::generate(s, seed);
+  return program ? program->module : nullptr;
+}
+
+}  // namespace
 
 TEST_CASE("fuzz: one seed gives one program, which verifies") {
   Quiet quiet;

@@ -245,6 +245,10 @@ std::string to_string(const FuzzReport& r) {
     if (!f.passes.empty()) text += "passes: " + f.passes + "\n";
     text += ir::print(f.module);
   }
+  if (r.coverage.programs > 0) {
+    text += "\n\n" + to_string(r.coverage);
+    text += fmt::format("\nprograms with a NaN in their own result: {}", r.undefined);
+  }
   return text;
 }
 

@@ -186,8 +186,9 @@ class Generator {
           continue;
         }
         const auto it = std::find_if(vars.begin(), vars.end(), [&](const auto& p) { return p.first == v; });
-        if (it == vars.end()) vars.emplace_back(v, ctx.var(v->name, v->type));
-        dims.push_back(it == vars.end() ? vars.back().second : it->second);
+        const ir::Var* own = it == vars.end() ? ctx.var(v->name, v->type) : it->second;
+        dims.push_back(own);
+        if (it == vars.end()) vars.emplace_back(v, own);
       }
       return ctx.tensor(dims, t->dtype);
     }

@@ -403,6 +403,15 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("--time", c.seconds, "stop after this many seconds (default without --programs: 60)")
           ->check(CLI::NonNegativeNumber);
       app.add_option("--programs", c.programs, "number of programs");
+      app.add_flag("--coverage", c.coverage, "also count the operators, dtypes, passes and rewrites that were reached");
+      app.add_option("--seeds", c.seed_folders,
+                     "folder of modules: each program is one of them with operands exchanged and operators added")
+          ->type_name("DIR")
+          ->expected(1)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      app.add_option("--write", c.write_to,
+                     "only write the programs, with inputs and the values computed here, for other compilers to be run on")
+          ->type_name("DIR");
       app.add_option("-o,--output", c.output, "folder for a script for `rldb test` of each fault found")
           ->type_name("DIR");
       add_save_repro(app, c);

@@ -76,6 +76,9 @@ struct CommandLine {
   unsigned jobs = 1;
   double seconds = 0;         // for the whole work; 0: no limit
   std::size_t programs = 0;   // of fuzz
+  bool coverage = false;      // fuzz: a histogram of what the programs reach
+  std::vector<std::string> seed_folders;  // fuzz: modules to start from
+  std::string write_to;                   // fuzz: a folder for the programs with inputs and values
   std::string save_repro;     // a script that reproduces the fault
   std::string tvm_script;     // the same in Python, for TVM
   bool keep_defined = false;  // reduce: no candidates with accesses out of bounds
