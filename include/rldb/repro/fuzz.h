@@ -1,8 +1,8 @@
 // Random programs, to find faults of passes and engines.
 //
-// Programs come from the generator (generate.h): valid, and defined for the inputs that they run on. Each runs before and
-// after each pass, and on the engines. A difference counts if it also shows with other inputs, and if it exceeds what
-// rounding can make; a finding is reduced and then asked for once more. The same seed gives the same programs.
+// Programs come from the generator (generate.h): valid, and defined for the inputs that they run on. Each runs before
+// and after each pass, and on the engines. A difference counts if it also shows with other inputs, and if it exceeds
+// what rounding can make; a finding is reduced and then asked for once more. The same seed gives the same programs.
 // Sources: NNSmith (Liu et al., ASPLOS 2023), Csmith (Yang et al., PLDI 2011). Users: the command, tests.
 #pragma once
 
