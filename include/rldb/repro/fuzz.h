@@ -45,7 +45,6 @@ struct FuzzReport {
   std::size_t on_engines = 0;              // of `compared`: that also ran on the engines
   std::size_t operators = 0;               // that the generator calls
   std::size_t undefined = 0;               // programs whose own result has a NaN
-  std::size_t limits = 0;                  // programs that a pass refused for a documented reason
   std::size_t first_finding = 0;           // programs until it was found; 0: none
   Coverage coverage;
   std::vector<FuzzFinding> findings;
