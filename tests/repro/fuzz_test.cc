@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "repro/loaded.h"
 #include "rldb/ir/printer.h"
 #include "rldb/repro/generate.h"
@@ -38,6 +40,33 @@ TEST_CASE("fuzz: one seed gives one program, which verifies") {
     CHECK(one.verify(found));
   }
   CHECK(made > 10);
+}
+
+TEST_CASE("fuzz: each operator has a solver, or a reason that it has none") {
+  CHECK(repro::generated_operators().size() > 150);
+  for (const op::Row& row : op::rows()) {
+    INFO(row.name);
+    const auto all = repro::generated_operators();
+    const bool solved = std::find(all.begin(), all.end(), row.name) != all.end();
+    CHECK(solved == repro::not_generated_because(row.name).empty());
+  }
+}
+
+TEST_CASE("fuzz: programs are valid, and their results have no NaN") {
+  Quiet quiet;
+  session::Session s(on_the_machine(), &quiet);
+  repro::FuzzOptions options;
+  options.passes = "LegalizeOps";
+  options.coverage = true;
+  options.programs = 40;
+  options.seconds = 0;
+  const repro::FuzzReport r = repro::fuzz(s, options);
+  INFO(repro::to_string(r));
+  CHECK(r.programs == 40);
+  CHECK(r.undefined == 0);
+  CHECK(r.coverage.solved > 20 * r.coverage.refused);
+  CHECK(r.coverage.operators.size() > 80);
+  CHECK(r.coverage.dtypes.size() > 4);
 }
 
 TEST_CASE("fuzz: a short run with a fixed seed finds nothing") {

@@ -1,4 +1,4 @@
-// What random programs reached: operators, dtypes, constructs, passes that changed them, rewrites that these made.
+// Coverage: operators, dtypes, constructs, passes and rewrites that random programs reached.
 //
 // A histogram, to see what a run of the fuzzer says nothing about. Users: fuzz, the command.
 #pragma once

@@ -1,8 +1,8 @@
 // Random programs, to find faults of passes and engines.
 //
-// Programs come from the generator (generate.h): valid, and defined for the inputs that they run on. Each runs before and
-// after each pass, and on the engines. A difference counts if it also shows with other inputs, and if it exceeds what
-// rounding can make; a finding is reduced and then asked for once more. The same seed gives the same programs.
+// Programs come from the generator (generate.h): valid, and defined for the inputs that they run on. Each runs before
+// and after each pass, and on the engines. A difference counts if it also shows with other inputs, and if it exceeds
+// what rounding can make; a finding is reduced and then asked for once more. The same seed gives the same programs.
 // Sources: NNSmith (Liu et al., ASPLOS 2023), Csmith (Yang et al., PLDI 2011). Users: the command, tests.
 #pragma once
 
@@ -45,7 +45,6 @@ struct FuzzReport {
   std::size_t on_engines = 0;              // of `compared`: that also ran on the engines
   std::size_t operators = 0;               // that the generator calls
   std::size_t undefined = 0;               // programs whose own result has a NaN
-  std::size_t limits = 0;                  // programs that a pass refused for a documented reason
   std::size_t first_finding = 0;           // programs until it was found; 0: none
   Coverage coverage;
   std::vector<FuzzFinding> findings;

@@ -1,10 +1,10 @@
 // Random programs whose results are defined: valid, within the domains of their operators, free of NaN.
 //
 // A program is made binding by binding. For each operator a solver (src/repro/fuzz/solver.def) chooses operands among
-// the values there are, attributes and shapes, so that type inference accepts the call and its result is defined for all
-// inputs that a session generates and for all symbolic dims from 1 on: every value has bounds, an operand outside of the
-// operator's domain is cut by `R.clip`, and what jumps (`R.floor`, `R.argmax`) gets operands without rounding. The same
-// seed gives the same program. Source: NNSmith (Liu et al., ASPLOS 2023). Users: fuzz, tests.
+// the values there are, attributes and shapes, so that type inference accepts the call and its result is defined for
+// all inputs that a session generates and for all symbolic dims from 1 on: every value has bounds, an operand outside
+// of the operator's domain is cut by `R.clip`, and what jumps (`R.floor`, `R.argmax`) gets operands without rounding.
+// The same seed gives the same program. Source: NNSmith (Liu et al., ASPLOS 2023). Users: fuzz, tests.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct GenerateOptions {
 
 struct Generated {
   std::uint64_t seed = 0;
-  std::string text;                    // TVMScript, constants included
-  const ir::Module* module = nullptr;  // as the front end reads it; its function is `main`
-  std::int64_t dim = 0;                // of symbolic dims, for which its inputs are made
-  double error = 0;                    // absolute, that rounding may make between correct compilations
+  std::string text;                         // TVMScript, constants included
+  const ir::Module* module = nullptr;       // as the front end reads it; its function is `main`
+  std::int64_t dim = 0;                     // of symbolic dims, for which its inputs are made
+  double error = 0;                         // absolute, that rounding may make between correct compilations
   std::vector<std::string_view> operators;  // called, in order
   std::size_t solved = 0, refused = 0;      // calls that type inference accepted and refused
   std::vector<std::string> why_refused;

@@ -1,3 +1,4 @@
+// Coverage of random programs: counts the parts of a module, and runs its pipeline with the rewrites counted.
 #include "rldb/repro/coverage.h"
 
 #include <fmt/format.h>

@@ -13,8 +13,7 @@ using Rows = std::array<std::optional<Domain>, op::kCount>;
 Rows read_rows() {
   Rows rows;
 #define RLDB_DOMAIN(row, low, high, image_low, image_high, slope, steadiness) \
-  rows[std::size_t(op::Id::row)] =                                            \
-      Domain{{low, high}, false, {image_low, image_high}, slope, Steadiness::steadiness};
+  rows[std::size_t(op::Id::row)] = Domain{{low, high}, false, {image_low, image_high}, slope, Steadiness::steadiness};
 #define RLDB_DOMAIN_HULL(row, most, steadiness) \
   rows[std::size_t(op::Id::row)] = Domain{{-(most), most}, true, {}, 1, Steadiness::steadiness};
 #include "repro/fuzz/domain.def"

@@ -240,7 +240,8 @@ std::string to_string(const FuzzReport& r) {
                                  r.operators, r.compared, r.on_engines, support::counted(r.findings.size(), "finding"));
   for (const FuzzFinding& f : r.findings) {
     text += fmt::format("\n\nseed {}: {}\n", f.seed, f.text);
-    if (!f.confirmed) text += "the reduced program does not show it again: the fault may depend on more than the program\n";
+    if (!f.confirmed)
+      text += "the reduced program does not show it again: the fault may depend on more than the program\n";
     if (f.programs > 1) text += fmt::format("the same in {} programs\n", f.programs);
     if (!f.passes.empty()) text += "passes: " + f.passes + "\n";
     text += ir::print(f.module);

@@ -31,8 +31,12 @@ constexpr op::Id kSameType[] = {op::Id::Sin,    op::Id::Cos,  op::Id::Tanh,   op
 class Generator {
  public:
   Generator(ir::Context& ctx, std::uint64_t seed, const GenerateOptions& options)
-      : options_(options), random_(seed), builder_(ctx), setting_{builder_, random_, {}, {}, {}, {}, 0, 0, {}},
-        m_(ctx, setting_), ctx_(ctx) {}
+      : options_(options),
+        random_(seed),
+        builder_(ctx),
+        setting_{builder_, random_, {}, {}, {}, {}, 0, 0, {}},
+        m_(ctx, setting_),
+        ctx_(ctx) {}
 
   // Null: no value of the program can be its result.
   const ir::Module* run() {
@@ -162,7 +166,8 @@ class Generator {
     const auto x = m_.find(is_plain_float);
     if (!x) return false;
     const auto given = m_.find([](const Known& v) { return v.dtype().is_bool() && v.ndim() == 0; });
-    const Known condition = given ? *given : m_.add_param(fmt::format("x{}", m_.params().size()), ctx_.tensor({}, DType::Bool()));
+    const Known condition =
+        given ? *given : m_.add_param(fmt::format("x{}", m_.params().size()), ctx_.tensor({}, DType::Bool()));
     Image a, b;
     const auto body = [&] { return same_type(m_, *x, kSameType); };
     const ir::SeqExpr* then_branch = m_.nested(body, &a);
@@ -251,7 +256,8 @@ class Generator {
     const auto number = [&](double v) {
       return inner.constant({}, DType::Int(32), [v](std::size_t) { return v; }, {v, v});
     };
-    const auto condition = inner.emit(op::Less, {i.var, number(double(1 + random_.below(4))).var}, {}, {{0, 1}, true, 0});
+    const auto condition =
+        inner.emit(op::Less, {i.var, number(double(1 + random_.below(4))).var}, {}, {{0, 1}, true, 0});
     const std::string_view name = builder_.unique_name("loop");
     const ir::Type* params[] = {counter, type};
     const ir::GlobalVar* self = ctx_.global_var(name, ctx_.func_type(params, type));
@@ -297,7 +303,8 @@ class Generator {
 
   // A kernel that writes over its argument, which nobody else reads.
   bool add_in_place() {
-    const auto x = m_.find([](const Known& v) { return v.dtype() == DType::Float(32) && v.ndim() > 0 && v.range.largest() < 50; });
+    const auto x =
+        m_.find([](const Known& v) { return v.dtype() == DType::Float(32) && v.ndim() > 0 && v.range.largest() < 50; });
     if (!x) return false;
     const auto copy = m_.emit(op::Add, {x->var, x->var}, {}, {x->range + x->range, false, 2 * x->error});
     if (!copy) return false;

@@ -160,7 +160,8 @@ const ir::Call* random_kernel_call(ir::Context& ctx, Random& random, ir::ModuleB
 }
 
 // for ...: a[...] = a[...] * 0.5 + 1, or the like, on a's own memory
-const ir::Call* random_in_place_call(ir::Context& ctx, Random& random, ir::ModuleBuilder& module, const ir::Var* input) {
+const ir::Call* random_in_place_call(ir::Context& ctx, Random& random, ir::ModuleBuilder& module,
+                                     const ir::Var* input) {
   const auto* t = as<ir::TensorType>(input->type);
   std::vector<const Expr*> dims;
   std::unordered_map<const Expr*, const Expr*> own;

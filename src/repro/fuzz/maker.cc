@@ -36,12 +36,14 @@ void Maker::begin(bool symbolic) {
   if (random.one_in(3)) symbols_.push_back(ctx.var("m", ctx.int64()));
 }
 
-void Maker::continue_function(std::span<const ir::Var* const> params,
-                              std::span<const ir::BindingBlock* const> blocks, Range range) {
+void Maker::continue_function(std::span<const ir::Var* const> params, std::span<const ir::BindingBlock* const> blocks,
+                              Range range) {
   begin(false);
   for (const ir::Var* p : params) {
-    if (const auto* t = as<ir::TensorType>(p->type); t && t->has_shape) add_param(p->name, t);
-    else params_.push_back(p);
+    if (const auto* t = as<ir::TensorType>(p->type); t && t->has_shape)
+      add_param(p->name, t);
+    else
+      params_.push_back(p);
     if (!pool_.empty() && pool_.back().var == params_.back()) {
       params_.back() = p;
       pool_.back().var = p;

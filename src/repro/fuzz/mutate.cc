@@ -1,3 +1,4 @@
+// Mutation: bindings of the generator added to a module that exists, operands exchanged for others of their type.
 #include "repro/fuzz/mutate.h"
 
 #include <algorithm>
@@ -57,8 +58,7 @@ class Swap : public ir::Rewriter {
 
 bool is_wanted(const ir::Module* module) {
   const auto* f = module ? as<ir::Function>(module->find(kMain)) : nullptr;
-  return f && as<ir::SeqExpr>(f->body) &&
-         std::all_of(f->params.begin(), f->params.end(), [](const ir::Var* p) {
+  return f && as<ir::SeqExpr>(f->body) && std::all_of(f->params.begin(), f->params.end(), [](const ir::Var* p) {
            const auto* t = as<ir::TensorType>(p->type);
            return t && t->has_shape;
          });

@@ -3,8 +3,8 @@
 
 #include "repro/fuzz/maker.h"
 #include "rldb/ir/equal.h"
-#include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/arithmetic.h"
+#include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/unary.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/runtime/value.h"
@@ -166,9 +166,11 @@ Known Maker::operand(const Wanted& wanted) {
     if (!meets(wanted, like)) continue;
     return fresh(dims, t, wanted.within);
   }
-  return fresh(Dims(std::size_t(wanted.min_ndim), ctx.i64(4)), wanted.kind == Kind::Bool ? DType::Bool()
-                   : wanted.kind == Kind::Int                                            ? DType::Int(32)
-                                                                                         : DType::Float(32), wanted.within);
+  return fresh(Dims(std::size_t(wanted.min_ndim), ctx.i64(4)),
+               wanted.kind == Kind::Bool  ? DType::Bool()
+               : wanted.kind == Kind::Int ? DType::Int(32)
+                                          : DType::Float(32),
+               wanted.within);
 }
 
 Known Maker::of(const Dims& shape, DType dtype, Range range, bool exact) {

@@ -17,8 +17,7 @@ bool full(Maker& m, const ops::OpInfo& op) {
 
 bool ones(Maker& m, const ops::OpInfo& op) {
   const DType t = m.dtype(Kind::Any);
-  return m
-      .emit(op, {m.ctx.shape(m.shape(0, 3))}, Attributes(m, op).add(op_attr::Dtype, t), {{0, 1}, true, 0})
+  return m.emit(op, {m.ctx.shape(m.shape(0, 3))}, Attributes(m, op).add(op_attr::Dtype, t), {{0, 1}, true, 0})
       .has_value();
 }
 

@@ -54,8 +54,10 @@ bool one_element(Maker& m, const ops::OpInfo& op) {
   const op::Class c = op::class_of(row->id);
   const bool any = c == op::Class::Identity || c == op::Class::Storage;
   const bool floats = c == op::Class::FloatFunction || c == op::Class::Predicate || !domain->hull;
-  const Known x = m.operand({any ? Kind::Any : floats ? Kind::Float : Kind::Signed, 0, 4, domain->operand,
-                             domain->steadiness == Steadiness::Jumps});
+  const Known x = m.operand({any      ? Kind::Any
+                             : floats ? Kind::Float
+                                      : Kind::Signed,
+                             0, 4, domain->operand, domain->steadiness == Steadiness::Jumps});
   std::vector<ir::NamedAttr> attrs;
   for (const ops::AttrInfo& a : op.attrs) {
     if (a.name == op_attr::Alpha) attrs.push_back(m.ctx.named(a.name, m.ctx.attr(0.25)));
@@ -119,8 +121,8 @@ bool division(Maker& m, const ops::OpInfo& op) {
   const bool jumps = id != op::Id::Divide;
   const Known a = m.operand({jumps ? Kind::Number : Kind::Float, 0, 4, Range{-100, 100}, jumps});
   const bool negative = !a.dtype().is_uint() && m.random.one_in(3);
-  const Range divisors = a.dtype().is_float() ? (negative ? Range{-20, -0.5} : Range{0.5, 20})
-                                              : (negative ? Range{-9, -1} : Range{1, 9});
+  const Range divisors =
+      a.dtype().is_float() ? (negative ? Range{-20, -0.5} : Range{0.5, 20}) : (negative ? Range{-9, -1} : Range{1, 9});
   const Known b = partner(m, a, divisors, jumps);
   const double most = id == op::Id::FloorMod || id == op::Id::Mod ? b.range.largest() : a.range.largest() * 2 + 1;
   const Range r{a.dtype().is_uint() ? 0 : -most, most};

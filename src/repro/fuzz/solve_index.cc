@@ -161,8 +161,7 @@ bool scatter_nd(Maker& m, const ops::OpInfo& op) {
   dims[0] = m.ctx.i64(count);
   const Known updates = m.of(dims, x.dtype(), {-50, 50});
   const Update u = some_update(m, x, updates, 1);
-  return m
-      .emit(op, {x.var, indices.var, updates.var}, Attributes(m, op).add(op_attr::Reduction, u.reduction), u.image)
+  return m.emit(op, {x.var, indices.var, updates.var}, Attributes(m, op).add(op_attr::Reduction, u.reduction), u.image)
       .has_value();
 }
 
@@ -212,8 +211,7 @@ bool strided_slice(Maker& m, const ops::OpInfo& op) {
     }
   }
   if (axes.empty()) return false;
-  return m
-      .emit(op, {x.var, m.ctx.tuple(axes), m.ctx.tuple(begin), m.ctx.tuple(end), m.ctx.tuple(strides)}, {}, same(x))
+  return m.emit(op, {x.var, m.ctx.tuple(axes), m.ctx.tuple(begin), m.ctx.tuple(end), m.ctx.tuple(strides)}, {}, same(x))
       .has_value();
 }
 
@@ -239,8 +237,7 @@ bool take_backward(Maker& m, const ops::OpInfo& op) {
   Attributes attrs(m, op);
   attrs.add(op_attr::Axis, m.either(axis, x.ndim())).add(op_attr::Mode, "clip");
   return m
-      .emit(op, {gradient.var, x.var, indices.var}, attrs,
-            {times(gradient.range.hull(), 3), false, 3 * gradient.error})
+      .emit(op, {gradient.var, x.var, indices.var}, attrs, {times(gradient.range.hull(), 3), false, 3 * gradient.error})
       .has_value();
 }
 

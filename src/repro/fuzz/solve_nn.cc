@@ -61,7 +61,8 @@ bool einsum(Maker& m, const ops::OpInfo& op) {
   if (batch) dims.insert(dims.begin(), a.dim(0));
   const Known b = m.of(dims, a.dtype(), factor_of(a.dtype()));
   const ir::Expr* two[] = {a.var, b.var};
-  const char* subscripts = batch ? (m.flip() ? "bij,bjk->bik" : "bij,bjk->kbi") : (m.flip() ? "ij,jk->ik" : "ij,jk->ki");
+  const char* subscripts =
+      batch ? (m.flip() ? "bij,bjk->bik" : "bij,bjk->kbi") : (m.flip() ? "ij,jk->ik" : "ij,jk->ki");
   return m
       .emit(op, {m.ctx.tuple(two)}, Attributes(m, op).add(op_attr::Subscripts, subscripts),
             of_products(a, b, double(most_of(inner))))
@@ -126,8 +127,7 @@ bool axes_norm(Maker& m, const ops::OpInfo& op) {
   const double error = kNormSlope * (x.error + rounding_of(x.dtype()) * x.range.largest()) + most * gamma.error;
   if (op.name == op::NnRmsNorm) return m.emit(op, {x.var, gamma.var}, attrs, {{-most, most}, false, error}).has_value();
   const Known beta = m.of(dims, x.dtype(), {-2, 2});
-  return m
-      .emit(op, {x.var, gamma.var, beta.var}, attrs, {{-most - 2, most + 2}, false, error + beta.error})
+  return m.emit(op, {x.var, gamma.var, beta.var}, attrs, {{-most - 2, most + 2}, false, error + beta.error})
       .has_value();
 }
 
@@ -159,8 +159,7 @@ bool batch_norm(Maker& m, const ops::OpInfo& op) {
   attrs.add(op_attr::Axis, axis).add(op_attr::Training, m.random.one_in(3)).add(op_attr::Epsilon, 0.01);
   const double error = kNormSlope * (x.error + gamma.error + beta.error + mean.error + variance.error +
                                      rounding_of(x.dtype()) * x.range.largest());
-  return m
-      .emit(op, {x.var, gamma.var, beta.var, mean.var, variance.var}, attrs, {{-400, 400}, false, error})
+  return m.emit(op, {x.var, gamma.var, beta.var, mean.var, variance.var}, attrs, {{-400, 400}, false, error})
       .has_value();
 }
 

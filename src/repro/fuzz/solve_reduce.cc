@@ -43,7 +43,9 @@ bool reduction(Maker& m, const ops::OpInfo& op) {
   const bool sum = op.name == op::Sum, prod = op.name == op::Prod;
   const bool extreme = op.name == op::Max || op.name == op::Min;
   const Known x = m.operand({extreme || sum || prod ? Kind::Number : Kind::Float, 0, 4,
-                             prod ? Range{-1, 1} : extreme ? kEverything : Range{-200, 200}});
+                             prod      ? Range{-1, 1}
+                             : extreme ? kEverything
+                                       : Range{-200, 200}});
   const auto axes = some_axes(m, x);
   const double n = elements_along(x, axes);
   Known used = x;
@@ -63,8 +65,8 @@ bool reduction(Maker& m, const ops::OpInfo& op) {
     const double square = x.range.largest() * x.range.largest();
     if (op.name != op::Mean) r = {0, spread ? x.range.largest() : square};
     error = op.name == op::Mean ? x.error
-            : spread ? std::sqrt(x.error + rounding_of(x.dtype()) * std::max(1.0, square)) * 2
-                     : 4 * x.error * x.range.largest() + rounding_of(x.dtype()) * square * 4;
+            : spread            ? std::sqrt(x.error + rounding_of(x.dtype()) * std::max(1.0, square)) * 2
+                                : 4 * x.error * x.range.largest() + rounding_of(x.dtype()) * square * 4;
   }
   if (x.dtype().is_uint()) r.low = 0;
   Attributes attrs(m, op);
@@ -111,7 +113,8 @@ bool softmax(Maker& m, const ops::OpInfo& op) {
   Attributes attrs(m, op);
   attrs.add(op_attr::Axis, m.axis_of(x.ndim()));
   const bool log = op::find(op.name)->id == op::Id::NnLogSoftmax;
-  return m.emit(op, {x.var}, attrs, {log ? Range{-70, 0} : Range{0, 1}, false, 2 * x.error + rounding_of(x.dtype()) * 70})
+  return m
+      .emit(op, {x.var}, attrs, {log ? Range{-70, 0} : Range{0, 1}, false, 2 * x.error + rounding_of(x.dtype()) * 70})
       .has_value();
 }
 

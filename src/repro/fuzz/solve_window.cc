@@ -33,10 +33,7 @@ struct Extents {
     Dims dims;
     std::size_t next = 0;
     for (const char letter : layout)
-      dims.push_back(letter == 'N'                    ? n
-                     : letter == 'C' || letter == 'O' ? c
-                     : letter == 'I'                  ? i
-                                                      : spatial[next++]);
+      dims.push_back(letter == 'N' ? n : letter == 'C' || letter == 'O' ? c : letter == 'I' ? i : spatial[next++]);
     return dims;
   }
 };
@@ -74,7 +71,8 @@ Picture picture(Maker& m, int n, bool exact = false) {
     if (most_of(e.n) > 7 && ir::const_int(e.n)) e.n = m.ctx.i64(2);
     e.c = m.ctx.i64(m.one_of(std::vector<std::int64_t>{1, 2, 4}));
     for (int i = 0; i < n; ++i)
-      e.spatial.push_back(m.ctx.i64(m.one_of(n == 3 ? std::vector<std::int64_t>{3, 4} : std::vector<std::int64_t>{3, 5, 6, 8})));
+      e.spatial.push_back(
+          m.ctx.i64(m.one_of(n == 3 ? std::vector<std::int64_t>{3, 4} : std::vector<std::int64_t>{3, 5, 6, 8})));
     p.x = m.fresh(e.in(p.layout), m.dtype(Kind::Float), {-20, 20});
   }
   p.extents.n = p.x.dim(0);
@@ -102,13 +100,15 @@ Windows windows(Maker& m, const Picture& p) {
   Windows w;
   w.strides = some(m, n, 1, 2);
   for (int i = 0; i < n; ++i) {
-    const std::int64_t size = 1 + std::int64_t(m.random.below(std::size_t(std::min<std::int64_t>(3, p.sizes[std::size_t(i)]))));
+    const std::int64_t size =
+        1 + std::int64_t(m.random.below(std::size_t(std::min<std::int64_t>(3, p.sizes[std::size_t(i)]))));
     w.size.push_back(size);
     const bool spreads = m.random.one_in(3) && (size - 1) * 2 + 1 <= p.sizes[std::size_t(i)];
     w.dilation.push_back(spreads ? 2 : 1);
   }
   for (int side = 0; side < 2; ++side)
-    for (int i = 0; i < n; ++i) w.padding.push_back(std::int64_t(m.random.below(std::size_t(w.size[std::size_t(i)] / 2 + 1))));
+    for (int i = 0; i < n; ++i)
+      w.padding.push_back(std::int64_t(m.random.below(std::size_t(w.size[std::size_t(i)] / 2 + 1))));
   return w;
 }
 
@@ -192,8 +192,7 @@ bool pool_backward(Maker& m, const ops::OpInfo& op) {
   const auto pooled = m.emit(pool_op, {p.x.var}, of_pool, {p.x.range.hull(), largest && p.x.exact, p.x.error});
   if (!pooled) return false;
   const Known gradient = m.of(dims_of(pooled->type), p.x.dtype(), {-20, 20});
-  return m
-      .emit(op, {gradient.var, p.x.var}, attrs, {times(gradient.range.hull(), 9), false, 9 * gradient.error})
+  return m.emit(op, {gradient.var, p.x.var}, attrs, {times(gradient.range.hull(), 9), false, 9 * gradient.error})
       .has_value();
 }
 
@@ -222,8 +221,7 @@ bool grid_sample(Maker& m, const ops::OpInfo& op) {
   attrs.add(op_attr::Method, m.random.one_in(3) ? "bicubic" : "bilinear").add(op_attr::Layout, "NCHW");
   attrs.add(op_attr::PaddingMode, m.one_of(std::vector<const char*>{"zeros", "border", "reflection"}));
   attrs.add(op_attr::AlignCorners, m.flip());
-  return m
-      .emit(op, {x.var, grid.var}, attrs, {times(x.range.hull(), 3), false, 3 * x.error + 200 * grid.error + 1e-4})
+  return m.emit(op, {x.var, grid.var}, attrs, {times(x.range.hull(), 3), false, 3 * x.error + 200 * grid.error + 1e-4})
       .has_value();
 }
 
@@ -240,7 +238,8 @@ bool roi(Maker& m, const ops::OpInfo& op) {
   const Known x = m.of({m.ctx.i64(1), m.ctx.i64(2), m.ctx.i64(6), m.ctx.i64(5)}, DType::Float(32), {-20, 20});
   // Boxes with corners between the elements, so that no sample lies on a border.
   constexpr double kBoxes[] = {0, 0.3, 0.7, 3.9, 4.4, 0, 1.2, 0.1, 2.6, 3.3};
-  const Known boxes = m.constant({m.ctx.i64(2), m.ctx.i64(5)}, DType::Float(32), [&](std::size_t i) { return kBoxes[i]; }, {0, 5});
+  const Known boxes =
+      m.constant({m.ctx.i64(2), m.ctx.i64(5)}, DType::Float(32), [&](std::size_t i) { return kBoxes[i]; }, {0, 5});
   Attributes attrs(m, op);
   attrs.add(op_attr::PooledSize, std::vector<std::int64_t>{2, 1 + std::int64_t(m.flip())});
   attrs.add(op_attr::SpatialScale, 1.0).add(op_attr::SampleRatio, std::int64_t(2)).add(op_attr::Aligned, m.flip());

@@ -409,8 +409,9 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->type_name("DIR")
           ->expected(1)
           ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-      app.add_option("--write", c.write_to,
-                     "only write the programs, with inputs and the values computed here, for other compilers to be run on")
+      app.add_option(
+             "--write", c.write_to,
+             "only write the programs, with inputs and the values computed here, for other compilers to be run on")
           ->type_name("DIR");
       app.add_option("-o,--output", c.output, "folder for a script for `rldb test` of each fault found")
           ->type_name("DIR");

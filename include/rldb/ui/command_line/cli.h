@@ -74,17 +74,17 @@ struct CommandLine {
   std::string test_command;
   repro::MemoryLimit memory_limit;
   unsigned jobs = 1;
-  double seconds = 0;         // for the whole work; 0: no limit
-  std::size_t programs = 0;   // of fuzz
-  bool coverage = false;      // fuzz: a histogram of what the programs reach
+  double seconds = 0;                     // for the whole work; 0: no limit
+  std::size_t programs = 0;               // of fuzz
+  bool coverage = false;                  // fuzz: a histogram of what the programs reach
   std::vector<std::string> seed_folders;  // fuzz: modules to start from
   std::string write_to;                   // fuzz: a folder for the programs with inputs and values
-  std::string save_repro;     // a script that reproduces the fault
-  std::string tvm_script;     // the same in Python, for TVM
-  bool keep_defined = false;  // reduce: no candidates with accesses out of bounds
-  bool by_kernel = false;     // bisect: the kernel that the JIT compiles incorrectly
-  std::string recorded;       // compare: the folder of a recorded run of TVM
-  bool shadow = false;        // compare: both sides against a run in float64
+  std::string save_repro;                 // a script that reproduces the fault
+  std::string tvm_script;                 // the same in Python, for TVM
+  bool keep_defined = false;              // reduce: no candidates with accesses out of bounds
+  bool by_kernel = false;                 // bisect: the kernel that the JIT compiles incorrectly
+  std::string recorded;                   // compare: the folder of a recorded run of TVM
+  bool shadow = false;                    // compare: both sides against a run in float64
   repro::Sanitizers sanitizers;
   // test
   bool bless = false;
