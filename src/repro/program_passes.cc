@@ -10,7 +10,12 @@ namespace rldb::repro {
 Validation validate_program(session::Session& session, std::size_t before) {
   if (const session::RelayText* relay = session::relay_text(session.program()))
     return validate_relay(relay->source().ctx, relay->module_at(before), relay->module(), session.options());
-  return validate_versions(session, session.history().module_at(before), session.module());
+  std::string applied;
+  for (std::size_t v = before + 1; v <= session.program()->position(); ++v) {
+    const std::string pass = session.program()->version(v).pass;
+    if (!pass.empty()) applied += (applied.empty() ? "" : ",") + pass;
+  }
+  return validate_versions(session, session.history().module_at(before), session.module(), applied);
 }
 
 bool can_bisect(session::Session& session, const Question& question, source::Diagnostics& out) {

@@ -29,8 +29,7 @@ void leaves_of(const std::string& name, const ir::Type* type, const Value& v, st
     out.push_back({name, v});
     return;
   }
-  for (std::size_t i = 0; i < tuple->fields.size(); ++i)
-    leaves_of(name, tuple->fields[i], v.as_tuple().fields[i], out);
+  for (std::size_t i = 0; i < tuple->fields.size(); ++i) leaves_of(name, tuple->fields[i], v.as_tuple().fields[i], out);
 }
 
 std::size_t count_leaves(const ir::Type* type) {

@@ -30,8 +30,8 @@ class WrittenBytes {
 
  private:
   struct Region {
-    std::vector<bool> written;                     // by byte
-    runtime::Ref<runtime::Storage> storage;        // held: other memory gets no address in it
+    std::vector<bool> written;               // by byte
+    runtime::Ref<runtime::Storage> storage;  // held: other memory gets no address in it
     const std::byte* end(const std::byte* begin) const { return begin + written.size(); }
   };
   using Regions = std::map<const std::byte*, Region>;

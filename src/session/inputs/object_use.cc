@@ -72,8 +72,8 @@ class UseFinder {
   void call(const ir::Call* c, const ir::Var* result) {
     if (names_.contains(c->callee)) out_.only_passed_on = false;
     ObjectCall packed = packed_call(c);
-    const auto it = std::find_if(packed.args.begin(), packed.args.end(),
-                                 [&](const ir::Expr* a) { return names_.contains(a); });
+    const auto it =
+        std::find_if(packed.args.begin(), packed.args.end(), [&](const ir::Expr* a) { return names_.contains(a); });
     if (it == packed.args.end()) return;
     packed.place = std::size_t(it - packed.args.begin());
     const auto* g = as<ir::GlobalVar>(c->callee);

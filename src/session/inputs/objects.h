@@ -1,6 +1,6 @@
-// Values for parameters whose types do not tell them: effects and objects (R.Any), caches of keys and values, functions.
-// A value follows from what the function does with its parameter, or comes from a function of the module that makes
-// such values. Room-private.
+// Values for parameters whose types do not tell them: effects and objects (R.Any), caches of keys and values,
+// functions. A value follows from what the function does with its parameter, or comes from a function of the module
+// that makes such values. Room-private.
 #pragma once
 
 #include <functional>

@@ -90,8 +90,7 @@ std::optional<std::vector<Parameter>> Session::RelaxText::parameters(std::string
   const ir::Expr* found = history_.current()->find(function);
   if (const auto* f = ir::as<ir::Function>(found)) {
     for (const ir::Var* v : f->params)
-      params.push_back(
-          {std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr,
+      params.push_back({std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr,
                         type_it_is_used_as(history_.current(), f, v)});
     return params;
   }

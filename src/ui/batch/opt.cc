@@ -133,7 +133,8 @@ class PassObserver {
   }
 
   void validate(const passes::PassRecord& record, const std::string& name) {
-    const repro::Validation result = repro::validate_versions(session_, record.before, record.after);
+    const repro::Validation result =
+        repro::validate_versions(session_, record.before, record.after, passes::info(record.pass.id).name);
     validations_.emplace_back(records_.size() - 1, repro::to_string(result));
     console_.print_error("# validate {}: {}\n", name, validations_.back().second);
     if (!result.difference.empty()) {
