@@ -1,3 +1,4 @@
+// Compares the error of a conversion with that of the whole program in the lower precision.
 #include "repro/compare/lower_precision.h"
 
 #include <fmt/format.h>

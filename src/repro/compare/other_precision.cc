@@ -1,3 +1,4 @@
+// Conversion by printing the program, changing its dtypes and reading it again.
 #include "repro/compare/other_precision.h"
 
 #include <algorithm>

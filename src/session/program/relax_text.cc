@@ -148,12 +148,14 @@ bool Session::RelaxText::apply(std::string_view pipeline, Diagnostics& out, cons
     return false;
   }
   passes::RunOptions recording = options;
-  recording.after = [&](const passes::PassRecord& record) {
-    if (record.after) history_.push(record);
+  // An observer may run other programs in the session and put back a copy of this one: this object may be gone then.
+  Session& session = session_;
+  recording.after = [&session, &options](const passes::PassRecord& record) {
+    if (record.after && session.relax()) session.relax()->history_.push(record);
     if (options.after) options.after(record);
   };
-  PassKernels kernels(session_);
-  passes::PassEnv env{*session_.ctx_, out, &kernels};
+  PassKernels kernels(session);
+  passes::PassEnv env{*session.ctx_, out, &kernels};
   auto result = passes::run_pipeline(env, history_.current(), parsed.value(), recording);
   if (result.ok()) return true;
   out.add({}, std::move(result).error());
