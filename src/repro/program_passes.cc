@@ -7,16 +7,22 @@
 
 namespace rldb::repro {
 
-Validation validate_program(session::Session& session, pipeline::ModuleRef before, pipeline::ModuleRef after) {
+Validation validate_program(session::Session& session, pipeline::ModuleRef before, pipeline::ModuleRef after,
+                            std::string_view passes) {
   if (const session::RelayText* relay = session::relay_text(session.program()))
     return validate_relay(relay->source().ctx, before.as<relay::Module>(), after.as<relay::Module>(),
                           session.options());
-  return validate_versions(session, before.as<ir::Module>(), after.as<ir::Module>());
+  return validate_versions(session, before.as<ir::Module>(), after.as<ir::Module>(), passes);
 }
 
 Validation validate_program(session::Session& session, std::size_t before) {
   const pipeline::History& history = session.program()->history();
-  return validate_program(session, history.module_at(before), history.current());
+  std::string applied;
+  for (std::size_t v = before + 1; v <= session.program()->position(); ++v) {
+    const std::string pass = session.program()->version(v).pass;
+    if (!pass.empty()) applied += (applied.empty() ? "" : ",") + pass;
+  }
+  return validate_program(session, history.module_at(before), history.current(), applied);
 }
 
 bool can_bisect(session::Session& session, const Question& question, source::Diagnostics& out) {

@@ -43,14 +43,16 @@ class Recorder : public Instrument {
 // Makes a version of each result.
 class Versions : public Instrument {
  public:
-  explicit Versions(History& history) : history_(history) {}
+  explicit Versions(History& history) : history_([&history] { return &history; }) {}
+  // The history is looked up for each result: an instrument may have replaced it. Null: there is none any more.
+  explicit Versions(std::function<History*()> history) : history_(std::move(history)) {}
   Result<support::Unit> after(const Record& record) override {
-    history_.push(record);
+    if (History* history = history_()) history->push(record);
     return support::Unit{};
   }
 
  private:
-  History& history_;
+  std::function<History*()> history_;
 };
 
 // Is told of each pass before it runs.

@@ -12,6 +12,7 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
 #include "repro/borrow.h"
+#include "repro/cpu_clock.h"
 #include "repro/dims.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
@@ -23,7 +24,7 @@ namespace rldb::repro {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = CpuClock;
 using Step = Follower::Step;
 
 using Inputs = Follower::Inputs;

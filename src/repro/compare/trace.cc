@@ -260,11 +260,16 @@ struct Recorder::State {
         if (was_written(t, inputs)) add_event(t, std::string(callee), inputs);
       });
     for_each_tensor(result, [&](const Tensor& t) {
-      const auto is_argument = [&](const Value& a) { return a.is(ValueKind::Tensor) && &a.as_tensor() == &t; };
-      if (std::any_of(args.begin(), args.end(), is_argument)) return;
-      forget(t);
+      bool is_argument = false;
+      const Tensor* memory = nullptr;  // a cache holds its memory in a tuple
       for (const Value& a : args)
-        if (a.is(ValueKind::Tensor) && a.as_tensor().storage() == t.storage()) viewed[&t] = owner(a.as_tensor());
+        for_each_tensor(a, [&](const Tensor& given) {
+          is_argument = is_argument || &given == &t;
+          if (given.storage() == t.storage()) memory = &given;
+        });
+      if (is_argument) return;
+      forget(t);
+      if (memory) viewed[&t] = owner(*memory);
       if (viewed.contains(&t) && unwritten.contains(viewed[&t])) return;
       add_event(t, std::string(callee), inputs);
     });

@@ -1,3 +1,4 @@
+// Steps through kernels and looks up every load in the bytes that were written.
 #include "repro/sanitize/uninit.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Regions of memory, with a bit for each byte.
 #include "repro/sanitize/written_bytes.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// A native function whose results follow from its arguments.
 #include "session/inputs/made_up_function.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Follows a parameter, and the names that it gets, through the calls of a function.
 #include "session/inputs/object_use.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a function does with a parameter of an open type. Room-private.
+// The uses of a parameter of an open type in the body of its function. Room-private.
 #pragma once
 
 #include <vector>

@@ -1,3 +1,4 @@
+// Makes objects from their uses, or runs the functions of the module that make them.
 #include "session/inputs/objects.h"
 
 #include <algorithm>

@@ -134,12 +134,17 @@ std::vector<std::string> Session::RelaxText::functions_of(pipeline::ModuleRef mo
 
 bool Session::RelaxText::run(const std::vector<pipeline::Invocation>& passes, Diagnostics& out,
                              const pipeline::Instruments& instruments) {
-  PassKernels kernels(session_);
-  passes::PassEnv env{*session_.ctx_, out, &kernels};
+  // An instrument may run other programs in the session and put back a copy of this one: this object may be gone then.
+  Session& session = session_;
+  PassKernels kernels(session);
+  passes::PassEnv env{*session.ctx_, out, &kernels};
   passes::Verification verification(env);
-  pipeline::Versions versions(history_);
+  pipeline::Versions versions([&session]() -> pipeline::History* {
+    RelaxText* program = session.relax();
+    return program ? &program->history_ : nullptr;
+  });
   passes::RunOptions options{false, instruments};
-  if (session_.options_.verify_each) options.instruments.push_back(&verification);
+  if (session.options_.verify_each) options.instruments.push_back(&verification);
   options.instruments.push_back(&versions);
   auto result = passes::run_pipeline(env, module(), passes, options);
   if (!result.ok()) out.add({}, std::move(result).error());

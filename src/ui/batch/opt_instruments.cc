@@ -85,7 +85,7 @@ pipeline::Result<support::Unit> DumpIr::after(const Record& record) {
 pipeline::Result<support::Unit> ValidateEach::after(const Record& record) {
   const std::size_t number = count_++;
   if (record.changed.empty()) return support::Unit{};
-  const repro::Validation result = repro::validate_program(session_, record.before, record.after);
+  const repro::Validation result = repro::validate_program(session_, record.before, record.after, record.pass.name());
   results_.emplace_back(number, repro::to_string(result));
   console_.print_error("# validate {}: {}\n", pipeline::to_string(record.pass), results_.back().second);
   if (!result.difference.empty() && !first_.pass.pass) {
