@@ -109,16 +109,20 @@ bool is_injective(const ElementwiseStore& e) {
   std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   std::int64_t reach = 1;  // the range covered by the digits so far
   std::size_t found = 0;
-  for (const auto& [what, factor] : parts) {
-    const auto loop = std::find_if(e.loops.begin(), e.loops.end(), [&](const ForStmt* f) { return f->var == what; });
+  for (const auto& part : parts) {
+    const auto& [what, factor] = part;
+    const auto loop =
+        std::find_if(e.loops.begin(), e.loops.end(), [&](const ForStmt* f) { return f->var == part.first; });
     if (loop == e.loops.end()) {
       if (!isa<IntImm>(what)) return false;
       continue;
     }
     ++found;
     if (!digits || parts.size() == 1) continue;
+    if (factor < reach) return false;
+    if (&part == &parts.back()) continue;  // nothing is above the highest digit
     const auto extent = const_int((*loop)->extent);
-    if (!extent || *extent < 1 || factor < reach || __builtin_mul_overflow(factor, *extent, &reach)) return false;
+    if (!extent || *extent < 1 || __builtin_mul_overflow(factor, *extent, &reach)) return false;
   }
   return found == e.loops.size();
 }
