@@ -90,7 +90,9 @@ std::vector<ReadGroup> group_reads(const KernelOrigin& origin, const std::vector
 
 std::string role_text(ReadRole role, const ir::Expr* condition) {
   if (role == ReadRole::Index) return "an index";
-  return condition ? fmt::format("in the condition {}", support::one_line(ir::print_expr(condition, {.tensor_ir = true}))) : std::string();
+  return condition
+             ? fmt::format("in the condition {}", support::one_line(ir::print_expr(condition, {.tensor_ir = true})))
+             : std::string();
 }
 
 }  // namespace
