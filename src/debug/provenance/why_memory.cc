@@ -166,9 +166,27 @@ void WhyMemory::answer(const Question& q, int left, std::size_t depth) {
     if (end == WriteHistory::End::Lost) step.problem = "the run has no history of this memory";
     return steps_.push_back(std::move(step));
   }
+  if (run_.is_changed() && !still_holds(writer, range, q)) {
+    step.problem = "it was changed by a command since a call wrote it";
+    return steps_.push_back(std::move(step));
+  }
   describe(writer, step);
   steps_.push_back(std::move(step));
   causes(writer, range, left, depth);
+}
+
+// Whether the bytes after the call are those that were asked about: `set` writes too, without a call.
+bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Question& q) const {
+  const auto after = run_.machine_at(w.call.time + 1);
+  if (!after || after->frames().size() <= w.call.frame) return true;
+  const auto touch = std::find_if(w.call.args.begin(), w.call.args.end(), [&](const Touch& t) {
+    return t.memory == range.memory && t.begin < range.end && range.begin < t.end;
+  });
+  const Value* v = touch == w.call.args.end() ? nullptr : argument(*after, w.call, touch->arg);
+  if (!v || !v->is(ValueKind::Tensor)) return true;
+  const std::size_t width = std::size_t(range.end - range.begin);
+  return std::memcmp(v->as_tensor().storage()->data() + range.begin, q.tensor.data() + std::size_t(q.position) * width,
+                     width) == 0;
 }
 
 bool WhyMemory::wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const {

@@ -36,6 +36,7 @@ class WhyMemory {
   bool wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
   bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
   bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
+  bool still_holds(const Writer& w, const MemoryRange& range, const Question& q) const;
   void describe(const Writer& w, CauseStep& step) const;
   void causes(const Writer& w, const MemoryRange& range, int left, std::size_t depth);
   std::string name_at(const CallMoment& call, int arg) const;

@@ -56,6 +56,8 @@ class Run {
   // At the current time; everything later is discarded. The outcome: how the run ended with it.
   std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply);
 
+  bool is_changed() const { return !changes_.empty(); }
+
   // A build with other kernels for the same executable: the program calls those from now on.
   void replace_build(std::shared_ptr<const session::Build> build);
   // The build that replaces the first one now; null: none.
