@@ -281,7 +281,8 @@ def _pipeline(name):
 
 def _leaves(value, out):
     if _is_tensor(value):
-        out.append(_plain(np.ascontiguousarray(value.numpy())))
+        # `ascontiguousarray` gives a scalar a dim.
+        out.append(_plain(np.ascontiguousarray(value.numpy())).reshape([int(d) for d in value.shape]))
     elif type(value).__name__ in ("Shape", "ShapeTuple"):
         out.append(np.array([int(d) for d in value], "int64"))
     elif isinstance(value, (list, tuple)) or type(value).__name__ == "Array":

@@ -58,13 +58,13 @@ class PartnerTest(unittest.TestCase):
         return made, out.read_text() if out.exists() else ""
 
     def test_right(self):
-        made = run("fuzz", "--against=" + SERVE, "--programs=4", "--seed=5")
+        made = run("fuzz", "--against=" + SERVE, "--programs=12", "--seed=5")
         self.assertEqual(made.returncode, 0, made.stdout + made.stderr)
         self.assertIn("against tvm 0.0.fake", made.stdout)
 
     def test_wrong_value(self):
         folder = FOLDER / "found"
-        made = run("fuzz", "--against=" + SERVE, "--programs=2", "--seed=5", "-o", folder, FAKE_TVM_OFF="1")
+        made = run("fuzz", "--against=" + SERVE, "--programs=12", "--seed=5", "-o", folder, FAKE_TVM_OFF="1")
         self.assertEqual(made.returncode, 1, made.stdout + made.stderr)
         self.assertIn("values: ", made.stdout)
         script = next(iter(folder.glob("*.session")))
