@@ -73,6 +73,9 @@ struct TraceBisection {
 struct Followed {
   std::string function;             // empty: each public one
   std::vector<std::string> inputs;  // as texts; the others are generated
+  // The file of the module before the first pass, or empty. It is the first stage: a fault of the first pass shows, and
+  // constants whose data the folder lacks have its values.
+  std::string original;
 };
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rldb/repro/compare.h"
+#include "rldb/repro/partner.h"
 #include "rldb/repro/settings.h"
 
 namespace rldb::repro {
@@ -45,6 +46,7 @@ struct Question {
   std::vector<std::string> inputs;       // as texts; the others are generated
   std::vector<runtime::Value> expected;  // of the result, leaf by leaf; empty: the result before the first pass
   std::string command;                   // Command; the file's path is added
+  const Partner* partner = nullptr;      // Command: is asked instead; its results have to be those of the module
   MemoryLimit memory;                    // Memory
   bool keep_defined = false;             // programs with accesses out of bounds show no symptom
   Tolerances tolerances;
@@ -111,15 +113,21 @@ class VersionOracle {
   const std::string& unseen() const { return unseen_; }
   const std::vector<runtime::Value>& arguments() const { return arguments_; }
   const Question& question() const { return question_; }
+  // The last one, to a question with a partner.
+  const std::optional<PartnerAnswer>& partner_answer() const { return partner_answer_; }
+  const std::vector<runtime::Value>& reference() const { return reference_; }
 
  protected:
-  bool wants_run() const { return question_.kind != OracleKind::Diagnostic && question_.kind != OracleKind::Command; }
+  bool wants_run() const {
+    return question_.partner || (question_.kind != OracleKind::Diagnostic && question_.kind != OracleKind::Command);
+  }
   // Makes the version the session's program; the caller has borrowed the session.
   virtual void hold(pipeline::ModuleRef version) = 0;
 
   session::Session& session_;
   Question question_;
   std::string why_, unseen_;
+  std::optional<PartnerAnswer> partner_answer_;
   std::vector<runtime::Value> arguments_;
   std::vector<runtime::Value> reference_;  // leaves of the result
 };
@@ -144,6 +152,7 @@ class Oracle : public VersionOracle {
   std::optional<Symptom> look_at_memory(const ir::Module* version);
   std::optional<Symptom> look_at_values(const ir::Module* version);
   std::optional<Symptom> run_command(const ir::Module* version);
+  std::optional<Symptom> ask_partner(const ir::Module* version);
   bool accesses_out_of_bounds(const ir::Module* module);
 
   const ir::Module* first_ = nullptr;  // whose arguments they are

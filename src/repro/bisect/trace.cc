@@ -559,7 +559,7 @@ void need_passage(TraceBisection& both, std::size_t second) {
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
                             const Followed& what, const BisectProgress& progress) {
   TraceBisection out;
-  out.stages = read_dump(session, folder, out.why);
+  out.stages = read_dump(session, folder, out.why, what.original);
   return bisect_stages(session, std::move(out), tolerances, what, progress);
 }
 

@@ -16,6 +16,7 @@
 #include "repro/dims.h"
 #include "repro/oracle/leaves.h"
 #include "repro/oracle/memory.h"
+#include "repro/partner/symptom.h"
 #include "repro/values.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
@@ -142,6 +143,7 @@ bool Oracle::start_with_dims(const ir::Module* module) {
 
 std::optional<Symptom> Oracle::look(pipeline::ModuleRef seen) {
   const auto* version = seen.as<ir::Module>();
+  if (question_.partner) return ask_partner(version);
   if (question_.kind == OracleKind::Command) return run_command(version);
   unseen_ = wants_run() ? why_ : std::string();
   if (!wants_run() || !unseen_.empty()) return std::nullopt;
@@ -281,6 +283,10 @@ std::optional<Symptom> Oracle::ask(const ir::Module* module) {
     why_ = "it accesses a tensor out of bounds";
     return std::nullopt;
   }
+  if (question_.partner) {
+    start(module);  // a program that rldb cannot run is compiled all the same
+    return ask_partner(module);
+  }
   if (question_.kind == OracleKind::Command) return run_command(module);
   std::vector<passes::PassInvocation> pipeline;  // none: the unchanged program
   if (!question_.passes.empty()) {
@@ -305,9 +311,15 @@ std::string last_line_of(const std::string& path) {
   return std::string(line == std::string_view::npos ? rest : rest.substr(line + 1));
 }
 
-// Without addresses and the names of temporary files.
+// Without the names of temporary files.
 std::string form_of_output(std::string line, const std::string& path) {
   for (std::size_t at = 0; (at = line.find(path, at)) != std::string::npos;) line.erase(at, path.size());
+  return form_of_line(std::move(line));
+}
+
+}  // namespace
+
+std::string form_of_line(std::string line) {
   for (std::size_t at = 0; (at = line.find("0x", at)) != std::string::npos;) {
     std::size_t end = at + 2;
     while (end < line.size() && std::isxdigit(static_cast<unsigned char>(line[end]))) ++end;
@@ -315,8 +327,6 @@ std::string form_of_output(std::string line, const std::string& path) {
   }
   return form_of(line);
 }
-
-}  // namespace
 
 std::optional<int> run_test_command(const std::string& command, std::string_view text) {
   return ask_test_command(command, text).code;
@@ -337,6 +347,17 @@ CommandAnswer ask_test_command(const std::string& command, std::string_view text
   support::poll();
   if (status != -1 && WIFEXITED(status)) answer.code = WEXITSTATUS(status);
   return answer;
+}
+
+std::optional<Symptom> Oracle::ask_partner(const ir::Module* version) {
+  PartnerQuestion q;
+  q.module = version;
+  q.function = question_.function;
+  q.passes = question_.partner->options().passes;
+  if (why_.empty()) q.arguments = &arguments_;
+  partner_answer_ = question_.partner->ask(q);
+  unseen_.clear();
+  return symptom_of_answer(*partner_answer_, reference_, question_.tolerances, unseen_);
 }
 
 std::optional<Symptom> Oracle::run_command(const ir::Module* version) {

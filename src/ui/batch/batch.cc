@@ -69,6 +69,7 @@ constexpr OptionNeed kOptionNeeds[] = {
     {"`--tvm-script`", session::kModule,
      [](const CommandLine& line) { return !line.tvm_script.empty() && line.recorded.empty(); }},
     {"`--kernels`", session::kKernelFile, [](const CommandLine& line) { return !line.options.kernels_file.empty(); }},
+    {"`--test-server`", session::kModule, [](const CommandLine& line) { return !line.partner.command.empty(); }},
     {"`--trust-kernels`", session::kKernelFile, [](const CommandLine& line) { return line.options.trust_kernels; }},
     {"`--plugin`", session::kPlugins, [](const CommandLine& line) { return !line.plugins.empty(); }},
     {"`-O`", session::kModule, [](const CommandLine& line) { return line.optimise; }},

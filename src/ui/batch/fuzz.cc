@@ -12,6 +12,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/batch/batch.h"
+#include "ui/batch/against.h"
 #include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
@@ -102,6 +103,7 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   if (!session) return kUsage;
   const Job job(line, console);
   if (!job.fine()) return kUsage;
+  if (!line.partner.command.empty()) return batch_against(line, *session, job, console);
   repro::FuzzOptions options;
   options.ranks = job.ranks();
   if (!line.passes.empty()) options.passes = line.passes;

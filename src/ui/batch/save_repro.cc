@@ -197,7 +197,8 @@ ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, 
                             const repro::Question& question, const std::string& seen) {
   ReproFile repro = repro_of(line, session.options(), module);
   repro.seen = seen;
-  const bool runs = question.kind != repro::OracleKind::Command && question.kind != repro::OracleKind::Diagnostic;
+  const bool runs = question.partner ||
+                    (question.kind != repro::OracleKind::Command && question.kind != repro::OracleKind::Diagnostic);
   if (runs) add_values_of(repro, session, module, question);
   add_expected(repro, question.expected);
   if (!question.passes.empty()) {
@@ -207,7 +208,10 @@ ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, 
     repro.entry = with_function(":run", question.function);
     repro.expectations = {fmt::format(":expect value ~= {}", kExpected)};
   } else {  // wrong to begin with, and only a command can tell
-    repro.entry = ":verify " + quoted_word("--test=" + question.command);
+    repro.entry = ":verify " + quoted_word(question.partner ? "--test-server=" + question.partner->options().command
+                                                            : "--test=" + question.command);
+    if (question.partner && !question.partner->options().passes.empty())
+      repro.entry += " " + quoted_word("--partner-passes=" + question.partner->options().passes);
     repro.expectations = {":expect not error \"finds the fault in the module\"", std::string(kSuccess)};
   }
   return repro;

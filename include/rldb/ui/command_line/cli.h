@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rldb/repro/partner.h"
 #include "rldb/repro/settings.h"
 #include "rldb/session/options.h"
 #include "rldb/ui/render/text_diff.h"
@@ -70,9 +71,11 @@ struct CommandLine {
   std::optional<session::Engine> other_engine;  // of the second program
   std::string other_passes;                     // of the second program, when `passes` are the first one's
   std::vector<std::string> traces;              // folders of IR files, pass by pass
+  std::string original;                         // of a folder: the module before its first pass
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   repro::MemoryLimit memory_limit;
+  repro::PartnerOptions partner;  // of fuzz and reduce; without a command: none
   unsigned jobs = 1;
   double seconds = 0;                     // for the whole work; 0: no limit
   std::size_t programs = 0;               // of fuzz
