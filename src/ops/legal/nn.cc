@@ -359,9 +359,8 @@ Result<const Expr*> instance_norm(Legalizer& l, const ir::Call* c) {
   bool scale = attr_bool(spec(c), op_attr::Scale);
   return l.call_te("instance_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
-    Tensor in = te.in[0];
-    return {normalised_at_once(t, in, in->dtype, in->name, scale ? te.in[1] : nullptr, center ? te.in[2] : nullptr,
-                               axes, epsilon, "T_instance_norm", [&](Indices i) { return ExprList{i[channel]}; })};
+    return {normalised(t, te.in[0], scale ? te.in[1] : nullptr, center ? te.in[2] : nullptr, axes, epsilon,
+                       "T_instance_norm", [&](Indices i) { return ExprList{i[channel]}; })};
   });
 }
 
