@@ -198,7 +198,7 @@ const Expr* extent_product(Topi& t, Tensor x, const std::vector<int>& axes, DTyp
 }
 
 // e * gamma + beta. As in TVM, `e` is first rounded to the dtype of the result.
-const Expr* scaled(Topi& t, const Expr* e, DType out, Tensor gamma, Tensor beta, const ExprList& at) {
+const Expr* rounded_and_scaled(Topi& t, const Expr* e, DType out, Tensor gamma, Tensor beta, const ExprList& at) {
   e = ir::cast_to(t.ctx, out, e);
   const auto param = [&](Tensor p) { return ir::cast_to(t.ctx, out, t.g.load(p, std::span<const Expr* const>(at))); };
   if (gamma) e = t.ctx.binary(BinaryKind::Mul, e, param(gamma));
@@ -265,7 +265,7 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
             ir::div(t.ctx, g.load(var, std::span<const Expr* const>(at_row)), extent_product(t, x, axes, d));
         const Expr* e = t.ctx.binary(BinaryKind::Mul, diff,
                                      t.intrin(ir::intrin::Rsqrt, t.ctx.binary(BinaryKind::Add, v, t.lit(d, epsilon))));
-        return scaled(t, e, x->dtype, gamma, beta, param_index(i));
+        return rounded_and_scaled(t, e, x->dtype, gamma, beta, param_index(i));
       },
       name);
 }
@@ -326,7 +326,7 @@ Tensor normalised_at_once(Topi& t, Tensor x, DType out, std::string_view base, T
         const Expr* e =
             t.ctx.binary(BinaryKind::Mul, t.ctx.binary(BinaryKind::Sub, load_as(x, topi::vars(i)), mean),
                          t.intrin(ir::intrin::Rsqrt, t.ctx.binary(BinaryKind::Add, variance, t.lit(d, epsilon))));
-        return scaled(t, e, out, gamma, beta, param_index(i));
+        return rounded_and_scaled(t, e, out, gamma, beta, param_index(i));
       },
       stage);
 }

@@ -20,7 +20,7 @@ using runtime::ValueKind;
 
 namespace {
 
-using Dims = std::unordered_map<const ir::Var*, std::int64_t>;
+using DimValues = std::unordered_map<const ir::Var*, std::int64_t>;
 
 bool is_told(const ir::Type* t) {
   if (const auto* tensor = as<ir::TensorType>(t)) return tensor->has_shape && !tensor->dtype.is_void();
@@ -31,12 +31,12 @@ bool is_told(const ir::Type* t) {
   return shape && shape->has_values;
 }
 
-void learn(ir::Span<const ir::Expr*> wanted, const std::vector<std::int64_t>& got, Dims& dims) {
+void learn(ir::Span<const ir::Expr*> wanted, const std::vector<std::int64_t>& got, DimValues& dims) {
   for (std::size_t i = 0; i < wanted.size() && i < got.size(); ++i)
     if (const auto* v = as<ir::Var>(wanted[i])) dims.emplace(v, got[i]);
 }
 
-void learn(const ir::Type* type, const Value& v, Dims& dims) {
+void learn(const ir::Type* type, const Value& v, DimValues& dims) {
   if (const auto* t = as<ir::TensorType>(type); t && t->has_shape && v.is(ValueKind::Tensor))
     learn(t->shape, v.as_tensor().shape(), dims);
   if (const auto* t = as<ir::ShapeType>(type); t && t->has_values && v.is(ValueKind::Shape))
@@ -46,7 +46,7 @@ void learn(const ir::Type* type, const Value& v, Dims& dims) {
       learn(t->fields[i], v.as_tuple().fields[i], dims);
 }
 
-Result<std::vector<std::int64_t>> concrete(ir::Span<const ir::Expr*> exprs, const Dims& dims) {
+Result<std::vector<std::int64_t>> concrete(ir::Span<const ir::Expr*> exprs, const DimValues& dims) {
   eval::ScalarEnv env;
   env.var = [&](const ir::Var* v) -> std::optional<Value> {
     const auto it = dims.find(v);
@@ -72,7 +72,7 @@ void numbers_of(const Value& v, std::vector<double>& out) {
 }
 
 // The arguments' numbers in turn, each added to a number of the seed; integers stay small enough to be indices.
-Result<Value> tensor_of(const ir::TensorType* t, const std::vector<double>& numbers, const Dims& dims,
+Result<Value> tensor_of(const ir::TensorType* t, const std::vector<double>& numbers, const DimValues& dims,
                         std::uint64_t seed) {
   RLDB_TRY(std::vector<std::int64_t> shape, concrete(t->shape, dims));
   RLDB_TRY(Value made, runtime::random_tensor(std::move(shape), t->dtype, seed));
@@ -85,7 +85,8 @@ Result<Value> tensor_of(const ir::TensorType* t, const std::vector<double>& numb
   return made;
 }
 
-Result<Value> value_of(const ir::Type* type, const std::vector<double>& numbers, const Dims& dims, std::uint64_t seed) {
+Result<Value> value_of(const ir::Type* type, const std::vector<double>& numbers, const DimValues& dims,
+                       std::uint64_t seed) {
   if (const auto* t = as<ir::TensorType>(type)) return tensor_of(t, numbers, dims, seed);
   if (const auto* t = as<ir::ShapeType>(type)) {
     RLDB_TRY(std::vector<std::int64_t> shape, concrete(t->values, dims));
@@ -106,13 +107,13 @@ Result<Value> value_of(const ir::Type* type, const std::vector<double>& numbers,
 
 }  // namespace
 
-std::optional<Value> made_up_function(const ir::FuncType* type, Dims dims, std::uint64_t seed) {
+std::optional<Value> made_up_function(const ir::FuncType* type, DimValues dims, std::uint64_t seed) {
   if (type->opaque || !is_told(type->ret)) return std::nullopt;
   const auto run = [type, dims = std::move(dims), seed](runtime::PackedArgs args) -> Result<Value> {
     if (args.size() != type->params.size())
       return fail(ErrorKind::ArgumentCount,
                   fmt::format("the function takes {} argument(s) but {} were given", type->params.size(), args.size()));
-    Dims here = dims;
+    DimValues here = dims;
     std::vector<double> numbers;
     for (std::size_t i = 0; i < args.size(); ++i) {
       learn(type->params[i], args[i], here);
