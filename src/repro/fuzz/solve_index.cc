@@ -16,7 +16,6 @@ namespace {
 
 DType index_dtype(Maker& m) { return m.flip() ? DType::Int(32) : DType::Int(64); }
 
-Image same(const Known& x) { return {x.range, x.exact, x.error}; }
 Image of_two(const Known& x, const Known& y) {
   return {x.range | y.range, x.exact && y.exact, std::max(x.error, y.error)};
 }

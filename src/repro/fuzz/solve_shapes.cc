@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::string_view kIndexMap = "T.index_map";  // as TVMScript writes it
 
-Image same(const Known& x) { return {x.range, x.exact, x.error}; }
 Image with_zeros(const Known& x) { return {x.range | Range{0, 0}, x.exact, x.error}; }
 
 // Another value that differs at most in the dim of this axis.

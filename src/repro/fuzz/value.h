@@ -47,6 +47,8 @@ struct Image {
   bool exact = false;
   double error = 0;
 };
+// Of a result whose elements are elements of `x`.
+inline Image same(const Known& x) { return {x.range, x.exact, x.error}; }
 
 // Relative error of one rounding; 0 for integers.
 double rounding_of(ir::DType dtype);
