@@ -25,7 +25,6 @@ std::optional<LiteralSlice> literal_slice(const ir::Call* c, const Expr* extent)
   return LiteralSlice{*start, *end, *step, *length};
 }
 
-const Expr* both(Topi& t, const Expr* a, const Expr* b) { return ir::logical_and(t.ctx, a, b); }
 const Expr* at_least(Topi& t, const Expr* a, const Expr* b) { return t.le(b, a); }
 const Expr* below(Topi& t, const Expr* a, const Expr* b) { return t.lt(a, b); }
 const Expr* same(Topi& t, const Expr* a, const Expr* b) { return t.eq(a, b); }

@@ -95,7 +95,8 @@ LowerPrecision::Answer LowerPrecision::judge(const std::vector<Value>& args, con
     if (!is_float_tensor(l[i]) || l[i].as_tensor().shape() != a[i].as_tensor().shape()) return Answer::Worse;
     const Distance of_pass = distance(a[i].as_tensor(), b[i].as_tensor());
     const Distance of_format = distance(a[i].as_tensor(), l[i].as_tensor());
-    const double allowed = std::max(kTimesWorse * of_format.worst, kRoundingsInParts * unit_of_format(format_) * of_pass.magnitude);
+    const double allowed =
+        std::max(kTimesWorse * of_format.worst, kRoundingsInParts * unit_of_format(format_) * of_pass.magnitude);
     if (of_pass.worst <= allowed && std::isfinite(allowed)) continue;
     if (!std::isfinite(of_format.worst)) {
       why = fmt::format("the program before the pass has no finite result in {}", name);
