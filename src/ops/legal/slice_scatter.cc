@@ -25,6 +25,7 @@ std::optional<LiteralSlice> literal_slice(const ir::Call* c, const Expr* extent)
   return LiteralSlice{*start, *end, *step, *length};
 }
 
+const Expr* both_hold(Topi& t, const Expr* a, const Expr* b) { return ir::logical_and(t.ctx, a, b); }
 const Expr* at_least(Topi& t, const Expr* a, const Expr* b) { return t.le(b, a); }
 const Expr* below(Topi& t, const Expr* a, const Expr* b) { return t.lt(a, b); }
 const Expr* same(Topi& t, const Expr* a, const Expr* b) { return t.eq(a, b); }
@@ -36,7 +37,7 @@ const Expr* remainder(Topi& t, const Expr* a, const Expr* b) { return ir::floor_
 // Whether each position of the axis is in the slice: a stage for each condition.
 Tensor slice_mask(Topi& t, const LiteralSlice& s, Tensor position) {
   Tensor mask = t.full({t.i64(s.extent)}, t.ctx.bool_imm(true));
-  const auto require = [&](Tensor condition) { mask = t.binary(short_op::LogicalAnd, both, mask, condition); };
+  const auto require = [&](Tensor condition) { mask = t.binary(short_op::LogicalAnd, both_hold, mask, condition); };
   if (s.start != 0) require(t.binary(short_op::GreaterEqual, at_least, position, t.i64(s.start)));
   if (s.end != s.extent) require(t.binary(short_op::Less, below, position, t.i64(s.end)));
   if (s.step != 1) {
