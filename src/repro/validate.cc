@@ -179,6 +179,9 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   const Side& before = c.before;
   if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error, nullptr};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
+  // A pass for a device calls functions of its runtime, which rldb does not have.
+  if (after.result.fault && after.result.fault->error.kind == runtime::ErrorKind::UnknownFunction)
+    return {{}, after.error};
   if (before.result.ok && after.result.ok)
     if (const std::string why = not_comparable(before.result.value); !why.empty()) return {{}, why};
   std::string difference;
@@ -264,6 +267,17 @@ void judge_precision(Borrowed& session, LowerPrecision& lower, const Case& c, co
   if (answer == LowerPrecision::Answer::Explained) verdict.precision = runtime::to_string(lower.format());
 }
 
+// A parameter of this side that wants more than the null made for an object of the other side. Null: none does.
+const ir::Var* wants_a_value(const Way& way, std::string_view name, const std::vector<Value>& args) {
+  const auto* f = ir::as<ir::Function>(way.module->find(name));
+  if (!f || f->params.size() != args.size()) return nullptr;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const ir::TypeKind kind = f->params[i]->type->kind;
+    if (args[i].is_null() && (kind == ir::TypeKind::Tensor || kind == ir::TypeKind::Tuple)) return f->params[i];
+  }
+  return nullptr;
+}
+
 Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const Way& way, std::string_view name,
                       LowerPrecision* lower) {
   std::string not_run, precision;
@@ -277,6 +291,8 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
       std::string why;
       const auto args = session.taken_by(way, name, copies(c.args), why);
       if (!args) return {{}, why};
+      if (const ir::Var* p = wants_a_value(way, name, *args))
+        return {{}, fmt::format("`{}` has no value to give it", p->name)};
       side.result = session.run(way.module, name, *args, side.error);
     }
     Verdict verdict = compare_case(c, side, session.tolerance());
