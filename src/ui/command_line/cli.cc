@@ -269,8 +269,9 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
              "--test", c.test_command,
              "a command that is given the file of a module; its exit code 0 means that the module has the fault")
           ->type_name("COMMAND");
-  auto* expected =
-      app.add_option("--expected-output", c.expected_output, "the expected result: f.npy or f.npz")->type_name("FILE");
+  auto* expected = app.add_option("--expected-output", c.expected_output,
+                                  "the expected result, as a framework computed it: f.npy or f.npz")
+                       ->type_name("FILE");
   add_save_repro(app, c);
   add_tvm_script(app, c);
   add_inputs(app, c);
@@ -405,7 +406,8 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "taken too")
           ->type_name("FILE")
           ->needs(trace);
-      for (CLI::Option* option : add_oracle(app, c)) option->excludes(trace);
+      for (CLI::Option* option : add_oracle(app, c))
+        if (option->get_name() != "--expected-output") option->excludes(trace);
       add_diff_layout(app, c);
       app.add_option_function<std::string>(
              "--by", [&c](const std::string& word) { c.by_kernel = word == "kernel"; },
