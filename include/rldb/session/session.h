@@ -230,6 +230,7 @@ class Session {
   class RelaxText;
   class RelaxExecutable;
   class RelayExecutable;
+  bool load_onnx(const std::string& path, std::string_view bytes, Diagnostics& out);
   RelaxText* relax() const;  // null: the program is of another kind
   const ir::Module* legalised(std::string_view function);
   source::Message no_module(std::string_view purpose) const;

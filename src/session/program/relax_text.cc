@@ -9,6 +9,7 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/onnx/model.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/relay/passes/pass_id.h"
 #include "rldb/relay/to_relax.h"
@@ -73,6 +74,19 @@ std::unique_ptr<Program> Session::RelaxText::translate(Session& session, std::st
   const ir::Module* module = translated(*session.ctx_, session.sources_, path, std::move(text), out);
   if (!module || !ir::verify(*session.ctx_, module, out)) return nullptr;
   return std::make_unique<RelaxText>(session, std::move(path), module, true);
+}
+
+std::unique_ptr<Program> Session::RelaxText::import(Session& session, const std::string& path, std::string_view bytes,
+                                                    Diagnostics& out) {
+  const onnx::ModelRef model = onnx::read_model(path, bytes, out);
+  if (!model) return nullptr;
+  const source::FileId file = session.sources_.add(path, onnx::listing(*model));
+  const onnx::Options options{!session.options_.bind_params, session.options_.bound_inputs};
+  const ir::Module* module = onnx::to_relax(*session.ctx_, *model, file, options, out);
+  if (!module || !ir::verify(*session.ctx_, module, out)) return nullptr;
+  auto program = std::make_unique<RelaxText>(session, path, module, true);
+  program->listing_ = file;
+  return program;
 }
 
 // ---- functions ----

@@ -13,6 +13,10 @@ class Session::RelaxText final : public Program {
   // Of Relay text: the module's nodes have their places in it. Nothing else of it is kept.
   static std::unique_ptr<Program> translate(Session& session, std::string path, std::string text, Diagnostics& out);
 
+  // Of an ONNX model: the module's nodes have their places in its listing.
+  static std::unique_ptr<Program> import(Session& session, const std::string& path, std::string_view bytes,
+                                         Diagnostics& out);
+
   passes::History& history() { return history_; }
   const passes::History& history() const { return history_; }
   bool check_well_formed() const { return check_well_formed_; }
@@ -44,6 +48,7 @@ class Session::RelaxText final : public Program {
  private:
   passes::History history_;
   bool check_well_formed_;
+  source::FileId listing_;  // of the ONNX model that it was
 };
 
 }  // namespace rldb::session
