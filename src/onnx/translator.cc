@@ -248,7 +248,7 @@ bool Translator::take_results(const pb::NodeProto& n, NodeContext& c, const Expr
     values = c.results;
   } else if (const auto* tuple = ir::as<ir::Tuple>(made)) {
     for (const Expr* item : tuple->items) values.push_back({item, nullptr});
-  } else if (ir::isa<ir::TupleType>(made->type)) {
+  } else if (ir::as<ir::TupleType>(made->type)) {
     const auto fields = c.fields_of(c.bind(made));
     if (!fields.ok()) return fail(n, 0, fields.error());
     for (const Expr* item : *fields) values.push_back({item, nullptr});
