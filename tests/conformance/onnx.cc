@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "conformance/conformance.h"
+#include "rldb/ir/scalar.h"
 #include "rldb/onnx/model.h"
 #include "rldb/session/session.h"
 #include "rldb/support/file.h"
