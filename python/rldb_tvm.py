@@ -13,6 +13,7 @@ In a program:
 From a shell:
 
     python3 rldb_tvm.py MODULE.py -o DIR [--target llvm] [--function main] [--inputs FILE.npz] [--compare]
+    python3 rldb_tvm.py --serve [--pipeline NAME] [--target llvm]     # a partner: rldb fuzz --against, reduce --test-server
 
 `rldb bisect --trace ir` reads what `dump_ir` writes, `rldb compare MODULE --recorded run` what `record` writes.
 Needs numpy and tvm, and for the last step rldb: on the PATH, or named by the environment variable RLDB.
@@ -264,16 +265,141 @@ def _generated(params, seed):
     return out
 
 
+def _pipeline(name):
+    """A pipeline: one that TVM registers by name, or passes without arguments, by their names: A,B,C."""
+    import tvm
+    from tvm import relax
+
+    try:
+        return relax.get_pipeline(name)
+    except ValueError:
+        passes = [getattr(relax.transform, one, None) for one in name.split(",")]
+        if not all(passes):
+            raise
+        return tvm.transform.Sequential([make() for make in passes])
+
+
+def _leaves(value, out):
+    if _is_tensor(value):
+        # `ascontiguousarray` gives a scalar a dim.
+        out.append(_plain(np.ascontiguousarray(value.numpy())).reshape([int(d) for d in value.shape]))
+    elif type(value).__name__ in ("Shape", "ShapeTuple"):
+        out.append(np.array([int(d) for d in value], "int64"))
+    elif isinstance(value, (list, tuple)) or type(value).__name__ == "Array":
+        for field in value:
+            _leaves(field, out)
+    else:
+        out.append(np.array(value))
+    return out
+
+
+def _argument(value, archive, device):
+    """An argument as the question has it: the forms of a recorded run."""
+    import tvm
+
+    if not isinstance(value, dict):
+        return value
+    if "tensor" in value:
+        array = archive[value["npz"]]
+        if str(array.dtype) != value["dtype"]:
+            import ml_dtypes
+
+            array = array.view(getattr(ml_dtypes, value["dtype"]))
+        return tvm.runtime.tensor(array, device=device)
+    if "shape" in value:
+        return tvm.runtime.ShapeTuple(value["shape"])
+    return [_argument(field, archive, device) for field in value["tuple"]]
+
+
+class _StoppedIn:
+    """The pass that is running, for the answer when it fails."""
+
+    def __init__(self):
+        self.name = ""
+
+    def instrument(self):
+        import tvm
+
+        watch = self
+
+        @tvm.instrument.pass_instrument
+        class PassForRldb:
+            def run_before_pass(self, mod, info):
+                watch.name = str(info.name)
+
+            def run_after_pass(self, mod, info):
+                watch.name = ""
+
+        return PassForRldb()
+
+
+def _answer(question, pipeline, target):
+    import tvm
+    from tvm import relax
+
+    mod = tvm.script.from_source(Path(question["module"]).read_text(encoding="utf-8"))
+    name = question.get("passes", pipeline)
+    running = _StoppedIn()
+    instruments = [running.instrument()]
+    if "ir" in question:
+        instruments.append(dump_ir(question["ir"]))
+    try:
+        with tvm.transform.PassContext(instruments=instruments):
+            if name:
+                mod = _pipeline(name)(mod)
+            ex = tvm.compile(mod, target=target)
+        if "arguments" not in question:
+            return {"fault": False}
+        running.name = ""
+        device = tvm.device(target.split()[0] if not target.startswith("llvm") else "cpu")
+        vm = relax.VirtualMachine(ex, device)
+        archive = np.load(question["inputs"])
+        result = vm[question["function"]](*[_argument(a, archive, device) for a in question["arguments"]])
+    except Exception as error:  # whatever TVM raises is the answer
+        lines = [line for line in str(error).splitlines() if line.strip()] or [""]
+        answer = {"failed": "%s: %s" % (type(error).__name__, lines[-1].strip())}
+        if running.name:
+            answer["pass"] = running.name
+        return answer
+    np.savez(question["outputs"], **{str(i): leaf for i, leaf in enumerate(_leaves(result, []))})
+    return {"outputs": question["outputs"]}
+
+
+def serve(pipeline="", target="llvm"):
+    """A partner of rldb: questions on standard input, answers on standard output, one line of JSON each."""
+    import tvm
+
+    # TVM and its passes may print: the answers get a descriptor of their own, and standard output becomes the errors'.
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(line):
+        answers.write(json.dumps(line) + "\n")
+        answers.flush()
+
+    say({"partner": "tvm " + str(tvm.__version__)})
+    for line in sys.stdin:
+        question = json.loads(line)
+        say({"id": question["id"], **_answer(question, pipeline, target)})
+    return 0
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description="Compile and run a module with TVM, and record it for rldb.")
-    parser.add_argument("module", help="TVMScript")
-    parser.add_argument("-o", "--output", required=True, help="folder: ir/ has the stages, run/ the calls")
+    parser.add_argument("module", nargs="?", help="TVMScript")
+    parser.add_argument("-o", "--output", help="folder: ir/ has the stages, run/ the calls")
+    parser.add_argument("--serve", action="store_true", help="answer the questions of rldb fuzz --against")
+    parser.add_argument("--pipeline", default="", help="with --serve: a pipeline by name, or passes A,B,C, before the build")
     parser.add_argument("--target", default="llvm")
     parser.add_argument("--function", default="main")
     parser.add_argument("--inputs", help="an .npz with the parameters by name; without it they are generated")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--compare", action="store_true", help="run rldb on the record")
     line = parser.parse_args(arguments)
+    if line.serve:
+        return serve(line.pipeline, line.target)
+    if not line.module or not line.output:
+        parser.error("a module and -o are needed, or --serve")
 
     import tvm
     from tvm import relax

@@ -113,6 +113,9 @@ struct Debugger::Impl {
   std::vector<CauseStep> why_element(const Debugger& debugger, std::string_view name, std::string_view subscript,
                                      int frame, int depth, source::Diagnostics& out) const;
 
+  bool why_memory(std::string_view name, std::size_t frame, const runtime::Tensor& t, std::int64_t position, int depth,
+                  std::vector<CauseStep>& steps) const;
+
   // ---- changing (changing.cc) ----
   std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,
                                              source::Diagnostics& out);

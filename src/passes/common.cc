@@ -1,4 +1,4 @@
-// Options of passes, and the builders of calls and bindings shared by passes.
+// Texts of options, and the builders of calls and bindings shared by passes.
 #include "passes/common.h"
 
 #include <algorithm>
@@ -14,84 +14,10 @@ namespace rldb::passes {
 
 using namespace ir;
 
-using support::trim;
+std::string last_part(std::string_view dotted) { return std::string(dotted.substr(dotted.rfind('.') + 1)); }
 
-std::string_view unquote(std::string_view s) {
-  s = trim(s);
-  if (s.size() >= 2 && (s.front() == '"' || s.front() == '\'') && s.back() == s.front())
-    return s.substr(1, s.size() - 2);
-  return s;
-}
-
-std::vector<std::string_view> split_items(std::string_view text) {
-  std::vector<std::string_view> items;
-  std::size_t begin = 0;
-  int depth = 0;
-  char quote = 0;
-  for (std::size_t i = 0; i <= text.size(); ++i) {
-    const char c = i < text.size() ? text[i] : ',';
-    if (quote != 0) {
-      if (c == quote) quote = 0;
-      if (i < text.size()) continue;
-    }
-    if (c == '"' || c == '\'') quote = c;
-    if (c == '(' || c == '[' || c == '{' || c == '<') ++depth;
-    if (c == ')' || c == ']' || c == '}' || c == '>') --depth;
-    if (i < text.size() && (c != ',' || depth > 0)) continue;
-    if (const std::string_view item = trim(text.substr(begin, i - begin)); !item.empty()) items.push_back(item);
-    begin = i + 1;
-  }
-  return items;
-}
-
-std::optional<std::vector<KeyValue>> split_dict(std::string_view text) {
-  text = trim(text);
-  if (text.size() < 2 || text.front() != '{' || text.back() != '}') return std::nullopt;
-  std::vector<KeyValue> out;
-  for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) {
-    // A key is a name or quoted, and a quoted key ends at the matching quote.
-    const bool quoted = item.front() == '"' || item.front() == '\'';
-    const std::size_t colon = item.find(':', quoted ? item.find(item.front(), 1) : 0);
-    if (colon == std::string_view::npos) return std::nullopt;
-    out.push_back({unquote(item.substr(0, colon)), trim(item.substr(colon + 1))});
-  }
-  return out;
-}
-
-const PassOption* written_option(const PassOptions& options, std::size_t index, std::string_view name) {
-  std::size_t position = 0;
-  for (const PassOption& o : options) {
-    if (o.name == name) return &o;
-    if (o.name.empty() && position++ == index) return &o;
-  }
-  return nullptr;
-}
-
-const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name) {
-  const PassOption* o = written_option(options, index, name);
-  return o && o->value == "None" ? nullptr : o;
-}
-
-std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback) {
-  const PassOption* o = find_option(options, index, name);
-  return o ? std::strtoll(o->value.c_str(), nullptr, 10) : fallback;
-}
-
-bool bool_option(const PassOptions& options, std::size_t index, std::string_view name, bool fallback) {
-  const PassOption* o = find_option(options, index, name);
-  if (!o) return fallback;
-  return o->value == "True" || o->value == "true" || o->value == "1";
-}
-
-std::vector<std::string> names_option(const PassOptions& options, std::size_t index, std::string_view name) {
-  std::vector<std::string> names;
-  const PassOption* o = find_option(options, index, name);
-  if (!o) return names;
-  std::string_view text = trim(o->value);
-  if (!text.empty() && text.front() == '[') text = text.substr(1, text.size() - 2);
-  for (std::string_view item : split_items(text))
-    if (item = unquote(item); !item.empty()) names.emplace_back(item);
-  return names;
+std::string_view given_text(const pipeline::WrittenValue& value) {
+  return value.is(pipeline::WrittenValue::Kind::None) ? std::string_view("nothing") : std::string_view(value.written);
 }
 
 namespace {

@@ -11,19 +11,18 @@
 #include <vector>
 
 #include "rldb/passes/helpers.h"
+#include "rldb/support/bracketed.h"
 
 namespace rldb::passes {
 
 // ---- texts of options ----
-std::string_view unquote(std::string_view text);
-// The items of `a, f(b, c), [d, e]`, split at commas outside brackets and quotes, trimmed; empty ones are left out.
-std::vector<std::string_view> split_items(std::string_view text);
-// `{"a": x, b: y}`: keys without quotes, values as written; nullopt when the text has no such form.
-struct KeyValue {
-  std::string_view key;
-  std::string_view value;
-};
-std::optional<std::vector<KeyValue>> split_dict(std::string_view text);
+using support::KeyValue;
+using support::split_dict;
+using support::split_items;
+using support::unquote;
+std::string last_part(std::string_view dotted);  // `c` of `a.b.c`
+// For messages: as written, or `nothing`.
+std::string_view given_text(const pipeline::WrittenValue& value);
 
 // ---- modules and functions ----
 // Whether the attribute is present and true: True, or a number other than 0.

@@ -3,11 +3,12 @@
 #pragma once
 
 #include "rldb/passes/pass.h"
+#include "rldb/passes/pass_options.h"
 
 namespace rldb::passes {
 
 #define RLDB_PASS(Name, Fn, Kind, Options, Doc) \
-  ir::Result<const ir::Module*> Fn(PassEnv& env, const ir::Module* module, const PassOptions& options);
+  ir::Result<const ir::Module*> Fn(PassEnv& env, const ir::Module* module, const Options& options);
 #include "rldb/passes/pass.def"
 
 }  // namespace rldb::passes

@@ -10,7 +10,7 @@ class Borrow {
  public:
   explicit Borrow(session::Session& session)
       : session_(session),
-        program_(session.program() ? session.program()->copy() : nullptr),
+        program_(session.exchange_program(session.program() ? session.program()->copy() : nullptr)),
         options_(session.options()) {
     session_.mute(true);
   }

@@ -7,7 +7,10 @@
 #include <algorithm>
 
 #include "repro/bisect/follow.h"
+#include "repro/bisect/meant.h"
 #include "repro/bisect/signature.h"
+#include "repro/compare/lower_precision.h"
+#include "repro/compare/other_precision.h"
 #include "repro/dims.h"
 #include "repro/values.h"
 #include "rldb/ir/attr_name/symbol.h"
@@ -44,7 +47,7 @@ class Borrowed {
  public:
   Borrowed(session::Session& session, std::uint64_t statements)
       : session_(session),
-        program_(session.program() ? session.program()->copy() : nullptr),
+        program_(session.exchange_program(session.program() ? session.program()->copy() : nullptr)),
         options_(session.options()) {
     session.options().eval_statements = statements;
   }
@@ -79,9 +82,21 @@ class Borrowed {
   std::optional<std::vector<Value>> taken_by(const Way& way, std::string_view name, std::vector<Value> args,
                                              std::string& why) {
     if (!way.given) return args;
+    cast_floats(way, args);
     auto taken = adapt_arguments(session_, {way.source, way.given, args}, way.module, name, way.function, why);
     if (!taken && way.given->params.size() == way.function->params.size()) return args;  // the run tells what is wrong
     return taken;
+  }
+
+  // Parameters that this side takes in another format of floats.
+  static void cast_floats(const Way& way, std::vector<Value>& args) {
+    if (way.function->params.size() != args.size()) return;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      const auto* t = ir::as<ir::TensorType>(way.function->params[i]->type);
+      const bool other = t && args[i].is(runtime::ValueKind::Tensor) && is_narrow(t->dtype) &&
+                         is_narrow(args[i].as_tensor().dtype()) && args[i].as_tensor().dtype() != t->dtype;
+      if (other) args[i] = in_precision(args[i], t->dtype);
+    }
   }
 
   // Compares unmodified sides tensor by tensor for the first divergence. None: it shows no divergence.
@@ -148,6 +163,7 @@ struct Verdict {
   std::string not_run;
   const Case* of = nullptr;  // the one that differs
   bool both_ran = false;
+  std::string precision;  // the format whose errors explain the differences; empty: there were none
 };
 
 // Why the result, or a part of it, cannot be compared.
@@ -163,6 +179,9 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   const Side& before = c.before;
   if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error, nullptr};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
+  // A pass for a device calls functions of its runtime, which rldb does not have.
+  if (after.result.fault && after.result.fault->error.kind == runtime::ErrorKind::UnknownFunction)
+    return {{}, after.error};
   if (before.result.ok && after.result.ok)
     if (const std::string why = not_comparable(before.result.value); !why.empty()) return {{}, why};
   std::string difference;
@@ -228,8 +247,40 @@ std::optional<std::vector<Case>> reference_cases(Borrowed& session, const Way& w
   return cases;
 }
 
-Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const Way& way, std::string_view name) {
-  std::string not_run;
+// A difference of values as a verdict, where the pass lowers the precision.
+void judge_precision(Borrowed& session, LowerPrecision& lower, const Case& c, const Side& after, const Way& way,
+                     std::string_view name, Verdict& verdict) {
+  const auto run = [&](const ir::Module* module, const std::vector<Value>& args) -> std::optional<Value> {
+    Side side;
+    side.result = session.run(module, name, copies(args), side.error);
+    return side.result.ok ? std::optional(side.result.value) : std::nullopt;
+  };
+  session.set_engine(way.engine);
+  std::string why;
+  const auto answer = lower.judge(c.args, c.before.result.value, after.result.value, run, why);
+  if (answer == LowerPrecision::Answer::Worse) {
+    if (!why.empty()) verdict.difference += "; " + why;
+    return;
+  }
+  verdict.difference.clear();
+  if (answer == LowerPrecision::Answer::CannotTell) verdict.not_run = "its precision changes, and " + why;
+  if (answer == LowerPrecision::Answer::Explained) verdict.precision = runtime::to_string(lower.format());
+}
+
+// A parameter of this side that wants more than the null made for an object of the other side. Null: none does.
+const ir::Var* wants_a_value(const Way& way, std::string_view name, const std::vector<Value>& args) {
+  const auto* f = ir::as<ir::Function>(way.module->find(name));
+  if (!f || f->params.size() != args.size()) return nullptr;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const ir::TypeKind kind = f->params[i]->type->kind;
+    if (args[i].is_null() && (kind == ir::TypeKind::Tensor || kind == ir::TypeKind::Tuple)) return f->params[i];
+  }
+  return nullptr;
+}
+
+Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const Way& way, std::string_view name,
+                      LowerPrecision* lower) {
+  std::string not_run, precision;
   bool ran = false;
   session.set_engine(way.engine);
   for (const Case& c : cases) {
@@ -240,14 +291,19 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
       std::string why;
       const auto args = session.taken_by(way, name, copies(c.args), why);
       if (!args) return {{}, why};
+      if (const ir::Var* p = wants_a_value(way, name, *args))
+        return {{}, fmt::format("`{}` has no value to give it", p->name)};
       side.result = session.run(way.module, name, *args, side.error);
     }
-    const Verdict verdict = compare_case(c, side, session.tolerance());
-    if (!verdict.difference.empty()) return {verdict.difference, {}, &c, c.before.result.ok && side.result.ok};
+    Verdict verdict = compare_case(c, side, session.tolerance());
+    const bool both = c.before.result.ok && side.result.ok;
+    if (lower && both && !verdict.difference.empty()) judge_precision(session, *lower, c, side, way, name, verdict);
+    if (precision.empty()) precision = verdict.precision;
+    if (!verdict.difference.empty()) return {verdict.difference, {}, &c, both, {}};
     ran = ran || verdict.not_run.empty();
     if (not_run.empty()) not_run = verdict.not_run;
   }
-  return {{}, ran ? std::string() : not_run};
+  return {{}, ran ? std::string() : not_run, nullptr, false, precision};
 }
 
 std::string lowered_on(session::Engine engine) {
@@ -258,7 +314,8 @@ using Pair = std::pair<Way, Way>;
 
 // Adds the result for one function. True: its values differ.
 bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::string_view name, const ir::Function* f,
-                   std::span<const std::int64_t> dims, Validation& out) {
+                   std::span<const std::int64_t> dims, LowerPrecision* lower, Validation& out) {
+  std::string precision;
   std::vector<std::string> missed, reasons;
   std::optional<std::vector<Case>> cases;
   const Way* reference = nullptr;  // the side to which these cases belong
@@ -266,8 +323,8 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
     if (!reference || reference->module != before.module || reference->engine != before.engine)
       cases = reference_cases(session, before, name, f, dims);
     reference = &before;
-    const Verdict verdict =
-        cases ? compare_cases(session, *cases, after, name) : Verdict{{}, "its inputs cannot be generated", nullptr};
+    const Verdict verdict = cases ? compare_cases(session, *cases, after, name, lower)
+                                  : Verdict{{}, "its inputs cannot be generated", nullptr};
     if (!verdict.difference.empty()) {
       out.difference = fmt::format("`{}` {} ({})", name, verdict.difference, after.text);
       out.over_nothing = verdict.of && verdict.of->dim == 0 && verdict.both_ran;
@@ -276,6 +333,7 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
         out.difference += "; first: " + summary(*first);
       return true;
     }
+    if (precision.empty()) precision = verdict.precision;
     if (verdict.not_run.empty()) continue;
     missed.push_back(fmt::format("not {}: {}", after.text, verdict.not_run));
     reasons.push_back(verdict.not_run);
@@ -285,6 +343,7 @@ bool compare_pairs(Borrowed& session, const std::vector<Pair>& pairs, std::strin
     return false;
   }
   out.compared.emplace_back(name);
+  if (!precision.empty()) out.lowered.push_back(fmt::format("{} ({})", name, precision));
   if (!missed.empty()) out.in_part.push_back(fmt::format("{} ({})", name, fmt::join(missed, "; ")));
   return false;
 }
@@ -310,9 +369,12 @@ constexpr std::string_view kAsItIs = "as it is, on the evaluator";
 
 }  // namespace
 
-Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after) {
+Validation validate_versions(session::Session& session, const ir::Module* before, const ir::Module* after,
+                             std::string_view passes) {
   Borrowed borrowed(session, kStatements);
   Validation out;
+  std::optional<LowerPrecision> lower;
+  if (meant_by_pipeline(passes) == Meant::Coarse) lower.emplace(session, before, after);
   const session::Engine machine = borrowed.machine();
   const std::string lowered = lowered_on(machine);
   const std::vector<Pair> pairs{
@@ -341,7 +403,8 @@ Validation validate_versions(session::Session& session, const ir::Module* before
     std::vector<Pair> ways = pairs;
     for (Pair& p : ways)
       if (adapt) p.second.given = f, p.second.function = g, p.second.source = before;
-    if (compare_pairs(borrowed, ways, entry.name, take_the_same(f, g) ? f : nullptr, dims_for(f, kDims), out))
+    if (compare_pairs(borrowed, ways, entry.name, take_the_same(f, g) ? f : nullptr, dims_for(f, kDims),
+                      lower ? &*lower : nullptr, out))
       return out;
   }
   return out;
@@ -362,7 +425,7 @@ Validation validate_engines(session::Session& session) {
   for (const ir::ModuleEntry& entry : module->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
     if (!f || f->is_private()) continue;
-    if (compare_pairs(borrowed, pairs, entry.name, f, dims_for(f, kEngineDims), out)) break;
+    if (compare_pairs(borrowed, pairs, entry.name, f, dims_for(f, kEngineDims), nullptr, out)) break;
   }
   return out;
 }
@@ -370,6 +433,8 @@ Validation validate_engines(session::Session& session) {
 std::string to_string(const Validation& v) {
   if (!v.difference.empty()) return v.difference;
   std::string text = v.compared.empty() ? "nothing was compared" : "same values";
+  if (!v.lowered.empty())
+    text += fmt::format("; as exact as the lower precision allows: {}", fmt::join(v.lowered, ", "));
   if (!v.in_part.empty()) text += fmt::format("; in part: {}", fmt::join(v.in_part, ", "));
   if (!v.not_run.empty()) text += fmt::format("; not run: {}", fmt::join(v.not_run, ", "));
   return text;

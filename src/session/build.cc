@@ -8,6 +8,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
+#include "rldb/pipeline/instruments.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_executable.h"
@@ -137,11 +138,11 @@ constexpr std::size_t kMostOrigins = 16;  // that are followed from one variable
 
 // Where VMShapeLower puts shapes into registers, the types of new tensors say no more than their rank. The debugger
 // shows those from before it.
-void restore_types(const ir::Context& ctx, const std::vector<passes::PassRecord>& records, bytecode::DebugInfo& debug) {
+void restore_types(const ir::Context& ctx, const std::vector<pipeline::Record>& records, bytecode::DebugInfo& debug) {
   std::unordered_map<std::uint32_t, const ir::Type*> types;
-  for (const passes::PassRecord& record : records) {
-    if (record.pass.id != passes::PassId::VMShapeLower) continue;
-    for (const ir::ModuleEntry& e : record.before->entries)
+  for (const pipeline::Record& record : records) {
+    if (passes::info(record.pass).id != passes::PassId::VMShapeLower) continue;
+    for (const ir::ModuleEntry& e : record.before.as<ir::Module>()->entries)
       ir::walk(e.function, [&](const ir::Node* n) {
         if (ir::isa<ir::PrimFunc>(n)) return false;
         const auto* b = ir::as<ir::Binding>(n);
@@ -171,25 +172,19 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   module = engines_->with_external_kernels(*ctx_, sources_, module, out);
   if (!module) return nullptr;
 
-  auto pipeline = passes::parse_pipeline("minimum");
-  if (!pipeline.ok()) {
-    out.add({}, std::move(pipeline).error());
-    return nullptr;
-  }
-  passes::RunOptions run;
-  run.verify_each = options_.verify_each;
-  run.after = [&](const passes::PassRecord& record) {
-    if (record.pass.id == passes::PassId::LegalizeOps) build->legal = record.after;
-    build->records.push_back(record);
-  };
+  const auto parsed = passes::parse_pipeline("minimum");
+  pipeline::Recorder recorder;
   PassKernels kernels(*this);
   passes::PassEnv env{*ctx_, out, &kernels};
-  auto lowered = passes::run_pipeline(env, module, pipeline.value(), run);
+  auto lowered = passes::run_pipeline(env, module, parsed.value(), {options_.verify_each, {&recorder}});
   if (!lowered.ok()) {
     out.add({}, std::move(lowered).error());
     return nullptr;
   }
   build->lowered = lowered.value();
+  build->records = std::move(recorder.records);
+  for (const pipeline::Record& record : build->records)
+    if (passes::info(record.pass).id == passes::PassId::LegalizeOps) build->legal = record.after.as<ir::Module>();
 
   auto compiled = codegen::compile_vm(*ctx_, build->lowered, out);
   if (!compiled.ok()) return nullptr;  // each fault is in `out`, at its place

@@ -69,12 +69,9 @@ const ir::Module* Session::evaluable(Diagnostics& out) {
 const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& out) {
   module = engines_->with_external_kernels(*ctx_, sources_, module, out);
   if (!module) return nullptr;
-  auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
   passes::PassEnv env{*ctx_, out};
-  passes::RunOptions run;
-  run.verify_each = options_.verify_each;
-  auto legal = pipeline.ok() ? passes::run_pipeline(env, module, pipeline.value(), run)
-                             : ir::Result<const ir::Module*>(support::Failure(std::move(pipeline).error()));
+  auto legal =
+      passes::run_pipeline(env, module, passes::pipeline_of(passes::PassId::LegalizeOps), {options_.verify_each, {}});
   // Problems of its external modules are found here: an evaluation takes the modules from the engines.
   if (legal.ok()) return engines_->functions_of(*legal, registry_, out) ? *legal : nullptr;
   out.add({}, std::move(legal).error());

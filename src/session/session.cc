@@ -130,13 +130,17 @@ bool Session::reload(Diagnostics& out) {
 
 void Session::set_program(std::unique_ptr<Program> program) { program_ = std::move(program); }
 
+std::unique_ptr<Program> Session::exchange_program(std::unique_ptr<Program> program) {
+  return std::exchange(program_, std::move(program));
+}
+
 void Session::set_program(const ir::Module* module) {
   set_program(std::make_unique<RelaxText>(*this, program_path(), module, true));
 }
 
 void Session::set_module(const ir::Module* module) {
   if (RelaxText* text = relax())
-    text->history().push_edit(module);
+    text->push_edit(module);
   else
     set_program(module);
 }
@@ -150,8 +154,8 @@ Session::RelaxText* Session::relax() const {
   return program_ && program_->kind() == ProgramKind::RelaxText ? static_cast<RelaxText*>(program_.get()) : nullptr;
 }
 
-const passes::History& Session::history() const {
-  static const passes::History none;
+const pipeline::History& Session::history() const {
+  static const pipeline::History none;
   const RelaxText* text = relax();
   return text ? text->history() : none;
 }
@@ -166,9 +170,8 @@ bool Session::verify(Diagnostics& out) {
   return false;
 }
 
-bool Session::run_passes(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options) {
-  RelaxText* text = relax();
-  if (text) return text->apply(pipeline, out, options);
+bool Session::run_passes(std::string_view passes, Diagnostics& out, const pipeline::Instruments& instruments) {
+  if (RelaxText* text = relax()) return text->run_passes(passes, out, instruments);
   out.add({}, no_module("running passes"));
   return false;
 }

@@ -92,7 +92,7 @@ const std::string kLowering = "LegalizeOps,ToNonDataflow,RemovePurityChecking,Ca
 TEST_CASE("planted: the memory plan gives a storage away one use too early") {
   const auto found = look_at(chain("(4, 4)", [](int i) { return i == 150 ? "R.subtract(v149, v140)" : ""; }), kLowering,
                              Bug::EarlyRelease);
-  CHECK(found.bisection.pass.id == passes::PassId::StaticPlanBlockMemory);
+  CHECK(passes::info(found.bisection.pass).id == passes::PassId::StaticPlanBlockMemory);
   CHECK(found.bisection.rewrite > 0);
   CHECK(found.bisection.rewrite_text.find("storage that was used before") != std::string::npos);
   REQUIRE(found.bisection.comparison);
@@ -104,7 +104,7 @@ TEST_CASE("planted: the memory plan gives a storage away one use too early") {
 TEST_CASE("planted: fusion swaps the operands of a kernel") {
   const auto found = look_at(chain("(4, 4)", [](int i) { return i == 77 ? "R.subtract(v76, v75)" : ""; }),
                              "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR", Bug::SwappedOperands);
-  CHECK(found.bisection.pass.id == passes::PassId::FuseTIR);
+  CHECK(passes::info(found.bisection.pass).id == passes::PassId::FuseTIR);
   CHECK(found.bisection.rewrite > 0);
 }
 
@@ -124,15 +124,15 @@ TEST_CASE("planted: Relay's fusion swaps the operands of a group") {
   source::Diagnostics found;
   REQUIRE(s.load_text("m.relay", text, found));
   const session::RelayText& program = *session::relay_text(s.program());
-  const auto passes = relay::parse_passes("FoldConstant,FuseOps,ToANF", found);
-  REQUIRE(passes);
-  using Verdict = repro::RelayBisection::Verdict;
+  const auto passes = pipeline::parse(relay::pass_table(), "FoldConstant,FuseOps,ToANF");
+  REQUIRE(passes.ok());
+  using Verdict = repro::PassBisection::Verdict;
   CHECK(repro::bisect_relay(s, program, *passes, {}).verdict == Verdict::None);
   const Planted planted(Bug::SwappedGroup);
   const auto b = repro::bisect_relay(s, program, *passes, {});
   INFO(repro::to_string(b));
   REQUIRE(b.verdict == Verdict::Found);
-  CHECK(relay::to_string(b.pass) == "FuseOps");
+  CHECK(pipeline::to_string(b.pass) == "FuseOps");
   CHECK(b.rewrites == kGroups);
   CHECK(b.rewrite == kWrong + 1);
   CHECK(b.rewrite_text == "fuses `subtract`, `tanh`");
@@ -145,14 +145,14 @@ TEST_CASE("planted: a shape is made of another slot") {
                                      return i == 201 ? "R.reshape(v200, R.shape([n, 2]))" : "";
                                    }),
                              "minimum", Bug::WrongSlot);
-  CHECK(found.bisection.pass.id == passes::PassId::VMShapeLower);
+  CHECK(passes::info(found.bisection.pass).id == passes::PassId::VMShapeLower);
 }
 
 TEST_CASE("planted: a schedule drops what a split leaves over") {
   const auto found =
       look_at(chain("(11, 11)", [](int i) { return i == 250 ? "R.sum(v249, axis=[0], keepdims=True)" : ""; }),
               "LegalizeOps,DefaultSchedule(vector_bytes=32)", Bug::LostRest);
-  CHECK(found.bisection.pass.id == passes::PassId::DefaultSchedule);
+  CHECK(passes::info(found.bisection.pass).id == passes::PassId::DefaultSchedule);
   CHECK(found.bisection.rewrite > 0);
 }
 

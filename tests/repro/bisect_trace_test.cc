@@ -5,6 +5,7 @@
 
 #include "repro/loaded.h"
 #include "rldb/ir/printer.h"
+#include "rldb/pipeline/instruments.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/support/file.h"
 
@@ -49,16 +50,16 @@ class Dump {
     source::Diagnostics d;
     REQUIRE(s.load_text("m.py", program, d));
     bool wrong = false;
-    passes::RunOptions options;
-    options.after = [&](const passes::PassRecord& record) {
-      const std::string name(passes::info(record.pass.id).name);
+    pipeline::Recorder recorder;
+    REQUIRE(s.run_passes(passes, d, {&recorder}));
+    for (const pipeline::Record& record : recorder.records) {
+      const std::string name(record.pass.name());
       wrong = wrong || name == from;
-      std::string text = ir::print(record.after);
+      std::string text = ir::print(record.after.as<ir::Module>());
       const auto at = wrong ? text.find(what) : std::string::npos;
       if (at != std::string::npos) text.replace(at, what.size(), with);
       write(name, text);
-    };
-    REQUIRE(s.run_passes(passes, d, options));
+    }
   }
 
  private:

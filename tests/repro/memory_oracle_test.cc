@@ -64,7 +64,7 @@ TEST_CASE("memory: the pass after which more is held at once") {
   const repro::PassBisection found = repro::bisect_passes(p.session(), p.module(), p.question("1.5x"));
   INFO(repro::to_string(found));
   REQUIRE(found.verdict == repro::PassBisection::Verdict::Found);
-  CHECK(passes::info(found.pass.id).name == "TopologicalSort");
+  CHECK(found.pass.name() == "TopologicalSort");
   CHECK(found.symptom.kind == repro::SymptomKind::Memory);
   CHECK(found.symptom.bytes >= 6 * kLarge);
   CHECK(found.symptom.limit < 3 * kLarge);

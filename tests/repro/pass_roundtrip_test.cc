@@ -12,7 +12,7 @@
 #include "repro/loaded.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass.h"
-#include "rldb/repro/fuzz.h"
+#include "rldb/repro/generate.h"
 #include "rldb/repro/roundtrip.h"
 
 using namespace rldb;
@@ -119,9 +119,9 @@ TEST_CASE("what a pass makes of a random module is printed so that it reads back
   for (std::uint64_t seed = 100; seed < 106; ++seed) {
     Quiet quiet;
     session::Session s(on_the_machine(), &quiet);
-    const ir::Module* module = repro::random_module(s, seed);
-    if (!module) continue;
-    s.set_program(module);
+    const auto program = repro::generate(s, seed);
+    if (!program) continue;
+    s.set_program(program->module);
     through_passes(s, "seed " + std::to_string(seed), walk);
   }
   for (const std::string& f : walk.failures) FAIL_CHECK(f);

@@ -91,7 +91,7 @@ void run_case(golden::Case& c) {
   const ir::Module* wanted = gives && !gives->text.empty() ? load(expected, gives->text, error) : nullptr;
   // A text that gives the same module up to names of variables is as good.
   if (!wanted || ir::first_difference(got, wanted)) c.set("GIVES", {}, printed(got));
-  const repro::Validation v = repro::validate_versions(s, before, got);
+  const repro::Validation v = repro::validate_versions(s, before, got, run->argument);
   CHECK_MESSAGE(v.difference.empty(), "other values: ", v.difference);
   c.set("VALUES", values_text(v), {});
 }

@@ -28,7 +28,7 @@ class Folder : public ir::ExprMutator {
 };
 
 ir::Result<const ir::Module*> fold_scale_shift(passes::PassEnv& env, const ir::Module* module,
-                                               const passes::PassOptions&) {
+                                               const passes::NoOptions&) {
   return passes::map_dataflow_blocks(env, module, [](passes::PassEnv& e, const ir::BindingBlock* block) {
     return ir::Result<const ir::BindingBlock*>(Folder(e.ctx).rewrite_block(block));
   });
@@ -37,8 +37,6 @@ ir::Result<const ir::Module*> fold_scale_shift(passes::PassEnv& env, const ir::M
 }  // namespace
 
 void register_fold_scale_shift() {
-  passes::register_pass({.name = "FoldScaleShift",
-                         .kind = passes::PassKind::DataflowBlock,
-                         .doc = "two consecutive calls of scale_shift become one",
-                         .run = fold_scale_shift});
+  passes::register_pass<fold_scale_shift>("FoldScaleShift", passes::PassKind::DataflowBlock,
+                                          "two consecutive calls of scale_shift become one");
 }

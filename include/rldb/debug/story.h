@@ -45,8 +45,12 @@ struct CauseStep {
   std::string value;    // abbreviated, or in parentheses why there is none
   std::string file;     // of the binding; empty: not known
   std::uint32_t line = 0;
-  std::vector<std::string> kernels;  // of an element: those that computed it
-  std::string problem;               // of an element: why it is not followed further
+  std::vector<std::string> kernels;   // of an element: those that computed it
+  std::optional<std::uint64_t> time;  // of an element: before the call that wrote it
+  std::string iteration;              // of an element: the loop variables at its last write, `i = 3, k = 7`
+  std::uint64_t writes = 0;           // of an element: how many writes of that call made it, the terms of a sum
+  std::string role;                   // of an element read: `an index`, `in the condition ...`; empty: for the value
+  std::string problem;                // of an element: why it is not followed further
   Rest rest = Rest::None;
 };
 std::vector<std::string> lines_of(const std::vector<CauseStep>& steps);

@@ -22,6 +22,8 @@
 
 namespace rldb::eval {
 
+class AccessWatcher;
+
 // The requirements of a PrimFunc on its callers; also used by the JIT and the executable writer.
 ir::Result<runtime::KernelSignature> signature_of(const ir::PrimFunc* f, std::string_view name);
 
@@ -63,6 +65,8 @@ class TirMachine {
   runtime::Result<support::Unit> step();  // one statement
   // Before `start`: memory that the function allocates begins with all bits set, NaN in every format of floats.
   void set_nan_memory();
+  // Before `start`; null: nobody.
+  void watch(AccessWatcher* watcher);
   // Variables in scope, innermost last: loop variables, block axes, lets, shape variables.
   std::vector<std::pair<const ir::Var*, runtime::Value>> variables() const;
   std::vector<std::pair<const ir::Buffer*, runtime::Value>> buffers() const;

@@ -22,7 +22,7 @@ struct CodegenInput {
   std::string_view symbol;
   // Composite functions are local functions of its body. It has no constants: they became its last parameters.
   const ir::Function* function;
-  const PassOptions& options;  // of RunCodegen's target_options, for this generator
+  const pipeline::option::Dict& options;  // of RunCodegen's target_options, for this generator
 };
 
 // A dict; its key "kind" is the generator's name (external_module.h).

@@ -1,4 +1,4 @@
-// Helpers for writing a pass: its options, functions of a module, dataflow blocks, calls and bindings.
+// Helpers for writing a pass: functions of a module, dataflow blocks, calls and bindings.
 //
 // Nodes created by a pass record the node they come from (`origin`), so that the debugger finds the user's line.
 // docs/building-on-rldb.md has a whole pass. Users: the passes, and programs that build on rldb.
@@ -13,16 +13,6 @@
 #include "rldb/passes/pass.h"
 
 namespace rldb::passes {
-
-// ---- options (already checked against the row) ----
-// The option of that name, or the positional one at `index`; null when not given, or given as None.
-const PassOption* find_option(const PassOptions& options, std::size_t index, std::string_view name);
-// The same for options where None differs from the default: not null when given as None.
-const PassOption* written_option(const PassOptions& options, std::size_t index, std::string_view name);
-std::int64_t int_option(const PassOptions& options, std::size_t index, std::string_view name, std::int64_t fallback);
-bool bool_option(const PassOptions& options, std::size_t index, std::string_view name, bool fallback);
-// `[a, "b"]` or `a`: the names without quotes.
-std::vector<std::string> names_option(const PassOptions& options, std::size_t index, std::string_view name);
 
 // ---- modules and functions ----
 using FunctionFn = std::function<ir::Result<const ir::Function*>(std::string_view, const ir::Function*)>;

@@ -73,6 +73,9 @@ struct TraceBisection {
 struct Followed {
   std::string function;             // empty: each public one
   std::vector<std::string> inputs;  // as texts; the others are generated
+  // The file of the module before the first pass, or empty. It is the first stage: a fault of the first pass shows, and
+  // constants whose data the folder lacks have its values.
+  std::string original;
 };
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
@@ -108,18 +111,22 @@ struct PassBisection {
   // Passes right before this one (None: at the end) whose results could not be compared, with the reason.
   std::vector<std::pair<std::string, std::string>> passed_by;
   std::vector<std::string> meant;  // passes before it that change values by their nature: compared anew after them
-  const ir::Module* before = nullptr;
-  const ir::Module* after = nullptr;  // null: the pass fails
+  pipeline::ModuleRef before;
+  pipeline::ModuleRef after;  // null: the pass fails
   // The rewrite responsible for the symptom, from 1; 0: the pass counts none, or the symptom appears without any.
   std::int64_t rewrite = 0, rewrites = 0;
   std::string rewrite_text;
-  const ir::Module* without = nullptr;  // with the rewrites before this one
-  const ir::Module* with = nullptr;     // and with this one
+  pipeline::ModuleRef without;  // with the rewrites before this one
+  pipeline::ModuleRef with;     // and with this one
   std::optional<Comparison> comparison;
 };
 
+// Of a Relax module, by the question's pipeline.
 PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
                             const BisectProgress& progress = {});
+// Of a version of a program of any kind.
+PassBisection bisect_passes(VersionOracle& oracle, pipeline::ModuleRef module,
+                            const std::vector<pipeline::Invocation>& passes, const BisectProgress& progress = {});
 std::string to_string(const PassBisection& b);
 std::string to_json(const PassBisection& b);
 

@@ -46,6 +46,8 @@ std::optional<std::size_t> find_stage(const std::vector<Stage>& stages, std::str
 // The files of a folder that are stages, in their order; none when it cannot be read.
 std::vector<std::string> stage_files(const std::string& folder);
 // `problem` tells why there is nothing to read: no folder, no such files.
-std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem);
+// `original`: a file with the module before the first pass, which becomes the first stage; empty: there is none.
+std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem,
+                             const std::string& original = {});
 
 }  // namespace rldb::repro

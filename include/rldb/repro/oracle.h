@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "rldb/repro/compare.h"
+#include "rldb/repro/partner.h"
 #include "rldb/repro/settings.h"
 
 namespace rldb::repro {
@@ -45,6 +46,7 @@ struct Question {
   std::vector<std::string> inputs;       // as texts; the others are generated
   std::vector<runtime::Value> expected;  // of the result, leaf by leaf; empty: the result before the first pass
   std::string command;                   // Command; the file's path is added
+  const Partner* partner = nullptr;      // Command: is asked instead; its results have to be those of the module
   MemoryLimit memory;                    // Memory
   bool keep_defined = false;             // programs with accesses out of bounds show no symptom
   Tolerances tolerances;
@@ -78,26 +80,30 @@ struct Symptom {
 // much more than the limit, which is a multiple of what the program itself needs.
 bool still_shows(const Symptom& wanted, const Symptom& found, const Question& question);
 
-// One question, asked of many modules of a session. If the program cannot be run before the first pass, the reason
-// is in `why`.
-class Oracle {
+// One question, asked of many versions of a session's program, of any kind. If the program cannot be run before the
+// first pass, the reason is in `why`.
+class VersionOracle {
  public:
-  Oracle(session::Session& session, const Question& question) : session_(session), question_(question) {}
+  VersionOracle(session::Session& session, const Question& question) : session_(session), question_(question) {}
+  virtual ~VersionOracle() = default;
 
   // For a program before its pipeline: its result, or the memory it takes, is the reference. False: there is none, see
   // `why`.
-  bool start(const ir::Module* module);
+  virtual bool start(pipeline::ModuleRef module) = 0;
   // For a version of the program that was given to `start`. A version that cannot be compared also has none: `unseen`.
-  std::optional<Symptom> look(const ir::Module* version);
-  // The last version that `look` saw differs as a pass that changes values by its nature makes it (ToMixedPrecision):
-  // what it gives is the reference from now on. False: nothing changed.
-  bool accept_as_meant(const passes::PassInvocation& pass);
-  // The arguments as that version takes them.
-  std::vector<runtime::Value> arguments_of(const ir::Module* version);
-  // Everything: the program, its pipeline, the result.
-  std::optional<Symptom> ask(const ir::Module* module);
-  // One pass after another; the symptom when one fails. `after` is null then.
-  std::optional<Symptom> apply(const passes::PassInvocation& pass, const ir::Module* before, const ir::Module*& after);
+  virtual std::optional<Symptom> look(pipeline::ModuleRef version) = 0;
+  // Whether the pass changes values by its nature (ToMixedPrecision).
+  virtual bool changes_values(const pipeline::Invocation&) const { return false; }
+  // The last version that `look` saw differs as such a pass makes it: what it gives is the reference from now on.
+  // False: nothing changed.
+  virtual bool accept_as_meant(const pipeline::Invocation&) { return false; }
+  // One pass; the symptom when it fails. `after` is null then.
+  std::optional<Symptom> apply(const pipeline::Invocation& pass, pipeline::ModuleRef before,
+                               pipeline::ModuleRef& after);
+  // All of them, and a look at the result; without a symptom also when a pass fails that was not asked about.
+  std::optional<Symptom> ask(pipeline::ModuleRef module, const std::vector<pipeline::Invocation>& passes);
+  // Whether two versions are equal in structure.
+  bool is_same(pipeline::ModuleRef a, pipeline::ModuleRef b);
 
   // Also looks for passes that fail: that needs no values.
   bool wants_failures() const { return question_.kind == OracleKind::Any || question_.kind == OracleKind::Diagnostic; }
@@ -107,25 +113,52 @@ class Oracle {
   const std::string& unseen() const { return unseen_; }
   const std::vector<runtime::Value>& arguments() const { return arguments_; }
   const Question& question() const { return question_; }
+  // The last one, to a question with a partner.
+  const std::optional<PartnerAnswer>& partner_answer() const { return partner_answer_; }
+  const std::vector<runtime::Value>& reference() const { return reference_; }
+
+ protected:
+  bool wants_run() const {
+    return question_.partner || (question_.kind != OracleKind::Diagnostic && question_.kind != OracleKind::Command);
+  }
+  // Makes the version the session's program; the caller has borrowed the session.
+  virtual void hold(pipeline::ModuleRef version) = 0;
+
+  session::Session& session_;
+  Question question_;
+  std::string why_, unseen_;
+  std::optional<PartnerAnswer> partner_answer_;
+  std::vector<runtime::Value> arguments_;
+  std::vector<runtime::Value> reference_;  // leaves of the result
+};
+
+// Of Relax modules.
+class Oracle : public VersionOracle {
+ public:
+  using VersionOracle::VersionOracle;
+  bool start(pipeline::ModuleRef module) override;
+  std::optional<Symptom> look(pipeline::ModuleRef version) override;
+  bool changes_values(const pipeline::Invocation& pass) const override;
+  bool accept_as_meant(const pipeline::Invocation& pass) override;
+  // The arguments as that version takes them.
+  std::vector<runtime::Value> arguments_of(const ir::Module* version);
+  // Everything: the program, the question's pipeline, the result.
+  std::optional<Symptom> ask(const ir::Module* module);
 
  private:
-  bool wants_run() const { return question_.kind != OracleKind::Diagnostic && question_.kind != OracleKind::Command; }
+  void hold(pipeline::ModuleRef version) override { session_.set_program(version.as<ir::Module>()); }
   bool start_with_dims(const ir::Module* module);
   bool start_memory(const ir::Module* module);
   std::optional<Symptom> look_at_memory(const ir::Module* version);
   std::optional<Symptom> look_at_values(const ir::Module* version);
   std::optional<Symptom> run_command(const ir::Module* version);
+  std::optional<Symptom> ask_partner(const ir::Module* version);
   bool accesses_out_of_bounds(const ir::Module* module);
 
-  session::Session& session_;
-  Question question_;
-  std::string why_, unseen_;
-  std::vector<runtime::Value> arguments_;
-  const ir::Module* first_ = nullptr;      // whose arguments they are
-  std::vector<runtime::Value> reference_;  // leaves of the result
-  std::vector<runtime::Value> last_;       // of the version seen last, if it ran
-  std::size_t most_ = 0;                   // bytes that may be held
-  bool over_before_ = false;               // the limit is exceeded already before the first pass
+  const ir::Module* first_ = nullptr;  // whose arguments they are
+  std::vector<runtime::Value> last_;   // of the version seen last, if it ran
+  std::size_t most_ = 0;               // bytes that may be held
+  bool over_before_ = false;           // the limit is exceeded already before the first pass
 };
 
 }  // namespace rldb::repro

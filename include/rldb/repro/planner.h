@@ -12,7 +12,7 @@ namespace rldb::repro {
 
 // Names it in the findings about storages. If no version or stage plans any, or the first one has storages already, the
 // findings are left unchanged.
-void name_planners(std::vector<Finding>& findings, const passes::History& history);
+void name_planners(std::vector<Finding>& findings, const pipeline::History& history);
 void name_planners(std::vector<Finding>& findings, const std::vector<Stage>& stages);
 // The same for a file of a folder that a compiler wrote pass by pass; for any other file the planner is not known.
 void name_planners(std::vector<Finding>& findings, session::Session& session, const std::string& file);

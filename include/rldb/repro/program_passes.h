@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/reduce.h"
@@ -9,8 +10,11 @@
 
 namespace rldb::repro {
 
-// The program's present version against another one.
+// The program's present version against another one, or two modules of its kind and the names of the passes between
+// them.
 Validation validate_program(session::Session& session, std::size_t before);
+Validation validate_program(session::Session& session, pipeline::ModuleRef before, pipeline::ModuleRef after,
+                            std::string_view passes);
 
 // Which pass, and which of its rewrites, introduces a fault: for the reader. Without versions, which are modules of the
 // program's kind.

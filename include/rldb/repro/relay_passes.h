@@ -19,35 +19,17 @@ namespace rldb::repro {
 Validation validate_relay(relay::Context& ctx, const relay::Module* before, const relay::Module* after,
                           const session::Options& options);
 
-struct RelayBisection {
-  enum class Verdict : std::uint8_t { None, Found, CannotTell };
-  Verdict verdict = Verdict::CannotTell;
-  std::string why;        // why it is not known
-  std::size_t count = 0;  // of passes
-  std::size_t index = 0;  // of the pass responsible
-  relay::PassInvocation pass;
-  Symptom symptom;
-  const relay::Module* before = nullptr;
-  const relay::Module* after = nullptr;  // null: the pass fails
-  std::int64_t rewrites = 0;             // of that pass
-  std::int64_t rewrite = 0;              // the first responsible one; 0: none is known
-  std::string rewrite_text;
-  const relay::Module* without = nullptr;  // with one rewrite fewer
-  const relay::Module* with = nullptr;
-};
-std::string to_string(const RelayBisection& b);
-std::string to_json(const RelayBisection& b);
-// Of the program's present version.
-RelayBisection bisect_relay(session::Session& session, const session::RelayText& program,
-                            const std::vector<relay::PassInvocation>& passes, const Question& question,
-                            const BisectProgress& progress = {});
+// As bisect_passes (bisect.h), of the program's present version.
+PassBisection bisect_relay(session::Session& session, const session::RelayText& program,
+                           const std::vector<pipeline::Invocation>& passes, const Question& question,
+                           const BisectProgress& progress = {});
 
 // The smallest version of the program found that these passes break in the same way.
 struct RelayReduction : ReductionFacts {
   const relay::Module* module = nullptr;  // null: there is no symptom to keep
 };
 RelayReduction reduce_relay(session::Session& session, const session::RelayText& program,
-                            const std::vector<relay::PassInvocation>& passes, const Question& question,
+                            const std::vector<pipeline::Invocation>& passes, const Question& question,
                             const ReduceOptions& options);
 
 }  // namespace rldb::repro

@@ -35,9 +35,9 @@ struct Finding {
   std::string planner;     // the pass that made the storages; empty: not known
   std::string allocation;  // the two tensors as they were allocated in the storage
   std::string writer_allocation;
-  std::vector<std::int64_t> element;  // Nan; Overflow: that is written
+  std::vector<std::int64_t> element;  // Nan; Overflow: that is written; Unwritten: the first one that is read
   double value = 0;
-  std::string statement;  // Overflow: the expression; Bounds: the engine's message
+  std::string statement;  // Overflow: the expression; Unwritten: the statement; Bounds: the engine's message
   std::string dtype;      // Overflow
   std::string number;     // Overflow: the exact value
   bool is_about_storage() const { return (kind == Kind::Storage || kind == Kind::Shared) && !storage.empty(); }

@@ -76,6 +76,13 @@ class Recorder : public eval::Watcher {
   void results_are(runtime::PackedArgs outputs);
   Trace take();
 
+ protected:
+  // Memory to which nothing has been written yet: a tensor, also in a planned storage, or a storage.
+  virtual void fresh(const runtime::Value& /*memory*/) {}
+  // A call of something other than a kernel is over: it may have written to its arguments.
+  virtual void called_packed(runtime::PackedArgs /*args*/, const runtime::Value& /*result*/) {}
+  std::string name_of(const runtime::Tensor& tensor) const;  // empty: it has none
+
  private:
   struct State;
   std::unique_ptr<State> state_;

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,6 +16,7 @@
 
 #include "rldb/ir/context.h"
 #include "rldb/ir/printer.h"
+#include "rldb/pipeline/history.h"
 #include "rldb/runtime/value.h"
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic.h"
@@ -47,20 +47,12 @@ struct Version {
 };
 using Bookmarks = std::vector<std::pair<std::string, std::size_t>>;
 
-// The passes that apply to the versions, and the pipelines that have names.
-struct PassRow {
-  std::string_view name, short_name, options, doc;
-};
-struct PipelineRow {
-  std::string_view name, passes, doc;
-};
-
-// Of Relax: also those that a session without a program offers.
-std::vector<PassRow> relax_passes();
-std::vector<PipelineRow> relax_pipelines();
-
 // The purpose of a text: a reader, a comparison with another version, or a file that is read back, with all constants.
 enum class TextFor : std::uint8_t { Reading, Comparing, Saving };
+
+class Program;
+// Those of a program; of Relax where there is none.
+const pipeline::PassTable& passes_of(const Program* program);
 
 class Program {
  public:
@@ -78,23 +70,39 @@ class Program {
   virtual runtime::Result<runtime::Value> as_argument(runtime::Value given, const Parameter&) const { return given; }
 
   // ---- versions (Ability::Versions; without it there are none) ----
-  virtual std::size_t version_count() const { return 0; }
-  virtual std::size_t position() const { return 0; }
-  virtual Version version(std::size_t) const { return {}; }
-  virtual const Bookmarks& bookmarks() const;
-  virtual bool is_same(std::size_t a, std::size_t b) const { return a == b; }
-  virtual std::vector<std::string> changed(std::size_t, std::size_t) const { return {}; }  // functions
+  const pipeline::History& history() const { return history_; }
+  std::size_t version_count() const { return history_.size(); }
+  std::size_t position() const { return history_.position(); }
+  Version version(std::size_t v) const;
+  const Bookmarks& bookmarks() const { return history_.bookmarks(); }
+  bool is_same(std::size_t a, std::size_t b) const { return history_.module_at(a) == history_.module_at(b); }
+  std::vector<std::string> changed(std::size_t a, std::size_t b) const {
+    return changed_between(history_.module_at(a), history_.module_at(b));
+  }
   // Of a version, or of one of its functions; nullopt: there is no such function.
-  virtual std::optional<std::string> text(std::size_t, TextFor, std::string_view = {}) const { return std::nullopt; }
+  std::optional<std::string> text(std::size_t v, TextFor purpose, std::string_view function = {}) const {
+    return text_of(history_.module_at(v), purpose, function);
+  }
+  // The same of any module of the program's kind; functions that only one of two has, or that differ between them.
+  virtual std::optional<std::string> text_of(pipeline::ModuleRef, TextFor, std::string_view = {}) const {
+    return std::nullopt;
+  }
+  virtual std::vector<std::string> changed_between(pipeline::ModuleRef, pipeline::ModuleRef) const { return {}; }
+  virtual std::vector<std::string> functions_of(pipeline::ModuleRef) const { return {}; }  // all of them
+  virtual std::string_view extension() const { return {}; }                                // of files with its text
   // Later versions stay until the next pass or edit. False: there is no such version.
-  virtual bool go_to(std::size_t) { return false; }
-  virtual void add_bookmark(std::string) {}
-  // One version per pass, after the present one; those that followed it are dropped. `before`: told of each pass.
-  // False: a pass failed, which is diagnosed; the versions before it stay.
-  using PassObserver = std::function<void(const std::string& pass)>;
-  virtual bool run_passes(std::string_view, Diagnostics&, const PassObserver& = {}) { return false; }
-  virtual std::vector<PassRow> passes() const;
-  virtual std::vector<PipelineRow> pipelines() const;
+  bool go_to(std::size_t v) { return history_.rewind(v); }
+  void add_bookmark(std::string name) { history_.bookmark(std::move(name)); }
+  void push_edit(pipeline::ModuleRef module) { history_.push_edit(module); }  // a version made by hand
+  // One version per pass, after the present one; those that followed it are dropped. False: a pass failed, or its
+  // result is malformed, which is diagnosed; the versions before it stay.
+  bool run_passes(std::string_view passes, Diagnostics& out, const pipeline::Instruments& instruments = {});
+  bool run_passes(const std::vector<pipeline::Invocation>& passes, Diagnostics& out,
+                  const pipeline::Instruments& instruments = {}) {
+    return run(passes, out, instruments);
+  }
+  // The passes that apply to the versions; of an executable those that it was built with.
+  virtual const pipeline::PassTable& passes() const;
   // The pass of the minimum build that follows those applied since the program was loaded or edited; empty: none.
   std::string next_pass() const;
   std::string version_name(std::size_t version) const;  // `version 3 (FuseOps)`
@@ -110,10 +118,12 @@ class Program {
 
  protected:
   Program(const Program&) = default;
-  // Of the minimum build, in order, as they are applied.
-  virtual std::vector<std::string> minimum() const { return {}; }
+  virtual bool run(const std::vector<pipeline::Invocation>&, Diagnostics&, const pipeline::Instruments&) {
+    return false;
+  }
   Session& session_;
   std::string path_;
+  pipeline::History history_;
 };
 
 }  // namespace rldb::session

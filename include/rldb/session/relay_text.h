@@ -20,18 +20,14 @@ struct RelaySource {
   relay::TextNames names;
 };
 
-// Functions that only one of the two has, or that differ between them.
-std::vector<std::string> changed_functions(const relay::Module* before, const relay::Module* after);
-
 class RelayText final : public Program {
  public:
   // Null: diagnosed.
   static std::unique_ptr<RelayText> read(Session& session, std::string path, std::string text, Diagnostics& out);
 
   RelaySource& source() const { return *source_; }
-  const relay::Module* module() const { return versions_[position_].module; }
-  const relay::Module* module_at(std::size_t version) const { return versions_[version].module; }
-  void set_module(const relay::Module* module);  // a version made by hand
+  const relay::Module* module() const { return history_.current().as<relay::Module>(); }
+  const relay::Module* module_at(std::size_t version) const { return history_.module_at(version).as<relay::Module>(); }
 
   ProgramKind kind() const override { return ProgramKind::RelayText; }
   std::unique_ptr<Program> copy() const override;
@@ -39,38 +35,28 @@ class RelayText final : public Program {
   std::vector<std::string> function_names() const override;
   std::optional<std::vector<Parameter>> parameters(std::string_view function, std::string& not_runnable) override;
   runtime::Result<runtime::Value> as_argument(runtime::Value given, const Parameter& p) const override;
-  std::size_t version_count() const override { return versions_.size(); }
-  std::size_t position() const override { return position_; }
-  Version version(std::size_t v) const override { return versions_[v]; }
-  const Bookmarks& bookmarks() const override { return bookmarks_; }
-  bool is_same(std::size_t a, std::size_t b) const override { return versions_[a].module == versions_[b].module; }
-  std::vector<std::string> changed(std::size_t a, std::size_t b) const override;
-  std::optional<std::string> text(std::size_t v, TextFor purpose, std::string_view function) const override;
-  bool go_to(std::size_t version) override;
-  void add_bookmark(std::string name) override { bookmarks_.emplace_back(std::move(name), position_); }
-  bool run_passes(std::string_view pipeline, Diagnostics& out, const PassObserver& before) override;
-  std::vector<PassRow> passes() const override;
-  std::vector<PipelineRow> pipelines() const override;
+  std::optional<std::string> text_of(pipeline::ModuleRef module, TextFor purpose,
+                                     std::string_view function) const override;
+  std::vector<std::string> changed_between(pipeline::ModuleRef before, pipeline::ModuleRef after) const override;
+  std::vector<std::string> functions_of(pipeline::ModuleRef module) const override;
+  std::string_view extension() const override { return ".relay"; }
+  const pipeline::PassTable& passes() const override;
+  // Functions that it does not reach are not compiled, and passes may drop them.
+  void set_entry(std::string function) { entry_ = std::move(function); }
   std::shared_ptr<const Build> runnable(Diagnostics& out) override;
   std::shared_ptr<const Build> viewable(Diagnostics& out) override { return runnable(out); }
   std::optional<std::string> executable_file(Diagnostics& out, const bytecode::DebugInfo* names) override;
   std::string listing(const Build& build) const override;
 
  protected:
-  std::vector<std::string> minimum() const override;
+  bool run(const std::vector<pipeline::Invocation>& passes, Diagnostics& out,
+           const pipeline::Instruments& instruments) override;
 
  private:
-  struct RelayVersion : Version {
-    const relay::Module* module = nullptr;
-  };
   RelayText(Session& session, std::string path) : Program(session, std::move(path)) {}
-  void push(RelayVersion version);
 
   std::shared_ptr<RelaySource> source_;
-  std::vector<RelayVersion> versions_;
-  std::size_t position_ = 0;
-  Bookmarks bookmarks_;
-  std::string entry_;  // what is not reachable from it is not compiled
+  std::string entry_;
   // The last build and its inputs.
   std::shared_ptr<const Build> build_;
   const relay::Module* built_ = nullptr;

@@ -53,7 +53,7 @@ struct Build {
   const ir::Module* source = nullptr;   // the version it was built from
   const ir::Module* legal = nullptr;    // after LegalizeOps: what the evaluator runs
   const ir::Module* lowered = nullptr;  // after the minimum build; debug info points into it
-  std::vector<passes::PassRecord> records;
+  std::vector<pipeline::Record> records;
   std::shared_ptr<const bytecode::Executable> executable;
   std::shared_ptr<const vm::Program> program;
 };
@@ -119,19 +119,21 @@ class Session {
   bool reload(Diagnostics& out);
   Program* program() const { return program_.get(); }  // null: none is loaded
   void set_program(std::unique_ptr<Program> program);
+  // Lends the session another program: returns its own, which may be running passes, to be put back.
+  std::unique_ptr<Program> exchange_program(std::unique_ptr<Program> program);
   // As if it had been loaded under the program's name.
   void set_program(const ir::Module* module);
   const std::string& program_path() const;  // empty: none, or entered at the prompt
   // ---- of Relax text; null and without versions for programs of other kinds ----
-  const ir::Module* module() const { return history().current(); }
-  const passes::History& history() const;
+  const ir::Module* module() const { return history().current().as<ir::Module>(); }
+  const pipeline::History& history() const;
   // False: the loaded text requested with check_well_formed=False to be accepted unchecked.
   bool check_well_formed() const;
 
   bool verify(Diagnostics& out);
   // Applies a pipeline to the current version; each pass becomes a version. False: the failing pass is diagnosed, the
   // versions before it stay.
-  bool run_passes(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options = {});
+  bool run_passes(std::string_view passes, Diagnostics& out, const pipeline::Instruments& instruments = {});
   void set_module(const ir::Module* module);  // a version made by hand
 
   // ---- building and running ----
@@ -233,6 +235,7 @@ class Session {
   bool load_onnx(const std::string& path, std::string_view bytes, Diagnostics& out);
   RelaxText* relax() const;  // null: the program is of another kind
   const ir::Module* legalised(std::string_view function);
+  std::optional<runtime::Value> made_by(const std::string& function);
   source::Message no_module(std::string_view purpose) const;
   frontend::Environment environment(const ir::Module* module, const std::vector<NamedValue>& values);
   codegen::Jit* jit(Diagnostics& out);

@@ -26,14 +26,15 @@ bool is_own(const ir::Node* n) {
 
 // The functions of `built` as they were loaded or entered, regardless of later passes. If the version is not in the
 // history: its own functions.
-std::vector<ir::ModuleEntry> written_functions(const passes::History& history, const ir::Module* built) {
+std::vector<ir::ModuleEntry> written_functions(const pipeline::History& history, const ir::Module* built) {
   std::size_t version = history.position();
-  if (history.size() == 0 || history.module_at(version) != built) return {built->entries.begin(), built->entries.end()};
+  if (history.size() == 0 || history.module_at(version) != pipeline::ModuleRef(built))
+    return {built->entries.begin(), built->entries.end()};
   std::map<std::string_view, const ir::Expr*> functions;
   for (std::size_t v = 0; v <= version; ++v) {
     if (!history.is_edit(v)) continue;
-    const ir::Module* before = v == 0 ? nullptr : history.record(v).before;
-    const ir::Module* after = history.module_at(v);
+    const auto* before = history.record(v).before.as<ir::Module>();
+    const auto* after = history.module_at(v).as<ir::Module>();
     if (before)
       for (const ir::ModuleEntry& e : before->entries)
         if (!after->find(e.name)) functions.erase(e.name);

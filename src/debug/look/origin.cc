@@ -89,9 +89,9 @@ std::vector<std::string> Debugger::origin(Pc pc) const {
     const ir::Binding* at = ancestor(VersionIndex(build.lowered), origins, {debug->binding, debug->node});
     if (at) lines.push_back(fmt::format("lowered: {}", support::one_line(ir::print_binding(at), kOriginWidth)));
     for (std::size_t i = build.records.size(); at && i-- > 0;) {
-      const passes::PassRecord& record = build.records[i];
+      const pipeline::Record& record = build.records[i];
       if (!record.before || record.before == record.after) continue;
-      const ir::Binding* from = ancestor(VersionIndex(record.before), origins, ids_of(at));
+      const ir::Binding* from = ancestor(VersionIndex(record.before.as<ir::Module>()), origins, ids_of(at));
       if (!from || from == at) continue;
       std::string text = support::one_line(ir::print_binding(from), kOriginWidth);
       // If a pass only rebuilt the same text (a renamed copy), it is not a step of the story.

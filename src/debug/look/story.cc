@@ -7,6 +7,7 @@
 #include "debug/impl.h"
 #include "debug/look/element.h"
 #include "debug/look/values.h"
+#include "debug/provenance/why_memory.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/debug/facts.h"
 #include "rldb/expression/array.h"
@@ -112,24 +113,6 @@ class WhyElement {
   }
 
  private:
-  static CauseStep element_step(std::string_view name, const Tensor& t, const std::vector<std::int64_t>& positions,
-                                std::size_t depth) {
-    CauseStep step;
-    step.depth = depth;
-    step.name = std::string(name) + region_text(t.shape(), positions);
-    step.value = elements_text(t, positions);
-    return step;
-  }
-
-  static std::string elements_text(const Tensor& t, const std::vector<std::int64_t>& positions) {
-    constexpr std::size_t kShown = 8;
-    std::string text;
-    for (std::size_t i = 0; i < positions.size() && i < kShown; ++i)
-      text += (i ? " " : "") + element_text(t, positions[i]);
-    if (positions.size() == 1) return text;
-    return fmt::format("[{}{}]", text, positions.size() > kShown ? " ..." : "");
-  }
-
   session::Session& session_;
   ValueFinder& finder_;
   const CodeMap& map_;
@@ -167,9 +150,27 @@ std::vector<CauseStep> Debugger::Impl::why_element(const Debugger& d, std::strin
   if (chosen->size() != 1)
     return refuse(fmt::format("`{}{}` names {} elements: one is followed at a time", name, subscript, chosen->size()));
   std::vector<CauseStep> steps;
+  if (why_memory(name, index, value->as_tensor(), (*chosen)[0], depth, steps)) return steps;
   const auto told =
       WhyElement(session, finder, map, steps).tell(name, finder.binding_of(name), *value, (*chosen)[0], depth, 0);
   return told.ok() ? steps : refuse(told.error().message);
+}
+
+// By the run's own writes: now, or as of its definition if its register was freed since. False: it is not in the run's
+// memory (fused away, inlined), or the run keeps no history.
+bool Debugger::Impl::why_memory(std::string_view name, std::size_t frame, const Tensor& t, std::int64_t position,
+                                int depth, std::vector<CauseStep>& steps) const {
+  const vm::Machine& m = run->machine();
+  if (!m.running()) return false;
+  if (const auto path = path_to(m, frame, t.storage().get()))
+    return WhyMemory(*this, run->time(), steps).tell(name, *path, t, position, depth);
+  const vm::Frame& f = m.frames()[frame];
+  for (const UserVariable& v : run->code().variables(f.function)) {
+    if (v.name != name || v.begin > f.pc) continue;
+    const auto time = latest_time(v.begin, frame);
+    if (time && WhyMemory(*this, *time, steps).tell(name, {frame, v.range->reg, {}}, t, position, depth)) return true;
+  }
+  return false;
 }
 
 std::vector<CauseStep> Debugger::Impl::why(const Debugger& debugger, std::string_view name, int frame, int depth,
@@ -194,17 +195,31 @@ std::vector<CauseStep> Debugger::Impl::why(const Debugger& debugger, std::string
   return steps;
 }
 
+namespace {
+
+// `, by matmul at time 12 (i = 3, k = 7; 8 writes)`.
+std::string writer_text(const CauseStep& s) {
+  if (s.kernels.empty()) return {};
+  std::string text = fmt::format(", by {}", fmt::join(s.kernels, " < "));
+  if (s.time) text += fmt::format(" at time {}", *s.time);
+  const std::string count = s.writes > 1 ? support::counted(s.writes, "write") : "";
+  if (s.iteration.empty() && count.empty()) return text;
+  return text + fmt::format(" ({}{}{})", s.iteration, s.iteration.empty() || count.empty() ? "" : "; ", count);
+}
+
+}  // namespace
+
 std::vector<std::string> lines_of(const std::vector<CauseStep>& steps) {
   using Rest = CauseStep::Rest;
   std::vector<std::string> lines;
   for (const CauseStep& s : steps) {
     const std::string pad(s.depth * 2, ' ');
     const std::string place = s.line ? fmt::format("   # {}:{}", s.file, s.line) : "";
+    const std::string role = s.role.empty() ? "" : fmt::format(" ({})", s.role);
     if (!s.problem.empty()) {
-      lines.push_back(fmt::format("{}{} = {}{}: {}", pad, s.name, s.value, place, s.problem));
+      lines.push_back(fmt::format("{}{} = {}{}{}: {}", pad, s.name, s.value, role, place, s.problem));
     } else if (s.binding.empty()) {
-      const std::string by = s.kernels.empty() ? "" : fmt::format(", by {}", fmt::join(s.kernels, " < "));
-      lines.push_back(fmt::format("{}{} = {}{}{}", pad, s.name, s.value, by, place));
+      lines.push_back(fmt::format("{}{} = {}{}{}{}", pad, s.name, s.value, role, writer_text(s), place));
     } else {
       lines.push_back(fmt::format("{}{}{}", pad, s.binding, place));
       lines.push_back(fmt::format("{}  = {}", pad, s.value));

@@ -195,6 +195,27 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
   return Seek::NoHistory;
 }
 
+bool Run::replay_before(std::uint64_t end, const vm::StopSet& stops, const Visit& begun, const Visit& visit,
+                        const Visit& ended) const {
+  const Muted muted(session_);
+  const vm::Machine* point = timeline_.at_or_before(end > 0 ? end - 1 : 0);
+  if (!point) return false;
+  auto copy = point->snapshot();
+  if (!copy.ok()) return false;
+  vm::Machine m = std::move(copy).value();
+  begun(m);
+  if (m.running() && m.instructions() < end && stops.test(m.frame().pc)) visit(m);
+  while (m.instructions() < end) {
+    Outcome o = step(m, m.instructions() + 1, nullptr, nullptr);
+    while (ran_out(o) && m.instructions() < end && !stops.test(m.frame().pc)) o = step(m, end, &stops, nullptr);
+    if (!o.stopped() || o.reason == StopReason::Interrupted) return false;
+    if (m.instructions() < end) visit(m);
+  }
+  changes_.apply(m, end);
+  ended(m);
+  return true;
+}
+
 std::optional<vm::Machine> Run::machine_at(std::uint64_t target) const {
   const Muted muted(session_);
   const vm::Machine* point = timeline_.at_or_before(target);

@@ -56,6 +56,8 @@ class Run {
   // At the current time; everything later is discarded. The outcome: how the run ended with it.
   std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply);
 
+  bool is_changed() const { return !changes_.empty(); }
+
   // A build with other kernels for the same executable: the program calls those from now on.
   void replace_build(std::shared_ptr<const session::Build> build);
   // The build that replaces the first one now; null: none.
@@ -74,6 +76,12 @@ class Run {
   // keeps the last thing that it saw in the window.
   Seek search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
               const std::function<bool()>& leave, Observer* observer = nullptr) const;
+
+  // Executes the interval from the last checkpoint before a time up to it again: `begun` at its start, `visit` before
+  // each instruction in `stops`, `ended` at the time itself. False: no history, or interrupted.
+  using Visit = std::function<void(const vm::Machine&)>;
+  bool replay_before(std::uint64_t end, const vm::StopSet& stops, const Visit& begun, const Visit& visit,
+                     const Visit& ended) const;
 
   // A separate machine as it was at a past time. Nullopt: no history, or interrupted.
   std::optional<vm::Machine> machine_at(std::uint64_t time) const;
@@ -96,6 +104,8 @@ class Run {
   const ir::PrimFunc* next_kernel(std::string* name = nullptr) const;
   // The same for a machine of this run: a copy with which a search continues.
   const ir::PrimFunc* kernel_of(const vm::Machine& m, std::string* name = nullptr) const;
+  // Its arguments, as the kernel gets them. Nullopt: the call does not have them.
+  std::optional<std::vector<runtime::Value>> kernel_arguments(const vm::Machine& m) const;
   bool enter_kernel();
   // Back to before its call, as if it had not been opened.
   void give_kernel_up();
@@ -120,7 +130,6 @@ class Run {
   vm::Outcome kernel_failed(runtime::Error error);
   const ir::Module* lowered_of(const vm::Machine& m) const;
   FunctionIndex kernel_called_at(Pc pc) const;  // index into the function table, or -1
-  std::optional<std::vector<runtime::Value>> kernel_arguments(const vm::Machine& m) const;
   vm::Outcome call_alone();
   std::optional<runtime::Value> argument(const vm::Machine& m, bytecode::Arg arg) const;
 

@@ -9,6 +9,7 @@
 #include "eval/tir/parts.h"
 #include "eval/tir/threads.h"
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/eval/access_watcher.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
@@ -274,12 +275,14 @@ Result<Unit> TirMachine::Impl::store_reduced(const ir::Call* c) {
     if (const auto* element = as<ir::BufferLoad>(to)) {
       RLDB_TRY(std::byte * at, expr().address(element->buffer, element->indices, 0));
       store(at, t, values[i]);
+      if (watcher) watcher->stored(at, t.bytes());
       continue;
     }
     RLDB_TRY(const Pointer p, pointer_of(to));
     if (!p.storage || p.end < p.byte_offset + t.bytes())
       return fail(ErrorKind::OutOfBounds, fmt::format("`{}` reaches past its memory", ir::print_expr(to)));
     store(p.storage->data() + p.byte_offset, t, values[i]);
+    if (watcher) watcher->stored(p.storage->data() + p.byte_offset, t.bytes());
   }
   return Unit{};
 }

@@ -8,6 +8,7 @@
 
 #include "eval/tir/intrinsic.h"
 #include "eval/tir/parts.h"
+#include "rldb/eval/access_watcher.h"
 #include "rldb/ir/lowered_name.h"
 #include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"
@@ -159,6 +160,7 @@ Result<Scalar> ExprEval::eval(const ir::Expr* e, int lane) const {
       if (!on.i) return Scalar{};
     }
     RLDB_TRY(const std::byte* at, address(l->buffer, l->indices, lane));
+    if (watcher_) watcher_->loaded(l, at, l->buffer->dtype.element().bytes());
     return load(at, l->buffer->dtype.element());
   }
   if (const auto* n = ir::as<ir::NotExpr>(e)) {
@@ -357,7 +359,10 @@ Result<Value> ExprEval::call_packed(const ir::Call* c) const {
     RLDB_TRY(Value v, as_value(c->args[i]));
     args.push_back(std::move(v));
   }
-  return f->function->native(args);
+  RLDB_TRY(Value result, f->function->native(args));
+  if (watcher_)
+    for (const Value& v : args) watcher_->passed(v);
+  return result;
 }
 
 Result<Value> eval_scalar(const ir::Expr* e, const ScalarEnv& env) {

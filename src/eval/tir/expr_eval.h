@@ -9,7 +9,8 @@ namespace rldb::eval {
 
 class ExprEval {
  public:
-  ExprEval(const Environment& env, const runtime::PackedRegistry* registry) : env_(env), registry_(registry) {}
+  ExprEval(const Environment& env, const runtime::PackedRegistry* registry, AccessWatcher* watcher = nullptr)
+      : env_(env), registry_(registry), watcher_(watcher) {}
   // For expressions outside a function (`print n * 2` at a stop): called when the environment has no value.
   void set_outer(const ScalarEnv* outer) { outer_ = outer; }
 
@@ -33,6 +34,7 @@ class ExprEval {
 
   const Environment& env_;
   const runtime::PackedRegistry* registry_;
+  AccessWatcher* watcher_;
   const ScalarEnv* outer_ = nullptr;
   mutable int depth_ = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "eval/tir/parts.h"
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/eval/access_watcher.h"
 #include "rldb/ir/printer.h"
 
 namespace rldb::eval {
@@ -153,6 +154,8 @@ Result<Unit> TirMachine::Impl::call_lowered(const ir::Call* c) {
   }
   RLDB_TRY(const Value ignored, f->function->native(args));
   (void)ignored;
+  if (watcher)
+    for (const Value& v : args) watcher->passed(v);
   return Unit{};
 }
 

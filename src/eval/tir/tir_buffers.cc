@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/eval/access_watcher.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 
@@ -118,6 +119,7 @@ Result<Pointer> TirMachine::Impl::allocate(const std::vector<std::int64_t>& shap
   RLDB_TRY(runtime::Ref<runtime::Storage> storage, runtime::Storage::allocate(std::size_t(count) * dtype.bytes()));
   const std::size_t bytes = storage->size();
   if (nan_memory && bytes > 0) std::memset(storage->data(), 0xFF, bytes);
+  if (watcher) watcher->allocated(storage->data(), bytes);
   return Pointer{std::move(storage), 0, bytes};
 }
 

@@ -3,6 +3,7 @@
 
 #include "eval/tir/parts.h"
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/eval/access_watcher.h"
 #include "rldb/ir/empty_nest.h"
 #include "rldb/ir/printer.h"
 
@@ -171,6 +172,7 @@ Result<Unit> TirMachine::Impl::store_lane(const ir::BufferStore* st, int lane, S
   }
   RLDB_TRY(std::byte * at, expr().address(st->buffer, st->indices, lane));
   store(at, st->buffer->dtype.element(), v);
+  if (watcher) watcher->stored(at, st->buffer->dtype.element().bytes());
   return Unit{};
 }
 
@@ -259,6 +261,13 @@ Result<Unit> TirMachine::Impl::check(const ir::AssertStmt* st) {
 
 Result<Unit> TirMachine::Impl::declare(const ir::DeclBuffer* st) {
   const auto* data = st->data ? as<ir::Var>(st->data) : st->buffer->data;
+  if (!data) {
+    data = st->buffer->data;  // the value of a call: memory from the workspace, as LowerTVMBuiltin declares it
+    RLDB_TRY(const bool is_memory, bind_call(data, st->data));
+    if (!is_memory) {
+      RLDB_TRY(env.pointers[data], pointer_of(st->data));
+    }
+  }
   const auto it = data ? env.pointers.find(data) : env.pointers.end();
   if (it == env.pointers.end()) {
     if (!st->data) return allocate_buffer(st->buffer);
@@ -340,6 +349,7 @@ TirMachine::TirMachine(const ir::PrimFunc* f, const runtime::PackedRegistry* reg
     : impl_(std::make_unique<Impl>(f, registry)) {}
 TirMachine::~TirMachine() = default;
 void TirMachine::set_nan_memory() { impl_->nan_memory = true; }
+void TirMachine::watch(AccessWatcher* watcher) { impl_->watcher = watcher; }
 TirMachine::TirMachine(const TirMachine& other) : impl_(std::make_unique<Impl>(*other.impl_)) {}
 
 Result<Unit> TirMachine::start(runtime::PackedArgs args) { return impl_->start(args); }

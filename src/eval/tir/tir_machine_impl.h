@@ -26,10 +26,11 @@ struct TirMachine::Impl {
   std::optional<Grid> grid;  // the kernel whose threads take turns
   std::unordered_map<const ir::Stmt*, bool> barriers;
   std::unordered_map<const ir::Stmt*, std::vector<const ir::Call*>> exchanges;
+  AccessWatcher* watcher = nullptr;
 
   Impl(const ir::PrimFunc* f, const runtime::PackedRegistry* registry) : f(f), registry(registry) {}
 
-  ExprEval expr() const { return ExprEval(env, registry); }
+  ExprEval expr() const { return ExprEval(env, registry, watcher); }
 
   // ---- buffers (tir_buffers.cc) ----
   Result<std::vector<std::int64_t>> dims(ir::Span<const ir::Expr*> exprs) const;

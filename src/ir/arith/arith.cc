@@ -29,6 +29,7 @@ class Simplifier final : public Rewriter {
  private:
   const Expr* visit_expr(const Expr* e) override {
     if (isa<IntImm>(e) || owner_.depth_ > Canonicaliser::kMaxDepth) return e;
+    if (const auto* v = as<Var>(e); v && v->dtype().is_bool()) return flag(v);
     if (is_index(e)) {
       const Expr* made = owner_.to_expr(owner_.to_poly(e), e->dtype());
       return expr_equal(made, e) ? e : made;
@@ -41,6 +42,15 @@ class Simplifier final : public Rewriter {
     ++owner_.depth_;
     const Expr* made = folded(default_expr(e));
     --owner_.depth_;
+    return made;
+  }
+
+  // A variable for a condition is the condition.
+  const Expr* flag(const Var* v) {
+    const auto known = owner_.values_.find(v);
+    if (known == owner_.values_.end() || !owner_.expanding_.insert(v).second) return v;
+    const Expr* made = rewrite(known->second);
+    owner_.expanding_.erase(v);
     return made;
   }
 
@@ -235,6 +245,21 @@ std::optional<bool> Canonicaliser::decide_zero(const Poly& d) {
   return std::nullopt;
 }
 
+// Whether a condition says that d is not zero.
+bool Canonicaliser::known_to_differ(const Poly& d) {
+  for (const Expr* known : conditions_) {
+    if (known->kind != BinaryKind::NE) continue;
+    const auto* c = cast<BinaryExpr>(known);
+    if (!is_index(c->a)) continue;
+    const Poly other = sum(to_poly(c->a), to_poly(c->b), -1);
+    for (const std::int64_t sign : {-1, 1}) {
+      const Poly rest = sum(d, other, sign);
+      if (!rest.overflow && rest.is_const() && rest.constant == 0) return true;
+    }
+  }
+  return false;
+}
+
 std::optional<bool> Canonicaliser::decide(Comparison op, const Expr* a, const Expr* b) {
   const Poly d = merge_div_mod(sum(to_poly(a), to_poly(b), -1), a->dtype());
   if (d.overflow) return std::nullopt;
@@ -246,6 +271,7 @@ std::optional<bool> Canonicaliser::decide(Comparison op, const Expr* a, const Ex
     case Comparison::NE: {
       auto zero = decide_zero(d);
       if (!zero) zero = decide_zero(expand_mods(d, a->dtype()));
+      if (!zero && known_to_differ(d)) zero = false;
       if (!zero) return std::nullopt;
       return *zero == (op == Comparison::EQ);
     }

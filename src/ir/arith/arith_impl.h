@@ -78,6 +78,7 @@ class Canonicaliser {
   Canonicaliser& prover() { return prover_ ? *prover_ : *this; }
   std::optional<bool> decide(Comparison op, const Expr* a, const Expr* b);
   std::optional<bool> decide_zero(const Poly& d);
+  bool known_to_differ(const Poly& d);
   bool non_negative(const Poly& p);
   bool non_negative_with(const Poly& p, std::size_t first_fact, int chain);
   void add_fact(const Expr* greater, const Expr* less, std::int64_t gap);

@@ -75,6 +75,14 @@ Bounds range_of(DType t) {
   return {};
 }
 
+// Of a number that is not negative, unless bits are lost.
+Bounds shifted_left(const Bounds& x, const Bounds& by, const Bounds& range) {
+  if (!at_least(x, 0) || !at_least(by, 0) || !x.max || !at_most(by, 62)) return {};
+  const End most = times(x.max, std::int64_t(1) << *by.max);
+  if (!most || (range.max && *most > *range.max)) return {};
+  return {times(x.min, std::int64_t(1) << *by.min), most};
+}
+
 Bounds floor_div_bounds(const Bounds& x, const Bounds& d) {
   if (d.min && d.max && *d.min == *d.max && *d.min > 0) {
     return {x.min ? End(ir::floor_div(*x.min, *d.min)) : std::nullopt,
@@ -166,6 +174,8 @@ Bounds Canonicaliser::bounds_of_call(const Call* c) {
     for (const Expr* a : c->args)
       if (const auto mask = const_int(a); mask && *mask >= 0) return {0, *mask};
   }
+  if (is_call_of(c, intrin::ShiftLeft))
+    return shifted_left(bounds(c->args[0]), bounds(c->args[1]), range_of(c->dtype()));
   if (is_call_of(c, intrin::Vscale)) return {1, std::nullopt};
   return {};
 }

@@ -224,7 +224,7 @@ Result<const Expr*> where(Legalizer& l, const ir::Call* c) {
           const Expr* v[3];
           for (std::size_t k = 0; k < 3; ++k)
             v[k] = o.scalars[k] ? te.map(o.scalars[k]) : t.at(te.in[next++], idx, shape);
-          return te.ctx.select(t.lt(t.i64(0), te.ctx.cast(DType::Int(64), v[0])), v[1], v[2]);
+          return t.where(v[0], v[1], v[2]);
         },
         "T_where")};
   });

@@ -141,7 +141,7 @@ Result<const Expr*> one_hot(Legalizer& l, const ir::Call* c) {
           const Expr* place = idx[std::size_t(axis)];
           idx.erase(idx.begin() + axis);
           const Expr* which = te.graph.load(te.in[0], std::span<const Expr* const>(idx));
-          return te.ctx.select(t.eq(which, ir::cast_to(te.ctx, which->dtype(), place)), te.map(c->args[1]),
+          return te.ctx.select(t.eq(ir::cast_to(te.ctx, place->dtype(), which), place), te.map(c->args[1]),
                                te.map(c->args[2]));
         },
         "T_one_hot")};

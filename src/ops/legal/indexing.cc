@@ -203,23 +203,26 @@ Result<const Expr*> gather_elements(Legalizer& l, const ir::Call* c) {
   });
 }
 
+// The kernel reads the indices with their last axis in front.
 Result<const Expr*> gather_nd(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   RLDB_TRY(const TensorType* indices, known_arg(c, 1));
   std::size_t batch = std::size_t(attr_int(spec(c), op_attr::BatchDims));
   std::size_t depth = std::size_t(ir::const_int(indices->shape.back()).value_or(0));
   std::size_t index_ndim = indices->shape.size();
-  return l.call_te("gather_nd", c->args, c->type, [&](Te& te) -> Tensors {
+  std::vector<int> order{int(index_ndim) - 1};
+  for (int i = 0; i + 1 < int(index_ndim); ++i) order.push_back(i);
+  return l.call_te("te_gather_nd", c->args, c->type, [&](Te& te) -> Tensors {
+    const Tensor which = Topi(te).transpose(te.in[1], order);
     return {te.graph.compute(
         mapped(te, out->shape),
         [&](Indices i) {
           ExprList idx;
           for (std::size_t k = 0; k < batch; ++k) idx.push_back(i[k]);
           for (std::size_t k = 0; k < depth; ++k) {
-            ExprList at;
+            ExprList at{te.ctx.i64(std::int64_t(k))};
             for (std::size_t d = 0; d + 1 < index_ndim; ++d) at.push_back(i[d]);
-            at.push_back(te.ctx.i64(std::int64_t(k)));
-            idx.push_back(te.graph.load(te.in[1], std::span<const Expr* const>(at)));
+            idx.push_back(te.graph.load(which, std::span<const Expr* const>(at)));
           }
           for (std::size_t k = index_ndim - 1; k < i.size(); ++k) idx.push_back(i[k]);
           return te.graph.load(te.in[0], std::span<const Expr* const>(idx));
@@ -442,28 +445,6 @@ Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
       return scatter_places(ctx, how, depth_of, in, outs[0]);
     };
     return te.graph.extern_op(outputs, inputs, write, "scatter_nd_generic", kOpenInputs);
-  });
-}
-
-Result<const Expr*> slice_scatter(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  std::size_t axis = std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
-  return l.call_te("slice_scatter", c->args.first(2), c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    const Expr* start = slice_begin(te.ctx, te.map(c->args[2]), t.i64(1), te.in[0]->shape[axis], false);
-    const Expr* step = te.map(c->args[4]);
-    return {te.graph.compute(
-        te.in[0]->shape,
-        [&](Indices i) {
-          const Expr* offset = ir::sub(te.ctx, i[axis], start);
-          ExprList idx = topi::vars(i);
-          idx[axis] = ir::floor_div(te.ctx, offset, step);
-          ExprList conditions{t.le(start, i[axis]), t.lt(idx[axis], te.in[1]->shape[axis])};
-          if (!is_one(step)) conditions.push_back(t.eq(ir::floor_mod(te.ctx, offset, step), t.i64(0)));
-          return t.if_else(t.all(conditions), te.graph.load(te.in[1], std::span<const Expr* const>(idx)),
-                           te.graph.load(te.in[0], i));
-        },
-        "slice_scatter")};
   });
 }
 

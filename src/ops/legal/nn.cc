@@ -5,6 +5,7 @@
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/intrinsic/trigonometry.h"
+#include "rldb/ir/op/binary.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/combine_attr.h"
@@ -20,7 +21,7 @@ namespace {
 Tensor gelu_of(Topi& t, Tensor x) {
   DType d = x->dtype;
   Tensor scaled = t.multiply(x, t.lit(d, std::sqrt(0.5)));
-  Tensor half = t.multiply(t.unary(ir::intrin::Erf, scaled), t.lit(d, 0.5));
+  Tensor half = t.multiply(t.erf(scaled), t.lit(d, 0.5));
   return t.multiply(x, t.add(t.lit(d, 0.5), half));
 }
 
@@ -33,13 +34,13 @@ Tensor gelu_tanh_of(Topi& t, Tensor x) {
   return t.multiply(half, t.add(t.lit(d, 1), t.unary(ir::intrin::Tanh, inner)));
 }
 
+// scale * (max(0, x) + min(0, alpha * (exp(x) - 1))), a stage for each operator.
 Tensor selu_of(Topi& t, Tensor x) {
   DType d = x->dtype;
-  return t.map(x, [&](const Expr* e) -> const Expr* {
-    const Expr* below = t.ctx.binary(BinaryKind::Mul, t.lit(d, 1.6732632423543772),
-                                     t.ctx.binary(BinaryKind::Sub, t.intrin(ir::intrin::Exp, e), t.lit(d, 1)));
-    return t.ctx.binary(BinaryKind::Mul, t.lit(d, 1.0507009873554805), t.ctx.select(t.lt(t.lit(d, 0), e), e, below));
-  });
+  Tensor above = t.binary(short_op::Maximum, topi::plain_element<BinaryKind::Max>, x, t.lit(d, 0));
+  Tensor grown = t.multiply(t.lit(d, 1.6732632423543772), t.subtract(t.unary(ir::intrin::Exp, x), t.lit(d, 1)));
+  Tensor below = t.binary(short_op::Minimum, topi::plain_element<BinaryKind::Min>, t.lit(d, 0), grown);
+  return t.multiply(t.lit(d, 1.0507009873554805), t.add(above, below));
 }
 
 }  // namespace
@@ -196,11 +197,25 @@ const Expr* extent_product(Topi& t, Tensor x, const std::vector<int>& axes, DTyp
   return n;
 }
 
+// e * gamma + beta. As in TVM, `e` is first rounded to the dtype of the result.
+const Expr* rounded_and_scaled(Topi& t, const Expr* e, DType out, Tensor gamma, Tensor beta, const ExprList& at) {
+  e = ir::cast_to(t.ctx, out, e);
+  const auto param = [&](Tensor p) { return ir::cast_to(t.ctx, out, t.g.load(p, std::span<const Expr* const>(at))); };
+  if (gamma) e = t.ctx.binary(BinaryKind::Mul, e, param(gamma));
+  if (beta) e = t.ctx.binary(BinaryKind::Add, e, param(beta));
+  return e;
+}
+
+// Sums of half precision numbers are in float32.
+DType sum_dtype(Tensor x) {
+  return x->dtype == DType::Float(16) || x->dtype.is_bfloat16() ? DType::Float(32) : x->dtype;
+}
+
 // (x - mean) * rsqrt(var + epsilon) over `axes`, scaled by gamma and beta, indexed through `param_index`.
 Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vector<int>& axes, double epsilon,
                   std::string_view name, const std::function<ExprList(Indices)>& param_index) {
   te::Graph& g = t.g;
-  DType d = x->dtype == DType::Float(16) || x->dtype.is_bfloat16() ? DType::Float(32) : x->dtype;
+  DType d = sum_dtype(x);
   std::vector<bool> reduced(x->shape.size(), false);
   for (int a : axes) reduced[std::size_t(a)] = true;
   ExprList outer;
@@ -250,22 +265,18 @@ Tensor normalised(Topi& t, Tensor x, Tensor gamma, Tensor beta, const std::vecto
             ir::div(t.ctx, g.load(var, std::span<const Expr* const>(at_row)), extent_product(t, x, axes, d));
         const Expr* e = t.ctx.binary(BinaryKind::Mul, diff,
                                      t.intrin(ir::intrin::Rsqrt, t.ctx.binary(BinaryKind::Add, v, t.lit(d, epsilon))));
-        ExprList p = param_index(i);
-        if (gamma)
-          e = t.ctx.binary(BinaryKind::Mul, e, ir::cast_to(t.ctx, d, g.load(gamma, std::span<const Expr* const>(p))));
-        if (beta)
-          e = t.ctx.binary(BinaryKind::Add, e, ir::cast_to(t.ctx, d, g.load(beta, std::span<const Expr* const>(p))));
-        return ir::cast_to(t.ctx, x->dtype, e);
+        return rounded_and_scaled(t, e, x->dtype, gamma, beta, param_index(i));
       },
       name);
 }
 
 // As `normalised`, in one pass: the variance is the mean of the squares minus the square of the mean.
-Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, Tensor beta,
-                        const std::vector<int>& axes, double epsilon,
-                        const std::function<ExprList(Indices)>& param_index) {
+// The result has dtype `out`.
+Tensor normalised_at_once(Topi& t, Tensor x, DType out, std::string_view base, Tensor gamma, Tensor beta,
+                          const std::vector<int>& axes, double epsilon, std::string_view stage,
+                          const std::function<ExprList(Indices)>& param_index) {
   te::Graph& g = t.g;
-  DType d = x->dtype == DType::Float(16) || x->dtype.is_bfloat16() ? DType::Float(32) : x->dtype;
+  DType d = sum_dtype(x);
   std::vector<int> axis_at(x->shape.size(), -1);
   ExprList outer;
   std::vector<ir::IterVar> ks;
@@ -315,12 +326,9 @@ Tensor group_normalised(Topi& t, Tensor x, std::string_view base, Tensor gamma, 
         const Expr* e =
             t.ctx.binary(BinaryKind::Mul, t.ctx.binary(BinaryKind::Sub, load_as(x, topi::vars(i)), mean),
                          t.intrin(ir::intrin::Rsqrt, t.ctx.binary(BinaryKind::Add, variance, t.lit(d, epsilon))));
-        const ExprList p = param_index(i);
-        if (gamma) e = t.ctx.binary(BinaryKind::Mul, e, load_as(gamma, p));
-        if (beta) e = t.ctx.binary(BinaryKind::Add, e, load_as(beta, p));
-        return ir::cast_to(t.ctx, x->dtype, e);
+        return rounded_and_scaled(t, e, out, gamma, beta, param_index(i));
       },
-      "T_group_norm");
+      stage);
 }
 
 }  // namespace
@@ -373,13 +381,13 @@ Result<const Expr*> group_norm(Legalizer& l, const ir::Call* c) {
     split[std::size_t(channel)] = t.i64(groups);
     split.insert(split.begin() + channel + 1, per_group);
     Tensor wide = t.reshape(in, split);
+    if (sum_dtype(in) != in->dtype) wide = t.cast(wide, sum_dtype(in));
     std::vector<int> wide_axes{channel + 1};
     for (int a : axes) wide_axes.push_back(a > channel ? a + 1 : a);
     auto params = [&](Tensor p) { return t.reshape(p, {t.i64(groups), per_group}); };
-    Tensor out = group_normalised(t, wide, in->name, scale ? params(te.in[1]) : nullptr,
-                                  center ? params(te.in[2]) : nullptr, wide_axes, epsilon, [&](Indices i) {
-                                    return ExprList{i[std::size_t(channel)], i[std::size_t(channel) + 1]};
-                                  });
+    const auto group_of = [&](Indices i) { return ExprList{i[std::size_t(channel)], i[std::size_t(channel) + 1]}; };
+    Tensor out = normalised_at_once(t, wide, in->dtype, in->name, scale ? params(te.in[1]) : nullptr,
+                                    center ? params(te.in[2]) : nullptr, wide_axes, epsilon, "T_group_norm", group_of);
     return {t.reshape(out, topi::shape_list(in))};
   });
 }
@@ -543,14 +551,23 @@ Result<const Expr*> nll_loss_backward(Legalizer& l, const ir::Call* c) {
         DType d = pred->dtype;
         bool batched = p->ndim > 1;
         Tensor weight = weighted ? te.in[3] : t.full({pred->shape[batched ? 1 : 0]}, t.lit(d, 1));
-        // Ignored targets have weight zero.
+        // The weight of the ignored class is zero. A negative index ignores nothing, as in TVM.
+        const auto classes = ir::const_int(weight->shape[0]);
+        const bool is_class = ignore >= 0 && classes && ignore < *classes;
+        if (is_class)
+          weight = g.compute(
+              weight->shape,
+              [&, given = weight](Indices i) {
+                return te.ctx.select(t.eq(i[0], t.i64(ignore)), t.lit(d, 0), g.load(given, i));
+              },
+              "weights_new");
+        // Targets that are no class may still be ignored.
         Tensor weights = g.compute(
             target->shape,
             [&](Indices i) -> const Expr* {
               const Expr* which = g.load(target, i);
               const Expr* w = g.load(weight, {which});
-              // As in TVM: a negative index ignores nothing.
-              if (ignore < 0) return w;
+              if (ignore < 0 || is_class) return w;
               return te.ctx.select(t.ne(which, te.ctx.int_imm(target->dtype, ignore)), w, t.lit(d, 0));
             },
             "all_weights");

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/walk.h"
 
@@ -55,6 +56,10 @@ Tensor Topi::map(Tensor x, const std::function<const Expr*(const Expr*)>& f, std
 }
 Tensor Topi::unary(ir::Intrinsic id, Tensor x) {
   return map(x, [&](const Expr* e) { return intrin(id, e); });
+}
+Tensor Topi::erf(Tensor x) {
+  if (x->dtype != DType::Float(16)) return unary(ir::intrin::Erf, x);
+  return cast(unary(ir::intrin::Erf, cast(x, DType::Float(32), "compute")), x->dtype, "compute");
 }
 Tensor Topi::cast(Tensor x, DType t, std::string_view name) {
   return map(

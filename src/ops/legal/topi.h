@@ -18,6 +18,8 @@ using Element = const Expr* (*)(Topi& t, const Expr* a, const Expr* b);
 // Sum and product; for bools `or` and `and`.
 const Expr* add_element(Topi& t, const Expr* a, const Expr* b);
 const Expr* multiply_element(Topi& t, const Expr* a, const Expr* b);
+template <ir::BinaryKind kind>
+const Expr* plain_element(Topi& t, const Expr* a, const Expr* b);
 
 struct Topi {
   te::Graph& g;
@@ -32,10 +34,15 @@ struct Topi {
   const Expr* le(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::LE, a, b); }
   const Expr* eq(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::EQ, a, b); }
   const Expr* ne(const Expr* a, const Expr* b) { return ir::compare(ctx, ir::BinaryKind::NE, a, b); }
+  // As TVM compares a condition of any dtype with zero.
+  const Expr* where(const Expr* condition, const Expr* a, const Expr* b) {
+    return ctx.select(lt(i64(0), ctx.cast(DType::Int(64), condition)), a, b);
+  }
   const Expr* all(const ExprList& conditions);  // null when there is none
 
   // ---- elementwise ----
   Tensor unary(ir::Intrinsic id, Tensor x);
+  Tensor erf(Tensor x);  // of float16 by way of float32
   Tensor map(Tensor x, const std::function<const Expr*(const Expr*)>& f, std::string_view name = "compute");
   Tensor cast(Tensor x, DType t, std::string_view name = "T_cast");
   // Either side may be a scalar expression instead of a tensor.
@@ -80,6 +87,11 @@ struct Topi {
   Tensor matmul(Tensor a, Tensor b, DType out);
   Tensor batch_matmul(Tensor a, Tensor b, bool transpose_b);
 };
+
+template <ir::BinaryKind kind>
+const Expr* plain_element(Topi& t, const Expr* a, const Expr* b) {
+  return t.ctx.binary(kind, a, b);
+}
 
 inline ExprList vars(Indices i) { return {i.begin(), i.end()}; }
 inline ExprList shape_list(Tensor t) { return {t->shape.begin(), t->shape.end()}; }

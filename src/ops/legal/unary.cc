@@ -60,6 +60,13 @@ Result<const Expr*> intrinsic(Legalizer& l, const ir::Call* c) {
   });
 }
 
+Result<const Expr*> erf(Legalizer& l, const ir::Call* c) {
+  return l.call_te(unary_kernel(op_name(c)), c->args, c->type, [&](Te& te) -> Tensors {
+    Topi t(te);
+    return {as_typed(t, c, t.erf(te.in[0]))};
+  });
+}
+
 // floor, ceil, round, trunc: integers are whole already.
 Result<const Expr*> rounding(Legalizer& l, const ir::Call* c) {
   return l.call_te(unary_kernel(op_name(c)), c->args, c->type, [&](Te& te) -> Tensors {

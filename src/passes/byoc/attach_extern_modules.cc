@@ -4,6 +4,7 @@
 #include "passes/pass_functions.h"
 #include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/runtime/plugin.h"
 #include "rldb/source/diagnostic_byoc.h"
@@ -34,9 +35,10 @@ Result<const Attr*> library_module(Context& ctx, const std::string& path) {
 
 }  // namespace
 
-Result<const Module*> attach_extern_modules(PassEnv& env, const Module* module, const PassOptions& options) {
+Result<const Module*> attach_extern_modules(PassEnv& env, const Module* module,
+                                            const AttachExternModulesOptions& options) {
   std::vector<const Attr*> added;
-  for (const std::string& path : names_option(options, 0, "extern_modules")) {
+  for (const std::string& path : options.extern_modules) {
     if (!may_rewrite([&] { return "attaches `" + path + "`"; })) continue;
     RLDB_TRY(added.emplace_back(), library_module(env.ctx, path));
   }

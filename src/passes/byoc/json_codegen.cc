@@ -301,7 +301,7 @@ class GraphBuilder {
 }  // namespace
 
 Result<const Attr*> json_codegen(const CodegenInput& input) {
-  if (!input.options.empty()) return Failure(message(diag::CodegenOption, input.codegen, input.options.front().name));
+  if (!input.options.empty()) return Failure(message(diag::CodegenOption, input.codegen, input.options.front().first));
   return GraphBuilder(input).run();
 }
 

@@ -11,10 +11,9 @@ using namespace ir;
 Result<const Attr*> plugin_codegen(const CodegenInput& input) {
   Context& ctx = input.env.ctx;
   std::vector<NamedAttr> fields{ctx.named(external::kKind, ctx.attr(codegen_name::Plugin))};
-  for (const PassOption& o : input.options) {
-    if (o.name != external::kLibrary)
-      return support::Failure(source::message(diag::CodegenOption, input.codegen, o.name));
-    fields.push_back(ctx.named(external::kLibrary, ctx.attr(unquote(o.value))));
+  for (const auto& [name, value] : input.options) {
+    if (name != external::kLibrary) return support::Failure(source::message(diag::CodegenOption, input.codegen, name));
+    fields.push_back(ctx.named(external::kLibrary, ctx.attr(std::string_view(value.name()))));
   }
   const Attr* symbol = ctx.attr(input.symbol);
   fields.push_back(ctx.named(external::kSymbols, ctx.attr_list(std::span(&symbol, 1))));

@@ -13,6 +13,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_byoc.h"
 #include "rldb/source/diagnostic_pass.h"
@@ -110,12 +111,11 @@ class CallReplacer : public Rewriter {
 
 class CodegenRunner {
  public:
-  CodegenRunner(PassEnv& env, const Module* module) : env_(env), module_(module) {}
+  CodegenRunner(PassEnv& env, const Module* module, const RunCodegenOptions& options)
+      : env_(env), module_(module), options_(options) {}
 
-  Result<support::Unit> read_options(const PassOptions& options) {
-    RLDB_TRY(target_options_, dict(options, 0, "target_options"));
-    RLDB_TRY(stand_ins_, dict(options, 2, "codegens"));
-    for (const std::string& name : names_option(options, 1, "entry_functions")) {
+  Result<support::Unit> find_entries() {
+    for (const std::string& name : options_.entry_functions) {
       const Expr* f = module_->find(name);
       if (!f || !isa<Function>(f)) return Failure(message(diag::PassNoFunction, name));
       entries_.push_back(env_.ctx.str(name));
@@ -138,28 +138,19 @@ class CodegenRunner {
   }
 
  private:
-  // A dict of strings; empty where the option is not given.
-  Result<std::vector<KeyValue>> dict(const PassOptions& options, std::size_t index, std::string_view name) {
-    const PassOption* o = find_option(options, index, name);
-    if (!o) return std::vector<KeyValue>{};
-    const auto items = split_dict(o->value);
-    if (!items) return Failure(message(diag::PassOptionValue, name, "a dictionary", o->value));
-    return *items;
-  }
-
-  static const KeyValue* find(const std::vector<KeyValue>& items, std::string_view key) {
-    const auto found = std::find_if(items.begin(), items.end(), [&](const KeyValue& i) { return i.key == key; });
-    return found == items.end() ? nullptr : &*found;
+  static const pipeline::WrittenValue* find(const pipeline::option::Dict& items, std::string_view key) {
+    const auto found = std::find_if(items.begin(), items.end(), [&](const auto& i) { return i.first == key; });
+    return found == items.end() ? nullptr : &found->second;
   }
 
   Result<support::Unit> generate(std::string_view name, const Function* f, std::string_view wanted) {
-    const KeyValue* stand_in = find(stand_ins_, wanted);
-    const std::string_view codegen = stand_in ? unquote(stand_in->value) : wanted;
+    const pipeline::WrittenValue* stand_in = find(options_.codegens, wanted);
+    const std::string_view codegen = stand_in ? std::string_view(stand_in->name()) : wanted;
     const CodegenInfo* info = find_codegen(codegen);
     if (!info)
       return Failure(message(diag::CodegenUnknown, codegen, name).with_hint("code generators: " + known_codegens()));
     if (!may_rewrite([&] { return "makes `" + std::string(name) + "` external"; })) return support::Unit{};
-    RLDB_TRY(const PassOptions options, options_of(wanted));
+    RLDB_TRY(const pipeline::option::Dict options, options_of(wanted));
     ConstantLifter lifter(env_.ctx);
     const Function* lifted = lifter.run(f);
     RLDB_TRY(const Attr* made, info->run({env_, info->name, name, lifted, options}));
@@ -168,13 +159,13 @@ class CodegenRunner {
     return support::Unit{};
   }
 
-  Result<PassOptions> options_of(std::string_view codegen) {
-    PassOptions out;
-    const KeyValue* given = find(target_options_, codegen);
+  Result<pipeline::option::Dict> options_of(std::string_view codegen) {
+    pipeline::option::Dict out;
+    const pipeline::WrittenValue* given = find(options_.target_options, codegen);
     if (!given) return out;
-    const auto items = split_dict(given->value);
-    if (!items) return Failure(message(diag::PassOptionValue, codegen, "a dictionary", given->value));
-    for (const KeyValue& i : *items) out.push_back({std::string(i.key), std::string(i.value)});
+    if (!given->is(pipeline::WrittenValue::Kind::Dict))
+      return Failure(message(diag::PassOptionValue, codegen, "a dictionary", given->written));
+    pipeline::assign(*given, out);
     return out;
   }
 
@@ -207,8 +198,7 @@ class CodegenRunner {
 
   PassEnv& env_;
   const Module* module_;
-  std::vector<KeyValue> target_options_;
-  std::vector<KeyValue> stand_ins_;
+  const RunCodegenOptions& options_;
   std::vector<std::string_view> entries_;
   GeneratedFunctions generated_;
   std::vector<const Attr*> modules_;
@@ -216,9 +206,9 @@ class CodegenRunner {
 
 }  // namespace
 
-Result<const Module*> run_codegen(PassEnv& env, const Module* module, const PassOptions& options) {
-  CodegenRunner runner(env, module);
-  RLDB_TRY_VOID(runner.read_options(options));
+Result<const Module*> run_codegen(PassEnv& env, const Module* module, const RunCodegenOptions& options) {
+  CodegenRunner runner(env, module, options);
+  RLDB_TRY_VOID(runner.find_entries());
   return runner.run();
 }
 

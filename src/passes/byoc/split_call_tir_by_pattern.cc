@@ -17,6 +17,7 @@
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/external_module.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
@@ -276,9 +277,9 @@ class KernelSplitting : public Rewriter {
   std::unordered_map<std::string_view, KernelParts> parts_;
 };
 
-Result<std::vector<KernelPattern>> patterns_of(const Module* module, const PassOptions& options) {
+Result<std::vector<KernelPattern>> patterns_of(const Module* module, const std::vector<std::string>& names) {
   std::vector<KernelPattern> out;
-  for (const std::string& name : names_option(options, 0, "patterns")) {
+  for (const std::string& name : names) {
     const ModuleEntry* entry = nullptr;
     for (const ModuleEntry& e : module->entries)
       if (e.name == name) entry = &e;
@@ -294,10 +295,10 @@ Result<std::vector<KernelPattern>> patterns_of(const Module* module, const PassO
 
 }  // namespace
 
-Result<const Module*> split_call_tir_by_pattern(PassEnv& env, const Module* module, const PassOptions& options) {
-  RLDB_TRY(std::vector<KernelPattern> patterns, patterns_of(module, options));
-  const PassOption* wanted = find_option(options, 1, "fcodegen");
-  const std::string_view name = wanted ? unquote(wanted->value) : kernel_codegen_name::Tir;
+Result<const Module*> split_call_tir_by_pattern(PassEnv& env, const Module* module,
+                                                const SplitCallTIRByPatternOptions& options) {
+  RLDB_TRY(std::vector<KernelPattern> patterns, patterns_of(module, options.patterns));
+  const std::string& name = options.fcodegen;
   const KernelCodegenInfo* codegen = find_kernel_codegen(name);
   if (!codegen) {
     std::string known;

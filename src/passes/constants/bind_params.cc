@@ -10,6 +10,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
@@ -169,40 +170,35 @@ class ParamBinder : public Rewriter {
   std::vector<std::pair<const Var*, const Constant*>> constants_;
 };
 
-Result<const Function*> bind(PassEnv& env, const Function* f, const std::vector<KeyValue>& values) {
+Result<const Function*> bind(PassEnv& env, const Function* f, const pipeline::option::Dict& values) {
   ParamBinder binder(env.ctx);
-  for (const KeyValue& v : values) {
+  for (const auto& [name, value] : values) {
     const Var* found = nullptr;
     for (const Var* p : f->params) {
-      if (p->name != v.key) continue;
-      if (found) return Failure(message(diag::PassParamValue, v.key, "two parameters have that name"));
+      if (p->name != name) continue;
+      if (found) return Failure(message(diag::PassParamValue, name, "two parameters have that name"));
       found = p;
     }
     if (!found)
-      env.diagnostics.add(env.ctx.span_of(f), message(diag::PassParamUnknown, v.key));
+      env.diagnostics.add(env.ctx.span_of(f), message(diag::PassParamUnknown, name));
     else
-      RLDB_TRY_VOID(binder.add(found, v.value));
+      RLDB_TRY_VOID(binder.add(found, value.written));
   }
   return binder.bind(f);
 }
 
 }  // namespace
 
-Result<const Module*> bind_params(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* name = find_option(options, 0, "func_name");
-  const PassOption* params = find_option(options, 1, "params");
-  const auto values = params ? split_dict(params->value) : std::nullopt;
-  if (!name || !values) {
-    const std::string_view what = name ? "params" : "func_name";
-    return Failure(message(diag::PassOptionValue, what, name ? "a dictionary `{name: value}`" : "a function's name",
-                           params && name ? std::string_view(params->value) : "nothing"));
-  }
-  const std::string_view wanted = unquote(name->value);
+Result<const Module*> bind_params(PassEnv& env, const Module* module, const BindParamsOptions& options) {
+  if (!options.func_name) return Failure(message(diag::PassOptionValue, "func_name", "a function's name", "nothing"));
+  if (!options.params)
+    return Failure(message(diag::PassOptionValue, "params", "a dictionary `{name: value}`", "nothing"));
+  const std::string& wanted = *options.func_name;
   const Expr* found = module->find(wanted);
   if (!isa<Function>(found)) return Failure(message(diag::PassNoFunction, wanted));
   return map_functions(env, module, [&](std::string_view at, const Function* f) -> Result<const Function*> {
     if (at != wanted) return f;
-    return bind(env, f, *values);
+    return bind(env, f, *options.params);
   });
 }
 

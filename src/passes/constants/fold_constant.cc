@@ -199,7 +199,7 @@ class ConstantFolder : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> fold_constant(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> fold_constant(PassEnv& env, const Module* module, const NoOptions&) {
   if (!env.kernels) return Failure(message(diag::PassUnsupported, "constants", "nothing here can run a kernel"));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     ConstantFolder folder(env, module);

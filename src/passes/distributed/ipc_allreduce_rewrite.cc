@@ -11,6 +11,7 @@
 #include "rldb/ir/op/reshape.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
@@ -99,13 +100,13 @@ class Allreduces : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> ipc_allreduce_rewrite(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = find_option(options, 0, "allreduce_strategy");
-  if (!given) return module;
-  const std::int64_t strategy = int_option(options, 0, "allreduce_strategy", 0);
+Result<const Module*> ipc_allreduce_rewrite(PassEnv& env, const Module* module,
+                                            const IPCAllReduceRewriteOptions& options) {
+  if (!options.allreduce_strategy) return module;
+  const std::int64_t strategy = *options.allreduce_strategy;
   if (strategy != 1 && strategy != 2)
     return support::Failure(
-        source::message(diag::PassOptionValue, "allreduce_strategy", "1 (one shot) or 2 (two shots)", given->value));
+        source::message(diag::PassOptionValue, "allreduce_strategy", "1 (one shot) or 2 (two shots)", strategy));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     Allreduces sums(env.ctx);
     return sums.find(f) ? sums.rewrite_all(f, strategy) : f;

@@ -53,7 +53,7 @@ class Redistributes : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> legalize_redistribute(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> legalize_redistribute(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     Redistributes redistributes(env.ctx, module);
     const Function* made = redistributes.rewrite_function(f);

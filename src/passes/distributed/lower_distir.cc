@@ -211,7 +211,7 @@ class LocalPart : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lower_distir(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_distir(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     if (!is_distributed(f)) return f;
     LocalPart part(env.ctx, module);

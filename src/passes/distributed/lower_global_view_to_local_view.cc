@@ -127,7 +127,7 @@ std::unordered_set<std::string_view> mentioned(const Module* module) {
 
 }  // namespace
 
-Result<const Module*> lower_global_view_to_local_view(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_global_view_to_local_view(PassEnv& env, const Module* module, const NoOptions&) {
   ModuleBuilder builder(env.ctx, *module);
   LocalView local(env.ctx, module, builder);
   bool changed = false;

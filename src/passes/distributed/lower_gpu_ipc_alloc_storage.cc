@@ -55,7 +55,7 @@ class IpcAllocs : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lower_gpu_ipc_alloc_storage(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_gpu_ipc_alloc_storage(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return IpcAllocs(env.ctx).rewrite_function(f);
   });

@@ -15,6 +15,7 @@
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
@@ -22,8 +23,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-constexpr std::int64_t kDefaultDepth = 256;
 
 class FusionGraph {
  public:
@@ -76,9 +75,9 @@ void add_groups(const BindingBlock* block, const std::vector<std::size_t>& group
 
 }  // namespace
 
-Result<const Module*> fuse_ops(PassEnv& env, const Module* module, const PassOptions& options) {
-  if (int_option(options, 0, "fuse_opt_level", -1) == 0) return module;
-  const auto depth = std::size_t(std::max<std::int64_t>(int_option(options, 1, "max_depth", kDefaultDepth), 0));
+Result<const Module*> fuse_ops(PassEnv& env, const Module* module, const FuseOpsOptions& options) {
+  if (options.fuse_opt_level == 0) return module;
+  const auto depth = std::size_t(std::max<std::int64_t>(options.max_depth, 0));
   ModuleBuilder builder(env.ctx, *module);
   FunctionTable table(env.ctx, module, builder);
   const Span<NamedAttr> attrs = env.ctx.with_attr({}, attr_name::Primitive, env.ctx.attr(true));

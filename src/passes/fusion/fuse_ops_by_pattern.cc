@@ -13,6 +13,7 @@
 #include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/pattern.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
@@ -66,9 +67,8 @@ Result<NamedPattern> read_pattern(std::string_view text) {
   return NamedPattern{std::string(name), std::move(p)};
 }
 
-Result<std::vector<NamedPattern>> read_patterns(const PassOption* option) {
+Result<std::vector<NamedPattern>> read_patterns(std::string_view text) {
   std::vector<NamedPattern> patterns;
-  std::string_view text = option ? support::trim(option->value) : std::string_view();
   if (text.size() < 2 || (text.front() != '[' && text.front() != '('))
     return Failure(message(diag::PassOptionValue, "patterns", "a list `[(\"name\", pattern)]`",
                            text.empty() ? std::string_view("nothing") : text));
@@ -225,16 +225,14 @@ Result<const Module*> annotate(Context& ctx, const Module* module) {
 
 }  // namespace
 
-Result<const Module*> fuse_ops_by_pattern(PassEnv& env, const Module* module, const PassOptions& options) {
-  RLDB_TRY(const std::vector<NamedPattern> patterns, read_patterns(find_option(options, 0, "patterns")));
-  const bool bind_constants = bool_option(options, 1, "bind_constants", true);
-  const std::vector<std::string> entries = names_option(options, 3, "entry_functions");
-  for (const std::string& name : entries)
+Result<const Module*> fuse_ops_by_pattern(PassEnv& env, const Module* module, const FuseOpsByPatternOptions& options) {
+  RLDB_TRY(const std::vector<NamedPattern> patterns, read_patterns(options.patterns.written));
+  for (const std::string& name : options.entry_functions)
     if (!as<Function>(module->find(name))) return support::Failure(source::message(diag::PassNoFunction, name));
   for (const NamedPattern& p : patterns) {
-    RLDB_TRY(module, fuse_one(env.ctx, module, p, !bind_constants, entries));
+    RLDB_TRY(module, fuse_one(env.ctx, module, p, !options.bind_constants, options.entry_functions));
   }
-  return bool_option(options, 2, "annotate_codegen", false) ? annotate(env.ctx, module) : module;
+  return options.annotate_codegen ? annotate(env.ctx, module) : module;
 }
 
 }  // namespace rldb::passes

@@ -137,7 +137,7 @@ FusedFunctions fuse_all(Context& ctx, const Module* module) {
 
 }  // namespace
 
-Result<const Module*> fuse_tir(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> fuse_tir(PassEnv& env, const Module* module, const NoOptions&) {
   RLDB_TRY(module, expand_tuple_arguments(env, module, {}));
   RLDB_TRY(module, remove_unused_parameters(env, module, {}));
   const FusedFunctions fused = fuse_all(env.ctx, module);

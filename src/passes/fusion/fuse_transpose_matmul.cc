@@ -89,7 +89,7 @@ class TransposeFuser : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> fuse_transpose_matmul(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> fuse_transpose_matmul(PassEnv& env, const Module* module, const NoOptions&) {
   return map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
     const Function* made = TransposeFuser(env.ctx, kernels.legalizer).run(f);
     return made == f ? f : refine_result(env.ctx, made);

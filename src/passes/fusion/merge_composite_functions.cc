@@ -231,7 +231,7 @@ Result<BindingGroups> find_groups(Context& ctx, const Module* module, const Func
 
 }  // namespace
 
-Result<const Module*> merge_composite_functions(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> merge_composite_functions(PassEnv& env, const Module* module, const NoOptions&) {
   Context& ctx = env.ctx;
   ModuleBuilder builder(ctx, *module);
   FunctionTable table(ctx, module, builder);

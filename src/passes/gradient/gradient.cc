@@ -16,6 +16,7 @@
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_class.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -320,17 +321,15 @@ Result<const Function*> differentiate(Context& ctx, std::string_view name, std::
 
 }  // namespace
 
-Result<const Module*> gradient(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = find_option(options, 0, "func_name");
-  const std::string_view name = given ? unquote(given->value) : std::string_view("main");
+Result<const Module*> gradient(PassEnv& env, const Module* module, const GradientOptions& options) {
+  const std::string& name = options.func_name;
   const auto* f = as<Function>(module->find(name));
   if (!f) return Failure(message(diag::PassOptionValue, "func_name", "a Relax function of the module", name));
-  const std::vector<std::string> names = names_option(options, 1, "require_grads");
   ModuleBuilder builder(env.ctx, *module);
   Kernels kernels{*module, ops::Legalizer(env.ctx, builder), env.diagnostics};
-  const std::string_view symbol = builder.unique_name(env.ctx.str(std::string(name) + "_adjoint"));
+  const std::string_view symbol = builder.unique_name(env.ctx.str(name + "_adjoint"));
   RLDB_TRY(const Function* made,
-           differentiate(env.ctx, name, symbol, f, names, int_option(options, 2, "target_index", 0), kernels));
+           differentiate(env.ctx, name, symbol, f, options.require_grads, options.target_index, kernels));
   builder.set(symbol, made);
   return builder.build();
 }

@@ -9,7 +9,6 @@
 
 #include "passes/layout/index_map.h"
 #include "passes/tensorir/prim_funcs.h"
-#include "passes/text/option_text.h"
 #include "passes/transform/call_expander.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/fusion.h"
@@ -18,6 +17,7 @@
 #include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ops/legalize.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -32,11 +32,12 @@ using support::Failure;
 namespace {
 
 constexpr std::string_view kRemovePad = "remove_pad";
+constexpr std::string_view kNoMap = "None";
 
 struct Replacement {
   const PrimFunc* function = nullptr;
-  const GlobalVar* name = nullptr;     // in the module, once it is used
-  std::vector<std::string_view> maps;  // by tensor: the text of an index map, or None; empty: no tensor is transformed
+  const GlobalVar* name = nullptr;  // in the module, once it is used
+  std::vector<std::string> maps;    // by tensor: the text of an index map, or None; empty: no tensor is transformed
 };
 using Replacements = std::unordered_map<std::string_view, Replacement>;  // by operator
 
@@ -44,37 +45,31 @@ Failure<source::Message> bad_option(std::string_view option, std::string_view wa
   return Failure(message(diag::PassOptionValue, option, wanted, got));
 }
 
-Result<Replacements> replacements_of(Context& ctx, const Module* module, const PassOptions& options) {
-  const PassOption* impls = find_option(options, 0, "op_impl_map");
-  const auto kernels = impls ? split_dict(impls->value) : std::nullopt;
-  if (!kernels) return bad_option("op_impl_map", "`{\"operator\": kernel}`", impls ? impls->value : "nothing");
+Result<Replacements> replacements_of(Context& ctx, const Module* module, const AlterOpImplOptions& options) {
+  if (!options.op_impl_map) return bad_option("op_impl_map", "`{\"operator\": kernel}`", "nothing");
   Replacements out;
-  for (const KeyValue& k : *kernels) {
-    const auto* f = as<PrimFunc>(module->find(unquote(k.value)));
-    if (!f) return bad_option("op_impl_map", "the names of PrimFuncs of the module", k.value);
-    out[k.key].function = f;
+  for (const auto& [op, kernel] : *options.op_impl_map) {
+    const auto* f = as<PrimFunc>(module->find(kernel.name()));
+    if (!f) return bad_option("op_impl_map", "the names of PrimFuncs of the module", kernel.written);
+    out[ctx.str(op)].function = f;
   }
-  if (const PassOption* given = find_option(options, 1, "op_buffer_transforms")) {
-    const auto maps = split_dict(given->value);
-    if (!maps) return bad_option("op_buffer_transforms", "`{\"operator\": [T.index_map(...), None]}`", given->value);
-    for (const KeyValue& m : *maps) {
-      const auto found = out.find(m.key);
-      if (found == out.end()) continue;
-      if (m.value.size() < 2 || m.value.front() != '[' || m.value.back() != ']')
-        return bad_option("op_buffer_transforms", "a list of index maps", m.value);
-      found->second.maps = split_items(m.value.substr(1, m.value.size() - 2));
-      if (!found->second.maps.empty() && found->second.maps.size() != found->second.function->params.size())
-        return bad_option("op_buffer_transforms", "an index map for each parameter of the kernel", m.value);
-      for (const std::string_view text : found->second.maps)
-        if (text != "None" && !OptionReader(ctx).index_map(text))
-          return bad_option("op_buffer_transforms", "`T.index_map(lambda i: ...)`", text);
+  for (const auto& [op, maps] : options.op_buffer_transforms) {
+    const auto found = out.find(op);
+    if (found == out.end()) continue;
+    if (!maps.is(pipeline::WrittenValue::Kind::List))
+      return bad_option("op_buffer_transforms", "a list of index maps", maps.written);
+    if (!maps.items.empty() && maps.items.size() != found->second.function->params.size())
+      return bad_option("op_buffer_transforms", "an index map for each parameter of the kernel", maps.written);
+    for (const pipeline::WrittenValue& map : maps.items) {
+      found->second.maps.push_back(map.written);
+      if (map.written != kNoMap && !read_index_map(ctx, map.written))
+        return bad_option("op_buffer_transforms", "`T.index_map(lambda i: ...)`", map.written);
     }
   }
-  for (std::size_t i = 2; i < 4; ++i) {
-    const std::string_view name = i == 2 ? "op_buffer_axis_separators" : "op_buffer_input_axis_separators";
-    const PassOption* given = find_option(options, i, name);
-    if (given && given->value != "{}") return bad_option(name, "nothing: memory has one axis here", given->value);
-  }
+  for (const auto& [name, given] :
+       {std::pair("op_buffer_axis_separators", &options.op_buffer_axis_separators),
+        std::pair("op_buffer_input_axis_separators", &options.op_buffer_input_axis_separators)})
+    if (!given->empty()) return bad_option(name, "nothing: memory has one axis here", pipeline::written(*given));
   return out;
 }
 
@@ -158,7 +153,7 @@ class OpAlterer : public CallExpander {
 
   // A fresh map for each use; null: the tensor stays as it is.
   const Lambda* map_at(const Replacement& r, std::size_t i) {
-    return r.maps.empty() || r.maps[i] == "None" ? nullptr : OptionReader(ctx_).index_map(r.maps[i]);
+    return r.maps.empty() || r.maps[i] == kNoMap ? nullptr : read_index_map(ctx_, r.maps[i]);
   }
 
   const Expr* transform_call(const Expr* x, const Lambda* map) {
@@ -206,7 +201,7 @@ class OpAlterer : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> alter_op_impl(PassEnv& env, const Module* module, const PassOptions& options) {
+Result<const Module*> alter_op_impl(PassEnv& env, const Module* module, const AlterOpImplOptions& options) {
   RLDB_TRY(Replacements replacements, replacements_of(env.ctx, module, options));
   ModuleBuilder builder(env.ctx, *module);
   OpAlterer alterer(env.ctx, module, builder, replacements);

@@ -21,6 +21,7 @@
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 
@@ -230,13 +231,13 @@ class Annotate : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> annotate_custom_memory_scope(PassEnv& env, const Module* module, const PassOptions& options) {
+Result<const Module*> annotate_custom_memory_scope(PassEnv& env, const Module* module,
+                                                   const AnnotateCustomMemoryScopeOptions& options) {
   Context& ctx = env.ctx;
-  const PassOption* given = find_option(options, 0, "target");
-  const Attr* target = given ? parse_target(ctx, given->value) : nullptr;
+  const Attr* target = read_target(ctx, options.target);
   if (!target)
     return support::Failure(source::message(diag::PassOptionValue, "target", "a target such as T.target(\"opencl\")",
-                                            given ? std::string_view(given->value) : "nothing"));
+                                            given_text(options.target)));
   Devices devices(ctx, target);
   ModuleBuilder builder(ctx, *module);
   for (const ModuleEntry& e : module->entries) {

@@ -14,6 +14,7 @@
 #include "rldb/ir/op_id.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
@@ -238,16 +239,11 @@ class LayoutConverter : public Rewriter {
   const Binding* origin_ = nullptr;
 };
 
-std::optional<WantedLayouts> wanted_layouts(std::string_view text) {
-  const auto dict = split_dict(text);
-  if (!dict) return std::nullopt;
+std::optional<WantedLayouts> wanted_layouts(const pipeline::option::Dict& given) {
   WantedLayouts wanted;
-  for (const KeyValue& item : *dict) {
-    std::string_view list = item.value;
-    if (list.size() < 2 || list.front() != '[' || list.back() != ']') return std::nullopt;
-    std::vector<std::string>& layouts = wanted[std::string(item.key)];
-    for (const std::string_view each : split_items(list.substr(1, list.size() - 2)))
-      layouts.emplace_back(unquote(each));
+  for (const auto& [name, list] : given) {
+    if (!list.is(pipeline::WrittenValue::Kind::List)) return std::nullopt;
+    for (const pipeline::WrittenValue& each : list.items) wanted[name].push_back(each.name());
   }
   return wanted;
 }
@@ -286,15 +282,16 @@ ir::Result<bool> check(const WantedLayouts& wanted) {
 
 }  // namespace
 
-Result<const Module*> convert_layout(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = find_option(options, 0, "desired_layouts");
-  const auto wanted = given ? wanted_layouts(given->value) : std::nullopt;
+Result<const Module*> convert_layout(PassEnv& env, const Module* module, const ConvertLayoutOptions& options) {
+  const pipeline::option::MaybeDict& given = options.desired_layouts;
+  const auto wanted = given ? wanted_layouts(*given) : std::nullopt;
   if (!wanted)
-    return bad_layouts("a dictionary `{\"relax.nn.conv2d\": [\"NHWC\", \"OHWI\"]}`", given ? given->value : "nothing");
+    return bad_layouts("a dictionary `{\"relax.nn.conv2d\": [\"NHWC\", \"OHWI\"]}`",
+                       given ? pipeline::written(*given) : "nothing");
   RLDB_TRY_VOID(check(*wanted));
-  if (const PassOption* callback = find_option(options, 1, "layout_cb"))
-    return Failure(
-        message(diag::PassOptionValue, "layout_cb", "None: functions of Python are not run", callback->value));
+  if (!options.layout_cb.is(pipeline::WrittenValue::Kind::None))
+    return Failure(message(diag::PassOptionValue, "layout_cb", "None: functions of Python are not run",
+                           options.layout_cb.written));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return LayoutConverter(env.ctx, *wanted).rewrite_function(f);
   });

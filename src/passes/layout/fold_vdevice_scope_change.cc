@@ -84,7 +84,7 @@ class Fold : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> fold_vdevice_scope_change(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> fold_vdevice_scope_change(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return Fold(env.ctx, f).rewrite_function(f);
   });

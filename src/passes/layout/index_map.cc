@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rldb/frontend/written_value.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/scalar.h"
@@ -111,11 +112,21 @@ class Inverter {
 
 }  // namespace
 
-const Lambda* index_map_of(const Call* call) {
-  const Attr* map = find_attr(call->attrs, op_attr::IndexMap);
+namespace {
+
+const Lambda* lambda_of(const Attr* map) {
   if (!map) return nullptr;
   if (map->is(AttrKind::Opaque) && !map->items.empty()) map = map->items[0];
   return map->is(AttrKind::Expr) ? as<Lambda>(map->node) : nullptr;
+}
+
+}  // namespace
+
+const Lambda* index_map_of(const Call* call) { return lambda_of(find_attr(call->attrs, op_attr::IndexMap)); }
+
+const Lambda* read_index_map(Context& ctx, std::string_view text) {
+  const Lambda* map = lambda_of(frontend::read_written_attr(ctx, text));
+  return map && !map->results.empty() ? map : nullptr;
 }
 
 const Attr* index_map_attr(Context& ctx, const Lambda* map) {

@@ -141,7 +141,7 @@ class WorkspaceGiver : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> allocate_workspace(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> allocate_workspace(PassEnv& env, const Module* module, const NoOptions&) {
   Context& ctx = env.ctx;
   std::int64_t size = 0;
   std::vector<ModuleEntry> takers;

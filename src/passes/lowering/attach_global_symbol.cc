@@ -60,7 +60,7 @@ const Module* rename(Context& ctx, const Module* module, const NewNames& names) 
 
 }  // namespace
 
-Result<const Module*> attach_global_symbol(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> attach_global_symbol(PassEnv& env, const Module* module, const NoOptions&) {
   Context& ctx = env.ctx;
   const Attr* prefix = find_attr(module->attrs, kSystemLibPrefix);
   const std::string prefix_text(prefix && prefix->is(AttrKind::String) ? prefix->string : std::string_view());

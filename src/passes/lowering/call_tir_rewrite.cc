@@ -179,7 +179,7 @@ class CallRewriter : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> call_tir_rewrite(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> call_tir_rewrite(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     // Calls that write to their arguments are not allowed in dataflow blocks.
     const Function* plain = without_dataflow(env.ctx, f);

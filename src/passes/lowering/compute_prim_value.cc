@@ -97,7 +97,7 @@ class PrimValueLifter : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> compute_prim_value(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> compute_prim_value(PassEnv& env, const Module* module, const NoOptions&) {
   ModuleBuilder builder(env.ctx, *module);
   PrimValueLifter lifter(env.ctx, builder);
   bool changed = false;

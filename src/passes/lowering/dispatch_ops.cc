@@ -55,11 +55,11 @@ Result<const Module*> dispatch(PassEnv& env, const Module* module, op::Trait ope
 
 }  // namespace
 
-Result<const Module*> dispatch_sort_scan(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> dispatch_sort_scan(PassEnv& env, const Module* module, const NoOptions&) {
   return dispatch(env, module, op::Trait::SortScan);
 }
 
-Result<const Module*> dispatch_sampling(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> dispatch_sampling(PassEnv& env, const Module* module, const NoOptions&) {
   return dispatch(env, module, op::Trait::Sampling);
 }
 

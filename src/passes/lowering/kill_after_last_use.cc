@@ -203,7 +203,7 @@ class KillInserter : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> kill_after_last_use(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> kill_after_last_use(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     const Function* plain = canonicalize(env.ctx, CastSeparator(env.ctx, f).rewrite_function(f));
     plain = AliasRemover(env.ctx, plain).rewrite_function(plain);

@@ -24,6 +24,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_limit.h"
 #include "rldb/source/diagnostic_pass_option.h"
@@ -214,31 +215,28 @@ class OpLegalizer : public Rewriter {
 
 // {"relax.add": my_add}: PrimFuncs of the module, where TVM has functions of Python.
 Result<std::unordered_map<std::string_view, const GlobalVar*>> own_kernels(Context& ctx, const Module* module,
-                                                                           const PassOption* given) {
+                                                                           const pipeline::option::Dict& given) {
   std::unordered_map<std::string_view, const GlobalVar*> own;
-  if (!given) return own;
   const auto wrong = [](std::string_view wanted, std::string_view got) {
     return support::Failure(message(diag::PassOptionValue, "customize_legalize_map", wanted, got));
   };
-  const auto items = split_dict(given->value);
-  if (!items) return wrong("`{\"relax.add\": kernel}`", given->value);
-  for (const KeyValue& item : *items) {
-    const op::Row* row = op::find(item.key);
-    if (!row) return wrong("operators by their full names", item.key);
-    const auto* f = as<PrimFunc>(module->find(unquote(item.value)));
-    if (!f) return wrong("the names of PrimFuncs of the module", item.value);
-    own[row->name] = ctx.global_var(ctx.str(unquote(item.value)), f->type);
+  for (const auto& [name, kernel] : given) {
+    const op::Row* row = op::find(name);
+    if (!row) return wrong("operators by their full names", name);
+    const auto* f = as<PrimFunc>(module->find(kernel.name()));
+    if (!f) return wrong("the names of PrimFuncs of the module", kernel.written);
+    own[row->name] = ctx.global_var(ctx.str(kernel.name()), f->type);
   }
   return own;
 }
 
 }  // namespace
 
-Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const PassOptions& options) {
+Result<const Module*> legalize_ops(PassEnv& env, const Module* module, const LegalizeOpsOptions& options) {
   LegalizeOptions what;
-  RLDB_TRY(what.own, own_kernels(env.ctx, module, find_option(options, 0, "customize_legalize_map")));
-  what.skip = names_option(options, 1, "skip_ops");
-  what.warn = bool_option(options, 2, "enable_warning", false);
+  RLDB_TRY(what.own, own_kernels(env.ctx, module, options.customize_legalize_map));
+  what.skip = options.skip_ops;
+  what.warn = options.enable_warning;
   std::optional<source::Message> error;
   bool for_devices = false;
   module = map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {

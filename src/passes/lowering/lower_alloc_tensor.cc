@@ -63,7 +63,7 @@ class AllocLowerer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lower_alloc_tensor(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_alloc_tensor(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     AllocLowerer lowerer(env.ctx);
     const Function* made = lowerer.rewrite_function(f);

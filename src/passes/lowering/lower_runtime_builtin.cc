@@ -183,7 +183,7 @@ class BuiltinLowerer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lower_runtime_builtin(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_runtime_builtin(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view name, const Function* f) -> Result<const Function*> {
     BuiltinLowerer lowerer(env.ctx, name);
     const Function* made = lowerer.rewrite_function(f);

@@ -52,7 +52,7 @@ class PurityRemover : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> remove_purity_checking(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_purity_checking(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return PurityRemover(env.ctx).remove(f);
   });

@@ -183,7 +183,7 @@ class Launcher : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> rewrite_cuda_graph(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> rewrite_cuda_graph(PassEnv& env, const Module* module, const NoOptions&) {
   const CudaGraphPlan plan = plan_cuda_graph(module);
   if (plan.storages.empty() && plan.captures.empty()) return module;
   if (!may_rewrite([&] { return fmt::format("{} regions are captured", plan.captures.size()); })) return module;

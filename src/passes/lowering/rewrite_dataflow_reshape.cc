@@ -163,7 +163,7 @@ class ReshapeRewriter : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> rewrite_dataflow_reshape(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> rewrite_dataflow_reshape(PassEnv& env, const Module* module, const NoOptions&) {
   std::unordered_map<const PrimFunc*, int> known;
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return ReshapeRewriter(env.ctx, module, known).rewrite_function(f);

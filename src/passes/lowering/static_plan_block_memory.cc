@@ -83,7 +83,7 @@ class PlanApplier : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> static_plan_block_memory(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> static_plan_block_memory(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     Analyzer analyzer(env.ctx);
     RLDB_TRY_VOID(bind_upper_bounds(f, analyzer));

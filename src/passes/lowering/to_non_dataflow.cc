@@ -49,7 +49,7 @@ class PlainBlocks : public Rewriter {
 
 const Function* without_dataflow(Context& ctx, const Function* f) { return PlainBlocks(ctx).rewrite_function(f); }
 
-Result<const Module*> to_non_dataflow(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> to_non_dataflow(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return without_dataflow(env.ctx, f);
   });

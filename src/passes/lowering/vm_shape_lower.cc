@@ -25,6 +25,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -553,8 +554,8 @@ class ShapeLowerer {
 
 }  // namespace
 
-Result<const Module*> vm_shape_lower(PassEnv& env, const Module* module, const PassOptions& options) {
-  const bool contexts = bool_option(options, 0, "emit_err_ctx", true);
+Result<const Module*> vm_shape_lower(PassEnv& env, const Module* module, const VMShapeLowerOptions& options) {
+  const bool contexts = options.emit_err_ctx;
   ModuleBuilder builder(env.ctx, *module);
   ShapeFuncs funcs(env.ctx, builder);
   for (const ModuleEntry& e : module->entries) {

@@ -1,6 +1,7 @@
 // The table behind pass.h: rows of pass.def, alternative spellings of their names, named pipelines.
 #include "passes/common.h"
 #include "passes/pass_functions.h"
+#include "rldb/frontend/written_value.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/passes/register.h"
 #include "rldb/support/check.h"
@@ -72,7 +73,8 @@ constexpr std::size_t kMaxRegistered = 100;
 std::vector<PassInfo>& table() {
   static std::vector<PassInfo> rows = [] {
     std::vector<PassInfo> out = {
-#define RLDB_PASS(Name, Fn, Kind, Options, Doc) {PassId::Name, #Name, PassKind::Kind, Options, Doc, &passes::Fn},
+#define RLDB_PASS(Name, Fn, Kind, Options, Doc) \
+  {{#Name, {}, pipeline::options_of<Options>(), Doc}, PassId::Name, PassKind::Kind, &run_with<Options, &passes::Fn>},
 #include "rldb/passes/pass.def"
     };
     out.reserve(out.size() + kMaxRegistered);
@@ -104,7 +106,7 @@ const PassInfo* find_pass(std::string_view name) {
   return nullptr;
 }
 
-const std::vector<PipelineInfo>& named_pipelines() {
+std::span<const PipelineInfo> named_pipelines() {
   // Built once; the texts live as long as the program.
   static const std::vector<NamedPipeline> rows = make_pipelines();
   static const std::vector<std::string> texts = [] {
@@ -118,6 +120,43 @@ const std::vector<PipelineInfo>& named_pipelines() {
     return made;
   }();
   return pipelines;
+}
+
+namespace {
+
+// Why the pass is absent; empty when TVM does not have it either.
+std::string_view why_absent(std::string_view name) {
+  struct Row {
+    std::string_view name;
+    std::string_view reason;
+  };
+  constexpr Row kRows[] = {
+#define RLDB_ABSENT_PASS(Name, Reason) {Name, Reason},
+#include "rldb/passes/absent_pass.def"
+  };
+  for (const Row& r : kRows)
+    if (r.name == name) return r.reason;
+  return {};
+}
+
+class RelaxPasses : public pipeline::PassTable {
+ public:
+  std::vector<const pipeline::PassRow*> passes() const override {
+    std::vector<const pipeline::PassRow*> rows;
+    for (const PassInfo& p : all_passes()) rows.push_back(&p);
+    return rows;
+  }
+  const pipeline::PassRow* find(std::string_view name) const override { return find_pass(name); }
+  std::span<const PipelineInfo> pipelines() const override { return named_pipelines(); }
+  std::string_view absence_of(std::string_view name) const override { return why_absent(name); }
+  pipeline::WrittenValue read_value(std::string_view text) const override { return frontend::read_written_value(text); }
+};
+
+}  // namespace
+
+const pipeline::PassTable& pass_table() {
+  static const RelaxPasses table;
+  return table;
 }
 
 }  // namespace rldb::passes

@@ -1,24 +1,23 @@
-// Runs pipelines: times, compares, verifies and reports each application.
-#include <fmt/format.h>
-
-#include <chrono>
+// Pipelines over Relax and TensorIR modules: text, application, comparison, verification.
+#include <algorithm>
 
 #include "passes/common.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/passes/option_error.h"
+#include "rldb/source/diagnostic_pass.h"
+#include "rldb/source/diagnostic_pass_option.h"
+#include "rldb/source/diagnostic_pattern.h"
 #include "rldb/source/diagnostic_pipeline.h"
 #include "rldb/support/text.h"
 
 namespace rldb::passes {
 
 using source::message;
-using source::Message;
 using support::Failure;
 
-namespace {
-
-// Names of functions added, removed or changed. Versions share unchanged functions, so pointers settle most cases; a
-// pass that rebuilt an equal function did not change it.
+// Versions share unchanged functions, so pointers settle most cases; a pass that rebuilt an equal function did not
+// change it.
 std::vector<std::string> changed_functions(const ir::Module* a, const ir::Module* b) {
   std::vector<std::string> changed;
   std::size_t i = 0;
@@ -41,63 +40,69 @@ std::vector<std::string> changed_functions(const ir::Module* a, const ir::Module
   return changed;
 }
 
-Message name_pass(Message m, std::string_view pass) {
-  m.text = "pass `" + std::string(pass) + "`: " + m.text;
-  return m;
-}
+namespace {
 
-ir::Result<const ir::Module*> run_one(PassEnv& env, const ir::Module* module, const PassInvocation& p) {
-  const PassInfo& pass = info(p.id);
-  const std::size_t errors = env.diagnostics.error_count();
-  ir::Result<const ir::Module*> result = pass.run(env, module, p.options);
-  if (!result.ok()) return Failure(name_pass(std::move(result).error(), pass.name));
-  if (env.diagnostics.error_count() != errors) return Failure(message(diag::PassReported, pass.name));
-  return result;
-}
+class RelaxModules : public pipeline::Language {
+ public:
+  explicit RelaxModules(PassEnv& env) : env_(env) {}
 
-// Lowering creates impure calls, and users also run it on pure functions by itself, to inspect the result: that
-// deserves a warning, once. Any other rule broken by a pass is an error.
-bool verify_result(PassEnv& env, const PassInfo& pass, const ir::Module* before, const ir::Module* after) {
-  ir::ImpureCalls calls;
-  ir::VerifyOptions options;
-  options.impure_calls = &calls;
-  if (!ir::verify(env.ctx, after, env.diagnostics, options)) return false;
-  source::Diagnostics earlier;
-  if (calls.count > 0 && ir::verify(env.ctx, before, earlier)) {
-    const std::string made = support::counted(calls.count, "impure call");
-    env.diagnostics.add(calls.first, message(diag::PassMadeImpureCalls, pass.name, made));
+  pipeline::Result<pipeline::ModuleRef> apply(const PassInvocation& pass, pipeline::ModuleRef module) override {
+    const std::size_t errors = env_.diagnostics.error_count();
+    RLDB_TRY(const ir::Module* made, info(pass).run(env_, module.as<ir::Module>(), pass.arguments));
+    if (env_.diagnostics.error_count() != errors) return Failure(message(diag::PassReported));
+    return pipeline::ModuleRef(made);
   }
-  return true;
-}
+
+  std::vector<std::string> changed(pipeline::ModuleRef before, pipeline::ModuleRef after) const override {
+    return changed_functions(before.as<ir::Module>(), after.as<ir::Module>());
+  }
+
+ private:
+  PassEnv& env_;
+};
 
 }  // namespace
 
-ir::Result<const ir::Module*> run_pipeline(PassEnv& env, const ir::Module* module,
-                                           const std::vector<PassInvocation>& pipeline, const RunOptions& options) {
-  using Clock = std::chrono::steady_clock;
-  int count = 0;
-  for (const PassInvocation& p : pipeline) {
-    if (options.bisect_limit >= 0 && count >= options.bisect_limit) break;
-    if (options.before && !options.before(p, module)) continue;
-    ++count;
-    PassRecord record;
-    record.pass = p;
-    record.before = module;
-    const Clock::time_point start = Clock::now();
-    ir::Result<const ir::Module*> result = run_one(env, module, p);
-    record.nanoseconds =
-        std::uint64_t(std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count());
-    if (result.ok()) {
-      record.after = *result;
-      if (*result != module) record.changed = changed_functions(module, *result);
-    }
-    if (options.after) options.after(record);
-    if (!result.ok()) return result;
-    if (options.verify_each && *result != module && !verify_result(env, info(p.id), module, *result))
-      return Failure(message(diag::PassVerifyFailed, info(p.id).name));
-    module = *result;
+// Lowering creates impure calls, and users also run it on pure functions by itself, to inspect the result: that
+// deserves a warning, once. Any other rule broken by a pass is an error.
+pipeline::Result<support::Unit> Verification::after(const PassRecord& record) {
+  if (record.after == record.before) return support::Unit{};
+  ir::ImpureCalls calls;
+  ir::VerifyOptions options;
+  options.impure_calls = &calls;
+  if (!ir::verify(env_.ctx, record.after.as<ir::Module>(), env_.diagnostics, options))
+    return Failure(message(diag::PassVerifyFailed, record.pass.name()));
+  source::Diagnostics earlier;
+  if (calls.count > 0 && ir::verify(env_.ctx, record.before.as<ir::Module>(), earlier)) {
+    const std::string made = support::counted(calls.count, "impure call");
+    env_.diagnostics.add(calls.first, message(diag::PassMadeImpureCalls, record.pass.name(), made));
   }
-  return module;
+  return support::Unit{};
+}
+
+ir::Result<const ir::Module*> run_pipeline(PassEnv& env, const ir::Module* module,
+                                           const std::vector<PassInvocation>& passes, const RunOptions& options) {
+  RelaxModules language(env);
+  Verification verification(env);
+  pipeline::Instruments instruments = options.instruments;
+  if (options.verify_each) instruments.push_back(&verification);
+  RLDB_TRY(const pipeline::ModuleRef made, pipeline::run(language, module, passes, instruments));
+  return made.as<ir::Module>();
+}
+
+ir::Result<std::vector<PassInvocation>> parse_pipeline(std::string_view text) {
+  auto parsed = pipeline::parse(pass_table(), text);
+  if (!parsed.ok()) return Failure(std::move(parsed).error().message);
+  return std::move(parsed).value();
+}
+
+std::vector<PassInvocation> pipeline_of(PassId pass) { return {{&info(pass), {}}}; }
+
+bool is_option_error(source::DiagId id) {
+  constexpr source::DiagId kIds[] = {diag::PassOptionValue,   diag::PassOptionKind, diag::PassPatternForm,
+                                     diag::PassCompositeName, diag::PatternSyntax,  diag::PatternUnknown,
+                                     diag::PassNoFunction};
+  return std::find(std::begin(kIds), std::end(kIds), id) != std::end(kIds);
 }
 
 }  // namespace rldb::passes

@@ -278,8 +278,9 @@ bool has_storages(const Function* f) {
 // The module after the planner, from whatever stage it is at: runs the part of the minimum build up to the planner.
 Result<const Module*> planned(PassEnv& env, const Module* module) {
   RLDB_TRY(std::vector<PassInvocation> passes, parse_pipeline("minimum"));
-  const auto planner = std::find_if(passes.begin(), passes.end(),
-                                    [](const PassInvocation& p) { return p.id == PassId::StaticPlanBlockMemory; });
+  const auto planner = std::find_if(passes.begin(), passes.end(), [](const PassInvocation& p) {
+    return info(p).id == PassId::StaticPlanBlockMemory;
+  });
   passes.erase(planner == passes.end() ? planner : planner + 1, passes.end());
   RunOptions quiet;
   quiet.verify_each = false;

@@ -46,7 +46,7 @@ class Attacher : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> attach_attr_layout_free_buffers(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> attach_attr_layout_free_buffers(PassEnv& env, const Module* module, const NoOptions&) {
   ModuleBuilder builder(env.ctx, *module);
   FunctionTable table(env.ctx, module, builder);
   bool changed = false;

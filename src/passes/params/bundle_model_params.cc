@@ -10,6 +10,7 @@
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -136,13 +137,11 @@ const Function* bundle_params(Context& ctx, const Function* f, std::size_t input
   return Bundler(ctx).bundle(f, inputs, name);
 }
 
-Result<const Module*> bundle_model_params(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = find_option(options, 0, "param_tuple_name");
-  const std::string_view name = given ? unquote(given->value) : kModelParams;
+Result<const Module*> bundle_model_params(PassEnv& env, const Module* module, const BundleModelParamsOptions& options) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     const Attr* count = find_attr(f->attrs, attr_name::NumInput);
     if (!count || count->integer < 0 || std::size_t(count->integer) > f->params.size()) return f;
-    return bundle_params(env.ctx, f, std::size_t(count->integer), name);
+    return bundle_params(env.ctx, f, std::size_t(count->integer), options.param_tuple_name);
   });
 }
 

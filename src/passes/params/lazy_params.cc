@@ -152,11 +152,11 @@ static Result<const Module*> change_public(PassEnv& env, const Module* module, C
   });
 }
 
-Result<const Module*> lazy_get_input(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lazy_get_input(PassEnv& env, const Module* module, const NoOptions&) {
   return change_public(env, module, [&](const Function* f) { return LazyInput(env.ctx).run(f); });
 }
 
-Result<const Module*> lazy_set_output(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lazy_set_output(PassEnv& env, const Module* module, const NoOptions&) {
   return change_public(env, module, [&](const Function* f) { return LazyOutput(env.ctx).run(f); });
 }
 

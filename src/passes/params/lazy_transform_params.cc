@@ -8,6 +8,7 @@
 #include "passes/params/late_params.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/op/vm.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
@@ -21,8 +22,8 @@ namespace {
 constexpr std::string_view kSuffix = "transform_params";
 
 struct Callbacks {
-  std::string getter = "get_item";  // empty: the weights stay parameters
-  std::string setter = "set_item";  // empty: the results stay results
+  std::string getter;  // empty: the weights stay parameters
+  std::string setter;  // empty: the results stay results
   std::vector<std::string> getter_params;
   std::vector<std::string> setter_params;
 };
@@ -281,21 +282,12 @@ Result<const Function*> make_lazy(Context& ctx, std::string_view name, const Fun
   return made;
 }
 
-// `"f"`: its name; `None`: no call.
-std::string callee(const PassOptions& options, std::size_t index, std::string_view name, std::string_view fallback) {
-  const PassOption* o = written_option(options, index, name);
-  if (!o) return std::string(fallback);
-  return o->value == "None" ? std::string() : std::string(unquote(o->value));
-}
-
 }  // namespace
 
-Result<const Module*> lazy_transform_params(PassEnv& env, const Module* module, const PassOptions& options) {
-  Callbacks calls;
-  calls.getter = callee(options, 0, "fget_item", calls.getter);
-  calls.setter = callee(options, 1, "fset_item", calls.setter);
-  calls.getter_params = names_option(options, 2, "extra_get_item_params");
-  calls.setter_params = names_option(options, 3, "extra_set_item_params");
+Result<const Module*> lazy_transform_params(PassEnv& env, const Module* module,
+                                            const LazyTransformParamsOptions& options) {
+  const Callbacks calls{options.fget_item.value_or(""), options.fset_item.value_or(""), options.extra_get_item_params,
+                        options.extra_set_item_params};
   return map_functions(env, module, [&](std::string_view name, const Function* f) -> Result<const Function*> {
     if (!name.ends_with(kSuffix)) return f;
     return make_lazy(env.ctx, name, f, calls);

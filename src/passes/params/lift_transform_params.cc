@@ -8,6 +8,7 @@
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/device.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 
 namespace rldb::passes {
@@ -192,11 +193,13 @@ Result<std::vector<LiftPlan>> targets(const Module* module, const std::vector<st
 
 }  // namespace
 
-Result<const Module*> lift_transform_params(PassEnv& env, const Module* module, const PassOptions& options) {
-  std::vector<std::string> names = names_option(options, 0, "shared_transform");
-  const bool one_word = names.size() == 1 && (names[0] == "True" || names[0] == "False");
-  const bool is_shared = !names.empty() && names[0] != "False";
-  if (one_word) names.clear();
+Result<const Module*> lift_transform_params(PassEnv& env, const Module* module,
+                                            const LiftTransformParamsOptions& options) {
+  const pipeline::WrittenValue& given = options.shared_transform;
+  const bool for_all = given.is(pipeline::WrittenValue::Kind::Bool);
+  std::vector<std::string> names;
+  if (!for_all) pipeline::set(given, names);
+  const bool is_shared = for_all ? given.integer != 0 : !names.empty();
   RLDB_TRY(std::vector<LiftPlan> plans, targets(module, names));
   if (plans.empty()) return module;
   Context& ctx = env.ctx;

@@ -216,7 +216,7 @@ class CallSplitter : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> split_layout_rewrite_preproc(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> split_layout_rewrite_preproc(PassEnv& env, const Module* module, const NoOptions&) {
   ModuleBuilder builder(env.ctx, *module);
   CallSplitter splitter(env, module, builder);
   bool changed = false;

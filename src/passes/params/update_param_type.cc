@@ -2,8 +2,10 @@
 // from them the types that follow. TVM takes a function from a parameter to its type.
 //
 // Names of symbolic variables refer to those of the function; a name that it does not have is a new variable.
-#include "passes/text/option_text.h"
+#include "passes/common.h"
+#include "rldb/frontend/written_value.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
 
@@ -32,36 +34,31 @@ class ParamTypes : public Rewriter {
   }
 };
 
-NamedVars symbols_of(const Function* f) {
-  NamedVars names;
+std::vector<const Var*> symbols_of(const Function* f) {
   std::vector<const Var*> vars;
   for (const Var* p : f->params) collect_vars(p->type, vars);
-  for (const Var* v : vars) names.emplace(v->name, v);
-  return names;
+  return vars;
 }
 
 }  // namespace
 
-Result<const Module*> update_param_type(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = find_option(options, 0, "types");
-  const PassOption* only = find_option(options, 1, "func_name");
-  const std::string_view name = only ? unquote(only->value) : std::string_view();
+Result<const Module*> update_param_type(PassEnv& env, const Module* module, const UpdateParamTypeOptions& options) {
+  const std::string name = options.func_name.value_or("");
   if (!name.empty() && !as<Function>(module->find(name))) return Failure(message(diag::PassNoFunction, name));
-  const auto wanted = given ? split_dict(given->value) : std::nullopt;
-  if (!wanted)
-    return Failure(message(diag::PassOptionValue, "types", "`{\"parameter\": R.Tensor(...)}`",
-                           given ? std::string_view(given->value) : "nothing"));
-  std::vector<bool> used(wanted->size(), false);
+  if (!options.types)
+    return Failure(message(diag::PassOptionValue, "types", "`{\"parameter\": R.Tensor(...)}`", "nothing"));
+  const pipeline::option::Dict& wanted = *options.types;
+  std::vector<bool> used(wanted.size(), false);
   auto made = map_functions(env, module, [&](std::string_view at, const Function* f) -> Result<const Function*> {
     if (!name.empty() && at != name) return f;
-    OptionReader reader(env.ctx, symbols_of(f));
+    std::vector<const Var*> symbols = symbols_of(f);
     std::unordered_map<const Var*, const Type*> types;
     for (const Var* p : f->params)
-      for (std::size_t i = 0; i < wanted->size(); ++i) {
-        if ((*wanted)[i].key != p->name) continue;
-        const Type* type = reader.type((*wanted)[i].value);
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        if (wanted[i].first != p->name) continue;
+        const Type* type = frontend::read_written_type(env.ctx, wanted[i].second.name(), symbols);
         if (!type)
-          return Failure(message(diag::PassOptionValue, "types", "a type", (*wanted)[i].value)
+          return Failure(message(diag::PassOptionValue, "types", "a type", wanted[i].second.written)
                              .with_hint("write `R.Tensor((n, 4), \"float32\")`"));
         if (type != p->type) types[p] = type;
         used[i] = true;
@@ -69,7 +66,7 @@ Result<const Module*> update_param_type(PassEnv& env, const Module* module, cons
     return types.empty() ? f : ParamTypes(env.ctx).run(f, types);
   });
   for (std::size_t i = 0; made.ok() && i < used.size(); ++i)
-    if (!used[i]) env.diagnostics.add({}, message(diag::PassParamUnknown, (*wanted)[i].key));
+    if (!used[i]) env.diagnostics.add({}, message(diag::PassParamUnknown, wanted[i].first));
   return made;
 }
 

@@ -73,7 +73,7 @@ class ArgumentExpander : public CallSiteRewriter {
 
 }  // namespace
 
-Result<const Module*> expand_tuple_arguments(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> expand_tuple_arguments(PassEnv& env, const Module* module, const NoOptions&) {
   Context& ctx = env.ctx;
   const std::unordered_set<std::string_view> escaping = escaping_functions(module);
   Expanded found;

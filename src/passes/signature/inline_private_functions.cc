@@ -136,7 +136,7 @@ std::vector<std::string_view> callees_first(const Module* module) {
 
 }  // namespace
 
-Result<const Module*> inline_private_functions(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> inline_private_functions(PassEnv& env, const Module* module, const NoOptions&) {
   Functions functions;
   ModuleBuilder builder(env.ctx, *module);
   bool changed = false;

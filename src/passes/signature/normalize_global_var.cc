@@ -69,7 +69,7 @@ Result<Names> new_names(Context& ctx, const Module* module) {
 
 }  // namespace
 
-Result<const Module*> normalize_global_var(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> normalize_global_var(PassEnv& env, const Module* module, const NoOptions&) {
   RLDB_TRY(const Names names, new_names(env.ctx, module));
   if (names.empty()) return module;
   ModuleBuilder builder(env.ctx);

@@ -128,7 +128,7 @@ class ResultShortener : public CallSiteRewriter {
 
 }  // namespace
 
-Result<const Module*> remove_unused_outputs(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_unused_outputs(PassEnv& env, const Module* module, const NoOptions&) {
   Context& ctx = env.ctx;
   const std::unordered_set<std::string_view> escaping = escaping_functions(module);
   AllOutputs outputs;

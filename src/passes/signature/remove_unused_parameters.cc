@@ -126,7 +126,7 @@ class CallShortener : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> remove_unused_parameters(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_unused_parameters(PassEnv& env, const Module* module, const NoOptions&) {
   Context& ctx = env.ctx;
   const std::unordered_set<std::string_view> escaping = escaping_functions(module);
   CallsByName calls = calls_by_name(module);

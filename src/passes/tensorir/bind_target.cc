@@ -10,6 +10,7 @@
 #include "passes/tensorir/target.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 
 namespace rldb::passes {
@@ -57,14 +58,13 @@ const PrimFunc* copied(Context& ctx, const PrimFunc* f) {
 
 }  // namespace
 
-Result<const Module*> bind_target(PassEnv& env, const Module* module, const PassOptions& options) {
+Result<const Module*> bind_target(PassEnv& env, const Module* module, const BindTargetOptions& options) {
   Context& ctx = env.ctx;
-  const PassOption* given = find_option(options, 0, "target");
-  const Attr* target = given ? parse_target(ctx, given->value) : nullptr;
+  const Attr* target = read_target(ctx, options.target);
   if (!target)
     return support::Failure(source::message(diag::PassOptionValue, "target",
                                             "a target such as T.target(\"cuda\", host=\"llvm\")",
-                                            given ? std::string_view(given->value) : "nothing"));
+                                            given_text(options.target)));
   const Attr* device = without_host(ctx, target);
   const Attr* own_host = host_of(ctx, target);
   const Attr* host = own_host ? own_host : make_target(ctx, ctx.attr(kDefaultHost));

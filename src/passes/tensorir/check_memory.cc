@@ -13,6 +13,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
@@ -82,7 +83,7 @@ class VtcmLowerer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> verify_memory(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> verify_memory(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Attr* target = find_attr(f->attrs, kTargetAttr);
     if (!target) return refused(name, "it has no attribute `target`: run BindTarget first");
@@ -96,11 +97,12 @@ Result<const Module*> verify_memory(PassEnv& env, const Module* module, const Pa
   });
 }
 
-Result<const Module*> verify_vtcm_limit(PassEnv& env, const Module* module, const PassOptions& options) {
-  const std::int64_t given = int_option(options, 0, "limit", -1);
+Result<const Module*> verify_vtcm_limit(PassEnv& env, const Module* module, const VerifyVTCMLimitOptions& options) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Attr* target = find_attr(f->attrs, kTargetAttr);
-    const std::int64_t limit = given >= 0 ? given : target ? target_number(target, kVtcmCapacity).value_or(0) : 0;
+    const std::int64_t limit = options.limit >= 0 ? options.limit
+                               : target           ? target_number(target, kVtcmCapacity).value_or(0)
+                                                  : 0;
     if (limit <= 0) return f;
     std::int64_t bytes = 0;
     walk(f->body, [&](const Node* n) {
@@ -121,7 +123,7 @@ Result<const Module*> verify_vtcm_limit(PassEnv& env, const Module* module, cons
   });
 }
 
-Result<const Module*> lower_vtcm_alloc(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_vtcm_alloc(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return with_body(env.ctx, f, VtcmLowerer(env.ctx).rewrite(f->body));
   });

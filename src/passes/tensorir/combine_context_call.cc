@@ -69,7 +69,7 @@ bool has_context_calls(const Stmt* body) {
 
 }  // namespace
 
-Result<const Module*> combine_context_call(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> combine_context_call(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return has_context_calls(f->body) ? with_body(env.ctx, f, Combine(env.ctx).scope(f->body)) : f;
   });

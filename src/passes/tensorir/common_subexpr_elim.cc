@@ -335,7 +335,7 @@ class Sharer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> common_subexpr_elim(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> common_subexpr_elim(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     int made = 0;
     return with_body(env.ctx, f, Sharer(env.ctx, made).body(f->body));

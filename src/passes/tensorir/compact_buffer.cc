@@ -14,6 +14,7 @@
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/support/cancel.h"
 
@@ -176,8 +177,9 @@ class Compactor : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> compact_buffer_allocation(PassEnv& env, const Module* module, const PassOptions& options) {
-  const bool strict = bool_option(options, 0, "is_strict", true);
+Result<const Module*> compact_buffer_allocation(PassEnv& env, const Module* module,
+                                                const CompactBufferAllocationOptions& options) {
+  const bool strict = options.is_strict;
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return with_body(env.ctx, f, Compactor(env.ctx, strict).run(f));
   });

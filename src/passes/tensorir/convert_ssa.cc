@@ -203,7 +203,7 @@ const Stmt* single_definitions(Context& ctx, const PrimFunc* f, const Stmt* body
   return body && defines_twice(body, defined) ? ssa.rewrite(body) : body;
 }
 
-Result<const Module*> convert_ssa(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> convert_ssa(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return with_body(env.ctx, f, single_definitions(env.ctx, f, f->body));
   });

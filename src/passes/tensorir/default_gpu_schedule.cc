@@ -165,7 +165,7 @@ class ThreadBinder : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> default_gpu_schedule(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> default_gpu_schedule(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     if (is_set(f->attrs, attr_name::IsScheduled)) return f;
     const Attr* target = find_attr(f->attrs, kTargetAttr);

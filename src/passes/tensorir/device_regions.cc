@@ -36,7 +36,7 @@ class Annotate : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> annotate_device_regions(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> annotate_device_regions(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Attr* target = find_attr(f->attrs, kTargetAttr);
     if (!target)
@@ -47,14 +47,14 @@ Result<const Module*> annotate_device_regions(PassEnv& env, const Module* module
   });
 }
 
-Result<const Module*> decorate_device_scope(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> decorate_device_scope(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     Context& ctx = env.ctx;
     return with_body(ctx, f, ctx.attr_stmt(ctx.attr(0), kDeviceScope, ctx.i32(0), f->body));
   });
 }
 
-Result<const Module*> lower_device_kernel_launch(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_device_kernel_launch(PassEnv& env, const Module* module, const NoOptions&) {
   return lower_device_launches(env, module);
 }
 

@@ -16,7 +16,7 @@ bool is_public(const Expr* function) {
 
 }  // namespace
 
-Result<const Module*> annotate_entry_func(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> annotate_entry_func(PassEnv& env, const Module* module, const NoOptions&) {
   const ModuleEntry* entry = nullptr;
   int many = 0;
   for (const ModuleEntry& e : module->entries) {

@@ -1,6 +1,6 @@
 // FlattenBuffer: multi-dimensional buffers become one-dimensional ones over the same memory; accesses compute the
 // position of their element as a sum of strides. Parameters keep their shape, and a flat buffer is declared over each
-// that is accessed. Truth values are stored as int8.
+// that is accessed.
 #include <algorithm>
 #include <unordered_set>
 
@@ -26,8 +26,6 @@ class Flattener : public Rewriter {
     find_open_strides(f);
     std::vector<const Stmt*> parts;
     const std::unordered_set<const Buffer*> used = accessed(f->body);
-    for (const PrimParam& p : f->params)
-      if (p.buffer) params_.insert(p.buffer->data);
     for (const PrimParam& p : f->params) {
       if (!p.buffer || !used.contains(p.buffer) || !is_flattened(p.buffer)) continue;
       const Buffer* flat = visit_buffer(p.buffer);
@@ -51,14 +49,6 @@ class Flattener : public Rewriter {
     const Expr* const shape[] = {size};
     flat.shape = ctx_.list(std::span<const Expr* const>(shape));
     flat.strides = {};
-    if (b->dtype.is_bool()) {
-      flat.dtype = DType::Int(8).with_lanes(b->dtype.lanes);
-      if (!params_.contains(b->data)) {
-        flat.data = ctx_.var(b->data->name, ctx_.pointer(flat.dtype, b->scope));
-        ctx_.set_origin(flat.data, b->data);
-        remap(b->data, flat.data);
-      }
-    }
     const Buffer* made = ctx_.buffer(flat);
     ctx_.set_origin(made, b);
     remap_buffer(b, made);
@@ -69,8 +59,7 @@ class Flattener : public Rewriter {
     const auto* load = as<BufferLoad>(e);
     if (!load || !is_flattened(load->buffer)) return default_expr(e);
     const Expr* const at[] = {place(load->buffer, load->indices)};
-    const Expr* made = ctx_.load(visit_buffer(load->buffer), at, rewrite(load->predicate));
-    return e->dtype().is_bool() ? ctx_.cast(e->dtype(), made) : made;
+    return ctx_.load(visit_buffer(load->buffer), at, rewrite(load->predicate));
   }
 
   const Stmt* visit_stmt(const Stmt* s) override {
@@ -79,7 +68,6 @@ class Flattener : public Rewriter {
     const auto* store = as<BufferStore>(s);
     if (!store || !is_flattened(store->buffer)) return default_stmt(s);
     const Expr* value = rewrite(store->value);
-    if (value->dtype().is_bool()) value = ctx_.cast(DType::Int(8).with_lanes(value->dtype().lanes), value);
     const Expr* const at[] = {place(store->buffer, store->indices)};
     return ctx_.store(visit_buffer(store->buffer), value, at, rewrite(store->predicate));
   }
@@ -226,10 +214,18 @@ class Flattener : public Rewriter {
     return by && by->value > 0 && by->value % c == 0 && expr_equal(m->a, of);
   }
 
+  // 0 <= e < base
+  bool is_digit(const Expr* e, const Expr* base) {
+    return simple_.prove(compare(ctx_, BinaryKind::LE, ctx_.int_imm(e->dtype(), 0), e)) &&
+           simple_.prove(compare(ctx_, BinaryKind::LT, e, base));
+  }
+
   // A sum is multiplied term by term; literals are added up.
   void add_terms(const Expr* e, const Expr* stride, std::vector<Term>& terms, const Expr*& literal) {
     const auto* b = as<BinaryExpr>(e);
-    if (b && b->kind == BinaryKind::Add) {
+    if (b && b->kind == BinaryKind::FloorMod && is_digit(b->a, b->b)) {
+      add_terms(b->a, stride, terms, literal);
+    } else if (b && b->kind == BinaryKind::Add) {
       add_terms(b->a, stride, terms, literal);
       add_terms(b->b, stride, terms, literal);
     } else if (b && b->kind == BinaryKind::Mul && isa<IntImm>(b->b) && isa<IntImm>(stride)) {
@@ -250,12 +246,11 @@ class Flattener : public Rewriter {
 
   Analyzer simple_;
   std::unordered_set<const Var*> open_;
-  std::unordered_set<const Var*> params_;  // their memory
 };
 
 }  // namespace
 
-Result<const Module*> flatten_buffer(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> flatten_buffer(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Flattener flattener(env.ctx);
     const Stmt* body = flattener.run(f);

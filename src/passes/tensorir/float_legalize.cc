@@ -16,6 +16,7 @@
 #include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -274,24 +275,24 @@ Result<const Module*> storage_legalize(PassEnv& env, const Module* module, const
 
 }  // namespace
 
-Result<const Module*> bf16_compute_legalize(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> bf16_compute_legalize(PassEnv& env, const Module* module, const NoOptions&) {
   return compute_legalize(env, module, bfloat16());
 }
 
-Result<const Module*> bf16_storage_legalize(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> bf16_storage_legalize(PassEnv& env, const Module* module, const NoOptions&) {
   return storage_legalize(env, module, bfloat16());
 }
 
-Result<const Module*> fp8_compute_legalize(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = find_option(options, 0, "promote_dtype");
-  const auto wide = given ? runtime::parse_dtype(unquote(given->value)) : DType::Float(16);
+Result<const Module*> fp8_compute_legalize(PassEnv& env, const Module* module,
+                                           const FP8ComputeLegalizeOptions& options) {
+  const auto wide = runtime::parse_dtype(options.promote_dtype);
   if (wide != DType::Float(16) && wide != DType::Float(32))
     return support::Failure(
-        source::message(diag::PassOptionValue, "promote_dtype", "float16 or float32", given->value));
+        source::message(diag::PassOptionValue, "promote_dtype", "float16 or float32", options.promote_dtype));
   return compute_legalize(env, module, float8(*wide));
 }
 
-Result<const Module*> fp8_storage_legalize(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> fp8_storage_legalize(PassEnv& env, const Module* module, const NoOptions&) {
   return storage_legalize(env, module, float8(DType::Float(16)));
 }
 

@@ -168,7 +168,7 @@ std::unordered_set<std::string_view> called_functions(const Module* module) {
 
 }  // namespace
 
-Result<const Module*> force_narrow_index_to_int32(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> force_narrow_index_to_int32(PassEnv& env, const Module* module, const NoOptions&) {
   const std::unordered_set<std::string_view> called = called_functions(module);
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     IndexNarrower narrower(env.ctx);

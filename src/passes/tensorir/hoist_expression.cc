@@ -16,6 +16,7 @@
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
@@ -290,9 +291,8 @@ Result<const Module*> simplified(PassEnv& env, const Module* module) {
 
 }  // namespace
 
-Result<const Module*> hoist_expression(PassEnv& env, const Module* module, const PassOptions& options) {
-  const What what{int_option(options, 0, "hoisted_conditionals", kIfElseStmt | kIfElseExpr | kBooleanExpression),
-                  int_option(options, 1, "hoisted_let_bindings", kAllBindings)};
+Result<const Module*> hoist_expression(PassEnv& env, const Module* module, const HoistExpressionOptions& options) {
+  const What what{options.hoisted_conditionals, options.hoisted_let_bindings};
   if (what.conditionals < 0 || what.conditionals > kAllConditionals)
     return support::Failure(source::message(diag::PassOptionValue, "hoisted_conditionals", "a sum of 1, 2, 4 and 8",
                                             std::to_string(what.conditionals)));
@@ -306,11 +306,10 @@ Result<const Module*> hoist_expression(PassEnv& env, const Module* module, const
   return simplified(env, made);
 }
 
-Result<const Module*> hoist_if_then_else(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* variant = find_option(options, 0, "variant");
-  if (variant && unquote(variant->value) != kBasic && variant->value != "None")
-    return support::Failure(source::message(diag::PassOptionValue, "variant", "\"basic\" or None", variant->value));
-  const bool basic = variant && unquote(variant->value) == kBasic;
+Result<const Module*> hoist_if_then_else(PassEnv& env, const Module* module, const HoistIfThenElseOptions& options) {
+  const bool basic = options.variant == kBasic;
+  if (options.variant && !basic)
+    return support::Failure(source::message(diag::PassOptionValue, "variant", "\"basic\" or None", *options.variant));
   RLDB_TRY(const Module* made,
            map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
              const Attr* flag = basic ? nullptr : find_attr(f->attrs, kWithBlock);

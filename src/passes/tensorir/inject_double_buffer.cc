@@ -12,6 +12,7 @@
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -214,8 +215,9 @@ class DoubleBuffers : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> inject_double_buffer(PassEnv& env, const Module* module, const PassOptions& options) {
-  const std::int64_t split = int_option(options, 0, "split_loop", 1);
+Result<const Module*> inject_double_buffer(PassEnv& env, const Module* module,
+                                           const InjectDoubleBufferOptions& options) {
+  const std::int64_t split = options.split_loop;
   if (split < 0 || split > 64 || (split > 1 && split % 2 != 0))
     return support::Failure(
         source::message(diag::PassOptionValue, "split_loop", "0, 1 or an even number up to 64", std::to_string(split)));

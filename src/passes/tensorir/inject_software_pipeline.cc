@@ -151,7 +151,7 @@ class Inject : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> inject_software_pipeline(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> inject_software_pipeline(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Inject inject(env.ctx);
     const Stmt* body = inject.rewrite(f->body);

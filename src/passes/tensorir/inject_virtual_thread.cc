@@ -342,7 +342,7 @@ class VirtualThreads : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> inject_virtual_thread(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> inject_virtual_thread(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     VirtualThreads threads(env.ctx);
     const Stmt* body = threads.rewrite(f->body);

@@ -110,7 +110,7 @@ class Lift : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lift_thread_binding(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lift_thread_binding(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return with_body(env.ctx, f, Lift(env.ctx).rewrite(f->body));
   });

@@ -110,11 +110,11 @@ Result<const Module*> run(PassEnv& env, const Module* module) {
 
 }  // namespace
 
-Result<const Module*> canonicalize_loop(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> canonicalize_loop(PassEnv& env, const Module* module, const NoOptions&) {
   return run<Canonical>(env, module);
 }
 
-Result<const Module*> annotate_irregular_loop(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> annotate_irregular_loop(PassEnv& env, const Module* module, const NoOptions&) {
   return run<Irregular>(env, module);
 }
 

@@ -18,6 +18,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::passes {
@@ -365,10 +366,9 @@ class Partitioner : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> loop_partition(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PartitionOptions wanted{bool_option(options, 0, "partition_const_loop", false),
-                                bool_option(options, 1, "no_unroll_loop_with_extent_one", false),
-                                bool_option(options, 2, "unroll_loop_with_partition_hint_no_interval", false)};
+Result<const Module*> loop_partition(PassEnv& env, const Module* module, const LoopPartitionOptions& options) {
+  const PartitionOptions wanted{options.partition_const_loop, options.no_unroll_loop_with_extent_one,
+                                options.unroll_loop_with_partition_hint_no_interval};
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Stmt* body = Partitioner(env.ctx, wanted, f).rewrite(f->body);
     return with_body(env.ctx, f, body == f->body ? body : single_definitions(env.ctx, f, body));

@@ -140,13 +140,13 @@ support::Failure<source::Message> refused(std::string_view function, std::string
 
 }  // namespace
 
-Result<const Module*> lower_init_block(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_init_block(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return with_body(env.ctx, f, InitLowerer(env.ctx).rewrite(f->body));
   });
 }
 
-Result<const Module*> convert_blocks_to_opaque(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> convert_blocks_to_opaque(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     AxisRemover remover(env.ctx);
     const Stmt* body = remover.rewrite(f->body);
@@ -156,7 +156,7 @@ Result<const Module*> convert_blocks_to_opaque(PassEnv& env, const Module* modul
   });
 }
 
-Result<const Module*> lower_opaque_block(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_opaque_block(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     BlockRemover remover(env.ctx);
     const Stmt* body = remover.rewrite(f->body);

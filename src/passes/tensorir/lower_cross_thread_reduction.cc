@@ -470,7 +470,7 @@ class Reductions : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lower_cross_thread_reduction(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_cross_thread_reduction(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Reductions reductions(env.ctx);
     const Stmt* body = reductions.rewrite(f->body);

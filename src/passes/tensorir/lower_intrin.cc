@@ -296,7 +296,7 @@ class IntrinLowerer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lower_intrin(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_intrin(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     const auto refuse = [&](std::string why) {
       return support::Failure(

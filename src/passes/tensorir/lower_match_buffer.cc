@@ -199,7 +199,7 @@ class MatchLowerer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lower_match_buffer(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_match_buffer(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     MatchLowerer lowerer(env.ctx, f);
     const Stmt* body = lowerer.rewrite(f->body);

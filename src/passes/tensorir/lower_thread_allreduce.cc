@@ -232,7 +232,7 @@ class Redirect : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lower_thread_allreduce(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_thread_allreduce(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     const auto refuse = [&](std::string why) {
       return support::Failure(source::message(diag::PassUnsupported, fmt::format("`{}`", name), std::move(why)));

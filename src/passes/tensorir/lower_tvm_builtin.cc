@@ -293,7 +293,7 @@ bool runs_on_host(const PrimFunc* f) {
 
 }  // namespace
 
-Result<const Module*> lower_tvm_builtin(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_tvm_builtin(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     if (!runs_on_host(f)) return f;
     BuiltinLowerer lowerer(env.ctx);

@@ -166,7 +166,7 @@ Result<const PrimFunc*> packed_function(Context& ctx, std::string_view name, con
 
 }  // namespace
 
-Result<const Module*> make_packed_api(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> make_packed_api(PassEnv& env, const Module* module, const NoOptions&) {
   std::unordered_map<std::string_view, std::string_view> symbols;
   for (const ModuleEntry& e : module->entries)
     if (const auto* f = as<PrimFunc>(e.function); f && !packed_symbol(f).empty())

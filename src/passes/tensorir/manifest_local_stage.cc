@@ -153,7 +153,7 @@ class LocalStage : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> manifest_shared_memory_local_stage(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> manifest_shared_memory_local_stage(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     LocalStage stage(env.ctx);
     const Stmt* body = stage.rewrite(f->body);

@@ -6,6 +6,7 @@
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_refusal.h"
 
 namespace rldb::passes {
@@ -137,8 +138,9 @@ class Merge : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> merge_shared_memory_allocations(PassEnv& env, const Module* module, const PassOptions& options) {
-  const bool static_too = bool_option(options, 0, "merge_static_smem", false);
+Result<const Module*> merge_shared_memory_allocations(PassEnv& env, const Module* module,
+                                                      const MergeSharedMemoryAllocationsOptions& options) {
+  const bool static_too = options.merge_static_smem;
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Merge dynamic_memory(env.ctx, "shared.dyn", "buf_dyn_shmem");
     Merge static_memory(env.ctx, "shared", "buf_shmem");

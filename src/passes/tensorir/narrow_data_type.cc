@@ -15,6 +15,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -125,20 +126,16 @@ class Narrower : public Rewriter {
   }
 
  private:
-  // The literals of a declaration, and its offset.
+  // The literals of a declaration.
   const Buffer* narrowed_buffer(const Buffer* b) {
     std::vector<const Expr*> shape;
     for (const Expr* dim : b->shape) {
       const Expr* made = isa<IntImm>(dim) ? narrowed(dim) : nullptr;
       shape.push_back(made ? made : dim);
     }
-    if (std::equal(shape.begin(), shape.end(), b->shape.begin(), b->shape.end())) {
-      if (shape.empty() || b->elem_offset || !is_wide(shape[0])) return b;
-    }
+    if (std::equal(shape.begin(), shape.end(), b->shape.begin(), b->shape.end())) return b;
     Buffer made = *b;
     made.shape = ctx_.list(shape);
-    // Its dtype differs from that of the shape only if it is written.
-    if (!b->elem_offset && !shape.empty() && is_wide(shape[0])) made.elem_offset = ctx_.int_imm(to_, 0);
     return ctx_.buffer(made);
   }
 
@@ -251,8 +248,8 @@ class Narrower : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> narrow_data_type(PassEnv& env, const Module* module, const PassOptions& options) {
-  const std::int64_t bits = int_option(options, 0, "target_bits", 32);
+Result<const Module*> narrow_data_type(PassEnv& env, const Module* module, const NarrowDataTypeOptions& options) {
+  const std::int64_t bits = options.target_bits;
   if (bits != 8 && bits != 16 && bits != 32)
     return support::Failure(source::message(diag::PassUnsupported, fmt::format("index arithmetic to {} bits", bits),
                                             "`target_bits` is 8, 16 or 32"));

@@ -178,8 +178,7 @@ class Mover : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> plan_and_update_buffer_allocation_location(PassEnv& env, const Module* module,
-                                                                 const PassOptions&) {
+Result<const Module*> plan_and_update_buffer_allocation_location(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     Accesses accesses(env.ctx);
     accesses.rewrite(f->body);

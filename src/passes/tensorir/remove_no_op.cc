@@ -2,7 +2,8 @@
 // RemoveStoreUndef (a store of T.undef() means that any value will do).
 //
 // A statement that does nothing is left out: a pure expression that is evaluated, a loop or a branch around nothing, a
-// loop that never runs, a store of the value already there.
+// loop that never runs, a store of the value already there, an allocation that nothing names.
+#include <algorithm>
 #include <unordered_set>
 
 #include "passes/tensorir/prim_funcs.h"
@@ -32,6 +33,7 @@ class NoOps : public Rewriter {
     if (const auto* i = as<IfThenElse>(s)) return branch(i);
     if (const auto* b = as<BufferStore>(s)) return store(b);
     const Stmt* made = default_stmt(s);
+    if (const auto* seq = as<SeqStmt>(made)) return without_unused(seq);
     if (const auto* e = as<Evaluate>(made)) return has_no_effect(e->value) ? nullptr : made;
     if (const auto* a = as<AttrStmt>(made))
       return is_no_op(a->body) && has_no_effect(a->value) && a->key != "debug_skip_region" ? nullptr : made;
@@ -39,6 +41,32 @@ class NoOps : public Rewriter {
   }
 
  private:
+  // Allocations that no statement of the sequence names are left out.
+  const Stmt* without_unused(const SeqStmt* seq) {
+    const auto allocated = [](const Stmt* s) { return isa<AllocBuffer>(s) ? cast<AllocBuffer>(s)->buffer : nullptr; };
+    if (std::none_of(seq->stmts.begin(), seq->stmts.end(), allocated)) return seq;
+    std::unordered_set<const Var*> used;
+    for (const Stmt* s : seq->stmts) {
+      if (allocated(s)) continue;
+      walk(s, [&](const Node* n) {
+        if (const auto* l = as<BufferLoad>(n)) used.insert(l->buffer->data);
+        if (const auto* st = as<BufferStore>(n)) used.insert(st->buffer->data);
+        if (const auto* v = as<Var>(n)) used.insert(v);
+        if (const auto* b = as<SBlock>(n)) {
+          for (const BufferRegion& r : b->reads) used.insert(r.buffer->data);
+          for (const BufferRegion& r : b->writes) used.insert(r.buffer->data);
+          for (const MatchBufferRegion& m : b->match_buffers) used.insert(m.source.buffer->data);
+        }
+        return true;
+      });
+    }
+    std::vector<const Stmt*> kept;
+    for (const Stmt* s : seq->stmts)
+      if (const Buffer* b = allocated(s); !b || used.contains(b->data)) kept.push_back(s);
+    if (kept.size() == seq->stmts.size()) return seq;
+    return kept.empty() ? nullptr : ctx_.seq_stmt(kept);
+  }
+
   const Stmt* loop(const ForStmt* f) {
     analyzer_.bind_range(f->var, {f->min, f->extent});
     if (const Bounds b = analyzer_.bounds(f->extent); b.max && *b.max <= 0 && has_no_effect(f->extent)) return nullptr;
@@ -145,19 +173,19 @@ class Undefined : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> remove_no_op(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_no_op(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return without_no_ops(env.ctx, f);
   });
 }
 
-Result<const Module*> remove_assume(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_assume(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return without_no_ops(env.ctx, with_body(env.ctx, f, Assumptions(env.ctx).rewrite(f->body)));
   });
 }
 
-Result<const Module*> remove_store_undef(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_store_undef(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Undefined undefined(env.ctx);
     const Stmt* body = undefined.rewrite(f->body);

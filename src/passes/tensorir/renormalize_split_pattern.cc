@@ -122,7 +122,7 @@ class Renormalize : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> renormalize_split_pattern(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> renormalize_split_pattern(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return with_body(env.ctx, f, Renormalize(env.ctx).rewrite(f->body));
   });

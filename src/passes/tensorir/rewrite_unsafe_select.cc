@@ -58,7 +58,7 @@ class Guard : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> rewrite_unsafe_select(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> rewrite_unsafe_select(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     return with_body(env.ctx, f, Guard(env.ctx).rewrite(f->body));
   });

@@ -70,32 +70,32 @@ std::string_view tag_of(std::string_view scope) {
 
 }  // namespace
 
-Result<const Module*> infer_fragment(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> infer_fragment(PassEnv& env, const Module* module, const NoOptions&) {
   return without_memory(
       env, module, [](std::string_view scope) { return scope.starts_with("wmma."); }, kMatrixUnit);
 }
 
-Result<const Module*> transform_mma_buffer_layout(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> transform_mma_buffer_layout(PassEnv& env, const Module* module, const NoOptions&) {
   return without_memory(
       env, module, [](std::string_view scope) { return scope.starts_with("m16n8k8."); }, kMatrixUnit);
 }
 
-Result<const Module*> inject_permuted_layout(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> inject_permuted_layout(PassEnv& env, const Module* module, const NoOptions&) {
   return without_annotation(env, module, "permuted_layout", "layouts without bank conflicts are made for matrix units");
 }
 
-Result<const Module*> lower_auto_copy(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_auto_copy(PassEnv& env, const Module* module, const NoOptions&) {
   return without_annotation(env, module, "auto_copy", "copies through the memories of a GPU have no schedule here");
 }
 
-Result<const Module*> lower_device_storage_access_info(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_device_storage_access_info(PassEnv& env, const Module* module, const NoOptions&) {
   const auto special = [](std::string_view scope) {
     return std::find(kGlobalTags.begin(), kGlobalTags.end(), tag_of(scope)) == kGlobalTags.end();
   };
   return without_memory(env, module, special, "of which nothing is known");
 }
 
-Result<const Module*> lower_custom_datatypes(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lower_custom_datatypes(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     if (!find_attr(f->attrs, kTargetAttr)) return refused(name, "it has no attribute `target`: run BindTarget first");
     return f;  // no program here has a datatype of its own: the front end refuses them

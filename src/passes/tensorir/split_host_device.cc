@@ -168,7 +168,7 @@ class Splitter : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> split_host_device(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> split_host_device(PassEnv& env, const Module* module, const NoOptions&) {
   ModuleBuilder builder(env.ctx, *module);
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<PrimFunc>(e.function);

@@ -70,7 +70,7 @@ class Simplify : public Rewriter {
     if (f.non_negative) return analyzer.mark_non_negative(f.var);
     if (f.extent && is_const(f.extent, 1)) return analyzer.bind_value(f.var, cast_to(ctx_, f.var->dtype(), f.value));
     if (f.extent) return analyzer.bind_range(f.var, {f.value, f.extent});
-    if (f.var->dtype().is_integral()) analyzer.bind_value(f.var, f.value);
+    if (f.var->dtype().is_integral() || f.var->dtype().is_bool()) analyzer.bind_value(f.var, f.value);
   }
   void learn(const Fact& f) {
     tell(*analyzer_, f);
@@ -129,7 +129,7 @@ class Simplify : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> stmt_simplify(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> stmt_simplify(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     Simplify simplify(env.ctx);
     simplify.parameters(f);

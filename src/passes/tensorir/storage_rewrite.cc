@@ -109,16 +109,20 @@ bool is_injective(const ElementwiseStore& e) {
   std::sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
   std::int64_t reach = 1;  // the range covered by the digits so far
   std::size_t found = 0;
-  for (const auto& [what, factor] : parts) {
-    const auto loop = std::find_if(e.loops.begin(), e.loops.end(), [&](const ForStmt* f) { return f->var == what; });
+  for (const auto& part : parts) {
+    const auto& [what, factor] = part;
+    const auto loop =
+        std::find_if(e.loops.begin(), e.loops.end(), [&](const ForStmt* f) { return f->var == part.first; });
     if (loop == e.loops.end()) {
       if (!isa<IntImm>(what)) return false;
       continue;
     }
     ++found;
     if (!digits || parts.size() == 1) continue;
+    if (factor < reach) return false;
+    if (&part == &parts.back()) continue;  // nothing is above the highest digit
     const auto extent = const_int((*loop)->extent);
-    if (!extent || *extent < 1 || factor < reach || __builtin_mul_overflow(factor, *extent, &reach)) return false;
+    if (!extent || *extent < 1 || __builtin_mul_overflow(factor, *extent, &reach)) return false;
   }
   return found == e.loops.size();
 }
@@ -171,7 +175,8 @@ struct Memory {
 
 class Sharing : public Rewriter {
  public:
-  Sharing(Context& ctx, const Aliases& aliases) : Rewriter(ctx), aliases_(aliases), analyzer_(ctx) {}
+  Sharing(Context& ctx, const Aliases& aliases, const Stmt* body)
+      : Rewriter(ctx), aliases_(aliases), analyzer_(ctx), body_(body) {}
 
  protected:
   const Expr* visit_expr(const Expr* e) override { return buffers_.empty() ? e : default_expr(e); }
@@ -202,11 +207,17 @@ class Sharing : public Rewriter {
     const std::vector<Memory> memory = plan(seq, lives, taken);
     const std::vector<const Buffer*> outside = free_;
     std::vector<const Stmt*> out;
+    if (seq == body_)
+      for (const Life& l : lives)
+        if (is_hoisted(seq, l, taken)) out.push_back(without_annotations(seq->stmts[l.at]));
     for (std::size_t i = 0; i < seq->stmts.size(); ++i) {
       const Stmt* s = seq->stmts[i];
       if (const Buffer* b = allocated_by(s)) {
         const auto from = taken.find(b);
-        if (used.contains(b)) out.push_back(from == taken.end() ? without_annotations(s) : over(s, b, from->second));
+        if (from != taken.end())
+          out.push_back(over(s, b, from->second));
+        else if (used.contains(b) && !is_hoisted(seq, {b, i, 0, 0}, taken))
+          out.push_back(without_annotations(s));
         continue;
       }
       if (!isa<BufferStore>(s) && !isa<Evaluate>(s)) {
@@ -219,6 +230,18 @@ class Sharing : public Rewriter {
     free_ = outside;
     if (std::equal(out.begin(), out.end(), seq->stmts.begin(), seq->stmts.end())) return seq;
     return out.empty() ? no_op(ctx_) : ctx_.seq_stmt(out);
+  }
+
+  // Memory of its own is allocated before everything else of the function, as in TVM, unless its size is computed
+  // there.
+  bool is_hoisted(const SeqStmt* seq, const Life& l, const std::unordered_map<const Buffer*, const Buffer*>& taken) {
+    if (seq != body_ || taken.contains(l.buffer)) return false;
+    std::vector<const Var*> sizes;
+    for (const Expr* dim : l.buffer->shape) collect_vars(dim, sizes);
+    return std::none_of(seq->stmts.begin(), seq->stmts.end(), [&](const Stmt* s) {
+      const auto* bind = as<BindStmt>(s);
+      return bind && std::find(sizes.begin(), sizes.end(), bind->var) != sizes.end();
+    });
   }
 
   const Stmt* without_annotations(const Stmt* s) {
@@ -259,8 +282,12 @@ class Sharing : public Rewriter {
     std::vector<Memory> memory;
     for (const Buffer* b : free_) memory.push_back({b, 0, {}});
     for (const Life& life : lives) {
-      const auto it =
-          std::find_if(memory.begin(), memory.end(), [&](const Memory& m) { return can_take(seq, life, m); });
+      // As in TVM, first the memory of what the same statement reads for the last time.
+      auto it = std::find_if(memory.begin(), memory.end(),
+                             [&](const Memory& m) { return visible(life, m) && follows_in_place(seq, life, m); });
+      if (it == memory.end())
+        it = std::find_if(memory.begin(), memory.end(),
+                          [&](const Memory& m) { return visible(life, m) && is_free_for(life, m); });
       const bool shared =
           it != memory.end() && may_rewrite([&] {
             return fmt::format("buffer `{}` gets the memory of `{}`", life.buffer->name, it->buffer->name);
@@ -275,12 +302,13 @@ class Sharing : public Rewriter {
     return memory;
   }
 
-  bool can_take(const SeqStmt* seq, const Life& life, const Memory& m) {
-    if (m.from > life.at || !fits(life.buffer, m.buffer)) return false;
-    if (m.users.empty() || m.users.back().last < life.first) return true;
-    const Life& before = m.users.back();
-    return before.last == life.first &&
-           in_place(seq->stmts[life.first], before.buffer->data, life.buffer->data, aliases_, analyzer_);
+  bool visible(const Life& life, const Memory& m) { return m.from <= life.at && fits(life.buffer, m.buffer); }
+  static bool is_free_for(const Life& life, const Memory& m) {
+    return m.users.empty() || m.users.back().last < life.first;
+  }
+  bool follows_in_place(const SeqStmt* seq, const Life& life, const Memory& m) {
+    if (m.users.empty() || m.users.back().last != life.first) return false;
+    return in_place(seq->stmts[life.first], m.users.back().buffer->data, life.buffer->data, aliases_, analyzer_);
   }
 
   bool fits(const Buffer* b, const Buffer* memory) {
@@ -310,15 +338,16 @@ class Sharing : public Rewriter {
 
   const Aliases& aliases_;
   Analyzer analyzer_;
+  const Stmt* body_;                 // of the function
   std::vector<const Buffer*> free_;  // memory of enclosing sequences that is currently unused
 };
 
 }  // namespace
 
-Result<const Module*> storage_rewrite(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> storage_rewrite(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     const Aliases aliases(f->body);
-    return with_body(env.ctx, f, Sharing(env.ctx, aliases).rewrite(f->body));
+    return with_body(env.ctx, f, Sharing(env.ctx, aliases, f->body).rewrite(f->body));
   });
 }
 

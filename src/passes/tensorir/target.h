@@ -5,14 +5,15 @@
 #include <string_view>
 
 #include "rldb/ir/context.h"
+#include "rldb/pipeline/option.h"
 
 namespace rldb::passes {
 
 inline constexpr std::string_view kTargetAttr = "target";
 inline constexpr std::string_view kDefaultHost = "llvm";
 
-// From an option's text: `T.target("cuda", host="llvm")`, `"cuda"` or `{"kind": "cuda"}`. Null if it is not a target.
-const ir::Attr* parse_target(ir::Context& ctx, std::string_view text);
+// From an option: `T.target("cuda", host="llvm")`, `"cuda"` or `{"kind": "cuda"}`. Null if it is not a target.
+const ir::Attr* read_target(ir::Context& ctx, const pipeline::WrittenValue& written);
 // `what` is a kind or a dictionary.
 const ir::Attr* make_target(ir::Context& ctx, const ir::Attr* what);
 const ir::Attr* host_of(ir::Context& ctx, const ir::Attr* target);  // a target; null if it has none

@@ -17,6 +17,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -365,9 +366,8 @@ class AfterWait : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> thread_sync(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = find_option(options, 0, "storage_scope");
-  const std::string scope(given ? unquote(given->value) : memory_scope::kShared);
+Result<const Module*> thread_sync(PassEnv& env, const Module* module, const ThreadSyncOptions& options) {
+  const std::string& scope = options.storage_scope;
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     const auto refuse = [&](std::string why) {
       return support::Failure(

@@ -103,7 +103,7 @@ class Unifier : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> unify_thread_binding(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> unify_thread_binding(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Unifier unifier(env.ctx);
     const Stmt* body = unifier.rewrite(f->body);

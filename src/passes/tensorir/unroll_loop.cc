@@ -12,6 +12,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_limit.h"
 
 namespace rldb::passes {
@@ -22,23 +23,16 @@ namespace {
 
 constexpr std::int64_t kMaxCopies = 100'000;  // statements to which one function may grow
 
-struct UnrollOptions {
-  std::int64_t max_step;
-  std::int64_t max_depth;
-  std::int64_t max_extent;
-  bool written_out;
-  bool local_access;
-};
-
 class Unroll : public Rewriter {
  public:
-  Unroll(Context& ctx, const UnrollOptions& options) : Rewriter(ctx), options_(options), names_("_"), analyzer_(ctx) {}
+  Unroll(Context& ctx, const UnrollLoopOptions& options)
+      : Rewriter(ctx), options_(options), names_("_"), analyzer_(ctx) {}
   bool too_much = false;
 
  protected:
   const Buffer* visit_buffer(const Buffer* b) override { return b; }
   const Expr* visit_expr(const Expr* e) override {
-    if (options_.local_access)
+    if (options_.unroll_local_access)
       walk(e, [&](const Node* n) {
         if (const auto* load = as<BufferLoad>(n)) note_local(load->buffer, load->indices);
         return true;
@@ -50,7 +44,7 @@ class Unroll : public Rewriter {
     if (const auto* f = as<ForStmt>(s)) return loop(f);
     if (const auto* seq = as<SeqStmt>(s)) return sequence(seq);
     if (isa<BufferStore>(s) || isa<Evaluate>(s)) ++size_.steps;
-    if (const auto* store = as<BufferStore>(s); store && options_.local_access)
+    if (const auto* store = as<BufferStore>(s); store && options_.unroll_local_access)
       note_local(store->buffer, store->indices);
     return default_stmt(s);
   }
@@ -91,18 +85,19 @@ class Unroll : public Rewriter {
     if (!f) return made;
     const auto times = const_int(analyzer_.simplify(f->extent));
     const bool known = times && *times >= 0 && *times <= std::numeric_limits<std::int32_t>::max() && !f->step;
-    bool wanted =
-        f->for_kind == ForKind::Serial && known && size_.plain == 0 && size_.unrolled <= options_.max_depth &&
-        (size_.steps <= options_.max_step / std::max<std::int64_t>(*times, 1) || *times <= options_.max_extent);
+    bool wanted = f->for_kind == ForKind::Serial && known && size_.plain == 0 &&
+                  size_.unrolled <= options_.auto_max_depth &&
+                  (size_.steps <= options_.auto_max_step / std::max<std::int64_t>(*times, 1) ||
+                   *times <= options_.auto_max_extent);
     wanted = wanted || (f->for_kind == ForKind::Unrolled && known);
-    wanted = wanted || (options_.local_access && known && *times > 0 && local_.contains(f->var));
+    wanted = wanted || (options_.unroll_local_access && known && *times > 0 && local_.contains(f->var));
     if (wanted) {
       size_.steps *= *times;
       ++size_.unrolled;
     } else {
       ++size_.plain;
     }
-    if (known && ((wanted && options_.written_out) || (options_.max_extent == 1 && *times <= 1)))
+    if (known && ((wanted && options_.explicit_unroll) || (options_.auto_max_extent == 1 && *times <= 1)))
       return written_out(f, *times);
     if (!wanted || f->for_kind == ForKind::Unrolled) return f;
     return ctx_.for_stmt(f->var, f->min, f->extent, ForKind::Unrolled, f->body, f->annotations, {}, f->step);
@@ -125,7 +120,7 @@ class Unroll : public Rewriter {
     return ctx_.seq_stmt(out);
   }
 
-  const UnrollOptions& options_;
+  const UnrollLoopOptions& options_;
   UniqueNames names_;
   Analyzer analyzer_;
   Size size_;
@@ -134,13 +129,9 @@ class Unroll : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> unroll_loop(PassEnv& env, const Module* module, const PassOptions& options) {
-  const UnrollOptions wanted{int_option(options, 0, "auto_max_step", 0), int_option(options, 1, "auto_max_depth", 8),
-                             int_option(options, 2, "auto_max_extent", 0),
-                             bool_option(options, 3, "explicit_unroll", true),
-                             bool_option(options, 4, "unroll_local_access", false)};
+Result<const Module*> unroll_loop(PassEnv& env, const Module* module, const UnrollLoopOptions& options) {
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
-    Unroll unroll(env.ctx, wanted);
+    Unroll unroll(env.ctx, options);
     const Stmt* body = unroll.rewrite(f->body);
     if (unroll.too_much)
       return support::Failure(source::message(diag::CodeTooLarge, name, kMaxCopies, "statements", kMaxCopies));

@@ -257,7 +257,7 @@ bool is_elementwise(const PrimFunc* f) {
 
 }  // namespace
 
-Result<const Module*> use_assume_to_reduce_branches(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> use_assume_to_reduce_branches(PassEnv& env, const Module* module, const NoOptions&) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
     if (!is_elementwise(f) || !has_assume(f->body)) return f;
     return with_body(env.ctx, f, Branches(env.ctx, f).rewrite(f->body));

@@ -13,6 +13,7 @@
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
@@ -318,8 +319,8 @@ class Vectorizer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> vectorize_loop(PassEnv& env, const Module* module, const PassOptions& options) {
-  const bool enabled = bool_option(options, 0, "enable_vectorize", true);
+Result<const Module*> vectorize_loop(PassEnv& env, const Module* module, const VectorizeLoopOptions& options) {
+  const bool enabled = options.enable_vectorize;
   return map_prim_funcs(env, module, [&](std::string_view name, const PrimFunc* f) -> Result<const PrimFunc*> {
     Vectorizer vectorizer(env.ctx, enabled);
     const Stmt* body = vectorizer.rewrite(f->body);

@@ -13,6 +13,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -133,11 +134,11 @@ Result<const Module*> append_loss_to(PassEnv& env, const Module* module, const L
   const auto* model = as<Function>(module->find(request.function));
   if (!model) return Failure(message(diag::PassNoFunction, request.function));
   const Function* loss = nullptr;
-  if (is_loss_text(request.loss)) {
+  if (request.loss.is(pipeline::WrittenValue::Kind::Call)) {
     RLDB_TRY(loss, loss_function(env.ctx, request.option, request.loss, outputs_of(model)[0]->type));
   } else {
-    loss = as<Function>(module->find(unquote(request.loss)));
-    if (!loss) return Failure(message(diag::PassNoFunction, unquote(request.loss)));
+    loss = as<Function>(module->find(request.loss.name()));
+    if (!loss) return Failure(message(diag::PassNoFunction, request.loss.name()));
   }
   RLDB_TRY(const Function* made, joined(env.ctx, request, model, loss));
   ModuleBuilder builder(env.ctx, *module);
@@ -145,20 +146,19 @@ Result<const Module*> append_loss_to(PassEnv& env, const Module* module, const L
   return builder.build();
 }
 
-Result<const Module*> append_loss(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* name = find_option(options, 0, "func_name");
-  const PassOption* loss = find_option(options, 1, "loss_function");
-  if (!name || !loss)
-    return Failure(message(diag::PassOptionValue, name ? "loss_function" : "func_name", "a value", "nothing"));
-  const std::int64_t outputs = int_option(options, 2, "num_backbone_outputs", 1);
+Result<const Module*> append_loss(PassEnv& env, const Module* module, const AppendLossOptions& options) {
+  const bool has_loss = !options.loss_function.is(pipeline::WrittenValue::Kind::None);
+  if (!options.func_name || !has_loss)
+    return Failure(
+        message(diag::PassOptionValue, options.func_name ? "loss_function" : "func_name", "a value", "nothing"));
+  const std::int64_t outputs = options.num_backbone_outputs;
   if (outputs < 1) return Failure(message(diag::PassOptionValue, "num_backbone_outputs", "a number from 1", outputs));
-  const PassOption* given = find_option(options, 3, "new_func_name");
   LossRequest request;
-  request.function = unquote(name->value);
-  request.loss = loss->value;
+  request.function = *options.func_name;
+  request.loss = options.loss_function;
   request.option = "loss_function";
   request.outputs = std::size_t(outputs);
-  request.new_function = given ? std::string(unquote(given->value)) : request.function + "_loss";
+  request.new_function = options.new_func_name.value_or(request.function + "_loss");
   return append_loss_to(env, module, request);
 }
 

@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
-
 #include "rldb/ir/block_builder.h"
 #include "rldb/ir/op/activation.h"
 #include "rldb/ir/op/arithmetic.h"
@@ -16,14 +14,13 @@
 #include "rldb/ir/op_attr/nn_attr.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
-#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
 using namespace ir;
+using pipeline::WrittenValue;
 using source::message;
 using support::Failure;
-using support::trim;
 
 namespace {
 
@@ -32,29 +29,21 @@ constexpr std::string_view kLosses =
 constexpr std::int64_t kIgnoreIndex = -100;  // TVM's default: no class has it
 
 struct LossText {
-  std::string_view name;
-  std::string_view reduction = "mean";
+  std::string name;
+  std::string reduction = "mean";
   std::int64_t ignore_index = kIgnoreIndex;
 };
 
-std::optional<LossText> parse_loss(std::string_view text) {
-  text = trim(text);
-  const std::size_t open = text.find('(');
-  if (open == std::string_view::npos || !text.ends_with(')')) return std::nullopt;
-  LossText out{trim(text.substr(0, open))};
-  if (const std::size_t dot = out.name.rfind('.'); dot != std::string_view::npos) out.name.remove_prefix(dot + 1);
-  bool first = true;
-  for (std::string_view item : split_items(text.substr(open + 1, text.size() - open - 2))) {
-    const std::size_t eq = item.find('=');
-    const std::string_view key = eq == std::string_view::npos ? "reduction" : trim(item.substr(0, eq));
-    const std::string_view value = eq == std::string_view::npos ? item : trim(item.substr(eq + 1));
-    if (eq == std::string_view::npos && !first) return std::nullopt;
-    first = false;
-    if (key == "reduction") {
-      out.reduction = unquote(value);
-    } else if (key == "ignore_index") {
-      const auto read = std::from_chars(value.data(), value.data() + value.size(), out.ignore_index);
-      if (read.ec != std::errc() || read.ptr != value.data() + value.size()) return std::nullopt;
+std::optional<LossText> parse_loss(const WrittenValue& written) {
+  if (!written.is(WrittenValue::Kind::Call)) return std::nullopt;
+  LossText out{last_part(written.text)};
+  for (std::size_t i = 0; i < written.items.size(); ++i) {
+    const WrittenValue& value = written.items[i];
+    const std::string& key = written.keys[i];
+    if (key == "reduction" || (key.empty() && i == 0)) {
+      out.reduction = value.name();
+    } else if (key == "ignore_index" && value.is(WrittenValue::Kind::Int)) {
+      out.ignore_index = value.integer;
     } else {
       return std::nullopt;
     }
@@ -122,13 +111,11 @@ class LossBuilder {
 
 }  // namespace
 
-bool is_loss_text(std::string_view text) { return text.find('(') != std::string_view::npos; }
-
-Result<const Function*> loss_function(Context& ctx, std::string_view option, std::string_view text,
+Result<const Function*> loss_function(Context& ctx, std::string_view option, const WrittenValue& written,
                                       const Type* predictions) {
-  const auto loss = parse_loss(text);
+  const auto loss = parse_loss(written);
   const bool known = loss && (loss->name == "L1Loss" || loss->name == "MSELoss" || loss->name == "CrossEntropyLoss");
-  if (!known) return Failure(message(diag::PassOptionValue, option, kLosses, text));
+  if (!known) return Failure(message(diag::PassOptionValue, option, kLosses, written.written));
   const auto* type = as<TensorType>(predictions);
   if (!type || !type->has_shape || type->shape.empty())
     return Failure(message(diag::PassUnsupported, fmt::format("`{}`", loss->name),

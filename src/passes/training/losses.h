@@ -8,9 +8,7 @@ namespace rldb::passes {
 // `MSELoss(reduction="sum")`, `L1Loss()`, `CrossEntropyLoss(ignore_index=-1)` for a prediction of this type: a function
 // of the predictions and the targets, with one dataflow block. A failure explains what is wrong with the text; `option`
 // is where it was written.
-ir::Result<const ir::Function*> loss_function(ir::Context& ctx, std::string_view option, std::string_view text,
-                                              const ir::Type* predictions);
-// Whether the text has the form of a loss rather than of a function's name.
-bool is_loss_text(std::string_view text);
+ir::Result<const ir::Function*> loss_function(ir::Context& ctx, std::string_view option,
+                                              const pipeline::WrittenValue& written, const ir::Type* predictions);
 
 }  // namespace rldb::passes

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <map>
 
@@ -15,14 +14,13 @@
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
-#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
 using namespace ir;
+using pipeline::WrittenValue;
 using source::message;
 using support::Failure;
-using support::trim;
 
 namespace {
 
@@ -48,35 +46,28 @@ struct OptimizerText {
   std::map<std::string_view, double> options;  // `betas` as beta0 and beta1
 };
 
-std::optional<double> number(std::string_view text) {
-  if (text == "True" || text == "False") return text == "True" ? 1 : 0;
-  double value = 0;
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size() ? std::optional(value) : std::nullopt;
+std::optional<double> number(const WrittenValue& v) {
+  using Kind = WrittenValue::Kind;
+  return v.is(Kind::Int) || v.is(Kind::Float) || v.is(Kind::Bool) ? std::optional(v.number) : std::nullopt;
 }
 
-std::optional<OptimizerText> parse_optimizer(std::string_view text) {
-  text = trim(text);
-  const std::size_t open = text.find('(');
-  if (open == std::string_view::npos || !text.ends_with(')')) return std::nullopt;
-  std::string_view name = trim(text.substr(0, open));
-  if (const std::size_t dot = name.rfind('.'); dot != std::string_view::npos) name.remove_prefix(dot + 1);
+std::optional<OptimizerText> parse_optimizer(const WrittenValue& written) {
+  if (!written.is(WrittenValue::Kind::Call)) return std::nullopt;
+  const std::string name = last_part(written.text);
   const auto row = std::find_if(methods().begin(), methods().end(), [&](const MethodRow& r) { return r.name == name; });
   if (row == methods().end()) return std::nullopt;
   OptimizerText out{row->method, {{"beta0", 0.9}, {"beta1", 0.999}, {"eps", 1e-8}}};
   std::size_t position = 0, given = 0;
-  for (std::string_view item : split_items(text.substr(open + 1, text.size() - open - 2))) {
-    const std::size_t eq = item.find('=');
-    if (eq == std::string_view::npos && position >= row->options.size()) return std::nullopt;
-    const std::string_view key = eq == std::string_view::npos ? row->options[position++] : trim(item.substr(0, eq));
-    const std::string_view value = eq == std::string_view::npos ? item : trim(item.substr(eq + 1));
-    const auto at = std::find(row->options.begin(), row->options.end(), key);
+  for (std::size_t i = 0; i < written.items.size(); ++i) {
+    const WrittenValue& value = written.items[i];
+    if (written.keys[i].empty() && position >= row->options.size()) return std::nullopt;
+    const auto at = written.keys[i].empty() ? row->options.begin() + std::ptrdiff_t(position++)
+                                            : std::find(row->options.begin(), row->options.end(), written.keys[i]);
     if (at == row->options.end()) return std::nullopt;
     if (std::size_t(at - row->options.begin()) < row->needed) ++given;
-    if (key == "betas") {
-      const auto two = split_items(value.size() < 2 ? value : value.substr(1, value.size() - 2));
-      const auto a = two.size() == 2 ? number(two[0]) : std::nullopt,
-                 b = two.size() == 2 ? number(two[1]) : std::nullopt;
+    if (*at == "betas") {
+      const bool two = value.is(WrittenValue::Kind::List) && value.items.size() == 2;
+      const auto a = two ? number(value.items[0]) : std::nullopt, b = two ? number(value.items[1]) : std::nullopt;
       if (!a || !b) return std::nullopt;
       out.options["beta0"] = *a;
       out.options["beta1"] = *b;
@@ -84,7 +75,7 @@ std::optional<OptimizerText> parse_optimizer(std::string_view text) {
     }
     const auto read = number(value);
     if (!read) return std::nullopt;
-    out.options[key] = *read;
+    out.options[*at] = *read;
   }
   return given == row->needed ? std::optional(out) : std::nullopt;
 }
@@ -250,9 +241,9 @@ class StepBuilder {
 
 }  // namespace
 
-Result<Optimizer> optimizer_of(Context& ctx, std::string_view text, const std::vector<const Var*>& parameters) {
-  const auto parsed = parse_optimizer(text);
-  if (!parsed) return Failure(message(diag::PassOptionValue, "optimizer", kOptimizers, text));
+Result<Optimizer> optimizer_of(Context& ctx, const WrittenValue& written, const std::vector<const Var*>& parameters) {
+  const auto parsed = parse_optimizer(written);
+  if (!parsed) return Failure(message(diag::PassOptionValue, "optimizer", kOptimizers, written.written));
   for (const Var* p : parameters) {
     const auto* t = as<TensorType>(p->type);
     const bool known = t && t->has_shape && t->dtype.is_float() && all_int_literals(t->shape);

@@ -12,7 +12,7 @@ struct Optimizer {
 };
 // `SGD(0.1, weight_decay=0.01)`, `MomentumSGD(0.1, 0.9)`, `Adam(0.001)` for these parameters, which are float tensors
 // of known shape. A failure explains what is wrong with the text.
-ir::Result<Optimizer> optimizer_of(ir::Context& ctx, std::string_view text,
+ir::Result<Optimizer> optimizer_of(ir::Context& ctx, const pipeline::WrittenValue& written,
                                    const std::vector<const ir::Var*>& parameters);
 
 }  // namespace rldb::passes

@@ -7,18 +7,19 @@
 #include <fmt/format.h>
 
 #include "passes/pass_functions.h"
-#include "passes/text/option_text.h"
 #include "passes/training/append_loss.h"
 #include "passes/training/optimizers.h"
+#include "rldb/frontend/written_value.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
-#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
 using namespace ir;
+using pipeline::WrittenValue;
 using source::message;
 using support::Failure;
 
@@ -75,52 +76,48 @@ Result<Backbone> backbone_of(const Module* module) {
 }
 
 // Checks that the types in `loss_args` are those of the loss's parameters.
-Result<support::Unit> check_loss_args(Context& ctx, const PassOption* given, const Backbone& backbone,
+Result<support::Unit> check_loss_args(Context& ctx, const WrittenValue& given, const Backbone& backbone,
                                       const Function* with_loss) {
-  if (!given || given->value == "None") return support::Unit{};
-  const std::string_view text = support::trim(given->value);
+  if (given.is(WrittenValue::Kind::None)) return support::Unit{};
   const auto wrong = [&](std::string_view part) {
     return Failure(message(diag::PassOptionValue, "loss_args", "the types of the loss's arguments", part));
   };
-  if (text.size() < 2 || text.front() != '[' || text.back() != ']') return wrong(text);
+  if (!given.is(WrittenValue::Kind::List)) return wrong(given.written);
   const auto* results = as<TupleType>(backbone.function->ret_type);
   std::vector<const Type*> wanted{results ? results->fields[0] : backbone.function->ret_type};
   for (std::size_t i = backbone.function->params.size(); i < with_loss->params.size(); ++i)
     wanted.push_back(with_loss->params[i]->type);
-  const auto items = split_items(text.substr(1, text.size() - 2));
-  if (items.size() != wanted.size()) return wrong(text);
-  OptionReader reader(ctx);
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const Type* type = reader.type(items[i]);
+  if (given.items.size() != wanted.size()) return wrong(given.written);
+  std::vector<const Var*> symbols;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Type* type = frontend::read_written_type(ctx, given.items[i].written, symbols);
     // Symbolic variables differ between functions: their names do not count.
-    if (!type || (type != wanted[i] && !wanted[i]->has_vars)) return wrong(items[i]);
+    if (!type || (type != wanted[i] && !wanted[i]->has_vars)) return wrong(given.items[i].written);
   }
   return support::Unit{};
 }
 
 }  // namespace
 
-Result<const Module*> setup_trainer(PassEnv& env, const Module* module, const PassOptions& options) {
+Result<const Module*> setup_trainer(PassEnv& env, const Module* module, const SetupTrainerOptions& options) {
   RLDB_TRY(const Backbone backbone, backbone_of(module));
-  const PassOption* loss = find_option(options, 0, "loss");
-  const PassOption* optimizer = find_option(options, 1, "optimizer");
-  if (!loss || !optimizer)
-    return Failure(message(diag::PassOptionValue, loss ? "optimizer" : "loss", "a value", "nothing"));
+  for (const auto& [name, given] : {std::pair("loss", &options.loss), std::pair("optimizer", &options.optimizer)})
+    if (given->is(WrittenValue::Kind::None)) return Failure(message(diag::PassOptionValue, name, "a value", "nothing"));
   const Function* f = backbone.function;
   std::vector<const Var*> params(f->params.begin() + std::ptrdiff_t(backbone.inputs),
                                  f->params.begin() + std::ptrdiff_t(backbone.inputs + backbone.params));
-  RLDB_TRY(const Optimizer step, optimizer_of(env.ctx, optimizer->value, params));
+  RLDB_TRY(const Optimizer step, optimizer_of(env.ctx, options.optimizer, params));
   LossRequest request;
   request.function = kBackbone;
-  request.loss = loss->value;
+  request.loss = options.loss;
   request.option = "loss";
   request.new_function = kLoss;
   RLDB_TRY(const Module* made, append_loss_to(env, module, request));
-  RLDB_TRY_VOID(
-      check_loss_args(env.ctx, find_option(options, 2, "loss_args"), backbone, as<Function>(made->find(kLoss))));
-  std::string names;
-  for (const Var* p : params) names += (names.empty() ? "" : ", ") + std::string(p->name);
-  RLDB_TRY(made, gradient(env, made, {{"func_name", std::string(kLoss)}, {"require_grads", "[" + names + "]"}}));
+  RLDB_TRY_VOID(check_loss_args(env.ctx, options.loss_args, backbone, as<Function>(made->find(kLoss))));
+  GradientOptions wanted;
+  wanted.func_name = kLoss;
+  for (const Var* p : params) wanted.require_grads.emplace_back(p->name);
+  RLDB_TRY(made, gradient(env, made, wanted));
 
   Context& ctx = env.ctx;
   ModuleBuilder builder(ctx, *made);
@@ -130,7 +127,7 @@ Result<const Module*> setup_trainer(PassEnv& env, const Module* module, const Pa
   Span<NamedAttr> attrs = ctx.with_attr(made->attrs, "input_num", ctx.attr(std::int64_t(backbone.inputs)));
   builder.set_attrs(ctx.with_attr(attrs, "optim_state", ctx.attr_list(states)));
   made = builder.build();
-  return bool_option(options, 3, "legalize", true) ? legalize_ops(env, made, {}) : Result<const Module*>(made);
+  return options.legalize ? legalize_ops(env, made, {}) : Result<const Module*>(made);
 }
 
 }  // namespace rldb::passes

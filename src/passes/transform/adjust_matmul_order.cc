@@ -290,7 +290,7 @@ class OrderAdjuster : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> adjust_matmul_order(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> adjust_matmul_order(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return OrderAdjuster(env.ctx, f).run(f);
   });

@@ -198,7 +198,7 @@ class Analyzer {
 
 }  // namespace
 
-Result<const Module*> annotate_tir_op_pattern(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> annotate_tir_op_pattern(PassEnv& env, const Module* module, const NoOptions&) {
   Context& ctx = env.ctx;
   ModuleBuilder builder(ctx, *module);
   bool changed = false;

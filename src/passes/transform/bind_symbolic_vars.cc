@@ -1,9 +1,8 @@
 // BindSymbolicVars(binding_map={"n": 16}, func_name=f): symbolic variables of signatures get values, throughout the
 // function. Without func_name, in every function that has them; a name that no function has is an error.
-#include <charconv>
-
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 
@@ -22,17 +21,11 @@ struct NamedDim {
 };
 
 // {"n": 16, m: 4}
-std::optional<std::vector<NamedDim>> parse_map(std::string_view text) {
+std::optional<std::vector<NamedDim>> dims_of(const pipeline::option::Dict& map) {
   std::vector<NamedDim> dims;
-  const std::optional<std::vector<KeyValue>> items = split_dict(text);
-  if (!items) return std::nullopt;
-  for (const KeyValue& item : *items) {
-    NamedDim d;
-    d.name = item.key;
-    const std::string_view value = unquote(item.value);
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), d.value);
-    if (error != std::errc() || end != value.data() + value.size()) return std::nullopt;
-    dims.push_back(std::move(d));
+  for (const auto& [name, value] : map) {
+    if (!value.is(pipeline::WrittenValue::Kind::Int)) return std::nullopt;
+    dims.push_back({name, value.integer});
   }
   return dims;
 }
@@ -45,16 +38,14 @@ class Binder : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* map = find_option(options, 0, "binding_map");
-  const PassOption* only = find_option(options, 1, "func_name");
-  std::optional<std::vector<NamedDim>> dims;
-  if (map) dims = parse_map(map->value);
+Result<const Module*> bind_symbolic_vars(PassEnv& env, const Module* module, const BindSymbolicVarsOptions& options) {
+  const pipeline::option::MaybeDict& map = options.binding_map;
+  std::optional<std::vector<NamedDim>> dims = map ? dims_of(*map) : std::nullopt;
   if (!dims) {
     return Failure(message(diag::PassOptionValue, "binding_map", "a dictionary `{name: integer}`",
-                           map ? std::string_view(map->value) : "nothing"));
+                           map ? pipeline::written(*map) : "nothing"));
   }
-  const std::string_view wanted = only ? unquote(only->value) : std::string_view();
+  const std::string wanted = options.func_name.value_or("");
   RLDB_TRY(const Module* made,
            map_functions(env, module, [&](std::string_view name, const Function* f) -> Result<const Function*> {
              if (!wanted.empty() && name != wanted) return f;

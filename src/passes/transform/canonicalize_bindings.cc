@@ -198,7 +198,8 @@ class Planner {
   }
 
   void visit_binding(const Binding* b) {
-    const bool same_type = !b->is_match_cast() || b->var->type == b->value->type;
+    // A cast to another type is the user's intent.
+    const bool same_type = b->var->type == b->value->type;
     const Expr* value = earlier_tuple(known_field(b->value));
     // The target of an alias of an alias is looked up once: chains of them are long.
     if (const auto* v = as<Var>(value); v && same_type && !killed_.count(v) && !killed_.count(b->var))
@@ -322,11 +323,11 @@ class Canonicalizer : public Rewriter {
   }
 
  private:
-  // A changed value may be more precise than the annotation.
+  // A changed value may be more precise than the annotation. A cast of the user's stays.
   const Binding* sharpened(const Binding* b, const Binding* made) {
     const Type* type = made->value->type;
     if (made->is_match_cast() || made->value == b->value || made->var->type == type ||
-        !is_base_of(ctx_, made->var->type, type)) {
+        (isa<Var>(b->value) && b->var->type != b->value->type) || !is_base_of(ctx_, made->var->type, type)) {
       return made;
     }
     const Var* var =
@@ -375,7 +376,7 @@ const Function* canonicalize(Context& ctx, const Function* f) {
   return Canonicalizer(ctx, plan).rewrite_function(f);
 }
 
-Result<const Module*> canonicalize_bindings(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> canonicalize_bindings(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return canonicalize(env.ctx, f);
   });

@@ -17,6 +17,7 @@
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
@@ -245,9 +246,10 @@ class Combiner : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> combine_parallel_matmul(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* check = find_option(options, 0, "check");
-  if (check && check->value != "None") return Failure(message(diag::PassOptionValue, "check", "None", check->value));
+Result<const Module*> combine_parallel_matmul(PassEnv& env, const Module* module,
+                                              const CombineParallelMatmulOptions& options) {
+  if (!options.check.is(pipeline::WrittenValue::Kind::None))
+    return Failure(message(diag::PassOptionValue, "check", "None", options.check.written));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     const Function* made = Combiner(env.ctx).rewrite_function(f);
     return made == f ? f : remove_dead_bindings(env.ctx, made);

@@ -4,6 +4,7 @@
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/pass_options.h"
 
 namespace rldb::passes {
 
@@ -73,8 +74,8 @@ class Extractor : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> convert_to_dataflow(PassEnv& env, const Module* module, const PassOptions& options) {
-  const std::int64_t min_size = int_option(options, 0, "min_size", 2);
+Result<const Module*> convert_to_dataflow(PassEnv& env, const Module* module, const ConvertToDataflowOptions& options) {
+  const std::int64_t min_size = options.min_size;
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return canonicalize(env.ctx,
                         Extractor(env.ctx, std::size_t(std::max<std::int64_t>(min_size, 1))).rewrite_function(f));

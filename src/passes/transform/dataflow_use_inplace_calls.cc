@@ -316,7 +316,7 @@ class InplaceCalls : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> dataflow_use_inplace_calls(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> dataflow_use_inplace_calls(PassEnv& env, const Module* module, const NoOptions&) {
   ModuleBuilder builder(env.ctx, *module);
   InplaceCalls calls(env.ctx, module, builder);
   bool changed = false;

@@ -8,6 +8,7 @@
 #include "passes/common.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/pass_options.h"
 
 namespace rldb::passes {
 
@@ -141,8 +142,9 @@ const Module* remove_unreached(Context& ctx, const Module* module, const std::ve
 
 const Function* remove_dead_bindings(Context& ctx, const Function* f) { return Sweeper(ctx).run(f); }
 
-Result<const Module*> dead_code_elimination(PassEnv& env, const Module* module, const PassOptions& options) {
-  const std::vector<std::string> entries = names_option(options, 0, "entry_functions");
+Result<const Module*> dead_code_elimination(PassEnv& env, const Module* module,
+                                            const DeadCodeEliminationOptions& options) {
+  const std::vector<std::string>& entries = options.entry_functions;
   module = remove_unreached(env.ctx, module, entries);
   RLDB_TRY(module, map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
              return remove_dead_bindings(env.ctx, f);

@@ -16,6 +16,7 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/nn_attr.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/runtime/value.h"
 
 namespace rldb::passes {
@@ -153,11 +154,10 @@ class Decomposer : public CallExpander {
   bool training_;
 };
 
-Result<const Module*> decompose(PassEnv& env, const Module* module, const PassOptions& options, bool training) {
-  const PassOption* name = find_option(options, 0, "func_name");
-  const std::string_view only = name && name->value != "None" ? unquote(name->value) : std::string_view();
+Result<const Module*> decompose(PassEnv& env, const Module* module, const pipeline::option::MaybeText& only,
+                                bool training) {
   return map_functions(env, module, [&](std::string_view at, const Function* f) -> Result<const Function*> {
-    if (!only.empty() && at != only) return f;
+    if (only && at != *only) return f;
     const Function* made = Decomposer(env.ctx, training).run(f);
     return made == f ? f : refine_result(env.ctx, made);
   });
@@ -165,12 +165,14 @@ Result<const Module*> decompose(PassEnv& env, const Module* module, const PassOp
 
 }  // namespace
 
-Result<const Module*> decompose_ops_for_inference(PassEnv& env, const Module* module, const PassOptions& options) {
-  return decompose(env, module, options, false);
+Result<const Module*> decompose_ops_for_inference(PassEnv& env, const Module* module,
+                                                  const DecomposeOpsForInferenceOptions& options) {
+  return decompose(env, module, options.func_name, false);
 }
 
-Result<const Module*> decompose_ops_for_training(PassEnv& env, const Module* module, const PassOptions& options) {
-  return decompose(env, module, options, true);
+Result<const Module*> decompose_ops_for_training(PassEnv& env, const Module* module,
+                                                 const DecomposeOpsForTrainingOptions& options) {
+  return decompose(env, module, options.func_name, true);
 }
 
 }  // namespace rldb::passes

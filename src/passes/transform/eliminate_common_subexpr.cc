@@ -12,6 +12,7 @@
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
@@ -52,10 +53,12 @@ class Merger : public Rewriter {
     const bool outer = std::exchange(dataflow_, b->is_dataflow());
     const BindingBlock* made = default_block(b);
     dataflow_ = outer;
-    // After the block an output is known by its own name again.
-    for (const auto& [from, own] : outputs_) remap(from, own);
-    outputs_.clear();
+    // After the block an output is known by its own name again, and the block's variables by those of outputs.
+    for (const Output& o : outputs_) remap(o.from, o.own);
     if (b->is_dataflow()) forget(mark, [](const Entry& entry) { return entry.var->is_dataflow(); });
+    for (const Output& o : outputs_)
+      if (o.known.var->is_dataflow()) know(o.key, {o.known.binding, o.own});
+    outputs_.clear();
     return made;
   }
 
@@ -64,8 +67,7 @@ class Merger : public Rewriter {
     if (out.size() != 1 || !eligible(out[0])) return out;
     const Binding* made = out[0];
     const std::uint64_t hash = key_of(made->value);
-    std::vector<Entry>& same = known_[hash];
-    for (const Entry& entry : same) {
+    for (const Entry& entry : known_[hash]) {
       const Binding* first = entry.binding;
       if (first->cast_type != made->cast_type || first->value->type != made->value->type ||
           !structural_equal(first->value, made->value)) {
@@ -75,11 +77,10 @@ class Merger : public Rewriter {
       const Binding* alias = ctx_.binding(made->var, entry.var);
       ctx_.set_origin(alias, b);
       remap(b->var, entry.var);
-      if (dataflow_ && !made->var->is_dataflow()) outputs_.emplace_back(b->var, made->var);
+      if (dataflow_ && !made->var->is_dataflow()) outputs_.push_back({b->var, made->var, hash, entry});
       return {alias};
     }
-    same.push_back({made, made->var});
-    order_.push_back(hash);
+    know(hash, {made, made->var});
     return out;
   }
 
@@ -89,6 +90,18 @@ class Merger : public Rewriter {
     const Var* var;
   };
   using Known = std::unordered_map<std::uint64_t, std::vector<Entry>>;
+  // An output of the dataflow block that is an alias of `known`.
+  struct Output {
+    const Var* from;
+    const Var* own;
+    std::uint64_t key;
+    Entry known;
+  };
+
+  void know(std::uint64_t key, const Entry& entry) {
+    known_[key].push_back(entry);
+    order_.push_back(key);
+  }
 
   // Removes the entries since `mark` that are `out`.
   template <class Out>
@@ -139,9 +152,9 @@ class Merger : public Rewriter {
   bool call_only_;
   bool dataflow_ = false;
   std::unordered_set<const Var*> killed_;
-  std::vector<std::pair<const Var*, const Var*>> outputs_;  // of this dataflow block, replaced inside of it
-  Known known_;                                             // by hash, expressions computed in the scope
-  std::vector<std::uint64_t> order_;                        // hashes of `known_` in insertion order
+  std::vector<Output> outputs_;       // of this dataflow block, replaced inside of it
+  Known known_;                       // by hash, expressions computed in the scope
+  std::vector<std::uint64_t> order_;  // hashes of `known_` in insertion order
 };
 
 }  // namespace
@@ -150,8 +163,9 @@ const Function* merge_equal_bindings(Context& ctx, const Function* f) {
   return Merger(ctx, f, false).rewrite_function(f);
 }
 
-Result<const Module*> eliminate_common_subexpr(PassEnv& env, const Module* module, const PassOptions& options) {
-  const bool call_only = bool_option(options, 0, "call_only", false);
+Result<const Module*> eliminate_common_subexpr(PassEnv& env, const Module* module,
+                                               const EliminateCommonSubexprOptions& options) {
+  const bool call_only = options.call_only;
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return Merger(env.ctx, f, call_only).rewrite_function(f);
   });

@@ -56,7 +56,7 @@ class SumExpander : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> expand_matmul_of_sum(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> expand_matmul_of_sum(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return SumExpander(env.ctx, f).run(f);
   });

@@ -207,7 +207,7 @@ class FastMath : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> fast_math(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> fast_math(PassEnv& env, const Module* module, const NoOptions&) {
   return map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
     const Function* made = FastMath(env.ctx, kernels).rewrite_function(f);
     return made == f ? f : refine_result(env.ctx, made);

@@ -93,7 +93,7 @@ class BatchnormFolder : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> fold_batchnorm_to_conv2d(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> fold_batchnorm_to_conv2d(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return is_set(f->attrs, attr_name::Primitive) ? f : BatchnormFolder(env.ctx).run(f);
   });

@@ -317,7 +317,7 @@ class Lifter : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> lambda_lift(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> lambda_lift(PassEnv& env, const Module* module, const NoOptions&) {
   const Names names(module);
   if (names.empty()) return module;
   ModuleBuilder builder(env.ctx, *module);

@@ -28,7 +28,7 @@ class Normalizer : public ExprMutator {
 
 }  // namespace
 
-Result<const Module*> normalize(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> normalize(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return refine_result(env.ctx, Normalizer(env.ctx).rewrite_function(f));
   });

@@ -1,5 +1,6 @@
 // OptimizeLayoutTransform: two consecutive R.layout_transform that move every element back to its place are removed,
 // also with a kernel `remove_pad` between them, which drops the padding that the first one added.
+// A function that changes is left in canonical form, without bindings that nothing uses.
 //
 // Stricter than TVM, which compares shapes only: the second index map has to invert the first, and padding with a
 // specified value stays.
@@ -122,9 +123,11 @@ class LayoutOptimizer : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> optimize_layout_transform(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> optimize_layout_transform(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    return is_set(f->attrs, attr_name::Primitive) ? f : LayoutOptimizer(env.ctx, module).run(f);
+    if (is_set(f->attrs, attr_name::Primitive)) return f;
+    const Function* made = LayoutOptimizer(env.ctx, module).run(f);
+    return made == f ? f : remove_dead_bindings(env.ctx, canonicalize(env.ctx, made));
   });
 }
 

@@ -206,7 +206,7 @@ class Realizer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> realize_vdevice(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> realize_vdevice(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     Places places(module);
     RLDB_TRY_VOID(places.find(f));

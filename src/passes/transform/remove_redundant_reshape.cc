@@ -57,7 +57,7 @@ class ReshapeRemover : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> remove_redundant_reshape(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> remove_redundant_reshape(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     const Function* made = ReshapeRemover(env.ctx).rewrite_function(f);
     return made == f ? f : remove_dead_bindings(env.ctx, canonicalize(env.ctx, made));

@@ -57,7 +57,7 @@ class PermuteReorderer : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> reorder_permute_dims_after_concat(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> reorder_permute_dims_after_concat(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return PermuteReorderer(env.ctx).run(f);
   });

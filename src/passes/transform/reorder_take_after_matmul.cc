@@ -87,7 +87,7 @@ class TakeReorderer : public CallExpander {
 
 }  // namespace
 
-Result<const Module*> reorder_take_after_matmul(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> reorder_take_after_matmul(PassEnv& env, const Module* module, const NoOptions&) {
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     return TakeReorderer(env.ctx).run(f);
   });

@@ -209,7 +209,7 @@ class CallSites : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> specialize_primfunc(PassEnv& env, const Module* module, const PassOptions&) {
+Result<const Module*> specialize_primfunc(PassEnv& env, const Module* module, const NoOptions&) {
   ModuleBuilder builder(env.ctx, *module);
   CallSites sites(env.ctx, module, builder);
   for (const ModuleEntry& e : module->entries) {

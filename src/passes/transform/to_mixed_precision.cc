@@ -11,6 +11,7 @@
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_pass_option.h"
@@ -403,16 +404,14 @@ class Mixer : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> to_mixed_precision(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* given = find_option(options, 0, "out_dtype");
-  const std::optional<DType> out = given ? runtime::parse_dtype(unquote(given->value)) : DType::Float(32);
+Result<const Module*> to_mixed_precision(PassEnv& env, const Module* module, const ToMixedPrecisionOptions& options) {
+  const std::optional<DType> out = runtime::parse_dtype(options.out_dtype);
   if (!out || !(*out == DType::Float(16) || *out == DType::Float(32)))
-    return Failure(message(diag::PassOptionValue, "out_dtype", "`float32` or `float16`", given->value));
-  const std::vector<std::string> names = names_option(options, 1, "fp16_input_names");
+    return Failure(message(diag::PassOptionValue, "out_dtype", "`float32` or `float16`", options.out_dtype));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     Uses uses;
     uses.collect(f->body);
-    return Mixer(env.ctx, uses, *out, names).run(f);
+    return Mixer(env.ctx, uses, *out, options.fp16_input_names).run(f);
   });
 }
 

@@ -8,6 +8,7 @@
 #include "passes/common.h"
 #include "passes/fusion/block_reads.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
 
@@ -166,10 +167,7 @@ class Sorter : public Rewriter {
 };
 
 // One of two words.
-Result<bool> is_first(const PassOptions& options, std::size_t index, std::string_view name, std::string_view first,
-                      std::string_view second) {
-  const PassOption* o = find_option(options, index, name);
-  const std::string_view given = o ? unquote(o->value) : first;
+Result<bool> is_first(std::string_view name, std::string_view given, std::string_view first, std::string_view second) {
   if (given == first) return true;
   if (given == second) return false;
   return Failure(
@@ -178,9 +176,9 @@ Result<bool> is_first(const PassOptions& options, std::size_t index, std::string
 
 }  // namespace
 
-Result<const Module*> topological_sort(PassEnv& env, const Module* module, const PassOptions& options) {
-  RLDB_TRY(const bool depth_first, is_first(options, 0, "order", kDepthFirst, kBreadthFirst));
-  RLDB_TRY(const bool from_inputs, is_first(options, 1, "direction", kFromInputs, kFromOutputs));
+Result<const Module*> topological_sort(PassEnv& env, const Module* module, const TopologicalSortOptions& options) {
+  RLDB_TRY(const bool depth_first, is_first("order", options.order, kDepthFirst, kBreadthFirst));
+  RLDB_TRY(const bool from_inputs, is_first("direction", options.direction, kFromInputs, kFromOutputs));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
     ValueGraph graph(f);
     std::vector<std::size_t> place = search(graph, depth_first, from_inputs);

@@ -2,16 +2,21 @@
 //
 // The device is written as in a module, `llvm:1:global`, or as TVM prints it, `ir.VDevice(target={"kind": "llvm", ...},
 // vdevice_id=1, memory_scope="global")`.
+#include <algorithm>
 #include <charconv>
+#include <climits>
 
 #include "passes/common.h"
 #include "passes/transform/device_info.h"
+#include "rldb/frontend/written_value.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/source/diagnostic_pass_option.h"
 
 namespace rldb::passes {
 
 using namespace ir;
+using pipeline::WrittenValue;
 using source::message;
 using support::Failure;
 
@@ -28,9 +33,9 @@ class DeviceReader {
  public:
   explicit DeviceReader(Context& ctx) : ctx_(ctx) {}
 
-  std::optional<VDevice> read(std::string_view text) {
-    const std::size_t open = text.find('(');
-    return open == std::string_view::npos ? short_form(unquote(text)) : call(text, open);
+  std::optional<VDevice> read(const WrittenValue& written) {
+    if (written.is(WrittenValue::Kind::Text)) return short_form(written.text);
+    return written.is(WrittenValue::Kind::Call) ? call(written) : std::nullopt;
   }
 
  private:
@@ -48,65 +53,37 @@ class DeviceReader {
     return d;
   }
 
-  std::optional<VDevice> call(std::string_view text, std::size_t open) {
-    if (!text.substr(0, open).ends_with("VDevice") && !text.substr(0, open).ends_with("vdevice")) return std::nullopt;
-    if (text.back() != ')') return std::nullopt;
+  std::optional<VDevice> call(const WrittenValue& written) {
+    const std::string constructor = last_part(written.text);
+    if (constructor != "VDevice" && constructor != "vdevice") return std::nullopt;
     VDevice d{};
-    std::size_t position = 0;
-    for (const std::string_view item : split_items(text.substr(open + 1, text.size() - open - 2))) {
-      constexpr std::string_view kNames[] = {"target=", "vdevice_id=", "memory_scope="};
-      std::size_t which = position++;
-      std::string_view value = item;
-      for (std::size_t i = 0; i < std::size(kNames); ++i)
-        if (item.starts_with(kNames[i])) which = i, value = item.substr(kNames[i].size());
-      if (which >= std::size(kNames) || !set(d, which, value)) return std::nullopt;
+    for (std::size_t i = 0; i < written.items.size(); ++i) {
+      constexpr std::string_view kNames[] = {"target", "vdevice_id", "memory_scope"};
+      const auto named = std::find(std::begin(kNames), std::end(kNames), written.keys[i]);
+      const std::size_t which = written.keys[i].empty() ? i : std::size_t(named - std::begin(kNames));
+      if (which >= std::size(kNames) || !set(d, which, written.items[i])) return std::nullopt;
     }
     return d.target_kind.empty() ? std::nullopt : std::optional(d);
   }
 
-  bool set(VDevice& d, std::size_t which, std::string_view value) {
+  bool set(VDevice& d, std::size_t which, const WrittenValue& value) {
     if (which == 0) return set_target(d, value);
-    if (which == 2) return d.memory_scope = ctx_.str(unquote(value)), true;
-    const auto id = number(value);
-    if (id) d.device_id = *id;
-    return id.has_value();
+    if (which == 2) return d.memory_scope = ctx_.str(value.name()), true;
+    const bool good = value.is(WrittenValue::Kind::Int) && value.integer >= 0 && value.integer <= INT_MAX;
+    if (good) d.device_id = int(value.integer);
+    return good;
   }
 
   // A kind, or a dictionary that contains one.
-  bool set_target(VDevice& d, std::string_view value) {
-    if (!value.starts_with('{')) return d.target_kind = ctx_.str(unquote(value)), true;
-    const Attr* target = attr(value);
+  bool set_target(VDevice& d, const WrittenValue& value) {
+    if (!value.is(WrittenValue::Kind::Dict)) return d.target_kind = ctx_.str(value.name()), true;
+    const Attr* target = frontend::read_written_attr(ctx_, value.written);
     if (!target || !target->is(AttrKind::Dict)) return false;
     const Attr* kind = find_attr(target->fields, "kind");
     if (!kind || !kind->is(AttrKind::String)) return false;
     d.target_kind = kind->string;
     if (target->fields.size() > 1) d.target = target;
     return true;
-  }
-
-  const Attr* attr(std::string_view text) {
-    if (text.starts_with('{')) {
-      const auto dict = split_dict(text);
-      if (!dict) return nullptr;
-      std::vector<NamedAttr> fields;
-      for (const KeyValue& item : *dict) {
-        const Attr* value = attr(item.value);
-        if (!value) return nullptr;
-        fields.push_back(ctx_.named(item.key, value));
-      }
-      return ctx_.attr_dict(fields);
-    }
-    if (text.starts_with('[') && text.ends_with(']')) {
-      std::vector<const Attr*> items;
-      for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) {
-        items.push_back(attr(item));
-        if (!items.back()) return nullptr;
-      }
-      return ctx_.attr_list(items);
-    }
-    if (text == "True" || text == "False") return ctx_.attr(text == "True");
-    if (const auto n = number(text)) return ctx_.attr(*n);
-    return unquote(text) == text ? nullptr : ctx_.attr(unquote(text));
   }
 
   Context& ctx_;
@@ -184,13 +161,12 @@ const Attr* device_info(Context& ctx, const VDevice* d) {
   return ctx.attr_opaque("I.vdevice", items, {});
 }
 
-Result<const Module*> update_vdevice(PassEnv& env, const Module* module, const PassOptions& options) {
-  const PassOption* text = find_option(options, 0, "new_vdevice");
-  const std::int64_t index = int_option(options, 1, "index", 0);
-  const auto wanted = text ? DeviceReader(env.ctx).read(text->value) : std::nullopt;
+Result<const Module*> update_vdevice(PassEnv& env, const Module* module, const UpdateVDeviceOptions& options) {
+  const std::int64_t index = options.index;
+  const auto wanted = DeviceReader(env.ctx).read(options.new_vdevice);
   if (!wanted)
     return Failure(
-        message(diag::PassOptionValue, "new_vdevice", "a device such as `llvm:1:global`", text ? text->value : ""));
+        message(diag::PassOptionValue, "new_vdevice", "a device such as `llvm:1:global`", options.new_vdevice.written));
   if (index < 0 || std::size_t(index) >= module->vdevices.size())
     return Failure(message(diag::PassOptionValue, "index",
                            "the number of one of the module's " + std::to_string(module->vdevices.size()) + " devices",

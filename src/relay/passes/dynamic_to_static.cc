@@ -113,7 +113,7 @@ class Rewriter : public GraphRewriter {
 
 }  // namespace
 
-const Module* run_DynamicToStatic(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_DynamicToStatic(PassEnv& env, const Module* m, const NoOptions&) {
   return map_functions(env, m, [&](const Definition& d) {
     return is_primitive(d.function) ? d.function : Rewriter(env).function(d.function);
   });

@@ -93,7 +93,7 @@ class ConstantFolder : public GraphRewriter {
 
 }  // namespace
 
-const Module* run_FoldConstant(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_FoldConstant(PassEnv& env, const Module* m, const NoOptions&) {
   if (!env.evaluator) return m;
   Typing typing;
   if (!infer_types(env.ctx, m, typing, env.out)) return nullptr;

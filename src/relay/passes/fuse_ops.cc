@@ -11,6 +11,7 @@
 #include "rldb/fusion/partition.h"
 #include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
+#include "rldb/relay/passes/pass_options.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/planted.h"
@@ -19,8 +20,6 @@
 namespace rldb::relay {
 
 namespace {
-
-constexpr std::int64_t kDefaultDepth = 256;  // TVM's
 
 bool is_tensors(const Type* t) {
   if (t && t->kind == TypeKind::Tensor) return true;
@@ -117,12 +116,12 @@ class FusionGraph {
 
 class Fuser {
  public:
-  Fuser(PassEnv& env, const Typing& typing, const PassInvocation& options)
+  Fuser(PassEnv& env, const Typing& typing, const FuseOpsOptions& options)
       : env_(env),
         ctx_(env.ctx),
         typing_(typing),
-        level_(options.option("fuse_opt_level", 1)),
-        max_depth_(std::size_t(std::max<std::int64_t>(options.option("max_depth", kDefaultDepth), 0))) {}
+        level_(options.fuse_opt_level),
+        max_depth_(std::size_t(std::max<std::int64_t>(options.max_depth, 0))) {}
 
   const Function* function(const Function* f) {
     nodes_ = reachable(f);
@@ -296,7 +295,7 @@ class Fuser {
 
 }  // namespace
 
-const Module* run_FuseOps(PassEnv& env, const Module* m, const PassInvocation& options) {
+const Module* run_FuseOps(PassEnv& env, const Module* m, const FuseOpsOptions& options) {
   Typing typing;
   if (!infer_types(env.ctx, m, typing, env.out)) return nullptr;
   const std::size_t before = env.out.error_count();

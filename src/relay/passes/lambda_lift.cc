@@ -146,7 +146,7 @@ class Lifter : public AnfRewriter {
 
 }  // namespace
 
-const Module* run_LambdaLift(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_LambdaLift(PassEnv& env, const Module* m, const NoOptions&) {
   std::vector<Definition> functions;
   for (const Definition& d : m->functions) {
     std::vector<Definition> lifted;

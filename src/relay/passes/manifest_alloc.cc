@@ -227,7 +227,7 @@ class Allocator : public AnfRewriter {
 
 }  // namespace
 
-const Module* run_ManifestAlloc(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_ManifestAlloc(PassEnv& env, const Module* m, const NoOptions&) {
   const std::size_t before = env.out.error_count();
   const Module* made = map_functions(env, m, [&](const Definition& d) {
     return is_primitive(d.function) ? d.function : Allocator(env).function(d.function);

@@ -177,7 +177,7 @@ class Lifetimes {
 
 }  // namespace
 
-const Module* run_ManifestLifetimes(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_ManifestLifetimes(PassEnv& env, const Module* m, const NoOptions&) {
   return map_functions(env, m, [&](const Definition& d) {
     return is_primitive(d.function) ? d.function : Lifetimes(env).function(d.function);
   });

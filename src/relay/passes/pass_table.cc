@@ -1,189 +1,122 @@
-// The tables of passes and pipelines, and the parser for texts that name them: `ToANF,FuseOps(fuse_opt_level=0)`.
-#include <fmt/format.h>
-
-#include <charconv>
+// The table of passes and pipelines, and the runner over Relay modules.
+#include <algorithm>
 
 #include "relay/passes/common.h"
+#include "rldb/frontend/written_value.h"
+#include "rldb/relay/ir/equal.h"
 #include "rldb/relay/passes/pass_id.h"
-#include "rldb/source/diagnostic_pass_option.h"
-#include "rldb/source/diagnostic_relay.h"
-#include "rldb/support/text.h"
+#include "rldb/relay/passes/pass_options.h"
+#include "rldb/source/diagnostic_pipeline.h"
 
 namespace rldb::relay {
 
+using source::message;
+using support::Failure;
+
 // One function per row.
-#define RLDB_RELAY_PASS(Id, name, short_name, options, doc) \
-  const Module* run_##Id(PassEnv& env, const Module* m, const PassInvocation& options_given);
+#define RLDB_RELAY_PASS(Id, name, short_name, Options, doc) \
+  const Module* run_##Id(PassEnv& env, const Module* m, const Options& options);
 #include "rldb/relay/passes/pass.def"
 
 namespace {
 
-constexpr PassInfo kPasses[] = {
-#define RLDB_RELAY_PASS(Id, name, short_name, options, doc) {PassId::Id, name, short_name, options, doc},
-#include "rldb/relay/passes/pass.def"
-};
+template <class Options, auto Pass>
+const Module* run_with(PassEnv& env, const Module* m, const pipeline::Arguments& arguments) {
+  return Pass(env, m, pipeline::read_options<Options>(arguments));
+}
 
-constexpr PipelineInfo kPipelines[] = {
+const std::vector<PassInfo>& table() {
+  static const std::vector<PassInfo> rows = {
+#define RLDB_RELAY_PASS(Id, name, short_name, Options, doc) \
+  {{name, short_name, pipeline::options_of<Options>(), doc}, PassId::Id, &run_with<Options, &run_##Id>},
+#include "rldb/relay/passes/pass.def"
+  };
+  return rows;
+}
+
+constexpr pipeline::NamedPipeline kPipelines[] = {
 #define RLDB_RELAY_PIPELINE(name, passes, doc) {name, passes, doc},
 #include "rldb/relay/passes/pipeline.def"
 };
 
-using Run = const Module* (*)(PassEnv&, const Module*, const PassInvocation&);
-constexpr Run kRuns[] = {
-#define RLDB_RELAY_PASS(Id, name, short_name, options, doc) run_##Id,
-#include "rldb/relay/passes/pass.def"
+class RelayPasses : public pipeline::PassTable {
+ public:
+  std::vector<const pipeline::PassRow*> passes() const override {
+    std::vector<const pipeline::PassRow*> rows;
+    for (const PassInfo& p : table()) rows.push_back(&p);
+    return rows;
+  }
+  const pipeline::PassRow* find(std::string_view name) const override {
+    for (const PassInfo& p : table())
+      if (name == p.name || (!name.empty() && name == p.short_name)) return &p;
+    return nullptr;
+  }
+  std::span<const pipeline::NamedPipeline> pipelines() const override { return kPipelines; }
+  pipeline::WrittenValue read_value(std::string_view text) const override { return frontend::read_written_value(text); }
 };
 
-const PassInfo* find_pass(std::string_view name) {
-  for (const PassInfo& p : kPasses)
-    if (name == p.name || (name == p.short_name && !name.empty())) return &p;
-  return nullptr;
-}
-
-// The text before the first `c`, both removed from `text`.
-std::string_view take_until(std::string_view& text, char c) {
-  const std::size_t end = std::min(text.find(c), text.size());
-  const std::string_view taken = support::trim(text.substr(0, end));
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return taken;
-}
-
-std::vector<std::string_view> option_names(const PassInfo& pass) {
-  std::vector<std::string_view> names;
-  for (std::string_view rest = pass.options; !rest.empty();) names.push_back(take_until(rest, ' '));
-  return names;
-}
-
-class PipelineReader {
+class RelayModules : public pipeline::Language {
  public:
-  PipelineReader(std::string_view text, source::Diagnostics& out) : text_(text), out_(out) {}
+  explicit RelayModules(PassEnv& env) : env_(env) {}
 
-  std::optional<std::vector<PassInvocation>> run() {
-    while (!support::trim(text_).empty())
-      if (!item()) return std::nullopt;
-    return std::move(found_);
+  pipeline::Result<pipeline::ModuleRef> apply(const PassInvocation& pass, pipeline::ModuleRef module) override {
+    const Module* made = info(pass).run(env_, module.as<Module>(), pass.arguments);
+    if (!made) return Failure(message(diag::PassReported));
+    return pipeline::ModuleRef(made);
+  }
+  std::vector<std::string> changed(pipeline::ModuleRef before, pipeline::ModuleRef after) const override {
+    return changed_functions(before.as<Module>(), after.as<Module>());
   }
 
  private:
-  // A pass with its options, or a pipeline, and the comma after it.
-  bool item() {
-    const std::size_t end = std::min(text_.find_first_of(",("), text_.size());
-    const bool has_options = end < text_.size() && text_[end] == '(';
-    const std::string_view name = support::trim(text_.substr(0, end));
-    text_.remove_prefix(std::min(end + 1, text_.size()));
-    const PassInfo* pass = find_pass(name);
-    if (!pass && !has_options && pipeline(name)) return true;
-    if (!pass) return unknown(name);
-    found_.push_back({pass->id, {}});
-    return !has_options || options(*pass);
-  }
-
-  bool pipeline(std::string_view name) {
-    for (const PipelineInfo& p : kPipelines) {
-      if (p.name != name) continue;
-      auto passes = PipelineReader(p.passes, out_).run();
-      if (passes) found_.insert(found_.end(), passes->begin(), passes->end());
-      return passes.has_value();
-    }
-    return false;
-  }
-
-  bool unknown(std::string_view name) {
-    std::string known;
-    for (const PassInfo& p : kPasses) known += (known.empty() ? "" : ", ") + std::string(p.name);
-    for (const PipelineInfo& p : kPipelines) known += ", " + std::string(p.name);
-    out_.add({}, source::message(diag::RelayUnknownPass, name).with_hint("passes: " + known));
-    return false;
-  }
-
-  // After the bracket, up to the comma after the closing one.
-  bool options(const PassInfo& pass) {
-    const std::size_t close = text_.find(')');
-    if (close == std::string_view::npos) {
-      out_.add({}, source::message(diag::PassOptionKind, pass.options, pass.name, "a closing bracket", text_));
-      return false;
-    }
-    std::string_view list = text_.substr(0, close);
-    text_.remove_prefix(close + 1);
-    while (!support::trim(list).empty())
-      if (!option(pass, take_until(list, ','))) return false;
-    const std::string_view behind = take_until(text_, ',');
-    return behind.empty() || unknown(behind);
-  }
-
-  bool option(const PassInfo& pass, std::string_view text) {
-    const std::vector<std::string_view> names = option_names(pass);
-    std::vector<PassOption>& given = found_.back().options;
-    std::string_view name;
-    if (text.find('=') != std::string_view::npos)
-      name = take_until(text, '=');
-    else if (given.size() < names.size())
-      name = names[given.size()];
-    const auto known = std::find(names.begin(), names.end(), name);
-    if (known == names.end()) {
-      auto message = name.empty() ? source::message(diag::TooManyPassOptions, pass.name, names.size(), given.size() + 1)
-                                  : source::message(diag::UnknownPassOption, pass.name, name);
-      if (!names.empty()) message.hint = fmt::format("its options: {}", pass.options);
-      out_.add({}, std::move(message));
-      return false;
-    }
-    if (std::any_of(given.begin(), given.end(), [&](const PassOption& o) { return o.name == *known; })) {
-      out_.add({}, source::message(diag::RepeatedPassOption, name, pass.name));
-      return false;
-    }
-    PassOption& option = given.emplace_back(*known);
-    const std::string_view digits = support::trim(text);
-    const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), option.value);
-    if (read.ec == std::errc() && read.ptr == digits.data() + digits.size()) return true;
-    out_.add({}, source::message(diag::PassOptionKind, name, pass.name, "an integer", digits));
-    return false;
-  }
-
-  std::string_view text_;
-  source::Diagnostics& out_;
-  std::vector<PassInvocation> found_;
+  PassEnv& env_;
 };
 
 }  // namespace
 
-const PassInfo& info(PassId id) { return kPasses[std::size_t(id)]; }
+const PassInfo& info(PassId id) { return table()[std::size_t(id)]; }
 
-std::vector<PassId> all_passes() {
-  std::vector<PassId> ids;
-  for (const PassInfo& p : kPasses) ids.push_back(p.id);
-  return ids;
+const pipeline::PassTable& pass_table() {
+  static const RelayPasses passes;
+  return passes;
 }
 
-std::span<const PipelineInfo> named_pipelines() { return kPipelines; }
-
-std::int64_t PassInvocation::option(std::string_view name, std::int64_t otherwise) const {
-  for (const PassOption& o : options)
-    if (o.name == name) return o.value;
-  return otherwise;
+std::vector<std::string> changed_functions(const Module* before, const Module* after) {
+  std::vector<std::string> names;
+  for (const Definition& d : after->functions) {
+    const Function* old = before->find(d.name->name);
+    if (!old || (old != d.function && first_difference(old, d.function))) names.emplace_back(d.name->name);
+  }
+  for (const Definition& d : before->functions)
+    if (!after->find(d.name->name)) names.emplace_back(d.name->name);
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
-std::string to_string(const PassInvocation& p) {
-  std::string text(info(p.id).name), options;
-  for (const PassOption& o : p.options) options += fmt::format("{}{}={}", options.empty() ? "" : ", ", o.name, o.value);
-  return options.empty() ? text : fmt::format("{}({})", text, options);
+pipeline::Result<support::Unit> TypeCheck::after(const PassRecord& record) {
+  Typing typing;
+  const auto* m = record.after.as<Module>();
+  const bool typed = record.after == record.before || infer_types(env_.ctx, m, typing, env_.out);
+  if (typed) return support::Unit{};
+  return Failure(message(diag::PassVerifyFailed, record.pass.name()));
 }
 
-const Module* run_pass(const PassInvocation& pass, PassEnv& env, const Module* m) {
-  return kRuns[std::size_t(pass.id)](env, m, pass);
+const Module* run_pipeline(PassEnv& env, const Module* m, const std::vector<PassInvocation>& passes,
+                           const pipeline::Instruments& instruments) {
+  RelayModules language(env);
+  auto made = pipeline::run(language, m, passes, instruments);
+  if (made.ok()) return made->as<Module>();
+  env.out.add({}, std::move(made).error());
+  return nullptr;
 }
 
-std::optional<std::vector<PassInvocation>> parse_passes(std::string_view text, source::Diagnostics& out) {
-  return PipelineReader(text, out).run();
+const Module* run_pass(PassEnv& env, const Module* m, const PassInvocation& pass) {
+  return run_pipeline(env, m, {pass}, {});
 }
 
 const Module* prepare_for_vm(PassEnv& env, const Module* m) {
-  const auto passes = parse_passes(kMinimumPipeline, env.out);
-  if (!passes) return nullptr;
-  for (const PassInvocation& pass : *passes) {
-    m = run_pass(pass, env, m);
-    if (!m) return nullptr;
-  }
-  return m;
+  static const std::vector<PassInvocation> passes = *pipeline::parse(pass_table(), kMinimumPipeline);
+  return run_pipeline(env, m, passes, {});
 }
 
 }  // namespace rldb::relay

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "relay/passes/common.h"
+#include "rldb/relay/passes/pass_options.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/rewrite_counter.h"
 
@@ -9,7 +10,7 @@ namespace rldb::relay {
 
 // ---- RemoveUnusedFunctions ----
 
-const Module* run_RemoveUnusedFunctions(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_RemoveUnusedFunctions(PassEnv& env, const Module* m, const NoOptions&) {
   if (!m->find(env.entry)) return m;
   std::unordered_set<std::string_view> used{env.entry};
   std::vector<std::string_view> open{env.entry};
@@ -77,9 +78,9 @@ class EtaExpand : public GraphRewriter {
 
 }  // namespace
 
-const Module* run_EtaExpand(PassEnv& env, const Module* m, const PassInvocation& options) {
-  const bool constructors = options.option("expand_constructor", 1) != 0;
-  return map_functions(env, m, [&](const Definition& d) { return EtaExpand(env, constructors).function(d.function); });
+const Module* run_EtaExpand(PassEnv& env, const Module* m, const EtaExpandOptions& options) {
+  return map_functions(
+      env, m, [&](const Definition& d) { return EtaExpand(env, options.expand_constructor).function(d.function); });
 }
 
 // ---- DeadCodeElimination ----
@@ -183,7 +184,7 @@ class DeadCode : public GraphRewriter {
 
 }  // namespace
 
-const Module* run_DeadCodeElimination(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_DeadCodeElimination(PassEnv& env, const Module* m, const NoOptions&) {
   return map_functions(env, m, [&](const Definition& d) {
     return is_primitive(d.function) ? d.function : DeadCode(env, d.function).function(d.function);
   });
@@ -222,7 +223,7 @@ class InlinePrimitives : public AnfRewriter {
 
 }  // namespace
 
-const Module* run_InlinePrimitives(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_InlinePrimitives(PassEnv& env, const Module* m, const NoOptions&) {
   return map_functions(env, m, [&](const Definition& d) {
     return is_primitive(d.function) ? d.function : InlinePrimitives(env.ctx, d.function).function(d.function);
   });

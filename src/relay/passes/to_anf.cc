@@ -270,7 +270,7 @@ class Normaliser {
 
 }  // namespace
 
-const Module* run_ToANormalForm(PassEnv& env, const Module* m, const PassInvocation&) {
+const Module* run_ToANormalForm(PassEnv& env, const Module* m, const NoOptions&) {
   return map_functions(env, m, [&](const Definition& d) {
     const Function* f = d.function;
     if (is_primitive(f)) return f;

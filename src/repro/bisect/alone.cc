@@ -238,12 +238,11 @@ std::optional<AloneChecker::Found> AloneChecker::run(const Pair& pair, const ir:
   return std::nullopt;
 }
 
-std::optional<AloneChecker::Found> AloneChecker::check(const Stage& good, const Stage& bad,
-                                                       std::chrono::steady_clock::time_point until,
+std::optional<AloneChecker::Found> AloneChecker::check(const Stage& good, const Stage& bad, CpuClock::time_point until,
                                                        const Confirm& confirm) {
   for (const Pair& pair : changed(good.module, bad.module)) {
     support::poll();
-    if (std::chrono::steady_clock::now() > until) {
+    if (CpuClock::now() > until) {
       ++left_out_;
       continue;
     }

@@ -6,13 +6,13 @@
 // of what it reads, and both functions run on numbers of several kinds. Room-private.
 #pragma once
 
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "repro/cpu_clock.h"
 #include "rldb/repro/bisect.h"
 
 namespace rldb::repro {
@@ -32,8 +32,7 @@ class AloneChecker {
   // Whether what it reads has the same values in both programs: a name may have got another meaning.
   using Confirm = std::function<bool(const Found&)>;
   // The first binding of a public or private function for which the two differ. `until`: no binding is begun after it.
-  std::optional<Found> check(const Stage& good, const Stage& bad, std::chrono::steady_clock::time_point until,
-                             const Confirm& confirm);
+  std::optional<Found> check(const Stage& good, const Stage& bad, CpuClock::time_point until, const Confirm& confirm);
   // Computations that ran on both sides, and bindings for which there was no time.
   std::size_t compared() const { return compared_; }
   std::size_t left_out() const { return left_out_; }

@@ -201,9 +201,18 @@ std::vector<std::string> stage_files(const std::string& folder) {
   return names;
 }
 
-std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem) {
+std::vector<Stage> read_dump(session::Session& session, const std::string& folder, std::string& problem,
+                             const std::string& original) {
   std::vector<Stage> stages;
   std::optional<std::size_t> last;  // with Relax functions of its own
+  if (!original.empty()) {
+    Stage stage;
+    stage.file = original;
+    stage.pass = "the original";
+    read_stage(session, original, stage);
+    if (stage.module) last = 0;
+    stages.push_back(std::move(stage));
+  }
   for (const NumberedFile& file : files_of(folder, problem)) {
     support::poll();
     Stage stage;

@@ -51,7 +51,7 @@ Meant meant_by_pipeline(std::string_view passes) {
   Meant most = Meant::Exact;
   auto pipeline = passes::parse_pipeline(passes);
   if (!pipeline.ok()) return most;
-  for (const passes::PassInvocation& pass : *pipeline) most = std::max(most, meant_by(passes::info(pass.id).name));
+  for (const passes::PassInvocation& pass : *pipeline) most = std::max(most, meant_by(pass.name()));
   return most;
 }
 

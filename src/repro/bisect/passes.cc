@@ -1,8 +1,6 @@
 // PassBisector: the first pass of a pipeline after which the results are no longer right.
 #include <fmt/format.h>
 
-#include "repro/borrow.h"
-#include "rldb/ir/equal.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/support/cancel.h"
@@ -13,10 +11,10 @@ namespace {
 
 class PassBisector {
  public:
-  PassBisector(session::Session& session, Oracle& oracle, const BisectProgress& progress, PassBisection& out)
-      : session_(session), oracle_(oracle), progress_(progress), out_(out) {}
+  PassBisector(VersionOracle& oracle, const BisectProgress& progress, PassBisection& out)
+      : oracle_(oracle), progress_(progress), out_(out) {}
 
-  void run(const ir::Module* module, const std::vector<passes::PassInvocation>& pipeline) {
+  void run(pipeline::ModuleRef module, const std::vector<pipeline::Invocation>& pipeline) {
     out_.count = pipeline.size();
     out_.runs = oracle_.start(module);
     if (!out_.runs) out_.why = "the program cannot be compared before the first pass: " + oracle_.why();
@@ -25,10 +23,10 @@ class PassBisector {
       out_.why = "the symptom is there before the first pass";
       return;
     }
-    const ir::Module* before = module;
+    pipeline::ModuleRef before = module;
     for (std::size_t i = 0; i < pipeline.size(); ++i) {
       support::poll();
-      tell(i, pipeline.size(), passes::info(pipeline[i].id).name);
+      tell(i, pipeline.size(), pipeline[i].name());
       if (step(i, pipeline[i], before)) return;
       before = out_.after;
     }
@@ -46,7 +44,7 @@ class PassBisector {
   }
 
   // Runs one pass; true: it causes the symptom, or the program cannot continue.
-  bool step(std::size_t i, const passes::PassInvocation& pass, const ir::Module* before) {
+  bool step(std::size_t i, const pipeline::Invocation& pass, pipeline::ModuleRef before) {
     out_.pass = pass;
     out_.before = before;
     out_.index = i;
@@ -56,7 +54,7 @@ class PassBisector {
       return false;
     }
     if (symptom->kind == SymptomKind::Values && oracle_.accept_as_meant(pass)) {
-      out_.meant.emplace_back(passes::info(pass.id).name);
+      out_.meant.emplace_back(pass.name());
       out_.passed_by.clear();
       return false;
     }
@@ -69,7 +67,6 @@ class PassBisector {
     out_.symptom = std::move(*symptom);
     look_twice();
     find_rewrite();
-    compare_sides();
     return true;
   }
 
@@ -79,35 +76,38 @@ class PassBisector {
     if (oracle_.unseen().empty())
       out_.passed_by.clear();
     else
-      out_.passed_by.emplace_back(passes::to_string(out_.pass), oracle_.unseen());
+      out_.passed_by.emplace_back(pipeline::to_string(out_.pass), oracle_.unseen());
   }
 
   // Runs the pass with at most that many rewrites, and returns the symptom then.
-  std::optional<Symptom> with_limit(std::int64_t limit, const ir::Module*& after) {
-    passes::RewriteCounter counter(limit);
-    auto failed = oracle_.apply(out_.pass, out_.before, after);
-    if (limit < 0) out_.rewrites = counter.asked();
-    last_text_ = counter.last();
+  std::optional<Symptom> with_limit(std::int64_t limit, pipeline::ModuleRef& after) {
+    std::optional<Symptom> failed;
+    {  // only of this pass: a look at its result may run passes too
+      passes::RewriteCounter counter(limit);
+      failed = oracle_.apply(out_.pass, out_.before, after);
+      if (limit < 0) out_.rewrites = counter.asked();
+      last_text_ = counter.last();
+    }
     if (failed || after == out_.before) return failed;
     return oracle_.look(after);
   }
 
   void look_twice() {
-    const ir::Module* again = nullptr;
+    pipeline::ModuleRef again;
     with_limit(-1, again);
-    const bool same = (!again && !out_.after) || (again && out_.after && ir::structural_equal(again, out_.after));
+    const bool same = (!again && !out_.after) || (again && out_.after && oracle_.is_same(again, out_.after));
     out_.unstable = !same;
   }
 
   // The first rewrite that makes the symptom appear.
   void find_rewrite() {
     if (out_.rewrites == 0 || out_.unstable) return;
-    const ir::Module* version = nullptr;
+    pipeline::ModuleRef version;
     if (with_limit(0, version) == out_.symptom) return;  // it comes from something that is not counted
     std::int64_t good = 0, bad = out_.rewrites;
     while (bad - good > 1) {
       support::poll();
-      tell(out_.index, out_.count, fmt::format("{}, rewrites {} to {}", passes::info(out_.pass.id).name, good, bad));
+      tell(out_.index, out_.count, fmt::format("{}, rewrites {} to {}", out_.pass.name(), good, bad));
       const std::int64_t middle = good + (bad - good) / 2;
       (with_limit(middle, version) == out_.symptom ? bad : good) = middle;
     }
@@ -117,40 +117,48 @@ class PassBisector {
     out_.rewrite_text = last_text_;
   }
 
-  // Finds where the values diverge.
-  void compare_sides() {
-    if (oracle_.arguments().empty() || !out_.after || out_.symptom.kind != SymptomKind::Values) return;
-    Program a, b;
-    a.module = out_.before;
-    a.function = oracle_.question().function;
-    a.args = oracle_.arguments_of(a.module);
-    a.kernels = session_.options().engine;
-    b = a;
-    b.module = out_.after;
-    b.args = oracle_.arguments_of(b.module);
-    Comparison c = compare(session_, a, b, oracle_.question().tolerances);
-    if (c.verdict == Comparison::Verdict::Differs) out_.comparison = std::move(c);
-  }
-
-  session::Session& session_;
-  Oracle& oracle_;
+  VersionOracle& oracle_;
   const BisectProgress& progress_;
   PassBisection& out_;
   std::string last_text_;
 };
 
+// Finds where the values diverge.
+std::optional<Comparison> compare_sides(session::Session& session, Oracle& oracle, const PassBisection& found) {
+  const bool differ = found.verdict == PassBisection::Verdict::Found && found.symptom.kind == SymptomKind::Values;
+  if (!differ || oracle.arguments().empty() || !found.after) return std::nullopt;
+  Program a, b;
+  a.module = found.before.as<ir::Module>();
+  a.function = oracle.question().function;
+  a.args = oracle.arguments_of(a.module);
+  a.kernels = session.options().engine;
+  b = a;
+  b.module = found.after.as<ir::Module>();
+  b.args = oracle.arguments_of(b.module);
+  Comparison c = compare(session, a, b, oracle.question().tolerances);
+  return c.verdict == Comparison::Verdict::Differs ? std::optional(std::move(c)) : std::nullopt;
+}
+
 }  // namespace
+
+PassBisection bisect_passes(VersionOracle& oracle, pipeline::ModuleRef module,
+                            const std::vector<pipeline::Invocation>& passes, const BisectProgress& progress) {
+  PassBisection out;
+  PassBisector(oracle, progress, out).run(module, passes);
+  return out;
+}
 
 PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
                             const BisectProgress& progress) {
   PassBisection out;
-  auto pipeline = passes::parse_pipeline(question.passes);
-  if (!pipeline.ok()) {
-    out.why = pipeline.error().text;
+  const auto passes = passes::parse_pipeline(question.passes);
+  if (!passes.ok()) {
+    out.why = passes.error().text;
     return out;
   }
   Oracle oracle(session, question);
-  PassBisector(session, oracle, progress, out).run(module, *pipeline);
+  out = bisect_passes(oracle, module, *passes, progress);
+  out.comparison = compare_sides(session, oracle, out);
   return out;
 }
 

@@ -22,12 +22,14 @@ struct Leaf {
   Value value;
 };
 
-void leaves_of(const std::string& name, const Value& v, std::vector<Leaf>& out) {
-  if (!v.is(ValueKind::Tuple)) {
+// Only of tuples by their type: an object may be a tuple inside, as a cache is.
+void leaves_of(const std::string& name, const ir::Type* type, const Value& v, std::vector<Leaf>& out) {
+  const auto* tuple = as<ir::TupleType>(type);
+  if (!tuple || !v.is(ValueKind::Tuple) || v.as_tuple().fields.size() != tuple->fields.size()) {
     out.push_back({name, v});
     return;
   }
-  for (const Value& field : v.as_tuple().fields) leaves_of(name, field, out);
+  for (std::size_t i = 0; i < tuple->fields.size(); ++i) leaves_of(name, tuple->fields[i], v.as_tuple().fields[i], out);
 }
 
 std::size_t count_leaves(const ir::Type* type) {
@@ -140,11 +142,9 @@ std::optional<Lifted> with_lifted(session::Session& session, const std::vector<L
   const session::RunResult run = session.run_watched(module, transform, copies(*args), nobody, ignored);
   if (!run.ok) return std::nullopt;
   Lifted out{{leaves.begin(), leaves.begin() + std::ptrdiff_t(kept)}, {}, transform == kTransform};
-  std::vector<Value> made;
-  flatten(run.value, made);
+  leaves_of({}, f->ret_type, run.value, out.made);
   const std::vector<std::string> names = result_names(f);
-  for (std::size_t i = 0; i < made.size(); ++i)
-    out.made.push_back({i < names.size() ? names[i] : std::string(), made[i]});
+  for (std::size_t i = 0; i < out.made.size() && i < names.size(); ++i) out.made[i].name = names[i];
   return out;
 }
 
@@ -161,7 +161,7 @@ std::optional<std::vector<Value>> adapt_arguments(session::Session& session, con
                                                   const ir::Function* to, std::string& why) {
   std::vector<Leaf> leaves;
   for (std::size_t i = 0; i < from.values.size(); ++i)
-    leaves_of(std::string(from.function->params[i]->name), from.values[i], leaves);
+    leaves_of(std::string(from.function->params[i]->name), from.function->params[i]->type, from.values[i], leaves);
   // A function that lifts the parameters changes their meaning, though their number and types may stay. Its results go
   // in order to the parameters, whose names may be the fault. If it serves several functions, each takes the ones it
   // needs, by name.

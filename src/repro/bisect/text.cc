@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "rldb/repro/bisect.h"
 
 namespace rldb::repro {
@@ -12,11 +14,40 @@ namespace {
 
 constexpr std::size_t kMaxFindings = 5;
 
-std::string passed_by(const std::vector<Stage>& stages) {
+constexpr std::size_t kMaxReasons = 3;
+
+// The stages that cannot be run in one line, by reason; all of them are in the JSON.
+std::string not_run(const std::vector<Stage>& stages) {
+  struct Group {
+    std::string reason, first, last;
+    std::size_t count = 0;
+  };
+  std::vector<Group> groups;
+  for (const Stage& s : stages) {
+    if (s.not_runnable.empty()) continue;
+    const auto same = [&](const Group& g) { return g.reason == s.not_runnable; };
+    auto it = std::find_if(groups.begin(), groups.end(), same);
+    if (it == groups.end()) {
+      groups.push_back({s.not_runnable, s.file, {}, 0});
+      it = groups.end() - 1;
+    }
+    it->last = s.file;
+    ++it->count;
+  }
   std::string text;
-  for (const Stage& s : stages)
-    if (!s.not_runnable.empty()) text += fmt::format("passed by: {} ({})\n", s.file, s.not_runnable);
-  return text;
+  std::size_t more = 0;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const Group& g = groups[i];
+    if (i >= kMaxReasons) {
+      more += g.count;
+      continue;
+    }
+    text += text.empty() ? "not run: " : "; ";
+    text += g.count == 1 ? g.first : fmt::format("{} stages from {} to {}", g.count, g.first, g.last);
+    text += fmt::format(" ({})", g.reason);
+  }
+  if (more > 0) text += fmt::format("; {} more", more);
+  return text.empty() ? text : text + "\n";
 }
 
 // The first and the last stage that were completed.
@@ -70,49 +101,60 @@ std::string memory_of(const std::vector<Finding>& findings) {
 
 }  // namespace
 
-std::string to_string(const TraceBisection& b, std::string_view folder) {
-  using Verdict = TraceBisection::Verdict;
-  std::size_t runnable = 0;
-  for (const Stage& s : b.stages) runnable += s.not_runnable.empty();
-  std::string text = passed_by(b.stages) + first_ill_formed(b.stages) + completed(b.stages);
-  for (const std::string& note : b.notes) text += "note: " + note + "\n";
-  text += fmt::format("{}: {} stages, {} can be run\n", folder, b.stages.size(), runnable);
-  if (b.verdict == Verdict::CannotTell) text += "cannot tell: " + b.why + "\n";
-  for (const std::string& f : b.alone) text += "not compared: " + f + "\n";
-  if (b.verdict == Verdict::Agree)
-    text +=
-        fmt::format("{} agree on {}{}\n{}", runnable == b.stages.size() ? "all stages" : "all stages that can be run",
-                    fmt::join(b.compared, ", "),
-                    b.anew.empty() ? "" : ", in parts that were not compared with each other", memory_of(b.memory));
-  if (b.verdict == Verdict::Agree && b.by_themselves + b.not_by_themselves > 0)
-    text += fmt::format("{} that changed agree too, each run by itself{}\n",
-                        support::counted(b.by_themselves, "computation"),
-                        b.not_by_themselves ? fmt::format(" ({} not run: out of time)", b.not_by_themselves) : "");
-  if (b.verdict != Verdict::Found && !b.kernels_compared.empty())
+namespace {
+
+// Of a bisection that found nothing.
+std::string text_of_agreement(const TraceBisection& b, std::size_t runnable) {
+  std::string text;
+  if (b.verdict == TraceBisection::Verdict::CannotTell) text += "cannot tell: " + b.why + "\n";
+  if (b.verdict == TraceBisection::Verdict::Agree) {
+    const char* which = runnable == b.stages.size() ? "all stages" : "all stages that can be run";
+    const char* parts = b.anew.empty() ? "" : ", in parts that were not compared with each other";
+    text += fmt::format("{} agree on {}{}\n{}", which, fmt::join(b.compared, ", "), parts, memory_of(b.memory));
+    if (b.by_themselves + b.not_by_themselves > 0)
+      text += fmt::format("{} that changed agree too, each run by itself{}\n",
+                          support::counted(b.by_themselves, "computation"),
+                          b.not_by_themselves ? fmt::format(" ({} not run: out of time)", b.not_by_themselves) : "");
+  }
+  if (!b.kernels_compared.empty())
     text += fmt::format("{} that changed agree, each run by itself\n",
                         support::counted(b.kernels_compared.size(), "kernel"));
-  if (b.verdict == Verdict::Agree && b.rounding)
+  if (b.verdict == TraceBisection::Verdict::Agree && b.rounding)
     text += fmt::format("close, not equal: {} (`--exact` or smaller tolerances say what differs first): {}\n",
                         b.stages[b.rounding->first].file, to_string(b.rounding->second));
-  if (b.verdict == Verdict::Found) {
-    const Stage& good = b.stages[b.good];
-    const Stage& bad = b.stages[b.bad];
-    text += fmt::format("pass: {} ({}; {} still agrees)\n", bad.pass, bad.file, good.file);
-    if (const std::string others = between(b); !others.empty())
-      text += fmt::format("or one of those passed by in between: {}\n", others);
-    text += fmt::format("function: {}\n", b.function);
-    if (b.kernel) return text + of_kernel(b, *b.kernel);
-    if (!b.by_itself.empty())
-      text += fmt::format("the whole programs agree; `{}`, run by itself, does not (numbers: {})\n", b.by_itself,
-                          b.numbers);
-    if (b.comparison.verdict != Comparison::Verdict::Differs)
-      text += "the values agree on these inputs; memory is used wrongly from there on\n";
-    if (b.large) text += "it shows where numbers are large: results that are finite on one side only\n";
-    if (!b.dims.empty()) text += fmt::format("symbolic dims: {}\n", b.dims);
-    if (b.comparison.verdict != Comparison::Verdict::CannotTell)
-      text += to_string(b.comparison, good.file, bad.file) + "\n";
-    text += memory_of(b.memory);
-  }
+  return text;
+}
+
+std::string text_of_fault(const TraceBisection& b) {
+  const Stage& good = b.stages[b.good];
+  const Stage& bad = b.stages[b.bad];
+  std::string text = fmt::format("pass: {} ({}; {} still agrees)\n", bad.pass, bad.file, good.file);
+  if (const std::string others = between(b); !others.empty())
+    text += fmt::format("or one in between that was not run: {}\n", others);
+  text += fmt::format("function: {}\n", b.function);
+  if (b.kernel) return text + of_kernel(b, *b.kernel) + "\n";
+  if (!b.by_itself.empty())
+    text +=
+        fmt::format("the whole programs agree; `{}`, run by itself, does not (numbers: {})\n", b.by_itself, b.numbers);
+  if (b.comparison.verdict != Comparison::Verdict::Differs)
+    text += "the values agree on these inputs; memory is used wrongly from there on\n";
+  if (b.large) text += "it shows where numbers are large: results that are finite on one side only\n";
+  if (!b.dims.empty()) text += fmt::format("symbolic dims: {}\n", b.dims);
+  if (b.comparison.verdict != Comparison::Verdict::CannotTell)
+    text += to_string(b.comparison, good.file, bad.file) + "\n";
+  return text + memory_of(b.memory);
+}
+
+}  // namespace
+
+std::string to_string(const TraceBisection& b, std::string_view folder) {
+  std::size_t runnable = 0;
+  for (const Stage& s : b.stages) runnable += s.not_runnable.empty();
+  std::string text = b.verdict == TraceBisection::Verdict::Found ? text_of_fault(b) : text_of_agreement(b, runnable);
+  text += fmt::format("{}: {} stages, {} can be run\n", folder, b.stages.size(), runnable);
+  text += not_run(b.stages) + first_ill_formed(b.stages) + completed(b.stages);
+  for (const std::string& f : b.alone) text += "not compared: " + f + "\n";
+  for (const std::string& note : b.notes) text += "note: " + note + "\n";
   text.pop_back();
   return text;
 }

@@ -12,6 +12,7 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
 #include "repro/borrow.h"
+#include "repro/cpu_clock.h"
 #include "repro/dims.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
@@ -23,7 +24,7 @@ namespace rldb::repro {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Clock = CpuClock;
 using Step = Follower::Step;
 
 using Inputs = Follower::Inputs;
@@ -558,7 +559,7 @@ void need_passage(TraceBisection& both, std::size_t second) {
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
                             const Followed& what, const BisectProgress& progress) {
   TraceBisection out;
-  out.stages = read_dump(session, folder, out.why);
+  out.stages = read_dump(session, folder, out.why, what.original);
   return bisect_stages(session, std::move(out), tolerances, what, progress);
 }
 

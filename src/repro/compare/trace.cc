@@ -260,11 +260,16 @@ struct Recorder::State {
         if (was_written(t, inputs)) add_event(t, std::string(callee), inputs);
       });
     for_each_tensor(result, [&](const Tensor& t) {
-      const auto is_argument = [&](const Value& a) { return a.is(ValueKind::Tensor) && &a.as_tensor() == &t; };
-      if (std::any_of(args.begin(), args.end(), is_argument)) return;
-      forget(t);
+      bool is_argument = false;
+      const Tensor* memory = nullptr;  // a cache holds its memory in a tuple
       for (const Value& a : args)
-        if (a.is(ValueKind::Tensor) && a.as_tensor().storage() == t.storage()) viewed[&t] = owner(a.as_tensor());
+        for_each_tensor(a, [&](const Tensor& given) {
+          is_argument = is_argument || &given == &t;
+          if (given.storage() == t.storage()) memory = &given;
+        });
+      if (is_argument) return;
+      forget(t);
+      if (memory) viewed[&t] = owner(*memory);
       if (viewed.contains(&t) && unwritten.contains(viewed[&t])) return;
       add_event(t, std::string(callee), inputs);
     });
@@ -344,6 +349,7 @@ void Recorder::allocated(const Value& tensor) {
   State& s = *state_;
   s.forget(tensor.as_tensor());
   s.unwritten.insert(tensor.object());
+  fresh(tensor);
   s.writes.erase(tensor.as_tensor().storage().get());
   s.name_of.erase(tensor.as_tensor().storage().get());
 }
@@ -378,11 +384,15 @@ Result<Unit> Recorder::called(std::string_view name, const ir::PrimFunc* f, Pack
     s.kernel_done(f, name, args, std::move(inputs));
   } else if (allocates(name)) {
     s.allocate(result);
+    fresh(result);
   } else if (!keeps_dims(name)) {
     s.packed_done(name, args, result, inputs);
+    called_packed(args, result);
   }
   return Unit{};
 }
+
+std::string Recorder::name_of(const Tensor& tensor) const { return state_->name(&tensor); }
 
 void Recorder::results_are(PackedArgs outputs) {
   State& s = *state_;

@@ -4,14 +4,19 @@
 #include <fmt/format.h>
 
 #include <chrono>
+#include <cmath>
 
 #include "repro/borrow.h"
 #include "repro/fuzz/gather.h"
-#include "repro/fuzz/generate.h"
+#include "repro/fuzz/mutate.h"
 #include "repro/fuzz/random.h"
 #include "repro/read_again.h"
+#include "repro/values.h"
+#include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/walk.h"
 #include "rldb/repro/bisect.h"
+#include "rldb/repro/generate.h"
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
@@ -25,35 +30,14 @@ using Clock = std::chrono::steady_clock;
 
 // Programs compute in long chains: with every step correct, the result may still be off by this much.
 constexpr double kAbsolute = 1e-3, kRelative = 1e-2;
-constexpr std::int64_t kDims[] = {7, 1, 2};
 constexpr std::uint64_t kOtherInputs = 0x5eed;
-
-// In the form the front end would give it: omitted arguments are filled in. Null: its text does not parse.
-const ir::Module* program(session::Session& session, const std::vector<Building>& blocks, std::uint64_t seed) {
-  ir::PrintOptions print;
-  print.show_meta = true;
-  return read_again(session, ir::print(generate(session.context(), blocks, seed), print));
-}
-
-// Operators that require something unavailable (a library, a device) are left out: each is run alone once.
-std::vector<Building> runnable_blocks(session::Session& session) {
-  const Borrow borrow(session);
-  std::vector<Building> kept;
-  for (const Building& block : building_blocks(session.context())) {
-    support::poll();
-    const std::vector<Building> one{block};
-    const ir::Module* module = program(session, one, 1);
-    Oracle oracle(session, {});
-    if (module && oracle.start(module)) kept.push_back(block);
-  }
-  return kept;
-}
 
 class Fuzzer {
  public:
   Fuzzer(session::Session& session, const FuzzOptions& options, FuzzReport& out)
-      : session_(session), options_(options), out_(out), blocks_(runnable_blocks(session)) {
-    out_.operators = blocks_.size();
+      : session_(session), options_(options), out_(out) {
+    out_.operators = generated_operators().size();
+    seeds_ = read_seeds(session, options.seeds);
   }
 
   void run() {
@@ -76,14 +60,17 @@ class Fuzzer {
     return options_.seconds > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > options_.seconds;
   }
 
-  Question question() const { return fuzz_question(options_.passes); }
+  Question question() const { return fuzz_question(options_.passes, program_.error); }
 
   void look_at(std::uint64_t seed) {
-    const ir::Module* module = program(session_, blocks_, seed);
-    if (!module) return;
+    auto made = seeds_.empty() ? generate(session_, seed) : mutate(session_, seeds_, seed);
+    if (!made) return;
+    program_ = std::move(*made);
     ++out_.programs;
+    if (options_.coverage) add_coverage();
+    const ir::Module* module = program_.module;
     bool compared = false;
-    for (const std::int64_t dim : kDims) {
+    for (const std::int64_t dim : dims()) {
       session_.options().default_dim = dim;
       const PassBisection b = bisect_passes(session_, module, question());
       if (b.verdict == PassBisection::Verdict::Found && is_about_options(b.symptom)) {
@@ -99,6 +86,39 @@ class Fuzzer {
     }
     out_.compared += compared;
     if (compared) look_at_engines(seed, module);
+  }
+
+  void add_coverage() {
+    Coverage& c = out_.coverage;
+    c.solved += program_.solved;
+    c.refused += program_.refused;
+    cover(session_, program_.module, options_.passes, c);
+    out_.undefined += has_nan();
+  }
+
+  bool has_nan() {
+    const Borrow borrow(session_);
+    std::vector<runtime::Value> args, leaves;
+    for (const auto& [name, value] : inputs_of(session_, program_)) args.push_back(value);
+    eval::Watcher nobody;
+    source::Diagnostics ignored;
+    const session::RunResult run = session_.run_watched(program_.module, "main", args, nobody, ignored);
+    if (run.ok) flatten(run.value, leaves);
+    return std::any_of(leaves.begin(), leaves.end(), [](const runtime::Value& v) {
+      if (!v.is(runtime::ValueKind::Tensor) || !v.as_tensor().dtype().is_float()) return false;
+      for (std::int64_t i = 0; i < v.as_tensor().element_count(); ++i)
+        if (std::isnan(v.as_tensor().at(i))) return true;
+      return false;
+    });
+  }
+
+  // That of the program, and the least one, if it has symbolic dims.
+  std::vector<std::int64_t> dims() const {
+    std::vector<const ir::Var*> symbols;
+    const auto* f = ir::as<ir::Function>(program_.module->find(question().function));
+    for (const ir::Var* p : f->params) ir::collect_vars(p->type, symbols);
+    if (symbols.empty() || program_.dim == 1) return {program_.dim};
+    return {program_.dim, 1};
   }
 
   // Then the fault is not in the pass but in its options.
@@ -142,7 +162,27 @@ class Fuzzer {
         f.question.inputs = r.inputs;
       }
     }
+    f.confirmed = is_there(f);
+    keep(std::move(f));
+  }
+
+  void keep(FuzzFinding f) {
+    if (out_.findings.empty()) out_.first_finding = out_.programs;
     out_.findings.push_back(std::move(f));
+  }
+
+  // The reduced program, as its text reads, has the symptom that was found.
+  bool is_there(const FuzzFinding& f) {
+    ir::PrintOptions print;
+    print.show_meta = true;
+    const ir::Module* again = read_again_unchecked(session_, ir::print(f.module, print));
+    if (!again) return false;
+    const Borrow borrow(session_);
+    session_.options().default_dim = f.default_dim;
+    Oracle oracle(session_, f.question);
+    const auto shown = oracle.ask(again);
+    // The reduced pipeline need not end with the pass that was found first.
+    return shown && shown->kind == f.symptom.kind && shown->id == f.symptom.id && shown->form == f.symptom.form;
   }
 
   void look_at_engines(std::uint64_t seed, const ir::Module* module) {
@@ -160,27 +200,25 @@ class Fuzzer {
     f.symptom = {SymptomKind::Values, {}, {}, v.difference};
     f.module = module;
     f.default_dim = session_.options().default_dim;
-    out_.findings.push_back(std::move(f));
+    f.confirmed = true;  // it was seen twice, on the program as it is written
+    keep(std::move(f));
   }
 
   session::Session& session_;
   const FuzzOptions& options_;
   FuzzReport& out_;
-  std::vector<Building> blocks_;
+  std::vector<const ir::Module*> seeds_;
+  Generated program_;  // that is looked at
   Clock::time_point start_ = Clock::now();
   std::size_t given_ = 0;  // programs, to this rank or another
 };
 
 }  // namespace
 
-const ir::Module* random_module(session::Session& session, std::uint64_t seed) {
-  return program(session, building_blocks(session.context()), seed);
-}
-
-Question fuzz_question(const std::string& passes) {
+Question fuzz_question(const std::string& passes, double error) {
   Question q;
   q.passes = passes;
-  q.tolerances.atol = kAbsolute;
+  q.tolerances.atol = std::max(kAbsolute, 4 * error);
   q.tolerances.rtol = kRelative;
   return q;
 }
@@ -202,9 +240,15 @@ std::string to_string(const FuzzReport& r) {
                                  r.operators, r.compared, r.on_engines, support::counted(r.findings.size(), "finding"));
   for (const FuzzFinding& f : r.findings) {
     text += fmt::format("\n\nseed {}: {}\n", f.seed, f.text);
+    if (!f.confirmed)
+      text += "the reduced program does not show it again: the fault may depend on more than the program\n";
     if (f.programs > 1) text += fmt::format("the same in {} programs\n", f.programs);
     if (!f.passes.empty()) text += "passes: " + f.passes + "\n";
     text += ir::print(f.module);
+  }
+  if (r.coverage.programs > 0) {
+    text += "\n\n" + to_string(r.coverage);
+    text += fmt::format("\nprograms with a NaN in their own result: {}", r.undefined);
   }
   return text;
 }

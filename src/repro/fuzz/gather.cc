@@ -18,7 +18,7 @@ namespace {
 // A rank that reduces a finding when the time is over is waited for.
 constexpr auto kMostPatience = std::chrono::seconds(120);
 constexpr ::useconds_t kBetweenReports = 2000;
-constexpr std::size_t kCounts = 3, kOfFinding = 10;
+constexpr std::size_t kCounts = 3, kOfFinding = 11;
 
 std::string wire_of(const FuzzReport& r) {
   std::vector<std::string> parts{std::to_string(r.programs), std::to_string(r.compared), std::to_string(r.on_engines)};
@@ -26,9 +26,9 @@ std::string wire_of(const FuzzReport& r) {
     ir::PrintOptions print;
     print.show_meta = true;
     const Question& q = f.question;
-    parts.push_back(
-        to_parts({std::to_string(f.seed), f.passes, f.text, to_wire(f.symptom), ir::print(f.module, print), q.passes,
-                  q.function, std::to_string(f.default_dim), std::to_string(f.programs), to_parts(q.inputs)}));
+    parts.push_back(to_parts({std::to_string(f.seed), f.passes, f.text, to_wire(f.symptom), ir::print(f.module, print),
+                              q.passes, q.function, std::to_string(f.default_dim), std::to_string(f.programs),
+                              to_parts(q.inputs), f.confirmed ? "1" : "0"}));
   }
   return to_parts(parts);
 }
@@ -60,6 +60,7 @@ void add_finding(session::Session& session, const std::vector<std::string>& part
   if (const auto inputs = from_parts(parts[9])) f.question.inputs = *inputs;
   f.default_dim = number_from<std::int64_t>(parts[7]);
   f.programs = number_from<std::size_t>(parts[8]);
+  f.confirmed = parts[10] == "1";
   out.findings.push_back(std::move(f));
 }
 

@@ -1,17 +1,16 @@
-// Generator: builds a program binding by binding, from the values available so far.
-#include "repro/fuzz/generate.h"
+// Generator: a program of operators, kernels, tuples, casts, branches, calls and a recursion, from one seed.
+#include "rldb/repro/generate.h"
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <unordered_set>
-
-#include "repro/fuzz/arguments.h"
+#include "repro/borrow.h"
 #include "repro/fuzz/kernel.h"
-#include "rldb/ir/attr_name/symbol.h"
-#include "rldb/ir/op_traits.h"
+#include "repro/fuzz/solve.h"
+#include "repro/read_again.h"
+#include "rldb/ir/op/arithmetic.h"
+#include "rldb/ir/op/compare.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
-#include "rldb/runtime/tensor_file.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -21,319 +20,372 @@ using ir::DType;
 
 namespace {
 
-constexpr std::size_t kTries = 40;         // for one binding
-constexpr std::size_t kTriesToType = 400;  // for an operator to be typed at all
-constexpr std::int64_t kColumns = 4;
-constexpr std::size_t kMaxNdim = 4;
-
-// An operator that computes elements: no effect, no memory of its own, nothing that depends on the machine.
-bool is_plain(const op::Row& row) {
-  constexpr auto kViews = op::Trait::View | op::Trait::Identity;
-  return row.pure && (row.traits == op::Trait::None || (row.traits & kViews) == row.traits);
-}
-
-// Its result is the first argument with a property that the typer ignores (a device).
-bool says_something(const op::Row& row, const ops::OpInfo& info) {
-  return row.has(op::Trait::Identity) && !info.attrs.empty();
-}
-
-// A tensor of known size with a dtype that every engine supports; or a tuple of them.
-bool is_usable(const ir::Type* type) {
-  const auto* tuple = as<ir::TupleType>(type);
-  if (tuple) return !tuple->fields.empty() && std::all_of(tuple->fields.begin(), tuple->fields.end(), is_usable);
-  const auto* t = as<ir::TensorType>(type);
-  if (!t || !t->has_shape || t->shape.size() > kMaxNdim) return false;
-  return t->dtype == DType::Float(32) || t->dtype == DType::Int(32) || t->dtype == DType::Int(64) || t->dtype.is_bool();
-}
+constexpr std::size_t kTries = 12;  // for one binding
+constexpr std::int64_t kSizes[] = {1, 2, 3, 4, 7, 16, 17, 33, 64};
+constexpr std::int64_t kDims[] = {7, 1, 2, 16, 17, 33};
+// These map any number to a moderate one and keep the type, so that a function may call itself with the result.
+constexpr op::Id kContracting[] = {op::Id::Sin, op::Id::Cos, op::Id::Tanh, op::Id::Sigmoid, op::Id::Erf, op::Id::Atan};
+constexpr op::Id kSameType[] = {op::Id::Sin,    op::Id::Cos,  op::Id::Tanh,   op::Id::Sigmoid, op::Id::Abs,
+                                op::Id::NnRelu, op::Id::Atan, op::Id::NnGelu, op::Id::NnSilu,  op::Id::Negative};
 
 class Generator {
  public:
-  Generator(ir::Context& ctx, const std::vector<Building>& blocks, std::uint64_t seed)
-      : ctx_(ctx), blocks_(blocks), random_(seed), builder_(ctx) {}
+  Generator(ir::Context& ctx, std::uint64_t seed, const GenerateOptions& options)
+      : options_(options),
+        random_(seed),
+        builder_(ctx),
+        setting_{builder_, random_, {}, {}, {}, {}, 0, 0, {}},
+        m_(ctx, setting_),
+        ctx_(ctx) {}
 
+  // Null: no value of the program can be its result.
   const ir::Module* run() {
-    if (random_.one_in(2)) make_helper();
-    make_main();
+    choose();
+    m_.begin(!random_.one_in(3));
+    start();
+    const std::size_t count = options_.bindings ? options_.bindings : 3 + random_.below(12);
+    for (std::size_t i = 0; i < count; ++i) add_something();
+    std::vector<const ir::Expr*> results = pick_results();
+    if (results.empty()) return nullptr;
+    builder_.set(kMain, m_.finish(results.size() == 1 ? results[0] : ctx_.tuple(results), kMain));
     return builder_.build();
   }
+  const Setting& setting() const { return setting_; }
+  double error() const { return error_; }
 
  private:
-  // ---- functions ----
+  static constexpr std::string_view kMain = "main";
 
-  void begin() {
-    pool_.clear();
-    params_.clear();
-    done_.clear();
-    current_.clear();
-    inner_.clear();
-    dataflow_ = false;
-    counter_ = 0;
-    rows_ = random_.one_in(2) ? static_cast<const ir::Expr*>(ctx_.var("n", ctx_.int64()))
-                              : ctx_.i64(std::int64_t(1 + random_.below(8)));
+  // Few sizes and dtypes, so that values fit together.
+  void choose() {
+    for (std::size_t i = 0; i < 3; ++i) setting_.sizes.push_back(kSizes[random_.below(std::size(kSizes))]);
+    setting_.floats = {DType::Float(32), DType::Float(32), DType::Float(32)};
+    if (random_.one_in(4)) setting_.floats = {DType::Float(16)};
+    if (random_.one_in(8)) setting_.floats = {DType::Float(64)};
+    const DType ints[] = {DType::Int(32), DType::Int(64), DType::Int(8), DType::UInt(8), DType::Int(32)};
+    setting_.ints = {ints[random_.below(std::size(ints))], ints[random_.below(std::size(ints))]};
   }
 
-  const ir::Var* add_param(std::string_view name, std::span<const ir::Expr* const> shape, DType dtype) {
-    const ir::Var* p = ctx_.var(name, ctx_.tensor(shape, dtype));
-    params_.push_back(p);
-    return p;
+  void start() {
+    for (std::size_t i = 0, n = 1 + random_.below(3); i < n; ++i)
+      m_.add_param(fmt::format("x{}", m_.params().size()), ctx_.tensor(m_.shape(1, 4), m_.dtype(Kind::Float)));
   }
 
-  void add_params(std::size_t floats) {
-    const ir::Expr* columns = ctx_.i64(kColumns);
-    const ir::Expr* matrix[] = {rows_, columns};
-    const ir::Expr* square[] = {columns, columns};
-    const ir::Expr* vector[] = {columns};
-    for (std::size_t i = 0; i < floats; ++i)
-      pool_.push_back(add_param(fmt::format("x{}", i), matrix, DType::Float(32)));
-    pool_.push_back(add_param("w", square, DType::Float(32)));
-    pool_.push_back(add_param("b", vector, DType::Float(32)));
-    if (random_.one_in(3)) pool_.push_back(add_param("i", matrix, DType::Int(32)));
-    if (random_.one_in(4)) add_image();
-    condition_ = random_.one_in(3) ? add_param("c", {}, DType::Bool()) : nullptr;
-  }
-
-  // An input for convolutions and pools.
-  void add_image() {
-    const ir::Expr* image[] = {random_.one_in(2) ? rows_ : ctx_.i64(1), ctx_.i64(kColumns), ctx_.i64(6), ctx_.i64(6)};
-    const ir::Expr* filter[] = {ctx_.i64(kColumns), ctx_.i64(kColumns), ctx_.i64(3), ctx_.i64(3)};
-    pool_.push_back(add_param("image", image, DType::Float(32)));
-    pool_.push_back(add_param("filter", filter, DType::Float(32)));
-  }
-
-  void make_helper() {
-    begin();
-    add_params(1);
-    fill(1 + random_.below(4));
-    const ir::Var* result = pick_result();
-    const ir::Function* f = finish(result, {});
-    helper_ = ctx_.global_var("helper", f->type);
-    builder_.set("helper", f);
-  }
-
-  void make_main() {
-    begin();
-    add_params(1 + random_.below(3));
-    fill(3 + random_.below(12));
-    std::vector<const ir::Expr*> results{pick_result()};
-    if (random_.one_in(3)) results.push_back(params_[random_.below(params_.size())]);
-    const ir::Expr* result = results.size() == 1 ? results[0] : ctx_.tuple(results);
-    const ir::NamedAttr symbol{attr_name::GlobalSymbol, ctx_.attr("main")};
-    builder_.set("main", finish(result, {&symbol, 1}));
-  }
-
-  const ir::Function* finish(const ir::Expr* result, std::span<const ir::NamedAttr> attrs) {
-    close_block();
-    const ir::SeqExpr* body = ctx_.seq(done_, result);
-    return ctx_.function(params_, body, body->type, true, attrs);
-  }
-
-  // ---- bindings ----
-
-  void fill(std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i) {
-      support::poll();
-      if (current_.empty()) dataflow_ = random_.one_in(2);
-      switch (random_.below(14)) {
-        case 0:
-          add_cast();
-          break;
-        case 1:
-          add_tuple();
-          break;
-        case 2:
-          add_helper_call();
-          break;
-        case 3:
-          add_branch();
-          break;
-        case 4:
-        case 5:
-          add_kernel();
-          break;
-        default:
-          add_operator();
-      }
-      if (random_.one_in(6)) close_block();
+  void add_something() {
+    support::poll();
+    m_.maybe_open_dataflow();
+    const std::size_t kind = options_.operators.empty() ? random_.below(24) : 23;
+    bool done = false;
+    switch (kind) {
+      case 0:
+        done = add_cast();
+        break;
+      case 1:
+        done = add_tuple();
+        break;
+      case 2:
+        done = add_call();
+        break;
+      case 3:
+        done = add_branch();
+        break;
+      case 4:
+        done = add_recursion();
+        break;
+      case 5:
+        done = add_in_place();
+        break;
+      case 6:
+      case 7:
+        done = add_kernel();
+        break;
+      case 8:  // and an operator that may be asked to follow its layout
+        done = solve(m_, random_.one_in(3) ? op::Id::NnConv1d : op::Id::NnConv2d);
+        if (done) add_operator();
+        break;
+      default:
+        break;
     }
-  }
-
-  void close_block() {
-    if (!current_.empty()) done_.push_back(ctx_.block(current_, dataflow_));
-    current_.clear();
-    std::erase_if(pool_, [&](const ir::Var* v) { return inner_.contains(v); });
-    inner_.clear();
-    dataflow_ = false;
-  }
-
-  // A variable in a dataflow block may be visible outside it or not.
-  const ir::Var* bind(const ir::Expr* value, const ir::Type* cast = nullptr) {
-    const std::string name = fmt::format("v{}", counter_++);
-    const ir::Type* type = cast ? cast : value->type;
-    const bool inner = dataflow_ && !random_.one_in(3);
-    const ir::Var* v = inner ? ctx_.dataflow_var(name, type) : ctx_.var(name, type);
-    if (inner) inner_.insert(v);
-    current_.push_back(cast ? ctx_.match_cast(v, value, cast) : ctx_.binding(v, value));
-    return v;
-  }
-
-  // Newer values are chosen more often: passes work on chains.
-  const ir::Var* pick() {
-    const std::size_t n = pool_.size();
-    return pool_[n - 1 - std::min(random_.below(n), random_.below(n))];
-  }
-
-  // The newest value whose type the signature can express: sizes named on the way are not known outside.
-  const ir::Var* pick_result() const {
-    const auto is_known = [&](const ir::Var* v) {
-      std::vector<const ir::Var*> sizes;
-      ir::collect_vars(v->type, sizes);
-      return std::all_of(sizes.begin(), sizes.end(), [&](const ir::Var* s) { return s == rows_; });
-    };
-    return *std::find_if(pool_.rbegin(), pool_.rend(), is_known);
-  }
-
-  // An existing tensor, or now and then a constant: folding works on these.
-  const ir::Expr* operand() {
-    if (!random_.one_in(10)) return pick();
-    std::vector<std::int64_t> shape(random_.below(3), kColumns);
-    auto made = runtime::random_tensor(std::move(shape), DType::Float(32), random_.next());
-    return made.ok() ? static_cast<const ir::Expr*>(ctx_.constant(std::move(made).value())) : pick();
-  }
-
-  Choices choices() {
-    return {[this] { return operand(); }, {rows_, ctx_.i64(kColumns), ctx_.i64(1), ctx_.i64(2)}};
+    if (!done) add_operator();
+    if (random_.one_in(6)) m_.close_block();
   }
 
   void add_operator() {
-    const Choices from = choices();
-    for (std::size_t i = 0; i < kTries; ++i) {
-      const ir::Call* call = random_call(ctx_, random_, *blocks_[random_.below(blocks_.size())], from);
-      if (call && is_usable(call->type)) return add_value(call);
+    const std::vector<op::Id>& from = options_.operators.empty() ? all_ : options_.operators;
+    for (std::size_t i = 0; i < kTries; ++i)
+      if (solve(m_, from[random_.below(from.size())])) return;
+  }
+
+  // The first dim gets a name of its own from here on.
+  bool add_cast() {
+    const auto v = m_.find([](const Known& k) { return k.ndim() > 0; });
+    if (!v) return false;
+    Dims dims = dims_of(v->type);
+    dims[0] = ctx_.var(fmt::format("c{}", m_.next_name()), ctx_.int64());
+    const ir::TensorType* type = ctx_.tensor(dims, v->dtype());
+    Known cast = *v;
+    cast.var = m_.bind(v->var, type);
+    cast.type = type;
+    m_.pool().push_back(cast);
+    return true;
+  }
+
+  bool add_tuple() {
+    const auto a = m_.find([](const Known&) { return true; }), b = m_.find([](const Known&) { return true; });
+    if (!a) return false;
+    const ir::Expr* inner[] = {b->var, a->var};
+    const ir::Var* pair = m_.bind(ctx_.tuple(inner));
+    if (random_.one_in(3)) {
+      const ir::Expr* outer[] = {pair, a->var};
+      const auto first = ctx_.tuple_get(m_.bind(ctx_.tuple(outer)), 0);
+      if (!first.ok()) return false;
+      pair = m_.bind(*first);
     }
+    const bool second = m_.flip();
+    const Known& chosen = second ? *a : *b;
+    const auto field = ctx_.tuple_get(pair, second ? 1 : 0);
+    return field.ok() && m_.add(*field, {chosen.range, chosen.exact, chosen.error});
   }
 
-  // For a tuple, each field.
-  void add_value(const ir::Expr* value) {
-    const ir::Var* v = bind(value);
-    const auto* tuple = as<ir::TupleType>(v->type);
-    if (!tuple) return pool_.push_back(v);
-    for (std::size_t i = 0; i < tuple->fields.size(); ++i)
-      if (auto field = ctx_.tuple_get(v, std::int64_t(i)); field.ok() && is_usable((*field)->type)) add_value(*field);
-  }
-
-  void add_kernel() {
-    std::vector<const ir::Var*> inputs;
-    for (std::size_t i = 0, n = 1 + random_.below(2); i < n; ++i) inputs.push_back(pick());
-    const ir::Call* call = random_kernel_call(ctx_, random_, builder_, inputs);
-    if (!call) return add_operator();
-    pool_.push_back(bind(call));
-  }
-
-  // The rows get a name of their own from here on.
-  void add_cast() {
-    const ir::Var* v = pick();
-    const auto* t = as<ir::TensorType>(v->type);
-    if (t->shape.empty()) return;
-    std::vector<const ir::Expr*> shape(t->shape.begin(), t->shape.end());
-    shape[0] = ctx_.var(fmt::format("m{}", counter_), ctx_.int64());
-    pool_.push_back(bind(v, ctx_.tensor(shape, t->dtype)));
-  }
-
-  void add_tuple() {
-    const ir::Expr* items[] = {pick(), pick()};
-    const ir::Var* pair = bind(ctx_.tuple(items));
-    auto field = ctx_.tuple_get(pair, std::int64_t(random_.below(2)));
-    if (field.ok()) pool_.push_back(bind(*field));
-  }
-
-  // An operator that preserves the type of its argument; null: none was found.
-  const ir::Call* same_type_call(const ir::Var* v) {
-    const Choices from{[v] { return v; }, {rows_, ctx_.i64(kColumns)}};
-    for (std::size_t i = 0; i < kTries; ++i) {
-      const ir::Call* call = random_call(ctx_, random_, *blocks_[random_.below(blocks_.size())], from);
-      if (call && call->type == v->type) return call;
+  std::optional<Known> same_type(Maker& m, const Known& x, std::span<const op::Id> from) {
+    std::optional<Known> last = x;
+    for (std::size_t i = 0, n = 1 + random_.below(3); i < n; ++i) {
+      m.prefer(*last);
+      if (!solve(m, from[random_.below(from.size())])) return std::nullopt;
+      const Known& made = m.pool().back();
+      if (made.type != x.type) return std::nullopt;
+      last = made;
     }
-    return nullptr;
+    return last;
   }
 
-  const ir::SeqExpr* branch(const ir::Var* v) {
-    const ir::Call* call = same_type_call(v);
-    if (!call) return nullptr;
-    const ir::Binding* b = ctx_.binding(ctx_.var(fmt::format("v{}", counter_++), call->type), call);
-    const ir::BindingBlock* block = ctx_.block({&b, 1});
-    return ctx_.seq({&block, 1}, b->var);
+  static bool is_plain_float(const Known& v) { return v.dtype().is_float() && v.range.largest() < 20; }
+
+  bool add_branch() {
+    m_.close_block();
+    const auto x = m_.find(is_plain_float);
+    if (!x) return false;
+    const auto given = m_.find([](const Known& v) { return v.dtype().is_bool() && v.ndim() == 0; });
+    const Known condition =
+        given ? *given : m_.add_param(fmt::format("x{}", m_.params().size()), ctx_.tensor({}, DType::Bool()));
+    Image a, b;
+    const auto body = [&] { return same_type(m_, *x, kSameType); };
+    const ir::SeqExpr* then_branch = m_.nested(body, &a);
+    const ir::SeqExpr* else_branch = then_branch ? m_.nested(body, &b) : nullptr;
+    if (!else_branch) return false;
+    const Image either{a.range | b.range, a.exact && b.exact, std::max(a.error, b.error)};
+    return m_.add(ctx_.if_expr(condition.var, then_branch, else_branch, x->type), either).has_value();
   }
 
-  // Outside of dataflow blocks.
-  void add_branch() {
-    if (dataflow_) close_block();
-    const ir::Var* v = pick();
-    const ir::SeqExpr* then_branch = condition_ ? branch(v) : nullptr;
-    const ir::SeqExpr* else_branch = then_branch ? branch(v) : nullptr;
-    if (!else_branch) return add_operator();
-    pool_.push_back(bind(ctx_.if_expr(condition_, then_branch, else_branch, v->type)));
-  }
+  // The types of values as parameters of another function: with variables of its own.
+  struct Renamed {
+    ir::Context& ctx;
+    std::vector<std::pair<const ir::Var*, const ir::Var*>> vars = {};
+    const ir::TensorType* operator()(const ir::TensorType* t) {
+      Dims dims;
+      for (const ir::Expr* d : t->shape) {
+        const auto* v = as<ir::Var>(d);
+        if (!v) {
+          if (!as<ir::IntImm>(d)) return nullptr;
+          dims.push_back(d);
+          continue;
+        }
+        const auto it = std::find_if(vars.begin(), vars.end(), [&](const auto& p) { return p.first == v; });
+        const ir::Var* own = it == vars.end() ? ctx.var(v->name, v->type) : it->second;
+        dims.push_back(own);
+        if (it == vars.end()) vars.emplace_back(v, own);
+      }
+      return ctx.tensor(dims, t->dtype);
+    }
+  };
 
-  void add_helper_call() {
-    const auto* type = helper_ ? as<ir::FuncType>(helper_->type) : nullptr;
-    if (!type) return add_operator();
+  // A private function of a few operators, and a call of it.
+  bool add_call() {
+    Renamed renamed{ctx_};
+    std::vector<Known> given;
+    std::vector<const ir::TensorType*> types;
+    for (std::size_t i = 0, n = 1 + random_.below(2); i < n; ++i) {
+      const auto v = m_.find([](const Known& k) { return k.range.largest() < 100; });
+      const ir::TensorType* t = v ? renamed(v->type) : nullptr;
+      if (!t) return false;
+      given.push_back(*v);
+      types.push_back(t);
+    }
+    Maker inner(ctx_, setting_);
+    inner.begin(false);
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      inner.add_param(fmt::format("p{}", i), types[i]);
+      inner.pool().back().range = given[i].range;
+      inner.pool().back().exact = given[i].exact;
+      inner.pool().back().error = given[i].error;
+    }
+    const std::size_t params = inner.params().size();
+    for (std::size_t i = 0, n = 1 + random_.below(4); i < n; ++i) {
+      inner.maybe_open_dataflow();
+      solve(inner, all_[random_.below(all_.size())]);
+    }
+    inner.close_block();
+    const auto result = inner.find([&](const Known& v) { return inner.is_expressible(v.type); });
+    if (!result || inner.params().size() != params) return false;  // it asked for a parameter that nobody passes
+    const std::string_view name = builder_.unique_name(random_.one_in(2) ? "helper" : "part");
+    const ir::Function* f = inner.finish(result->var, {});
+    builder_.set(name, f);
     std::vector<const ir::Expr*> args;
-    for (const ir::Type* wanted : type->params) {
-      const auto fits = [&](const ir::Var* v) { return v->type == wanted; };
-      const auto it = std::find_if(pool_.rbegin(), pool_.rend(), fits);
-      if (it == pool_.rend()) return add_operator();
-      args.push_back(*it);
-    }
-    auto call = ctx_.call({helper_, ctx_.list(std::span<const ir::Expr* const>(args)), {}, {}});
-    if (call.ok() && is_usable((*call)->type)) pool_.push_back(bind(*call));
+    for (const Known& g : given) args.push_back(g.var);
+    auto call = ctx_.call({ctx_.global_var(name, f->type), ctx_.list(args), {}, {}});
+    if (call.ok() && m_.add(*call, {result->range, result->exact, result->error})) return true;
+    builder_.remove(name);
+    return false;
   }
 
-  ir::Context& ctx_;
-  const std::vector<Building>& blocks_;
+  // def loop(i, x): if i < k: loop(i + 1, f(x)) else: x
+  bool add_recursion() {
+    Renamed renamed{ctx_};
+    const auto x = m_.find(is_plain_float);
+    const ir::TensorType* type = x ? renamed(x->type) : nullptr;
+    if (!type) return false;
+    const ir::TensorType* counter = ctx_.tensor({}, DType::Int(32));
+    Maker inner(ctx_, setting_);
+    inner.begin(false);
+    const Known i = inner.add_param("i", counter), carried = inner.add_param("carried", type);
+    const std::size_t at = inner.pool().size() - 1;
+    inner.pool()[at].range = x->range | Range{-2, 2};
+    inner.pool()[at].error = x->error + 1e-5 + 20 * rounding_of(type->dtype);
+    inner.pool()[at].exact = false;
+    const Known start = inner.pool()[at];
+    const auto number = [&](double v) {
+      return inner.constant({}, DType::Int(32), [v](std::size_t) { return v; }, {v, v});
+    };
+    const auto condition =
+        inner.emit(op::Less, {i.var, number(double(1 + random_.below(4))).var}, {}, {{0, 1}, true, 0});
+    const std::string_view name = builder_.unique_name("loop");
+    const ir::Type* params[] = {counter, type};
+    const ir::GlobalVar* self = ctx_.global_var(name, ctx_.func_type(params, type));
+    const auto again = [&]() -> std::optional<Known> {
+      const auto next = same_type(inner, start, kContracting);
+      const auto count = inner.emit(op::Add, {i.var, number(1).var}, {}, {{0, 9}, true, 0});
+      if (!next || !count) return std::nullopt;
+      const ir::Expr* args[] = {count->var, next->var};
+      auto call = ctx_.call({self, ctx_.list(std::span<const ir::Expr* const>(args)), {}, {}});
+      return call.ok() ? inner.add(*call, {start.range, false, start.error}) : std::nullopt;
+    };
+    const auto stop = [&]() -> std::optional<Known> { return inner.add(carried.var, {start.range, false, 0}); };
+    const ir::SeqExpr* then_branch = condition ? inner.nested(again, nullptr) : nullptr;
+    const ir::SeqExpr* else_branch = then_branch ? inner.nested(stop, nullptr) : nullptr;
+    if (!else_branch || inner.params().size() != 2) return false;
+    const ir::Var* result = inner.bind(ctx_.if_expr(condition->var, then_branch, else_branch, type));
+    const ir::Function* f = inner.finish(result, {});
+    builder_.set(name, f);
+    const Known first = m_.constant({}, DType::Int(32), [](std::size_t) { return 0.0; }, {0, 0});
+    const ir::Expr* args[] = {first.var, x->var};
+    auto call = ctx_.call({ctx_.global_var(name, f->type), ctx_.list(std::span<const ir::Expr* const>(args)), {}, {}});
+    if (call.ok() && m_.add(*call, {start.range, false, start.error})) return true;
+    builder_.remove(name);
+    return false;
+  }
+
+  bool add_kernel() {
+    std::vector<const ir::Var*> inputs;
+    double error = 0;
+    for (std::size_t i = 0, n = 1 + random_.below(2); i < n; ++i) {
+      const auto v = m_.find([&](const Known& k) {
+        return k.dtype() == DType::Float(32) && k.range.largest() <= 4 && (inputs.empty() || k.ndim() <= 3);
+      });
+      if (!v) break;
+      inputs.push_back(v->var);
+      error += v->error;
+    }
+    if (inputs.empty()) return false;
+    const ir::Call* call = random_kernel_call(ctx_, random_, builder_, inputs);
+    // Eight factors of at most 4, summed over 64 elements, at the very most; a few units as a rule.
+    return call && m_.add(call, {{-400, 400}, false, 300 * error + 1e-4});
+  }
+
+  // A kernel that writes over its argument, which nobody else reads.
+  bool add_in_place() {
+    const auto x =
+        m_.find([](const Known& v) { return v.dtype() == DType::Float(32) && v.ndim() > 0 && v.range.largest() < 50; });
+    if (!x) return false;
+    const auto copy = m_.emit(op::Add, {x->var, x->var}, {}, {x->range + x->range, false, 2 * x->error});
+    if (!copy) return false;
+    std::erase_if(m_.pool(), [&](const Known& v) { return v.var == copy->var; });
+    const ir::Call* call = random_in_place_call(ctx_, random_, builder_, copy->var);
+    return call && m_.add(call, {copy->range.hull() + Range{-5, 5}, false, copy->error});
+  }
+
+  // The newest values whose types the signature can express: dims named on the way are not known outside.
+  std::vector<const ir::Expr*> pick_results() {
+    m_.close_block();
+    std::vector<const ir::Expr*> out;
+    const std::vector<Known>& pool = m_.pool();
+    const std::size_t wanted = random_.one_in(3) ? 2 + random_.below(2) : 1;
+    for (std::size_t i = pool.size(); i-- > 0 && out.size() < wanted;) {
+      if (!m_.is_expressible(pool[i].type)) continue;
+      const bool is_param = std::find(m_.params().begin(), m_.params().end(), pool[i].var) != m_.params().end();
+      if (is_param && (out.empty() || !random_.one_in(3))) continue;
+      out.push_back(pool[i].var);
+      error_ = std::max(error_, pool[i].error);
+    }
+    return out;
+  }
+
+  const GenerateOptions& options_;
   Random random_;
   ir::ModuleBuilder builder_;
-  const ir::GlobalVar* helper_ = nullptr;
-  const ir::Expr* rows_ = nullptr;
-  const ir::Var* condition_ = nullptr;
-  std::vector<const ir::Var*> params_;
-  std::vector<const ir::Var*> pool_;
-  std::vector<const ir::BindingBlock*> done_;
-  std::vector<const ir::Binding*> current_;
-  std::unordered_set<const ir::Var*> inner_;  // of the current block, not visible outside it
-  bool dataflow_ = false;                     // the current block
-  std::size_t counter_ = 0;
+  Setting setting_;
+  Maker m_;
+  ir::Context& ctx_;
+  std::vector<op::Id> all_ = solvable();
+  double error_ = 0;
 };
+
+// The dims that the inputs have; 1 and 2 are where kernels have the fewest elements, 17 and 33 leave a rest.
+std::int64_t some_dim(std::uint64_t seed) { return kDims[Random(seed ^ 0xd1u).below(std::size(kDims))]; }
 
 }  // namespace
 
-std::vector<Building> building_blocks(ir::Context& ctx) {
-  const ir::Expr *four = ctx.i64(kColumns), *three = ctx.i64(3), *six = ctx.i64(6);
-  const ir::Expr* shapes[][4] = {{four, four}, {four}, {four, four, six, six}, {four, four, three, three}};
-  constexpr std::size_t kRanks[] = {2, 1, 4, 4};
-  std::vector<const ir::Var*> values;
-  for (std::size_t i = 0; i < std::size(kRanks); ++i)
-    for (const DType dtype : {DType::Float(32), DType::Int(32), DType::Bool()})
-      if (kRanks[i] <= 2 || dtype.is_float())
-        values.push_back(ctx.var("x", ctx.tensor(std::span<const ir::Expr* const>(shapes[i], kRanks[i]), dtype)));
-  Random random(0);
-  const Choices from{[&] { return values[random.below(values.size())]; }, {four, ctx.i64(1), ctx.i64(2)}};
-  std::vector<Building> out;
-  for (const op::Row& row : op::rows()) {
-    support::poll();
-    const Building info = is_plain(row) ? ops::find(row.name) : nullptr;
-    if (!info || says_something(row, *info)) continue;
-    for (std::size_t k = 0; k < kTriesToType; ++k) {
-      const ir::Call* call = random_call(ctx, random, *info, from);
-      if (!call || !is_usable(call->type)) continue;
-      out.push_back(info);
-      break;
-    }
-  }
+std::optional<Generated> generate(session::Session& session, std::uint64_t seed, const GenerateOptions& options) {
+  Generator generator(session.context(), seed, options);
+  const ir::Module* made = generator.run();
+  const Setting& setting = generator.setting();
+  if (!made) return std::nullopt;
+  ir::PrintOptions print;
+  print.show_meta = true;
+  Generated out;
+  out.seed = seed;
+  out.text = ir::print(made, print);
+  out.module = read_again(session, out.text);
+  if (!out.module) return std::nullopt;
+  out.dim = some_dim(seed);
+  out.error = generator.error();
+  out.operators = setting.operators;
+  out.solved = setting.solved;
+  out.refused = setting.refused;
+  out.why_refused = setting.why;
   return out;
 }
 
-const ir::Module* generate(ir::Context& ctx, const std::vector<Building>& blocks, std::uint64_t seed) {
-  return Generator(ctx, blocks, seed).run();
+std::vector<std::pair<std::string, runtime::Value>> inputs_of(session::Session& session, const Generated& program) {
+  const Borrow borrow(session);
+  session.options().default_dim = program.dim;
+  session.options().seed = program.seed;
+  session.set_program(program.module);
+  source::Diagnostics ignored;
+  std::vector<std::pair<std::string, runtime::Value>> out;
+  if (const auto made = session.arguments("main", {}, ignored))
+    for (const session::Argument& a : *made) out.emplace_back(a.parameter, a.value);
+  return out;
+}
+
+std::vector<std::string_view> generated_operators() {
+  std::vector<std::string_view> out;
+  for (const op::Id id : solvable()) out.push_back(op::row(id).name);
+  return out;
+}
+
+std::string_view not_generated_because(std::string_view name) {
+  const op::Row* row = op::find(name);
+  return row ? unsolved_reason(row->id) : std::string_view();
 }
 
 }  // namespace rldb::repro

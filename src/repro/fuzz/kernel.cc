@@ -9,6 +9,8 @@
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/trigonometry.h"
 #include "rldb/ir/op/call_tir.h"
+#include "rldb/ir/op/call_tir_variant.h"
+#include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/te/create_prim_func.h"
 
@@ -154,6 +156,55 @@ const ir::Call* random_kernel_call(ir::Context& ctx, Random& random, ir::ModuleB
   const ir::GlobalVar* g = ctx.global_var(name, f->type);
   const std::vector<const Expr*> args(inputs.begin(), inputs.end());
   auto call = ctx.call(op::CallTir, {g, ctx.tuple(args)}, {}, {maker.result()});
+  return call.ok() ? *call : nullptr;
+}
+
+// for ...: a[...] = a[...] * 0.5 + 1, or the like, on a's own memory
+const ir::Call* random_in_place_call(ir::Context& ctx, Random& random, ir::ModuleBuilder& module,
+                                     const ir::Var* input) {
+  const auto* t = as<ir::TensorType>(input->type);
+  std::vector<const Expr*> dims;
+  std::unordered_map<const Expr*, const Expr*> own;
+  for (const Expr* d : t->shape) {
+    const auto* v = as<ir::Var>(d);
+    if (!v && !as<ir::IntImm>(d)) return nullptr;
+    if (v && !own[v]) own[v] = ctx.var(v->name, v->type);
+    dims.push_back(v ? own[v] : d);
+  }
+  const ir::Buffer* a = ctx.buffer("A", dims, t->dtype);
+  std::vector<ir::IterVar> axes;
+  std::vector<const Expr*> indices, loops;
+  std::vector<ir::Range> region;
+  std::vector<const ir::Var*> loop_vars;
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const ir::Var* axis = ctx.var(fmt::format("v_ax{}", i), ctx.int64());
+    axes.push_back({axis, {ctx.i64(0), dims[i]}, ir::IterKind::Spatial});
+    indices.push_back(axis);
+    region.push_back({axis, ctx.i64(1)});
+    loop_vars.push_back(ctx.var(fmt::format("ax{}", i), ctx.int64()));
+    loops.push_back(loop_vars.back());
+  }
+  const Expr* element = ctx.load(a, indices);
+  const Expr* half = ir::mul(ctx, element, ctx.float_imm(t->dtype, 0.5));
+  const Expr* value = random.one_in(2) ? ir::add(ctx, half, ctx.float_imm(t->dtype, 1))
+                                       : ir::max(ctx, element, ctx.float_imm(t->dtype, -0.25));
+  ir::SBlock block{};
+  block.name = "in_place";
+  block.iter_vars = ctx.list(axes);
+  const ir::BufferRegion all{a, ctx.list(region)};
+  block.reads = block.writes = ctx.list(std::span<const ir::BufferRegion>(&all, 1));
+  block.body = ctx.store(a, value, indices);
+  const ir::Stmt* body = ctx.realize(loops, ctx.bool_imm(true), ctx.sblock(block));
+  for (std::size_t i = dims.size(); i-- > 0;)
+    body = ctx.for_stmt(loop_vars[i], ctx.i64(0), dims[i], ir::ForKind::Serial, body);
+  const ir::PrimParam param{ctx.var("a", ctx.pointer(t->dtype, "global")), a};
+  const ir::PrimFunc* f = ctx.prim_func({&param, 1}, ctx.void_type(), body, {});
+  const std::string_view name = ctx.str(module.unique_name("in_place"));
+  module.set(name, f);
+  const Expr* args[] = {input};
+  const std::int64_t first[] = {0};
+  auto call = ctx.call(op::CallTirInplace, {ctx.global_var(name, f->type), ctx.tuple(args)},
+                       {ctx.named(op_attr::InplaceIndices, ctx.attr_ints(first))}, {input->type});
   return call.ok() ? *call : nullptr;
 }
 

@@ -14,4 +14,7 @@ namespace rldb::repro {
 const ir::Call* random_kernel_call(ir::Context& ctx, Random& random, ir::ModuleBuilder& module,
                                    const std::vector<const ir::Var*>& inputs);
 
+// A call_tir_inplace of a new kernel that writes over `input`, whose memory nobody else may read.
+const ir::Call* random_in_place_call(ir::Context& ctx, Random& random, ir::ModuleBuilder& module, const ir::Var* input);
+
 }  // namespace rldb::repro

@@ -7,5 +7,7 @@ namespace rldb::repro {
 
 std::optional<Symptom> symptom_of_leaves(const std::vector<runtime::Value>& leaves,
                                          const std::vector<runtime::Value>& reference, const Question& question);
+// A line that a command wrote, without what belongs to one program or run: names, numbers, addresses.
+std::string form_of_line(std::string line);
 
 }  // namespace rldb::repro

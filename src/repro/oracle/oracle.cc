@@ -16,6 +16,7 @@
 #include "repro/dims.h"
 #include "repro/oracle/leaves.h"
 #include "repro/oracle/memory.h"
+#include "repro/partner/symptom.h"
 #include "repro/values.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
@@ -96,7 +97,8 @@ std::optional<OracleKind> parse_oracle(std::string_view word) {
   return std::nullopt;
 }
 
-bool Oracle::start(const ir::Module* module) {
+bool Oracle::start(pipeline::ModuleRef version) {
+  const auto* module = version.as<ir::Module>();
   why_.clear();
   if (!wants_run()) return true;
   const auto* f = ir::as<ir::Function>(module->find(question_.function));
@@ -139,7 +141,9 @@ bool Oracle::start_with_dims(const ir::Module* module) {
   return why_.empty();
 }
 
-std::optional<Symptom> Oracle::look(const ir::Module* version) {
+std::optional<Symptom> Oracle::look(pipeline::ModuleRef seen) {
+  const auto* version = seen.as<ir::Module>();
+  if (question_.partner) return ask_partner(version);
   if (question_.kind == OracleKind::Command) return run_command(version);
   unseen_ = wants_run() ? why_ : std::string();
   if (!wants_run() || !unseen_.empty()) return std::nullopt;
@@ -193,8 +197,10 @@ std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
   return symptom_of_leaves(leaves, reference_, question_);
 }
 
-bool Oracle::accept_as_meant(const passes::PassInvocation& pass) {
-  const Meant meant = meant_by(passes::info(pass.id).name);
+bool Oracle::changes_values(const pipeline::Invocation& pass) const { return meant_by(pass.name()) != Meant::Exact; }
+
+bool Oracle::accept_as_meant(const pipeline::Invocation& pass) {
+  const Meant meant = meant_by(pass.name());
   if (meant == Meant::Exact || last_.empty() || !question_.expected.empty()) return false;
   if (!is_as_meant(meant, Value::of_tuple(reference_), Value::of_tuple(last_))) return false;
   reference_ = last_;
@@ -208,25 +214,44 @@ std::vector<Value> Oracle::arguments_of(const ir::Module* version) {
   return arguments_for(session_, {first_, f, arguments_}, version, question_.function);
 }
 
-std::optional<Symptom> Oracle::apply(const passes::PassInvocation& pass, const ir::Module* before,
-                                     const ir::Module*& after) {
+std::optional<Symptom> VersionOracle::apply(const pipeline::Invocation& pass, pipeline::ModuleRef before,
+                                            pipeline::ModuleRef& after) {
   const Borrow borrow(session_);
-  session_.set_program(before);
+  hold(before);
   source::Diagnostics found;
   bool ok = false;
+  after = {};
   try {
-    ok = session_.run_passes(passes::to_string(pass), found);
+    session_.options().verify_each = true;
+    ok = session_.program()->run_passes(std::vector{pass}, found);
   } catch (const support::InternalError& error) {
-    after = nullptr;
-    return Symptom{SymptomKind::Internal, std::string(passes::info(pass.id).name), place_of(error), error.what()};
+    return Symptom{SymptomKind::Internal, std::string(pass.name()), place_of(error), error.what()};
   }
   support::poll_cause();
-  after = ok ? session_.module() : nullptr;
+  if (ok) after = session_.program()->history().current();
   if (ok) return std::nullopt;
-  Symptom s{SymptomKind::Fails, std::string(passes::info(pass.id).name), {}, {}};
+  Symptom s{SymptomKind::Fails, std::string(pass.name()), {}, {}};
   s.text = first_error(found, &s.id);
   s.form = form_of(s.text);
   return s;
+}
+
+std::optional<Symptom> VersionOracle::ask(pipeline::ModuleRef version,
+                                          const std::vector<pipeline::Invocation>& passes) {
+  if (!start(version) && !wants_failures()) return std::nullopt;
+  for (const pipeline::Invocation& pass : passes) {
+    pipeline::ModuleRef after;
+    if (auto failed = apply(pass, version, after)) return wants_failures() ? failed : std::nullopt;
+    version = after;
+    if (changes_values(pass) && look(version)) accept_as_meant(pass);
+  }
+  return look(version);
+}
+
+bool VersionOracle::is_same(pipeline::ModuleRef a, pipeline::ModuleRef b) {
+  const Borrow borrow(session_);
+  hold(a);
+  return a == b || session_.program()->changed_between(a, b).empty();
 }
 
 bool still_shows(const Symptom& wanted, const Symptom& found, const Question& question) {
@@ -258,6 +283,10 @@ std::optional<Symptom> Oracle::ask(const ir::Module* module) {
     why_ = "it accesses a tensor out of bounds";
     return std::nullopt;
   }
+  if (question_.partner) {
+    start(module);  // a program that rldb cannot run is compiled all the same
+    return ask_partner(module);
+  }
   if (question_.kind == OracleKind::Command) return run_command(module);
   std::vector<passes::PassInvocation> pipeline;  // none: the unchanged program
   if (!question_.passes.empty()) {
@@ -265,17 +294,7 @@ std::optional<Symptom> Oracle::ask(const ir::Module* module) {
     if (!read.ok()) return std::nullopt;
     pipeline = std::move(read).value();
   }
-  if (!start(module) && !wants_failures()) return std::nullopt;
-  const ir::Module* version = module;
-  for (const passes::PassInvocation& pass : pipeline) {
-    const ir::Module* after = nullptr;
-    if (auto failed = apply(pass, version, after)) {
-      return wants_failures() ? failed : std::nullopt;
-    }
-    version = after;
-    if (meant_by(passes::info(pass.id).name) != Meant::Exact && look(version)) accept_as_meant(pass);
-  }
-  return look(version);
+  return VersionOracle::ask(module, pipeline);
 }
 
 namespace {
@@ -292,9 +311,15 @@ std::string last_line_of(const std::string& path) {
   return std::string(line == std::string_view::npos ? rest : rest.substr(line + 1));
 }
 
-// Without addresses and the names of temporary files.
+// Without the names of temporary files.
 std::string form_of_output(std::string line, const std::string& path) {
   for (std::size_t at = 0; (at = line.find(path, at)) != std::string::npos;) line.erase(at, path.size());
+  return form_of_line(std::move(line));
+}
+
+}  // namespace
+
+std::string form_of_line(std::string line) {
   for (std::size_t at = 0; (at = line.find("0x", at)) != std::string::npos;) {
     std::size_t end = at + 2;
     while (end < line.size() && std::isxdigit(static_cast<unsigned char>(line[end]))) ++end;
@@ -302,8 +327,6 @@ std::string form_of_output(std::string line, const std::string& path) {
   }
   return form_of(line);
 }
-
-}  // namespace
 
 std::optional<int> run_test_command(const std::string& command, std::string_view text) {
   return ask_test_command(command, text).code;
@@ -324,6 +347,17 @@ CommandAnswer ask_test_command(const std::string& command, std::string_view text
   support::poll();
   if (status != -1 && WIFEXITED(status)) answer.code = WEXITSTATUS(status);
   return answer;
+}
+
+std::optional<Symptom> Oracle::ask_partner(const ir::Module* version) {
+  PartnerQuestion q;
+  q.module = version;
+  q.function = question_.function;
+  q.passes = question_.partner->options().passes;
+  if (why_.empty()) q.arguments = &arguments_;
+  partner_answer_ = question_.partner->ask(q);
+  unseen_.clear();
+  return symptom_of_answer(*partner_answer_, reference_, question_.tolerances, unseen_);
 }
 
 std::optional<Symptom> Oracle::run_command(const ir::Module* version) {

@@ -355,16 +355,16 @@ class Reducer {
       if (accept_pipeline(shorter)) list = std::move(shorter);
     }
     for (passes::PassInvocation& pass : list)
-      for (std::size_t i = pass.options.size(); i-- > 0;) {
+      for (std::size_t i = pass.arguments.size(); i-- > 0;) {
         check_time();
         const passes::PassInvocation before = pass;
-        pass.options.erase(pass.options.begin() + std::ptrdiff_t(i));
+        pass.arguments.erase(pass.arguments.begin() + std::ptrdiff_t(i));
         if (!accept_pipeline(list)) pass = before;
       }
   }
 
   bool accept_pipeline(const std::vector<passes::PassInvocation>& list) {
-    const std::string text = text_of(list);
+    const std::string text = passes::to_string(list);
     if (!tried_pipelines_.insert(fmt::format("{} {}", ir::structural_hash(out_.module), text)).second) return false;
     ++out_.tried;
     const auto answer = ask_in_child(limits_, [&] { return ask(out_.module, text); });
@@ -372,12 +372,6 @@ class Reducer {
     out_.passes = text;
     ++out_.accepted;
     return true;
-  }
-
-  static std::string text_of(const std::vector<passes::PassInvocation>& list) {
-    std::string text;
-    for (const passes::PassInvocation& p : list) text += (text.empty() ? "" : ",") + passes::to_string(p);
-    return text;
   }
 
   session::Session& session_;

@@ -145,7 +145,7 @@ class RelayReducer {
         oracle_(session, program, question),
         start_(std::chrono::steady_clock::now()) {}
 
-  RelayReduction run(const relay::Module* m, std::vector<relay::PassInvocation> passes) {
+  RelayReduction run(const relay::Module* m, std::vector<pipeline::Invocation> passes) {
     const auto symptom = oracle_.ask(m, passes);
     if (!symptom) {
       out_.why = !oracle_.why().empty()     ? oracle_.why()
@@ -160,7 +160,7 @@ class RelayReducer {
     for (bool smaller = true; smaller && !late();)
       smaller = drop_passes() || drop_functions() || cut_functions() || drop_parameters();
     out_.complete = !late();
-    for (const relay::PassInvocation& p : passes_) out_.passes += (out_.passes.empty() ? "" : ",") + to_string(p);
+    out_.passes = pipeline::to_string(passes_);
     return std::move(out_);
   }
 
@@ -180,7 +180,7 @@ class RelayReducer {
   }
 
   // A candidate must have types and read back; it is kept when it shows the same symptom.
-  bool keeps(const relay::Module* m, const std::vector<relay::PassInvocation>& passes, const std::string& move) {
+  bool keeps(const relay::Module* m, const std::vector<pipeline::Invocation>& passes, const std::string& move) {
     support::poll();
     if (late()) return false;
     relay::Typing typing;
@@ -296,7 +296,7 @@ class RelayReducer {
   const ReduceOptions& options_;
   RelayOracle oracle_;
   std::chrono::steady_clock::time_point start_;
-  std::vector<relay::PassInvocation> passes_;
+  std::vector<pipeline::Invocation> passes_;
   RelayReduction out_;
   int names_ = 0;
 };
@@ -304,7 +304,7 @@ class RelayReducer {
 }  // namespace
 
 RelayReduction reduce_relay(session::Session& session, const session::RelayText& program,
-                            const std::vector<relay::PassInvocation>& passes, const Question& question,
+                            const std::vector<pipeline::Invocation>& passes, const Question& question,
                             const ReduceOptions& options) {
   return RelayReducer(session, program, question, options).run(program.module(), passes);
 }

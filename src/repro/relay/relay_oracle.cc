@@ -6,7 +6,6 @@
 #include "repro/values.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/repro/relay_passes.h"
-#include "rldb/session/relay_code.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -14,13 +13,17 @@ namespace rldb::repro {
 using runtime::Value;
 
 RelayOracle::RelayOracle(session::Session& session, const session::RelayText& program, const Question& question)
-    : session_(session),
-      program_(static_cast<session::RelayText*>(program.copy().release())),
-      question_(question),
-      evaluator_(session::make_evaluator(program.source().ctx, session.options())) {}
-RelayOracle::~RelayOracle() = default;
+    : VersionOracle(session, question), program_(static_cast<session::RelayText*>(program.copy().release())) {
+  program_->set_entry(question.function);
+}
 
-bool RelayOracle::start(const relay::Module* module) {
+void RelayOracle::hold(pipeline::ModuleRef version) {
+  std::unique_ptr<session::Program> program = program_->copy();
+  program->push_edit(version);
+  session_.set_program(std::move(program));
+}
+
+bool RelayOracle::start(pipeline::ModuleRef module) {
   why_.clear();
   reference_.clear();
   first_ = module;
@@ -31,8 +34,7 @@ bool RelayOracle::start(const relay::Module* module) {
   if (!wants_run() || validates()) return true;
   {
     const Borrow borrow(session_);
-    program_->set_module(module);
-    session_.set_program(program_->copy());
+    hold(module);
     source::Diagnostics found;
     auto made = session_.arguments(question_.function, question_.inputs, found);
     if (!made) {
@@ -54,10 +56,9 @@ bool RelayOracle::start(const relay::Module* module) {
 }
 
 // The leaves of the result. None: it failed.
-std::optional<std::vector<Value>> RelayOracle::run(const relay::Module* version, std::string& error) {
+std::optional<std::vector<Value>> RelayOracle::run(pipeline::ModuleRef version, std::string& error) {
   const Borrow borrow(session_);
-  program_->set_module(version);
-  session_.set_program(program_->copy());
+  hold(version);
   source::Diagnostics found;
   const session::RunResult result = session_.run(question_.function, copies(arguments_), found);
   support::poll_cause();
@@ -70,10 +71,10 @@ std::optional<std::vector<Value>> RelayOracle::run(const relay::Module* version,
   return leaves;
 }
 
-std::optional<Symptom> RelayOracle::look(const relay::Module* version) {
+std::optional<Symptom> RelayOracle::look(pipeline::ModuleRef version) {
   unseen_.clear();
   if (question_.kind == OracleKind::Command) {
-    if (run_test_command(question_.command, relay::print(version)) != 0) return std::nullopt;
+    if (run_test_command(question_.command, relay::print(version.as<relay::Module>())) != 0) return std::nullopt;
     return Symptom{SymptomKind::Command, {}, {}, "the command says so"};
   }
   if (!wants_run()) return std::nullopt;
@@ -82,45 +83,25 @@ std::optional<Symptom> RelayOracle::look(const relay::Module* version) {
     return std::nullopt;
   }
   if (!validates()) return look_at_values(version);
-  const Validation v = validate_relay(program_->source().ctx, first_, version, session_.options());
+  const Validation v = validate_relay(program_->source().ctx, first_.as<relay::Module>(), version.as<relay::Module>(),
+                                      session_.options());
   if (!v.difference.empty()) return Symptom{SymptomKind::Values, {}, {}, v.difference};
   if (v.compared.empty()) unseen_ = v.not_run.empty() ? "nothing of the program could be run" : v.not_run.front();
   return std::nullopt;
 }
 
-std::optional<Symptom> RelayOracle::look_at_values(const relay::Module* version) {
+std::optional<Symptom> RelayOracle::look_at_values(pipeline::ModuleRef version) {
   std::string error;
   const auto leaves = run(version, error);
   if (!leaves) return Symptom{SymptomKind::Values, {}, "error", "it fails: " + error, form_of(error)};
   return symptom_of_leaves(*leaves, reference_, question_);
 }
 
-std::optional<Symptom> RelayOracle::apply(const relay::PassInvocation& pass, const relay::Module* before,
-                                          const relay::Module*& after) {
-  source::Diagnostics found;
-  relay::PassEnv env{program_->source().ctx, found, question_.function, nullptr, evaluator_.get()};
-  after = relay::run_pass(pass, env, before);
-  relay::Typing typing;
-  const bool typed = after && relay::infer_types(program_->source().ctx, after, typing, found);
-  support::poll_cause();
-  if (typed) return std::nullopt;
-  Symptom s{SymptomKind::Fails, std::string(relay::info(pass.id).name), after ? "types" : "", {}};
-  const std::string error = found.first_error("no reason is given");
-  s.text = (after ? "the result has no types: " : "the pass fails: ") + error;
-  s.form = form_of(error);
-  after = nullptr;
-  return s;
-}
-
-std::optional<Symptom> RelayOracle::ask(const relay::Module* module, const std::vector<relay::PassInvocation>& passes) {
-  if (!start(module) && !wants_failures()) return std::nullopt;
-  const relay::Module* version = module;
-  for (const relay::PassInvocation& pass : passes) {
-    const relay::Module* after = nullptr;
-    if (auto failed = apply(pass, version, after)) return wants_failures() ? failed : std::nullopt;
-    version = after;
-  }
-  return look(version);
+PassBisection bisect_relay(session::Session& session, const session::RelayText& program,
+                           const std::vector<pipeline::Invocation>& passes, const Question& question,
+                           const BisectProgress& progress) {
+  RelayOracle oracle(session, program, question);
+  return bisect_passes(oracle, program.module(), passes, progress);
 }
 
 }  // namespace rldb::repro

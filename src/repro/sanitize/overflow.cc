@@ -169,16 +169,18 @@ runtime::Result<support::Unit> OverflowRecorder::bound(const ir::Binding* b, con
 runtime::Result<support::Unit> OverflowRecorder::calling(std::string_view name, const ir::PrimFunc* f,
                                                          runtime::PackedArgs args) {
   if (look_ && f)
-    if (auto found = first_overflow(f, args, registry_)) {
-      found->function = functions_.empty() ? std::string() : functions_.back();
-      found->reader_callee = std::string(name);
-      if (!bindings_.empty()) {
-        found->reader = std::string(bindings_.back()->var->name);
-        found->text = ir::print_binding(bindings_.back());
-      }
-      findings_.push_back(std::move(*found));
-    }
+    if (auto found = first_overflow(f, args, registry_)) tell(std::move(*found), name);
   return Recorder::calling(name, f, args);
+}
+
+void OverflowRecorder::tell(Finding finding, std::string_view kernel) {
+  if (!functions_.empty()) finding.function = functions_.back();
+  finding.reader_callee = std::string(kernel);
+  if (!bindings_.empty()) {
+    finding.reader = std::string(bindings_.back()->var->name);
+    finding.text = ir::print_binding(bindings_.back());
+  }
+  findings_.push_back(std::move(finding));
 }
 
 }  // namespace rldb::repro

@@ -19,6 +19,12 @@ class OverflowRecorder : public Recorder {
   // One per kernel and binding.
   std::vector<Finding>& findings() { return findings_; }
 
+ protected:
+  // The kernel is called by the binding in progress.
+  void tell(Finding finding, std::string_view kernel);
+  bool is_outermost() const { return functions_.size() == 1; }
+  const runtime::PackedRegistry& registry() const { return registry_; }
+
  private:
   bool look_;
   const runtime::PackedRegistry& registry_;

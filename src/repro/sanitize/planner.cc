@@ -53,11 +53,12 @@ bool is_stage(const std::string& name) {
 
 }  // namespace
 
-void name_planners(std::vector<Finding>& findings, const passes::History& history) {
+void name_planners(std::vector<Finding>& findings, const pipeline::History& history) {
   std::vector<Version> versions;
   for (std::size_t v = 0; v <= history.position() && v < history.size(); ++v) {
     const bool by_pass = v > 0 && !history.is_edit(v);
-    versions.push_back({history.module_at(v), by_pass ? passes::to_string(history.record(v).pass) : std::string()});
+    versions.push_back(
+        {history.module_at(v).as<ir::Module>(), by_pass ? passes::to_string(history.record(v).pass) : std::string()});
   }
   name_by(findings, versions);
 }

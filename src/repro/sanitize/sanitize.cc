@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "repro/sanitize/overflow.h"
+#include "repro/sanitize/uninit.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
 
@@ -161,14 +161,33 @@ std::string to_string(const Sanitizers& which) {
 
 std::vector<Finding> sanitize(const Trace& trace, const Sanitizers& which) { return Scan(trace, which).run(); }
 
+namespace {
+
+// A reader of memory without any content is found by the trace too, which knows no elements.
+void add_by_element(std::vector<Finding>& all, std::vector<Finding>& more) {
+  for (Finding& f : more) {
+    if (f.kind == Finding::Kind::Unwritten)
+      std::erase_if(all, [&](const Finding& known) {
+        return known.kind == f.kind && known.element.empty() && known.function == f.function &&
+               known.reader == f.reader;
+      });
+    all.push_back(std::move(f));
+  }
+}
+
+}  // namespace
+
 SanitizedRun run_sanitized(session::Session& session, const Program& program, const Sanitizers& which) {
   SanitizedRun out;
   Program checked = program;
   if (which.bounds || which.overflow) checked.kernels = session::Engine::Eval;
-  OverflowRecorder recorder(memory_for_copies(), which.overflow, session.registry());
+  UninitRecorder recorder(memory_for_copies(), which, session.registry());
   out.trace = record(session, checked, recorder);
   out.findings = sanitize(out.trace, which);
-  for (Finding& f : recorder.findings()) out.findings.push_back(std::move(f));
+  add_by_element(out.findings, recorder.findings());
+  if (!recorder.not_looked_at().empty() && out.trace.incomplete.empty())
+    out.trace.incomplete = fmt::format("what these kernels read could not be looked at, element by element: {}",
+                                       fmt::join(recorder.not_looked_at(), ", "));
   if (which.bounds && out.trace.error_kind == runtime::ErrorKind::OutOfBounds) {
     Finding f;
     f.kind = Finding::Kind::Bounds;
@@ -201,7 +220,9 @@ std::string to_string(const Finding& f) {
       return text;
     }
     case Finding::Kind::Unwritten:
-      return fmt::format("{} reads `{}`, where nothing was written", reader_of(f), f.tensor);
+      if (f.element.empty()) return fmt::format("{} reads `{}`, where nothing was written", reader_of(f), f.tensor);
+      return fmt::format("{} reads `{}` at [{}], where nothing was written{}", reader_of(f), f.tensor,
+                         fmt::join(f.element, ", "), f.statement.empty() ? "" : fmt::format(": `{}`", f.statement));
     case Finding::Kind::Nan:
       return fmt::format("{} is {} at [{}], but its operands are finite", reader_of(f), f.value,
                          fmt::join(f.element, ", "));

@@ -17,6 +17,7 @@
 #include "rldb/source/diagnostic_program.h"
 #include "session/engines.h"
 #include "session/inputs/made_up.h"
+#include "session/inputs/objects.h"
 
 namespace rldb::session {
 
@@ -59,9 +60,11 @@ class Binder {
   // Checks a given value against its parameter and learns symbolic dims from it. Empty: agrees.
   std::optional<source::Message> learn(const Parameter& p, const Value& v) { return learn(p, p.type, v); }
 
-  // Generates a value for a parameter that was not given.
-  std::optional<source::Message> generate(std::size_t index, const MadeUp& range, Value& out) {
+  // Generates a value for a parameter that was not given; `objects` makes those that no type tells.
+  std::optional<source::Message> generate(std::size_t index, const MadeUp& range, ObjectInputs& objects, Value& out) {
     const Parameter& p = params_[index];
+    objects_ = &objects;
+    index_ = index;
     // A scalar that a shape mentions gets its value from that shape.
     if (const auto it = p.var ? dims_.find(p.var) : dims_.end(); it != dims_.end()) {
       out = Value::of_int(it->second.value);
@@ -187,7 +190,12 @@ class Binder {
                                  : Value::of_int(std::clamp<std::int64_t>(1, range.range.low, range.range.high));
       return std::nullopt;
     }
-    return cannot(p, type);
+    std::optional<Value> made;
+    if (const auto* t = ir::as<ir::FuncType>(type)) made = objects_->function_of(t, salt);
+    if (ir::as<ir::AnyType>(type)) made = objects_->object_for(index_);
+    if (!made) return cannot(p, type);
+    out = std::move(*made);
+    return std::nullopt;
   }
 
   // Random integers are 0 to 9; those used as indices stay in range.
@@ -224,6 +232,8 @@ class Binder {
   std::vector<Parameter> params_;
   Bounds bounds_;
   Dims dims_;
+  ObjectInputs* objects_ = nullptr;
+  std::size_t index_ = 0;  // of the parameter in progress
 };
 
 Bounds upper_bounds(const Session& session, std::string_view function) {
@@ -276,11 +286,10 @@ static std::optional<std::vector<Parameter>> parameters_of(const Session& sessio
 const ir::Module* Session::legalised(std::string_view function) {
   if (!module()) return nullptr;
   const std::string_view roots[] = {function};
-  auto pipeline = passes::parse_pipeline(passes::info(passes::PassId::LegalizeOps).name);
-  if (!pipeline.ok()) return nullptr;
   Diagnostics ignored;
   passes::PassEnv env{*ctx_, ignored};
-  auto done = passes::run_pipeline(env, ir::reachable_from(*ctx_, module(), roots), pipeline.value());
+  auto done = passes::run_pipeline(env, ir::reachable_from(*ctx_, module(), roots),
+                                   passes::pipeline_of(passes::PassId::LegalizeOps));
   return done.ok() ? done.value() : nullptr;
 }
 
@@ -349,6 +358,18 @@ static bool take_members(std::string_view text, const runtime::TensorArchive& ar
   unused.resize(std::min(unused.size(), kShown));
   out.add({}, source::message(diag::MembersUnused, text.substr(1), taken, fmt::join(unused, ", "), more));
   return true;
+}
+
+// The result of a function of the module, with generated arguments.
+std::optional<Value> Session::made_by(const std::string& function) {
+  Diagnostics ignored;
+  const auto made = arguments(function, {}, ignored);
+  const ir::Module* legal = made ? legalised(function) : nullptr;
+  if (!legal) return std::nullopt;
+  std::vector<Value> values;
+  for (const Argument& a : *made) values.push_back(a.value);
+  RunResult result = run_evaluator(legal, function, values, ignored);
+  return result.ok ? std::optional(std::move(result.value)) : std::nullopt;
 }
 
 std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
@@ -437,9 +458,11 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
   std::vector<MadeUp> ranges;
   if (std::find(given.begin(), given.end(), false) != given.end())
     if (const ir::Module* legal = legalised(function)) ranges = made_up_ranges(legal, function, binder.dims());
+  ObjectInputs objects(module(), function, binder.dims(), given, registry_, options_.seed,
+                       [this](const std::string& maker) { return made_by(maker); });
   for (std::size_t i = 0; i < ps.size(); ++i) {
     if (given[i]) continue;
-    if (auto bad = binder.generate(i, i < ranges.size() ? ranges[i] : MadeUp{}, arguments[i].value)) {
+    if (auto bad = binder.generate(i, i < ranges.size() ? ranges[i] : MadeUp{}, objects, arguments[i].value)) {
       out.add({}, std::move(*bad));
       return std::nullopt;
     }

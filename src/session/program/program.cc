@@ -11,26 +11,29 @@
 
 namespace rldb::session {
 
-const Bookmarks& Program::bookmarks() const {
-  static const Bookmarks none;
-  return none;
+namespace {
+
+constexpr std::string_view kMinimum = "minimum";  // of either language
+
+}  // namespace
+
+Version Program::version(std::size_t v) const {
+  if (v == 0) return {};
+  if (history_.is_edit(v)) return {Version::By::Edit, {}, {}, 0};
+  const pipeline::Record& r = history_.record(v);
+  return {Version::By::Pass, pipeline::to_string(r.pass), r.changed, r.nanoseconds};
 }
 
-// Those of Relax: what an executable was built with, and what `:passes` lists while there is no program.
-std::vector<PassRow> relax_passes() {
-  std::vector<PassRow> rows;
-  for (const passes::PassInfo& p : passes::all_passes()) rows.push_back({p.name, {}, p.options, p.doc});
-  return rows;
+const pipeline::PassTable& passes_of(const Program* program) {
+  return program ? program->passes() : passes::pass_table();
 }
 
-std::vector<PipelineRow> relax_pipelines() {
-  std::vector<PipelineRow> rows;
-  for (const passes::PipelineInfo& p : passes::named_pipelines()) rows.push_back({p.name, p.passes, p.doc});
-  return rows;
-}
+const pipeline::PassTable& Program::passes() const { return passes::pass_table(); }
 
-std::vector<PassRow> Program::passes() const { return relax_passes(); }
-std::vector<PipelineRow> Program::pipelines() const { return relax_pipelines(); }
+bool Program::run_passes(std::string_view text, Diagnostics& out, const pipeline::Instruments& instruments) {
+  const auto parsed = pipeline::parse(passes(), text, session_.sources(), out);
+  return parsed && run(*parsed, out, instruments);
+}
 
 // In whatever order the others were applied; a pass that occurs twice in the build is applied twice.
 std::string Program::next_pass() const {
@@ -42,9 +45,10 @@ std::string Program::next_pass() const {
     else
       applied.push_back(made.pass.substr(0, made.pass.find('(')));
   }
-  for (const std::string& pass : minimum()) {
-    const auto at = std::find(applied.begin(), applied.end(), pass.substr(0, pass.find('(')));
-    if (at == applied.end()) return pass;
+  const auto minimum = pipeline::parse(passes(), kMinimum);
+  for (const pipeline::Invocation& pass : *minimum) {
+    const auto at = std::find(applied.begin(), applied.end(), pass.name());
+    if (at == applied.end()) return pipeline::to_string(pass);
     applied.erase(at);
   }
   return {};

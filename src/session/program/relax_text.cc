@@ -10,13 +10,13 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/onnx/model.h"
-#include "rldb/passes/pass_id.h"
-#include "rldb/relay/passes/pass_id.h"
+#include "rldb/pipeline/instruments.h"
+#include "rldb/relay/passes/pass.h"
 #include "rldb/relay/to_relax.h"
 #include "rldb/source/diagnostic_executable.h"
 #include "rldb/source/diagnostic_program.h"
 #include "session/engines.h"
-#include "session/inputs/made_up.h"
+#include "session/inputs/object_use.h"
 
 namespace rldb::session {
 
@@ -49,6 +49,8 @@ std::unique_ptr<Program> Session::RelaxText::read(Session& session, std::string 
 
 namespace {
 
+constexpr std::string_view kOperatorsAsFunctions = "EtaExpand(expand_constructor=False)";
+
 const ir::Module* translated(ir::Context& ctx, source::SourceManager& sources, const std::string& name,
                              std::string text, Diagnostics& out) {
   relay::Context relay;
@@ -58,8 +60,8 @@ const ir::Module* translated(ir::Context& ctx, source::SourceManager& sources, c
   if (!parsed.module || !relay::infer_types(relay, parsed.module, typing, out)) return nullptr;
   // An operator used as a value becomes a function, with the types of its use.
   relay::PassEnv env{relay, out};
-  const relay::Module* module =
-      relay::run_pass({relay::PassId::EtaExpand, {{"expand_constructor", 0}}}, env, parsed.module);
+  const auto passes = pipeline::parse(relay::pass_table(), kOperatorsAsFunctions);
+  const relay::Module* module = relay::run_pipeline(env, parsed.module, *passes, {});
   if (module && module != parsed.module) {
     typing = relay::Typing();
     if (!relay::infer_types(relay, module, typing, out)) return nullptr;
@@ -93,7 +95,7 @@ std::unique_ptr<Program> Session::RelaxText::import(Session& session, const std:
 
 std::vector<std::string> Session::RelaxText::function_names() const {
   std::vector<std::string> names;
-  for (const ir::ModuleEntry& entry : history_.current()->entries)
+  for (const ir::ModuleEntry& entry : module()->entries)
     if (ir::isa<ir::Function>(entry.function) || ir::isa<ir::PrimFunc>(entry.function)) names.emplace_back(entry.name);
   return names;
 }
@@ -101,11 +103,11 @@ std::vector<std::string> Session::RelaxText::function_names() const {
 std::optional<std::vector<Parameter>> Session::RelaxText::parameters(std::string_view function,
                                                                      std::string& not_runnable) {
   std::vector<Parameter> params;
-  const ir::Expr* found = history_.current()->find(function);
+  const ir::Expr* found = module()->find(function);
   if (const auto* f = ir::as<ir::Function>(found)) {
     for (const ir::Var* v : f->params)
-      params.push_back(
-          {std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr, shape_it_is_cast_to(f, v)});
+      params.push_back({std::string(v->name), v->type, ir::as<ir::PrimType>(v->type) ? v : nullptr,
+                        type_it_is_used_as(module(), f, v)});
     return params;
   }
   if (const auto* f = ir::as<ir::PrimFunc>(found)) {
@@ -123,30 +125,13 @@ std::optional<std::vector<Parameter>> Session::RelaxText::parameters(std::string
 
 // ---- versions ----
 
-Version Session::RelaxText::version(std::size_t v) const {
-  if (v == 0) return {};
-  if (history_.is_edit(v)) return {Version::By::Edit, {}, {}, 0};
-  const passes::PassRecord& r = history_.record(v);
-  return {Version::By::Pass, passes::to_string(r.pass), r.changed, r.nanoseconds};
+std::vector<std::string> Session::RelaxText::changed_between(pipeline::ModuleRef a, pipeline::ModuleRef b) const {
+  return passes::changed_functions(a.as<ir::Module>(), b.as<ir::Module>());
 }
 
-bool Session::RelaxText::is_same(std::size_t a, std::size_t b) const {
-  return history_.module_at(a) == history_.module_at(b);
-}
-
-std::vector<std::string> Session::RelaxText::changed(std::size_t a, std::size_t b) const {
-  const ir::Module *before = history_.module_at(a), *after = history_.module_at(b);
-  std::vector<std::string> names;
-  for (const ir::ModuleEntry& entry : before->entries)
-    if (after->find(entry.name) != entry.function) names.emplace_back(entry.name);
-  for (const ir::ModuleEntry& entry : after->entries)
-    if (!before->find(entry.name)) names.emplace_back(entry.name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-std::optional<std::string> Session::RelaxText::text(std::size_t v, TextFor purpose, std::string_view function) const {
-  const ir::Module* module = history_.module_at(v);
+std::optional<std::string> Session::RelaxText::text_of(pipeline::ModuleRef version, TextFor purpose,
+                                                       std::string_view function) const {
+  const auto* module = version.as<ir::Module>();
   ir::PrintOptions print = session_.options_.print;
   print.show_meta = print.show_meta || purpose == TextFor::Saving;
   if (function.empty()) return ir::print(module, print);
@@ -155,44 +140,29 @@ std::optional<std::string> Session::RelaxText::text(std::size_t v, TextFor purpo
   return ir::print_function(function, f, print);
 }
 
-bool Session::RelaxText::apply(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options) {
-  auto parsed = passes::parse_pipeline(pipeline);
-  if (!parsed.ok()) {
-    out.add({}, std::move(parsed).error());
-    return false;
-  }
-  passes::RunOptions recording = options;
-  recording.after = [&](const passes::PassRecord& record) {
-    if (record.after) history_.push(record);
-    if (options.after) options.after(record);
-  };
-  PassKernels kernels(session_);
-  passes::PassEnv env{*session_.ctx_, out, &kernels};
-  auto result = passes::run_pipeline(env, history_.current(), parsed.value(), recording);
-  if (result.ok()) return true;
-  out.add({}, std::move(result).error());
-  return false;
-}
-
-bool Session::RelaxText::run_passes(std::string_view pipeline, Diagnostics& out, const PassObserver& before) {
-  passes::RunOptions options;
-  options.verify_each = session_.options_.verify_each;
-  options.before = [&](const passes::PassInvocation& pass, const ir::Module*) {
-    if (before) before(passes::to_string(pass));
-    return true;
-  };
-  return apply(pipeline, out, options);
-}
-
-std::vector<PassRow> Session::RelaxText::passes() const { return relax_passes(); }
-std::vector<PipelineRow> Session::RelaxText::pipelines() const { return relax_pipelines(); }
-
-std::vector<std::string> Session::RelaxText::minimum() const {
+std::vector<std::string> Session::RelaxText::functions_of(pipeline::ModuleRef module) const {
   std::vector<std::string> names;
-  const auto passes = passes::parse_pipeline("minimum");
-  if (passes.ok())
-    for (const passes::PassInvocation& p : *passes) names.push_back(passes::to_string(p));
+  for (const ir::ModuleEntry& entry : module.as<ir::Module>()->entries) names.emplace_back(entry.name);
   return names;
+}
+
+bool Session::RelaxText::run(const std::vector<pipeline::Invocation>& passes, Diagnostics& out,
+                             const pipeline::Instruments& instruments) {
+  // An instrument may run other programs in the session and put back a copy of this one: this object may be gone then.
+  Session& session = session_;
+  PassKernels kernels(session);
+  passes::PassEnv env{*session.ctx_, out, &kernels};
+  passes::Verification verification(env);
+  pipeline::Versions versions([&session]() -> pipeline::History* {
+    RelaxText* program = session.relax();
+    return program ? &program->history_ : nullptr;
+  });
+  passes::RunOptions options{false, instruments};
+  if (session.options_.verify_each) options.instruments.push_back(&verification);
+  options.instruments.push_back(&versions);
+  auto result = passes::run_pipeline(env, module(), passes, options);
+  if (!result.ok()) out.add({}, std::move(result).error());
+  return result.ok();
 }
 
 // ---- code ----

@@ -17,36 +17,27 @@ class Session::RelaxText final : public Program {
   static std::unique_ptr<Program> import(Session& session, const std::string& path, std::string_view bytes,
                                          Diagnostics& out);
 
-  passes::History& history() { return history_; }
-  const passes::History& history() const { return history_; }
   bool check_well_formed() const { return check_well_formed_; }
-  bool apply(std::string_view pipeline, Diagnostics& out, const passes::RunOptions& options);
 
   ProgramKind kind() const override { return ProgramKind::RelaxText; }
   std::unique_ptr<Program> copy() const override;
   std::vector<std::string> function_names() const override;
   std::optional<std::vector<Parameter>> parameters(std::string_view function, std::string& not_runnable) override;
-  std::size_t version_count() const override { return history_.size(); }
-  std::size_t position() const override { return history_.position(); }
-  Version version(std::size_t v) const override;
-  const Bookmarks& bookmarks() const override { return history_.bookmarks(); }
-  bool is_same(std::size_t a, std::size_t b) const override;
-  std::vector<std::string> changed(std::size_t a, std::size_t b) const override;
-  std::optional<std::string> text(std::size_t v, TextFor purpose, std::string_view function) const override;
-  bool go_to(std::size_t version) override { return history_.rewind(version); }
-  void add_bookmark(std::string name) override { history_.bookmark(std::move(name)); }
-  bool run_passes(std::string_view pipeline, Diagnostics& out, const PassObserver& before) override;
-  std::vector<PassRow> passes() const override;
-  std::vector<PipelineRow> pipelines() const override;
+  std::optional<std::string> text_of(pipeline::ModuleRef module, TextFor purpose,
+                                     std::string_view function) const override;
+  std::vector<std::string> changed_between(pipeline::ModuleRef before, pipeline::ModuleRef after) const override;
+  std::vector<std::string> functions_of(pipeline::ModuleRef module) const override;
+  std::string_view extension() const override { return ".py"; }
   std::shared_ptr<const Build> runnable(Diagnostics& out) override { return session_.build(out); }
   std::shared_ptr<const Build> viewable(Diagnostics& out) override { return session_.build(out); }
   std::optional<std::string> executable_file(Diagnostics& out, const bytecode::DebugInfo* names) override;
 
  protected:
-  std::vector<std::string> minimum() const override;
+  bool run(const std::vector<pipeline::Invocation>& passes, Diagnostics& out,
+           const pipeline::Instruments& instruments) override;
 
  private:
-  passes::History history_;
+  const ir::Module* module() const { return history_.current().as<ir::Module>(); }
   bool check_well_formed_;
   source::FileId listing_;  // of the ONNX model that it was
 };

@@ -1,10 +1,8 @@
 // Relay text: its versions, the parameters of its functions, its code on the Relay VM.
 #include "rldb/session/relay_text.h"
 
-#include <algorithm>
-#include <chrono>
-
 #include "rldb/frontend/relay.h"
+#include "rldb/pipeline/instruments.h"
 #include "rldb/relay/passes/pass.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_program.h"
@@ -18,16 +16,6 @@ RelayText* relay_text(Program* program) {
   return program && program->kind() == ProgramKind::RelayText ? static_cast<RelayText*>(program) : nullptr;
 }
 
-std::vector<std::string> changed_functions(const relay::Module* before, const relay::Module* after) {
-  std::vector<std::string> names;
-  for (const relay::Definition& d : after->functions)
-    if (before->find(d.name->name) != d.function) names.emplace_back(d.name->name);
-  for (const relay::Definition& d : before->functions)
-    if (!after->find(d.name->name)) names.emplace_back(d.name->name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 std::unique_ptr<RelayText> RelayText::read(Session& session, std::string path, std::string text, Diagnostics& out) {
   auto source = std::make_shared<RelaySource>();
   source->file = session.sources().add(path, std::move(text));
@@ -38,7 +26,7 @@ std::unique_ptr<RelayText> RelayText::read(Session& session, std::string path, s
   source->names = std::move(parsed.graph_names);
   std::unique_ptr<RelayText> program(new RelayText(session, std::move(path)));
   program->source_ = std::move(source);
-  program->versions_.push_back({{}, parsed.module});
+  program->history_.start(parsed.module);
   program->entry_ = "main";
   return program;
 }
@@ -86,79 +74,44 @@ runtime::Result<runtime::Value> RelayText::as_argument(runtime::Value given, con
 
 // ---- versions ----
 
-std::vector<std::string> RelayText::changed(std::size_t a, std::size_t b) const {
-  return changed_functions(module_at(a), module_at(b));
+std::vector<std::string> RelayText::changed_between(pipeline::ModuleRef before, pipeline::ModuleRef after) const {
+  return relay::changed_functions(before.as<relay::Module>(), after.as<relay::Module>());
 }
 
-std::optional<std::string> RelayText::text(std::size_t v, TextFor purpose, std::string_view function) const {
+std::optional<std::string> RelayText::text_of(pipeline::ModuleRef version, TextFor purpose,
+                                              std::string_view function) const {
+  const auto* module = version.as<relay::Module>();
   if (function.starts_with('@')) function.remove_prefix(1);
   if (!function.empty()) {
-    const relay::Function* f = module_at(v)->find(function);
+    const relay::Function* f = module->find(function);
     if (!f) return std::nullopt;
     return relay::print_expr(f);
   }
   relay::PrintOptions options;
   options.metadata = purpose != TextFor::Comparing;
-  std::string text = relay::print(module_at(v), options);
+  std::string text = relay::print(module, options);
   if (text.ends_with('\n')) text.pop_back();
   return text;
 }
 
-bool RelayText::go_to(std::size_t version) {
-  if (version >= versions_.size()) return false;
-  position_ = version;
-  return true;
+std::vector<std::string> RelayText::functions_of(pipeline::ModuleRef module) const {
+  std::vector<std::string> names;
+  for (const relay::Definition& d : module.as<relay::Module>()->functions) names.emplace_back(d.name->name);
+  return names;
 }
 
-void RelayText::push(RelayVersion version) {
-  versions_.resize(position_ + 1);
-  std::erase_if(bookmarks_, [&](const auto& b) { return b.second > position_; });
-  versions_.push_back(std::move(version));
-  ++position_;
-}
+const pipeline::PassTable& RelayText::passes() const { return relay::pass_table(); }
 
-void RelayText::set_module(const relay::Module* module) { push({{Version::By::Edit, {}, {}, 0}, module}); }
-
-bool RelayText::run_passes(std::string_view pipeline, Diagnostics& out, const PassObserver& before) {
-  const auto passes = relay::parse_passes(pipeline, out);
-  if (!passes) return false;
+bool RelayText::run(const std::vector<pipeline::Invocation>& passes, Diagnostics& out,
+                    const pipeline::Instruments& instruments) {
   const auto evaluator = make_evaluator(source_->ctx, session_.options());
   relay::PassEnv env{source_->ctx, out, entry_, &source_->names, evaluator.get()};
-  for (const relay::PassInvocation& pass : *passes) {
-    const std::string name = relay::to_string(pass);
-    if (before) before(name);
-    const relay::Module* now = module();
-    const auto start = std::chrono::steady_clock::now();
-    const relay::Module* after = relay::run_pass(pass, env, now);
-    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start);
-    relay::Typing typing;
-    if (!after || !relay::infer_types(source_->ctx, after, typing, out)) return false;
-    push({{Version::By::Pass, name, changed_functions(now, after), std::uint64_t(time.count())}, after});
-  }
-  return true;
-}
-
-std::vector<PassRow> RelayText::passes() const {
-  std::vector<PassRow> rows;
-  for (const relay::PassId id : relay::all_passes()) {
-    const relay::PassInfo& p = relay::info(id);
-    rows.push_back({p.name, p.short_name, p.options, p.doc});
-  }
-  return rows;
-}
-
-std::vector<PipelineRow> RelayText::pipelines() const {
-  std::vector<PipelineRow> rows;
-  for (const relay::PipelineInfo& p : relay::named_pipelines()) rows.push_back({p.name, p.passes, p.doc});
-  return rows;
-}
-
-std::vector<std::string> RelayText::minimum() const {
-  Diagnostics ignored;
-  std::vector<std::string> names;
-  const auto passes = relay::parse_passes(relay::kMinimumPipeline, ignored);
-  for (const relay::PassInvocation& pass : *passes) names.push_back(relay::to_string(pass));
-  return names;
+  relay::TypeCheck types(env);
+  pipeline::Versions versions(history_);
+  pipeline::Instruments all = instruments;
+  if (session_.options().verify_each) all.push_back(&types);
+  all.push_back(&versions);
+  return relay::run_pipeline(env, module(), passes, all) != nullptr;
 }
 
 // ---- code ----

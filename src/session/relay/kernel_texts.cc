@@ -87,7 +87,7 @@ bool is_known(const relay::Type* t) {
 const ir::Module* after_pass(ir::Context& ctx, const ir::Module* module, passes::PassId pass,
                              source::Diagnostics& out) {
   passes::PassEnv env{ctx, out};
-  auto made = passes::run_pipeline(env, module, {{pass, {}}});
+  auto made = passes::run_pipeline(env, module, passes::pipeline_of(pass));
   if (made.ok()) return *made;
   out.add({}, std::move(made).error());
   return nullptr;

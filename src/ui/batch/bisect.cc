@@ -13,14 +13,17 @@
 #include "rldb/ir/printer.h"
 #include "rldb/repro/program_passes.h"
 #include "rldb/repro/reduce.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/prompt/kernel_step.h"
 #include "rldb/ui/render/output_file.h"
 #include "rldb/ui/render/text_diff.h"
+#include "ui/batch/against.h"
 #include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
@@ -38,9 +41,14 @@ repro::BisectProgress shown_by(Progress& progress, const char* things) {
 
 int bisect_folder(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::TraceBisection::Verdict;
+  if (!line.original.empty() && !support::file_exists(line.original)) {
+    source::Diagnostics missing;
+    missing.add({}, source::message(diag::FileNotFound, line.original, "there is no such file"));
+    return fail(missing, session.sources(), line, console, kUsage);
+  }
   const bool json = line.format == Format::Json;
   Verdict verdict = Verdict::CannotTell;
-  const repro::Followed what{line.function, line.inputs};
+  const repro::Followed what{line.function, line.inputs, line.original};
   Progress progress(console);
   const repro::BisectProgress show = shown_by(progress, "stages");
   if (line.traces.size() == 1) {
@@ -65,7 +73,8 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
 std::optional<repro::Question> question_of(const CommandLine& line, session::Session& session, Console& console) {
   repro::Question q;
   source::Diagnostics diagnostics;
-  q.kind = line.test_command.empty() ? line.oracle : repro::OracleKind::Command;
+  const bool asks = !line.test_command.empty() || !line.partner.command.empty();
+  q.kind = asks ? repro::OracleKind::Command : line.oracle;
   q.command = line.test_command;
   q.memory = line.memory_limit;
   q.keep_defined = line.keep_defined;
@@ -242,10 +251,17 @@ int batch_reduce(const CommandLine& line, Console& console) {
   const Job job(line, console);
   if (!job.fine()) return kUsage;
   if (const int code = load_to_reduce(line, *session, console); code != kGood) return code;
-  const auto question = question_of(line, *session, console);
+  auto question = question_of(line, *session, console);
   if (!question) return kUsage;
+  std::unique_ptr<repro::Partner> partner;
+  if (!line.partner.command.empty()) {
+    partner = start_partner(line, *session, console);
+    if (!partner) return kUsage;
+    question->partner = partner.get();
+  }
   Progress progress(console);
   repro::ReduceOptions options;
+  if (partner) options.candidate_seconds += 2 * line.partner.seconds;
   if (job.helps()) {
     repro::answer_other_ranks(*session, *question, *job.ranks(), options.candidate_seconds);
     return kGood;

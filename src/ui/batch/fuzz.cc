@@ -6,13 +6,17 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "rldb/repro/generate.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/batch/batch.h"
+#include "ui/batch/against.h"
 #include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/save_repro.h"
+#include "ui/batch/script_verdict.h"
 
 namespace rldb::ui {
 
@@ -36,6 +40,34 @@ ReproFile repro_of_finding(const repro::FuzzFinding& f, session::Session& sessio
   return repro;
 }
 
+// Runs the script as `rldb test` does: it has to fail for what was found.
+void check_script(const std::string& path, const repro::FuzzFinding& f, const CommandLine& line, Console& console) {
+  const ScriptVerdict verdict = verdict_of_script(line, path);
+  if (!verdict.shows_fault)
+    console.print("{}: the script does not fail: the fault may depend on more than the program\n", path);
+  else if (!f.symptom.pass.empty() && verdict.output.find(f.symptom.pass) == std::string::npos)
+    console.print("{}: the script fails, but not in {}\n", path, f.symptom.pass);
+}
+
+// Programs with inputs and values, as many as the line says.
+int write_programs(session::Session& session, const CommandLine& line, Console& console) {
+  constexpr std::size_t kPrograms = 100;
+  std::error_code ignored;
+  std::filesystem::create_directories(line.write_to, ignored);
+  const std::size_t wanted = line.programs > 0 ? line.programs : kPrograms;
+  std::size_t written = 0, left_out = 0;
+  for (std::uint64_t seed = line.options.seed; written < wanted && left_out < wanted; ++seed) {
+    support::poll();
+    const auto program = repro::generate(session, seed);
+    const std::string stem = (std::filesystem::path(line.write_to) / fmt::format("fuzz-{:016x}", seed)).string();
+    const auto result = program ? repro::write_program(session, *program, stem) : repro::WrittenProgram{};
+    ++(result.files.empty() ? left_out : written);
+    if (!result.why.empty()) console.print_error("seed {}: {}\n", seed, result.why);
+  }
+  console.print("{} written to {}\n", support::counted(written, "program"), line.write_to);
+  return written == wanted ? kGood : kFailed;
+}
+
 // Writes each finding to the folder of the line, the first one to its file. False: diagnosed.
 bool save(const repro::FuzzReport& found, session::Session& session, const CommandLine& line, Console& console) {
   std::error_code ignored;  // a missing folder is diagnosed when the first file is written
@@ -44,8 +76,11 @@ bool save(const repro::FuzzReport& found, session::Session& session, const Comma
     const repro::FuzzFinding& f = found.findings[i];
     const ReproFile repro = repro_of_finding(f, session, line);
     const std::string name = fmt::format("fuzz-{:016x}.session", f.seed);
-    if (!line.output.empty() && !write_repro((std::filesystem::path(line.output) / name).string(), repro, console))
-      return false;
+    if (!line.output.empty()) {
+      const std::string path = (std::filesystem::path(line.output) / name).string();
+      if (!write_repro(path, repro, console)) return false;
+      check_script(path, f, line, console);
+    }
     if (!line.tvm_script.empty()) {
       const std::string python = fmt::format("fuzz-{:016x}.py", f.seed);
       const std::string path = (std::filesystem::path(line.output) / python).string();
@@ -68,15 +103,16 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   if (!session) return kUsage;
   const Job job(line, console);
   if (!job.fine()) return kUsage;
+  if (!line.partner.command.empty()) return batch_against(line, *session, job, console);
   repro::FuzzOptions options;
   options.ranks = job.ranks();
   if (!line.passes.empty()) options.passes = line.passes;
-  if (auto pipeline = passes::parse_pipeline(options.passes); !pipeline.ok()) {
-    source::Diagnostics diagnostics;
-    diagnostics.add({}, std::move(pipeline).error());
-    report(diagnostics, session->sources(), line, console);
-    return kUsage;
-  }
+  options.coverage = line.coverage;
+  options.seeds = line.seed_folders;
+  if (!line.write_to.empty()) return write_programs(*session, line, console);
+  source::Diagnostics wrong;
+  if (!pipeline::parse(passes::pass_table(), options.passes, session->sources(), wrong))
+    return fail(wrong, session->sources(), line, console, kUsage);
   options.seed = line.options.seed;
   options.programs = line.programs;
   options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kSeconds;

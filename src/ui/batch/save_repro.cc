@@ -197,7 +197,8 @@ ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, 
                             const repro::Question& question, const std::string& seen) {
   ReproFile repro = repro_of(line, session.options(), module);
   repro.seen = seen;
-  const bool runs = question.kind != repro::OracleKind::Command && question.kind != repro::OracleKind::Diagnostic;
+  const bool runs = question.partner ||
+                    (question.kind != repro::OracleKind::Command && question.kind != repro::OracleKind::Diagnostic);
   if (runs) add_values_of(repro, session, module, question);
   add_expected(repro, question.expected);
   if (!question.passes.empty()) {
@@ -207,7 +208,10 @@ ReproFile repro_of_pipeline(const CommandLine& line, session::Session& session, 
     repro.entry = with_function(":run", question.function);
     repro.expectations = {fmt::format(":expect value ~= {}", kExpected)};
   } else {  // wrong to begin with, and only a command can tell
-    repro.entry = ":verify " + quoted_word("--test=" + question.command);
+    repro.entry = ":verify " + quoted_word(question.partner ? "--test-server=" + question.partner->options().command
+                                                            : "--test=" + question.command);
+    if (question.partner && !question.partner->options().passes.empty())
+      repro.entry += " " + quoted_word("--partner-passes=" + question.partner->options().passes);
     repro.expectations = {":expect not error \"finds the fault in the module\"", std::string(kSuccess)};
   }
   return repro;
@@ -272,20 +276,31 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
   return save_pair(a, b, values, seen, line, session, console);
 }
 
-ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session,
-                               const passes::PassRecord& record, const std::string& seen) {
-  ReproFile repro = repro_of(line, session.options(), record.before);
+// The program as it was before a pass.
+static ReproFile repro_before(const CommandLine& line, const session::Session& session,
+                              const pipeline::Record& record) {
+  if (session.module()) return repro_of(line, session.options(), record.before.as<ir::Module>());
+  ReproFile repro;
+  repro.seed = session.options().seed;
+  repro.settings = settings_of(session.options());
+  repro.module = *session.program()->text_of(record.before, session::TextFor::Saving) + "\n";
+  return repro;
+}
+
+ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session, const pipeline::Record& record,
+                               const std::string& seen) {
+  ReproFile repro = repro_before(line, session, record);
   repro.seen = seen;
-  repro.entry = ":run-pass " + passes::to_string(record.pass);
+  repro.entry = ":run-pass " + pipeline::to_string(record.pass);
   repro.expectations = {not_error(seen), std::string(kSuccess)};
   return repro;
 }
 
 ReproFile repro_of_changed_values(const CommandLine& line, const session::Session& session,
-                                  const passes::PassRecord& record, const std::string& seen) {
-  ReproFile repro = repro_of(line, session.options(), record.before);
+                                  const pipeline::Record& record, const std::string& seen) {
+  ReproFile repro = repro_before(line, session, record);
   repro.seen = seen;
-  repro.before = {":run-pass " + passes::to_string(record.pass)};
+  repro.before = {":run-pass " + pipeline::to_string(record.pass)};
   repro.entry = ":validate";
   repro.expectations = {":expect not error \"values differ from\"", std::string(kSuccess)};
   return repro;

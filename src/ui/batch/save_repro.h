@@ -37,10 +37,10 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
 ReproFile repro_of_kernel(const CommandLine& line, session::Session& session, const ir::Module* module,
                           const repro::Question& question, const std::string& seen);
 // A pass that fails, or whose result does not verify; and one after which values differ.
-ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session,
-                               const passes::PassRecord& record, const std::string& seen);
+ReproFile repro_of_failed_pass(const CommandLine& line, const session::Session& session, const pipeline::Record& record,
+                               const std::string& seen);
 ReproFile repro_of_changed_values(const CommandLine& line, const session::Session& session,
-                                  const passes::PassRecord& record, const std::string& seen);
+                                  const pipeline::Record& record, const std::string& seen);
 // The same findings as scripts for TVM (--tvm-script). False: diagnosed.
 bool save_tvm_script(const std::string& path, const CommandLine& line, session::Session& session,
                      const ir::Module* module, const repro::Question& question, const repro::Symptom& symptom,

@@ -25,6 +25,7 @@
 #include "rldb/ui/render/text_diff.h"
 #include "ui/batch/child_work.h"
 #include "ui/batch/git_bisect.h"
+#include "ui/batch/script_verdict.h"
 
 namespace rldb::ui {
 
@@ -127,6 +128,17 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
   copy_lines(result.blessed, reader.lines(), copied, reader.lines().size());
   return result;
 }
+
+}  // namespace
+
+ScriptVerdict verdict_of_script(const CommandLine& line, const std::string& path) {
+  const auto text = support::read_regular_file(path);
+  if (!text.ok()) return {};
+  const SessionResult result = run_session(line, path, *text);
+  return {result.seen, result.blessed};
+}
+
+namespace {
 
 // Converts a result to bytes and back: the child process that runs a file shares no memory with this one.
 std::string to_bytes(const SessionResult& r) {

@@ -158,7 +158,7 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
                  "not change")
       ->check(CLI::IsMember({"diff", "cdiff", "quiet"}))
       ->type_name("HOW");
-  app.add_flag("--verify-each,!--no-verify-each", c.verify_each, "verify after each pass (on by default)");
+  app.add_flag("--verify-each,!--no-verify-each", c.options.verify_each, "verify after each pass (on by default)");
   app.add_flag("--validate-each", c.validate_each, "run before and after each pass and compare");
   app.add_option("--opt-bisect-limit", c.bisect_limit,
                  "run only the first N passes and list them; -1: run and list all")
@@ -219,6 +219,28 @@ void add_tvm_script(CLI::App& app, CommandLine& c) {
   app.add_option("--tvm-script", c.tvm_script,
                  "write a Python script that shows the fault with TVM alone, and its inputs to FILE.npz")
       ->type_name("FILE.py");
+}
+
+// A partner, started and limited alike by both commands that ask one.
+void add_partner(CLI::App& app, CommandLine& c, const char* name, const char* doc) {
+  auto* partner = app.add_option(name, c.partner.command, doc)->type_name("COMMAND");
+  app.add_option("--partner-passes", c.partner.passes, "a pipeline by a name that the partner knows (default: its own)")
+      ->type_name("NAME")
+      ->needs(partner);
+  app.add_option("--partner-seconds", c.partner.seconds, "time limit for one answer (default: 60)")
+      ->check(CLI::PositiveNumber)
+      ->type_name("SECONDS")
+      ->needs(partner);
+  app.add_option_function<std::string>(
+         "--partner-memory",
+         [&c](const std::string& text) {
+           const auto size = parse_size(text);
+           if (!size) throw CLI::ValidationError("--partner-memory", "needs a size such as 512M or 4G");
+           c.partner.memory = *size;
+         },
+         "memory limit of each process of the partner (default: 4G)")
+      ->type_name("SIZE")
+      ->needs(partner);
 }
 
 // Options that choose an oracle; returns those that apply to a pipeline.
@@ -377,6 +399,12 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                         ->expected(1)
                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
                         ->excludes(file);
+      app.add_option(
+             "--original", c.original,
+             "with --trace: the module before the first pass, from which constants that the folder leaves out are "
+             "taken too")
+          ->type_name("FILE")
+          ->needs(trace);
       for (CLI::Option* option : add_oracle(app, c)) option->excludes(trace);
       add_diff_layout(app, c);
       app.add_option_function<std::string>(
@@ -394,6 +422,9 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("-j,--jobs", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
       app.add_flag("--keep-defined", c.keep_defined,
                    "refuse candidates that access tensors out of bounds, unless the program itself does");
+      add_partner(app, c, "--test-server",
+                  "like --test, but the command stays up and is asked by lines of JSON (docs/repro.md, \"Partners\"): "
+                  "for one that takes long to start");
       app.add_option("--seconds", c.seconds, "stop after this many seconds and keep the smallest module so far")
           ->check(CLI::NonNegativeNumber);
       break;
@@ -403,6 +434,21 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("--time", c.seconds, "stop after this many seconds (default without --programs: 60)")
           ->check(CLI::NonNegativeNumber);
       app.add_option("--programs", c.programs, "number of programs");
+      app.add_flag("--coverage", c.coverage, "also count the operators, dtypes, passes and rewrites that were reached");
+      app.add_option("--seeds", c.seed_folders,
+                     "folder of modules: each program is one of them with operands exchanged and operators added")
+          ->type_name("DIR")
+          ->expected(1)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+      app.add_option(
+             "--write", c.write_to,
+             "only write the programs, with inputs and the values computed here, for other compilers to be run on")
+          ->type_name("DIR");
+      add_partner(app, c, "--against",
+                  "another compiler, a command that stays up: its results have to be rldb's (docs/repro.md, "
+                  "\"Partners\"; `python3 rldb_tvm.py --serve` is one)");
+      app.add_option("-j,--jobs", c.jobs, "with --against: number of its processes, for reducing")
+          ->check(CLI::Range(1, 256));
       app.add_option("-o,--output", c.output, "folder for a script for `rldb test` of each fault found")
           ->type_name("DIR");
       add_save_repro(app, c);

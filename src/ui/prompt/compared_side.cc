@@ -9,7 +9,7 @@ repro::Program side_at(const session::Session& session, std::size_t version) {
   repro::Program side;
   side.label = program.version_name(version);
   if (session.module()) {
-    side.module = session.history().module_at(version);
+    side.module = session.history().module_at(version).as<ir::Module>();
   } else {
     std::unique_ptr<session::Program> other = program.copy();
     (void)other->go_to(version);  // an executable has only this one

@@ -1,3 +1,4 @@
+// Entries from a pipe, line by line.
 #include "ui/prompt/dialogue.h"
 
 #include <poll.h>

@@ -18,7 +18,7 @@ class EntryAssembler {
   void add_inside_block();
   // Whether the lines so far are a block that an empty line would end.
   bool in_block() const;
-  // What is left at the end of the input.
+  // The rest, at the end of the input.
   std::vector<std::string> finish();
 
  private:

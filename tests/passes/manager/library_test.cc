@@ -53,8 +53,16 @@ class Expander : public ir::ExprMutator {
   }
 };
 
-ir::Result<const ir::Module*> expand_relu(PassEnv& env, const ir::Module* module, const PassOptions& options) {
-  if (int_option(options, 0, "limit", 1) == 0) return module;
+struct ExpandReluOptions {
+  pipeline::option::Int limit = 1;
+};
+template <class F>
+void each_option(ExpandReluOptions& options, const F& f) {
+  f("limit", options.limit, "0: nothing is done");
+}
+
+ir::Result<const ir::Module*> expand_relu(PassEnv& env, const ir::Module* module, const ExpandReluOptions& options) {
+  if (options.limit == 0) return module;
   return map_dataflow_blocks(env, module, [](PassEnv& e, const ir::BindingBlock* block) {
     return ir::Result<const ir::BindingBlock*>(Expander(e.ctx).rewrite_block(block));
   });
@@ -68,14 +76,13 @@ source::DiagId refusal(World& w, const DataflowBlockFn& f) {
 }  // namespace
 
 TEST_CASE("library: a pass that is registered runs by name, with its options") {
-  static const PassInfo& pass = register_pass({.name = "ExpandRelu",
-                                               .kind = PassKind::DataflowBlock,
-                                               .options = "limit=int",
-                                               .doc = "for the test",
-                                               .run = expand_relu});
+  static const PassInfo& pass =
+      register_pass<expand_relu, ExpandReluOptions>("ExpandRelu", PassKind::DataflowBlock, "for the test");
+  REQUIRE(pass.options.size() == 1);
+  CHECK(pipeline::to_string(pass.options[0]) == "limit: int = 1");
   CHECK(find_pass("ExpandRelu") == &pass);
   CHECK(&info(pass.id) == &pass);
-  CHECK_THROWS_AS(register_pass(pass), support::InternalError);
+  CHECK_THROWS_AS(register_pass(PassInfo(pass)), support::InternalError);
   World w;
   const ir::Module* before = w.module();
   auto none = parse_pipeline("ExpandRelu(limit=0)");

@@ -3,6 +3,7 @@
 
 #include "passes/golden.h"
 #include "rldb/passes/option_error.h"
+#include "rldb/pipeline/instruments.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_pattern.h"
 #include "rldb/source/diagnostic_pipeline.h"
@@ -20,6 +21,13 @@ std::string round_trip(std::string_view text) {
   for (const PassInvocation& p : *parsed) out += (out.empty() ? "" : ",") + to_string(p);
   return out;
 }
+
+class WithoutFirst : public pipeline::Instrument {
+ public:
+  bool wants(const PassInvocation& pass, pipeline::ModuleRef) override { return pass.name() != "ToNonDataflow"; }
+  void left_out(const PassInvocation&) override { ++count; }
+  int count = 0;
+};
 
 constexpr std::string_view kProgram = R"(
 @I.ir_module
@@ -40,6 +48,7 @@ TEST_CASE("pipelines are read with options in any of the usual spellings") {
         "ToNonDataflow,VMShapeLower(emit_err_ctx=False)");
   CHECK(round_trip("DeadCodeElimination([\"main\", 'f'])") == "DeadCodeElimination([\"main\", 'f'])");
   CHECK(round_trip("VMBuiltinLower") == "LowerRuntimeBuiltin");
+  CHECK(round_trip("FuseOps{max_depth=2 ** 2},Normalize{}") == "FuseOps(max_depth=2 ** 2),Normalize");
 }
 
 TEST_CASE("TVM's Sequential and get_pipeline, with the modules of Python in front") {
@@ -82,7 +91,7 @@ TEST_CASE("named pipelines hold only passes that exist") {
   CHECK(minimum);
   auto parsed = parse_pipeline("minimum");
   REQUIRE(parsed.ok());
-  CHECK(info(parsed->back().id).name == "AttachGlobalSymbol");
+  CHECK(parsed->back().name() == "AttachGlobalSymbol");
 }
 
 TEST_CASE("a pass that runs kernels wants somebody who can") {
@@ -105,29 +114,32 @@ TEST_CASE("the runner records, vetoes and stops at the bisect limit") {
   auto pipeline = parse_pipeline("ToNonDataflow,RemovePurityChecking,AttachGlobalSymbol");
   REQUIRE(pipeline.ok());
   PassEnv env{p.ctx, p.diagnostics};
-  std::vector<PassRecord> records;
-  RunOptions options;
-  options.after = [&](const PassRecord& r) { records.push_back(r); };
+  pipeline::Recorder recorder;
+  const std::vector<PassRecord>& records = recorder.records;
 
-  auto result = run_pipeline(env, module, *pipeline, options);
+  auto result = run_pipeline(env, module, *pipeline, {true, {&recorder}});
   REQUIRE(result.ok());
   REQUIRE(records.size() == 3);
-  CHECK(records[0].before == module);
+  CHECK(records[0].before == pipeline::ModuleRef(module));
   CHECK(records[0].changed == std::vector<std::string>{"main"});
   CHECK(records[1].before == records[0].after);
   CHECK(records[2].changed.empty());  // main is public already
 
-  records.clear();
-  options.bisect_limit = 1;
-  REQUIRE(run_pipeline(env, module, *pipeline, options).ok());
+  recorder.records.clear();
+  std::string told;
+  pipeline::BisectLimit limit(1, [&](std::size_t number, const PassInvocation& pass, bool runs) {
+    told += (runs ? "" : "not ") + std::to_string(number) + " " + to_string(pass) + ";";
+  });
+  REQUIRE(run_pipeline(env, module, *pipeline, {true, {&limit, &recorder}}).ok());
   CHECK(records.size() == 1);
+  CHECK(told == "1 ToNonDataflow;not 2 RemovePurityChecking;not 3 AttachGlobalSymbol;");
 
-  records.clear();
-  options.bisect_limit = -1;
-  options.before = [](const PassInvocation& i, const ir::Module*) { return info(i.id).name != "ToNonDataflow"; };
-  REQUIRE(run_pipeline(env, module, *pipeline, options).ok());
+  recorder.records.clear();
+  WithoutFirst veto;
+  REQUIRE(run_pipeline(env, module, *pipeline, {true, {&recorder, &veto}}).ok());
   CHECK(records.size() == 2);
-  CHECK(records[0].before == module);
+  CHECK(veto.count == 1);
+  CHECK(records[0].before == pipeline::ModuleRef(module));
 }
 
 TEST_CASE("a lowering pass on a pure function is a warning, said once") {
@@ -198,11 +210,10 @@ TEST_CASE("history rewinds, and a new pass drops what came after") {
   REQUIRE(module != nullptr);
   PassEnv env{p.ctx, p.diagnostics};
   History history;
-  CHECK(history.current() == nullptr);
+  CHECK_FALSE(history.current());
   history.start(module);
-  RunOptions options;
-  options.after = [&](const PassRecord& r) { history.push(r); };
-  REQUIRE(run_pipeline(env, module, *parse_pipeline("ToNonDataflow,RemovePurityChecking"), options).ok());
+  pipeline::Versions versions(history);
+  REQUIRE(run_pipeline(env, module, *parse_pipeline("ToNonDataflow,RemovePurityChecking"), {true, {&versions}}).ok());
   CHECK(history.size() == 3);
   CHECK(history.position() == 2);
   history.bookmark("lowered");
@@ -213,7 +224,7 @@ TEST_CASE("history rewinds, and a new pass drops what came after") {
   history.push_edit(module);
   CHECK(history.size() == 3);
   CHECK(history.is_edit(2));
-  CHECK(history.current() == module);
+  CHECK(history.current() == pipeline::ModuleRef(module));
   CHECK(history.bookmarks().empty());
 }
 

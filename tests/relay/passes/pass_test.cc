@@ -24,14 +24,11 @@ std::string after(const std::string& passes, const std::string& text, bool& fail
   failed = true;
   const auto message = [&] { return found.all().front().message; };
   if (!parsed.module || !relay::infer_types(ctx, parsed.module, typing, found)) return message();
-  const auto ids = relay::parse_passes(passes, found);
-  if (!ids) return message();
-  const relay::Module* m = parsed.module;
+  const auto read = pipeline::parse(relay::pass_table(), passes, sources, found);
+  if (!read) return message();
   relay::PassEnv env{ctx, found};
-  for (const relay::PassInvocation& pass : *ids) {
-    m = relay::run_pass(pass, env, m);
-    if (!m) return message();
-  }
+  const relay::Module* m = relay::run_pipeline(env, parsed.module, *read, {});
+  if (!m) return message();
   const std::string printed = relay::print(m);
   // Its text is also a program, and has types.
   relay::Context again;

@@ -233,7 +233,7 @@ TEST_CASE("cancelling a validation leaves versions and options as they were") {
   check_phase("validate", [&] {
     REQUIRE(l.s.module() == current);
     REQUIRE(l.s.options().default_dim == session::Options().default_dim);
-    const repro::Validation v = repro::validate_versions(l.s, l.s.history().module_at(0), current);
+    const repro::Validation v = repro::validate_versions(l.s, l.s.history().module_at(0).as<ir::Module>(), current);
     return hash_of(repro::to_string(v));
   });
 }

@@ -7,11 +7,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rldb/pipeline/run.h"
 #include "rldb/relay/ir/text_names.h"
 #include "rldb/relay/ops/infer.h"
 
@@ -19,35 +19,22 @@ namespace rldb::relay {
 
 enum class PassId : std::uint8_t;  // pass_id.h
 
-struct PassInfo {
-  PassId id;
-  std::string_view name;
-  std::string_view short_name;
-  std::string_view options;  // names of numbers, separated by blanks
-  std::string_view doc;
+using pipeline::NoOptions;
+using pipeline::to_string;
+using PassInvocation = pipeline::Invocation;
+using PassRecord = pipeline::Record;
+
+struct PassEnv;
+struct PassInfo : pipeline::PassRow {
+  PassId id{};
+  const Module* (*run)(PassEnv& env, const Module* m, const pipeline::Arguments& arguments) = nullptr;
 };
 const PassInfo& info(PassId id);
-std::vector<PassId> all_passes();  // in the compiler's order
-
-struct PipelineInfo {
-  std::string_view name;
-  std::string_view passes;
-  std::string_view doc;
-};
-std::span<const PipelineInfo> named_pipelines();
+inline const PassInfo& info(const PassInvocation& p) { return static_cast<const PassInfo&>(*p.pass); }
+// Passes in the compiler's order, and named pipelines.
+const pipeline::PassTable& pass_table();
 // Passes that code generation requires.
 inline constexpr std::string_view kMinimumPipeline = "minimum";
-
-struct PassOption {
-  std::string_view name;  // as in the pass's row
-  std::int64_t value = 0;
-};
-struct PassInvocation {
-  PassId id{};
-  std::vector<PassOption> options;
-  std::int64_t option(std::string_view name, std::int64_t otherwise) const;
-};
-std::string to_string(const PassInvocation& p);
 
 // Computes calls of operators for FoldConstant: a pass knows no engine, so its caller provides one.
 class Evaluator {
@@ -65,12 +52,24 @@ struct PassEnv {
   Evaluator* evaluator = nullptr;   // null: nothing is evaluated
 };
 
+// Each result has types; what has none is refused.
+class TypeCheck : public pipeline::Instrument {
+ public:
+  explicit TypeCheck(PassEnv& env) : env_(env) {}
+  pipeline::Result<support::Unit> after(const PassRecord& record) override;
+
+ private:
+  PassEnv& env_;
+};
+
 // Null: diagnosed.
-const Module* run_pass(const PassInvocation& pass, PassEnv& env, const Module* m);
-// nullopt: a pass or an option is unknown, which is diagnosed.
-std::optional<std::vector<PassInvocation>> parse_passes(std::string_view text, source::Diagnostics& out);
+const Module* run_pass(PassEnv& env, const Module* m, const PassInvocation& pass);
+const Module* run_pipeline(PassEnv& env, const Module* m, const std::vector<PassInvocation>& passes,
+                           const pipeline::Instruments& instruments);
 // The pipeline `minimum`, which skips what is already done.
 const Module* prepare_for_vm(PassEnv& env, const Module* m);
+// Functions that only one of the two has, or that differ between them.
+std::vector<std::string> changed_functions(const Module* before, const Module* after);
 
 // The body of `f` with its parameters replaced, one by one.
 const Expr* body_with(Context& ctx, const Function* f, Span<const Var*> params);

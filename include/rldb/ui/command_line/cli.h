@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "rldb/repro/partner.h"
 #include "rldb/repro/settings.h"
 #include "rldb/session/options.h"
 #include "rldb/ui/render/text_diff.h"
@@ -50,7 +51,6 @@ struct CommandLine {
   std::vector<std::string> print_ir_after;
   bool print_ir_after_change = false;
   std::string print_changed;  // "", "diff", "cdiff", "quiet"
-  bool verify_each = true;
   bool validate_each = false;
   std::optional<int> bisect_limit;  // -1: all, and print the number of each pass
   std::string dump_ir_to;
@@ -71,18 +71,23 @@ struct CommandLine {
   std::optional<session::Engine> other_engine;  // of the second program
   std::string other_passes;                     // of the second program, when `passes` are the first one's
   std::vector<std::string> traces;              // folders of IR files, pass by pass
+  std::string original;                         // of a folder: the module before its first pass
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   repro::MemoryLimit memory_limit;
+  repro::PartnerOptions partner;  // of fuzz and reduce; without a command: none
   unsigned jobs = 1;
-  double seconds = 0;         // for the whole work; 0: no limit
-  std::size_t programs = 0;   // of fuzz
-  std::string save_repro;     // a script that reproduces the fault
-  std::string tvm_script;     // the same in Python, for TVM
-  bool keep_defined = false;  // reduce: no candidates with accesses out of bounds
-  bool by_kernel = false;     // bisect: the kernel that the JIT compiles incorrectly
-  std::string recorded;       // compare: the folder of a recorded run of TVM
-  bool shadow = false;        // compare: both sides against a run in float64
+  double seconds = 0;                     // for the whole work; 0: no limit
+  std::size_t programs = 0;               // of fuzz
+  bool coverage = false;                  // fuzz: a histogram of what the programs reach
+  std::vector<std::string> seed_folders;  // fuzz: modules to start from
+  std::string write_to;                   // fuzz: a folder for the programs with inputs and values
+  std::string save_repro;                 // a script that reproduces the fault
+  std::string tvm_script;                 // the same in Python, for TVM
+  bool keep_defined = false;              // reduce: no candidates with accesses out of bounds
+  bool by_kernel = false;                 // bisect: the kernel that the JIT compiles incorrectly
+  std::string recorded;                   // compare: the folder of a recorded run of TVM
+  bool shadow = false;                    // compare: both sides against a run in float64
   repro::Sanitizers sanitizers;
   // test
   bool bless = false;

@@ -61,11 +61,11 @@ Json kernel_states_json(Repl& repl);
 
 // ---- passes and versions ----
 
-Json passes_json(const std::vector<session::PassRow>& rows);
-Json pipelines_json(const std::vector<session::PipelineRow>& rows);
+Json passes_json(const std::vector<const pipeline::PassRow*>& rows);
+Json pipelines_json(std::span<const pipeline::NamedPipeline> rows);
 // The pass that made a version.
 Json pass_json(const session::Program& program, std::size_t version);
-Json pass_record_json(const passes::PassRecord& record, const ir::PrintOptions& print);
+Json pass_record_json(const session::Program& program, const pipeline::Record& record);
 Json history_json(Repl& repl);
 Json diff_json(Repl& repl, std::size_t before, std::size_t after);
 // The current version.

@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "rldb/ir/printer.h"
 #include "rldb/passes/memory_report.h"
-#include "rldb/passes/pass.h"
+#include "rldb/pipeline/run.h"
+#include "rldb/session/program.h"
 #include "rldb/ui/render/memory_view.h"
 
 namespace rldb::ui {
@@ -19,16 +19,15 @@ struct MemoryPlan {
 };
 
 struct PipelineReport {
-  std::string file, pipeline;
-  const ir::Module* before = nullptr;
-  const ir::Module* after = nullptr;  // of the last pass that succeeded
+  const session::Program& program;  // for the texts of its modules
+  std::string file, passes;
+  pipeline::ModuleRef after;  // of the last pass that succeeded
   bool failed = false;
-  std::vector<passes::PassRecord> records;
+  std::vector<pipeline::Record> records;
   std::vector<std::pair<std::size_t, std::string>> validations;  // for records[first]: the result of comparing values
   std::string diagnostics;                                       // rendered
-  MemoryPlan memory_before, memory_after;
+  std::optional<MemoryPlan> memory_before, memory_after;         // none: no Relax module
   MemoryView memory_view;
-  ir::PrintOptions print;
 };
 std::string report_page(const PipelineReport& report, std::string_view made);
 

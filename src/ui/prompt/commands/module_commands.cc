@@ -296,18 +296,48 @@ static Status ask_command(Repl& repl, const std::string& command) {
   return Status::Good;
 }
 
+// `:verify --test-server=COMMAND`: the same question to a partner, on the inputs of the session.
+static Status ask_partner(Repl& repl, const repro::PartnerOptions& options) {
+  if (!needs(repl, "`:verify --test-server`", session::kModule)) return Status::Failed;
+  if (!repl.may("run a shell", options.command)) return Status::Failed;
+  std::string why;
+  const auto partner = repro::Partner::start(options, why);
+  if (!partner) return repl.fail(source::message(diag::PartnerOfNoUse, options.command, why));
+  repro::Question question;
+  question.kind = repro::OracleKind::Command;
+  question.partner = partner.get();
+  repro::Oracle oracle(repl.session(), question);
+  const auto symptom = oracle.ask(repl.session().module());
+  if (repl.wants_json()) repl.give(Json{{"finds_the_fault", symptom.has_value()}});
+  if (symptom) {
+    if (!repl.wants_json()) repl.print("{}: {}\n", to_string(symptom->kind), symptom->text);
+    return repl.fail(source::message(diag::CommandFindsFault, options.command));
+  }
+  for (const std::string& reason : {oracle.why(), oracle.unseen()})
+    if (!reason.empty()) return repl.fail(source::message(diag::CannotTell, reason));
+  if (!repl.wants_json()) repl.print("the partner gives the same\n");
+  return Status::Good;
+}
+
 Status command_Verify(Repl& repl, std::string_view rest) {
-  constexpr std::string_view kTest = "--test=";
+  constexpr std::string_view kTest = "--test=", kServer = "--test-server=", kPasses = "--partner-passes=";
   bool roundtrip = false;
   std::string test;
+  repro::PartnerOptions partner;
   for (const std::string& word : split_words(rest)) {
     roundtrip = roundtrip || word == "--roundtrip";
     if (word.starts_with(kTest) && word.size() > kTest.size())
       test = word.substr(kTest.size());
+    else if (word.starts_with(kServer) && word.size() > kServer.size())
+      partner.command = word.substr(kServer.size());
+    else if (word.starts_with(kPasses) && word.size() > kPasses.size())
+      partner.passes = word.substr(kPasses.size());
     else if (word != "--roundtrip")
       return Status::Usage;
   }
   if (!test.empty()) return ask_command(repl, test);
+  if (!partner.command.empty()) return ask_partner(repl, partner);
+  if (!partner.passes.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
   const bool ok = repl.session().verify(diagnostics);
   repl.report(diagnostics);

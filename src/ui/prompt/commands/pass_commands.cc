@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "rldb/ir/printer.h"
+#include "rldb/pipeline/instruments.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -43,7 +44,8 @@ void print_change(Repl& repl, std::size_t version) {
   const bool is_long = lines > kMost;
   if (is_long) {
     Table table({"function", "added", "removed"});
-    for (const DiffStat& stat : diff_stat(program, version - 1, version, made.changed))
+    for (const DiffStat& stat : diff_stat(program, program.history().module_at(version - 1),
+                                          program.history().module_at(version), made.changed))
       table.add({stat.function, fmt::format("+{}", stat.count.added), fmt::format("-{}", stat.count.removed)});
     repl.print("{}", table.text());
   }
@@ -64,10 +66,11 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
   const std::size_t first = session.program()->position() + 1;
   std::unique_ptr<session::Program> before = session.program()->copy();
   std::string running;  // the pass that fails, if one does
-  const bool ok = session.program()->run_passes(pipeline, diagnostics, [&](const std::string& pass) {
-    running = pass;
-    repl.console().doing(pass);
+  pipeline::Announcer announcer([&](const pipeline::Invocation& pass) {
+    running = pipeline::to_string(pass);
+    repl.console().doing(running);
   });
+  const bool ok = session.program()->run_passes(pipeline, diagnostics, {&announcer});
   const session::Program& program = *session.program();
   bool changed = false;
   for (std::size_t v = first; v <= program.position(); ++v) changed = changed || !program.version(v).changed.empty();
@@ -95,33 +98,36 @@ Status run_and_show(Repl& repl, std::string_view pipeline, bool show_diff) {
   return ok ? Status::Good : Status::Failed;
 }
 
-std::vector<session::PassRow> passes_of(Repl& repl) {
-  const session::Program* program = repl.session().program();
-  return program ? program->passes() : session::relax_passes();
+void print_options(Repl& repl, const pipeline::PassRow& pass) {
+  if (pass.options.empty()) return repl.print("  it has no options\n");
+  Table table({"option", "type", "default", ""});
+  for (const pipeline::OptionInfo& o : pass.options)
+    table.add({std::string(o.name), std::string(pipeline::to_string(o.type)), o.fallback, std::string(o.doc)});
+  repl.print("{}", table.text());
 }
 
 }  // namespace
 
 Status command_Passes(Repl& repl, std::string_view rest) {
-  const std::vector<session::PassRow> all = passes_of(repl);
+  const pipeline::PassTable& table = session::passes_of(repl.session().program());
+  const std::vector<const pipeline::PassRow*> all = table.passes();
   if (rest.empty()) {
     if (repl.wants_json()) return repl.give(passes_json(all));
-    for (const session::PassRow& p : all) print_item(repl, fmt::format("{:<28} ", p.name), p.doc);
+    for (const pipeline::PassRow* p : all) print_item(repl, fmt::format("{:<28} ", p->name), p->doc);
     return Status::Good;
   }
-  const auto named = [&](const session::PassRow& p) { return p.name == rest || p.short_name == rest; };
-  const auto p = std::find_if(all.begin(), all.end(), named);
-  if (p == all.end()) {
+  const pipeline::PassRow* p = table.find(rest);
+  if (!p) {
     std::vector<std::string_view> names;
-    for (const session::PassRow& known : all) names.push_back(known.name);
+    for (const pipeline::PassRow* known : all) names.push_back(known->name);
     source::Message m = source::message(diag::UnknownPass, rest);
     const std::string_view near = source::nearest(rest, names);
     m.hint = near.empty() ? "`:passes` lists them" : fmt::format("did you mean `{}`?", near);
     return repl.fail(std::move(m));
   }
-  if (repl.wants_json()) return repl.give(passes_json({*p}));
+  if (repl.wants_json()) return repl.give(passes_json({p}));
   repl.print("{}: {}\n", p->name, p->doc);
-  repl.print("  options: {}\n", p->options.empty() ? "none" : p->options);
+  print_options(repl, *p);
   return Status::Good;
 }
 
@@ -142,10 +148,9 @@ Status command_StepPass(Repl& repl, std::string_view rest) {
 Status command_Pipeline(Repl& repl, std::string_view rest) {
   if (!rest.empty())
     return needs(repl, "`:pipeline`", session::kVersions) ? run_and_show(repl, rest, false) : Status::Failed;
-  const session::Program* program = repl.session().program();
-  const std::vector<session::PipelineRow> all = program ? program->pipelines() : session::relax_pipelines();
+  const std::span<const pipeline::NamedPipeline> all = session::passes_of(repl.session().program()).pipelines();
   if (repl.wants_json()) return repl.give(pipelines_json(all));
-  for (const session::PipelineRow& p : all) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
+  for (const pipeline::NamedPipeline& p : all) repl.print("{}: {}\n  {}\n", p.name, p.doc, p.passes);
   return Status::Good;
 }
 

@@ -12,12 +12,12 @@ namespace rldb::ui {
 namespace {
 
 // Entries that recreate the versions, up to the one that the failed entry used: they keep their numbers.
-std::vector<std::string> versions_again(const passes::History& history, std::size_t last,
+std::vector<std::string> versions_again(const pipeline::History& history, std::size_t last,
                                         const ir::PrintOptions& print) {
   std::vector<std::string> out;
   for (std::size_t v = 1; v <= last && v < history.size(); ++v)
-    out.push_back(history.is_edit(v) ? module_text(history.module_at(v), print)
-                                     : ":run-pass " + passes::to_string(history.record(v).pass));
+    out.push_back(history.is_edit(v) ? module_text(history.module_at(v).as<ir::Module>(), print)
+                                     : ":run-pass " + pipeline::to_string(history.record(v).pass));
   return out;
 }
 
@@ -35,12 +35,12 @@ Status command_SaveRepro(Repl& repl, std::string_view rest) {
   const LastEntry& last = repl.last_entry();
   if (!last.failed && last.expectation.empty()) return repl.fail(source::message(diag::NothingWrong));
   session::Session& session = repl.session();
-  const passes::History& history = session.history();
+  const pipeline::History& history = session.history();
   ReproFile repro;
   repro.seen = last.error.empty() ? last.expectation : last.error;
   repro.settings = settings_of(session.options());
   if (history.size() > 0) {
-    repro.module = module_text(history.module_at(0), session.options().print);
+    repro.module = module_text(history.module_at(0).as<ir::Module>(), session.options().print);
     repro.before = versions_again(history, last.version, session.options().print);
   }
   for (const session::NamedValue& v : session.values())

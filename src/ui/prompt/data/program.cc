@@ -195,15 +195,21 @@ Json validation_json(const repro::Validation& v) {
       {"difference", or_null(v.difference)}, {"compared", v.compared}, {"not_run", v.not_run}, {"in_part", v.in_part}};
 }
 
-Json passes_json(const std::vector<session::PassRow>& all) {
+Json passes_json(const std::vector<const pipeline::PassRow*>& all) {
   Json rows = Json::array();
-  for (const session::PassRow& p : all) rows.push_back({{"name", p.name}, {"options", p.options}, {"doc", p.doc}});
+  for (const pipeline::PassRow* p : all) {
+    Json options = Json::array();
+    for (const pipeline::OptionInfo& o : p->options)
+      options.push_back(
+          {{"name", o.name}, {"type", pipeline::to_string(o.type)}, {"default", o.fallback}, {"doc", o.doc}});
+    rows.push_back({{"name", p->name}, {"options", std::move(options)}, {"doc", p->doc}});
+  }
   return rows;
 }
 
-Json pipelines_json(const std::vector<session::PipelineRow>& all) {
+Json pipelines_json(std::span<const pipeline::NamedPipeline> all) {
   Json rows = Json::array();
-  for (const session::PipelineRow& p : all) rows.push_back({{"name", p.name}, {"passes", p.passes}, {"doc", p.doc}});
+  for (const pipeline::NamedPipeline& p : all) rows.push_back({{"name", p.name}, {"passes", p.passes}, {"doc", p.doc}});
   return rows;
 }
 
@@ -212,12 +218,13 @@ Json pass_json(const session::Program& program, std::size_t version) {
   return {{"pass", made.pass},
           {"ok", true},
           {"nanoseconds", made.nanoseconds},
-          {"changed", stats_json(diff_stat(program, version - 1, version, made.changed))}};
+          {"changed", stats_json(diff_stat(program, program.history().module_at(version - 1),
+                                           program.history().module_at(version), made.changed))}};
 }
 
-Json pass_record_json(const passes::PassRecord& r, const ir::PrintOptions& print) {
-  Json out{{"pass", passes::to_string(r.pass)}, {"ok", r.after != nullptr}, {"nanoseconds", r.nanoseconds}};
-  out["changed"] = r.after ? stats_json(diff_stat(r.before, r.after, r.changed, print)) : Json::array();
+Json pass_record_json(const session::Program& program, const pipeline::Record& r) {
+  Json out{{"pass", pipeline::to_string(r.pass)}, {"ok", bool(r.after)}, {"nanoseconds", r.nanoseconds}};
+  out["changed"] = r.after ? stats_json(diff_stat(program, r.before, r.after, r.changed)) : Json::array();
   return out;
 }
 
@@ -248,7 +255,8 @@ Json diff_json(Repl& repl, std::size_t before, std::size_t after) {
   const std::string b = *program.text(after, session::TextFor::Comparing);
   return {{"before", before},
           {"after", after},
-          {"functions", stats_json(diff_stat(program, before, after, program.changed(before, after)))},
+          {"functions", stats_json(diff_stat(program, program.history().module_at(before),
+                                             program.history().module_at(after), program.changed(before, after)))},
           {"diff", text_diff(a, b, "before", "after")}};
 }
 

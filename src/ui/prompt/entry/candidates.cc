@@ -180,15 +180,15 @@ std::vector<std::string> listed(std::string_view list) {
 }
 
 // Passes, or inside `Pass(` its options.
-void add_passes(std::string_view before, std::string_view prefix, Candidates& out) {
+void add_passes(const pipeline::PassTable& passes, std::string_view before, std::string_view prefix, Candidates& out) {
   const std::string text = std::string(before) + std::string(prefix);
   if (const std::string_view call = open_call(text, text.size()); !call.empty()) {
-    if (const passes::PassInfo* p = passes::find_pass(call))
-      for (const std::string& option : listed(p->options)) out.push_back(option + "=");
+    if (const pipeline::PassRow* p = passes.find(call))
+      for (const pipeline::OptionInfo& option : p->options) out.push_back(std::string(option.name) + "=");
     return;
   }
-  for (const passes::PassInfo& p : passes::all_passes()) out.emplace_back(p.name);
-  for (const passes::PipelineInfo& p : passes::named_pipelines()) out.emplace_back(p.name);
+  for (const pipeline::PassRow* p : passes.passes()) out.emplace_back(p->name);
+  for (const pipeline::NamedPipeline& p : passes.pipelines()) out.emplace_back(p.name);
 }
 
 void add_engines(Candidates& out) {
@@ -215,7 +215,8 @@ void add_flag_value(Repl& repl, std::string_view flag, std::string_view form, st
   Candidates values;
   if (form == "PASSES") {
     const std::size_t last = typed.rfind(',') + 1;  // after a list of passes
-    add_passes(typed.substr(0, last), typed.substr(last), values);
+    const pipeline::PassTable& passes = session::passes_of(repl.session().program());
+    add_passes(passes, typed.substr(0, last), typed.substr(last), values);
     for (std::string& value : values) value.insert(0, typed.substr(0, last));
   } else if (form == "ENGINE") {
     add_engines(values);
@@ -307,7 +308,7 @@ void add_arguments(Repl& repl, const Command& command, std::string_view before, 
       if (command.name == "info" || command.name == "type") add_functions(repl, out);
       return add_expression(repl, before, prefix, out);
     case Completion::Pass:
-      return add_passes(before, prefix, out);
+      return add_passes(session::passes_of(repl.session().program()), before, prefix, out);
     case Completion::Engine:
       if (trim(before).find(' ') == std::string_view::npos && !trim(before).empty()) out.emplace_back("for");
       return;
@@ -319,7 +320,8 @@ void add_arguments(Repl& repl, const Command& command, std::string_view before, 
       out.emplace_back("keys");
       add_commands(out);
       for (const HelpSession& session : help_sessions()) out.emplace_back(session.name);
-      for (const passes::PassInfo& p : passes::all_passes()) out.emplace_back(p.name);
+      for (const pipeline::PassRow* p : session::passes_of(repl.session().program()).passes())
+        out.emplace_back(p->name);
       return;
     case Completion::Option:
       add_options(before, out);

@@ -97,50 +97,37 @@ std::string python_string(std::string_view text) {
   return out + "\"";
 }
 
-// `int`, `bool`, `text`, `[names]` or `{text}`, as the pass's row has it; empty: it is not known.
-std::string kind_of_option(const passes::PassInfo& info, const std::string& name) {
-  const std::string wanted = name + "=";
-  std::string_view rest = info.options;
-  while (!rest.empty()) {
-    const auto end = std::min(rest.find(", "), rest.size());
-    if (rest.substr(0, end).starts_with(wanted)) return std::string(rest.substr(wanted.size(), end - wanted.size()));
-    rest.remove_prefix(std::min(end + 2, rest.size()));
-  }
-  return {};
-}
-
-std::string python_list(std::string_view text) {
-  if (text.starts_with('[') && text.ends_with(']')) text = text.substr(1, text.size() - 2);
-  std::vector<std::string> words;
-  while (!text.empty()) {
-    const auto end = std::min(text.find(','), text.size());
-    const std::string_view word = support::trim(text.substr(0, end));
-    if (!word.empty()) words.push_back(word.starts_with('"') ? std::string(word) : python_string(word));
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
-  return fmt::format("[{}]", fmt::join(words, ", "));
+std::string python_list(const pipeline::WrittenValue& value) {
+  pipeline::option::Names names;
+  pipeline::assign(value, names);
+  for (std::string& name : names) name = python_string(name);
+  return fmt::format("[{}]", fmt::join(names, ", "));
 }
 
 // A target in TVMScript.
 constexpr std::string_view kTarget = "T.target";
 
-std::string python_value(const std::string& kind, const std::string& value) {
-  if (kind == "bool") return value == "true" || value == "True" || value == "1" ? "True" : "False";
-  if (kind == "[names]") return python_list(value);
-  if (kind != "text") return value;
-  if (value.starts_with(kTarget)) return "tvm.target.Target" + value.substr(kTarget.size());
-  return value.starts_with('"') ? value : python_string(value);
+std::string python_value(pipeline::OptionType type, const pipeline::WrittenValue& value) {
+  using Kind = pipeline::WrittenValue::Kind;
+  if (value.is(Kind::None)) return "None";
+  if (type == pipeline::OptionType::Bool) {
+    bool on = false;
+    pipeline::assign(value, on);
+    return on ? "True" : "False";
+  }
+  if (type == pipeline::OptionType::Names) return python_list(value);
+  if (value.written.starts_with(kTarget)) return "tvm.target.Target" + value.written.substr(kTarget.size());
+  if (type == pipeline::OptionType::Text || value.is(Kind::Text)) return python_string(value.name());
+  return value.written;
 }
 
 std::string pass_text(const passes::PassInvocation& pass) {
-  const passes::PassInfo& info = passes::info(pass.id);
+  const passes::PassInfo& info = passes::info(pass);
   std::vector<std::string> options;
-  for (const passes::PassOption& o : pass.options) {
-    // Positional ones are in the order of the row.
-    const std::string first(info.options.substr(0, info.options.find('=')));
-    const std::string& name = o.name.empty() ? first : o.name;
-    const std::string value = python_value(kind_of_option(info, name), o.value);
-    options.push_back(o.name.empty() ? value : fmt::format("{}={}", name, value));
+  for (const pipeline::Argument& a : pass.arguments) {
+    const pipeline::OptionInfo& option = info.options[a.option];
+    const std::string value = python_value(option.type, a.value);
+    options.push_back(a.named ? fmt::format("{}={}", option.name, value) : value);
   }
   if (!is_on_tensorir(info)) return fmt::format("{}.transform.{}({})", kRelax, info.name, fmt::join(options, ", "));
   options.insert(options.begin(), python_string(info.name));

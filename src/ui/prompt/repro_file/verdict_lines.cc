@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 3;
 // Lines about what was looked at, not about the fault.
-constexpr std::string_view kAside[] = {"passed by: ", "note: ", "not compared: ", "not well-formed from "};
+constexpr std::string_view kAside[] = {"not run: ", "note: ", "not compared: ", "not well-formed from "};
 constexpr std::string_view kCounts = "can be run";
 
 }  // namespace

@@ -16,7 +16,6 @@ namespace rldb::ui {
 namespace {
 
 using passes::FunctionMemory;
-using passes::PassRecord;
 
 constexpr std::size_t kShortDiff = 120;  // lines of a diff that is not folded
 
@@ -35,7 +34,7 @@ class Report {
     std::string sections;
     std::string rows;
     std::uint64_t total = 0, most = 1;
-    for (const PassRecord& record : r_.records) {
+    for (const pipeline::Record& record : r_.records) {
       total += record.nanoseconds;
       most = std::max(most, record.nanoseconds);
     }
@@ -50,12 +49,12 @@ class Report {
 
  private:
   std::string head(std::string_view made, std::uint64_t total) const {
-    const auto changed =
-        std::count_if(r_.records.begin(), r_.records.end(), [](const PassRecord& r) { return !r.changed.empty(); });
+    const auto changed = std::count_if(r_.records.begin(), r_.records.end(),
+                                       [](const pipeline::Record& r) { return !r.changed.empty(); });
     return fmt::format(
         "<h1>{}</h1>\n<p class=\"facts\">pipeline <code>{}</code><br/>{} passes, {} changed the module, {}{}"
         "<br/>{}</p>\n",
-        html_text(r_.file), html_text(r_.pipeline.empty() ? "none" : r_.pipeline), r_.records.size(), changed,
+        html_text(r_.file), html_text(r_.passes.empty() ? "none" : r_.passes), r_.records.size(), changed,
         format_duration(total), r_.failed ? ", <span class=\"bad\">failed</span>" : "", html_text(made));
   }
 
@@ -64,15 +63,20 @@ class Report {
     return "<h2 id=\"diagnostics\">Diagnostics</h2>\n" + block_of(plain_lines(r_.diagnostics), "err");
   }
 
-  std::vector<Change> changes_of(const PassRecord& record) const {
+  std::optional<std::string> text(pipeline::ModuleRef module, std::string_view function) const {
+    return r_.program.text_of(module, session::TextFor::Comparing, function);
+  }
+
+  std::vector<Change> changes_of(const pipeline::Record& record) const {
     std::vector<Change> changes;
     if (!record.after) return changes;
     for (const std::string& name : record.changed) {
       Change& c = changes.emplace_back();
       c.name = name;
-      c.added = !record.before->find(name);
-      c.removed = !record.after->find(name);
-      c.hunks = diff_hunks(function_text(record.before, name, r_.print), function_text(record.after, name, r_.print));
+      const auto before = text(record.before, name), after = text(record.after, name);
+      c.added = !before;
+      c.removed = !after;
+      c.hunks = diff_hunks(before.value_or(""), after.value_or(""));
     }
     return changes;
   }
@@ -80,7 +84,7 @@ class Report {
   // ---- the table of passes ----
 
   std::string row(std::size_t i, const std::vector<Change>& changes, std::uint64_t total, std::uint64_t most) const {
-    const PassRecord& record = r_.records[i];
+    const pipeline::Record& record = r_.records[i];
     DiffCount count;
     for (const Change& c : changes) {
       const DiffCount one = count_diff(c.hunks);
@@ -88,7 +92,7 @@ class Report {
       count.removed += one.removed;
     }
     const bool linked = !changes.empty() || !record.after;
-    const std::string name = html_text(passes::to_string(record.pass));
+    const std::string name = html_text(pipeline::to_string(record.pass));
     const std::string what = !record.after     ? "<span class=\"bad\">failed</span>"
                              : changes.empty() ? "<span class=\"note\">no change</span>"
                                                : diff_count_html(count);
@@ -115,10 +119,10 @@ class Report {
   // ---- one pass ----
 
   std::string section(std::size_t i, const std::vector<Change>& changes) const {
-    const PassRecord& record = r_.records[i];
-    const std::string name = passes::to_string(record.pass);
+    const pipeline::Record& record = r_.records[i];
+    const std::string name = pipeline::to_string(record.pass);
     std::string out = fmt::format("<h3 id=\"p{}\">{}. {}</h3>\n<p class=\"note\">{}</p>\n", i + 1, i + 1,
-                                  html_text(name), html_text(passes::info(record.pass.id).doc));
+                                  html_text(name), html_text(record.pass.pass->doc));
     if (!record.after) out += "<p class=\"bad\">The pass failed; the diagnostics above say why.</p>\n";
     for (const auto& [which, text] : r_.validations)
       if (which == i) out += fmt::format("<p class=\"note\">values: {}</p>\n", html_text(text));
@@ -126,7 +130,7 @@ class Report {
     return out;
   }
 
-  std::string change(const PassRecord& record, const Change& c) const {
+  std::string change(const pipeline::Record& record, const Change& c) const {
     std::size_t lines = 0;
     for (const DiffHunk& hunk : c.hunks) lines += hunk.lines.size();
     const std::string summary = fmt::format("<code>{}</code> {}{}", html_text(c.name),
@@ -135,9 +139,8 @@ class Report {
                                                         : "",
                                             diff_count_html(count_diff(c.hunks)));
     // A function that exists on one side only is shown as text, not as a diff.
-    if (c.added) return folded(summary, block_of(script_lines(function_text(record.after, c.name, r_.print)), "out"));
-    if (c.removed)
-      return folded(summary, block_of(script_lines(function_text(record.before, c.name, r_.print)), "out"));
+    if (c.added) return folded(summary, block_of(script_lines(text(record.after, c.name).value_or("")), "out"));
+    if (c.removed) return folded(summary, block_of(script_lines(text(record.before, c.name).value_or("")), "out"));
     return folded(summary, diff_table(c.hunks, "before", "after"), lines <= kShortDiff);
   }
 
@@ -156,12 +159,13 @@ class Report {
   }
 
   std::string memory() {
+    if (!r_.memory_before || !r_.memory_after) return {};
     std::string out = "<h2 id=\"memory\">Memory plan</h2>\n";
-    for (const auto& [plan, when] : {std::pair(&r_.memory_before, "before"), std::pair(&r_.memory_after, "after")})
+    for (const auto& [plan, when] : {std::pair(&*r_.memory_before, "before"), std::pair(&*r_.memory_after, "after")})
       if (!plan->problem.empty())
         out += fmt::format("<p class=\"note\">None {} the passes: {}</p>\n", when, html_text(plan->problem));
     std::vector<std::string> names;
-    for (const MemoryPlan* plan : {&r_.memory_before, &r_.memory_after})
+    for (const MemoryPlan* plan : {&*r_.memory_before, &*r_.memory_after})
       for (const FunctionMemory& m : plan->functions)
         if (std::find(names.begin(), names.end(), m.function) == names.end()) names.push_back(m.function);
     if (names.empty()) return out + "<p class=\"note\">No function allocates a tensor.</p>\n";
@@ -174,10 +178,10 @@ class Report {
     out += "</tr></thead>\n<tbody>\n";
     for (const std::string& name : names)
       out += fmt::format("<tr><td class=\"names\"><code>{}</code></td>{}{}</tr>\n", html_text(name),
-                         memory_cells(r_.memory_before, name), memory_cells(r_.memory_after, name));
+                         memory_cells(*r_.memory_before, name), memory_cells(*r_.memory_after, name));
     out += "</tbody></table></div>\n";
     std::size_t number = 0;
-    for (const auto& [plan, when] : {std::pair(&r_.memory_before, "before"), std::pair(&r_.memory_after, "after")})
+    for (const auto& [plan, when] : {std::pair(&*r_.memory_before, "before"), std::pair(&*r_.memory_after, "after")})
       if (!plan->functions.empty())
         out += folded(fmt::format("lifetimes {} the passes", when),
                       figure(memory_svg(plan->functions, r_.memory_view), ++number));
@@ -189,11 +193,11 @@ class Report {
   std::string module() const {
     std::string out = fmt::format("<h2 id=\"module\">{}</h2>\n",
                                   r_.failed ? "Module before the pass that failed" : "Module after the passes");
-    for (const ir::ModuleEntry& entry : r_.after->entries) {
+    for (const std::string& name : r_.program.functions_of(r_.after)) {
       support::poll();
-      const std::vector<std::string> lines = script_lines(ir::print_function(entry.name, entry.function, r_.print));
-      out += folded(fmt::format("<code>{}</code> {}", html_text(entry.name), support::counted(lines.size(), "line")),
-                    block_of(lines, "out", kShortDiff), entry.name == "main");
+      const std::vector<std::string> lines = script_lines(text(r_.after, name).value_or(""));
+      out += folded(fmt::format("<code>{}</code> {}", html_text(name), support::counted(lines.size(), "line")),
+                    block_of(lines, "out", kShortDiff), name == "main");
     }
     return out;
   }

@@ -245,4 +245,11 @@ _module("instrument", pass_instrument=pass_instrument)
 _module("transform", PassContext=PassContext, Sequential=Sequential)
 for _name in ("relax", "tirx", "s_tir"):
     _module(_name, transform=_Passes(), VirtualMachine=VirtualMachine)
+
+
+def _get_pipeline(name):
+    raise ValueError("Unknown pre-built pipeline " + name)
+
+
+relax.get_pipeline = _get_pipeline
 _module("tirx.layout", Axis=Anything("Axis"))

@@ -1,0 +1,80 @@
+// The writes that one call of a kernel makes to an element of memory, the latest first, with what each of them read.
+//
+// Two sources with the same answers. `SlicedKernel` follows only the iterations that can write the element: loops are
+// halved and a half whose index expressions cannot be the element's is left out, so that nothing is executed. It needs
+// indices and conditions that do not depend on memory the kernel itself writes. `RecordedKernel` executes every
+// statement in the evaluator and keeps all writes: for every kernel, and the oracle of the tests. Users: KernelOrigin.
+#pragma once
+
+#include <compare>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/eval/eval.h"
+#include "rldb/ir/stmt.h"
+
+namespace rldb::debug {
+
+// An element of memory during the call: its first byte. `memory` identifies a storage, or what the kernel allocates.
+struct MemoryPlace {
+  const void* memory = nullptr;
+  std::int64_t byte = 0;
+  auto operator<=>(const MemoryPlace&) const = default;
+};
+
+// Order of moments in a call: lexicographic.
+using Moment = std::vector<std::int64_t>;
+
+enum class ReadRole : std::uint8_t { Value, Index, Condition };
+struct KernelRead {
+  MemoryPlace place;
+  ReadRole role = ReadRole::Value;
+  const ir::Expr* condition = nullptr;  // of role Condition
+};
+struct KernelWrite {
+  Moment moment;
+  const ir::BufferStore* store = nullptr;
+  std::vector<std::pair<const ir::Var*, std::int64_t>> loops;  // loop variables, the outermost first
+  std::vector<KernelRead> reads;
+};
+
+class KernelWrites {
+ public:
+  virtual ~KernelWrites() = default;
+  // Calls `f` with the writes of the element before a moment (null: in the whole call), the latest first, until it
+  // returns false. Errors: Unsupported, the kernel has what this source cannot follow.
+  using Visit = std::function<bool(const KernelWrite&)>;
+  virtual runtime::Result<support::Unit> visit(const MemoryPlace& place, const Moment* before, const Visit& f) = 0;
+};
+
+// `args`: as the call gets them, with the contents from before it. They must outlive the source and stay unchanged.
+runtime::Result<std::unique_ptr<KernelWrites>> sliced_kernel(const ir::PrimFunc* f,
+                                                             const std::vector<runtime::Value>& args);
+// The same arguments; works on copies.
+runtime::Result<std::unique_ptr<KernelWrites>> recorded_kernel(const ir::PrimFunc* f,
+                                                               const std::vector<runtime::Value>& args);
+
+// Where an element of memory before the call was read by it, on the way to an element that it wrote.
+struct KernelSource {
+  MemoryPlace place;
+  ReadRole role = ReadRole::Value;
+  const ir::Expr* condition = nullptr;
+  auto operator<=>(const KernelSource&) const = default;
+};
+struct KernelOrigin {
+  bool written = false;
+  KernelWrite last;                   // the write that stays
+  std::uint64_t writes = 0;           // that contributed to it: the terms of a sum
+  std::vector<KernelSource> sources;  // in ascending order of place
+};
+// From which elements of the arguments the call computed one of them: through its own memory, and through outputs that
+// it reads again.
+runtime::Result<KernelOrigin> origin_in(KernelWrites& kernel, const MemoryPlace& place);
+// The first source that can follow the kernel.
+runtime::Result<KernelOrigin> kernel_origin(const ir::PrimFunc* f, const std::vector<runtime::Value>& args,
+                                            const MemoryPlace& place);
+
+}  // namespace rldb::debug

@@ -1,0 +1,59 @@
+// Reads of expressions, choices and lets included.
+#include "debug/provenance/reads.h"
+
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::debug {
+
+using ir::as;
+
+namespace {
+
+struct Choice {
+  const ir::Expr *condition, *yes, *no;
+};
+
+std::optional<Choice> choice_of(const ir::Node* n) {
+  if (const auto* s = as<ir::SelectExpr>(n)) return Choice{s->cond, s->true_value, s->false_value};
+  const auto* call = as<ir::Call>(n);
+  if (call && ir::is_call_of(call, ir::intrin::IfThenElse)) return Choice{call->args[0], call->args[1], call->args[2]};
+  return std::nullopt;
+}
+
+}  // namespace
+
+bool collect_indices(ir::Span<const ir::Expr*> indices, const ReadScope& scope, std::vector<KernelRead>& out) {
+  bool known = true;
+  for (const ir::Expr* i : indices) known = collect_reads(i, ReadRole::Index, nullptr, scope, out) && known;
+  return known;
+}
+
+bool collect_reads(const ir::Expr* e, ReadRole role, const ir::Expr* condition, const ReadScope& scope,
+                   std::vector<KernelRead>& out) {
+  bool known = true;
+  ir::walk(e, [&](const ir::Node* n) {
+    if (const auto* load = as<ir::BufferLoad>(n)) {
+      const auto place = scope.place(load->buffer, load->indices);
+      known = known && place;
+      if (place) out.push_back({*place, role, condition});
+      known = collect_indices(load->indices, scope, out) && known;
+      return false;
+    }
+    if (const auto* v = as<ir::Var>(n)) {
+      if (const ir::Expr* value = scope.let(v)) known = collect_reads(value, role, condition, scope, out) && known;
+      return false;
+    }
+    const auto choice = choice_of(n);
+    if (!choice) return true;
+    known = collect_reads(choice->condition, ReadRole::Condition, choice->condition, scope, out) && known;
+    const auto yes = scope.value(choice->condition);
+    known = known && yes;
+    if (yes) known = collect_reads(*yes ? choice->yes : choice->no, role, condition, scope, out) && known;
+    return false;
+  });
+  return known;
+}
+
+}  // namespace rldb::debug

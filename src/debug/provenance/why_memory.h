@@ -1,0 +1,59 @@
+// `why x[3, 4]`: the call that wrote the element's bytes last, the iteration of its kernel, and the elements that were
+// read for it; each of them is the next question, asked about the memory before that call.
+//
+// Aliases, views, calls of functions and in-place kernels need no rules of their own: the question is about bytes.
+// User: Debugger::why.
+#pragma once
+
+#include "debug/impl.h"
+#include "debug/provenance/kernel_writes.h"
+#include "debug/provenance/write_history.h"
+#include "rldb/debug/story.h"
+
+namespace rldb::debug {
+
+class WhyMemory {
+ public:
+  // `time`: the moment that the first question is about.
+  WhyMemory(const Debugger::Impl& d, std::uint64_t time, std::vector<CauseStep>& steps)
+      : run_(*d.run), map_(d.run->code()), history_(*d.run, time), steps_(steps), time_(time) {}
+
+  // An element of the tensor behind a register. False: the run has no history of it, and nothing was added.
+  bool tell(std::string_view name, const ValuePath& path, const runtime::Tensor& t, std::int64_t position, int depth);
+
+ private:
+  struct Question {
+    std::string name;
+    runtime::Tensor tensor;
+    std::int64_t position;
+    MemoryRange range;
+    std::uint64_t time;
+    ReadRole role = ReadRole::Value;
+    const ir::Expr* condition = nullptr;
+  };
+  struct Writer;
+  void answer(const Question& q, int left, std::size_t depth);
+  bool wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
+  bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
+  bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
+  bool still_holds(const Writer& w, const MemoryRange& range, const Question& q) const;
+  void describe(const Writer& w, CauseStep& step) const;
+  void causes(const Writer& w, const MemoryRange& range, int left, std::size_t depth);
+  std::string name_at(const CallMoment& call, int arg) const;
+  const runtime::Value* argument(const vm::Machine& m, const CallMoment& call, int arg) const;
+
+  const Run& run_;
+  const CodeMap& map_;
+  WriteHistory history_;
+  std::vector<CauseStep>& steps_;
+  std::uint64_t time_;
+};
+
+// The register of the machine that holds the storage, in `frame` if there is one; nullopt: none.
+std::optional<ValuePath> path_to(const vm::Machine& m, std::size_t frame, const runtime::Storage* storage);
+
+// `x[3, 4] = 2.5`, or of a region; the name of the step, and the values.
+CauseStep element_step(std::string_view name, const runtime::Tensor& t, const std::vector<std::int64_t>& positions,
+                       std::size_t depth);
+
+}  // namespace rldb::debug

@@ -1,0 +1,183 @@
+// WriteHistory: intervals between checkpoints, executed again and kept as lists of calls.
+#include "debug/provenance/write_history.h"
+
+#include <algorithm>
+
+#include "rldb/support/cancel.h"
+
+namespace rldb::debug {
+
+using bytecode::ArgKind;
+using bytecode::Instruction;
+using bytecode::Opcode;
+using runtime::Storage;
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+// Everything that a value reaches through tuples, with the way to it.
+void each_memory(const Value& v, std::vector<std::size_t>& fields,
+                 const std::function<void(const Storage*, std::int64_t, std::int64_t)>& f) {
+  if (v.is(ValueKind::Tensor)) {
+    const Tensor& t = v.as_tensor();
+    f(t.storage().get(), std::int64_t(t.byte_offset()), std::int64_t(t.byte_offset() + t.byte_size()));
+  } else if (v.is(ValueKind::Storage)) {
+    f(v.storage_ref().get(), 0, 0);
+  } else if (v.is(ValueKind::Tuple)) {
+    for (std::size_t i = 0; i < v.as_tuple().fields.size(); ++i) {
+      fields.push_back(i);
+      each_memory(v.as_tuple().fields[i], fields, f);
+      fields.pop_back();
+    }
+  }
+}
+
+template <class F>
+void each_register(const vm::Machine& m, F f) {
+  for (std::size_t frame = 0; frame < m.frames().size(); ++frame) {
+    const auto registers = m.registers(frame);
+    for (std::size_t r = 0; r < registers.size(); ++r) {
+      ValuePath path{frame, bytecode::RegName(r), {}};
+      each_memory(registers[r], path.fields, [&](const Storage* s, std::int64_t, std::int64_t) { f(path, s); });
+    }
+  }
+}
+
+bool same(const ValuePath& a, const ValuePath& b) {
+  return a.frame == b.frame && a.reg == b.reg && a.fields == b.fields;
+}
+
+bool overlaps(const Touch& t, const MemoryRange& r) {
+  return t.memory == r.memory && t.begin < r.end && r.begin < t.end;
+}
+
+// Notes calls as they are about to be made, and what the last one returned.
+class Notes {
+ public:
+  explicit Notes(std::vector<CallMoment>& calls) : calls_(calls) {}
+
+  void see(const vm::Machine& m) {
+    support::poll();
+    finish(m);
+    const Pc pc = m.frame().pc;
+    const Instruction i = m.executable().instruction(pc);
+    if (i.op != Opcode::Call || m.program().target_kind(i.callee) == vm::TargetKind::Bytecode) return;
+    CallMoment call{m.instructions(), pc, m.frames().size() - 1, {}, {}};
+    for (std::size_t a = 0; a < i.args.size(); ++a) {
+      if (i.arg(a).kind() != ArgKind::Register || bytecode::is_special(i.arg(a).reg())) continue;
+      if (const Value* v = m.read_register(call.frame, i.arg(a).reg()))
+        for (const Touch& t : memory_in(*v, int(a))) call.args.push_back(t);
+    }
+    result_ = i.dst;
+    calls_.push_back(std::move(call));
+    open_ = true;
+  }
+
+  // After the call that was noted last.
+  void finish(const vm::Machine& m) {
+    if (!std::exchange(open_, false) || bytecode::is_special(result_)) return;
+    CallMoment& call = calls_.back();
+    if (call.frame + 1 != m.frames().size() || m.instructions() != call.time + 1) return;
+    if (const Value* v = m.read_register(call.frame, result_)) call.results = memory_in(*v, -1);
+  }
+
+ private:
+  std::vector<CallMoment>& calls_;
+  bytecode::RegName result_ = 0;
+  bool open_ = false;
+};
+
+}  // namespace
+
+std::vector<Touch> memory_in(const Value& v, int arg) {
+  std::vector<Touch> found;
+  std::vector<std::size_t> fields;
+  each_memory(v, fields, [&](const Storage* s, std::int64_t begin, std::int64_t end) {
+    found.push_back({s, begin, end, arg});
+  });
+  return found;
+}
+
+bool WriteHistory::have(std::size_t interval) {
+  while (intervals_.size() <= interval) {
+    const std::uint64_t end = intervals_.empty() ? time_ : intervals_.back().begin;
+    if (end == 0 && !intervals_.empty()) return false;
+    // A call, and the instruction after it: its result is seen there.
+    const bytecode::Executable& exe = run_.code().executable();
+    vm::StopSet calls(exe.instruction_count());
+    const Pc count = calls.end();
+    for (Pc pc = 0; pc < count; ++pc)
+      if (exe.instruction(pc).op == Opcode::Call) {
+        calls.set(pc);
+        if (pc + 1 < count) calls.set(pc + 1);
+      }
+    Interval next{0, end, {}, {}, {}};
+    Notes notes(next.calls);
+    const auto begun = [&](const vm::Machine& m) {
+      next.begin = m.instructions();
+      each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_begin.try_emplace(s, path); });
+    };
+    const auto ended = [&](const vm::Machine& m) {
+      notes.finish(m);
+      each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_end.emplace_back(path, s); });
+    };
+    if (!run_.replay_before(
+            end, calls, begun, [&](const vm::Machine& m) { notes.see(m); }, ended))
+      return false;
+    intervals_.push_back(std::move(next));
+  }
+  return true;
+}
+
+std::optional<MemoryRange> WriteHistory::now(const ValuePath& path, const Tensor& t) {
+  if (!have(0)) return std::nullopt;
+  for (const auto& [at, memory] : intervals_[0].at_end)
+    if (same(at, path))
+      return MemoryRange{0, memory, std::int64_t(t.byte_offset()), std::int64_t(t.byte_offset() + t.byte_size())};
+  return std::nullopt;
+}
+
+// Into the interval before; nullopt: the start of the run, or the memory is held by something else than a register.
+std::optional<std::size_t> WriteHistory::follow(MemoryRange& range) {
+  const auto way = intervals_[range.interval].at_begin.find(range.memory);
+  if (way == intervals_[range.interval].at_begin.end()) return std::nullopt;
+  const ValuePath path = way->second;
+  if (!have(range.interval + 1)) return std::nullopt;
+  for (const auto& [at, memory] : intervals_[range.interval + 1].at_end)
+    if (same(at, path)) {
+      range.memory = memory;
+      return ++range.interval;
+    }
+  return std::nullopt;
+}
+
+WriteHistory::End WriteHistory::before(MemoryRange& range, std::uint64_t time, const Choose& f) {
+  for (;;) {
+    if (!have(range.interval)) return End::Lost;
+    const std::vector<CallMoment>& calls = intervals_[range.interval].calls;
+    for (std::size_t i = calls.size(); i-- > 0;) {
+      if (calls[i].time >= time) continue;
+      const auto touches = [&](const Touch& t) { return overlaps(t, range); };
+      const bool given = std::any_of(calls[i].args.begin(), calls[i].args.end(),
+                                     [&](const Touch& t) { return t.memory == range.memory; });
+      const bool made = !given && std::any_of(calls[i].results.begin(), calls[i].results.end(),
+                                              [&](const Touch& t) { return t.memory == range.memory; });
+      const bool concerned = std::any_of(calls[i].args.begin(), calls[i].args.end(), touches) ||
+                             std::any_of(calls[i].results.begin(), calls[i].results.end(), touches);
+      if (concerned && f(calls[i], range)) return End::Chosen;
+      if (made) return End::Created;
+    }
+    if (intervals_[range.interval].begin == 0) return End::Start;
+    if (!follow(range)) return End::Lost;
+  }
+}
+
+int WriteHistory::parameter(const MemoryRange& range) const {
+  const Interval& i = intervals_[range.interval];
+  const auto way = i.at_begin.find(range.memory);
+  return i.begin != 0 || way == i.at_begin.end() || way->second.frame != 0 ? -1 : int(way->second.reg);
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,80 @@
+// Which call of a run wrote some bytes of memory last, before a moment.
+//
+// The run is executed again from its checkpoints, the latest interval first, and every call in an interval is noted
+// with the memory that it was given and the memory that it returned. Storages of an interval are identified by their
+// addresses in that execution; between two intervals, by a register that reaches them. An interval is executed once and
+// kept. Nothing is printed, and packed functions are not called again (Run). Users: WhyElement, :writes.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "debug/run/run.h"
+
+namespace rldb::debug {
+
+// A way to a value from a register: fields of tuples behind it.
+struct ValuePath {
+  std::size_t frame = 0;
+  bytecode::RegName reg = 0;
+  std::vector<std::size_t> fields;
+};
+
+// A tensor's or a storage's bytes, among the arguments or the results of a call.
+struct Touch {
+  const runtime::Storage* memory = nullptr;
+  std::int64_t begin = 0, end = 0;  // bytes of it; empty for a storage itself, which is not read or written
+  int arg = -1;                     // -1: a result
+};
+struct CallMoment {
+  std::uint64_t time = 0;  // before the call
+  Pc pc = 0;
+  std::size_t frame = 0;
+  std::vector<Touch> args, results;
+};
+
+// Bytes of memory in the interval that ends at a time.
+struct MemoryRange {
+  std::size_t interval = 0;
+  const runtime::Storage* memory = nullptr;
+  std::int64_t begin = 0, end = 0;
+};
+
+class WriteHistory {
+ public:
+  // `time`: at which the first question is asked.
+  WriteHistory(const Run& run, std::uint64_t time) : run_(run), time_(time) {}
+
+  // The bytes of the tensor that a register reaches at that time. Nullopt: no history.
+  std::optional<MemoryRange> now(const ValuePath& path, const runtime::Tensor& t);
+
+  // Calls that were given or returned memory which overlaps the range, before a time, the latest first, until `f`
+  // returns true, or until the memory was created. `range` follows the memory into earlier intervals.
+  enum class End : std::uint8_t { Chosen, Created, Start, Lost };
+  using Choose = std::function<bool(const CallMoment&, const MemoryRange&)>;
+  End before(MemoryRange& range, std::uint64_t time, const Choose& f);
+  // A register of frame 0 that reached the memory at the start of the run: a parameter. -1: none.
+  int parameter(const MemoryRange& range) const;
+
+ private:
+  struct Interval {
+    std::uint64_t begin = 0, end = 0;
+    std::map<const runtime::Storage*, ValuePath> at_begin;
+    std::vector<std::pair<ValuePath, const runtime::Storage*>> at_end;
+    std::vector<CallMoment> calls;
+  };
+  bool have(std::size_t interval);  // executes it if need be
+  std::optional<std::size_t> follow(MemoryRange& range);
+
+  const Run& run_;
+  std::uint64_t time_;
+  std::vector<Interval> intervals_;  // the latest first
+};
+
+// The memory that a value reaches through tuples.
+std::vector<Touch> memory_in(const runtime::Value& v, int arg);
+
+}  // namespace rldb::debug

@@ -1,0 +1,33 @@
+// Whether the results of a program that was converted to a lower precision differ as that precision explains.
+// Room-private.
+#pragma once
+
+#include <functional>
+
+#include "rldb/session/session.h"
+
+namespace rldb::repro {
+
+class LowerPrecision {
+ public:
+  // `run`: the result of `function` of a module; nullopt: it cannot be run.
+  using Run =
+      std::function<std::optional<runtime::Value>(const ir::Module* module, const std::vector<runtime::Value>&)>;
+
+  LowerPrecision(session::Session& session, const ir::Module* before, const ir::Module* after);
+
+  enum class Answer { Explained, Worse, CannotTell };
+  // For the results of both sides on `args`. The program as it was before runs once more, in the lower precision
+  // throughout: the error of a correct conversion is not much larger. `why`: in words.
+  Answer judge(const std::vector<runtime::Value>& args, const runtime::Value& before, const runtime::Value& after,
+               const Run& run, std::string& why);
+  runtime::DType format() const { return format_; }
+
+ private:
+  session::Session& session_;
+  const ir::Module* before_;
+  runtime::DType format_;              // void: the second program uses none that the first does not
+  const ir::Module* lower_ = nullptr;  // the first one in it, made when it is needed
+};
+
+}  // namespace rldb::repro

@@ -1,0 +1,104 @@
+// Random programs beside another compiler, and the scripts of what is found.
+#include "ui/batch/against.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "rldb/repro/against.h"
+#include "rldb/source/diagnostic_repro.h"
+#include "rldb/source/diagnostic_result.h"
+#include "rldb/support/text.h"
+#include "ui/batch/progress.h"
+#include "ui/batch/save_repro.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr double kUsualSeconds = 60;
+
+int refuse(const source::Message& message, session::Session& session, const CommandLine& line, Console& console,
+           int code) {
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, message);
+  return fail(diagnostics, session.sources(), line, console, code);
+}
+
+bool save_finding(const repro::AgainstFinding& f, bool is_first, session::Session& session, const CommandLine& line,
+                  Console& console) {
+  const auto in_folder = [&](const char* ending) {
+    return (std::filesystem::path(line.output) / fmt::format("against-{:016x}{}", f.seed, ending)).string();
+  };
+  const std::string seen = repro::to_string(f);
+  const ReproFile repro = repro_of_pipeline(line, session, f.module, f.question, seen);
+  const auto python = [&](const std::string& path) {
+    return save_tvm_script(path, line, session, f.module, f.question, f.symptom, seen, console);
+  };
+  if (!line.output.empty() && !write_repro(in_folder(".session"), repro, console)) return false;
+  if (!line.output.empty() && !python(in_folder(".py"))) return false;
+  if (is_first && !line.save_repro.empty() && !write_repro(line.save_repro, repro, console)) return false;
+  return !is_first || line.tvm_script.empty() || python(line.tvm_script);
+}
+
+bool save_findings(const repro::AgainstReport& found, session::Session& session, const CommandLine& line,
+                   Console& console) {
+  std::error_code ignored;  // a missing folder is diagnosed when the first file is written
+  if (!line.output.empty()) std::filesystem::create_directories(line.output, ignored);
+  for (const repro::AgainstFinding& f : found.findings) {
+    const session::Options before = session.options();
+    if (f.default_dim > 0) session.options().default_dim = f.default_dim;
+    const bool fine = save_finding(f, &f == found.findings.data(), session, line, console);
+    session.options() = before;
+    if (!fine) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::unique_ptr<repro::Partner> start_partner(const CommandLine& line, session::Session& session, Console& console) {
+  repro::PartnerOptions options = line.partner;
+  options.jobs = line.jobs;
+  std::string why;
+  auto partner = repro::Partner::start(options, why);
+  if (!partner) refuse(source::message(diag::PartnerOfNoUse, options.command, why), session, line, console, kUsage);
+  return partner;
+}
+
+int batch_against(const CommandLine& line, session::Session& session, const Job& job, Console& console) {
+  if (job.helps()) return kUsage;  // rank 0 says why
+  if (job.ranks()) return refuse(source::message(diag::AgainstAlone), session, line, console, kUsage);
+  const auto partner = start_partner(line, session, console);
+  if (!partner) return kUsage;
+  repro::AgainstOptions options;
+  options.seed = line.options.seed;
+  options.programs = line.programs;
+  options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kUsualSeconds;
+  options.jobs = line.jobs;
+  options.tolerances = line.tolerances;
+  std::size_t told = 0;
+  Progress progress(console);
+  options.progress = [&](std::size_t programs, std::size_t findings) {
+    const double by_time = options.seconds > 0 ? progress.seconds() / options.seconds : 0;
+    const double by_count = options.programs > 0 ? double(programs) / double(options.programs) : 0;
+    const std::string found = support::counted(findings, "finding");
+    progress.show(std::max(by_time, by_count), fmt::format("{} programs, {}", programs, found));
+    if (findings != told && !progress.on_terminal()) console.print_error("{} in {} programs\n", found, programs);
+    told = findings;
+  };
+  const repro::AgainstReport found = repro::fuzz_against(session, *partner, options);
+  progress.clear();
+  console.print("{}\n", repro::to_string(found));
+  if (!save_findings(found, session, line, console)) return kUsage;
+  if (!found.broken.empty())
+    return refuse(source::message(diag::PartnerOfNoUse, line.partner.command, found.broken), session, line, console,
+                  kUsage);
+  if (!found.findings.empty()) return kFailed;
+  if (found.compared > 0) return kGood;
+  return refuse(source::message(diag::CannotTell, "no program could be compared with the partner's"), session, line,
+                console, kCannotTell);
+}
+
+}  // namespace rldb::ui
