@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "onnx/tensor.h"
 #include "rldb/ir/op/index.h"
 #include "rldb/ir/op/inspect.h"
@@ -108,8 +110,14 @@ std::string must_be_known(const NodeContext& c, std::size_t i) {
 
 ir::Result<Dims> NodeContext::dims_in(std::size_t i) {
   const auto k = known(i);
-  if (!k || k->dtype.is_float()) return refuse(must_be_known(*this, i));
-  return Dims(k->items.begin(), k->items.end());
+  if (!k) return refuse(must_be_known(*this, i));
+  Dims made;
+  for (const Expr* e : k->items) {
+    const auto* f = ir::as<ir::FloatImm>(e);
+    if (f && f->value != std::floor(f->value)) return refuse(fmt::format("its operand {} is not a whole number", i));
+    made.push_back(f ? i64(std::int64_t(f->value)) : e);
+  }
+  return made;
 }
 
 ir::Result<Ints> NodeContext::ints_in(std::size_t i) {
