@@ -99,18 +99,31 @@ std::shared_ptr<const Known> NodeContext::known(std::size_t i) const {
   return i < inputs.size() ? known_of(ctx, inputs[i]) : nullptr;
 }
 
-namespace {
-
-std::string must_be_known(const NodeContext& c, std::size_t i) {
+std::string NodeContext::must_be_known(std::size_t i) const {
   return fmt::format("its operand {} (`{}`) has to be known when the model is translated", i,
-                     int(i) < c.node.input_size() ? c.node.input(int(i)) : "");
+                     int(i) < node.input_size() ? node.input(int(i)) : "");
 }
 
-}  // namespace
+bool NodeContext::is_literal(std::size_t i) const {
+  const auto k = known(i);
+  if (!k) return false;
+  for (const Expr* e : k->items)
+    if (!int_of(e) && !ir::isa<ir::FloatImm>(e)) return false;
+  return true;
+}
+
+ir::Result<Dims> NodeContext::shape_in(std::size_t i) {
+  if (known(i)) return dims_in(i);
+  RLDB_TRY(const Expr* x, in(i));
+  RLDB_TRY(const ir::TensorType* t, tensor_of(x));
+  const auto count = t->ndim == 1 ? int_of(t->shape[0]) : std::nullopt;
+  if (!count || *count > kMostKnown || t->dtype.is_float()) return refuse(must_be_known(i));
+  return dims_of_values(x, std::size_t(*count));
+}
 
 ir::Result<Dims> NodeContext::dims_in(std::size_t i) {
   const auto k = known(i);
-  if (!k) return refuse(must_be_known(*this, i));
+  if (!k) return refuse(must_be_known(i));
   Dims made;
   for (const Expr* e : k->items) {
     const auto* f = ir::as<ir::FloatImm>(e);
@@ -125,7 +138,7 @@ ir::Result<Ints> NodeContext::ints_in(std::size_t i) {
   Ints made;
   for (const Expr* e : items) {
     const auto v = int_of(e);
-    if (!v) return refuse(must_be_known(*this, i));
+    if (!v) return refuse(must_be_known(i));
     made.push_back(*v);
   }
   return made;
@@ -133,12 +146,12 @@ ir::Result<Ints> NodeContext::ints_in(std::size_t i) {
 
 ir::Result<std::vector<double>> NodeContext::reals_in(std::size_t i) {
   const auto k = known(i);
-  if (!k) return refuse(must_be_known(*this, i));
+  if (!k) return refuse(must_be_known(i));
   std::vector<double> made;
   for (const Expr* e : k->items) {
     const auto* f = ir::as<ir::FloatImm>(e);
     const auto v = int_of(e);
-    if (!f && !v) return refuse(must_be_known(*this, i));
+    if (!f && !v) return refuse(must_be_known(i));
     made.push_back(f ? f->value : double(*v));
   }
   return made;

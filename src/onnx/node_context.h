@@ -81,6 +81,10 @@ class NodeContext : public ops::Emitter {
   // The elements of an operand that the translation needs. A message that tells to give the value if it is not known.
   ir::Result<Ints> ints_in(std::size_t i);
   ir::Result<Dims> dims_in(std::size_t i);  // the same, and shape variables
+  // The same of a shape: an operand that is not known is read when the program runs. Its dims are checked to be at least 0.
+  ir::Result<Dims> shape_in(std::size_t i);
+  std::string must_be_known(std::size_t i) const;
+  bool is_literal(std::size_t i) const;  // all its elements are known numbers
   ir::Result<std::vector<double>> reals_in(std::size_t i);
   ir::Result<double> real_in(std::size_t i, double otherwise);
 

@@ -4,9 +4,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "onnx/tensor.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/type_relation.h"
+#include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_onnx.h"
 #include "rldb/support/cancel.h"
 
@@ -97,7 +101,13 @@ const ir::Module* Translator::run() {
   constexpr std::string_view kEntry = "main";
   const ir::NamedAttr attrs[] = {ctx_.named(attr_name::GlobalSymbol, ctx_.attr(kEntry)),
                                  ctx_.named(attr_name::NumInput, ctx_.attr(std::int64_t(inputs_)))};
-  builder_.set(kEntry, ctx_.function(params_, body, result->type, true, attrs));
+  // Dims that are known at run time only are no part of the function's type.
+  std::vector<const ir::Var*> symbols;
+  for (const ir::Var* p : params_) ir::collect_vars(p->type, symbols);
+  const ir::Type* type = ir::erase(ctx_, result->type, [&](const ir::Var* v) {
+    return std::find(symbols.begin(), symbols.end(), v) != symbols.end();
+  });
+  builder_.set(kEntry, ctx_.function(params_, body, type, true, attrs));
   place(nullptr);
   return builder_.build();
 }

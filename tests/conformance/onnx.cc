@@ -71,6 +71,22 @@ struct Data {
   std::vector<runtime::Value> inputs, outputs;
 };
 
+// The files have the bits of bfloat16 as uint16: the library that wrote them knows no such type.
+runtime::Value in_dtype(const runtime::Value& v, runtime::DType wanted) {
+  const runtime::Tensor& t = v.as_tensor();
+  if (wanted != runtime::DType::BFloat16() || t.dtype() != runtime::DType::UInt(16)) return v;
+  auto view = runtime::Tensor::view(t.storage(), t.byte_offset(), t.shape(), wanted);
+  return view.ok() ? runtime::Value(*view) : v;
+}
+
+void give_input_dtypes(session::Session& session, Data& data) {
+  std::string not_runnable;
+  const auto params = session.program()->parameters("main", not_runnable);
+  for (std::size_t i = 0; params && i < params->size() && i < data.inputs.size(); ++i)
+    if (const auto* type = ir::as<ir::TensorType>((*params)[i].type))
+      data.inputs[i] = in_dtype(data.inputs[i], type->dtype);
+}
+
 // Of a model of `light`, whose input is made up: i / n.
 bool light_data(session::Session& session, const Case& c, Data& data, std::string& why) {
   std::string not_runnable;
@@ -99,15 +115,22 @@ bool load_with(session::Session& session, const Case& c, const std::vector<std::
     source::Diagnostics found;
     if (session.load_file(c.path, found)) break;
     why = first_message(found);
-    const auto at = std::find(names.begin(), names.end(), asked_for(why));
-    if (at == names.end() || std::size_t(at - names.begin()) >= data.inputs.size()) return false;
-    session.options().bound_inputs[*at] = data.inputs[std::size_t(at - names.begin())];
+    const std::string asked = asked_for(why);
+    if (asked.empty()) return false;
+    const auto at = std::find(names.begin(), names.end(), asked);
+    auto& bound = session.options().bound_inputs;
+    const std::size_t before = bound.size();
+    for (std::size_t i = 0; i < names.size() && i < data.inputs.size(); ++i)
+      // A value that nodes compute: from inputs such as shapes and sizes.
+      if (at == names.end() ? data.inputs[i].as_tensor().ndim() <= 1 : names[i] == asked) bound[names[i]] = data.inputs[i];
+    if (bound.size() == before) return false;
   }
   why.clear();
   std::vector<runtime::Value> rest;
   for (std::size_t i = 0; i < data.inputs.size(); ++i)
     if (i >= names.size() || !session.options().bound_inputs.contains(names[i])) rest.push_back(data.inputs[i]);
   data.inputs = std::move(rest);
+  if (session.program()) give_input_dtypes(session, data);
   return session.program() != nullptr;
 }
 
@@ -121,7 +144,9 @@ std::string difference(const runtime::Value& actual, const Data& data, const Cas
     const bool small =
         data.outputs[i].as_tensor().dtype().is_integral() && data.outputs[i].as_tensor().dtype().bits <= 8;
     if (quantised && small) tolerance.atol = 1;
-    if (const std::string d = runtime::compare(values[i], data.outputs[i], tolerance); !d.empty()) return d;
+    const runtime::Value expected =
+        values[i].is(runtime::ValueKind::Tensor) ? in_dtype(data.outputs[i], values[i].as_tensor().dtype()) : data.outputs[i];
+    if (const std::string d = runtime::compare(values[i], expected, tolerance); !d.empty()) return d;
   }
   return {};
 }

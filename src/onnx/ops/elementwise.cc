@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "onnx/operators.h"
+#include "onnx/ops/chain.h"
 #include "onnx/ops/fold.h"
 #include "onnx/tensor.h"
 #include "rldb/ir/op/activation.h"
@@ -23,6 +23,11 @@ Made unary(NodeContext& c) {
 
 Made rounding(NodeContext& c) {
   if (fold_unary(c)) return nullptr;
+  return unary(c);
+}
+
+Made negative(NodeContext& c) {
+  if (fold_negative(c)) return nullptr;
   return unary(c);
 }
 
@@ -99,6 +104,34 @@ Made bit_shift(NodeContext& c) {
   return c.each(c.text(key::Direction, "") == "LEFT" ? op::LeftShift : op::RightShift, a, b);
 }
 
+namespace {
+
+// The largest number of a format of 8 bits.
+double largest(DType t) {
+  std::byte bits{0x7e};
+  if (t.code == runtime::TypeCode::Float8E5M2) bits = std::byte{0x7b};
+  if (t.code == runtime::TypeCode::Float8E4M3FNUZ || t.code == runtime::TypeCode::Float8E5M2FNUZ) bits = std::byte{0x7f};
+  return runtime::load_as_double(&bits, t);
+}
+
+// Formats of 8 bits saturate unless the node says otherwise; integers of 4 bits are rounded and saturate.
+Made converted(NodeContext& c, const Expr* x, DType to) {
+  Chain m(c);
+  const DType from = m.dtype(x);
+  const bool small = !to.is_float() && to.bits == 4;
+  if (small && from.is_float()) {
+    const double least = to.is_uint() ? 0 : -8, most = to.is_uint() ? 15 : 7;
+    const Expr* within = m.min(m.max(x, m.lit(x, least)), m.lit(x, most));
+    return m.done(m.cast(m.unary(op::Round, within), to));
+  }
+  if (!to.is_float8() || from.is_float8() || !from.is_float() || c.integer(key::Saturate, 1) == 0) return c.cast(x, to);
+  // Rounded to the dtype of the data: the largest number of float8 is one of it.
+  const Expr* within = m.min(m.max(x, m.lit(x, -largest(to))), m.lit(x, largest(to)));
+  return m.done(m.cast(m.where(m.unary(op::Isnan, x), x, within), to));
+}
+
+}  // namespace
+
 Made cast_to(NodeContext& c) {
   const auto dtype = dtype_of(std::int32_t(c.integer(key::To, 0)));
   if (!dtype)
@@ -106,14 +139,14 @@ Made cast_to(NodeContext& c) {
         fmt::format("it converts to {}, which Relax has not", dtype_name(std::int32_t(c.integer(key::To, 0)))));
   if (fold_cast(c, *dtype)) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
-  return c.cast(x, *dtype);
+  return converted(c, x, *dtype);
 }
 
 Made cast_like(NodeContext& c) {
   RLDB_TRY(const ir::TensorType* like, c.type(1));
   if (fold_cast(c, like->dtype)) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
-  return c.cast(x, like->dtype);
+  return converted(c, x, like->dtype);
 }
 
 namespace {

@@ -80,6 +80,19 @@ bool wide_enough(DType t) { return t.is_bool() || t.bits >= 32; }
 
 }  // namespace
 
+bool fold_negative(NodeContext& c) {
+  const auto x = short_value(c, 0);
+  if (!x || !x->dtype.is_int()) return false;
+  Known made{x->dtype, x->rank, {}};
+  for (const Expr* e : x->items) {
+    const auto v = int_of(e);
+    if (v && *v == INT64_MIN) return false;
+    made.items.push_back(v ? c.i64(-*v) : ir::sub(c.ctx, c.i64(0), e));
+  }
+  c.know(std::move(made));
+  return true;
+}
+
 bool fold_unary(NodeContext& c) {
   const auto x = short_value(c, 0);
   if (!x || !x->dtype.is_float()) return false;

@@ -173,10 +173,54 @@ const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* exten
 
 }  // namespace
 
+namespace {
+
+// Bounds that are known at run time only. Axes and steps are known.
+Made slice_at_run_time(NodeContext& c, const Expr* x, const Dims& dims) {
+  Chain m(c);
+  const Expr *begins = m.cast(m.in(1), DType::Int(64)), *ends = m.cast(m.in(2), DType::Int(64));
+  const std::int64_t count = m.size(begins, 0);
+  RLDB_TRY_VOID(m.done(nullptr));
+  if (count > std::int64_t(dims.size())) return refuse("it has more bounds than its data has axes");
+  RLDB_TRY(const auto given, c.ints_of(key::Axes, 3));
+  const Ints axes = given && !given->empty() ? *given : iota(0, count);
+  RLDB_TRY(const Ints steps, c.has(4) ? c.ints_in(4) : ir::Result<Ints>(Ints(std::size_t(count), 1)));
+  if (axes.size() != std::size_t(count) || steps.size() != axes.size())
+    return refuse("its bounds, axes and steps differ in number");
+  Exprs from, to;
+  Ints by(dims.size(), 1);
+  for (const Expr* d : dims) {
+    from.push_back(m.ints({0}));
+    to.push_back(m.good() ? m.take(c.tensor_from({DType::Int(64), 1, {d}})) : nullptr);
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = m.axis(axes[i], x);
+    if (!m.good()) break;
+    from[axis] = m.slice(begins, 0, std::int64_t(i), std::int64_t(i) + 1);
+    to[axis] = m.slice(ends, 0, std::int64_t(i), std::int64_t(i) + 1);
+    by[axis] = steps[i];
+  }
+  const Expr* made = m.op(op::DynamicStridedSlice, {x, m.join(from, 0), m.join(to, 0), m.ints(by)});
+  const DType t = m.dtype(x);
+  RLDB_TRY_VOID(m.done(nullptr));
+  Dims now;
+  for (std::size_t k = 0; k < dims.size(); ++k) now.push_back(c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64()));
+  for (std::size_t k = 0; k < dims.size(); ++k) {
+    const bool cut = std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) {
+      return std::size_t(a < 0 ? a + std::int64_t(dims.size()) : a) == k;
+    });
+    if (!cut) now[k] = dims[k];
+  }
+  return static_cast<const Expr*>(c.blocks.emit_match_cast(made, c.ctx.tensor(now, t)));
+}
+
+}  // namespace
+
 Made slice(NodeContext& c) {
   if (slice_known(c)) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims dims, c.dims_of(x));
+  if (c.has(1) && c.has(2) && (!c.is_literal(1) || !c.is_literal(2))) return slice_at_run_time(c, x, dims);
   RLDB_TRY(const std::vector<Cut> cuts, cuts_of(c, dims.size()));
   Exprs axes, begins, ends, steps;
   for (const Cut& given : cuts) {

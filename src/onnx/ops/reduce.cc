@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "onnx/ops/chain.h"
 #include "rldb/ir/op/function.h"
@@ -31,6 +33,29 @@ std::optional<Ints> reduced_axes(Chain& m, const Expr* x) {
   return axes;
 }
 
+bool reduces_nothing(Chain& m, const Expr* x, const Ints& axes) {
+  const Dims dims = m.dims(x);
+  return m.good() && std::any_of(axes.begin(), axes.end(),
+                                 [&](std::int64_t a) { return ir::is_const(dims[std::size_t(a)], 0); });
+}
+
+// The largest and the smallest of no elements are the ends of the dtype's range. Null: there are elements, or it is
+// another reduction.
+const Expr* extreme_of_none(Chain& m, const Expr* x, const Ints& axes) {
+  const bool most = m.c.target == op::Max;
+  if ((!most && m.c.target != op::Min) || !reduces_nothing(m, x, axes)) return nullptr;
+  const DType t = m.dtype(x);
+  Dims dims;
+  const Dims from = m.dims(x);
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    const bool gone = std::find(axes.begin(), axes.end(), std::int64_t(k)) != axes.end();
+    if (!gone || m.c.integer(key::Keepdims, 1) != 0) dims.push_back(gone ? m.c.i64(1) : from[k]);
+  }
+  const double infinity = std::numeric_limits<double>::infinity(), range = std::ldexp(1.0, t.bits - (t.is_uint() ? 0 : 1));
+  if (t.is_float()) return m.full(dims, t, most ? -infinity : infinity);
+  return m.full(dims, t, most ? (t.is_uint() ? 0 : -range) : range - (t.bits > 50 ? 1024 : 1));
+}
+
 // `before` and `after`: of each element, and of the results.
 template <class Before, class After>
 Made reduced_by(NodeContext& c, Before&& before, After&& after) {
@@ -41,6 +66,7 @@ Made reduced_by(NodeContext& c, Before&& before, After&& after) {
   const DType t = m.dtype(x);
   if (t.is_bool()) x = m.cast(x, DType::Int(8));
   const Expr* part = before(m, x);
+  if (const Expr* made = extreme_of_none(m, x, *axes)) return m.done(made);
   // Without axes there is nothing to reduce.
   const Expr* made = axes->empty() ? part : m.reduce(c.target, part, *axes, c.integer(key::Keepdims, 1) != 0);
   return m.done(m.cast(after(m, made), t));
@@ -71,12 +97,8 @@ Made reduce_log_sum_exp(NodeContext& c) {
   const auto axes = reduced_axes(m, x);
   if (!axes || axes->empty()) return m.done(x);
   const bool keep = c.integer(key::Keepdims, 1) != 0;
-  const Dims dims = m.dims(x);
   // An empty row has no largest element.
-  const bool empty = std::any_of(axes->begin(), axes->end(), [&](std::int64_t a) {
-    return m.good() && ir::is_const(dims[std::size_t(a)], 0);
-  });
-  if (empty) return m.done(m.unary(op::Log, m.reduce(op::Sum, m.exp(x), *axes, keep)));
+  if (reduces_nothing(m, x, *axes)) return m.done(m.unary(op::Log, m.reduce(op::Sum, m.exp(x), *axes, keep)));
   const Expr* largest = m.reduce(op::Max, x, *axes, true);
   // An infinite one is left in.
   largest = m.where(m.unary(op::Isfinite, largest), largest, m.lit(largest, 0));

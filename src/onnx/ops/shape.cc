@@ -3,12 +3,16 @@
 
 #include <algorithm>
 
-#include "onnx/operators.h"
+#include "onnx/ops/chain.h"
 #include "onnx/tensor.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/reshape.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 
@@ -77,8 +81,39 @@ ir::Result<Dims> resolved(NodeContext& c, const Dims& from, Dims to, bool zero_i
 
 }  // namespace
 
+namespace {
+
+// A shape that is known at run time only: 0 and -1 are resolved by arithmetic on its elements.
+ir::Result<Dims> resolved_at_run_time(NodeContext& c, const Dims& from, bool zero_is_zero) {
+  Chain m(c);
+  const DType wide = DType::Int(64);
+  const Expr* given = m.cast(m.in(1), wide);
+  const std::int64_t count = m.size(given, 0);
+  if (!m.good() || count > kMostKnown) return refuse(c.must_be_known(1));
+  const auto vector = [&](Dims dims) { return m.good() ? m.take(c.tensor_from({wide, 1, std::move(dims)})) : nullptr; };
+  if (!zero_is_zero) {
+    Dims old = from;
+    old.resize(std::size_t(count), c.i64(0));
+    given = m.where(m.each(op::Equal, given, m.lit(wide, 0)), vector(old), given);
+  }
+  const Expr* open = m.each(op::Equal, given, m.lit(wide, -1));
+  const Expr* others = m.reduce(op::Prod, m.where(open, m.lit(wide, 1), given), {0}, false);
+  const Expr* all = m.reshape(vector({ir::product(c.ctx, from)}), {});
+  const Expr* rest = m.each(op::FloorDivide, all, m.max(others, m.lit(wide, 1)));
+  RLDB_TRY(const Expr* made, m.done(m.where(open, rest, given)));
+  return c.dims_of_values(made, std::size_t(count));
+}
+
+}  // namespace
+
 Made reshape(NodeContext& c) {
   Dims to;
+  if (c.has(1) && !c.known(1)) {
+    RLDB_TRY(const Dims from, c.dims(0));
+    RLDB_TRY(to, resolved_at_run_time(c, from, c.integer(key::Allowzero, 0) != 0));
+    RLDB_TRY(const Expr* x, c.in(0));
+    return c.reshape(x, to);
+  }
   if (c.has(1)) {
     RLDB_TRY(to, c.dims_in(1));
   } else {
@@ -91,7 +126,11 @@ Made reshape(NodeContext& c) {
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims from, c.dims_of(x));
   RLDB_TRY(const Dims dims, resolved(c, from, to, c.integer(key::Allowzero, 0) != 0));
-  return c.reshape(x, dims);
+  const bool empty = std::any_of(dims.begin(), dims.end(), [](const Expr* d) { return ir::is_const(d, 0); });
+  if (!empty) return c.reshape(x, dims);
+  // Relax would take 0 for the dim of the operand.
+  Chain m(c);
+  return m.done(m.full(dims, m.dtype(x), 0));
 }
 
 Made flatten(NodeContext& c) {
@@ -162,7 +201,7 @@ Made transpose(NodeContext& c) {
 Made expand(NodeContext& c) {
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims from, c.dims_of(x));
-  RLDB_TRY(Dims to, c.dims_in(1));
+  RLDB_TRY(Dims to, c.shape_in(1));
   while (to.size() < from.size()) to.insert(to.begin(), c.i64(1));
   const std::size_t skipped = to.size() - from.size();
   for (std::size_t i = 0; i < from.size(); ++i)
@@ -235,7 +274,7 @@ Made constant(NodeContext& c) {
 }
 
 Made constant_of_shape(NodeContext& c) {
-  RLDB_TRY(const Dims dims, c.dims_in(0));
+  RLDB_TRY(const Dims dims, c.shape_in(0));
   const Expr* value = c.scalar(DType::Float(32), 0);
   if (const auto* a = c.attr(key::Value); a && a->has_t()) {
     RLDB_TRY(const runtime::Value made, tensor_value(a->t(), std::string(c.folder)));
@@ -261,9 +300,30 @@ Made eye_like(NodeContext& c) {
   return c.emit(op::EyeLike, {x, c.i64(c.integer(key::K, 0))}, {{op_attr::Dtype, c.ctx.attr(*dtype)}});
 }
 
+namespace {
+
+// As many steps as there is room for: their number becomes a dim.
+Made range_at_run_time(NodeContext& c) {
+  Chain m(c);
+  const Expr *start = m.in(0), *limit = m.in(1), *delta = m.in(2);
+  const DType t = m.dtype(start), wide = t.is_float() ? t : DType::Float(64);
+  const auto scalar = [&](const Expr* e) { return m.reshape(e, {}); };
+  const Expr* steps = m.div(m.cast(scalar(m.sub(limit, start)), wide), m.cast(scalar(delta), wide));
+  const Expr* count = m.max(m.unary(op::Ceil, steps), m.lit(wide, 0));
+  RLDB_TRY(const Expr* one, m.done(m.expand(m.cast(count, DType::Int(64)), {0})));
+  RLDB_TRY(const Dims dims, c.dims_of_values(one, 1));
+  const Expr* places = m.cast(m.positions(dims[0], 0, 1), t);
+  return m.done(m.add(m.mul(places, scalar(delta)), scalar(start)));
+}
+
+}  // namespace
+
 Made range(NodeContext& c) {
   const auto start = c.known(0), limit = c.known(1), delta = c.known(2);
-  if (!start || !limit || !delta) return refuse("its limits (`limits`) have to be known when the model is translated");
+  if (!start || !limit || !delta) return range_at_run_time(c);
+  for (const auto& k : {start, limit, delta})
+    for (const Expr* e : k->items)
+      if (!int_of(e) && !ir::isa<ir::FloatImm>(e)) return range_at_run_time(c);
   RLDB_TRY(const double a, c.real_in(0, 0));
   RLDB_TRY(const double b, c.real_in(1, 0));
   RLDB_TRY(const double d, c.real_in(2, 1));
