@@ -70,7 +70,25 @@ bool Translator::check_operators() {
   return good;
 }
 
-const ir::Module* Translator::run() {
+// Where the values of the graph's nodes are.
+void Translator::record(const Scope& scope, Translation& made) const {
+  std::size_t index = 0;
+  for (const auto& n : model_.proto.graph().node()) {
+    const std::string domain = is_default_domain(n.domain()) ? std::string() : n.domain() + ".";
+    made.nodes.push_back({node_label(n, int(index)), domain + n.op_type(), index, span_of(n),
+                          {n.output().begin(), n.output().end()}});
+    ++index;
+    for (const std::string& name : n.output())
+      if (const auto found = scope.values.find(name); found != scope.values.end())
+        if (const auto* v = ir::as<ir::Var>(found->second.expr)) made.values[name] = v;
+  }
+  std::unordered_set<std::string> weights;
+  for (const auto& t : model_.proto.graph().initializer()) weights.insert(t.name());
+  for (const auto& input : model_.proto.graph().input())
+    if (!weights.contains(input.name()) && !options_.bound.contains(input.name())) made.inputs.push_back(input.name());
+}
+
+const ir::Module* Translator::run(Translation& made) {
   if (!check_operators()) return nullptr;
   const pb::GraphProto& graph = model_.proto.graph();
   placed_ = ctx_.node_count();
@@ -109,6 +127,7 @@ const ir::Module* Translator::run() {
   });
   builder_.set(kEntry, ctx_.function(params_, body, type, true, attrs));
   place(nullptr);
+  record(scope, made);
   return builder_.build();
 }
 
@@ -343,9 +362,18 @@ bool Translator::fail(const pb::NodeProto& n, int index, const source::Message& 
   return false;
 }
 
-const ir::Module* to_relax(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
-                           source::Diagnostics& out) {
-  return Translator(ctx, model, file, options, out).run();
+std::shared_ptr<const Translation> to_relax(ir::Context& ctx, const ModelRef& model, source::FileId file,
+                                            const Options& options, source::Diagnostics& out) {
+  auto made = std::make_shared<Translation>();
+  made->model = model;
+  made->module = Translator(ctx, *model, file, options, out).run(*made);
+  return made->module ? made : nullptr;
+}
+
+const Node* Translation::find(std::string_view label) const {
+  for (const Node& n : nodes)
+    if (n.label == label) return &n;
+  return nullptr;
 }
 
 }  // namespace rldb::onnx

@@ -27,10 +27,12 @@ class Translator {
   Translator(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
              source::Diagnostics& out);
 
-  const ir::Module* run();
+  // Null after errors.
+  const ir::Module* run(Translation& made);
 
  private:
   bool check_operators();
+  void record(const Scope& scope, Translation& made) const;
   bool add_inputs(Scope& scope);
   bool add_input(const pb::ValueInfoProto& input, Scope& scope);
   bool add_initialisers(const pb::GraphProto& graph, Scope& scope, bool as_params);

@@ -60,11 +60,12 @@ std::string first_message(const source::Diagnostics& found) {
   return "no reason given";
 }
 
-// The name of an input whose value the translation asks for; empty: it asks for none.
+// The name of an input whose value the translation asks for, or another name if it asks for a value that nodes compute;
+// empty: it asks for none.
 std::string asked_for(const std::string& message) {
-  if (message.find("has to be known when the model is translated") == std::string::npos) return {};
+  if (message.find("known") == std::string::npos) return {};
   const auto begin = message.rfind("(`"), end = message.rfind("`)");
-  return begin < end && end != std::string::npos ? message.substr(begin + 2, end - begin - 2) : std::string();
+  return begin < end && end != std::string::npos ? message.substr(begin + 2, end - begin - 2) : "a dim";
 }
 
 struct Data {

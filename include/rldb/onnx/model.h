@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "rldb/ir/context.h"
@@ -49,10 +50,31 @@ struct Options {
   Tensors bound;                  // inputs whose values are known: they become constants
 };
 
+// A node of the model's graph.
+struct Node {
+  std::string label;  // its name, or `#index`
+  std::string op;     // `Conv`, `com.microsoft.Gelu`
+  std::size_t index = 0;
+  source::Span place;  // its line in the listing
+  std::vector<std::string> outputs;
+};
+
+// A module, and where the values of the model are in it.
+struct Translation {
+  ModelRef model;
+  const ir::Module* module = nullptr;
+  std::vector<Node> nodes;
+  // Variables by the name of the output. One that the translation computed itself has none.
+  std::unordered_map<std::string, const ir::Var*> values;
+  std::vector<std::string> inputs;  // the parameters' names in the model, without initialisers
+
+  const Node* find(std::string_view label) const;  // null: there is no such node
+};
+
 // The function `main`. `file`: the listing. Null after errors: all operators that are not translated are reported
 // before anything is.
-const ir::Module* to_relax(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
-                           source::Diagnostics& out);
+std::shared_ptr<const Translation> to_relax(ir::Context& ctx, const ModelRef& model, source::FileId file,
+                                            const Options& options, source::Diagnostics& out);
 
 // A file with one tensor, as the tests of ONNX have them. The message says why it is none.
 ir::Result<runtime::Value> read_tensor(std::string_view bytes);

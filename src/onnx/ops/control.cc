@@ -8,6 +8,7 @@
 #include "onnx/tensor.h"
 #include "rldb/ir/op/compare.h"
 #include "rldb/ir/type_relation.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::onnx::bodies {
 
@@ -241,17 +242,28 @@ struct Recursion {
   }
   // The outputs of the body for the parameters.
   ir::Result<Exprs> step() {
-    Values inputs;
-    for (std::size_t i = 0; i < 2 + loop.carried; ++i) inputs.push_back({params[i], nullptr});
+    // The step as a dim: bounds of slices that depend on it are known by name.
+    RLDB_TRY(const Expr* one, c.reshape(params[0], {c.i64(1)}));
+    RLDB_TRY(const Dims at, c.dims_of_values(one, 1));
+    Values inputs{{nullptr, std::make_shared<const Known>(Known{DType::Int(64), 0, at})}};
+    for (std::size_t i = 1; i < 2 + loop.carried; ++i) inputs.push_back({params[i], nullptr});
     RLDB_TRY(const Values made, c.run_graph(*loop.body, inputs));
     return tensors_of(c, made);
   }
 };
 
+// Of variables that are bound before the loop.
+bool is_outside(const Expr* dim, std::uint32_t before) {
+  std::vector<const ir::Var*> vars;
+  ir::collect_vars(dim, vars);
+  return std::all_of(vars.begin(), vars.end(), [&](const ir::Var* v) { return v->id <= before; });
+}
+
 // Runs the body for its types only, until the types of the carried values no longer change.
 ir::Result<support::Unit> settle_types(Recursion& r) {
   for (int tries = 0;; ++tries) {
     r.scanned.clear();
+    const std::uint32_t before_attempt = r.c.ctx.node_count();
     r.make_params();
     r.c.blocks.begin_scope();
     const ir::Result<Exprs> made = r.step();
@@ -265,6 +277,9 @@ ir::Result<support::Unit> settle_types(Recursion& r) {
     }
     for (std::size_t k = 0; k < r.loop.scanned; ++k) {
       RLDB_TRY(const ir::TensorType* t, shaped_type((*made)[1 + r.loop.carried + k]));
+      for (const Expr* d : t->shape)
+        if (!int_of(d) && !is_outside(d, before_attempt))
+          return refuse(fmt::format("the shape of its result {} is known in a step only", r.loop.carried + k));
       r.scanned.push_back(t);
     }
     if (r.open == before) return support::Unit();

@@ -175,6 +175,30 @@ const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* exten
 
 namespace {
 
+// Bounds that are expressions of shape variables, which are not negative. One that is beyond its axis is an error when
+// the program runs.
+Made slice_by_symbols(NodeContext& c, const Expr* x, const Dims& dims) {
+  RLDB_TRY(const Dims begins, c.dims_in(1));
+  RLDB_TRY(const Dims ends, c.dims_in(2));
+  RLDB_TRY(const auto given, c.ints_of(key::Axes, 3));
+  const Ints which = given && !given->empty() ? *given : iota(0, std::int64_t(begins.size()));
+  RLDB_TRY(const Ints steps, c.has(4) ? c.ints_in(4) : ir::Result<Ints>(Ints(begins.size(), 1)));
+  if (which.size() != begins.size() || ends.size() != begins.size() || steps.size() != begins.size())
+    return refuse("its bounds, axes and steps differ in number");
+  Exprs axes, from, to, by;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    RLDB_TRY(const std::size_t axis, c.axis(which[i], dims.size()));
+    if (steps[i] < 1) return refuse("a step is not positive, and its bounds are not known");
+    const auto bound = [&](const Expr* e) { return int_of(e) ? symbolic_bound(c, *int_of(e), dims[axis]) : e; };
+    axes.push_back(c.i64(std::int64_t(axis)));
+    from.push_back(bound(begins[i]));
+    to.push_back(bound(ends[i]));
+    by.push_back(c.i64(steps[i]));
+  }
+  return c.emit(op::StridedSlice, {x, c.ctx.tuple(axes), c.ctx.tuple(from), c.ctx.tuple(to), c.ctx.tuple(by)},
+                {{op_attr::AssumeInbound, c.ctx.attr(true)}});
+}
+
 // Bounds that are known at run time only. Axes and steps are known.
 Made slice_at_run_time(NodeContext& c, const Expr* x, const Dims& dims) {
   Chain m(c);
@@ -220,7 +244,10 @@ Made slice(NodeContext& c) {
   if (slice_known(c)) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims dims, c.dims_of(x));
-  if (c.has(1) && c.has(2) && (!c.is_literal(1) || !c.is_literal(2))) return slice_at_run_time(c, x, dims);
+  const bool by_operands = c.has(1) && c.has(2);
+  if (by_operands && c.known(1) && c.known(2) && (!c.is_literal(1) || !c.is_literal(2)))
+    return slice_by_symbols(c, x, dims);
+  if (by_operands && (!c.is_literal(1) || !c.is_literal(2))) return slice_at_run_time(c, x, dims);
   RLDB_TRY(const std::vector<Cut> cuts, cuts_of(c, dims.size()));
   Exprs axes, begins, ends, steps;
   for (const Cut& given : cuts) {

@@ -52,15 +52,12 @@ Made pooled(NodeContext& c, std::string_view op, const Expr* x, const Window& w,
 
 // Where the dims are known, a last window that is cut off becomes a whole one over more padding. Relax's `ceil_mode` also
 // makes windows that begin behind the data.
-ir::Result<support::Unit> make_last_window_whole(Pooling& p) {
-  if (!p.ceil) return support::Unit();
+void make_last_window_whole(Pooling& p) {
+  if (!p.ceil) return;
   const auto exact = with_last_window(p.window, p.spatial);
-  if (!exact.ok()) return support::Unit();
-  for (const std::int64_t pad : exact->pads)
-    if (pad < 0) return refuse("its windows do not cover its padding");
+  if (!exact.ok()) return;
   p.window = *exact;
   p.ceil = false;
-  return support::Unit();
 }
 
 // The position of each largest element in the whole data: the first one of equal ones.
@@ -100,7 +97,7 @@ std::vector<te::Tensor> largest_places(Te& te, const Window& w, const Dims& to, 
 Made max_pool(NodeContext& c) {
   RLDB_TRY(Pooling p, pooling(c));
   RLDB_TRY(const Expr* x, c.in(0));
-  RLDB_TRY_VOID(make_last_window_whole(p));
+  make_last_window_whole(p);
   RLDB_TRY(const Expr* made, pooled(c, kMaxPool[p.spatial.size() - 1], x, p.window, p.ceil, false));
   if (!c.wants(1)) return made;
   RLDB_TRY(const Dims dims, c.dims_of(made));
@@ -115,7 +112,7 @@ Made max_pool(NodeContext& c) {
 Made average_pool(NodeContext& c) {
   RLDB_TRY(Pooling p, pooling(c));
   RLDB_TRY(const Expr* x, c.in(0));
-  RLDB_TRY_VOID(make_last_window_whole(p));
+  make_last_window_whole(p);
   return pooled(c, kAvgPool[p.spatial.size() - 1], x, p.window, p.ceil, c.integer(key::CountIncludePad, 0) != 0);
 }
 

@@ -204,8 +204,13 @@ Made expand(NodeContext& c) {
   RLDB_TRY(Dims to, c.shape_in(1));
   while (to.size() < from.size()) to.insert(to.begin(), c.i64(1));
   const std::size_t skipped = to.size() - from.size();
-  for (std::size_t i = 0; i < from.size(); ++i)
-    if (ir::is_const(to[skipped + i], 1)) to[skipped + i] = from[i];
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const Expr*& d = to[skipped + i];
+    if (ir::is_const(d, 1)) d = from[i];
+    // Where it is known at run time only, it may be 1.
+    if (!int_of(d) && !ir::is_const(from[i], 1) && !c.same_dim(d, from[i]))
+      d = int_of(from[i]) ? from[i] : ir::max(c.ctx, from[i], d);
+  }
   return c.broadcast_to(x, to);
 }
 
@@ -224,11 +229,33 @@ Made concat(NodeContext& c) {
   return c.joined(all, c.integer(key::Axis, 1));
 }
 
+namespace {
+
+// Of a vector that is known, into pieces of these sizes; equal ones if none are given.
+bool split_known(NodeContext& c, Ints sizes) {
+  const auto x = c.known(0);
+  if (!x || x->rank != 1 || c.outputs() == 0) return false;
+  const std::size_t parts = c.outputs(), n = x->items.size(), each = (n + parts - 1) / parts;
+  if (sizes.empty())
+    for (std::size_t i = 0; i < parts; ++i) sizes.push_back(std::int64_t(std::min(each, n - std::min(n, i * each))));
+  std::size_t at = 0;
+  for (const std::int64_t size : sizes) {
+    if (size < 0 || at + std::size_t(size) > n) return false;
+    const auto begin = x->items.begin() + std::ptrdiff_t(at);
+    c.results.push_back({nullptr, std::make_shared<const Known>(Known{x->dtype, 1, Exprs(begin, begin + size)})});
+    at += std::size_t(size);
+  }
+  return true;
+}
+
+}  // namespace
+
 Made split(NodeContext& c) {
+  RLDB_TRY(const auto given, c.ints_of(key::Split, 1));
+  if (split_known(c, given.value_or(Ints()))) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims dims, c.dims_of(x));
   RLDB_TRY(const std::size_t axis, c.axis(c.integer(key::Axis, 0), dims.size()));
-  RLDB_TRY(const auto given, c.ints_of(key::Split, 1));
   const auto parts = std::int64_t(std::max<std::size_t>(1, c.outputs()));
   Ints sizes = given.value_or(Ints());
   if (sizes.empty()) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rldb/ir/op_attr/window_attr.h"
 
 namespace rldb::onnx::bodies {
@@ -73,7 +75,8 @@ ir::Result<Window> with_last_window(const Window& w, const Dims& spatial) {
     std::int64_t count = (free + w.strides[k] - 1) / w.strides[k] + 1;
     // A window that begins behind the data has nothing of it.
     if ((count - 1) * w.strides[k] >= *extent + w.pads[k]) --count;
-    made.pads[n + k] = (count - 1) * w.strides[k] + w.span(k) - *extent - w.pads[k];
+    // Data behind the last window is left out, as it is without padding.
+    made.pads[n + k] = std::max<std::int64_t>(0, (count - 1) * w.strides[k] + w.span(k) - *extent - w.pads[k]);
   }
   return made;
 }

@@ -84,10 +84,10 @@ std::unique_ptr<Program> Session::RelaxText::import(Session& session, const std:
   if (!model) return nullptr;
   const source::FileId file = session.sources_.add(path, onnx::listing(*model));
   const onnx::Options options{!session.options_.bind_params, session.options_.bound_inputs};
-  const ir::Module* module = onnx::to_relax(*session.ctx_, *model, file, options, out);
-  if (!module || !ir::verify(*session.ctx_, module, out)) return nullptr;
-  auto program = std::make_unique<RelaxText>(session, path, module, true);
-  program->listing_ = file;
+  auto made = onnx::to_relax(*session.ctx_, model, file, options, out);
+  if (!made || !ir::verify(*session.ctx_, made->module, out)) return nullptr;
+  auto program = std::make_unique<RelaxText>(session, path, made->module, true);
+  program->onnx_ = std::move(made);
   return program;
 }
 

@@ -20,6 +20,7 @@ class Session::RelaxText final : public Program {
   bool check_well_formed() const { return check_well_formed_; }
 
   ProgramKind kind() const override { return ProgramKind::RelaxText; }
+  const onnx::Translation* onnx() const override { return onnx_.get(); }
   std::unique_ptr<Program> copy() const override;
   std::vector<std::string> function_names() const override;
   std::optional<std::vector<Parameter>> parameters(std::string_view function, std::string& not_runnable) override;
@@ -39,7 +40,7 @@ class Session::RelaxText final : public Program {
  private:
   const ir::Module* module() const { return history_.current().as<ir::Module>(); }
   bool check_well_formed_;
-  source::FileId listing_;  // of the ONNX model that it was
+  std::shared_ptr<const onnx::Translation> onnx_;  // of the ONNX model that it was
 };
 
 }  // namespace rldb::session
