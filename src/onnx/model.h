@@ -1,10 +1,11 @@
 // A model as it was read, and the places of its nodes in its listing. Inside the room only.
 #pragma once
 
+#include <onnx.pb.h>
+
 #include <string>
 #include <unordered_map>
 
-#include <onnx.pb.h>
 #include "rldb/onnx/model.h"
 
 namespace rldb::onnx {

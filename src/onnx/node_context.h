@@ -6,6 +6,8 @@
 // Reshape give `(n, 4)`, not a tensor of unknown rank.
 #pragma once
 
+#include <onnx.pb.h>
+
 #include <functional>
 #include <map>
 #include <memory>
@@ -13,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include <onnx.pb.h>
 #include "onnx/attribute.h"
 #include "rldb/ops/emitter.h"
 
@@ -81,7 +82,8 @@ class NodeContext : public ops::Emitter {
   // The elements of an operand that the translation needs. A message that tells to give the value if it is not known.
   ir::Result<Ints> ints_in(std::size_t i);
   ir::Result<Dims> dims_in(std::size_t i);  // the same, and shape variables
-  // The same of a shape: an operand that is not known is read when the program runs. Its dims are checked to be at least 0.
+  // The same of a shape: an operand that is not known is read when the program runs. Its dims are checked to be at
+  // least 0.
   ir::Result<Dims> shape_in(std::size_t i);
   std::string must_be_known(std::size_t i) const;
   bool is_literal(std::size_t i) const;  // all its elements are known numbers

@@ -1,10 +1,11 @@
 // Tensors of a model as values. Inside the room only.
 #pragma once
 
+#include <onnx.pb.h>
+
 #include <optional>
 #include <string>
 
-#include <onnx.pb.h>
 #include "rldb/ir/context.h"
 
 namespace rldb::onnx {

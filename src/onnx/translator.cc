@@ -75,8 +75,8 @@ void Translator::record(const Scope& scope, Translation& made) const {
   std::size_t index = 0;
   for (const auto& n : model_.proto.graph().node()) {
     const std::string domain = is_default_domain(n.domain()) ? std::string() : n.domain() + ".";
-    made.nodes.push_back({node_label(n, int(index)), domain + n.op_type(), index, span_of(n),
-                          {n.output().begin(), n.output().end()}});
+    made.nodes.push_back(
+        {node_label(n, int(index)), domain + n.op_type(), index, span_of(n), {n.output().begin(), n.output().end()}});
     ++index;
     for (const std::string& name : n.output())
       if (const auto found = scope.values.find(name); found != scope.values.end())

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <new>
 
 #include "rldb/bytecode/builtin/relay.h"
 #include "rldb/ir/op/call_packed.h"
@@ -77,7 +78,7 @@ Made Emitter::kernel(std::string_view name, const Exprs& tensors, const Legalize
 
 const Expr* Emitter::scalar(DType t, double value) {
   auto made = runtime::Tensor::empty({}, t);
-  RLDB_CHECK(made.ok(), "a scalar fits into memory");
+  if (!made.ok()) throw std::bad_alloc();  // the memory limit
   runtime::store_double((*made)->data(), t, value);
   return ctx.constant(runtime::Value(*made));
 }
@@ -144,6 +145,8 @@ ir::Result<Dims> Emitter::dims_of_values(const Expr* tensor, std::size_t count) 
 
 Made Emitter::broadcast_to(const Expr* x, const Dims& dims) {
   RLDB_TRY(const Dims from, dims_of(x));
+  if (dims.size() < from.size())
+    return refuse(fmt::format("a tensor of rank {} is to be broadcast to rank {}", from.size(), dims.size()));
   const std::size_t skipped = dims.size() - from.size();
   bool proved = true;
   for (std::size_t i = 0; i < from.size(); ++i)

@@ -1,12 +1,12 @@
 // Reading of models as text.
 #include "onnx/model_text.h"
 
+#include <onnx.pb.h>
+
 #include <cctype>
 #include <map>
 #include <stdexcept>
 #include <vector>
-
-#include <onnx.pb.h>
 
 namespace rldb::onnx::test {
 
@@ -14,9 +14,9 @@ namespace {
 
 namespace pb = ::onnx;
 
-const std::map<std::string, int> kTypes = {
-    {"float", 1}, {"uint8", 2},    {"int8", 3},  {"int32", 6}, {"int64", 7},  {"string", 8},
-    {"bool", 9},  {"float16", 10}, {"double", 11}, {"bfloat16", 16}, {"float8e4m3fn", 17}, {"int4", 22}};
+const std::map<std::string, int> kTypes = {{"float", 1},   {"uint8", 2},     {"int8", 3},          {"int32", 6},
+                                           {"int64", 7},   {"string", 8},    {"bool", 9},          {"float16", 10},
+                                           {"double", 11}, {"bfloat16", 16}, {"float8e4m3fn", 17}, {"int4", 22}};
 
 class Reader {
  public:
@@ -48,7 +48,9 @@ class Reader {
   std::string word() {
     blanks(false);
     const std::size_t begin = at_;
-    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) || std::string_view("_./#-+").find(text_[at_]) != std::string_view::npos)) ++at_;
+    while (at_ < text_.size() && (std::isalnum(static_cast<unsigned char>(text_[at_])) ||
+                                  std::string_view("_./#-+").find(text_[at_]) != std::string_view::npos))
+      ++at_;
     if (begin == at_) bad("expected a name");
     return std::string(text_.substr(begin, at_ - begin));
   }

@@ -15,7 +15,7 @@
 namespace rldb::repro {
 
 struct ExpectedSet {
-  std::string name;  // of the folder or file
+  std::string name;                                            // of the folder or file
   std::vector<std::pair<std::string, runtime::Value>> inputs;  // by the names of the model
   std::vector<std::pair<std::string, runtime::Value>> values;  // outputs of nodes
   std::vector<std::string> unknown;                            // names that the model has not

@@ -1,8 +1,9 @@
 // Activations.
+#include "rldb/ir/op/activation.h"
+
 #include <fmt/format.h>
 
 #include "onnx/ops/chain.h"
-#include "rldb/ir/op/activation.h"
 #include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/function.h"
 #include "rldb/ir/op/reduction.h"
@@ -55,8 +56,8 @@ Made hardmax(NodeContext& c) {
   return along_axis(c, [](Chain& m, const Expr* x, std::size_t axis) -> const Expr* {
     const Dims dims = m.dims(x);
     if (!m.good()) return nullptr;
-    const Expr* largest = m.op(op::Argmax, {x},
-                               {{op_attr::Axis, m.ctx.attr(std::int64_t(axis))}, {op_attr::Keepdims, m.ctx.attr(true)}});
+    const Expr* largest =
+        m.op(op::Argmax, {x}, {{op_attr::Axis, m.ctx.attr(std::int64_t(axis))}, {op_attr::Keepdims, m.ctx.attr(true)}});
     const Expr* places = m.positions(dims[axis], axis, dims.size());
     return m.cast(m.each(op::Equal, m.cast(largest, DType::Int(64)), places), m.dtype(x));
   });

@@ -83,13 +83,9 @@ const Expr* Chain::reduce(std::string_view relax_op, const Expr* x, const Ints& 
 
 const Expr* Chain::cast(const Expr* x, DType t) { return good() && x ? take(c.cast(x, t)) : nullptr; }
 
-const Expr* Chain::reshape(const Expr* x, const Dims& dims) {
-  return good() && x ? take(c.reshape(x, dims)) : nullptr;
-}
+const Expr* Chain::reshape(const Expr* x, const Dims& dims) { return good() && x ? take(c.reshape(x, dims)) : nullptr; }
 
-const Expr* Chain::permute(const Expr* x, const Ints& axes) {
-  return good() && x ? take(c.permute(x, axes)) : nullptr;
-}
+const Expr* Chain::permute(const Expr* x, const Ints& axes) { return good() && x ? take(c.permute(x, axes)) : nullptr; }
 
 const Expr* Chain::expand(const Expr* x, const Ints& axes) { return good() && x ? take(c.expand(x, axes)) : nullptr; }
 
@@ -116,8 +112,7 @@ const Expr* Chain::full(const Dims& dims, DType t, double v) {
 }
 
 const Expr* Chain::positions(const Expr* extent, std::size_t axis, std::size_t rank) {
-  const Expr* line =
-      op(op::Arange, {c.i64(0), extent, c.i64(1)}, {{op_attr::Dtype, ctx.attr(DType::Int(64))}});
+  const Expr* line = op(op::Arange, {c.i64(0), extent, c.i64(1)}, {{op_attr::Dtype, ctx.attr(DType::Int(64))}});
   Dims dims(rank, c.i64(1));
   dims[axis] = extent;
   return reshape(line, dims);
@@ -135,8 +130,8 @@ const Expr* Chain::from_start(const Expr* indices, const Expr* extent) {
   }
   const Dims one{extent};
   const auto n = int_of(extent);
-  const Expr* length = n ? lit(indices, double(*n))
-                         : cast(reshape(op(op::ShapeToTensor, {ctx.shape(one)}), {}), dtype(indices));
+  const Expr* length =
+      n ? lit(indices, double(*n)) : cast(reshape(op(op::ShapeToTensor, {ctx.shape(one)}), {}), dtype(indices));
   return where(each(op::Less, indices, lit(indices, 0)), add(indices, length), indices);
 }
 
@@ -151,8 +146,7 @@ const Expr* Chain::ints(const Ints& values) {
 const Expr* Chain::constant(const std::vector<double>& values, const Ints& shape, DType t) {
   auto made = runtime::Tensor::empty(shape, t);
   if (!made.ok()) return fail(made.error().message);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    runtime::store_double((*made)->data() + i * t.bytes(), t, values[i]);
+  for (std::size_t i = 0; i < values.size(); ++i) runtime::store_double((*made)->data() + i * t.bytes(), t, values[i]);
   return ctx.constant(runtime::Value(*made));
 }
 

@@ -127,10 +127,10 @@ bool keeps_condition(const pb::GraphProto& body) {
   for (int i = body.node_size() - 1; i >= 0; --i) {
     const auto& node = body.node(i);
     if (node.output_size() != 1 || node.output(0) != name) continue;
-    if (node.input_size() == 0) return node.attribute_size() == 1 && node.attribute(0).has_t() &&
-                                       (node.attribute(0).t().raw_data() == std::string(1, '\1') ||
-                                        (node.attribute(0).t().int32_data_size() == 1 &&
-                                         node.attribute(0).t().int32_data(0) != 0));
+    if (node.input_size() == 0)
+      return node.attribute_size() == 1 && node.attribute(0).has_t() &&
+             (node.attribute(0).t().raw_data() == std::string(1, '\1') ||
+              (node.attribute(0).t().int32_data_size() == 1 && node.attribute(0).t().int32_data(0) != 0));
     if (node.input_size() != 1 || node.attribute_size() != 0) return false;
     name = node.input(0);
   }
@@ -185,8 +185,8 @@ Made unrolled_loop(NodeContext& c, const LoopOf& loop) {
   }
   c.results = state;
   for (std::size_t k = 0; k < loop.scanned; ++k) {
-    RLDB_TRY(const Expr* all, scans[k].empty() ? no_steps(c, loop.body->output(int(1 + loop.carried + k)))
-                                               : stacked_steps(c, scans[k]));
+    RLDB_TRY(const Expr* all,
+             scans[k].empty() ? no_steps(c, loop.body->output(int(1 + loop.carried + k))) : stacked_steps(c, scans[k]));
     c.results.push_back({all, nullptr});
   }
   return nullptr;
@@ -357,7 +357,8 @@ Made no_steps(NodeContext& c, const pb::ValueInfoProto& declared) {
   const auto dtype = dtype_of(declared.type().tensor_type().elem_type());
   if (!dtype) return refuse("it runs no step, and the type of a result is not declared");
   Dims dims{c.i64(0)};
-  for (const auto& d : declared.type().tensor_type().shape().dim()) dims.push_back(c.i64(d.has_dim_value() ? d.dim_value() : 1));
+  for (const auto& d : declared.type().tensor_type().shape().dim())
+    dims.push_back(c.i64(d.has_dim_value() ? d.dim_value() : 1));
   Chain m(c);
   return m.done(m.full(dims, *dtype, 0));
 }

@@ -1,7 +1,8 @@
 // Convolutions.
+#include "onnx/ops/conv.h"
+
 #include <fmt/format.h>
 
-#include "onnx/ops/conv.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/rounding.h"
 #include "rldb/ir/op/conv.h"
@@ -159,8 +160,7 @@ std::vector<te::Tensor> deformed(Te& te, const DeformedConv& of, const Dims& to)
       to,
       [&](te::Indices i) {
         const Expr *ky = parts[1].var, *kx = parts[2].var;
-        const Expr* channel =
-            ir::add(ctx, ir::mul(ctx, ir::floor_div(ctx, i[1], per_group), inner), parts[0].var);
+        const Expr* channel = ir::add(ctx, ir::mul(ctx, ir::floor_div(ctx, i[1], per_group), inner), parts[0].var);
         const Expr* part = ir::add(ctx, ir::mul(ctx, ky, ctx.i64(w.kernel[1])), kx);
         const Expr* window_part = ir::add(
             ctx, ir::mul(ctx, ir::floor_div(ctx, channel, per_offset), ctx.i64(w.kernel[0] * w.kernel[1])), part);
@@ -168,8 +168,7 @@ std::vector<te::Tensor> deformed(Te& te, const DeformedConv& of, const Dims& to)
           const Expr* begin = ir::sub(ctx, ir::mul(ctx, i[2 + axis], ctx.i64(w.strides[axis])), ctx.i64(w.pads[axis]));
           const Expr* k = axis == 0 ? ky : kx;
           const Expr* regular = ir::add(ctx, begin, ir::mul(ctx, k, ctx.i64(w.dilations[axis])));
-          const Expr* which =
-              ir::add(ctx, ir::mul(ctx, window_part, ctx.i64(2)), ctx.i64(std::int64_t(axis)));
+          const Expr* which = ir::add(ctx, ir::mul(ctx, window_part, ctx.i64(2)), ctx.i64(std::int64_t(axis)));
           return ir::add(ctx, sample.real(regular), te.graph.load(offset, {i[0], which, i[2], i[3]}));
         };
         const Expr* value = sample.bilinear(i[0], channel, place(0), place(1));
@@ -245,8 +244,9 @@ te::Tensor summed_blocks(Te& te, const Blocks& b, const Dims& to) {
           column = ir::add(ctx, ir::mul(ctx, column, ctx.i64(b.count(k))), at);
         }
         const te::Tensor x = te.in[0];
-        return static_cast<const Expr*>(ctx.intrin(
-            x->dtype, ir::intrin::IfThenElse, {inside, te.graph.load(x, {i[0], row, column}), ctx.literal(x->dtype, 0)}));
+        return static_cast<const Expr*>(
+            ctx.intrin(x->dtype, ir::intrin::IfThenElse,
+                       {inside, te.graph.load(x, {i[0], row, column}), ctx.literal(x->dtype, 0)}));
       },
       parts, te.graph.sum_reducer(te.in[0]->dtype), "T_col2im");
 }

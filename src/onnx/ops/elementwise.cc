@@ -110,7 +110,8 @@ namespace {
 double largest(DType t) {
   std::byte bits{0x7e};
   if (t.code == runtime::TypeCode::Float8E5M2) bits = std::byte{0x7b};
-  if (t.code == runtime::TypeCode::Float8E4M3FNUZ || t.code == runtime::TypeCode::Float8E5M2FNUZ) bits = std::byte{0x7f};
+  if (t.code == runtime::TypeCode::Float8E4M3FNUZ || t.code == runtime::TypeCode::Float8E5M2FNUZ)
+    bits = std::byte{0x7f};
   return runtime::load_as_double(&bits, t);
 }
 

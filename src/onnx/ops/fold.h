@@ -7,8 +7,8 @@
 namespace rldb::onnx::bodies {
 
 bool fold_unary(NodeContext& c);
-bool fold_negative(NodeContext& c);   // ceil and floor: by the node's target
-bool fold_binary(NodeContext& c);  // arithmetic and comparisons: by the node's target
+bool fold_negative(NodeContext& c);  // ceil and floor: by the node's target
+bool fold_binary(NodeContext& c);    // arithmetic and comparisons: by the node's target
 bool fold_cast(NodeContext& c, DType to);
 bool fold_where(NodeContext& c);
 

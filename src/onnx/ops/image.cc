@@ -1,11 +1,12 @@
 // Images: padding, grids, space moved into depth, detection.
+#include "rldb/ir/op/image.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <limits>
 
 #include "onnx/ops/chain.h"
-#include "rldb/ir/op/image.h"
 #include "rldb/ir/op/index.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/vision.h"
@@ -142,7 +143,8 @@ namespace {
 std::vector<double> axis_places(std::int64_t n, bool corners) {
   std::vector<double> made;
   for (std::int64_t i = 0; i < n; ++i)
-    made.push_back(corners ? (n > 1 ? -1 + 2.0 * double(i) / double(n - 1) : 0) : (2.0 * double(i) + 1) / double(n) - 1);
+    made.push_back(corners ? (n > 1 ? -1 + 2.0 * double(i) / double(n - 1) : 0)
+                           : (2.0 * double(i) + 1) / double(n) - 1);
   return made;
 }
 
@@ -170,8 +172,8 @@ Made affine_grid(NodeContext& c) {
     if (n < 1 || (places *= n) > kMostPlaces) return refuse("its size is not positive, or too large");
   if (size.size() == 4) {
     const Dims dims{c.i64(size[2]), c.i64(size[3])};
-    const Expr* made = m.op(op::ImageAffineGrid, {theta, c.ctx.shape(dims)},
-                            {{op_attr::AlignCorners, c.ctx.attr(corners)}});
+    const Expr* made =
+        m.op(op::ImageAffineGrid, {theta, c.ctx.shape(dims)}, {{op_attr::AlignCorners, c.ctx.attr(corners)}});
     return m.done(m.permute(made, second_to_last(4)));
   }
   if (size.size() != 5) return refuse("its size is that of neither images nor volumes");
@@ -205,7 +207,8 @@ Made space_to_depth(NodeContext& c) {
   if (!m.good() || d.size() != 4 || b < 1) return m.done(m.fail("its data is not an image, or its block is empty"));
   const Expr *n = c.i64(b), *high = ir::floor_div(c.ctx, d[2], n), *wide = ir::floor_div(c.ctx, d[3], n);
   const Expr* split = m.reshape(x, {d[0], d[1], high, n, wide, n});
-  return m.done(m.reshape(m.permute(split, {0, 3, 5, 1, 2, 4}), {d[0], ir::mul(c.ctx, d[1], c.i64(b * b)), high, wide}));
+  return m.done(
+      m.reshape(m.permute(split, {0, 3, 5, 1, 2, 4}), {d[0], ir::mul(c.ctx, d[1], c.i64(b * b)), high, wide}));
 }
 
 // ---- detection ----
@@ -241,7 +244,8 @@ Made non_max_suppression(NodeContext& c) {
   RLDB_TRY(const Dims count, c.dims_of_values(parts[1], 1));
   RLDB_TRY(const Expr* rows, c.sliced(parts[0], 0, c.i64(0), count[0]));
   // The count is at most the number of rows.
-  return static_cast<const Expr*>(c.blocks.emit_match_cast(rows, c.ctx.tensor(Dims{count[0], c.i64(3)}, DType::Int(64))));
+  return static_cast<const Expr*>(
+      c.blocks.emit_match_cast(rows, c.ctx.tensor(Dims{count[0], c.i64(3)}, DType::Int(64))));
 }
 
 }  // namespace rldb::onnx::bodies

@@ -1,11 +1,12 @@
 // Indexing: elements and slices at places, and their updates.
+#include "rldb/ir/op/index.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "onnx/ops/chain.h"
 #include "rldb/ir/op/compare.h"
-#include "rldb/ir/op/index.h"
 #include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/order.h"
@@ -64,8 +65,8 @@ const Expr* tuples_from_start(Chain& m, const Expr* indices, const Dims& dims, s
   const auto count = std::size_t(m.size(indices, rank - 1));
   if (first + count > dims.size()) return m.fail("its indices name more axes than its data has");
   indices = m.cast(indices, DType::Int(64));
-  Known extents{DType::Int(64), 1, Exprs(dims.begin() + std::ptrdiff_t(first),
-                                         dims.begin() + std::ptrdiff_t(first + count))};
+  Known extents{DType::Int(64), 1,
+                Exprs(dims.begin() + std::ptrdiff_t(first), dims.begin() + std::ptrdiff_t(first + count))};
   if (!m.good()) return nullptr;
   const Expr* length = m.take(m.c.tensor_from(extents));
   return m.where(m.each(op::Less, indices, m.lit(indices, 0)), m.add(indices, length), indices);

@@ -70,7 +70,8 @@ Made determinant(NodeContext& c) {
   if (!m.good() || rank < 2) return m.done(m.fail("its operand is not a matrix"));
   const std::int64_t n = m.size(x, rank - 1);
   constexpr std::int64_t kMostExpanded = 5;
-  if (n < 1 || n > kMostExpanded) return refuse(fmt::format("only matrices of up to {} rows are translated", kMostExpanded));
+  if (n < 1 || n > kMostExpanded)
+    return refuse(fmt::format("only matrices of up to {} rows are translated", kMostExpanded));
   return m.done(determinant_of(m, x, n, rank));
 }
 

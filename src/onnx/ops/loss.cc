@@ -13,7 +13,8 @@ namespace rldb::onnx::bodies {
 
 namespace {
 
-// -weight[target] * score[target], summed or averaged by weight. `scores`: classes along axis 1; the weight is operand 2.
+// -weight[target] * score[target], summed or averaged by weight. `scores`: classes along axis 1; the weight is
+// operand 2.
 const Expr* weighted_loss(Chain& m, const Expr* scores, const Expr* target) {
   NodeContext& c = m.c;
   const DType t = m.dtype(scores);

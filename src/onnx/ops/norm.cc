@@ -45,8 +45,9 @@ Made trained_batch_norm(NodeContext& c, Chain& m, const Expr* x) {
   const DType t = m.dtype(m.in(3));
   const Moments batch = moments(m, m.cast(x, t), axes_but_channels(rank));
   const double keep = c.real(key::Momentum, 0.9);
-  const Expr* scaled = m.mul(m.mul(m.sub(m.cast(x, t), batch.mean), inverse_root(m, batch.variance, c.real(key::Epsilon, kEpsilon))),
-                             per_channel(m, m.cast(m.in(1), t), rank));
+  const Expr* scaled =
+      m.mul(m.mul(m.sub(m.cast(x, t), batch.mean), inverse_root(m, batch.variance, c.real(key::Epsilon, kEpsilon))),
+            per_channel(m, m.cast(m.in(1), t), rank));
   const Expr* made = m.cast(m.add(scaled, per_channel(m, m.cast(m.in(2), t), rank)), m.dtype(x));
   const auto moved = [&](std::size_t operand, const Expr* now) {
     const Expr* old = m.in(operand);
@@ -65,10 +66,11 @@ Made batch_norm(NodeContext& c) {
   if (c.integer(key::TrainingMode, 0) != 0) return trained_batch_norm(c, m, x);
   const DType t = m.dtype(x);
   // The statistics may be more precise than the data.
-  const Expr* all = m.op(op::NnBatchNorm, {x, m.cast(m.in(1), t), m.cast(m.in(2), t), m.cast(m.in(3), t), m.cast(m.in(4), t)},
-                         {{op_attr::Axis, c.ctx.attr(1)},
-                          {op_attr::Epsilon, c.ctx.attr(c.real(key::Epsilon, kEpsilon))},
-                          {op_attr::Training, c.ctx.attr(false)}});
+  const Expr* all =
+      m.op(op::NnBatchNorm, {x, m.cast(m.in(1), t), m.cast(m.in(2), t), m.cast(m.in(3), t), m.cast(m.in(4), t)},
+           {{op_attr::Axis, c.ctx.attr(1)},
+            {op_attr::Epsilon, c.ctx.attr(c.real(key::Epsilon, kEpsilon))},
+            {op_attr::Training, c.ctx.attr(false)}});
   if (!m.good()) return m.done(nullptr);
   RLDB_TRY(const ir::TupleGetItem* made, c.ctx.tuple_get(all, 0));
   return c.bind(made);

@@ -11,11 +11,8 @@
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
-#include "rldb/ir/op/vision.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/combine_attr.h"
-#include "rldb/ir/op_attr/index_attr.h"
-#include "rldb/ir/op_attr/vision_attr.h"
 #include "rldb/ir/op_attr/window_attr.h"
 
 namespace rldb::onnx::bodies {
@@ -50,8 +47,8 @@ Made pooled(NodeContext& c, std::string_view op, const Expr* x, const Window& w,
   return c.emit(op, {x}, attrs);
 }
 
-// Where the dims are known, a last window that is cut off becomes a whole one over more padding. Relax's `ceil_mode` also
-// makes windows that begin behind the data.
+// Where the dims are known, a last window that is cut off becomes a whole one over more padding. Relax's `ceil_mode`
+// also makes windows that begin behind the data.
 void make_last_window_whole(Pooling& p) {
   if (!p.ceil) return;
   const auto exact = with_last_window(p.window, p.spatial);
@@ -182,39 +179,6 @@ Made max_unpool(NodeContext& c) {
   const Expr* made = m.op(op::ScatterElements, {flat, m.reshape(places, count), m.reshape(x, count)},
                           {{op_attr::Axis, c.ctx.attr(0)}, {op_attr::Reduction, c.ctx.attr("update")}});
   return m.done(m.reshape(made, to));
-}
-
-namespace {
-
-ir::Result<Ints> pooled_size(NodeContext& c) {
-  Ints size = c.ints(key::PooledShape).value_or(Ints{c.integer(key::OutputHeight, 1), c.integer(key::OutputWidth, 1)});
-  if (size.size() != 2) return refuse("the size of its result is not of two axes");
-  return size;
-}
-
-}  // namespace
-
-Made max_roi_pool(NodeContext& c) {
-  RLDB_TRY(const Ints size, pooled_size(c));
-  Chain m(c);
-  return m.done(m.op(op::VisionRoiPool, {m.in(0), m.in(1)},
-                     {{op_attr::PooledSize, c.ints_attr(size)},
-                      {op_attr::SpatialScale, c.ctx.attr(c.real(key::SpatialScale, 1))}}));
-}
-
-// Operands: images, regions, the image of each.
-Made roi_align(NodeContext& c) {
-  RLDB_TRY(const Ints size, pooled_size(c));
-  Chain m(c);
-  const Expr* regions = m.in(1);
-  const Expr* images = m.expand(m.cast(m.in(2), m.dtype(regions)), {1});
-  const std::string how = c.text(key::CoordinateTransformationMode, c.opset < 16 ? "output_half_pixel" : "half_pixel");
-  return m.done(m.op(op::VisionRoiAlign, {m.in(0), m.join({images, regions}, 1)},
-                     {{op_attr::PooledSize, c.ints_attr(size)},
-                      {op_attr::SpatialScale, c.ctx.attr(c.real(key::SpatialScale, 1))},
-                      {op_attr::SampleRatio, c.ctx.attr(c.integer(key::SamplingRatio, 0))},
-                      {op_attr::Aligned, c.ctx.attr(how == "half_pixel")},
-                      {op_attr::Mode, c.ctx.attr(c.text(key::Mode, "avg"))}}));
 }
 
 }  // namespace rldb::onnx::bodies

@@ -53,7 +53,8 @@ Activation with_defaults(std::string name) {
   return {name, one ? 1.0 : 0.0, name == "ScaledTanh" ? 1.0 : 0.0};
 }
 
-std::vector<Activation> activations_of(NodeContext& c, const std::vector<std::string>& defaults, std::int64_t directions) {
+std::vector<Activation> activations_of(NodeContext& c, const std::vector<std::string>& defaults,
+                                       std::int64_t directions) {
   std::vector<std::string> names = c.texts(key::Activations);
   for (std::int64_t d = 0; names.size() < defaults.size() * std::size_t(directions); ++d)
     names.insert(names.end(), defaults.begin(), defaults.end());
@@ -108,8 +109,8 @@ struct Weights {
   const Expr *input, *recurrent, *input_bias, *recurrent_bias;  // biases: null if there are none
 };
 Weights weights_of(Chain& m, const Layer& layer, std::int64_t d) {
-  Weights w{m.permute(direction_of(m, m.in(1), 0, d), {1, 0}), m.permute(direction_of(m, m.in(2), 0, d), {1, 0}), nullptr,
-            nullptr};
+  Weights w{m.permute(direction_of(m, m.in(1), 0, d), {1, 0}), m.permute(direction_of(m, m.in(2), 0, d), {1, 0}),
+            nullptr, nullptr};
   if (!m.c.has(3)) return w;
   const Expr* bias = direction_of(m, m.in(3), 0, d);
   w.input_bias = blocks_of(m, layer, bias, 0, layer.gates);
@@ -223,8 +224,8 @@ Made gru(NodeContext& c) {
       };
       const Expr *z = gate(0), *r = gate(1);
       const Expr *rh = part(w.recurrent, 2, 3), *bias = part(w.recurrent_bias, 2, 3);
-      const Expr* reset = before ? m.mul(r, plus(m, m.matmul(s.hidden, rh), bias))
-                                 : plus(m, m.matmul(m.mul(r, s.hidden), rh), bias);
+      const Expr* reset =
+          before ? m.mul(r, plus(m, m.matmul(s.hidden, rh), bias)) : plus(m, m.matmul(m.mul(r, s.hidden), rh), bias);
       const Expr* h = activated(m, *g, clipped(m, layer, m.add(part(from_x, 2, 3), reset)));
       return {m.add(m.mul(m.sub(m.lit(z, 1), z), h), m.mul(z, s.hidden)), nullptr};
     };

@@ -35,8 +35,8 @@ std::optional<Ints> reduced_axes(Chain& m, const Expr* x) {
 
 bool reduces_nothing(Chain& m, const Expr* x, const Ints& axes) {
   const Dims dims = m.dims(x);
-  return m.good() && std::any_of(axes.begin(), axes.end(),
-                                 [&](std::int64_t a) { return ir::is_const(dims[std::size_t(a)], 0); });
+  return m.good() &&
+         std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) { return ir::is_const(dims[std::size_t(a)], 0); });
 }
 
 // The largest and the smallest of no elements are the ends of the dtype's range. Null: there are elements, or it is
@@ -51,7 +51,8 @@ const Expr* extreme_of_none(Chain& m, const Expr* x, const Ints& axes) {
     const bool gone = std::find(axes.begin(), axes.end(), std::int64_t(k)) != axes.end();
     if (!gone || m.c.integer(key::Keepdims, 1) != 0) dims.push_back(gone ? m.c.i64(1) : from[k]);
   }
-  const double infinity = std::numeric_limits<double>::infinity(), range = std::ldexp(1.0, t.bits - (t.is_uint() ? 0 : 1));
+  const double infinity = std::numeric_limits<double>::infinity(),
+               range = std::ldexp(1.0, t.bits - (t.is_uint() ? 0 : 1));
   if (t.is_float()) return m.full(dims, t, most ? -infinity : infinity);
   return m.full(dims, t, most ? (t.is_uint() ? 0 : -range) : range - (t.bits > 50 ? 1024 : 1));
 }
@@ -115,10 +116,9 @@ Made arg_extreme(NodeContext& c) {
   const bool last = c.integer(key::SelectLastIndex, 0) != 0;
   const ir::Attr* at = c.ctx.attr(std::int64_t(axis));
   if (last) x = m.op(op::Flip, {x}, {{op_attr::Axis, at}});
-  const Expr* made = m.cast(m.op(c.target, {x},
-                                 {{op_attr::Axis, at},
-                                  {op_attr::Keepdims, c.ctx.attr(c.integer(key::Keepdims, 1) != 0)}}),
-                            DType::Int(64));
+  const Expr* made = m.cast(
+      m.op(c.target, {x}, {{op_attr::Axis, at}, {op_attr::Keepdims, c.ctx.attr(c.integer(key::Keepdims, 1) != 0)}}),
+      DType::Int(64));
   if (!last) return m.done(made);
   return m.done(m.sub(m.lit(DType::Int(64), double(m.size(x, axis) - 1)), made));
 }
@@ -176,8 +176,10 @@ Made unique(NodeContext& c) {
   const Dims whole{along ? data->shape[axis] : ir::product(c.ctx, data->shape)};
   Exprs made;
   for (std::size_t k = 0; k < parts.size(); ++k)
-    made.push_back(c.blocks.emit_match_cast(
-        parts[k], c.ctx.tensor(k == 0 ? values : k == 2 ? whole : Dims{n}, k == 0 ? data->dtype : DType::Int(64))));
+    made.push_back(c.blocks.emit_match_cast(parts[k], c.ctx.tensor(k == 0   ? values
+                                                                   : k == 2 ? whole
+                                                                            : Dims{n},
+                                                                   k == 0 ? data->dtype : DType::Int(64))));
   return static_cast<const Expr*>(c.ctx.tuple(made));
 }
 

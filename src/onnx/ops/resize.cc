@@ -40,9 +40,12 @@ ir::Result<Resize> resize_of(NodeContext& c) {
   RLDB_TRY(r.x, c.in(0));
   RLDB_TRY(r.dims, c.dims_of(r.x));
   const bool old = c.opset < 11;  // and Upsample, of which there is no newer version
-  r.mode = {method_of(c), old ? "asymmetric" : c.text(key::CoordinateTransformationMode, "half_pixel"),
-            old ? "floor" : c.text(key::NearestMode, "round_prefer_floor"), c.real(key::CubicCoeffA, -0.75),
-            c.integer(key::ExcludeOutside, 0) != 0, c.integer(key::Antialias, 0) != 0};
+  r.mode = {method_of(c),
+            old ? "asymmetric" : c.text(key::CoordinateTransformationMode, "half_pixel"),
+            old ? "floor" : c.text(key::NearestMode, "round_prefer_floor"),
+            c.real(key::CubicCoeffA, -0.75),
+            c.integer(key::ExcludeOutside, 0) != 0,
+            c.integer(key::Antialias, 0) != 0};
   r.outside = c.real(key::ExtrapolationValue, 0);
   const std::string policy = c.text(key::KeepAspectRatioPolicy, "stretch");
   r.larger = policy == "not_smaller";
@@ -93,7 +96,7 @@ ir::Result<std::vector<ResizedAxis>> resized_axes(const Resize& r) {
     ResizedAxis a;
     a.in = *n;
     a.scale = common ? *common : r.scales.empty() ? double(r.sizes[i]) / double(*n) : r.scales[i];
-    a.out = common ? std::int64_t(std::floor(a.scale * double(*n) + 0.5))
+    a.out = common             ? std::int64_t(std::floor(a.scale * double(*n) + 0.5))
             : r.scales.empty() ? r.sizes[i]
                                : std::int64_t(std::floor(double(*n) * a.scale));
     if (a.out < 1 || a.out > INT32_MAX) return refuse("the size of its result is not positive, or too large");

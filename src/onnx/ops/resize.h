@@ -10,9 +10,9 @@
 namespace rldb::onnx::bodies {
 
 struct ResizeMode {
-  std::string method;      // nearest, linear, cubic
-  std::string coordinates; // coordinate_transformation_mode
-  std::string nearest;     // nearest_mode
+  std::string method;       // nearest, linear, cubic
+  std::string coordinates;  // coordinate_transformation_mode
+  std::string nearest;      // nearest_mode
   double cubic = -0.75;
   bool exclude_outside = false, antialias = false;
 };
@@ -24,10 +24,10 @@ struct ResizedAxis {
 };
 
 struct Taps {
-  std::int64_t count = 1;            // of each new element
-  Ints index;                        // count for each new element, inside the axis
-  std::vector<double> weight;        // the same
-  std::vector<std::uint8_t> outside; // of each new element: its place is not on the axis
+  std::int64_t count = 1;             // of each new element
+  Ints index;                         // count for each new element, inside the axis
+  std::vector<double> weight;         // the same
+  std::vector<std::uint8_t> outside;  // of each new element: its place is not on the axis
   bool any_outside = false;
 };
 

@@ -70,7 +70,8 @@ Made dft(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
   const std::size_t rank = m.rank(x);
-  RLDB_TRY(const std::int64_t given, c.opset < 20 ? ir::Result<std::int64_t>(c.integer(key::Axis, 1)) : one_int(c, 2, -2));
+  RLDB_TRY(const std::int64_t given,
+           c.opset < 20 ? ir::Result<std::int64_t>(c.integer(key::Axis, 1)) : one_int(c, 2, -2));
   const std::size_t axis = m.axis(given, x);
   if (!m.good() || rank < 2 || axis + 1 >= rank) return m.done(m.fail("its axis is not one of a signal"));
   Transform f{m.size(x, axis), m.size(x, rank - 1), c.integer(key::Inverse, 0) != 0, c.integer(key::Onesided, 0) != 0};
@@ -154,7 +155,8 @@ Made mel_weight_matrix(NodeContext& c) {
   RLDB_TRY(const double low, c.real_in(3, 0));
   RLDB_TRY(const double high, c.real_in(4, 0));
   const auto dtype = dtype_of(std::int32_t(c.integer(key::OutputDatatype, 1)));
-  if (!dtype || filters < 1 || filters > kMostLength || length < 1 || length > kMostLength * 64 || !(rate > 0) || low < 0)
+  if (!dtype || filters < 1 || filters > kMostLength || length < 1 || length > kMostLength * 64 || !(rate > 0) ||
+      low < 0)
     return refuse("its filters are not known");
   const std::int64_t rows = length / 2 + 1;
   std::vector<double> values(std::size_t(rows * filters));

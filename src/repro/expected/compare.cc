@@ -39,8 +39,8 @@ runtime::Value in_dtype_of(const runtime::Value& expected, const runtime::Value&
   return made.ok() ? std::move(made).value() : expected;
 }
 
-std::vector<std::string> argument_texts(session::Session& session, const onnx::Translation& model, const ExpectedSet& set,
-                                        ExpectedComparison& result) {
+std::vector<std::string> argument_texts(session::Session& session, const onnx::Translation& model,
+                                        const ExpectedSet& set, ExpectedComparison& result) {
   std::vector<std::string> texts;
   std::string not_runnable;
   const auto params = session.program()->parameters(kEntry, not_runnable);
@@ -63,8 +63,8 @@ void compare_values(const onnx::Translation& model, const ExpectedSet& set, Keep
                     ExpectedComparison& result) {
   for (const onnx::Node& node : model.nodes)
     for (const std::string& output : node.outputs) {
-      const auto expected = std::find_if(set.values.begin(), set.values.end(),
-                                         [&](const auto& named) { return named.first == output; });
+      const auto expected =
+          std::find_if(set.values.begin(), set.values.end(), [&](const auto& named) { return named.first == output; });
       if (expected == set.values.end()) continue;
       const auto ours = keeper.kept.find(output);
       if (ours == keeper.kept.end()) {

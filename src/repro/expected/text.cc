@@ -1,4 +1,6 @@
 // The comparison with expected values as text and as JSON.
+#include "rldb/support/text.h"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -6,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/repro/expected.h"
-#include "rldb/support/text.h"
 
 namespace rldb::repro {
 
@@ -53,7 +54,7 @@ std::string to_string(const ExpectedComparison& c) {
     text += fmt::format("\n  the expected value is the first number\n{} of {} differ; stop there: `:break node:{}`",
                         c.differ, support::counted(c.compared, "value"), d.node);
   } else if (c.verdict == ExpectedComparison::Verdict::Agree) {
-    text = fmt::format("{}: {} agree", c.set, support::counted(c.compared, "value"));
+    text = fmt::format("{}: all equal, of {} compared", c.set, support::counted(c.compared, "value"));
   } else {
     text = fmt::format("{}: cannot tell: {}", c.set, c.why);
   }

@@ -20,7 +20,7 @@ namespace {
 struct FileCheck {
   std::unique_ptr<session::Session> session;
   source::Diagnostics diagnostics;
-  std::string what;  // the fault; empty: none
+  std::string what;      // the fault; empty: none
   onnx::ModelRef model;  // null: the file is no ONNX model
   int code = kGood;
 };
@@ -47,8 +47,12 @@ nlohmann::json operators_json(const onnx::Model& model) {
 
 void check_file(const std::string& path, const CommandLine& line, FileCheck& check) {
   session::Session& session = *check.session;
-  check.model = model_of(path);
-  if (!session.load_file(path, check.diagnostics)) {
+  const bool loaded = session.load_file(path, check.diagnostics);
+  if (const onnx::Translation* model = loaded ? session.program()->onnx() : nullptr)
+    check.model = model->model;
+  else if (!loaded)
+    check.model = model_of(path);
+  if (!loaded) {
     check.code = kBadText;
     check.what = support::counted(check.diagnostics.error_count(), "error");
   } else if (line.roundtrip) {

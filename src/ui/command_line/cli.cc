@@ -1,5 +1,4 @@
 // The command line, parsed with CLI11: subcommands, options, and the struct that they fill.
-#include "rldb/runtime/tensor_file.h"
 #include "rldb/ui/command_line/cli.h"
 
 #include <fmt/format.h>
@@ -11,6 +10,7 @@
 
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/sanitize.h"
+#include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/ui/command_line/cache_folder.h"
