@@ -121,7 +121,12 @@ const Function* derive_result(Context& ctx, const Function* f) {
   std::vector<const Var*> used;
   collect_vars(actual, used);
   for (const Var* v : used)
-    if (std::find(known.begin(), known.end(), v) == known.end()) return f;
+    if (std::find(known.begin(), known.end(), v) == known.end()) {
+      if (says_more) return f;
+      // The annotation cannot be kept: what the body found out at run time is left open.
+      actual = erase_unbound(ctx, actual, {f->params.begin(), f->params.end()});
+      break;
+    }
   const Function* made = ctx.function(f->params, f->body, actual, f->is_pure, f->attrs);
   ctx.set_origin(made, f);
   return made;

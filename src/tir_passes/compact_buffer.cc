@@ -2,8 +2,7 @@
 // indices begin at the least one accessed.
 //
 // The accessed regions are those that regions.h infers: loops inside the block are covered in full, variables from
-// outside it stay, except those of threads that share the buffer (thread_regions.h). A dimension whose region is not
-// known to be within the buffer is left unchanged.
+// outside it stay, except those of threads that share the buffer (thread_regions.h).
 #include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
@@ -49,11 +48,11 @@ class Compactor : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     support::poll();
     threads_.enter(s);
-    if (const auto* f = as<ForStmt>(s)) analyzer_.bind_range(f->var, {f->min, f->extent});
+    if (const auto* f = as<ForStmt>(s)) enter_loop(f->var, {f->min, f->extent});
     if (const auto* a = as<AttrStmt>(s); a && a->thread_var)
-      analyzer_.bind_range(a->thread_var, {ctx_.int_imm(a->thread_var->dtype(), 0), a->value});
+      enter_loop(a->thread_var, {ctx_.int_imm(a->thread_var->dtype(), 0), a->value});
     if (const auto* r = as<SBlockRealize>(s))
-      for (const IterVar& axis : r->block->iter_vars) analyzer_.bind_range(axis.var, axis.dom);
+      for (const IterVar& axis : r->block->iter_vars) enter_loop(axis.var, axis.dom);
     if (const auto* st = as<BufferStore>(s); st && buffers_.contains(st->buffer)) {
       const Expr* value = rewrite(st->value);
       return ctx_.store(visit_buffer(st->buffer), value, moved(st->buffer, st->indices), rewrite(st->predicate));
@@ -63,6 +62,11 @@ class Compactor : public Rewriter {
   }
 
  private:
+  void enter_loop(const Var* v, const Range& range) {
+    analyzer_.bind_range(v, range);
+    loops_.insert(v);
+  }
+
   const Stmt* block(const SBlock* b) {
     compact_all(b);
     const auto* made = as<SBlock>(default_stmt(b));
@@ -108,7 +112,7 @@ class Compactor : public Rewriter {
     bool smaller = false;
     std::vector<const Expr*> shape, begin;
     for (std::size_t i = 0; i < all.size(); ++i) {
-      const Range r = inside(all[i], b->shape[i]);
+      const Range r = changes(all[i].min, regions) ? whole(b->shape[i]) : inside(all[i], b->shape[i]);
       smaller = smaller || !analyzer_.prove_equal(r.extent, b->shape[i]);
       shape.push_back(cast_to(ctx_, b->shape[i]->dtype(), r.extent));
       begin.push_back(r.min);
@@ -137,12 +141,45 @@ class Compactor : public Rewriter {
     return {min, analyzer_.simplify(sub(ctx_, last, min))};
   }
 
+  // The part of the range that is inside of the dimension, as TVM writes it: it begins at 0 or later, and is no longer
+  // than the dimension, or than the largest number of elements that its length can be. Accesses outside of the
+  // dimension do not count.
   Range inside(const Range& r, const Expr* extent) {
     const Expr* zero = ctx_.int_imm(extent->dtype(), 0);
-    const Range simple{analyzer_.simplify(r.min), analyzer_.simplify(r.extent)};
-    const bool good = analyzer_.prove(compare(ctx_, BinaryKind::LE, zero, simple.min)) &&
-                      (!strict_ || analyzer_.prove(compare(ctx_, BinaryKind::LE, end(simple), extent)));
-    return good ? simple : whole(extent);
+    Range part{analyzer_.simplify(r.min), analyzer_.simplify(r.extent)};
+    if (!strict_) return analyzer_.prove(compare(ctx_, BinaryKind::LE, zero, part.min)) ? part : whole(extent);
+    if (!analyzer_.prove(compare(ctx_, BinaryKind::LE, zero, part.min)))
+      part.min = analyzer_.simplify(max(ctx_, zero, part.min));
+    // What is allocated has one size for all turns of the loops around it.
+    if (varies(part.extent)) {
+      const auto most = analyzer_.bounds(part.extent).max;
+      if (!most) return whole(extent);
+      part.extent = ctx_.int_imm(extent->dtype(), *most);
+    }
+    if (analyzer_.prove(compare(ctx_, BinaryKind::LE, extent, part.extent))) return whole(extent);
+    return part;
+  }
+
+  // Whether the block writes a buffer that the expression reads: the first index would not stay the same.
+  static bool changes(const Expr* e, const Regions& regions) {
+    bool found = false;
+    walk(e, [&](const Node* n) {
+      const auto* load = as<BufferLoad>(n);
+      found = found || (load && std::any_of(regions.writes.begin(), regions.writes.end(), [&](const BufferRegion& w) {
+                          return w.buffer->data == load->buffer->data;
+                        }));
+      return !found;
+    });
+    return found;
+  }
+  bool varies(const Expr* e) const {
+    bool found = false;
+    walk(e, [&](const Node* n) {
+      const auto* v = as<Var>(n);
+      found = found || isa<BufferLoad>(n) || (v && loops_.contains(v));
+      return !found;
+    });
+    return found;
   }
 
   // ---- accesses ----
@@ -173,6 +210,7 @@ class Compactor : public Rewriter {
   ThreadRegions threads_;
   bool strict_;
   std::unordered_set<const Var*> pointers_;  // used as raw pointers
+  std::unordered_set<const Var*> loops_;     // variables of the loops, threads and axes entered
   std::unordered_map<const Buffer*, std::vector<const Expr*>> begins_;
 };
 

@@ -164,9 +164,10 @@ class OpLegalizer : public Rewriter {
     return ctx_.call_typed(call->callee, args, call->type, call->attrs, call->ty_args);
   }
 
-  // The variable gets the type of its new value: shapes are written as in the kernel.
+  // The variable gets the type of its new value: shapes are written as in the kernel, or known only at run time.
   const Binding* bound(const Binding* b, const Expr* value) {
-    const bool same = value->type == b->var->type || !is_base_of(ctx_, b->var->type, value->type);
+    const bool says_less = is_base_of(ctx_, value->type, b->var->type) && !is_base_of(ctx_, b->var->type, value->type);
+    const bool same = says_less || value->type == b->var->type;
     return remake_binding(ctx_, b, same ? b->var : define_var(b->var, value->type), value);
   }
 
