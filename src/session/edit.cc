@@ -3,6 +3,7 @@
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/frontend/relay.h"
+#include "rldb/onnx/model.h"
 #include "rldb/relay/vm/executable.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_program.h"
@@ -75,7 +76,7 @@ bool Session::reload(Diagnostics& out, TextChange* change) {
   }
   std::string bytes;
   if (!read_program_file(path, bytes, out)) return false;
-  if (bytecode::is_executable_file(bytes) || relay_bytecode::is_executable_file(bytes)) return load_file(path, out);
+  if (onnx::is_model(path, bytes) || bytecode::is_executable_file(bytes) || relay_bytecode::is_executable_file(bytes)) return load_file(path, out);
   return edit_text(std::move(bytes), out, change);
 }
 
