@@ -5,9 +5,11 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "rldb/eval/eval.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/scalar.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
@@ -142,6 +144,7 @@ frontend::Environment Session::environment(const ir::Module* module, const std::
   frontend::Environment env;
   env.module = module;
   for (const NamedValue& v : values) env.values.push_back({v.name, v.var});
+  env.symbols = symbols_;
   return env;
 }
 
@@ -191,6 +194,45 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
   return std::move(result.value);
 }
 
+namespace {
+
+// The newest of a name is the one that later entries mean.
+void add_symbol(std::vector<const ir::Var*>& symbols, const ir::Var* v) {
+  std::erase_if(symbols, [&](const ir::Var* known) { return known->name == v->name; });
+  symbols.push_back(v);
+}
+
+ir::Span<const ir::Expr*> dims_written(const ir::Type* type) {
+  if (const auto* t = ir::as<ir::TensorType>(type); t && t->has_shape) return t->shape;
+  if (const auto* t = ir::as<ir::ShapeType>(type); t && t->has_values) return t->values;
+  return {};
+}
+
+// The value of an item as the body of a function. `x = R.match_cast(y, T)` is checked when it is executed.
+const ir::SeqExpr* body_of(ir::Context& ctx, const frontend::ParsedItem& item) {
+  if (!item.is_match_cast) return item.value;
+  std::vector<const ir::BindingBlock*> blocks(item.value->blocks.begin(), item.value->blocks.end());
+  const std::vector<const ir::Binding*> cast{ctx.match_cast(item.var, item.value->body, item.annotation)};
+  blocks.push_back(ctx.block(cast));
+  return ctx.seq(blocks, item.var);
+}
+
+// The symbolic variables of a match_cast that has been executed get the dims of the value, as values of the session.
+void take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& value,
+               std::vector<const ir::Var*>& symbols, std::vector<NamedValue>& values) {
+  const auto wanted = dims_written(item.annotation), got = dims_written(type_of_value(ctx, value));
+  for (std::size_t i = 0; i < wanted.size() && i < got.size(); ++i) {
+    const auto* v = ir::as<ir::Var>(wanted[i]);
+    const auto size = ir::const_int(got[i]);
+    if (!v || !size || find(values, v->name)) continue;
+    put(ctx, values, std::string(v->name), Value::of_int(*size));
+    values.push_back({std::string(v->name), Value::of_int(*size), v});
+    std::erase_if(symbols, [&](const ir::Var* known) { return known->name == v->name; });
+  }
+}
+
+}  // namespace
+
 EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryRunner& run) {
   EntryResult result;
   result.ok = false;
@@ -198,6 +240,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
   const source::FileId file = sources_.add(name, std::string(text));
   const ir::Module* staged = module();
   std::vector<NamedValue> values = values_;
+  std::vector<const ir::Var*> symbols = symbols_;
   const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(staged, values), out);
   if (!parsed.ok) return result;
 
@@ -218,8 +261,9 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
       }
       case frontend::ItemKind::Binding:
       case frontend::ItemKind::Expression: {
-        auto value = evaluate(item.value, staged, values, item.span, run, out);
+        auto value = evaluate(body_of(*ctx_, item), staged, values, item.span, run, out);
         if (!value) return result;
+        if (item.is_match_cast) take_dims(*ctx_, item, *value, symbols, values);
         done.value = *value;
         done.type = item.var ? item.var->type : item.value->type;
         if (item.kind == frontend::ItemKind::Binding) {
@@ -231,6 +275,10 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
         break;
       }
       case frontend::ItemKind::Symbols:
+        for (const ir::Var* v : item.symbols) {
+          add_symbol(symbols, v);
+          std::erase_if(values, [&](const NamedValue& known) { return known.name == v->name; });
+        }
         break;
     }
     result.items.push_back(std::move(done));
@@ -243,8 +291,41 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
   // From here on only the history can fail, which comes first.
   if (staged != module()) set_module(staged);
   values_ = std::move(kept);
+  symbols_ = std::move(symbols);
   result.ok = true;
   return result;
+}
+
+namespace {
+
+// Takes the value of a binding of the outermost function, and stops the run there.
+class BindingValue final : public eval::Watcher {
+ public:
+  explicit BindingValue(std::string_view name) : name_(name) {}
+  void enter(std::string_view, const ir::Function*, runtime::PackedArgs) override { ++depth_; }
+  void leave(const Value&) override { --depth_; }
+  runtime::Result<support::Unit> bound(const ir::Binding* b, const Value& v) override {
+    if (depth_ != 1 || b->var->name != name_) return support::Unit{};
+    value = v;
+    return runtime::fail(runtime::ErrorKind::Unsupported, "the value is known");
+  }
+  std::optional<Value> value;
+
+ private:
+  std::string_view name_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::optional<Value> Session::value_of_binding(std::string_view function, std::string_view binding,
+                                               std::span<const Value> args, Diagnostics& out) {
+  BindingValue watcher(binding);
+  Diagnostics found;
+  (void)run_watched(module(), function, args, watcher, found);
+  if (watcher.value) return std::move(watcher.value);
+  for (const source::Diagnostic& d : found.all()) out.add(d);
+  return std::nullopt;
 }
 
 std::optional<Value> Session::evaluate_with(std::string_view text, std::span<const std::pair<std::string, Value>> scope,

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -154,6 +155,8 @@ class Debugger {
   bool set_log(int number, std::string_view text, source::Diagnostics& out);
   bool remove_breakpoint(int number);
   const std::map<int, Breakpoint>& breakpoints() const;
+  // After an edit of the program's text: breakpoints at its lines move along. `moved`: from old lines to new ones.
+  void move_line_breakpoints(std::string_view file, const std::function<std::uint32_t(std::uint32_t)>& moved);
   // After a change of the program: the breakpoints that have lost their place, with the reason.
   std::vector<std::pair<int, std::string>> resolve_breakpoints();
 

@@ -314,6 +314,19 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   return {passes, oracle, memory, test, expected};
 }
 
+// `rldb run FILE [FUNCTION] [VALUE...]`, as at the prompt.
+void take_call(CommandLine& c) {
+  std::vector<std::string> words(c.files.begin() + 1, c.files.end());
+  c.files.resize(1);
+  const bool is_value = !words.empty() && words[0].find_first_of("=@(.") != std::string::npos;
+  const bool is_number = !words.empty() && words[0].find_first_not_of("+-0123456789") == std::string::npos;
+  if (!words.empty() && !is_value && !is_number && c.function.empty()) {
+    c.function = words[0];
+    words.erase(words.begin());
+  }
+  c.inputs.insert(c.inputs.end(), words.begin(), words.end());
+}
+
 void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
   const auto files = [&](int count) {
     auto* option = app.add_option("files", c.files, "")->required()->type_name("FILE");
@@ -364,7 +377,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_to_relax(app, c);
       break;
     case Subcommand::Run:
-      files(1);
+      files(0);
       add_model_options(app, c);
       add_to_relax(app, c);
       add_inputs(app, c);
@@ -377,6 +390,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->type_name("N");
       app.callback([&c] {
         if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "needs a number that divides --ranks");
+        take_call(c);
       });
       app.add_option("-o,--output", c.output, "write the result to f.npy, or to f.npz if there are several")
           ->type_name("FILE");
@@ -643,10 +657,30 @@ void add_repl_options(CLI::App& app, CommandLine& c) {
   app.add_flag("-q,--quiet", c.quiet, "no banner");
   add_trust_scripts(app, c);
   app.add_flag("--resume", c.resume, "restore the last session that was killed");
+  app.add_flag("--watch", c.watch, "read the file again whenever it is written");
   app.add_flag("--journal", c.journal, "keep a journal even without a terminal");
   add_syntax(app, c);
   add_run_options(app, c);
   add_common(app, c);
+}
+
+// Scripts among the files are run after the program has been opened.
+bool sort_files(CommandLine& c) {
+  std::vector<std::string> programs;
+  std::vector<std::pair<bool, std::string>> scripts;
+  for (const std::string& file : c.files) {
+    if (file.ends_with(".session"))
+      scripts.emplace_back(true, file);
+    else
+      programs.push_back(file);
+  }
+  c.startup.insert(c.startup.begin(), scripts.begin(), scripts.end());
+  c.files = std::move(programs);
+  if (c.files.size() < 2) return true;
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(diag::OneProgram, c.files.size(), c.files[0], c.files[1]));
+  TerminalConsole().diagnose(diagnostics, {});
+  return false;
 }
 
 std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
@@ -672,6 +706,10 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
     app.parse(args.rest);
   } catch (const CLI::ParseError& error) {
     exit_code = finish(app, error);
+    return std::nullopt;
+  }
+  if (!sort_files(c)) {
+    exit_code = kUsage;
     return std::nullopt;
   }
   choose_cache(c);
