@@ -30,7 +30,7 @@ bool lacks_condition(std::string_view rest) { return rest == "if" || trim(rest).
 
 // Words of expressions that are no names of values.
 bool is_word_of_language(std::string_view name) {
-  constexpr std::string_view kWords[] = {"and", "or", "not",   "in",   "is", "if", "else", "True",
+  constexpr std::string_view kWords[] = {"and",   "or",   "not",  "in",    "is", "if", "else", "True",
                                          "False", "None", "true", "false", "np", "R",  "T",    "_"};
   if (std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords)) return true;
   const std::vector<expression::LanguageRow> rows = expression::language_functions();

@@ -47,7 +47,8 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   const bool wordlike = behind.empty() || is_blank(behind[0]) || formatted;
   if (word.empty() || !wordlike || is_assignment(rest) || begins_with_operator(rest)) return script;
   const bool shows = rest.empty() && !frame_name_kind(const_cast<Repl&>(*this), word).empty();
-  if (const Command* verb = find_bare_verb(word); verb && debugger_->active() && !shows) return {Kind::Command, verb, rest, word};
+  if (const Command* verb = find_bare_verb(word); verb && debugger_->active() && !shows)
+    return {Kind::Command, verb, rest, word};
   // `commands 2` has lines of its own; every other command is on one line.
   const std::string_view line = entry.substr(0, entry.find('\n'));
   if (is_value_name(word) || (!rest.empty() && frontend::is_syntax(line))) return script;
