@@ -583,8 +583,8 @@ void Document::State::collect_diagnostics() {
 
 Document::Document(source::SourceManager& sources, std::string name, std::string text, const ParseOptions& options,
                    std::shared_ptr<ir::Context> shared)
-    : state_(std::make_unique<State>(sources, sources.add(std::move(name), std::move(text)), options,
-                                     std::move(shared))) {
+    : state_(
+          std::make_unique<State>(sources, sources.add(std::move(name), std::move(text)), options, std::move(shared))) {
   state_->read_whole();
 }
 

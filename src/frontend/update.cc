@@ -63,8 +63,8 @@ class Edits {
 
  private:
   void add(std::size_t begin, std::size_t end, std::size_t from, std::size_t to) {
-    all_.push_back({static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end),
-                    after_.substr(from, to - from)});
+    all_.push_back(
+        {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), after_.substr(from, to - from)});
   }
 
   std::string_view before_, after_;
@@ -93,8 +93,8 @@ std::vector<TextReplacement> edits_between(std::string_view before, std::string_
   const auto numbers = [&](std::string_view text, const std::vector<std::uint32_t>& starts) {
     std::vector<std::uint32_t> out;
     for (std::size_t i = 0; i + 1 < starts.size(); ++i)
-      out.push_back(ids.emplace(text.substr(starts[i], starts[i + 1] - starts[i]), std::uint32_t(ids.size()))
-                        .first->second);
+      out.push_back(
+          ids.emplace(text.substr(starts[i], starts[i + 1] - starts[i]), std::uint32_t(ids.size())).first->second);
     return out;
   };
   auto kept = support::kept_pairs(numbers(before, a), numbers(after, b));

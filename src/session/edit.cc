@@ -76,7 +76,8 @@ bool Session::reload(Diagnostics& out, TextChange* change) {
   }
   std::string bytes;
   if (!read_program_file(path, bytes, out)) return false;
-  if (onnx::is_model(path, bytes) || bytecode::is_executable_file(bytes) || relay_bytecode::is_executable_file(bytes)) return load_file(path, out);
+  if (onnx::is_model(path, bytes) || bytecode::is_executable_file(bytes) || relay_bytecode::is_executable_file(bytes))
+    return load_file(path, out);
   return edit_text(std::move(bytes), out, change);
 }
 

@@ -9,6 +9,7 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/verifier.h"
@@ -208,27 +209,33 @@ ir::Span<const ir::Expr*> dims_written(const ir::Type* type) {
   return {};
 }
 
-// The value of an item as the body of a function. `x = R.match_cast(y, T)` is checked when it is executed.
-const ir::SeqExpr* body_of(ir::Context& ctx, const frontend::ParsedItem& item) {
-  if (!item.is_match_cast) return item.value;
-  std::vector<const ir::BindingBlock*> blocks(item.value->blocks.begin(), item.value->blocks.end());
-  const std::vector<const ir::Binding*> cast{ctx.match_cast(item.var, item.value->body, item.annotation)};
-  blocks.push_back(ctx.block(cast));
-  return ctx.seq(blocks, item.var);
-}
-
-// The symbolic variables of a match_cast that has been executed get the dims of the value, as values of the session.
-void take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& value,
-               std::vector<const ir::Var*>& symbols, std::vector<NamedValue>& values) {
-  const auto wanted = dims_written(item.annotation), got = dims_written(type_of_value(ctx, value));
-  for (std::size_t i = 0; i < wanted.size() && i < got.size(); ++i) {
+// `x = R.match_cast(y, T)`: the symbolic variables of T get the dims of the value, as values of the session. False: the
+// value is of another type, which is diagnosed.
+bool take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& value,
+               std::vector<const ir::Var*>& symbols, std::vector<NamedValue>& values, Diagnostics& out) {
+  const ir::Type* const actual = type_of_value(ctx, value);
+  const auto wanted = dims_written(item.annotation), got = dims_written(actual);
+  const auto* cast = ir::as<ir::TensorType>(item.annotation);
+  const auto* given = ir::as<ir::TensorType>(actual);
+  bool fits = wanted.empty() || wanted.size() == got.size();
+  fits = fits && (!cast || (given && (cast->dtype.is_void() || cast->dtype == given->dtype)));
+  for (std::size_t i = 0; fits && i < wanted.size(); ++i) {
+    const std::optional<std::int64_t> size = ir::const_int(got[i]);
     const auto* v = ir::as<ir::Var>(wanted[i]);
-    const auto size = ir::const_int(got[i]);
-    if (!v || !size || find(values, v->name)) continue;
+    std::optional<std::int64_t> known = ir::const_int(wanted[i]);
+    if (const NamedValue* n = v ? find(values, v->name) : nullptr; n && n->value.is(ValueKind::Int))
+      known = n->value.as_int();
+    fits = !known || !size || *known == *size;
+    if (!v || known || !size) continue;
     put(ctx, values, std::string(v->name), Value::of_int(*size));
     values.push_back({std::string(v->name), Value::of_int(*size), v});
-    std::erase_if(symbols, [&](const ir::Var* known) { return known->name == v->name; });
+    std::erase_if(symbols, [&](const ir::Var* s) { return s->name == v->name; });
   }
+  if (!fits)
+    out.add(item.span,
+            source::message(diag::RunFailed, fmt::format("match_cast: the value is {}, not {}",
+                                                         runtime::describe(value), ir::print_type(item.annotation))));
+  return fits;
 }
 
 }  // namespace
@@ -261,9 +268,9 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
       }
       case frontend::ItemKind::Binding:
       case frontend::ItemKind::Expression: {
-        auto value = evaluate(body_of(*ctx_, item), staged, values, item.span, run, out);
+        auto value = evaluate(item.value, staged, values, item.span, run, out);
         if (!value) return result;
-        if (item.is_match_cast) take_dims(*ctx_, item, *value, symbols, values);
+        if (item.is_match_cast && !take_dims(*ctx_, item, *value, symbols, values, out)) return result;
         done.value = *value;
         done.type = item.var ? item.var->type : item.value->type;
         if (item.kind == frontend::ItemKind::Binding) {

@@ -1,8 +1,7 @@
 // Relax text that is edited: its document, and going back to the text before an edit.
-#include "rldb/frontend/document.h"
-
 #include <algorithm>
 
+#include "rldb/frontend/document.h"
 #include "rldb/source/diagnostic_program.h"
 #include "session/program/relax_text.h"
 

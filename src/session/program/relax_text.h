@@ -11,8 +11,7 @@ class Session::RelaxText final : public Program {
   // Null: diagnosed.
   static std::unique_ptr<Program> read(Session& session, std::string path, std::string text, Diagnostics& out);
   // The same, with its document.
-  static std::unique_ptr<Program> read_document(Session& session, std::string path, std::string text,
-                                                Diagnostics& out);
+  static std::unique_ptr<Program> read_document(Session& session, std::string path, std::string text, Diagnostics& out);
   // Of Relay text: the module's nodes have their places in it. Nothing else of it is kept.
   static std::unique_ptr<Program> translate(Session& session, std::string path, std::string text, Diagnostics& out);
 

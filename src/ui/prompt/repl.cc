@@ -256,9 +256,9 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenCon
   if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
   if (interactive) repl.go_on = [&console] { return wait_for_enter(console); };
   if (!line.no_init && !line.batch) read_start_files(repl);
+  if (line.watch) repl.execute(":watch-file on");
   if (!run_startup(repl, line, code)) return code != kGood ? code : repl.exit_code();
   if (line.resume) repl.execute(":resume");
-  if (line.watch) repl.execute(":watch-file on");
   if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
   if (!interactive) {
     const bool dialogue = line.format == Format::Json && !line.batch;

@@ -3,17 +3,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 
 #include "rldb/frontend/relay.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/support/file.h"
 #include "rldb/support/file_system.h"
 #include "rldb/support/shell.h"
 #include "rldb/support/text.h"
+#include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/commands/loaded.h"
@@ -41,10 +44,10 @@ bool may_end_run_for(Repl& repl) {
 
 void tell_change(Repl& repl, const session::TextChange& change) {
   if (!change.same_kind) return;
-  const std::string read = change.whole ? std::string()
-                                        : fmt::format("; {} and {} were read again",
-                                                      support::counted(change.functions, "function"),
-                                                      support::counted(change.statements, "statement"));
+  const std::string read =
+      change.whole ? std::string()
+                   : fmt::format("; {} and {} were read again", support::counted(change.functions, "function"),
+                                 support::counted(change.statements, "statement"));
   if (change.changed.empty())
     repl.print("nothing has changed{}\n", change.passes.empty() ? "" : " in this version");
   else
@@ -83,7 +86,7 @@ Status read_file_again(Repl& repl) {
   return diagnostics.has_errors() ? Status::Failed : Status::Good;  // a pass that failed
 }
 
-std::string quoted(std::string_view path) {
+std::string shell_word(std::string_view path) {
   std::string out = "'";
   for (const char c : path) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -100,7 +103,7 @@ bool run_editor(Repl& repl, const std::string& path) {
   if (!repl.may("run an editor", editor)) return false;
   repl.console().write("");
   repl.console().pause();
-  const int status = support::run_shell(editor + " " + quoted(path));
+  const int status = support::run_shell(editor + " " + shell_word(path));
   repl.console().resume();
   support::poll();
   if (status == 0) return true;
@@ -154,8 +157,8 @@ Status command_WatchFile(Repl& repl, std::string_view rest) {
   if (rest == "on") {
     const std::string path = repl.session().program_path();
     if (path.empty() || !support::file_exists(path))
-      return repl.fail(source::message(
-          diag::NothingToWatch, path.empty() ? "no file is open" : fmt::format("`{}` does not exist", path)));
+      return repl.fail(source::message(diag::NothingToWatch,
+                                       path.empty() ? "no file is open" : fmt::format("`{}` does not exist", path)));
     std::string why;
     auto watch = support::FileWatch::start(path, why);
     if (!watch) return repl.fail(source::message(diag::FileNotWatched, path, why));

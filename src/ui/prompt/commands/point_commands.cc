@@ -30,7 +30,7 @@ bool lacks_condition(std::string_view rest) { return rest == "if" || trim(rest).
 
 // Words of expressions that are no names of values.
 bool is_word_of_language(std::string_view name) {
-  constexpr std::string_view kWords[] = {"and", "or", "not",   "in",   "is", "if", "else", "True",
+  constexpr std::string_view kWords[] = {"and",   "or",   "not",  "in",    "is", "if", "else", "True",
                                          "False", "None", "true", "false", "np", "R",  "T",    "_"};
   if (std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords)) return true;
   const std::vector<expression::LanguageRow> rows = expression::language_functions();
@@ -41,9 +41,12 @@ bool is_word_of_language(std::string_view name) {
 void tell_unknown_names(Repl& repl, const Breakpoint& point) {
   const session::Program* program = repl.session().program();
   if (point.condition.empty() || !program || !has_abilities(program->kind(), session::kText)) return;
-  const auto text = program->text(program->position(), session::TextFor::Reading);
-  if (!text) return;
-  const std::vector<std::string_view> known = expression::names_in(*text);
+  // Names of the program as loaded are known at a stop too, whichever passes were applied.
+  const auto now = program->text(program->position(), session::TextFor::Reading);
+  const auto loaded = program->text(0, session::TextFor::Reading);
+  if (!now || !loaded) return;
+  std::vector<std::string_view> known = expression::names_in(*now);
+  for (const std::string_view name : expression::names_in(*loaded)) known.push_back(name);
   for (const std::string_view name : expression::names_in(point.condition)) {
     if (is_word_of_language(name) || repl.session().find_value(name)) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;

@@ -53,8 +53,8 @@ std::optional<Loop> read_loop(std::string_view text, std::string& why) {
   }
   const std::size_t from = in + kIn.size();
   loop.bounds = trim(header.substr(from, header.size() - 2 - from));
-  auto body = header_end == std::string_view::npos ? std::optional(std::string())
-                                                   : without_indent(text.substr(header_end + 1));
+  auto body =
+      header_end == std::string_view::npos ? std::optional(std::string()) : without_indent(text.substr(header_end + 1));
   if (!body || trim(*body).empty()) {
     why = body ? "and its body is missing" : "with all lines of its body indented alike";
     return std::nullopt;

@@ -54,7 +54,8 @@ bool is_fence(std::string_view line) {
   line = trim(line);
   if (!line.starts_with("```") && !line.starts_with("~~~")) return false;
   const std::string_view language = line.substr(3);
-  return std::all_of(language.begin(), language.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)); });
+  return std::all_of(language.begin(), language.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)); });
 }
 
 std::string_view without_mark(std::string_view text) {
@@ -179,8 +180,8 @@ std::vector<std::string> entries_of(std::string_view text) {
 }
 
 std::optional<ScriptEntry> ScriptReader::next() {
-  while (next_ < lines_.size() && (trim(line_at(next_)).empty() || trim(line_at(next_)).front() == '#' ||
-                                   is_fence(line_at(next_))))
+  while (next_ < lines_.size() &&
+         (trim(line_at(next_)).empty() || trim(line_at(next_)).front() == '#' || is_fence(line_at(next_))))
     ++next_;
   if (next_ >= lines_.size()) return std::nullopt;
   ScriptEntry entry;
@@ -197,9 +198,10 @@ std::optional<ScriptEntry> ScriptReader::next() {
       const bool decorator = entry.text.find('\n') == std::string::npos && entry.text.starts_with("@");
       const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
       const bool blank = trim(line).empty();
+      const bool branch = line.starts_with("else:") || line.starts_with("elif ");
       if (!wants_more(entry.text, false)) break;
       // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
-      if (frontend::completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator) {
+      if (frontend::completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator && !branch) {
         if (!blank) break;
         std::size_t after = next_;
         while (after < lines_.size() && trim(line_at(after)).empty()) ++after;
