@@ -50,6 +50,7 @@ struct Debugger::Impl {
   Resolved resolve_catch(std::string_view event, const CodeMap& map) const;
   Resolved resolve_point(const Breakpoint& b, const CodeMap* map) const;
   Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
+  Resolved resolve_node(std::string_view label, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
   std::string default_file(const CodeMap& map) const;
   static void set_place(Breakpoint& b, Resolved r);

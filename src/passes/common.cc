@@ -14,12 +14,6 @@ namespace rldb::passes {
 
 using namespace ir;
 
-std::string last_part(std::string_view dotted) { return std::string(dotted.substr(dotted.rfind('.') + 1)); }
-
-std::string_view given_text(const pipeline::WrittenValue& value) {
-  return value.is(pipeline::WrittenValue::Kind::None) ? std::string_view("nothing") : std::string_view(value.written);
-}
-
 namespace {
 
 // Uses of functions whose signature changed: calls have the new result, variables that name a function its type.
@@ -89,13 +83,6 @@ const Function* with_body(Context& ctx, const Function* f, const SeqExpr* body) 
   const Function* made = ctx.function(f->params, body, f->ret_type, f->is_pure, f->attrs);
   ctx.set_origin(made, f);
   return made;
-}
-
-bool is_set(Span<NamedAttr> attrs, std::string_view name) {
-  const Attr* a = find_attr(attrs, name);
-  if (!a) return false;
-  const auto* e = a->is(AttrKind::Expr) ? as<IntImm>(a->node) : nullptr;
-  return e ? e->value != 0 : a->integer != 0;
 }
 
 std::size_t input_count(const Function* f) {
@@ -268,11 +255,6 @@ std::int64_t device_type_of(std::string_view kind) {
   for (const Row& r : kDevices)
     if (r.kind == kind) return r.number;
   return 1;  // llvm, c and anything else that runs on the host
-}
-
-bool is_void(const Type* t) {
-  const auto* tuple = as<TupleType>(t);
-  return tuple && tuple->fields.empty();
 }
 
 }  // namespace rldb::passes

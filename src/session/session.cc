@@ -5,6 +5,7 @@
 #include "rldb/bytecode/serialise.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/onnx/model.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/relay/vm/executable.h"
 #include "rldb/runtime/isolate.h"
@@ -89,12 +90,20 @@ bool read_program(const std::string& path, std::string& bytes, Diagnostics& out)
 bool Session::load_file(const std::string& path, Diagnostics& out) {
   std::string bytes;
   if (!read_program(path, bytes, out)) return false;
+  if (onnx::is_model(path, bytes)) return load_onnx(path, bytes, out);
   if (!bytecode::is_executable_file(bytes)) return load_text(path, std::move(bytes), out);
   std::unique_ptr<Program> program;
   if (relay_bytecode::is_executable_file(bytes))
     program = RelayExecutable::open(*this, path, bytes, out);
   else
     program = RelaxExecutable::open(*this, path, bytes, out);
+  if (!program) return false;
+  set_program(std::move(program));
+  return true;
+}
+
+bool Session::load_onnx(const std::string& path, std::string_view bytes, Diagnostics& out) {
+  std::unique_ptr<Program> program = RelaxText::import(*this, path, bytes, out);
   if (!program) return false;
   set_program(std::move(program));
   return true;

@@ -44,6 +44,9 @@ struct Options {
   bool verify_each = true;
   bool nan_memory = false;            // on the evaluator, fresh memory is NaN instead of 0 (EvalEnv::nan_memory)
   std::uint64_t eval_statements = 0;  // limit on a run on the evaluator; 0: none
+  // Of ONNX models: initialisers are constants of the module, else parameters; inputs with these values are constants.
+  bool bind_params = true;
+  std::map<std::string, runtime::Value, std::less<>> bound_inputs;
   runtime::Tolerance tolerance;
   ir::PrintOptions print;
 };

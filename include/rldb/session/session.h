@@ -232,6 +232,7 @@ class Session {
   class RelaxText;
   class RelaxExecutable;
   class RelayExecutable;
+  bool load_onnx(const std::string& path, std::string_view bytes, Diagnostics& out);
   RelaxText* relax() const;  // null: the program is of another kind
   const ir::Module* legalised(std::string_view function);
   std::optional<runtime::Value> made_by(const std::string& function);

@@ -10,11 +10,8 @@
 #include <algorithm>
 
 #include "passes/common.h"
-#include "passes/fusion/inline_kernel.h"
 #include "passes/lowering/with_kernels.h"
 #include "passes/pass_functions.h"
-#include "passes/tensorir/prim_funcs.h"
-#include "passes/tensorir/target.h"
 #include "rldb/bytecode/builtin/run.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir.h"
@@ -30,6 +27,9 @@
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
+#include "rldb/tir_passes/inline_kernel.h"
+#include "rldb/tir_passes/prim_funcs.h"
+#include "rldb/tir_passes/target.h"
 
 namespace rldb::passes {
 

@@ -6,11 +6,12 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "passes/common.h"
 #include "passes/pass_functions.h"
-#include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/walk.h"
+#include "rldb/tir_passes/prim_funcs.h"
 
 namespace rldb::passes {
 

@@ -9,6 +9,7 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/onnx/model.h"
 #include "rldb/pipeline/instruments.h"
 #include "rldb/relay/passes/pass.h"
 #include "rldb/relay/to_relax.h"
@@ -75,6 +76,19 @@ std::unique_ptr<Program> Session::RelaxText::translate(Session& session, std::st
   const ir::Module* module = translated(*session.ctx_, session.sources_, path, std::move(text), out);
   if (!module || !ir::verify(*session.ctx_, module, out)) return nullptr;
   return std::make_unique<RelaxText>(session, std::move(path), module, true);
+}
+
+std::unique_ptr<Program> Session::RelaxText::import(Session& session, const std::string& path, std::string_view bytes,
+                                                    Diagnostics& out) {
+  const onnx::ModelRef model = onnx::read_model(path, bytes, out);
+  if (!model) return nullptr;
+  const source::FileId file = session.sources_.add(path, onnx::listing(*model));
+  const onnx::Options options{!session.options_.bind_params, session.options_.bound_inputs};
+  auto made = onnx::to_relax(*session.ctx_, model, file, options, out);
+  if (!made || !ir::verify(*session.ctx_, made->module, out)) return nullptr;
+  auto program = std::make_unique<RelaxText>(session, path, made->module, true);
+  program->onnx_ = std::move(made);
+  return program;
 }
 
 // ---- functions ----

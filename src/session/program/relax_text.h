@@ -13,9 +13,14 @@ class Session::RelaxText final : public Program {
   // Of Relay text: the module's nodes have their places in it. Nothing else of it is kept.
   static std::unique_ptr<Program> translate(Session& session, std::string path, std::string text, Diagnostics& out);
 
+  // Of an ONNX model: the module's nodes have their places in its listing.
+  static std::unique_ptr<Program> import(Session& session, const std::string& path, std::string_view bytes,
+                                         Diagnostics& out);
+
   bool check_well_formed() const { return check_well_formed_; }
 
   ProgramKind kind() const override { return ProgramKind::RelaxText; }
+  const onnx::Translation* onnx() const override { return onnx_.get(); }
   std::unique_ptr<Program> copy() const override;
   std::vector<std::string> function_names() const override;
   std::optional<std::vector<Parameter>> parameters(std::string_view function, std::string& not_runnable) override;
@@ -35,6 +40,7 @@ class Session::RelaxText final : public Program {
  private:
   const ir::Module* module() const { return history_.current().as<ir::Module>(); }
   bool check_well_formed_;
+  std::shared_ptr<const onnx::Translation> onnx_;  // of the ONNX model that it was
 };
 
 }  // namespace rldb::session

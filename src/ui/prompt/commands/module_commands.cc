@@ -9,12 +9,14 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/onnx/model.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_onnx.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
@@ -199,8 +201,17 @@ Status command_List(Repl& repl, std::string_view rest) {
   return command_Show(repl, rest);
 }
 
+static Status show_onnx(Repl& repl, const session::Program& program) {
+  if (!program.onnx()) return repl.fail(source::message(diag::NotOnnx, program.path()));
+  const std::string text = onnx::listing(*program.onnx()->model);
+  if (repl.wants_json()) return repl.give(text_json({}, text));
+  show_text(repl, text);
+  return Status::Good;
+}
+
 Status command_Show(Repl& repl, std::string_view rest) {
   const session::Program& program = *repl.session().program();
+  if (rest == "--onnx") return show_onnx(repl, program);
   const auto text = program.text(program.position(), session::TextFor::Reading, rest);
   if (!text) return no_function(repl, rest);
   if (repl.wants_json()) return repl.give(text_json(rest, *text));
