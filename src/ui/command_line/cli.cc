@@ -13,6 +13,7 @@
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/source/diagnostic_entry.h"
+#include "rldb/support/file.h"
 #include "rldb/ui/command_line/cache_folder.h"
 #include "rldb/ui/command_line/subcommand.h"
 #include "rldb/ui/render/version.h"
@@ -676,7 +677,8 @@ bool sort_files(CommandLine& c) {
   }
   c.startup.insert(c.startup.begin(), scripts.begin(), scripts.end());
   c.files = std::move(programs);
-  if (c.files.size() < 2) return true;
+  // A misspelt command is no program; whoever opens it says so.
+  if (c.files.size() < 2 || (!support::file_exists(c.files[0]) && !nearest_subcommand(c.files[0]).empty())) return true;
   source::Diagnostics diagnostics;
   diagnostics.add({}, source::message(diag::OneProgram, c.files.size(), c.files[0], c.files[1]));
   TerminalConsole().diagnose(diagnostics, {});
