@@ -56,6 +56,7 @@ struct Debugger::Impl {
   // the run in which it is watched, if there is one.
   bool check_watch(const Breakpoint& b, const CodeMap& map, const vm::Machine* m, source::Diagnostics& out) const;
   Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
+  Resolved resolve_node(std::string_view label, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
   std::string default_file(const CodeMap& map) const;
   static void set_place(Breakpoint& b, Resolved r);

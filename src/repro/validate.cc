@@ -11,6 +11,7 @@
 #include "repro/bisect/signature.h"
 #include "repro/compare/lower_precision.h"
 #include "repro/compare/other_precision.h"
+#include "repro/device_functions.h"
 #include "repro/dims.h"
 #include "repro/values.h"
 #include "rldb/ir/attr_name/symbol.h"
@@ -137,6 +138,7 @@ class Borrowed {
   }
   std::string dims_text(const ir::Function* f) const { return repro::dims_text(session_.options(), f); }
   const runtime::Tolerance& tolerance() const { return session_.options().tolerance; }
+  bool needs_a_device(const ir::Module* module) const { return repro::needs_a_device(session_, module); }
 
  private:
   session::Session& session_;
@@ -147,7 +149,9 @@ class Borrowed {
 struct Side {
   session::RunResult result;
   std::string error;
-  bool too_long() const { return result.fault && result.fault->error.kind == runtime::ErrorKind::TooLong; }
+  bool for_device = false;  // it failed where it calls the runtime of a device, which rldb does not have
+  bool failed_by(runtime::ErrorKind kind) const { return result.fault && result.fault->error.kind == kind; }
+  bool too_long() const { return failed_by(runtime::ErrorKind::TooLong); }
 };
 
 struct Case {
@@ -179,9 +183,7 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   const Side& before = c.before;
   if (before.too_long() || after.too_long()) return {{}, before.too_long() ? before.error : after.error, nullptr};
   if (!before.result.ok && !after.result.ok) return {{}, "fails before and after: " + before.error};
-  // A pass for a device calls functions of its runtime, which rldb does not have.
-  if (after.result.fault && after.result.fault->error.kind == runtime::ErrorKind::UnknownFunction)
-    return {{}, after.error};
+  if (after.for_device) return {{}, after.error};
   if (before.result.ok && after.result.ok)
     if (const std::string why = not_comparable(before.result.value); !why.empty()) return {{}, why};
   std::string difference;
@@ -294,6 +296,7 @@ Verdict compare_cases(Borrowed& session, const std::vector<Case>& cases, const W
       if (const ir::Var* p = wants_a_value(way, name, *args))
         return {{}, fmt::format("`{}` has no value to give it", p->name)};
       side.result = session.run(way.module, name, *args, side.error);
+      side.for_device = side.failed_by(runtime::ErrorKind::UnknownFunction) && session.needs_a_device(way.module);
     }
     Verdict verdict = compare_case(c, side, session.tolerance());
     const bool both = c.before.result.ok && side.result.ok;

@@ -54,6 +54,38 @@ TEST_CASE("validation: what cannot run is not the same") {
   CHECK(v.not_run[0].find("fails before and after") != std::string::npos);
 }
 
+namespace {
+
+// The verdict on a pass that puts a call of this function in the place of `R.add`.
+repro::Validation with_a_call_of(const std::string& name) {
+  const auto impure = [](std::string text) {
+    return text.replace(text.find("@R.function"), 11, "@R.function(pure=False)");
+  };
+  return compare(impure(body("R.add(x, x)")),
+                 impure(body("R.call_packed(\"" + name + "\", x, sinfo_args=(R.Tensor((\"n\",), \"int32\"),))")));
+}
+
+}  // namespace
+
+TEST_CASE("validation: a call of a device's runtime cannot be run here") {
+  for (const char* name : {"tvm.contrib.thrust.sum_scan", "vm.builtin.hexagon.dma_wait"}) {
+    const repro::Validation v = with_a_call_of(name);
+    CAPTURE(name);
+    CHECK(v.difference.empty());
+    REQUIRE(v.not_run.size() == 1);
+    CHECK(v.not_run[0].find(name) != std::string::npos);
+  }
+}
+
+TEST_CASE("validation: a function that no runtime has is a mistake of the pass") {
+  for (const char* name : {"tvm.contrib.thrust.sum_scam", "nobody.has.it"}) {
+    const repro::Validation v = with_a_call_of(name);
+    CAPTURE(name);
+    CHECK(v.difference.find("ran before, now") != std::string::npos);
+    CHECK(v.difference.find(name) != std::string::npos);
+  }
+}
+
 TEST_CASE("validation: weights that a pass computes beforehand are computed so") {
   const auto module = [](const std::string& functions) { return "@I.ir_module\nclass Module:\n" + functions; };
   const std::string before = module(R"(    @R.function

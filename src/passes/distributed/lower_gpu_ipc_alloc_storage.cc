@@ -2,6 +2,7 @@
 // own allocator. Allocations in other scopes stay.
 #include "passes/common.h"
 #include "passes/distributed/ipc_memory.h"
+#include "rldb/bytecode/device_function.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/walk.h"
 
@@ -10,9 +11,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-// A function of runtimes whose devices share memory; this runtime lacks it.
-constexpr std::string_view kIpcAllocStorage = "runtime.disco.cuda_ipc.alloc_storage";
 
 class IpcAllocs : public Rewriter {
  public:
@@ -36,7 +34,7 @@ class IpcAllocs : public Rewriter {
   }
 
   const Call* storage(const Expr* shape, const Expr* dtype, const Call* from) {
-    const Call* made = packed_call(ctx_, kIpcAllocStorage, {shape, dtype}, ctx_.any(), {ctx_.any()});
+    const Call* made = packed_call(ctx_, device_function::IpcAllocStorage, {shape, dtype}, ctx_.any(), {ctx_.any()});
     ctx_.set_origin(made, from);
     return made;
   }

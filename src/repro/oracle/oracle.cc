@@ -13,6 +13,7 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/signature.h"
 #include "repro/borrow.h"
+#include "repro/device_functions.h"
 #include "repro/dims.h"
 #include "repro/oracle/leaves.h"
 #include "repro/oracle/memory.h"
@@ -184,7 +185,8 @@ std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
   if (!run.ok) {
     using runtime::ErrorKind;
     const auto kind = run.fault ? run.fault->error.kind : ErrorKind::Unsupported;
-    if (kind == ErrorKind::TooLong || kind == ErrorKind::Unsupported || kind == ErrorKind::OutOfMemory) {
+    const bool for_device = kind == ErrorKind::UnknownFunction && needs_a_device(session_, version);
+    if (for_device || kind == ErrorKind::TooLong || kind == ErrorKind::Unsupported || kind == ErrorKind::OutOfMemory) {
       unseen_ = first_error(found);
       return std::nullopt;
     }
