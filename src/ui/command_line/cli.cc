@@ -765,7 +765,7 @@ static int give_help(const std::string& topic) {
 
 std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code) {
   const int at = first_word(argc, argv);
-  if (at == 1 && argc <= 3 && std::string_view(argv[1]) == kHelp) {
+  if (at == 1 && argc > 1 && argc <= 3 && std::string_view(argv[1]) == kHelp) {
     exit_code = give_help(argc > 2 ? argv[2] : "");
     return std::nullopt;
   }

@@ -131,11 +131,14 @@ Status command_Break(Repl& repl, std::string_view rest) { return add_breakpoint(
 Status command_Tbreak(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, true); }
 
 Status command_Watch(Repl& repl, std::string_view rest) {
+  constexpr std::string_view kEvery = "-a ";
+  const bool every = rest.starts_with(kEvery);
+  if (every) rest = trim(rest.substr(kEvery.size()));
   const auto [expression, condition] = split_condition(rest);
   if (expression.empty() || lacks_condition(rest)) return Status::Usage;
   source::Diagnostics diagnostics;
   if (!readable(condition, diagnostics)) return repl.report(diagnostics);
-  const Breakpoint* point = repl.debugger().add_watchpoint(expression, repl.frame(), diagnostics);
+  const Breakpoint* point = repl.debugger().add_watchpoint(expression, repl.frame(), every, diagnostics);
   return made(repl, point, condition, diagnostics);
 }
 
