@@ -8,6 +8,7 @@
 #include "debug/impl.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
+#include "rldb/onnx/model.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
@@ -31,6 +32,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
 }
 
 constexpr std::string_view kOperator = "op:";  // `op:matmul`: each call of an operator in the text
+constexpr std::string_view kNode = "node:";    // `node:/conv1/Conv`: a node of the ONNX model that the module was
 
 source::Message unknown(std::string_view what, std::string_view name, const std::vector<std::string>& candidates) {
   source::Message m = source::message(diag::NoSuchThing, what, name);
@@ -79,6 +81,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve(std::string_view spec, const Co
     if (pc && Pc(*pc) < map->executable().end()) return {{Site{Pc(*pc)}}, false, {}};
     return {{}, false, source::message(diag::NoSuchNumber, "instruction", spec.substr(1))};
   }
+  if (spec.starts_with(kNode)) return resolve_node(support::trim(spec.substr(kNode.size())), *map);
   if (spec.starts_with(kOperator)) return resolve_operator(support::trim(spec.substr(kOperator.size())), *map);
   if (run && run->in_kernel() && number(spec)) {
     const KernelStepper& k = *run->kernel();
@@ -101,6 +104,28 @@ std::string Debugger::Impl::default_file(const CodeMap& map) const {
   for (const UserBinding& b : map.bindings())
     if (!b.file.empty()) return b.file;
   return session.program_path();
+}
+
+// The first code of the bindings that a node became.
+Debugger::Impl::Resolved Debugger::Impl::resolve_node(std::string_view label, const CodeMap& map) const {
+  const onnx::Translation* model = session.program()->onnx();
+  if (!model)
+    return {{}, false, source::message(diag::NoSuchThing, "node", label).with_hint("the program was no ONNX model")};
+  const onnx::Node* node = model->find(label);
+  if (!node) {
+    std::vector<std::string> labels;
+    for (const onnx::Node& n : model->nodes) labels.push_back(n.label);
+    return {{}, false, unknown("node", label, labels)};
+  }
+  Resolved r;
+  for (std::size_t i = 0; i < map.bindings().size() && r.sites.empty(); ++i) {
+    const source::Span at = map.bindings()[i].span;
+    if (at.file == node->place.file && at.begin == node->place.begin) add_sorted(r.sites, map.starts_of(int(i)));
+  }
+  if (r.sites.empty())
+    r.problem = source::message(diag::NoSuchThing, "code for the node", label)
+                    .with_hint("its value was computed when the model was translated, or passes removed it");
+  return r;
 }
 
 // The nearest binding at or after the line, in the function that contains the line.
@@ -335,6 +360,16 @@ bool Debugger::set_log(int number, std::string_view text, source::Diagnostics& o
 bool Debugger::remove_breakpoint(int number) { return impl_->breakpoints.erase(number) > 0; }
 
 const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->breakpoints; }
+
+void Debugger::move_line_breakpoints(std::string_view file, const std::function<std::uint32_t(std::uint32_t)>& moved) {
+  for (auto& [at, b] : impl_->breakpoints) {
+    const auto colon = b.spec.rfind(':');
+    const bool names = colon != std::string::npos;
+    const auto line = number(std::string_view(b.spec).substr(names ? colon + 1 : 0));
+    if (!line || b.in_kernel || (names && !names_file(std::string_view(b.spec).substr(0, colon), file))) continue;
+    b.spec = (names ? b.spec.substr(0, colon + 1) : std::string()) + std::to_string(moved(*line));
+  }
+}
 
 std::vector<std::pair<int, std::string>> Debugger::resolve_breakpoints() {
   std::vector<std::pair<int, std::string>> lost;

@@ -14,12 +14,6 @@ namespace rldb::passes {
 
 using namespace ir;
 
-std::string last_part(std::string_view dotted) { return std::string(dotted.substr(dotted.rfind('.') + 1)); }
-
-std::string_view given_text(const pipeline::WrittenValue& value) {
-  return value.is(pipeline::WrittenValue::Kind::None) ? std::string_view("nothing") : std::string_view(value.written);
-}
-
 namespace {
 
 // Uses of functions whose signature changed: calls have the new result, variables that name a function its type.
@@ -91,13 +85,6 @@ const Function* with_body(Context& ctx, const Function* f, const SeqExpr* body) 
   return made;
 }
 
-bool is_set(Span<NamedAttr> attrs, std::string_view name) {
-  const Attr* a = find_attr(attrs, name);
-  if (!a) return false;
-  const auto* e = a->is(AttrKind::Expr) ? as<IntImm>(a->node) : nullptr;
-  return e ? e->value != 0 : a->integer != 0;
-}
-
 std::size_t input_count(const Function* f) {
   const Attr* count = find_attr(f->attrs, attr_name::NumInput);
   if (!count || count->integer < 0) return f->params.size();
@@ -134,7 +121,12 @@ const Function* derive_result(Context& ctx, const Function* f) {
   std::vector<const Var*> used;
   collect_vars(actual, used);
   for (const Var* v : used)
-    if (std::find(known.begin(), known.end(), v) == known.end()) return f;
+    if (std::find(known.begin(), known.end(), v) == known.end()) {
+      if (says_more) return f;
+      // The annotation cannot be kept: what the body found out at run time is left open.
+      actual = erase_unbound(ctx, actual, {f->params.begin(), f->params.end()});
+      break;
+    }
   const Function* made = ctx.function(f->params, f->body, actual, f->is_pure, f->attrs);
   ctx.set_origin(made, f);
   return made;
@@ -263,11 +255,6 @@ std::int64_t device_type_of(std::string_view kind) {
   for (const Row& r : kDevices)
     if (r.kind == kind) return r.number;
   return 1;  // llvm, c and anything else that runs on the host
-}
-
-bool is_void(const Type* t) {
-  const auto* tuple = as<TupleType>(t);
-  return tuple && tuple->fields.empty();
 }
 
 }  // namespace rldb::passes

@@ -1,4 +1,5 @@
-// Helpers of the passes besides rldb/passes/helpers.h: attributes, results of functions, small builders over bodies.
+// Helpers of the passes besides rldb/passes/helpers.h and rldb/tir_passes/helpers.h: attributes, results of functions,
+// small builders over bodies.
 //
 // Nodes get the type that the lowering knows (Context::call_typed), so a pass needs no operator row to succeed.
 // `origin` arguments record provenance: the new node came from that one. For use inside src/passes only.
@@ -12,6 +13,7 @@
 
 #include "rldb/passes/helpers.h"
 #include "rldb/support/bracketed.h"
+#include "rldb/tir_passes/helpers.h"
 
 namespace rldb::passes {
 
@@ -20,13 +22,8 @@ using support::KeyValue;
 using support::split_dict;
 using support::split_items;
 using support::unquote;
-std::string last_part(std::string_view dotted);  // `c` of `a.b.c`
-// For messages: as written, or `nothing`.
-std::string_view given_text(const pipeline::WrittenValue& value);
 
 // ---- modules and functions ----
-// Whether the attribute is present and true: True, or a number other than 0.
-bool is_set(ir::Span<ir::NamedAttr> attrs, std::string_view name);
 const ir::Function* with_attr(ir::Context& ctx, const ir::Function* f, std::string_view name, const ir::Attr* value);
 // The declared result type is replaced by the body's when the body's is more precise in terms of the signature, as TVM
 // does whenever it makes a function.
@@ -72,7 +69,6 @@ std::unordered_set<const ir::Var*> killed_variables(const ir::Function* f);
 // The values of a shape argument: of an R.shape(...), or from the type of a variable; nullopt when not known.
 std::optional<ir::Span<const ir::Expr*>> shape_values(const ir::Expr* shape);
 bool all_int_literals(ir::Span<const ir::Expr*> values);
-bool is_void(const ir::Type* t);
 // DLPack's device number by kind of target.
 std::int64_t device_type_of(std::string_view target_kind);
 // Symbolic variables bound by a value of this type: dims and scalars that are a plain variable.

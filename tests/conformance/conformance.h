@@ -31,6 +31,8 @@ enum class Kind {
   RelayTranslated,  // a program translated to Relax gives the expected values on `engine`
   RelayProgram,     // gives the expected values on the Relay VM, kernels on `engine`
   RelayExecutable,  // loads, lists, writes and runs as in the index: `outcome`
+  // In a folder of ONNX tests:
+  Onnx,  // a model gives the expected outputs on `engine`
 };
 
 // --check-accesses: compiled kernels check each access once more (session::Options::check_accesses).
@@ -67,6 +69,9 @@ Outcome run_relay(const Case& c);
 Outcome run_relay_translated(const Case& c);
 Outcome run_relay_executable(const Case& c);
 Outcome run_relay_program(const Case& c);
+// Those of a folder of ONNX tests (onnx.cc).
+void add_onnx(const std::string& root, std::vector<Case>& cases);
+Outcome run_onnx(const Case& c);
 Outcome failed(std::string reason);
 // The rows of a table of tab-separated cells, below its heading.
 std::vector<std::vector<std::string>> table_rows(const std::string& path, std::vector<std::string>* heading = nullptr);

@@ -178,6 +178,7 @@ std::vector<Case> list_cases(const std::string& root) {
   add_spellings(cases);
   add_agreements(cases);
   add_relay(part("relay").string(), cases);
+  add_onnx(root, cases);
   return cases;
 }
 

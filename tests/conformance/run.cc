@@ -306,6 +306,8 @@ Outcome run_case(const Case& c) {
       return run_relay_translated(c);
     case Kind::RelayProgram:
       return run_relay_program(c);
+    case Kind::Onnx:
+      return run_onnx(c);
     case Kind::RelayExecutable:
       return run_relay_executable(c);
   }

@@ -1,4 +1,4 @@
-// Passes by example: tests/passes/<folder>/*.txt. A file holds cases:
+// Passes by example: tests/passes/<folder>/*.txt, tests/tir_passes/*.txt. A file holds cases:
 //
 //   # CASE what the case is about
 //   # RUN LegalizeOps, or a pipeline
@@ -100,3 +100,4 @@ void run_case(golden::Case& c) {
 }  // namespace
 
 TEST_CASE("tests/passes: passes by example") { golden::check_cases("passes", run_case); }
+TEST_CASE("tests/tir_passes: passes over TensorIR by example") { golden::check_cases("tir_passes", run_case); }

@@ -1,10 +1,7 @@
-// Passes: Module -> Module, under TVM's names. Rows of pass.def, run by the room pipeline.
-//
-// A pass reads the old version and returns a new one that shares every function it did not change. It never sees the
-// terminal, the machine or the session.
-// Pipelines are text: `LegalizeOps,FuseOps(fuse_opt_level=1),DeadCodeElimination(entry_functions=[main])`, or a named
-// one (`minimum`, `zero`, `default`), as in `mlir-opt --pass-pipeline`.
-// Users: session, repro, ui.
+// Passes: Module -> Module, under TVM's names: rows of pass.def here and in the room tir_passes, run by the room
+// pipeline. All that a pass may use is its PassEnv (tir_passes/pass_env.h). Pipelines are text:
+// `LegalizeOps,FuseOps(fuse_opt_level=1),DeadCodeElimination(entry_functions=[main])`, or a named one (`minimum`,
+// `zero`, `default`), as in `mlir-opt --pass-pipeline`. Users: session, repro, ui.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +9,13 @@
 #include <string_view>
 #include <vector>
 
-#include "rldb/ir/context.h"
 #include "rldb/pipeline/history.h"
+#include "rldb/tir_passes/pass_env.h"
 
 namespace rldb::passes {
 
-// The rows of pass.def by name are in pass_id.h, so that a new row rebuilds few files; registered passes follow them.
+// The rows of both tables by name are in pass_id.h, so that a new row rebuilds few files; registered passes follow
+// them.
 enum class PassId : std::uint16_t;
 
 enum class PassKind : std::uint8_t { Module, Function, DataflowBlock, PrimFunc };
@@ -28,22 +26,6 @@ using pipeline::to_string;
 using PassInvocation = pipeline::Invocation;
 using PassRecord = pipeline::Record;
 using PipelineInfo = pipeline::NamedPipeline;
-
-// Runs PrimFuncs for passes that need values (FoldConstant): a pass knows no engine, so its caller provides one.
-class KernelRunner {
- public:
-  virtual ~KernelRunner() = default;
-  // Destination-passing: inputs, then the tensors that the outputs are written to.
-  virtual runtime::Result<support::Unit> run(const ir::PrimFunc* f, std::string_view name,
-                                             runtime::PackedArgs args) = 0;
-};
-
-// Everything that a pass may use besides the module.
-struct PassEnv {
-  ir::Context& ctx;
-  source::Diagnostics& diagnostics;  // warnings and notes; an error makes the pass fail
-  KernelRunner* kernels = nullptr;   // null: nothing is run
-};
 
 using PassFn = ir::Result<const ir::Module*> (*)(PassEnv& env, const ir::Module* module,
                                                  const pipeline::Arguments& arguments);

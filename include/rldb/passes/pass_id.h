@@ -1,4 +1,4 @@
-// The passes of pass.def by name: PassId::LegalizeOps.
+// The passes of both tables by name: PassId::LegalizeOps.
 #pragma once
 
 #include "rldb/passes/pass.h"
@@ -8,6 +8,8 @@ namespace rldb::passes {
 enum class PassId : std::uint16_t {
 #define RLDB_PASS(name, function, kind, options, doc) name,
 #include "rldb/passes/pass.def"
+#define RLDB_PASS(name, function, kind, options, doc) name,
+#include "rldb/tir_passes/pass.def"
 };
 
 }  // namespace rldb::passes

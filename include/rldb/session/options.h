@@ -28,6 +28,7 @@ std::string_view to_string(Machine machine);
 struct Options {
   Engine engine = Engine::Jit;
   Machine machine = Machine::Relay;
+  bool keep_document = false;  // of Relax text, for edits that are read in part (Session::edit_text)
   std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels with an engine of their own: Jit or Eval
   bool fast_math = false;                                     // --fp=fast
   bool check_accesses = false;  // --check-accesses: once more, in the machine code; for testing rldb
@@ -44,6 +45,9 @@ struct Options {
   bool verify_each = true;
   bool nan_memory = false;            // on the evaluator, fresh memory is NaN instead of 0 (EvalEnv::nan_memory)
   std::uint64_t eval_statements = 0;  // limit on a run on the evaluator; 0: none
+  // Of ONNX models: initialisers are constants of the module, else parameters; inputs with these values are constants.
+  bool bind_params = true;
+  std::map<std::string, runtime::Value, std::less<>> bound_inputs;
   runtime::Tolerance tolerance;
   ir::PrintOptions print;
 };

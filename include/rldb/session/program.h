@@ -24,6 +24,9 @@
 namespace rldb::bytecode {
 struct DebugInfo;
 }
+namespace rldb::onnx {
+struct Translation;
+}
 
 namespace rldb::session {
 
@@ -61,6 +64,8 @@ class Program {
   virtual ProgramKind kind() const = 0;
   virtual std::unique_ptr<Program> copy() const = 0;
   const std::string& path() const { return path_; }  // empty: entered at the prompt
+  // Of a module that was an ONNX model; null for others.
+  virtual const onnx::Translation* onnx() const { return nullptr; }
 
   // ---- functions ----
   virtual std::vector<std::string> function_names() const = 0;  // runnable ones

@@ -232,7 +232,11 @@ Poly Canonicaliser::divide(const BinaryExpr* e) {
 Poly Canonicaliser::truncated(const BinaryExpr* e, const Poly& a, const Poly& b) {
   const DType t = e->dtype();
   const bool is_div = e->kind == BinaryKind::Div;
-  if (non_negative(a) && non_negative(sum(b, Poly::of(-1)))) return is_div ? floor_div(a, b, t) : floor_mod(a, b, t);
+  if (non_negative(a) && non_negative(sum(b, Poly::of(-1)))) {
+    Poly floor = is_div ? floor_div(a, b, t) : floor_mod(a, b, t);
+    // In text what stays a quotient or a remainder stays a truncated one, as in TVM.
+    if (form_ == Form::Proof || floor.is_const() || floor == a) return floor;
+  }
   // An exact division rounds nowhere.
   if (b.is_const()) {
     const bool exact =

@@ -1,5 +1,5 @@
 // Legalisation: slices, gathers and scatters.
-#include "ops/legal/statements.h"
+#include "ops/legal/scatter.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op_attr/axis_attr.h"
@@ -9,47 +9,14 @@
 
 namespace rldb::ops::legal {
 
-namespace {
-
 using ir::Stmt;
 
-// Negative indices count from the end.
-const Expr* wrap(ir::Context& ctx, const Expr* index, const Expr* extent) {
-  index = ir::cast_to(ctx, DType::Int(64), index);
-  const Expr* negative = ir::compare(ctx, ir::BinaryKind::LT, index, ctx.i64(0));
-  return ir::add(ctx, index, ir::mul(ctx, ctx.cast(DType::Int(64), negative), extent));
-}
+namespace {
 
-const Expr* combine(ir::Context& ctx, std::string_view how, const Expr* old_value, const Expr* update) {
-  // One update after the other, as in TVM: if several write to one place, the last one weighs most.
-  if (how == "mean")
-    return ir::div(ctx, ctx.binary(ir::BinaryKind::Add, old_value, update), ctx.literal(old_value->dtype(), 2));
-  if (how == "add") return ctx.binary(ir::BinaryKind::Add, old_value, update);
-  if (how == "mul") return ctx.binary(ir::BinaryKind::Mul, old_value, update);
-  if (how == "max") return ctx.binary(ir::BinaryKind::Max, old_value, update);
-  if (how == "min") return ctx.binary(ir::BinaryKind::Min, old_value, update);
-  return update;
-}
-
-Result<const Expr*> scatter(
-    Legalizer& l, const ir::Call* c, std::string_view name, std::span<const Expr* const> args,
-    const std::function<const Stmt*(ir::Context&, std::span<const ir::Buffer* const>, const ir::Buffer*)>& update) {
-  RLDB_TRY(const TensorType* out, known_result(c));
-  return l.call_te(name, args, c->type, [&](Te& te) -> Tensors {
-    ir::Context& ctx = te.ctx;
-    te::Graph::OutputSpec outputs[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
-    auto write = [&ctx, update](std::span<const ir::Buffer* const> in,
-                                std::span<const ir::Buffer* const> outs) -> const Stmt* {
-      Writer w(ctx);
-      const auto copied = [&](const Expr* i) -> const Stmt* {
-        const ExprList at = unravel(ctx, i, outs[0]->shape);
-        return ctx.store(outs[0], ctx.load(in[0], at), at);
-      };
-      const Stmt* copy = w.loop("i", ir::product(ctx, outs[0]->shape), copied, ir::ForKind::Parallel);
-      return w.in_order(w.seq({copy, update(ctx, in, outs[0])}));
-    };
-    return te.graph.extern_op(outputs, te.in, write, std::string(name) + "_generic", kOpenInputs);
-  });
+// The remainder that is not negative, in TVM's form: of truncated remainders.
+const Expr* wrap_around(ir::Context& ctx, const Expr* index, const Expr* extent) {
+  const auto remainder = [&](const Expr* e) { return ctx.binary(ir::BinaryKind::Mod, e, extent); };
+  return remainder(ir::add(ctx, remainder(index), extent));
 }
 
 }  // namespace
@@ -80,7 +47,7 @@ Result<const Expr*> take(Legalizer& l, const ir::Call* c) {
           const Expr* value_index = index;
           if (mode == "clip")
             value_index = ir::min(te.ctx, ir::max(te.ctx, t.i64(0), index), ir::sub(te.ctx, extent, t.i64(1)));
-          if (mode == "wrap") value_index = ir::floor_mod(te.ctx, ir::cast_to(te.ctx, DType::Int(64), index), extent);
+          if (mode == "wrap") value_index = wrap_around(te.ctx, ir::cast_to(te.ctx, DType::Int(64), index), extent);
           if (mode == "nan") value_index = wrap(te.ctx, index, extent);
           ExprList idx;
           for (std::size_t k = 0; k < axis; ++k) idx.push_back(i[k]);
@@ -253,87 +220,6 @@ Result<const Expr*> index_tensor(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
-// The common broadcast of the shapes; nullopt: two dims differ for certain.
-std::optional<Dims> broadcast_all(ir::Context& ctx, const std::vector<const TensorType*>& types) {
-  Dims out;
-  for (const TensorType* t : types) {
-    Dims s = dims_of(t);
-    if (s.size() > out.size()) out.insert(out.begin(), s.size() - out.size(), ctx.i64(1));
-    for (std::size_t i = 0; i < s.size(); ++i) {
-      const Expr*& to = out[out.size() - s.size() + i];
-      if (is_one(s[i])) continue;
-      if (!is_one(to) && different_dim(ctx, to, s[i])) return std::nullopt;
-      if (is_one(to)) to = s[i];
-    }
-  }
-  return out;
-}
-
-// Element `i` of a broadcast shape, read from a buffer that broadcasts to it.
-const Expr* pick(ir::Context& ctx, const ir::Buffer* b, std::span<const Expr* const> i,
-                 std::span<const Expr* const> shape) {
-  ExprList at;
-  for (std::size_t d = 0; d < b->shape.size(); ++d) {
-    const std::size_t from = i.size() - b->shape.size() + d;
-    const bool repeated = is_one(b->shape[d]) && !is_one(shape[from]);
-    at.push_back(repeated ? static_cast<const Expr*>(ctx.i64(0)) : i[from]);
-  }
-  return ctx.load(b, at);
-}
-
-}  // namespace
-
-Result<const Expr*> index_put(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY(auto indices, tensors_arg(*find(c->callee), spec(c), 1));
-  RLDB_TRY(const TensorType* values, known_arg(c, 2));
-  RLDB_TRY(const TensorType* out_type, known_result(c));
-  for (const TensorType* t : indices)
-    if (!t->has_shape) return refuse(c, "the shape of an index tensor is not known");
-  const auto lead = broadcast_all(l.context(), indices);
-  if (!lead) return refuse(c, "the index tensors do not broadcast to one shape");
-  // The elements written: one for each combination of indices, with whole axes after the indexed ones.
-  Dims written = *lead;
-  written.insert(written.end(), out_type->shape.begin() + std::ptrdiff_t(indices.size()), out_type->shape.end());
-  bool fits = values->shape.size() <= written.size();
-  for (std::size_t i = 0; fits && i < values->shape.size(); ++i) {
-    const Expr* dim = values->shape[i];
-    fits = is_one(dim) || !different_dim(l.context(), dim, written[written.size() - values->shape.size() + i]);
-  }
-  if (!fits)
-    return refuse(c, "the values have the shape " + shape_text(values->shape) + ", which does not broadcast to " +
-                         shape_text(written));
-  bool accumulate = attr_bool(spec(c), op_attr::Accumulate);
-  std::size_t n = indices.size();
-  return scatter(l, c, "index_put", c->args,
-                 [accumulate, n](ir::Context& ctx, std::span<const ir::Buffer* const> in, const ir::Buffer* out) {
-                   // in: data, indices..., values
-                   ExprList shape;
-                   for (std::size_t k = 1; k <= n; ++k) {
-                     const auto dims = in[k]->shape;
-                     if (dims.size() > shape.size())
-                       shape.insert(shape.begin(), dims.size() - shape.size(), ctx.i64(1));
-                     for (std::size_t d = 0; d < dims.size(); ++d) {
-                       const Expr*& to = shape[shape.size() - dims.size() + d];
-                       if (is_one(to)) to = dims[d];
-                     }
-                   }
-                   std::size_t lead = shape.size();
-                   for (std::size_t k = n; k < out->shape.size(); ++k) shape.push_back(out->shape[k]);
-                   const ir::Buffer* values = in[n + 1];
-                   return nest(ctx, shape, [&](const ExprList& i) -> const Stmt* {
-                     const std::span<const Expr* const> which(i.data(), lead);
-                     ExprList to;
-                     for (std::size_t k = 0; k < n; ++k)
-                       to.push_back(wrap(ctx, pick(ctx, in[k + 1], which, shape), out->shape[k]));
-                     to.insert(to.end(), i.begin() + std::ptrdiff_t(lead), i.end());
-                     const Expr* v = pick(ctx, values, i, shape);
-                     return ctx.store(out, accumulate ? combine(ctx, "add", ctx.load(out, to), v) : v, to);
-                   });
-                 });
-}
-
-namespace {
-
 struct Scattered {
   std::size_t axis;
   std::string_view how;
@@ -445,25 +331,6 @@ Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
       return scatter_places(ctx, how, depth_of, in, outs[0]);
     };
     return te.graph.extern_op(outputs, inputs, write, "scatter_nd_generic", kOpenInputs);
-  });
-}
-
-Result<const Expr*> bucketize(Legalizer& l, const ir::Call* c) {
-  RLDB_TRY(const TensorType* out, known_result(c));
-  bool right = attr_bool(spec(c), op_attr::Right);
-  // The number of boundaries that are below (or not above) the element.
-  return l.call_te("bucketize", c->args, c->type, [&](Te& te) -> Tensors {
-    Topi t(te);
-    ir::IterVar k = te.graph.reduce_axis(te.in[1]->shape[0], "k");
-    ir::IterVar axes[] = {k};
-    return {te.graph.reduce(
-        te.in[0]->shape,
-        [&](Indices i) -> const Expr* {
-          const Expr* b = te.graph.load(te.in[1], {k.var});
-          const Expr* x = te.graph.load(te.in[0], i);
-          return te.ctx.cast(out->dtype, right ? t.le(b, x) : t.lt(b, x));
-        },
-        axes, te.graph.sum_reducer(out->dtype), "bucketize")};
   });
 }
 

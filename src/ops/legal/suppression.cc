@@ -1,8 +1,10 @@
 // Legalisation: suppression of boxes that overlap better ones. The statements are TVM's, step by step: the order of
 // equal scores and rounding decide which box stays.
 #include "ops/legal/boxes.h"
+#include "ops/rows.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/intrinsic/math.h"
+#include "rldb/ir/op/index.h"
 #include "rldb/ir/op_attr/vision_attr.h"
 
 namespace rldb::ops::legal {
@@ -320,6 +322,39 @@ const Expr* known_count(ir::Context& ctx, const Expr* e) {
       runtime::load_as_double(static_cast<const std::byte*>(constant->value->as_tensor().data()), t->dtype)));
 }
 
+// The rows that hold boxes: how many there are is data.
+Result<const Expr*> trimmed(Legalizer& l, const Expr* made) {
+  ir::Context& ctx = l.context();
+  RLDB_TRY(const Expr* rows, ctx.tuple_get(made, 0));
+  RLDB_TRY(const Expr* count, ctx.tuple_get(made, 1));
+  rows = l.blocks().emit(rows);
+  count = l.blocks().emit(count);
+  const Type* bounds = ctx.tensor(Dims{ctx.i64(2)}, DType::Int(64));
+  const auto filled = [&](std::string_view function, std::string_view name, std::int64_t value) {
+    return l.call_te(function, {}, bounds, [&](Te& te) -> Tensors {
+      return {te.graph.compute(
+          Dims{te.ctx.i64(2)}, [&](Indices) { return te.ctx.i64(value); }, name)};
+    });
+  };
+  RLDB_TRY(const Expr* begin, filled("build_begin", "begin", 0));
+  RLDB_TRY(const Expr* strides, filled("build_strides", "strides", 1));
+  const Expr* counts[] = {count};
+  RLDB_TRY(const Expr* end, l.call_te("build_end", counts, bounds, [&](Te& te) -> Tensors {
+    Topi t(te);
+    return {te.graph.compute(
+        Dims{te.ctx.i64(2)},
+        [&](Indices i) { return t.if_else(t.eq(i[0], t.i64(0)), te.graph.load(te.in[0], {t.i64(0)}), t.i64(3)); },
+        "end")};
+  }));
+  begin = l.blocks().emit(begin);
+  end = l.blocks().emit(end);
+  strides = l.blocks().emit(strides);
+  RLDB_TRY(const ir::Call* slice, ctx.call(op::DynamicStridedSlice, {rows, begin, end, strides}));
+  RLDB_TRY(const Expr* kept, dynamic_strided_slice(l, slice));
+  const Expr* fields[] = {l.blocks().emit(kept), count};
+  return static_cast<const Expr*>(ctx.tuple(fields));
+}
+
 }  // namespace
 
 Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
@@ -342,7 +377,19 @@ Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
     // After the boxes, the scores and their order.
     settings[i].tensor += 1;
   }
-  return l.call_te("all_class_non_max_suppression", tensors, c->type, [&](Te& te) -> Tensors {
+  // A row for every box that may be kept: of each class as many as are asked for.
+  ir::Context& own = l.context();
+  const Expr* per_class = settings[0].scalar ? settings[0].scalar : scores->shape[2];
+  if (const auto most = ir::const_int(scores->shape[2]), asked = ir::const_int(per_class); most && asked)
+    per_class = own.i64(std::clamp<std::int64_t>(*asked, 0, *most));
+  const Type* type = c->type;
+  if (onnx) {
+    const Expr* rows = ir::mul(own, ir::mul(own, scores->shape[0], scores->shape[1]), per_class);
+    const Type* parts[] = {own.tensor(Dims{rows, own.i64(3)}, DType::Int(64)),
+                           own.tensor(Dims{own.i64(1)}, DType::Int(64))};
+    type = own.tuple_type(parts);
+  }
+  auto made = l.call_te("all_class_non_max_suppression", tensors, type, [&](Te& te) -> Tensors {
     Topi t(te);
     ir::Context& ctx = te.ctx;
     const Tensor all = te.in[1];
@@ -364,7 +411,8 @@ Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
     const Expr* each = ir::mul(ctx, classes, n);
     std::vector<te::Graph::OutputSpec> outputs;
     if (onnx)
-      outputs = {{ctx.list(ExprList{ir::mul(ctx, rows, n), ctx.i64(3)}), i64}, {ctx.list(ExprList{ctx.i64(1)}), i64}};
+      outputs = {{ctx.list(ExprList{ir::mul(ctx, rows, te.map(per_class)), ctx.i64(3)}), i64},
+                 {ctx.list(ExprList{ctx.i64(1)}), i64}};
     else
       outputs = {{ctx.list(ExprList{batches, each, ctx.i64(2)}), i64},
                  {ctx.list(ExprList{batches, each}), DType::Float(32)},
@@ -408,10 +456,12 @@ Result<const Expr*> all_class_nms(Legalizer& l, const ir::Call* c) {
       }));
       return ctx.seq_stmt(steps);
     };
-    Tensors made = te.graph.extern_op(outputs, inputs, write, "all_class_nms");
-    made.pop_back();
-    return made;
+    Tensors results = te.graph.extern_op(outputs, inputs, write, "all_class_nms");
+    results.pop_back();
+    return results;
   });
+  if (!made || !onnx) return made;
+  return trimmed(l, l.blocks().emit(*made));
 }
 
 }  // namespace rldb::ops::legal

@@ -11,7 +11,6 @@
 #include "passes/common.h"
 #include "passes/fusion/function_table.h"
 #include "passes/pass_functions.h"
-#include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir.h"
@@ -23,6 +22,7 @@
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
+#include "rldb/tir_passes/prim_funcs.h"
 
 namespace rldb::passes {
 

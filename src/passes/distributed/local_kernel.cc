@@ -6,11 +6,11 @@
 
 #include <algorithm>
 
-#include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
+#include "rldb/tir_passes/prim_funcs.h"
 
 namespace rldb::passes {
 

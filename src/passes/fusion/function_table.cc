@@ -1,7 +1,7 @@
 #include "passes/fusion/function_table.h"
 
-#include "passes/tensorir/own_symbols.h"
 #include "rldb/ir/equal.h"
+#include "rldb/tir_passes/own_symbols.h"
 
 namespace rldb::passes {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "passes/lowering/with_kernels.h"
-#include "passes/transform/call_expander.h"
-#include "passes/transform/matrix_dims.h"
+#include "passes/matmul/matrix_dims.h"
+#include "passes/operators/call_expander.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/transpose.h"

@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "passes/common.h"
-#include "passes/fusion/inline_kernel.h"
 #include "passes/signature/call_sites.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/kernel.h"
@@ -15,6 +14,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/planted.h"
+#include "rldb/tir_passes/inline_kernel.h"
 
 namespace rldb::passes {
 

@@ -8,8 +8,7 @@
 #include <fmt/format.h>
 
 #include "passes/layout/index_map.h"
-#include "passes/tensorir/prim_funcs.h"
-#include "passes/transform/call_expander.h"
+#include "passes/operators/call_expander.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/attr_name/symbol.h"
@@ -22,6 +21,7 @@
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/te/create_prim_func.h"
+#include "rldb/tir_passes/prim_funcs.h"
 
 namespace rldb::passes {
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "passes/lowering/with_kernels.h"
-#include "passes/transform/call_expander.h"
+#include "passes/operators/call_expander.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/passes/rewrite_counter.h"
 

@@ -10,11 +10,8 @@
 #include <algorithm>
 
 #include "passes/common.h"
-#include "passes/fusion/inline_kernel.h"
 #include "passes/lowering/with_kernels.h"
 #include "passes/pass_functions.h"
-#include "passes/tensorir/prim_funcs.h"
-#include "passes/tensorir/target.h"
 #include "rldb/bytecode/builtin/run.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir.h"
@@ -30,6 +27,9 @@
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/support/cancel.h"
+#include "rldb/tir_passes/inline_kernel.h"
+#include "rldb/tir_passes/prim_funcs.h"
+#include "rldb/tir_passes/target.h"
 
 namespace rldb::passes {
 
@@ -164,9 +164,10 @@ class OpLegalizer : public Rewriter {
     return ctx_.call_typed(call->callee, args, call->type, call->attrs, call->ty_args);
   }
 
-  // The variable gets the type of its new value: shapes are written as in the kernel.
+  // The variable gets the type of its new value: shapes are written as in the kernel, or known only at run time.
   const Binding* bound(const Binding* b, const Expr* value) {
-    const bool same = value->type == b->var->type || !is_base_of(ctx_, b->var->type, value->type);
+    const bool says_less = is_base_of(ctx_, value->type, b->var->type) && !is_base_of(ctx_, b->var->type, value->type);
+    const bool same = says_less || value->type == b->var->type;
     return remake_binding(ctx_, b, same ? b->var : define_var(b->var, value->type), value);
   }
 

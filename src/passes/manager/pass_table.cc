@@ -5,6 +5,7 @@
 #include "rldb/passes/pass_id.h"
 #include "rldb/passes/register.h"
 #include "rldb/support/check.h"
+#include "rldb/tir_passes/pass_functions.h"
 
 namespace rldb::passes {
 
@@ -19,7 +20,6 @@ constexpr Alias kAliases[] = {
     {"VMBuiltinLower", PassId::LowerRuntimeBuiltin},
     {"CallTIRRewritePass", PassId::CallTIRRewrite},
     {"UpdateParamStructInfo", PassId::UpdateParamType},
-    {"InsertHoistIfThenElse", PassId::HoistIfThenElse},  // the name that stages of TVM's pipeline have
 };
 
 struct NamedPipeline {
@@ -69,13 +69,17 @@ namespace {
 
 constexpr std::size_t kMaxRegistered = 100;
 
-// The rows of pass.def, then the registered passes. Capacity for those is reserved: a row never moves.
+#define RLDB_PASS_ROW(Name, Fn, Kind, Options, Doc) \
+  {{#Name, {}, pipeline::options_of<Options>(), Doc}, PassId::Name, PassKind::Kind, &run_with<Options, &passes::Fn>},
+
+// The rows of both tables, then the registered passes. Capacity for those is reserved: a row never moves.
 std::vector<PassInfo>& table() {
   static std::vector<PassInfo> rows = [] {
     std::vector<PassInfo> out = {
-#define RLDB_PASS(Name, Fn, Kind, Options, Doc) \
-  {{#Name, {}, pipeline::options_of<Options>(), Doc}, PassId::Name, PassKind::Kind, &run_with<Options, &passes::Fn>},
+#define RLDB_PASS RLDB_PASS_ROW
 #include "rldb/passes/pass.def"
+#define RLDB_PASS RLDB_PASS_ROW
+#include "rldb/tir_passes/pass.def"
     };
     out.reserve(out.size() + kMaxRegistered);
     return out;

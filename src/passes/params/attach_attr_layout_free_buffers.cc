@@ -1,12 +1,13 @@
 // AttachAttrLayoutFreeBuffers: a kernel called with weights or constants lists the buffers they are passed to in the
 // attribute `layout_free_buffers`: a schedule may choose their layout in memory. Each set of such buffers gets its own
 // copy of the kernel; kernels that are no longer called are removed.
+#include "passes/common.h"
 #include "passes/fusion/function_table.h"
 #include "passes/pass_functions.h"
-#include "passes/tensorir/prim_funcs.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/walk.h"
+#include "rldb/tir_passes/prim_funcs.h"
 
 namespace rldb::passes {
 

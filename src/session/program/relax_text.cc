@@ -9,6 +9,7 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/onnx/model.h"
 #include "rldb/pipeline/instruments.h"
 #include "rldb/relay/passes/pass.h"
 #include "rldb/relay/to_relax.h"
@@ -28,6 +29,7 @@ std::unique_ptr<Program> Session::RelaxText::copy() const { return std::make_uni
 
 std::unique_ptr<Program> Session::RelaxText::read(Session& session, std::string path, std::string text,
                                                   Diagnostics& out) {
+  if (session.options_.keep_document) return read_document(session, std::move(path), std::move(text), out);
   const source::FileId file = session.sources_.add(path, std::move(text));
   Diagnostics found;
   const frontend::ParseResult parsed = frontend::parse(*session.ctx_, session.sources_, file, found);
@@ -75,6 +77,19 @@ std::unique_ptr<Program> Session::RelaxText::translate(Session& session, std::st
   const ir::Module* module = translated(*session.ctx_, session.sources_, path, std::move(text), out);
   if (!module || !ir::verify(*session.ctx_, module, out)) return nullptr;
   return std::make_unique<RelaxText>(session, std::move(path), module, true);
+}
+
+std::unique_ptr<Program> Session::RelaxText::import(Session& session, const std::string& path, std::string_view bytes,
+                                                    Diagnostics& out) {
+  const onnx::ModelRef model = onnx::read_model(path, bytes, out);
+  if (!model) return nullptr;
+  const source::FileId file = session.sources_.add(path, onnx::listing(*model));
+  const onnx::Options options{!session.options_.bind_params, session.options_.bound_inputs};
+  auto made = onnx::to_relax(*session.ctx_, model, file, options, out);
+  if (!made || !ir::verify(*session.ctx_, made->module, out)) return nullptr;
+  auto program = std::make_unique<RelaxText>(session, path, made->module, true);
+  program->onnx_ = std::move(made);
+  return program;
 }
 
 // ---- functions ----

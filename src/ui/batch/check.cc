@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/bytecode/serialise.h"
+#include "rldb/onnx/model.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
@@ -19,13 +20,39 @@ namespace {
 struct FileCheck {
   std::unique_ptr<session::Session> session;
   source::Diagnostics diagnostics;
-  std::string what;  // the fault; empty: none
+  std::string what;      // the fault; empty: none
+  onnx::ModelRef model;  // null: the file is no ONNX model
   int code = kGood;
 };
 
+// Null: it is none, or cannot be read, which loading it reports.
+onnx::ModelRef model_of(const std::string& path) {
+  const auto bytes = support::read_file(path, source::kMaxBytes);
+  source::Diagnostics ignored;
+  return bytes.ok() && onnx::is_model(path, *bytes) ? onnx::read_model(path, *bytes, ignored) : nullptr;
+}
+
+// The operators of an ONNX model, and why some are refused.
+nlohmann::json operators_json(const onnx::Model& model) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const onnx::OperatorUse& use : onnx::operators_of(model))
+    rows.push_back({{"domain", use.domain},
+                    {"name", use.name},
+                    {"version", use.version},
+                    {"nodes", use.nodes},
+                    {"first_node", use.first_node},
+                    {"refused", use.refused}});
+  return rows;
+}
+
 void check_file(const std::string& path, const CommandLine& line, FileCheck& check) {
   session::Session& session = *check.session;
-  if (!session.load_file(path, check.diagnostics)) {
+  const bool loaded = session.load_file(path, check.diagnostics);
+  if (const onnx::Translation* model = loaded ? session.program()->onnx() : nullptr)
+    check.model = model->model;
+  else if (!loaded)
+    check.model = model_of(path);
+  if (!loaded) {
     check.code = kBadText;
     check.what = support::counted(check.diagnostics.error_count(), "error");
   } else if (line.roundtrip) {
@@ -101,6 +128,7 @@ int batch_check(const CommandLine& line, Console& console) {
                       {"ok", ok},
                       {"reason", check.what},
                       {"diagnostics", nlohmann::json::parse(source::render_json(check.diagnostics, sources))}});
+      if (check.model) rows.back()["operators"] = operators_json(*check.model);
     } else {
       console.diagnose(check.diagnostics, sources);
       const std::size_t functions = functions_of(*check.session);
@@ -108,6 +136,7 @@ int batch_check(const CommandLine& line, Console& console) {
         console.print("ok    {} ({})\n", path, support::counted(functions, "function"));
       else
         console.print("FAIL  {}: {}\n", path, check.what);
+      if (check.model) console.print("{}", onnx::operator_table(*check.model));
     }
     if (!ok && worst == kGood && !line.save_repro.empty()) keep_check(path, check, line, console);
     if (is_worse(check.code, worst)) worst = check.code;

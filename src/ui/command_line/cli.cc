@@ -10,8 +10,10 @@
 
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/sanitize.h"
+#include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/source/diagnostic_entry.h"
+#include "rldb/support/file.h"
 #include "rldb/ui/command_line/cache_folder.h"
 #include "rldb/ui/command_line/subcommand.h"
 #include "rldb/ui/render/version.h"
@@ -127,6 +129,36 @@ void add_run_options(CLI::App& app, CommandLine& c) {
          },
          "strict (default) or fast: reductions may be reassociated")
       ->type_name("MODE");
+}
+
+// `--bind-input name=2x3xf32=...`
+bool add_bound_input(CommandLine& c, const std::string& text, std::string& why) {
+  const auto eq = text.find('=');
+  why = "needs NAME=VALUE, e.g. shape=2xi64=3,4";
+  if (eq == std::string::npos || eq == 0) return false;
+  auto value = runtime::parse_value_literal(text.substr(eq + 1));
+  if (!value.ok()) {
+    why = value.error().message;
+    return false;
+  }
+  c.options.bound_inputs[text.substr(0, eq)] = std::move(value).value();
+  return true;
+}
+
+// Of ONNX models.
+void add_model_options(CLI::App& app, CommandLine& c) {
+  app.add_flag("--bind-params,!--no-bind-params", c.options.bind_params,
+               "the initialisers of an ONNX model are constants (default); --no-bind-params: parameters");
+  app.add_option_function<std::vector<std::string>>(
+         "--bind-input",
+         [&c](const std::vector<std::string>& texts) {
+           std::string why;
+           for (const std::string& text : texts)
+             if (!add_bound_input(c, text, why)) throw CLI::ValidationError("--bind-input", why);
+         },
+         "an input of an ONNX model that is a constant, e.g. shape=2xi64=3,4 or shape=@x.npy")
+      ->allow_extra_args(false)
+      ->type_name("NAME=VALUE");
 }
 
 void add_to_relax(CLI::App& app, CommandLine& c) {
@@ -284,6 +316,19 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   return {passes, oracle, memory, test, expected};
 }
 
+// `rldb run FILE [FUNCTION] [VALUE...]`, as at the prompt.
+void take_call(CommandLine& c) {
+  std::vector<std::string> words(c.files.begin() + 1, c.files.end());
+  c.files.resize(1);
+  const bool is_value = !words.empty() && words[0].find_first_of("=@(.") != std::string::npos;
+  const bool is_number = !words.empty() && words[0].find_first_not_of("+-0123456789") == std::string::npos;
+  if (!words.empty() && !is_value && !is_number && c.function.empty()) {
+    c.function = words[0];
+    words.erase(words.begin());
+  }
+  c.inputs.insert(c.inputs.end(), words.begin(), words.end());
+}
+
 void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
   const auto files = [&](int count) {
     auto* option = app.add_option("files", c.files, "")->required()->type_name("FILE");
@@ -291,14 +336,17 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
   };
   switch (id) {
     case Subcommand::Repl:
+      add_model_options(app, c);
       break;
     case Subcommand::Check:
       files(0);
+      add_model_options(app, c);
       app.add_flag("--roundtrip", c.roundtrip, "also print, reparse and compare");
       add_save_repro(app, c);
       break;
     case Subcommand::Print:
       files(1);
+      add_model_options(app, c);
       add_syntax(app, c);
       app.add_option("--function", c.function, "only this one")->type_name("F");
       app.add_flag("--show-meta", c.options.print.show_meta, "print constants in a metadata block");
@@ -309,6 +357,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Opt:
       files(1);
+      add_model_options(app, c);
       add_to_relax(app, c);
       add_syntax(app, c);
       add_opt_options(app, c);
@@ -319,16 +368,19 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       break;
     case Subcommand::Build:
       files(1);
+      add_model_options(app, c);
       add_to_relax(app, c);
       app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
       app.add_flag("-O,--optimise", c.optimise, "optimise first, with the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:
       files(1);
+      add_model_options(app, c);
       add_to_relax(app, c);
       break;
     case Subcommand::Run:
-      files(1);
+      files(0);
+      add_model_options(app, c);
       add_to_relax(app, c);
       add_inputs(app, c);
       app.add_option("--ranks", c.ranks,
@@ -340,6 +392,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->type_name("N");
       app.callback([&c] {
         if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "needs a number that divides --ranks");
+        take_call(c);
       });
       app.add_option("-o,--output", c.output, "write the result to f.npy, or to f.npz if there are several")
           ->type_name("FILE");
@@ -363,6 +416,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_run_options(app, c);
       break;
     case Subcommand::Compare:
+      add_model_options(app, c);
       add_to_relax(app, c);
       app.add_option("files", c.files,
                      "one program or two: modules, executables (.rlvm), stages of a folder (DIR:012_FuseOps, DIR:12, "
@@ -380,6 +434,10 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "engine for the kernels of the second program")
           ->check(CLI::IsMember(kEngines))
           ->type_name("ENGINE");
+      app.add_option("--expected", c.expected,
+                     "of an ONNX model: values of another framework, as a test of ONNX (test_data_set_0, input_0.pb, "
+                     "output_0.pb), .npz, or a folder with NODE.npy")
+          ->type_name("DIR");
       app.add_option("--recorded", c.recorded,
                      "a folder with a recorded run of TVM: each of its calls is run on the arguments recorded for it "
                      "(python/rldb_tvm.py records)")
@@ -393,6 +451,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_run_options(app, c);
       break;
     case Subcommand::Bisect: {
+      add_model_options(app, c);
       auto* file = app.add_option("files", c.files, "a module")->expected(0, 1)->type_name("FILE");
       auto* trace = app.add_option("--trace", c.traces,
                                    "a folder of files NNN_PassName.py, as TVM's DumpIR writes; two of two pipelines")
@@ -419,6 +478,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
     }
     case Subcommand::Reduce:
       files(1);
+      add_model_options(app, c);
       add_oracle(app, c);
       app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
       app.add_option("-j,--jobs", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
@@ -600,10 +660,31 @@ void add_repl_options(CLI::App& app, CommandLine& c) {
   app.add_flag("-q,--quiet", c.quiet, "no banner");
   add_trust_scripts(app, c);
   app.add_flag("--resume", c.resume, "restore the last session that was killed");
+  app.add_flag("--watch", c.watch, "read the file again whenever it is written");
   app.add_flag("--journal", c.journal, "keep a journal even without a terminal");
   add_syntax(app, c);
   add_run_options(app, c);
   add_common(app, c);
+}
+
+// Scripts among the files are run after the program has been opened.
+bool sort_files(CommandLine& c) {
+  std::vector<std::string> programs;
+  std::vector<std::pair<bool, std::string>> scripts;
+  for (const std::string& file : c.files) {
+    if (file.ends_with(".session"))
+      scripts.emplace_back(true, file);
+    else
+      programs.push_back(file);
+  }
+  c.startup.insert(c.startup.begin(), scripts.begin(), scripts.end());
+  c.files = std::move(programs);
+  // A misspelt command is no program; whoever opens it says so.
+  if (c.files.size() < 2 || (!support::file_exists(c.files[0]) && !nearest_subcommand(c.files[0]).empty())) return true;
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(diag::OneProgram, c.files.size(), c.files[0], c.files[1]));
+  TerminalConsole().diagnose(diagnostics, {});
+  return false;
 }
 
 std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
@@ -629,6 +710,10 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
     app.parse(args.rest);
   } catch (const CLI::ParseError& error) {
     exit_code = finish(app, error);
+    return std::nullopt;
+  }
+  if (!sort_files(c)) {
+    exit_code = kUsage;
     return std::nullopt;
   }
   choose_cache(c);
@@ -682,7 +767,7 @@ static int give_help(const std::string& topic) {
 
 std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code) {
   const int at = first_word(argc, argv);
-  if (at == 1 && argc <= 3 && std::string_view(argv[1]) == kHelp) {
+  if (at == 1 && argc > 1 && argc <= 3 && std::string_view(argv[1]) == kHelp) {
     exit_code = give_help(argc > 2 ? argv[2] : "");
     return std::nullopt;
   }

@@ -37,6 +37,7 @@ struct CommandLine {
   bool trust_scripts = false;  // scripts sourced by others may run a shell and load libraries
   bool journal = false;        // even without a terminal
   bool resume = false;
+  bool watch = false;                  // the file is read again whenever it is written
   std::vector<std::string> arguments;  // as given
 
   // check, print, diff
@@ -86,6 +87,7 @@ struct CommandLine {
   std::string tvm_script;                 // the same in Python, for TVM
   bool keep_defined = false;              // reduce: no candidates with accesses out of bounds
   bool by_kernel = false;                 // bisect: the kernel that the JIT compiles incorrectly
+  std::string expected;                   // compare: values of another framework, beside an ONNX model
   std::string recorded;                   // compare: the folder of a recorded run of TVM
   bool shadow = false;                    // compare: both sides against a run in float64
   repro::Sanitizers sanitizers;

@@ -9,12 +9,15 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/onnx/model.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_onnx.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
@@ -27,6 +30,7 @@
 #include "rldb/ui/terminal/exit_code.h"
 #include "ui/prompt/commands/binding_info.h"
 #include "ui/prompt/commands/handlers.h"
+#include "ui/prompt/commands/loaded.h"
 #include "ui/prompt/commands/versions.h"
 #include "ui/prompt/kernel_view.h"
 #include "ui/prompt/view.h"
@@ -42,17 +46,6 @@ std::string made_of(session::Session& session) {
   if (m->entries.empty()) return "";
   const source::Buffer* text = session.sources().find(session.context().span_of(m->entries.front().function).file);
   return text && frontend::is_relay(text->name(), text->text()) ? ", translated to Relax" : "";
-}
-
-Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
-  repl.report(diagnostics);
-  if (!ok) return Status::Failed;
-  repl.debugger().kill();
-  repl.debugger().resolve_breakpoints();
-  if (repl.wants_json()) return repl.give(program_json(repl));
-  const std::vector<std::string> names = repl.session().function_names();
-  repl.print("loaded {}{}: {}\n", repl.session().program_path(), made_of(repl.session()), fmt::join(names, ", "));
-  return Status::Good;
 }
 
 std::string_view kind_of(const ir::Expr* f) {
@@ -108,6 +101,22 @@ Status list_program(Repl& repl) {
 
 }  // namespace
 
+Status tell_loaded(Repl& repl) {
+  resolve_and_tell(repl);
+  if (repl.wants_json()) return repl.give(program_json(repl));
+  const std::vector<std::string> names = repl.session().function_names();
+  repl.print("loaded {}{}: {}\n", repl.session().program_path(), made_of(repl.session()), fmt::join(names, ", "));
+  return Status::Good;
+}
+
+// A new program: the run of the old one ends.
+static Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
+  repl.report(diagnostics);
+  if (!ok) return Status::Failed;
+  repl.debugger().kill();
+  return tell_loaded(repl);
+}
+
 Status command_Load(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   if (!repl.may_end_run("loading a program")) return Status::Failed;
@@ -119,14 +128,6 @@ Status command_Load(Repl& repl, std::string_view rest) {
   }
   const std::string name(document->first.empty() ? "<here>" : document->first);
   const bool ok = repl.session().load_text(name, std::string(document->body), diagnostics);
-  return loaded(repl, ok, diagnostics);
-}
-
-Status command_Reload(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
-  if (!repl.may_end_run("loading the program again")) return Status::Failed;
-  source::Diagnostics diagnostics;
-  const bool ok = repl.session().reload(diagnostics);
   return loaded(repl, ok, diagnostics);
 }
 
@@ -146,6 +147,9 @@ Status command_ToRelax(Repl& repl, std::string_view rest) {
 
 Status command_Save(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  // gdb's `save breakpoints FILE` would write the module.
+  if (const std::vector<std::string> words = split_words(rest); words.size() == 2 && words[0] == "breakpoints")
+    return repl.fail(source::message(diag::BreakpointsNotSaved));
   if (!repl.may_write(rest, rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   std::string bytes;
@@ -199,8 +203,17 @@ Status command_List(Repl& repl, std::string_view rest) {
   return command_Show(repl, rest);
 }
 
+static Status show_onnx(Repl& repl, const session::Program& program) {
+  if (!program.onnx()) return repl.fail(source::message(diag::NotOnnx, program.path()));
+  const std::string text = onnx::listing(*program.onnx()->model);
+  if (repl.wants_json()) return repl.give(text_json({}, text));
+  show_text(repl, text);
+  return Status::Good;
+}
+
 Status command_Show(Repl& repl, std::string_view rest) {
   const session::Program& program = *repl.session().program();
+  if (rest == "--onnx") return show_onnx(repl, program);
   const auto text = program.text(program.position(), session::TextFor::Reading, rest);
   if (!text) return no_function(repl, rest);
   if (repl.wants_json()) return repl.give(text_json(rest, *text));

@@ -1,0 +1,86 @@
+// ONNX models: reading, listing, and translation to Relax.
+//
+// A model is read once and never changes. Its listing is a text with a line for each node: translated nodes have the
+// places of their lines, so that diagnostics, `origin`, `why` and `list` show the node that a binding comes from.
+// Whatever a file contains, reading it is an error or a model; sizes are checked before memory is allocated for them.
+// Users: session, ui.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "rldb/ir/context.h"
+#include "rldb/source/buffer.h"
+#include "rldb/source/diagnostic.h"
+
+namespace rldb::onnx {
+
+class Model;
+using ModelRef = std::shared_ptr<const Model>;
+using Tensors = std::map<std::string, runtime::Value, std::less<>>;
+
+// By its name, or by its first bytes.
+bool is_model(std::string_view path, std::string_view bytes);
+
+// `path`: the folder of the file is where its external data is read. Null: diagnosed.
+ModelRef read_model(std::string_view path, std::string_view bytes, source::Diagnostics& out);
+
+// A line for each input, initialiser, node and output; nodes of subgraphs are indented below the node that has them.
+std::string listing(const Model& model);
+
+// One kind of node of a model, of its subgraphs and functions.
+struct OperatorUse {
+  std::string domain, name;
+  std::int64_t version = 0;  // of the operator, at most that of the model's opset
+  std::size_t nodes = 0;
+  std::string first_node;  // a name, or the index
+  std::string refused;     // why it is not translated; empty: it is
+};
+// Sorted by domain and name.
+std::vector<OperatorUse> operators_of(const Model& model);
+// The same as lines of a table.
+std::string operator_table(const Model& model);
+
+struct Options {
+  bool params_as_inputs = false;  // initialisers become parameters of the function, after the inputs
+  Tensors bound;                  // inputs whose values are known: they become constants
+};
+
+// A node of the model's graph.
+struct Node {
+  std::string label;  // its name, or `#index`
+  std::string op;     // `Conv`, `com.microsoft.Gelu`
+  std::size_t index = 0;
+  source::Span place;  // its line in the listing
+  std::vector<std::string> outputs;
+};
+
+// A module, and where the values of the model are in it.
+struct Translation {
+  ModelRef model;
+  const ir::Module* module = nullptr;
+  std::vector<Node> nodes;
+  // Variables by the name of the output. One that the translation computed itself has none.
+  std::unordered_map<std::string, const ir::Var*> values;
+  std::vector<std::string> inputs;  // the parameters' names in the model, without initialisers
+
+  const Node* find(std::string_view label) const;  // null: there is no such node
+};
+
+// The function `main`. `file`: the listing. Null after errors: all operators that are not translated are reported
+// before anything is.
+std::shared_ptr<const Translation> to_relax(ir::Context& ctx, const ModelRef& model, source::FileId file,
+                                            const Options& options, source::Diagnostics& out);
+
+// A file with one tensor, as the tests of ONNX have them. The message says why it is none.
+ir::Result<runtime::Value> read_tensor(std::string_view bytes);
+
+// The inputs of the model's graph without initialisers, and its outputs, in order.
+std::vector<std::string> input_names(const Model& model);
+std::vector<std::string> output_names(const Model& model);
+
+}  // namespace rldb::onnx

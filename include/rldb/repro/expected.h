@@ -1,0 +1,51 @@
+// A program that was an ONNX model, beside the values that another framework computed: of its outputs, or of any node.
+//
+// The folder is a test of ONNX (input_0.pb, output_0.pb, ...), a folder of such tests (test_data_set_0, ...), an .npz
+// whose members are named as the model's values, or a folder with a file NAME.npy for each value or node. Names in
+// files may have `_` where the model has another character. Users: `rldb compare --expected`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "rldb/repro/tensor_difference.h"
+#include "rldb/session/session.h"
+
+namespace rldb::repro {
+
+struct ExpectedSet {
+  std::string name;                                            // of the folder or file
+  std::vector<std::pair<std::string, runtime::Value>> inputs;  // by the names of the model
+  std::vector<std::pair<std::string, runtime::Value>> values;  // outputs of nodes
+  std::vector<std::string> unknown;                            // names that the model has not
+};
+
+struct ExpectedDifference {
+  std::string node, op, value;  // the label of the node, `Conv`, the name of its output
+  std::size_t index = 0;        // of the node
+  TensorDifference difference;  // the expected value is the first side
+};
+
+struct ExpectedComparison {
+  enum class Verdict { Agree, Differs, CannotTell } verdict = Verdict::CannotTell;
+  std::string why;  // why it cannot tell
+  std::string set;
+  std::size_t compared = 0, differ = 0;     // values
+  std::vector<std::string> without_value;   // expected values that no binding has: the translation computed them
+  std::vector<std::string> unknown;         // names that the model has not
+  std::vector<std::string> made_up;         // inputs without a value
+  std::optional<ExpectedDifference> first;  // in the order of the nodes
+};
+
+// None: the folder has no values, or cannot be read, which is diagnosed.
+std::optional<std::vector<ExpectedSet>> read_expected(const onnx::Translation& model, const std::string& path,
+                                                      source::Diagnostics& out);
+// Tolerances that are not given are those of ONNX's tests: rtol 1e-3, atol 1e-7.
+ExpectedComparison compare_expected(session::Session& session, const onnx::Translation& model, const ExpectedSet& set,
+                                    Tolerances tolerances);
+// Several lines, without the last line break.
+std::string to_string(const ExpectedComparison& c);
+std::string to_json(const std::vector<ExpectedComparison>& all);
+
+}  // namespace rldb::repro

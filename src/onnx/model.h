@@ -1,0 +1,44 @@
+// A model as it was read, and the places of its nodes in its listing. Inside the room only.
+#pragma once
+
+#include <onnx.pb.h>
+
+#include <string>
+#include <unordered_map>
+
+#include "rldb/onnx/model.h"
+
+namespace rldb::onnx {
+
+namespace pb = ::onnx;
+
+// Subgraphs and functions inside each other; a model that has more is refused.
+inline constexpr int kMaxNesting = 50;
+// The opset up to which the definitions of operators are known.
+inline constexpr std::int64_t kNewestOpset = 22;
+
+class Model {
+ public:
+  pb::ModelProto proto;
+  std::string folder;  // of the file, for external data
+  std::string path;
+
+  std::int64_t opset(const std::string& domain) const;  // 0: not imported
+  const pb::FunctionProto* function(const std::string& domain, const std::string& name) const;
+};
+
+// Of the default domain in both of its spellings.
+bool is_default_domain(const std::string& domain);
+std::string domain_name(const std::string& domain);
+
+// The text, and the range of the line of each node.
+struct Listing {
+  std::string text;
+  std::unordered_map<const pb::NodeProto*, std::pair<std::uint32_t, std::uint32_t>> places;
+};
+Listing list_model(const Model& model);
+
+// `/layer1/conv1/Conv`, or `#3`.
+std::string node_label(const pb::NodeProto& node, int index);
+
+}  // namespace rldb::onnx

@@ -1,0 +1,277 @@
+// Operands and attributes of a node.
+#include "onnx/node_context.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "onnx/tensor.h"
+#include "rldb/ir/op/index.h"
+#include "rldb/ir/op/inspect.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+
+namespace rldb::onnx {
+
+// ---- operands ----
+
+Made NodeContext::tensor_from(const Known& known) {
+  bool literal = true;
+  for (const Expr* e : known.items) literal = literal && (ir::isa<ir::IntImm>(e) || ir::isa<ir::FloatImm>(e));
+  std::vector<std::int64_t> shape;
+  if (known.rank == 1) shape.push_back(std::int64_t(known.items.size()));
+  if (literal) {
+    auto made = runtime::Tensor::empty(shape, known.dtype);
+    if (!made.ok()) return refuse(made.error().message);
+    for (std::size_t i = 0; i < known.items.size(); ++i) {
+      std::byte* to = (*made)->data() + i * known.dtype.bytes();
+      if (const auto* f = ir::as<ir::FloatImm>(known.items[i]))
+        runtime::store_double(to, known.dtype, f->value);
+      else
+        runtime::store_int(to, known.dtype, *int_of(known.items[i]));
+    }
+    return static_cast<const Expr*>(ctx.constant(runtime::Value(*made)));
+  }
+  RLDB_TRY(const Expr* vector, emit(op::ShapeToTensor, {ctx.shape(known.items)}));
+  if (known.rank == 0) {
+    RLDB_TRY(vector, reshape(vector, {}));
+  }
+  return cast(vector, known.dtype);
+}
+
+Made NodeContext::tensor_of_value(const Value& v) {
+  if (v.expr) return v.expr;
+  if (v.known) return tensor_from(*v.known);
+  return refuse("an operand is missing");
+}
+
+Made NodeContext::in(std::size_t i) {
+  if (!has(i)) return refuse(fmt::format("it has no operand {}", i));
+  return tensor_of_value(inputs[i]);
+}
+
+ir::Result<Exprs> NodeContext::all() {
+  Exprs made;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    RLDB_TRY(const Expr* x, in(i));
+    made.push_back(x);
+  }
+  return made;
+}
+
+ir::Result<const ir::TensorType*> NodeContext::type(std::size_t i) {
+  RLDB_TRY(const Expr* x, in(i));
+  return tensor_of(x);
+}
+
+ir::Result<Dims> NodeContext::dims(std::size_t i) {
+  RLDB_TRY(const Expr* x, in(i));
+  return dims_of(x);
+}
+
+const runtime::Tensor* NodeContext::constant(std::size_t i) const {
+  const auto* c = i < inputs.size() && inputs[i].expr ? ir::as<ir::Constant>(inputs[i].expr) : nullptr;
+  return c ? &c->value->as_tensor() : nullptr;
+}
+
+std::shared_ptr<const Known> NodeContext::known_of(ir::Context& ctx, const Value& v) {
+  if (v.known) return v.known;
+  const auto* c = v.expr ? ir::as<ir::Constant>(v.expr) : nullptr;
+  if (!c) return nullptr;
+  const runtime::Tensor& t = c->value->as_tensor();
+  if (t.ndim() > 1 || t.element_count() > kMostKnown || t.dtype().is_float8() || t.dtype().bits < 8) return nullptr;
+  auto made = std::make_shared<Known>();
+  made->dtype = t.dtype();
+  made->rank = t.ndim();
+  for (std::int64_t i = 0; i < t.element_count(); ++i) {
+    const std::byte* at = t.data() + std::size_t(i) * t.dtype().bytes();
+    if (t.dtype().is_float())
+      made->items.push_back(ctx.float_imm(DType::Float(64), runtime::load_as_double(at, t.dtype())));
+    else
+      made->items.push_back(ctx.i64(runtime::load_as_int(at, t.dtype())));
+  }
+  return made;
+}
+
+std::shared_ptr<const Known> NodeContext::known(std::size_t i) const {
+  return i < inputs.size() ? known_of(ctx, inputs[i]) : nullptr;
+}
+
+support::Failure<source::Message> NodeContext::must_be_known(std::size_t i) const {
+  auto failure = refuse(fmt::format("its operand {} (`{}`) has to be known when the model is translated", i,
+                                    int(i) < node.input_size() ? node.input(int(i)) : ""));
+  failure.error.hint = "`--bind-input NAME=VALUE` makes an input of the model a constant";
+  return failure;
+}
+
+bool NodeContext::is_literal(std::size_t i) const {
+  const auto k = known(i);
+  if (!k) return false;
+  for (const Expr* e : k->items)
+    if (!int_of(e) && !ir::isa<ir::FloatImm>(e)) return false;
+  return true;
+}
+
+ir::Result<Dims> NodeContext::shape_in(std::size_t i) {
+  if (known(i)) return dims_in(i);
+  RLDB_TRY(const Expr* x, in(i));
+  RLDB_TRY(const ir::TensorType* t, tensor_of(x));
+  const auto count = t->ndim == 1 ? int_of(t->shape[0]) : std::nullopt;
+  if (!count || *count > kMostKnown || t->dtype.is_float()) return must_be_known(i);
+  return dims_of_values(x, std::size_t(*count));
+}
+
+ir::Result<Dims> NodeContext::dims_in(std::size_t i) {
+  const auto k = known(i);
+  if (!k) return must_be_known(i);
+  Dims made;
+  for (const Expr* e : k->items) {
+    const auto* f = ir::as<ir::FloatImm>(e);
+    if (f && f->value != std::floor(f->value)) return refuse(fmt::format("its operand {} is not a whole number", i));
+    made.push_back(f ? i64(std::int64_t(f->value)) : e);
+  }
+  return made;
+}
+
+ir::Result<Ints> NodeContext::ints_in(std::size_t i) {
+  RLDB_TRY(const Dims items, dims_in(i));
+  Ints made;
+  for (const Expr* e : items) {
+    const auto v = int_of(e);
+    if (!v) return must_be_known(i);
+    made.push_back(*v);
+  }
+  return made;
+}
+
+ir::Result<std::vector<double>> NodeContext::reals_in(std::size_t i) {
+  const auto k = known(i);
+  if (!k) return must_be_known(i);
+  std::vector<double> made;
+  for (const Expr* e : k->items) {
+    const auto* f = ir::as<ir::FloatImm>(e);
+    const auto v = int_of(e);
+    if (!f && !v) return must_be_known(i);
+    made.push_back(f ? f->value : double(*v));
+  }
+  return made;
+}
+
+ir::Result<double> NodeContext::real_in(std::size_t i, double otherwise) {
+  if (!has(i)) return otherwise;
+  RLDB_TRY(const std::vector<double> all, reals_in(i));
+  if (all.size() != 1) return refuse(fmt::format("its operand {} is not one number", i));
+  return all[0];
+}
+
+// ---- attributes ----
+
+const pb::AttributeProto* NodeContext::attr(std::string_view name) const {
+  for (const auto& a : node.attribute()) {
+    if (a.name() != name) continue;
+    if (!a.has_ref_attr_name()) return &a;
+    const auto found = outer ? outer->find(a.ref_attr_name()) : CallAttributes::const_iterator();
+    return outer && found != outer->end() ? found->second : nullptr;
+  }
+  return nullptr;
+}
+
+std::int64_t NodeContext::integer(std::string_view name, std::int64_t otherwise) const {
+  const auto* a = attr(name);
+  return a && a->has_i() ? a->i() : otherwise;
+}
+double NodeContext::real(std::string_view name, double otherwise) const {
+  const auto* a = attr(name);
+  return a && a->has_f() ? double(a->f()) : otherwise;
+}
+std::string NodeContext::text(std::string_view name, std::string_view otherwise) const {
+  const auto* a = attr(name);
+  return a && a->has_s() ? a->s() : std::string(otherwise);
+}
+std::optional<Ints> NodeContext::ints(std::string_view name) const {
+  const auto* a = attr(name);
+  if (!a) return std::nullopt;
+  return Ints(a->ints().begin(), a->ints().end());
+}
+Ints NodeContext::ints(std::string_view name, std::size_t count, std::int64_t otherwise) const {
+  Ints made = ints(name).value_or(Ints());
+  if (made.empty()) made.assign(count, otherwise);
+  return made;
+}
+std::vector<double> NodeContext::reals(std::string_view name) const {
+  const auto* a = attr(name);
+  return a ? std::vector<double>(a->floats().begin(), a->floats().end()) : std::vector<double>();
+}
+std::vector<std::string> NodeContext::texts(std::string_view name) const {
+  const auto* a = attr(name);
+  return a ? std::vector<std::string>(a->strings().begin(), a->strings().end()) : std::vector<std::string>();
+}
+const pb::GraphProto* NodeContext::graph(std::string_view name) const {
+  const auto* a = attr(name);
+  return a && a->has_g() ? &a->g() : nullptr;
+}
+
+ir::Result<std::optional<Ints>> NodeContext::ints_of(std::string_view name, std::size_t operand) {
+  if (has(operand)) {
+    RLDB_TRY(Ints given, ints_in(operand));
+    return std::optional(std::move(given));
+  }
+  return ints(name);
+}
+
+// ---- makers ----
+
+const Expr* NodeContext::know(Known value) {
+  result = std::make_shared<const Known>(std::move(value));
+  return nullptr;
+}
+
+Made NodeContext::broadcast_emit(std::string_view relax_op, const Exprs& operands) {
+  RLDB_TRY(const Expr* made, broadcast(relax_op, operands));
+  return bind(made);
+}
+
+Made NodeContext::with_scalar(std::string_view relax_op, const Expr* a, double b) {
+  RLDB_TRY(const ir::TensorType* t, tensor_of(a));
+  return emit(relax_op, {a, scalar(t->dtype, b)});
+}
+
+Made NodeContext::reduced(std::string_view relax_op, const Expr* x, const Ints& axes, bool keepdims) {
+  return emit(relax_op, {x}, {{op_attr::Axis, ints_attr(axes)}, {op_attr::Keepdims, ctx.attr(keepdims)}});
+}
+
+Made NodeContext::take_axis(const Expr* x, const Expr* indices, std::size_t axis) {
+  return emit(op::Take, {x, indices}, {{op_attr::Axis, ctx.attr(std::int64_t(axis))}});
+}
+
+Made NodeContext::sliced(const Expr* x, std::size_t axis, const Expr* begin, const Expr* end) {
+  const Expr *axes[] = {ctx.i64(std::int64_t(axis))}, *begins[] = {begin}, *ends[] = {end};
+  return emit(op::StridedSlice, {x, ctx.tuple(axes), ctx.tuple(begins), ctx.tuple(ends)});
+}
+
+Made NodeContext::joined(const Exprs& tensors, std::int64_t axis) {
+  return emit(op::Concat, {ctx.tuple(tensors)}, {{op_attr::Axis, ctx.attr(axis)}});
+}
+
+ir::Result<Exprs> NodeContext::fields_of(const Expr* tuple) {
+  if (const auto* t = ir::as<ir::Tuple>(tuple)) return Exprs(t->items.begin(), t->items.end());
+  const auto* type = ir::as<ir::TupleType>(tuple->type);
+  if (!type) return refuse("a value is not known to be a tuple");
+  Exprs items;
+  for (std::size_t f = 0; f < type->fields.size(); ++f) {
+    RLDB_TRY(const ir::TupleGetItem* item, ctx.tuple_get(tuple, std::int64_t(f)));
+    items.push_back(blocks.emit(item));
+  }
+  return items;
+}
+
+ir::Result<Exprs> NodeContext::pieces(const Expr* x, const Ints& ends, std::int64_t axis) {
+  if (ends.empty()) return Exprs{x};
+  RLDB_TRY(const Expr* made,
+           emit(op::Split, {x}, {{op_attr::IndicesOrSections, ints_attr(ends)}, {op_attr::Axis, ctx.attr(axis)}}));
+  return fields_of(made);
+}
+
+}  // namespace rldb::onnx

@@ -1,0 +1,30 @@
+// The table onnx_op.def as rows. Inside the room only.
+#pragma once
+
+#include "onnx/model.h"
+#include "onnx/node_context.h"
+
+namespace rldb::onnx {
+
+// Rows share functions, so that a prototype may be repeated.
+namespace bodies {
+#define RLDB_ONNX_OP(domain, name, since, function, Target) Made function(NodeContext& c);
+#define RLDB_ONNX_OP_OWN(domain, name, since, function) Made function(NodeContext& c);
+#define RLDB_ONNX_REFUSED(domain, name, why)
+#include "onnx/onnx_op.def"
+}  // namespace bodies
+
+struct OperatorRow {
+  std::string_view domain, name;
+  std::int64_t since = 1;    // the oldest opset whose definition is translated
+  Translate body = nullptr;  // null: refused
+  std::string_view target;   // Relax operator, or why it is refused
+};
+// Null: neither translated nor known by name.
+const OperatorRow* operator_row(const std::string& domain, const std::string& name);
+std::span<const OperatorRow> operator_rows();
+
+// Why a node cannot be translated; empty: it can. `model`: its functions are translated too.
+std::string refusal(const Model& model, const pb::NodeProto& node, std::int64_t opset);
+
+}  // namespace rldb::onnx

@@ -1,0 +1,165 @@
+// Values that the translation computes itself: arithmetic of shapes and of small constants.
+#include "onnx/ops/fold.h"
+
+#include <cmath>
+
+#include "rldb/ir/op/arithmetic.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/unary.h"
+
+namespace rldb::onnx::bodies {
+
+namespace {
+
+// Values that are computed only with other values stay tensors if they are long: this is for shapes.
+constexpr std::size_t kMostFolded = 64;
+
+std::shared_ptr<const Known> short_value(const NodeContext& c, std::size_t i) {
+  auto k = c.known(i);
+  return k && k->items.size() <= kMostFolded ? k : nullptr;
+}
+
+std::optional<double> number(const Expr* e) {
+  if (const auto* f = ir::as<ir::FloatImm>(e)) return f->value;
+  if (const auto v = int_of(e)) return double(*v);
+  return std::nullopt;
+}
+
+// As the dtype would hold it.
+const Expr* rounded(ir::Context& ctx, DType t, double v) {
+  std::byte bytes[8];
+  runtime::store_double(bytes, t, v);
+  return ctx.float_imm(DType::Float(64), runtime::load_as_double(bytes, t));
+}
+
+const Expr* float_result(ir::Context& ctx, std::string_view op, DType t, const Expr* a, const Expr* b) {
+  const auto x = number(a), y = number(b);
+  if (!x || !y) return nullptr;
+  if (op == op::Add) return rounded(ctx, t, *x + *y);
+  if (op == op::Subtract) return rounded(ctx, t, *x - *y);
+  if (op == op::Multiply) return rounded(ctx, t, *x * *y);
+  if (op == op::Divide) return rounded(ctx, t, *x / *y);
+  if (op == op::Maximum) return rounded(ctx, t, std::fmax(*x, *y));
+  if (op == op::Minimum) return rounded(ctx, t, std::fmin(*x, *y));
+  return nullptr;
+}
+
+const Expr* truth(ir::Context& ctx, bool v) { return ctx.i64(v); }
+
+const Expr* int_result(ir::Context& ctx, std::string_view op, const Expr* a, const Expr* b) {
+  const auto x = int_of(a), y = int_of(b);
+  constexpr std::int64_t kSmall = std::int64_t(1) << 30;  // no overflow in what follows
+  if ((x && std::abs(*x) >= kSmall) || (y && std::abs(*y) >= kSmall)) return nullptr;
+  if (op == op::Add) return ir::add(ctx, a, b);
+  if (op == op::Subtract) return ir::sub(ctx, a, b);
+  if (op == op::Multiply) return ir::mul(ctx, a, b);
+  // Dims are not negative: dividing them by a positive number truncates as it rounds down.
+  if (op == op::Divide && y && *y > 0) return x ? static_cast<const Expr*>(ctx.i64(*x / *y)) : ir::floor_div(ctx, a, b);
+  if (op == op::Maximum && x && y) return ctx.i64(std::max(*x, *y));
+  if (op == op::Minimum && x && y) return ctx.i64(std::min(*x, *y));
+  if (!x || !y) return nullptr;
+  if (op == op::Equal) return truth(ctx, *x == *y);
+  if (op == op::Less) return truth(ctx, *x < *y);
+  if (op == op::LessEqual) return truth(ctx, *x <= *y);
+  if (op == op::Greater) return truth(ctx, *x > *y);
+  if (op == op::GreaterEqual) return truth(ctx, *x >= *y);
+  if (op == op::LogicalAnd) return truth(ctx, *x && *y);
+  if (op == op::LogicalOr) return truth(ctx, *x || *y);
+  return nullptr;
+}
+
+bool is_comparison(std::string_view op) {
+  return op == op::Equal || op == op::Less || op == op::LessEqual || op == op::Greater || op == op::GreaterEqual;
+}
+
+// An item of a scalar serves every place.
+const Expr* item(const Known& k, std::size_t i) { return k.items.size() == 1 ? k.items[0] : k.items[i]; }
+
+bool wide_enough(DType t) { return t.is_bool() || t.bits >= 32; }
+
+}  // namespace
+
+bool fold_negative(NodeContext& c) {
+  const auto x = short_value(c, 0);
+  if (!x || !x->dtype.is_int()) return false;
+  Known made{x->dtype, x->rank, {}};
+  for (const Expr* e : x->items) {
+    const auto v = int_of(e);
+    if (v && *v == INT64_MIN) return false;
+    made.items.push_back(v ? c.i64(-*v) : ir::sub(c.ctx, c.i64(0), e));
+  }
+  c.know(std::move(made));
+  return true;
+}
+
+bool fold_unary(NodeContext& c) {
+  const auto x = short_value(c, 0);
+  if (!x || !x->dtype.is_float()) return false;
+  Known made{x->dtype, x->rank, {}};
+  for (const Expr* e : x->items) {
+    const auto v = number(e);
+    if (!v) return false;
+    made.items.push_back(c.ctx.float_imm(DType::Float(64), c.target == op::Ceil ? std::ceil(*v) : std::floor(*v)));
+  }
+  c.know(std::move(made));
+  return true;
+}
+
+bool fold_binary(NodeContext& c) {
+  const auto a = short_value(c, 0), b = short_value(c, 1);
+  if (!a || !b || a->dtype != b->dtype || !wide_enough(a->dtype)) return false;
+  const std::size_t size = std::max(a->items.size(), b->items.size());
+  if (a->items.empty() || b->items.empty()) return false;
+  if ((a->items.size() != 1 && a->items.size() != size) || (b->items.size() != 1 && b->items.size() != size))
+    return false;
+  Known made{is_comparison(c.target) ? DType::Bool() : a->dtype, std::max(a->rank, b->rank), {}};
+  for (std::size_t i = 0; i < size; ++i) {
+    const Expr *x = item(*a, i), *y = item(*b, i);
+    const Expr* e =
+        a->dtype.is_float() ? float_result(c.ctx, c.target, a->dtype, x, y) : int_result(c.ctx, c.target, x, y);
+    if (!e) return false;
+    made.items.push_back(e);
+  }
+  c.know(std::move(made));
+  return true;
+}
+
+bool fold_cast(NodeContext& c, DType to) {
+  const auto x = short_value(c, 0);
+  if (!x || !wide_enough(to)) return false;
+  Known made{to, x->rank, {}};
+  for (const Expr* e : x->items) {
+    const auto v = number(e);
+    if (v && to.is_float())
+      made.items.push_back(rounded(c.ctx, to, *v));
+    else if (v && to.is_bool())
+      made.items.push_back(truth(c.ctx, *v != 0));
+    else if (v && std::abs(*v) < 2147483648.0)
+      made.items.push_back(c.i64(std::int64_t(*v)));
+    else if (!v && to.is_int())
+      made.items.push_back(e);
+    else
+      return false;
+  }
+  c.know(std::move(made));
+  return true;
+}
+
+bool fold_where(NodeContext& c) {
+  const auto condition = short_value(c, 0), a = short_value(c, 1), b = short_value(c, 2);
+  if (!condition || !a || !b || a->dtype != b->dtype) return false;
+  const std::size_t size = std::max({condition->items.size(), a->items.size(), b->items.size()});
+  Known made{a->dtype, std::max({condition->rank, a->rank, b->rank}), {}};
+  for (const auto& k : {condition, a, b})
+    if (k->items.size() != 1 && k->items.size() != size) return false;
+  for (std::size_t i = 0; i < size; ++i) {
+    const auto v = int_of(item(*condition, i));
+    if (!v) return false;
+    made.items.push_back(*v ? item(*a, i) : item(*b, i));
+  }
+  c.know(std::move(made));
+  return true;
+}
+
+}  // namespace rldb::onnx::bodies

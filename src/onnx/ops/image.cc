@@ -1,0 +1,251 @@
+// Images: padding, grids, space moved into depth, detection.
+#include "rldb/ir/op/image.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "onnx/ops/chain.h"
+#include "rldb/ir/op/index.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/vision.h"
+#include "rldb/ir/op_attr/image_attr.h"
+#include "rldb/ir/op_attr/layout_attr.h"
+#include "rldb/ir/op_attr/pad_attr.h"
+#include "rldb/ir/op_attr/vision_attr.h"
+
+namespace rldb::onnx::bodies {
+
+namespace {
+
+// Before each axis, then after each: given for all axes, or for some.
+ir::Result<Ints> pads_of(NodeContext& c, std::size_t rank) {
+  RLDB_TRY(const auto given, c.has(1) ? c.ints_of(key::Pads, 1) : ir::Result<std::optional<Ints>>(c.ints(key::Pads)));
+  const Ints pads = given ? *given : c.ints(key::Paddings).value_or(Ints());
+  RLDB_TRY(const Ints axes, c.has(3) ? c.ints_in(3) : ir::Result<Ints>(iota(0, std::int64_t(rank))));
+  if (pads.size() != 2 * axes.size()) return refuse("its padding has not two numbers for each axis");
+  Ints made(2 * rank);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    RLDB_TRY(const std::size_t axis, c.axis(axes[i], rank));
+    made[axis] = pads[i];
+    made[rank + axis] = pads[axes.size() + i];
+  }
+  return made;
+}
+
+// Negative padding cuts.
+const Expr* cut_edges(Chain& m, const Expr* x, Ints& pads) {
+  const Dims dims = m.dims(x);
+  for (std::size_t k = 0; k < dims.size(); ++k) {
+    std::int64_t &before = pads[k], &after = pads[dims.size() + k];
+    if (before >= 0 && after >= 0) continue;
+    const std::int64_t from = std::max<std::int64_t>(0, -before);
+    const Expr* end = ir::add(m.ctx, dims[k], m.c.i64(std::min<std::int64_t>(0, after)));
+    if (m.good()) x = m.take(m.c.sliced(x, k, m.c.i64(from), end));
+    before = std::max<std::int64_t>(0, before);
+    after = std::max<std::int64_t>(0, after);
+  }
+  return x;
+}
+
+const Expr* padded(Chain& m, const Expr* x, const Ints& pads, std::string_view mode, double value) {
+  const std::size_t n = pads.size() / 2;
+  Ints pairs;
+  for (std::size_t k = 0; k < n; ++k) pairs.insert(pairs.end(), {pads[k], pads[n + k]});
+  if (std::all_of(pairs.begin(), pairs.end(), [](std::int64_t p) { return p == 0; })) return x;
+  return m.op(op::NnPad, {x},
+              {{op_attr::PadWidth, m.c.ints_attr(pairs)},
+               {op_attr::PadMode, m.ctx.attr(mode)},
+               {op_attr::PadValue, m.ctx.attr(value)}});
+}
+
+}  // namespace
+
+Made pad(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::size_t rank = m.rank(x);
+  if (!m.good()) return m.done(nullptr);
+  RLDB_TRY(Ints pads, pads_of(c, rank));
+  double value = c.real(key::Value, 0);
+  if (c.has(2)) {
+    RLDB_TRY(value, c.real_in(2, 0));
+  }
+  const std::string given = c.text(key::Mode, "constant");
+  const std::string mode = given == "wrap" ? "circular" : given;
+  if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "circular")
+    return refuse(fmt::format("there is no mode `{}`", given));
+  x = cut_edges(m, x, pads);
+  return m.done(padded(m, x, pads, mode, value));
+}
+
+// The middle of each axis, or the axis in the middle of zeros.
+Made center_crop_pad(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::size_t rank = m.rank(x);
+  if (!m.good()) return m.done(nullptr);
+  RLDB_TRY(const Ints shape, c.ints_in(1));
+  const Ints axes = c.ints(key::Axes).value_or(iota(0, std::int64_t(rank)));
+  if (axes.size() != shape.size()) return refuse("its shape has not a dim for each axis");
+  Ints pads(2 * rank);
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = m.axis(axes[i], x);
+    const std::int64_t more = shape[i] - m.size(x, axis);
+    if (!m.good()) return m.done(nullptr);
+    pads[axis] = more < 0 ? -(-more / 2) : more / 2;
+    pads[rank + axis] = more - pads[axis];
+  }
+  x = cut_edges(m, x, pads);
+  return m.done(padded(m, x, pads, "constant", 0));
+}
+
+// ---- grids ----
+
+namespace {
+
+// The last axis becomes the second one.
+Ints last_to_second(std::size_t rank) {
+  Ints axes = iota(1, std::int64_t(rank) - 1);
+  axes.insert(axes.begin(), {0, std::int64_t(rank) - 1});
+  return axes;
+}
+Ints second_to_last(std::size_t rank) {
+  Ints axes = iota(2, std::int64_t(rank));
+  axes.insert(axes.begin(), 0);
+  axes.push_back(1);
+  return axes;
+}
+
+std::string_view sampling_method(const std::string& mode) {
+  if (mode == "linear" || mode == "bilinear") return "bilinear";
+  if (mode == "cubic" || mode == "bicubic") return "bicubic";
+  return "nearest";
+}
+
+}  // namespace
+
+Made grid_sample(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::size_t rank = m.rank(x);
+  return m.done(m.op(op::ImageGridSample, {x, m.permute(m.in(1), last_to_second(rank))},
+                     {{op_attr::Method, c.ctx.attr(sampling_method(c.text(key::Mode, "linear")))},
+                      {op_attr::Layout, c.ctx.attr(rank == 5 ? "NCDHW" : "NCHW")},
+                      {op_attr::PaddingMode, c.ctx.attr(c.text(key::PaddingMode, "zeros"))},
+                      {op_attr::AlignCorners, c.ctx.attr(c.integer(key::AlignCorners, 0) != 0)}}));
+}
+
+namespace {
+
+// The places of an axis between -1 and 1.
+std::vector<double> axis_places(std::int64_t n, bool corners) {
+  std::vector<double> made;
+  for (std::int64_t i = 0; i < n; ++i)
+    made.push_back(corners ? (n > 1 ? -1 + 2.0 * double(i) / double(n - 1) : 0)
+                           : (2.0 * double(i) + 1) / double(n) - 1);
+  return made;
+}
+
+// A row (x, y, z, 1) for each place of a volume.
+const Expr* volume_places(Chain& m, const Ints& size, bool corners, DType t) {
+  const std::vector<double> z = axis_places(size[2], corners), y = axis_places(size[3], corners),
+                            x = axis_places(size[4], corners);
+  std::vector<double> rows;
+  for (const double a : z)
+    for (const double b : y)
+      for (const double d : x) rows.insert(rows.end(), {d, b, a, 1});
+  return m.constant(rows, {std::int64_t(rows.size() / 4), 4}, t);
+}
+
+}  // namespace
+
+Made affine_grid(NodeContext& c) {
+  RLDB_TRY(const Ints size, c.ints_in(1));
+  const bool corners = c.integer(key::AlignCorners, 0) != 0;
+  Chain m(c);
+  const Expr* theta = m.in(0);
+  constexpr std::int64_t kMostPlaces = std::int64_t(1) << 24;
+  std::int64_t places = 1;
+  for (const std::int64_t n : size)
+    if (n < 1 || (places *= n) > kMostPlaces) return refuse("its size is not positive, or too large");
+  if (size.size() == 4) {
+    const Dims dims{c.i64(size[2]), c.i64(size[3])};
+    const Expr* made =
+        m.op(op::ImageAffineGrid, {theta, c.ctx.shape(dims)}, {{op_attr::AlignCorners, c.ctx.attr(corners)}});
+    return m.done(m.permute(made, second_to_last(4)));
+  }
+  if (size.size() != 5) return refuse("its size is that of neither images nor volumes");
+  const Expr* rows = volume_places(m, size, corners, m.dtype(theta));
+  const Expr* made = m.matmul(rows, m.permute(theta, {0, 2, 1}));
+  const Dims all = m.dims(theta);
+  if (!m.good()) return m.done(nullptr);
+  return m.done(m.reshape(made, {all[0], c.i64(size[2]), c.i64(size[3]), c.i64(size[4]), c.i64(3)}));
+}
+
+// ---- space and depth ----
+
+Made depth_to_space(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const Dims d = m.dims(x);
+  const std::int64_t b = c.integer(key::Blocksize, 1);
+  if (!m.good() || d.size() != 4 || b < 1) return m.done(m.fail("its data is not an image, or its block is empty"));
+  const Expr *n = c.i64(b), *deep = ir::floor_div(c.ctx, d[1], c.i64(b * b));
+  const bool columns = c.text(key::Mode, "DCR") == "DCR";
+  const Expr* split = m.reshape(x, columns ? Dims{d[0], n, n, deep, d[2], d[3]} : Dims{d[0], deep, n, n, d[2], d[3]});
+  const Expr* moved = m.permute(split, columns ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
+  return m.done(m.reshape(moved, {d[0], deep, ir::mul(c.ctx, d[2], n), ir::mul(c.ctx, d[3], n)}));
+}
+
+Made space_to_depth(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const Dims d = m.dims(x);
+  const std::int64_t b = c.integer(key::Blocksize, 1);
+  if (!m.good() || d.size() != 4 || b < 1) return m.done(m.fail("its data is not an image, or its block is empty"));
+  const Expr *n = c.i64(b), *high = ir::floor_div(c.ctx, d[2], n), *wide = ir::floor_div(c.ctx, d[3], n);
+  const Expr* split = m.reshape(x, {d[0], d[1], high, n, wide, n});
+  return m.done(
+      m.reshape(m.permute(split, {0, 3, 5, 1, 2, 4}), {d[0], ir::mul(c.ctx, d[1], c.i64(b * b)), high, wide}));
+}
+
+// ---- detection ----
+
+namespace {
+
+// (centre x, centre y, width, height) as two opposite corners (y, x).
+const Expr* corners_of(Chain& m, const Expr* boxes) {
+  const auto column = [&](std::int64_t k) { return m.slice(boxes, 2, k, k + 1); };
+  const Expr *half_wide = m.mul(column(2), 0.5), *half_high = m.mul(column(3), 0.5);
+  return m.join({m.sub(column(1), half_high), m.sub(column(0), half_wide), m.add(column(1), half_high),
+                 m.add(column(0), half_wide)},
+                2);
+}
+
+}  // namespace
+
+// Operands: boxes, scores, the most boxes of a class, the thresholds of overlap and of score. A row for each box kept.
+Made non_max_suppression(NodeContext& c) {
+  Chain m(c);
+  const Expr* boxes = m.in(0);
+  if (c.integer(key::CenterPointBox, 0) != 0) boxes = corners_of(m, boxes);
+  const DType t = DType::Float(32);
+  const auto scalar = [&](std::size_t i, DType type, double otherwise) {
+    return c.has(i) ? m.reshape(m.in(i), {}) : m.lit(type, otherwise);
+  };
+  const Expr* all = m.op(op::VisionAllClassNonMaxSuppression,
+                         {boxes, m.in(1), scalar(2, DType::Int(64), 0), scalar(3, t, 0),
+                          scalar(4, t, -std::numeric_limits<double>::infinity())},
+                         {{op_attr::OutputFormat, c.ctx.attr("onnx")}});
+  if (!m.good()) return m.done(nullptr);
+  RLDB_TRY(const Exprs parts, c.fields_of(all));
+  RLDB_TRY(const Dims count, c.dims_of_values(parts[1], 1));
+  RLDB_TRY(const Expr* rows, c.sliced(parts[0], 0, c.i64(0), count[0]));
+  // The count is at most the number of rows.
+  return static_cast<const Expr*>(
+      c.blocks.emit_match_cast(rows, c.ctx.tensor(Dims{count[0], c.i64(3)}, DType::Int(64))));
+}
+
+}  // namespace rldb::onnx::bodies

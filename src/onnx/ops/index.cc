@@ -1,0 +1,307 @@
+// Indexing: elements and slices at places, and their updates.
+#include "rldb/ir/op/index.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "onnx/ops/chain.h"
+#include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/inspect.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/order.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/combine_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
+
+namespace rldb::onnx::bodies {
+
+namespace {
+
+// Of a vector that is known, at indices that are.
+bool gather_known(NodeContext& c) {
+  const auto x = c.known(0), at = c.known(1);
+  if (!x || !at || x->rank != 1 || at->dtype.is_float()) return false;
+  const auto n = std::int64_t(x->items.size());
+  Known made{x->dtype, at->rank, {}};
+  for (const Expr* e : at->items) {
+    const auto i = int_of(e);
+    if (!i || *i < -n || *i >= n) return false;
+    made.items.push_back(x->items[std::size_t(*i < 0 ? *i + n : *i)]);
+  }
+  c.know(std::move(made));
+  return true;
+}
+
+}  // namespace
+
+Made gather(NodeContext& c) {
+  if (gather_known(c)) return nullptr;
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::size_t axis = m.axis(c.integer(key::Axis, 0), x);
+  const Dims dims = m.dims(x);
+  if (!m.good()) return m.done(nullptr);
+  return m.done(m.take_at(x, m.from_start(m.in(1), dims[axis]), axis));
+}
+
+Made gather_elements(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::size_t axis = m.axis(c.integer(key::Axis, 0), x);
+  const Dims dims = m.dims(x);
+  if (!m.good()) return m.done(nullptr);
+  return m.done(m.op(op::GatherElements, {x, m.from_start(m.in(1), dims[axis])},
+                     {{op_attr::Axis, c.ctx.attr(std::int64_t(axis))}}));
+}
+
+namespace {
+
+// The last axis of the indices names one place in each of the axes from `first` on.
+const Expr* tuples_from_start(Chain& m, const Expr* indices, const Dims& dims, std::size_t first) {
+  const std::size_t rank = m.rank(indices);
+  if (!m.good() || rank == 0) return m.fail("its indices are not of rank 1 or more");
+  const auto count = std::size_t(m.size(indices, rank - 1));
+  if (first + count > dims.size()) return m.fail("its indices name more axes than its data has");
+  indices = m.cast(indices, DType::Int(64));
+  Known extents{DType::Int(64), 1,
+                Exprs(dims.begin() + std::ptrdiff_t(first), dims.begin() + std::ptrdiff_t(first + count))};
+  if (!m.good()) return nullptr;
+  const Expr* length = m.take(m.c.tensor_from(extents));
+  return m.where(m.each(op::Less, indices, m.lit(indices, 0)), m.add(indices, length), indices);
+}
+
+std::string_view reduction_of(const NodeContext& c) {
+  const std::string given = c.text(key::Reduction, "none");
+  if (given == "none") return "update";
+  for (const std::string_view known : {"add", "mul", "max", "min"})
+    if (given == known) return known;
+  return {};
+}
+
+}  // namespace
+
+Made gather_nd(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::int64_t batch = c.integer(key::BatchDims, 0);
+  if (batch < 0) return refuse("the number of its batch dims is negative");
+  const Expr* indices = tuples_from_start(m, m.in(1), m.dims(x), std::size_t(batch));
+  return m.done(m.op(op::GatherNd, {x, indices}, {{op_attr::BatchDims, c.ctx.attr(batch)}}));
+}
+
+Made scatter_elements(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::size_t axis = m.axis(c.integer(key::Axis, 0), x);
+  const Dims dims = m.dims(x);
+  const std::string_view how = reduction_of(c);
+  if (how.empty()) return refuse(fmt::format("there is no reduction `{}`", c.text(key::Reduction, "")));
+  if (!m.good()) return m.done(nullptr);
+  return m.done(m.op(op::ScatterElements, {x, m.from_start(m.in(1), dims[axis]), m.in(2)},
+                     {{op_attr::Axis, c.ctx.attr(std::int64_t(axis))}, {op_attr::Reduction, c.ctx.attr(how)}}));
+}
+
+Made scatter_nd(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::string_view how = reduction_of(c);
+  if (how.empty()) return refuse(fmt::format("there is no reduction `{}`", c.text(key::Reduction, "")));
+  const Expr* indices = tuples_from_start(m, m.in(1), m.dims(x), 0);
+  return m.done(m.op(op::ScatterNd, {x, indices, m.in(2)}, {{op_attr::Reduction, c.ctx.attr(how)}}));
+}
+
+namespace {
+
+struct Cut {
+  std::size_t axis;
+  std::int64_t begin, end, step;
+};
+
+// As a slice of Python: bounds from the end, and bounds beyond it.
+Cut within(Cut cut, std::int64_t n) {
+  const std::int64_t low = cut.step > 0 ? 0 : -1, high = cut.step > 0 ? n : n - 1;
+  for (std::int64_t* bound : {&cut.begin, &cut.end}) {
+    if (*bound < 0) *bound += n;
+    *bound = std::clamp(*bound, low, std::max(low, high));
+  }
+  return cut;
+}
+
+// Bounds and axes are attributes in the first versions.
+ir::Result<std::vector<Cut>> cuts_of(NodeContext& c, std::size_t rank) {
+  RLDB_TRY(const auto begins, c.ints_of(key::Starts, 1));
+  RLDB_TRY(const auto ends, c.ints_of(key::Ends, 2));
+  RLDB_TRY(const auto axes, c.ints_of(key::Axes, 3));
+  if (!begins || !ends || begins->size() != ends->size()) return refuse("its bounds are not known");
+  Ints steps(begins->size(), 1);
+  if (c.has(4)) {
+    RLDB_TRY(steps, c.ints_in(4));
+  }
+  const Ints which = axes && !axes->empty() ? *axes : iota(0, std::int64_t(begins->size()));
+  if (which.size() != begins->size() || steps.size() != begins->size())
+    return refuse("its bounds, axes and steps differ in number");
+  std::vector<Cut> cuts;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    RLDB_TRY(const std::size_t axis, c.axis(which[i], rank));
+    if (steps[i] == 0) return refuse("a step is 0");
+    cuts.push_back({axis, (*begins)[i], (*ends)[i], steps[i]});
+  }
+  return cuts;
+}
+
+bool slice_known(NodeContext& c) {
+  const auto x = c.known(0);
+  if (!x || x->rank != 1) return false;
+  const auto cuts = cuts_of(c, 1);
+  if (!cuts.ok() || cuts->size() != 1) return false;
+  const Cut cut = within((*cuts)[0], std::int64_t(x->items.size()));
+  Known made{x->dtype, 1, {}};
+  for (std::int64_t i = cut.begin; cut.step > 0 ? i < cut.end : i > cut.end; i += cut.step)
+    made.items.push_back(x->items[std::size_t(i)]);
+  c.know(std::move(made));
+  return true;
+}
+
+// A bound of an axis whose extent is a symbol: from the end, or that extent if it is beyond all.
+const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* extent) {
+  constexpr std::int64_t kBeyond = INT32_MAX;
+  if (bound >= kBeyond) return extent;
+  if (bound < 0 && bound > -kBeyond) return ir::add(c.ctx, extent, c.i64(bound));
+  return c.i64(bound);
+}
+
+}  // namespace
+
+namespace {
+
+// Bounds that are expressions of shape variables, which are not negative. One that is beyond its axis is an error when
+// the program runs.
+Made slice_by_symbols(NodeContext& c, const Expr* x, const Dims& dims) {
+  RLDB_TRY(const Dims begins, c.dims_in(1));
+  RLDB_TRY(const Dims ends, c.dims_in(2));
+  RLDB_TRY(const auto given, c.ints_of(key::Axes, 3));
+  const Ints which = given && !given->empty() ? *given : iota(0, std::int64_t(begins.size()));
+  RLDB_TRY(const Ints steps, c.has(4) ? c.ints_in(4) : ir::Result<Ints>(Ints(begins.size(), 1)));
+  if (which.size() != begins.size() || ends.size() != begins.size() || steps.size() != begins.size())
+    return refuse("its bounds, axes and steps differ in number");
+  Exprs axes, from, to, by;
+  for (std::size_t i = 0; i < which.size(); ++i) {
+    RLDB_TRY(const std::size_t axis, c.axis(which[i], dims.size()));
+    if (steps[i] < 1) return refuse("a step is not positive, and its bounds are not known");
+    const auto bound = [&](const Expr* e) { return int_of(e) ? symbolic_bound(c, *int_of(e), dims[axis]) : e; };
+    axes.push_back(c.i64(std::int64_t(axis)));
+    from.push_back(bound(begins[i]));
+    to.push_back(bound(ends[i]));
+    by.push_back(c.i64(steps[i]));
+  }
+  return c.emit(op::StridedSlice, {x, c.ctx.tuple(axes), c.ctx.tuple(from), c.ctx.tuple(to), c.ctx.tuple(by)},
+                {{op_attr::AssumeInbound, c.ctx.attr(true)}});
+}
+
+// Bounds that are known at run time only. Axes and steps are known.
+Made slice_at_run_time(NodeContext& c, const Expr* x, const Dims& dims) {
+  Chain m(c);
+  const Expr *begins = m.cast(m.in(1), DType::Int(64)), *ends = m.cast(m.in(2), DType::Int(64));
+  const std::int64_t count = m.size(begins, 0);
+  RLDB_TRY_VOID(m.done(nullptr));
+  if (count > std::int64_t(dims.size())) return refuse("it has more bounds than its data has axes");
+  RLDB_TRY(const auto given, c.ints_of(key::Axes, 3));
+  const Ints axes = given && !given->empty() ? *given : iota(0, count);
+  RLDB_TRY(const Ints steps, c.has(4) ? c.ints_in(4) : ir::Result<Ints>(Ints(std::size_t(count), 1)));
+  if (axes.size() != std::size_t(count) || steps.size() != axes.size())
+    return refuse("its bounds, axes and steps differ in number");
+  Exprs from, to;
+  Ints by(dims.size(), 1);
+  for (const Expr* d : dims) {
+    from.push_back(m.ints({0}));
+    to.push_back(m.good() ? m.take(c.tensor_from({DType::Int(64), 1, {d}})) : nullptr);
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    const std::size_t axis = m.axis(axes[i], x);
+    if (!m.good()) break;
+    from[axis] = m.slice(begins, 0, std::int64_t(i), std::int64_t(i) + 1);
+    to[axis] = m.slice(ends, 0, std::int64_t(i), std::int64_t(i) + 1);
+    by[axis] = steps[i];
+  }
+  const Expr* made = m.op(op::DynamicStridedSlice, {x, m.join(from, 0), m.join(to, 0), m.ints(by)});
+  const DType t = m.dtype(x);
+  RLDB_TRY_VOID(m.done(nullptr));
+  Dims now;
+  for (std::size_t k = 0; k < dims.size(); ++k) now.push_back(c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64()));
+  for (std::size_t k = 0; k < dims.size(); ++k) {
+    const bool cut = std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) {
+      return std::size_t(a < 0 ? a + std::int64_t(dims.size()) : a) == k;
+    });
+    if (!cut) now[k] = dims[k];
+  }
+  return static_cast<const Expr*>(c.blocks.emit_match_cast(made, c.ctx.tensor(now, t)));
+}
+
+}  // namespace
+
+Made slice(NodeContext& c) {
+  if (slice_known(c)) return nullptr;
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims dims, c.dims_of(x));
+  const bool by_operands = c.has(1) && c.has(2);
+  if (by_operands && c.known(1) && c.known(2) && (!c.is_literal(1) || !c.is_literal(2)))
+    return slice_by_symbols(c, x, dims);
+  if (by_operands && (!c.is_literal(1) || !c.is_literal(2))) return slice_at_run_time(c, x, dims);
+  RLDB_TRY(const std::vector<Cut> cuts, cuts_of(c, dims.size()));
+  Exprs axes, begins, ends, steps;
+  for (const Cut& given : cuts) {
+    const Expr* extent = dims[given.axis];
+    const auto n = int_of(extent);
+    const Cut cut = n ? within(given, *n) : given;
+    axes.push_back(c.i64(std::int64_t(cut.axis)));
+    steps.push_back(c.i64(cut.step));
+    begins.push_back(n ? c.i64(cut.begin) : symbolic_bound(c, cut.begin, extent));
+    // -1 would be the last element: a walk to the first one ends beyond it.
+    const std::int64_t end = n && cut.end < 0 ? -*n - 1 : cut.end;
+    ends.push_back(n ? c.i64(end) : symbolic_bound(c, cut.end, extent));
+  }
+  if (axes.empty()) return x;
+  return c.emit(op::StridedSlice, {x, c.ctx.tuple(axes), c.ctx.tuple(begins), c.ctx.tuple(ends), c.ctx.tuple(steps)});
+}
+
+// Operands: indices, the depth, the values where there is no index and where there is one.
+Made one_hot(NodeContext& c) {
+  RLDB_TRY(const Dims given, c.dims_in(1));
+  if (given.size() != 1) return refuse("its depth is not one number");
+  const Expr* depth = given[0];
+  Chain m(c);
+  const Expr* indices = m.from_start(m.cast(m.in(0), DType::Int(64)), depth);
+  const auto rank = std::int64_t(m.rank(indices)) + 1;
+  RLDB_TRY(const std::size_t axis, c.axis(c.integer(key::Axis, -1), std::size_t(rank)));
+  const Expr* wide = m.expand(indices, {std::int64_t(axis)});
+  const Expr* hit = m.each(op::Equal, wide, m.positions(depth, axis, std::size_t(rank)));
+  const auto value = [&](std::int64_t i) { return m.reshape(m.slice(m.in(2), 0, i, i + 1), {}); };
+  return m.done(m.where(hit, value(1), value(0)));
+}
+
+// Slices along an axis, or elements, where the condition is true.
+Made compress(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  std::size_t axis = 0;
+  if (c.attr(key::Axis))
+    axis = m.axis(c.integer(key::Axis, 0), x);
+  else
+    x = m.reshape(x, {ir::product(c.ctx, m.dims(x))});
+  const Expr* found = m.op(op::Nonzero, {m.in(1)});
+  if (!m.good()) return m.done(nullptr);
+  const Expr* n = c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64());
+  const Expr* row = c.blocks.emit_match_cast(found, c.ctx.tensor(Dims{c.i64(1), n}, DType::Int(64)));
+  return m.done(m.take_at(x, m.reshape(row, {n}), axis));
+}
+
+Made reverse_sequence(NodeContext& c) {
+  Chain m(c);
+  return m.done(m.op(op::ReverseSequence, {m.in(0), m.in(1)},
+                     {{op_attr::SeqAxis, c.ctx.attr(c.integer(key::TimeAxis, 0))},
+                      {op_attr::BatchAxis, c.ctx.attr(c.integer(key::BatchAxis, 1))}}));
+}
+
+}  // namespace rldb::onnx::bodies

@@ -1,0 +1,260 @@
+// RNN, GRU, LSTM: one step after another, as long as the sequence is.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "onnx/ops/chain.h"
+#include "rldb/ir/op/activation.h"
+#include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/function.h"
+#include "rldb/ir/op/unary.h"
+
+namespace rldb::onnx::bodies {
+
+namespace {
+
+constexpr std::int64_t kMostSteps = 2048;
+
+struct Activation {
+  std::string name;
+  double alpha = 0, beta = 0;
+};
+
+struct Layer {
+  std::int64_t gates = 1;  // blocks of rows in the weights
+  std::int64_t hidden = 1, steps = 1, directions = 1;
+  const Expr* batch = nullptr;
+  bool batch_first = false;
+  std::vector<Activation> activations;  // of each direction
+  double clip = 0;
+};
+
+const Expr* activated(Chain& m, const Activation& f, const Expr* x) {
+  if (f.name == "Sigmoid") return m.unary(op::Sigmoid, x);
+  if (f.name == "Tanh") return m.unary(op::Tanh, x);
+  if (f.name == "Relu") return m.unary(op::NnRelu, x);
+  if (f.name == "Affine") return m.add(m.mul(x, f.alpha), f.beta);
+  if (f.name == "ScaledTanh") return m.mul(m.unary(op::Tanh, m.mul(x, f.beta)), f.alpha);
+  if (f.name == "HardSigmoid") return m.max(m.min(m.add(m.mul(x, f.alpha), f.beta), m.lit(x, 1)), m.lit(x, 0));
+  if (f.name == "Softsign") return m.div(x, m.add(m.unary(op::Abs, x), 1));
+  if (f.name == "Softplus") return m.unary(op::Log, m.add(m.exp(x), 1));
+  const Expr* negative = m.each(op::Less, x, m.lit(x, 0));
+  if (f.name == "LeakyRelu") return m.where(negative, m.mul(x, f.alpha), x);
+  if (f.name == "Elu") return m.where(negative, m.mul(m.add(m.exp(x), -1), f.alpha), x);
+  if (f.name == "ThresholdedRelu") return m.where(m.each(op::Greater, x, m.lit(x, f.alpha)), x, m.lit(x, 0));
+  return m.fail(fmt::format("there is no activation `{}`", f.name));
+}
+
+// The default parameters of those that have some.
+Activation with_defaults(std::string name) {
+  if (name == "LeakyRelu") return {name, 0.01, 0};
+  if (name == "HardSigmoid") return {name, 0.2, 0.5};
+  const bool one = name == "Elu" || name == "ThresholdedRelu" || name == "Affine" || name == "ScaledTanh";
+  return {name, one ? 1.0 : 0.0, name == "ScaledTanh" ? 1.0 : 0.0};
+}
+
+std::vector<Activation> activations_of(NodeContext& c, const std::vector<std::string>& defaults,
+                                       std::int64_t directions) {
+  std::vector<std::string> names = c.texts(key::Activations);
+  for (std::int64_t d = 0; names.size() < defaults.size() * std::size_t(directions); ++d)
+    names.insert(names.end(), defaults.begin(), defaults.end());
+  const std::vector<double> alpha = c.reals(key::ActivationAlpha), beta = c.reals(key::ActivationBeta);
+  std::vector<Activation> made;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    made.push_back(with_defaults(names[i]));
+    if (i < alpha.size()) made.back().alpha = alpha[i];
+    if (i < beta.size()) made.back().beta = beta[i];
+  }
+  return made;
+}
+
+const Expr* clipped(Chain& m, const Layer& layer, const Expr* x) {
+  if (layer.clip <= 0) return x;
+  return m.min(m.max(x, m.lit(x, -layer.clip)), m.lit(x, layer.clip));
+}
+
+// One direction of an operand, without that axis.
+const Expr* direction_of(Chain& m, const Expr* x, std::size_t axis, std::int64_t d) {
+  Dims dims = m.dims(x);
+  if (!m.good()) return nullptr;
+  dims.erase(dims.begin() + std::ptrdiff_t(axis));
+  return m.reshape(m.slice(x, axis, d, d + 1), dims);
+}
+
+// Some of the blocks of rows.
+const Expr* blocks_of(Chain& m, const Layer& layer, const Expr* x, std::int64_t from, std::int64_t to) {
+  return m.slice(x, m.rank(x) - 1, from * layer.hidden, to * layer.hidden);
+}
+
+ir::Result<Layer> layer_of(NodeContext& c, std::int64_t gates, const std::vector<std::string>& defaults) {
+  Chain m(c);
+  const Expr *x = m.in(0), *r = m.in(2);
+  Layer layer;
+  layer.gates = gates;
+  layer.batch_first = c.integer(key::Layout, 0) != 0;
+  layer.steps = m.size(x, layer.batch_first ? 1 : 0);
+  layer.directions = m.size(r, 0);
+  layer.hidden = m.size(r, 2);
+  const Dims dims = m.dims(x);
+  RLDB_TRY_VOID(m.done(nullptr));
+  layer.batch = dims[layer.batch_first ? 0 : 1];
+  if (layer.steps > kMostSteps) return refuse(fmt::format("its sequence is longer than {}", kMostSteps));
+  layer.activations = activations_of(c, defaults, layer.directions);
+  layer.clip = c.real(key::Clip, 0);
+  return layer;
+}
+
+// The weights of one direction, as columns.
+struct Weights {
+  const Expr *input, *recurrent, *input_bias, *recurrent_bias;  // biases: null if there are none
+};
+Weights weights_of(Chain& m, const Layer& layer, std::int64_t d) {
+  Weights w{m.permute(direction_of(m, m.in(1), 0, d), {1, 0}), m.permute(direction_of(m, m.in(2), 0, d), {1, 0}),
+            nullptr, nullptr};
+  if (!m.c.has(3)) return w;
+  const Expr* bias = direction_of(m, m.in(3), 0, d);
+  w.input_bias = blocks_of(m, layer, bias, 0, layer.gates);
+  w.recurrent_bias = blocks_of(m, layer, bias, layer.gates, 2 * layer.gates);
+  return w;
+}
+
+const Expr* plus(Chain& m, const Expr* x, const Expr* bias) { return bias ? m.add(x, bias) : x; }
+
+struct State {
+  const Expr *hidden = nullptr, *cell = nullptr;
+};
+
+// The state of a direction that an operand gives, or zeros.
+const Expr* first_state(Chain& m, const Layer& layer, std::size_t operand, std::int64_t d) {
+  if (m.c.has(operand)) return direction_of(m, m.in(operand), layer.batch_first ? 1 : 0, d);
+  return m.full({layer.batch, m.c.i64(layer.hidden)}, m.dtype(m.in(0)), 0);
+}
+
+const Expr* step_of(Chain& m, const Layer& layer, std::int64_t t) {
+  return direction_of(m, m.in(0), layer.batch_first ? 1 : 0, t);
+}
+
+struct Direction {
+  std::vector<const Expr*> outputs;  // of each step
+  State last;
+};
+
+// Steps beyond the length of a sequence change nothing and give zeros.
+template <class Cell>
+Direction run_direction(Chain& m, const Layer& layer, std::int64_t d, State state, bool backwards, Cell&& cell) {
+  Direction made;
+  made.outputs.resize(std::size_t(layer.steps));
+  const Expr* lengths = m.c.has(4) ? m.expand(m.cast(m.in(4), DType::Int(64)), {1}) : nullptr;
+  for (std::int64_t i = 0; i < layer.steps && m.good(); ++i) {
+    const std::int64_t t = backwards ? layer.steps - 1 - i : i;
+    State next = cell(step_of(m, layer, t), state, d);
+    const Expr* output = next.hidden;
+    if (lengths) {
+      const Expr* inside = m.each(op::Greater, lengths, m.lit(lengths, double(t)));
+      output = m.where(inside, next.hidden, m.lit(next.hidden, 0));
+      next.hidden = m.where(inside, next.hidden, state.hidden);
+      if (next.cell) next.cell = m.where(inside, next.cell, state.cell);
+    }
+    state = next;
+    made.outputs[std::size_t(t)] = output;
+  }
+  made.last = state;
+  return made;
+}
+
+const Expr* stacked(Chain& m, Exprs parts, std::int64_t axis) {
+  for (const Expr*& e : parts) e = m.expand(e, {axis});
+  return m.join(parts, axis);
+}
+
+// (Y, the last hidden states, the last cells)
+template <class Cell>
+Made recurrent(NodeContext& c, const Layer& layer, bool has_cell, Cell&& cell) {
+  Chain m(c);
+  const std::string way = c.text(key::Direction, "forward");
+  std::vector<Direction> all;
+  for (std::int64_t d = 0; d < layer.directions; ++d) {
+    const State first{first_state(m, layer, 5, d), has_cell ? first_state(m, layer, 6, d) : nullptr};
+    all.push_back(run_direction(m, layer, d, first, way == "reverse" || d == 1, cell(m, d)));
+    if (!m.good()) return m.done(nullptr);
+  }
+  const std::int64_t axis = layer.batch_first ? 1 : 0;
+  Exprs steps, hidden, cells;
+  for (std::int64_t t = 0; t < layer.steps; ++t) {
+    Exprs of_step;
+    for (const Direction& d : all) of_step.push_back(d.outputs[std::size_t(t)]);
+    steps.push_back(stacked(m, of_step, axis));  // (directions, batch, hidden), or batch first
+  }
+  for (const Direction& d : all) hidden.push_back(d.last.hidden);
+  for (const Direction& d : all) cells.push_back(d.last.cell);
+  Exprs results{layer.steps ? stacked(m, steps, axis) : m.fail("its sequence is empty"), stacked(m, hidden, axis)};
+  if (has_cell) results.push_back(stacked(m, cells, axis));
+  if (!m.good()) return m.done(nullptr);
+  return static_cast<const Expr*>(c.ctx.tuple(results));
+}
+
+}  // namespace
+
+Made rnn(NodeContext& c) {
+  RLDB_TRY(const Layer layer, layer_of(c, 1, {"Tanh"}));
+  return recurrent(c, layer, false, [&](Chain& m, std::int64_t d) {
+    const Weights w = weights_of(m, layer, d);
+    return [&m, &layer, w](const Expr* x, State s, std::int64_t way) -> State {
+      const Expr* sum = m.add(plus(m, m.matmul(x, w.input), w.input_bias),
+                              plus(m, m.matmul(s.hidden, w.recurrent), w.recurrent_bias));
+      return {activated(m, layer.activations[std::size_t(way)], clipped(m, layer, sum)), nullptr};
+    };
+  });
+}
+
+Made gru(NodeContext& c) {
+  RLDB_TRY(const Layer layer, layer_of(c, 3, {"Sigmoid", "Tanh"}));
+  const bool before = c.integer(key::LinearBeforeReset, 0) != 0;
+  return recurrent(c, layer, false, [&](Chain& m, std::int64_t d) {
+    const Weights w = weights_of(m, layer, d);
+    const Activation *f = &layer.activations[std::size_t(2 * d)], *g = f + 1;
+    const auto part = [&m, &layer](const Expr* e, std::int64_t from, std::int64_t to) {
+      return e ? blocks_of(m, layer, e, from, to) : nullptr;
+    };
+    return [&m, &layer, w, f, g, part, before](const Expr* x, State s, std::int64_t) -> State {
+      const Expr* from_x = plus(m, m.matmul(x, w.input), w.input_bias);
+      const Expr* from_h = plus(m, m.matmul(s.hidden, part(w.recurrent, 0, 2)), part(w.recurrent_bias, 0, 2));
+      const auto gate = [&](std::int64_t k) {
+        return activated(m, *f, clipped(m, layer, m.add(part(from_x, k, k + 1), part(from_h, k, k + 1))));
+      };
+      const Expr *z = gate(0), *r = gate(1);
+      const Expr *rh = part(w.recurrent, 2, 3), *bias = part(w.recurrent_bias, 2, 3);
+      const Expr* reset =
+          before ? m.mul(r, plus(m, m.matmul(s.hidden, rh), bias)) : plus(m, m.matmul(m.mul(r, s.hidden), rh), bias);
+      const Expr* h = activated(m, *g, clipped(m, layer, m.add(part(from_x, 2, 3), reset)));
+      return {m.add(m.mul(m.sub(m.lit(z, 1), z), h), m.mul(z, s.hidden)), nullptr};
+    };
+  });
+}
+
+Made lstm(NodeContext& c) {
+  RLDB_TRY(const Layer layer, layer_of(c, 4, {"Sigmoid", "Tanh", "Tanh"}));
+  const bool coupled = c.integer(key::InputForget, 0) != 0;
+  return recurrent(c, layer, true, [&](Chain& m, std::int64_t d) {
+    const Weights w = weights_of(m, layer, d);
+    const Activation* f = &layer.activations[std::size_t(3 * d)];
+    const Expr* peep = c.has(7) ? direction_of(m, m.in(7), 0, d) : nullptr;
+    return [&m, &layer, w, f, peep, coupled](const Expr* x, State s, std::int64_t) -> State {
+      const Expr* sum = m.add(plus(m, m.matmul(x, w.input), w.input_bias),
+                              plus(m, m.matmul(s.hidden, w.recurrent), w.recurrent_bias));
+      // Input, output, forget, cell; the peephole's blocks are those of the first three.
+      const auto gate = [&](std::int64_t k, const Expr* cell) {
+        const Expr* e = blocks_of(m, layer, sum, k, k + 1);
+        if (peep && cell) e = m.add(e, m.mul(blocks_of(m, layer, peep, k, k + 1), cell));
+        return clipped(m, layer, e);
+      };
+      const Expr* i = activated(m, f[0], gate(0, s.cell));
+      const Expr* forget = coupled ? m.sub(m.lit(i, 1), i) : activated(m, f[0], gate(2, s.cell));
+      const Expr* cell = m.add(m.mul(forget, s.cell), m.mul(i, activated(m, f[1], gate(3, nullptr))));
+      const Expr* o = activated(m, f[0], gate(1, cell));
+      return {m.mul(o, activated(m, f[2], cell)), cell};
+    };
+  });
+}
+
+}  // namespace rldb::onnx::bodies

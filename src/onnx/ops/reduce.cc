@@ -1,0 +1,195 @@
+// Reductions, scans, order.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "onnx/ops/chain.h"
+#include "rldb/ir/op/function.h"
+#include "rldb/ir/op/inspect.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/order.h"
+#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_attr.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/order_attr.h"
+
+namespace rldb::onnx::bodies {
+
+namespace {
+
+// The axes of a reduction; all of them if none are given. nullopt: it changes nothing.
+std::optional<Ints> reduced_axes(Chain& m, const Expr* x) {
+  NodeContext& c = m.c;
+  const auto given = m.good() ? m.take(c.ints_of(key::Axes, 1)) : std::nullopt;
+  const bool none = !given || given->empty();
+  if (none && c.integer(key::NoopWithEmptyAxes, 0) != 0) return std::nullopt;
+  if (none) return iota(0, std::int64_t(m.rank(x)));
+  Ints axes;
+  for (const std::int64_t a : *given) axes.push_back(std::int64_t(m.axis(a, x)));
+  return axes;
+}
+
+bool reduces_nothing(Chain& m, const Expr* x, const Ints& axes) {
+  const Dims dims = m.dims(x);
+  return m.good() &&
+         std::any_of(axes.begin(), axes.end(), [&](std::int64_t a) { return ir::is_const(dims[std::size_t(a)], 0); });
+}
+
+// The largest and the smallest of no elements are the ends of the dtype's range. Null: there are elements, or it is
+// another reduction.
+const Expr* extreme_of_none(Chain& m, const Expr* x, const Ints& axes) {
+  const bool most = m.c.target == op::Max;
+  if ((!most && m.c.target != op::Min) || !reduces_nothing(m, x, axes)) return nullptr;
+  const DType t = m.dtype(x);
+  Dims dims;
+  const Dims from = m.dims(x);
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    const bool gone = std::find(axes.begin(), axes.end(), std::int64_t(k)) != axes.end();
+    if (!gone || m.c.integer(key::Keepdims, 1) != 0) dims.push_back(gone ? m.c.i64(1) : from[k]);
+  }
+  const double infinity = std::numeric_limits<double>::infinity(),
+               range = std::ldexp(1.0, t.bits - (t.is_uint() ? 0 : 1));
+  if (t.is_float()) return m.full(dims, t, most ? -infinity : infinity);
+  return m.full(dims, t, most ? (t.is_uint() ? 0 : -range) : range - (t.bits > 50 ? 1024 : 1));
+}
+
+// `before` and `after`: of each element, and of the results.
+template <class Before, class After>
+Made reduced_by(NodeContext& c, Before&& before, After&& after) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const auto axes = reduced_axes(m, x);
+  if (!axes) return m.done(x);
+  const DType t = m.dtype(x);
+  if (t.is_bool()) x = m.cast(x, DType::Int(8));
+  const Expr* part = before(m, x);
+  if (const Expr* made = extreme_of_none(m, x, *axes)) return m.done(made);
+  // Without axes there is nothing to reduce.
+  const Expr* made = axes->empty() ? part : m.reduce(c.target, part, *axes, c.integer(key::Keepdims, 1) != 0);
+  return m.done(m.cast(after(m, made), t));
+}
+
+const Expr* as_it_is(Chain&, const Expr* x) { return x; }
+const Expr* absolute(Chain& m, const Expr* x) { return m.unary(op::Abs, x); }
+const Expr* squared(Chain& m, const Expr* x) { return m.mul(x, x); }
+const Expr* root(Chain& m, const Expr* x) {
+  return m.dtype(x).is_float() ? m.sqrt(x) : m.sqrt(m.cast(x, DType::Float(64)));
+}
+const Expr* logarithm(Chain& m, const Expr* x) {
+  return m.unary(op::Log, m.dtype(x).is_float() ? x : m.cast(x, DType::Float(64)));
+}
+
+}  // namespace
+
+Made reduce(NodeContext& c) { return reduced_by(c, as_it_is, as_it_is); }
+Made reduce_l1(NodeContext& c) { return reduced_by(c, absolute, as_it_is); }
+Made reduce_l2(NodeContext& c) { return reduced_by(c, squared, root); }
+Made reduce_sum_square(NodeContext& c) { return reduced_by(c, squared, as_it_is); }
+Made reduce_log_sum(NodeContext& c) { return reduced_by(c, as_it_is, logarithm); }
+
+// The largest element is taken out, so that no power overflows.
+Made reduce_log_sum_exp(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const auto axes = reduced_axes(m, x);
+  if (!axes || axes->empty()) return m.done(x);
+  const bool keep = c.integer(key::Keepdims, 1) != 0;
+  // An empty row has no largest element.
+  if (reduces_nothing(m, x, *axes)) return m.done(m.unary(op::Log, m.reduce(op::Sum, m.exp(x), *axes, keep)));
+  const Expr* largest = m.reduce(op::Max, x, *axes, true);
+  // An infinite one is left in.
+  largest = m.where(m.unary(op::Isfinite, largest), largest, m.lit(largest, 0));
+  const Expr* sum = m.unary(op::Log, m.reduce(op::Sum, m.exp(m.sub(x, largest)), *axes, keep));
+  if (!sum) return m.done(nullptr);
+  return m.done(m.add(sum, m.reshape(largest, m.dims(sum))));
+}
+
+// The first of equal elements, or the last one.
+Made arg_extreme(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const std::size_t axis = m.axis(c.integer(key::Axis, 0), x);
+  const bool last = c.integer(key::SelectLastIndex, 0) != 0;
+  const ir::Attr* at = c.ctx.attr(std::int64_t(axis));
+  if (last) x = m.op(op::Flip, {x}, {{op_attr::Axis, at}});
+  const Expr* made = m.cast(
+      m.op(c.target, {x}, {{op_attr::Axis, at}, {op_attr::Keepdims, c.ctx.attr(c.integer(key::Keepdims, 1) != 0)}}),
+      DType::Int(64));
+  if (!last) return m.done(made);
+  return m.done(m.sub(m.lit(DType::Int(64), double(m.size(x, axis) - 1)), made));
+}
+
+Made cumulative(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const auto given = c.ints_in(1);
+  if (!given.ok()) return support::Failure(given.error());
+  if (given->size() != 1) return refuse("its axis is not one number");
+  const ir::Attr* axis = c.ctx.attr(std::int64_t(m.axis((*given)[0], x)));
+  const auto turned = [&](const Expr* e) {
+    return c.integer(key::Reverse, 0) != 0 ? m.op(op::Flip, {e}, {{op_attr::Axis, axis}}) : e;
+  };
+  const Expr* made = m.op(c.target, {turned(x)},
+                          {{op_attr::Axis, axis},
+                           {op_attr::Dtype, c.ctx.attr(m.dtype(x))},
+                           {op_attr::Exclusive, c.ctx.attr(c.integer(key::Exclusive, 0) != 0)}});
+  return m.done(turned(made));
+}
+
+Made top_k(NodeContext& c) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  Ints k{c.integer(key::K, 1)};
+  if (c.opset >= 10) {
+    RLDB_TRY(k, c.ints_in(1));
+  }
+  if (k.size() != 1) return refuse("the number of its elements is not one number");
+  return m.done(m.op(op::Topk, {x},
+                     {{op_attr::K, c.ctx.attr(k[0])},
+                      {op_attr::Axis, c.ctx.attr(std::int64_t(m.axis(c.integer(key::Axis, -1), x)))},
+                      {op_attr::Largest, c.ctx.attr(c.integer(key::Largest, 1) != 0)},
+                      {op_attr::Dtype, c.ctx.attr(DType::Int(64))}}));
+}
+
+// (values, the first index of each, the inverse, counts); their number is known at run time only.
+Made unique(NodeContext& c) {
+  RLDB_TRY(const ir::TensorType* data, c.type(0));
+  RLDB_TRY(const Expr* x, c.in(0));
+  const auto yes = [&](bool v) { return static_cast<const Expr*>(c.ctx.bool_imm(v)); };
+  Exprs operands{x, yes(c.integer(key::Sorted, 1) != 0), yes(true), yes(true), yes(true)};
+  std::size_t axis = 0;
+  const bool along = c.attr(key::Axis) != nullptr;
+  if (along) {
+    RLDB_TRY(axis, c.axis(c.integer(key::Axis, 0), data->shape.size()));
+    operands.push_back(c.i64(std::int64_t(axis)));
+  }
+  RLDB_TRY(const Expr* all, c.emit(op::Unique, operands));
+  RLDB_TRY(const Exprs parts, c.fields_of(all));
+  const Expr* n = c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64());
+  Dims values{n};
+  if (along) values = Dims(data->shape.begin(), data->shape.end());
+  if (along) values[axis] = n;
+  const Dims whole{along ? data->shape[axis] : ir::product(c.ctx, data->shape)};
+  Exprs made;
+  for (std::size_t k = 0; k < parts.size(); ++k)
+    made.push_back(c.blocks.emit_match_cast(parts[k], c.ctx.tensor(k == 0   ? values
+                                                                   : k == 2 ? whole
+                                                                            : Dims{n},
+                                                                   k == 0 ? data->dtype : DType::Int(64))));
+  return static_cast<const Expr*>(c.ctx.tuple(made));
+}
+
+// A row for each axis.
+Made non_zero(NodeContext& c) {
+  RLDB_TRY(const ir::TensorType* t, c.type(0));
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Expr* found, c.emit(op::Nonzero, {x}));
+  const Dims dims{c.i64(t->ndim), c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64())};
+  return static_cast<const Expr*>(c.blocks.emit_match_cast(found, c.ctx.tensor(dims, DType::Int(64))));
+}
+
+}  // namespace rldb::onnx::bodies

@@ -1,0 +1,221 @@
+// Resize and Upsample. An image whose new size is its scales' exactly is Relax's `resize2d`; every other one is
+// resized an axis at a time by weights that are constants.
+#include "onnx/ops/resize.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "onnx/ops/chain.h"
+#include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/image.h"
+#include "rldb/ir/op_attr/image_attr.h"
+
+namespace rldb::onnx::bodies {
+
+namespace {
+
+constexpr double kMostScale = 1e6;
+
+struct Resize {
+  const Expr* x = nullptr;
+  Dims dims;
+  Ints axes;                   // those that have a size or a scale
+  std::vector<double> scales;  // of these; or
+  Ints sizes;
+  std::vector<double> roi;  // begin of each, then end of each
+  ResizeMode mode;
+  double outside = 0;
+  bool larger = false, smaller = false;  // keep_aspect_ratio_policy: not_smaller, not_larger
+};
+
+std::string method_of(const NodeContext& c) {
+  const std::string mode = c.text(key::Mode, "nearest");
+  return mode == "bilinear" || mode == "trilinear" ? "linear" : mode;
+}
+
+ir::Result<Resize> resize_of(NodeContext& c) {
+  Resize r;
+  RLDB_TRY(r.x, c.in(0));
+  RLDB_TRY(r.dims, c.dims_of(r.x));
+  const bool old = c.opset < 11;  // and Upsample, of which there is no newer version
+  r.mode = {method_of(c),
+            old ? "asymmetric" : c.text(key::CoordinateTransformationMode, "half_pixel"),
+            old ? "floor" : c.text(key::NearestMode, "round_prefer_floor"),
+            c.real(key::CubicCoeffA, -0.75),
+            c.integer(key::ExcludeOutside, 0) != 0,
+            c.integer(key::Antialias, 0) != 0};
+  r.outside = c.real(key::ExtrapolationValue, 0);
+  const std::string policy = c.text(key::KeepAspectRatioPolicy, "stretch");
+  r.larger = policy == "not_smaller";
+  r.smaller = policy == "not_larger";
+  for (const std::int64_t a : c.ints(key::Axes).value_or(iota(0, std::int64_t(r.dims.size())))) {
+    RLDB_TRY(const std::size_t axis, c.axis(a, r.dims.size()));
+    r.axes.push_back(std::int64_t(axis));
+  }
+  const std::size_t scales = old ? 1 : 2;
+  if (c.attr(key::Scales))
+    r.scales = c.reals(key::Scales);
+  else if (c.has(scales)) {
+    RLDB_TRY(r.scales, c.reals_in(scales));
+  }
+  if (r.scales.empty()) {
+    RLDB_TRY(r.sizes, c.ints_in(3));
+  }
+  if (r.mode.coordinates == "tf_crop_and_resize") {
+    RLDB_TRY(r.roi, c.reals_in(1));
+    if (r.roi.size() != 2 * r.axes.size()) return refuse("the part that it resizes is not of its axes");
+  }
+  if ((r.scales.empty() ? r.sizes.size() : r.scales.size()) != r.axes.size())
+    return refuse("its sizes or scales are not those of its axes");
+  for (const double s : r.scales)
+    if (!(s > 0) || s > kMostScale) return refuse("a scale is not positive, or larger than a million");
+  return r;
+}
+
+// One scale for all axes, such that the result is inside of the sizes, or around them.
+std::optional<double> common_scale(const Resize& r) {
+  if (r.sizes.empty() || (!r.larger && !r.smaller)) return std::nullopt;
+  double scale = 0;
+  for (std::size_t i = 0; i < r.axes.size(); ++i) {
+    const auto n = int_of(r.dims[std::size_t(r.axes[i])]);
+    if (!n || *n < 1) return std::nullopt;
+    const double s = double(r.sizes[i]) / double(*n);
+    scale = i == 0 ? s : r.larger ? std::max(scale, s) : std::min(scale, s);
+  }
+  return scale;
+}
+
+ir::Result<std::vector<ResizedAxis>> resized_axes(const Resize& r) {
+  const auto common = common_scale(r);
+  std::vector<ResizedAxis> made;
+  for (std::size_t i = 0; i < r.axes.size(); ++i) {
+    const auto n = int_of(r.dims[std::size_t(r.axes[i])]);
+    if (!n || *n < 1) return refuse("a dim that it resizes is not known");
+    ResizedAxis a;
+    a.in = *n;
+    a.scale = common ? *common : r.scales.empty() ? double(r.sizes[i]) / double(*n) : r.scales[i];
+    a.out = common             ? std::int64_t(std::floor(a.scale * double(*n) + 0.5))
+            : r.scales.empty() ? r.sizes[i]
+                               : std::int64_t(std::floor(double(*n) * a.scale));
+    if (a.out < 1 || a.out > INT32_MAX) return refuse("the size of its result is not positive, or too large");
+    if (!r.roi.empty()) a.begin = r.roi[i];
+    if (!r.roi.empty()) a.end = r.roi[r.axes.size() + i];
+    made.push_back(a);
+  }
+  return made;
+}
+
+// ---- by Relax's operator ----
+
+bool is_plain(const Resize& r) {
+  const std::string& how = r.mode.coordinates;
+  return r.dims.size() == 4 && !r.mode.antialias && !r.mode.exclude_outside && r.mode.method != "cubic" &&
+         (how == "half_pixel" || how == "align_corners" || how == "asymmetric");
+}
+
+Made by_operator(NodeContext& c, const Resize& r, const Dims& size) {
+  return c.emit(op::ImageResize2d, {r.x, c.ctx.shape(size)},
+                {{op_attr::Method, c.ctx.attr(r.mode.method == "nearest" ? "nearest_neighbor" : r.mode.method)},
+                 {op_attr::CoordinateTransformationMode, c.ctx.attr(r.mode.coordinates)},
+                 {op_attr::RoundingMethod, c.ctx.attr(r.mode.nearest)}});
+}
+
+// The new height and width; nullopt: they are not the scales' exactly, or another axis changes.
+std::optional<Dims> exact_size(NodeContext& c, const Resize& r) {
+  Dims size{r.dims[2], r.dims[3]};
+  if (r.larger || r.smaller) return std::nullopt;
+  for (std::size_t i = 0; i < r.axes.size(); ++i) {
+    const auto axis = std::size_t(r.axes[i]);
+    const auto n = int_of(r.dims[axis]);
+    const Expr* made = nullptr;
+    if (!r.sizes.empty())
+      made = c.i64(r.sizes[i]);
+    else if (n && double(*n) * r.scales[i] == std::floor(double(*n) * r.scales[i]))
+      made = c.i64(std::int64_t(double(*n) * r.scales[i]));
+    else if (!n && r.scales[i] == std::floor(r.scales[i]))
+      made = ir::mul(c.ctx, r.dims[axis], c.i64(std::int64_t(r.scales[i])));
+    if (!made) return std::nullopt;
+    if (axis >= 2)
+      size[axis - 2] = made;
+    else if (!c.same_dim(made, r.dims[axis]))
+      return std::nullopt;
+  }
+  return size;
+}
+
+// ---- an axis at a time ----
+
+Made weighted(NodeContext& c, const Expr* x, std::size_t axis, const Taps& taps, std::int64_t out) {
+  Chain m(c);
+  const Expr* index = m.reshape(m.ints(taps.index), {c.i64(out), c.i64(taps.count)});
+  if (taps.count == 1) return m.done(m.take_at(x, m.reshape(index, {c.i64(out)}), axis));
+  const DType t = m.dtype(x), at = t.is_float() && t.bits >= 32 ? t : DType::Float(32);
+  const Expr* weight = m.constant(taps.weight, {out, taps.count}, at);
+  if (!m.good()) return m.done(nullptr);
+  return c.kernel("onnx_resize_axis", {x, index, weight}, [&](Te& te) -> std::vector<te::Tensor> {
+    Dims to(te.in[0]->shape.begin(), te.in[0]->shape.end());
+    to[axis] = te.ctx.i64(out);
+    const ir::IterVar k[] = {te.graph.reduce_axis(te.ctx.i64(taps.count), "k")};
+    const te::Tensor sum = te.graph.reduce(
+        to,
+        [&](te::Indices i) {
+          Dims from(i.begin(), i.end());
+          from[axis] = te.graph.load(te.in[1], {static_cast<const Expr*>(i[axis]), k[0].var});
+          const Expr* w = te.graph.load(te.in[2], {static_cast<const Expr*>(i[axis]), k[0].var});
+          return ir::mul(te.ctx, ir::cast_to(te.ctx, at, te.graph.load(te.in[0], from)), w);
+        },
+        k, te.graph.sum_reducer(at), "T_resize_axis");
+    if (at == t) return {sum};
+    return {te.graph.compute(
+        to, [&](te::Indices i) { return ir::cast_to(te.ctx, t, te.graph.load(sum, i)); }, "T_resize_cast")};
+  });
+}
+
+bool changes(const ResizedAxis& a, const Taps& taps) {
+  if (a.in != a.out) return true;
+  for (std::int64_t i = 0; i < a.out; ++i)
+    for (std::int64_t k = 0; k < taps.count; ++k) {
+      const auto at = std::size_t(i * taps.count + k);
+      if (taps.weight[at] != 0 && (taps.index[at] != i || taps.weight[at] != 1)) return true;
+    }
+  return false;
+}
+
+// Everything whose place along the axis is outside of the image is the extrapolation's value.
+Made extrapolated(NodeContext& c, const Expr* x, std::size_t axis, const Taps& taps, double value) {
+  Chain m(c);
+  const std::size_t rank = m.rank(x);
+  std::vector<double> flags(taps.outside.begin(), taps.outside.end());
+  Ints shape(rank, 1);
+  shape[axis] = std::int64_t(flags.size());
+  return m.done(m.where(m.constant(flags, shape, DType::Bool()), m.lit(x, value), x));
+}
+
+}  // namespace
+
+Made resize(NodeContext& c) {
+  RLDB_TRY(const Resize r, resize_of(c));
+  if (r.mode.method != "nearest" && r.mode.method != "linear" && r.mode.method != "cubic")
+    return refuse(fmt::format("there is no mode `{}`", r.mode.method));
+  if (is_plain(r))
+    if (const auto size = exact_size(c, r)) return by_operator(c, r, *size);
+  RLDB_TRY(const std::vector<ResizedAxis> axes, resized_axes(r));
+  const Expr* x = r.x;
+  std::vector<Taps> all;
+  constexpr double kMostTaps = 1e7;
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (double(axes[i].out) * std::max(1.0, 4 / axes[i].scale) > kMostTaps) return refuse("its result is too large");
+    all.push_back(taps_of(axes[i], r.mode));
+    if (!changes(axes[i], all[i])) continue;
+    RLDB_TRY(x, weighted(c, x, std::size_t(r.axes[i]), all[i], axes[i].out));
+  }
+  for (std::size_t i = 0; i < axes.size(); ++i) {
+    if (!all[i].any_outside) continue;
+    RLDB_TRY(x, extrapolated(c, x, std::size_t(r.axes[i]), all[i], r.outside));
+  }
+  return x;
+}
+
+}  // namespace rldb::onnx::bodies

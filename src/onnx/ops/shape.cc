@@ -1,0 +1,374 @@
+// Shapes: operators that report, compute or change them without touching elements.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "onnx/ops/chain.h"
+#include "onnx/tensor.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/creation.h"
+#include "rldb/ir/op/inspect.h"
+#include "rldb/ir/op/manipulation.h"
+#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op/reshape.h"
+#include "rldb/ir/op/unary.h"
+#include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
+
+namespace rldb::onnx::bodies {
+
+namespace {
+
+Known dims_value(Dims dims) { return {DType::Int(64), 1, std::move(dims)}; }
+
+std::int64_t clamped(std::int64_t v, std::int64_t n) { return std::clamp(v < 0 ? v + n : v, std::int64_t(0), n); }
+
+}  // namespace
+
+Made shape(NodeContext& c) {
+  Dims dims;
+  if (c.has(0) && c.inputs[0].known) {
+    if (c.inputs[0].known->rank == 1) dims.push_back(c.i64(std::int64_t(c.inputs[0].known->items.size())));
+  } else {
+    RLDB_TRY(dims, c.dims(0));
+  }
+  const auto n = std::int64_t(dims.size());
+  const std::int64_t begin = clamped(c.integer(key::Start, 0), n), end = clamped(c.integer(key::End, n), n);
+  return c.know(dims_value(begin < end ? Dims(dims.begin() + begin, dims.begin() + end) : Dims()));
+}
+
+Made size(NodeContext& c) {
+  RLDB_TRY(const Dims dims, c.dims(0));
+  return c.know({DType::Int(64), 0, {ir::product(c.ctx, dims)}});
+}
+
+namespace {
+
+// 0 is the dim of the operand, -1 is what the others leave.
+ir::Result<Dims> resolved(NodeContext& c, const Dims& from, Dims to, bool zero_is_zero) {
+  std::optional<std::size_t> open;
+  Dims rest;
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (ir::is_const(to[i], 0) && !zero_is_zero) {
+      if (i >= from.size())
+        return refuse(fmt::format("dim {} is to be copied from a tensor of rank {}", i, from.size()));
+      to[i] = from[i];
+    }
+    if (!ir::is_const(to[i], -1)) {
+      rest.push_back(to[i]);
+      continue;
+    }
+    if (open) return refuse("two of the dims are to be computed");
+    open = i;
+  }
+  if (!open) return to;
+  // Dims on both sides are left out, so that the quotient stays simple.
+  Dims left = from;
+  std::erase_if(rest, [&](const Expr* d) {
+    const auto same = std::find_if(left.begin(), left.end(), [&](const Expr* e) { return c.same_dim(d, e); });
+    if (same == left.end() || ir::is_const(d, 0)) return false;
+    left.erase(same);
+    return true;
+  });
+  const Expr *all = ir::product(c.ctx, left), *others = ir::product(c.ctx, rest);
+  if (ir::is_const(others, 0)) return refuse("a dim cannot be computed from none");
+  to[*open] = ir::floor_div(c.ctx, all, others);
+  ir::Analyzer analyzer(c.ctx);
+  to[*open] = analyzer.simplify(to[*open]);
+  return to;
+}
+
+}  // namespace
+
+namespace {
+
+// A shape that is known at run time only: 0 and -1 are resolved by arithmetic on its elements.
+ir::Result<Dims> resolved_at_run_time(NodeContext& c, const Dims& from, bool zero_is_zero) {
+  Chain m(c);
+  const DType wide = DType::Int(64);
+  const Expr* given = m.cast(m.in(1), wide);
+  const std::int64_t count = m.size(given, 0);
+  if (!m.good() || count > kMostKnown) return c.must_be_known(1);
+  const auto vector = [&](Dims dims) { return m.good() ? m.take(c.tensor_from({wide, 1, std::move(dims)})) : nullptr; };
+  if (!zero_is_zero) {
+    Dims old = from;
+    old.resize(std::size_t(count), c.i64(0));
+    given = m.where(m.each(op::Equal, given, m.lit(wide, 0)), vector(old), given);
+  }
+  const Expr* open = m.each(op::Equal, given, m.lit(wide, -1));
+  const Expr* others = m.reduce(op::Prod, m.where(open, m.lit(wide, 1), given), {0}, false);
+  const Expr* all = m.reshape(vector({ir::product(c.ctx, from)}), {});
+  const Expr* rest = m.each(op::FloorDivide, all, m.max(others, m.lit(wide, 1)));
+  RLDB_TRY(const Expr* made, m.done(m.where(open, rest, given)));
+  return c.dims_of_values(made, std::size_t(count));
+}
+
+}  // namespace
+
+Made reshape(NodeContext& c) {
+  Dims to;
+  if (c.has(1) && !c.known(1)) {
+    RLDB_TRY(const Dims from, c.dims(0));
+    RLDB_TRY(to, resolved_at_run_time(c, from, c.integer(key::Allowzero, 0) != 0));
+    RLDB_TRY(const Expr* x, c.in(0));
+    return c.reshape(x, to);
+  }
+  if (c.has(1)) {
+    RLDB_TRY(to, c.dims_in(1));
+  } else {
+    for (const std::int64_t d : c.ints(key::Shape).value_or(Ints())) to.push_back(c.i64(d));
+  }
+  if (const auto k = c.known(0); k && to.size() <= 1) {
+    if (to.empty() || ir::is_const(to[0], -1) || int_of(to[0]) == std::int64_t(k->items.size()))
+      return c.know({k->dtype, int(to.size()), k->items});
+  }
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims from, c.dims_of(x));
+  RLDB_TRY(const Dims dims, resolved(c, from, to, c.integer(key::Allowzero, 0) != 0));
+  const bool empty = std::any_of(dims.begin(), dims.end(), [](const Expr* d) { return ir::is_const(d, 0); });
+  if (!empty) return c.reshape(x, dims);
+  // Relax would take 0 for the dim of the operand.
+  Chain m(c);
+  return m.done(m.full(dims, m.dtype(x), 0));
+}
+
+Made flatten(NodeContext& c) {
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims dims, c.dims_of(x));
+  const auto n = std::int64_t(dims.size());
+  std::int64_t axis = c.integer(key::Axis, 1);
+  if (axis < 0) axis += n;
+  if (axis < 0 || axis > n) return refuse(fmt::format("there is no axis {} in a tensor of rank {}", axis, n));
+  const Dims before(dims.begin(), dims.begin() + axis), after(dims.begin() + axis, dims.end());
+  return c.reshape(x, {ir::product(c.ctx, before), ir::product(c.ctx, after)});
+}
+
+namespace {
+
+ir::Result<Ints> sorted_axes(NodeContext& c, const Ints& axes, std::size_t rank) {
+  Ints made;
+  for (const std::int64_t a : axes) {
+    RLDB_TRY(const std::size_t at, c.axis(a, rank));
+    made.push_back(std::int64_t(at));
+  }
+  std::sort(made.begin(), made.end());
+  if (std::adjacent_find(made.begin(), made.end()) != made.end()) return refuse("an axis is given twice");
+  return made;
+}
+
+}  // namespace
+
+Made squeeze(NodeContext& c) {
+  RLDB_TRY(const auto given, c.ints_of(key::Axes, 1));
+  if (const auto k = c.known(0); k && k->items.size() == 1) return c.know({k->dtype, 0, k->items});
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims dims, c.dims_of(x));
+  Dims kept;
+  RLDB_TRY(const Ints axes, sorted_axes(c, given.value_or(Ints()), dims.size()));
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    const bool gone = given ? std::binary_search(axes.begin(), axes.end(), std::int64_t(i)) : ir::is_const(dims[i], 1);
+    if (!gone)
+      kept.push_back(dims[i]);
+    else if (int_of(dims[i]).value_or(1) != 1)
+      return refuse(fmt::format("dim {} is not 1", i));
+  }
+  return c.reshape(x, kept);
+}
+
+Made unsqueeze(NodeContext& c) {
+  RLDB_TRY(const auto given, c.ints_of(key::Axes, 1));
+  if (!given) return refuse("its axes are missing");
+  if (const auto k = c.known(0); k && k->rank == 0 && given->size() == 1) return c.know({k->dtype, 1, k->items});
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims dims, c.dims_of(x));
+  RLDB_TRY(const Ints axes, sorted_axes(c, *given, dims.size() + given->size()));
+  return c.expand(x, axes);
+}
+
+Made transpose(NodeContext& c) {
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims dims, c.dims_of(x));
+  Ints axes = c.ints(key::Perm).value_or(Ints());
+  if (axes.empty()) {
+    axes = iota(0, std::int64_t(dims.size()));
+    std::reverse(axes.begin(), axes.end());
+  }
+  return c.permute(x, axes);
+}
+
+// Both broadcast: a dim of the operand may be larger than that of the shape.
+Made expand(NodeContext& c) {
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims from, c.dims_of(x));
+  RLDB_TRY(Dims to, c.shape_in(1));
+  while (to.size() < from.size()) to.insert(to.begin(), c.i64(1));
+  const std::size_t skipped = to.size() - from.size();
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const Expr*& d = to[skipped + i];
+    if (ir::is_const(d, 1)) d = from[i];
+    // Where it is known at run time only, it may be 1.
+    if (!int_of(d) && !ir::is_const(from[i], 1) && !c.same_dim(d, from[i]))
+      d = int_of(from[i]) ? from[i] : ir::max(c.ctx, from[i], d);
+  }
+  return c.broadcast_to(x, to);
+}
+
+Made concat(NodeContext& c) {
+  Known known{DType::Int(64), 1, {}};
+  bool all_known = true;
+  for (std::size_t i = 0; all_known && i < c.count(); ++i) {
+    const auto k = c.known(i);
+    all_known = k && k->rank == 1 && known.items.size() + k->items.size() <= std::size_t(kMostKnown);
+    if (!all_known) break;
+    known.dtype = k->dtype;
+    known.items.insert(known.items.end(), k->items.begin(), k->items.end());
+  }
+  if (all_known) return c.know(std::move(known));
+  RLDB_TRY(const Exprs all, c.all());
+  return c.joined(all, c.integer(key::Axis, 1));
+}
+
+namespace {
+
+// Of a vector that is known, into pieces of these sizes; equal ones if none are given.
+bool split_known(NodeContext& c, Ints sizes) {
+  const auto x = c.known(0);
+  if (!x || x->rank != 1 || c.outputs() == 0) return false;
+  const std::size_t parts = c.outputs(), n = x->items.size(), each = (n + parts - 1) / parts;
+  if (sizes.empty())
+    for (std::size_t i = 0; i < parts; ++i) sizes.push_back(std::int64_t(std::min(each, n - std::min(n, i * each))));
+  std::size_t at = 0;
+  for (const std::int64_t size : sizes) {
+    if (size < 0 || at + std::size_t(size) > n) return false;
+    const auto begin = x->items.begin() + std::ptrdiff_t(at);
+    c.results.push_back({nullptr, std::make_shared<const Known>(Known{x->dtype, 1, Exprs(begin, begin + size)})});
+    at += std::size_t(size);
+  }
+  return true;
+}
+
+}  // namespace
+
+Made split(NodeContext& c) {
+  RLDB_TRY(const auto given, c.ints_of(key::Split, 1));
+  if (split_known(c, given.value_or(Ints()))) return nullptr;
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims dims, c.dims_of(x));
+  RLDB_TRY(const std::size_t axis, c.axis(c.integer(key::Axis, 0), dims.size()));
+  const auto parts = std::int64_t(std::max<std::size_t>(1, c.outputs()));
+  Ints sizes = given.value_or(Ints());
+  if (sizes.empty()) {
+    const auto n = int_of(dims[axis]);
+    if (!n) return refuse("the dim that it splits is not known");
+    const std::int64_t each = (*n + parts - 1) / parts;
+    for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::max<std::int64_t>(0, std::min(each, *n - i * each)));
+  }
+  Ints ends;
+  std::int64_t end = 0;
+  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) ends.push_back(end += sizes[i]);
+  RLDB_TRY(const Exprs pieces, c.pieces(x, ends, std::int64_t(axis)));
+  return static_cast<const Expr*>(c.ctx.tuple(pieces));
+}
+
+Made tile(NodeContext& c) {
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Ints repeats, c.ints_in(1));
+  return c.emit(op::Tile, {x}, {{op_attr::Repeats, c.ints_attr(repeats)}});
+}
+
+// ---- creation ----
+
+Made constant(NodeContext& c) {
+  for (const auto& a : c.node.attribute()) {
+    const auto* value = c.attr(a.name());
+    if (!value) return refuse("its value is not given by the call of its function");
+    if (a.name() == key::Value && value->has_t()) {
+      RLDB_TRY(const runtime::Value made, tensor_value(value->t(), std::string(c.folder)));
+      return static_cast<const Expr*>(c.ctx.constant(made));
+    }
+    const auto as_float = [&](float v) { return static_cast<const Expr*>(c.ctx.float_imm(DType::Float(64), v)); };
+    Exprs items;
+    for (const float v : value->floats()) items.push_back(as_float(v));
+    for (const std::int64_t v : value->ints()) items.push_back(c.i64(v));
+    if (a.name() == key::ValueFloat) return c.tensor_from({DType::Float(32), 0, {as_float(value->f())}});
+    if (a.name() == key::ValueInt) return c.tensor_from({DType::Int(64), 0, {c.i64(value->i())}});
+    if (a.name() == key::ValueFloats) return c.tensor_from({DType::Float(32), 1, items});
+    if (a.name() == key::ValueInts) return c.tensor_from({DType::Int(64), 1, items});
+    return refuse(fmt::format("its value is a `{}`", a.name()));
+  }
+  return refuse("it has no value");
+}
+
+Made constant_of_shape(NodeContext& c) {
+  RLDB_TRY(const Dims dims, c.shape_in(0));
+  const Expr* value = c.scalar(DType::Float(32), 0);
+  if (const auto* a = c.attr(key::Value); a && a->has_t()) {
+    RLDB_TRY(const runtime::Value made, tensor_value(a->t(), std::string(c.folder)));
+    RLDB_TRY(value, c.reshape(c.ctx.constant(made), {}));
+    if (made.as_tensor().element_count() != 1) return refuse("its value is not one number");
+    auto scalar =
+        runtime::Tensor::view(made.as_tensor().storage(), made.as_tensor().byte_offset(), {}, made.as_tensor().dtype());
+    if (!scalar.ok()) return refuse(scalar.error().message);
+    value = c.ctx.constant(runtime::Value(*scalar));
+  }
+  const DType dtype = ir::as<ir::TensorType>(value->type)->dtype;
+  const auto n = dims.size() == 1 ? int_of(dims[0]) : std::nullopt;
+  if (const auto k = NodeContext::known_of(c.ctx, {value, nullptr}); k && n && *n >= 0 && *n <= 64)
+    return c.know({dtype, 1, Exprs(std::size_t(*n), k->items[0])});
+  return c.emit(op::Full, {c.ctx.shape(dims), value}, {{op_attr::Dtype, c.ctx.attr(dtype)}});
+}
+
+Made eye_like(NodeContext& c) {
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const ir::TensorType* t, c.tensor_of(x));
+  const auto dtype = c.attr(key::Dtype) ? dtype_of(std::int32_t(c.integer(key::Dtype, 0))) : std::optional(t->dtype);
+  if (!dtype) return refuse("its dtype is none of Relax");
+  return c.emit(op::EyeLike, {x, c.i64(c.integer(key::K, 0))}, {{op_attr::Dtype, c.ctx.attr(*dtype)}});
+}
+
+namespace {
+
+// As many steps as there is room for: their number becomes a dim.
+Made range_at_run_time(NodeContext& c) {
+  Chain m(c);
+  const Expr *start = m.in(0), *limit = m.in(1), *delta = m.in(2);
+  const DType t = m.dtype(start), wide = t.is_float() ? t : DType::Float(64);
+  const auto scalar = [&](const Expr* e) { return m.reshape(e, {}); };
+  const Expr* steps = m.div(m.cast(scalar(m.sub(limit, start)), wide), m.cast(scalar(delta), wide));
+  const Expr* count = m.max(m.unary(op::Ceil, steps), m.lit(wide, 0));
+  RLDB_TRY(const Expr* one, m.done(m.expand(m.cast(count, DType::Int(64)), {0})));
+  RLDB_TRY(const Dims dims, c.dims_of_values(one, 1));
+  const Expr* places = m.cast(m.positions(dims[0], 0, 1), t);
+  return m.done(m.add(m.mul(places, scalar(delta)), scalar(start)));
+}
+
+}  // namespace
+
+Made range(NodeContext& c) {
+  const auto start = c.known(0), limit = c.known(1), delta = c.known(2);
+  if (!start || !limit || !delta) return range_at_run_time(c);
+  for (const auto& k : {start, limit, delta})
+    for (const Expr* e : k->items)
+      if (!int_of(e) && !ir::isa<ir::FloatImm>(e)) return range_at_run_time(c);
+  RLDB_TRY(const double a, c.real_in(0, 0));
+  RLDB_TRY(const double b, c.real_in(1, 0));
+  RLDB_TRY(const double d, c.real_in(2, 1));
+  const DType t = start->dtype;
+  if (d == 0) return refuse("its step is 0");
+  return c.emit(op::Arange, {c.ctx.literal(t, a), c.ctx.literal(t, b), c.ctx.literal(t, d)},
+                {{op_attr::Dtype, c.ctx.attr(t)}});
+}
+
+Made triangle(NodeContext& c) {
+  RLDB_TRY(const Expr* x, c.in(0));
+  std::int64_t k = 0;
+  if (c.has(1)) {
+    RLDB_TRY(const Ints given, c.ints_in(1));
+    if (given.size() != 1) return refuse("its diagonal is not one number");
+    k = given[0];
+  }
+  return c.emit(c.integer(key::Upper, 1) ? op::Triu : op::Tril, {x, c.i64(k)});
+}
+
+}  // namespace rldb::onnx::bodies

@@ -1,0 +1,90 @@
+// Windows of convolutions and poolings.
+#include "onnx/ops/window.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/ir/op_attr/window_attr.h"
+
+namespace rldb::onnx::bodies {
+
+namespace {
+
+enum class AutoPad : std::uint8_t { Given, Valid, Upper, Lower };
+
+ir::Result<AutoPad> auto_pad(const NodeContext& c) {
+  const std::string how = c.text(key::AutoPad, "NOTSET");
+  if (how == "NOTSET" || how.empty()) return AutoPad::Given;
+  if (how == "VALID") return AutoPad::Valid;
+  if (how == "SAME_UPPER") return AutoPad::Upper;
+  if (how == "SAME_LOWER") return AutoPad::Lower;
+  return refuse(fmt::format("there is no padding `{}`", how));
+}
+
+// As much padding as makes the result the data's size over the stride, rounded up.
+ir::Result<Ints> same_pads(const Window& w, const Dims& spatial, bool upper) {
+  const std::size_t n = w.axes();
+  Ints pads(2 * n);
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto extent = int_of(spatial[k]);
+    if (!extent && w.strides[k] != 1) return refuse("its padding depends on a dim that is not known");
+    const std::int64_t rest = extent ? *extent % w.strides[k] : 0;
+    const std::int64_t step = extent && rest != 0 ? rest : w.strides[k];
+    const std::int64_t total = std::max<std::int64_t>(0, w.span(k) - step);
+    pads[k] = upper ? total / 2 : total - total / 2;
+    pads[n + k] = total - pads[k];
+  }
+  return pads;
+}
+
+bool is_positive(const Ints& all) {
+  for (const std::int64_t v : all)
+    if (v < 1 || v > INT32_MAX) return false;
+  return true;
+}
+
+}  // namespace
+
+ir::Result<Window> window_of(NodeContext& c, const Dims& spatial, const Ints& kernel) {
+  const std::size_t n = spatial.size();
+  Window w{c.ints(key::KernelShape).value_or(kernel), c.ints(key::Strides, n, 1), c.ints(key::Dilations, n, 1),
+           c.ints(key::Pads, 2 * n, 0)};
+  if (w.kernel.size() != n || w.strides.size() != n || w.dilations.size() != n || w.pads.size() != 2 * n)
+    return refuse(fmt::format("its window is not of {} axes", n));
+  if (!is_positive(w.kernel) || !is_positive(w.strides) || !is_positive(w.dilations))
+    return refuse("a size of its window, a stride or a dilation is not positive");
+  RLDB_TRY(const AutoPad how, auto_pad(c));
+  if (how == AutoPad::Valid) w.pads.assign(2 * n, 0);
+  if (how == AutoPad::Upper || how == AutoPad::Lower) {
+    RLDB_TRY(w.pads, same_pads(w, spatial, how == AutoPad::Upper));
+  }
+  for (const std::int64_t p : w.pads)
+    if (p < 0 || p > INT32_MAX) return refuse("a padding is negative or too large");
+  return w;
+}
+
+ir::Result<Window> with_last_window(const Window& w, const Dims& spatial) {
+  Window made = w;
+  const std::size_t n = w.axes();
+  for (std::size_t k = 0; k < n; ++k) {
+    const auto extent = int_of(spatial[k]);
+    if (!extent) return refuse("its windows (`ceil_mode`) depend on a dim that is not known");
+    const std::int64_t free = *extent + w.pads[k] + w.pads[n + k] - w.span(k);
+    if (free < 0) return refuse("its window is larger than the padded data");
+    std::int64_t count = (free + w.strides[k] - 1) / w.strides[k] + 1;
+    // A window that begins behind the data has nothing of it.
+    if ((count - 1) * w.strides[k] >= *extent + w.pads[k]) --count;
+    // Data behind the last window is left out, as it is without padding.
+    made.pads[n + k] = std::max<std::int64_t>(0, (count - 1) * w.strides[k] + w.span(k) - *extent - w.pads[k]);
+  }
+  return made;
+}
+
+std::vector<ir::NamedAttr> strides_and_padding(NodeContext& c, const Window& w) {
+  return {{op_attr::Strides, c.ints_attr(w.strides)},
+          {op_attr::Padding, c.ints_attr(w.pads)},
+          {op_attr::Dilation, c.ints_attr(w.dilations)}};
+}
+
+}  // namespace rldb::onnx::bodies

@@ -1,0 +1,23 @@
+// The window of a convolution or a pooling: its attributes, resolved for the shape of the data.
+#pragma once
+
+#include "onnx/ops/chain.h"
+
+namespace rldb::onnx::bodies {
+
+struct Window {
+  Ints kernel, strides, dilations;
+  Ints pads;  // before each spatial axis, then after each
+  std::size_t axes() const { return kernel.size(); }
+  std::int64_t span(std::size_t k) const { return (kernel[k] - 1) * dilations[k] + 1; }
+};
+
+// `spatial`: the data's dims after batch and channels. `kernel`: if it is not an attribute.
+ir::Result<Window> window_of(NodeContext& c, const Dims& spatial, const Ints& kernel);
+// The same, with an end padding such that the last window, which may be cut off, is a whole one (ceil_mode).
+ir::Result<Window> with_last_window(const Window& w, const Dims& spatial);
+
+// The attributes by which Relax's operators know it.
+std::vector<ir::NamedAttr> strides_and_padding(NodeContext& c, const Window& w);
+
+}  // namespace rldb::onnx::bodies

@@ -1,0 +1,189 @@
+// Tensor data: raw bytes, typed fields, or a part of a file beside the model.
+#include "onnx/tensor.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <filesystem>
+
+#include "rldb/source/diagnostic_onnx.h"
+#include "rldb/support/file.h"
+
+namespace rldb::onnx {
+
+namespace {
+
+struct DTypeRow {
+  std::int32_t number;
+  std::string_view name;
+  DType dtype;
+  int bits;
+};
+const DTypeRow kDTypes[] = {
+#define RLDB_ONNX_DTYPE(number, name, dtype, bits) {number, name, dtype, bits},
+#include "onnx/dtype.def"
+};
+
+const DTypeRow* dtype_row(std::int32_t number) {
+  for (const DTypeRow& row : kDTypes)
+    if (row.number == number) return &row;
+  return nullptr;
+}
+
+support::Failure<source::Message> bad_tensor(const pb::TensorProto& t, std::string why) {
+  return support::Failure(source::message(diag::OnnxBadTensor, t.name(), why));
+}
+
+// The number of elements, and of bytes in raw form; nullopt: more than memory has.
+std::optional<std::int64_t> element_count(const pb::TensorProto& t) {
+  constexpr std::int64_t kMost = std::int64_t(1) << 40;
+  std::int64_t count = 1;
+  for (const std::int64_t d : t.dims()) {
+    if (d < 0 || (d != 0 && count > kMost / d)) return std::nullopt;
+    count *= d;
+  }
+  return count;
+}
+
+// Elements of less than a byte are packed in raw data, the first one in the low bits.
+void unpack(std::string_view bytes, const DTypeRow& row, std::int64_t count, std::byte* to) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto byte = static_cast<unsigned char>(bytes[std::size_t(i / 2)]);
+    int value = i % 2 ? byte >> 4 : byte & 15;
+    if (row.dtype.is_int() && value > 7) value -= 16;
+    runtime::store_int(to + i, row.dtype, value);
+  }
+}
+
+template <class Field, class Store>
+bool copy_field(const Field& field, std::int64_t count, Store&& store) {
+  if (field.size() != count) return false;
+  for (std::int64_t i = 0; i < count; ++i) store(i, field.Get(int(i)));
+  return true;
+}
+
+// Bits of formats without a field of their own are in int32_data.
+bool copy_ints(const pb::TensorProto& t, const DTypeRow& row, std::int64_t count, std::byte* to) {
+  const std::size_t size = row.dtype.bytes();
+  if (row.bits == 4) {
+    std::string packed;
+    for (const std::int32_t v : t.int32_data()) packed += char(v);
+    if (std::int64_t(packed.size()) != (count + 1) / 2) return false;
+    unpack(packed, row, count, to);
+    return true;
+  }
+  return copy_field(t.int32_data(), count, [&](std::int64_t i, std::int32_t v) {
+    const bool as_bits = row.dtype.is_float();
+    if (as_bits)
+      std::memcpy(to + std::size_t(i) * size, &v, size);
+    else
+      runtime::store_int(to + std::size_t(i) * size, row.dtype, v);
+  });
+}
+
+bool copy_typed(const pb::TensorProto& t, const DTypeRow& row, std::int64_t count, std::byte* to) {
+  const std::size_t size = row.dtype.bytes();
+  const auto as_float = [&](std::int64_t i, double v) {
+    runtime::store_double(to + std::size_t(i) * size, row.dtype, v);
+  };
+  const auto as_int = [&](std::int64_t i, auto v) {
+    runtime::store_int(to + std::size_t(i) * size, row.dtype, std::int64_t(v));
+  };
+  if (row.dtype == DType::Float(32)) return copy_field(t.float_data(), count, as_float);
+  if (row.dtype == DType::Float(64)) return copy_field(t.double_data(), count, as_float);
+  if (row.dtype == DType::Int(64)) return copy_field(t.int64_data(), count, as_int);
+  if (row.dtype == DType::UInt(64) || row.dtype == DType::UInt(32)) return copy_field(t.uint64_data(), count, as_int);
+  return copy_ints(t, row, count, to);
+}
+
+bool is_inside(const std::string& location) {
+  const std::filesystem::path path(location);
+  if (location.empty() || path.is_absolute()) return false;
+  for (const auto& part : path)
+    if (part == "..") return false;
+  return true;
+}
+
+std::optional<std::int64_t> number_of(const std::string& text) {
+  if (text.empty() || text.size() > 18 || text.find_first_not_of("0123456789") != std::string::npos)
+    return std::nullopt;
+  return std::stoll(text);
+}
+
+ir::Result<std::string> external_bytes(const pb::TensorProto& t, const std::string& folder) {
+  std::string location;
+  std::int64_t offset = 0, length = -1;
+  for (const auto& entry : t.external_data()) {
+    const auto number = number_of(entry.value());
+    if (entry.key() == "location") location = entry.value();
+    if (entry.key() != "offset" && entry.key() != "length") continue;
+    if (!number) return bad_tensor(t, fmt::format("its {} `{}` is not a number", entry.key(), entry.value()));
+    (entry.key() == "offset" ? offset : length) = *number;
+  }
+  if (folder.empty() || !is_inside(location))
+    return bad_tensor(t, fmt::format("its data is in `{}`, which is not a file of the model's folder", location));
+  std::error_code failed;
+  const auto root = std::filesystem::canonical(folder, failed);
+  const auto path = std::filesystem::canonical(std::filesystem::path(folder) / location, failed);
+  const auto relative = path.lexically_relative(root);
+  if (failed) return bad_tensor(t, fmt::format("its data file `{}` is not there", location));
+  if (relative.empty() || *relative.begin() == "..")
+    return bad_tensor(t, fmt::format("its data file `{}` is a link to outside of the model's folder", location));
+  auto bytes = support::read_regular_file(path.string());
+  if (!bytes.ok()) return bad_tensor(t, fmt::format("its data file `{}`: {}", location, bytes.error().reason));
+  if (std::size_t(offset) > bytes->size()) return bad_tensor(t, "its data begins after the end of its file");
+  const std::size_t rest = bytes->size() - std::size_t(offset);
+  if (length > std::int64_t(rest)) return bad_tensor(t, "its data ends after the end of its file");
+  return bytes->substr(std::size_t(offset), length < 0 ? rest : std::size_t(length));
+}
+
+bool copy_raw(std::string_view raw, const DTypeRow& row, std::int64_t count, std::byte* to) {
+  if (row.bits == 4)
+    unpack(raw, row, count, to);
+  else
+    std::memcpy(to, raw.data(), raw.size());
+  return true;
+}
+
+}  // namespace
+
+std::optional<DType> dtype_of(std::int32_t data_type) {
+  const DTypeRow* row = dtype_row(data_type);
+  return row ? std::optional(row->dtype) : std::nullopt;
+}
+
+std::string dtype_name(std::int32_t data_type) {
+  if (const DTypeRow* row = dtype_row(data_type)) return std::string(row->name);
+  if (data_type == pb::TensorProto::STRING) return "string";
+  return fmt::format("type {}", data_type);
+}
+
+ir::Result<runtime::Value> tensor_value(const pb::TensorProto& t, const std::string& folder) {
+  const DTypeRow* row = dtype_row(t.data_type());
+  if (!row) return bad_tensor(t, fmt::format("its elements are of {}, which Relax has not", dtype_name(t.data_type())));
+  const auto count = element_count(t);
+  if (!count) return bad_tensor(t, "its dims are negative or too large");
+  const bool external = t.data_location() == pb::TensorProto::EXTERNAL;
+  std::string file;
+  if (external) {
+    RLDB_TRY(file, external_bytes(t, folder));
+  }
+  const std::string_view raw = external ? std::string_view(file) : std::string_view(t.raw_data());
+  const bool is_raw = external || t.has_raw_data();
+  const std::int64_t bytes = (*count * row->bits + 7) / 8;
+  if (is_raw && std::int64_t(raw.size()) != bytes)
+    return bad_tensor(t, fmt::format("its dims need {} bytes, and it has {}", bytes, raw.size()));
+  // Each element of a field has at least a byte, so that the file limits what is allocated.
+  const std::int64_t given = t.float_data_size() + t.int32_data_size() * std::int64_t(row->bits == 4 ? 2 : 1) +
+                             t.int64_data_size() + t.double_data_size() + t.uint64_data_size();
+  if (!is_raw && given < *count)
+    return bad_tensor(t, fmt::format("its dims need {} elements, and it has {}", *count, given));
+  auto made = runtime::Tensor::empty({t.dims().begin(), t.dims().end()}, row->dtype);
+  if (!made.ok()) return bad_tensor(t, made.error().message);
+  std::byte* to = (*made)->data();
+  if (is_raw ? !copy_raw(raw, *row, *count, to) : !copy_typed(t, *row, *count, to))
+    return bad_tensor(t, "the number of its elements is not that of its dims");
+  return runtime::Value(*made);
+}
+
+}  // namespace rldb::onnx

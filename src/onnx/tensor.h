@@ -1,0 +1,23 @@
+// Tensors of a model as values. Inside the room only.
+#pragma once
+
+#include <onnx.pb.h>
+
+#include <optional>
+#include <string>
+
+#include "rldb/ir/context.h"
+
+namespace rldb::onnx {
+
+namespace pb = ::onnx;
+using runtime::DType;
+
+std::optional<DType> dtype_of(std::int32_t data_type);
+// `float`, `string`, or the number of a type that this version of the format does not have.
+std::string dtype_name(std::int32_t data_type);
+
+// `folder`: that of the model, the only one in which external data may be. Empty: external data is refused.
+ir::Result<runtime::Value> tensor_value(const pb::TensorProto& tensor, const std::string& folder);
+
+}  // namespace rldb::onnx

@@ -1,0 +1,380 @@
+// Graphs as bindings, in the order of their nodes. Functions of the model are expanded where they are called; subgraphs
+// see the values around them.
+#include "onnx/translator.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "onnx/tensor.h"
+#include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/type_relation.h"
+#include "rldb/ir/walk.h"
+#include "rldb/source/diagnostic_onnx.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::onnx {
+
+const Value* Scope::find(const std::string& name) const {
+  for (const Scope* s = this; s; s = s->outer)
+    if (const auto found = s->values.find(name); found != s->values.end()) return &found->second;
+  return nullptr;
+}
+
+namespace {
+
+// As TVM's importer writes it: letters, digits and underscores, not beginning with a digit.
+std::string valid_name(const std::string& name, std::string_view prefix) {
+  std::string made = name.substr(0, 100);
+  for (char& c : made)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  if (made.empty() || std::isdigit(static_cast<unsigned char>(made[0]))) made.insert(0, prefix);
+  return made;
+}
+
+bool has_branches(const pb::GraphProto& graph) {
+  for (const auto& node : graph.node())
+    for (const auto& a : node.attribute())
+      if (a.has_g()) return true;
+  return false;
+}
+
+}  // namespace
+
+Translator::Translator(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
+                       source::Diagnostics& out)
+    : ctx_(ctx),
+      model_(model),
+      file_(file),
+      options_(options),
+      out_(out),
+      listing_(list_model(model)),
+      builder_(ctx),
+      blocks_(ctx),
+      kernels_(ctx, builder_) {}
+
+// ---- the model ----
+
+bool Translator::check_operators() {
+  bool good = true;
+  for (const OperatorUse& use : operators_of(model_)) {
+    if (use.refused.empty()) continue;
+    good = false;
+    out_.add({},
+             source::message(diag::OnnxNotTranslated, use.first_node, use.name, use.domain, use.version, use.refused));
+  }
+  const std::int64_t version = model_.opset({});
+  if (version > kNewestOpset)
+    out_.add({}, source::message(diag::OnnxNewerOpset, version, domain_name({}), kNewestOpset, kNewestOpset));
+  return good;
+}
+
+// Where the values of the graph's nodes are.
+void Translator::record(const Scope& scope, Translation& made) const {
+  std::size_t index = 0;
+  for (const auto& n : model_.proto.graph().node()) {
+    const std::string domain = is_default_domain(n.domain()) ? std::string() : n.domain() + ".";
+    made.nodes.push_back(
+        {node_label(n, int(index)), domain + n.op_type(), index, span_of(n), {n.output().begin(), n.output().end()}});
+    ++index;
+    for (const std::string& name : n.output())
+      if (const auto found = scope.values.find(name); found != scope.values.end())
+        if (const auto* v = ir::as<ir::Var>(found->second.expr)) made.values[name] = v;
+  }
+  std::unordered_set<std::string> weights;
+  for (const auto& t : model_.proto.graph().initializer()) weights.insert(t.name());
+  for (const auto& input : model_.proto.graph().input())
+    if (!weights.contains(input.name()) && !options_.bound.contains(input.name())) made.inputs.push_back(input.name());
+}
+
+const ir::Module* Translator::run(Translation& made) {
+  if (!check_operators()) return nullptr;
+  const pb::GraphProto& graph = model_.proto.graph();
+  placed_ = ctx_.node_count();
+  Scope scope;
+  if (!add_inputs(scope)) return nullptr;
+  // Branches are not part of dataflow blocks.
+  bool branches = has_branches(graph);
+  for (const auto& f : model_.proto.functions())
+    for (const auto& n : f.node())
+      for (const auto& a : n.attribute()) branches = branches || a.has_g();
+  blocks_.begin_scope();
+  if (!branches) blocks_.begin_dataflow();
+  if (!nodes(graph.node(), scope, {})) return nullptr;
+  Exprs results;
+  for (const auto& o : graph.output()) {
+    const Expr* v = output(o.name(), scope, "the model");
+    if (!v) return nullptr;
+    results.push_back(v);
+  }
+  const Expr* result = results.size() == 1 ? results[0] : ctx_.tuple(results);
+  if (!branches) {
+    result = blocks_.emit_output(result);
+    blocks_.end_dataflow();
+  } else {
+    result = blocks_.emit(result, "gv");
+  }
+  const ir::SeqExpr* body = blocks_.end_scope(result);
+  constexpr std::string_view kEntry = "main";
+  const ir::NamedAttr attrs[] = {ctx_.named(attr_name::GlobalSymbol, ctx_.attr(kEntry)),
+                                 ctx_.named(attr_name::NumInput, ctx_.attr(std::int64_t(inputs_)))};
+  // Dims that are known at run time only are no part of the function's type.
+  std::vector<const ir::Var*> symbols;
+  for (const ir::Var* p : params_) ir::collect_vars(p->type, symbols);
+  const ir::Type* type = ir::erase(ctx_, result->type, [&](const ir::Var* v) {
+    return std::find(symbols.begin(), symbols.end(), v) != symbols.end();
+  });
+  builder_.set(kEntry, ctx_.function(params_, body, type, true, attrs));
+  place(nullptr);
+  record(scope, made);
+  return builder_.build();
+}
+
+const ir::Type* Translator::type_of(const pb::ValueInfoProto& input) {
+  if (!input.has_type() || !input.type().has_tensor_type()) {
+    out_.add({}, source::message(diag::OnnxTypeUnknown, input.name(), "it is not a tensor"));
+    return nullptr;
+  }
+  const auto& t = input.type().tensor_type();
+  const auto dtype = dtype_of(t.elem_type());
+  if (!dtype) {
+    out_.add({}, source::message(diag::OnnxTypeUnknown, input.name(), dtype_name(t.elem_type())));
+    return nullptr;
+  }
+  if (!t.has_shape()) return ctx_.tensor_ndim(ir::kUnknownNdim, *dtype);
+  Dims dims;
+  for (const auto& d : t.shape().dim()) {
+    if (d.has_dim_value() && d.dim_value() >= 0) {
+      dims.push_back(ctx_.i64(d.dim_value()));
+      continue;
+    }
+    const bool named = d.has_dim_param() && !d.dim_param().empty();
+    const std::string name = named ? d.dim_param() : fmt::format("{}_{}", input.name(), dims.size());
+    const ir::Var*& var = dims_[named ? d.dim_param() : "\1" + name];
+    if (!var) var = ctx_.var(blocks_.unique_name(valid_name(name, "d")), ctx_.int64());
+    dims.push_back(var);
+  }
+  return ctx_.tensor(dims, *dtype);
+}
+
+bool Translator::bind_input(const pb::ValueInfoProto& input, const runtime::Value& value, Scope& scope) {
+  if (!value.is(runtime::ValueKind::Tensor)) {
+    out_.add({}, source::message(diag::OnnxBadBinding, input.name(), "it is not a tensor"));
+    return false;
+  }
+  const Expr* constant = ctx_.constant(value);
+  const auto dtype = dtype_of(input.type().tensor_type().elem_type());
+  if (dtype && *dtype != value.as_tensor().dtype()) {
+    out_.add({},
+             source::message(diag::OnnxBadBinding, input.name(),
+                             fmt::format("it is of {}, and the input of {}",
+                                         runtime::to_string(value.as_tensor().dtype()), runtime::to_string(*dtype))));
+    return false;
+  }
+  scope.values[input.name()] = {constant, nullptr};
+  return true;
+}
+
+bool Translator::add_input(const pb::ValueInfoProto& input, Scope& scope) {
+  if (scope.values.contains(input.name())) return true;  // it has an initialiser
+  if (const auto bound = options_.bound.find(input.name()); bound != options_.bound.end())
+    return bind_input(input, bound->second, scope);
+  const ir::Type* type = type_of(input);
+  if (!type) return false;
+  params_.push_back(ctx_.var(blocks_.unique_name(valid_name(input.name(), "input_")), type));
+  scope.values[input.name()] = {params_.back(), nullptr};
+  return true;
+}
+
+bool Translator::add_initialisers(const pb::GraphProto& graph, Scope& scope, bool as_params) {
+  if (graph.sparse_initializer_size() > 0) {
+    out_.add({}, source::message(diag::OnnxBadTensor, graph.sparse_initializer(0).values().name(), "it is sparse"));
+    return false;
+  }
+  for (const auto& t : graph.initializer()) {
+    support::poll();
+    auto value = tensor_value(t, model_.folder);
+    if (!value.ok()) {
+      out_.add({}, std::move(value).error());
+      return false;
+    }
+    const Expr* made = ctx_.constant(*value);
+    if (as_params) {
+      params_.push_back(ctx_.var(blocks_.unique_name(valid_name(t.name(), "w_")), made->type));
+      made = params_.back();
+    }
+    scope.values[t.name()] = {made, nullptr};
+  }
+  return true;
+}
+
+bool Translator::add_inputs(Scope& scope) {
+  const pb::GraphProto& graph = model_.proto.graph();
+  if (!options_.params_as_inputs && !add_initialisers(graph, scope, false)) return false;
+  std::unordered_set<std::string> weights;
+  for (const auto& t : graph.initializer()) weights.insert(t.name());
+  for (const auto& input : graph.input())
+    if (!weights.contains(input.name()) && !add_input(input, scope)) return false;
+  inputs_ = params_.size();
+  if (options_.params_as_inputs && !add_initialisers(graph, scope, true)) return false;
+  place(nullptr);
+  return true;
+}
+
+const Expr* Translator::output(const std::string& name, const Scope& scope, std::string_view of) {
+  const Value* v = scope.find(name);
+  if (v) {
+    NodeContext c({ctx_, blocks_, kernels_}, pb::NodeProto::default_instance());
+    auto made = c.tensor_of_value(*v);
+    if (made.ok()) return *made;
+  }
+  out_.add({}, source::message(diag::OnnxNoOutput, name, of));
+  return nullptr;
+}
+
+// ---- nodes ----
+
+template <class Nodes>
+bool Translator::nodes(const Nodes& all, Scope& scope, const Frame& frame) {
+  int index = 0;
+  for (const auto& n : all) {
+    support::poll();
+    if (!node(n, index++, scope, frame)) return false;
+    place(&n);
+  }
+  return true;
+}
+
+bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Frame& frame) {
+  NodeContext c({ctx_, blocks_, kernels_}, n);
+  for (const std::string& name : n.input()) {
+    const Value* v = name.empty() ? nullptr : scope.find(name);
+    if (!v && !name.empty()) {
+      out_.add(span_of(n), source::message(diag::OnnxUnknownValue, node_label(n, index), name));
+      return false;
+    }
+    c.inputs.push_back(v ? *v : Value());
+  }
+  if (const auto* f = model_.function(n.domain(), n.op_type())) return call(n, *f, c.inputs, scope, frame);
+  const OperatorRow* row = operator_row(n.domain(), n.op_type());
+  c.opset = std::min(opset(n.domain(), frame), kNewestOpset);
+  c.target = row->target;
+  c.folder = model_.folder;
+  c.outer = frame.function ? &frame.attributes : nullptr;
+  c.run_graph = [&](const pb::GraphProto& g, const Values& inputs) { return run_graph(g, inputs, scope, frame); };
+  const std::size_t errors = out_.error_count();
+  const Made made = row->body(c);
+  if (!made.ok()) return out_.error_count() > errors ? false : fail(n, index, made.error());
+  return take_results(n, c, *made, scope);
+}
+
+bool Translator::take_results(const pb::NodeProto& n, NodeContext& c, const Expr* made, Scope& scope) {
+  Values values;
+  if (!made && c.result) {
+    values.push_back({nullptr, c.result});
+  } else if (!made) {
+    values = c.results;
+  } else if (const auto* tuple = ir::as<ir::Tuple>(made)) {
+    for (const Expr* item : tuple->items) values.push_back({item, nullptr});
+  } else if (ir::as<ir::TupleType>(made->type)) {
+    const auto fields = c.fields_of(c.bind(made));
+    if (!fields.ok()) return fail(n, 0, fields.error());
+    for (const Expr* item : *fields) values.push_back({item, nullptr});
+  } else {
+    values.push_back({ir::is_leaf(made) ? made : blocks_.emit(made), nullptr});
+  }
+  for (int i = 0; i < n.output_size(); ++i)
+    if (!n.output(i).empty() && std::size_t(i) < values.size()) scope.values[n.output(i)] = values[std::size_t(i)];
+  return true;
+}
+
+bool Translator::call(const pb::NodeProto& n, const pb::FunctionProto& f, const Values& inputs, Scope& scope,
+                      const Frame& frame) {
+  if (frame.depth >= kMaxNesting) {
+    out_.add(span_of(n), source::message(diag::OnnxTooDeep, kMaxNesting));
+    return false;
+  }
+  Frame inner{&f, {}, frame.depth + 1};
+  for (const auto& a : f.attribute_proto()) inner.attributes[a.name()] = &a;
+  NodeContext c({ctx_, blocks_, kernels_}, n);
+  c.outer = frame.function ? &frame.attributes : nullptr;
+  for (const auto& a : n.attribute())
+    if (const auto* value = c.attr(a.name())) inner.attributes[a.name()] = value;
+  Scope values;
+  for (int i = 0; i < f.input_size(); ++i)
+    if (std::size_t(i) < inputs.size() && (inputs[std::size_t(i)].expr || inputs[std::size_t(i)].known))
+      values.values[f.input(i)] = inputs[std::size_t(i)];
+    else
+      values.values[f.input(i)] = {};
+  if (!nodes(f.node(), values, inner)) return false;
+  for (int i = 0; i < f.output_size() && i < n.output_size(); ++i)
+    if (const Value* v = values.find(f.output(i))) scope.values[n.output(i)] = *v;
+  return true;
+}
+
+ir::Result<Values> Translator::run_graph(const pb::GraphProto& graph, const Values& inputs, const Scope& around,
+                                         const Frame& frame) {
+  Scope scope;
+  scope.outer = &around;
+  if (!add_initialisers(graph, scope, false)) return refuse("its graph has errors");
+  if (std::size_t(graph.input_size()) != inputs.size())
+    return refuse(fmt::format("its graph has {} inputs, and {} values are given", graph.input_size(), inputs.size()));
+  for (int i = 0; i < graph.input_size(); ++i) scope.values[graph.input(i).name()] = inputs[std::size_t(i)];
+  if (!nodes(graph.node(), scope, frame)) return refuse("its graph has errors");
+  Values made;
+  for (const auto& o : graph.output()) {
+    const Value* v = scope.find(o.name());
+    if (!v) {
+      out_.add({}, source::message(diag::OnnxNoOutput, o.name(), "a graph inside of it"));
+      return refuse("its graph has errors");
+    }
+    made.push_back(*v);
+  }
+  return made;
+}
+
+std::int64_t Translator::opset(const std::string& domain, const Frame& frame) const {
+  if (frame.function)
+    for (const auto& import : frame.function->opset_import())
+      if (domain_name(import.domain()) == domain_name(domain)) return import.version();
+  return model_.opset(domain);
+}
+
+// ---- places ----
+
+source::Span Translator::span_of(const pb::NodeProto& n) const {
+  const auto found = listing_.places.find(&n);
+  if (found == listing_.places.end()) return {};
+  return {file_, found->second.first, found->second.second};
+}
+
+void Translator::place(const pb::NodeProto* n) {
+  if (n) {
+    const source::Span span = span_of(*n);
+    for (std::uint32_t id = placed_ + 1; id <= ctx_.node_count(); ++id) ctx_.spans().set(id, span);
+  }
+  placed_ = ctx_.node_count();
+}
+
+bool Translator::fail(const pb::NodeProto& n, int index, const source::Message& m) {
+  out_.add(span_of(n),
+           source::message(diag::OnnxNodeFailed, node_label(n, index), n.op_type(), m.text).with_hint(m.hint));
+  return false;
+}
+
+std::shared_ptr<const Translation> to_relax(ir::Context& ctx, const ModelRef& model, source::FileId file,
+                                            const Options& options, source::Diagnostics& out) {
+  auto made = std::make_shared<Translation>();
+  made->model = model;
+  made->module = Translator(ctx, *model, file, options, out).run(*made);
+  return made->module ? made : nullptr;
+}
+
+const Node* Translation::find(std::string_view label) const {
+  for (const Node& n : nodes)
+    if (n.label == label) return &n;
+  return nullptr;
+}
+
+}  // namespace rldb::onnx

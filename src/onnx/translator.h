@@ -1,0 +1,72 @@
+// Translation of graphs to Relax. Inside the room only.
+#pragma once
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "onnx/operators.h"
+
+namespace rldb::onnx {
+
+// The values of a graph by name; those of the graphs around it are visible.
+struct Scope {
+  std::unordered_map<std::string, Value> values;
+  const Scope* outer = nullptr;
+  const Value* find(const std::string& name) const;
+};
+
+// The function whose body is translated: attributes of its call, and the versions of operators that it imports.
+struct Frame {
+  const pb::FunctionProto* function = nullptr;
+  CallAttributes attributes;
+  int depth = 0;
+};
+
+class Translator {
+ public:
+  Translator(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
+             source::Diagnostics& out);
+
+  // Null after errors.
+  const ir::Module* run(Translation& made);
+
+ private:
+  bool check_operators();
+  void record(const Scope& scope, Translation& made) const;
+  bool add_inputs(Scope& scope);
+  bool add_input(const pb::ValueInfoProto& input, Scope& scope);
+  bool add_initialisers(const pb::GraphProto& graph, Scope& scope, bool as_params);
+  const ir::Type* type_of(const pb::ValueInfoProto& input);
+  bool bind_input(const pb::ValueInfoProto& input, const runtime::Value& value, Scope& scope);
+
+  // False: diagnosed.
+  template <class Nodes>
+  bool nodes(const Nodes& all, Scope& scope, const Frame& frame);
+  bool node(const pb::NodeProto& n, int index, Scope& scope, const Frame& frame);
+  bool call(const pb::NodeProto& n, const pb::FunctionProto& f, const Values& inputs, Scope& scope, const Frame& frame);
+  ir::Result<Values> run_graph(const pb::GraphProto& graph, const Values& inputs, const Scope& around,
+                               const Frame& frame);
+  bool take_results(const pb::NodeProto& n, NodeContext& c, const Expr* made, Scope& scope);
+  const Expr* output(const std::string& name, const Scope& scope, std::string_view of);
+
+  std::int64_t opset(const std::string& domain, const Frame& frame) const;
+  void place(const pb::NodeProto* n);
+  source::Span span_of(const pb::NodeProto& n) const;
+  bool fail(const pb::NodeProto& n, int index, const source::Message& m);
+
+  ir::Context& ctx_;
+  const Model& model_;
+  const source::FileId file_;
+  const Options& options_;
+  source::Diagnostics& out_;
+  const Listing listing_;
+  ir::ModuleBuilder builder_;
+  ir::BlockBuilder blocks_;
+  ops::Legalizer kernels_;
+  std::vector<const ir::Var*> params_;
+  std::size_t inputs_ = 0;  // of the parameters; the rest are weights
+  std::unordered_map<std::string, const ir::Var*> dims_;
+  std::uint32_t placed_ = 0;
+};
+
+}  // namespace rldb::onnx

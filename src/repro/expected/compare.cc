@@ -1,0 +1,120 @@
+// A run of the translated model, each value beside the expected one.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "rldb/eval/eval.h"
+#include "rldb/onnx/model.h"
+#include "rldb/repro/expected.h"
+#include "rldb/runtime/tensor_file.h"
+
+namespace rldb::repro {
+
+namespace {
+
+constexpr std::string_view kEntry = "main";
+constexpr double kAtol = 1e-7, kRtol = 1e-3;  // of ONNX's tests
+
+// Keeps the values of some variables.
+class Keeper : public eval::Watcher {
+ public:
+  explicit Keeper(std::unordered_map<const ir::Var*, std::string> wanted) : wanted_(std::move(wanted)) {}
+  runtime::Result<support::Unit> bound(const ir::Binding* b, const runtime::Value& value) override {
+    if (const auto found = wanted_.find(b->var); found != wanted_.end()) kept[found->second] = value;
+    return support::Unit{};
+  }
+  std::unordered_map<std::string, runtime::Value> kept;
+
+ private:
+  std::unordered_map<const ir::Var*, std::string> wanted_;
+};
+
+// Files have no bfloat16: its bits are an integer there.
+runtime::Value in_dtype_of(const runtime::Value& expected, const runtime::Value& ours) {
+  if (!expected.is(runtime::ValueKind::Tensor) || !ours.is(runtime::ValueKind::Tensor)) return expected;
+  const runtime::DType have = expected.as_tensor().dtype(), want = ours.as_tensor().dtype();
+  if (have == want || !have.is_uint() || !want.is_float() || have.bits != want.bits) return expected;
+  auto made = runtime::reinterpret_as(expected, want);
+  return made.ok() ? std::move(made).value() : expected;
+}
+
+std::vector<std::string> argument_texts(session::Session& session, const onnx::Translation& model,
+                                        const ExpectedSet& set, ExpectedComparison& result) {
+  std::vector<std::string> texts;
+  std::string not_runnable;
+  const auto params = session.program()->parameters(kEntry, not_runnable);
+  for (std::size_t i = 0; params && i < model.inputs.size() && i < params->size(); ++i) {
+    const auto given = std::find_if(set.inputs.begin(), set.inputs.end(),
+                                    [&](const auto& named) { return named.first == model.inputs[i]; });
+    if (given == set.inputs.end()) {
+      result.made_up.push_back(model.inputs[i]);
+      continue;
+    }
+    // A value of the session under a name that no text can have taken.
+    const std::string name = fmt::format("expected_input_{}", i);
+    session.set_value(name, given->second);
+    texts.push_back(fmt::format("{}={}", (*params)[i].name, name));
+  }
+  return texts;
+}
+
+void compare_values(const onnx::Translation& model, const ExpectedSet& set, Keeper& keeper, const Tolerances& t,
+                    ExpectedComparison& result) {
+  for (const onnx::Node& node : model.nodes)
+    for (const std::string& output : node.outputs) {
+      const auto expected =
+          std::find_if(set.values.begin(), set.values.end(), [&](const auto& named) { return named.first == output; });
+      if (expected == set.values.end()) continue;
+      const auto ours = keeper.kept.find(output);
+      if (ours == keeper.kept.end()) {
+        result.without_value.push_back(output);
+        continue;
+      }
+      ++result.compared;
+      const auto d = difference(in_dtype_of(expected->second, ours->second), ours->second, t);
+      if (!d) continue;
+      ++result.differ;
+      if (!result.first) result.first = ExpectedDifference{node.label, node.op, output, node.index, *d};
+    }
+}
+
+}  // namespace
+
+ExpectedComparison compare_expected(session::Session& session, const onnx::Translation& model, const ExpectedSet& set,
+                                    Tolerances tolerances) {
+  ExpectedComparison result;
+  result.set = set.name;
+  result.unknown = set.unknown;
+  if (!tolerances.atol) tolerances.atol = kAtol;
+  if (!tolerances.rtol) tolerances.rtol = kRtol;
+  source::Diagnostics found;
+  const auto fails = [&](std::string why) {
+    for (const source::Diagnostic& d : found.all())
+      if (why.empty() && d.severity == source::Severity::Error) why = d.message;
+    result.why = std::move(why);
+    return result;
+  };
+  const auto args = session.arguments(kEntry, argument_texts(session, model, set, result), found);
+  if (!args) return fails({});
+  std::vector<runtime::Value> values;
+  for (const session::Argument& a : *args) values.push_back(a.value);
+  std::unordered_map<const ir::Var*, std::string> wanted;
+  for (const auto& [name, var] : model.values) wanted.emplace(var, name);
+  Keeper keeper(std::move(wanted));
+  const session::RunResult run = session.run_watched(model.module, kEntry, values, keeper, found);
+  compare_values(model, set, keeper, tolerances, result);
+  using Verdict = ExpectedComparison::Verdict;
+  if (result.first) {
+    result.verdict = Verdict::Differs;
+  } else if (!run.ok) {
+    return fails(run.fault ? run.fault->error.message : std::string());
+  } else if (result.compared == 0) {
+    return fails("no value of the program is among the expected ones");
+  } else {
+    result.verdict = Verdict::Agree;
+  }
+  return result;
+}
+
+}  // namespace rldb::repro

@@ -1,0 +1,124 @@
+// Conditions solved for one variable.
+#include "tir_passes/condition_interval.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <limits>
+
+#include "rldb/ir/comparison.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::passes {
+
+using namespace ir;
+
+namespace {
+
+constexpr int kMaxLinearDepth = 500;
+
+// factor * v + rest
+struct Linear {
+  std::int64_t factor;
+  const Expr* rest;
+};
+
+bool mentions(const Expr* e, const Var* v) {
+  std::vector<const Var*> vars;
+  collect_vars(e, vars);
+  return std::find(vars.begin(), vars.end(), v) != vars.end();
+}
+
+std::optional<Linear> linear(Context& ctx, const Expr* e, const Var* v, int depth = 0) {
+  if (e == v) return Linear{1, ctx.int_imm(v->dtype(), 0)};
+  if (!mentions(e, v)) return Linear{0, e};
+  const auto* b = as<BinaryExpr>(e);
+  if (!b || depth > kMaxLinearDepth) return std::nullopt;
+  const BinaryKind op = b->op();
+  if (op != BinaryKind::Add && op != BinaryKind::Sub && op != BinaryKind::Mul) return std::nullopt;
+  const auto x = linear(ctx, b->a, v, depth + 1);
+  const auto y = linear(ctx, b->b, v, depth + 1);
+  if (!x || !y) return std::nullopt;
+  Linear out{0, nullptr};
+  bool overflow = false;
+  if (op == BinaryKind::Add) {
+    overflow = __builtin_add_overflow(x->factor, y->factor, &out.factor);
+    out.rest = add(ctx, x->rest, y->rest);
+  } else if (op == BinaryKind::Sub) {
+    overflow = __builtin_sub_overflow(x->factor, y->factor, &out.factor);
+    out.rest = sub(ctx, x->rest, y->rest);
+  } else {
+    const Linear& variable = x->factor != 0 ? *x : *y;
+    const auto times = const_int(x->factor != 0 ? b->b : b->a);
+    if (!times) return std::nullopt;
+    overflow = __builtin_mul_overflow(variable.factor, *times, &out.factor);
+    out.rest = mul(ctx, variable.rest, ctx.int_imm(v->dtype(), *times));
+  }
+  if (overflow) return std::nullopt;
+  return out;
+}
+
+// An expression that is at least 0 exactly where `a op b` holds; null for other operators than the four orders.
+const Expr* excess(Context& ctx, BinaryKind op, const Expr* a, const Expr* b) {
+  const Expr* one = ctx.int_imm(a->dtype(), 1);
+  if (op == BinaryKind::GE) return sub(ctx, a, b);
+  if (op == BinaryKind::GT) return sub(ctx, sub(ctx, a, b), one);
+  if (op == BinaryKind::LE) return sub(ctx, b, a);
+  if (op == BinaryKind::LT) return sub(ctx, sub(ctx, b, a), one);
+  return nullptr;
+}
+
+class Solver {
+ public:
+  Solver(Context& ctx, Analyzer& analyzer, const Var* v, const std::vector<Domain>& relaxed)
+      : ctx_(ctx), analyzer_(analyzer), v_(v), relaxed_(relaxed) {}
+
+  // Where the expression is at least 0 for every value of the relaxed variables.
+  std::optional<Interval> non_negative(const Expr* e) {
+    e = analyzer_.simplify(e);
+    for (auto d = relaxed_.rbegin(); d != relaxed_.rend(); ++d) {
+      const auto inner = linear(ctx_, e, d->var);
+      if (!inner) return std::nullopt;
+      if (inner->factor == 0) continue;
+      const Expr* smallest = inner->factor > 0 ? d->min : d->max;
+      if (!smallest || smallest->dtype() != e->dtype()) return std::nullopt;
+      e = analyzer_.simplify(add(ctx_, mul(ctx_, smallest, ctx_.int_imm(e->dtype(), inner->factor)), inner->rest));
+    }
+    const auto of_v = linear(ctx_, e, v_);
+    if (!of_v || of_v->factor == 0 || of_v->factor == std::numeric_limits<std::int64_t>::min()) return std::nullopt;
+    const DType t = v_->dtype();
+    const Expr* by = ctx_.int_imm(t, std::abs(of_v->factor));
+    if (of_v->factor < 0) return Interval{nullptr, analyzer_.simplify(floor_div(ctx_, of_v->rest, by))};
+    const Expr* up = sub(ctx_, sub(ctx_, by, ctx_.int_imm(t, 1)), of_v->rest);
+    return Interval{analyzer_.simplify(floor_div(ctx_, up, by)), nullptr};
+  }
+
+ private:
+  Context& ctx_;
+  Analyzer& analyzer_;
+  const Var* v_;
+  const std::vector<Domain>& relaxed_;
+};
+
+}  // namespace
+
+std::optional<Interval> interval_where(Context& ctx, Analyzer& analyzer, const BinaryExpr* comparison, bool holds,
+                                       const Var* v, const std::vector<Domain>& relaxed) {
+  const Expr* a = comparison->a;
+  const Expr* b = comparison->b;
+  if (a->dtype() != v->dtype() || b->dtype() != v->dtype() || !v->dtype().is_int()) return std::nullopt;
+  const auto order = comparison_of(comparison);
+  if (!order) return std::nullopt;
+  const BinaryKind op = binary_kind(holds ? *order : opposite(*order));
+  Solver solver(ctx, analyzer, v, relaxed);
+  if (op != BinaryKind::EQ) {
+    const Expr* e = excess(ctx, op, a, b);
+    return e ? solver.non_negative(e) : std::nullopt;
+  }
+  const auto above = solver.non_negative(sub(ctx, a, b));
+  const auto below = solver.non_negative(sub(ctx, b, a));
+  if (!above || !below) return std::nullopt;
+  return Interval{above->lower ? above->lower : below->lower, above->upper ? above->upper : below->upper};
+}
+
+}  // namespace rldb::passes

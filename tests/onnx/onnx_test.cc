@@ -1,0 +1,176 @@
+// Translations of ONNX models, by values and by text; places; damaged models.
+//
+// cases/*.txt: `# MODEL` (model_text.h), `# INPUTS` as in session/value_table.h, and the results: `# VALUES` on two
+// engines, `# RELAX` (if the case has it: the module), `# TABLE` (if the case has it: the operators), `# ERRORS`.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "onnx/model_text.h"
+#include "onnx/operators.h"
+#include "rldb/ir/printer.h"
+#include "session/value_table.h"
+
+namespace onnx_pb = ::onnx;
+using namespace rldb;
+
+namespace {
+
+// A file of its own for a model, for as long as it is in scope.
+class ModelFile {
+ public:
+  explicit ModelFile(std::string_view bytes) {
+    char name[] = "/tmp/rldb_onnx_XXXXXX";
+    folder_ = mkdtemp(name);
+    std::ofstream(path(), std::ios::binary).write(bytes.data(), std::streamsize(bytes.size()));
+  }
+  ~ModelFile() { std::filesystem::remove_all(folder_); }
+  ModelFile(const ModelFile&) = delete;
+  ModelFile& operator=(const ModelFile&) = delete;
+  std::string path() const { return folder_ + "/model.onnx"; }
+  const std::string& folder() const { return folder_; }
+
+ private:
+  std::string folder_;
+};
+
+std::string errors_of(const source::Diagnostics& found) {
+  std::string text;
+  for (const source::Diagnostic& d : found.all())
+    if (d.severity == source::Severity::Error) text += d.message + "\n";
+  return text;
+}
+
+std::string values_of(session::Session& session, const std::string& inputs) {
+  source::Diagnostics found;
+  const auto* main = ir::as<ir::Function>(session.module()->find("main"));
+  const std::vector<std::string> cells = golden::cells_of(inputs, ';');
+  std::vector<runtime::Value> args;
+  for (std::size_t i = 0; i < main->params.size(); ++i)
+    args.push_back(value_table::input_of(main->params[i]->type, i < cells.size() ? cells[i] : ""));
+  const session::RunResult result = session.run("main", args, found);
+  return result.ok ? value_table::text_of(result.value) : "! " + errors_of(found);
+}
+
+session::Options options_of(const golden::Case& c, session::Engine engine) {
+  session::Options options;
+  options.engine = engine;
+  options.bind_params = c.find("PARAMS") == nullptr;
+  return options;
+}
+
+void run_case(golden::Case& c) {
+  const golden::Part* model = c.find("MODEL");
+  REQUIRE(model);
+  const ModelFile file(rldb::onnx::test::model_bytes(model->text));
+  std::string values;
+  for (const session::Engine engine : {session::Engine::Jit, session::Engine::Eval}) {
+    CAPTURE(c.name);
+    session::Session session(options_of(c, engine));
+    source::Diagnostics found;
+    if (!session.load_file(file.path(), found)) {
+      c.set("ERRORS", {}, std::string(support::trim(errors_of(found))));
+      c.remove("VALUES");
+      c.remove("RELAX");
+      break;
+    }
+    c.remove("ERRORS");
+    if (c.find("RELAX")) c.set("RELAX", {}, std::string(support::trim(ir::print(session.module(), {}))));
+    const std::string made = values_of(session, c.find("INPUTS") ? c.find("INPUTS")->text : "");
+    if (!values.empty()) CHECK(made == values);
+    values = made;
+    c.set("VALUES", {}, values);
+  }
+  if (!c.find("TABLE")) return;
+  source::Diagnostics ignored;
+  const auto read = rldb::onnx::read_model(file.path(), rldb::onnx::test::model_bytes(model->text), ignored);
+  c.set("TABLE", {}, std::string(support::trim(rldb::onnx::operator_table(*read))));
+}
+
+constexpr std::string_view kSmall =
+    "opset 17\n"
+    "input x: float[2, 3]\n"
+    "init w: float[3] = 1 2 3\n"
+    "/layer1/Mul: y = Mul(x, w)\n"
+    "z = Relu(y)\n"
+    "output z\n";
+
+}  // namespace
+
+TEST_CASE("tests/onnx/cases: models by value and by text") { golden::check_cases("onnx/cases", run_case); }
+
+TEST_CASE("bindings have the places of their nodes") {
+  const ModelFile file(rldb::onnx::test::model_bytes(kSmall));
+  session::Session session;
+  source::Diagnostics found;
+  REQUIRE(session.load_file(file.path(), found));
+  const rldb::onnx::Translation* model = session.program()->onnx();
+  REQUIRE(model);
+  REQUIRE(model->nodes.size() == 2);
+  CHECK(model->nodes[0].label == "/layer1/Mul");
+  CHECK(model->nodes[1].label == "#1");
+  const ir::Var* y = model->values.at("y");
+  const source::Span place = model->nodes[0].place;
+  const source::Buffer* listing = session.sources().find(place.file);
+  REQUIRE(listing);
+  CHECK(listing->line(listing->line_column(place.begin).line).find("/layer1/Mul: y = Mul(x, w)") != std::string::npos);
+  CHECK(session.context().span_of(y) == place);
+}
+
+TEST_CASE("every operator has one row, and the bodies are known by their names") {
+  for (const rldb::onnx::OperatorRow& row : rldb::onnx::operator_rows()) {
+    CAPTURE(row.name);
+    CHECK(rldb::onnx::operator_row(std::string(row.domain), std::string(row.name)) == &row);
+    CHECK((row.body != nullptr || !row.target.empty()));
+  }
+}
+
+TEST_CASE("damaged models are errors") {
+  const std::string good = rldb::onnx::test::model_bytes(kSmall);
+  // Each truncation, and each byte changed.
+  for (std::size_t at = 0; at < good.size(); ++at)
+    for (const int change : {-1, 0x01, 0x80, 0xff}) {
+      std::string bytes = good;
+      if (change < 0)
+        bytes.resize(at);
+      else
+        bytes[at] = char(bytes[at] ^ change);
+      source::Diagnostics found;
+      ir::Context ctx;
+      ops::install(ctx);
+      const auto model = rldb::onnx::read_model("model.onnx", bytes, found);
+      if (!model) {
+        CHECK(found.has_errors());
+        continue;
+      }
+      const auto made = rldb::onnx::to_relax(ctx, model, {}, {}, found);
+      CHECK((made != nullptr) == !found.has_errors());
+    }
+}
+
+TEST_CASE("a tensor's data is a file of the model's folder") {
+  onnx_pb::ModelProto model;
+  REQUIRE(model.ParseFromString(rldb::onnx::test::model_bytes(kSmall)));
+  auto& w = *model.mutable_graph()->mutable_initializer(0);
+  w.clear_float_data();
+  w.set_data_location(onnx_pb::TensorProto::EXTERNAL);
+  auto& location = *w.add_external_data();
+  location.set_key("location");
+  const auto load = [&](const std::string& where) {
+    location.set_value(where);
+    const ModelFile file(model.SerializeAsString());
+    const float data[] = {4, 5, 6};
+    std::ofstream(file.folder() + "/w.bin", std::ios::binary).write(reinterpret_cast<const char*>(data), sizeof data);
+    std::filesystem::create_symlink("/etc/hostname", file.folder() + "/link.bin");
+    session::Session session;
+    source::Diagnostics found;
+    return session.load_file(file.path(), found) ? values_of(session, "1") : errors_of(found);
+  };
+  CHECK(load("w.bin") == "float32(2, 3) 4 5 6 4 5 6");
+  CHECK(load("../w.bin").find("not a file of the model's folder") != std::string::npos);
+  CHECK(load("/etc/hostname").find("not a file of the model's folder") != std::string::npos);
+  CHECK(load("link.bin").find("a link to outside") != std::string::npos);
+  CHECK(load("absent.bin").find("is not there") != std::string::npos);
+}
