@@ -1,8 +1,7 @@
-// The names of the builtins in run.def, as constants: builtin::RunPrint.
+// The builtins behind operators with the trait Packed. Users: the evaluator, lowering.
 #pragma once
 
-#define RLDB_BUILTIN_ROWS "rldb/bytecode/builtin/run.def"
-#include "rldb/bytecode/builtin/names.inc"
+#include "rldb/bytecode/builtin/run.h"
 
 namespace rldb::builtin {
 
