@@ -1,5 +1,5 @@
-// Where both sides are NaN nothing is known: inputs without NaN are looked for, tensors on the way count, and else there
-// is no verdict. A verdict says on which inputs it holds.
+// Where both sides are NaN nothing is known: inputs without NaN are looked for, tensors on the way count, and else
+// there is no verdict. A verdict says on which inputs it holds.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
