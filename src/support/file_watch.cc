@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "rldb/support/file.h"
+
 namespace rldb::support {
 
 namespace {
