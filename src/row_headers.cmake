@@ -5,11 +5,11 @@
 # rldb_row_headers(folder pattern macro body): `macro` is defined as the table's path, then `body` is included.
 function(rldb_row_headers folder pattern macro body)
   file(GLOB tables CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/rldb/${folder}/${pattern}.def)
-  get_filename_component(itself ${folder} NAME)
   foreach(path IN LISTS tables)
     get_filename_component(table ${path} NAME_WE)
-    # The tables of tables.
-    if(table STREQUAL itself OR (folder STREQUAL "ir/op" AND table MATCHES "^(class|rule)$"))
+    # Tables of tables, and those about the rows of others.
+    file(STRINGS ${path} included REGEX "^#include")
+    if(included OR (folder STREQUAL "ir/op" AND table MATCHES "^(class|rule)$"))
       continue()
     endif()
     string(SUBSTRING ${table} 0 1 first)

@@ -291,6 +291,7 @@ std::optional<std::string> Follower::cannot_be_expected() const {
 // Against the framework's values, where there are some.
 bool Follower::is_as_expected(std::size_t stage, const Outcome& o) {
   if (what_.expected.empty()) return true;
+  if (out_.from_expected) return false;  // an earlier stage is not
   out_.first_compared = stage;
   std::vector<Value> leaves;
   flatten(o.result, leaves);
