@@ -44,19 +44,20 @@ class Fuzzer {
     Random seeds(options_.seed);
     const auto parts = options_.ranks ? std::size_t(options_.ranks->size()) : 1;
     const auto own = options_.ranks ? std::size_t(options_.ranks->rank()) : 0;
-    for (; !is_over() && out_.wrong_option.empty(); ++given_) {
+    // A seed may give no program: each rank makes its part of them, from the seeds that are its own.
+    const std::size_t wanted = options_.programs / parts + (own < options_.programs % parts);
+    for (std::size_t given = 0; !is_over(wanted) && out_.wrong_option.empty(); ++given) {
       support::poll();
       const std::uint64_t seed = seeds.next();
-      if (given_ % parts != own) continue;
+      if (given % parts != own) continue;
       look_at(seed);
       if (options_.progress) options_.progress(out_.programs, out_.findings.size());
     }
   }
 
  private:
-  bool is_over() const {
-    const std::size_t done = options_.ranks ? given_ : out_.programs;
-    if (options_.programs > 0 && done >= options_.programs) return true;
+  bool is_over(std::size_t wanted) const {
+    if (options_.programs > 0 && out_.programs >= wanted) return true;
     return options_.seconds > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > options_.seconds;
   }
 
@@ -210,7 +211,6 @@ class Fuzzer {
   std::vector<const ir::Module*> seeds_;
   Generated program_;  // that is looked at
   Clock::time_point start_ = Clock::now();
-  std::size_t given_ = 0;  // programs, to this rank or another
 };
 
 }  // namespace
