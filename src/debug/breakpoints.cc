@@ -361,6 +361,16 @@ bool Debugger::remove_breakpoint(int number) { return impl_->breakpoints.erase(n
 
 const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->breakpoints; }
 
+void Debugger::move_line_breakpoints(std::string_view file, const std::function<std::uint32_t(std::uint32_t)>& moved) {
+  for (auto& [at, b] : impl_->breakpoints) {
+    const auto colon = b.spec.rfind(':');
+    const bool names = colon != std::string::npos;
+    const auto line = number(std::string_view(b.spec).substr(names ? colon + 1 : 0));
+    if (!line || b.in_kernel || (names && !names_file(std::string_view(b.spec).substr(0, colon), file))) continue;
+    b.spec = (names ? b.spec.substr(0, colon + 1) : std::string()) + std::to_string(moved(*line));
+  }
+}
+
 std::vector<std::pair<int, std::string>> Debugger::resolve_breakpoints() {
   std::vector<std::pair<int, std::string>> lost;
   if (impl_->breakpoints.empty()) return lost;

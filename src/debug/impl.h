@@ -8,6 +8,7 @@
 
 #include "debug/kernel/place.h"
 #include "debug/run/run.h"
+#include "debug/watch/memory_of_name.h"
 #include "rldb/expression/expression.h"
 
 namespace rldb::debug {
@@ -24,6 +25,8 @@ struct Debugger::Impl {
   std::shared_ptr<const CodeMap> code;  // of the last program inspected
   StopReport last;
   std::map<std::string, std::uint64_t, std::less<>> checkpoints;
+  // Of watchpoints, by number: where the names lay while their registers held them.
+  std::map<int, std::map<std::string, MemoryOfName, std::less<>>> watched_memory;
   int part = 0;  // the binding at which the run is, of those that the code there serves
   // Runs suspended by a call that was made while they were stopped, the innermost last.
   struct Waiting {
@@ -49,6 +52,9 @@ struct Debugger::Impl {
   Resolved resolve_name(std::string_view name, const CodeMap& map) const;
   Resolved resolve_catch(std::string_view event, const CodeMap& map) const;
   Resolved resolve_point(const Breakpoint& b, const CodeMap* map) const;
+  // False and diagnosed: a name of the expression does not exist or has no memory, or an index is out of range. `m`:
+  // the run in which it is watched, if there is one.
+  bool check_watch(const Breakpoint& b, const CodeMap& map, const vm::Machine* m, source::Diagnostics& out) const;
   Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
   Resolved resolve_node(std::string_view label, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;

@@ -21,23 +21,15 @@ namespace rldb::frontend {
 namespace {
 
 using script::Member;
-using script::TextEdit;
 
 bool is_inside(const source::Span& inner, const source::Span& outer) {
   return inner.begin >= outer.begin && inner.end <= outer.end;
 }
 
-// A position after an edit. A range that the edit removed shrinks to where it was.
-std::uint32_t moved(std::uint32_t offset, const TextEdit& edit) {
-  if (offset <= edit.begin) return offset;
-  if (offset >= edit.old_end) return offset + static_cast<std::uint32_t>(edit.delta());
-  return std::min(offset, edit.new_end);
-}
-
 void move_span(source::Span& span, source::FileId file, const TextEdit& edit) {
   if (span.file != file) return;
-  span.begin = moved(span.begin, edit);
-  span.end = moved(span.end, edit);
+  span.begin = edit.moved(span.begin);
+  span.end = edit.moved(span.end);
 }
 
 void move_diagnostics(std::vector<source::Diagnostic>& diagnostics, source::FileId file, const TextEdit& edit) {
@@ -123,7 +115,9 @@ struct Document::State {
   source::FileId file;
   ParseOptions options;
 
+  std::shared_ptr<ir::Context> shared;  // null: each whole reading makes a new one
   std::shared_ptr<ir::Context> ctx;
+  bool spans_moved = false;  // those in `ctx`, by the edit being read
   cst::LiveTree live;
   bool live_follows = false;                   // `live` is the tree of the text, or of the one before `refused`
   std::unique_ptr<source::Buffer> read_text;   // the last text that could be read, when the present one cannot be
@@ -145,7 +139,8 @@ struct Document::State {
   std::vector<bool> good_bindings;
   ReadScope scope;
 
-  State(source::SourceManager& s, source::FileId f, const ParseOptions& o) : sources(s), file(f), options(o) {}
+  State(source::SourceManager& s, source::FileId f, const ParseOptions& o, std::shared_ptr<ir::Context> with)
+      : sources(s), file(f), options(o), shared(std::move(with)) {}
 
   const source::Buffer& buffer() const { return sources.get(file); }
   script::ModuleState& module() { return reader->modules.front(); }
@@ -181,6 +176,7 @@ struct Document::State {
   bool read_part(const TextEdit& edit, std::string_view old_text);
   Member* member_at(const TextEdit& edit);
   bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
+  void move_spans(const TextEdit& edit);
   void move_all(const TextEdit& edit);
   bool read_function(Member& m, const TextEdit* edit);
   bool read_callers(Member& changed, std::vector<Member*>& read);
@@ -214,8 +210,11 @@ void Document::State::read_whole() {
   read_text.reset();
   good_bindings.clear();
   result = {};
-  ctx = std::make_shared<ir::Context>();
-  ops::install(*ctx);
+  ctx = shared;
+  if (!ctx) {
+    ctx = std::make_shared<ir::Context>();
+    ops::install(*ctx);
+  }
   if (!check_text(buffer(), file, diagnostics)) {
     live_follows = false;
     result.ok = false;
@@ -332,9 +331,13 @@ void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffe
   live.edit({edit.begin, edit.old_end, edit.new_end, point(*before, edit.begin), point(*before, edit.old_end),
              point(buffer(), edit.new_end)},
             buffer().text());
+  spans_moved = false;
   const bool read = read_part(edit, before->text());
   if (!whole_text) whole_text = std::move(before);
-  if (!read) read_whole();
+  if (read) return;
+  // Modules of a shared context that were read before are still in use.
+  if (shared && !spans_moved) move_spans(edit);
+  read_whole();
 }
 
 // Between two statements that the edit does not touch the limits are unchanged.
@@ -364,17 +367,22 @@ Member* Document::State::member_at(const TextEdit& edit) {
 bool Document::State::same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit) {
   if (place.depth != surroundings.depth || place.sibling_counts != surroundings.sibling_counts) return false;
   // It ends where it did; an edit of its last line may end it elsewhere, with only blanks after it.
-  if (place.end == moved(m.span.end, edit)) return true;
+  if (place.end == edit.moved(m.span.end)) return true;
   return edit.new_end > place.end && edit.old_end == m.span.end &&
          buffer().text().substr(place.end, edit.new_end - place.end).find_first_not_of(" \t\r\n") ==
              std::string_view::npos;
 }
 
-void Document::State::move_all(const TextEdit& edit) {
+void Document::State::move_spans(const TextEdit& edit) {
   for (source::Span& s : ctx->spans().rows()) move_span(s, file, edit);
+  spans_moved = true;
+}
+
+void Document::State::move_all(const TextEdit& edit) {
+  move_spans(edit);
   for (Member& m : module().members) {
     move_span(m.span, file, edit);
-    m.body = moved(m.body, edit);
+    m.body = edit.moved(m.body);
   }
   for (MemberFacts& f : facts) {
     move_diagnostics(f.parsing, file, edit);
@@ -443,7 +451,7 @@ bool Document::State::has_header_diagnostics(const Member& m) {
 bool Document::State::read_part(const TextEdit& edit, std::string_view old_text) {
   // Nodes left over by edits in the context are freed by a whole reading.
   constexpr std::size_t kSlack = std::size_t(32) << 20;
-  if (!in_parts || ctx->bytes_reserved() > 2 * whole_bytes + kSlack) return false;
+  if (!in_parts || (!shared && ctx->bytes_reserved() > 2 * whole_bytes + kSlack)) return false;
   Member* m = member_at(edit);
   if (!m || m->cyclic || !script::is_function(m->kind)) return false;
   // A spelling may be completed by the text beside the edit.
@@ -573,8 +581,10 @@ void Document::State::collect_diagnostics() {
 
 // ---- the interface ----
 
-Document::Document(source::SourceManager& sources, std::string name, std::string text, const ParseOptions& options)
-    : state_(std::make_unique<State>(sources, sources.add(std::move(name), std::move(text)), options)) {
+Document::Document(source::SourceManager& sources, std::string name, std::string text, const ParseOptions& options,
+                   std::shared_ptr<ir::Context> shared)
+    : state_(
+          std::make_unique<State>(sources, sources.add(std::move(name), std::move(text)), options, std::move(shared))) {
   state_->read_whole();
 }
 

@@ -66,9 +66,9 @@ class Lister {
   Listing result;
 
   void model(const Model& m) {
-    line(0, fmt::format("onnx model, ir_version {}{}{}", m.proto.ir_version(),
-                        m.proto.producer_name().empty() ? "" : ", by ",
-                        one_line(m.proto.producer_name() + " " + m.proto.producer_version())));
+    line(0, fmt::format("onnx model, ir_version {}{}{}{}", m.proto.ir_version(),
+                        m.proto.producer_name().empty() ? "" : ", by ", one_line(m.proto.producer_name()),
+                        m.proto.producer_version().empty() ? "" : " " + one_line(m.proto.producer_version())));
     for (const auto& import : m.proto.opset_import())
       line(0, fmt::format("opset {} {}", one_line(domain_name(import.domain())), import.version()));
     graph(m.proto.graph(), 0);

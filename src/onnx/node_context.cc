@@ -99,9 +99,11 @@ std::shared_ptr<const Known> NodeContext::known(std::size_t i) const {
   return i < inputs.size() ? known_of(ctx, inputs[i]) : nullptr;
 }
 
-std::string NodeContext::must_be_known(std::size_t i) const {
-  return fmt::format("its operand {} (`{}`) has to be known when the model is translated", i,
-                     int(i) < node.input_size() ? node.input(int(i)) : "");
+support::Failure<source::Message> NodeContext::must_be_known(std::size_t i) const {
+  auto failure = refuse(fmt::format("its operand {} (`{}`) has to be known when the model is translated", i,
+                                    int(i) < node.input_size() ? node.input(int(i)) : ""));
+  failure.error.hint = "`--bind-input NAME=VALUE` makes an input of the model a constant";
+  return failure;
 }
 
 bool NodeContext::is_literal(std::size_t i) const {
@@ -117,13 +119,13 @@ ir::Result<Dims> NodeContext::shape_in(std::size_t i) {
   RLDB_TRY(const Expr* x, in(i));
   RLDB_TRY(const ir::TensorType* t, tensor_of(x));
   const auto count = t->ndim == 1 ? int_of(t->shape[0]) : std::nullopt;
-  if (!count || *count > kMostKnown || t->dtype.is_float()) return refuse(must_be_known(i));
+  if (!count || *count > kMostKnown || t->dtype.is_float()) return must_be_known(i);
   return dims_of_values(x, std::size_t(*count));
 }
 
 ir::Result<Dims> NodeContext::dims_in(std::size_t i) {
   const auto k = known(i);
-  if (!k) return refuse(must_be_known(i));
+  if (!k) return must_be_known(i);
   Dims made;
   for (const Expr* e : k->items) {
     const auto* f = ir::as<ir::FloatImm>(e);
@@ -138,7 +140,7 @@ ir::Result<Ints> NodeContext::ints_in(std::size_t i) {
   Ints made;
   for (const Expr* e : items) {
     const auto v = int_of(e);
-    if (!v) return refuse(must_be_known(i));
+    if (!v) return must_be_known(i);
     made.push_back(*v);
   }
   return made;
@@ -146,12 +148,12 @@ ir::Result<Ints> NodeContext::ints_in(std::size_t i) {
 
 ir::Result<std::vector<double>> NodeContext::reals_in(std::size_t i) {
   const auto k = known(i);
-  if (!k) return refuse(must_be_known(i));
+  if (!k) return must_be_known(i);
   std::vector<double> made;
   for (const Expr* e : k->items) {
     const auto* f = ir::as<ir::FloatImm>(e);
     const auto v = int_of(e);
-    if (!f && !v) return refuse(must_be_known(i));
+    if (!f && !v) return must_be_known(i);
     made.push_back(f ? f->value : double(*v));
   }
   return made;

@@ -85,7 +85,7 @@ class NodeContext : public ops::Emitter {
   // The same of a shape: an operand that is not known is read when the program runs. Its dims are checked to be at
   // least 0.
   ir::Result<Dims> shape_in(std::size_t i);
-  std::string must_be_known(std::size_t i) const;
+  support::Failure<source::Message> must_be_known(std::size_t i) const;
   bool is_literal(std::size_t i) const;  // all its elements are known numbers
   ir::Result<std::vector<double>> reals_in(std::size_t i);
   ir::Result<double> real_in(std::size_t i, double otherwise);

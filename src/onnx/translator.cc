@@ -358,7 +358,8 @@ void Translator::place(const pb::NodeProto* n) {
 }
 
 bool Translator::fail(const pb::NodeProto& n, int index, const source::Message& m) {
-  out_.add(span_of(n), source::message(diag::OnnxNodeFailed, node_label(n, index), n.op_type(), m.text));
+  out_.add(span_of(n),
+           source::message(diag::OnnxNodeFailed, node_label(n, index), n.op_type(), m.text).with_hint(m.hint));
   return false;
 }
 

@@ -77,6 +77,8 @@ bool tell_dims_apart(session::Options& options, const ir::PrimFunc* f) {
   return tell_apart(options, symbolic_dims(f), f->attrs, false);
 }
 
+bool has_symbolic_dims(const ir::Function* f) { return !symbolic_dims(f).empty(); }
+
 std::string dims_text(const session::Options& options, const ir::Function* f) {
   return text_of(options, symbolic_dims(f), f->attrs);
 }

@@ -2,6 +2,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "rldb/ir/printer.h"
+#include "rldb/repro/against.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/repro/reduce.h"
 
@@ -13,6 +15,10 @@ using nlohmann::json;
 
 // JSON has no NaN and no infinity.
 json number(double x) { return std::isfinite(x) ? json(x) : json(std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf"); }
+
+json of(const TriedInputs& t) {
+  return {{"dims", t.dims}, {"numbers", t.numbers}, {"seeds", t.seeds}, {"inputs", t.inputs}};
+}
 
 json of(const TensorDifference& d) {
   if (!d.kind.empty()) return {{"path", d.path}, {"kind", d.kind}};
@@ -77,7 +83,10 @@ json of(const Comparison& c) {
           {"results_only", c.results_only},
           {"reaches_result", c.first.has_value() && c.result.has_value()},
           {"tensors", {c.tensors_a, c.tensors_b}},
-          {"matched", c.matched}};
+          {"matched", c.matched},
+          {"nan_on_both", c.nan.elements},
+          {"unchecked", c.unchecked},
+          {"tried", of(c.tried)}};
 }
 
 std::string_view kind_of(Finding::Kind kind) {
@@ -119,6 +128,11 @@ json of(const TraceBisection& b) {
   for (const Finding& f : b.memory) memory.push_back(of(f));
   json out = {{"why", b.why},           {"stages", stages}, {"memory", memory}, {"notes", b.notes},
               {"compared", b.compared}, {"alone", b.alone}, {"anew", b.anew},   {"runs", b.runs}};
+  out["tried"] = of(b.tried);
+  out["unchanged"] = b.unchanged;
+  if (b.first_compared)
+    out["expected"] = {{"file", b.stages[*b.first_compared].file},
+                       {"difference", b.from_expected ? of(*b.from_expected) : json()}};
   if (b.rounding)
     out["rounding"] = {{"file", b.stages[b.rounding->first].file}, {"difference", of(b.rounding->second)}};
   out["verdict"] = b.verdict == Verdict::Agree ? "agree" : b.verdict == Verdict::Found ? "found" : "cannot tell";
@@ -129,7 +143,7 @@ json of(const TraceBisection& b) {
   for (const KernelNotRun& k : b.kernels_not_run)
     not_run.push_back({{"kernel", k.kernel}, {"file", b.stages[k.stage].file}, {"why", k.why}});
   out["kernels_not_run"] = not_run;
-  if (b.verdict != Verdict::Found) return out;
+  if (b.verdict != Verdict::Found || b.from_expected) return out;
   if (b.kernel)
     out["kernel"] = {{"name", b.kernel->kernel},
                      {"buffer", b.kernel->buffer},
@@ -141,6 +155,7 @@ json of(const TraceBisection& b) {
   out["function"] = b.function;
   out["dims"] = b.dims;
   out["large"] = b.large;
+  out["behind_nan"] = b.behind_nan;
   out["by_itself"] = b.by_itself;
   out["numbers"] = b.numbers;
   out["comparison"] = of(b.comparison);
@@ -170,7 +185,7 @@ json of(const PassBisection& b) {
   using Verdict = PassBisection::Verdict;
   json passed_by = json::array();
   for (const auto& [pass, why] : b.passed_by) passed_by.push_back({{"pass", pass}, {"why", why}});
-  json out = {{"why", b.why}, {"passes", b.count}, {"passed_by", passed_by}};
+  json out = {{"why", b.why}, {"passes", b.count}, {"passed_by", passed_by}, {"tried", of(b.tried)}};
   out["verdict"] = b.verdict == Verdict::None ? "none" : b.verdict == Verdict::Found ? "found" : "cannot tell";
   if (b.verdict != Verdict::Found) return out;
   out["pass"] = passes::to_string(b.pass);
@@ -212,6 +227,23 @@ std::string to_json(const TraceBisection& b) { return of(b).dump(2); }
 std::string to_json(const FolderBisection& b) {
   const json both = b.both ? of(*b.both) : json();
   return json{{"first", of(b.first)}, {"second", of(b.second)}, {"both", both}}.dump(2);
+}
+std::string to_json(const AgainstReport& r) {
+  json findings = json::array();
+  for (const AgainstFinding& f : r.findings)
+    findings.push_back({{"group", f.group},
+                        {"seeds", f.seeds},
+                        {"programs", f.programs},
+                        {"symptom", of(f.symptom)},
+                        {"dim", f.default_dim},
+                        {"inputs", f.question.inputs},
+                        {"minimality", f.minimal},
+                        {"dump", f.dump ? of(*f.dump) : json()},
+                        {"module", ir::print(f.module)}});
+  const json left_out = {{"not_run_here", r.not_run_here}, {"refused", r.refused}, {"not_lasting", r.not_lasting}};
+  return json{{"partner", r.partner},     {"programs", r.programs}, {"compared", r.compared},
+              {"not_compared", left_out}, {"findings", findings},   {"broken", r.broken}}
+      .dump(2);
 }
 std::string to_json(const PassBisection& b) { return of(b).dump(2); }
 std::string to_json(const ReductionFacts& r) { return of(r).dump(2); }

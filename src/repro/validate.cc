@@ -5,14 +5,15 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "repro/bisect/follow.h"
 #include "repro/bisect/meant.h"
+#include "repro/bisect/numbers.h"
 #include "repro/bisect/signature.h"
 #include "repro/compare/lower_precision.h"
-#include "repro/compare/other_precision.h"
-#include "repro/device_functions.h"
-#include "repro/dims.h"
+#include "repro/unchanged.h"
+#include "repro/validated_side.h"
 #include "repro/values.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/printer.h"
@@ -32,119 +33,6 @@ constexpr std::int64_t kEngineDims[] = {1, 7, 0};
 constexpr std::int64_t kApart = 7;  // from here on, if there are several
 // Limit of a run on the evaluator: some tenths of a second, at each of the dims and on both sides.
 constexpr std::uint64_t kStatements = 1'000'000;
-
-// A module and the engine that runs it.
-struct Way {
-  const ir::Module* module;
-  session::Engine engine;
-  std::string text;
-  const ir::Function* given = nullptr;  // the one whose arguments are given, if it takes others; null: its own
-  const ir::Function* function = nullptr;
-  const ir::Module* source = nullptr;  // of `given`
-};
-
-// The session with another module for as long as this lives, and its dims free to set.
-class Borrowed {
- public:
-  Borrowed(session::Session& session, std::uint64_t statements)
-      : session_(session),
-        program_(session.exchange_program(session.program() ? session.program()->copy() : nullptr)),
-        options_(session.options()) {
-    session.options().eval_statements = statements;
-  }
-  ~Borrowed() {
-    session_.set_program(std::move(program_));
-    session_.options() = std::move(options_);
-  }
-  Borrowed(const Borrowed&) = delete;
-  Borrowed& operator=(const Borrowed&) = delete;
-
-  std::optional<std::vector<Value>> arguments(const ir::Module* module, std::string_view function) {
-    session_.set_program(module);
-    source::Diagnostics ignored;
-    auto made = session_.arguments(function, {}, ignored);
-    if (!made) return std::nullopt;
-    std::vector<Value> values;
-    for (session::Argument& a : *made) values.push_back(a.value);
-    return values;
-  }
-
-  session::RunResult run(const ir::Module* module, std::string_view function, const std::vector<Value>& args,
-                         std::string& error) {
-    session_.set_program(module);
-    source::Diagnostics found;
-    session::RunResult result = session_.run(function, args, found);
-    support::poll_cause();
-    if (error.empty()) error = found.first_error();
-    return result;
-  }
-
-  // The arguments as this side takes them: weights bundled or computed beforehand. None: they cannot be determined.
-  std::optional<std::vector<Value>> taken_by(const Way& way, std::string_view name, std::vector<Value> args,
-                                             std::string& why) {
-    if (!way.given) return args;
-    cast_floats(way, args);
-    auto taken = adapt_arguments(session_, {way.source, way.given, args}, way.module, name, way.function, why);
-    if (!taken && way.given->params.size() == way.function->params.size()) return args;  // the run tells what is wrong
-    return taken;
-  }
-
-  // Parameters that this side takes in another format of floats.
-  static void cast_floats(const Way& way, std::vector<Value>& args) {
-    if (way.function->params.size() != args.size()) return;
-    for (std::size_t i = 0; i < args.size(); ++i) {
-      const auto* t = ir::as<ir::TensorType>(way.function->params[i]->type);
-      const bool other = t && args[i].is(runtime::ValueKind::Tensor) && is_narrow(t->dtype) &&
-                         is_narrow(args[i].as_tensor().dtype()) && args[i].as_tensor().dtype() != t->dtype;
-      if (other) args[i] = in_precision(args[i], t->dtype);
-    }
-  }
-
-  // Compares unmodified sides tensor by tensor for the first divergence. None: it shows no divergence.
-  std::optional<FirstDifference> first_difference(const Way& before, const Way& after, std::string_view function,
-                                                  const std::vector<Value>& args, std::int64_t dim) {
-    set_dim(dim);
-    Program a, b;
-    for (const auto& [program, way] : {std::pair{&a, &before}, std::pair{&b, &after}}) {
-      program->module = way->module;
-      program->function = function;
-      std::string ignored;
-      std::optional<std::vector<Value>> taken = taken_by(*way, function, args, ignored);
-      if (!taken) return std::nullopt;
-      program->args = std::move(*taken);
-      program->kernels = way->engine;
-    }
-    Tolerances tolerances;
-    tolerances.atol = tolerance().atol;
-    tolerances.rtol = tolerance().rtol;
-    Comparison c = compare(session_, a, b, tolerances);
-    if (c.verdict != Comparison::Verdict::Differs) return std::nullopt;
-    return c.first;
-  }
-
-  // The machine's engine: the session's own, unless that is the evaluator.
-  session::Engine machine() const {
-    using session::Engine;
-    return options_.engine == Engine::Eval ? Engine::Vm : options_.engine;
-  }
-  void set_engine(session::Engine engine) { session_.options().engine = engine; }
-  void set_dim(std::int64_t dim) {
-    session_.options().dims = options_.dims;
-    session_.options().default_dim = dim;
-  }
-  bool set_dims_apart(std::int64_t dim, const ir::Function* f) {
-    set_dim(dim);
-    return f && tell_dims_apart(session_.options(), f);
-  }
-  std::string dims_text(const ir::Function* f) const { return repro::dims_text(session_.options(), f); }
-  const runtime::Tolerance& tolerance() const { return session_.options().tolerance; }
-  bool needs_a_device(const ir::Module* module) const { return repro::needs_a_device(session_, module); }
-
- private:
-  session::Session& session_;
-  std::unique_ptr<session::Program> program_;
-  session::Options options_;
-};
 
 struct Side {
   session::RunResult result;
@@ -194,8 +82,9 @@ Verdict compare_case(const Case& c, const Side& after, const runtime::Tolerance&
   } else {
     difference = runtime::compare(after.result.value, before.result.value, tolerance);
   }
-  if (!difference.empty()) difference = fmt::format("with symbolic dims {}: {}", c.dims, difference);
-  return {difference, {}};
+  if (!difference.empty()) return {fmt::format("with symbolic dims {}: {}", c.dims, difference), {}};
+  const NanOnBoth nan = nan_on_both(before.result.value, after.result.value);
+  return {{}, nan.whole_leaf ? to_string(nan) : std::string()};
 }
 
 // Whether some parameter's type leaves a dimension open.
@@ -222,10 +111,13 @@ support::Doing running(const Way& way, std::string_view name, std::int64_t dim) 
 std::optional<Case> reference_case(Borrowed& session, const Way& way, std::string_view name, std::int64_t dim,
                                    const std::string& dims) {
   const support::Doing doing = running(way, name, dim);
-  auto args = session.arguments(way.module, name);
-  if (!args) return std::nullopt;
-  Case c{dim, dims, std::move(*args), {}};
+  auto made = session.arguments(way.module, name);
+  if (!made) return std::nullopt;
+  Case c{dim, dims, std::move(made->values), {}};
   c.before.result = session.run(way.module, name, copies(c.args), c.before.error);
+  if (!c.before.result.ok || not_finite(c.before.result.value) == 0) return c;
+  if (session.find_finite(way.module, name, c.args, made->generated))
+    c.before.result = session.run(way.module, name, copies(c.args), c.before.error);
   return c;
 }
 
@@ -376,6 +268,7 @@ Validation validate_versions(session::Session& session, const ir::Module* before
                              std::string_view passes) {
   Borrowed borrowed(session, kStatements);
   Validation out;
+  std::set<std::string> same;
   std::optional<LowerPrecision> lower;
   if (meant_by_pipeline(passes) == Meant::Coarse) lower.emplace(session, before, after);
   const session::Engine machine = borrowed.machine();
@@ -406,10 +299,16 @@ Validation validate_versions(session::Session& session, const ir::Module* before
     std::vector<Pair> ways = pairs;
     for (Pair& p : ways)
       if (adapt) p.second.given = f, p.second.function = g, p.second.source = before;
+    const std::size_t missed = out.not_run.size();
     if (compare_pairs(borrowed, ways, entry.name, take_the_same(f, g) ? f : nullptr, dims_for(f, kDims),
                       lower ? &*lower : nullptr, out))
       return out;
+    if (out.not_run.size() == missed || !is_unchanged(before, after, entry.name)) continue;
+    same.insert(out.not_run.back());
+    out.unchanged.emplace_back(entry.name);
   }
+  if (out.compared.empty()) out.unchanged.clear();  // nothing ran: that the text is the same is no verdict on values
+  if (!out.unchanged.empty()) std::erase_if(out.not_run, [&](const std::string& f) { return same.contains(f); });
   return out;
 }
 
@@ -439,6 +338,7 @@ std::string to_string(const Validation& v) {
   if (!v.lowered.empty())
     text += fmt::format("; as exact as the lower precision allows: {}", fmt::join(v.lowered, ", "));
   if (!v.in_part.empty()) text += fmt::format("; in part: {}", fmt::join(v.in_part, ", "));
+  if (!v.compared.empty() && !v.unchanged.empty()) text += fmt::format("; unchanged: {}", fmt::join(v.unchanged, ", "));
   if (!v.not_run.empty()) text += fmt::format("; not run: {}", fmt::join(v.not_run, ", "));
   return text;
 }

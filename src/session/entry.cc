@@ -5,9 +5,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "rldb/eval/eval.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/scalar.h"
 #include "rldb/ir/size.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
@@ -142,6 +145,7 @@ frontend::Environment Session::environment(const ir::Module* module, const std::
   frontend::Environment env;
   env.module = module;
   for (const NamedValue& v : values) env.values.push_back({v.name, v.var});
+  env.symbols = symbols_;
   return env;
 }
 
@@ -191,6 +195,51 @@ std::optional<Value> Session::evaluate(const ir::SeqExpr* value, const ir::Modul
   return std::move(result.value);
 }
 
+namespace {
+
+// The newest of a name is the one that later entries mean.
+void add_symbol(std::vector<const ir::Var*>& symbols, const ir::Var* v) {
+  std::erase_if(symbols, [&](const ir::Var* known) { return known->name == v->name; });
+  symbols.push_back(v);
+}
+
+ir::Span<const ir::Expr*> dims_written(const ir::Type* type) {
+  if (const auto* t = ir::as<ir::TensorType>(type); t && t->has_shape) return t->shape;
+  if (const auto* t = ir::as<ir::ShapeType>(type); t && t->has_values) return t->values;
+  return {};
+}
+
+// `x = R.match_cast(y, T)`: the symbolic variables of T get the dims of the value, as values of the session. False: the
+// value is of another type, which is diagnosed.
+bool take_dims(ir::Context& ctx, const frontend::ParsedItem& item, const Value& value,
+               std::vector<const ir::Var*>& symbols, std::vector<NamedValue>& values, Diagnostics& out) {
+  const ir::Type* const actual = type_of_value(ctx, value);
+  const auto wanted = dims_written(item.annotation), got = dims_written(actual);
+  const auto* cast = ir::as<ir::TensorType>(item.annotation);
+  const auto* given = ir::as<ir::TensorType>(actual);
+  bool fits = wanted.empty() || wanted.size() == got.size();
+  fits = fits && (!cast || (given && (cast->dtype.is_void() || cast->dtype == given->dtype)));
+  for (std::size_t i = 0; fits && i < wanted.size(); ++i) {
+    const std::optional<std::int64_t> size = ir::const_int(got[i]);
+    const auto* v = ir::as<ir::Var>(wanted[i]);
+    std::optional<std::int64_t> known = ir::const_int(wanted[i]);
+    if (const NamedValue* n = v ? find(values, v->name) : nullptr; n && n->value.is(ValueKind::Int))
+      known = n->value.as_int();
+    fits = !known || !size || *known == *size;
+    if (!v || known || !size) continue;
+    put(ctx, values, std::string(v->name), Value::of_int(*size));
+    values.push_back({std::string(v->name), Value::of_int(*size), v});
+    std::erase_if(symbols, [&](const ir::Var* s) { return s->name == v->name; });
+  }
+  if (!fits)
+    out.add(item.span,
+            source::message(diag::RunFailed, fmt::format("match_cast: the value is {}, not {}",
+                                                         runtime::describe(value), ir::print_type(item.annotation))));
+  return fits;
+}
+
+}  // namespace
+
 EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryRunner& run) {
   EntryResult result;
   result.ok = false;
@@ -198,6 +247,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
   const source::FileId file = sources_.add(name, std::string(text));
   const ir::Module* staged = module();
   std::vector<NamedValue> values = values_;
+  std::vector<const ir::Var*> symbols = symbols_;
   const frontend::ParseResult parsed = frontend::parse_input(*ctx_, sources_, file, environment(staged, values), out);
   if (!parsed.ok) return result;
 
@@ -220,6 +270,7 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
       case frontend::ItemKind::Expression: {
         auto value = evaluate(item.value, staged, values, item.span, run, out);
         if (!value) return result;
+        if (item.is_match_cast && !take_dims(*ctx_, item, *value, symbols, values, out)) return result;
         done.value = *value;
         done.type = item.var ? item.var->type : item.value->type;
         if (item.kind == frontend::ItemKind::Binding) {
@@ -231,6 +282,10 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
         break;
       }
       case frontend::ItemKind::Symbols:
+        for (const ir::Var* v : item.symbols) {
+          add_symbol(symbols, v);
+          std::erase_if(values, [&](const NamedValue& known) { return known.name == v->name; });
+        }
         break;
     }
     result.items.push_back(std::move(done));
@@ -243,8 +298,41 @@ EntryResult Session::enter(std::string_view text, Diagnostics& out, const EntryR
   // From here on only the history can fail, which comes first.
   if (staged != module()) set_module(staged);
   values_ = std::move(kept);
+  symbols_ = std::move(symbols);
   result.ok = true;
   return result;
+}
+
+namespace {
+
+// Takes the value of a binding of the outermost function, and stops the run there.
+class BindingValue final : public eval::Watcher {
+ public:
+  explicit BindingValue(std::string_view name) : name_(name) {}
+  void enter(std::string_view, const ir::Function*, runtime::PackedArgs) override { ++depth_; }
+  void leave(const Value&) override { --depth_; }
+  runtime::Result<support::Unit> bound(const ir::Binding* b, const Value& v) override {
+    if (depth_ != 1 || b->var->name != name_) return support::Unit{};
+    value = v;
+    return runtime::fail(runtime::ErrorKind::Unsupported, "the value is known");
+  }
+  std::optional<Value> value;
+
+ private:
+  std::string_view name_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+std::optional<Value> Session::value_of_binding(std::string_view function, std::string_view binding,
+                                               std::span<const Value> args, Diagnostics& out) {
+  BindingValue watcher(binding);
+  Diagnostics found;
+  (void)run_watched(module(), function, args, watcher, found);
+  if (watcher.value) return std::move(watcher.value);
+  for (const source::Diagnostic& d : found.all()) out.add(d);
+  return std::nullopt;
 }
 
 std::optional<Value> Session::evaluate_with(std::string_view text, std::span<const std::pair<std::string, Value>> scope,

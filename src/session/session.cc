@@ -12,11 +12,10 @@
 #include "rldb/runtime/plugin.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_executable.h"
-#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_program.h"
-#include "rldb/support/file.h"
 #include "session/contrib.h"
 #include "session/engines.h"
+#include "session/program/program_file.h"
 #include "session/program/relax_executable.h"
 #include "session/program/relax_text.h"
 #include "session/program/relay_executable.h"
@@ -47,7 +46,7 @@ std::string_view to_string(Machine machine) {
 
 Session::Session(Options options, runtime::Output* output)
     : options_(std::move(options)),
-      ctx_(std::make_unique<ir::Context>()),
+      ctx_(std::make_shared<ir::Context>()),
       gate_(std::make_unique<Gate>(output ? *output : runtime::stdout_output())),
       output_(gate_.get()),
       engines_(std::make_unique<Engines>()) {
@@ -69,27 +68,9 @@ Session::~Session() {
   isolation_->output = nullptr;
 }
 
-namespace {
-
-bool read_program(const std::string& path, std::string& bytes, Diagnostics& out) {
-  auto read = support::read_file(path, source::kMaxBytes);
-  if (read.ok()) {
-    bytes = std::move(read).value();
-    return true;
-  }
-  const support::FileError& error = read.error();
-  if (error.too_large)
-    out.add({}, source::message(diag::FileTooLarge, path, error.size, source::kMaxBytes));
-  else
-    out.add({}, source::message(diag::FileNotFound, path, error.reason));
-  return false;
-}
-
-}  // namespace
-
 bool Session::load_file(const std::string& path, Diagnostics& out) {
   std::string bytes;
-  if (!read_program(path, bytes, out)) return false;
+  if (!read_program_file(path, bytes, out)) return false;
   if (onnx::is_model(path, bytes)) return load_onnx(path, bytes, out);
   if (!bytecode::is_executable_file(bytes)) return load_text(path, std::move(bytes), out);
   std::unique_ptr<Program> program;
@@ -120,12 +101,6 @@ bool Session::load_text(std::string name, std::string text, Diagnostics& out) {
   if (!program) return false;
   set_program(std::move(program));
   return true;
-}
-
-bool Session::reload(Diagnostics& out) {
-  if (!program_path().empty()) return load_file(std::string(program_path()), out);
-  out.add({}, source::message(diag::NoProgram));
-  return false;
 }
 
 void Session::set_program(std::unique_ptr<Program> program) { program_ = std::move(program); }
@@ -199,13 +174,15 @@ std::optional<std::string> Session::serialise(Diagnostics& out, const bytecode::
 }
 
 Session::Snapshot Session::snapshot() const {
-  return {options_, program_ ? program_->copy() : nullptr, values_, engines_->build};
+  return {options_, program_ ? program_->copy() : nullptr, values_, symbols_, engines_->build};
 }
 
 void Session::restore(Snapshot snapshot) noexcept {
   options_ = std::move(snapshot.options);
   program_ = std::move(snapshot.program);
+  if (RelaxText* text = relax()) text->undo_edit();
   values_ = std::move(snapshot.values);
+  symbols_ = std::move(snapshot.symbols);
   if (engines_->build != snapshot.build) engines_->build = nullptr;  // made again on demand
   engines_->linked = nullptr;
 }

@@ -29,6 +29,11 @@ std::string home_folder() {
   return home && *home == '/' ? home : std::string();
 }
 
+std::string folder_of(const std::string& path) {
+  const auto slash = path.rfind('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
+}
+
 namespace {
 
 FileError error_of(const std::string& path, int error) { return {path, error_text(error), false, 0}; }
@@ -45,11 +50,6 @@ struct Descriptor {
 // ---- temporary files: `.rldb-tmp-PID-N` in the folder of the target, locked while they are written ----
 
 constexpr std::string_view kTemporary = ".rldb-tmp-";
-
-std::string folder_of(const std::string& path) {
-  const auto slash = path.rfind('/');
-  return slash == std::string::npos ? "." : slash == 0 ? "/" : path.substr(0, slash);
-}
 
 std::string temporary_name(const std::string& folder) {
   static std::atomic<unsigned> count{0};

@@ -150,7 +150,7 @@ class Compactor : public Rewriter {
     if (!strict_) return analyzer_.prove(compare(ctx_, BinaryKind::LE, zero, part.min)) ? part : whole(extent);
     if (!analyzer_.prove(compare(ctx_, BinaryKind::LE, zero, part.min)))
       part.min = analyzer_.simplify(max(ctx_, zero, part.min));
-    // What is allocated has one size for all turns of the loops around it.
+    // An allocation has one size for all turns of the loops around it.
     if (varies(part.extent)) {
       const auto most = analyzer_.bounds(part.extent).max;
       if (!most) return whole(extent);

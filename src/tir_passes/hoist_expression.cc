@@ -281,12 +281,24 @@ const PrimFunc* hoisted(Context& ctx, const PrimFunc* f, const What& what) {
   Collector collector(ctx, what, f->body);
   collector.rewrite(f->body);
   const Stmt* body = Hoister(ctx, what, collector.loops).rewrite(f->body);
-  return with_body(ctx, f, single_definitions(ctx, f, body));
+  return body == f->body ? f : with_body(ctx, f, single_definitions(ctx, f, body));
 }
 
 Result<const Module*> simplified(PassEnv& env, const Module* module) {
   RLDB_TRY(const Module* simple, stmt_simplify(env, module, {}));
   return remove_no_op(env, simple, {});
+}
+
+// The branches alone, as TVM's pass of two names: `variant` is "basic" or None.
+Result<const Module*> without_branches(PassEnv& env, const Module* module, const std::optional<std::string>& variant) {
+  const bool basic = variant == kBasic;
+  if (variant && !basic)
+    return support::Failure(source::message(diag::PassOptionValue, "variant", "\"basic\" or None", *variant));
+  return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
+    const Attr* flag = basic ? nullptr : find_attr(f->attrs, kWithBlock);
+    const bool with_block = flag && flag->integer == 1;
+    return hoisted(env.ctx, f, with_block ? What{kUsingBlockVar | kIfElseExpr, 0} : What{kIfElseStmt, 0});
+  });
 }
 
 }  // namespace
@@ -307,16 +319,13 @@ Result<const Module*> hoist_expression(PassEnv& env, const Module* module, const
 }
 
 Result<const Module*> hoist_if_then_else(PassEnv& env, const Module* module, const HoistIfThenElseOptions& options) {
-  const bool basic = options.variant == kBasic;
-  if (options.variant && !basic)
-    return support::Failure(source::message(diag::PassOptionValue, "variant", "\"basic\" or None", *options.variant));
-  RLDB_TRY(const Module* made,
-           map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
-             const Attr* flag = basic ? nullptr : find_attr(f->attrs, kWithBlock);
-             const bool with_block = flag && flag->integer == 1;
-             return hoisted(env.ctx, f, with_block ? What{kUsingBlockVar | kIfElseExpr, 0} : What{kIfElseStmt, 0});
-           }));
+  RLDB_TRY(const Module* made, without_branches(env, module, options.variant));
   return simplified(env, made);
+}
+
+Result<const Module*> insert_hoist_if_then_else(PassEnv& env, const Module* module,
+                                                const InsertHoistIfThenElseOptions& options) {
+  return without_branches(env, module, options.variant);
 }
 
 }  // namespace rldb::passes

@@ -4,6 +4,7 @@
 // A statement that does nothing is left out: a pure expression that is evaluated, a loop or a branch around nothing, a
 // loop that never runs, a store of the value already there, an allocation that nothing names.
 #include <algorithm>
+#include <memory>
 #include <unordered_set>
 
 #include "rldb/ir/arith.h"
@@ -20,9 +21,11 @@ using namespace ir;
 
 namespace {
 
+constexpr std::size_t kMostFacts = 64;  // beyond this many a condition is not used
+
 class NoOps : public Rewriter {
  public:
-  explicit NoOps(Context& ctx) : Rewriter(ctx), analyzer_(ctx) {}
+  explicit NoOps(Context& ctx) : Rewriter(ctx), analyzer_(std::make_unique<Analyzer>(ctx)) {}
 
  protected:
   const Buffer* visit_buffer(const Buffer* b) override { return b; }
@@ -68,20 +71,25 @@ class NoOps : public Rewriter {
   }
 
   const Stmt* loop(const ForStmt* f) {
-    analyzer_.bind_range(f->var, {f->min, f->extent});
-    if (const Bounds b = analyzer_.bounds(f->extent); b.max && *b.max <= 0 && has_no_effect(f->extent)) return nullptr;
+    loops_.push_back(f);
+    analyzer_->bind_range(f->var, {f->min, f->extent});
+    if (const Bounds b = analyzer_->bounds(f->extent); b.max && *b.max <= 0 && has_no_effect(f->extent)) {
+      loops_.pop_back();
+      return nullptr;
+    }
     const Stmt* made = default_stmt(f);
+    loops_.pop_back();
     const auto* after = as<ForStmt>(made);
     if (!after || !is_no_op(after->body)) return made;
     return has_no_effect(f->min) && has_no_effect(f->extent) ? nullptr : effects({f->min, f->extent});
   }
 
   const Stmt* branch(const IfThenElse* i) {
-    const Expr* cond = analyzer_.simplify(i->cond);
+    const Expr* cond = analyzer_->simplify(i->cond);
     if (is_const(cond, 1)) return rewrite(i->then_case);
     if (is_const(cond, 0)) return rewrite(i->else_case);
-    const Stmt* then_case = rewrite(i->then_case);
-    const Stmt* else_case = rewrite(i->else_case);
+    const Stmt* then_case = under(cond, i->then_case);
+    const Stmt* else_case = under(logical_not(ctx_, cond), i->else_case);
     if (is_no_op(else_case)) else_case = nullptr;
     if (is_no_op(then_case)) {
       if (else_case) return ctx_.if_stmt(logical_not(ctx_, i->cond), else_case);
@@ -91,11 +99,24 @@ class NoOps : public Rewriter {
     return ctx_.if_stmt(i->cond, then_case, else_case);
   }
 
+  // With what the condition tells.
+  const Stmt* under(const Expr* cond, const Stmt* s) {
+    if (!s || facts_.size() + loops_.size() >= kMostFacts || !is_pure_value(cond)) return rewrite(s);
+    auto outer = std::exchange(analyzer_, std::make_unique<Analyzer>(ctx_));
+    for (const ForStmt* f : loops_) analyzer_->bind_range(f->var, {f->min, f->extent});
+    facts_.push_back(cond);
+    for (const Expr* fact : facts_) analyzer_->assume(fact);
+    const Stmt* made = rewrite(s);
+    facts_.pop_back();
+    analyzer_ = std::move(outer);
+    return made;
+  }
+
   const Stmt* store(const BufferStore* s) {
     const auto* load = as<BufferLoad>(s->value);
     if (!load || load->buffer != s->buffer || s->predicate || load->predicate) return s;
     for (std::size_t i = 0; i < s->indices.size(); ++i)
-      if (!has_no_effect(s->indices[i]) || !analyzer_.prove_equal(s->indices[i], load->indices[i])) return s;
+      if (!has_no_effect(s->indices[i]) || !analyzer_->prove_equal(s->indices[i], load->indices[i])) return s;
     return nullptr;
   }
 
@@ -106,11 +127,14 @@ class NoOps : public Rewriter {
     return ctx_.seq_stmt(out);
   }
 
-  Analyzer analyzer_;
+  std::unique_ptr<Analyzer> analyzer_;
+  std::vector<const ForStmt*> loops_;  // around the statement
+  std::vector<const Expr*> facts_;     // conditions around it
 };
 
 const PrimFunc* without_no_ops(Context& ctx, const PrimFunc* f) {
   const Stmt* body = NoOps(ctx).rewrite(f->body);
+  if (body && isa<AllocBuffer>(body)) body = no_op(ctx);  // nothing uses it
   return is_no_op(body) && is_no_op(f->body) ? f : with_body(ctx, f, body);
 }
 

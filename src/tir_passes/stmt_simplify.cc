@@ -7,7 +7,9 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/tir_passes/pass_options.h"
 #include "rldb/tir_passes/prim_funcs.h"
+#include "tir_passes/boolean_forms.h"
 
 namespace rldb::passes {
 
@@ -15,7 +17,8 @@ using namespace ir;
 
 namespace {
 
-constexpr std::size_t kMaxFacts = 64;  // beyond this many they are not repeated for a branch's analyzer
+constexpr std::size_t kMaxFacts = 64;    // beyond this many they are not repeated for a branch's analyzer
+constexpr std::size_t kMaxWritten = 64;  // nodes of a value that is written instead of its variable
 
 struct Fact {
   const Var* var;     // null: `value` is a condition that holds
@@ -26,7 +29,8 @@ struct Fact {
 
 class Simplify : public Rewriter {
  public:
-  explicit Simplify(Context& ctx) : Rewriter(ctx), analyzer_(std::make_unique<Analyzer>(ctx)) {}
+  Simplify(Context& ctx, const StmtSimplifyOptions& options)
+      : Rewriter(ctx), options_(options), analyzer_(std::make_unique<Analyzer>(ctx)) {}
 
   void parameters(const PrimFunc* f) {
     for (const PrimParam& p : f->params)
@@ -36,7 +40,16 @@ class Simplify : public Rewriter {
 
  protected:
   const Buffer* visit_buffer(const Buffer* b) override { return b; }
-  const Expr* visit_expr(const Expr* e) override { return e->dtype().is_void() ? e : analyzer_->simplify(e); }
+  const Expr* visit_expr(const Expr* e) override {
+    if (e->dtype().is_void()) return e;
+    if (!values_.empty()) e = substitute(ctx_, e, values_);
+    const Expr* made = analyzer_->simplify(e);
+    const MakeAnalyzer fresh = [this] { return informed(); };
+    if (options_.apply_constraints_to_boolean_branches && is_condition(made))
+      made = simplify_branches(ctx_, fresh, made);
+    if (options_.convert_boolean_to_and_of_ors && is_condition(made)) made = and_of_ors(ctx_, fresh, made);
+    return made;
+  }
 
   const Stmt* visit_stmt(const Stmt* s) override {
     if (const auto* f = as<ForStmt>(s)) return scoped(f, {f->var, f->min, f->extent, false});
@@ -51,12 +64,29 @@ class Simplify : public Rewriter {
       return made;
     }
     const Stmt* made = default_stmt(s);
-    if (const auto* b = as<BindStmt>(made); b && is_pure_value(b->value)) learn({b->var, b->value, nullptr, false});
+    if (const auto* b = as<BindStmt>(made); b && is_pure_value(b->value)) {
+      learn({b->var, b->value, nullptr, false});
+      if (!b->var->dtype().is_handle() && is_short(b->value)) values_[b->var] = b->value;
+    }
     if (const auto* store = as<BufferStore>(made); store && stores_what_is_there(store)) return no_op(ctx_);
     return made;
   }
 
  private:
+  bool is_condition(const Expr* e) const {
+    return e->dtype().is_bool() && e->dtype().is_scalar() && facts_.size() < kMaxFacts && has_no_effect(e);
+  }
+  std::unique_ptr<Analyzer> informed() {
+    auto made = std::make_unique<Analyzer>(ctx_);
+    for (const Fact& f : facts_) tell(*made, f);
+    return made;
+  }
+  static bool is_short(const Expr* e) {
+    std::size_t nodes = 0;
+    walk(e, [&](const Node*) { return ++nodes <= kMaxWritten; });
+    return nodes <= kMaxWritten;
+  }
+
   // A dim that is a multiple of one variable.
   void size(const Expr* dim) {
     const auto* product = as<BinaryExpr>(dim);
@@ -105,8 +135,7 @@ class Simplify : public Rewriter {
 
   const Stmt* under(const Expr* cond, const Stmt* s) {
     if (!s || facts_.size() >= kMaxFacts || !is_pure_value(cond)) return rewrite(s);
-    auto outer = std::exchange(analyzer_, std::make_unique<Analyzer>(ctx_));
-    for (const Fact& f : facts_) tell(*analyzer_, f);
+    auto outer = std::exchange(analyzer_, informed());
     const std::size_t known = facts_.size();
     learn({nullptr, cond, nullptr, false});
     const Stmt* made = rewrite(s);
@@ -123,15 +152,17 @@ class Simplify : public Rewriter {
     return true;
   }
 
+  const StmtSimplifyOptions& options_;
   std::unique_ptr<Analyzer> analyzer_;
   std::vector<Fact> facts_;
+  VarMap values_;  // of variables that are bound to short pure values
 };
 
 }  // namespace
 
-Result<const Module*> stmt_simplify(PassEnv& env, const Module* module, const NoOptions&) {
+Result<const Module*> stmt_simplify(PassEnv& env, const Module* module, const StmtSimplifyOptions& options) {
   return map_prim_funcs(env, module, [&](std::string_view, const PrimFunc* f) -> Result<const PrimFunc*> {
-    Simplify simplify(env.ctx);
+    Simplify simplify(env.ctx, options);
     simplify.parameters(f);
     return with_body(env.ctx, f, simplify.rewrite(f->body));
   });

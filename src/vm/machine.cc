@@ -41,6 +41,7 @@ void Interpreter::push_frame(Machine& m, FunctionIndex function, bytecode::RegNa
   frame.base = m.registers_.size();
   frame.size = std::size_t(f.register_file_size);
   frame.return_register = return_register;
+  frame.entered = m.instructions_;
   m.registers_.resize(frame.base + frame.size);
   m.frames_.push_back(frame);
 }

@@ -98,7 +98,7 @@ void BM_ReverseContinue(benchmark::State& state) {
       p.debugger.add_breakpoint("*2", false, d);
       p.debugger.set_condition(2, "n == 199999", d);
     }
-    if (state.range(0) == 2) p.debugger.add_watchpoint("n > 199998", 0, d);
+    if (state.range(0) == 2) p.debugger.add_watchpoint("n > 199998", 0, false, d);
     state.ResumeTiming();
     const debug::StopReport stop = p.debugger.reverse_resume();
     state.PauseTiming();
@@ -170,7 +170,7 @@ struct Chain {
     if (kind == 1) debugger.add_breakpoint("main:lv199 if lv1[0, 0] > 1", false, d);
     if (kind == 1) debugger.set_condition(1, "lv1[0, 0] > 1", d);
     if (kind == 2) debugger.add_catchpoint("nan", d);
-    if (kind == 3) debugger.add_watchpoint("x[0, 0]", 0, d);
+    if (kind == 3) debugger.add_watchpoint("x[0, 0]", 0, false, d);
   }
   session::Session session;
   debug::Debugger debugger;

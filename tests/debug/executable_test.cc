@@ -70,7 +70,7 @@ TEST_CASE("a parameter that the code itself changes is watched, forward and back
   Fixture f(sum_loop());
   f.start({Value::of_int(5)});
   source::Diagnostics d;
-  REQUIRE(f.debugger.add_watchpoint("n > 3", 0, d));
+  REQUIRE(f.debugger.add_watchpoint("n > 3", 0, false, d));
   StopReport r = f.debugger.resume();
   REQUIRE(r.kind == StopKind::Breakpoint);
   CHECK(f.local("n") == "3");

@@ -7,6 +7,7 @@ namespace {
 
 using testing::f32;
 using testing::Fixture;
+using testing::kCalls;
 using testing::text_of;
 
 const char* const kSums = R"(
@@ -29,7 +30,7 @@ class Module:
 
 int watch(Fixture& f, const char* expression) {
   source::Diagnostics d;
-  const Breakpoint* b = f.debugger.add_watchpoint(expression, 0, d);
+  const Breakpoint* b = f.debugger.add_watchpoint(expression, 0, false, d);
   REQUIRE_MESSAGE(b, text_of(d));
   return b->number;
 }
@@ -118,6 +119,80 @@ TEST_CASE("the memory of a value is watched, whoever has it") {
   const StopReport r = f.debugger.resume();
   // `c` is computed in the memory that `a` had.
   if (r.kind == StopKind::Breakpoint) CHECK(has(r, "by *"));
+}
+
+TEST_CASE("a watched name is memory: another name of it tells who overwrites it") {
+  // Two tensors in one storage at the same time: the second one is written while the first one is still to be read.
+  Fixture f(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def inc(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            y[i] = x[i] + T.float32(1)
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        storage = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+        alloc = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+        _ = cls.inc(x, alloc)
+        left = alloc
+        alloc1 = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+        _1 = cls.inc(left, alloc1)
+        alloc2 = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+        _2 = cls.inc(left, alloc2)
+        return alloc2
+)");
+  f.start({f32({4}, {1, 2, 3, 4})});
+  const int n = watch(f, "left");
+  StopReport r = f.debugger.resume();
+  REQUIRE(r.breakpoints == std::vector<int>{n});
+  CHECK(has(r, "first at [0]: 2 -> 3; 4 of 4 elements changed"));
+  CHECK(has(r, "in main:_1: call inc"));
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+  r = f.debugger.reverse_resume();
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(f.where() == "main:_1");
+}
+
+TEST_CASE("a watchpoint ends with its frame, or follows every call") {
+  Fixture f(kCalls);
+  f.at("double:c");
+  f.start({f32({2}, {1, 2})}, false);
+  REQUIRE(f.where() == "double:c");
+  const int n = watch(f, "c");
+  StopReport r = f.debugger.resume();
+  CHECK(has(r, "old: no value"));
+  r = f.debugger.resume();
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(has(r, "double has returned: the watchpoint ended with its frame"));
+  CHECK(f.debugger.find_breakpoint(n)->hits == 1);
+  f.debugger.resume();  // the breakpoint in the second call
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+
+  Fixture g(kCalls);
+  source::Diagnostics d;
+  const Breakpoint* every = g.debugger.add_watchpoint("c", 0, true, d);
+  REQUIRE_MESSAGE(every, text_of(d));
+  CHECK(every->function == "double");
+  CHECK(has(g.start({f32({2}, {1, 2})}, false), "[-2. -4.]"));
+  CHECK(has(g.debugger.resume(), "[4. 8.]"));
+  CHECK(g.debugger.resume().kind == StopKind::Finished);
+}
+
+TEST_CASE("a name or an index that does not exist is not watched") {
+  Fixture f(kCalls);
+  const auto refused = [&](const char* expression) {
+    source::Diagnostics d;
+    CHECK(f.debugger.add_watchpoint(expression, 0, false, d) == nullptr);
+    return text_of(d);
+  };
+  CHECK(refused("nothing") == "no value in the program named `nothing`\n");
+  CHECK(refused("x[7]") == "`x[7]` cannot be watched: index 7 is out of range: dimension 0 has 2\n");
+  CHECK(refused("w[0, 0]").find("cannot be watched") != std::string::npos);
+  f.start({f32({2}, {1, 2})});
+  CHECK(refused("b").find("no value in function `main` named `b`") != std::string::npos);
+  CHECK(refused("y[2]").find("index 2 is out of range") != std::string::npos);
 }
 
 TEST_CASE("events with a place: calls, symbols, slots, allocation") {

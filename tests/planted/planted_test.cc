@@ -10,6 +10,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/repro/bisect.h"
+#include "rldb/repro/fuzz.h"
 #include "rldb/repro/reduce.h"
 #include "rldb/repro/relay_passes.h"
 
@@ -136,6 +137,33 @@ TEST_CASE("planted: Relay's fusion swaps the operands of a group") {
   CHECK(b.rewrites == kGroups);
   CHECK(b.rewrite == kWrong + 1);
   CHECK(b.rewrite_text == "fuses `subtract`, `tanh`");
+}
+
+TEST_CASE("planted: random programs find the bugs") {
+  const std::pair<Bug, const char*> kBugs[] = {
+      {Bug::EarlyRelease, "LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory"},
+      {Bug::SwappedOperands, "LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR"},
+      {Bug::WrongSlot, "minimum"},
+      {Bug::LostRest, "LegalizeOps,DefaultSchedule(vector_bytes=32)"},
+  };
+  Quiet quiet;
+  for (const auto& [bug, passes] : kBugs) {
+    session::Options options;
+    options.engine = session::Engine::Eval;
+    session::Session s(options, &quiet);
+    repro::FuzzOptions fuzz;
+    fuzz.passes = passes;
+    fuzz.programs = 40;
+    fuzz.seconds = 0;
+    fuzz.seed = 7;
+    fuzz.reduce = false;
+    CHECK(repro::fuzz(s, fuzz).findings.empty());
+    const Planted planted(bug);
+    const repro::FuzzReport found = repro::fuzz(s, fuzz);
+    MESSAGE(passes, ": ", found.findings.size(), " findings in ", found.programs, " programs, the first in program ",
+            found.first_finding);
+    CHECK(!found.findings.empty());
+  }
 }
 
 TEST_CASE("planted: a shape is made of another slot") {

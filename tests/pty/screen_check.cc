@@ -164,7 +164,7 @@ void check_others(const std::string& program) {
   s.terminal.send("print a.sh\x03");
   s.terminal.read_for(0.3);
   s.terminal.forget();
-  s.terminal.send(":quit\r");
+  s.terminal.send(":quit!\r");
   check(s.leaves_with(0) && holds(s.terminal.said(), kLeave), ":quit restores the terminal", s.terminal.said());
 }
 
@@ -221,7 +221,7 @@ void check_refused(const std::string& program) {
   terminal.wait_for("rldb> ");
   check(terminal.send(":tui\r") && terminal.wait_for("screen mode needs a terminal"), "a dumb terminal has none",
         terminal.said());
-  terminal.send(":quit\r");
+  terminal.send(":quit!\r");
   terminal.ended();
 }
 

@@ -55,6 +55,7 @@ std::string printed(const ir::Module* module) {
 
 std::string values_text(const repro::Validation& v) {
   std::string text = v.compared.empty() ? "" : fmt::format("same: {}", fmt::join(v.compared, ", "));
+  if (!v.unchanged.empty()) text += fmt::format("; unchanged: {}", fmt::join(v.unchanged, ", "));
   if (!v.not_run.empty()) text += fmt::format("{}not run: {}", text.empty() ? "" : "; ", fmt::join(v.not_run, ", "));
   if (!v.in_part.empty()) text += fmt::format("; in part: {}", fmt::join(v.in_part, ", "));
   return text.empty() ? "no function" : text;

@@ -72,6 +72,18 @@ class PartnerTest(unittest.TestCase):
         self.assertEqual(run("test", "--trust-scripts", script, FAKE_TVM_OFF="1").returncode, 1)
         self.assertEqual(run("test", "--trust-scripts", script).returncode, 0)
 
+    def test_one_fault_in_many_programs(self):
+        made = run("fuzz", "--against=" + SERVE, "--programs=6", "--seed=5", "--format=json", FAKE_TVM_FAILS="LegalizeOps")
+        self.assertEqual(made.returncode, 1, made.stdout + made.stderr)
+        report = json.loads(made.stdout)
+        self.assertEqual(len(report["findings"]), 1)
+        found = report["findings"][0]
+        self.assertGreater(found["programs"], 1)
+        self.assertEqual(len(found["seeds"]), found["programs"])
+        self.assertIn("LegalizeOps", found["group"])
+        self.assertIn("def main", found["module"])
+        self.assertEqual(report["programs"], 6)
+
     def test_reduce_values(self):
         made, text = self.reduce(SERVE, FAKE_TVM_OFF="1")
         self.assertEqual(made.returncode, 0, made.stderr)

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -39,9 +40,9 @@ enum class PointKind : std::uint8_t { Break, Watch, Catch };
 
 // A breakpoint, watchpoint or catchpoint. Forms of `spec`:
 //   Break  `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc), `op:matmul` (each
-//          call of an operator), `add1` (kernel: each call of it), `vm.builtin.match_shape` (any callee), and inside
-//          a kernel `add1:14` (a line of its text), `add1:i` (each value of a loop variable or axis), `add1:C` (each
-//          write to a buffer, each entry of a block)
+//          call of an operator), `node:NAME` (of the ONNX model that the module was), `add1` (kernel: each call of it),
+//          `vm.builtin.match_shape` (any callee), and inside a kernel `add1:14` (a line of its text), `add1:i` (each
+//          value of a loop variable or axis), `add1:C` (each write to a buffer, each entry of a block)
 //   Watch  an expression over names of a frame, `storage(lv1)` (the memory that it lies in)
 //   Catch  `nan`, `inf`, `denormal` (in a call's result), `error`, `alloc`, `free`, `call NAME`, `shape n` (a symbolic
 //          variable gets a value), `slot 3`
@@ -60,6 +61,8 @@ struct Breakpoint {
   std::string log;
   std::size_t frame = 0;                         // Watch: counted from the outermost
   std::string function;                          // Watch: the function of that frame; empty: the one that is run
+  std::uint64_t entered = 0;                     // Watch: when that frame was entered
+  bool every_activation = false;                 // Watch: every call of the function instead
   std::vector<Site> sites;                       // empty: not resolved now (pending), or of a kind that has no sites
   std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites
   std::string place;                             // inside a kernel: what it stops at
@@ -143,7 +146,9 @@ class Debugger {
   // Null and diagnosed when the spec has no possible meaning; pending when nothing matches yet.
   const Breakpoint* add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out);
   // In a frame (0 is innermost); without a run, in the outermost frame of the next one.
-  const Breakpoint* add_watchpoint(std::string_view expression, int frame, source::Diagnostics& out);
+  // `every_activation`: in every call of that frame's function. Names and indices must exist.
+  const Breakpoint* add_watchpoint(std::string_view expression, int frame, bool every_activation,
+                                   source::Diagnostics& out);
   const Breakpoint* add_catchpoint(std::string_view event, source::Diagnostics& out);
   Breakpoint* find_breakpoint(int number);
   // False and diagnosed when the text cannot be read as an expression.
@@ -154,6 +159,8 @@ class Debugger {
   bool set_log(int number, std::string_view text, source::Diagnostics& out);
   bool remove_breakpoint(int number);
   const std::map<int, Breakpoint>& breakpoints() const;
+  // After an edit of the program's text: breakpoints at its lines move along. `moved`: from old lines to new ones.
+  void move_line_breakpoints(std::string_view file, const std::function<std::uint32_t(std::uint32_t)>& moved);
   // After a change of the program: the breakpoints that have lost their place, with the reason.
   std::vector<std::pair<int, std::string>> resolve_breakpoints();
 

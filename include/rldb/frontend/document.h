@@ -5,15 +5,17 @@
 // or something is out of the ordinary, the whole text. In every case, module and diagnostics are those that a
 // fresh reading of the text gives (structural equality; the order and the wording of diagnostics).
 //
-// The IR of a document lives in a Context of its own. A whole reading starts a new Context, so that nodes left over by
-// edits are freed; whoever holds `context()` keeps the modules of that time alive. Spans recorded in the Context
-// follow the edits. Users: language server, editor commands, scripts/bench.
+// The IR of a document lives in a Context of its own, or in one that its user shares with it. A whole reading starts a
+// new Context, so that nodes left over by edits are freed; whoever holds `context()` keeps the modules of that time
+// alive. A shared Context is kept. Spans recorded in the Context follow the edits. Users: session (the program's text),
+// scripts/bench.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "rldb/frontend/parse.h"
 
@@ -26,10 +28,31 @@ struct ReadScope {
   std::size_t statements = 0;  // statements of Relax functions among them that were
 };
 
+// A replacement of bytes [begin, old_end) by others, which are then [begin, new_end).
+struct TextEdit {
+  std::uint32_t begin = 0;
+  std::uint32_t old_end = 0;
+  std::uint32_t new_end = 0;
+  std::int64_t delta() const { return std::int64_t(new_end) - std::int64_t(old_end); }
+  // Where a place of the old text is in the new one. Of a range that was removed: where it was.
+  std::uint32_t moved(std::uint32_t offset) const;
+};
+
+// Edits that make one text of the other, in ascending order and in offsets of the old text: the lines that differ,
+// without what they have in common at both ends. Texts that differ in very many places give one edit.
+struct TextReplacement {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  std::string_view text;  // a part of `after`
+};
+std::vector<TextReplacement> edits_between(std::string_view before, std::string_view after);
+
 class Document {
  public:
-  // `sources` outlives the document and owns its text.
-  Document(source::SourceManager& sources, std::string name, std::string text, const ParseOptions& options = {});
+  // `sources` outlives the document and owns its text. `shared`: the Context of all its modules, with the operators
+  // installed; null: one of its own.
+  Document(source::SourceManager& sources, std::string name, std::string text, const ParseOptions& options = {},
+           std::shared_ptr<ir::Context> shared = nullptr);
   ~Document();
   Document(const Document&) = delete;
   Document& operator=(const Document&) = delete;
@@ -41,6 +64,8 @@ class Document {
   bool edit(source::LineColumn begin, source::LineColumn end, std::string_view text,
             source::ColumnUnit unit = source::ColumnUnit::Utf16);
   void replace_all(std::string text);
+  // Makes the text this one, by the edits that `edits_between` finds.
+  void update(std::string_view text);
 
   source::FileId file() const;
   std::string_view text() const;

@@ -28,6 +28,9 @@ struct AgainstFinding {
   Question question;                   // that shows it
   std::int64_t default_dim = 0;
   std::size_t programs = 1;  // that have it
+  // Findings with the same symptom in the same pass, at a computation of the same kind, are one.
+  std::string group;
+  std::vector<std::uint64_t> seeds;  // of all these programs
   // What the dump of the reduced program says; nullopt: the partner left none.
   std::optional<TraceBisection> dump;
   std::string minimal;  // one sentence on the reduction
@@ -47,5 +50,6 @@ AgainstReport fuzz_against(session::Session& session, const Partner& partner, co
 // The verdict of one finding: what, and in which pass.
 std::string to_string(const AgainstFinding& f);
 std::string to_string(const AgainstReport& r);
+std::string to_json(const AgainstReport& r);
 
 }  // namespace rldb::repro

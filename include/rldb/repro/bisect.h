@@ -16,6 +16,7 @@
 #include "rldb/repro/dump.h"
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/sanitize.h"
+#include "rldb/repro/tried.h"
 #include "rldb/schedule/schedule.h"
 
 namespace rldb::repro {
@@ -50,6 +51,10 @@ struct TraceBisection {
   std::string function;
   std::string dims;    // symbolic ones, as they were
   bool large = false;  // it shows only with large numbers, through an overflow
+  // The values of the first stage that ran against the expected ones (Found): no pass of the folder is to blame.
+  std::optional<TensorDifference> from_expected;
+  std::optional<std::size_t> first_compared;  // with expected values: the stage that was compared with them
+  bool behind_nan = false;  // the results are NaN on both sides, and what differs is on the way to them
   // The whole programs agree; this binding, run by itself on numbers of this kind, does not. Empty: it was not needed.
   std::string by_itself, numbers;
   std::size_t by_themselves = 0, not_by_themselves = 0;  // computations compared so; those for which no time was left
@@ -67,12 +72,17 @@ struct TraceBisection {
   // The first stage that is equal only within the tolerance, by more than ordinary rounding, and by how much.
   std::optional<std::pair<std::size_t, TensorDifference>> rounding;
   std::size_t runs = 0;
+  TriedInputs tried;
+  // Functions that could not be run, but are the same in all stages, with all that they call.
+  std::vector<std::string> unchanged;
 };
 
 // The parts of the first stage that are run, and their inputs.
 struct Followed {
   std::string function;             // empty: each public one
   std::vector<std::string> inputs;  // as texts; the others are generated
+  // Values of the result, leaf by leaf, as a framework computed them: the first stage that runs is compared with these.
+  std::vector<runtime::Value> expected;
   // The file of the module before the first pass, or empty. It is the first stage: a fault of the first pass shows, and
   // constants whose data the folder lacks have its values.
   std::string original;
@@ -110,6 +120,7 @@ struct PassBisection {
   bool unstable = false;  // the pass gives another program each time
   // Passes right before this one (None: at the end) whose results could not be compared, with the reason.
   std::vector<std::pair<std::string, std::string>> passed_by;
+  TriedInputs tried;
   std::vector<std::string> meant;  // passes before it that change values by their nature: compared anew after them
   pipeline::ModuleRef before;
   pipeline::ModuleRef after;  // null: the pass fails

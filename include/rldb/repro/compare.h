@@ -9,6 +9,7 @@
 
 #include "rldb/repro/tensor_difference.h"
 #include "rldb/repro/trace.h"
+#include "rldb/repro/tried.h"
 #include "rldb/session/session.h"
 
 namespace rldb::repro {
@@ -70,8 +71,15 @@ struct Comparison {
   bool as_meant = false;  // equal only as far as the passes, which change values by their nature, let them be
   std::vector<std::string> kernels;  // programs without a Relax function: those that agree, each run by itself
   bool results_only = false;         // a side ran on the Relay VM, which does not report variables
+  NanOnBoth nan;                     // of the results
+  std::string unchecked;             // one side leaves a tensor's bounds: how its numbers differ all the same
+  TriedInputs tried;
   std::size_t tensors_a = 0, tensors_b = 0, matched = 0;
 };
+
+// Where results agree only because both are NaN, nothing is known: it differs if tensors on the way do, and else there
+// is no verdict for a tensor of the result that is NaN throughout.
+void judge_nan(Comparison& c);
 
 // The arguments are copied: what one program writes to them is not seen by the other.
 Trace record(session::Session& session, const Program& program);
@@ -91,7 +99,8 @@ struct ComparedInputs {
   // Distinct symbolic dims: rising in the order of the parameters, and falling. Empty: there are not two, or they
   // cannot be distinct.
   std::vector<session::Argument> apart, falling;
-  std::string passes;  // that were applied to the second program
+  std::string passes;              // that were applied to the second program
+  std::vector<std::string> texts;  // given ones
 };
 // For a function of the session's program. `texts`: as of Session::arguments. None: diagnosed.
 std::optional<ComparedInputs> compared_inputs(session::Session& session, std::string_view function,

@@ -116,6 +116,10 @@ class VersionOracle {
   // The last one, to a question with a partner.
   const std::optional<PartnerAnswer>& partner_answer() const { return partner_answer_; }
   const std::vector<runtime::Value>& reference() const { return reference_; }
+  // The inputs on which values were compared.
+  const TriedInputs& tried() const { return tried_; }
+  // A part of the reference is NaN throughout, so that equal results prove nothing; empty: it is not.
+  const std::string& blind() const { return blind_; }
 
  protected:
   bool wants_run() const {
@@ -126,7 +130,8 @@ class VersionOracle {
 
   session::Session& session_;
   Question question_;
-  std::string why_, unseen_;
+  std::string why_, unseen_, blind_;
+  TriedInputs tried_;
   std::optional<PartnerAnswer> partner_answer_;
   std::vector<runtime::Value> arguments_;
   std::vector<runtime::Value> reference_;  // leaves of the result
@@ -148,6 +153,8 @@ class Oracle : public VersionOracle {
  private:
   void hold(pipeline::ModuleRef version) override { session_.set_program(version.as<ir::Module>()); }
   bool start_with_dims(const ir::Module* module);
+  void note_tried(const ir::Module* module, const std::vector<bool>& generated);
+  runtime::Value find_finite(const ir::Module* module, const std::vector<bool>& generated, runtime::Value result);
   bool start_memory(const ir::Module* module);
   std::optional<Symptom> look_at_memory(const ir::Module* version);
   std::optional<Symptom> look_at_values(const ir::Module* version);

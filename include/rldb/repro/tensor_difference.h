@@ -35,6 +35,16 @@ struct TensorDifference {
 
 // The first difference; nullopt: the values agree. `a` is the reference for the relative error.
 std::optional<TensorDifference> difference(const runtime::Value& a, const runtime::Value& b, const Tolerances& t);
+
+// Elements that are NaN on both sides: whether they agree is not known.
+struct NanOnBoth {
+  std::int64_t elements = 0;  // of all leaves
+  std::int64_t total = 0;
+  bool whole_leaf = false;  // some leaf consists of them
+};
+NanOnBoth nan_on_both(const runtime::Value& a, const runtime::Value& b);
+std::string to_string(const NanOnBoth& n);  // `its result is NaN on both sides (8 of 8 elements)`
+
 // One line: `[0, 2] is 3 against 4; 5 of 12 elements differ, by at most 1 (abs), ...`. The first side comes first.
 std::string to_string(const TensorDifference& d);
 

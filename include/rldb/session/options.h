@@ -28,6 +28,7 @@ std::string_view to_string(Machine machine);
 struct Options {
   Engine engine = Engine::Jit;
   Machine machine = Machine::Relay;
+  bool keep_document = false;  // of Relax text, for edits that are read in part (Session::edit_text)
   std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels with an engine of their own: Jit or Eval
   bool fast_math = false;                                     // --fp=fast
   bool check_accesses = false;  // --check-accesses: once more, in the machine code; for testing rldb

@@ -93,6 +93,26 @@ struct EntryResult {
   bool ok = true;
 };
 
+// The effects of an edit of the program's text.
+struct TextChange {
+  bool whole = true;                 // all of it was read again
+  std::size_t functions = 0;         // otherwise: functions that were read again, in part or as a whole
+  std::size_t statements = 0;        // and statements in those that were read in part
+  bool same_kind = false;            // the program is of the same kind as before; otherwise the rest is not known
+  std::vector<std::string> changed;  // functions added, removed or changed in the current version
+  std::vector<std::string> passes;   // applied again, to the new text
+  std::size_t hand_made = 0;         // versions made by hand, which are lost
+  // Lines of the old text: those from `behind` on have moved by `delta`; those after `from` and before `behind` are
+  // gone. Ascending. Empty if it was read as a new text.
+  struct LineShift {
+    std::uint32_t from, behind;
+    std::int64_t delta;
+  };
+  std::vector<LineShift> shifts;
+  // Where a line of the old text is now; of one that is gone: where it was.
+  std::uint32_t moved_line(std::uint32_t line) const;
+};
+
 class Session {
  public:
   explicit Session(Options options = {}, runtime::Output* output = nullptr);
@@ -116,7 +136,13 @@ class Session {
   // the program; on errors nothing changes.
   bool load_file(const std::string& path, Diagnostics& out);
   bool load_text(std::string name, std::string text, Diagnostics& out);
-  bool reload(Diagnostics& out);
+  // Reads the program's file again: an edit of its text.
+  bool reload(Diagnostics& out, TextChange* change = nullptr);
+  // Gives the program another text, as an edit of the present one where the program has its document
+  // (Options::keep_document): only what the edit touches is read, typed and verified, and places in the text follow it.
+  // The passes that led to the current version are applied again; one that fails is diagnosed, and the versions before
+  // it stay. False: the text has errors, which are diagnosed, and nothing changes.
+  bool edit_text(std::string text, Diagnostics& out, TextChange* change = nullptr);
   Program* program() const { return program_.get(); }  // null: none is loaded
   void set_program(std::unique_ptr<Program> program);
   // Lends the session another program: returns its own, which may be running passes, to be put back.
@@ -187,6 +213,12 @@ class Session {
   using EntryRunner = std::function<std::optional<runtime::Value>(
       std::shared_ptr<const Build>, std::string_view function, std::span<const runtime::Value> args)>;
   EntryResult enter(std::string_view text, Diagnostics& out, const EntryRunner& run = {});
+  // The value of a binding of a function, on the evaluator: everything up to it is executed. Nullopt: diagnosed, or the
+  // function ends without having executed it.
+  std::optional<runtime::Value> value_of_binding(std::string_view function, std::string_view binding,
+                                                 std::span<const runtime::Value> args, Diagnostics& out);
+  // Symbolic variables without a value that entries have introduced.
+  const std::vector<const ir::Var*>& symbols() const { return symbols_; }
   // The type of an expression or name, without evaluating it.
   const ir::Type* type_of(std::string_view text, Diagnostics& out);
   void set_value(std::string name, runtime::Value value);
@@ -210,6 +242,7 @@ class Session {
     Options options;
     std::unique_ptr<Program> program;
     std::vector<NamedValue> values;
+    std::vector<const ir::Var*> symbols;
     std::shared_ptr<const Build> build;
   };
   Snapshot snapshot() const;
@@ -232,6 +265,7 @@ class Session {
   class RelaxText;
   class RelaxExecutable;
   class RelayExecutable;
+  void apply_again(const Program& before, Diagnostics& out, TextChange& change);
   bool load_onnx(const std::string& path, std::string_view bytes, Diagnostics& out);
   RelaxText* relax() const;  // null: the program is of another kind
   const ir::Module* legalised(std::string_view function);
@@ -266,7 +300,7 @@ class Session {
                                          const EntryRunner& run, Diagnostics& out);
 
   Options options_;
-  std::unique_ptr<ir::Context> ctx_;
+  std::shared_ptr<ir::Context> ctx_;  // documents share it
   source::SourceManager sources_;
   runtime::PackedRegistry registry_;
   std::unique_ptr<Gate> gate_;
@@ -274,6 +308,7 @@ class Session {
   std::shared_ptr<runtime::Isolation> isolation_;  // kept up to date with the options
   std::unique_ptr<Program> program_;
   std::vector<NamedValue> values_;
+  std::vector<const ir::Var*> symbols_;
   std::unique_ptr<Engines> engines_;
 };
 

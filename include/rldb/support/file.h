@@ -40,5 +40,7 @@ enum class Durable : bool { No, Yes };
 // from killed processes are removed from the folder.
 Result<Unit, FileError> write_file(const std::string& path, std::string_view bytes, Durable durable = Durable::Yes);
 bool file_exists(const std::string& path);
+// `a/b` of `a/b/c`, `/` of `/c`, `.` of `c`.
+std::string folder_of(const std::string& path);
 
 }  // namespace rldb::support

@@ -34,6 +34,7 @@ struct Frame {
   std::size_t base = 0;                               // first register in the machine's register stack
   std::size_t size = 0;                               // registers
   RegName return_register = bytecode::kVoidRegister;  // in the caller's frame
+  std::uint64_t entered = 0;  // instructions completed when it was called: no two calls share it
 };
 
 // Where and why a program stopped by itself.

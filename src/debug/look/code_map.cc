@@ -286,6 +286,17 @@ int CodeMap::find_binding(std::string_view function, std::string_view name, int 
   return found;
 }
 
+std::vector<int> CodeMap::find_bindings(std::string_view function, std::string_view name, int at) const {
+  std::vector<int> before, after;
+  for (int i = 0; i < int(bindings_.size()); ++i) {
+    if (binding(i).name != name || binding(i).function != function) continue;
+    (i <= at ? before : after).push_back(i);
+  }
+  std::reverse(before.begin(), before.end());
+  before.insert(before.end(), after.begin(), after.end());
+  return before;
+}
+
 int CodeMap::last_binding_before(Pc pc) const {
   const FunctionIndex function = function_of(pc);
   if (function < 0) return -1;
@@ -298,6 +309,11 @@ int CodeMap::last_binding_before(Pc pc) const {
 int CodeMap::binding_of_variable(const ir::Var* v) const {
   const auto it = by_variable_.find(v->id);
   return it == by_variable_.end() ? -1 : it->second;
+}
+
+const ir::Var* CodeMap::alias_of(const ir::Var* v) const {
+  const int i = binding_of_variable(v);
+  return i < 0 || !binding(i).binding ? nullptr : ir::as<ir::Var>(binding(i).binding->value);
 }
 
 bool CodeMap::has_variable(FunctionIndex function, std::uint32_t variable) const {

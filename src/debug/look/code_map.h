@@ -62,6 +62,8 @@ class CodeMap {
   // The binding of that name nearest to a place: the last one of its function at or before `at`, else the first one
   // after it. -1: there is none. `at` is a binding, or -1 for the start of every function.
   int find_binding(std::string_view function, std::string_view name, int at) const;
+  // All bindings of that name, the nearest to a place first: a name may be bound in both branches of an `if`.
+  std::vector<int> find_bindings(std::string_view function, std::string_view name, int at) const;
   // Where a bytecode function begins for a user: its first binding, else its first instruction.
   Pc entry(FunctionIndex function) const;
   // The Ret instructions of a function.
@@ -72,6 +74,8 @@ class CodeMap {
   int last_binding_before(Pc pc) const;
   // The binding of a variable; -1: a parameter, a symbolic variable.
   int binding_of_variable(const ir::Var* v) const;
+  // The variable of which it is another name, `alloc` of `left = alloc`; null: it is none.
+  const ir::Var* alias_of(const ir::Var* v) const;
   bool has_variable(FunctionIndex function, std::uint32_t variable) const;
   // Some start of the binding's code lies on every path to `pc`.
   bool was_executed(int binding, Pc pc) const;

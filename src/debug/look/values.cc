@@ -32,12 +32,17 @@ std::string_view ValueFinder::function() const {
 }
 
 Result<Value> ValueFinder::find(std::string_view name) {
-  const int binding = map_.find_binding(function(), name, here_);
-  if (binding >= 0 && map_.binding(binding).binding) {
-    auto value = value_of_binding(binding);
+  const std::vector<int> same = map_.find_bindings(function(), name, here_);
+  const int binding = same.empty() ? -1 : same.front();
+  std::optional<support::Failure<runtime::Error>> failure;
+  for (const int candidate : same) {
+    if (!map_.binding(candidate).binding) continue;
+    auto value = value_of_binding(candidate);
+    if (value.ok()) return value;
     // A parameter or symbol may have the name of a later binding.
-    if (value.ok() || is_reached(binding)) return value;
+    if (!failure && is_reached(candidate)) failure.emplace(std::move(value).error());
   }
+  if (failure) return *std::move(failure);
   Value v;
   switch (d_.find_name(m_, map_, frame_, name, v)) {
     case Debugger::Impl::Found::Yes:
@@ -102,6 +107,41 @@ std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
   if (!best) return std::nullopt;
   const Value* v = m_.read_register(frame_, best->range->reg);
   return v ? std::optional(*v) : std::nullopt;
+}
+
+// In its own register, or in that of the variable of which it is another name.
+std::optional<Value> ValueFinder::in_memory(const ir::Var* v) {
+  for (; v; v = map_.alias_of(v))
+    if (auto value = in_register(v->id)) return value;
+  return std::nullopt;
+}
+
+Result<Value> ValueFinder::held(std::string_view name) {
+  const std::vector<int> same = map_.find_bindings(function(), name, here_);
+  for (const int binding : same)
+    if (const ir::Binding* b = map_.binding(binding).binding)
+      if (auto value = in_memory(b->var)) return *std::move(value);
+  for (const LocalInfo& local : d_.locals(m_, map_, frame_, name))
+    if (local.live) return local.value;
+  Value v;
+  // A value of the session does not stand in for a name of the function.
+  if (same.empty() && d_.find_name(m_, map_, frame_, name, v) == Debugger::Impl::Found::Yes) return v;
+  if (auto value = symbol(name)) return *std::move(value);
+  return runtime::fail(ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
+}
+
+bool ValueFinder::was_freed(std::string_view name) const {
+  std::vector<std::uint32_t> ids;
+  for (const int binding : map_.find_bindings(function(), name, here_))
+    for (const ir::Var* v = map_.binding(binding).binding ? map_.binding(binding).binding->var : nullptr; v;
+         v = map_.alias_of(v))
+      ids.push_back(v->id);
+  const Pc pc = frame().pc;
+  for (const UserVariable& v : map_.variables(frame().function)) {
+    const bool named = v.name == name || std::find(ids.begin(), ids.end(), v.id) != ids.end();
+    if (named && v.range->end <= pc && (v.range->is_parameter || map_.runs_before(v.begin - 1, pc))) return true;
+  }
+  return false;
 }
 
 // From the moment after it was computed in this call of the function.

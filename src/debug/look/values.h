@@ -24,6 +24,11 @@ class ValueFinder {
   // Errors explain why there is no value: not reached, its place; not executed; no such name.
   runtime::Result<runtime::Value> find(std::string_view name);
   runtime::Result<runtime::Value> value_of_binding(int binding);
+  // Only what is in memory now, under that name or another one of the same value (`left = alloc`, also before the
+  // binding is reached): nothing is computed, nothing fetched from the past.
+  runtime::Result<runtime::Value> held(std::string_view name);
+  // Its register was given up after its last use.
+  bool was_freed(std::string_view name) const;
   // The binding that a name refers to here; -1: none.
   int binding_of(std::string_view name) const { return map_.find_binding(function(), name, here_); }
   // One line per value that is not directly available: `lv1 as of its definition, time 12`.
@@ -31,6 +36,7 @@ class ValueFinder {
 
  private:
   std::optional<runtime::Value> in_register(std::uint32_t variable);
+  std::optional<runtime::Value> in_memory(const ir::Var* v);
   std::optional<runtime::Value> from_history(std::uint32_t variable);
   std::optional<runtime::Value> symbol(std::string_view name);
   std::optional<runtime::Value> lookup(const ir::Var* v);

@@ -84,8 +84,8 @@ std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
   std::vector<std::string> details;
   for (Observer::Seen& s : seen) {
     Breakpoint& b = breakpoints.at(s.number);
-    ++b.hits;
-    if (b.ignore > 0) {
+    if (!s.over) ++b.hits;
+    if (!s.over && b.ignore > 0) {
       --b.ignore;
       continue;
     }

@@ -1,4 +1,4 @@
-// Catchpoints and watchpoints as rows of the table of points.
+// Catchpoints as rows of the table of points.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -100,21 +100,6 @@ const Breakpoint* Debugger::add_catchpoint(std::string_view text, source::Diagno
   }
   b.number = d.next_number++;
   b.sites = std::move(r.sites);
-  return &(d.breakpoints[b.number] = std::move(b));
-}
-
-const Breakpoint* Debugger::add_watchpoint(std::string_view expression, int frame, source::Diagnostics& out) {
-  Impl& d = *impl_;
-  Breakpoint b;
-  b.kind = PointKind::Watch;
-  b.spec = expression;
-  std::size_t index = 0;
-  if (d.run && d.last.kind != StopKind::Finished && frame_index(d.run->machine(), machine_frame(frame), index)) {
-    b.frame = index;
-    b.function = d.run->code().function_name(d.run->machine().frames()[index].pc);
-  }
-  if (!is_expression(storage_operand(expression).value_or(expression), out)) return nullptr;
-  b.number = d.next_number++;
   return &(d.breakpoints[b.number] = std::move(b));
 }
 

@@ -1,7 +1,8 @@
 // Observer: detects hits of watchpoints and numeric catchpoints while a run continues.
 //
 // It checks only after single instructions: those that define a watched name, and calls, which may write tensors. A
-// call is skipped at once unless one of its tensors lies in storage from which a watched expression was last read.
+// call is skipped at once unless it was given storage from which a watched expression was last read, behind a tuple or
+// an object too, or is of a packed function, which may have kept some.
 // Going forward the first hit stops the run; going back (`record`) the last hit of a window is kept. Values are
 // compared with those from when the run was resumed, or at the window's start. Users: the forward and backward loops.
 #pragma once
@@ -13,9 +14,8 @@
 #include <vector>
 
 #include "debug/impl.h"
-#include "debug/look/planned.h"
-#include "debug/watch/kept_value.h"
 #include "debug/watch/numeric.h"
+#include "debug/watch/watched.h"
 
 namespace rldb::debug {
 
@@ -35,7 +35,8 @@ class Observer : public vm::Hook {
 
   struct Seen {
     int number = 0;
-    std::string text;  // the change, and its cause
+    std::string text;   // the change, and its cause
+    bool over = false;  // no change: the frame that it belongs to has returned
   };
   // Hits of one instruction; when recording, of the last one with any.
   const std::vector<Seen>& seen() const { return seen_; }
@@ -44,30 +45,14 @@ class Observer : public vm::Hook {
   std::uint64_t time() const { return time_; }  // after that instruction
 
  private:
-  struct Watch {
-    int number;
-    std::string expression;
-    std::size_t frame;
-    FunctionIndex function;   // of that frame
-    vm::StopSet definitions;  // instructions that define a name in it
-    KeptValue last;
-    std::set<const runtime::Storage*> storages;
-    std::optional<StoragePlan> plan;  // for a storage: where its name lies, live or not
-    int storage = -1;
-  };
   struct Catch {
     int number;
     NumericEvent event;
   };
-  void add_watch(const Breakpoint& b, const Run& run);
   void add_calls();
   runtime::NumericEvents events() const;
   void look_for(runtime::NumericEvents events);
-  std::optional<runtime::Value> evaluate(Watch& w, const vm::Machine& m);
-  std::optional<runtime::Value> storage_of(Watch& w, const vm::Machine& m);
-  void find_storage(Watch& w, std::string_view name);
-  std::string tenants(const Watch& w, Pc pc) const;
-  bool concerns(const Watch& w, const vm::Machine& m, std::size_t frame, Pc pc) const;
+  Reached reached(const vm::Machine& m, std::size_t frame, Pc pc) const;
   void note(const vm::Machine& m, int number, std::string text);
   std::string instruction(Pc pc) const;
 
@@ -75,7 +60,7 @@ class Observer : public vm::Hook {
   const CodeMap& map_;
   const Run& run_;
   vm::StopSet observed_;
-  std::vector<Watch> watches_;
+  std::vector<Watched> watches_;
   std::vector<Catch> catches_;
   bool record_ = false;
   std::vector<Seen> seen_;

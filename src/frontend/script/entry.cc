@@ -139,11 +139,14 @@ class EntryReader {
       for (std::size_t i = 0; i < block->bindings.size(); ++i) {
         const ir::Binding* b = block->bindings[i];
         const bool last = block == all->blocks.back() && i + 1 == block->bindings.size();
+        if (s.is(Kind::DataflowBlock) && b->var->is_dataflow()) continue;
         if (!last && (!several || b->var->is_dataflow() || !names(s, b->var->name))) continue;
         std::vector<const ir::BindingBlock*> blocks = before;
-        const auto head = block->bindings.subspan(0, i);
+        // The value of an output may use variables that are known in its block only: the block is executed up to it.
+        const bool output = s.is(Kind::DataflowBlock) && block->is_dataflow();
+        const auto head = block->bindings.subspan(0, output ? i + 1 : i);
         if (!head.empty()) blocks.push_back(r_.ctx.block(head, block->is_dataflow()));
-        add_binding(s, b, blocks, broken);
+        add_binding(s, b, output ? static_cast<const ir::Expr*>(b->var) : b->value, blocks, broken);
       }
       before.push_back(block);
     }
@@ -155,13 +158,14 @@ class EntryReader {
     return false;
   }
 
-  void add_binding(Node s, const ir::Binding* b, const std::vector<const ir::BindingBlock*>& blocks, bool broken) {
+  void add_binding(Node s, const ir::Binding* b, const ir::Expr* value,
+                   const std::vector<const ir::BindingBlock*>& blocks, bool broken) {
     ParsedItem item{};
     item.kind = s.is(Kind::ExpressionStatement) ? ItemKind::Expression : ItemKind::Binding;
     item.span = s.span();
     item.name = b->var->name;
     item.var = b->var;
-    item.value = r_.ctx.seq(blocks, b->value);
+    item.value = r_.ctx.seq(blocks, value);
     item.is_match_cast = b->is_match_cast();
     item.broken = broken;
     if (b->is_match_cast()) {

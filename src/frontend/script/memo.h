@@ -20,19 +20,14 @@
 #include "frontend/cst/parser.h"
 #include "frontend/script/body.h"
 #include "frontend/script/scope.h"
+#include "rldb/frontend/document.h"
 
 namespace rldb::frontend::script {
 
 struct Reader;
 struct FunctionState;
 
-// A replacement of bytes [begin, old_end) by as many as make [begin, new_end).
-struct TextEdit {
-  std::uint32_t begin = 0;
-  std::uint32_t old_end = 0;
-  std::uint32_t new_end = 0;
-  std::int64_t delta() const { return std::int64_t(new_end) - std::int64_t(old_end); }
-};
+using frontend::TextEdit;
 
 class BodyMemo final : public cst::KnownStatements {
  public:

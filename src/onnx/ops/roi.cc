@@ -65,8 +65,8 @@ struct RegionSampler {
   }
 };
 
-// The largest weighted element around the samples of a cell: ONNX's definition of the mode. That of Relax is the largest
-// sample.
+// The largest weighted element around the samples of a cell: ONNX's definition of the mode. That of Relax is the
+// largest sample.
 Made largest_parts(NodeContext& c, const Regions& of, const Expr* x, const Expr* regions, const Expr* images) {
   return c.kernel("onnx_roi_align_max", {x, regions, images}, [&](Te& te) -> std::vector<te::Tensor> {
     ir::Context& ctx = te.ctx;
@@ -82,14 +82,15 @@ Made largest_parts(NodeContext& c, const Regions& of, const Expr* x, const Expr*
           const SampledAxis y = s.axis(s.place(i[0], i[2], parts[0].var, 0), data->shape[2]),
                             across = s.axis(s.place(i[0], i[3], parts[1].var, 1), data->shape[3]);
           const Expr* below = ir::compare(ctx, ir::BinaryKind::GE, parts[2].var, ctx.i64(2));
-          const Expr* right = ir::compare(ctx, ir::BinaryKind::EQ, ir::floor_mod(ctx, parts[2].var, ctx.i64(2)), ctx.i64(1));
+          const Expr* right =
+              ir::compare(ctx, ir::BinaryKind::EQ, ir::floor_mod(ctx, parts[2].var, ctx.i64(2)), ctx.i64(1));
           const Expr* image = ir::cast_to(ctx, DType::Int(64), te.graph.load(te.in[2], {i[0]}));
-          const Expr* element = te.graph.load(data, {image, i[1], ctx.select(below, y.high, y.low),
-                                                     ctx.select(right, across.high, across.low)});
+          const Expr* element = te.graph.load(
+              data, {image, i[1], ctx.select(below, y.high, y.low), ctx.select(right, across.high, across.low)});
           const Expr* weight = ir::mul(ctx, ctx.select(below, y.high_weight, y.low_weight),
                                        ctx.select(right, across.high_weight, across.low_weight));
-          return static_cast<const Expr*>(ctx.select(ir::logical_and(ctx, y.inside, across.inside),
-                                                     ir::mul(ctx, element, weight), s.lit(0)));
+          return static_cast<const Expr*>(
+              ctx.select(ir::logical_and(ctx, y.inside, across.inside), ir::mul(ctx, element, weight), s.lit(0)));
         },
         parts, te.graph.max_reducer(data->dtype), "T_roi_align_max")};
   });
@@ -100,9 +101,9 @@ Made largest_parts(NodeContext& c, const Regions& of, const Expr* x, const Expr*
 Made max_roi_pool(NodeContext& c) {
   RLDB_TRY(const Ints size, pooled_size(c));
   Chain m(c);
-  return m.done(m.op(op::VisionRoiPool, {m.in(0), m.in(1)},
-                     {{op_attr::PooledSize, c.ints_attr(size)},
-                      {op_attr::SpatialScale, c.ctx.attr(c.real(key::SpatialScale, 1))}}));
+  return m.done(m.op(
+      op::VisionRoiPool, {m.in(0), m.in(1)},
+      {{op_attr::PooledSize, c.ints_attr(size)}, {op_attr::SpatialScale, c.ctx.attr(c.real(key::SpatialScale, 1))}}));
 }
 
 // Operands: images, regions, the image of each.

@@ -89,7 +89,7 @@ ir::Result<Dims> resolved_at_run_time(NodeContext& c, const Dims& from, bool zer
   const DType wide = DType::Int(64);
   const Expr* given = m.cast(m.in(1), wide);
   const std::int64_t count = m.size(given, 0);
-  if (!m.good() || count > kMostKnown) return refuse(c.must_be_known(1));
+  if (!m.good() || count > kMostKnown) return c.must_be_known(1);
   const auto vector = [&](Dims dims) { return m.good() ? m.take(c.tensor_from({wide, 1, std::move(dims)})) : nullptr; };
   if (!zero_is_zero) {
     Dims old = from;

@@ -7,6 +7,7 @@
 
 #include "passes/common.h"
 #include "rldb/ir/intrinsic.h"
+#include "rldb/ir/op/grad.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 
@@ -154,6 +155,7 @@ class Planner {
       p.binding[v] = made;
       p.usage[v] = made;
     }
+    for (const Var* v : named_) constants_.erase(follow(aliases_, v));
     p.constants = constants_;
     for (const Var* bound : order_) {
       const auto alias = aliases_.find(bound);
@@ -249,6 +251,7 @@ class Planner {
   void visit_uses(const Expr* e) {
     walk(e, [&](const Node* n) {
       if (const auto* v = as<Var>(n)) use(v);
+      if (const auto* call = as<Call>(n)) keep_names(call);
       if (const auto* s = as<SeqExpr>(n)) {
         visit_seq(s);
         return false;
@@ -259,6 +262,13 @@ class Planner {
       }
       return true;
     });
+  }
+
+  // A checkpoint marks a variable; a constant has no name to refer to.
+  void keep_names(const Call* call) {
+    if (!as_call_of(call, op::GradStartCheckpoint) && !as_call_of(call, op::GradEndCheckpoint)) return;
+    for (const Expr* a : call->args)
+      if (const auto* v = as<Var>(a)) named_.insert(v);
   }
 
   void use(const Var* v) {
@@ -274,6 +284,7 @@ class Planner {
   std::unordered_map<const Var*, const Var*> aliases_;
   std::unordered_map<const Var*, const Expr*> known_;
   std::unordered_map<const Var*, const Constant*> constants_;
+  std::unordered_set<const Var*> named_;  // that are read where only a variable may stand
   std::unordered_set<const Var*> in_dataflow_;
   std::unordered_set<const Var*> used_outside_;
 };

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "passes/layout/index_map.h"
+#include "passes/layout/remove_pad.h"
 #include "passes/operators/call_expander.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/fusion.h"
@@ -31,7 +32,6 @@ using support::Failure;
 
 namespace {
 
-constexpr std::string_view kRemovePad = "remove_pad";
 constexpr std::string_view kNoMap = "None";
 
 struct Replacement {

@@ -5,6 +5,7 @@
 // Stricter than TVM, which compares shapes only: the second index map has to invert the first, and padding with a
 // specified value stays.
 #include "passes/layout/index_map.h"
+#include "passes/layout/remove_pad.h"
 #include "passes/operators/call_expander.h"
 #include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/fusion.h"
@@ -20,8 +21,6 @@ namespace rldb::passes {
 using namespace ir;
 
 namespace {
-
-constexpr std::string_view kRemovePad = "remove_pad";  // the attribute `operator_name` of a kernel
 
 // out[i] = in[i], i over the whole result.
 bool copies_in_place(const PrimFunc* f) {

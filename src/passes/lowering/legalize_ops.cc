@@ -12,7 +12,7 @@
 #include "passes/common.h"
 #include "passes/lowering/with_kernels.h"
 #include "passes/pass_functions.h"
-#include "rldb/bytecode/builtin/run.h"
+#include "rldb/bytecode/run_function.h"
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/transpose.h"

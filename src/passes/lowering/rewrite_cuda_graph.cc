@@ -14,6 +14,7 @@
 #include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/passes/pass_options.h"
 #include "rldb/passes/rewrite_counter.h"
 
 namespace rldb::passes {
@@ -183,7 +184,8 @@ class Launcher : public Rewriter {
 
 }  // namespace
 
-Result<const Module*> rewrite_cuda_graph(PassEnv& env, const Module* module, const NoOptions&) {
+Result<const Module*> rewrite_cuda_graph(PassEnv& env, const Module* module, const RewriteCUDAGraphOptions& options) {
+  if (!options.use_cuda_graph) return module;
   const CudaGraphPlan plan = plan_cuda_graph(module);
   if (plan.storages.empty() && plan.captures.empty()) return module;
   if (!may_rewrite([&] { return fmt::format("{} regions are captured", plan.captures.size()); })) return module;

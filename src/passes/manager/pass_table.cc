@@ -20,7 +20,6 @@ constexpr Alias kAliases[] = {
     {"VMBuiltinLower", PassId::LowerRuntimeBuiltin},
     {"CallTIRRewritePass", PassId::CallTIRRewrite},
     {"UpdateParamStructInfo", PassId::UpdateParamType},
-    {"InsertHoistIfThenElse", PassId::HoistIfThenElse},  // the name that stages of TVM's pipeline have
 };
 
 struct NamedPipeline {

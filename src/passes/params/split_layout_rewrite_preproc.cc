@@ -19,8 +19,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kPreproc = "meta_schedule.layout_rewrite_preproc";
-
 struct Step {
   const Stmt* nest;
   std::size_t param;     // the weight
@@ -45,9 +43,9 @@ class Unmarked : public Rewriter {
  protected:
   const Stmt* visit_stmt(const Stmt* s) override {
     const auto* block = as<SBlock>(s);
-    if (!block || !find_attr(block->annotations, kPreproc)) return default_stmt(s);
+    if (!block || !find_attr(block->annotations, attr_name::LayoutRewritePreproc)) return default_stmt(s);
     SBlock made = *block;
-    made.annotations = ctx_.with_attr(block->annotations, kPreproc, nullptr);
+    made.annotations = ctx_.with_attr(block->annotations, attr_name::LayoutRewritePreproc, nullptr);
     return ctx_.sblock(made);
   }
 };
@@ -68,7 +66,7 @@ class KernelSplitter {
     }
     for (const Stmt* s : parts_) {
       const SBlockRealize* block = block_of(s);
-      if (!block || !find_attr(block->block->annotations, kPreproc)) continue;
+      if (!block || !find_attr(block->block->annotations, attr_name::LayoutRewritePreproc)) continue;
       if (!add_step(s, block->block)) return false;
     }
     return !steps.empty() && steps.size() < parts_.size();

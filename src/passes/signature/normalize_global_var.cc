@@ -15,7 +15,7 @@ using support::Failure;
 
 namespace {
 
-using Names = std::unordered_map<std::string_view, std::string_view>;
+using NewNames = std::unordered_map<std::string_view, std::string_view>;
 
 std::string_view symbol_of(const Expr* e) {
   const auto* f = as<Function>(e);
@@ -27,7 +27,7 @@ std::string_view symbol_of(const Expr* e) {
 
 class Renamer : public Rewriter {
  public:
-  Renamer(Context& ctx, const Names& names) : Rewriter(ctx), names_(names) {}
+  Renamer(Context& ctx, const NewNames& names) : Rewriter(ctx), names_(names) {}
 
  protected:
   const Expr* visit_expr(const Expr* e) override {
@@ -38,11 +38,11 @@ class Renamer : public Rewriter {
   }
 
  private:
-  const Names& names_;
+  const NewNames& names_;
 };
 
 // New names by old ones, of the renamed functions.
-Result<Names> new_names(Context& ctx, const Module* module) {
+Result<NewNames> new_names(Context& ctx, const Module* module) {
   std::unordered_map<std::string_view, std::string_view> owner;  // by symbol: the name of its function
   for (const ModuleEntry& e : module->entries) {
     const std::string_view symbol = symbol_of(e.function);
@@ -50,7 +50,7 @@ Result<Names> new_names(Context& ctx, const Module* module) {
     const auto [other, fresh] = owner.try_emplace(symbol, e.name);
     if (!fresh) return Failure(message(diag::PassSymbolTwice, other->second, e.name, symbol));
   }
-  Names names;
+  NewNames names;
   std::unordered_set<std::string_view> taken;
   for (const ModuleEntry& e : module->entries) taken.insert(e.name);
   for (const auto& [symbol, name] : owner) {
@@ -70,7 +70,7 @@ Result<Names> new_names(Context& ctx, const Module* module) {
 }  // namespace
 
 Result<const Module*> normalize_global_var(PassEnv& env, const Module* module, const NoOptions&) {
-  RLDB_TRY(const Names names, new_names(env.ctx, module));
+  RLDB_TRY(const NewNames names, new_names(env.ctx, module));
   if (names.empty()) return module;
   ModuleBuilder builder(env.ctx);
   builder.set_attrs(module->attrs);

@@ -11,6 +11,7 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
 #include "repro/bisect/signature.h"
+#include "repro/finite.h"
 #include "repro/values.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/attr_name/symbol.h"
@@ -65,6 +66,18 @@ void turn_round(const Value& v) {
 
 }  // namespace
 
+std::string_view text_of(Follower::Inputs inputs) {
+  switch (inputs) {
+    case Follower::Inputs::Usual:
+      return kUsualNumbers;
+    case Follower::Inputs::Other:
+      return "conditions inverted, integers of both signs, small weights";
+    case Follower::Inputs::Large:
+      return "large floats";
+  }
+  return {};
+}
+
 const ir::Function* find_exported(const ir::Module* module, const std::string& name, std::string& there) {
   there = name;
   if (const auto* f = ir::as<ir::Function>(module->find(name))) return f;
@@ -114,15 +127,18 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
     }
   }
   Outcome outcome = run_somehow(i, at, program);
-  if (outcome.ran && !follows) prefer_finite(outcome, program);
+  if (outcome.ran && !follows) look_for_finite(outcome, program);
   if (outcome.ran && !follows && kind_ == Inputs::Other) prefer_wide(outcome, program);
   if (outcome.not_run.empty() && !outcome.ran && !follows) outcome.not_run = "it fails: " + outcome.error;
   if (outcome.ran && !follows) outcome.not_run = nothing_to_compare(outcome.result);
+  if (outcome.not_run.empty() && at.baseline == kNoStage)
+    if (auto why_not = cannot_be_expected()) outcome.not_run = *why_not;
   if (!outcome.not_run.empty()) {
     skip(i, outcome.not_run);
     return Step::Skipped;
   }
   ran_[i] = true;
+  if (at.baseline == kNoStage && !is_as_expected(i, outcome)) return Step::Skipped;
   if (follows && differs(next.reference, outcome)) {
     if (!is_meant(stage, next.reference, outcome)) {
       tried = std::move(program);
@@ -134,6 +150,7 @@ Follower::Step Follower::attempt(std::size_t i, const std::string& function, Poi
     next.reference = outcome;
   }
   if (follows && why.empty()) note_rounding(i, next.reference, outcome);
+  if (follows) note_nan(function, next.reference, outcome);
   if (at.baseline != kNoStage && !why.empty()) note(fmt::format("compared anew from {} on: {}", stage.file, why));
   const Step step = why.empty() && follows ? Step::Agrees : Step::Anew;
   if (follows && std::find(out_.compared.begin(), out_.compared.end(), function) == out_.compared.end())
@@ -238,18 +255,73 @@ bool Follower::make_arguments(const ir::Function* f, Program& program, std::stri
   return true;
 }
 
-// Looks for generated inputs for which fewer results are NaN or infinite.
-void Follower::prefer_finite(Outcome& outcome, Program& program) {
-  const std::int64_t lost = not_finite(outcome.result);
-  if (lost == 0) return;
+// Looks for generated inputs for which less of the result is NaN or infinite.
+void Follower::look_for_finite(Outcome& outcome, Program& program) {
+  if (not_finite(outcome.result) == 0) return;
+  if (kind_ != Inputs::Usual) return prefer_positive(outcome, program);
+  const RunForFinite again = [&](const std::vector<Value>& args) {
+    ++out_.runs;
+    return run_for_finite(session_, program.module, program.function, args);
+  };
+  auto run = again(program.args);
+  const std::string numbers = run ? prefer_finite(program.args, made_up_, *run, again) : std::string();
+  if (numbers.empty()) return;
+  out_.tried.add_numbers(numbers);
+  outcome = execute(program);
+}
+
+void Follower::prefer_positive(Outcome& outcome, Program& program) {
   Program positive = program;
   positive.args = copies(program.args);
   for (std::size_t i = 0; i < positive.args.size(); ++i)
     if (made_up_[i]) make_positive(positive.args[i]);
   Outcome second = execute(positive);
-  if (!second.ran || not_finite(second.result) >= lost) return;
+  if (!second.ran || not_finite(second.result) >= not_finite(outcome.result)) return;
   outcome = std::move(second);
   program = std::move(positive);
+}
+
+// Values are expected of inputs that are all given.
+std::optional<std::string> Follower::cannot_be_expected() const {
+  if (what_.expected.empty() || std::find(made_up_.begin(), made_up_.end(), true) == made_up_.end())
+    return std::nullopt;
+  return "values are expected of it, but not every parameter has a given input";
+}
+
+// Against the framework's values, where there are some.
+bool Follower::is_as_expected(std::size_t stage, const Outcome& o) {
+  if (what_.expected.empty()) return true;
+  out_.first_compared = stage;
+  std::vector<Value> leaves;
+  flatten(o.result, leaves);
+  if (leaves.size() != what_.expected.size()) {
+    out_.from_expected.emplace().kind =
+        fmt::format("{} values against {} expected ones", leaves.size(), what_.expected.size());
+    return false;
+  }
+  for (std::size_t i = 0; i < leaves.size() && !out_.from_expected; ++i) {
+    if (auto d = difference(what_.expected[i], leaves[i], tolerances_); d && !is_rounding(what_.expected[i], *d)) {
+      if (leaves.size() > 1) d->path.insert(d->path.begin(), i);
+      out_.from_expected = std::move(d);
+    }
+  }
+  return !out_.from_expected;
+}
+
+void Follower::note_nan(const std::string& function, const Outcome& reference, const Outcome& o) {
+  if (!o.ran || seen_.contains(function)) return;
+  const NanOnBoth nan = nan_on_both(reference.result, o.result);
+  if (nan.whole_leaf) {
+    nan_.emplace(function, nan);
+    return;
+  }
+  seen_.insert(function);
+  nan_.erase(function);
+}
+
+const NanOnBoth* Follower::only_nan(const std::string& function) const {
+  const auto it = nan_.find(function);
+  return it == nan_.end() ? nullptr : &it->second;
 }
 
 // Integers that are negative and exceed the next narrower dtype, if the program runs on them: then they are not used as

@@ -17,6 +17,7 @@ class PassBisector {
   void run(pipeline::ModuleRef module, const std::vector<pipeline::Invocation>& pipeline) {
     out_.count = pipeline.size();
     out_.runs = oracle_.start(module);
+    out_.tried = oracle_.tried();
     if (!out_.runs) out_.why = "the program cannot be compared before the first pass: " + oracle_.why();
     if (!out_.runs && !oracle_.wants_failures()) return;
     if (oracle_.look(module)) {
@@ -31,8 +32,10 @@ class PassBisector {
       before = out_.after;
     }
     if (!out_.runs) return;
-    if (out_.passed_by.empty())
+    if (out_.passed_by.empty() && oracle_.blind().empty())
       out_.verdict = PassBisection::Verdict::None;
+    else if (out_.passed_by.empty())
+      out_.why = oracle_.blind() + " before and after the passes";
     else
       out_.why = fmt::format("from {} on the program cannot be compared: {}", out_.passed_by[0].first,
                              out_.passed_by[0].second);

@@ -126,6 +126,9 @@ std::string text_of_agreement(const TraceBisection& b, std::size_t runnable) {
 }
 
 std::string text_of_fault(const TraceBisection& b) {
+  if (b.from_expected)
+    return fmt::format("differs from the expected values: {}, before any pass of the folder: {}\n",
+                       b.stages[*b.first_compared].file, to_string(*b.from_expected));
   const Stage& good = b.stages[b.good];
   const Stage& bad = b.stages[b.bad];
   std::string text = fmt::format("pass: {} ({}; {} still agrees)\n", bad.pass, bad.file, good.file);
@@ -136,6 +139,7 @@ std::string text_of_fault(const TraceBisection& b) {
   if (!b.by_itself.empty())
     text +=
         fmt::format("the whole programs agree; `{}`, run by itself, does not (numbers: {})\n", b.by_itself, b.numbers);
+  if (b.behind_nan) text += "the results are NaN on both sides; what differs is on the way to them\n";
   if (b.comparison.verdict != Comparison::Verdict::Differs)
     text += "the values agree on these inputs; memory is used wrongly from there on\n";
   if (b.large) text += "it shows where numbers are large: results that are finite on one side only\n";
@@ -152,6 +156,10 @@ std::string to_string(const TraceBisection& b, std::string_view folder) {
   for (const Stage& s : b.stages) runnable += s.not_runnable.empty();
   std::string text = b.verdict == TraceBisection::Verdict::Found ? text_of_fault(b) : text_of_agreement(b, runnable);
   text += fmt::format("{}: {} stages, {} can be run\n", folder, b.stages.size(), runnable);
+  if (b.first_compared && !b.from_expected)
+    text += fmt::format("{} gives the expected values\n", b.stages[*b.first_compared].file);
+  if (!b.unchanged.empty()) text += fmt::format("unchanged: {}\n", fmt::join(b.unchanged, ", "));
+  if (!b.tried.empty()) text += "tried: " + to_string(b.tried) + "\n";
   text += not_run(b.stages) + first_ill_formed(b.stages) + completed(b.stages);
   for (const std::string& f : b.alone) text += "not compared: " + f + "\n";
   for (const std::string& note : b.notes) text += "note: " + note + "\n";
@@ -168,15 +176,18 @@ std::string to_string(const FolderBisection& b, std::string_view first, std::str
 
 std::string to_string(const PassBisection& b) {
   using Verdict = PassBisection::Verdict;
-  if (b.verdict == Verdict::CannotTell) return "cannot tell: " + b.why;
-  const std::string meant =
-      b.meant.empty()
-          ? std::string()
-          : fmt::format("note: compared anew after {}, which changes values by its nature\n", fmt::join(b.meant, ", "));
+  // After the verdict: on which inputs it holds, and what was not compared.
+  std::string rest = b.tried.empty() ? std::string() : "tried: " + to_string(b.tried) + "\n";
+  if (!b.meant.empty())
+    rest += fmt::format("note: compared anew after {}, which changes values by its nature\n", fmt::join(b.meant, ", "));
+  if (!rest.empty()) rest.pop_back();
+  const std::string after = rest.empty() ? rest : "\n" + rest;
+  if (b.verdict == Verdict::CannotTell) return "cannot tell: " + b.why + after;
   if (b.verdict == Verdict::None)
-    return meant + (b.count == 1 ? std::string("the pass does not cause the symptom")
-                                 : fmt::format("none of {} passes causes the symptom", b.count));
-  std::string text = meant + fmt::format("pass: {} ({} of {})\n", passes::to_string(b.pass), b.index + 1, b.count);
+    return (b.count == 1 ? std::string("the pass does not cause the symptom")
+                         : fmt::format("none of {} passes causes the symptom", b.count)) +
+           after;
+  std::string text = fmt::format("pass: {} ({} of {})\n", passes::to_string(b.pass), b.index + 1, b.count);
   text += fmt::format("symptom: {}: {}\n", to_string(b.symptom.kind), b.symptom.text);
   if (b.unstable) text += "the pass is not deterministic: it gives another program each time\n";
   if (b.rewrite > 0)
@@ -188,7 +199,7 @@ std::string to_string(const PassBisection& b) {
       text += fmt::format("or {}, whose result could not be compared: {}\n", pass, why);
   if (b.comparison) text += to_string(*b.comparison, "before", "after") + "\n";
   text.pop_back();
-  return text;
+  return text + after;
 }
 
 }  // namespace rldb::repro

@@ -10,10 +10,12 @@
 #include "repro/bisect/follow.h"
 #include "repro/bisect/kernels_alone.h"
 #include "repro/bisect/meant.h"
+#include "repro/bisect/number_kinds.h"
 #include "repro/bisect/numbers.h"
 #include "repro/borrow.h"
 #include "repro/cpu_clock.h"
 #include "repro/dims.h"
+#include "repro/unchanged.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -61,7 +63,8 @@ class TraceBisector {
         what_(what),
         progress_(progress),
         out_(out),
-        follower_(session, tolerances, out, what.inputs) {
+        follower_(session, tolerances, out, what) {
+    out_.tried.inputs = what.inputs;
     open_dims_.insert(open_dims_.end(), std::begin(kOtherDims), std::end(kOtherDims));
   }
 
@@ -85,13 +88,14 @@ class TraceBisector {
       for (Tried& f : functions) {
         support::poll();
         if (try_next(*first, f)) return follower_.tell_reasons();
+        if (out_.from_expected) return found_in_the_first();
         again = again || f.next < dims().size();
       }
     }
-    for (const Tried& f : functions)
-      if (!was_compared(f.name)) out_.alone.push_back(f.why.empty() ? f.name : f.name + " (" + f.why + ")");
+    for (const Tried& f : functions) note_function(f);
     follower_.tell_reasons();
-    out_.verdict = out_.compared.empty() ? TraceBisection::Verdict::CannotTell : TraceBisection::Verdict::Agree;
+    if (out_.compared.empty()) out_.unchanged.clear();  // nothing ran: no verdict on values
+    out_.verdict = !out_.compared.empty() ? TraceBisection::Verdict::Agree : TraceBisection::Verdict::CannotTell;
     const std::vector<std::string> notes = out_.notes;
     const std::set<std::size_t> anew = out_.anew;
     for (const Tried& f : functions) {
@@ -100,6 +104,8 @@ class TraceBisector {
     }
     if (out_.verdict != TraceBisection::Verdict::Found) look_at_kernels();
     if (out_.verdict != TraceBisection::Verdict::Found) look_at_singles(functions);
+    for (const Tried& f : functions)
+      if (out_.verdict != TraceBisection::Verdict::Found) look_behind_nan(f);
     out_.notes = notes;  // going back is not a new comparison
     out_.anew = anew;
     if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty())
@@ -117,6 +123,66 @@ class TraceBisector {
   };
 
   static bool can_run(const Stage& s) { return s.module && s.not_runnable.empty(); }
+
+  // A function that was not compared is the same everywhere, or it says why.
+  void note_function(const Tried& f) {
+    if (was_compared(f.name)) return;
+    const ir::Module *first = nullptr, *last = nullptr;
+    bool same = true;
+    for (const Stage& s : out_.stages) {
+      if (!s.module) continue;
+      if (!first) first = s.module;
+      same = same && (!last || is_unchanged(last, s.module, f.name));
+      last = s.module;
+    }
+    const bool all_read =
+        std::all_of(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return s.module || s.is_empty; });
+    if (same && all_read && first != last)
+      out_.unchanged.push_back(f.name);
+    else
+      out_.alone.push_back(f.why.empty() ? f.name : f.name + " (" + f.why + ")");
+  }
+
+  // The program gives other values than the framework before any pass that is in the folder.
+  void found_in_the_first() {
+    out_.verdict = TraceBisection::Verdict::Found;
+    follower_.tell_reasons();
+  }
+
+  // Its result is NaN on both sides, whatever the inputs: a difference on the way counts.
+  void look_behind_nan(const Tried& f) {
+    const NanOnBoth* nan = follower_.only_nan(f.name);
+    if (!nan || f.at.previous == kNoStage) return;
+    out_.alone.push_back(fmt::format("{} ({})", f.name, to_string(*nan)));
+    Point at;
+    std::optional<Trace> last;
+    for (const std::size_t stage : order_) {
+      support::poll();
+      Program ignored;
+      const std::size_t before = at.previous;
+      const Step step = follower_.attempt(stage, f.name, at, ignored);
+      if (step == Step::Skipped || at.previous != stage) continue;
+      Trace now = record(session_, at.program);
+      if (step == Step::Agrees && last) {
+        Comparison c = compare(session_.context(), *last, now, tolerances_);
+        if (c.first) return found_on_the_way(before, stage, std::move(c), at);
+      }
+      last = std::move(now);
+    }
+  }
+
+  void found_on_the_way(std::size_t good, std::size_t bad, Comparison c, const Point& at) {
+    out_.verdict = TraceBisection::Verdict::Found;
+    out_.good = good;
+    out_.bad = bad;
+    out_.function = at.program.function;
+    out_.behind_nan = true;
+    c.verdict = Comparison::Verdict::Differs;
+    c.why = to_string(c.nan);
+    out_.comparison = std::move(c);
+    out_.good_program = at.before;
+    out_.bad_program = at.program;
+  }
 
   void tell_nothing_compared(const Stage& first, const std::vector<Tried>& functions) {
     out_.why = "no two stages could be compared";
@@ -213,6 +279,7 @@ class TraceBisector {
       if (!choose(dims()[k], f)) continue;
       function.once = true;
       follower_.forget_reason();
+      note_tried(dims()[k], f);
       const bool differs = look_at(function.name);
       function.why = follower_.last_reason();
       if (function.at.previous == kNoStage) function.at = at_;
@@ -222,6 +289,19 @@ class TraceBisector {
     }
     session_.options() = given;
     return false;
+  }
+
+  void note_tried(const Dims& dims, const ir::Function* f) {
+    if (f && has_symbolic_dims(f)) out_.tried.add_dims(dims_text(session_.options(), f));
+    out_.tried.add_numbers(std::string(text_of(dims.inputs)));
+    out_.tried.add_seed(session_.options().seed);
+  }
+
+  // Of kernels and computations that are run by themselves.
+  void note_all_numbers() {
+    std::vector<std::string_view> texts;
+    for (const Numbers n : kNumbers) texts.push_back(text_of(n));
+    out_.tried.add_numbers(fmt::format("by themselves: {}", fmt::join(texts, ", ")));
   }
 
   // False: it would repeat an earlier attempt.
@@ -354,6 +434,7 @@ class TraceBisector {
     KernelChecker checker(session_, tolerances_, out_.stages);
     auto found = checker.check(kForKernels);
     session_.options() = given;
+    if (!checker.compared().empty()) note_all_numbers();
     out_.kernels_compared = checker.compared();
     out_.kernels_not_run = checker.not_run();
     if (found) return found_kernel(std::move(*found));
@@ -418,6 +499,7 @@ class TraceBisector {
         break;
       }
     }
+    if (checker.compared() > 0) note_all_numbers();
     out_.by_themselves = checker.compared();
     out_.not_by_themselves = checker.left_out();
     session_.options() = given;
@@ -576,15 +658,20 @@ StageComparison compare_stages(session::Session& session, std::vector<Stage> sta
     return out;
   }
   const Borrow borrow(session);
-  Follower follower(session, tolerances, both, what.inputs);
+  Follower follower(session, tolerances, both, what);
   Point at;
   Program second;
+  both.tried.inputs = what.inputs;
+  both.tried.add_numbers(kUsualNumbers);
+  both.tried.add_seed(session.options().seed);
   Step step = follower.attempt(a, function, at, second);
   if (step != Step::Skipped) step = follower.attempt(b, function, at, second);
   if (step == Step::Agrees || step == Step::Differs) {
     out.a = step == Step::Differs ? at.program : at.before;
     out.b = step == Step::Differs ? second : at.program;
     out.comparison = compare(session, out.a, out.b, tolerances, shadow);
+    judge_nan(out.comparison);
+    out.comparison.tried = both.tried;
     return out;
   }
   out.comparison.why = follower.last_reason();

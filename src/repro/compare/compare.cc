@@ -1,6 +1,9 @@
 // The first difference between the traces of two programs.
 #include "rldb/repro/compare.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 #include <unordered_map>
@@ -12,8 +15,10 @@
 #include "repro/compare/match.h"
 #include "repro/compare/shadow.h"
 #include "repro/dims.h"
+#include "repro/finite.h"
 #include "repro/values.h"
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/guarded.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
 
@@ -287,6 +292,7 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   c.result = difference_of_results(a, b, tolerances, leaf, c.why);
   if (!c.result && !c.why.empty()) return c;
   c.verdict = c.result ? Comparison::Verdict::Differs : Comparison::Verdict::Equal;
+  c.nan = nan_on_both(a.result, b.result);
   c.results_only = a.results_only || b.results_only;
   if (c.results_only) return c;
   const Matcher matcher(ctx, a, b, tolerances);
@@ -297,11 +303,41 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   return c;
 }
 
+namespace {
+
+// One side alone reads or writes outside of a tensor: its numbers all the same, computed without checks in a guard
+// process, and how they differ from the other side's.
+std::string without_checks(session::Session& session, const Program& wild, const Trace& first, const Trace& second,
+                           const Tolerances& tolerances) {
+  const bool wild_is_second = first.error.empty();
+  Program unchecked = wild;
+  unchecked.kernels = session::Engine::Jit;
+  const Borrow borrow(session);
+  session.options().check_bounds = false;
+  session.options().isolate = true;
+  runtime::set_guarded_storage(true);  // for the copies of the arguments
+  const Trace now = record(session, unchecked);
+  runtime::set_guarded_storage(false);
+  if (!now.error.empty()) return "it fails without checks of bounds too: " + now.error;
+  std::size_t leaf = 0;
+  std::string why;
+  const auto d =
+      difference_of_results(wild_is_second ? first : now, wild_is_second ? now : second, tolerances, leaf, why);
+  if (d) return "without checks of bounds: " + to_string(*d);
+  return why.empty() ? "without checks of bounds the results are equal" : "without checks of bounds: " + why;
+}
+
+bool leaves_a_tensor(const Trace& t) { return !t.error.empty() && t.error_kind == runtime::ErrorKind::OutOfBounds; }
+
+}  // namespace
+
 Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances,
                    bool shadow) {
   const Trace first = record(session, a);
   const Trace second = record(session, b);
   Comparison c = compare(session.context(), first, second, tolerances);
+  if (first.error.empty() != second.error.empty() && (leaves_a_tensor(first) || leaves_a_tensor(second)))
+    c.unchecked = without_checks(session, first.error.empty() ? b : a, first, second, tolerances);
   if (shadow && c.result) c.shadow = against_shadow(session, a.module ? a : b, first.result, second.result);
   return c;
 }
@@ -312,6 +348,7 @@ std::optional<ComparedInputs> compared_inputs(session::Session& session, std::st
   auto made = session.arguments(function, texts, out);
   if (!made) return std::nullopt;
   inputs.arguments = std::move(*made);
+  inputs.texts.assign(texts.begin(), texts.end());
   const auto* f = session.module() ? ir::as<ir::Function>(session.module()->find(function)) : nullptr;
   if (!f) return inputs;
   const Borrow borrow(session);
@@ -325,8 +362,65 @@ std::optional<ComparedInputs> compared_inputs(session::Session& session, std::st
   return inputs;
 }
 
+void judge_nan(Comparison& c) {
+  if (c.verdict != Comparison::Verdict::Equal || c.nan.elements == 0) return;
+  if (!c.first && !c.nan.whole_leaf) return;
+  c.verdict = c.first ? Comparison::Verdict::Differs : Comparison::Verdict::CannotTell;
+  c.why = to_string(c.nan) + (c.first ? ", and a tensor on the way differs" : ", and on the way nothing differs");
+}
+
+namespace {
+
+// The dims that the values of a function's parameters have, as text; empty: none is symbolic.
+std::string dims_of(const ir::Module* module, const std::string& function,
+                    const std::vector<session::Argument>& arguments) {
+  const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
+  std::vector<std::string> known;
+  for (std::size_t i = 0; f && i < f->params.size() && i < arguments.size(); ++i) {
+    const auto* t = ir::as<ir::TensorType>(f->params[i]->type);
+    if (!t || !t->has_shape || !arguments[i].value.is(runtime::ValueKind::Tensor)) continue;
+    const auto& shape = arguments[i].value.as_tensor().shape();
+    for (std::size_t k = 0; k < t->shape.size() && k < shape.size(); ++k) {
+      const auto* v = ir::as<ir::Var>(t->shape[k]);
+      if (!v) continue;
+      std::string text = fmt::format("{}={}", v->name, shape[k]);
+      if (std::find(known.begin(), known.end(), text) == known.end()) known.push_back(std::move(text));
+    }
+  }
+  return fmt::format("{}", fmt::join(known, ", "));
+}
+
+// Generated numbers for which less of the first program's result is NaN or infinite. The numbers in words, or empty.
+std::string find_finite(session::Session& session, const Program& a, std::vector<session::Argument>& arguments) {
+  if (!a.module) return {};
+  std::vector<Value> args;
+  std::vector<bool> generated;
+  for (const session::Argument& argument : arguments) {
+    args.push_back(argument.value);
+    generated.push_back(argument.generated);
+  }
+  const Borrow borrow(session);
+  session.options().engine = a.kernels;
+  const RunForFinite again = [&](const std::vector<Value>& values) {
+    return run_for_finite(session, a.module, a.function, values);
+  };
+  auto run = again(args);
+  std::string numbers = run ? prefer_finite(args, generated, *run, again) : std::string();
+  for (std::size_t i = 0; i < args.size(); ++i) arguments[i].value = args[i];
+  return numbers;
+}
+
+}  // namespace
+
 Comparison compare(session::Session& session, Program a, Program b, ComparedInputs& inputs,
                    const Tolerances& tolerances, bool shadow) {
+  TriedInputs tried;
+  tried.inputs = inputs.texts;
+  const auto note = [&](const std::vector<session::Argument>& arguments, const std::string& numbers) {
+    tried.add_dims(dims_of(a.module, a.function, arguments));
+    const bool made_up = std::any_of(arguments.begin(), arguments.end(), [](const auto& x) { return x.generated; });
+    if (made_up) tried.add_numbers(numbers), tried.add_seed(session.options().seed);
+  };
   const auto give = [&](const std::vector<session::Argument>& arguments) {
     a.args.clear();
     for (const session::Argument& argument : arguments) a.args.push_back(argument.value);
@@ -337,13 +431,26 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
     b.args = arguments_for(session, {a.module, f, a.args}, b.module, b.function);
   };
   const Meant meant = meant_by_pipeline(inputs.passes);
-  const auto on = [&](const std::vector<session::Argument>& arguments) {
+  const auto on_these = [&](const std::vector<session::Argument>& arguments) {
     give(arguments);
     Comparison c = compare(session, a, b, tolerances, shadow);
     if (c.verdict != Comparison::Verdict::Differs || !c.result || meant == Meant::Exact || given(tolerances)) return c;
     if (!is_as_meant(meant, record(session, a).result, record(session, b).result)) return c;
     c.verdict = Comparison::Verdict::Equal;
     c.as_meant = true;
+    return c;
+  };
+  // Where both results are NaN, also on inputs for which they are not.
+  const auto on = [&](std::vector<session::Argument>& arguments) {
+    note(arguments, kUsualNumbers);
+    Comparison c = on_these(arguments);
+    if (c.verdict == Comparison::Verdict::Equal && c.nan.elements > 0)
+      if (const std::string numbers = find_finite(session, a, arguments); !numbers.empty()) {
+        note(arguments, numbers);
+        c = on_these(arguments);
+      }
+    judge_nan(c);
+    c.tried = tried;
     return c;
   };
   give(inputs.falling);

@@ -64,7 +64,9 @@ std::string summary(const FirstDifference& d) {
 
 std::string to_string(const Comparison& c, std::string_view a, std::string_view b) {
   using Verdict = Comparison::Verdict;
-  if (c.verdict == Verdict::CannotTell) return fmt::format("cannot tell whether {} and {} agree: {}", a, b, c.why);
+  const std::string tried = c.tried.empty() ? std::string() : "\ntried: " + to_string(c.tried);
+  if (c.verdict == Verdict::CannotTell)
+    return fmt::format("cannot tell whether {} and {} agree: {}{}", a, b, c.why, tried);
   std::string text;
   if (c.verdict == Verdict::Equal) {
     const std::string how =
@@ -75,14 +77,19 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
     }
     if (c.as_meant)
       return fmt::format("close: {} and {}, as far as passes that change values by their nature let them be{}", a, b,
-                         c.result ? ": " + to_string(*c.result) : std::string());
+                         c.result ? ": " + to_string(*c.result) : std::string()) +
+             tried;
     text = fmt::format("equal: {} and {} ({})\n", a, b, how);
+    if (c.nan.elements > 0)
+      text += fmt::format("{} of {} elements of the result are NaN on both sides: nothing is known of these\n",
+                          c.nan.elements, c.nan.total);
     if (c.first) text += "differs on the way, and does not reach the result: ";
   } else {
     text = fmt::format("differs: {} against {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
+    if (!c.unchecked.empty()) text += c.unchecked + "\n";
     if (c.shadow) text += to_string(*c.shadow) + "\n";
     if (c.results_only) text += "the Relay VM tells of no variables: results alone were compared\n";
-    if (c.first) text += c.result ? "first difference: " : "it ends at ";
+    if (c.first) text += c.result || c.nan.elements > 0 ? "first difference: " : "it ends at ";
   }
   if (c.first) {
     const FirstDifference& d = *c.first;
@@ -99,7 +106,7 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
       text += fmt::format("  on the way, without a counterpart on the first side: {}\n", fmt::join(d.through, ", "));
   }
   text.pop_back();
-  return text;
+  return text + tried;
 }
 
 }  // namespace rldb::repro

@@ -5,16 +5,19 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 
 #include "repro/bisect/meant.h"
+#include "repro/bisect/numbers.h"
 #include "repro/bisect/signature.h"
 #include "repro/borrow.h"
 #include "repro/device_functions.h"
 #include "repro/dims.h"
+#include "repro/finite.h"
 #include "repro/oracle/leaves.h"
 #include "repro/oracle/memory.h"
 #include "repro/partner/symptom.h"
@@ -123,8 +126,13 @@ bool Oracle::start_with_dims(const ir::Module* module) {
     why_ = first_error(found);
     return false;
   }
-  for (const session::Argument& a : *made) arguments_.push_back(a.value);
+  std::vector<bool> generated;
+  for (const session::Argument& a : *made) {
+    arguments_.push_back(a.value);
+    generated.push_back(a.generated);
+  }
   first_ = module;
+  note_tried(module, generated);
   if (question_.kind == OracleKind::Memory) return start_memory(module);
   if (!question_.expected.empty() && question_.kind != OracleKind::Nan) {
     reference_ = question_.expected;
@@ -137,9 +145,36 @@ bool Oracle::start_with_dims(const ir::Module* module) {
     why_ = first_error(found);
     return false;
   }
-  flatten(run.value, reference_);
+  const Value result = question_.kind == OracleKind::Nan ? run.value : find_finite(module, generated, run.value);
+  flatten(result, reference_);
   why_ = nothing_to_compare(reference_);
   return why_.empty();
+}
+
+void Oracle::note_tried(const ir::Module* module, const std::vector<bool>& generated) {
+  const auto* f = ir::as<ir::Function>(module->find(question_.function));
+  tried_ = {};
+  tried_.inputs = question_.inputs;
+  if (f && has_symbolic_dims(f)) tried_.add_dims(dims_text(session_.options(), f));
+  if (std::find(generated.begin(), generated.end(), true) == generated.end()) return;
+  tried_.add_numbers(kUsualNumbers);
+  tried_.add_seed(session_.options().seed);
+}
+
+// Where results are NaN, numbers for which they are not. The result on these.
+Value Oracle::find_finite(const ir::Module* module, const std::vector<bool>& generated, Value result) {
+  blind_.clear();
+  if (not_finite(result) == 0) return result;
+  const RunForFinite again = [&](const std::vector<Value>& args) {
+    return run_for_finite(session_, module, question_.function, args);
+  };
+  if (auto run = again(arguments_)) {
+    tried_.add_numbers(prefer_finite(arguments_, generated, *run, again));
+    result = run->result;
+  }
+  if (const NanOnBoth nan = nan_on_both(result, result); nan.whole_leaf)
+    blind_ = fmt::format("its result is NaN ({} of {} elements)", nan.elements, nan.total);
+  return result;
 }
 
 std::optional<Symptom> Oracle::look(pipeline::ModuleRef seen) {

@@ -1,10 +1,13 @@
 // The loop: generate, run here, ask the partner, confirm on other inputs, reduce, read the dump.
 #include "rldb/repro/against.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <filesystem>
 
 #include "repro/borrow.h"
+#include "repro/compare/match.h"
 #include "repro/fuzz/random.h"
 #include "rldb/repro/generate.h"
 #include "rldb/support/cancel.h"
@@ -103,22 +106,36 @@ class Against {
   }
 
   void add(std::uint64_t seed, const ir::Module* module, const Symptom& symptom) {
-    if (symptom.kind != SymptomKind::Values)
-      for (AgainstFinding& known : out_.findings)
-        if (known.symptom == symptom) {
-          ++known.programs;
-          return;
-        }
     AgainstFinding f;
     f.seed = seed;
+    f.seeds = {seed};
     f.symptom = symptom;
     f.module = module;
     f.question = question();
     f.default_dim = session_.options().default_dim;
     f.question.keep_defined = true;
+    if (symptom.kind == SymptomKind::Values) read_dump_of(f);
+    f.group = group_of(f);
+    for (AgainstFinding& known : out_.findings)
+      if (known.group == f.group) {
+        ++known.programs;
+        known.seeds.push_back(seed);
+        return;
+      }
     shrink(f);
     read_dump_of(f);
     out_.findings.push_back(std::move(f));
+  }
+
+  // By the symptom, and for wrong values by the pass and the kind of computation that the dump tells. Without them each
+  // program is a finding of its own.
+  static std::string group_of(const AgainstFinding& f) {
+    if (f.symptom.kind != SymptomKind::Values)
+      return fmt::format("{}: {} {} {}", to_string(f.symptom.kind), f.symptom.pass, f.symptom.id, f.symptom.form);
+    if (!f.dump || f.dump->verdict != TraceBisection::Verdict::Found) return fmt::format("seed {}", f.seed);
+    const std::string pass = f.dump->stages[f.dump->bad].pass;
+    if (f.dump->kernel) return fmt::format("{}: {}", pass, stem(f.dump->kernel->kernel));
+    return fmt::format("{}: {}", pass, f.dump->comparison.first ? stem(f.dump->comparison.first->callee) : "");
   }
 
   void shrink(AgainstFinding& f) {

@@ -1,5 +1,6 @@
 // The report on a partner: the verdict first, then what has none.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "rldb/ir/printer.h"
 #include "rldb/repro/against.h"
@@ -11,7 +12,7 @@ std::string to_string(const AgainstFinding& f) {
   std::string text = fmt::format("{}: {}", to_string(f.symptom.kind), f.symptom.text);
   if (!f.symptom.pass.empty()) text += fmt::format("\npass: {}, as the partner says", f.symptom.pass);
   if (f.dump) text += "\n" + to_string(*f.dump, "its dump");
-  if (f.programs > 1) text += fmt::format("\nthe same in {} programs", f.programs);
+  if (f.programs > 1) text += fmt::format("\nthe same in {} programs: seeds {}", f.programs, fmt::join(f.seeds, ", "));
   if (!f.minimal.empty()) text += "\n" + f.minimal;
   return text;
 }

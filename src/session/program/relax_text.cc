@@ -29,6 +29,7 @@ std::unique_ptr<Program> Session::RelaxText::copy() const { return std::make_uni
 
 std::unique_ptr<Program> Session::RelaxText::read(Session& session, std::string path, std::string text,
                                                   Diagnostics& out) {
+  if (session.options_.keep_document) return read_document(session, std::move(path), std::move(text), out);
   const source::FileId file = session.sources_.add(path, std::move(text));
   Diagnostics found;
   const frontend::ParseResult parsed = frontend::parse(*session.ctx_, session.sources_, file, found);

@@ -10,6 +10,8 @@ class Session::RelaxText final : public Program {
   RelaxText(Session& session, std::string path, const ir::Module* module, bool check_well_formed);
   // Null: diagnosed.
   static std::unique_ptr<Program> read(Session& session, std::string path, std::string text, Diagnostics& out);
+  // The same, with its document.
+  static std::unique_ptr<Program> read_document(Session& session, std::string path, std::string text, Diagnostics& out);
   // Of Relay text: the module's nodes have their places in it. Nothing else of it is kept.
   static std::unique_ptr<Program> translate(Session& session, std::string path, std::string text, Diagnostics& out);
 
@@ -18,6 +20,14 @@ class Session::RelaxText final : public Program {
                                          Diagnostics& out);
 
   bool check_well_formed() const { return check_well_formed_; }
+
+  // Whether its text can be edited (Options::keep_document when it was read).
+  bool has_document() const { return edited_ != nullptr; }
+  // The program after an edit of its document. Null: the text has errors, which are diagnosed in a text of their own;
+  // the document is as before.
+  std::unique_ptr<Program> edit(std::string_view text, Diagnostics& out, TextChange& change);
+  // The program is one from before the last edit of its document: takes that edit back.
+  void undo_edit() noexcept;
 
   ProgramKind kind() const override { return ProgramKind::RelaxText; }
   const onnx::Translation* onnx() const override { return onnx_.get(); }
@@ -39,7 +49,11 @@ class Session::RelaxText final : public Program {
 
  private:
   const ir::Module* module() const { return history_.current().as<ir::Module>(); }
+  // The document is shared by all copies of the program; `revision_` tells which of its texts this one was read from.
+  struct EditedText;
   bool check_well_formed_;
+  std::shared_ptr<EditedText> edited_;
+  std::uint64_t revision_ = 0;
   std::shared_ptr<const onnx::Translation> onnx_;  // of the ONNX model that it was
 };
 

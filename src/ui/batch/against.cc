@@ -78,19 +78,11 @@ int batch_against(const CommandLine& line, session::Session& session, const Job&
   options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kUsualSeconds;
   options.jobs = line.jobs;
   options.tolerances = line.tolerances;
-  std::size_t told = 0;
   Progress progress(console);
-  options.progress = [&](std::size_t programs, std::size_t findings) {
-    const double by_time = options.seconds > 0 ? progress.seconds() / options.seconds : 0;
-    const double by_count = options.programs > 0 ? double(programs) / double(options.programs) : 0;
-    const std::string found = support::counted(findings, "finding");
-    progress.show(std::max(by_time, by_count), fmt::format("{} programs, {}", programs, found));
-    if (findings != told && !progress.on_terminal()) console.print_error("{} in {} programs\n", found, programs);
-    told = findings;
-  };
+  options.progress = tell_findings(progress, console, options.seconds, options.programs);
   const repro::AgainstReport found = repro::fuzz_against(session, *partner, options);
   progress.clear();
-  console.print("{}\n", repro::to_string(found));
+  console.print("{}\n", line.format == Format::Json ? repro::to_json(found) : repro::to_string(found));
   if (!save_findings(found, session, line, console)) return kUsage;
   if (!found.broken.empty())
     return refuse(source::message(diag::PartnerOfNoUse, line.partner.command, found.broken), session, line, console,

@@ -39,6 +39,19 @@ repro::BisectProgress shown_by(Progress& progress, const char* things) {
   };
 }
 
+// The values of `--expected-output`. False: diagnosed.
+bool read_expected_leaves(const CommandLine& line, session::Session& session, Console& console,
+                          std::vector<runtime::Value>& out) {
+  if (line.expected_output.empty()) return true;
+  source::Diagnostics diagnostics;
+  auto read = read_expected(line.expected_output, diagnostics);
+  if (read)
+    for (auto& [name, value] : *read) out.push_back(std::move(value));
+  else
+    report(diagnostics, session.sources(), line, console);
+  return read.has_value();
+}
+
 int bisect_folder(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::TraceBisection::Verdict;
   if (!line.original.empty() && !support::file_exists(line.original)) {
@@ -48,14 +61,19 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
   }
   const bool json = line.format == Format::Json;
   Verdict verdict = Verdict::CannotTell;
-  const repro::Followed what{line.function, line.inputs, line.original};
+  repro::Followed what;
+  what.function = line.function;
+  what.inputs = line.inputs;
+  what.original = line.original;
+  if (!read_expected_leaves(line, session, console, what.expected)) return kUsage;
   Progress progress(console);
   const repro::BisectProgress show = shown_by(progress, "stages");
   if (line.traces.size() == 1) {
     const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances, what, show);
     progress.clear();
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
-    if (found.verdict == Verdict::Found && !(line.save_repro.empty() && line.tvm_script.empty()) &&
+    if (found.verdict == Verdict::Found && found.bad_program.module &&
+        !(line.save_repro.empty() && line.tvm_script.empty()) &&
         !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.traces[0]), line, session,
                      console))
       return kUsage;
@@ -79,14 +97,12 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.memory = line.memory_limit;
   q.keep_defined = line.keep_defined;
   q.passes = line.passes;
-  q.function = line.function.empty() ? "main" : line.function;
+  q.function = function_of(line, session);
   q.inputs = line.inputs;
   q.tolerances = line.tolerances;
   // A program may be wrong to begin with: then there are no passes.
   if (!line.passes.empty()) (void)repro::can_bisect(session, q, diagnostics);
-  if (!line.expected_output.empty())
-    if (auto read = read_expected(line.expected_output, diagnostics))
-      for (auto& [name, value] : *read) q.expected.push_back(std::move(value));
+  if (!read_expected_leaves(line, session, console, q.expected)) return std::nullopt;
   if (!diagnostics.has_errors()) return q;
   report(diagnostics, session.sources(), line, console);
   return std::nullopt;
@@ -158,10 +174,10 @@ void tell_step(const repro::ProgramSize& first, const repro::ProgramSize& now, s
 }
 
 void tell_reduction(const repro::ReductionFacts& r, Console& console) {
+  console.print_error("symptom: {}: {}\n", to_string(r.symptom.kind), r.symptom.text);
   console.print_error("{} -> {}{}\n", repro::to_string(r.before), repro::to_string(r.after),
                       r.complete ? "" : " (stopped before the end)");
   console.print_error("{}\n", repro::minimality(r));
-  console.print_error("symptom: {}: {}\n", to_string(r.symptom.kind), r.symptom.text);
   if (!r.passes.empty()) console.print_error("passes: {}\n", r.passes);
   for (const std::string& input : r.inputs) console.print_error("input: {}\n", input);
 }
@@ -233,6 +249,9 @@ int batch_bisect(const CommandLine& line, Console& console) {
   const Job job(line, console);
   if (!job.fine()) return kUsage;
   if (job.helps()) return kGood;  // each step depends on the one before: rank 0 makes them
+  if (job.ranks())
+    console.print_error("note: the steps of a bisection depend on each other: rank 0 works, the other {} end\n",
+                        job.ranks()->size() - 1);
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (line.traces.size() == 1 || line.traces.size() == 2) return bisect_folder(line, *session, console);

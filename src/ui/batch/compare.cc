@@ -61,7 +61,7 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   auto& [a, b, inputs, first, other, kernels] = sides;
   source::Diagnostics diagnostics;
   if (const int code = read(session, line.files[0], line, a, console); code != kGood) return code;
-  a.function = function_of(line);
+  a.function = function_of(line, session);
   a.kernels = line.options.engine;
   b = a;
   b.kernels = line.other_engine.value_or(a.kernels);

@@ -116,16 +116,8 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   options.seed = line.options.seed;
   options.programs = line.programs;
   options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kSeconds;
-  std::size_t told = 0;
   Progress progress(console);
-  options.progress = [&](std::size_t programs, std::size_t findings) {
-    const double by_time = options.seconds > 0 ? progress.seconds() / options.seconds : 0;
-    const double by_count = options.programs > 0 ? double(programs) / double(options.programs) : 0;
-    const std::string found = support::counted(findings, "finding");
-    progress.show(std::max(by_time, by_count), fmt::format("{} programs, {}", programs, found));
-    if (findings != told && !progress.on_terminal()) console.print_error("{} in {} programs\n", found, programs);
-    told = findings;
-  };
+  options.progress = tell_findings(progress, console, options.seconds, options.programs);
   const repro::FuzzReport found = repro::fuzz(*session, options);
   progress.clear();
   if (job.helps()) return kGood;

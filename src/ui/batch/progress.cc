@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "rldb/support/text.h"
 #include "rldb/ui/terminal/characters.h"
 #include "rldb/ui/terminal/window_size.h"
 
@@ -50,6 +51,19 @@ void Progress::show(std::optional<double> done, const std::string& text) {
 void Progress::clear() {
   if (visible_) console_.error(kClear);
   visible_ = false;
+}
+
+std::function<void(std::size_t, std::size_t)> tell_findings(Progress& progress, Console& console, double seconds,
+                                                            std::size_t programs) {
+  return
+      [&progress, &console, seconds, programs, told = std::size_t(0)](std::size_t done, std::size_t findings) mutable {
+        const double by_time = seconds > 0 ? progress.seconds() / seconds : 0;
+        const double by_count = programs > 0 ? double(done) / double(programs) : 0;
+        const std::string found = support::counted(findings, "finding");
+        progress.show(std::max(by_time, by_count), fmt::format("{} programs, {}", done, found));
+        if (findings != told && !progress.on_terminal()) console.print_error("{} in {} programs\n", found, done);
+        told = findings;
+      };
 }
 
 }  // namespace rldb::ui

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -37,5 +38,10 @@ class Progress {
   bool on_ = false;
   bool visible_ = false;
 };
+
+// For a search that looks at random programs until a time or a number is reached (0: no such limit): the programs and
+// findings so far. On a terminal the line, elsewhere a line for each new finding.
+std::function<void(std::size_t programs, std::size_t findings)> tell_findings(Progress& progress, Console& console,
+                                                                              double seconds, std::size_t programs);
 
 }  // namespace rldb::ui

@@ -128,7 +128,8 @@ void keep_unexpected(const std::vector<session::Argument>& arguments, const sess
   for (const auto& [name, value] : *expected) leaves.push_back(value);
   std::vector<session::Argument> values = arguments;
   values.push_back({"expected_result", leaves.size() == 1 ? leaves[0] : Value::of_tuple(leaves), false});
-  keep({values, ":run " + function_of(line), "the result is not the expected one", ":expect value ~= expected_result"},
+  keep({values, ":run " + function_of(line, session), "the result is not the expected one",
+        ":expect value ~= expected_result"},
        false, session, line, console);
 }
 
@@ -210,7 +211,7 @@ int batch_run(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
-  const std::string function = line.function.empty() ? "main" : line.function;
+  const std::string function = function_of(line, *session);
   if (line.ranks > 1) return run_ranks(*session, function, line, console);
   source::Diagnostics diagnostics;
   auto arguments = session->arguments(function, line.inputs, diagnostics);

@@ -63,7 +63,17 @@ std::string quoted_word(const std::string& word) {
   return out + "'";
 }
 
-std::string function_of(const CommandLine& line) { return line.function.empty() ? "main" : line.function; }
+std::string function_of(const CommandLine& line, const session::Session& session) {
+  if (!line.function.empty()) return line.function;
+  std::vector<std::string> names;
+  if (const ir::Module* module = session.module()) {
+    for (const ir::ModuleEntry& e : module->entries)
+      if (const auto* f = ir::as<ir::Function>(e.function); f && !f->is_private()) names.emplace_back(e.name);
+  } else {
+    names = session.function_names();
+  }
+  return names.size() == 1 ? names[0] : "main";
+}
 
 ReproFile repro_of(const CommandLine& line, const session::Options& options, const ir::Module* module) {
   ReproFile repro;
@@ -319,7 +329,7 @@ std::string prompt_entry(const CommandLine& line) {
     case Subcommand::Disasm:
       return ":disasm";
     case Subcommand::Run:
-      return ":run " + function_of(line);
+      return line.function.empty() ? ":run" : ":run " + line.function;
     case Subcommand::Compare:
       return line.passes.empty() ? std::string() : ":compare --passes=" + passes;
     case Subcommand::Bisect:

@@ -51,8 +51,8 @@ bool save_tvm_script(const CommandLine& line, const repro::Program& a, const ir:
 // A call of a kernel whose recorded result is not the one that rldb has.
 bool save_tvm_script(const CommandLine& line, const repro::RecordedDifference& d, const std::string& seen,
                      session::Session& session, Console& console);
-// The function named on the line, else `main`.
-std::string function_of(const CommandLine& line);
+// The function named on the line, else the only public one, else `main`.
+std::string function_of(const CommandLine& line, const session::Session& session);
 
 // The entry at the prompt that does the same as the command line; empty: there is none.
 std::string prompt_entry(const CommandLine& line);

@@ -97,6 +97,17 @@ bool names_fault(std::string_view text) {
 
 bool interrupted() { return support::cancel_cause() == support::CancelCause::Interrupt; }
 
+// A script whose results are all checked by `:expect`: its replies are not recorded.
+bool has_only_expectations(std::string_view text) {
+  ScriptReader reader(text);
+  bool any = false;
+  while (const auto entry = reader.next()) {
+    if (!entry->expected.empty()) return false;
+    any = any || is_entry_of(entry->text, kChecks);
+  }
+  return any;
+}
+
 SessionResult run_session(const CommandLine& line, const std::string& path, std::string_view text) {
   CapturedConsole captured;
   CommandLine quiet = line;
@@ -104,11 +115,27 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
   Repl repl(quiet, captured);
   repl.script_path = path;
   SessionResult result;
+  std::string failed_output;
   ScriptReader reader(text);
+  const bool silent = has_only_expectations(text);
+  std::optional<std::uint32_t> failed;  // the line of an entry that failed; `:expect error` may follow
+  const auto tell_failed = [&] {
+    if (failed) result.failures += fmt::format("{}:{}: the entry failed\n{}", path, *failed, failed_output);
+    failed.reset();
+  };
   std::size_t copied = 0;  // lines of the file that are in `blessed`
   while (auto entry = reader.next()) {
     const Status status = repl.execute(entry->text);
-    const std::vector<std::string> got = split_output(captured.take());
+    std::vector<std::string> got = split_output(captured.take());
+    if (silent) {
+      if (!is_entry_of(entry->text, kChecks)) {
+        tell_failed();
+        if (repl.last().failed) failed = entry->line, failed_output = join_lines(got);
+      } else if (!repl.last().failed) {
+        failed.reset();
+      }
+      got.clear();
+    }
     copy_lines(result.blessed, reader.lines(), copied, entry->end_line);
     const bool matches = replies_match(entry->expected, got);
     for (const std::string& g : matches ? entry->expected : got)
@@ -124,6 +151,7 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
       result.failures += fmt::format("{}:{}: the expectation failed\n", path, entry->line);
     if (status == Status::Quit || interrupted()) break;
   }
+  tell_failed();
   result.interrupted = interrupted();
   copy_lines(result.blessed, reader.lines(), copied, reader.lines().size());
   return result;

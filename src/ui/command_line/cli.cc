@@ -13,6 +13,7 @@
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/source/diagnostic_entry.h"
+#include "rldb/support/file.h"
 #include "rldb/ui/command_line/cache_folder.h"
 #include "rldb/ui/command_line/subcommand.h"
 #include "rldb/ui/render/version.h"
@@ -300,8 +301,9 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
              "--test", c.test_command,
              "a command that is given the file of a module; its exit code 0 means that the module has the fault")
           ->type_name("COMMAND");
-  auto* expected =
-      app.add_option("--expected-output", c.expected_output, "the expected result: f.npy or f.npz")->type_name("FILE");
+  auto* expected = app.add_option("--expected-output", c.expected_output,
+                                  "the expected result, as a framework computed it: f.npy or f.npz")
+                       ->type_name("FILE");
   add_save_repro(app, c);
   add_tvm_script(app, c);
   add_inputs(app, c);
@@ -312,6 +314,19 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
       throw CLI::ValidationError("--memory-limit", "is for --oracle=memory only");
   });
   return {passes, oracle, memory, test, expected};
+}
+
+// `rldb run FILE [FUNCTION] [VALUE...]`, as at the prompt.
+void take_call(CommandLine& c) {
+  std::vector<std::string> words(c.files.begin() + 1, c.files.end());
+  c.files.resize(1);
+  const bool is_value = !words.empty() && words[0].find_first_of("=@(.") != std::string::npos;
+  const bool is_number = !words.empty() && words[0].find_first_not_of("+-0123456789") == std::string::npos;
+  if (!words.empty() && !is_value && !is_number && c.function.empty()) {
+    c.function = words[0];
+    words.erase(words.begin());
+  }
+  c.inputs.insert(c.inputs.end(), words.begin(), words.end());
 }
 
 void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
@@ -364,7 +379,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_to_relax(app, c);
       break;
     case Subcommand::Run:
-      files(1);
+      files(0);
       add_model_options(app, c);
       add_to_relax(app, c);
       add_inputs(app, c);
@@ -377,6 +392,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->type_name("N");
       app.callback([&c] {
         if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "needs a number that divides --ranks");
+        take_call(c);
       });
       app.add_option("-o,--output", c.output, "write the result to f.npy, or to f.npz if there are several")
           ->type_name("FILE");
@@ -449,7 +465,8 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "taken too")
           ->type_name("FILE")
           ->needs(trace);
-      for (CLI::Option* option : add_oracle(app, c)) option->excludes(trace);
+      for (CLI::Option* option : add_oracle(app, c))
+        if (option->get_name() != "--expected-output") option->excludes(trace);
       add_diff_layout(app, c);
       app.add_option_function<std::string>(
              "--by", [&c](const std::string& word) { c.by_kernel = word == "kernel"; },
@@ -643,10 +660,31 @@ void add_repl_options(CLI::App& app, CommandLine& c) {
   app.add_flag("-q,--quiet", c.quiet, "no banner");
   add_trust_scripts(app, c);
   app.add_flag("--resume", c.resume, "restore the last session that was killed");
+  app.add_flag("--watch", c.watch, "read the file again whenever it is written");
   app.add_flag("--journal", c.journal, "keep a journal even without a terminal");
   add_syntax(app, c);
   add_run_options(app, c);
   add_common(app, c);
+}
+
+// Scripts among the files are run after the program has been opened.
+bool sort_files(CommandLine& c) {
+  std::vector<std::string> programs;
+  std::vector<std::pair<bool, std::string>> scripts;
+  for (const std::string& file : c.files) {
+    if (file.ends_with(".session"))
+      scripts.emplace_back(true, file);
+    else
+      programs.push_back(file);
+  }
+  c.startup.insert(c.startup.begin(), scripts.begin(), scripts.end());
+  c.files = std::move(programs);
+  // A misspelt command is no program; whoever opens it says so.
+  if (c.files.size() < 2 || (!support::file_exists(c.files[0]) && !nearest_subcommand(c.files[0]).empty())) return true;
+  source::Diagnostics diagnostics;
+  diagnostics.add({}, source::message(diag::OneProgram, c.files.size(), c.files[0], c.files[1]));
+  TerminalConsole().diagnose(diagnostics, {});
+  return false;
 }
 
 std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
@@ -672,6 +710,10 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
     app.parse(args.rest);
   } catch (const CLI::ParseError& error) {
     exit_code = finish(app, error);
+    return std::nullopt;
+  }
+  if (!sort_files(c)) {
+    exit_code = kUsage;
     return std::nullopt;
   }
   choose_cache(c);
@@ -725,7 +767,7 @@ static int give_help(const std::string& topic) {
 
 std::optional<CommandLine> parse_command_line(int argc, char** argv, int& exit_code) {
   const int at = first_word(argc, argv);
-  if (at == 1 && argc <= 3 && std::string_view(argv[1]) == kHelp) {
+  if (at == 1 && argc > 1 && argc <= 3 && std::string_view(argv[1]) == kHelp) {
     exit_code = give_help(argc > 2 ? argv[2] : "");
     return std::nullopt;
   }

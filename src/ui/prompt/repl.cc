@@ -220,6 +220,12 @@ int run_loop(LineEditor& editor, Repl& repl, ScreenConsole& console, const LineE
 int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, ScreenMode* mode, bool& ended) {
   LineEditorHooks hooks = editor_hooks(repl, console.color());
   if (mode) add_screen_hooks(hooks, mode->screen);
+  hooks.other_input = [&repl] { return repl.file_watch ? repl.file_watch->descriptor() : -1; };
+  hooks.on_other_input = [&repl, &console] {
+    console.begin("", false);
+    (void)run_guarded([&] { repl.follow_written_file(); }, 0);
+    console.end();
+  };
   auto editor = make_terminal_editor(hooks, history_path(), console.color(), mode ? &mode->full : nullptr);
   if (!line.quiet) console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);
   if (!line.resume) offer_resume(repl);
@@ -250,6 +256,7 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenCon
   if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
   if (interactive) repl.go_on = [&console] { return wait_for_enter(console); };
   if (!line.no_init && !line.batch) read_start_files(repl);
+  if (line.watch) repl.execute(":watch-file on");
   if (!run_startup(repl, line, code)) return code != kGood ? code : repl.exit_code();
   if (line.resume) repl.execute(":resume");
   if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();

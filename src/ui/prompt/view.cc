@@ -308,7 +308,8 @@ void show_breakpoints(Repl& repl) {
     repl.print("{:<3} {} {:<10} {:<24} {}", number, b.enabled ? "on " : "off", kind_name(b), b.spec,
                b.in_kernel       ? b.place
                : anywhere        ? b.kind == debug::PointKind::Watch
-                                       ? fmt::format("in {}", b.function.empty() ? "the function that is run" : b.function)
+                                       ? fmt::format("in {}{}", b.every_activation ? "every call of " : "",
+                                              b.function.empty() ? "the function that is run" : b.function)
                                        : "anywhere"
                : b.sites.empty() ? "pending"
                                  : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));

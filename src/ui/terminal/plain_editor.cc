@@ -60,9 +60,14 @@ class PlainEditor : public LineEditor {
 
   // Reads the available input. Returns how reading ended, if it did.
   std::optional<LineResult::Kind> more(PromptSignals& signals, const std::string& prompt) {
-    switch (signals.wait()) {
+    switch (signals.wait(-1, hooks_.other_input ? hooks_.other_input() : -1)) {
       case PromptEvent::Input:
         break;
+      case PromptEvent::Other:
+        show("\n");
+        hooks_.on_other_input();
+        show(prompt);
+        return std::nullopt;
       case PromptEvent::Interrupt:
         pending_.clear();
         show("\n");

@@ -96,17 +96,17 @@ bool PromptSignals::arrived() const {
   return g_ended_by || g_interrupted || g_suspended || g_resized || g_continued;
 }
 
-PromptEvent PromptSignals::wait(int timeout_ms) {
+PromptEvent PromptSignals::wait(int timeout_ms, int other) {
   const timespec timeout{timeout_ms / 1000, (timeout_ms % 1000) * 1'000'000L};
   while (!arrived()) {
-    struct pollfd input {
-      STDIN_FILENO, POLLIN, 0
-    };
-    const int ready = ::ppoll(&input, 1, timeout_ms < 0 ? nullptr : &timeout, &mask_);
+    struct pollfd inputs[] = {{STDIN_FILENO, POLLIN, 0}, {other, POLLIN, 0}};
+    const pollfd& input = inputs[0];
+    const int ready = ::ppoll(inputs, other < 0 ? 1 : 2, timeout_ms < 0 ? nullptr : &timeout, &mask_);
     if (ready < 0 && errno != EINTR) return PromptEvent::End;
     // Where there is input, ppoll does not deliver signals; ^C is older than the remaining input.
     if (ready == 0 && !arrived()) return PromptEvent::Pause;
     if (ready <= 0 || arrived()) continue;
+    if (input.revents == 0) return PromptEvent::Other;
     // After a hang-up there is nobody to answer, even if input remains.
     return input.revents & (POLLHUP | POLLERR | POLLNVAL) ? PromptEvent::End : PromptEvent::Input;
   }

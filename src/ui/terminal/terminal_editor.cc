@@ -75,11 +75,17 @@ class TerminalEditor : public LineEditor {
 
  private:
   void step(PromptSignals& signals) {
-    const PromptEvent event = signals.wait(resized_ ? kSettleMs : editor_.waits() ? keys_.key_timeout_ms : -1);
+    const int other = hooks_.other_input ? hooks_.other_input() : -1;
+    const PromptEvent event = signals.wait(resized_ ? kSettleMs : editor_.waits() ? keys_.key_timeout_ms : -1, other);
     if (event != PromptEvent::Resize) settle();
     switch (event) {
       case PromptEvent::Input:
         read_keys(signals);
+        break;
+      case PromptEvent::Other:
+        lend_terminal([&] { hooks_.on_other_input(); });
+        begin_row();
+        show();
         break;
       case PromptEvent::Pause:
         if (editor_.waits()) editor_.no_more_bytes();

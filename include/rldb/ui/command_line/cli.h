@@ -37,6 +37,7 @@ struct CommandLine {
   bool trust_scripts = false;  // scripts sourced by others may run a shell and load libraries
   bool journal = false;        // even without a terminal
   bool resume = false;
+  bool watch = false;                  // the file is read again whenever it is written
   std::vector<std::string> arguments;  // as given
 
   // check, print, diff

@@ -16,6 +16,7 @@
 
 #include "rldb/debug/debugger.h"
 #include "rldb/session/session.h"
+#include "rldb/support/file_watch.h"
 #include "rldb/ui/command_line/cli.h"
 #include "rldb/ui/prompt/command.h"
 #include "rldb/ui/prompt/journal.h"
@@ -168,6 +169,12 @@ class Repl {
   // May the stopped run be abandoned for `what`? Asks at a terminal; refused with a diagnostic elsewhere, unless the
   // command was given with a `!`. True if nothing is stopped.
   bool may_end_run(std::string_view what);
+  // Gives a kernel that has been redefined to the stopped run, if that has it: later calls use its new form.
+  void replace_in_run(std::string_view name);
+  // The same for a command whose purpose is to end the run: only a user at a terminal is asked.
+  bool may_give_run_up(std::string_view what);
+  // The arguments of the last `:run` or `:start`, which the next one without arguments repeats.
+  std::string last_call;
   // The last failure turned out to be expected.
   void forgive();
   // Asks the user at the terminal; empty: there is none.
@@ -182,6 +189,12 @@ class Repl {
   std::string script_path;
   // The current entry is from the command line, or from the user's init file.
   bool on_command_line = false;
+  // From `:watch-file`; null: off.
+  std::unique_ptr<support::FileWatch> file_watch;
+  // If the watched file has been written: reads it again, as an entry. Quit never.
+  void follow_written_file();
+  // The current entry is one that nobody typed: the watched file has been written.
+  bool file_was_written = false;
   // From `:ranks`: the workers of a run, and which of them runs at the prompt. Null: there is only one.
   std::unique_ptr<session::Group> group;
   // Entries of a killed session are executed again: what acts outside of the session is left out.
@@ -250,10 +263,11 @@ class Repl {
   void show_result(const runtime::Value& value, std::string_view name = {});
   void show_defined(std::string_view name, std::string_view text);
   Status run_entry(std::string_view text);
-  void replace_in_run(std::string_view name);
   std::optional<Status> run_expression(std::string_view text, source::Diagnostics& diagnostics);
   bool names_value(std::string_view name) const;
   Status run_name(std::string_view name);
+  std::optional<Status> run_to_binding(std::string_view name);
+  Status run_loop(std::string_view text);
   Status assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind);
   bool take_commands(const debug::StopReport& stop);
   void report_fault(const debug::StopReport& stop);

@@ -45,6 +45,10 @@ struct LineEditorHooks {
   std::function<std::string(std::string_view text)> clean;
   // Is the newest entry of the history that begins with the text suggested after it?
   std::function<bool()> suggests;
+  // A descriptor that is waited for beside the keys, -1: none; and the work to do when it can be read. The terminal is
+  // lent to that work.
+  std::function<int()> other_input;
+  std::function<void()> on_other_input;
   // Screen mode: true if the key was for the screen. `keys`: its bytes.
   std::function<bool(KeyFunction function, std::string_view keys)> screen_key;
   // Single-key mode: the entry for a letter typed at an empty entry; empty: the letter was consumed.

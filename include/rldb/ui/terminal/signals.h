@@ -24,7 +24,7 @@ class SessionSignals {
   struct sigaction before_[3];
 };
 
-enum class PromptEvent { Input, Pause, Interrupt, Suspend, Continue, Resize, End };
+enum class PromptEvent { Input, Other, Pause, Interrupt, Suspend, Continue, Resize, End };
 
 // While an entry is being typed.
 class PromptSignals {
@@ -35,7 +35,8 @@ class PromptSignals {
   PromptSignals& operator=(const PromptSignals&) = delete;
   // Input: standard input can be read. Pause: nothing arrived for `timeout_ms` (negative: waits indefinitely).
   // Continue: stopped from outside, and resumed. End: the session was asked to end, or the terminal was closed.
-  PromptEvent wait(int timeout_ms = -1);
+  // Other: `other` can be read (-1: there is none), and standard input cannot.
+  PromptEvent wait(int timeout_ms = -1, int other = -1);
   // Has a signal arrived that `wait` would report?
   bool arrived() const;
   // Stops the process as ^Z does, and returns when it continues.

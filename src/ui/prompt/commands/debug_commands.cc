@@ -192,6 +192,7 @@ Status command_Until(Repl& repl, std::string_view rest) {
 Status command_Kill(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
+  if (!repl.may_give_run_up("`kill`")) return Status::Failed;
   repl.debugger().kill_one();
   repl.print("run ended\n");
   if (repl.debugger().active()) repl.tell_return();

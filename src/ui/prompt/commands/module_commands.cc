@@ -15,6 +15,7 @@
 #include "rldb/repro/roundtrip.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_onnx.h"
 #include "rldb/source/diagnostic_program.h"
@@ -29,6 +30,7 @@
 #include "rldb/ui/terminal/exit_code.h"
 #include "ui/prompt/commands/binding_info.h"
 #include "ui/prompt/commands/handlers.h"
+#include "ui/prompt/commands/loaded.h"
 #include "ui/prompt/commands/versions.h"
 #include "ui/prompt/kernel_view.h"
 #include "ui/prompt/view.h"
@@ -44,17 +46,6 @@ std::string made_of(session::Session& session) {
   if (m->entries.empty()) return "";
   const source::Buffer* text = session.sources().find(session.context().span_of(m->entries.front().function).file);
   return text && frontend::is_relay(text->name(), text->text()) ? ", translated to Relax" : "";
-}
-
-Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
-  repl.report(diagnostics);
-  if (!ok) return Status::Failed;
-  repl.debugger().kill();
-  repl.debugger().resolve_breakpoints();
-  if (repl.wants_json()) return repl.give(program_json(repl));
-  const std::vector<std::string> names = repl.session().function_names();
-  repl.print("loaded {}{}: {}\n", repl.session().program_path(), made_of(repl.session()), fmt::join(names, ", "));
-  return Status::Good;
 }
 
 std::string_view kind_of(const ir::Expr* f) {
@@ -110,6 +101,22 @@ Status list_program(Repl& repl) {
 
 }  // namespace
 
+Status tell_loaded(Repl& repl) {
+  resolve_and_tell(repl);
+  if (repl.wants_json()) return repl.give(program_json(repl));
+  const std::vector<std::string> names = repl.session().function_names();
+  repl.print("loaded {}{}: {}\n", repl.session().program_path(), made_of(repl.session()), fmt::join(names, ", "));
+  return Status::Good;
+}
+
+// A new program: the run of the old one ends.
+static Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics) {
+  repl.report(diagnostics);
+  if (!ok) return Status::Failed;
+  repl.debugger().kill();
+  return tell_loaded(repl);
+}
+
 Status command_Load(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   if (!repl.may_end_run("loading a program")) return Status::Failed;
@@ -121,14 +128,6 @@ Status command_Load(Repl& repl, std::string_view rest) {
   }
   const std::string name(document->first.empty() ? "<here>" : document->first);
   const bool ok = repl.session().load_text(name, std::string(document->body), diagnostics);
-  return loaded(repl, ok, diagnostics);
-}
-
-Status command_Reload(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
-  if (!repl.may_end_run("loading the program again")) return Status::Failed;
-  source::Diagnostics diagnostics;
-  const bool ok = repl.session().reload(diagnostics);
   return loaded(repl, ok, diagnostics);
 }
 
@@ -148,6 +147,9 @@ Status command_ToRelax(Repl& repl, std::string_view rest) {
 
 Status command_Save(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  // gdb's `save breakpoints FILE` would write the module.
+  if (const std::vector<std::string> words = split_words(rest); words.size() == 2 && words[0] == "breakpoints")
+    return repl.fail(source::message(diag::BreakpointsNotSaved));
   if (!repl.may_write(rest, rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   std::string bytes;

@@ -1,6 +1,9 @@
 // Breakpoints, watchpoints, catchpoints, log points: creating and changing them.
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "rldb/expression/language.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
@@ -25,6 +28,34 @@ std::pair<std::string, std::string> split_condition(std::string_view rest) {
 
 bool lacks_condition(std::string_view rest) { return rest == "if" || trim(rest).ends_with(" if"); }
 
+// Words of expressions that are no names of values.
+bool is_word_of_language(std::string_view name) {
+  constexpr std::string_view kWords[] = {"and",   "or",   "not",  "in",    "is", "if", "else", "True",
+                                         "False", "None", "true", "false", "np", "R",  "T",    "_"};
+  if (std::find(std::begin(kWords), std::end(kWords), name) != std::end(kWords)) return true;
+  const std::vector<expression::LanguageRow> rows = expression::language_functions();
+  return std::any_of(rows.begin(), rows.end(), [&](const expression::LanguageRow& row) { return row.name == name; });
+}
+
+// A name in a condition that occurs nowhere in the program is probably misspelt: at the stop it would have no value.
+void tell_unknown_names(Repl& repl, const Breakpoint& point) {
+  const session::Program* program = repl.session().program();
+  if (point.condition.empty() || !program || !has_abilities(program->kind(), session::kText)) return;
+  // Names of the program as loaded are known at a stop too, whichever passes were applied.
+  const auto now = program->text(program->position(), session::TextFor::Reading);
+  const auto loaded = program->text(0, session::TextFor::Reading);
+  if (!now || !loaded) return;
+  std::vector<std::string_view> known = expression::names_in(*now);
+  for (const std::string_view name : expression::names_in(*loaded)) known.push_back(name);
+  for (const std::string_view name : expression::names_in(point.condition)) {
+    if (is_word_of_language(name) || repl.session().find_value(name)) continue;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string_view near = source::nearest(name, known);
+    repl.print("note: the program has no `{}`{}\n", name,
+               near.empty() ? "" : fmt::format("; did you mean `{}`?", near));
+  }
+}
+
 // A newly created point, with a condition that parses.
 Status made(Repl& repl, const Breakpoint* point, const std::string& condition, source::Diagnostics& diagnostics) {
   if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
@@ -33,7 +64,9 @@ Status made(Repl& repl, const Breakpoint* point, const std::string& condition, s
   if (repl.wants_json()) return repl.give(breakpoint_json(*point));
   const bool pending = point->sites.empty() && !point->in_kernel && point->kind == debug::PointKind::Break;
   const std::string where = point->in_kernel ? fmt::format(" ({})", point->place) : pending ? " (pending)" : "";
-  repl.print("{} {} at {}{}\n", kind_name(*point), point->number, point->spec, where);
+  repl.print("{} {} at {}{}{}\n", kind_name(*point), point->number, point->spec, where,
+             point->condition.empty() ? "" : " if " + point->condition);
+  tell_unknown_names(repl, *point);
   return Status::Good;
 }
 
@@ -98,11 +131,14 @@ Status command_Break(Repl& repl, std::string_view rest) { return add_breakpoint(
 Status command_Tbreak(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, true); }
 
 Status command_Watch(Repl& repl, std::string_view rest) {
+  constexpr std::string_view kEvery = "-a ";
+  const bool every = rest.starts_with(kEvery);
+  if (every) rest = trim(rest.substr(kEvery.size()));
   const auto [expression, condition] = split_condition(rest);
   if (expression.empty() || lacks_condition(rest)) return Status::Usage;
   source::Diagnostics diagnostics;
   if (!readable(condition, diagnostics)) return repl.report(diagnostics);
-  const Breakpoint* point = repl.debugger().add_watchpoint(expression, repl.frame(), diagnostics);
+  const Breakpoint* point = repl.debugger().add_watchpoint(expression, repl.frame(), every, diagnostics);
   return made(repl, point, condition, diagnostics);
 }
 
@@ -166,9 +202,14 @@ Status command_Condition(Repl& repl, std::string_view rest) {
   const auto number = parse_count(rest.substr(0, blank));
   if (!number) return Status::Usage;
   source::Diagnostics diagnostics;
-  repl.debugger().set_condition(int(*number), blank == std::string_view::npos ? "" : trim(rest.substr(blank)),
-                                diagnostics);
-  return repl.report(diagnostics);
+  const bool done = repl.debugger().set_condition(
+      int(*number), blank == std::string_view::npos ? "" : trim(rest.substr(blank)), diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !done) return Status::Failed;
+  const Breakpoint& point = *repl.debugger().find_breakpoint(int(*number));
+  if (!point.condition.empty())
+    repl.print("{} {} at {} if {}\n", kind_name(point), point.number, point.spec, point.condition);
+  tell_unknown_names(repl, point);
+  return Status::Good;
 }
 
 Status command_Ignore(Repl& repl, std::string_view rest) {

@@ -80,6 +80,7 @@ Status command_Validate(Repl& repl, std::string_view rest) {
   if (!repl.wants_json() && !result.in_part.empty()) repl.print("in part: {}\n", fmt::join(result.in_part, ", "));
   if (result.compared.empty()) return repl.fail(source::message(diag::NothingCompared, name));
   repl.print("same values as {}: {}\n", name, fmt::join(result.compared, ", "));
+  if (!result.unchanged.empty()) repl.print("unchanged since {}: {}\n", name, fmt::join(result.unchanged, ", "));
   return Status::Good;
 }
 

@@ -94,8 +94,21 @@ Status run_on_evaluator(Repl& repl, const Call& call) {
   return repl.wants_json() ? repl.give(stop_json(repl, stop)) : Status::Good;
 }
 
-Status run_or_start(Repl& repl, std::string_view rest, bool stop_at_entry) {
+// As in gdb, a run without arguments is called like the last one.
+std::string call_text(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return std::string(rest);
+  const std::vector<std::string> words = split_words(repl.last_call), names = repl.session().function_names();
+  if (words.empty()) return {};
+  const bool value_first = words[0].find_first_of("=@(") != std::string::npos;
+  if (!value_first && std::find(names.begin(), names.end(), words[0]) == names.end()) return {};  // another program
+  if (!repl.wants_json() && words.size() > 1) repl.print("with the last arguments: {}\n", repl.last_call);
+  return repl.last_call;
+}
+
+Status run_or_start(Repl& repl, std::string_view given, bool stop_at_entry) {
+  const std::string rest = call_text(repl, given);
   auto call = read_call(repl, rest);
+  if (call) repl.last_call = rest;
   if (!call || !run_group(repl, *call, stop_at_entry || !repl.debugger().breakpoints().empty())) return Status::Failed;
   if (repl.session().options().engine == session::Engine::Eval && !stop_at_entry) {
     if (!repl.debugger().breakpoints().empty()) repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");

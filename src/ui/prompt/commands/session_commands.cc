@@ -255,6 +255,7 @@ Status command_Html(Repl& repl, std::string_view rest) {
 }
 
 Status command_Quit(Repl& repl, std::string_view rest) {
+  if (!repl.may_give_run_up("`quit`")) return Status::Failed;
   if (!rest.empty()) {
     const auto code = parse_count(rest);
     if (!code || *code > 255) return Status::Usage;

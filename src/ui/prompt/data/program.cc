@@ -191,8 +191,11 @@ Json version_json(Repl& repl) {
 }
 
 Json validation_json(const repro::Validation& v) {
-  return {
-      {"difference", or_null(v.difference)}, {"compared", v.compared}, {"not_run", v.not_run}, {"in_part", v.in_part}};
+  return {{"difference", or_null(v.difference)},
+          {"compared", v.compared},
+          {"not_run", v.not_run},
+          {"in_part", v.in_part},
+          {"unchanged", v.unchanged}};
 }
 
 Json passes_json(const std::vector<const pipeline::PassRow*>& all) {

@@ -1,6 +1,9 @@
 // ScriptReader: cuts text into entries, here-documents and expected outputs.
 #include "rldb/ui/prompt/reader.h"
 
+#include <algorithm>
+#include <cctype>
+
 #include "rldb/frontend/parse.h"
 #include "rldb/ui/prompt/command.h"
 
@@ -40,6 +43,24 @@ bool is_verb_line(std::string_view text) {
   for (const std::string_view op : {"if", "in", "is", "and", "or", "not"})
     if (next == op) return false;
   return true;
+}
+
+}  // namespace
+
+namespace {
+
+// A byte-order mark, and the fences around code in a page that the text was copied from.
+bool is_fence(std::string_view line) {
+  line = trim(line);
+  if (!line.starts_with("```") && !line.starts_with("~~~")) return false;
+  const std::string_view language = line.substr(3);
+  return std::all_of(language.begin(), language.end(),
+                     [](char c) { return std::isalnum(static_cast<unsigned char>(c)); });
+}
+
+std::string_view without_mark(std::string_view text) {
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  return text.starts_with(kMark) ? text.substr(kMark.size()) : text;
 }
 
 }  // namespace
@@ -103,6 +124,7 @@ bool wants_more(std::string_view text, bool last_was_empty) {
 }
 
 ScriptReader::ScriptReader(std::string_view text) {
+  text = without_mark(text);
   while (!text.empty()) {
     const auto end = text.find('\n');
     std::string_view line = text.substr(0, end);
@@ -115,6 +137,7 @@ ScriptReader::ScriptReader(std::string_view text) {
 std::string_view ScriptReader::line_at(std::size_t i) const { return strip_prompt(lines_[i]); }
 
 std::string clean_paste(std::string_view text) {
+  text = without_mark(text);
   std::string out, entry;  // `entry`: the current one, among those in `out`
   bool prompts = false, first = true;
   std::string mark;
@@ -126,7 +149,7 @@ std::string clean_paste(std::string_view text) {
     const std::string_view bare = strip_prompt(line);
     const bool prompted = bare.size() != line.size();
     const bool in_document = !mark.empty();
-    if (!in_document && line.starts_with(kExpected)) continue;
+    if (!in_document && (line.starts_with(kExpected) || is_fence(line))) continue;
     if (first && !trim(line).empty()) {
       prompts = prompted;
       first = false;
@@ -157,7 +180,9 @@ std::vector<std::string> entries_of(std::string_view text) {
 }
 
 std::optional<ScriptEntry> ScriptReader::next() {
-  while (next_ < lines_.size() && (trim(line_at(next_)).empty() || trim(line_at(next_)).front() == '#')) ++next_;
+  while (next_ < lines_.size() &&
+         (trim(line_at(next_)).empty() || trim(line_at(next_)).front() == '#' || is_fence(line_at(next_))))
+    ++next_;
   if (next_ >= lines_.size()) return std::nullopt;
   ScriptEntry entry;
   entry.line = std::uint32_t(next_ + 1);
@@ -173,9 +198,10 @@ std::optional<ScriptEntry> ScriptReader::next() {
       const bool decorator = entry.text.find('\n') == std::string::npos && entry.text.starts_with("@");
       const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
       const bool blank = trim(line).empty();
+      const bool branch = line.starts_with("else:") || line.starts_with("elif ");
       if (!wants_more(entry.text, false)) break;
       // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
-      if (frontend::completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator) {
+      if (frontend::completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator && !branch) {
         if (!blank) break;
         std::size_t after = next_;
         while (after < lines_.size() && trim(line_at(after)).empty()) ++after;

@@ -35,6 +35,7 @@ void apply(Repl& repl, const JournalHeader& header) {
   int exit_code = 0;
   if (const auto line = parse_command_line(int(argv.size()), argv.data(), exit_code)) {
     repl.session().options() = line->options;
+    repl.session().options().keep_document = true;
     repl.timeout = line->timeout;
     if (line->max_memory > 0) support::set_memory_limit(line->max_memory);
   }

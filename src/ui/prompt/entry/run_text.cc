@@ -8,6 +8,7 @@
 #include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/printer.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/text.h"
@@ -66,6 +67,8 @@ Status Repl::run_name(std::string_view name) {
     if (!value->is_null()) session_->set_value("_", *value);
     show_result(*value);
     for (const std::string& note : notes) print("note: {}\n", note);
+    if (const Command* verb = find_bare_verb(name); verb && !json_)
+      print("note: `:{}` is the command `{}`\n", name, verb->name);
     return Status::Good;
   }
   last_.type = f->type;
@@ -129,9 +132,61 @@ void Repl::replace_in_run(std::string_view name) {
   report(diagnostics);
 }
 
+namespace {
+
+// Functions of the module with a binding of that name; `main` alone if it is among them.
+std::vector<std::string> functions_that_bind(const ir::Module* module, std::string_view name) {
+  constexpr std::string_view kMain = "main";
+  std::vector<std::string> found;
+  for (const ir::ModuleEntry& entry : module->entries) {
+    const auto* f = ir::as<ir::Function>(entry.function);
+    if (!f) continue;
+    bool binds = false;
+    for (const ir::BindingBlock* block : f->body->blocks)
+      for (const ir::Binding* b : block->bindings) binds = binds || b->var->name == name;
+    if (binds && entry.name == kMain) return {std::string(kMain)};
+    if (binds) found.emplace_back(entry.name);
+  }
+  return found;
+}
+
+}  // namespace
+
+// The name of a binding when nothing is stopped: its function is executed up to it, with made-up arguments where no
+// value of the session has a parameter's name.
+std::optional<Status> Repl::run_to_binding(std::string_view name) {
+  if (debugger_->active() || !session_->module() || session_->find_value(name)) return std::nullopt;
+  const std::vector<std::string> functions = functions_that_bind(session_->module(), name);
+  if (functions.empty()) return std::nullopt;
+  if (functions.size() > 1)
+    return fail(source::message(diag::SeveralBindings, name, fmt::format("`{}`", fmt::join(functions, "`, `"))));
+  source::Diagnostics diagnostics;
+  const auto arguments = session_->arguments(functions[0], {}, diagnostics);
+  if (report(diagnostics) == Status::Failed || !arguments) return Status::Failed;
+  std::vector<runtime::Value> values;
+  for (const session::Argument& a : *arguments) {
+    if (a.generated && !json_) print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+    values.push_back(a.value);
+  }
+  source::Diagnostics found;
+  const auto value = session_->value_of_binding(functions[0], name, values, found);
+  if (report(found) == Status::Failed) return Status::Failed;
+  if (!value) return fail(source::message(diag::BindingNotReached, name, functions[0]));
+  last_.value = *value;
+  if (!value->is_null()) {
+    session_->set_value("_", *value);
+    show_result(*value, name);
+  }
+  if (!json_) print("note: the value of `{}` in a run of `{}` up to it\n", name, functions[0]);
+  return Status::Good;
+}
+
 Status Repl::run_entry(std::string_view text) {
   repeatable_.clear();
   forced_ = false;
+  if (text.starts_with("for ")) return run_loop(text);
+  if (is_one_name(text) && text != "_")
+    if (const auto status = run_to_binding(text)) return *status;
   if (is_one_name(text) && text != "_" && names_value(text)) return run_name(text);
   if (const auto assignment = split_assignment(text))
     if (const std::string_view kind = frame_name_kind(*this, assignment->name); !kind.empty())

@@ -72,6 +72,7 @@ Repl::Repl(const CommandLine& line, Console& console)
       console_(tee_.get()),
       session_(std::make_unique<session::Session>(line.options, tee_.get())),
       debugger_(std::make_unique<debug::Debugger>(*session_)) {
+  session_->options().keep_document = true;  // it will be edited
   (void)commands();  // the table is made here: entries are looked at where nothing catches a failed allocation
   timeout = line.timeout;
 }
@@ -102,6 +103,7 @@ std::string Repl::prompt() const {
 }
 
 Status Repl::execute(std::string_view entry) {
+  if (file_watch && !file_was_written) follow_written_file();
   entry = trim(entry);
   const std::string_view code = behind_comments(entry);
   if (code.empty()) return Status::Good;
@@ -256,6 +258,8 @@ bool Repl::may_end_run(std::string_view what) {
   fail(source::message(diag::RunInTheWay, where, what));
   return false;
 }
+
+bool Repl::may_give_run_up(std::string_view what) { return !ask || !author_.is_user() || may_end_run(what); }
 
 struct Repl::Before {
   session::Session::Snapshot session;

@@ -28,6 +28,17 @@ bool is_assignment(std::string_view rest) {
 
 }  // namespace
 
+// A variable or symbol of the selected frame that has a value now; before that its letter is still the verb.
+static bool has_value_in_frame(Repl& repl, std::string_view name) {
+  const debug::Debugger& debugger = repl.debugger();
+  if (!debugger.active() || name.empty()) return false;
+  for (const debug::LocalInfo& local : debugger.locals(repl.frame()))
+    if (local.name == name && local.live) return true;
+  for (const debug::SlotInfo& slot : debugger.heap(repl.frame()))
+    if (slot.expression == name && slot.set) return true;
+  return false;
+}
+
 // Does the name have a value now: in the frame, the session, or the module?
 bool Repl::is_value_name(std::string_view name) const {
   if (session_->find_value(name)) return true;
@@ -35,8 +46,9 @@ bool Repl::is_value_name(std::string_view name) const {
   return !frame_name_kind(const_cast<Repl&>(*this), name).empty();
 }
 
-// gdb's verbs win at a stop, unless the line is an assignment or an expression on a variable of that name. Elsewhere,
-// and for the other commands, a line is a command when it cannot be TVMScript.
+// gdb's verbs win at a stop, unless the line is an assignment, an expression on a variable of that name, or the name of
+// a variable of the frame alone: whoever types `q` to see a tensor must not lose the session. Elsewhere, and for the
+// other commands, a line is a command when it cannot be TVMScript.
 Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, std::string_view rest) const {
   using Kind = Target::Kind;
   const Target script{Kind::Script, nullptr, entry, {}};
@@ -45,7 +57,9 @@ Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, st
   const bool formatted = rest.starts_with("/") && rest.size() > 2 && is_blank(rest[2]);
   const bool wordlike = behind.empty() || is_blank(behind[0]) || formatted;
   if (word.empty() || !wordlike || is_assignment(rest) || begins_with_operator(rest)) return script;
-  if (const Command* verb = find_bare_verb(word); verb && debugger_->active()) return {Kind::Command, verb, rest, word};
+  const bool shows = rest.empty() && has_value_in_frame(const_cast<Repl&>(*this), word);
+  if (const Command* verb = find_bare_verb(word); verb && debugger_->active() && !shows)
+    return {Kind::Command, verb, rest, word};
   // `commands 2` has lines of its own; every other command is on one line.
   const std::string_view line = entry.substr(0, entry.find('\n'));
   if (is_value_name(word) || (!rest.empty() && frontend::is_syntax(line))) return script;

@@ -1,0 +1,269 @@
+// Watched: activations, the memory behind names, changes.
+#include "debug/watch/watched.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "debug/look/values.h"
+#include "debug/watch/numeric.h"
+#include "rldb/expression/expression.h"
+
+namespace rldb::debug {
+
+using bytecode::ArgKind;
+using bytecode::Instruction;
+using bytecode::Opcode;
+using bytecode::RegName;
+using runtime::Result;
+using runtime::Storage;
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+
+std::vector<std::string> watched_names(std::string_view expression) {
+  const auto parsed = expression::parse(storage_operand(expression).value_or(expression));
+  return parsed.ok() ? expression::names_of(*parsed) : std::vector<std::string>();
+}
+
+Watched::Watched(Debugger::Impl& d, const Run& run, const Breakpoint& b)
+    : d_(d),
+      map_(run.code()),
+      number_(b.number),
+      expression_(b.spec),
+      parsed_(expression::parse(storage_operand(b.spec).value_or(b.spec))),
+      every_(b.every_activation),
+      frame_(b.frame),
+      entered_(b.entered),
+      function_name_(b.function.empty() ? run.function() : b.function),
+      definitions_(map_.executable().instruction_count()) {
+  function_ = map_.executable().find_function(function_name_);
+  if (function_ < 0) return;
+  plan_ = plan_of(map_.executable(), function_);
+  for (std::string& name : watched_names(b.spec)) names_.push_back({std::move(name), {}});
+  add_definitions();
+  if (const auto name = storage_operand(b.spec)) find_storage(*name);
+}
+
+void Watched::add_definitions() {
+  const bytecode::FunctionEntry& f = map_.executable().functions[std::size_t(function_)];
+  for (Name& name : names_) {
+    std::vector<std::uint32_t> ids;
+    for (const int i : map_.find_bindings(function_name_, name.text, -1)) {
+      const ir::Binding* b = map_.binding(i).binding;
+      if (b && map_.alias_of(b->var) && !map_.has_variable(function_, b->var->id)) name.aliases.push_back(i);
+      for (const ir::Var* v = b ? b->var : nullptr; v; v = map_.alias_of(v)) ids.push_back(v->id);
+    }
+    for (const UserVariable& v : map_.variables(function_)) {
+      const bool named = v.name == name.text || std::find(ids.begin(), ids.end(), v.id) != ids.end();
+      if (named && v.begin > 0 && !v.range->is_parameter) definitions_.set(v.begin - 1);
+    }
+    // Code not produced by our compiler may give a parameter's register another value.
+    for (std::size_t p = 0; p < f.param_names.size(); ++p)
+      for (Pc pc = f.start; f.param_names[p] == name.text && pc < f.end; ++pc)
+        if (map_.executable().instruction(pc).dst == RegName(p)) definitions_.set(pc);
+  }
+}
+
+// The storage that the plan assigns to the name's tensor: watched for as long as it exists, whatever it contains.
+void Watched::find_storage(std::string_view name) {
+  if (!plan_) return;
+  std::vector<std::uint32_t> ids;
+  for (const int i : map_.find_bindings(function_name_, name, -1))
+    for (const ir::Var* v = map_.binding(i).binding ? map_.binding(i).binding->var : nullptr; v; v = map_.alias_of(v))
+      ids.push_back(v->id);
+  for (const UserVariable& v : map_.variables(function_)) {
+    const bool named = v.name == name || std::find(ids.begin(), ids.end(), v.id) != ids.end();
+    if (named && storage_ < 0) storage_ = planned_storage(*plan_, v.range->reg, v.range->begin);
+  }
+  if (storage_ < 0) return;
+  const PlannedStorage& s = plan_->storages[std::size_t(storage_)];
+  definitions_.set(s.allocated);
+  for (const Tenant& t : s.tenants) definitions_.set(t.made);
+}
+
+// ---- activations ----
+
+void Watched::follow(const vm::Machine& m, std::size_t frame) {
+  Followed f;
+  f.frame = frame;
+  f.entered = m.frames()[frame].entered;
+  f.last.keep(evaluate(f, m));
+  f.told = !f.problem.empty();  // it was told when the watchpoint was made, or by the last stop
+  followed_.push_back(std::move(f));
+}
+
+void Watched::begin(const vm::Machine& m) {
+  followed_.clear();
+  readers_.clear();
+  const auto frames = m.frames();
+  if (function_ < 0) return;
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    const bool own = every_ || (i == frame_ && frames[i].entered == entered_);
+    if (own && frames[i].function == function_) follow(m, i);
+  }
+}
+
+void Watched::entered(const vm::Machine& m) {
+  if (every_ && m.frame().function == function_) follow(m, m.frames().size() - 1);
+}
+
+bool Watched::left(std::size_t frame) {
+  if (followed_.empty() || followed_.back().frame != frame) return false;
+  forget_uses(followed_.back());
+  followed_.pop_back();
+  return !every_;
+}
+
+// ---- values ----
+
+void Watched::uses(Followed& f, const Storage* s) {
+  if (std::find(f.storages.begin(), f.storages.end(), s) != f.storages.end()) return;
+  f.storages.push_back(s);
+  ++readers_[s];
+}
+
+void Watched::forget_uses(Followed& f) {
+  for (const Storage* s : f.storages)
+    if (const auto it = readers_.find(s); it != readers_.end() && --it->second == 0) readers_.erase(it);
+  f.storages.clear();
+}
+
+std::optional<Value> Watched::storage_of(Followed& f, const vm::Machine& m) {
+  auto memory = memory_of(plan_->storages[std::size_t(storage_)], m.frames()[f.frame].pc, m.registers(f.frame));
+  if (!memory) return std::nullopt;
+  uses(f, memory.get());
+  return Value(std::move(memory));
+}
+
+void Watched::remember(std::string_view name, const Tensor& t, const Followed& f, const vm::Machine& m) {
+  if (every_ || !plan_) return;
+  for (const PlannedStorage& s : plan_->storages) {
+    if (memory_of(s, m.frames()[f.frame].pc, m.registers(f.frame)).get() != t.storage().get()) continue;
+    d_.watched_memory[number_].insert_or_assign(std::string(name),
+                                                MemoryOfName{f.entered, s.id, t.byte_offset(), t.shape(), t.dtype()});
+    return;
+  }
+}
+
+std::optional<Value> Watched::after_freeing(std::string_view name, const Followed& f, const vm::Machine& m) const {
+  const auto known = d_.watched_memory.find(number_);
+  if (every_ || !plan_ || known == d_.watched_memory.end()) return std::nullopt;
+  const auto it = known->second.find(name);
+  if (it == known->second.end() || it->second.activation != f.entered) return std::nullopt;
+  const MemoryOfName& at = it->second;
+  auto memory = memory_of(plan_->storages[std::size_t(at.storage)], m.frames()[f.frame].pc, m.registers(f.frame));
+  if (!memory) return std::nullopt;
+  auto view = Tensor::view(std::move(memory), at.offset, at.shape, at.dtype);
+  return view.ok() ? std::optional(Value(std::move(view).value())) : std::nullopt;
+}
+
+std::optional<Value> Watched::evaluate(Followed& f, const vm::Machine& m) {
+  forget_uses(f);
+  f.problem.clear();
+  f.freed_in = -1;
+  if (storage_ >= 0) return storage_of(f, m);
+  if (!parsed_.ok()) return std::nullopt;
+  ValueFinder finder(d_, m, map_, f.frame, 0, false);
+  bool missing = false;
+  const auto lookup = [&](std::string_view name) -> Result<Value> {
+    auto v = finder.held(name);
+    if (!v.ok() && finder.was_freed(name)) {
+      if (auto past = after_freeing(name, f, m)) {
+        f.freed_in = d_.watched_memory[number_].find(name)->second.storage;
+        v = *std::move(past);
+      }
+    } else if (v.ok() && v->is(ValueKind::Tensor)) {
+      remember(name, v->as_tensor(), f, m);
+    }
+    if (!v.ok()) {
+      missing = true;
+      return v;
+    }
+    if (v->is(ValueKind::Tensor)) uses(f, v->as_tensor().storage().get());
+    if (v->is(ValueKind::Storage)) uses(f, v->storage_ref().get());
+    // A symbolic variable lives in the shape heap.
+    if (v->is(ValueKind::Int))
+      if (const auto* debug = map_.executable().debug.function(function_))
+        if (const Value* heap = m.read_register(f.frame, debug->heap_register); heap && heap->is(ValueKind::Tensor))
+          uses(f, heap->as_tensor().storage().get());
+    return v;
+  };
+  if (storage_operand(expression_)) {
+    auto named = lookup(*storage_operand(expression_));
+    if (!named.ok()) return std::nullopt;
+    return named->is(ValueKind::Tensor) ? Value(named->as_tensor().storage()) : std::move(named).value();
+  }
+  auto value = expression::evaluate(*parsed_, lookup);
+  if (value.ok()) return std::move(value).value();
+  if (!missing) f.problem = value.error().message;
+  return std::nullopt;
+}
+
+// ---- changes ----
+
+bool Watched::concerns(const Followed& f, const vm::Machine& m, std::size_t frame, Pc pc,
+                       const Reached& reached) const {
+  if (frame == f.frame && definitions_.test(pc)) return true;
+  if (frame == f.frame + 1 && m.frames().size() == frame) {  // a call of the program has returned
+    const Pc next = m.frames()[f.frame].pc;
+    if (next > 0 && definitions_.test(next - 1)) return true;
+  }
+  if (reached.anything && !f.storages.empty()) return true;
+  return std::any_of(f.storages.begin(), f.storages.end(), [&](const Storage* s) {
+    return std::find(reached.storages.begin(), reached.storages.end(), s) != reached.storages.end();
+  });
+}
+
+// A name for something that exists already (`left = alloc`) has no instruction: it is bound once the program is past
+// it.
+bool Watched::is_bound(const Followed& f, const vm::Machine& m, std::size_t frame, Pc pc) const {
+  Pc at = pc;
+  if (frame != f.frame) at = m.frames()[f.frame].pc - (m.frames().size() == f.frame + 1 ? 1 : 0);
+  const std::vector<int>& group = map_.group_of(at);
+  const int here = group.empty() ? map_.last_binding_before(at) : group.front();
+  return std::all_of(names_.begin(), names_.end(), [&](const Name& name) {
+    return name.aliases.empty() ||
+           std::any_of(name.aliases.begin(), name.aliases.end(), [&](int binding) { return binding < here; });
+  });
+}
+
+// The contents of a storage after the instruction.
+std::string Watched::tenants(int storage, Pc pc) const {
+  std::string names;
+  for (const Tenant& t : plan_->storages[std::size_t(storage)].tenants)
+    if (t.made <= pc && (t.cleared < 0 || t.cleared > pc))
+      names += (names.empty() ? "" : ", ") + tenant_name(map_, function_, t);
+  return names;
+}
+
+std::vector<std::string> Watched::changes(const vm::Machine& m, std::size_t frame, Pc pc, const Reached& reached) {
+  std::vector<std::string> texts;
+  const bool memory = reached.anything || std::any_of(reached.storages.begin(), reached.storages.end(),
+                                                      [&](const Storage* s) { return readers_.contains(s); });
+  for (std::size_t i = followed_.size(); i-- > 0;) {
+    Followed& f = followed_[i];
+    if (!memory && f.frame + 1 < frame) break;  // only the innermost two can have got a value
+    if (!concerns(f, m, frame, pc, reached)) continue;
+    auto now = evaluate(f, m);
+    if (!f.problem.empty() && !std::exchange(f.told, true))
+      texts.push_back(fmt::format("{}\n  it cannot be evaluated: {}", expression_, f.problem));
+    if (!now || f.last.is(now)) continue;  // without memory a name keeps its last value
+    const std::string change = f.last.changes(now);
+    f.last.keep(now);
+    if (!is_bound(f, m, frame, pc)) continue;
+    std::string text = fmt::format("{}\n{}", expression_, change);
+    if (every_)
+      text += fmt::format("\n  in the call of {} at time {}, {} frames from the outermost", function_name_, f.entered,
+                          f.frame);
+    const int storage = storage_ >= 0 ? storage_ : f.freed_in;
+    const Pc at = frame == f.frame ? pc : m.frames()[f.frame].pc;
+    if (f.freed_in >= 0) text += "\n  its register was freed before";
+    if (const std::string names = storage < 0 ? "" : tenants(storage, at); !names.empty())
+      text += fmt::format("\n  {} holds {}", storage_ >= 0 ? "it" : "its memory", names);
+    texts.push_back(std::move(text));
+  }
+  return texts;
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,194 @@
+// Edits of the program's text from outside: reload, edit, watch-file.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+
+#include "rldb/frontend/relay.h"
+#include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/diagnostic_file.h"
+#include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_program.h"
+#include "rldb/support/file.h"
+#include "rldb/support/file_system.h"
+#include "rldb/support/shell.h"
+#include "rldb/support/text.h"
+#include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/state.h"
+#include "ui/prompt/commands/handlers.h"
+#include "ui/prompt/commands/loaded.h"
+#include "ui/prompt/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// Kernels of the stopped run are replaced in it. Any other function may be the one that it executes.
+bool changes_only_kernels(Repl& repl, const session::TextChange& change) {
+  if (!change.same_kind) return false;
+  const ir::Module* module = repl.session().module();
+  return std::all_of(change.changed.begin(), change.changed.end(), [&](const std::string& name) {
+    return module && ir::isa<ir::PrimFunc>(module->find(name)) && repl.debugger().kernel_of_run(name);
+  });
+}
+
+// False: the run stays, and the program with it.
+bool may_end_run_for(Repl& repl) {
+  if (!repl.file_was_written) return repl.may_end_run("loading the program again");
+  repl.print("note: `{}` has changed; `:reload` reads it and ends the run\n", repl.session().program_path());
+  return false;
+}
+
+void tell_change(Repl& repl, const session::TextChange& change) {
+  if (!change.same_kind) return;
+  const std::string read =
+      change.whole ? std::string()
+                   : fmt::format("; {} and {} were read again", support::counted(change.functions, "function"),
+                                 support::counted(change.statements, "statement"));
+  if (change.changed.empty())
+    repl.print("nothing has changed{}\n", change.passes.empty() ? "" : " in this version");
+  else
+    repl.print("changed: {}{}\n", fmt::join(change.changed, ", "), read);
+  if (!change.passes.empty()) repl.print("applied again: {}\n", fmt::join(change.passes, ", "));
+  if (change.hand_made > 0)
+    repl.print("note: {} made by hand {} lost\n", support::counted(change.hand_made, "version"),
+               change.hand_made == 1 ? "is" : "are");
+}
+
+void move_breakpoints(Repl& repl, const session::TextChange& change) {
+  if (change.shifts.empty()) return;
+  repl.debugger().move_line_breakpoints(repl.session().program_path(),
+                                        [&](std::uint32_t line) { return change.moved_line(line); });
+}
+
+Status read_file_again(Repl& repl) {
+  source::Diagnostics diagnostics;
+  session::TextChange change;
+  session::Session::Snapshot before = repl.session().snapshot();
+  const bool ok = repl.session().reload(diagnostics, &change);
+  repl.report(diagnostics);
+  if (!ok) return Status::Failed;
+  const bool stays = repl.debugger().active() && changes_only_kernels(repl, change);
+  if (repl.debugger().active() && !stays && !may_end_run_for(repl)) {
+    repl.session().restore(std::move(before));
+    return repl.file_was_written ? Status::Good : Status::Failed;
+  }
+  move_breakpoints(repl, change);
+  if (!stays) repl.debugger().kill();
+  const Status status = tell_loaded(repl);
+  if (repl.wants_json()) return status;
+  tell_change(repl, change);
+  if (stays)
+    for (const std::string& name : change.changed) repl.replace_in_run(name);
+  return diagnostics.has_errors() ? Status::Failed : Status::Good;  // a pass that failed
+}
+
+std::string shell_word(std::string_view path) {
+  std::string out = "'";
+  for (const char c : path) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string editor_name() {
+  for (const char* variable : {"VISUAL", "EDITOR"})
+    if (const char* name = std::getenv(variable); name && *name) return name;
+  return "vi";
+}
+
+bool run_editor(Repl& repl, const std::string& path) {
+  const std::string editor = editor_name();
+  if (!repl.may("run an editor", editor)) return false;
+  repl.console().write("");
+  repl.console().pause();
+  const int status = support::run_shell(editor + " " + shell_word(path));
+  repl.console().resume();
+  support::poll();
+  if (status == 0) return true;
+  repl.fail(source::message(diag::EditorFailed, editor));
+  return false;
+}
+
+Status edit_function(Repl& repl, const std::string& name) {
+  const session::Program* program = repl.session().program();
+  if (!needs(repl, "`:edit` of a function", session::kModule)) return Status::Failed;
+  const auto text = program->text(program->position(), session::TextFor::Saving, name);
+  if (!text) return repl.fail(source::message(diag::NoSuchThing, "function", name));
+  char path[] = "/tmp/rldb-edit-XXXXXX.py";
+  const int file = ::mkstemps(path, 3);
+  const int error = file < 0 ? errno : support::write_all(file, *text);
+  if (file >= 0) ::close(file);
+  if (error != 0) return repl.fail(source::message(diag::FileNotWritten, path, support::error_text(error)));
+  const bool edited = run_editor(repl, path);
+  auto changed = support::read_file(path, source::kMaxBytes);
+  ::unlink(path);
+  if (!edited) return Status::Failed;
+  if (!changed.ok()) return repl.fail(source::message(diag::FileNotFound, path, changed.error().reason));
+  if (trim(*changed) == trim(*text)) {
+    repl.print("nothing has changed\n");
+    return Status::Good;
+  }
+  return repl.execute(*changed);
+}
+
+}  // namespace
+
+Status command_Reload(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return Status::Usage;
+  return read_file_again(repl);
+}
+
+Status command_Edit(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return edit_function(repl, std::string(rest));
+  const std::string path = repl.session().program_path();
+  if (path.empty()) return repl.fail(source::message(diag::NoFileToEdit, "the program was entered at the prompt"));
+  if (!support::file_exists(path))
+    return repl.fail(source::message(diag::NoFileToEdit, fmt::format("`{}` does not exist", path)));
+  if (!run_editor(repl, path)) return Status::Failed;
+  if (repl.file_watch) (void)repl.file_watch->written();
+  return repl.execute(":reload");
+}
+
+Status command_WatchFile(Repl& repl, std::string_view rest) {
+  if (!rest.empty() && rest != "on" && rest != "off") return Status::Usage;
+  if (rest == "off") repl.file_watch = nullptr;
+  if (rest == "on") {
+    const std::string path = repl.session().program_path();
+    if (path.empty() || !support::file_exists(path))
+      return repl.fail(source::message(diag::NothingToWatch,
+                                       path.empty() ? "no file is open" : fmt::format("`{}` does not exist", path)));
+    std::string why;
+    auto watch = support::FileWatch::start(path, why);
+    if (!watch) return repl.fail(source::message(diag::FileNotWatched, path, why));
+    repl.file_watch = std::move(watch);
+  }
+  const std::string path = repl.file_watch ? repl.file_watch->path() : std::string();
+  if (repl.wants_json()) return repl.give({{"watch", repl.file_watch != nullptr}, {"file", path}});
+  if (repl.file_watch)
+    repl.print("`{}` is read again whenever it is written\n", path);
+  else
+    repl.print("no file is watched\n");
+  return Status::Good;
+}
+
+void Repl::follow_written_file() {
+  if (!file_watch) return;
+  const std::string path = session_->program_path();
+  if (path != file_watch->path()) {  // another program has been opened
+    std::string why;
+    auto next = path.empty() ? nullptr : support::FileWatch::start(path, why);
+    if (next) file_watch = std::move(next);
+    return;
+  }
+  if (!file_watch->written() || !support::file_exists(path)) return;
+  struct Written {
+    explicit Written(bool& flag) : flag(flag) { flag = true; }
+    ~Written() { flag = false; }
+    bool& flag;
+  } written(file_was_written);
+  (void)execute(":reload");
+}
+
+}  // namespace rldb::ui
