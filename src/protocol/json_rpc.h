@@ -46,8 +46,8 @@ struct Request {
   std::optional<Json> id;  // a number or a string; none: a notification, which gets no reply
 };
 
-// nullopt: a reply of the client, of which a server that asks nothing expects none. An error's id is that of the message
-// where it has one: `id_of_failure`.
+// nullopt: a reply of the client, of which a server that asks nothing expects none. An error's id is that of the
+// message where it has one: `id_of_failure`.
 RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_of_failure);
 
 Json reply(const Json& id, Json result);

@@ -83,8 +83,10 @@ void MessageLines::read_all() {
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (n <= 0) break;
     for (ssize_t i = 0; i < n && open; ++i) {
-      if (chunk[i] == '\n') open = put(std::exchange(line, {}));
-      else add(line, chunk[i]);
+      if (chunk[i] == '\n')
+        open = put(std::exchange(line, {}));
+      else
+        add(line, chunk[i]);
     }
   }
   if (!line.text.empty()) put(std::move(line));

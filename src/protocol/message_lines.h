@@ -1,5 +1,5 @@
-// Messages that are lines of a file descriptor, read by a thread of their own, so that a message can cancel the work that
-// an earlier one asked for.
+// Messages that are lines of a file descriptor, read by a thread of their own, so that a message can cancel the work
+// that an earlier one asked for.
 #pragma once
 
 #include <condition_variable>
@@ -15,8 +15,8 @@ namespace rldb::protocol {
 
 class MessageLines {
  public:
-  // `look` sees each line in the reading thread, before the line waits for its turn. Lines longer than `limit` lose their
-  // text. Only so many lines wait at a time.
+  // `look` sees each line in the reading thread, before the line waits for its turn. Lines longer than `limit` lose
+  // their text. Only so many lines wait at a time.
   MessageLines(int fd, std::size_t limit, std::function<void(const std::string&)> look);
   ~MessageLines();
   MessageLines(const MessageLines&) = delete;

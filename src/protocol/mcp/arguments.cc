@@ -107,7 +107,8 @@ RpcResult<std::string> read_one(const ArgumentRow& row, const Json& given, const
       if (!given.is_string()) return invalid(row.name, "a string is needed");
       return roots.resolve(given.get_ref<const std::string&>());
     case ArgumentKind::Count:
-      if (!given.is_number_integer() || given.get<std::int64_t>() < 0) return invalid(row.name, "an integer from 0 is needed");
+      if (!given.is_number_integer() || given.get<std::int64_t>() < 0)
+        return invalid(row.name, "an integer from 0 is needed");
       return std::to_string(given.get<std::int64_t>());
     case ArgumentKind::Choice:
       return read_choice(row, given);
@@ -142,19 +143,23 @@ std::vector<std::string_view> choices_of(const ArgumentRow& row) {
 Roots::Roots(const std::vector<std::string>& folders, std::string& missing) {
   for (const std::string& folder : folders) {
     std::string found = real_path(folder);
-    if (found.empty()) missing = folder;
-    else folders_.push_back(found == "/" ? found : found + "/");
+    if (found.empty())
+      missing = folder;
+    else
+      folders_.push_back(found == "/" ? found : found + "/");
   }
 }
 
 RpcResult<std::string> Roots::resolve(std::string_view path) const {
-  if (path.empty() || path.find('\0') != std::string_view::npos || path.find_first_of("\n\r \t") != std::string_view::npos)
+  if (path.empty() || path.find('\0') != std::string_view::npos ||
+      path.find_first_of("\n\r \t") != std::string_view::npos)
     return rpc_failure(RpcCode::InvalidParams, "the name of a file is needed, without blanks");
   if (folders_.empty())
     return rpc_failure(RpcCode::InvalidParams, "no files can be read: rldb mcp was started without a folder");
   // A relative name is looked for below each root.
   std::vector<std::string> candidates;
-  if (path[0] == '/') candidates.emplace_back(path);
+  if (path[0] == '/')
+    candidates.emplace_back(path);
   else
     for (const std::string& folder : folders_) candidates.push_back(folder + std::string(path));
   for (const std::string& candidate : candidates) {
@@ -163,7 +168,8 @@ RpcResult<std::string> Roots::resolve(std::string_view path) const {
     for (const std::string& folder : folders_)
       if (found.starts_with(folder)) return found;
   }
-  return rpc_failure(RpcCode::InvalidParams, fmt::format("`{}` is not a file below the folders given to rldb mcp", path));
+  return rpc_failure(RpcCode::InvalidParams,
+                     fmt::format("`{}` is not a file below the folders given to rldb mcp", path));
 }
 
 RpcResult<Arguments> Arguments::read(ToolId tool, const Json& given, const Roots& roots) {

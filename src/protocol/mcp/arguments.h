@@ -1,7 +1,7 @@
 // The arguments of a tool, checked against its rows in tool.def before anything is done with them.
 //
-// They are written by a program that has read texts of strangers, so they only ever become parts of one command: no line
-// breaks, no options, no files but those below the roots.
+// They are written by a program that has read texts of strangers, so they only ever become parts of one command: no
+// line breaks, no options, no files but those below the roots.
 #pragma once
 
 #include <cstdint>

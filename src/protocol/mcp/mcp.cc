@@ -7,7 +7,7 @@
 
 #include "protocol/mcp/server.h"
 #include "protocol/message_lines.h"
-#include "rldb/source/diagnostic_usage.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
 #include "rldb/ui/batch/handlers.h"
 #include "rldb/ui/terminal/exit_code.h"
@@ -75,7 +75,8 @@ int serve_mcp(const CommandLine& line, Console& console) {
   }
   mcp::Server server(line, std::move(roots));
   Current current;
-  MessageLines lines(STDIN_FILENO, kMaxMessageBytes, [&](const std::string& text) { look_for_cancellation(text, current); });
+  MessageLines lines(STDIN_FILENO, kMaxMessageBytes,
+                     [&](const std::string& text) { look_for_cancellation(text, current); });
   while (const auto message = lines.next()) {
     support::clear_cancel();
     if (const auto answer = reply_to(*message, server, current)) console.write(to_line(*answer));

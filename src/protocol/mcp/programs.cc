@@ -59,7 +59,8 @@ const Resource& Program::keep(std::string name, std::string mime_type, std::stri
 Resource Program::module_text() {
   const Json reply = execute(":show");
   const Json& data = reply["data"];
-  std::string text = data.is_object() && data.contains("text") && data["text"].is_string() ? data["text"].get<std::string>() : "";
+  std::string text =
+      data.is_object() && data.contains("text") && data["text"].is_string() ? data["text"].get<std::string>() : "";
   return {fmt::format("{}{}/module", kScheme, handle_), name_, std::string(kPythonText), std::move(text)};
 }
 

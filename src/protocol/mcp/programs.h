@@ -1,7 +1,9 @@
-// The programs that an agent has open, each a session of the prompt of its own, and the texts that were too long to send.
+// The programs that an agent has open, each a session of the prompt of its own, and the texts that were too long to
+// send.
 //
-// Entries are executed as those of a script that the user did not name: what would act outside of the session (a shell, a
-// library, writing files) is refused where there is nobody to ask. Kernels run on the evaluator, never as machine code.
+// Entries are executed as those of a script that the user did not name: what would act outside of the session (a shell,
+// a library, writing files) is refused where there is nobody to ask. Kernels run on the evaluator, never as machine
+// code.
 #pragma once
 
 #include <map>

@@ -41,15 +41,17 @@ Json input_schema(const Tool& tool) {
 
 // As docs/json.md describes the reply to an entry.
 Json output_schema() {
-  const Json diagnostic{{"type", "object"},
-                        {"properties",
-                         {{"severity", {{"type", "integer"}}}, {"code", {{"type", "string"}}}, {"message", {{"type", "string"}}}}},
-                        {"required", {"message"}}};
+  const Json diagnostic{
+      {"type", "object"},
+      {"properties",
+       {{"severity", {{"type", "integer"}}}, {"code", {{"type", "string"}}}, {"message", {{"type", "string"}}}}},
+      {"required", {"message"}}};
   return {{"type", "object"},
           {"properties",
            {{"ok", {{"type", "boolean"}, {"description", "false: it failed, and the diagnostics say why"}}},
             {"command", {{"type", {"string", "null"}}}},
-            {"data", {{"description", "the data of the command; null: none, or too long, then `summary` has its beginning"}}},
+            {"data",
+             {{"description", "the data of the command; null: none, or too long, then `summary` has its beginning"}}},
             {"diagnostics", {{"type", "array"}, {"items", diagnostic}}},
             {"text", {{"type", "string"}, {"description", "other output"}}},
             {"summary", {{"type", "string"}}},

@@ -1,5 +1,5 @@
-// The methods of the Model Context Protocol, for clients of 2026-07-28 (no session: each request carries its version) and of
-// 2025-11-25 and before (a handshake by `initialize`). Source: modelcontextprotocol.io/specification.
+// The methods of the Model Context Protocol, for clients of 2026-07-28 (no session: each request carries its version)
+// and of 2025-11-25 and before (a handshake by `initialize`). Source: modelcontextprotocol.io/specification.
 #pragma once
 
 #include <string>

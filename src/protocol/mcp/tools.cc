@@ -51,7 +51,7 @@ struct Call {
 RpcResult<Answer> answer_open(const Call& c) {
   if (c.arguments.has("path") == c.arguments.has("text"))
     return rpc_failure(RpcCode::InvalidParams, "either `path` or `text` is needed");
-  RLDB_TRY(Program* program, c.programs.open());
+  RLDB_TRY(Program * program, c.programs.open());
   const std::string handle = program->handle();
   Json reply = c.arguments.has("path") ? program->execute(entry("load", {c.text("path")}))
                                        : program->execute(here_document("load", c.text("text")));
@@ -66,7 +66,7 @@ RpcResult<Answer> answer_open(const Call& c) {
 }
 
 RpcResult<Answer> answer_close(const Call& c) {
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   const std::string handle = program->handle();
   c.programs.close(handle);
   return Answer{own_reply({{"closed", handle}})};
@@ -76,10 +76,11 @@ RpcResult<Answer> answer_list(const Call& c) {
   const std::string& what = c.text("what");
   if (what == choices_of(arguments_of(ToolId::List)[1])[0]) {
     Json list = Json::array();
-    for (const Program* p : c.programs.all()) list.push_back({{"handle", p->handle()}, {"name", p->name()}, {"run", p->run()}});
+    for (const Program* p : c.programs.all())
+      list.push_back({{"handle", p->handle()}, {"name", p->name()}, {"run", p->run()}});
     return Answer{own_reply(std::move(list))};
   }
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   for (const std::string_view topic : {"functions", "values", "breakpoints"})
     if (what == topic) return Answer{program->execute(entry("info", {topic}))};
   return Answer{program->execute(entry(what, {}))};
@@ -87,7 +88,9 @@ RpcResult<Answer> answer_list(const Call& c) {
 
 // A part of a text that begins and ends with whole characters.
 Json part_of(const std::string& text, std::size_t offset) {
-  const auto inside = [&](std::size_t i) { return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80; };
+  const auto inside = [&](std::size_t i) {
+    return i < text.size() && (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80;
+  };
   std::size_t begin = std::min(offset, text.size()), end = std::min(begin + kMaxReplyBytes / 2, text.size());
   while (inside(begin)) ++begin;
   while (inside(end)) ++end;
@@ -97,7 +100,7 @@ Json part_of(const std::string& text, std::size_t offset) {
 }
 
 RpcResult<Answer> answer_show(const Call& c) {
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   const std::size_t offset = c.arguments.has("offset") ? std::stoull(c.text("offset")) : 0;
   if (c.arguments.has("resource")) {
     const Resource* kept = program->find(c.text("resource"));
@@ -121,32 +124,32 @@ RpcResult<std::string> pipeline_of(const Call& c) {
 }
 
 RpcResult<Answer> answer_run_passes(const Call& c) {
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   RLDB_TRY(const std::string passes, pipeline_of(c));
   return Answer{program->execute(entry("pipeline", {passes}))};
 }
 
 RpcResult<Answer> answer_compare(const Call& c) {
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   RLDB_TRY(const std::string passes, pipeline_of(c));
   return Answer{program->execute(entry("compare", {c.text("before"), c.text("after"), option("passes", passes),
                                                    option("function", c.text("function"))}))};
 }
 
 RpcResult<Answer> answer_bisect(const Call& c) {
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   RLDB_TRY(const std::string passes, pipeline_of(c));
   return Answer{program->execute(entry("bisect", {passes, c.text("function"), c.text("inputs")}))};
 }
 
 RpcResult<Answer> answer_reduce(const Call& c) {
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   RLDB_TRY(const std::string passes, pipeline_of(c));
   return Answer{program->execute(entry("reduce", {passes, c.text("function"), c.text("inputs")}))};
 }
 
 RpcResult<Answer> answer_debug(const Call& c) {
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   if (c.arguments.has("run") && c.text("run") != program->run())
     return rpc_failure(RpcCode::InvalidParams,
                        fmt::format("run `{}` has ended: the run now is {}", c.text("run"),
@@ -163,7 +166,7 @@ RpcResult<Answer> answer_debug(const Call& c) {
 }
 
 RpcResult<Answer> answer_query(const Call& c) {
-  RLDB_TRY(Program* program, c.program());
+  RLDB_TRY(Program * program, c.program());
   return Answer{program->execute(entry(c.text("what"), {c.text("argument")}))};
 }
 
@@ -180,7 +183,8 @@ RpcResult<Answer> answer_of(ToolId tool, const Call& call) {
 // ---- replies ----
 
 Json link_to(const Resource& r) {
-  return {{"type", "resource_link"}, {"uri", r.uri}, {"name", r.name}, {"mimeType", r.mime_type}, {"size", r.text.size()}};
+  return {
+      {"type", "resource_link"}, {"uri", r.uri}, {"name", r.name}, {"mimeType", r.mime_type}, {"size", r.text.size()}};
 }
 
 // The reply within the limit: what is too long is kept, and its beginning sent.
@@ -221,9 +225,11 @@ RpcResult<Json> call_tool(const Tool& tool, const Json& given, Programs& program
                                        : arguments.text("program");
   auto program = programs.find(data_handle);
   const Json structured = within_limit(std::move(answer.reply), program.ok() ? *program : nullptr, answer.links);
-  Json content = Json::array({{{"type", "text"}, {"text", structured.dump(-1, ' ', false, Json::error_handler_t::replace)}}});
+  Json content =
+      Json::array({{{"type", "text"}, {"text", structured.dump(-1, ' ', false, Json::error_handler_t::replace)}}});
   for (const Resource& link : answer.links) content.push_back(link_to(link));
-  return Json{{"content", std::move(content)}, {"structuredContent", structured}, {"isError", !structured.value("ok", false)}};
+  return Json{
+      {"content", std::move(content)}, {"structuredContent", structured}, {"isError", !structured.value("ok", false)}};
 }
 
 }  // namespace rldb::protocol::mcp

@@ -10,7 +10,7 @@
 
 namespace rldb::protocol::mcp {
 
-// What is sent of a reply before it becomes a resource: what a model reads costs it attention.
+// A longer reply becomes a resource: all that a model reads costs it attention.
 constexpr std::size_t kMaxReplyBytes = 24'000;
 
 struct Tool {
