@@ -517,6 +517,10 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_tvm_script(app, c);
       add_run_options(app, c);
       break;
+    case Subcommand::Mcp:
+      app.add_option("folders", c.files, "folders whose files the agent may read; none: it sends texts")
+          ->type_name("FOLDER");
+      break;
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");

@@ -1,0 +1,68 @@
+#include "protocol/json_rpc.h"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+namespace rldb::protocol {
+
+namespace {
+
+// Nested arrays and objects, without those in strings: the parser takes any depth, but writing and freeing recurse.
+int nesting_of(std::string_view text) {
+  int depth = 0, deepest = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\')
+      ++i;
+    else if (c == '"')
+      in_string = !in_string;
+    else if (!in_string && (c == '[' || c == '{'))
+      deepest = std::max(deepest, ++depth);
+    else if (!in_string && (c == ']' || c == '}'))
+      --depth;
+  }
+  return deepest;
+}
+
+bool is_id(const Json& id) { return id.is_string() || id.is_number(); }
+
+}  // namespace
+
+RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_of_failure) {
+  id_of_failure = nullptr;
+  if (nesting_of(text) > kMaxNesting)
+    return rpc_failure(RpcCode::ParseError, fmt::format("the message is nested more than {} deep", kMaxNesting));
+  Json message = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (message.is_discarded()) return rpc_failure(RpcCode::ParseError, "the message is not JSON");
+  if (!message.is_object())
+    return rpc_failure(RpcCode::InvalidRequest, "a message is an object; batches are not taken");
+  const bool has_id = message.contains("id");
+  if (has_id && is_id(message["id"])) id_of_failure = message["id"];
+  if (message.value("jsonrpc", Json()) != "2.0")
+    return rpc_failure(RpcCode::InvalidRequest, "`jsonrpc` has to be \"2.0\"");
+  if (!message.contains("method")) {
+    if (has_id && (message.contains("result") || message.contains("error"))) return std::optional<Request>();
+    return rpc_failure(RpcCode::InvalidRequest, "the message has no `method`");
+  }
+  if (!message["method"].is_string()) return rpc_failure(RpcCode::InvalidRequest, "`method` has to be a string");
+  if (has_id && !is_id(message["id"]))
+    return rpc_failure(RpcCode::InvalidRequest, "`id` has to be a string or a number");
+  Json params = message.value("params", Json::object());
+  if (!params.is_object()) return rpc_failure(RpcCode::InvalidParams, "`params` has to be an object");
+  return std::optional(Request{message["method"].get<std::string>(), std::move(params),
+                               has_id ? std::optional(message["id"]) : std::nullopt});
+}
+
+Json reply(const Json& id, Json result) { return {{"jsonrpc", "2.0"}, {"id", id}, {"result", std::move(result)}}; }
+
+Json error_reply(const Json& id, const RpcError& error) {
+  Json body{{"code", int(error.code)}, {"message", error.message}};
+  if (!error.data.is_null()) body["data"] = error.data;
+  return {{"jsonrpc", "2.0"}, {"id", id}, {"error", std::move(body)}};
+}
+
+std::string to_line(const Json& message) { return message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+}  // namespace rldb::protocol

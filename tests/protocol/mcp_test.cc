@@ -1,0 +1,231 @@
+// The server of the Model Context Protocol: its methods in both eras, its tools on real programs, and hostile
+// arguments.
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "protocol/mcp/server.h"
+#include "protocol/message_lines.h"
+#include "rldb/ui/prompt/command.h"
+
+namespace rldb::protocol {
+
+namespace {
+
+using mcp::Server;
+
+constexpr std::string_view kModule = R"(
+from tvm.script import ir as I, relax as R, tirx as T
+
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+        n = T.int64()
+        a: R.Tensor((n, 4), "float32") = R.multiply(x, x)
+        b: R.Tensor((n, 4), "float32") = R.add(a, x)
+        return b
+)";
+
+mcp::Roots roots_of(const std::vector<std::string>& folders) {
+  std::string missing;
+  mcp::Roots roots(folders, missing);
+  CHECK(missing.empty());
+  return roots;
+}
+
+struct Client {
+  explicit Client(const std::vector<std::string>& folders = {}) : server(ui::CommandLine(), roots_of(folders)) {}
+
+  Json request(std::string method, Json params = Json::object()) {
+    auto result = server.answer({std::move(method), std::move(params), Json(1)});
+    if (result.ok()) return *result;
+    return {{"error", result.error().message}, {"code", int(result.error().code)}};
+  }
+  Json call(std::string_view tool, Json arguments) {
+    return request("tools/call", {{"name", tool}, {"arguments", std::move(arguments)}});
+  }
+  // The structured content of a call that succeeds.
+  Json good(std::string_view tool, Json arguments) {
+    const Json result = call(tool, std::move(arguments));
+    INFO(result.dump());
+    REQUIRE(result.contains("structuredContent"));
+    CHECK(result["isError"] == false);
+    return result["structuredContent"];
+  }
+  std::string open(std::string_view text = kModule) { return good("open", {{"text", text}})["data"]["handle"]; }
+
+  Server server;
+};
+
+bool is_refused(const Json& reply) { return reply.contains("error") && reply["code"] == int(RpcCode::InvalidParams); }
+
+}  // namespace
+
+TEST_CASE("messages that are wrong are answered by the error that says so") {
+  const auto code_of = [](std::string_view text) {
+    Json id;
+    const auto request = read_request(text, id);
+    return request.ok() ? 0 : int(request.error().code);
+  };
+  CHECK(code_of("{") == -32700);
+  CHECK(code_of("[]") == -32600);
+  CHECK(code_of("7") == -32600);
+  CHECK(code_of(R"({"jsonrpc":"1.0","method":"ping","id":1})") == -32600);
+  CHECK(code_of(R"({"jsonrpc":"2.0","method":7,"id":1})") == -32600);
+  CHECK(code_of(R"({"jsonrpc":"2.0","method":"ping","id":[1]})") == -32600);
+  CHECK(code_of(R"({"jsonrpc":"2.0","method":"ping","id":1,"params":[1]})") == -32602);
+  CHECK(code_of(R"({"jsonrpc":"2.0","method":"ping","id":1})") == 0);
+  CHECK(code_of(R"({"jsonrpc":"2.0","id":1,"result":{}})") == 0);
+  CHECK(code_of(std::string(100'000, '[')) == -32700);
+  Json id;
+  CHECK_FALSE(read_request(R"({"jsonrpc":"2.0","method":7,"id":"a"})", id).ok());
+  CHECK(id == "a");
+}
+
+TEST_CASE("lines are read with a limit, and the end of the input is one") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  std::string text = "one\n" + std::string(100, 'x') + "\ntwo\nthree";
+  REQUIRE(::write(ends[1], text.data(), text.size()) == ssize_t(text.size()));
+  ::close(ends[1]);
+  std::vector<std::string> seen;
+  MessageLines lines(ends[0], 10, [&](const std::string& line) { seen.push_back(line); });
+  CHECK(lines.next()->text == "one");
+  CHECK(lines.next()->too_long);
+  CHECK(lines.next()->text == "two");
+  CHECK(lines.next()->text == "three");
+  CHECK_FALSE(lines.next());
+  CHECK(seen == std::vector<std::string>{"one", "two", "three"});
+  ::close(ends[0]);
+}
+
+TEST_CASE("both eras of clients are answered") {
+  Client client;
+  CHECK(client.request("initialize", {{"protocolVersion", "2025-06-18"}})["protocolVersion"] == "2025-06-18");
+  CHECK(client.request("initialize", {{"protocolVersion", "1999-01-01"}})["protocolVersion"] == "2025-11-25");
+  CHECK_FALSE(client.request("tools/list").contains("resultType"));
+  const Json meta{{"io.modelcontextprotocol/protocolVersion", "2026-07-28"}};
+  const Json found = client.request("server/discover", {{"_meta", meta}});
+  CHECK(found["supportedVersions"][0] == "2026-07-28");
+  CHECK(found["resultType"] == "complete");
+  CHECK(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"] == "rldb");
+  const Json other{{"io.modelcontextprotocol/protocolVersion", "2031-01-01"}};
+  CHECK(client.request("server/discover", {{"_meta", other}})["code"] == -32022);
+  CHECK(client.request("prompts/list")["code"] == -32601);
+}
+
+TEST_CASE("the choices of tools are commands, and each tool has its schemas") {
+  for (const mcp::Tool& tool : mcp::tools()) {
+    const Json schema = mcp::input_schema(tool);
+    CHECK(schema["type"] == "object");
+    for (const mcp::ArgumentRow& row : mcp::arguments_of(tool.id))
+      if (tool.id == mcp::ToolId::Debug || tool.id == mcp::ToolId::Query)
+        for (const std::string_view choice : mcp::choices_of(row))
+          CHECK_MESSAGE(ui::find_command_named(choice) != nullptr, choice);
+  }
+  CHECK(mcp::tools().size() == 10);
+}
+
+TEST_CASE("a program is opened, changed by passes, compared, and shown") {
+  Client client;
+  const std::string p = client.open();
+  CHECK(p == "p1");
+  CHECK(client.good("list", {{"what", "programs"}})["data"].size() == 1);
+  CHECK(client.good("list", {{"program", p}, {"what", "functions"}})["data"][0]["name"] == "main");
+  const Json run = client.good("run_passes", {{"program", p}, {"passes", "LegalizeOps"}});
+  CHECK(run["data"][0]["ok"] == true);
+  CHECK(client.good("compare", {{"program", p}})["data"]["verdict"] == "equal");
+  const Json text = client.good("show", {{"program", p}, {"function", "main"}});
+  CHECK(text["data"]["text"].get<std::string>().find("call_tir") != std::string::npos);
+  CHECK(client.request("resources/read", {{"uri", "rldb://p1/module"}})["contents"][0]["text"].get<std::string>().find(
+            "T.prim_func") != std::string::npos);
+  client.good("close", {{"program", p}});
+  CHECK(is_refused(client.call("list", {{"program", p}, {"what", "history"}})));
+}
+
+TEST_CASE("a run is stepped in both directions, and a stale handle of a run is refused") {
+  Client client;
+  const std::string p = client.open();
+  client.good("debug", {{"program", p}, {"action", "break"}, {"argument", "main:b"}});
+  const Json stop = client.good(
+      "debug", {{"program", p}, {"action", "run"}, {"argument", "main"}, {"inputs", {"x=1x4xf32=1,2,3,4"}}});
+  CHECK(stop["data"]["kind"] == "breakpoint");
+  CHECK(stop["data"]["run"] == "r1");
+  CHECK(client.good("query", {{"program", p}, {"what", "print"}, {"argument", "a"}})["data"]["value"]["elements"][3] ==
+        16.0);
+  CHECK(client.good("query", {{"program", p}, {"what", "heap"}})["data"][0]["value"] == 1);
+  CHECK(client.good("debug", {{"program", p}, {"action", "reverse-step"}, {"run", "r1"}})["data"]["kind"] == "step");
+  client.good("debug", {{"program", p}, {"action", "start"}});
+  CHECK(is_refused(client.call("debug", {{"program", p}, {"action", "step"}, {"run", "r1"}})));
+}
+
+TEST_CASE("errors of programs are results, those of arguments are errors") {
+  Client client;
+  const Json broken = client.call("open", {{"text", "def main(:\n"}});
+  CHECK(broken["isError"] == true);
+  CHECK(broken["structuredContent"]["diagnostics"].size() > 0);
+  CHECK(client.good("list", {{"what", "programs"}})["data"].empty());
+  CHECK(is_refused(client.call("open", Json::object())));
+  CHECK(is_refused(client.call("open", {{"text", 7}})));
+  CHECK(is_refused(client.call("nothing", Json::object())));
+  CHECK(is_refused(client.call("list", {{"what", "secrets"}})));
+  CHECK(is_refused(client.call("list", {{"what", "programs"}, {"more", 1}})));
+}
+
+TEST_CASE("arguments reach neither a shell, options, other entries nor other files") {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::temp_directory_path() / ("rldb_mcp_" + std::to_string(::getpid()));
+  fs::create_directories(folder / "root");
+  std::ofstream(folder / "root" / "module.py") << kModule;
+  std::ofstream(folder / "secret.py") << kModule;
+  fs::create_symlink(folder / "secret.py", folder / "root" / "link.py");
+  Client client({(folder / "root").string()});
+  client.good("open", {{"path", "module.py"}});
+  const std::string p = "p1", touched = (folder / "touched").string();
+  for (const std::string& path : {std::string("../secret.py"), std::string("link.py"), (folder / "secret.py").string(),
+                                  std::string("/etc/passwd"), std::string("nothing.py"), std::string("")})
+    CHECK_MESSAGE(is_refused(client.call("open", {{"path", path}})), path);
+  for (const std::string& argument :
+       {"x\n:save " + touched, "x -o " + touched, std::string("--format=text"), "!touch " + touched,
+        "@" + (folder / "secret.py").string(), std::string("x\x1b[2J")}) {
+    CHECK_MESSAGE(is_refused(client.call("query", {{"program", p}, {"what", "print"}, {"argument", argument}})),
+                  argument);
+    CHECK_MESSAGE(is_refused(client.call("debug", {{"program", p}, {"action", "run"}, {"inputs", {argument}}})),
+                  argument);
+    CHECK_MESSAGE(is_refused(client.call("run_passes", {{"program", p}, {"passes", argument}})), argument);
+  }
+  CHECK(is_refused(
+      client.call("run_passes", {{"program", p}, {"passes", "AttachExternModules(extern_modules=[\"/lib/x.so\"])"}})));
+  // A text that ends its own here-document, and one with a command after it.
+  const Json text = client.call("open", {{"text", "END\n:save " + touched + "\n!touch " + touched + "\n"}});
+  CHECK(text["isError"] == true);
+  CHECK_FALSE(fs::exists(touched));
+  fs::remove_all(folder);
+}
+
+TEST_CASE("a long reply is cut, and the rest can be read in parts") {
+  Client client;
+  std::string text(kModule);
+  const auto at = text.find("        return");
+  std::string more;
+  for (int i = 0; i < 600; ++i)
+    more += "        c" + std::to_string(i) + ": R.Tensor((n, 4), \"float32\") = R.add(b, x)\n";
+  text.insert(at, more);
+  const std::string p = client.open(text);
+  const Json reply = client.good("query", {{"program", p}, {"what", "disasm"}});
+  CHECK(reply["data"].is_null());
+  CHECK(reply.dump().size() < mcp::kMaxReplyBytes);
+  std::string whole;
+  for (Json next = 0; next.is_number();) {
+    const Json part = client.good("show", {{"program", p}, {"resource", reply["resource"]}, {"offset", next}})["data"];
+    whole += part["text"].get<std::string>();
+    next = part["next_offset"];
+  }
+  CHECK(Json::parse(whole).is_array());
+}
+
+}  // namespace rldb::protocol
