@@ -340,6 +340,7 @@ std::string prompt_entry(const CommandLine& line) {
     case Subcommand::Diff:
     case Subcommand::Fuzz:
     case Subcommand::Test:
+    case Subcommand::Mcp:
       return {};
   }
   return {};
