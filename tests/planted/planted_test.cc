@@ -153,14 +153,14 @@ TEST_CASE("planted: random programs find the bugs") {
     session::Session s(options, &quiet);
     repro::FuzzOptions fuzz;
     fuzz.passes = passes;
-    fuzz.programs = 40;
+    fuzz.programs = 100;
     fuzz.seconds = 0;
     fuzz.seed = 7;
     fuzz.reduce = false;
     CHECK(repro::fuzz(s, fuzz).findings.empty());
     const Planted planted(bug);
     const repro::FuzzReport found = repro::fuzz(s, fuzz);
-    MESSAGE(passes, ": ", found.findings.size(), " findings in ", found.programs, " programs, the first in program ",
+    MESSAGE(std::string(passes), ": ", found.findings.size(), " findings in ", found.programs, " programs, the first in program ",
             found.first_finding);
     CHECK(!found.findings.empty());
   }
