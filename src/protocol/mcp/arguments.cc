@@ -1,3 +1,4 @@
+// Arguments of tools: reading them by their rows, and files below the roots.
 #include "protocol/mcp/arguments.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The methods of the protocol, in both eras.
 #include "protocol/mcp/server.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// The tools: an entry made of the arguments, its reply, and the limit on what is sent.
 #include "protocol/mcp/tools.h"
 
 #include <fmt/format.h>
