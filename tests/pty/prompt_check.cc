@@ -381,7 +381,9 @@ void check_resume(const std::string& program) {
   check(p.says(":history\r", "LegalizeOps"), "passes", p.terminal.said());
   check(p.says(":show g\r", "def g("), "a definition over several lines", p.terminal.said());
   check(journals(home.path()) == 1, "one journal is left");
-  check(p.says(":quit\r", "continue? (y/n)"), "a run that is stopped is not lost without a question",
+  p.terminal.forget();
+  p.terminal.send(":quit\r");
+  check(p.terminal.wait_for("continue? (y/n)", 15), "a run that is stopped is not lost without a question",
         p.terminal.said());
   p.terminal.send("y\r");
   check(p.leaves_with(0) && journals(home.path()) == 0, "and none at the end", p.terminal.said());
