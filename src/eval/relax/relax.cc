@@ -114,12 +114,17 @@ class RelaxEval {
     if (env_.watcher && result.ok()) env_.watcher->leave(*result);
     --depth_;
     if (!result.ok()) return result;
-    // As on the machine: facts proved by the types are not checked on the value, which a kill may have taken, or which
-    // may have fewer rows than its operator's type says.
-    if (f->body->type == f->ret_type) return result;
+    // As on the machine: facts proved by the types are not checked on the value, which a kill may have taken.
+    if (f->body->type == f->ret_type && holds_null(*result)) return result;
     for (const bool compound : {false, true})
       RLDB_TRY_VOID(match(f->ret_type, *result, scope, fmt::format("the result of `{}`", name), compound));
     return result;
+  }
+
+  static bool holds_null(const Value& v) {
+    if (!v.is(ValueKind::Tuple)) return v.is_null();
+    const std::vector<Value>& fields = v.as_tuple().fields;
+    return std::any_of(fields.begin(), fields.end(), holds_null);
   }
 
   static Result<Value> wrong_count(const ir::Function* f, std::string_view name, std::size_t given) {
