@@ -1,3 +1,4 @@
+// Lines of a file descriptor, read by a thread.
 #include "protocol/message_lines.h"
 
 #include <fcntl.h>
@@ -52,7 +53,10 @@ std::optional<MessageLines::Line> MessageLines::next() {
 
 // False: nobody wants more.
 bool MessageLines::put(Line line) {
-  if (!line.too_long) look_(line.text);
+  try {
+    if (!line.too_long) look_(line.text);
+  } catch (const std::bad_alloc&) {  // it waits for its turn like any other
+  }
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stopped_ || lines_.size() < kMaxWaiting; });
   if (stopped_) return false;

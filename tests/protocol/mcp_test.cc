@@ -38,7 +38,8 @@ mcp::Roots roots_of(const std::vector<std::string>& folders) {
 }
 
 struct Client {
-  explicit Client(const std::vector<std::string>& folders = {}) : server(ui::CommandLine(), roots_of(folders)) {}
+  explicit Client(const std::vector<std::string>& folders = {}, const ui::CommandLine& line = {})
+      : server(line, roots_of(folders)) {}
 
   Json request(std::string method, Json params = Json::object()) {
     auto result = server.answer({std::move(method), std::move(params), Json(1)});
@@ -134,7 +135,7 @@ TEST_CASE("a program is opened, changed by passes, compared, and shown") {
   Client client;
   const std::string p = client.open();
   CHECK(p == "p1");
-  CHECK(client.good("list", {{"what", "programs"}})["data"].size() == 1);
+  CHECK(client.good("list", Json::object())["data"].size() == 1);
   CHECK(client.good("list", {{"program", p}, {"what", "functions"}})["data"][0]["name"] == "main");
   const Json run = client.good("run_passes", {{"program", p}, {"passes", "LegalizeOps"}});
   CHECK(run["data"][0]["ok"] == true);
@@ -168,12 +169,13 @@ TEST_CASE("errors of programs are results, those of arguments are errors") {
   const Json broken = client.call("open", {{"text", "def main(:\n"}});
   CHECK(broken["isError"] == true);
   CHECK(broken["structuredContent"]["diagnostics"].size() > 0);
-  CHECK(client.good("list", {{"what", "programs"}})["data"].empty());
+  CHECK(client.good("list", Json::object())["data"].empty());
   CHECK(is_refused(client.call("open", Json::object())));
   CHECK(is_refused(client.call("open", {{"text", 7}})));
   CHECK(is_refused(client.call("nothing", Json::object())));
   CHECK(is_refused(client.call("list", {{"what", "secrets"}})));
-  CHECK(is_refused(client.call("list", {{"what", "programs"}, {"more", 1}})));
+  CHECK(is_refused(client.call("list", {{"what", "values"}})));
+  CHECK(is_refused(client.call("list", {{"more", 1}})));
 }
 
 TEST_CASE("arguments reach neither a shell, options, other entries nor other files") {
@@ -205,6 +207,21 @@ TEST_CASE("arguments reach neither a shell, options, other entries nor other fil
   CHECK(text["isError"] == true);
   CHECK_FALSE(fs::exists(touched));
   fs::remove_all(folder);
+}
+
+TEST_CASE("a call that takes too long says so, and the session goes on") {
+  ui::CommandLine line;
+  line.timeout = 0.2;
+  Client client({}, line);
+  std::string text(kModule);
+  text.replace(text.find("R.multiply(x, x)"), 16, "R.matmul(x, R.ones(R.shape([4, 4]), \"float32\"))");
+  const std::string p = client.open(text);
+  const Json slow = client.call(
+      "debug", {{"program", p}, {"action", "run"}, {"argument", "main"}, {"inputs", {"x=1000000x4xf32=ones"}}});
+  INFO(slow.dump());
+  CHECK(slow["isError"] == true);
+  CHECK(slow.dump().find("timed out") != std::string::npos);
+  CHECK(client.good("list", {{"program", p}, {"what", "functions"}})["data"].size() > 0);
 }
 
 TEST_CASE("a long reply is cut, and the rest can be read in parts") {

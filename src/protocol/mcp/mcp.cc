@@ -1,8 +1,10 @@
 // rldb mcp [FOLDER...]: a server of the Model Context Protocol on standard input and output, a message a line.
 #include <unistd.h>
 
-#include <atomic>
+#include <algorithm>
+#include <deque>
 #include <mutex>
+#include <new>
 #include <string>
 
 #include "protocol/mcp/server.h"
@@ -18,12 +20,20 @@ namespace {
 
 using namespace protocol;
 
-// The request that is being answered, which another message may cancel.
+// The request that is being answered, which another message may cancel, and those that were cancelled while they
+// waited.
 class Current {
  public:
-  void begin(const Json& id) {
+  // False: it was cancelled before its turn.
+  bool begin(const Json& id) {
     const std::lock_guard lock(mutex_);
+    const auto before = std::find(cancelled_.begin(), cancelled_.end(), id);
+    if (before != cancelled_.end()) {
+      cancelled_.erase(before);
+      return false;
+    }
     id_ = id;
+    return true;
   }
   void end() {
     const std::lock_guard lock(mutex_);
@@ -31,12 +41,17 @@ class Current {
   }
   void cancel(const Json& id) {
     const std::lock_guard lock(mutex_);
-    if (!id_.is_null() && id_ == id) support::request_cancel(support::CancelCause::Interrupt);
+    if (id.is_null()) return;
+    if (id_ == id) return support::request_cancel(support::CancelCause::Interrupt);
+    if (cancelled_.size() == kMaxCancelled) cancelled_.pop_front();  // of requests that were answered long ago
+    cancelled_.push_back(id);
   }
 
  private:
+  static constexpr std::size_t kMaxCancelled = 64;
   std::mutex mutex_;
   Json id_;
+  std::deque<Json> cancelled_;
 };
 
 // Called in the thread that reads.
@@ -56,10 +71,20 @@ std::optional<Json> reply_to(const MessageLines::Line& line, mcp::Server& server
   auto request = read_request(line.text, id);
   if (!request.ok()) return error_reply(id, request.error());
   if (!*request || !(*request)->id) return std::nullopt;
-  current.begin(*(*request)->id);
+  if (!current.begin(*(*request)->id)) return std::nullopt;
   auto result = server.answer(**request);
   current.end();
   return result.ok() ? reply(*(*request)->id, std::move(*result)) : error_reply(*(*request)->id, result.error());
+}
+
+// A message for which the memory does not suffice does not end the others.
+std::optional<Json> reply_within_memory(const MessageLines::Line& line, mcp::Server& server, Current& current) {
+  try {
+    return reply_to(line, server, current);
+  } catch (const std::bad_alloc&) {
+    current.end();
+    return error_reply(nullptr, {RpcCode::InternalError, "out of memory"});
+  }
 }
 
 }  // namespace
@@ -79,7 +104,7 @@ int serve_mcp(const CommandLine& line, Console& console) {
                      [&](const std::string& text) { look_for_cancellation(text, current); });
   while (const auto message = lines.next()) {
     support::clear_cancel();
-    if (const auto answer = reply_to(*message, server, current)) console.write(to_line(*answer));
+    if (const auto answer = reply_within_memory(*message, server, current)) console.write(to_line(*answer));
     if (console.lost()) break;
   }
   return kGood;

@@ -1,6 +1,9 @@
+// Programs of agents: sessions of their own, replies to entries, texts that are kept.
 #include "protocol/mcp/programs.h"
 
 #include <fmt/format.h>
+
+#include <algorithm>
 
 #include "rldb/ui/terminal/console.h"
 
@@ -25,14 +28,26 @@ ui::CommandLine for_agents(const ui::CommandLine& line) {
   return own;
 }
 
-// The last line is the reply; those before it are output of the program under debug.
+bool is_reply(const Json& line) { return line.is_object() && line.contains("ok") && line.contains("diagnostics"); }
+
+// One line is the reply. Others are output of the program under debug before it, and after it why the entry was
+// abandoned although it had replied (a time limit): both go to `text`.
 Json reply_in(const std::string& output) {
-  std::string_view text = output;
-  while (text.ends_with('\n')) text.remove_suffix(1);
-  const auto begin = text.rfind('\n');
-  Json reply = Json::parse(begin == std::string_view::npos ? text : text.substr(begin + 1), nullptr, false);
-  if (reply.is_object()) return reply;
-  return {{"command", nullptr}, {"ok", false}, {"data", nullptr}, {"text", output}, {"diagnostics", Json::array()}};
+  Json reply;
+  std::string others;
+  for (std::size_t begin = 0; begin < output.size();) {
+    const std::size_t end = std::min(output.find('\n', begin), output.size());
+    const std::string_view line = std::string_view(output).substr(begin, end - begin);
+    Json parsed = reply.is_null() ? Json::parse(line, nullptr, false) : Json();
+    if (is_reply(parsed))
+      reply = std::move(parsed);
+    else
+      others.append(line).push_back('\n');
+    begin = end + 1;
+  }
+  if (reply.is_null()) reply = {{"command", nullptr}, {"ok", false}, {"data", nullptr}, {"diagnostics", Json::array()}};
+  if (!others.empty()) reply["text"] = reply.value("text", "") + others;
+  return reply;
 }
 
 }  // namespace

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 
+#include "rldb/ui/prompt/command.h"
+#include "rldb/ui/prompt/entry_flags.h"
+
 namespace rldb::protocol::mcp {
 
 namespace {
@@ -75,15 +78,16 @@ RpcResult<Answer> answer_close(const Call& c) {
 
 RpcResult<Answer> answer_list(const Call& c) {
   const std::string& what = c.text("what");
-  if (what == choices_of(arguments_of(ToolId::List)[1])[0]) {
+  if (c.arguments.has("program") != c.arguments.has("what"))
+    return rpc_failure(RpcCode::InvalidParams, "`program` and `what` are given together, or neither is");
+  if (what.empty()) {
     Json list = Json::array();
     for (const Program* p : c.programs.all())
       list.push_back({{"handle", p->handle()}, {"name", p->name()}, {"run", p->run()}});
     return Answer{own_reply(std::move(list))};
   }
   RLDB_TRY(Program * program, c.program());
-  for (const std::string_view topic : {"functions", "values", "breakpoints"})
-    if (what == topic) return Answer{program->execute(entry("info", {topic}))};
+  if (!ui::find_command_named(what)) return Answer{program->execute(entry("info", {what}))};
   return Answer{program->execute(entry(what, {}))};
 }
 
@@ -156,8 +160,8 @@ RpcResult<Answer> answer_debug(const Call& c) {
                        fmt::format("run `{}` has ended: the run now is {}", c.text("run"),
                                    program->run().empty() ? "none" : "`" + program->run() + "`"));
   const std::string& action = c.text("action");
-  const std::vector<std::string_view> actions = choices_of(arguments_of(ToolId::Debug)[1]);
-  const bool begins = action == actions[0] || action == actions[1];
+  const ui::Command* row = ui::find_command_named(action);
+  const bool begins = row && (row->flags & ui::kRuns) != 0;
   if (begins) program->begin_run();
   // A run that is in the way ends: the agent said so by starting another.
   const std::string command = begins ? action + "!" : action;
