@@ -6,20 +6,13 @@
 #include <sstream>
 
 #include "conformance/conformance.h"
+#include "rldb/support/folder.h"
 
 namespace rldb::conformance {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<fs::path> entries(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& e : fs::directory_iterator(folder, ignored)) found.push_back(e.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 // relax-test_x__test_f__M -> relax-test_x
 std::string group_of(const std::string& name) { return name.substr(0, name.find("__")); }
@@ -32,7 +25,7 @@ std::vector<std::string> split_tabs(const std::string& line) {
 }
 
 void add_texts(const fs::path& folder, Kind kind, const std::string& prefix, std::vector<Case>& cases) {
-  for (const fs::path& p : entries(folder)) {
+  for (const fs::path& p : support::sorted_entries(folder)) {
     if (p.extension() != ".py") continue;
     Case c;
     c.kind = kind;
@@ -44,7 +37,7 @@ void add_texts(const fs::path& folder, Kind kind, const std::string& prefix, std
 }
 
 void add_pairs(const fs::path& folder, std::vector<Case>& cases) {
-  for (const fs::path& p : entries(folder)) {
+  for (const fs::path& p : support::sorted_entries(folder)) {
     std::ifstream in(p / "pass.txt");
     Case c;
     c.kind = Kind::Pairs;
@@ -65,7 +58,7 @@ bool has_metadata(const std::string& path) {
 
 // Modules written by TVM's own printer.
 void add_modules(const fs::path& folder, const std::string& prefix, std::vector<Case>& cases) {
-  for (const fs::path& p : entries(folder)) {
+  for (const fs::path& p : support::sorted_entries(folder)) {
     if (p.extension() != ".py") continue;
     Case c;
     c.kind = Kind::Parse;

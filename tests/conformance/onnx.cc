@@ -8,20 +8,13 @@
 #include "rldb/onnx/model.h"
 #include "rldb/session/session.h"
 #include "rldb/support/file.h"
+#include "rldb/support/folder.h"
 
 namespace rldb::conformance {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-std::vector<fs::path> sorted(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& e : fs::directory_iterator(folder, ignored)) found.push_back(e.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 // Whole vision models take the evaluator, which interprets each operation, hours.
 bool is_too_long(std::string_view group, std::string_view engine) { return group == "light" && engine == "eval"; }
@@ -178,9 +171,9 @@ Outcome run_light(const Case& c, session::Session& session) {
 
 void add_onnx(const std::string& root, std::vector<Case>& cases) {
   for (const char* group : {"node", "simple", "pytorch-operator", "pytorch-converted"})
-    for (const fs::path& p : sorted(fs::path(root) / group))
+    for (const fs::path& p : support::sorted_entries(fs::path(root) / group))
       if (fs::exists(p / "model.onnx")) add_model(p / "model.onnx", group, p.filename().string(), cases);
-  for (const fs::path& p : sorted(fs::path(root) / "light"))
+  for (const fs::path& p : support::sorted_entries(fs::path(root) / "light"))
     if (p.extension() == ".onnx") add_model(p, "light", p.stem().string(), cases);
 }
 

@@ -10,6 +10,7 @@
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/support/file.h"
+#include "rldb/support/folder.h"
 
 namespace rldb::repro {
 
@@ -18,14 +19,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kTestSet = "test_data_set_";
-
-std::vector<fs::path> sorted_entries(const fs::path& folder) {
-  std::vector<fs::path> found;
-  std::error_code ignored;
-  for (const auto& e : fs::directory_iterator(folder, ignored)) found.push_back(e.path());
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 bool bad_file(const fs::path& path, const std::string& why, source::Diagnostics& out) {
   out.add({}, source::message(diag::BadExpected, path.string(), why));
@@ -95,7 +88,7 @@ bool read_archive(const onnx::Translation& model, const fs::path& path, Expected
 
 bool read_folder(const onnx::Translation& model, const fs::path& folder, ExpectedSet& set, source::Diagnostics& out) {
   set.name = folder.filename().string();
-  for (const fs::path& path : sorted_entries(folder)) {
+  for (const fs::path& path : support::sorted_entries(folder)) {
     if (path.extension() != ".npy") continue;
     const auto bytes = support::read_file(path.string(), source::kMaxBytes);
     if (!bytes.ok()) return bad_file(path, bytes.error().reason, out);
@@ -121,7 +114,7 @@ std::optional<std::vector<ExpectedSet>> read_expected(const onnx::Translation& m
   } else if (fs::exists(root / "output_0.pb")) {
     if (!add(read_test_set, root)) return std::nullopt;
   } else {
-    for (const fs::path& p : sorted_entries(root))
+    for (const fs::path& p : support::sorted_entries(root))
       if (p.filename().string().starts_with(kTestSet) && !add(read_test_set, p)) return std::nullopt;
     if (sets.empty() && !add(read_folder, root)) return std::nullopt;
   }

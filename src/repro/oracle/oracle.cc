@@ -9,7 +9,6 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
 
 #include "repro/bisect/meant.h"
 #include "repro/bisect/numbers.h"
@@ -28,6 +27,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/file.h"
+#include "rldb/support/folder.h"
 #include "rldb/support/shell.h"
 
 namespace rldb::repro {
@@ -371,16 +371,14 @@ std::optional<int> run_test_command(const std::string& command, std::string_view
 
 CommandAnswer ask_test_command(const std::string& command, std::string_view text) {
   CommandAnswer answer;
-  std::string folder = (std::filesystem::temp_directory_path() / "rldb-XXXXXX").string();
-  if (!::mkdtemp(folder.data())) return answer;
-  const std::string path = folder + "/module.py";
+  const support::TemporaryFolder folder("test");
+  if (folder.path().empty()) return answer;
+  const std::string path = folder.path() + "/module.py", errors = folder.path() + "/errors";
   int status = -1;
   if (support::write_file(path, text, support::Durable::No).ok())
-    status = support::run_shell("{ " + command + " '" + path + "'\n} 2>'" + folder + "/errors'");
-  answer.last_line = last_line_of(folder + "/errors");
+    status = support::run_shell("{ " + command + " '" + path + "'\n} 2>'" + errors + "'");
+  answer.last_line = last_line_of(errors);
   answer.form = form_of_output(answer.last_line, path);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
   support::poll();
   if (status != -1 && WIFEXITED(status)) answer.code = WEXITSTATUS(status);
   return answer;

@@ -4,13 +4,13 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <filesystem>
 
 #include "repro/borrow.h"
 #include "repro/compare/match.h"
 #include "repro/fuzz/random.h"
 #include "rldb/repro/generate.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/folder.h"
 
 namespace rldb::repro {
 
@@ -20,26 +20,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kNextInputs = 0x5eed;
 constexpr double kRunHere = 10;  // seconds of a candidate beside the partner's
-
-// Removed at the end with the stages that the partner wrote.
-class DumpFolder {
- public:
-  DumpFolder() {
-    path_ = (std::filesystem::temp_directory_path() / "rldb-dump-XXXXXX").string();
-    if (!::mkdtemp(path_.data())) path_.clear();
-  }
-  ~DumpFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  DumpFolder(const DumpFolder&) = delete;
-  DumpFolder& operator=(const DumpFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
-
 class Against {
  public:
   Against(session::Session& session, const Partner& partner, const AgainstOptions& options, AgainstReport& out)
@@ -157,7 +137,7 @@ class Against {
 
   // The partner is asked once more, to leave the stages of its pipeline.
   void read_dump_of(AgainstFinding& f) {
-    const DumpFolder folder;
+    const support::TemporaryFolder folder("dump");
     Oracle oracle(session_, f.question);
     PartnerQuestion q;
     q.module = f.module;

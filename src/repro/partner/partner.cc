@@ -23,6 +23,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/support/file_system.h"
+#include "rldb/support/folder.h"
 
 namespace rldb::repro {
 
@@ -35,27 +36,6 @@ namespace {
 constexpr double kForBroker = 5;  // seconds beyond the command's own limits
 constexpr std::size_t kMostShown = 200;
 constexpr std::size_t kMostOfProcess = 1'000'000;  // questions with numbers of their own
-
-std::string new_folder() {
-  std::string folder = (std::filesystem::temp_directory_path() / "rldb-partner-XXXXXX").string();
-  return ::mkdtemp(folder.data()) ? folder : std::string();
-}
-
-// Removed with all that is in it.
-class QuestionFolder {
- public:
-  QuestionFolder() : path_(new_folder()) {}
-  ~QuestionFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
-  }
-  QuestionFolder(const QuestionFolder&) = delete;
-  QuestionFolder& operator=(const QuestionFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 ::sockaddr_un address_of(const std::string& folder) {
   ::sockaddr_un address{};
@@ -196,7 +176,7 @@ PartnerAnswer answer_of(const std::string& from_broker, std::size_t id) {
 std::unique_ptr<Partner> Partner::start(const PartnerOptions& options, std::string& why) {
   std::unique_ptr<Partner> p(new Partner(options));
   p->owner_ = ::getpid();
-  p->folder_ = new_folder();
+  p->folder_ = support::new_temporary_folder("partner");
   int ends[2] = {-1, -1};
   const int listener = p->folder_.empty() ? -1 : listen_at(p->folder_);
   if (listener < 0 || ::pipe2(ends, O_CLOEXEC) != 0) {
@@ -266,7 +246,7 @@ std::string Partner::exchange(std::string_view line, double seconds) const {
 PartnerAnswer Partner::ask(const PartnerQuestion& q) const {
   static std::atomic<std::size_t> last{0};
   const std::size_t id = std::size_t(::getpid()) * kMostOfProcess + ++last % kMostOfProcess;
-  const QuestionFolder folder;
+  const support::TemporaryFolder folder("question");
   if (folder.path().empty()) return useless("there is no folder for the question");
   ir::PrintOptions print;
   print.show_meta = true;
