@@ -32,7 +32,7 @@ std::optional<std::uint32_t> number(std::string_view text) {
 }
 
 constexpr std::string_view kOperator = "op:";  // `op:matmul`: each call of an operator in the text
-constexpr std::string_view kNode = "node:";    // `node:/conv1/Conv`: a node of the ONNX model that the module was
+constexpr std::string_view kNode = "node:";    // `node:/conv1/Conv`: a node of the ONNX model behind the module
 
 source::Message unknown(std::string_view what, std::string_view name, const std::vector<std::string>& candidates) {
   source::Message m = source::message(diag::NoSuchThing, what, name);

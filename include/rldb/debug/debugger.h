@@ -40,7 +40,7 @@ enum class PointKind : std::uint8_t { Break, Watch, Catch };
 
 // A breakpoint, watchpoint or catchpoint. Forms of `spec`:
 //   Break  `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc), `op:matmul` (each
-//          call of an operator), `node:NAME` (of the ONNX model that the module was), `add1` (kernel: each call of it),
+//          call of an operator), `node:NAME` (of the ONNX model behind the module), `add1` (kernel: each call of it),
 //          `vm.builtin.match_shape` (any callee), and inside a kernel `add1:14` (a line of its text), `add1:i` (each
 //          value of a loop variable or axis), `add1:C` (each write to a buffer, each entry of a block)
 //   Watch  an expression over names of a frame, `storage(lv1)` (the memory that it lies in)

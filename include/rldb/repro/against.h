@@ -43,7 +43,7 @@ struct AgainstReport {
   std::size_t not_run_here = 0, refused = 0, not_lasting = 0;
   std::string why_not_run_here, why_refused;
   std::vector<AgainstFinding> findings;
-  std::string broken;  // the partner is of no use any more: why the work ended
+  std::string broken;  // the partner cannot be used any more: why the work ended
 };
 
 AgainstReport fuzz_against(session::Session& session, const Partner& partner, const AgainstOptions& options);

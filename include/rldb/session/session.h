@@ -109,7 +109,7 @@ struct TextChange {
     std::int64_t delta;
   };
   std::vector<LineShift> shifts;
-  // Where a line of the old text is now; of one that is gone: where it was.
+  // Where a line of the old text is now; of a removed one: where it was.
   std::uint32_t moved_line(std::uint32_t line) const;
 };
 

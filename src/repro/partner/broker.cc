@@ -52,7 +52,7 @@ class Broker {
   }
 
  private:
-  // Handles one round of events. False: whoever started the broker is gone.
+  // Handles one round of events. False: the process that started the broker has exited.
   bool wait() {
     std::vector<::pollfd> fds{{lifeline_, POLLIN, 0}, {listener_, POLLIN, 0}};
     std::vector<std::function<void()>> then{nullptr, [this] { accept_client(); }};
@@ -179,7 +179,7 @@ class Broker {
   std::list<PartnerProcess> processes_;
   std::list<Client> clients_;
   std::string greeting_;
-  std::string unusable_;  // why it is of no use any more
+  std::string unusable_;  // why it cannot be used any more
 };
 
 }  // namespace

@@ -82,7 +82,7 @@ std::optional<Symptom> symptom_of_answer(const PartnerAnswer& a, const std::vect
       unseen = "the partner refuses it: " + a.text;
       return std::nullopt;
     case Kind::Useless:
-      unseen = "the partner is of no use: " + a.text;
+      unseen = "the partner cannot be used: " + a.text;
       return std::nullopt;
   }
   return std::nullopt;

@@ -22,7 +22,10 @@ Lowering::Block* Lowering::new_block(std::string_view name) { return llvm::Basic
 
 std::string Lowering::where(const ir::Expr* e) const {
   std::string text = ir::print_expr(e);
-  if (text.size() > 120) text = text.substr(0, 117) + "...";
+  if (text.size() > 120) {
+    text.resize(117);
+    text += "...";
+  }
   return "`" + text + "`";
 }
 
