@@ -8,7 +8,10 @@ namespace rldb::protocol {
 
 namespace {
 
-// Nested arrays and objects, without those in strings: the parser takes any depth, but writing and freeing recurse.
+bool is_id(const Json& id) { return id.is_string() || id.is_number(); }
+
+}  // namespace
+
 int nesting_of(std::string_view text) {
   int depth = 0, deepest = 0;
   bool in_string = false;
@@ -25,10 +28,6 @@ int nesting_of(std::string_view text) {
   }
   return deepest;
 }
-
-bool is_id(const Json& id) { return id.is_string() || id.is_number(); }
-
-}  // namespace
 
 RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_of_failure) {
   id_of_failure = nullptr;

@@ -521,6 +521,15 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("folders", c.files, "folders whose files the agent may read; none: it sends texts")
           ->type_name("FOLDER");
       break;
+    case Subcommand::Jupyter:
+      app.add_option("files", c.files, "`install`, or the connection file that Jupyter writes")
+          ->required()
+          ->expected(1)
+          ->type_name("install|FILE");
+      app.add_option("--prefix", c.prefix, "install below DIR/share/jupyter (default: the user's own folder of Jupyter)")
+          ->type_name("DIR");
+      add_run_options(app, c);
+      break;
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");

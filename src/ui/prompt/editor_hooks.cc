@@ -1,4 +1,4 @@
-#include "ui/prompt/editor_hooks.h"
+#include "rldb/ui/prompt/editor_hooks.h"
 
 #include <memory>
 

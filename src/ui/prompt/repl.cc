@@ -29,7 +29,7 @@
 #include "rldb/ui/terminal/window_size.h"
 #include "ui/prompt/debug_panes.h"
 #include "ui/prompt/dialogue.h"
-#include "ui/prompt/editor_hooks.h"
+#include "rldb/ui/prompt/editor_hooks.h"
 #include "ui/prompt/entry/resume.h"
 #include "ui/prompt/start_files.h"
 #include "ui/prompt/view.h"

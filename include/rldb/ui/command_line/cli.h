@@ -91,6 +91,8 @@ struct CommandLine {
   std::string recorded;                   // compare: the folder of a recorded run of TVM
   bool shadow = false;                    // compare: both sides against a run in float64
   repro::Sanitizers sanitizers;
+  // jupyter
+  std::string prefix;  // below which `install` writes; empty: the user's own folder
   // test
   bool bless = false;
   bool update_only_output = false;

@@ -20,6 +20,7 @@ enum class OutputKind : std::uint8_t {
   Source,   // lines around a stop; `=>` begins the current one
   Diff,     // `hunks`, between two named texts
   Picture,  // SVG
+  Value,    // HTML
 };
 
 struct OutputPiece {

@@ -120,7 +120,7 @@ class Repl {
   // Writes `text`; a page shows `piece` instead.
   void show(std::string_view text, OutputPiece piece);
   // For pages alone.
-  void keep(OutputPiece piece) { record_.add(std::move(piece)); }
+  void keep(OutputPiece piece) { keep({}, std::move(piece)); }
   const SessionRecord& recorded() const { return record_; }
   // Output written until the end of the scope is of this kind.
   class Kind {
@@ -181,6 +181,9 @@ class Repl {
   std::function<bool(const std::string&)> ask;
   // Waits for Enter from a user at the terminal; false: stop. Empty: there is none.
   std::function<bool()> go_on;
+  // Sees all output piece by piece, in order and as it is written: as a page shows it, and as the terminal does (empty:
+  // only pages show it). Empty: nobody does.
+  std::function<void(const OutputPiece&, std::string_view text)> on_output;
   // Screen mode; null: the terminal does not support it.
   Screen* screen = nullptr;
   // From `:alias`: replacements for the first word of an entry.
@@ -251,6 +254,7 @@ class Repl {
   // Takes `--format=FORMAT` off the text. False: diagnosed.
   bool choose_format(const Command& command, std::string_view& rest, bool& json);
   void tell(const source::Diagnostics& diagnostics);
+  void keep(std::string_view text, OutputPiece piece);
   // Redirects output to `to`; null: to the console again.
   void divert(std::string* to);
   void keep_for_json(const source::Diagnostics& diagnostics);

@@ -20,6 +20,9 @@ std::string without_colors(std::string_view text);
 // The whole document around `body`, which is HTML. `title` is plain text.
 std::string page(std::string_view title, const std::string& body);
 
+// `body` as a part of somebody else's document, with its style: the output of a cell of a notebook.
+std::string page_fragment(const std::string& body);
+
 // `Made by rldb 0.1.0 on 2026-01-31 12:00.`
 std::string made_by();
 

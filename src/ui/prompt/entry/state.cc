@@ -21,6 +21,7 @@
 #include "rldb/ui/prompt/option.h"
 #include "rldb/ui/prompt/reader.h"
 #include "rldb/ui/prompt/repro_file.h"
+#include "rldb/ui/render/value_page.h"
 #include "rldb/ui/terminal/exit_code.h"
 #include "rldb/ui/terminal/guarded.h"
 #include "ui/prompt/kernel_view.h"
@@ -31,7 +32,7 @@ namespace rldb::ui {
 // Passes everything on and keeps a copy, for `:expect output`.
 class Repl::Tee : public Console {
  public:
-  Tee(Console& to, SessionRecord& record) : to_(to), record_(record) { set_color(to.color()); }
+  Tee(Console& to, Repl& repl) : to_(to), repl_(repl) { set_color(to.color()); }
   void write(std::string_view text) override {
     if (diverted) {
       *diverted += text;
@@ -59,16 +60,18 @@ class Repl::Tee : public Console {
   static constexpr std::size_t kMost = std::size_t(16) << 20;
   void keep(std::string_view text, OutputKind as) {
     if (text_.size() < kMost) text_ += text;
-    if (recorded) record_.write(as, text);
+    if (!recorded) return;
+    repl_.record_.write(as, text);
+    if (repl_.on_output && !muted && !text.empty()) repl_.on_output({as, std::string(text), {}, {}, {}}, text);
   }
   Console& to_;
-  SessionRecord& record_;
+  Repl& repl_;
   std::string text_;
 };
 
 Repl::Repl(const CommandLine& line, Console& console)
     : line_(line),
-      tee_(std::make_unique<Tee>(console, record_)),
+      tee_(std::make_unique<Tee>(console, *this)),
       console_(tee_.get()),
       session_(std::make_unique<session::Session>(line.options, tee_.get())),
       debugger_(std::make_unique<debug::Debugger>(*session_)) {
@@ -84,13 +87,18 @@ void Repl::divert(std::string* to) { tee_->diverted = to; }
 Repl::Kind::Kind(Repl& repl, OutputKind kind) : repl_(repl), before_(std::exchange(repl.tee_->kind, kind)) {}
 Repl::Kind::~Kind() { repl_.tee_->kind = before_; }
 
+void Repl::keep(std::string_view text, OutputPiece piece) {
+  if (on_output && !tee_->muted) on_output(piece, text);
+  record_.add(std::move(piece));
+}
+
 void Repl::show(std::string_view text, OutputPiece piece) {
   struct Unrecorded {
     explicit Unrecorded(Tee& tee) : tee(tee) { tee.recorded = false; }
     ~Unrecorded() { tee.recorded = true; }
     Tee& tee;
   };
-  record_.add(std::move(piece));
+  keep(text, std::move(piece));
   const Unrecorded scope(*tee_);
   console_->write(text);
 }
@@ -474,12 +482,10 @@ Status Repl::fail(source::Message message) {
 
 void Repl::show_value(const runtime::Value& value, std::string_view name) {
   const std::string text = runtime::format_value(value, print_format);
-  if (name.empty())
-    print("{}\n", text);
-  else if (text.find('\n') == std::string::npos)
-    print("{} = {}\n", name, text);
-  else
-    print("{} =\n{}\n", name, text);
+  const std::string named = name.empty()                          ? text + "\n"
+                            : text.find('\n') == std::string::npos ? fmt::format("{} = {}\n", name, text)
+                                                                  : fmt::format("{} =\n{}\n", name, text);
+  show(source::visible(named, {.colours = console_->color()}), {OutputKind::Value, value_html(value, name), {}, {}, {}});
 }
 
 void Repl::forgive() { last_.failed = false; }

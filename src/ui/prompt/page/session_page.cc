@@ -15,6 +15,33 @@ namespace {
 
 constexpr std::string_view kArrow = "=&gt;";  // marks the current line on a page
 
+std::string without_spans(std::string_view html) {
+  std::string text;
+  for (bool tag = false; const char c : html) {
+    if (c == '<') tag = true;
+    if (!tag) text += c;
+    if (c == '>') tag = false;
+  }
+  return text;
+}
+
+std::string source_html(const std::string& text) {
+  std::vector<std::string> lines = script_lines(text);
+  for (std::string& line : lines)
+    if (without_spans(line).starts_with(kArrow)) line = "<span class=\"now\">" + line + "</span>";
+  return block_of(lines, "stop");
+}
+
+std::string diff_html(const OutputPiece& piece) {
+  const std::string table = diff_table(piece.hunks, piece.before_name, piece.after_name);
+  constexpr std::size_t kShort = 60;
+  std::size_t lines = 0;
+  for (const DiffHunk& hunk : piece.hunks) lines += hunk.lines.size();
+  return folded(fmt::format("{} against {} {}", html_text(piece.before_name), html_text(piece.after_name),
+                            diff_count_html(count_diff(piece.hunks))),
+                table, lines <= kShort);
+}
+
 class SessionPage {
  public:
   std::string body(const SessionRecord& record, std::string_view program, std::string_view made) {
@@ -43,59 +70,34 @@ class SessionPage {
     const std::vector<std::string> lines = e.text.starts_with(':') ? plain_lines(e.text) : script_lines(e.text);
     out += "<pre class=\"in\"><span class=\"prompt\">" + html_text(e.prompt) + "</span>" + lines[0] + "</pre>\n";
     if (lines.size() > 1) out += block_of({lines.begin() + 1, lines.end()}, "more");
-    for (const OutputPiece& piece : e.pieces) out += piece_html(piece);
+    for (const OutputPiece& piece : e.pieces) out += piece_html(piece, ++pieces_);
     return out + "</section>\n";
   }
 
-  std::string piece_html(const OutputPiece& piece) {
-    switch (piece.kind) {
-      case OutputKind::Text:
-        return block_of(plain_lines(without_colors(piece.text)), "out");
-      case OutputKind::Error:
-        return block_of(plain_lines(without_colors(piece.text)), "err");
-      case OutputKind::Script:
-        return block_of(script_lines(without_colors(piece.text)), "out");
-      case OutputKind::Source:
-        return source(without_colors(piece.text));
-      case OutputKind::Diff:
-        return diff(piece);
-      case OutputKind::Picture:
-        return figure(piece.text, ++pictures_);
-    }
-    return {};
-  }
-
-  static std::string source(const std::string& text) {
-    std::vector<std::string> lines = script_lines(text);
-    for (std::string& line : lines)
-      if (without_spans(line).starts_with(kArrow)) line = "<span class=\"now\">" + line + "</span>";
-    return block_of(lines, "stop");
-  }
-
-  static std::string without_spans(std::string_view html) {
-    std::string text;
-    for (bool tag = false; const char c : html) {
-      if (c == '<') tag = true;
-      if (!tag) text += c;
-      if (c == '>') tag = false;
-    }
-    return text;
-  }
-
-  static std::string diff(const OutputPiece& piece) {
-    const std::string table = diff_table(piece.hunks, piece.before_name, piece.after_name);
-    constexpr std::size_t kShort = 60;
-    std::size_t lines = 0;
-    for (const DiffHunk& hunk : piece.hunks) lines += hunk.lines.size();
-    return folded(fmt::format("{} against {} {}", html_text(piece.before_name), html_text(piece.after_name),
-                              diff_count_html(count_diff(piece.hunks))),
-                  table, lines <= kShort);
-  }
-
-  std::size_t pictures_ = 0;
+  std::size_t pieces_ = 0;
 };
 
 }  // namespace
+
+std::string piece_html(const OutputPiece& piece, std::size_t number) {
+  switch (piece.kind) {
+    case OutputKind::Text:
+      return block_of(plain_lines(without_colors(piece.text)), "out");
+    case OutputKind::Error:
+      return block_of(plain_lines(without_colors(piece.text)), "err");
+    case OutputKind::Script:
+      return block_of(script_lines(without_colors(piece.text)), "out");
+    case OutputKind::Source:
+      return source_html(without_colors(piece.text));
+    case OutputKind::Diff:
+      return diff_html(piece);
+    case OutputKind::Picture:
+      return figure(piece.text, number);
+    case OutputKind::Value:
+      return piece.text;
+  }
+  return {};
+}
 
 std::size_t ended_entries(const SessionRecord& record) {
   return std::size_t(

@@ -125,6 +125,11 @@ std::string page(std::string_view title, const std::string& body) {
       html_text(title), page_style(), body);
 }
 
+std::string page_fragment(const std::string& body) {
+  constexpr std::string_view kClass = "rldb-output";
+  return fmt::format("<style>{}</style><div class=\"{}\">{}</div>", part_style(kClass), kClass, body);
+}
+
 std::string made_by() {
   const std::time_t now = std::time(nullptr);
   std::tm local{};

@@ -1,0 +1,16 @@
+// A value as part of a page: a tensor as a table with its last two axes, a tuple as the list of its fields.
+//
+// What is shown of a tensor is bounded whatever its size. Users: pages, notebooks.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "rldb/runtime/value.h"
+
+namespace rldb::ui {
+
+// HTML. `name` may be empty.
+std::string value_html(const runtime::Value& value, std::string_view name);
+
+}  // namespace rldb::ui
