@@ -298,12 +298,15 @@ static std::vector<bytecode::Pc> pcs_of(const debug::Breakpoint& b) {
   return pcs;
 }
 
-void show_breakpoints(Repl& repl) {
-  if (repl.debugger().breakpoints().empty()) {
-    repl.print("no breakpoints\n");
+void show_breakpoints(Repl& repl, std::optional<debug::PointKind> kind) {
+  const auto is_shown = [&](const auto& entry) { return !kind || entry.second.kind == *kind; };
+  const auto& points = repl.debugger().breakpoints();
+  if (std::none_of(points.begin(), points.end(), is_shown)) {
+    repl.print("no {}s\n", kind == debug::PointKind::Watch ? "watchpoint" : "breakpoint");
     return;
   }
-  for (const auto& [number, b] : repl.debugger().breakpoints()) {
+  for (const auto& [number, b] : points) {
+    if (!is_shown(std::pair(number, b))) continue;
     const bool anywhere = b.sites.empty() && b.kind != debug::PointKind::Break;
     repl.print("{:<3} {} {:<10} {:<24} {}", number, b.enabled ? "on " : "off", kind_name(b), b.spec,
                b.in_kernel       ? b.place

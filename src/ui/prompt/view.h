@@ -29,7 +29,8 @@ void show_source_lines(Repl& repl, source::FileId file, const LineWindow& window
 void show_source_around(Repl& repl, const debug::Position& where, std::size_t lines);
 // A pane shows the text around the stop, so that a stop need not show it again.
 bool screen_shows_code(const Repl& repl);
-void show_breakpoints(Repl& repl);
+// Of one kind: nullopt: of all.
+void show_breakpoints(Repl& repl, std::optional<debug::PointKind> kind = std::nullopt);
 void show_displays(Repl& repl);
 // Resolves breakpoints again in a changed program, and reports which lost their places.
 void resolve_and_tell(Repl& repl);

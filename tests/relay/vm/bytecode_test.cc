@@ -44,8 +44,26 @@ TEST_CASE("the verifier") {
   CHECK(refusal({{21}, {1, 0}}).find("unknown opcode 21") != std::string::npos);
   CHECK(refusal({{7, 1, 5, 1, 0}, {1, 0}}).find("wrong number of fields") != std::string::npos);
   CHECK(refusal({{1, 0}}, 1 << 20).find("are more than the code can use") != std::string::npos);
+  CHECK(refusal({{0, 1, 2}, {1, 2}}) ==
+        "function `main`, instruction 0: register 1 is read and nothing has written it");
+  // Either branch may write it; a loop may have written it before.
+  CHECK(refusal({{10, 0, 0, 1, 2}, {0, 0, 1}, {1, 1}}).empty());
+  CHECK(refusal({{12, 2}, {1, 1}, {0, 0, 1}, {12, -2}}).empty());
   // The register of a storage block with a known shape means nothing.
   CHECK(refusal({{16, 99, 64, 2, 32, 1, 0, 1, 1, 4}, {1, 1}}).empty());
+}
+
+TEST_CASE("numbers of devices are in the table") {
+  const auto refusal_of = [](void (*damage)(Executable&)) {
+    Executable exe = one_function({{1, 0}}, 3);
+    damage(exe);
+    const auto result = verify(exe);
+    return result.ok() ? "" : result.error().message;
+  };
+  CHECK(refusal_of([](Executable&) {}).empty());
+  CHECK(refusal_of([](Executable& exe) { exe.host_device = 7; }) == "host device 7 of 1");
+  CHECK(refusal_of([](Executable& exe) { exe.host_device = -1; }) == "host device -1 of 1");
+  CHECK(refusal_of([](Executable& exe) { exe.functions[0].param_devices = {1}; }) == "device 1 of 1");
 }
 
 TEST_CASE("layouts by version; the Relax VM's version is none of them") {

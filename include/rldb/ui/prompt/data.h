@@ -78,7 +78,8 @@ Json position_json(Repl& repl, const debug::Position& where);
 // The stop after a verb, with the displays.
 Json stop_json(Repl& repl, const debug::StopReport& stop);
 Json breakpoint_json(const debug::Breakpoint& b);
-Json breakpoints_json(Repl& repl);
+// Of one kind; nullopt: of all.
+Json breakpoints_json(Repl& repl, std::optional<debug::PointKind> kind = std::nullopt);
 Json displays_json(Repl& repl);
 Json frame_json(Repl& repl, const debug::FrameInfo& frame);
 Json frames_json(Repl& repl, bool with_locals);

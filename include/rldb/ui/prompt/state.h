@@ -279,6 +279,12 @@ class Repl {
   Status give_stop(const debug::StopReport& stop);
   std::string on_the_stack(const session::EntryResult& result) const;
   Status run_shell(std::string_view command);
+  // `bt | head`; nullopt: the entry is no such thing.
+  struct Piped {
+    std::string_view command, shell;
+  };
+  std::optional<Piped> piped(std::string_view entry) const;
+  Status run_piped(const Piped& piped);
 
   CommandLine line_;
   SessionRecord record_;

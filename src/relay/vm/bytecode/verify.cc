@@ -1,6 +1,10 @@
 // The verifier: checks that the assumptions of the machine hold for every instruction of every function.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "rldb/relay/vm/executable.h"
 #include "rldb/support/cancel.h"
 
@@ -43,6 +47,14 @@ class Verifier {
       if (!c.tensor.is(runtime::ValueKind::Tensor) && c.late_name.empty())
         fail("a constant that is neither a tensor nor bound later");
     layout_ = layout_of(exe_.version).value_or(Layout::C);
+    if (layout_ != Layout::A) check_devices();
+  }
+
+  void check_devices() {
+    in_table("host device", exe_.host_device, exe_.devices.size());
+    for (const Constant& c : exe_.constants) in_table("device", c.device, exe_.devices.size());
+    for (const FunctionEntry& f : exe_.functions)
+      for (const std::int64_t device : f.param_devices) in_table("device", device, exe_.devices.size());
   }
 
   void check_function(const FunctionEntry& f) {
@@ -59,6 +71,7 @@ class Verifier {
       support::poll();
       check_instruction();
     }
+    if (error_.empty()) check_reads(f);
     function_ = nullptr;
   }
 
@@ -75,6 +88,33 @@ class Verifier {
       if (!unused) check_field(kind, word);
     });
     if (error_.empty()) check_meaning(i);
+  }
+
+  bool jumps_back(const FunctionEntry& f) const {
+    bool back = false;
+    for (Pc pc = f.start; pc < f.end; ++pc)
+      for_each_field(exe_.words_of(pc), [&](FieldKind kind, Word word) { back |= kind == FieldKind::Jump && word < 0; });
+    return back;
+  }
+
+  // Registers that are read before anything can have written them. Without jumps back, what runs before an instruction
+  // stands before it.
+  void check_reads(const FunctionEntry& f) {
+    if (jumps_back(f)) return;
+    std::vector<bool> written(std::size_t(f.register_file_size), false);
+    std::fill_n(written.begin(), f.params.size(), true);
+    for (pc_ = f.start; pc_ < f.end && error_.empty(); ++pc_) {
+      const std::span<const Word> words = exe_.words_of(pc_);
+      bool unused = decode(words).has_shape();
+      for_each_field(words, [&](FieldKind kind, Word word) {
+        const bool reads = kind == FieldKind::Read || kind == FieldKind::Registers;
+        if (reads && !std::exchange(unused, false) && !written[std::size_t(word)])
+          fail("register {} is read and nothing has written it", word);
+      });
+      for_each_field(words, [&](FieldKind kind, Word word) {
+        if (kind == FieldKind::Written) written[std::size_t(word)] = true;
+      });
+    }
   }
 
   void in_table(const char* what, Word index, std::size_t size) {

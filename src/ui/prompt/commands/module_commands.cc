@@ -6,6 +6,7 @@
 #include "rldb/bytecode/serialise.h"
 #include "rldb/debug/file_names.h"
 #include "rldb/debug/graph.h"
+#include "rldb/debug/storage.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
@@ -15,6 +16,7 @@
 #include "rldb/repro/roundtrip.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_onnx.h"
@@ -168,20 +170,46 @@ Status command_Save(Repl& repl, std::string_view rest) {
 }
 
 // The lines around a line of the current file.
-static Status list_line(Repl& repl, std::uint64_t line) {
+// The lines that `make_window` chooses of the text at hand; `line` is the first one asked for.
+template <class F>
+static Status list_window(Repl& repl, std::uint64_t line, F make_window) {
   const source::FileId file = file_at_hand(repl);
   const source::Buffer* buffer = repl.session().sources().find(file);
   if (!buffer) return repl.fail(source::message(diag::NoSuchThing, "line", line));
   if (line == 0 || line > buffer->line_count())
     return repl.fail(
         source::message(diag::NoSuchLine, buffer->name(), line, support::counted(buffer->line_count(), "line")));
-  LineWindow window = lines_around(*buffer, std::uint32_t(line), repl.list_lines);
+  LineWindow window = make_window(*buffer);
   const debug::Position& where = repl.debugger().last_stop().where;
   const bool stopped = repl.debugger().active() && where.span.file == file;
   window.current = stopped ? buffer->line_column(where.span.begin).line : 0;
   if (repl.wants_json()) return repl.give(lines_json(*buffer, window));
   show_source_lines(repl, file, window);
   return Status::Good;
+}
+
+static Status list_line(Repl& repl, std::uint64_t line) {
+  return list_window(repl, line, [&](const source::Buffer& buffer) {
+    return lines_around(buffer, std::uint32_t(line), repl.list_lines);
+  });
+}
+
+// Up to the end of the text.
+static Status list_lines(Repl& repl, std::uint64_t first, std::uint64_t last) {
+  if (last < first) return Status::Usage;
+  return list_window(repl, first, [&](const source::Buffer& buffer) {
+    const std::uint64_t end = std::min<std::uint64_t>(last, buffer.line_count());
+    return LineWindow{std::uint32_t(first), std::uint32_t(end), 0};
+  });
+}
+
+// `10,20`.
+static std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_lines(std::string_view text) {
+  const auto comma = text.find(',');
+  if (comma == std::string_view::npos) return std::nullopt;
+  const auto first = parse_count(trim(text.substr(0, comma))), last = parse_count(trim(text.substr(comma + 1)));
+  if (!first || !last) return std::nullopt;
+  return std::pair(*first, *last);
 }
 
 Status command_List(Repl& repl, std::string_view rest) {
@@ -200,6 +228,7 @@ Status command_List(Repl& repl, std::string_view rest) {
   if (rest.empty() || !repl.session().program()) return list_program(repl);
   if (!has_abilities(repl.session().program()->kind(), session::kText)) return command_Disasm(repl, rest);
   if (const auto line = parse_count(rest)) return list_line(repl, *line);
+  if (const auto lines = parse_lines(rest)) return list_lines(repl, lines->first, lines->second);
   return command_Show(repl, rest);
 }
 
@@ -369,6 +398,21 @@ Status command_Verify(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+static Status show_arguments(Repl& repl) {
+  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
+  const auto arguments = debug::arguments_of(repl.debugger(), repl.frame());
+  if (repl.wants_json()) {
+    Json rows = Json::array();
+    for (const auto& [name, value] : arguments)
+      rows.push_back({{"name", name}, {"value", value.is_null() ? Json() : value_json(value, 0)}});
+    return repl.give(rows);
+  }
+  if (arguments.empty()) repl.print("no arguments\n");
+  for (const auto& [name, value] : arguments)
+    repl.print("{} = {}\n", name, value.is_null() ? "(freed)" : runtime::format_brief(value));
+  return Status::Good;
+}
+
 Status command_Info(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words = split_words(rest);
   if (words.empty() || std::string_view("program").starts_with(words[0])) {
@@ -391,8 +435,14 @@ Status command_Info(Repl& repl, std::string_view rest) {
     show_breakpoints(repl);
     return Status::Good;
   }
+  if (is("watchpoints") && what.size() > 1) {
+    if (repl.wants_json()) return repl.give(breakpoints_json(repl, debug::PointKind::Watch));
+    show_breakpoints(repl, debug::PointKind::Watch);
+    return Status::Good;
+  }
   if (is("functions")) return list_program(repl);
   if (is("values")) return command_Input(repl, "");
+  if (is("args") || is("arguments")) return show_arguments(repl);
   if (is("locals") && what.size() > 1) return command_Locals(repl, "");
   if (is("registers")) return command_Registers(repl, "");
   if (is("heap")) return command_Heap(repl, "");

@@ -2,9 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <regex>
 
 #include "rldb/expression/language.h"
+#include "rldb/ir/module.h"
 #include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/view.h"
@@ -129,6 +134,43 @@ std::string_view kind_name(const Breakpoint& b) {
 
 Status command_Break(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, false); }
 Status command_Tbreak(Repl& repl, std::string_view rest) { return add_breakpoint(repl, rest, true); }
+
+// A pattern is short, and so are names: matching is quick.
+static std::optional<std::regex> pattern_of(std::string_view text) {
+  constexpr std::size_t kLongest = 200;
+  if (text.size() > kLongest) return std::nullopt;
+  try {
+    return std::regex(text.begin(), text.end());
+  } catch (const std::regex_error&) {
+    return std::nullopt;
+  }
+}
+
+Status command_Rbreak(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  const auto pattern = pattern_of(rest);
+  if (!pattern) return repl.fail(source::message(diag::BadArgument, fmt::format("`{}` is no regular expression", rest)));
+  std::vector<std::string> names = repl.session().function_names();
+  if (const ir::Module* module = repl.session().module())
+    for (const ir::ModuleEntry& entry : module->entries) names.emplace_back(entry.name);
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  Json made_points = Json::array();
+  Status status = Status::Good;
+  std::size_t matched = 0;
+  for (const std::string& name : names) {
+    if (!std::regex_search(name, *pattern)) continue;
+    ++matched;
+    source::Diagnostics diagnostics;
+    const Breakpoint* point = repl.debugger().add_breakpoint(name, false, diagnostics);
+    if (repl.wants_json() && point) made_points.push_back(breakpoint_json(*point));
+    if (repl.wants_json() ? repl.report(diagnostics) != Status::Good : made(repl, point, {}, diagnostics) != Status::Good)
+      status = Status::Failed;
+  }
+  if (matched == 0) return repl.fail(source::message(diag::NoSuchThing, "function matching", rest));
+  if (repl.wants_json()) return repl.give(made_points);
+  return status;
+}
 
 Status command_Watch(Repl& repl, std::string_view rest) {
   constexpr std::string_view kEvery = "-a ";

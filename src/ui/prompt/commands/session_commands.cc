@@ -22,6 +22,7 @@
 #include "rldb/ui/terminal/key_bindings.h"
 #include "ui/prompt/commands/command_docs.h"
 #include "ui/prompt/commands/handlers.h"
+#include "ui/prompt/commands/help_search.h"
 #include "ui/prompt/commands/help_text.h"
 #include "ui/prompt/list_text.h"
 #include "ui/prompt/start_files.h"
@@ -84,7 +85,27 @@ void list_keys(Repl& repl) {
   }
 }
 
+void show_findings(Repl& repl, const std::vector<HelpFinding>& findings) {
+  constexpr std::size_t kMost = 40;
+  for (std::size_t i = 0; i < std::min(findings.size(), kMost); ++i)
+    print_item(repl, fmt::format("  {:<9} {:<26} ", findings[i].kind, findings[i].name), findings[i].doc);
+  if (findings.size() > kMost) repl.print("  and {} more\n", findings.size() - kMost);
+}
+
 }  // namespace
+
+Status command_Apropos(Repl& repl, std::string_view rest) {
+  if (rest.empty()) return Status::Usage;
+  const auto findings = search_help(rest);
+  if (repl.wants_json()) {
+    Json rows = Json::array();
+    for (const HelpFinding& f : findings) rows.push_back({{"kind", f.kind}, {"name", f.name}, {"doc", f.doc}});
+    return repl.give(rows);
+  }
+  if (findings.empty()) return repl.fail(source::message(diag::NoSuchThing, "help", rest));
+  show_findings(repl, findings);
+  return Status::Good;
+}
 
 Status command_Help(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
@@ -124,7 +145,16 @@ Status command_Help(Repl& repl, std::string_view rest) {
     show_operator(repl, *op);
     return Status::Good;
   }
-  source::Message m = source::message(diag::NoSuchThing, "command, pass or operator", rest);
+  if (const std::string_view meaning = meaning_of(rest); !meaning.empty()) {
+    print_item(repl, fmt::format("{}: ", rest), meaning);
+    return Status::Good;
+  }
+  if (const auto findings = search_help(rest); !findings.empty()) {
+    repl.print("`{}` is no name; it occurs in:\n", rest);
+    show_findings(repl, findings);
+    return Status::Good;
+  }
+  source::Message m = source::message(diag::NoSuchThing, "command, pass, operator or term", rest);
   const std::string_view near = found.candidates.empty() ? ops::nearest_name(name) : found.candidates[0];
   if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
   return repl.fail(std::move(m));

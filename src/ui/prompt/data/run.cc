@@ -61,9 +61,10 @@ Json position_json(Repl& repl, const debug::Position& where) {
   return out;
 }
 
-Json breakpoints_json(Repl& repl) {
+Json breakpoints_json(Repl& repl, std::optional<debug::PointKind> kind) {
   Json rows = Json::array();
-  for (const auto& [number, b] : repl.debugger().breakpoints()) rows.push_back(breakpoint_json(b));
+  for (const auto& [number, b] : repl.debugger().breakpoints())
+    if (!kind || b.kind == *kind) rows.push_back(breakpoint_json(b));
   return rows;
 }
 

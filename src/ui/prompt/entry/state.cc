@@ -326,6 +326,7 @@ Status Repl::repeat_last() {
 
 // With `--format=json` every entry replies in JSON; commands do so themselves.
 Status Repl::dispatch(std::string_view entry) {
+  if (const auto pipe = piped(entry); pipe && line_.format == Format::Text) return run_piped(*pipe);
   const Target target = target_of(entry);
   if (line_.format == Format::Text || target.kind == Target::Kind::Command) return run_target(target);
   return in_json(nullptr, [&] { return run_target(target); });

@@ -22,6 +22,14 @@ bool begins_with_operator(std::string_view rest) {
          std::find(std::begin(kOperators), std::end(kOperators), word) != std::end(kOperators);
 }
 
+// `R.add?`, `:break?`, as in IPython.
+bool asks_for_help(std::string_view entry) {
+  if (!entry.ends_with('?') || entry.size() < 2) return false;
+  const std::string_view name = entry.substr(entry.front() == ':' ? 1 : 0, entry.find('?') - (entry.front() == ':'));
+  return !name.empty() && entry.find_first_not_of('?', entry.find('?')) == std::string_view::npos &&
+         std::all_of(name.begin(), name.end(), [](char c) { return expression::is_name_byte(c) || c == '.' || c == '-'; });
+}
+
 bool is_assignment(std::string_view rest) {
   return (rest.starts_with("=") && !rest.starts_with("==")) || rest.starts_with(":");
 }
@@ -88,6 +96,7 @@ Repl::Target Repl::target_of(std::string_view entry) const {
   const Command* const help = find_command("help").command;
   if (entry.front() == '!') return {Kind::Shell, nullptr, trim(entry.substr(1)), {}};
   if (entry.front() == '?') return {Kind::Command, help, trim(entry.substr(1)), {}};
+  if (asks_for_help(entry)) return {Kind::Command, help, entry.substr(0, entry.find('?')), {}};
   const bool colon = entry.front() == ':';
   const std::string_view body = colon ? trim(entry.substr(1)) : entry;
   std::size_t end = 0;

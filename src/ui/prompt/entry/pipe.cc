@@ -1,0 +1,87 @@
+// `COMMAND ... | SHELL`: the output of a command goes through a shell command, as in gdb's `pipe`.
+#include <fmt/format.h>
+
+#include "rldb/source/diagnostic_file.h"
+#include "rldb/support/file.h"
+#include "rldb/support/folder.h"
+#include "rldb/ui/prompt/state.h"
+#include "rldb/ui/render/page.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// The arguments of these are expressions, in which `|` is an operator.
+bool takes_expressions(const Command& command) {
+  switch (command.completion) {
+    case Completion::Name:
+    case Completion::Place:
+    case Completion::Event:
+      return true;
+    case Completion::None:
+    case Completion::File:
+    case Completion::Function:
+    case Completion::Version:
+    case Completion::Pass:
+    case Completion::Engine:
+    case Completion::Command:
+    case Completion::Option:
+    case Completion::Screen:
+    case Completion::Time:
+      return false;
+  }
+  return true;
+}
+
+// The first `|` that stands by itself, outside of quotes.
+std::size_t find_bar(std::string_view text) {
+  char quote = '\0';
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quote) {
+      if (c == quote) quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '|' && (i == 0 || text[i - 1] == ' ')) {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
+}  // namespace
+
+std::optional<Repl::Piped> Repl::piped(std::string_view entry) const {
+  if (entry.find('|') == std::string_view::npos || entry.find('\n') != std::string_view::npos) return std::nullopt;
+  const std::size_t bar = find_bar(entry);
+  if (bar == std::string_view::npos || bar == 0) return std::nullopt;
+  const std::string_view left = trim(entry.substr(0, bar)), shell = trim(entry.substr(bar + 1));
+  if (left.empty() || shell.empty()) return std::nullopt;
+  const Target target = target_of(left);
+  const bool is_filtered = target.kind == Target::Kind::Command && !takes_expressions(*target.command) &&
+                           !(target.command->flags & (kBlock | kEntries | kOutside));
+  return is_filtered ? std::optional(Piped{left, shell}) : std::nullopt;
+}
+
+Status Repl::run_piped(const Piped& piped) {
+  if (!may("run a shell", piped.shell)) return Status::Failed;
+  std::string text;
+  Status status = Status::Failed;
+  {
+    struct Diverted {
+      Diverted(Repl& repl, std::string* to) : repl(repl) { repl.divert(to); }
+      ~Diverted() { repl.divert(nullptr); }
+      Repl& repl;
+    } scope(*this, &text);
+    status = run_target(target_of(piped.command));
+  }
+  if (status == Status::Quit) return status;
+  const support::TemporaryFolder folder("pipe");
+  const std::string file = folder.path() + "/output";
+  if (const auto written = support::write_file(file, without_colors(text)); !written.ok())
+    return fail(source::message(diag::FileNotWritten, file, written.error().reason));
+  const Status filtered = run_shell(fmt::format("{{ {}\n}} < '{}'", piped.shell, file));
+  return status == Status::Good ? filtered : status;
+}
+
+}  // namespace rldb::ui
