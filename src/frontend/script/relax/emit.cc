@@ -144,7 +144,21 @@ void report_at_argument(Reader& r, const CallNode& call, source::Message m, cons
   r.report(where.span(), std::move(m));
 }
 
-// The arguments of call_tir are written in line; a variable that is bound to a tuple is replaced by it.
+// The fields of a variable that is known to be a tuple; null: it is not. As in TVM's NormalizeCallTIR.
+const ir::Expr* tuple_of_fields(Reader& r, const ir::Expr* variable) {
+  const auto* type = ir::as<ir::TupleType>(variable->type);
+  if (!type) return nullptr;
+  std::vector<const ir::Expr*> fields;
+  for (std::size_t i = 0; i < type->fields.size(); ++i) {
+    auto field = r.ctx.tuple_get(variable, std::int64_t(i));
+    if (!field.ok()) return nullptr;
+    fields.push_back(*field);
+  }
+  return r.ctx.tuple(fields);
+}
+
+// The arguments of call_tir are written in line; a variable that is bound to a tuple is replaced by it, and another one
+// by its fields.
 void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
   if (r.module && !r.module->check_well_formed) return;  // the text is accepted unchanged
   std::size_t position = 0;
@@ -154,6 +168,8 @@ void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
     const auto* v = is_args ? ir::as<ir::Var>(a.expr) : nullptr;
     for (FunctionState* f = v ? r.fn : nullptr; f; f = f->outer)
       if (const auto it = f->tuples.find(v); it != f->tuples.end()) a.expr = it->second;
+    if (v && a.expr == v)
+      if (const ir::Expr* fields = tuple_of_fields(r, v)) a.expr = fields;
   }
 }
 
