@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 
@@ -10,6 +9,7 @@
 #include "rldb/runtime/stoppable.h"
 #include "rldb/support/check.h"
 #include "runtime/value/failures.h"
+#include "runtime/value/row_order.h"
 
 namespace rldb::runtime {
 
@@ -35,74 +35,12 @@ Result<Rows> rows_of(const Tensor& t, std::int64_t axis) {
   return rows;
 }
 
-template <class T>
-bool before(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return a < b || (std::isnan(b) && !std::isnan(a));
-  return a < b;
-}
-
-// Sorts `order`, indices into the row at `base`.
-using OrderRow = void (*)(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend,
-                          std::span<std::int64_t> order, Watch& watch);
-
-template <class Load>
-void order_by(Load load, bool ascend, std::span<std::int64_t> order, Watch& watch) {
-  std::stable_sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    watch.look();
-    return ascend ? before(load(a), load(b)) : before(load(b), load(a));
-  });
-}
-
-template <class T>
-void order_native(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend, std::span<std::int64_t> order,
-                  Watch& watch) {
-  const std::byte* data = t.data();
-  const auto load = [&](std::int64_t i) {
-    T v;
-    std::memcpy(&v, data + std::size_t(base + i * rows.stride) * sizeof(T), sizeof(T));
-    return v;
-  };
-  order_by(load, ascend, order, watch);
-}
-
-void order_small_float(const Tensor& t, const Rows& rows, std::int64_t base, bool ascend, std::span<std::int64_t> order,
-                       Watch& watch) {
-  order_by([&](std::int64_t i) { return t.at(base + i * rows.stride); }, ascend, order, watch);
-}
-
-OrderRow order_for(DType t) {
-  const bool is_unsigned = t.is_uint() || t.is_bool();
-  if (t == DType::Float(32)) return order_native<float>;
-  if (t == DType::Float(64)) return order_native<double>;
-  if (t.is_float()) return order_small_float;
-  switch (t.bytes()) {
-    case 1:
-      return is_unsigned ? order_native<std::uint8_t> : order_native<std::int8_t>;
-    case 2:
-      return is_unsigned ? order_native<std::uint16_t> : order_native<std::int16_t>;
-    case 4:
-      return is_unsigned ? order_native<std::uint32_t> : order_native<std::int32_t>;
-    case 8:
-      return is_unsigned ? order_native<std::uint64_t> : order_native<std::int64_t>;
-    default:
-      return nullptr;
-  }
-}
-
 Result<Tensor*> ordered_tensor(PackedArgs args, std::size_t i) {
   if (!args[i].is(ValueKind::Tensor)) return mismatch(fmt::format("argument {} is not a tensor", i));
   Tensor& t = args[i].as_tensor();
-  if (!t.dtype().is_scalar() || !(t.dtype().is_float() || t.dtype().is_integral()) || !order_for(t.dtype()))
+  if (!can_order(t.dtype()))
     return fail(ErrorKind::Unsupported, fmt::format("argument {}: no order of `{}`", i, to_string(t.dtype())));
   return &t;
-}
-
-void store_index(Tensor& out, std::int64_t at, std::int64_t index) {
-  std::byte* to = out.data() + std::size_t(at) * out.dtype().bytes();
-  if (out.dtype().is_float())
-    store_double(to, out.dtype(), double(index));
-  else
-    store_int(to, out.dtype(), index);
 }
 
 struct Request {
@@ -124,16 +62,54 @@ Result<support::Unit> check_output(const Tensor& data, const Tensor* out, std::s
                                                     fmt::join(out->shape(), ", "), fmt::join(want, ", ")));
 }
 
-// The first elements of a row, in the order that was found.
-void write_row(const Request& r, std::int64_t base, std::int64_t stride, std::span<const std::int64_t> order,
-               std::int64_t at, Watch& watch) {
-  const std::size_t width = r.data->dtype().bytes();
+// ---- results ----
+
+template <class T>
+void copy_elements(const Tensor& from, std::int64_t base, std::int64_t stride, std::span<const std::int64_t> order,
+                   Tensor& to, std::int64_t at) {
   for (const std::int64_t index : order) {
-    watch.look();
-    const std::int64_t from = base + index * stride;
-    if (r.values)
-      std::memcpy(r.values->data() + std::size_t(at) * width, r.data->data() + std::size_t(from) * width, width);
-    if (r.indices) store_index(*r.indices, at, index);
+    std::memcpy(to.data() + std::size_t(at) * sizeof(T), from.data() + std::size_t(base + index * stride) * sizeof(T),
+                sizeof(T));
+    at += stride;
+  }
+}
+
+void write_values(const Tensor& from, std::int64_t base, std::int64_t stride, std::span<const std::int64_t> order,
+                  Tensor& to, std::int64_t at) {
+  switch (from.dtype().bytes()) {
+    case 1:
+      return copy_elements<std::uint8_t>(from, base, stride, order, to, at);
+    case 2:
+      return copy_elements<std::uint16_t>(from, base, stride, order, to, at);
+    case 4:
+      return copy_elements<std::uint32_t>(from, base, stride, order, to, at);
+    case 8:
+      return copy_elements<std::uint64_t>(from, base, stride, order, to, at);
+    default:
+      RLDB_CHECK(false, "an element that can be ordered has 1, 2, 4 or 8 bytes");
+  }
+}
+
+template <class T>
+void copy_indices(std::span<const std::int64_t> order, Tensor& to, std::int64_t at, std::int64_t stride) {
+  for (const std::int64_t index : order) {
+    const T v = T(index);
+    std::memcpy(to.data() + std::size_t(at) * sizeof(T), &v, sizeof(T));
+    at += stride;
+  }
+}
+
+void write_indices(std::span<const std::int64_t> order, Tensor& to, std::int64_t at, std::int64_t stride) {
+  const DType t = to.dtype();
+  if (t == DType::Int(64)) return copy_indices<std::int64_t>(order, to, at, stride);
+  if (t == DType::Int(32)) return copy_indices<std::int32_t>(order, to, at, stride);
+  if (t == DType::Float(32)) return copy_indices<float>(order, to, at, stride);
+  for (const std::int64_t index : order) {
+    std::byte* place = to.data() + std::size_t(at) * t.bytes();
+    if (t.is_float())
+      store_double(place, t, double(index));
+    else
+      store_int(place, t, index);
     at += stride;
   }
 }
@@ -151,15 +127,18 @@ Result<Value> run_to_end(const Request& r, Watch& watch) {
   if (r.data->element_count() == 0) return Value::null();
   RLDB_TRY(auto memory, Tensor::empty({rows.length}, DType::Int(64)));
   const std::span<std::int64_t> order(reinterpret_cast<std::int64_t*>(memory->data()), std::size_t(rows.length));
-  const OrderRow order_row = order_for(r.data->dtype());
+  RLDB_TRY(RowOrder row_order, RowOrder::make(r.data->dtype(), r.ascend, rows.length));
   const Rows to{kept, rows.stride, rows.outer};
   for (std::int64_t row = 0; row < rows.count(); ++row) {
     watch.look();
     const std::int64_t base = rows.base(row);
-    std::iota(order.begin(), order.end(), 0);
     const auto part = r.valid ? std::clamp<std::int64_t>(std::int64_t(r.valid->at(row)), 0, rows.length) : rows.length;
-    order_row(*r.data, rows, base, r.ascend, order.first(std::size_t(part)), watch);
-    write_row(r, base, rows.stride, order.first(std::size_t(kept)), to.base(row), watch);
+    // Elements that take no part follow in their own order.
+    std::iota(order.begin() + std::min(part, kept), order.end(), std::min(part, kept));
+    row_order.find({r.data, base, rows.stride, part}, order.first(std::size_t(std::min(part, kept))), watch);
+    const auto first = order.first(std::size_t(kept));
+    if (r.values) write_values(*r.data, base, rows.stride, first, *r.values, to.base(row));
+    if (r.indices) write_indices(first, *r.indices, to.base(row), rows.stride);
   }
   return Value::null();
 }

@@ -141,6 +141,10 @@ std::optional<std::int64_t> Lowering::lane_step(const ir::Expr* e) {
   });
 }
 
+std::optional<std::int64_t> Lowering::step_per(const ir::Expr* e, const ir::Var* v) {
+  return step_of(e, [&](const ir::Var* other) { return std::optional<std::int64_t>(other == v); });
+}
+
 bool Lowering::may_alias(const ir::Buffer* a, const ir::Buffer* b) const {
   if (a == b || a->data == b->data) return true;
   const auto x = pointers_.find(a->data), y = pointers_.find(b->data);

@@ -219,12 +219,16 @@ void Lowering::one_loop(const ir::ForStmt* loop) {
   plain_loop(loop);
 }
 
-void Lowering::run_body(const ir::ForStmt* loop, Value* iv) {
+void Lowering::bind_loop(const ir::ForStmt* loop, Value* iv) {
   VarValue v;
   v.wide = iv;
   v.value = b_.CreateTrunc(iv, value_type(loop->var->dtype()));
   v.non_negative = non_negative(loop->min);
   vars_[loop->var] = v;
+}
+
+void Lowering::run_body(const ir::ForStmt* loop, Value* iv) {
+  bind_loop(loop, iv);
   scope_.push_back(loop->var);
   stmt(loop->body);
   scope_.pop_back();
@@ -248,6 +252,7 @@ void Lowering::plain_loop(const ir::ForStmt* loop) {
 bool Lowering::unrolled_loop(const ir::ForStmt* loop) {
   if (loop->for_kind != ir::ForKind::Unrolled || loop->step || !may_unroll(loop) || leaves_loop(loop->body))
     return false;
+  if (transposed_copy(loop)) return true;
   Value* begin = index(loop->min);
   const std::int64_t extent = ir::const_int(loop->extent).value_or(0);
   for (std::int64_t i = 0; i < extent; ++i) run_body(loop, b_.CreateAdd(begin, i64(i), "", false, true));

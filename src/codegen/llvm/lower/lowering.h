@@ -134,6 +134,7 @@ class Lowering {
   void emit_loop(Value* begin, Value* end, Value* step, const ir::ForStmt* source,
                  const std::function<void(Value*)>& body, std::int64_t chunk);
   void run_body(const ir::ForStmt* loop, Value* iv);
+  void bind_loop(const ir::ForStmt* loop, Value* iv);
   // Whether the unrolling that a loop requests is within bounds; counts the nodes it makes.
   bool may_unroll(const ir::ForStmt* loop);
   std::uint64_t unrolled_size(const ir::Stmt* s, int depth = 0);
@@ -147,6 +148,15 @@ class Lowering {
   std::optional<std::int64_t> lane_step(const ir::Expr* e);
   // The expression, at lane 0, is a multiple of n.
   bool multiple_of(const ir::Expr* e, unsigned n, int depth = 0);
+  // How much an expression grows with each step of a loop's variable, when that is known.
+  std::optional<std::int64_t> step_per(const ir::Expr* e, const ir::Var* v);
+
+  // ---- copies that transpose (lower/transposed.cc) ----
+  bool transposed_copy(const ir::ForStmt* rows);
+  bool may_transpose(const ir::ForStmt* rows);
+  bool runs_along(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, const ir::Var* v);
+  void transpose_vectors(std::vector<Value*>& rows);
+  Value* cast_in_memory(const ir::Expr* value, Value* loaded);
 
   // ---- blocks and allocations (lower/block.cc) ----
   void block(const ir::SBlock* b, const ir::SBlockRealize* realize);

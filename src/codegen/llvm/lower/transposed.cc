@@ -1,0 +1,116 @@
+// Copies that transpose: an unrolled loop around a vectorised one, `B[.., u, .., v] = A[.., v, .., u]`, whose loads are
+// neighbours in the unrolled variable and whose stores in the vectorised one. Square pieces of it are loaded as
+// vectors, transposed in registers and stored as vectors, instead of gathering every row.
+#include "codegen/llvm/lower/lowering.h"
+#include "rldb/ir/scalar.h"
+
+namespace rldb::codegen {
+
+using ir::as;
+
+namespace {
+
+constexpr std::int64_t kMaxSide = 16;
+
+bool is_side(std::optional<std::int64_t> n) { return n && *n >= 2 && *n <= kMaxSide && (*n & (*n - 1)) == 0; }
+
+// The load behind the casts of a value.
+const ir::BufferLoad* copied(const ir::Expr* value) {
+  while (const auto* c = as<ir::CastExpr>(value)) value = c->value;
+  return as<ir::BufferLoad>(value);
+}
+
+bool is_moved_whole(DType t) { return t.lanes == 1 && t.bits >= 8 && !t.is_bool() && !t.is_handle(); }
+
+}  // namespace
+
+// Neighbours along the variable are neighbours in memory.
+bool Lowering::runs_along(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, const ir::Var* v) {
+  if (indices.empty() || view(b).last_stride != 1) return false;
+  for (std::size_t i = 0; i < indices.size(); ++i)
+    if (step_per(indices[i], v) != std::int64_t(i + 1 == indices.size())) return false;
+  return true;
+}
+
+bool Lowering::may_transpose(const ir::ForStmt* rows) {
+  const auto* lanes = as<ir::ForStmt>(rows->body);
+  if (widened_ || mask_ || stream_ || options_.events != 0) return false;
+  if (rows->for_kind != ir::ForKind::Unrolled || rows->step || !rows->annotations.empty()) return false;
+  if (!lanes || lanes->for_kind != ir::ForKind::Vectorized || lanes->step || !lanes->annotations.empty()) return false;
+  if (!is_side(ir::const_int(rows->extent)) || !is_side(ir::const_int(lanes->extent))) return false;
+  const auto* store = as<ir::BufferStore>(lanes->body);
+  const ir::BufferLoad* load = store ? copied(store->value) : nullptr;
+  if (!load || store->predicate || load->predicate || may_alias(load->buffer, store->buffer)) return false;
+  if (!is_moved_whole(load->buffer->dtype) || !is_moved_whole(store->buffer->dtype)) return false;
+  if (options_.check_bounds && !facts_.all_proved(rows->body)) return false;
+  return runs_along(load->buffer, load->indices, rows->var) && runs_along(store->buffer, store->indices, lanes->var);
+}
+
+// Each round moves the first bit of the number of a vector to the end of the number of a lane.
+void Lowering::transpose_vectors(std::vector<Value*>& rows) {
+  const std::size_t n = rows.size();
+  std::vector<int> low, high;
+  for (std::size_t i = 0; i < n; ++i) {
+    const int at = int(i / 2 + (i % 2 ? n : 0));
+    low.push_back(at);
+    high.push_back(at + int(n / 2));
+  }
+  for (std::size_t round = 1; round < n; round *= 2) {
+    std::vector<Value*> next;
+    for (std::size_t i = 0; i < n / 2; ++i)
+      for (const auto* pick : {&low, &high}) next.push_back(b_.CreateShuffleVector(rows[i], rows[i + n / 2], *pick));
+    rows = std::move(next);
+  }
+}
+
+// The casts around a load, applied to what is in memory of it; the result is what is stored.
+Lowering::Value* Lowering::cast_in_memory(const ir::Expr* value, Value* loaded) {
+  std::vector<const ir::CastExpr*> casts;
+  while (const auto* c = as<ir::CastExpr>(value)) {
+    casts.push_back(c);
+    value = c->value;
+  }
+  if (casts.empty()) return loaded;
+  DType t = value->dtype();
+  Value* v = from_memory(loaded, t);
+  for (std::size_t i = casts.size(); i-- > 0;) {
+    v = convert(v, t, casts[i]->dtype());
+    t = casts[i]->dtype();
+  }
+  return to_memory(v, t);
+}
+
+bool Lowering::transposed_copy(const ir::ForStmt* rows) {
+  if (!may_transpose(rows)) return false;
+  const auto* lanes = as<ir::ForStmt>(rows->body);
+  const auto* store = as<ir::BufferStore>(lanes->body);
+  const ir::BufferLoad* load = copied(store->value);
+  const std::int64_t height = *ir::const_int(rows->extent), width = *ir::const_int(lanes->extent);
+  const std::int64_t side = std::min(height, width);
+  Value *first_row = index(rows->min), *first_lane = index(lanes->min);
+  const auto at = [&](std::int64_t row, std::int64_t lane) {
+    bind_loop(rows, b_.CreateAdd(first_row, i64(row), "", false, true));
+    bind_loop(lanes, b_.CreateAdd(first_lane, i64(lane), "", false, true));
+  };
+  const DType from = load->buffer->dtype, to = store->buffer->dtype;
+  llvm::Type* piece = llvm::FixedVectorType::get(memory_type(from), unsigned(side));
+  for (std::int64_t row = 0; row < height; row += side)
+    for (std::int64_t lane = 0; lane < width; lane += side) {
+      std::vector<Value*> all;
+      for (std::int64_t i = 0; i < side; ++i) {
+        at(row, lane + i);
+        Value* place = access(load, load->buffer, load->indices, 1, nullptr).pointer;
+        all.push_back(cast_in_memory(store->value, b_.CreateAlignedLoad(piece, place, alignment(from))));
+      }
+      transpose_vectors(all);
+      for (std::int64_t i = 0; i < side; ++i) {
+        at(row + i, lane);
+        Value* place = access(store, store->buffer, store->indices, 1, nullptr).pointer;
+        b_.CreateAlignedStore(all[std::size_t(i)], place, alignment(to));
+      }
+    }
+  as_written_ = true;
+  return true;
+}
+
+}  // namespace rldb::codegen
