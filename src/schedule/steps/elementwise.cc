@@ -18,36 +18,9 @@ namespace {
 
 constexpr std::int64_t kStreamBytes = 32 << 20;
 
-struct Elementwise {
-  std::vector<const ir::ForStmt*> loops;
-  std::vector<const ir::Var*> axes;
-  const ir::BufferStore* store = nullptr;
+struct Elementwise : ElementwiseNest {
   std::vector<const ir::Buffer*> flat;  // indexed by the axes in order
 };
-
-// The loops and their axes; without a block the axes are the loops' variables.
-bool match_axes(const ir::ForStmt* loop, Elementwise& e) {
-  const auto nest = match_nest(loop);
-  if (!nest) return false;
-  e.loops = nest->loops;
-  const ir::Stmt* at = nest->inner;
-  for (const ir::ForStmt* l : e.loops) e.axes.push_back(l->var);
-  if (const auto* realize = as<ir::SBlockRealize>(at)) {
-    const ir::SBlock* b = realize->block;
-    if (b->init || !b->alloc_buffers.empty() || !b->match_buffers.empty() || !ir::is_const(realize->predicate, 1))
-      return false;
-    if (b->iter_vars.size() != e.loops.size()) return false;
-    for (std::size_t i = 0; i < e.loops.size(); ++i) {
-      const ir::IterVar& axis = b->iter_vars[i];
-      if (realize->iter_values[i] != e.loops[i]->var || axis.kind == ir::IterKind::Reduce) return false;
-      if (axis.var->dtype() != e.loops[i]->var->dtype()) return false;
-      e.axes[i] = axis.var;
-    }
-    at = b->body;
-  }
-  e.store = as<ir::BufferStore>(at);
-  return e.store && !e.store->predicate;
-}
 
 class Matcher {
  public:
@@ -206,8 +179,10 @@ class Writer {
 }  // namespace
 
 std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop) {
-  Elementwise e;
-  if (!match_axes(loop, e) || !Matcher(scene, e).run()) return {};
+  auto nest = match_elementwise(loop);
+  if (!nest) return {};
+  Elementwise e{std::move(*nest), {}};
+  if (!Matcher(scene, e).run()) return {};
   // The product of extents is the number of iterations only when none is negative.
   for (const ir::ForStmt* l : e.loops)
     if (e.loops.size() > 1 && !not_negative(scene, l->extent)) return {};
