@@ -64,7 +64,8 @@ class Finder : public ir::Rewriter {
   bool find(const ir::ForStmt* loop) {
     std::vector<Stage> stages;
     if (!only_init_ && (!facts_ || facts_->all_proved(loop)))
-      for (const auto schedule : {schedule_product, schedule_rows, schedule_reduction, schedule_transpose, schedule_elementwise})
+      for (const auto schedule : {schedule_product, schedule_rows, schedule_reduction, schedule_transpose,
+                                  schedule_elementwise, schedule_vectors})
         if (stages.empty()) stages = schedule(scene_, loop);
     if (stages.empty()) stages = hoist_init(scene_, loop);
     if (stages.empty()) return false;

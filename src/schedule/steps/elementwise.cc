@@ -5,6 +5,7 @@
 
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/step_id.h"
 #include "schedule/steps/steps.h"
@@ -92,16 +93,19 @@ class Writer {
     const bool whole_vectors = lanes_ > 1 && out().bytes() * lanes_ == scene.vector_bytes && !out().is_bool();
     const std::int64_t large = kStreamBytes / std::int64_t(std::max<std::size_t>(1, out().bytes()));
     const bool stream = scene.noalias && whole_vectors && (!known || *known >= large);
-    if (e_.loops.size() < 2 && !stream) return {};
+    const bool functions = scene.noalias && whole_vectors && calls_function();
+    if (e_.loops.size() < 2 && !stream && !functions) return {};
     declare();
     std::vector<Stage> out;
-    if (e_.loops.size() > 1 && (scene.all_steps || !stream))
+    if (e_.loops.size() > 1 && (scene.all_steps || (!stream && !functions)))
       out.push_back({StepId::FlattenElementwise, finished(plain())});
+    const auto cached = [&] { return functions ? build_.seq({vectors(false), tail()}) : plain(); };
+    if (functions && (scene.all_steps || !stream)) out.push_back({StepId::Vectorize, finished(cached())});
     if (!stream) return out;
-    const ir::Stmt* streamed = build_.seq({vectors(), tail()});
+    const ir::Stmt* streamed = build_.seq({vectors(true), tail()});
     if (!known) {
       const ir::Expr* test = ir::compare(build_.ctx, ir::BinaryKind::GE, total_, build_.lit(total_, large));
-      streamed = build_.ctx.if_stmt(test, streamed, plain());
+      streamed = build_.ctx.if_stmt(test, streamed, cached());
     }
     out.push_back({StepId::StreamStores, finished(streamed)});
     return out;
@@ -140,7 +144,7 @@ class Writer {
   const ir::Stmt* plain() {
     return build_.loop("i", total_, [&](const ir::Expr* i) { return body(i); });
   }
-  const ir::Stmt* vectors() {
+  const ir::Stmt* vectors(bool past_caches) {
     const ir::NamedAttr stream[] = {build_.ctx.named(attr_name::Nontemporal, build_.ctx.attr(1))};
     const auto n = std::int64_t(lanes_);
     return build_.loop(
@@ -150,7 +154,20 @@ class Writer {
               "i_1", total_, n, [&](const ir::Expr* l) { return body(build_.add(build_.scaled(i, n), l)); },
               ir::ForKind::Vectorized);
         },
-        ir::ForKind::Serial, stream);
+        ir::ForKind::Serial, std::span(stream, past_caches ? 1 : 0));
+  }
+  // Whether it computes an elementary function, on plain numbers: LLVM does not vectorise those with a rare case.
+  bool calls_function() const {
+    bool calls = false, plain = has_vector_form(e_.store->value);
+    ir::walk(e_.store->value, [&](const ir::Node* n) {
+      if (const auto* c = as<ir::Call>(n)) {
+        calls = true;
+        plain = plain && !ir::is_call_of(c, ir::intrin::IfThenElse);
+      }
+      if (const auto* l = as<ir::BufferLoad>(n)) plain = plain && !l->buffer->dtype.is_bool() && l->buffer->dtype.bits >= 8;
+      return plain;
+    });
+    return calls && plain;
   }
   // The remainder after whole vectors.
   const ir::Stmt* tail() {

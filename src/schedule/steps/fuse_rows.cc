@@ -177,6 +177,12 @@ bool writes_rows(const RowNest& n, const ChainAccess& store, std::size_t prefix)
   return true;
 }
 
+// Whether they have a buffer in common.
+bool shares(const RowNest& n, const Chain& chain) {
+  return std::any_of(n.accesses.begin(), n.accesses.end(),
+                     [&](const ChainAccess& a) { return chain.writes(a.buffer) || chain.reads(a.buffer); });
+}
+
 // The longest chain that begins at a statement.
 std::optional<Chain> chain_at(const Scene& scene, ir::Span<const ir::Stmt*> stmts, std::size_t at) {
   auto first = match_row_nest(scene, stmts[at]);
@@ -194,7 +200,8 @@ std::optional<Chain> chain_at(const Scene& scene, ir::Span<const ir::Stmt*> stmt
     longer.nests.push_back(*next);
     longer.prefix = rows_of(longer);
     // What reduces decides what a row is.
-    if (longer.prefix == chain.prefix || (!chain.reduces() && longer.prefix > 0)) {
+    const bool fits = longer.prefix == chain.prefix || (!chain.reduces() && longer.prefix > 0);
+    if (fits && shares(*next, chain)) {
       longer.before.insert(longer.before.end(), between.begin(), between.end());
       longer.length = i - at + 1;
       chain = std::move(longer);

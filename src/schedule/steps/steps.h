@@ -27,6 +27,7 @@ std::vector<Stage> schedule_rows(const Scene& scene, const ir::ForStmt* loop);  
 std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop);    // reduction.cc
 std::vector<Stage> schedule_transpose(const Scene& scene, const ir::ForStmt* loop);    // transpose.cc
 std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop);  // elementwise.cc
+std::vector<Stage> schedule_vectors(const Scene& scene, const ir::ForStmt* loop);      // vectors.cc
 std::vector<Stage> hoist_init(const Scene& scene, const ir::ForStmt* loop);            // init.cc
 
 }  // namespace rldb::schedule
