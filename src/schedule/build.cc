@@ -23,6 +23,17 @@ const ir::Expr* Retarget::visit_expr(const ir::Expr* e) {
   return other ? other : made;
 }
 
+LoadsReplaced::LoadsReplaced(ir::Context& ctx, const ir::VarMap& axes, Find find)
+    : Rewriter(ctx), find_(std::move(find)) {
+  vars_ = axes;
+}
+
+const ir::Expr* LoadsReplaced::visit_expr(const ir::Expr* e) {
+  const auto* l = as<ir::BufferLoad>(e);
+  const ir::Expr* other = l ? find_(l) : nullptr;
+  return other ? other : Rewriter::visit_expr(e);
+}
+
 bool runs(const ir::Expr* extent) {
   const auto n = ir::const_int(extent);
   return n && *n > 0;
@@ -88,13 +99,13 @@ struct Touched {
   }
 };
 
+}  // namespace
+
 ir::BufferRegion whole_buffer(ir::Context& ctx, const ir::Buffer* b) {
   std::vector<ir::Range> ranges;
   for (const ir::Expr* d : b->shape) ranges.push_back({ctx.int_imm(d->dtype(), 0), d});
   return {b, ctx.list(ranges)};
 }
-
-}  // namespace
 
 Build::S Build::block(const ir::ForStmt* from, std::vector<const ir::Buffer*> allocs, S body, bool contract) {
   const Touched touched(from);

@@ -31,6 +31,20 @@ class Retarget : public ir::Rewriter {
   LoadFn load_;  // receives a load whose indices are replaced; null: keep it
 };
 
+// A copy of an expression with axes replaced, and those loads for which `find`, which is given the original, has another
+// expression.
+class LoadsReplaced : public ir::Rewriter {
+ public:
+  using Find = std::function<const ir::Expr*(const ir::BufferLoad*)>;
+  LoadsReplaced(ir::Context& ctx, const ir::VarMap& axes, Find find);
+
+ protected:
+  const ir::Expr* visit_expr(const ir::Expr* e) override;
+
+ private:
+  Find find_;
+};
+
 class Build {
  public:
   explicit Build(ir::Context& ctx) : ctx(ctx) {}
@@ -68,6 +82,7 @@ class Build {
   ir::Context& ctx;
 };
 
+ir::BufferRegion whole_buffer(ir::Context& ctx, const ir::Buffer* b);
 // A literal that is at least one.
 bool runs(const ir::Expr* extent);
 

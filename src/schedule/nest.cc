@@ -107,6 +107,60 @@ std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop) {
   return n;
 }
 
+std::optional<ElementwiseNest> match_elementwise(const ir::ForStmt* loop) {
+  auto nest = match_nest(loop);
+  if (!nest) return std::nullopt;
+  ElementwiseNest e;
+  e.loops = std::move(nest->loops);
+  const ir::Stmt* at = nest->inner;
+  for (const ir::ForStmt* l : e.loops) e.axes.push_back(l->var);
+  if (const auto* realize = as<ir::SBlockRealize>(at)) {
+    const ir::SBlock* b = realize->block;
+    if (b->init || !b->alloc_buffers.empty() || !b->match_buffers.empty() || !ir::is_const(realize->predicate, 1))
+      return std::nullopt;
+    if (b->iter_vars.size() != e.loops.size()) return std::nullopt;
+    for (std::size_t i = 0; i < e.loops.size(); ++i) {
+      const ir::IterVar& axis = b->iter_vars[i];
+      if (realize->iter_values[i] != e.loops[i]->var || axis.kind == ir::IterKind::Reduce) return std::nullopt;
+      if (axis.var->dtype() != e.loops[i]->var->dtype()) return std::nullopt;
+      e.axes[i] = axis.var;
+    }
+    at = b->body;
+  }
+  e.store = as<ir::BufferStore>(at);
+  if (!e.store || e.store->predicate) return std::nullopt;
+  return e;
+}
+
+bool moves_with(const ir::BufferLoad* l, const ir::Var* axis) {
+  return std::any_of(l->indices.begin(), l->indices.end(), [&](const ir::Expr* e) { return mentions(e, axis); });
+}
+
+bool runs_along(const ir::BufferLoad* l, const ir::Var* axis) {
+  for (std::size_t i = 0; i + 1 < l->indices.size(); ++i)
+    if (mentions(l->indices[i], axis)) return false;
+  if (l->indices.empty() || !is_dense(l->buffer)) return false;
+  const ir::Expr* last = l->indices.back();
+  const auto* sum = as<ir::BinaryExpr>(last);
+  if (last == axis) return true;
+  if (!sum || sum->kind != ir::BinaryKind::Add) return false;
+  return (sum->a == axis && !mentions(sum->b, axis)) || (sum->b == axis && !mentions(sum->a, axis));
+}
+
+bool has_vector_form(const ir::Expr* e) {
+  bool simple = true;
+  ir::walk(e, [&](const ir::Node* n) {
+    if (const auto* c = as<ir::Call>(n)) {
+      const auto* op = as<ir::Op>(c->callee);
+      simple = simple && op && op->name.find("call") == std::string_view::npos && !c->dtype().is_handle();
+    }
+    if (as<ir::LetExpr>(n) || as<ir::Ramp>(n) || as<ir::Broadcast>(n) || as<ir::Shuffle>(n)) simple = false;
+    if (const auto* l = as<ir::BufferLoad>(n)) simple = simple && !l->predicate && l->buffer->dtype.lanes == 1;
+    return simple;
+  });
+  return simple;
+}
+
 bool is_dense(const ir::Buffer* b) { return b->strides.empty() || ir::is_const(b->strides.back(), 1); }
 
 }  // namespace rldb::schedule

@@ -33,8 +33,21 @@ struct ReductionNest {
 // by its spatial axes, each once; the body reads that buffer only there.
 std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop);
 
+// A nest around one store, whose axes are its loops in order; without a block the axes are the loops' variables.
+struct ElementwiseNest {
+  std::vector<const ir::ForStmt*> loops;
+  std::vector<const ir::Var*> axes;
+  const ir::BufferStore* store = nullptr;
+};
+std::optional<ElementwiseNest> match_elementwise(const ir::ForStmt* loop);
+
 bool mentions(const ir::Node* n, const ir::Var* v);
 // Neighbours in the last dimension are neighbours in memory.
 bool is_dense(const ir::Buffer* b);
+bool moves_with(const ir::BufferLoad* l, const ir::Var* axis);
+// Neighbours along the axis are neighbours in memory: it is in the last index only, by itself or in a sum.
+bool runs_along(const ir::BufferLoad* l, const ir::Var* axis);
+// Whether each lane of a vector can compute the expression: no calls of functions, no vectors, no bindings.
+bool has_vector_form(const ir::Expr* e);
 
 }  // namespace rldb::schedule

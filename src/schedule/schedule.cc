@@ -64,7 +64,8 @@ class Finder : public ir::Rewriter {
   bool find(const ir::ForStmt* loop) {
     std::vector<Stage> stages;
     if (!only_init_ && (!facts_ || facts_->all_proved(loop)))
-      for (const auto schedule : {schedule_product, schedule_reduction, schedule_elementwise})
+      for (const auto schedule : {schedule_product, schedule_rows, schedule_reduction, schedule_transpose,
+                                  schedule_elementwise, schedule_vectors})
         if (stages.empty()) stages = schedule(scene_, loop);
     if (stages.empty()) stages = hoist_init(scene_, loop);
     if (stages.empty()) return false;
@@ -158,8 +159,27 @@ unsigned host_vector_bytes() {
 #endif
 }
 
+namespace {
+
+// The function with its chains fused, or itself. Where accesses have to be proved, all of them are afterwards.
+const ir::PrimFunc* with_rows_fused(ir::Context& ctx, const ir::PrimFunc* f, const Options& options,
+                                    std::vector<Step>& steps) {
+  std::string_view about;
+  const auto fused = fuse_rows(scene_of(ctx, f, options), f, about);
+  if (!fused) return f;
+  const ir::PrimFunc* made = ctx.prim_func(f->params, f->ret_type, fused->stmt, f->attrs, f->s_tir);
+  ctx.set_origin(made, f);
+  if (options.require_proof && !prove_bounds(made).all_proved(made->body)) return f;
+  if (options.record) steps.push_back({fused->id, about, made});
+  return made;
+}
+
+}  // namespace
+
 Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& options) {
   if (is_scheduled(f)) return {f, {}};
+  std::vector<Step> steps;
+  f = with_rows_fused(ctx, f, options, steps);
   const Scene scene = scene_of(ctx, f, options);
   const BoundsFacts before = options.require_proof ? prove_bounds(f) : BoundsFacts{};
   std::unordered_set<const ir::ForStmt*> barred;
@@ -181,8 +201,8 @@ Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& 
     }
   }
   made = marked(ctx, made);
-  std::vector<Step> steps;
-  if (options.record) steps = steps_of(ctx, f, nests);
+  if (options.record)
+    for (Step& step : steps_of(ctx, f, nests)) steps.push_back(std::move(step));
   if (!steps.empty()) steps.back().after = made;
   return {made, std::move(steps)};
 }

@@ -16,7 +16,8 @@ namespace rldb::eval {
 // are distinct loops over whole dimensions, unconditional, inside loops that run at least once.
 std::vector<bool> may_leave_unwritten(const ir::PrimFunc* f);
 
-// Allocations that are not provably written at each element: a reduction over no elements writes nothing.
+// Allocations that are not provably written at each element before they are read: a reduction over no elements writes
+// nothing.
 std::unordered_set<const ir::Buffer*> allocations_left_unwritten(const ir::PrimFunc* f);
 
 }  // namespace rldb::eval

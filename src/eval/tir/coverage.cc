@@ -38,7 +38,7 @@ class Coverage {
     look(f, buffers);
     std::unordered_set<const ir::Buffer*> out;
     for (const ir::Buffer* b : buffers)
-      if (aliased_.contains(b) || !whole_.contains(b)) out.insert(b);
+      if (aliased_.contains(b) || !whole_.contains(b) || read_early_.contains(b)) out.insert(b);
     return out;
   }
 
@@ -53,20 +53,27 @@ class Coverage {
   // `always`: the statement runs unconditionally.
   void visit(const ir::Stmt* s, bool always) {
     if (!s) return;
+    if (loops_.empty()) complete_ = whole_;
     if (const auto* seq = as<ir::SeqStmt>(s)) {
       for (const ir::Stmt* each : seq->stmts) visit(each, always);
     } else if (const auto* loop = as<ir::ForStmt>(s)) {
+      note_loads(loop->min);
+      note_loads(loop->extent);
       loops_.push_back(loop);
       visit(loop->body, always);
       loops_.pop_back();
     } else if (const auto* realize = as<ir::SBlockRealize>(s)) {
       visit_block(realize, always);
     } else if (const auto* branch = as<ir::IfThenElse>(s)) {
+      note_loads(branch->cond);
       visit(branch->then_case, false);
       visit(branch->else_case, false);
     } else if (const auto* loop = as<ir::WhileStmt>(s)) {
+      note_loads(loop->cond);
       visit(loop->body, false);
     } else if (const auto* store = as<ir::BufferStore>(s)) {
+      note_loads(store->value);
+      for (const ir::Expr* e : store->indices) note_loads(e);
       stored_.insert(store->buffer);
       if (always && covers(store)) whole_.insert(store->buffer);
     } else {
@@ -77,7 +84,10 @@ class Coverage {
   // Statements with nested statements, about which nothing is proved.
   void visit_rest(const ir::Stmt* s) {
     ir::for_each_use(s, [&](const ir::Node* n) {
-      if (const auto* inner = as<ir::Stmt>(n)) visit(inner, false);
+      if (const auto* inner = as<ir::Stmt>(n))
+        visit(inner, false);
+      else
+        note_loads(n);
     });
   }
 
@@ -86,9 +96,30 @@ class Coverage {
     for (std::size_t i = 0; i < block->iter_vars.size() && i < realize->iter_values.size(); ++i)
       axes_[block->iter_vars[i].var] = realize->iter_values[i];
     const bool runs = always && is_true(realize->predicate);
+    for (const ir::Expr* e : realize->iter_values) note_loads(e);
+    note_loads(realize->predicate);
     // The first step of the reduction writes; whether there is one, `covers` checks on the loops.
     visit(block->init, runs);
+    const auto* init = as<ir::BufferStore>(block->init);
+    const auto outer = std::exchange(init_, init);
     visit(block->body, runs);
+    init_ = outer;
+  }
+
+  // Elements that are read before all of the buffer is certainly written, other than a reduction's own.
+  void note_loads(const ir::Node* n) {
+    if (!n) return;
+    ir::walk(n, [&](const ir::Node* part) {
+      const auto* load = as<ir::BufferLoad>(part);
+      if (load && !complete_.contains(load->buffer) && !is_initialised(load)) read_early_.insert(load->buffer);
+      return true;
+    });
+  }
+  bool is_initialised(const ir::BufferLoad* load) const {
+    if (!init_ || init_->buffer != load->buffer || init_->indices.size() != load->indices.size()) return false;
+    for (std::size_t i = 0; i < load->indices.size(); ++i)
+      if (!ir::expr_equal(init_->indices[i], load->indices[i])) return false;
+    return true;
   }
 
   static bool is_true(const ir::Expr* e) {
@@ -143,6 +174,9 @@ class Coverage {
   std::unordered_set<const ir::Buffer*> stored_;
   std::unordered_set<const ir::Buffer*> whole_;
   std::unordered_set<const ir::Buffer*> aliased_;
+  std::unordered_set<const ir::Buffer*> complete_;  // whole, before the outermost loop that is being visited
+  std::unordered_set<const ir::Buffer*> read_early_;
+  const ir::BufferStore* init_ = nullptr;  // of the block that is being visited
 };
 
 }  // namespace

@@ -4,13 +4,15 @@
 #include <bit>
 #include <cmath>
 
+#include "rldb/runtime/float_function.h"
+
 namespace rldb::eval {
 
 namespace {
 
 using Args = std::span<const Scalar>;
 
-// float32 and narrower compute in float, as the JIT's libm calls do.
+// float32 and narrower compute in float, as the JIT does.
 template <float (*F32)(float), double (*F64)(double)>
 Scalar unary(Args a, DType t, DType) {
   if (t.bits == 64) return of_float(F64(a[0].f));
@@ -22,11 +24,10 @@ Scalar two(Args a, DType t, DType) {
   return of_float(round_to(double(F32(float(a[0].f), float(a[1].f))), t));
 }
 
-float exp10_f(float v) { return std::pow(10.0f, v); }
+float exp10_f(float v) { return runtime::pow_f32(10.0f, v); }
 double exp10_d(double v) { return std::pow(10.0, v); }
 float rsqrt_f(float v) { return 1.0f / std::sqrt(v); }
 double rsqrt_d(double v) { return 1.0 / std::sqrt(v); }
-float sigmoid_f(float v) { return 1.0f / (1.0f + std::exp(-v)); }
 double sigmoid_d(double v) { return 1.0 / (1.0 + std::exp(-v)); }
 
 // Bodies of kind Own that take floats only, a float and an integer, or integers only: calls with other operands are
@@ -45,7 +46,7 @@ namespace own {
 
 constexpr OfFloats exp10{unary<exp10_f, exp10_d>};
 constexpr OfFloats rsqrt{unary<rsqrt_f, rsqrt_d>};
-constexpr OfFloats sigmoid{unary<sigmoid_f, sigmoid_d>};
+constexpr OfFloats sigmoid{unary<runtime::sigmoid_f32, sigmoid_d>};
 constexpr OfFloats copysign{two<std::copysign, std::copysign>};
 constexpr OfFloats fma{[](Args a, DType t, DType) {
   if (t.bits == 64) return of_float(std::fma(a[0].f, a[1].f, a[2].f));
@@ -101,6 +102,8 @@ constexpr OperandKinds kinds_of(OfIntegers) { return {OperandKind::Integer, Oper
 // By row of intrinsic.def: a row of kind Own without a function here does not compile.
 #define RLDB_EVAL_Libm1(f) unary<std::f, std::f>
 #define RLDB_EVAL_Libm2(f) two<std::f, std::f>
+#define RLDB_EVAL_Formula1(f) unary<runtime::f##_f32, std::f>
+#define RLDB_EVAL_Formula2(f) two<runtime::f##_f32, std::f>
 #define RLDB_EVAL_Native(f) unary<std::f, std::f>
 #define RLDB_EVAL_Own(f) body(own::f)
 #define RLDB_EVAL_Form nullptr
@@ -113,6 +116,8 @@ constexpr IntrinsicFn kBodies[] = {
 
 #define RLDB_KINDS_Libm1(f) kFloats
 #define RLDB_KINDS_Libm2(f) kFloats
+#define RLDB_KINDS_Formula1(f) kFloats
+#define RLDB_KINDS_Formula2(f) kFloats
 #define RLDB_KINDS_Native(f) kFloats
 #define RLDB_KINDS_Own(f) kinds_of(own::f)
 #define RLDB_KINDS_Form kAny

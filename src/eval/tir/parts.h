@@ -10,6 +10,8 @@ namespace rldb::eval {
 consteval bool is_part(ir::Intrinsic id) {
 #define RLDB_PART_Libm1(f) false
 #define RLDB_PART_Libm2(f) false
+#define RLDB_PART_Formula1(f) false
+#define RLDB_PART_Formula2(f) false
 #define RLDB_PART_Native(f) false
 #define RLDB_PART_Own(f) false
 #define RLDB_PART_Form true

@@ -17,8 +17,9 @@ namespace rldb::runtime {
 namespace {
 
 constexpr std::byte kPattern{0xC5};
-// Small blocks are kept for the next one: a mapping costs more than a small kernel.
-constexpr std::size_t kKeptBytes = 256 * 1024;
+// Blocks are kept for the next one: a mapping costs more than a small kernel, and its pages more than a large one.
+constexpr std::size_t kKeptBytes = 64 * 1024 * 1024;
+constexpr std::size_t kKeptInAll = 256 * 1024 * 1024;
 constexpr std::size_t kKept = 64;
 
 std::atomic<bool> g_on{false};
@@ -32,6 +33,7 @@ struct Blocks {
   std::mutex mutex;
   std::unordered_set<const std::byte*> data;  // of the guarded storages that are alive
   std::vector<Free> free;
+  std::size_t free_bytes = 0;
 };
 // Never destroyed: storages may outlive statics.
 Blocks& blocks() {
@@ -65,6 +67,7 @@ std::byte* take(std::size_t mapped) {
   std::byte* base = it->base;
   *it = b.free.back();
   b.free.pop_back();
+  b.free_bytes -= mapped;
   return base;
 }
 
@@ -105,10 +108,12 @@ bool unmap_guarded(std::byte* data, std::size_t bytes) {
   const std::lock_guard lock(b.mutex);
   if (b.data.erase(data) == 0) return false;
   g_alive.fetch_sub(1, std::memory_order_relaxed);
-  if (layout.room <= kKeptBytes && b.free.size() < kKept)
-    b.free.push_back({base, layout.mapped()});
-  else
+  if (layout.room > kKeptBytes || b.free.size() == kKept || b.free_bytes + layout.mapped() > kKeptInAll) {
     munmap(base, layout.mapped());
+  } else {
+    b.free.push_back({base, layout.mapped()});
+    b.free_bytes += layout.mapped();
+  }
   return true;
 }
 

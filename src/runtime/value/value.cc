@@ -10,11 +10,13 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "rldb/runtime/any_contents.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
 #include "runtime/value/alignment.h"
+#include "runtime/value/pages.h"
 
 namespace rldb::runtime {
 
@@ -99,6 +101,54 @@ std::size_t memory_limit() { return std::min(g_limit, support::memory_limit()); 
 void set_memory_limit(std::size_t bytes) { g_limit = bytes; }
 std::size_t memory_in_use() { return g_in_use.load(std::memory_order_relaxed); }
 
+namespace {
+
+thread_local bool t_any_contents = false;
+
+// In front of the data of a storage that is not guarded.
+union BlockHead {
+  std::byte* block;  // of malloc
+  Pages pages;
+};
+static_assert(sizeof(BlockHead) <= kAlignment);
+
+BlockHead head_of(const std::byte* data) {
+  BlockHead head{};
+  std::memcpy(&head, data - sizeof head, sizeof head);
+  return head;
+}
+
+// Zeroed, so that a program that reads unwritten elements gives the same answer each time: replay depends on it.
+std::byte* allocate_block(std::size_t bytes) {
+  BlockHead head{};
+  std::byte* data = nullptr;
+  if (has_pages(bytes)) {
+    head.pages = take_pages(bytes + kAlignment, t_any_contents);
+    if (!head.pages.base) return nullptr;
+    data = head.pages.base + kAlignment;
+  } else {
+    head.block = static_cast<std::byte*>(std::calloc(bytes + 2 * kAlignment, 1));
+    if (!head.block) return nullptr;
+    const auto first = reinterpret_cast<std::uintptr_t>(head.block) + sizeof head;
+    data = reinterpret_cast<std::byte*>((first + kAlignment - 1) & ~(std::uintptr_t(kAlignment) - 1));
+  }
+  std::memcpy(data - sizeof head, &head, sizeof head);
+  return data;
+}
+
+void free_block(const std::byte* data, std::size_t bytes) {
+  const BlockHead head = head_of(data);
+  if (has_pages(bytes))
+    give_pages(head.pages);
+  else
+    std::free(head.block);
+}
+
+}  // namespace
+
+AnyContents::AnyContents() : before_(std::exchange(t_any_contents, true)) {}
+AnyContents::~AnyContents() { t_any_contents = before_; }
+
 Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
   const std::size_t used = memory_in_use();
   const std::size_t room = bytes + 2 * kAlignment;
@@ -107,16 +157,7 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
                 fmt::format("a tensor of {} bytes does not fit: the limit on all memory is {} bytes (`--max-memory`)",
                             bytes, memory_limit()));
   }
-  // Zeroed, so that a program that reads unwritten elements gives the same answer each time: replay depends on it.
-  // calloc has zero pages for large blocks already. The block's own address is before the aligned data.
-  const bool guarded = guarded_storage();
-  auto* block = guarded ? nullptr : static_cast<std::byte*>(std::calloc(room, 1));
-  std::byte* data = guarded ? map_guarded(bytes) : nullptr;
-  if (block) {
-    const auto first = reinterpret_cast<std::uintptr_t>(block) + sizeof block;
-    data = reinterpret_cast<std::byte*>((first + kAlignment - 1) & ~(std::uintptr_t(kAlignment) - 1));
-    std::memcpy(data - sizeof block, &block, sizeof block);
-  }
+  std::byte* data = guarded_storage() ? map_guarded(bytes) : allocate_block(bytes);
   if (!data) {
     support::release_memory(room);
     return fail(ErrorKind::OutOfMemory, fmt::format("the system has no {} bytes to give", bytes));
@@ -128,10 +169,7 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
 Storage::~Storage() {
   g_in_use.fetch_sub(size_, std::memory_order_relaxed);
   support::release_memory(size_ + 2 * kAlignment);
-  if (unmap_guarded(data_, size_)) return;
-  std::byte* block = nullptr;
-  std::memcpy(&block, data_ - sizeof block, sizeof block);
-  std::free(block);
+  if (!unmap_guarded(data_, size_)) free_block(data_, size_);
 }
 
 Result<Ref<Storage>> Storage::of_shape(const std::vector<std::int64_t>& shape, DType hint) {

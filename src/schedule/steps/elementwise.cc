@@ -5,6 +5,7 @@
 
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/step_id.h"
 #include "schedule/steps/steps.h"
@@ -18,36 +19,9 @@ namespace {
 
 constexpr std::int64_t kStreamBytes = 32 << 20;
 
-struct Elementwise {
-  std::vector<const ir::ForStmt*> loops;
-  std::vector<const ir::Var*> axes;
-  const ir::BufferStore* store = nullptr;
+struct Elementwise : ElementwiseNest {
   std::vector<const ir::Buffer*> flat;  // indexed by the axes in order
 };
-
-// The loops and their axes; without a block the axes are the loops' variables.
-bool match_axes(const ir::ForStmt* loop, Elementwise& e) {
-  const auto nest = match_nest(loop);
-  if (!nest) return false;
-  e.loops = nest->loops;
-  const ir::Stmt* at = nest->inner;
-  for (const ir::ForStmt* l : e.loops) e.axes.push_back(l->var);
-  if (const auto* realize = as<ir::SBlockRealize>(at)) {
-    const ir::SBlock* b = realize->block;
-    if (b->init || !b->alloc_buffers.empty() || !b->match_buffers.empty() || !ir::is_const(realize->predicate, 1))
-      return false;
-    if (b->iter_vars.size() != e.loops.size()) return false;
-    for (std::size_t i = 0; i < e.loops.size(); ++i) {
-      const ir::IterVar& axis = b->iter_vars[i];
-      if (realize->iter_values[i] != e.loops[i]->var || axis.kind == ir::IterKind::Reduce) return false;
-      if (axis.var->dtype() != e.loops[i]->var->dtype()) return false;
-      e.axes[i] = axis.var;
-    }
-    at = b->body;
-  }
-  e.store = as<ir::BufferStore>(at);
-  return e.store && !e.store->predicate;
-}
 
 class Matcher {
  public:
@@ -119,16 +93,19 @@ class Writer {
     const bool whole_vectors = lanes_ > 1 && out().bytes() * lanes_ == scene.vector_bytes && !out().is_bool();
     const std::int64_t large = kStreamBytes / std::int64_t(std::max<std::size_t>(1, out().bytes()));
     const bool stream = scene.noalias && whole_vectors && (!known || *known >= large);
-    if (e_.loops.size() < 2 && !stream) return {};
+    const bool functions = scene.noalias && whole_vectors && calls_function();
+    if (e_.loops.size() < 2 && !stream && !functions) return {};
     declare();
     std::vector<Stage> out;
-    if (e_.loops.size() > 1 && (scene.all_steps || !stream))
+    if (e_.loops.size() > 1 && (scene.all_steps || (!stream && !functions)))
       out.push_back({StepId::FlattenElementwise, finished(plain())});
+    const auto cached = [&] { return functions ? build_.seq({vectors(false), tail()}) : plain(); };
+    if (functions && (scene.all_steps || !stream)) out.push_back({StepId::Vectorize, finished(cached())});
     if (!stream) return out;
-    const ir::Stmt* streamed = build_.seq({vectors(), tail()});
+    const ir::Stmt* streamed = build_.seq({vectors(true), tail()});
     if (!known) {
       const ir::Expr* test = ir::compare(build_.ctx, ir::BinaryKind::GE, total_, build_.lit(total_, large));
-      streamed = build_.ctx.if_stmt(test, streamed, plain());
+      streamed = build_.ctx.if_stmt(test, streamed, cached());
     }
     out.push_back({StepId::StreamStores, finished(streamed)});
     return out;
@@ -167,7 +144,7 @@ class Writer {
   const ir::Stmt* plain() {
     return build_.loop("i", total_, [&](const ir::Expr* i) { return body(i); });
   }
-  const ir::Stmt* vectors() {
+  const ir::Stmt* vectors(bool past_caches) {
     const ir::NamedAttr stream[] = {build_.ctx.named(attr_name::Nontemporal, build_.ctx.attr(1))};
     const auto n = std::int64_t(lanes_);
     return build_.loop(
@@ -177,7 +154,20 @@ class Writer {
               "i_1", total_, n, [&](const ir::Expr* l) { return body(build_.add(build_.scaled(i, n), l)); },
               ir::ForKind::Vectorized);
         },
-        ir::ForKind::Serial, stream);
+        ir::ForKind::Serial, std::span(stream, past_caches ? 1 : 0));
+  }
+  // Whether it computes an elementary function, on plain numbers: LLVM does not vectorise those with a rare case.
+  bool calls_function() const {
+    bool calls = false, plain = has_vector_form(e_.store->value);
+    ir::walk(e_.store->value, [&](const ir::Node* n) {
+      if (const auto* c = as<ir::Call>(n)) {
+        calls = true;
+        plain = plain && !ir::is_call_of(c, ir::intrin::IfThenElse);
+      }
+      if (const auto* l = as<ir::BufferLoad>(n)) plain = plain && !l->buffer->dtype.is_bool() && l->buffer->dtype.bits >= 8;
+      return plain;
+    });
+    return calls && plain;
   }
   // The remainder after whole vectors.
   const ir::Stmt* tail() {
@@ -206,8 +196,10 @@ class Writer {
 }  // namespace
 
 std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop) {
-  Elementwise e;
-  if (!match_axes(loop, e) || !Matcher(scene, e).run()) return {};
+  auto nest = match_elementwise(loop);
+  if (!nest) return {};
+  Elementwise e{std::move(*nest), {}};
+  if (!Matcher(scene, e).run()) return {};
   // The product of extents is the number of iterations only when none is negative.
   for (const ir::ForStmt* l : e.loops)
     if (e.loops.size() > 1 && !not_negative(scene, l->extent)) return {};

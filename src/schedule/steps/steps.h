@@ -19,9 +19,15 @@ struct Scene {
   std::unordered_set<const ir::Var*> dims;      // dimensions of parameters: not negative
 };
 
+// The function's body with chains of nests done a block of rows at a time; `about`: the last block of the last chain.
+std::optional<Stage> fuse_rows(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // fuse_rows.cc
+
 std::vector<Stage> schedule_product(const Scene& scene, const ir::ForStmt* loop);      // product.cc
+std::vector<Stage> schedule_rows(const Scene& scene, const ir::ForStmt* loop);         // rows.cc
 std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop);    // reduction.cc
+std::vector<Stage> schedule_transpose(const Scene& scene, const ir::ForStmt* loop);    // transpose.cc
 std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop);  // elementwise.cc
+std::vector<Stage> schedule_vectors(const Scene& scene, const ir::ForStmt* loop);      // vectors.cc
 std::vector<Stage> hoist_init(const Scene& scene, const ir::ForStmt* loop);            // init.cc
 
 }  // namespace rldb::schedule

@@ -129,7 +129,7 @@ static std::vector<std::string> rows_of(std::string_view evaluate) {
 
 TEST_CASE("intrinsics of one float") {
   std::vector<std::string> names;
-  for (const char* kind : {"Libm1", "Native"})
+  for (const char* kind : {"Libm1", "Formula1", "Native"})
     for (std::string& name : rows_of(kind)) names.push_back(std::move(name));
   REQUIRE(names.size() >= 25);
   for (const char* t : {"float32", "float64", "float16", "bfloat16"})
@@ -195,12 +195,40 @@ TEST_CASE("intrinsics with bodies of their own, in each dtype that they take") {
 }
 
 TEST_CASE("intrinsics of two and three") {
+  std::vector<std::string> names = rows_of("Libm2");
+  for (std::string& name : rows_of("Formula2")) names.push_back(std::move(name));
   for (const char* t : {"float32", "float64", "float16"})
-    for (const std::string& f : rows_of("Libm2")) {
+    for (const std::string& f : names) {
       if (std::string(t) == "float16" && f == "nextafter") continue;
       CAPTURE(t);
       CAPTURE(f);
       CHECK(both(elementwise(fmt::format("T.{}(A[i], B[i])", f), t, t, t), sized(33, 0.1, 4)) == "");
+    }
+}
+
+// The same bits from the evaluator, and from instructions on numbers and on vectors: any float32, also those that are not
+// finite.
+TEST_CASE("formulas of elementary functions on arbitrary bits") {
+  std::vector<std::string> calls{"T.sigmoid({0})", "T.exp10({0})"};
+  for (const std::string& name : rows_of("Formula1")) calls.push_back("T." + name + "({0})");
+  for (const std::string& name : rows_of("Formula2")) {
+    calls.push_back("T." + name + "({0}, {1})");
+    calls.push_back("T." + name + "({0}, T.float32(3))");
+    calls.push_back("T." + name + "({0}, T.float32(-0.5))");
+  }
+  REQUIRE(calls.size() >= 12);
+  for (const std::string& call : calls)
+    for (const char* bits : {"{}[i]", "{}[i] // 64 + 1065353216", "{}[i] // 128 - 1082130432", "{}[i] // 100000000 * 8388608"}) {
+      const auto number = [&](const char* buffer) {
+        return fmt::format("T.reinterpret(\"float32\", {})", fmt::format(fmt::runtime(bits), buffer));
+      };
+      const std::string text = fmt::format(fmt::runtime(call), number("A"), number("B"));
+      CAPTURE(text);
+      for (const int level : {0, 3}) {
+        Case c = sized(1003, -2147483647, 2147483647);
+        c.jit.opt_level = level;
+        CHECK(both(elementwise(text, "int32", "int32", "float32"), c) == "");
+      }
     }
 }
 

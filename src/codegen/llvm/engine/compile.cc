@@ -31,7 +31,7 @@ namespace rldb::codegen {
 
 namespace {
 
-constexpr int kFormatVersion = 4;  // of the code that is made: a cached kernel of another one is not used
+constexpr int kFormatVersion = 5;  // of the code that is made: a cached kernel of another one is not used
 
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 

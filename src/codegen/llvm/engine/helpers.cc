@@ -8,6 +8,7 @@
 
 #include "codegen/llvm/engine/accesses.h"
 #include "codegen/llvm/engine/guard.h"
+#include "rldb/runtime/any_contents.h"
 
 namespace rldb::codegen {
 
@@ -61,6 +62,11 @@ void* allocate(std::uint64_t bytes) {
   return run->allocations.back()->data();
 }
 
+void* allocate_any(std::uint64_t bytes) {
+  const runtime::AnyContents any;
+  return allocate(bytes);
+}
+
 // Scratch that a call requests again and again (a matrix product inside a loop): the same memory for the same size.
 // Two panels of one product may have the same size, so they take turns.
 void* panel(std::uint64_t bytes) {
@@ -68,6 +74,7 @@ void* panel(std::uint64_t bytes) {
   run->panel_turn = !run->panel_turn;
   auto& mine = run->panels[run->panel_turn];
   if (!mine || mine->size() < bytes) {
+    const runtime::AnyContents any;
     auto made = runtime::Storage::allocate(bytes);
     if (!made.ok()) {
       run->error = std::move(made).error();
@@ -229,6 +236,7 @@ std::span<const HelperSymbol> helper_symbols() {
   {#name, address<D2>(&::name)}, { #name "f", address < F2>(&::name##f) }
   static const HelperSymbol symbols[] = {
       {"rldb_alloc", address(allocate)},
+      {"rldb_alloc_any", address(allocate_any)},
       {kAccessHelper, address(note_access)},
       {"rldb_bytes", address(bytes_of)},
       {"rldb_panel", address(panel)},

@@ -56,7 +56,7 @@ Memory Lowering::allocate(std::vector<Value*> extents, DType dtype, std::string_
     Value* both = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umul_with_overflow, size, n);
     size = b_.CreateSelect(b_.CreateExtractValue(both, 1), i64(-1), b_.CreateExtractValue(both, 0));
   }
-  auto callee = helper("rldb_alloc", b_.getPtrTy(), {b_.getInt64Ty()});
+  auto callee = helper(unwritten ? "rldb_alloc" : "rldb_alloc_any", b_.getPtrTy(), {b_.getInt64Ty()});
   if (auto* f = llvm::dyn_cast<llvm::Function>(callee.getCallee())) f->addRetAttr(llvm::Attribute::NoAlias);
   Value* made = b_.CreateCall(callee, {size}, llvm::StringRef(name));
   fault_from_helper(b_.CreateIsNull(made));

@@ -1,7 +1,9 @@
 // Intrinsics of TensorIR: eval's table, as LLVM intrinsics or calls of the C library.
 #include <fmt/format.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include "codegen/llvm/engine/helpers.h"
+#include "codegen/llvm/lower/formula.h"
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/intrinsic/choice.h"
@@ -11,6 +13,7 @@
 #include "rldb/ir/lowered_name.h"
 #include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/float_formula.h"
 
 namespace rldb::codegen {
 
@@ -21,6 +24,18 @@ Lowering::Value* Lowering::intrinsic(const ir::IntrinsicInfo& row, const Operand
   using Body = Value* (*)(Lowering&, const Operands&);
 #define RLDB_LLVM_Libm1(f) [](Lowering& l, const Operands& in) { return l.library(#f, in); }
 #define RLDB_LLVM_Libm2(f) RLDB_LLVM_Libm1(f)
+#define RLDB_LLVM_Formula1(f)                                                                   \
+  [](Lowering& l, const Operands& in) {                                                         \
+    return l.formula(#f, in, [](FormulaCode& o, const std::vector<Value*>& x) {                 \
+      return runtime::formula::f(o, FormulaCode::F{x[0]}).v;                                    \
+    });                                                                                         \
+  }
+#define RLDB_LLVM_Formula2(f)                                                                   \
+  [](Lowering& l, const Operands& in) {                                                         \
+    return l.formula(#f, in, [](FormulaCode& o, const std::vector<Value*>& x) {                 \
+      return runtime::formula::f(o, FormulaCode::F{x[0]}, FormulaCode::F{x[1]}).v;              \
+    });                                                                                         \
+  }
 #define RLDB_LLVM_Native(f) [](Lowering& l, const Operands& in) { return l.native(llvm::Intrinsic::f, in); }
 #define RLDB_LLVM_Own(f) [](Lowering& l, const Operands& in) { return l.f(in); }
 #define RLDB_LLVM_Form nullptr
@@ -87,6 +102,33 @@ Lowering::Value* Lowering::library(std::string_view f, const Operands& in) {
   return round_narrow(libm(in.is_double() ? std::string(f) : std::string(f) + "f", in.values), in.element);
 }
 
+// The formula in float, the C library in double.
+Lowering::Value* Lowering::formula(std::string_view f, const Operands& in, FormulaBody body) {
+  if (!in.is_float()) return nullptr;
+  if (in.is_double()) return libm(f, in.values);
+  FormulaCode code(b_, width_of(in.values[0]),
+                   [&](Value* c, Value* x, std::string_view library, Value* y) { return rare(c, x, library, y); });
+  return round_narrow(body(code, in.values), in.element);
+}
+
+// y, but the C library's function of x in the lanes where the condition holds, which is seldom.
+Lowering::Value* Lowering::rare(Value* condition, Value* x, std::string_view library, Value* y) {
+  Block* call = new_block("rare");
+  Block* end = new_block("usual");
+  Block* before = b_.GetInsertBlock();
+  Value* any = condition->getType()->isVectorTy() ? b_.CreateOrReduce(condition) : condition;
+  b_.CreateCondBr(any, call, end, llvm::MDBuilder(c_).createBranchWeights(1, 1u << 20));
+  b_.SetInsertPoint(call);
+  Value* called = b_.CreateSelect(condition, libm(library, {x}), y);
+  Block* after = b_.GetInsertBlock();
+  b_.CreateBr(end);
+  b_.SetInsertPoint(end);
+  llvm::PHINode* made = b_.CreatePHI(y->getType(), 2);
+  made->addIncoming(y, before);
+  made->addIncoming(called, after);
+  return made;
+}
+
 Lowering::Value* Lowering::native(llvm::Intrinsic::ID f, const Operands& in) {
   return in.is_float() ? round_narrow(b_.CreateUnaryIntrinsic(f, in.values[0]), in.element) : nullptr;
 }
@@ -95,8 +137,11 @@ Lowering::Value* Lowering::native(llvm::Intrinsic::ID f, const Operands& in) {
 
 Lowering::Value* Lowering::exp10(const Operands& in) {
   if (!in.is_float()) return nullptr;
-  Value* ten = llvm::ConstantFP::get(in.values[0]->getType(), 10.0);  // a power of ten, as in eval
-  return round_narrow(libm(in.is_double() ? "pow" : "powf", {ten, in.values[0]}), in.element);
+  Operands power = in;  // of ten, as in eval
+  power.values = {llvm::ConstantFP::get(in.values[0]->getType(), 10.0), in.values[0]};
+  return formula("pow", power, [](FormulaCode& o, const std::vector<Value*>& x) {
+    return runtime::formula::pow(o, FormulaCode::F{x[0]}, FormulaCode::F{x[1]}).v;
+  });
 }
 
 Lowering::Value* Lowering::rsqrt(const Operands& in) {
@@ -108,10 +153,13 @@ Lowering::Value* Lowering::rsqrt(const Operands& in) {
 
 Lowering::Value* Lowering::sigmoid(const Operands& in) {
   if (!in.is_float()) return nullptr;
+  if (!in.is_double())
+    return formula("", in, [](FormulaCode& o, const std::vector<Value*>& x) {
+      return runtime::formula::sigmoid(o, FormulaCode::F{x[0]}).v;
+    });
   Value* x = in.values[0];
   Value* one = llvm::ConstantFP::get(x->getType(), 1.0);
-  Value* e = libm(in.is_double() ? "exp" : "expf", {b_.CreateFNeg(x)});
-  return round_narrow(b_.CreateFDiv(one, b_.CreateFAdd(one, e)), in.element);
+  return b_.CreateFDiv(one, b_.CreateFAdd(one, libm("exp", {b_.CreateFNeg(x)})));
 }
 
 Lowering::Value* Lowering::copysign(const Operands& in) {

@@ -30,6 +30,8 @@ struct Refused {
 };
 [[noreturn]] void refuse(std::string why);
 
+class FormulaCode;
+
 struct LowerOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
@@ -215,6 +217,9 @@ class Lowering {
   Operands operands(const ir::Call* c, int count, std::size_t first = 0);
   Value* intrinsic(const ir::IntrinsicInfo& row, const Operands& in);
   Value* library(std::string_view f, const Operands& in);
+  using FormulaBody = Value* (*)(FormulaCode&, const std::vector<Value*>&);
+  Value* formula(std::string_view f, const Operands& in, FormulaBody body);
+  Value* rare(Value* condition, Value* x, std::string_view library, Value* y);
   Value* native(llvm::Intrinsic::ID f, const Operands& in);
   Value* multiply_add(const Operands& in);
   Value* exp10(const Operands& in);
