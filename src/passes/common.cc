@@ -243,18 +243,6 @@ void bound_symbols(const Type* t, std::unordered_set<const Var*>& out) {
     for (const Type* field : tuple->fields) bound_symbols(field, out);
 }
 
-// DLPack's device numbers by kind of target.
-std::int64_t device_type_of(std::string_view kind) {
-  struct Row {
-    std::string_view kind;
-    std::int64_t number;
-  };
-  constexpr Row kDevices[] = {{"cuda", 2},   {"opencl", 4},   {"aocl", 5},    {"sdaccel", 6},
-                              {"vulkan", 7}, {"metal", 8},    {"vpi", 9},     {"rocm", 10},
-                              {"nvptx", 2},  {"hexagon", 16}, {"webgpu", 15}, {"ext_dev", 12}};
-  for (const Row& r : kDevices)
-    if (r.kind == kind) return r.number;
-  return 1;  // llvm, c and anything else that runs on the host
-}
+std::int64_t device_type_of(std::string_view kind) { return runtime::device_type_of(kind); }
 
 }  // namespace rldb::passes

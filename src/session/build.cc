@@ -116,7 +116,7 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   // Where accesses are not checked, the memory is guarded.
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
   const bool current = e.build && e.build_engine == options_.engine &&
-                       e.build_kernel_engines == options_.kernel_engines && e.build->source == module() &&
+                       e.build_kernel_engines == options_.kernel_engines && e.build_devices == options_.devices && e.build->source == module() &&
                        (!e.build_jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
   if (current) return e.build;
   if (!module()) {
@@ -128,6 +128,7 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   e.build = built;
   e.build_engine = options_.engine;
   e.build_kernel_engines = options_.kernel_engines;
+  e.build_devices = options_.devices;
   e.build_jit = e.jit.get();
   return built;
 }
@@ -172,7 +173,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   module = engines_->with_external_kernels(*ctx_, sources_, module, out);
   if (!module) return nullptr;
 
-  const auto parsed = passes::parse_pipeline("minimum");
+  const auto parsed = passes::parse_pipeline(has_device_hints(*module) ? "RealizeVDevice,minimum" : "minimum");
   pipeline::Recorder recorder;
   PassKernels kernels(*this);
   passes::PassEnv env{*ctx_, out, &kernels};
@@ -201,7 +202,7 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
 bool Session::link(std::shared_ptr<BuildWithKernels> build, std::string_view path, Diagnostics& out) {
   const runtime::PackedRegistry* functions = engines_->functions_of(build->lowered, registry_, out);
   if (!functions) return false;
-  vm::Environment env{&build->kernels, functions, output_, &support::cancel_flag()};
+  vm::Environment env{&build->kernels, functions, output_, &support::cancel_flag(), devices_of(build->lowered)};
   auto program = vm::Program::link(build->executable, env);
   if (!program.ok()) {
     out.add({}, source::message(diag::BadExecutable, path, program.error().message));

@@ -23,6 +23,7 @@ struct Session::Engines {
   std::shared_ptr<const Build> build;
   Engine build_engine{};
   decltype(Options::kernel_engines) build_kernel_engines;
+  runtime::DeviceList build_devices;
   const codegen::Jit* build_jit = nullptr;
   std::shared_ptr<const Build> linked;  // the last result of `link`
 
@@ -63,6 +64,9 @@ class Session::PassKernels : public passes::KernelRunner {
   Session& session_;
   std::unordered_map<const ir::PrimFunc*, std::shared_ptr<runtime::Kernel>> kernels_;
 };
+
+// Whether hints say where its tensors are: they become copies before anything else.
+bool has_device_hints(const ir::Module& module);
 
 // A Build that owns the kernel table its program calls into.
 struct BuildWithKernels : Build {

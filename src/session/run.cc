@@ -4,6 +4,8 @@
 #include <chrono>
 
 #include "rldb/eval/eval.h"
+#include "rldb/ir/op/device.h"
+#include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/passes/system_lib_prefix.h"
 #include "rldb/source/diagnostic_run.h"
@@ -70,12 +72,35 @@ const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& o
   module = engines_->with_external_kernels(*ctx_, sources_, module, out);
   if (!module) return nullptr;
   passes::PassEnv env{*ctx_, out};
-  auto legal =
-      passes::run_pipeline(env, module, passes::pipeline_of(passes::PassId::LegalizeOps), {options_.verify_each, {}});
+  const passes::RunOptions options{options_.verify_each, {}};
+  auto placed = has_device_hints(*module)
+                    ? passes::run_pipeline(env, module, passes::pipeline_of(passes::PassId::RealizeVDevice), options)
+                    : ir::Result<const ir::Module*>(module);
+  if (!placed.ok()) {
+    out.add({}, std::move(placed).error());
+    return nullptr;
+  }
+  auto legal = passes::run_pipeline(env, *placed, passes::pipeline_of(passes::PassId::LegalizeOps), options);
   // Problems of its external modules are found here: an evaluation takes the modules from the engines.
   if (legal.ok()) return engines_->functions_of(*legal, registry_, out) ? *legal : nullptr;
   out.add({}, std::move(legal).error());
   return nullptr;
+}
+
+bool has_device_hints(const ir::Module& module) {
+  bool found = false;
+  if (module.vdevices.empty()) return false;
+  for (const ir::ModuleEntry& e : module.entries) {
+    const auto* f = ir::as<ir::Function>(e.function);
+    if (f)
+      ir::walk(f, [&](const ir::Node* n) {
+        const auto* call = ir::as<ir::Call>(n);
+        const auto* callee = call ? ir::as<ir::Op>(call->callee) : nullptr;
+        found = found || (callee && callee->name == op::HintOnDevice);
+        return !found;
+      });
+  }
+  return found;
 }
 
 std::optional<Value> Session::evaluate_function(const ir::Function* function, const ir::Module* module,
@@ -104,6 +129,7 @@ eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
   env.max_statements = options_.eval_statements;
   env.nan_memory = options_.nan_memory;
   env.interrupt = &support::cancel_flag();
+  env.devices = devices_of(module);
   return env;
 }
 

@@ -13,6 +13,7 @@
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_executable.h"
 #include "rldb/source/diagnostic_program.h"
+#include "rldb/source/diagnostic_run.h"
 #include "session/contrib.h"
 #include "session/engines.h"
 #include "session/program/program_file.h"
@@ -51,7 +52,7 @@ Session::Session(Options options, runtime::Output* output)
       output_(gate_.get()),
       engines_(std::make_unique<Engines>()) {
   ops::install(*ctx_);
-  runtime::register_test_functions(registry_, *output_);
+  runtime::register_test_functions(registry_, *output_, &helpers_called_);
   registry_.register_function(
       std::string(builtin::CallOperator), [this](runtime::PackedArgs args) { return call_operator(args); },
       "an operator whose operands' types are known only when it runs");
@@ -192,11 +193,27 @@ bool Session::load_plugin(const std::string& path, Diagnostics& out) {
   if (loaded.ok()) {
     engines_->build = nullptr;  // names resolve anew
     ++engines_->plugins;
+    std::erase_if(plugins_, [&](const runtime::PluginInfo& p) { return p.path == loaded->path; });
+    plugins_.push_back(*std::move(loaded));
     engines_->externals.clear();
     return true;
   }
   out.add({}, source::message(diag::PluginFailed, path, loaded.error().message));
   return false;
+}
+
+void Session::report_helpers(Diagnostics& out) {
+  if (!options_.rfc_functions)
+    for (const std::string& name : helpers_called_) out.add({}, source::message(diag::OwnHelper, name));
+  helpers_called_.clear();
+}
+
+runtime::DeviceList Session::devices_of(const ir::Module* module) const {
+  if (!options_.devices.empty() || !module) return options_.devices;
+  runtime::DeviceList devices;
+  for (const ir::VDevice* d : module->vdevices)
+    devices.push_back({runtime::device_type_of(d->target_kind), d->device_id});
+  return devices;
 }
 
 }  // namespace rldb::session

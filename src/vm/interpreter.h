@@ -55,6 +55,9 @@ class Interpreter {
   static void push_frame(Machine& m, FunctionIndex function, bytecode::RegName return_register);
   static runtime::Error* frame_error(Machine& m, FunctionIndex function, runtime::Error& storage);
   static Outcome fault(Machine& m, runtime::Error error);
+  // The innermost frame becomes that of a call in tail position, with its arguments in the scratch buffer.
+  static void replace_frame(Machine& m, FunctionIndex function, std::uint32_t count);
+  bool replaces_frame(const Decoded& d) const { return d.tail && m_.frames_.size() >= m_.limits_.tail_frames; }
 
   // A program of another machine (other_machine.cc).
   static Outcome run_other(Machine& m, const StopSet* stops, std::uint64_t budget);
@@ -210,6 +213,15 @@ Outcome Interpreter::run(const Policy& policy, std::uint64_t budget) {
           }
         }
         runtime::Error error;
+        if (replaces_frame(d)) {
+          if (frame->replaced >= m_.limits_.max_tail_calls)
+            return fault(m_, stack_overflow(frame->replaced + m_.frames_.size(), callee_name(d), m_.limits_));
+          gather(d, regs);
+          Release release{m_.scratch_, d.args_count};
+          replace_frame(m_, FunctionIndex(d.callee), d.args_count);
+          refresh();
+          break;
+        }
         if (frame_error(m_, FunctionIndex(d.callee), error)) return fault(m_, std::move(error));
         std::size_t caller_base = frame->base;
         push_frame(m_, FunctionIndex(d.callee), d.dst >= 0 ? RegName(d.dst) : bytecode::kVoidRegister);

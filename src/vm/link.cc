@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "rldb/bytecode/builtin_id.h"
+#include "rldb/runtime/copy.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/vm/instruction_set.h"
 
@@ -86,14 +87,20 @@ class Linker {
     for (std::size_t f = 0; f < exe_.functions.size(); ++f) out_.targets.push_back(resolve(f));
     for (std::size_t f = 0; f < exe_.functions.size(); ++f) out_.targets[f].function = function_value(FunctionIndex(f));
     out_.literals.push_back(Value());  // void and vm registers read as null
+    const runtime::Device first = runtime::device_at(program_.environment().devices, 0);
     for (const Value& v : exe_.constants) {
-      out_.literals.push_back(v);
-      remember_storages(v);
+      // Those of the host; an executable in memory has some where they are needed.
+      const bool moves = !first.is_host() && v.is(ValueKind::Tensor) && v.as_tensor().device().is_host();
+      auto placed = moves ? runtime::on_device(v, first) : Result<Value>(v);
+      out_.literals.push_back(placed.ok() ? *placed : v);
+      remember_storages(out_.literals.back());
     }
     functions_begin_ = out_.literals.size();
     for (const Target& t : out_.targets) out_.literals.push_back(t.function);
     out_.code.reserve(exe_.instr_offset.size());
     for (Pc pc = 0; pc < exe_.end(); ++pc) out_.code.push_back(decode(exe_.instruction(pc)));
+    for (const FunctionEntry& f : exe_.functions)
+      if (f.kind == FunctionKind::Bytecode) mark_tail_calls(f);
     for (const FunctionEntry& f : exe_.functions)
       if (f.kind == FunctionKind::Bytecode) clear_what_may_stay_unwritten(f);
   }
@@ -216,6 +223,32 @@ class Linker {
     d.args_count = std::uint32_t(i.args.size());
     for (std::size_t a = 0; a < i.args.size(); ++a) out_.args.push_back(decode_arg(i.arg(a)));
     d.first_register = consecutive(std::span(out_.args).subspan(d.args_begin));
+  }
+
+  void mark_tail_calls(const FunctionEntry& f) {
+    for (Pc pc = f.start; pc < f.end; ++pc) {
+      Decoded& d = out_.code[std::size_t(pc)];
+      if (d.op == Op::CallBytecode && d.dst >= 0) d.tail = returns_register(f, pc + 1, d.dst);
+    }
+  }
+
+  // Whether from `pc` on the function only returns that register: after jumps, copies of it, and clearing of others.
+  bool returns_register(const FunctionEntry& f, Pc pc, std::int32_t reg) const {
+    while (pc < f.end) {
+      const Decoded& d = out_.code[std::size_t(pc)];
+      if (d.op == Op::Ret) return d.reg == reg;
+      if (d.op == Op::Goto && d.jump > 0) {
+        pc = pc + d.jump;
+        continue;
+      }
+      if (d.op != Op::CallBuiltin) return false;
+      const bool copies = d.builtin == builtin_Copy && d.args_count == 1 && out_.args[d.args_begin] == reg;
+      const bool clears = d.builtin == builtin_NullValue && d.dst != reg;
+      if (!copies && !clears) return false;
+      if (copies) reg = d.dst;
+      ++pc;
+    }
+    return false;
   }
 
   // Tensors for kernels that may leave elements unwritten, and for packed functions (which may too), are cleared when

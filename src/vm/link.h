@@ -41,6 +41,7 @@ inline constexpr std::int32_t kNoRegister = -1;
 struct Decoded {
   Op op = Op::Ret;
   bool checks_interrupt = false;   // calls and backward jumps
+  bool tail = false;               // CallBytecode whose result is what the function returns, and nothing runs between
   std::int32_t dst = kNoRegister;  // Call
   std::int32_t reg = kNoRegister;  // Ret, If
   std::int32_t callee = -1;        // Call: table index

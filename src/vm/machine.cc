@@ -46,6 +46,19 @@ void Interpreter::push_frame(Machine& m, FunctionIndex function, bytecode::RegNa
   m.frames_.push_back(frame);
 }
 
+void Interpreter::replace_frame(Machine& m, FunctionIndex function, std::uint32_t count) {
+  const bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
+  Frame& frame = m.frames_.back();
+  m.registers_.resize(frame.base);
+  frame.function = function;
+  frame.pc = f.start;
+  frame.size = std::size_t(f.register_file_size);
+  frame.entered = m.instructions_;
+  ++frame.replaced;
+  m.registers_.resize(frame.base + frame.size);
+  std::move(m.scratch_.begin(), m.scratch_.begin() + count, m.registers_.begin() + std::ptrdiff_t(frame.base));
+}
+
 runtime::Error* Interpreter::frame_error(Machine& m, FunctionIndex function, runtime::Error& error) {
   const bytecode::FunctionEntry& f = m.executable().functions[std::size_t(function)];
   if (m.frames_.size() < m.limits_.max_frames &&
@@ -81,6 +94,7 @@ Result<Value> Interpreter::call_packed(const runtime::PackedInfo& packed, Packed
   if (packed.arity >= 0 && std::size_t(packed.arity) != args.size())
     return runtime::fail(ErrorKind::ArgumentCount, fmt::format("packed function `{}` takes {} arguments but {} given",
                                                                packed.function->name, packed.arity, args.size()));
+  RLDB_TRY_VOID(runtime::check_devices(packed, args));
   time_of_call = m_.instructions_;
   if (m_.log_) return m_.log_->call(*m_.program_, m_.instructions_, *packed.function, args);
   return packed.function->native(args);

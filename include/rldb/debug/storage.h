@@ -32,6 +32,7 @@ struct PlannedStorage {
   Pc allocated = -1;           // pc
   Pc dropped = -1;             // when that register is cleared; -1: at the end
   Pc released = -1;            // when its own register and all tenants are cleared; -1: at the end
+  std::int64_t device = 0;     // its index among the program's devices
   std::string size;            // bytes, `32 * n` where it depends on dims
   std::vector<Tenant> tenants;
 };

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/runtime/device.h"
 #include "rldb/runtime/dtype.h"
 #include "rldb/runtime/error.h"
 #include "rldb/support/ref.h"
@@ -41,23 +42,29 @@ class Object : public support::RefCounted {};
 // Raw bytes, 64-byte aligned. Limits: no allocation over memory_limit() succeeds.
 class Storage : public Object {
  public:
-  static Result<Ref<Storage>> allocate(std::size_t bytes);
+  static Result<Ref<Storage>> allocate(std::size_t bytes, Device device = {});
+  // Memory of a foreign object, which lives as long as the storage.
+  static Ref<Storage> borrow(std::byte* data, std::size_t bytes, Device device, Ref<Object> owner);
   // The storage requested by vm.builtin.alloc_storage. Memory planners give a shape of one number in bytes; TVM's
   // allocator takes it in elements of the hinted dtype, and so allocates more than is used. Here it is bytes, until the
   // first tensor needs more than that and no more than TVM would have given.
-  static Result<Ref<Storage>> of_shape(const std::vector<std::int64_t>& shape, DType hint);
+  static Result<Ref<Storage>> of_shape(const std::vector<std::int64_t>& shape, DType hint, Device device = {});
   ~Storage() override;
   std::byte* data() const { return data_; }
   std::size_t size() const { return size_; }
+  Device device() const { return device_; }
+  const Ref<Object>& owner() const { return owner_; }  // null: the memory is this storage's own
   Result<Ref<Storage>> clone() const;
 
  private:
   friend class Tensor;
-  Storage(std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  Storage(std::byte* data, std::size_t size, Device device) : data_(data), size_(size), device_(device) {}
   bool grow_to(std::size_t bytes);  // false: it may not, or cannot
   std::byte* data_;
   std::size_t size_;
   std::size_t most_ = 0;  // limit to which it may grow
+  Device device_;
+  Ref<Object> owner_;
 };
 
 // Limit on the total bytes of live Storage, so that a huge shape is an error and does not exhaust the machine's memory.
@@ -72,13 +79,14 @@ class Tensor : public Object {
   Tensor(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape, DType dtype)
       : storage_(std::move(storage)), byte_offset_(byte_offset), shape_(std::move(shape)), dtype_(dtype) {}
   // Zeroed memory (replay has to be deterministic). Fails on negative dims, on overflow, and over the memory limit.
-  static Result<Ref<Tensor>> empty(std::vector<std::int64_t> shape, DType dtype);
+  static Result<Ref<Tensor>> empty(std::vector<std::int64_t> shape, DType dtype, Device device = {});
   // A view of `storage` at an offset; fails when it does not fit.
   static Result<Ref<Tensor>> view(Ref<Storage> storage, std::size_t byte_offset, std::vector<std::int64_t> shape,
                                   DType dtype);
 
   std::byte* data() const { return storage_->data() + byte_offset_; }
   const Ref<Storage>& storage() const { return storage_; }
+  Device device() const { return storage_->device(); }
   std::size_t byte_offset() const { return byte_offset_; }
   const std::vector<std::int64_t>& shape() const { return shape_; }
   int ndim() const { return int(shape_.size()); }

@@ -35,6 +35,8 @@ struct Options {
   bool check_bounds = true;     // --no-check-bounds: wild accesses are a signal or found too late
   bool trust_kernels = false;   // --trust-kernels: run machine code stored in an executable
   std::string kernels_file;     // --kernels: a module that has the kernels of an executable
+  bool rfc_functions = false;   // --rfc-functions: rldb's helpers for RFC 0089's examples are asked for
+  runtime::DeviceList devices;  // --devices: those of the run, by number; none: the module's
   bool isolate = false;         // --isolate: plugins and unchecked kernels run in guard processes
   int opt_level = 3;
   bool schedule = true;

@@ -20,6 +20,7 @@
 #include "rldb/ir/context.h"
 #include "rldb/passes/pass.h"
 #include "rldb/runtime/packed.h"
+#include "rldb/runtime/plugin.h"
 #include "rldb/session/options.h"
 #include "rldb/session/program.h"
 #include "rldb/source/buffer.h"
@@ -250,6 +251,13 @@ class Session {
 
   // ---- plugins ----
   bool load_plugin(const std::string& path, Diagnostics& out);
+  const std::vector<runtime::PluginInfo>& plugins() const { return plugins_; }  // in the order of loading
+  // Adds a note for each of rldb's helpers for RFC 0089's examples that was called since the last time.
+  void report_helpers(Diagnostics& out);
+
+  // ---- devices ----
+  // Of a module's code: those of the options, else those that it declares. Empty: everything is on the host.
+  runtime::DeviceList devices_of(const ir::Module* module) const;
 
  private:
   struct Engines;
@@ -302,7 +310,9 @@ class Session {
   Options options_;
   std::shared_ptr<ir::Context> ctx_;  // documents share it
   source::SourceManager sources_;
+  std::vector<std::string> helpers_called_;  // before the registry, whose functions note themselves here
   runtime::PackedRegistry registry_;
+  std::vector<runtime::PluginInfo> plugins_;
   std::unique_ptr<Gate> gate_;
   runtime::Output* output_;                        // the gate
   std::shared_ptr<runtime::Isolation> isolation_;  // kept up to date with the options

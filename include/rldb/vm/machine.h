@@ -24,6 +24,10 @@ using bytecode::RegName;
 
 struct Limits {
   std::size_t max_frames = 100'000;
+  // From this depth on a call in tail position takes the frame of its caller, so that a loop written as recursion does
+  // not end at a limit of frames; up to this depth every call has a frame to look at.
+  std::size_t tail_frames = 10'000;
+  std::size_t max_tail_calls = 1'000'000;  // in one frame: recursion without an end is found
   std::size_t max_registers = 16'000'000;  // over all frames
   std::uint64_t max_instructions = 0;      // 0: no limit; counted from start
 };
@@ -35,6 +39,7 @@ struct Frame {
   std::size_t size = 0;                               // registers
   RegName return_register = bytecode::kVoidRegister;  // in the caller's frame
   std::uint64_t entered = 0;  // instructions completed when it was called: no two calls share it
+  std::size_t replaced = 0;   // calls that this frame was of before: each ended in a call in tail position
 };
 
 // Where and why a program stopped by itself.

@@ -32,6 +32,7 @@ struct Environment {
   runtime::Output* output = nullptr;  // null: standard output
   // Set by a signal handler or another thread; a machine that sees it clears it and stops before its next instruction.
   std::atomic<bool>* interrupt = nullptr;
+  runtime::DeviceList devices;  // by the index in allocations; none: everything is on the host
 };
 
 enum class TargetKind : std::uint8_t { Unresolved, Bytecode, Builtin, Control, Kernel, Packed };

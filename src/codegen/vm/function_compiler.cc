@@ -13,6 +13,7 @@
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/legalize.h"
+#include "rldb/runtime/copy.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
 
@@ -203,7 +204,13 @@ Arg FunctionCompiler::string(std::string_view text) {
 Arg FunctionCompiler::constant(const Constant* c) {
   const auto* t = as<TensorType>(c->type);
   std::string_view scope = t && t->vdevice ? t->vdevice->memory_scope : std::string_view();
-  return builder_.constant(*c->value, scope == "global" ? std::string_view() : scope);
+  Value value = *c->value;
+  if (t && t->vdevice) {
+    // A program in memory finds it on its device. Files hold bytes, and are loaded to the first device.
+    const runtime::Device device{runtime::device_type_of(t->vdevice->target_kind), t->vdevice->device_id};
+    if (auto placed = runtime::on_device(value, device); placed.ok()) value = *std::move(placed);
+  }
+  return builder_.constant(std::move(value), scope == "global" ? std::string_view() : scope);
 }
 
 Arg FunctionCompiler::shape(const ShapeExpr* s) {

@@ -117,6 +117,7 @@ class Planner {
     s.allocated = pc;
     s.reg = i.dst;
     s.size = shape_in(i, 1);
+    if (i.args.size() > 2 && i.arg(2).kind() == bytecode::ArgKind::Immediate) s.device = i.arg(2).value();
     plan_.storages.push_back(std::move(s));
     return plan_.storages.size() - 1;
   }

@@ -13,12 +13,14 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/absent.h"
 #include "rldb/bytecode/builtin/control.h"
+#include "rldb/bytecode/builtin_id.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op/closure.h"
+#include "rldb/ir/op/device.h"
 #include "rldb/ir/op/vm.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_name.h"
@@ -26,6 +28,7 @@
 #include "rldb/ir/operator_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/copy.h"
 #include "rldb/support/large_stack.h"
 
 namespace rldb::eval {
@@ -176,8 +179,10 @@ class RelaxEval {
   }
 
   Result<Value> call_packed(std::string_view name, PackedArgs args) {
-    // As on the machine: a kernel of the program comes before what others registered.
-    const auto* kernel = as<ir::PrimFunc>(env_.module ? env_.module->find(name) : nullptr);
+    // As on the machine: functions and kernels of the program come before what others registered.
+    const ir::Expr* own = env_.module ? env_.module->find(name) : nullptr;
+    if (const auto* f = as<ir::Function>(own)) return call(f, name, args, nullptr);
+    const auto* kernel = as<ir::PrimFunc>(own);
     if (kernel && !kernel->is_private()) return call_prim_func(kernel, name, args);
     return watched(name, nullptr, args, [&] { return find_and_call_packed(name, args); });
   }
@@ -185,6 +190,7 @@ class RelaxEval {
   Result<Value> find_and_call_packed(std::string_view name, PackedArgs args) {
     if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
     if (const auto id = bytecode::find_builtin(name)) {
+      if (auto own = call_on_devices(*id, args)) return std::move(*own);
       if (auto own = call_lowered(*id, args)) return std::move(*own);
       if (auto own = call_back(name, args)) return std::move(*own);
     }
@@ -193,7 +199,44 @@ class RelaxEval {
       return call_value(args[0], args[1].as_tuple().fields);
     if (name == runtime_function::CudaGraphAlloc && !args.empty()) return call_value(args[0], {});
     const runtime::PackedInfo* f = env_.registry ? env_.registry->find(name) : nullptr;
-    if (f) return f->function->native(args);
+    if (!f) return unknown_packed(name);
+    RLDB_TRY_VOID(runtime::check_devices(*f, args));
+    std::vector<Value> callable;
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (!args[i].is(ValueKind::Function) || args[i].as_function().native) continue;
+      if (callable.empty()) callable.assign(args.begin(), args.end());
+      callable[i] = native_twin(args[i]);
+    }
+    return f->function->native(callable.empty() ? args : PackedArgs(callable));
+  }
+
+  // A function of the program for C++ code to call. It may be kept for longer than this run, and then refuses.
+  Value native_twin(const Value& function) {
+    auto run = [self = std::weak_ptr<RelaxEval*>(self_), function](PackedArgs args) -> Result<Value> {
+      const auto alive = self.lock();
+      if (!alive)
+        return fail(ErrorKind::Unsupported, fmt::format("the run of `{}` has ended", function.as_function().name));
+      return (*alive)->call_value(function, {args.begin(), args.end()});
+    };
+    return Value(support::make_ref<runtime::Function>(function.as_function().name, std::move(run)));
+  }
+
+  // Builtins of lowered programs whose meaning depends on the devices.
+  std::optional<Result<Value>> call_on_devices(bytecode::BuiltinId id, PackedArgs args) {
+    if (env_.devices.empty()) return std::nullopt;
+    const auto integer = [&](std::size_t i) { return i < args.size() && args[i].is(ValueKind::Int); };
+    if (id == bytecode::BuiltinId::ToDevice && integer(1) && integer(2))
+      return runtime::on_device(args[0], {std::int32_t(args[1].as_int()), std::int32_t(args[2].as_int())});
+    if (id != bytecode::BuiltinId::AllocStorage || !integer(1) || args.size() < 3 || !args[0].is(ValueKind::Shape) ||
+        !args[2].is(ValueKind::DType))
+      return std::nullopt;
+    auto made = runtime::Storage::of_shape(args[0].as_shape(), args[2].as_dtype(),
+                                           runtime::device_at(env_.devices, args[1].as_int()));
+    if (!made.ok()) return support::Failure(std::move(made).error());
+    return Result<Value>(Value(*std::move(made)));
+  }
+
+  static Result<Value> unknown_packed(std::string_view name) {
     return fail(ErrorKind::UnknownFunction, fmt::format("no packed function `{}` is registered", name));
   }
 
@@ -269,7 +312,7 @@ class RelaxEval {
 
   Result<Value> eval(const ir::Expr* e, Scope& scope) {
     if (const auto* v = as<ir::Var>(e)) return variable(v, scope);
-    if (const auto* c = as<ir::Constant>(e)) return *c->value;
+    if (const auto* c = as<ir::Constant>(e)) return constant(c);
     if (const auto* c = as<ir::Call>(e)) return call_expr(c, scope);
     if (const auto* t = as<ir::Tuple>(e)) {
       RLDB_TRY(std::vector<Value> fields, values(t->items, scope));
@@ -295,6 +338,18 @@ class RelaxEval {
     if (const auto* d = as<ir::DTypeImm>(e)) return Value::of_dtype(d->value);
     if (as<ir::PrimType>(e->type)) return scalar(e, scope);
     return fail(ErrorKind::Unsupported, fmt::format("the evaluator has no meaning for `{}`", ir::print_expr(e)));
+  }
+
+  Result<Value> constant(const ir::Constant* c) {
+    const auto* t = as<ir::TensorType>(c->type);
+    if (env_.devices.empty() || !t) return *c->value;
+    const runtime::Device device = device_of(t->vdevice);
+    if (device.is_host()) return *c->value;
+    const auto known = placed_constants_.find(c);
+    if (known != placed_constants_.end()) return known->second;
+    RLDB_TRY(Value placed, runtime::on_device(*c->value, device));
+    placed_constants_.emplace(c, placed);
+    return placed;
   }
 
   Result<Value> variable(const ir::Var* v, const Scope& scope) {
@@ -378,15 +433,47 @@ class RelaxEval {
     return made;
   }
 
+  // As in compiled programs: what names no device is on the first one.
+  runtime::Device device_of(const ir::VDevice* d) const {
+    if (env_.devices.empty() || !d) return runtime::device_at(env_.devices, 0);
+    return {runtime::device_type_of(d->target_kind), d->device_id};
+  }
+
+  // Where `to_vdevice` and `hint_on_device` put their operand. A text counts the module's devices of a kind.
+  runtime::Device target_device(const ir::Call* c) const {
+    const ir::Attr* where = ir::find_attr(c->attrs, op_attr::DstVdevice);
+    if (where && where->is(ir::AttrKind::Opaque)) {
+      const auto number = [&](std::string_view name, std::size_t position) {
+        const ir::Attr* a = ir::find_attr(where->fields, name);
+        if (!a && position < where->items.size()) a = where->items[position];
+        return a ? std::int32_t(a->integer) : 0;
+      };
+      return {number("device_type", 0), number("index", 1)};
+    }
+    if (where && where->is(ir::AttrKind::String)) {
+      const std::string_view text = where->string;
+      const std::string_view kind = text.substr(0, text.find(':'));
+      const auto named = runtime::parse_device(text.substr(0, text.find(':', std::min(kind.size() + 1, text.size()))));
+      std::int32_t nth = named ? named->id : 0;
+      for (const ir::VDevice* d : env_.module->vdevices)
+        if (d->target_kind == kind && nth-- == 0) return device_of(d);
+      if (named) return *named;
+    }
+    const auto* t = as<ir::TensorType>(c->type);
+    return device_of(t ? t->vdevice : nullptr);
+  }
+
   Result<Value> allocate_tensor(const ir::Type* type, Scope& scope) {
     if (const auto* t = as<ir::TensorType>(type); t && t->has_shape) {
       RLDB_TRY(std::vector<std::int64_t> shape, integers(t->shape, scope));
-      RLDB_TRY(runtime::Ref<runtime::Tensor> made, runtime::Tensor::empty(std::move(shape), t->dtype));
+      RLDB_TRY(runtime::Ref<runtime::Tensor> made,
+               runtime::Tensor::empty(std::move(shape), t->dtype, device_of(t->vdevice)));
       return Value(std::move(made));
     }
     if (const auto* t = as<ir::TensorType>(type); t && t->shape_var) {
       RLDB_TRY(const Value shape, eval(t->shape_var, scope));
-      RLDB_TRY(runtime::Ref<runtime::Tensor> made, runtime::Tensor::empty(shape.as_shape(), t->dtype));
+      RLDB_TRY(runtime::Ref<runtime::Tensor> made,
+               runtime::Tensor::empty(shape.as_shape(), t->dtype, device_of(t->vdevice)));
       return Value(std::move(made));
     }
     return fail(ErrorKind::Unsupported, fmt::format("the output {} has no shape to allocate", ir::print_type(type)));
@@ -474,7 +561,9 @@ class RelaxEval {
     if (row->has(op::Trait::Kills)) return kill(c, scope);
     if (name == op::VmCallTirDyn) return call_tir_dyn(c, scope);
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
-    return watched(name, nullptr, args, [&] { return find_relax_op(row->id)({name, args, env_.output}); });
+    if ((name == op::ToVdevice || name == op::HintOnDevice) && !env_.devices.empty() && !args.empty())
+      return watched(name, nullptr, args, [&] { return runtime::on_device(args[0], target_device(c)); });
+    return watched(name, nullptr, args, [&] { return find_relax_op(row->id)({name, args, env_.output, env_.devices}); });
   }
 
   // An operator that was not legalised because types of its operands or result are open gets its code now, if there is
@@ -598,6 +687,8 @@ class RelaxEval {
   }
 
   const EvalEnv& env_;
+  std::shared_ptr<RelaxEval*> self_ = std::make_shared<RelaxEval*>(this);
+  std::unordered_map<const ir::Constant*, Value> placed_constants_;
   std::size_t depth_ = 0;
   std::uint64_t statements_ = 0;  // of kernels executed so far
 };

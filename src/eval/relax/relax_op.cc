@@ -202,10 +202,17 @@ Result<DType> dtype_operand(const std::vector<Value>& args, std::string_view op)
   return fail(ErrorKind::TypeMismatch, fmt::format("`{}` needs a dtype", op));
 }
 
+// The only operand that is a number is the index of the device.
+runtime::Device device_operand(const OpCall& c) {
+  for (const Value& v : c.args)
+    if (v.is(ValueKind::Int)) return runtime::device_at(c.devices, v.as_int());
+  return runtime::device_at(c.devices, 0);
+}
+
 Result<Value> alloc_tensor(const OpCall& c) {
   RLDB_TRY(const DType dtype, dtype_operand(c.args, c.op));
   if (!c.args[0].is(ValueKind::Shape)) return fail(ErrorKind::TypeMismatch, fmt::format("`{}` needs a shape", c.op));
-  RLDB_TRY(runtime::Ref<Tensor> made, Tensor::empty(c.args[0].as_shape(), dtype));
+  RLDB_TRY(runtime::Ref<Tensor> made, Tensor::empty(c.args[0].as_shape(), dtype, device_operand(c)));
   return Value(std::move(made));
 }
 
@@ -215,7 +222,7 @@ Result<Value> alloc_storage(const OpCall& c) {
   // A planned storage has its size in bytes, and the dtype of its first tensor says nothing about it: a storage that is
   // too small is the planner's fault and shows in the planned module, not only in the next lowering.
   if (c.op == op::MemoryAllocStorage) dtype = DType::UInt(8);
-  RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::of_shape(c.args[0].as_shape(), dtype));
+  RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::of_shape(c.args[0].as_shape(), dtype, device_operand(c)));
   return Value(std::move(made));
 }
 

@@ -17,6 +17,7 @@ struct OpCall {
   std::string_view op;  // full name
   const std::vector<runtime::Value>& args;
   runtime::Output* output;
+  const runtime::DeviceList& devices;
 };
 using OpFn = runtime::Result<runtime::Value> (*)(const OpCall& call);
 

@@ -586,6 +586,21 @@ void sort_items(ParseResult& out) {
                    [](const ParsedItem& a, const ParsedItem& b) { return a.span.begin < b.span.begin; });
 }
 
+// `@tvm.register_func("name") def ...`: Python, which is not run.
+static void warn_of_registration(Reader& r, Node s) {
+  for (Node d : s.children()) {
+    if (d.field() != Field::Decorator) continue;
+    const std::string_view text = d.text();
+    if (text.find("register_func") == std::string_view::npos && text.find("register_global_func") == std::string_view::npos)
+      continue;
+    const std::size_t quote = text.find_first_of("\"'");
+    const std::size_t end = quote == std::string_view::npos ? quote : text.find(text[quote], quote + 1);
+    const std::string_view name = end == std::string_view::npos ? s.child(Field::Name).text()
+                                                                : text.substr(quote + 1, end - quote - 1);
+    r.error(d, diag::RegisteredInPython, name, name);
+  }
+}
+
 ParseResult read_file(Reader& r, const cst::Tree& tree) {
   ParseResult out;
   const std::vector<Node> statements = statements_of(tree);
@@ -597,6 +612,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   bool saw_class = false;
   for (Node s : statements) {
     if (is_function(s.kind())) add_member(r, lone, s.child(Field::Name).text(), s.child(Field::Name), s);
+    if (!is_function(s.kind())) warn_of_registration(r, s);
     if (s.is(Kind::Binding)) {
       if (s.child(Field::Target).is(Kind::Identifier) &&
           is_call_to(r, s.child(Field::Value), Space::Relax, "ExternFunc")) {

@@ -13,6 +13,9 @@ namespace rldb::runtime {
 namespace {
 
 constexpr std::string_view kPrefix = "__tvm_ffi_";
+// Names after the prefix that are not functions for programs.
+constexpr std::string_view kMetadata = "_metadata_", kDoc = "_doc_", kLibrary = "_library_";
+constexpr std::string_view kImported = "TVMFFI";
 
 // Copies a record out of the file (which has no alignment), or reports that it is not there.
 template <class T>
@@ -32,21 +35,46 @@ bool read_section(std::string_view elf, const Elf64_Ehdr& header, std::uint64_t 
          read_at(elf, header.e_shoff + index * sizeof(Elf64_Shdr), out);
 }
 
-// The name of an exported function of ours, or empty.
-std::string plugin_name(const Elf64_Sym& symbol, std::string_view strings) {
+void sort_names(std::vector<std::string>& names) {
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+}
+
+// Sorts a symbol into its list, or ignores it.
+void note_symbol(const Elf64_Sym& symbol, std::string_view strings, PluginSymbols& out) {
   const int binding = ELF64_ST_BIND(symbol.st_info);
-  const bool exported = symbol.st_shndx != SHN_UNDEF && (binding == STB_GLOBAL || binding == STB_WEAK);
-  if (!exported || ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || symbol.st_name >= strings.size()) {
-    return {};
-  }
+  if ((binding != STB_GLOBAL && binding != STB_WEAK) || symbol.st_name >= strings.size()) return;
   std::string_view name = strings.substr(symbol.st_name);
   name = name.substr(0, name.find('\0'));
-  return name.starts_with(kPrefix) ? std::string(name.substr(kPrefix.size())) : std::string();
+  if (symbol.st_shndx == SHN_UNDEF) {
+    if (name.starts_with(kImported)) out.imports.emplace_back(name);
+    return;
+  }
+  if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC || !name.starts_with(kPrefix)) return;
+  name.remove_prefix(kPrefix.size());
+  if (name.starts_with(kMetadata))
+    out.signatures.emplace_back(name.substr(kMetadata.size()));
+  else if (name.starts_with(kDoc))
+    out.docs.emplace_back(name.substr(kDoc.size()));
+  else if (!name.empty() && !name.starts_with(kLibrary))
+    out.functions.emplace_back(name);
 }
 
 }  // namespace
 
-Result<std::vector<std::string>> list_plugin_functions(std::string_view elf, std::string_view path) {
+bool PluginSymbols::registers() const {
+  return std::any_of(imports.begin(), imports.end(),
+                     [](std::string_view name) { return name.starts_with("TVMFFIFunctionSetGlobal"); });
+}
+
+bool PluginSymbols::uses_objects() const {
+  // What plain data needs: errors by text, and the interrupt.
+  return std::any_of(imports.begin(), imports.end(), [](std::string_view name) {
+    return !name.starts_with("TVMFFIErrorSetRaisedFromCStr") && name != "TVMFFIEnvCheckSignals";
+  });
+}
+
+Result<PluginSymbols> read_plugin_symbols(std::string_view elf, std::string_view path) {
   const auto bad = [&](std::string_view what) { return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", path, what)); };
   Elf64_Ehdr header;
   if (!read_at(elf, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) {
@@ -59,7 +87,7 @@ Result<std::vector<std::string>> list_plugin_functions(std::string_view elf, std
   }
   if (header.e_type != ET_DYN) return bad("an ELF file, but not a shared library");
 
-  std::vector<std::string> names;
+  PluginSymbols out;
   for (std::uint64_t i = 0; i < header.e_shnum; ++i) {
     Elf64_Shdr table;
     Elf64_Shdr string_section;
@@ -71,14 +99,15 @@ Result<std::vector<std::string>> list_plugin_functions(std::string_view elf, std
     const std::string_view symbols = section_bytes(elf, table);
     const std::string_view strings = section_bytes(elf, string_section);
     Elf64_Sym symbol;
-    for (std::uint64_t at = 0; read_at(symbols, at, symbol); at += sizeof symbol) {
-      std::string name = plugin_name(symbol, strings);
-      if (!name.empty()) names.push_back(std::move(name));
-    }
+    for (std::uint64_t at = 0; read_at(symbols, at, symbol); at += sizeof symbol) note_symbol(symbol, strings, out);
   }
-  std::sort(names.begin(), names.end());
-  names.erase(std::unique(names.begin(), names.end()), names.end());
-  return names;
+  for (auto* names : {&out.functions, &out.signatures, &out.docs, &out.imports}) sort_names(*names);
+  return out;
+}
+
+Result<std::vector<std::string>> list_plugin_functions(std::string_view elf, std::string_view path) {
+  RLDB_TRY(PluginSymbols symbols, read_plugin_symbols(elf, path));
+  return std::move(symbols.functions);
 }
 
 }  // namespace rldb::runtime

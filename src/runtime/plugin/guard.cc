@@ -1,119 +1,20 @@
-// Both ends of the guard process of a plugin: values as bytes, calls, shared tensors.
+// Both ends of the guard process of a plugin: calls, shared tensors, objects that stay in the guard.
 #include "runtime/plugin/guard.h"
 
 #include <fmt/format.h>
 
-#include <bit>
 #include <cstdio>
 #include <cstring>
 
+#include "rldb/runtime/object_value.h"
 #include "runtime/plugin/library.h"
-#include "runtime/plugin/wire.h"
 
 namespace rldb::runtime {
 
 namespace {
 
-// ---- values as bytes ----
-
-void put_dtype(WireWriter& out, DType t) {
-  out.word(std::uint64_t(t.code) | std::uint64_t(t.bits) << 8 | std::uint64_t(std::uint16_t(t.lanes)) << 16);
-}
-
-DType get_dtype(WireReader& in) {
-  const std::uint64_t v = in.word();
-  const DType t{TypeCode(v & 0xff), std::uint8_t(v >> 8), std::int16_t(std::uint16_t(v >> 16))};
-  // A function returns void if it sets a dtype of zeros; every other known dtype reads back as itself.
-  if (v >> 32 == 0 && (t.is_void() || (t.lanes != 0 && parse_dtype(to_string(t)) == t))) return t;
-  in.fail();
-  return DType::Void();
-}
-
-void put_tensor(WireWriter& out, const Tensor& t, const SharedRanges& ranges) {
-  const std::size_t range = ranges.index_of(t.storage().get());
-  out.word(range);
-  out.word(t.byte_offset() - ranges.ranges()[range].begin);
-  put_dtype(out, t.dtype());
-  out.word(t.shape().size());
-  for (const std::int64_t d : t.shape()) out.word(std::uint64_t(d));
-}
-
-// False: a kind that cannot be sent.
-bool put_value(WireWriter& out, const Value& v, const SharedRanges* ranges) {
-  out.word(std::uint64_t(v.kind()));
-  switch (v.kind()) {
-    case ValueKind::Null:
-      return true;
-    case ValueKind::Int:
-    case ValueKind::Bool:
-      out.word(std::uint64_t(v.as_int()));
-      return true;
-    case ValueKind::Float:
-      out.word(std::bit_cast<std::uint64_t>(v.as_float()));
-      return true;
-    case ValueKind::DType:
-      put_dtype(out, v.as_dtype());
-      return true;
-    case ValueKind::String:
-      out.text(v.as_string());
-      return true;
-    case ValueKind::Tensor:
-      if (!ranges) return false;
-      put_tensor(out, v.as_tensor(), *ranges);
-      return true;
-    case ValueKind::Shape:
-    case ValueKind::Tuple:
-    case ValueKind::Function:
-    case ValueKind::Storage:
-    case ValueKind::Object:
-      return false;
-  }
-  return false;
-}
-
-Value get_tensor(WireReader& in, const std::vector<Ref<Storage>>& storages) {
-  const std::uint64_t range = in.word();
-  const std::uint64_t offset = in.word();
-  const DType dtype = get_dtype(in);
-  std::vector<std::int64_t> shape(in.count());
-  for (std::int64_t& d : shape) d = std::int64_t(in.word());
-  if (in.good() && range < storages.size()) {
-    auto tensor = Tensor::view(storages[range], offset, std::move(shape), dtype);
-    if (tensor.ok()) return Value(std::move(tensor).value());
-  }
-  in.fail();
-  return Value();
-}
-
-Value get_value(WireReader& in, const std::vector<Ref<Storage>>& storages) {
-  const std::uint64_t kind = in.word();
-  if (kind > std::uint64_t(ValueKind::Object)) in.fail();
-  if (!in.good()) return Value();
-  switch (ValueKind(kind)) {
-    case ValueKind::Null:
-      return Value();
-    case ValueKind::Int:
-      return Value::of_int(std::int64_t(in.word()));
-    case ValueKind::Bool:
-      return Value::of_bool(in.word() != 0);
-    case ValueKind::Float:
-      return Value::of_float(std::bit_cast<double>(in.word()));
-    case ValueKind::DType:
-      return Value::of_dtype(get_dtype(in));
-    case ValueKind::String:
-      return Value::of_string(std::string(in.text()));
-    case ValueKind::Tensor:
-      return get_tensor(in, storages);
-    case ValueKind::Shape:
-    case ValueKind::Tuple:
-    case ValueKind::Function:
-    case ValueKind::Storage:
-    case ValueKind::Object:
-      break;
-  }
-  in.fail();
-  return Value();
-}
+// The target of a call: a function of the library by its index, or an object that the guard keeps.
+constexpr std::uint64_t kKeptTarget = std::uint64_t(1) << 63;
 
 // ---- in the guard ----
 
@@ -123,56 +24,96 @@ struct Copy {
   std::size_t at = 0;
 };
 
-Result<std::vector<Copy>> copy_in(WireReader& in, SharedMemory& memory) {
-  const std::uint64_t total = in.word();
+Result<std::vector<Copy>> copy_in(WireReader& in, std::uint64_t total, SharedMemory& memory) {
   RLDB_TRY(const std::byte* const shared, memory.map(total));
   std::vector<Copy> copies(in.count());
   for (Copy& copy : copies) {
     copy.at = in.word();
     const std::uint64_t size = in.word();
+    const auto type = std::int32_t(in.word()), id = std::int32_t(in.word());
     if (!in.good() || copy.at > total || size > total - copy.at) return fail(ErrorKind::Raised, "a bad request");
-    RLDB_TRY(copy.storage, Storage::allocate(size));
+    RLDB_TRY(copy.storage, Storage::allocate(size, {type, id}));
     if (size > 0) std::memcpy(copy.storage->data(), shared + copy.at, size);
   }
   return copies;
 }
 
-Result<Value> serve_call(const PluginLibrary& library, std::string_view request, SharedMemory& memory) {
-  WireReader in(request);
-  const std::size_t index = in.word();
-  RLDB_TRY(const std::vector<Copy> copies, copy_in(in, memory));
-  std::vector<Ref<Storage>> storages;
-  for (const Copy& copy : copies) storages.push_back(copy.storage);
-  std::vector<Value> args(in.count());
-  for (Value& v : args) v = get_value(in, storages);
-  if (!in.done()) return fail(ErrorKind::Raised, "a bad request");
-  auto result = library.call(index, args);
-  if (!result.ok()) return result;
-  const std::uint64_t total = WireReader(request.substr(8)).word();
-  if (total == 0) return result;
-  RLDB_TRY(std::byte* const shared, memory.map(total));
-  for (const Copy& copy : copies)
-    if (copy.storage->size() > 0) std::memcpy(shared + copy.at, copy.storage->data(), copy.storage->size());
-  return result;
+class GuardServer {
+ public:
+  GuardServer(std::shared_ptr<PluginLibrary> library, SharedMemory& memory)
+      : library_(std::move(library)), memory_(memory) {}
+
+  // The bytes of the result.
+  Result<std::string> serve(std::string_view request) {
+    WireReader in(request);
+    for (std::uint64_t n = in.count(); n > 0 && in.good(); --n) store_.drop(in.word());
+    const std::uint64_t target = in.word();
+    const std::uint64_t total = in.word();
+    RLDB_TRY(const std::vector<Copy> copies, copy_in(in, total, memory_));
+    std::vector<Ref<Storage>> storages;
+    for (const Copy& copy : copies) storages.push_back(copy.storage);
+    std::vector<Value> args(in.count());
+    for (Value& v : args) v = get_argument(in, storages, store_);
+    if (!in.done()) return fail(ErrorKind::Raised, "a bad request");
+    RLDB_TRY(const Value result, call(target, args));
+    WireWriter out;
+    if (const std::string why = put_result(out, result, storages, store_); !why.empty())
+      return fail(ErrorKind::Unsupported, fmt::format("{} cannot leave a guard process", why));
+    if (total == 0) return out.bytes();
+    RLDB_TRY(std::byte* const shared, memory_.map(total));
+    for (const Copy& copy : copies)
+      if (copy.storage->size() > 0) std::memcpy(shared + copy.at, copy.storage->data(), copy.storage->size());
+    return out.bytes();
+  }
+
+ private:
+  Result<Value> call(std::uint64_t target, PackedArgs args) {
+    if ((target & kKeptTarget) == 0) {
+      if (target >= library_->functions().size()) return fail(ErrorKind::Raised, "a bad request");
+      return library_->call(target, args);
+    }
+    const Value* f = store_.find(target & ~kKeptTarget);
+    if (!f || !f->is(ValueKind::Function)) return fail(ErrorKind::Raised, "a bad request");
+    const Value kept = *f;
+    return kept.as_function().native(args);
+  }
+  std::shared_ptr<PluginLibrary> library_;
+  SharedMemory& memory_;
+  GuardStore store_;
+};
+
+std::string functions_bytes(const std::vector<PluginFunction>& functions) {
+  WireWriter out;
+  out.word(functions.size());
+  for (const PluginFunction& f : functions)
+    for (const std::string* text : {&f.name, &f.signature, &f.doc}) out.text(*text);
+  return out.bytes();
 }
 
-void serve(const std::string& path, const std::vector<std::string>& names, SharedMemory& memory, Channel& channel) {
-  auto library = PluginLibrary::open(path, names);
+bool read_functions(std::string_view bytes, std::vector<PluginFunction>& functions) {
+  WireReader in(bytes);
+  functions.resize(in.count());
+  for (PluginFunction& f : functions)
+    for (std::string* text : {&f.name, &f.signature, &f.doc}) *text = in.text();
+  return in.done();
+}
+
+void serve_plugin(const std::string& path, const PluginSymbols& symbols, const RegistryRef& registry,
+                  SharedMemory& memory, Channel& channel) {
+  auto library = PluginLibrary::open(path, symbols, registry);
   if (!library.ok()) return send_error(channel, library.error());
   std::fflush(nullptr);
-  channel.send(Word::Done, {});
+  channel.send(Word::Done, functions_bytes((*library)->functions()));
+  GuardServer server(*library, memory);
   Word word{};
   std::string request;
   while (channel.receive(word, request, nullptr) == Channel::Got::Message && word == Word::Call) {
-    auto result = serve_call(**library, request, memory);
+    auto result = server.serve(request);
     std::fflush(nullptr);  // the plugin's output comes before any later output
-    if (!result.ok()) {
+    if (result.ok())
+      channel.send(Word::Done, *result);
+    else
       send_error(channel, result.error());
-      continue;
-    }
-    WireWriter out;
-    put_value(out, *result, nullptr);
-    channel.send(Word::Done, out.bytes());
   }
 }
 
@@ -180,60 +121,97 @@ void serve(const std::string& path, const std::vector<std::string>& names, Share
 
 // ---- here ----
 
+void PluginGuard::lose() {
+  guard_.reset();
+  ++objects_->generation;
+  objects_->released.clear();
+}
+
 Result<support::Unit> PluginGuard::load(const Isolation& isolation) {
   if (guard_) return support::Unit{};
   if (!memory_) {
     RLDB_TRY(memory_, SharedMemory::create());
   }
-  RLDB_TRY(guard_,
-           GuardProcess::start([this](Channel& channel) { serve(path_, names_, *memory_, channel); }, {memory_->fd()}));
+  lose();
+  RLDB_TRY(guard_, GuardProcess::start(
+                       [this](Channel& channel) { serve_plugin(path_, symbols_, registry_, *memory_, channel); },
+                       {memory_->fd()}));
   auto answer = await_answer(guard_, isolation, fmt::format("`{}`, being loaded,", path_));
-  if (answer.ok()) return support::Unit{};
-  guard_.reset();
-  return support::Failure(std::move(answer).error());
+  std::vector<PluginFunction> functions;
+  if (answer.ok() && read_functions(*answer, functions)) {
+    if (functions_.empty()) functions_ = std::move(functions);
+    return support::Unit{};
+  }
+  lose();
+  if (!answer.ok()) return support::Failure(std::move(answer).error());
+  return fail(ErrorKind::Raised, fmt::format("`{}` overwrote memory of its guard process", path_));
 }
 
-Result<std::string> PluginGuard::ask(const Isolation& isolation, std::size_t index, std::string_view request) {
-  RLDB_TRY_VOID(load(isolation));
+Result<std::string> PluginGuard::ask(const Isolation& isolation, const std::string& name, std::string_view request) {
   if (!guard_->channel().send(Word::Call, request)) {
-    // It died between two calls: this one has not begun, so it may go to a new guard.
-    guard_.reset();
-    RLDB_TRY_VOID(load(isolation));
-    if (!guard_->channel().send(Word::Call, request))
-      return fail(ErrorKind::Raised, fmt::format("`{}` cannot be reached in its guard process", names_[index]));
+    lose();
+    return fail(ErrorKind::Raised, fmt::format("`{}` cannot be reached in its guard process", name));
   }
-  return await_answer(guard_, isolation, fmt::format("`{}`", names_[index]));
+  auto answer = await_answer(guard_, isolation, fmt::format("`{}`", name));
+  if (!guard_) lose();
+  return answer;
 }
 
 Result<Value> PluginGuard::call(const Isolation& isolation, std::size_t index, PackedArgs args) {
+  // It may have died between two calls: this one has not begun, so it may go to a new guard.
+  if (guard_ && guard_->has_ended()) lose();
+  RLDB_TRY_VOID(load(isolation));
+  return call_target(isolation, index, functions_[index].name, args);
+}
+
+Result<Value> PluginGuard::call_target(const Isolation& isolation, std::uint64_t target, const std::string& name,
+                                       PackedArgs args) {
   const SharedRanges ranges(args);
   WireWriter request;
-  request.word(index);
+  request.word(objects_->released.size());
+  for (const std::uint64_t id : objects_->released) request.word(id);
+  request.word(target);
   request.word(ranges.bytes());
   request.word(ranges.ranges().size());
   for (const SharedRanges::Range& r : ranges.ranges()) {
     request.word(r.at);
     request.word(r.end - r.begin);
+    request.word(std::uint64_t(r.storage->device().type));
+    request.word(std::uint64_t(r.storage->device().id));
   }
   request.word(args.size());
   for (std::size_t i = 0; i < args.size(); ++i)
-    if (!put_value(request, args[i], &ranges)) return cannot_pass(names_[index], i, args[i]);
-  // The guard exists first: it finds the memory at its size.
-  RLDB_TRY_VOID(load(isolation));
+    if (const std::string why = put_argument(request, args[i], ranges, *objects_); !why.empty())
+      return fail(ErrorKind::Unsupported,
+                  fmt::format("`{}`: argument {}: {} cannot be passed to a guard process (`isolate` is on)", name, i,
+                              why));
+  objects_->released.clear();
   RLDB_TRY(std::byte* const shared, memory_->map(ranges.bytes()));
   ranges.copy_to(shared);
-  auto answer = ask(isolation, index, request.bytes());
+  auto answer = ask(isolation, name, request.bytes());
   if (!answer.ok()) {
     memory_->unmap();
     return support::Failure(std::move(answer).error());
   }
+  const auto function = [self = self_, isolation](Ref<KeptObject> kept, const std::string& kept_name) {
+    auto call = [self, isolation, id = kept->id(), kept, kept_name](PackedArgs all) -> Result<Value> {
+      PluginGuard* guard = *self;
+      if (!guard || !kept->alive(*guard->objects_) || !guard->guard_)
+        return fail(ErrorKind::Raised, fmt::format("`{}` was lost with its guard process", kept_name));
+      const bool with_itself = !all.empty() && object_in<KeptObject>(all.back()) == kept.get();
+      return guard->call_target(isolation, id | kKeptTarget, kept_name, with_itself ? all.first(all.size() - 1) : all);
+    };
+    auto made = support::make_ref<Function>(kept_name, PackedFn(std::move(call)));
+    made->captured.push_back(Value::of_object(std::move(kept)));  // by which put_argument knows it
+    return Value(std::move(made));
+  };
   WireReader in(*answer);
-  Value result = get_value(in, {});
+  Value result = ResultReader{ranges, objects_, function}.read(in);
   if (in.done()) ranges.copy_from(shared);
   memory_->unmap();
   if (in.done()) return result;
-  guard_.reset();
-  return fail(ErrorKind::Raised, fmt::format("`{}` overwrote memory of its guard process", names_[index]));
+  lose();
+  return fail(ErrorKind::Raised, fmt::format("`{}` overwrote memory of its guard process", name));
 }
 
 }  // namespace rldb::runtime

@@ -24,8 +24,8 @@ namespace rldb::runtime {
 
 namespace {
 
-// Texts and descriptions of arguments; tensors go through shared memory.
-constexpr std::uint64_t kMaxMessage = std::uint64_t(64) << 20;
+// Texts, descriptions of arguments, tensors of results; those of arguments go through shared memory.
+constexpr std::uint64_t kMaxMessage = std::uint64_t(4) << 30;
 constexpr int kLookMilliseconds = 20;  // between two checks of the interrupt flag
 
 bool g_in_guard = false;

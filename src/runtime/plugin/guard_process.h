@@ -36,10 +36,10 @@ class Channel {
   // Waits; aborts when `interrupt` is set. A message that no correct peer sends counts as the end.
   Got receive(Word& word, std::string& payload, const std::atomic<bool>* interrupt);
   int fd() const { return fd_; }
+  bool peer_has_ended() const;
 
  private:
   bool read_all(void* to, std::size_t bytes, const std::atomic<bool>* interrupt, bool& interrupted);
-  bool peer_has_ended() const;
   int fd_;
   pid_t peer_;
 };
@@ -72,6 +72,7 @@ class GuardProcess {
   ~GuardProcess();  // ends it
 
   Channel& channel() { return *channel_; }
+  bool has_ended() const { return channel_->peer_has_ended(); }
   // Ends it if it has not ended, and tells how it ended, e.g. "crashed with SIGSEGV (...)".
   std::string end();
 
@@ -101,7 +102,7 @@ class OutputRelay : public Output {
   Channel& channel_;
 };
 
-// The storages of a call's arguments: one range per storage, so that aliases stay aliases.
+// The storages of a call's arguments, of those in tuples and maps too: one range per storage, so that aliases stay aliases.
 class SharedRanges {
  public:
   struct Range {
@@ -118,6 +119,7 @@ class SharedRanges {
   void copy_from(const std::byte* shared) const;
 
  private:
+  void collect(const Value& v, int depth);
   void add(Ref<Storage> storage, std::size_t begin, std::size_t end);
   std::vector<Range> ranges_;
   std::size_t bytes_ = 0;

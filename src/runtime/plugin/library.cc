@@ -1,203 +1,112 @@
-// The C ABI of plugins: values to TVMFFIAny and back, and the called library.
+// A library in this process: loading, its functions by symbol and by registration, calls.
 #include "runtime/plugin/library.h"
 
 #include <dlfcn.h>
 #include <fmt/format.h>
 
-#include <exception>
-#include <memory>
-#include <optional>
-
-#include "rldb/runtime/ffi_abi.h"
+#include <algorithm>
+#include <map>
 
 namespace rldb::runtime {
 
 namespace {
 
-// As in TVM's runtime: the error of a failed call waits in thread-local state.
-thread_local std::optional<std::string> t_raised;
+static_assert(sizeof(TVMFFIAny) == 16 && sizeof(DLTensor) == 48 && sizeof(TVMFFIObject) == 24,
+              "the C ABI of tvm-ffi");
 
-void set_raised(const char* kind, std::string message) {
-  t_raised = kind && *kind ? fmt::format("{}: {}", kind, message) : std::move(message);
+// Functions of libtvm_ffi itself, which a library that is linked with it brings along.
+constexpr std::string_view kOwnNames = "ffi.";
+
+// What the libraries of this process registered, by their handles. They stay loaded: their functions are global.
+std::map<void*, std::vector<ffi::Registered>>& registered_by() {
+  static auto* made = new std::map<void*, std::vector<ffi::Registered>>();
+  return *made;
 }
 
-static_assert(sizeof(TVMFFIAny) == 16 && sizeof(DLTensor) == 48, "the C ABI of tvm-ffi");
-
-// The arguments of one call in the form of the ABI. Tensors, shapes and strings are lent.
-class CallFrame {
- public:
-  explicit CallFrame(PackedArgs args) : args_(args), any_(args.size()), tensors_(args.size()) {
-    strides_.resize(args.size());
-  }
-
-  Result<support::Unit> pack(std::string_view name) {
-    for (std::size_t i = 0; i < args_.size(); ++i) {
-      if (!pack_one(i)) return cannot_pass(name, i, args_[i]);
-    }
-    return support::Unit{};
-  }
-
-  const TVMFFIAny* data() const { return any_.data(); }
-
- private:
-  bool pack_one(std::size_t i) {
-    const Value& v = args_[i];
-    TVMFFIAny& to = any_[i];
-    to = {};
-    switch (v.kind()) {
-      case ValueKind::Null:
-        return true;
-      case ValueKind::Int:
-        to.type_index = kTVMFFIInt;
-        to.v_int64 = v.as_int();
-        return true;
-      case ValueKind::Bool:
-        to.type_index = kTVMFFIBool;
-        to.v_int64 = v.as_int();
-        return true;
-      case ValueKind::Float:
-        to.type_index = kTVMFFIFloat;
-        to.v_float64 = v.as_float();
-        return true;
-      case ValueKind::DType:
-        to.type_index = kTVMFFIDataType;
-        to.v_dtype = data_type(v.as_dtype());
-        return true;
-      case ValueKind::String:
-        to.type_index = kTVMFFIRawStr;
-        to.v_c_str = v.as_string().c_str();
-        return true;
-      case ValueKind::Tensor:
-        to.type_index = kTVMFFIDLTensorPtr;
-        to.v_ptr = lend_tensor(i, v.as_tensor());
-        return true;
-      case ValueKind::Shape:
-      case ValueKind::Tuple:
-      case ValueKind::Function:
-      case ValueKind::Storage:
-      case ValueKind::Object:
-        return false;
-    }
-    return false;
-  }
-
-  static DLDataType data_type(DType t) {
-    return {static_cast<std::uint8_t>(t.code), t.bits, static_cast<std::uint16_t>(t.lanes)};
-  }
-
-  DLTensor* lend_tensor(std::size_t i, Tensor& tensor) {
-    auto& strides = strides_[i];
-    strides.assign(tensor.shape().size(), 1);
-    for (std::size_t d = strides.size(); d-- > 1;) {
-      // An empty tensor may have dims whose product does not fit; no element has that address.
-      if (__builtin_mul_overflow(strides[d], tensor.shape()[d], &strides[d - 1])) strides[d - 1] = 0;
-    }
-    DLTensor& to = tensors_[i];
-    to.data = tensor.data();
-    to.device = {1, 0};
-    to.ndim = tensor.ndim();
-    to.dtype = data_type(tensor.dtype());
-    // The ABI's struct is not const; a plugin must not write to it.
-    to.shape = const_cast<std::int64_t*>(tensor.shape().data());
-    to.strides = strides.data();
-    to.byte_offset = 0;
-    return &to;
-  }
-
-  PackedArgs args_;
-  std::vector<TVMFFIAny> any_;
-  std::vector<DLTensor> tensors_;
-  std::vector<std::vector<std::int64_t>> strides_;
-};
-
-Result<Value> unpack(const TVMFFIAny& result, const std::string& name) {
-  switch (result.type_index) {
-    case kTVMFFINone:
-      return Value::null();
-    case kTVMFFIInt:
-      return Value::of_int(result.v_int64);
-    case kTVMFFIBool:
-      return Value::of_bool(result.v_int64 != 0);
-    case kTVMFFIFloat:
-      return Value::of_float(result.v_float64);
-    case kTVMFFIDataType:
-      return Value::of_dtype(
-          {TypeCode(result.v_dtype.code), result.v_dtype.bits, static_cast<std::int16_t>(result.v_dtype.lanes)});
-    default:
-      return fail(ErrorKind::Unsupported,
-                  fmt::format("`{}` returned a value of type index {}; a plugin may return None, "
-                              "Int, Bool, Float or DataType",
-                              name, result.type_index));
-  }
-}
-
-Result<Value> call_plugin(TVMFFISafeCallType function, const std::string& name, PackedArgs args) {
-  CallFrame frame(args);
-  RLDB_TRY_VOID(frame.pack(name));
-  TVMFFIAny result{};
-  t_raised.reset();
-  int status = 0;
-  try {
-    status = function(nullptr, frame.data(), static_cast<std::int32_t>(args.size()), &result);
-  } catch (const std::exception& e) {
-    // The ABI forbids it, but a plugin in C++ that forgets must not take the session down.
-    return fail(ErrorKind::Raised, fmt::format("`{}` threw an exception: {}", name, e.what()));
-  } catch (...) {
-    return fail(ErrorKind::Raised, fmt::format("`{}` threw an exception", name));
-  }
-  if (status == 0) return unpack(result, name);
-  const std::string message = t_raised ? *t_raised : fmt::format("status {} and no message", status);
-  t_raised.reset();
-  return fail(ErrorKind::Raised, fmt::format("`{}`: {}", name, message));
+std::string symbol_of(std::string_view infix, const std::string& name) {
+  return fmt::format("__tvm_ffi_{}{}", infix, name);
 }
 
 }  // namespace
 
-Result<std::shared_ptr<PluginLibrary>> PluginLibrary::open(const std::string& path,
-                                                           const std::vector<std::string>& names) {
+Result<std::shared_ptr<PluginLibrary>> PluginLibrary::open(const std::string& path, const PluginSymbols& symbols,
+                                                           RegistryRef registry) {
+  ffi::link_exports();
   // Without a slash dlopen would search the system's folders for another file of that name.
   const std::string file = path.find('/') == std::string::npos ? "./" + path : path;
-  void* opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::vector<ffi::Registered> registered;
+  const ffi::Scope loading{path, nullptr, registry, &registered};
+  void* opened = nullptr;
+  {
+    const ffi::EnterScope enter(loading);
+    opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  }
   if (!opened) {
     const char* why = dlerror();
     return fail(ErrorKind::BadFile, fmt::format("cannot load `{}`: {}", path, why ? why : "unknown reason"));
   }
   std::shared_ptr<PluginLibrary> library(new PluginLibrary(opened));
-  for (const std::string& name : names) {
-    void* symbol = dlsym(opened, ("__tvm_ffi_" + name).c_str());
-    if (!symbol) {
-      return fail(ErrorKind::BadFile, fmt::format("`{}`: `__tvm_ffi_{}` cannot be found", path, name));
-    }
-    library->functions_.push_back({name, reinterpret_cast<TVMFFISafeCallType>(symbol)});
-  }
+  library->registry_ = std::move(registry);
+  library->form_ = symbols.uses_objects() ? ffi::TensorForm::Object : ffi::TensorForm::DLTensor;
+  RLDB_TRY_VOID(library->find(path, symbols));
+  // The system initialises a library once, also if it is opened again.
+  auto& known = registered_by()[opened];
+  if (!registered.empty()) known = std::move(registered);
+  library->unloads_ = known.empty();
+  library->add_registered(known);
   return library;
 }
 
-PluginLibrary::~PluginLibrary() { dlclose(handle_); }
-
-Result<Value> PluginLibrary::call(std::size_t index, PackedArgs args) const {
-  return call_plugin(functions_[index].code, functions_[index].name, args);
+Result<support::Unit> PluginLibrary::find(const std::string& path, const PluginSymbols& symbols) {
+  const auto has = [](const std::vector<std::string>& names, const std::string& name) {
+    return std::binary_search(names.begin(), names.end(), name);
+  };
+  for (const std::string& name : symbols.functions) {
+    void* symbol = dlsym(handle_, symbol_of("", name).c_str());
+    if (!symbol) return fail(ErrorKind::BadFile, fmt::format("`{}`: `__tvm_ffi_{}` cannot be found", path, name));
+    PluginFunction f{name, {}, {}};
+    if (has(symbols.signatures, name)) f.signature = signature_text(text_of(symbol_of("_metadata_", name)));
+    if (has(symbols.docs, name)) f.doc = text_of(symbol_of("_doc_", name));
+    functions_.push_back(std::move(f));
+    entries_.push_back({reinterpret_cast<TVMFFISafeCallType>(symbol), {}});
+  }
+  return support::Unit{};
 }
 
-support::Failure<Error> cannot_pass(std::string_view name, std::size_t argument, const Value& value) {
-  return fail(ErrorKind::Unsupported, fmt::format("`{}`: argument {}: a {} cannot be passed to a plugin", name,
-                                                  argument, to_string(value.kind())));
+// An exported symbol goes before a registered function of the same name.
+void PluginLibrary::add_registered(const std::vector<ffi::Registered>& registered) {
+  for (const ffi::Registered& r : registered) {
+    const auto at = std::lower_bound(functions_.begin(), functions_.end(), r.name,
+                                     [](const PluginFunction& f, const std::string& name) { return f.name < name; });
+    if (r.name.starts_with(kOwnNames) || (at != functions_.end() && at->name == r.name)) continue;
+    entries_.insert(entries_.begin() + (at - functions_.begin()), {nullptr, r.function});
+    functions_.insert(at, {r.name, signature_text(r.metadata), r.doc});
+  }
+}
+
+PluginLibrary::~PluginLibrary() {
+  if (unloads_) dlclose(handle_);
+}
+
+ffi::Scope PluginLibrary::scope_for(const std::string& name) const {
+  return {name, shared_from_this(), registry_, nullptr};
+}
+
+Result<Value> PluginLibrary::call(std::size_t index, PackedArgs args) const {
+  const ffi::Scope scope = scope_for(functions_[index].name);
+  const Entry& entry = entries_[index];
+  if (entry.code) return ffi::call_foreign(scope, entry.code, nullptr, args, form_);
+  TVMFFIObject* function = entry.function.get();
+  return ffi::call_foreign(scope, ffi::cell_of<TVMFFIFunctionCell>(function).safe_call, function, args, form_);
+}
+
+// The text that a function without arguments returns; empty if it does not.
+std::string PluginLibrary::text_of(const std::string& symbol) const {
+  void* code = dlsym(handle_, symbol.c_str());
+  if (!code) return {};
+  const ffi::Scope scope{symbol, nullptr, registry_, nullptr};
+  const auto text = ffi::call_foreign(scope, reinterpret_cast<TVMFFISafeCallType>(code), nullptr, {}, form_);
+  return text.ok() && text->is(ValueKind::String) ? text->as_string() : std::string();
 }
 
 }  // namespace rldb::runtime
-
-extern "C" {
-
-__attribute__((visibility("default"))) void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message) {
-  rldb::runtime::set_raised(kind, message ? message : "");
-}
-
-__attribute__((visibility("default"))) void TVMFFIErrorSetRaisedFromCStrParts(const char* kind, const char** parts,
-                                                                              std::int32_t count) {
-  std::string message;
-  for (std::int32_t i = 0; i < count; ++i) {
-    if (parts[i]) message += parts[i];
-  }
-  rldb::runtime::set_raised(kind, std::move(message));
-}
-}

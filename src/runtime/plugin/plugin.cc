@@ -14,51 +14,83 @@ namespace {
 // One library and the two places where it may be loaded: each when it is first needed there.
 class Plugin {
  public:
-  Plugin(std::string path, std::vector<std::string> names, std::shared_ptr<const Isolation> isolation)
-      : path_(std::move(path)), names_(std::move(names)), isolation_(std::move(isolation)), guard_(path_, names_) {}
+  Plugin(std::string path, PluginSymbols symbols, RegistryRef registry, std::shared_ptr<const Isolation> isolation)
+      : path_(std::move(path)),
+        symbols_(std::move(symbols)),
+        registry_(std::move(registry)),
+        isolation_(std::move(isolation)),
+        guard_(path_, symbols_, registry_) {}
 
   Result<support::Unit> load() {
     if (isolated()) return guard_.load(*isolation_);
     if (library_) return support::Unit{};
-    RLDB_TRY(library_, PluginLibrary::open(path_, names_));
+    RLDB_TRY(library_, PluginLibrary::open(path_, symbols_, registry_));
     return support::Unit{};
   }
 
-  Result<Value> call(std::size_t index, PackedArgs args) {
+  // Of the place where it was loaded first.
+  const std::vector<PluginFunction>& functions() const {
+    return library_ ? library_->functions() : guard_.functions();
+  }
+
+  Result<Value> call(std::size_t index, const std::string& name, PackedArgs args) {
     if (isolated()) return guard_.call(*isolation_, index, args);
     RLDB_TRY_VOID(load());
+    // What it registers may depend on where it runs.
+    if (index >= library_->functions().size() || library_->functions()[index].name != name)
+      return fail(ErrorKind::UnknownFunction, fmt::format("`{}` is not in `{}` when it is loaded here", name, path_));
     return library_->call(index, args);
   }
 
  private:
   bool isolated() const { return isolation_ && isolation_->enabled(); }
   std::string path_;
-  std::vector<std::string> names_;
+  PluginSymbols symbols_;
+  RegistryRef registry_;
   std::shared_ptr<const Isolation> isolation_;
   std::shared_ptr<PluginLibrary> library_;
   PluginGuard guard_;
 };
 
+std::string doc_of(const PluginFunction& f, const std::string& path) {
+  std::string doc = fmt::format("from `{}`", path);
+  if (!f.signature.empty()) doc += ": " + f.signature;
+  if (!f.doc.empty()) doc += "; " + f.doc;
+  return doc;
+}
+
 }  // namespace
 
-Result<std::vector<std::string>> load_plugin(PackedRegistry& registry, const std::string& path,
-                                             std::shared_ptr<const Isolation> isolation) {
+std::vector<std::string> PluginInfo::names() const {
+  std::vector<std::string> names;
+  for (const PluginFunction& f : functions) names.push_back(f.name);
+  return names;
+}
+
+Result<PluginInfo> load_plugin(PackedRegistry& registry, const std::string& path,
+                               std::shared_ptr<const Isolation> isolation) {
   auto bytes = support::read_file(path);
   if (!bytes.ok()) {
     return fail(ErrorKind::BadFile, fmt::format("cannot open `{}`: {}", path, bytes.error().reason));
   }
-  RLDB_TRY(auto names, list_plugin_functions(*bytes, path));
-  if (names.empty()) {
-    return fail(ErrorKind::BadFile, fmt::format("`{}` exports no function named `__tvm_ffi_...`", path));
+  RLDB_TRY(PluginSymbols symbols, read_plugin_symbols(*bytes, path));
+  if (symbols.functions.empty() && !symbols.registers()) {
+    return fail(ErrorKind::BadFile,
+                fmt::format("`{}` exports no function named `__tvm_ffi_...`, and registers none", path));
   }
-  auto plugin = std::make_shared<Plugin>(path, names, std::move(isolation));
+  auto plugin = std::make_shared<Plugin>(path, std::move(symbols), RegistryRef(registry), std::move(isolation));
   RLDB_TRY_VOID(plugin->load());
+  PluginInfo info{path, plugin->functions()};
+  if (info.functions.empty()) return fail(ErrorKind::BadFile, fmt::format("`{}` registered no function", path));
   // All of them or none.
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    registry.register_function(
-        names[i], [plugin, i](PackedArgs args) { return plugin->call(i, args); }, fmt::format("from `{}`", path));
+  for (std::size_t i = 0; i < info.functions.size(); ++i) {
+    const PluginFunction& f = info.functions[i];
+    registry
+        .register_function(
+        f.name, [plugin, i, name = f.name](PackedArgs args) { return plugin->call(i, name, args); }, doc_of(f, path))
+        .any_device = true;  // it is told where each tensor is
   }
-  return names;
+  return info;
 }
 
 }  // namespace rldb::runtime

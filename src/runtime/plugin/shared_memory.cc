@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "rldb/runtime/object_value.h"
 #include "rldb/support/memory.h"
 #include "runtime/plugin/guard_process.h"
 #include "runtime/value/alignment.h"
@@ -68,17 +69,27 @@ void SharedMemory::unmap() {
 }
 
 SharedRanges::SharedRanges(PackedArgs args) {
-  for (const Value& v : args) {
-    if (v.is(ValueKind::Tensor)) {
-      const Tensor& t = v.as_tensor();
-      add(t.storage(), t.byte_offset(), t.byte_offset() + t.byte_size());
-    } else if (v.is(ValueKind::Storage)) {
-      add(v.storage_ref(), 0, v.storage_ref()->size());
-    }
-  }
+  for (const Value& v : args) collect(v, 0);
   for (Range& r : ranges_) {
     r.at = bytes_;
     bytes_ += (r.end - r.begin + kAlignment - 1) / kAlignment * kAlignment;
+  }
+}
+
+void SharedRanges::collect(const Value& v, int depth) {
+  constexpr int kMaxDepth = 200;  // deeper ones are refused when they are written
+  if (v.is(ValueKind::Tensor)) {
+    const Tensor& t = v.as_tensor();
+    add(t.storage(), t.byte_offset(), t.byte_offset() + t.byte_size());
+  } else if (v.is(ValueKind::Storage)) {
+    add(v.storage_ref(), 0, v.storage_ref()->size());
+  } else if (v.is(ValueKind::Tuple) && depth < kMaxDepth) {
+    for (const Value& field : v.as_tuple().fields) collect(field, depth + 1);
+  } else if (const auto* map = object_in<MapValue>(v); map && depth < kMaxDepth) {
+    for (const auto& [key, value] : map->items) {
+      collect(key, depth + 1);
+      collect(value, depth + 1);
+    }
   }
 }
 

@@ -249,8 +249,13 @@ std::string tensor_body(const Tensor& tensor, const FormatOptions& options) {
   return element_text(tensor.data(), tensor.dtype());
 }
 
+// Nothing for the host.
+std::string device_text(Device device, std::string_view before, std::string_view after) {
+  return device.is_host() ? std::string() : fmt::format("{}{}{}", before, to_string(device), after);
+}
+
 std::string own_description(const Value& v, std::size_t width) {
-  if (!v.is(ValueKind::Tuple)) return {};
+  if (!v.is(ValueKind::Tuple) && !v.is(ValueKind::Object)) return {};
   const auto* described = dynamic_cast<const Described*>(v.object());
   return described ? described->description(width) : std::string();
 }
@@ -318,7 +323,8 @@ std::string describe(const Value& v) {
     case ValueKind::Shape:
       return fmt::format("shape({})", fmt::join(v.as_shape(), ", "));
     case ValueKind::Tensor:
-      return fmt::format("Tensor[{}, \"{}\"]", shape_text(v.as_tensor().shape()), to_string(v.as_tensor().dtype()));
+      return fmt::format("Tensor[{}, \"{}\"{}]", shape_text(v.as_tensor().shape()), to_string(v.as_tensor().dtype()),
+                         device_text(v.as_tensor().device(), ", \"", "\""));
     case ValueKind::Tuple:
       return fmt::format("tuple({})", v.as_tuple().fields.size());
     case ValueKind::Function:
@@ -326,7 +332,8 @@ std::string describe(const Value& v) {
                  ? fmt::format("function(`{}`)", v.as_function().name)
                  : fmt::format("closure(`{}`, {} captured)", v.as_function().name, v.as_function().captured.size());
     case ValueKind::Storage:
-      return fmt::format("storage({} bytes)", v.storage_ref()->size());
+      return fmt::format("storage({} bytes{})", v.storage_ref()->size(),
+                         device_text(v.storage_ref()->device(), " on ", ""));
     case ValueKind::Object:
       return "object";
   }

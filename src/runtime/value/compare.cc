@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rldb/runtime/object_value.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
@@ -124,6 +125,24 @@ std::string compare_tensors(const Value& actual, const Value& expected, const To
 // Tuples that were found to agree: one that occurs in many places is compared once.
 using Agreed = std::set<std::pair<const Object*, const Object*>>;
 
+// Keys and values in turn.
+Value items_of(const MapValue& map) {
+  std::vector<Value> fields;
+  for (const auto& [key, value] : map.items) {
+    fields.push_back(key);
+    fields.push_back(value);
+  }
+  return Value::of_tuple(std::move(fields));
+}
+
+bool same_plain_object(const Value& x, const Value& y) {
+  if (const auto *a = object_in<DeviceValue>(x), *b = object_in<DeviceValue>(y); a && b) return a->device == b->device;
+  if (const auto *a = object_in<BytesValue>(x), *b = object_in<BytesValue>(y); a && b) return a->bytes == b->bytes;
+  if (const auto *a = object_in<PointerValue>(x), *b = object_in<PointerValue>(y); a && b)
+    return a->pointer == b->pointer;
+  return false;
+}
+
 std::string compare_at(const Value& actual, const Value& expected, const Tolerance& tolerance, const std::string& path,
                        int depth, Agreed& agreed) {
   support::poll();
@@ -163,9 +182,14 @@ std::string compare_at(const Value& actual, const Value& expected, const Toleran
       agreed.emplace(actual.object(), expected.object());
       return "";
     }
+    case ValueKind::Object:
+      if (actual.object() == expected.object()) return "";
+      if (const auto *a = object_in<MapValue>(actual), *b = object_in<MapValue>(expected); a && b)
+        return compare_at(items_of(*a), items_of(*b), tolerance, path, depth + 1, agreed);
+      same = same_plain_object(actual, expected);
+      break;
     case ValueKind::Function:
     case ValueKind::Storage:
-    case ValueKind::Object:
       // Opaque: equal only if identical.
       same = actual.object() == expected.object();
       break;

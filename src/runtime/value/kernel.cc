@@ -214,6 +214,7 @@ class Binder {
     const Value& arg = args_[i];
     if (!arg.is(ValueKind::Tensor)) return wrong_kind(i, "a tensor");
     const Tensor& tensor = arg.as_tensor();
+    if (!same_device(i, tensor.device())) return false;
     if (!param.dtype.is_void() && tensor.dtype() != param.dtype) {
       return mismatch(ErrorKind::TypeMismatch, i,
                       fmt::format("dtype is `{}`, expected `{}`", to_string(tensor.dtype()), to_string(param.dtype)));
@@ -243,6 +244,19 @@ class Binder {
       }
     }
     return true;
+  }
+
+  // A kernel runs on the device of its first tensor.
+  bool same_device(std::size_t i, Device device) {
+    if (device_of_ < 0) {
+      device_of_ = int(i);
+      return true;
+    }
+    const Device expected = args_[std::size_t(device_of_)].as_tensor().device();
+    if (device == expected) return true;
+    return mismatch(ErrorKind::TypeMismatch, i,
+                    fmt::format("it is on {}, but argument {} is on {}", to_string(device), device_of_,
+                                to_string(expected)));
   }
 
   bool bind_scalar(std::size_t i) {
@@ -392,6 +406,7 @@ class Binder {
   std::vector<std::int64_t>& variables_;
   std::optional<Error> error_;
   std::uint64_t bound_ = 0;
+  int device_of_ = -1;  // the first argument that is a tensor
   std::vector<bool> many_bound_;  // instead of bound_ when there are more than 64 variables
 };
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "rldb/runtime/copy.h"
 #include "rldb/support/text.h"
 
 namespace rldb::runtime {
@@ -27,7 +28,7 @@ Output& stdout_output() {
   return output;
 }
 
-void PackedRegistry::register_function(std::string name, PackedFn fn, std::string doc, int arity) {
+PackedInfo& PackedRegistry::register_function(std::string name, PackedFn fn, std::string doc, int arity) {
   if (arity >= 0) {
     // The count is checked here once, so that the functions may index their arguments.
     fn = [name, arity, inner = std::move(fn)](PackedArgs args) -> Result<Value> {
@@ -43,7 +44,20 @@ void PackedRegistry::register_function(std::string name, PackedFn fn, std::strin
   info.function = support::make_ref<Function>(name, std::move(fn));
   info.doc = std::move(doc);
   info.arity = arity;
-  functions_[std::move(name)] = std::move(info);
+  return functions_[std::move(name)] = std::move(info);
+}
+
+Result<support::Unit> check_devices(const PackedInfo& packed, PackedArgs args) {
+  for (std::size_t i = 0; i < args.size() && !packed.any_device; ++i) {
+    if (!args[i].is(ValueKind::Tensor) || args[i].as_tensor().device().is_host()) continue;
+    return fail(ErrorKind::TypeMismatch,
+                fmt::format("`{}`: argument {} is on {}, but the function computes on cpu", packed.function->name, i,
+                            to_string(args[i].as_tensor().device())));
+  }
+  if (packed.any_device)
+    if (const std::string differ = devices_differ(args); !differ.empty())
+      return fail(ErrorKind::TypeMismatch, fmt::format("`{}`: {}", packed.function->name, differ));
+  return support::Unit{};
 }
 
 const PackedInfo* PackedRegistry::find(std::string_view name) const {

@@ -5,6 +5,7 @@
 // (`vm.builtin.*` are the machine's: bytecode/builtin.def.)
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "rldb/runtime/packed.h"
@@ -77,7 +78,7 @@ template <class IntOp, class FloatOp>
 Result<Value> elementwise(PackedArgs args, DType result, IntOp int_op, FloatOp float_op) {
   RLDB_TRY(Pair pair, broadcast_pair(args));
   const DType t = pair.a->dtype();
-  RLDB_TRY(auto out, Tensor::empty(pair.shape, result.is_void() ? t : result));
+  RLDB_TRY(auto out, Tensor::empty(pair.shape, result.is_void() ? t : result, pair.a->device()));
   const std::int64_t n = out->element_count();
   for (std::int64_t i = 0; i < n; ++i) {
     const std::byte* x = element_at(*pair.a, pair.shape, i);
@@ -120,7 +121,7 @@ Result<Value> less(PackedArgs args) {
 Result<Value> subtract_one(PackedArgs args) {
   RLDB_TRY(Tensor * a, scalar_tensor(args, 0));
   const DType t = a->dtype();
-  RLDB_TRY(auto out, Tensor::empty(a->shape(), t));
+  RLDB_TRY(auto out, Tensor::empty(a->shape(), t, a->device()));
   for (std::int64_t i = 0; i < a->element_count(); ++i) {
     const std::size_t at = std::size_t(i) * t.bytes();
     if (t.is_float()) {
@@ -135,7 +136,7 @@ Result<Value> subtract_one(PackedArgs args) {
 // A 0-d bool tensor: whether all elements are zero.
 Result<Value> equal_zero(PackedArgs args) {
   RLDB_TRY(Tensor * a, scalar_tensor(args, 0));
-  RLDB_TRY(auto out, Tensor::empty({}, DType::Bool()));
+  RLDB_TRY(auto out, Tensor::empty({}, DType::Bool(), a->device()));
   bool all = true;
   for (std::int64_t i = 0; i < a->element_count(); ++i) all &= a->at(i) == 0;
   store_int(out->data(), out->dtype(), all);
@@ -226,23 +227,41 @@ Result<Value> flatten_into(PackedArgs args) {
   return Value::null();
 }
 
+// They compute where their arguments are.
+struct Helpers {
+  PackedRegistry& registry;
+  std::vector<std::string>* called;
+  // One of RFC 0089's: a user's program may mean another function by that name.
+  void register_example(const std::string& name, const PackedFn& fn, std::string doc, int arity) {
+    auto noted = [name, fn, to = called](PackedArgs args) {
+      if (to && std::find(to->begin(), to->end(), name) == to->end()) to->push_back(name);
+      return fn(args);
+    };
+    register_function(name, std::move(noted), std::move(doc), arity);
+  }
+  void register_function(std::string name, PackedFn fn, std::string doc, int arity) {
+    registry.register_function(std::move(name), std::move(fn), std::move(doc), arity).any_device = true;
+  }
+};
+
 }  // namespace
 
-void register_test_functions(PackedRegistry& r, Output& out) {
+void register_test_functions(PackedRegistry& registry, Output& out, std::vector<std::string>* called) {
+  Helpers r{registry, called};
   // RFC 0089, sections 3 and 4.
-  r.register_function("custom_add", add, "the sum of two tensors", 2);
-  r.register_function("custom_tile", tile_into, "DPS: argument 0 twice along the last axis", 2);
-  r.register_function(
+  r.register_example("custom_add", add, "the sum of two tensors", 2);
+  r.register_example("custom_tile", tile_into, "DPS: argument 0 twice along the last axis", 2);
+  r.register_example(
       "custom_print",
       [&out](PackedArgs args) -> Result<Value> {
         out.write(format_value(args[0]) + "\n");
         return Value::null();
       },
       "prints its argument", 1);
-  r.register_function("custom_inplace_update", increment_in_place, "in place: argument 0 plus one", 1);
-  r.register_function("custom_func", copy_into, "DPS: copies argument 0 into argument 1", 2);
-  r.register_function("myshape_func", first_argument, "a shape function: its argument", 1);
-  r.register_function("flatten", flatten_into, "DPS: argument 0 laid out as argument 1", 2);
+  r.register_example("custom_inplace_update", increment_in_place, "in place: argument 0 plus one", 1);
+  r.register_example("custom_func", copy_into, "DPS: copies argument 0 into argument 1", 2);
+  r.register_example("myshape_func", first_argument, "a shape function: its argument", 1);
+  r.register_example("flatten", flatten_into, "DPS: argument 0 laid out as argument 1", 2);
 
   // TVM's helpers.
   r.register_function("test.vm.move", first_argument, "its argument", 1);

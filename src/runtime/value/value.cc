@@ -149,7 +149,7 @@ void free_block(const std::byte* data, std::size_t bytes) {
 AnyContents::AnyContents() : before_(std::exchange(t_any_contents, true)) {}
 AnyContents::~AnyContents() { t_any_contents = before_; }
 
-Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
+Result<Ref<Storage>> Storage::allocate(std::size_t bytes, Device device) {
   const std::size_t used = memory_in_use();
   const std::size_t room = bytes + 2 * kAlignment;
   if (room < bytes || bytes > memory_limit() || used > memory_limit() - bytes || !support::reserve_memory(room)) {
@@ -163,26 +163,36 @@ Result<Ref<Storage>> Storage::allocate(std::size_t bytes) {
     return fail(ErrorKind::OutOfMemory, fmt::format("the system has no {} bytes to give", bytes));
   }
   g_in_use.fetch_add(bytes, std::memory_order_relaxed);
-  return Ref<Storage>(new Storage(data, bytes));
+  if (!device.is_host()) note_device_storage(device, bytes, false);
+  return Ref<Storage>(new Storage(data, bytes, device));
+}
+
+Ref<Storage> Storage::borrow(std::byte* data, std::size_t bytes, Device device, Ref<Object> owner) {
+  RLDB_CHECK(owner, "borrowed memory has an owner");
+  Ref<Storage> made(new Storage(data, bytes, device));
+  made->owner_ = std::move(owner);
+  return made;
 }
 
 Storage::~Storage() {
+  if (owner_) return;
+  if (!device_.is_host()) note_device_storage(device_, size_, true);
   g_in_use.fetch_sub(size_, std::memory_order_relaxed);
   support::release_memory(size_ + 2 * kAlignment);
   if (!unmap_guarded(data_, size_)) free_block(data_, size_);
 }
 
-Result<Ref<Storage>> Storage::of_shape(const std::vector<std::int64_t>& shape, DType hint) {
+Result<Ref<Storage>> Storage::of_shape(const std::vector<std::int64_t>& shape, DType hint, Device device) {
   RLDB_TRY(const std::size_t most, checked_bytes(shape, hint));
   const bool bytes = shape.size() == 1 && hint.bytes() > 0;
-  RLDB_TRY(auto made, allocate(bytes ? most / hint.bytes() : most));
+  RLDB_TRY(auto made, allocate(bytes ? most / hint.bytes() : most, device));
   if (bytes) made->most_ = most;
   return made;
 }
 
 bool Storage::grow_to(std::size_t bytes) {
   if (bytes > most_) return false;
-  auto larger = allocate(bytes);
+  auto larger = allocate(bytes, device_);
   if (!larger.ok()) return false;
   std::swap(data_, (*larger)->data_);
   std::swap(size_, (*larger)->size_);
@@ -190,15 +200,15 @@ bool Storage::grow_to(std::size_t bytes) {
 }
 
 Result<Ref<Storage>> Storage::clone() const {
-  RLDB_TRY(auto copy, allocate(size_));
+  RLDB_TRY(auto copy, allocate(size_, device_));
   copy->most_ = most_;
   if (size_ > 0) std::memcpy(copy->data(), data_, size_);
   return copy;
 }
 
-Result<Ref<Tensor>> Tensor::empty(std::vector<std::int64_t> shape, DType dtype) {
+Result<Ref<Tensor>> Tensor::empty(std::vector<std::int64_t> shape, DType dtype, Device device) {
   RLDB_TRY(const std::size_t bytes, checked_bytes(shape, dtype));
-  auto storage = Storage::allocate(bytes);
+  auto storage = Storage::allocate(bytes, device);
   if (!storage.ok()) {
     Error error = std::move(storage).error();
     error.notes.push_back(fmt::format("for a tensor of shape {} and dtype `{}`", dims_text(shape), to_string(dtype)));
@@ -288,7 +298,7 @@ Result<Value> copy_at(const Value& v, int depth, Copies& copies) {
   switch (v.kind()) {
     case ValueKind::Tensor: {
       const Tensor& from = v.as_tensor();
-      RLDB_TRY(auto to, Tensor::empty(from.shape(), from.dtype()));
+      RLDB_TRY(auto to, Tensor::empty(from.shape(), from.dtype(), from.device()));
       if (from.byte_size() > 0) std::memcpy(to->data(), from.data(), from.byte_size());
       return Value(std::move(to));
     }

@@ -9,6 +9,7 @@
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
+#include "rldb/runtime/copy.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_archive.h"
 #include "rldb/runtime/tensor_file.h"
@@ -372,9 +373,30 @@ std::optional<Value> Session::made_by(const std::string& function) {
   return result.ok ? std::optional(std::move(result.value)) : std::nullopt;
 }
 
+// On the devices of the parameters' types; without a type's word, on the first of the program.
+static bool place_arguments(const Session& session, const std::vector<Parameter>& ps, std::vector<Argument>& arguments,
+                            Diagnostics& out) {
+  const runtime::DeviceList devices = session.devices_of(session.module());
+  if (devices.empty()) return true;
+  for (std::size_t i = 0; i < ps.size(); ++i) {
+    const auto* t = ir::as<ir::TensorType>(ps[i].type);
+    const ir::VDevice* own = t ? t->vdevice : nullptr;
+    const runtime::Device device = own ? runtime::Device{runtime::device_type_of(own->target_kind), own->device_id}
+                                       : runtime::device_at(devices, 0);
+    auto placed = runtime::on_device(arguments[i].value, device);
+    if (!placed.ok()) {
+      out.add({}, source::message(diag::BadInput, ps[i].name, placed.error().message));
+      return false;
+    }
+    arguments[i].value = *std::move(placed);
+  }
+  return true;
+}
+
 std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
                                                         Diagnostics& out) {
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
+  runtime::reset_device_traffic();
   auto params = parameters_of(*this, function, out);
   if (!params) return std::nullopt;
   Binder binder(options_, *std::move(params), upper_bounds(*this, function));
@@ -468,6 +490,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     }
     arguments[i].generated = true;
   }
+  if (!place_arguments(*this, ps, arguments, out)) return std::nullopt;
   return arguments;
 }
 

@@ -224,6 +224,7 @@ int batch_run(const CommandLine& line, Console& console) {
   for (const session::Argument& a : *arguments) values.push_back(a.value);
   if (line.sanitizers.any()) return run_sanitized(*session, function, *arguments, values, line, console);
   const session::RunResult result = session->run(function, values, diagnostics);
+  session->report_helpers(diagnostics);
   if (support::cancel_cause() == support::CancelCause::Timeout) {
     diagnostics.add({}, source::message(diag::TimedOut, line.timeout));
     report(diagnostics, session->sources(), line, console);

@@ -114,6 +114,18 @@ void add_run_options(CLI::App& app, CommandLine& c) {
                "kernels report out-of-bounds accesses (default); --no-check-bounds: they do not check");
   app.add_flag("--check-accesses", c.options.check_accesses,
                "kernels check each access once more in the optimised code (slow; to test rldb)");
+  app.add_flag("--rfc-functions", c.options.rfc_functions,
+               "rldb's own functions for RFC 0089's examples (`custom_add`, ...) are meant: no note when one runs");
+  app.add_option_function<std::string>(
+         "--devices",
+         [&c](const std::string& text) {
+           const auto devices = runtime::parse_devices(text);
+           if (!devices) throw CLI::ValidationError("--devices", "needs a list such as cpu,sim:0,cuda:1");
+           c.options.devices = *devices;
+         },
+         "devices of the run, by their numbers in the program (default: those that the module declares); each but cpu is "
+         "simulated with memory of its own")
+      ->type_name("LIST");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");
   app.add_option("--kernels", c.options.kernels_file,
                  "module (.py) that has the kernels of an executable written by TVM")

@@ -199,6 +199,9 @@ static void show_points(Repl& repl, const debug::StopReport& stop) {
 }
 
 Status Repl::show_stop(const debug::StopReport& stop) {
+  source::Diagnostics notes;
+  session_->report_helpers(notes);
+  report(notes);
   if (wants_json()) return give_stop(stop);
   const Status status = tell_stop(stop);
   if (stop.kind == debug::StopKind::Finished && debugger_->return_to_outer()) tell_return();

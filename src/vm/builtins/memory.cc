@@ -1,7 +1,9 @@
 // Storage, tensors and views of them.
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
+#include "rldb/runtime/copy.h"
 #include "vm/builtins/args.h"
 
 namespace rldb::vm {
@@ -59,11 +61,13 @@ Result<Value> memory_view(bytecode::BuiltinId id, PackedArgs args) {
 
 }  // namespace
 
-Result<Value> builtin_AllocStorage(const CallSite&, PackedArgs args) {
+Result<Value> builtin_AllocStorage(const CallSite& site, PackedArgs args) {
   RLDB_ARGS(AllocStorage);
   RLDB_TRY(auto* shape, a.shape(1));
+  RLDB_TRY(const std::int64_t device, a.integer(2));
   RLDB_TRY(DType dtype, a.dtype(3));
-  RLDB_TRY(auto storage, runtime::Storage::of_shape(*shape, dtype));
+  RLDB_TRY(auto storage, runtime::Storage::of_shape(
+                             *shape, dtype, runtime::device_at(site.program.environment().devices, device)));
   return Value(storage);
 }
 
@@ -89,11 +93,12 @@ Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args) {
   return made;
 }
 
-Result<Value> builtin_AllocShaped(const CallSite&, PackedArgs args) {
+Result<Value> builtin_AllocShaped(const CallSite& site, PackedArgs args) {
   RLDB_ARGS(AllocShaped);
   RLDB_TRY(auto* shape, a.shape(0));
   RLDB_TRY(DType dtype, a.dtype(1));
-  RLDB_TRY(auto tensor, runtime::Tensor::empty(*shape, dtype));
+  RLDB_TRY(auto tensor, runtime::Tensor::empty(*shape, dtype,
+                                               runtime::device_at(site.program.environment().devices, 0)));
   return Value(tensor);
 }
 
@@ -135,17 +140,27 @@ Result<Value> builtin_TensorToShape(const CallSite&, PackedArgs args) {
   return Value::of_shape(std::move(dims));
 }
 
-Result<Value> builtin_ToDevice(const CallSite&, PackedArgs args) {
+Result<Value> builtin_ToDevice(const CallSite& site, PackedArgs args) {
   RLDB_ARGS(ToDevice);
   RLDB_TRY_VOID(a.tensor(0));
-  return a[0];
+  RLDB_TRY(const std::int64_t type, a.integer(1));
+  RLDB_TRY(const std::int64_t id, a.integer(2));
+  const auto& devices = site.program.environment().devices;
+  if (devices.empty()) return a[0];
+  const runtime::Device device{std::int32_t(type), std::int32_t(id)};
+  if (device.is_host() || std::find(devices.begin(), devices.end(), device) != devices.end())
+    return runtime::on_device(a[0], device);
+  std::string names;
+  for (const runtime::Device& d : devices) names += (names.empty() ? "" : ", ") + to_string(d);
+  return a.fail(ErrorKind::Unsupported,
+                fmt::format("there is no device {}; the devices are {}", to_string(device), names));
 }
 
 Result<Value> builtin_EnsureZeroOffset(const CallSite&, PackedArgs args) {
   RLDB_ARGS(EnsureZeroOffset);
   RLDB_TRY(runtime::Tensor * t, a.tensor(0));
   if (t->byte_offset() == 0) return a[0];
-  RLDB_TRY(auto copy, runtime::Tensor::empty(t->shape(), t->dtype()));
+  RLDB_TRY(auto copy, runtime::Tensor::empty(t->shape(), t->dtype(), t->device()));
   if (t->byte_size() > 0) std::memcpy(copy->data(), t->data(), t->byte_size());
   return Value(copy);
 }

@@ -88,7 +88,7 @@ Json kernel_json(const debug::Debugger::KernelPosition& at, std::int64_t max_ele
 Json registers_json(Repl& repl);
 Json heap_json(Repl& repl);
 Json objects_json(Repl& repl, std::size_t most);
-Json storage_json(const debug::StoragePlan& plan);
+Json storage_json(const debug::StoragePlan& plan, const runtime::DeviceList& devices);
 // Lines of the text around a stop; in a kernel, of the kernel's text.
 Json lines_json(Repl& repl);
 Json lines_json(const source::Buffer& buffer, const LineWindow& window);

@@ -5,6 +5,8 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op/device.h"
 #include "rldb/ir/op_attr/call_attr.h"
@@ -15,6 +17,7 @@
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_expected.h"
 #include "rldb/source/diagnostic_script_name.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_script_type.h"
 
 namespace rldb::frontend::script {
@@ -238,7 +241,7 @@ const ir::Expr* bind_inner_calls(Reader& r, const ir::Expr* e, Node at) {
 // `self` is the object of x.astype(...), which is its first argument.
 Val operator_call(Reader& r, const CallNode& call, const Val* self) {
   const ir::Type* annotation = r.expected.at(call.node);
-  const std::string_view name = modern_name(call.path);
+  std::string_view name = modern_name(call.path);
   Arguments args(r, call);
   std::vector<ops::CallArg> given;
   std::vector<Argument*> from;
@@ -267,6 +270,11 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
     from.push_back(&a);
   }
   if (!good) return {};
+  if (name == short_op::CallTir && !given.empty() && given[0].attr && given[0].attr->is(ir::AttrKind::String)) {
+    // RFC 0089, section 3: a packed function by its name.
+    name = short_op::CallDpsPacked;
+    r.error(from[0]->node, diag::PackedByCallTir, given[0].attr->string, given[0].attr->string);
+  }
   Argument type_argument;
   if (rfc_type) {
     ops::CallArg out;

@@ -242,12 +242,28 @@ Status command_Heap(Repl& repl, std::string_view rest) {
 
 namespace {
 
+// Memory and traffic of devices with memory of their own.
+void show_devices(Repl& repl) {
+  const auto uses = runtime::device_uses();
+  if (uses.empty()) return;
+  Table table({"device", "storages", "bytes", "most", "copied in", "copied out"});
+  const auto traffic = [](std::size_t copies, std::size_t bytes) {
+    return copies == 0 ? std::string("0") : fmt::format("{} ({} bytes)", copies, bytes);
+  };
+  for (const runtime::DeviceUse& u : uses)
+    table.add({to_string(u.device), fmt::format("{}", u.storages), fmt::format("{}", u.bytes),
+               fmt::format("{}", u.peak), traffic(u.copies_in, u.bytes_in), traffic(u.copies_out, u.bytes_out)});
+  repl.print("{}", fitting(repl, table));
+}
+
 std::string pc_text(bytecode::Pc pc) { return pc < 0 ? "" : fmt::format("*{}", pc); }
 
-Table plan_table(const debug::StoragePlan& plan) {
+// `devices`: of the program; without any, sizes are of the host.
+Table plan_table(const debug::StoragePlan& plan, const runtime::DeviceList& devices) {
   Table table({"id", "bytes", "tensor", "shape", "offset", "made", "written", "last use", "cleared"});
   for (const debug::PlannedStorage& s : plan.storages) {
     std::string id = fmt::format("s{}", s.id), size = s.size;
+    if (!devices.empty()) size += " on " + to_string(runtime::device_at(devices, s.device));
     if (s.tenants.empty()) table.add({id, size});
     for (const debug::Tenant& t : s.tenants) {
       table.add({id, size, t.binding.empty() ? fmt::format("%{}", t.reg) : t.binding, t.shape,
@@ -281,13 +297,15 @@ Status command_Storage(Repl& repl, std::string_view rest) {
   const auto plan = debug::storage_plan(repl.debugger(), repl.session(), function);
   if (!plan) return repl.fail(source::message(diag::NoSuchThing, "bytecode function", function));
   if (!options.file.empty()) return write_drawing(repl, options.file, storage_svg(*plan, now));
-  if (repl.wants_json()) return repl.give(storage_json(*plan));
+  const runtime::DeviceList devices = repl.session().devices_of(repl.session().module());
+  if (repl.wants_json()) return repl.give(storage_json(*plan, devices));
   std::size_t tensors = 0;
   for (const debug::PlannedStorage& s : plan->storages) tensors += s.tenants.size();
   repl.print("{}: {}, {}, instructions *{} to *{}\n", function, support::counted(plan->storages.size(), "storage"),
              support::counted(tensors, "tensor"), plan->begin, plan->end - 1);
+  show_devices(repl);
   if (plan->storages.empty()) return Status::Good;
-  repl.print("{}", fitting(repl, plan_table(*plan)));
+  repl.print("{}", fitting(repl, plan_table(*plan, devices)));
   repl.show(storage_text(*plan, now, draws_ascii(repl, options)),
             {OutputKind::Picture, storage_svg(*plan, now), {}, {}, {}});
   return Status::Good;

@@ -341,13 +341,44 @@ Status command_Ranks(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+namespace {
+
+Json plugins_json(const std::vector<runtime::PluginInfo>& plugins) {
+  Json rows = Json::array();
+  for (const runtime::PluginInfo& p : plugins) {
+    Json functions = Json::array();
+    for (const runtime::PluginFunction& f : p.functions)
+      functions.push_back({{"name", f.name}, {"signature", or_null(f.signature)}, {"doc", or_null(f.doc)}});
+    rows.push_back({{"path", p.path}, {"functions", std::move(functions)}});
+  }
+  return rows;
+}
+
+Status show_plugins(Repl& repl, std::span<const runtime::PluginInfo> plugins) {
+  for (const runtime::PluginInfo& p : plugins) {
+    repl.print("{}: {}\n", p.path, support::counted(p.functions.size(), "function"));
+    for (const runtime::PluginFunction& f : p.functions)
+      repl.print("  {}{}{}{}\n", f.name, f.signature, f.doc.empty() ? "" : "  # ", support::one_line(f.doc));
+  }
+  return Status::Good;
+}
+
+}  // namespace
+
 Status command_Plugin(Repl& repl, std::string_view rest) {
-  if (rest.empty()) return Status::Usage;
+  const auto& plugins = repl.session().plugins();
+  if (rest.empty()) {
+    if (repl.wants_json()) return repl.give(plugins_json(plugins));
+    if (plugins.empty()) repl.print("no plugin is loaded\n");
+    return show_plugins(repl, plugins);
+  }
   if (!repl.may("load a library", rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   const bool ok = repl.session().load_plugin(std::string(rest), diagnostics);
   repl.report(diagnostics);
-  return ok ? Status::Good : Status::Failed;
+  if (!ok) return Status::Failed;
+  if (repl.wants_json()) return repl.give(plugins_json({plugins.back()}));
+  return show_plugins(repl, {&plugins.back(), 1});
 }
 
 }  // namespace rldb::ui

@@ -148,7 +148,7 @@ Json objects_json(Repl& repl, std::size_t most) {
   return rows;
 }
 
-Json storage_json(const debug::StoragePlan& plan) {
+Json storage_json(const debug::StoragePlan& plan, const runtime::DeviceList& devices) {
   Json storages = Json::array();
   for (const debug::PlannedStorage& s : plan.storages) {
     Json tensors = Json::array();
@@ -163,14 +163,26 @@ Json storage_json(const debug::StoragePlan& plan) {
                          {"cleared", index_json(t.cleared)}});
     storages.push_back({{"id", s.id},
                         {"bytes", s.size},
+                        {"device", to_string(runtime::device_at(devices, s.device))},
                         {"allocated", index_json(s.allocated)},
                         {"released", index_json(s.released)},
                         {"tensors", std::move(tensors)}});
   }
+  Json uses = Json::array();
+  for (const runtime::DeviceUse& u : runtime::device_uses())
+    uses.push_back({{"device", to_string(u.device)},
+                    {"storages", u.storages},
+                    {"bytes", u.bytes},
+                    {"most", u.peak},
+                    {"copies_in", u.copies_in},
+                    {"bytes_in", u.bytes_in},
+                    {"copies_out", u.copies_out},
+                    {"bytes_out", u.bytes_out}});
   return {{"function", plan.function},
           {"begin", index_json(plan.begin)},
           {"end", index_json(plan.end)},
-          {"storages", std::move(storages)}};
+          {"storages", std::move(storages)},
+          {"devices", std::move(uses)}};
 }
 
 }  // namespace rldb::ui

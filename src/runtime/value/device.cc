@@ -1,0 +1,136 @@
+// Names of devices, and the account of their memory and traffic.
+#include "rldb/runtime/device.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <mutex>
+#include <utility>
+
+namespace rldb::runtime {
+
+namespace {
+
+struct DeviceName {
+  std::string_view name;
+  std::int32_t type;
+};
+// DLPack's numbers. The first name of a number is the one that is written.
+constexpr DeviceName kDeviceNames[] = {{"cpu", 1},     {"llvm", 1},    {"c", 1},      {"cuda", 2},     {"nvptx", 2},
+                                       {"opencl", 4},  {"aocl", 5},    {"sdaccel", 6}, {"vulkan", 7},  {"metal", 8},
+                                       {"vpi", 9},     {"rocm", 10},   {"sim", 12},   {"ext_dev", 12}, {"webgpu", 15},
+                                       {"hexagon", 16}};
+
+// Kernels of a parallel JIT may allocate from threads.
+std::mutex g_device_mutex;
+using DeviceKey = std::pair<std::int32_t, std::int32_t>;
+std::map<DeviceKey, DeviceUse>& device_table() {
+  static std::map<DeviceKey, DeviceUse> table;
+  return table;
+}
+
+DeviceUse& use_of(Device device) {
+  DeviceUse& use = device_table()[{device.type, device.id}];
+  use.device = device;
+  return use;
+}
+
+}  // namespace
+
+std::string to_string(Device device) {
+  std::string_view name;
+  for (const DeviceName& d : kDeviceNames) {
+    if (d.type != device.type) continue;
+    name = d.name;
+    break;
+  }
+  if (device.is_host()) return "cpu";
+  return name.empty() ? fmt::format("device({}):{}", device.type, device.id) : fmt::format("{}:{}", name, device.id);
+}
+
+std::int32_t device_type_of(std::string_view kind) {
+  for (const DeviceName& d : kDeviceNames)
+    if (d.name == kind) return d.type;
+  return 1;
+}
+
+std::optional<Device> parse_device(std::string_view text) {
+  const std::size_t colon = text.find(':');
+  const std::string_view kind = text.substr(0, colon);
+  const auto* known = std::find_if(std::begin(kDeviceNames), std::end(kDeviceNames),
+                                   [&](const DeviceName& d) { return d.name == kind; });
+  if (known == std::end(kDeviceNames)) return std::nullopt;
+  Device device{known->type, 0};
+  if (colon == std::string_view::npos) return device;
+  const std::string_view number = text.substr(colon + 1);
+  const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), device.id);
+  if (error != std::errc() || end != number.data() + number.size() || device.id < 0) return std::nullopt;
+  return device;
+}
+
+std::optional<std::vector<Device>> parse_devices(std::string_view text) {
+  std::vector<Device> devices;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    const auto device = parse_device(text.substr(0, comma));
+    if (!device) return std::nullopt;
+    devices.push_back(*device);
+    if (comma == std::string_view::npos) return devices;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+std::string to_string(const std::vector<Device>& devices) {
+  std::string out;
+  for (const Device& d : devices) out += (out.empty() ? "" : ",") + to_string(d);
+  return out;
+}
+
+std::vector<DeviceUse> device_uses() {
+  const std::lock_guard lock(g_device_mutex);
+  std::vector<DeviceUse> uses;
+  for (const auto& [key, use] : device_table()) uses.push_back(use);
+  return uses;
+}
+
+void reset_device_traffic() {
+  const std::lock_guard lock(g_device_mutex);
+  auto& table = device_table();
+  for (auto it = table.begin(); it != table.end();) {
+    DeviceUse& use = it->second;
+    use.peak = use.bytes;
+    use.copies_in = use.bytes_in = use.copies_out = use.bytes_out = 0;
+    it = use.storages == 0 ? table.erase(it) : std::next(it);
+  }
+}
+
+void note_device_storage(Device device, std::size_t bytes, bool freed) {
+  const std::lock_guard lock(g_device_mutex);
+  DeviceUse& use = use_of(device);
+  if (freed) {
+    use.bytes -= bytes;
+    --use.storages;
+  } else {
+    use.bytes += bytes;
+    ++use.storages;
+    use.peak = std::max(use.peak, use.bytes);
+  }
+}
+
+void note_device_copy(Device from, Device to, std::size_t bytes) {
+  const std::lock_guard lock(g_device_mutex);
+  if (!to.is_host()) {
+    DeviceUse& use = use_of(to);
+    ++use.copies_in;
+    use.bytes_in += bytes;
+  }
+  if (!from.is_host()) {
+    DeviceUse& use = use_of(from);
+    ++use.copies_out;
+    use.bytes_out += bytes;
+  }
+}
+
+}  // namespace rldb::runtime
