@@ -178,14 +178,15 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
                                                          const CodeMap& map) const {
   Resolved r;
   std::vector<std::string> names;
-  bool function_known = false, exists = false;
+  bool function_known = false;
+  int last = -1;  // of that name
   for (std::size_t i = 0; i < map.bindings().size(); ++i) {
     const UserBinding& b = map.bindings()[i];
     if (b.function != function) continue;
     function_known = true;
     names.push_back(b.name);
     if (b.name != name) continue;
-    exists = true;
+    last = int(i);
     add_sorted(r.sites, map.starts_of(int(i)));
   }
   if (!r.sites.empty()) return r;
@@ -201,9 +202,12 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
       return r;
     }
   }
-  if (exists) {
-    r.problem = source::message(diag::NoSuchThing, fmt::format("code in function `{}` for the binding", function), name)
-                    .with_hint("it became no instruction of its own");
+  if (last >= 0) {
+    r = next_place(last, map);
+    if (r.sites.empty())
+      r.problem =
+          source::message(diag::NoSuchThing, fmt::format("code in function `{}` for the binding", function), name)
+              .with_hint("it became no instruction of its own, and none follows it");
     return r;
   }
   if (function_known) {
@@ -216,6 +220,25 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_binding(std::string_view functi
     return r;
   }
   r.problem = unknown("function", function, session.function_names());
+  return r;
+}
+
+// The next binding of the function that has code, or its end: for one that became no instruction (another name of a
+// value, code that was removed).
+Debugger::Impl::Resolved Debugger::Impl::next_place(int binding, const CodeMap& map) {
+  Resolved r;
+  const std::string& function = map.binding(binding).function;
+  for (std::size_t i = std::size_t(binding) + 1; i < map.bindings().size(); ++i) {
+    const UserBinding& b = map.bindings()[i];
+    if (b.function != function || !map.has_code(int(i))) continue;
+    add_sorted(r.sites, map.starts_of(int(i)));
+    r.moved_to = fmt::format("{}:{}", function, b.name.empty() ? "the result" : b.name);
+    if (!r.sites.empty()) return r;
+  }
+  const FunctionIndex f = map.executable().find_function(function);
+  if (f < 0 || map.executable().functions[std::size_t(f)].kind != FunctionKind::Bytecode) return r;
+  for (const Pc pc : map.returns(f)) r.sites.push_back({pc});
+  r.moved_to = fmt::format("the end of {}", function);
   return r;
 }
 
@@ -294,6 +317,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
 
 void Debugger::Impl::set_place(Breakpoint& b, Resolved r) {
   b.sites = std::move(r.sites);
+  b.moved_to = std::move(r.moved_to);
   b.in_kernel = std::move(r.in_kernel);
   b.place = b.in_kernel ? fmt::format("kernel {}, {}", b.in_kernel->kernel, b.in_kernel->text) : "";
   b.kernel = b.in_kernel ? b.in_kernel->kernel : "";

@@ -7,6 +7,20 @@ namespace rldb::debug {
 Debugger::Debugger(session::Session& session) : impl_(std::make_unique<Impl>(session)) {}
 Debugger::~Debugger() = default;
 
+bool Debugger::finished() const { return impl_->run && impl_->last.kind == StopKind::Finished; }
+
+std::uint64_t Debugger::changes() const { return impl_->run ? impl_->run->changed_times() : 0; }
+
+std::string Debugger::run_function() const { return impl_->run ? impl_->run->function() : std::string(); }
+
+std::optional<vm::Machine> Debugger::machine_at(std::uint64_t time) const {
+  return impl_->run ? impl_->run->machine_at(time) : std::nullopt;
+}
+
+std::optional<std::vector<runtime::Value>> Debugger::run_arguments() const {
+  return impl_->run ? impl_->run->arguments() : std::nullopt;
+}
+
 bool Debugger::active() const {
   return impl_->run && impl_->last.kind != StopKind::None && impl_->last.kind != StopKind::Finished;
 }
@@ -56,8 +70,24 @@ void Debugger::restore(Snapshot& snapshot) {
   d.last = {};
 }
 
+bool Debugger::Impl::look_back() {
+  if (!run || last.kind != StopKind::Finished || !waiting.empty()) return false;
+  const std::shared_ptr<const session::Build>& build = run->code().build();
+  source::Diagnostics ignored;  // what does not build is not what ran
+  if (build->source ? build->source != session.module() : session.runnable(ignored) != build) return false;
+  if (run->machine().running()) return true;
+  if (run->time() == 0 || run->timeline().empty()) return false;
+  part = 0;
+  return run->go_to(run->time() - 1) == Run::Seek::Done && run->machine().running();
+}
+
+void Debugger::Impl::to_end() {
+  if (run && last.kind == StopKind::Finished && run->machine().running()) (void)run->advance(nullptr);
+}
+
 const vm::Machine* Debugger::machine() const {
-  return impl_->run && impl_->last.kind != StopKind::Finished ? &impl_->run->machine() : nullptr;
+  if (!impl_->run || (impl_->last.kind == StopKind::Finished && !impl_->run->machine().running())) return nullptr;
+  return &impl_->run->machine();
 }
 
 std::shared_ptr<const session::Build> Debugger::build() const {

@@ -37,6 +37,13 @@ struct Debugger::Impl {
   };
   std::vector<Waiting> waiting;
 
+  // A finished run of the present program is asked about the moment before it returned: its machine goes there, and the
+  // report of its end stays. `to_end` is the way back, for verbs that go on from the end. True: it can be asked.
+  bool look_back();
+  void to_end();
+  // There is a run with frames that questions can be about: a stopped one, or one that has finished.
+  bool can_be_asked() { return run && (last.kind != StopKind::Finished || look_back()); }
+
   // ---- breakpoints (breakpoints.cc) ----
   // The map of the program that would run now; null when there is none, or it does not build.
   std::shared_ptr<const CodeMap> current_code();
@@ -46,6 +53,7 @@ struct Debugger::Impl {
     bool pending = false;                                    // may resolve later
     std::optional<source::Message> problem;                  // if it does not resolve now
     std::shared_ptr<const KernelPlace> in_kernel = nullptr;  // a place inside a kernel, instead of sites
+    std::string moved_to = {};                               // see Breakpoint
   };
   Resolved resolve(std::string_view spec, const CodeMap* map) const;
   Resolved resolve_line(std::string_view file, std::uint32_t line, const CodeMap& map) const;
@@ -58,6 +66,7 @@ struct Debugger::Impl {
   Resolved resolve_operator(std::string_view name, const CodeMap& map) const;
   Resolved resolve_node(std::string_view label, const CodeMap& map) const;
   Resolved resolve_binding(std::string_view function, std::string_view name, const CodeMap& map) const;
+  static Resolved next_place(int binding, const CodeMap& map);
   std::string default_file(const CodeMap& map) const;
   static void set_place(Breakpoint& b, Resolved r);
   void add_breakpoint_sites(vm::StopSet& stops) const;

@@ -29,10 +29,12 @@ std::vector<std::string_view> names_in(std::string_view text) {
   std::vector<std::string_view> words;
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t begin = i;
+    if (text[i] == '$') ++i;  // a variable of the session
+    const std::size_t letters = i;
     while (i < text.size() && is_name_byte(text[i])) ++i;
     const std::string_view word = text.substr(begin, i - begin);
-    if (i == begin) {
-      ++i;
+    if (i == letters) {
+      i = begin + 1;
     } else if (!std::isdigit(static_cast<unsigned char>(word[0])) && (begin == 0 || text[begin - 1] != '.') &&
                std::find(words.begin(), words.end(), word) == words.end()) {
       words.push_back(word);

@@ -95,6 +95,7 @@ class Reader {
   }
   std::string_view word() {
     const std::size_t begin = at_;
+    if (peek() == '$' && starts_name(peek(1))) ++at_;  // a variable of the session
     if (starts_name(peek()))
       while (continues_name(peek())) ++at_;
     return text().substr(begin, at_ - begin);
@@ -473,8 +474,8 @@ std::vector<std::string> names_of(const Expression& expression) {
 bool is_script(const Expression& expression) {
   if (expression.root().kind != TermKind::Call) return false;
   for (const Term& t : expression.terms) {
-    const bool plain = t.kind == TermKind::Constant || t.kind == TermKind::Name || t.kind == TermKind::Tuple ||
-                       t.kind == TermKind::List;
+    const bool name = t.kind == TermKind::Name && !t.text.starts_with('$');
+    const bool plain = name || t.kind == TermKind::Constant || t.kind == TermKind::Tuple || t.kind == TermKind::List;
     const bool chain = t.kind == TermKind::Attribute && !dotted_name(expression, t).empty();
     const bool call = t.kind == TermKind::Call && dotted_name(expression, expression.child(t, 0)).starts_with("R.");
     if (!plain && !chain && !call) return false;

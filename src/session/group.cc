@@ -147,13 +147,24 @@ bool Group::run(std::string_view function, const std::vector<std::vector<Value>>
   return good;
 }
 
+// The present rank's turn. `advance` is given its observer's hook, null: nobody observes it.
+template <class Advance>
+vm::Outcome Group::in_turn(Advance advance) {
+  if (!observer_) return advance(nullptr);
+  observer_->turn(rank_, true);
+  vm::Outcome outcome = advance(&observer_->hook(rank_));
+  observer_->turn(rank_, false);
+  return outcome;
+}
+
 // Runs each rank to its next collective, or to its end.
 bool Group::advance(std::vector<Member>& members, Diagnostics& out) {
   const vm::StopSet stops = collectives_of(members[0].machine.executable());
   for (rank_ = 0; rank_ < ranks_; ++rank_) {
     Member& m = members[rank_];
     if (m.done || m.waits_at()) continue;
-    vm::Outcome outcome = m.machine.run(stops);
+    vm::Outcome outcome =
+        in_turn([&](vm::Hook* hook) { return hook ? m.machine.run(*hook, stops) : m.machine.run(stops); });
     if (outcome.finished()) {
       m.done = true;
       m.result = std::move(outcome.value);
@@ -257,7 +268,8 @@ bool Group::take_part(Member& m, std::size_t rank, Meeting meeting, Diagnostics&
   }
   meetings_[rank].push_back(std::move(meeting));
   meeting_ = true;
-  const vm::Outcome outcome = m.machine.step(1);
+  const vm::Outcome outcome =
+      in_turn([&](vm::Hook* hook) { return hook ? m.machine.step(1, *hook) : m.machine.step(1); });
   meeting_ = false;
   if (outcome.faulted()) out.add(where, source::message(diag::RankFailed, rank, outcome.fault->error.message));
   return !outcome.faulted();

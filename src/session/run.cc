@@ -8,6 +8,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/passes/system_lib_prefix.h"
+#include "rldb/session/observed.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
 
@@ -182,6 +183,11 @@ static std::string lowered_name(const Build& build, std::string_view function) {
 RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,
                              Diagnostics& out) {
   if (options_.engine == Engine::Eval && build.legal) return run_evaluator(build.legal, function, args, out);
+  return run_observed(build, function, args, nullptr, out);
+}
+
+RunResult run_observed(const Build& build, std::string_view function, std::span<const Value> args, vm::Hook* hook,
+                       Diagnostics& out) {
   RunResult result;
   const std::uint64_t begin = now_ns();
   vm::Machine machine(build.program);
@@ -191,7 +197,7 @@ RunResult Session::run_build(const Build& build, std::string_view function, std:
     report(*result.fault, build.executable.get(), out);
     return result;
   }
-  vm::Outcome outcome = machine.run();
+  vm::Outcome outcome = hook ? machine.run(*hook) : machine.run();
   result.nanoseconds = now_ns() - begin;
   result.instructions = machine.instructions();
   if (outcome.finished()) {

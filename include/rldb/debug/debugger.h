@@ -59,11 +59,12 @@ struct Breakpoint {
   Author commands_by;
   // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
   std::string log;
-  std::size_t frame = 0;                         // Watch: counted from the outermost
-  std::string function;                          // Watch: the function of that frame; empty: the one that is run
-  std::uint64_t entered = 0;                     // Watch: when that frame was entered
-  bool every_activation = false;                 // Watch: every call of the function instead
-  std::vector<Site> sites;                       // empty: not resolved now (pending), or of a kind that has no sites
+  std::size_t frame = 0;          // Watch: counted from the outermost
+  std::string function;           // Watch: the function of that frame; empty: the one that is run
+  std::uint64_t entered = 0;      // Watch: when that frame was entered
+  bool every_activation = false;  // Watch: every call of the function instead
+  std::string moved_to;     // where it stops, because the binding became no instruction: `main:next`, `the end of main`
+  std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
   std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites
   std::string place;                             // inside a kernel: what it stops at
   std::string kernel;                            // the kernel's name; empty: not inside one
@@ -166,6 +167,16 @@ class Debugger {
 
   // ---- running ----
   bool active() const;  // there is a run that has not finished
+  // There is one that has finished and can still be asked: its names have the values that they had before it returned.
+  bool finished() const;
+  // How often the run was changed (assign, skip, return_from, replace_kernel, revert_kernel).
+  std::uint64_t changes() const;
+  // The function and the arguments that the run began with. Nullopt: no run, or it has no history and may have changed
+  // them.
+  std::string run_function() const;
+  // A separate machine as it was at a time of the run. Nullopt: no run, no history, or interrupted.
+  std::optional<vm::Machine> machine_at(std::uint64_t time) const;
+  std::optional<std::vector<runtime::Value>> run_arguments() const;
   // Runs a build that is not the session's: an entry at the prompt.
   StopReport start(std::shared_ptr<const session::Build> build, std::string_view function,
                    std::span<const runtime::Value> args, bool stop_at_entry, source::Diagnostics& out);

@@ -43,9 +43,10 @@ std::optional<BindingGraph> binding_graph(Debugger& debugger, session::Session& 
 
 struct BindingCost {
   std::vector<std::string> kernels;  // that compute it
-  std::uint64_t operations = 0;      // of floats and integers, not of indices
-  std::uint64_t bytes_read = 0, bytes_written = 0;
-  std::string unknown;  // what the count leaves out: a dim without a value, a packed function
+  // Numbers, or sums of products of the dims that have no value: `2*k*n + 4096`.
+  std::string operations;  // of floats and integers, not of indices
+  std::string bytes_read, bytes_written;
+  std::string unknown;  // what the count leaves out: a loop whose extent depends on memory
 };
 // Of a binding of `function`, under `dims` (name, value). Null: nothing of it is left in the build.
 std::optional<BindingCost> cost_of_binding(session::Session& session, const session::Build& build,

@@ -30,6 +30,15 @@ class Group : public runtime::Workers {
   Group(const Group&) = delete;
   Group& operator=(const Group&) = delete;
 
+  // Told of the turns of each rank, and gives the hook that observes its machine.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    virtual vm::Hook& hook(std::size_t rank) = 0;
+    virtual void turn(std::size_t rank, bool begins) = 0;
+  };
+  void observe(Observer* observer) { observer_ = observer; }  // null: nobody
+
   // Runs the function on all ranks, with arguments by rank. False: a rank failed, or they wait for each other;
   // diagnosed.
   bool run(std::string_view function, const std::vector<std::vector<runtime::Value>>& args, Diagnostics& out);
@@ -62,7 +71,11 @@ class Group : public runtime::Workers {
   std::string place_of(const Member& m, std::size_t rank) const;
   runtime::Result<runtime::Value> meet_again(runtime::Collective what, runtime::PackedArgs args);
 
+  template <class Advance>
+  vm::Outcome in_turn(Advance advance);
+
   Session& session_;
+  Observer* observer_ = nullptr;
   std::size_t ranks_;
   std::size_t group_size_;
   std::size_t rank_ = 0;

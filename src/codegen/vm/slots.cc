@@ -2,6 +2,7 @@
 #include "codegen/vm/slots.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -245,9 +246,7 @@ void SlotTable::see_prim_func(const PrimFunc* f, const Call* call, bytecode::Ins
     if (const auto* s = as<BufferStore>(n); s && s->buffer == heap && s->indices.size() == 1) {
       if (auto index = const_int(s->indices[0])) {
         add_slot(debug.slots_written, *index);
-        bytecode::SlotDebug* entry = slot(*index);
-        if (entry && entry->text.empty()) entry->text = TextOf(heap, slots_).text(s->value);
-        if (entry && entry->bound_by.empty()) entry->bound_by = "computed";
+        computed_.push_back({*index, heap, s->value});
       }
     }
     if (const auto* l = as<BufferLoad>(n); l && l->buffer == heap && l->indices.size() == 1)
@@ -256,7 +255,28 @@ void SlotTable::see_prim_func(const PrimFunc* f, const Call* call, bytecode::Ins
   });
 }
 
+void SlotTable::name_computed(const Computed& computed) {
+  bytecode::SlotDebug* entry = slot(computed.slot);
+  if (!entry) return;
+  if (entry->text.empty()) entry->text = TextOf(computed.heap, slots_).text(computed.value);
+  if (!entry->bound_by.empty()) return;
+  constexpr std::string_view kCast = "match_cast";
+  std::vector<std::string> from;
+  walk(computed.value, [&](const Node* n) {
+    const auto* load = as<BufferLoad>(n);
+    const auto index =
+        load && load->buffer == computed.heap && load->indices.size() == 1 ? const_int(load->indices[0]) : std::nullopt;
+    const bytecode::SlotDebug* read = index ? slot(*index) : nullptr;
+    if (!read || !read->bound_by.starts_with(kCast)) return true;
+    std::string text = fmt::format("`{}` ({})", read->text, read->bound_by);
+    if (std::find(from.begin(), from.end(), text) == from.end()) from.push_back(std::move(text));
+    return true;
+  });
+  entry->bound_by = from.empty() ? "computed" : fmt::format("computed from {}", fmt::join(from, ", "));
+}
+
 std::vector<bytecode::SlotDebug> SlotTable::finish() {
+  for (const Computed& computed : computed_) name_computed(computed);
   for (std::size_t i = 0; i < slots_.size(); ++i)
     if (slots_[i].text.empty()) slots_[i].text = fmt::format("slot {}", i);
   return std::move(slots_);

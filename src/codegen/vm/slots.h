@@ -39,6 +39,14 @@ class SlotTable {
   void see_make_shape(const ir::Call* call, bytecode::InstructionDebug& debug);
   void see_prim_func(const ir::PrimFunc* f, const ir::Call* call, bytecode::InstructionDebug& debug);
   void see_match_cast(const ir::Binding* binding);
+  // A slot that a computing PrimFunc writes. Its text is made at the end: a match_cast that follows the computation
+  // names the slots that it reads.
+  struct Computed {
+    std::int64_t slot;
+    const ir::Buffer* heap;
+    const ir::Expr* value;
+  };
+  void name_computed(const Computed& computed);
   bytecode::SlotDebug* slot(std::int64_t index);
   void add_slot(std::vector<std::int32_t>& list, std::int64_t index) const;
   void name(std::int64_t index, const ir::Expr* value);
@@ -53,6 +61,7 @@ class SlotTable {
   const ir::Var* heap_ = nullptr;
   std::vector<bytecode::SlotDebug> slots_;
   std::vector<Store> pending_;
+  std::vector<Computed> computed_;
   std::set<const ir::Expr*> named_;  // symbols and expressions that have their slot
   // Variables that are fields of others: matches of a tuple go field by field.
   std::map<const ir::Expr*, std::pair<const ir::Expr*, std::int64_t>> fields_;

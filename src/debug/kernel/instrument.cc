@@ -255,8 +255,8 @@ class Instrumenter {
 
   const Stmt* attribute(const ir::AttrStmt* s) {
     const Stmt* head = seq({before(s), site(s, false)});
-    const Stmt* body = visit(s->body);
-    if (!s->thread_var) return seq({head, body});
+    if (!s->thread_var) return seq({head, visit(s->body)});
+    const Stmt* body = seq({arrivals(s, {Probe::Arrival::Iteration}), visit(s->body)});
     if (!ir::is_const(s->value, 1)) throw Refused{fmt::format("it launches threads `{}`", ir::thread_tag(s))};
     return seq({head, ctx_.attr_stmt(s->node, s->key, s->value, body ? body : nothing(), s->thread_var)});
   }

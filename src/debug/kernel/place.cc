@@ -20,6 +20,13 @@ const ir::SBlock* block_of(const ir::Stmt* s) {
   return realize ? realize->block : as<ir::SBlock>(s);
 }
 
+// Of a loop, or of threads that are launched; null: it is neither.
+const ir::Var* loop_variable(const ir::Stmt* s) {
+  if (const auto* f = as<ir::ForStmt>(s)) return f->var;
+  const auto* launch = as<ir::AttrStmt>(s);
+  return launch ? launch->thread_var : nullptr;
+}
+
 void probes_of_line(const KernelText& text, std::uint32_t line, KernelPlace& out) {
   for (const ir::Stmt* s : text.statements_at(line)) {
     Probe p;
@@ -61,8 +68,8 @@ bool probes_of_name(const KernelText& text, std::string_view name, KernelPlace& 
     return std::nullopt;
   };
   const auto loop = [&](const ir::Stmt* s) {
-    const auto* f = as<ir::ForStmt>(s);
-    return probe_if(f && f->var->name == name, Probe::Arrival::Iteration);
+    const ir::Var* v = loop_variable(s);
+    return probe_if(v && v->name == name, Probe::Arrival::Iteration);
   };
   const auto write = [&](const ir::Stmt* s) {
     const auto* st = as<ir::BufferStore>(s);
@@ -90,7 +97,7 @@ void note_lines(const KernelText& text, KernelPlace& out) {
 std::vector<std::string_view> names_in(const KernelText& text) {
   std::vector<std::string_view> names;
   for (const KernelText::Row& row : text.statements()) {
-    if (const auto* f = as<ir::ForStmt>(row.stmt)) names.push_back(f->var->name);
+    if (const ir::Var* v = loop_variable(row.stmt)) names.push_back(v->name);
     if (const auto* st = as<ir::BufferStore>(row.stmt)) names.push_back(st->buffer->name);
     if (const ir::SBlock* b = block_of(row.stmt)) {
       names.push_back(b->name);

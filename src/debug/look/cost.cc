@@ -1,80 +1,19 @@
 // The cost of a binding: the arithmetic of its kernels, counted over their loops.
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "debug/kernel/written.h"
+#include "debug/look/kernel_cost.h"
 #include "rldb/debug/graph.h"
-#include "rldb/eval/eval.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::debug {
 
-using runtime::Value;
-
 namespace {
 
 using DimSizes = std::vector<std::pair<std::string, std::int64_t>>;
-
-// Counts the operations of a kernel for given values of its shape variables.
-class Counter {
- public:
-  explicit Counter(std::unordered_map<const ir::Var*, std::int64_t> vars) : vars_(std::move(vars)) {}
-
-  void count(const ir::Stmt* s, double times, int depth = 0) {
-    constexpr int kMaxDepth = 500;
-    if (!s || depth > kMaxDepth) return;
-    support::poll();
-    if (const auto* loop = ir::as<ir::ForStmt>(s)) {
-      const auto extent = value_of(loop->extent);
-      return count(loop->body, times * double(extent.value_or(1)), depth + 1);
-    }
-    if (const auto* store = ir::as<ir::BufferStore>(s)) {
-      operations += times * operations_of(store->value);
-      return;
-    }
-    if (const auto* block = ir::as<ir::SBlock>(s)) return count(block->body, times, depth + 1);
-    // Nested statements: sequences, branches (each counted as if it were taken), attributes.
-    ir::for_each_use(s, [&](const ir::Node* n) {
-      if (const auto* inner = ir::as<ir::Stmt>(n)) count(inner, times, depth + 1);
-    });
-    if (ir::isa<ir::WhileStmt>(s)) unknown = "a `while` loop, counted once";
-  }
-
-  std::optional<std::int64_t> value_of(const ir::Expr* e) {
-    eval::ScalarEnv env;
-    env.var = [this](const ir::Var* v) -> std::optional<Value> {
-      const auto it = vars_.find(v);
-      return it == vars_.end() ? std::nullopt : std::optional(Value::of_int(it->second));
-    };
-    env.buffer = [](const ir::Buffer*) { return std::optional<Value>(); };
-    const auto v = eval::eval_scalar(e, env);
-    if (v.ok() && v->is(runtime::ValueKind::Int)) return v->as_int();
-    unknown = "a loop whose extent is known only when it runs, counted once";
-    return std::nullopt;
-  }
-
-  double operations = 0;
-  std::string unknown;
-
- private:
-  // Arithmetic in a value; indices are addresses and do not count.
-  static double operations_of(const ir::Expr* e) {
-    double found = 0;
-    ir::walk(e, [&](const ir::Node* n) {
-      found += ir::isa<ir::BinaryExpr>(n) || ir::isa<ir::Call>(n);
-      return !ir::isa<ir::BufferLoad>(n);
-    });
-    return found;
-  }
-
-  std::unordered_map<const ir::Var*, std::int64_t> vars_;
-};
 
 // A call of a kernel with the types of the tensors that it reads and writes.
 struct KernelCall {
@@ -117,64 +56,66 @@ std::optional<KernelCall> kernel_call(const ir::Module* module, const ir::Expr* 
   return found;
 }
 
-// Adds the cost of a kernel call for the dims of the function.
+// Adds the cost of kernel calls; dims of the function that have no value are symbols.
 class Costing {
  public:
-  Costing(const DimSizes& dims, BindingCost& out) : dims_(dims), out_(out) {}
+  explicit Costing(const DimSizes& dims) : dims_(dims) {}
 
   void add(const KernelCall& call) {
-    out_.kernels.emplace_back(call.name);
-    for (const ir::Type* t : call.arguments) out_.bytes_read += bytes_of(t);
-    for (const ir::Type* t : call.results) out_.bytes_written += bytes_of(t);
-    Counter counter(shape_variables(call));
-    counter.count(call.kernel->body, 1);
-    constexpr double kMost = 1.8e19;
-    out_.operations += std::uint64_t(std::min(counter.operations, kMost));
-    if (!counter.unknown.empty()) out_.unknown = counter.unknown;
+    cost_.kernels.emplace_back(call.name);
+    for (const ir::Type* t : call.arguments) read_ += bytes_of(t);
+    for (const ir::Type* t : call.results) written_ += bytes_of(t);
+    KernelCost kernel = kernel_cost(call.kernel, shape_variables(call));
+    operations_ += kernel.operations;
+    if (!kernel.unknown.empty()) cost_.unknown = std::move(kernel.unknown);
+  }
+
+  BindingCost take() && {
+    cost_.operations = operations_.text();
+    cost_.bytes_read = read_.text();
+    cost_.bytes_written = written_.text();
+    return std::move(cost_);
   }
 
  private:
-  std::optional<std::int64_t> dim(const ir::Expr* e) {
-    eval::ScalarEnv env;
-    env.var = [this](const ir::Var* v) -> std::optional<Value> {
+  Amount dim(const ir::Expr* e) {
+    AmountOf known;
+    std::vector<const ir::Var*> vars;
+    ir::collect_vars(e, vars);
+    for (const ir::Var* v : vars)
       for (const auto& [name, value] : dims_)
-        if (name == v->name) return Value::of_int(value);
-      return std::nullopt;
-    };
-    env.buffer = [](const ir::Buffer*) { return std::optional<Value>(); };
-    const auto v = eval::eval_scalar(e, env);
-    if (v.ok() && v->is(runtime::ValueKind::Int)) return v->as_int();
-    out_.unknown = "a dim that has no value here";
-    return std::nullopt;
+        if (name == v->name) known.emplace(v, Amount(double(value)));
+    return amount_of(e, known).value_or(Amount::symbol(ir::print_expr(e)));
   }
-  std::uint64_t bytes_of(const ir::Type* type) {
+  std::vector<Amount> dims_of(const ir::TensorType* t) {
+    std::vector<Amount> dims;
+    for (const ir::Expr* e : t->shape) dims.push_back(dim(e));
+    return dims;
+  }
+  Amount bytes_of(const ir::Type* type) {
     const auto* t = ir::as<ir::TensorType>(type);
     if (!t || !t->has_shape) {
-      if (t) out_.unknown = "a tensor whose shape is known only when it runs";
-      return 0;
+      if (t) cost_.unknown = "a tensor whose shape is known only when it runs";
+      return {};
     }
-    double bytes = double(t->dtype.bytes());
-    for (const ir::Expr* e : t->shape) bytes *= double(dim(e).value_or(0));
-    return std::uint64_t(std::clamp(bytes, 0.0, 1.8e19));
+    Amount bytes(double(t->dtype.bytes()));
+    for (const Amount& d : dims_of(t)) bytes = bytes * d;
+    return bytes;
   }
   // The kernel's parameters correspond to the arguments, then to the results.
-  std::unordered_map<const ir::Var*, std::int64_t> shape_variables(const KernelCall& call) {
-    std::unordered_map<const ir::Var*, std::int64_t> vars;
+  AmountOf shape_variables(const KernelCall& call) {
+    AmountOf vars;
     std::vector<const ir::Type*> types = call.arguments;
     types.insert(types.end(), call.results.begin(), call.results.end());
-    for (std::size_t i = 0; i < call.kernel->params.size() && i < types.size(); ++i) {
-      const ir::Buffer* buffer = call.kernel->params[i].buffer;
-      const auto* t = ir::as<ir::TensorType>(types[i]);
-      if (!buffer || !t || !t->has_shape) continue;
-      for (std::size_t d = 0; d < buffer->shape.size() && d < t->shape.size(); ++d)
-        if (const auto* v = ir::as<ir::Var>(buffer->shape[d]))
-          if (const auto value = dim(t->shape[d])) vars.emplace(v, *value);
-    }
+    for (std::size_t i = 0; i < call.kernel->params.size() && i < types.size(); ++i)
+      if (const auto* t = ir::as<ir::TensorType>(types[i]); t && t->has_shape)
+        bind_dims(vars, call.kernel->params[i].buffer, dims_of(t));
     return vars;
   }
 
   const DimSizes& dims_;
-  BindingCost& out_;
+  BindingCost cost_;
+  Amount operations_, read_, written_;
 };
 
 // Is it derived, pass by pass, from the node?
@@ -195,8 +136,7 @@ std::optional<BindingCost> cost_of_binding(session::Session& session, const sess
                                            std::string_view function, std::uint32_t binding, const DimSizes& dims) {
   const auto* f = build.legal ? ir::as<ir::Function>(build.legal->find(function)) : nullptr;
   if (!f || !f->body) return std::nullopt;
-  BindingCost cost;
-  Costing costing(dims, cost);
+  Costing costing(dims);
   bool found = false;
   for (const ir::BindingBlock* block : f->body->blocks)
     for (const ir::Binding* b : block->bindings) {
@@ -205,7 +145,7 @@ std::optional<BindingCost> cost_of_binding(session::Session& session, const sess
       found = true;
       if (const auto call = kernel_call(build.legal, b->value)) costing.add(*call);
     }
-  return found ? std::optional(std::move(cost)) : std::nullopt;
+  return found ? std::optional(std::move(costing).take()) : std::nullopt;
 }
 
 }  // namespace rldb::debug

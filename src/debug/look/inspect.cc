@@ -235,12 +235,14 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   const Impl& d = *impl_;
   std::size_t index = 0;
   std::optional<ValueFinder> finder;
-  if (d.run && frame_index(d.run->machine(), machine_frame(frame), index))
+  const bool over = finished();  // values made since then come first
+  if (impl_->can_be_asked() && frame_index(d.run->machine(), machine_frame(frame), index))
     finder.emplace(d, d.run->machine(), d.run->code(), index, d.part, true);
   const expression::NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
     if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->machine(), name, v))
       return v;
+    if (const Value* known = over ? d.session.find_value(name) : nullptr) return *known;
     if (finder) return finder->find(name);
     if (const Value* known = d.session.find_value(name)) return *known;
     return runtime::fail(runtime::ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));

@@ -122,6 +122,10 @@ class WhyElement {
 }  // namespace
 
 std::vector<CauseStep> Debugger::why(std::string_view target, int frame, int depth, source::Diagnostics& out) const {
+  if (!impl_->can_be_asked()) {
+    out.add({}, source::message(diag::NotStopped));
+    return {};
+  }
   const auto [name, subscript] = expression::split_target(target);
   return subscript.empty() ? impl_->why(*this, name, frame, depth, out)
                            : impl_->why_element(*this, name, subscript, frame, depth, out);
@@ -135,7 +139,7 @@ std::vector<CauseStep> Debugger::Impl::why_element(const Debugger& d, std::strin
     return std::vector<CauseStep>();
   };
   std::size_t index = 0;
-  if (!run || last.kind == StopKind::Finished || !frame_index(run->machine(), d.machine_frame(frame), index)) {
+  if (!run || !frame_index(run->machine(), d.machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
     return {};
   }
@@ -177,8 +181,7 @@ std::vector<CauseStep> Debugger::Impl::why(const Debugger& debugger, std::string
                                            source::Diagnostics& out) const {
   const Impl& d = *this;
   std::size_t index = 0;
-  if (!d.run || d.last.kind == StopKind::Finished ||
-      !frame_index(d.run->machine(), debugger.machine_frame(frame), index)) {
+  if (!d.run || !frame_index(d.run->machine(), debugger.machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
     return {};
   }
@@ -234,7 +237,7 @@ NameHistory Debugger::when(std::string_view name, int frame, source::Diagnostics
   const Impl& d = *impl_;
   NameHistory history{std::string(name), {}, {}};
   std::size_t index = 0;
-  if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index)) {
+  if (!impl_->can_be_asked() || !frame_index(d.run->machine(), machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
     return history;
   }

@@ -97,6 +97,7 @@ int Debugger::Impl::last_part(Pc pc) const {
 }
 
 StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive) {
+  to_end();
   if (part > 0 && !run->in_kernel() && !run->fault()) {
     std::string ignored;
     Hit hit = triggered(run->machine(), Order::Backward, part - 1, false, &ignored);
@@ -202,6 +203,7 @@ StopReport Debugger::reverse_next(std::uint64_t count) {
   Impl& d = *impl_;
   return d.repeat_back(count, [&] {
     // From the end of the run, where no frame is left: to the last binding of the outermost function.
+    d.to_end();
     const bool ended = d.run->depth() == 0;
     return d.backward(
         d.run->code().starts(), [ended](const vm::Machine& m) { return !ended || m.frames().size() == 1; }, !ended);
@@ -211,6 +213,7 @@ StopReport Debugger::reverse_next(std::uint64_t count) {
 StopReport Debugger::reverse_finish() {
   Impl& d = *impl_;
   if (!d.run) return d.not_running();
+  d.to_end();
   if (d.run->in_kernel()) return d.before_the_call(StopKind::Step);
   const auto frames = d.run->machine().frames();
   if (frames.size() < 2) return d.arrive(0, StopKind::HistoryEnd);
@@ -235,6 +238,7 @@ StopReport Debugger::reverse_resume() {
 StopReport Debugger::reverse_step_instruction(std::uint64_t count) {
   Impl& d = *impl_;
   if (!d.run) return d.not_running();
+  d.to_end();
   const std::uint64_t now = d.run->time();
   // Inside a kernel: going back to before its call counts as the first.
   if (d.run->in_kernel() && count > 0) --count;

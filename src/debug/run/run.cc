@@ -117,6 +117,7 @@ void Run::replace_build(std::shared_ptr<const session::Build> build) {
 
 std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outcome>(vm::Machine&)> apply) {
   const std::uint64_t now = time();
+  ++changed_times_;
   timeline_.forget_after(now);
   if (machine_.call_log()) machine_.call_log()->forget_from(now);
   kernel_.reset();
@@ -274,6 +275,14 @@ const ir::PrimFunc* Run::kernel_of(const vm::Machine& m, std::string* name) cons
   if (name) *name = callee;
   const ir::Module* lowered = lowered_of(m);
   return lowered ? ir::as<ir::PrimFunc>(lowered->find(callee)) : nullptr;
+}
+
+std::optional<std::vector<Value>> Run::arguments() const {
+  const vm::Machine* start = timeline_.at_or_before(0);
+  if (!start || !start->running()) return time() == 0 && !over_ ? std::optional(args_) : std::nullopt;
+  const std::span<const Value> registers = start->registers(0);
+  return std::vector<Value>(registers.begin(),
+                            registers.begin() + std::ptrdiff_t(std::min(args_.size(), registers.size())));
 }
 
 // The arguments as the kernel gets them; the dynamic form unpacks its trailing shape.

@@ -38,6 +38,8 @@ class Run {
   const CodeMap& code() const { return *code_; }
   const vm::Machine& machine() const { return machine_; }
   const std::string& function() const { return function_; }  // the one that was started
+  // Its arguments as they were then; nullopt: the run has no history, and may have changed them.
+  std::optional<std::vector<runtime::Value>> arguments() const;
   const Timeline& timeline() const { return timeline_; }
   Pc pc() const { return machine_.running() ? machine_.frame().pc : Pc(-1); }
   std::size_t depth() const { return machine_.frames().size(); }
@@ -57,6 +59,7 @@ class Run {
   std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply);
 
   bool is_changed() const { return !changes_.empty(); }
+  std::uint64_t changed_times() const { return changed_times_; }
 
   // A build with other kernels for the same executable: the program calls those from now on.
   void replace_build(std::shared_ptr<const session::Build> build);
@@ -141,6 +144,7 @@ class Run {
   TensorBytes untouched_args_;  // of a kernel run alone, from before it ran
   Timeline timeline_;
   Changes changes_;
+  std::uint64_t changed_times_ = 0;
   std::vector<std::shared_ptr<const session::Build>> builds_;  // that replaced the first one
   KernelCode kernel_code_{session_};
   std::unique_ptr<KernelStepper> kernel_;

@@ -11,13 +11,16 @@
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_limit.h"
 #include "rldb/source/diagnostic_program.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/ui/batch/batch.h"
+#include "rldb/ui/prompt/run_record.h"
 #include "rldb/ui/render/output_file.h"
 #include "rldb/ui/render/tensor_output.h"
+#include "ui/batch/run_profile.h"
 #include "ui/batch/save_repro.h"
 
 namespace rldb::ui {
@@ -160,6 +163,35 @@ int run_sanitized(session::Session& session, const std::string& function,
   return kGood;
 }
 
+// The run under the debugger, which keeps its history, and its file: of a run that fails, too.
+session::RunResult run_recorded(session::Session& session, const std::string& function,
+                                const std::vector<Value>& values, const CommandLine& line, Console& console,
+                                source::Diagnostics& out) {
+  session::RunResult result;
+  if (session.options().engine == session::Engine::Eval) {
+    out.add({}, source::message(diag::RunNotWritten,
+                                "the evaluator keeps no history: `--engine=vm` interprets kernels too"));
+    return result;
+  }
+  debug::Debugger debugger(session);
+  debug::StopReport stop = debugger.start(function, values, true, out);
+  if (stop.kind == debug::StopKind::None) return result;
+  stop = debugger.resume();
+  result.ok = stop.kind == debug::StopKind::Finished;
+  result.value = stop.value;
+  if (stop.fault) {
+    result.fault = stop.fault;
+    source::Message m = source::message(diag::RunFailed, stop.fault->error.message);
+    for (const std::string& note : stop.fault->error.notes) m.notes.push_back({{}, note});
+    out.add(stop.where.span, std::move(m));
+  }
+  const auto run = result.ok || result.fault ? run_of(session, debugger, out) : std::nullopt;
+  const auto written = run ? write_run(line.record, *run, out) : std::nullopt;
+  if (written)
+    console.print_error("note: wrote {} ({} bytes); `rldb {}` opens it\n", line.record, written->bytes, line.record);
+  return result;
+}
+
 void note_arguments(const std::vector<session::Argument>& arguments, Console& console) {
   for (const session::Argument& a : arguments)
     if (a.generated) console.print_error("note: made up {} = {}\n", a.parameter, runtime::describe(a.value));
@@ -181,17 +213,23 @@ int run_ranks(session::Session& session, const std::string& function, const Comm
     for (const session::Argument& a : *arguments) by_rank.back().push_back(a.value);
   }
   session::Group group(session, line.ranks, line.groups);
-  const bool good = group.run(function, by_rank, diagnostics);
-  if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
-  if (!good) return kFailed;
+  std::vector<Value> results;
+  if (line.profiles()) {
+    if (const auto code = run_profiled(session, &group, function, by_rank, line, console, results)) return *code;
+  } else {
+    const bool good = group.run(function, by_rank, diagnostics);
+    if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
+    if (!good) return kFailed;
+    results = group.results();
+  }
   if (line.output.empty() && line.expected_output.empty()) {
     for (std::size_t rank = 0; rank < line.ranks; ++rank)
-      console.print("rank {}: {}\n", rank, runtime::format_value(group.results()[rank]));
+      console.print("rank {}: {}\n", rank, runtime::format_value(results[rank]));
     return kGood;
   }
   std::vector<Value> tensors;
   std::string why;
-  if (flatten_tensors(group.results()[0], tensors, why)) return give_tensors(tensors, session, line, console);
+  if (flatten_tensors(results[0], tensors, why)) return give_tensors(tensors, session, line, console);
   diagnostics.clear();
   diagnostics.add({}, source::message(diag::OutputKind, line.output.empty() ? line.expected_output : line.output, why));
   report(diagnostics, session.sources(), line, console);
@@ -223,7 +261,17 @@ int batch_run(const CommandLine& line, Console& console) {
   std::vector<Value> values;
   for (const session::Argument& a : *arguments) values.push_back(a.value);
   if (line.sanitizers.any()) return run_sanitized(*session, function, *arguments, values, line, console);
-  const session::RunResult result = session->run(function, values, diagnostics);
+  session::RunResult result;
+  if (!line.record.empty()) {
+    result = run_recorded(*session, function, values, line, console, diagnostics);
+  } else if (line.profiles()) {
+    std::vector<Value> results;
+    if (const auto code = run_profiled(*session, nullptr, function, {values}, line, console, results)) return *code;
+    result.ok = true;
+    result.value = results[0];
+  } else {
+    result = session->run(function, values, diagnostics);
+  }
   session->report_helpers(diagnostics);
   if (support::cancel_cause() == support::CancelCause::Timeout) {
     diagnostics.add({}, source::message(diag::TimedOut, line.timeout));
@@ -237,6 +285,7 @@ int batch_run(const CommandLine& line, Console& console) {
     keep({*arguments, ":run " + function, seen, not_error(seen)}, unasked, *session, line, console);
   }
   if (!result.ok) return result.fault ? kFailed : diagnostics.has_errors() ? kFailed : 128 + SIGINT;
+  if (diagnostics.has_errors()) return kFailed;  // it is not recorded
 
   if (line.output.empty() && line.expected_output.empty()) {
     console.print("{}\n", runtime::format_value(result.value));

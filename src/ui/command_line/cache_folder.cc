@@ -29,6 +29,12 @@ std::string cache_folder(std::string_view kind) {
   return home.empty() ? home : fmt::format("{}/.cache/rldb/{}", home, kind);
 }
 
+std::string peak_rates_folder(std::string_view cache) {
+  if (cache.empty() || cache == "off") return {};
+  const std::string folder = cache_folder("machine");
+  return !folder.empty() && make_folders(folder) ? folder : std::string();
+}
+
 namespace {
 
 constexpr std::size_t kMostReports = 50;  // of a kind

@@ -247,6 +247,20 @@ void add_tolerance(CLI::App& app, CommandLine& c) {
   app.add_option("--rtol", c.options.tolerance.rtol, "relative tolerance of comparisons");
 }
 
+void add_profile(CLI::App& app, CommandLine& c) {
+  app.add_flag("--profile{-}", c.profile,
+               "write where the time goes, by binding and by callee, to standard error or to a file (.json or text)")
+      ->type_name("[=FILE]");
+  app.add_option("--profile-trace", c.profile_trace, "write the calls as a trace for Perfetto or chrome://tracing")
+      ->type_name("FILE.json");
+  app.add_option("--profile-flame", c.profile_flame, "write the call paths as a picture")->type_name("FILE.svg");
+  app.add_option("--profile-memory", c.profile_memory, "write the memory held over time as a picture")
+      ->type_name("FILE.svg");
+  app.add_option("--profile-runs", c.profile_runs, "number of runs that are profiled")
+      ->check(CLI::Range(1, 1'000'000))
+      ->type_name("N");
+}
+
 void add_inputs(CLI::App& app, CommandLine& c) {
   app.add_option("--function", c.function, "function to call")->type_name("F");
   app.add_option("--input", c.inputs, "a value: 2x3xf32=1,2,3,4,5,6, @x.npy, name=...")
@@ -404,6 +418,11 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->type_name("N");
       app.callback([&c] {
         if (c.ranks % c.groups != 0) throw CLI::ValidationError("--groups", "needs a number that divides --ranks");
+        if (!c.record.empty() && (c.profiles() || c.sanitizers.any() || c.ranks > 1))
+          throw CLI::ValidationError("--record", "does not work with --profile, --sanitize and --ranks");
+        if (c.profiles() && c.sanitizers.any())
+          throw CLI::ValidationError("--profile",
+                                     "does not work with --sanitize, which runs the program in another way");
         take_call(c);
       });
       app.add_option("-o,--output", c.output, "write the result to f.npy, or to f.npz if there are several")
@@ -423,6 +442,11 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
              "bounds, overflow (integers)")
           ->type_name("WHAT,...");
+      add_profile(app, c);
+      app.add_option(
+             "--record", c.record,
+             "write the run to a file that `rldb FILE.rldbrun` opens on any machine: at its end, or at its fault")
+          ->type_name("FILE.rldbrun");
       add_tolerance(app, c);
       add_save_repro(app, c);
       add_run_options(app, c);

@@ -17,6 +17,7 @@
 #include "rldb/support/file.h"
 #include "rldb/ui/prompt/journal.h"
 #include "rldb/ui/prompt/reader.h"
+#include "rldb/ui/prompt/run_record.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/version.h"
 #include "rldb/ui/terminal/exit_code.h"
@@ -51,6 +52,7 @@ int open_files(Repl& repl, const CommandLine& line) {
   for (const std::string& file : line.files) {
     const std::string entry = ":load " + file;
     const auto load = [&] {
+      if (is_run_file_at(file)) return open_run(repl, file);
       source::Diagnostics diagnostics;
       const bool ok = repl.session().load_file(file, diagnostics);
       if (const std::string_view near = ok || support::file_exists(file) ? "" : nearest_subcommand(file); !near.empty())

@@ -286,6 +286,8 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
       break;
   }
   if (!stop.note.empty()) print("note: {}\n", stop.note);
+  for (const RunNote& note : notes)
+    if (note.time == stop.time) print("note @{}: {}\n", note.time, note.text);
   if (stop.in_kernel) {
     show_kernel_stop(*this);
     return Status::Good;
@@ -319,6 +321,7 @@ void show_breakpoints(Repl& repl, std::optional<debug::PointKind> kind) {
                                        : "anywhere"
                : b.sites.empty() ? "pending"
                                  : fmt::format("pc {}", fmt::join(pcs_of(b), ", ")));
+    if (!b.moved_to.empty()) repl.print("  ({})", b.moved_to);
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
     if (b.hits) repl.print("  hit {}", support::counted(std::size_t(b.hits), "time"));
     if (b.temporary) repl.print("  once");

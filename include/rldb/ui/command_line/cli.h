@@ -67,6 +67,13 @@ struct CommandLine {
   std::string expected_output;
   std::size_t ranks = 1;   // workers that run the program
   std::size_t groups = 1;  // of ranks; it divides their number
+  std::string profile;     // "": none; "-": tables on standard error; else a file, .json or text by its name
+  std::string profile_trace, profile_flame, profile_memory;  // files; empty: none
+  std::size_t profile_runs = 1;
+  std::string record;  // a file for the run; empty: none
+  bool profiles() const {
+    return !profile.empty() || !profile_trace.empty() || !profile_flame.empty() || !profile_memory.empty();
+  }
   // compare, bisect, reduce
   repro::Tolerances tolerances;
   std::optional<session::Engine> other_engine;  // of the second program

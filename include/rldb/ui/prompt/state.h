@@ -57,6 +57,26 @@ struct Display {
   std::string text;
 };
 
+// A remark of the user at a time of the run (`:note`).
+struct RunNote {
+  std::uint64_t time = 0;
+  std::string text;
+};
+
+// An entry that changed the run (`set x = 0`), the time at which it was given, and the frame that was selected.
+struct RunChange {
+  std::uint64_t time = 0;
+  int frame = 0;
+  bool in_kernel = false;
+  debug::StoredEntry entry;
+};
+
+// From `:printer`: the entries that show values of a type.
+struct ValuePrinter {
+  std::string type;  // `tensor`, `tensor float32`, `tuple`, or the name of an object
+  debug::StoredEntry body;
+};
+
 // An entry that says who wrote it: one that the user did not write is a script of its own within the text.
 std::string with_author(const std::string& text, const debug::Author& author);
 
@@ -138,6 +158,8 @@ class Repl {
   Status report(const source::Diagnostics& diagnostics);
   Status fail(source::Message message);
   void show_value(const runtime::Value& value, std::string_view name = {});
+  // By the entries of a printer of its type. False: there is none, it failed, or this is its own output.
+  bool show_by_printer(const runtime::Value& value, std::string_view name);
   // Shows where the run stopped; the commands of the breakpoints that stopped it are carried out after the entry.
   Status show_stop(const debug::StopReport& stop);
   Status show_stop_in_call(const debug::StopReport& stop);
@@ -188,6 +210,13 @@ class Repl {
   Screen* screen = nullptr;
   // From `:alias`: replacements for the first word of an entry.
   std::map<std::string, debug::StoredEntry, std::less<>> aliases;
+  // From `:define`: entries that a word stands for.
+  std::map<std::string, debug::StoredEntry, std::less<>> defined;
+  std::vector<ValuePrinter> printers;
+  // Of the present run.
+  std::vector<RunNote> notes;
+  std::vector<RunChange> run_changes;
+  void begin_run() { notes.clear(), run_changes.clear(); }
   // The script whose entries are read one by one, not by `run_script`.
   std::string script_path;
   // The current entry is from the command line, or from the user's init file.
@@ -221,7 +250,7 @@ class Repl {
   class Tee;
   // The kind of an entry. `command` is null for a shell command, TVMScript, and unknown commands.
   struct Target {
-    enum class Kind { Shell, Script, Command, Unknown, Misspelt } kind;
+    enum class Kind { Shell, Script, Command, Defined, Unknown, Misspelt } kind;
     const Command* command = nullptr;
     std::string_view rest;
     std::string_view word;  // Unknown, Misspelt: the supposed name of a command; `rest` of Misspelt: a similar one
@@ -271,6 +300,7 @@ class Repl {
   bool names_value(std::string_view name) const;
   Status run_name(std::string_view name);
   std::optional<Status> run_to_binding(std::string_view name);
+  bool show_of_finished(std::string_view name);
   Status run_loop(std::string_view text);
   Status assign_in_frame(std::string_view target, std::string_view expression, std::string_view kind);
   bool take_commands(const debug::StopReport& stop);
@@ -285,6 +315,8 @@ class Repl {
   };
   std::optional<Piped> piped(std::string_view entry) const;
   Status run_piped(const Piped& piped);
+  Status run_defined(std::string_view name, std::string_view rest);
+  bool printing_ = false;  // by a printer
 
   CommandLine line_;
   SessionRecord record_;
@@ -303,6 +335,7 @@ class Repl {
   Status carry_out();
   std::vector<debug::StoredEntry> entered_;
   debug::StoredEntry failed_entry_;  // the last one, if it failed: `:expect error` may follow
+  void note_change(RunChange change);
   void keep_entry(debug::StoredEntry entry, Status result, bool changed) noexcept;
   LastEntry last_entry_;
   void note_entry(std::string_view entry, std::size_t version, bool active, Status status);

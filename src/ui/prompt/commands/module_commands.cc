@@ -27,6 +27,7 @@
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/reader.h"
 #include "rldb/ui/prompt/repro_file.h"
+#include "rldb/ui/prompt/run_record.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/output_file.h"
 #include "rldb/ui/terminal/exit_code.h"
@@ -124,6 +125,7 @@ Status command_Load(Repl& repl, std::string_view rest) {
   if (!repl.may_end_run("loading a program")) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto document = here_document(rest);
+  if (!document && is_run_file_at(std::string(rest))) return open_run(repl, std::string(rest));
   if (!document) {
     const bool ok = repl.session().load_file(std::string(rest), diagnostics);
     return loaded(repl, ok, diagnostics);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <optional>
 #include <regex>
 
@@ -61,6 +62,11 @@ void tell_unknown_names(Repl& repl, const Breakpoint& point) {
   }
 }
 
+void tell_moved(Repl& repl, const Breakpoint& point) {
+  repl.print("note: {} became no instruction of its own: breakpoint {} stops at {}\n", point.spec, point.number,
+             point.moved_to);
+}
+
 // A newly created point, with a condition that parses.
 Status made(Repl& repl, const Breakpoint* point, const std::string& condition, source::Diagnostics& diagnostics) {
   if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
@@ -71,6 +77,7 @@ Status made(Repl& repl, const Breakpoint* point, const std::string& condition, s
   const std::string where = point->in_kernel ? fmt::format(" ({})", point->place) : pending ? " (pending)" : "";
   repl.print("{} {} at {}{}{}\n", kind_name(*point), point->number, point->spec, where,
              point->condition.empty() ? "" : " if " + point->condition);
+  if (!point->moved_to.empty()) tell_moved(repl, *point);
   tell_unknown_names(repl, *point);
   return Status::Good;
 }
@@ -115,9 +122,13 @@ Breakpoint* numbered(Repl& repl, std::uint64_t number) {
 }  // namespace
 
 void resolve_and_tell(Repl& repl) {
+  std::map<int, std::string> before;
+  for (const auto& [number, b] : repl.debugger().breakpoints()) before[number] = b.moved_to;
   for (const auto& [number, why] : repl.debugger().resolve_breakpoints())
     repl.print("breakpoint {} at {} cannot be resolved any more: {}\n", number,
                repl.debugger().find_breakpoint(number)->spec, why);
+  for (const auto& [number, b] : repl.debugger().breakpoints())
+    if (!b.moved_to.empty() && b.moved_to != before[number]) tell_moved(repl, b);
 }
 
 std::string_view kind_name(const Breakpoint& b) {

@@ -14,6 +14,7 @@
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/duration.h"
+#include "ui/prompt/commands/run_call.h"
 #include "ui/prompt/entry/frame_scope.h"
 #include "ui/prompt/view.h"
 
@@ -22,12 +23,6 @@ namespace rldb::ui {
 using runtime::Value;
 
 namespace {
-
-struct Call {
-  std::string function;
-  std::vector<Value> values;
-  std::vector<std::vector<Value>> by_rank;
-};
 
 std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& function,
                                                std::span<const std::string> words, std::size_t rank) {
@@ -44,12 +39,14 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
   return values;
 }
 
-// `[FUNCTION] VALUE...`: if `main` exists, a first word that is not a function is already a value.
-std::optional<Call> read_call(Repl& repl, std::string_view rest) {
-  std::vector<std::string> words = split_words(rest);
+}  // namespace
+
+std::optional<Call> read_call(Repl& repl, std::string_view rest) { return read_call(repl, split_words(rest)); }
+
+std::optional<Call> read_call(Repl& repl, std::vector<std::string> words) {
   const std::vector<std::string> names = repl.session().function_names();
   const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
-  Call call{"main", {}};
+  Call call{"main", {}, {}};
   const bool value_first = !words.empty() && !known(words[0]) && words[0].find_first_of("=@(") != std::string::npos;
   if (!words.empty() && !value_first) {
     call.function = words[0];
@@ -65,6 +62,8 @@ std::optional<Call> read_call(Repl& repl, std::string_view rest) {
   }
   return call;
 }
+
+namespace {
 
 // Runs the group as far as it gets. False: it does not finish, and stopping to inspect that was not requested.
 bool run_group(Repl& repl, const Call& call, bool looked_at) {
@@ -115,6 +114,7 @@ Status run_or_start(Repl& repl, std::string_view given, bool stop_at_entry) {
     return run_on_evaluator(repl, *call);
   }
   source::Diagnostics diagnostics;
+  repl.begin_run();
   const debug::StopReport stop = repl.debugger().start(call->function, call->values, stop_at_entry, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   if (stop.kind == debug::StopKind::Finished) {

@@ -23,7 +23,8 @@ Status command_Alias(Repl& repl, std::string_view rest) {
   const auto equals = rest.find('=');
   const std::string_view name = trim(rest.substr(0, equals));
   const std::string_view text = equals == std::string_view::npos ? std::string_view() : trim(rest.substr(equals + 1));
-  if (!is_one_name(name)) return repl.fail(source::message(diag::BadAlias, name, "it is not one word"));
+  if (!is_one_name(name) || name.starts_with('$'))
+    return repl.fail(source::message(diag::BadAlias, name, "it is not one word"));
   if (find_command_named(name)) return repl.fail(source::message(diag::BadAlias, name, "it is a command"));
   if (text.empty())
     repl.aliases.erase(std::string(name));

@@ -74,10 +74,12 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
     const std::int64_t most = repl.print_format.max_elements;
     return repl.give({{"expression", e->text}, {"value", value_json(*value, most)}, {"notes", notes}});
   }
-  if (with_name)
-    print_named(repl, e->text, shown(repl, *value, *e));
-  else
-    repl.print("{}\n", shown(repl, *value, *e));
+  if (e->format || !repl.show_by_printer(*value, e->text)) {
+    if (with_name)
+      print_named(repl, e->text, shown(repl, *value, *e));
+    else
+      repl.print("{}\n", shown(repl, *value, *e));
+  }
   for (const std::string& note : notes) repl.print("note: {}\n", note);
   return Status::Good;
 }
@@ -95,6 +97,7 @@ void show_displays(Repl& repl) {
     source::Diagnostics diagnostics;
     const auto value = repl.debugger().evaluate(d.text, repl.frame(), diagnostics);
     const std::string label = fmt::format("{}: {}{}", d.number, d.format ? fmt::format("/{} ", d.format) : "", d.text);
+    if (value && !d.format && repl.show_by_printer(*value, label)) continue;
     if (value)
       print_named(repl, label, shown(repl, *value, {d.format, d.text}));
     else

@@ -44,6 +44,7 @@ Json breakpoint_json(const debug::Breakpoint& b) {
           {"in_kernel", b.in_kernel ? Json(b.place) : Json()},
           {"kernel", or_null(b.kernel)},
           {"kernel_lines", b.kernel_lines},
+          {"moved_to", or_null(b.moved_to)},
           {"pcs", indices_json(pcs)}};
 }
 

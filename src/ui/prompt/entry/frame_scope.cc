@@ -22,6 +22,7 @@ bool is_reserved(std::string_view word) { return word == "R" || word == "T" || w
 }  // namespace
 
 bool is_one_name(std::string_view text) {
+  if (text.starts_with('$')) text.remove_prefix(1);  // a variable of the session
   return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
          std::all_of(text.begin(), text.end(), expression::is_name_byte);
 }
@@ -65,7 +66,7 @@ std::string_view frame_name_kind(Repl& repl, std::string_view name) {
 
 std::optional<Assignment> split_assignment(std::string_view text) {
   if (text.find('\n') != std::string_view::npos) return std::nullopt;
-  std::size_t end = 0;
+  std::size_t end = text.starts_with('$') ? 1 : 0;
   while (end < text.size() && expression::is_name_byte(text[end])) ++end;
   Assignment a;
   a.name = text.substr(0, end);

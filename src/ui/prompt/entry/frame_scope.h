@@ -41,7 +41,7 @@ struct Assignment {
 };
 std::optional<Assignment> split_assignment(std::string_view text);
 
-// Is the text a single name?
+// Is the text a single name, `x` or `$x`?
 bool is_one_name(std::string_view text);
 
 }  // namespace rldb::ui

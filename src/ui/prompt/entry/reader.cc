@@ -17,13 +17,15 @@ constexpr std::string_view kPythonPrompts[] = {">>>", "..."};
 
 constexpr std::string_view kBlockEnd = "end";
 
-// `commands 2`: its lines follow, up to `end`, as in gdb.
+// `commands 2`: its lines follow, up to `end`, as in gdb. Of a command that needs an argument (`define NAME`) only if
+// it has one: without, it lists.
 bool takes_block(std::string_view line) {
   line = trim(line);
   if (line.starts_with(':')) line = trim(line.substr(1));
   const std::string_view word = line.substr(0, line.find_first_of(" \t"));
   const Command* command = find_command(word).command;
-  return command && command->name == word && (command->flags & kBlock);
+  if (!command || command->name != word || !(command->flags & kBlock)) return false;
+  return line.size() > word.size() || command->arguments.starts_with("[N]");
 }
 
 bool is_command(std::string_view line) {

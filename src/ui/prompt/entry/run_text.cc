@@ -152,6 +152,21 @@ std::vector<std::string> functions_that_bind(const ir::Module* module, std::stri
 
 }  // namespace
 
+// A name of the run that has finished. False: there is no such run, or it has no such name.
+bool Repl::show_of_finished(std::string_view name) {
+  if (!debugger_->finished() || session_->find_value(name)) return false;
+  if (session_->module() && session_->module()->find(name)) return false;
+  source::Diagnostics ignored;
+  std::vector<std::string> notes;
+  const auto value = debugger_->evaluate(name, 0, ignored, &notes);
+  if (!value || value->is_null()) return false;
+  last_.value = *value;
+  session_->set_value("_", *value);
+  show_result(*value, name);
+  for (const std::string& note : notes) print("note: {}\n", note);
+  return true;
+}
+
 // The name of a binding when nothing is stopped: its function is executed up to it, with made-up arguments where no
 // value of the session has a parameter's name.
 std::optional<Status> Repl::run_to_binding(std::string_view name) {
@@ -185,8 +200,10 @@ Status Repl::run_entry(std::string_view text) {
   repeatable_.clear();
   forced_ = false;
   if (text.starts_with("for ")) return run_loop(text);
-  if (is_one_name(text) && text != "_")
+  if (is_one_name(text) && text != "_") {
+    if (show_of_finished(text)) return Status::Good;
     if (const auto status = run_to_binding(text)) return *status;
+  }
   if (is_one_name(text) && text != "_" && names_value(text)) return run_name(text);
   if (const auto assignment = split_assignment(text))
     if (const std::string_view kind = frame_name_kind(*this, assignment->name); !kind.empty())

@@ -154,7 +154,10 @@ Status Repl::execute_recorded(std::string_view entry) {
     const Target target = target_of(text);
     const bool holds_entries = target.command && (target.command->flags & kEntries);
     const Moment start = moment();
+    RunChange change{start.time, frame_, debugger_->last_stop().in_kernel, kept};
+    const std::uint64_t changes = debugger_->changes();
     const Status result = dispatch(text);
+    if (start.active && debugger_->changes() > changes) note_change(std::move(change));
     if (!holds_entries) keep_entry(std::move(kept), result, !(moment() == start));  // can no longer fail
     return result;
   };
@@ -259,6 +262,12 @@ Status Repl::carry_out() {
   return status;
 }
 
+// It discards what was changed later: that was another future.
+void Repl::note_change(RunChange change) {
+  std::erase_if(run_changes, [&](const RunChange& c) { return c.time > change.time; });
+  run_changes.push_back(std::move(change));
+}
+
 bool Repl::may_end_run(std::string_view what) {
   if (!debugger_->active() || forced_) return true;
   const std::string where = describe_position(*this, debugger_->last_stop().where);
@@ -328,7 +337,8 @@ Status Repl::repeat_last() {
 Status Repl::dispatch(std::string_view entry) {
   if (const auto pipe = piped(entry); pipe && line_.format == Format::Text) return run_piped(*pipe);
   const Target target = target_of(entry);
-  if (line_.format == Format::Text || target.kind == Target::Kind::Command) return run_target(target);
+  const bool replies = target.kind == Target::Kind::Command || target.kind == Target::Kind::Defined;
+  if (line_.format == Format::Text || replies) return run_target(target);
   return in_json(nullptr, [&] { return run_target(target); });
 }
 
@@ -341,6 +351,8 @@ Status Repl::run_target(const Target& target) {
     case Target::Kind::Command:
       forced_ = target.forced;
       return run_command(*target.command, target.rest);
+    case Target::Kind::Defined:
+      return run_defined(target.word, target.rest);
     case Target::Kind::Misspelt:
       return fail(
           source::message(diag::UnknownVerb, target.word).with_hint(fmt::format("did you mean `{}`?", target.rest)));
@@ -365,6 +377,7 @@ Replay Repl::replay_of(std::string_view entry) const {
     case Target::Kind::Shell:
       return Replay::Outside;
     case Target::Kind::Script:
+    case Target::Kind::Defined:
       return Replay::Yes;
     case Target::Kind::Command:
       return target.command->flags & kReplay    ? Replay::Yes
@@ -482,6 +495,7 @@ Status Repl::fail(source::Message message) {
 }
 
 void Repl::show_value(const runtime::Value& value, std::string_view name) {
+  if (show_by_printer(value, name)) return;
   const std::string text = runtime::format_value(value, print_format);
   const std::string named = name.empty()                          ? text + "\n"
                             : text.find('\n') == std::string::npos ? fmt::format("{} = {}\n", name, text)

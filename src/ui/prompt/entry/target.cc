@@ -1,4 +1,5 @@
-// Repl: classifies entries: a command with its colon, a verb without one, `?name`, `!shell`, or TVMScript.
+// Repl: classifies entries: a command with its colon, a verb without one, a word of `:define`, `?name`, `!shell`, or
+// TVMScript.
 #include <algorithm>
 #include <cctype>
 
@@ -107,6 +108,10 @@ Repl::Target Repl::target_of(std::string_view entry) const {
   const bool forced = colon && end > 0 && end < body.size() && body[end] == '!';
   const std::string_view rest = trim(body.substr(end + (forced ? 1 : 0)));
 
+  if (const auto own = defined.find(word); own != defined.end() && !is_assignment(rest)) {
+    const std::string_view behind = body.substr(end);
+    if (behind.empty() || is_blank(behind[0])) return {Kind::Defined, nullptr, rest, own->first};
+  }
   if (!colon) return bare_target(entry, word, rest);
   if (word.empty() && !body.empty() && body.front() == '?') return {Kind::Command, help, trim(body.substr(1)), {}};
   const Command* found = word.empty() ? nullptr : find_command(word).command;

@@ -1,0 +1,40 @@
+// The cost of each call, by its callee and the shapes of its arguments; computed once for each of them. Users: the
+// observers of a profile.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "debug/profile/collector.h"
+#include "rldb/ir/stmt.h"
+
+namespace rldb::debug {
+
+class CallCosts {
+ public:
+  CallCosts(Profile& profile, Collector& collector) : profile_(profile), collector_(collector) {}
+
+  struct Found {
+    CallCost cost;
+    int shapes = -1;  // of Profile::shapes
+  };
+  // Of a kernel; `f` null: its TensorIR is not known. `site`: where the call is, for the look-up.
+  const Found& of_kernel(std::size_t site, const ir::PrimFunc* f, int callee, runtime::PackedArgs args);
+  // Bytes of the tensors in the arguments and in the result, each memory once.
+  static double bytes_of(runtime::PackedArgs args, const runtime::Value& result);
+
+ private:
+  using Key = std::vector<std::int64_t>;
+  struct Site {
+    std::vector<std::pair<Key, Found>> known;  // the last one first
+  };
+  void read_key(runtime::PackedArgs args);
+  Found compute(const ir::PrimFunc* f, int callee, runtime::PackedArgs args);
+
+  Profile& profile_;
+  Collector& collector_;
+  std::unordered_map<std::size_t, Site> sites_;
+  Key key_;
+};
+
+}  // namespace rldb::debug

@@ -1,0 +1,202 @@
+// Profiles: what is counted, on each engine and kind of program, and that times add up.
+#include "rldb/debug/profile.h"
+
+#include <algorithm>
+
+#include "debug/helpers.h"
+#include "debug/look/amount.h"
+#include "debug/profile/collector.h"
+
+using namespace rldb;
+using namespace rldb::debug;
+using namespace rldb::debug::testing;
+
+namespace {
+
+std::vector<Profile> profile(Fixture& f, std::vector<Value> args, const char* function = "main", std::size_t runs = 1) {
+  source::Diagnostics d;
+  std::vector<Value> results;
+  ProfileRequest request;
+  request.function = function;
+  request.arguments = {std::move(args)};
+  request.runs = runs;
+  request.peaks = {"a CPU", 1e9, 1e9, 1e9};
+  auto profiles = profile_run(f.session, nullptr, request, results, d);
+  INFO(text_of(d));
+  REQUIRE(profiles.size() == 1);
+  return profiles;
+}
+
+const ProfileRow& row(const std::vector<ProfileRow>& rows, std::string_view name) {
+  const auto it = std::find_if(rows.begin(), rows.end(), [&](const ProfileRow& r) { return r.name == name; });
+  REQUIRE_MESSAGE(it != rows.end(), std::string(name));
+  return *it;
+}
+
+// Exclusive times of all rows and of the run itself are the whole time; inclusive ones are no longer than it.
+void check_times(const Profile& p) {
+  std::uint64_t callees = 0, paths = 0;
+  for (const ProfileRow& r : p.callees) {
+    callees += r.counts.self_ns;
+    CHECK(r.counts.total_ns <= p.wall_ns);
+    CHECK(r.counts.self_ns <= r.counts.total_ns + (r.counts.calls > 1 ? p.wall_ns : 0));
+  }
+  for (const ProfileNode& n : p.tree) paths += n.self_ns;
+  CHECK(callees <= p.wall_ns);
+  CHECK(paths <= p.wall_ns);
+  CHECK(paths + p.wall_ns / 100 + 2000 >= p.wall_ns);
+}
+
+Value f32_matrix(std::int64_t rows, std::int64_t columns) {
+  return f32({rows, columns}, std::vector<float>(std::size_t(rows * columns), 1.0F));
+}
+
+}  // namespace
+
+TEST_CASE("operations and bytes of kernels come from their loops and the dims of the call") {
+  for (const session::Engine engine : {session::Engine::Vm, session::Engine::Jit, session::Engine::Eval}) {
+    CAPTURE(std::string(to_string(engine)));
+    Fixture f(kMlp);
+    f.session.options().engine = engine;
+    const Profile p = profile(f, {f32_matrix(5, 4), f32_matrix(4, 3)})[0];
+    const ProfileRow& matmul = row(p.callees, "matmul");
+    CHECK(matmul.kind == CallKind::Kernel);
+    CHECK(matmul.counts.calls == 1);
+    CHECK(matmul.counts.operations == 2 * 5 * 4 * 3);
+    CHECK(matmul.counts.bytes == 4 * (5 * 4 + 4 * 3 + 5 * 3));
+    CHECK(matmul.counts.attainable_ns == doctest::Approx(188.0));  // its bytes, at 1 GB/s
+    CHECK(row(p.bindings, "main:lv").counts.operations == 2 * 5 * 4 * 3);
+    CHECK(row(p.bindings, "main:lv").line == 8);
+    CHECK(row(p.bindings, "main:lv").callees == std::vector<std::string>{"matmul"});
+    CHECK(p.stopped.empty());
+    check_times(p);
+  }
+}
+
+TEST_CASE("runs are added up, and so are calls with other shapes") {
+  Fixture f(kMlp);
+  const Profile p = profile(f, {f32_matrix(2, 4), f32_matrix(4, 3)}, "main", 3)[0];
+  CHECK(p.runs == 3);
+  CHECK(row(p.callees, "relu").counts.calls == 3);
+  CHECK(row(p.callees, "main").counts.calls == 3);
+  CHECK(p.tree[0].calls == 3);
+  check_times(p);
+}
+
+TEST_CASE("of recursive calls the outermost counts, and the paths stay few") {
+  for (const session::Engine engine : {session::Engine::Vm, session::Engine::Eval}) {
+    Fixture f(kRecursion);
+    f.session.options().engine = engine;
+    const Profile p = profile(f, {i64({}, {50})}, "depth")[0];
+    const ProfileRow& depth = row(p.callees, "depth");
+    CHECK(depth.counts.calls == 51);
+    CHECK(depth.counts.total_ns <= p.wall_ns);
+    CHECK(p.tree.size() < 40);
+    check_times(p);
+  }
+}
+
+TEST_CASE("the time of callees is inclusive in the binding that calls them, exclusive in their own") {
+  Fixture f(kCalls);
+  const Profile p = profile(f, {f32({2}, {1, 2})})[0];
+  const ProfileRow& y = row(p.bindings, "main:y");
+  CHECK(y.counts.calls >= 1);
+  CHECK(y.counts.total_ns > y.counts.self_ns);
+  CHECK(row(p.callees, "double").counts.calls == 2);
+  CHECK(row(p.bindings, "double:b").counts.operations == 4);  // two calls, two elements
+  check_times(p);
+}
+
+TEST_CASE("a run that faults has a profile up to there") {
+  Fixture f(kViolated);
+  source::Diagnostics d;
+  std::vector<Value> results;
+  ProfileRequest request;
+  request.function = "main";
+  request.arguments = {{f32_matrix(2, 4), f32_matrix(3, 4)}};
+  const auto profiles = profile_run(f.session, nullptr, request, results, d);
+  REQUIRE(profiles.size() == 1);
+  CHECK(d.has_errors());
+  CHECK(profiles[0].stopped.find("mismatch") != std::string::npos);
+  CHECK(row(profiles[0].callees, "add").counts.calls == 1);
+  check_times(profiles[0]);
+}
+
+TEST_CASE("an executable without debug information is profiled by its instructions") {
+  Fixture f(sum_loop());
+  const Profile p = profile(f, {Value::of_int(10)})[0];
+  CHECK(row(p.callees, "test.add").counts.calls == 10);
+  CHECK(row(p.callees, "test.add").kind == CallKind::Packed);
+  CHECK(row(p.callees, "test.less").counts.calls == 11);
+  Fixture g(bare_recursion());
+  CHECK(row(profile(g, {Value::of_int(7)})[0].callees, "depth").counts.calls == 16);
+}
+
+TEST_CASE("a Relay program: its primitives, and calls in tail position") {
+  Fixture f(R"(#[version = "0.0.5"]
+def @count(%i: int32, %x: Tensor[(4), float32]) -> Tensor[(4), float32] {
+  if (equal(%i, 0)) { %x } else { @count(subtract(%i, 1), add(%x, 1f)) }
+}
+def @main(%x: Tensor[(4), float32]) -> Tensor[(4), float32] { @count(20, %x) }
+)");
+  const Profile p = profile(f, {f32({4}, {1, 2, 3, 4})})[0];
+  CHECK(p.stopped.empty());
+  CHECK(row(p.callees, "count").counts.calls == 21);
+  CHECK(row(p.callees, "main").counts.calls == 1);
+  CHECK(std::any_of(p.callees.begin(), p.callees.end(),
+                    [](const ProfileRow& r) { return r.kind == CallKind::Kernel && r.counts.calls == 20; }));
+  CHECK(p.tree.size() < 100);
+  check_times(p);
+}
+
+TEST_CASE("memory: the peak is what the run held beyond its arguments") {
+  Fixture f(kMlp);
+  const Profile p = profile(f, {f32_matrix(256, 4), f32_matrix(4, 3)})[0];
+  CHECK(p.peak_bytes >= 256 * 3 * 4);
+  CHECK(p.peak_bytes <= 8 * 256 * 3 * 4);
+  REQUIRE(!p.memory.empty());
+  std::uint64_t most = 0;
+  for (const MemoryPoint& m : p.memory) most = std::max(most, m.bytes);
+  CHECK(most == p.peak_bytes);
+}
+
+TEST_CASE("observing a call costs little") {
+  const double cost = cost_of_observing();
+  CHECK(cost > 0);
+  CHECK(cost < 50'000);  // nanoseconds; sanitizers are slow
+}
+
+TEST_CASE("paths, spans and memory points are bounded") {
+  Profile p;
+  Collector c(p);
+  const int f = c.add_callee("f", CallKind::Function), k = c.add_callee("k", CallKind::Kernel);
+  c.begin_run();
+  for (int i = 0; i < 5000; ++i) c.enter(f, -1, CallKind::Function);
+  for (int i = 0; i < 300'000; ++i) {
+    c.enter(k, -1, CallKind::Kernel);
+    c.leave();
+  }
+  c.end_run();
+  CHECK(p.tree.size() == 3);
+  CHECK(p.spans.size() == kMostSpans);
+  CHECK(p.spans_left_out == 300'000 + 5000 - kMostSpans);
+  CHECK(p.callees[std::size_t(f)].counts.calls == 5000);
+  CHECK(p.callees[std::size_t(f)].counts.total_ns <= p.wall_ns);
+}
+
+TEST_CASE("amounts are sums of products") {
+  const Amount n = Amount::symbol("n"), m = Amount::symbol("m");
+  Amount a = n * m * Amount(2);
+  a += Amount(3);
+  a += n * Amount(-1);
+  CHECK(a.text() == "2*m*n - n + 3");
+  CHECK(!a.number());
+  Amount b = n;
+  b += n * Amount(-1);
+  CHECK(b.text() == "0");
+  CHECK(*b.number() == 0);
+  CHECK(*(Amount(6) * Amount(7)).number() == 42);
+  Amount many;
+  for (int i = 0; i < 100; ++i) many += Amount::symbol("x" + std::to_string(i));
+  CHECK((many * many).text().size() < 200'000);
+}
