@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <new>
 #include <utility>
@@ -50,6 +51,12 @@ std::optional<Message> MessageReader::next() {
   messages_.pop_front();
   changed_.notify_all();
   return message;
+}
+
+bool MessageReader::is_ready(double seconds) {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::duration<double>(seconds),
+                           [this] { return ended_ || !messages_.empty(); });
 }
 
 // False: nobody wants more.

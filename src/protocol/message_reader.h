@@ -42,6 +42,8 @@ class MessageReader {
 
   // Waits. nullopt: the end of the input.
   std::optional<Message> next();
+  // Whether `next` would not wait, or no longer after so many seconds.
+  bool is_ready(double seconds = 0);
 
  private:
   void read_all();

@@ -521,6 +521,10 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_option("folders", c.files, "folders whose files the agent may read; none: it sends texts")
           ->type_name("FOLDER");
       break;
+    case Subcommand::Lsp:
+      app.add_flag_callback(
+          "--stdio", [] {}, "standard input and output, as some clients say; there is nothing else");
+      break;
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");
