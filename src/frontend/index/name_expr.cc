@@ -167,10 +167,15 @@ void NameWalk::walk_attribute(Node e, Scope& scope) {
   const std::uint32_t known = root.is(Kind::Identifier) ? find(root.text(), scope) : kNoName;
   if (root.is(Kind::Identifier) && known == kNoName) {
     // cls.f, Module.f
-    const bool of_module = root.text() == "cls" || root.text() == "self" || root.text() == members_->name;
+    const std::vector<std::string_view>& aliases = members_->aliases;
+    const bool of_module = root.text() == "cls" || root.text() == "self" || root.text() == members_->name ||
+                           std::find(aliases.begin(), aliases.end(), root.text()) != aliases.end();
     if (of_module && root.index() == object.index()) {
       const auto it = members_->names.find(attribute.text());
-      mark(range_at(root), MarkKind::Namespace);
+      if (root.text() == members_->name)
+        mark(range_at(root), MarkKind::Read, members_->module);
+      else
+        mark(range_at(root), MarkKind::Namespace);
       return mark(range_at(attribute), it == members_->names.end() ? MarkKind::Attribute : MarkKind::Read,
                   it == members_->names.end() ? kNoName : it->second);
     }

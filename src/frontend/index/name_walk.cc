@@ -199,6 +199,7 @@ void NameWalk::walk_module(Node n) {
     if (d.field() == Field::Decorator) walk_expr(d, file);
   Members members;
   members.name = name.text();
+  members.module = module;
   const Node body = n.child(Field::Body);
   add_members(body, module, members);
   Members* const before = std::exchange(members_, &members);
@@ -341,6 +342,13 @@ void NameWalk::walk_binding(Node s, Scope& scope) {
   const Node value = s.child(Field::Value);
   const Node target = s.child(Field::Target);
   if (walk_symbol_declaration(target, value, s, scope)) return;
+  // cls = Module
+  if (target.is(Kind::Identifier) && value.is(Kind::Identifier) && value.text() == members_->name &&
+      find(value.text(), scope) == kNoName) {
+    members_->aliases.push_back(target.text());
+    mark(range_of(target), MarkKind::Namespace);
+    return mark(range_of(value), MarkKind::Read, members_->module);
+  }
   const std::string_view callee = callee_of(value);
   const Dims before = dims_;
   if (last_part(callee) == "match_cast" || last_part(callee) == "match_shape" || makes_buffer(callee))

@@ -33,6 +33,8 @@ class NameWalk {
   };
   struct Members {  // of a class, or of the file
     std::string_view name;
+    std::uint32_t module = kNoName;
+    std::vector<std::string_view> aliases;  // `cls` of `cls = Module`
     std::unordered_map<std::string_view, std::uint32_t> names;
     std::unordered_map<std::uint32_t, std::uint32_t> by_place;  // of its name
   };

@@ -115,11 +115,17 @@ RpcResult<Json> run_function(Server& server, const Json& arguments) {
                                       : session.run(run.function, values, found);
   if (!result.ok) return failed(found, "the run failed");
   run.result = runtime::format_brief(result.value);
-  Json out{{"ok", true},
+  std::string text = opened->output->text;
+  for (const Json& a : listed)
+    text += fmt::format("{}{}: {}\n", a["madeUp"] == true ? "made up " : "", a["name"].get_ref<const std::string&>(),
+                        a["value"].get_ref<const std::string&>());
+  text += runtime::format_value(result.value) + "\n";
+  Json out{{"title", fmt::format("{} of {}", run.function, short_name(*opened->file))},
+           {"text", std::move(text)},
+           {"languageId", "plaintext"},
            {"function", run.function},
            {"arguments", std::move(listed)},
-           {"result", runtime::format_value(result.value)},
-           {"output", opened->output->text}};
+           {"result", runtime::format_value(result.value)}};
   if (!server.client().shows_results)
     server.notify("window/showMessage", {{"type", 3}, {"message", fmt::format("{}: {}", run.function, run.result)}});
   opened->file->last_run = std::move(run);
@@ -136,8 +142,8 @@ RpcResult<Json> after_passes(Server& server, const Json& arguments, const std::s
   if (!session.run_passes(passes, found)) return failed(found, "a pass failed");
   session::Program& program = *session.program();
   const std::size_t last = program.position();
-  return Json{{"ok", true},
-              {"title", fmt::format("{} after {}", short_name(*opened->file), passes)},
+  return Json{{"title", fmt::format("{} after {}", short_name(*opened->file), passes)},
+              {"languageId", opened->file->is_relay() ? "relay" : "tvmscript"},
               {"before", program.text(0, session::TextFor::Reading).value_or("")},
               {"after", program.text(last, session::TextFor::Reading).value_or("")},
               {"changed", program.changed(0, last)}};
@@ -166,7 +172,9 @@ RpcResult<Json> show_kernel(Server& server, const Json& arguments) {
                        fmt::format("the third argument has to be tir, llvm or asm; it is `{}`", what));
   }
   if (!text) return failed(found, "there is no such kernel");
-  return Json{{"ok", true}, {"title", fmt::format("{} ({})", name, what)}, {"text", std::move(*text)}};
+  return Json{{"title", fmt::format("{} ({})", name, what)},
+              {"text", std::move(*text)},
+              {"languageId", what == "tir" ? "tvmscript" : what}};
 }
 
 RpcResult<Json> list_passes(Server&, const Json&) {
