@@ -263,6 +263,10 @@ void NameWalk::walk_dim_string(Node e, Scope& scope) {
   const bool alone = !body.empty() && std::find_if_not(body.begin(), body.end(), is_word) == body.end();
   if (runtime::parse_dtype(body)) return mark(range_at(e), MarkKind::String);
   for (std::size_t at = 0; at < body.size();) {
+    if (body[at] == '"' || body[at] == '\'') {  // T.Cast("int64", n)
+      at = std::min(body.find(body[at], at + 1), body.size() - 1) + 1;
+      continue;
+    }
     std::size_t end = at;
     while (end < body.size() && is_word(body[end])) ++end;
     if (end == at) {

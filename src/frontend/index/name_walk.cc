@@ -33,6 +33,12 @@ std::string_view callee_of(cst::Node value) {
   return value.is(Kind::Call) ? value.child(Field::Function).text() : std::string_view();
 }
 
+// `R.Tensor` of `R.Tensor((4,), "float32")`, of `R.Tensor[(4,), _]` and of `R.Tensor`
+std::string_view callee_or_text(cst::Node type) {
+  if (type.is(Kind::Call)) return type.child(Field::Function).text();
+  return type.is(Kind::Subscript) ? type.child(Field::Object).text() : type.text();
+}
+
 bool makes_buffer(std::string_view callee) {
   for (const std::string_view maker :
        {"match_buffer", "Buffer", "alloc_buffer", "sblock_alloc_buffer", "decl_buffer", "alloc_shared", "alloc_local"})
@@ -264,16 +270,22 @@ void NameWalk::walk_signature(Node n, Scope& scope) {
     const Node name = t.child(Field::Name);
     if (name) bound_[define(NameKind::Symbol, range_of(name), name.text(), range_of(t), scope)] = true;
   }
+  // Dimensions may name scalar and shape parameters, also those that follow.
+  const auto parameters = [&](bool tensors) {
+    for (Node p : n.child(Field::Parameters).children()) {
+      const std::string_view type = callee_or_text(p.child(Field::Annotation));
+      const bool tensor = type.find(".Tensor") != std::string_view::npos || type.find("Buffer") != std::string_view::npos;
+      if (const Node name = p.child(Field::Name); name && tensor == tensors)
+        define(type.ends_with("Buffer") ? NameKind::Buffer : NameKind::Parameter, range_of(name), name.text(),
+               range_of(p), scope);
+    }
+  };
+  parameters(false);
   for (Node p : n.child(Field::Parameters).children()) {
     if (const Node a = p.child(Field::Annotation)) walk_expr(a, scope);
     if (const Node d = p.child(Field::Default)) walk_expr(d, scope);
   }
-  for (Node p : n.child(Field::Parameters).children()) {
-    const Node name = p.child(Field::Name);
-    if (!name) continue;
-    const bool buffer = p.child(Field::Annotation).text().find(".Buffer") != std::string_view::npos;
-    define(buffer ? NameKind::Buffer : NameKind::Parameter, range_of(name), name.text(), range_of(p), scope);
-  }
+  parameters(true);
   if (const Node ret = n.child(Field::ReturnType)) walk_expr(ret, scope);
   dims_ = before;
 }

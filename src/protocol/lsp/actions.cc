@@ -57,10 +57,15 @@ RpcResult<Json> code_actions(Server& server, const Json& params) {
   constexpr std::size_t kMostTried = 10;
   std::size_t tried = 0;
   const std::vector<source::Diagnostic> all = (*file)->diagnostics();
+  // Those of the lines of the range: a cursor is rarely on the very place.
+  const source::Buffer& buffer = (*file)->buffer();
+  const std::uint32_t first_line = buffer.line_start(buffer.line_column(range->begin).line);
+  const std::uint32_t last_line = buffer.line_column(range->end).line;
+  const auto last = static_cast<std::uint32_t>(buffer.line_start(last_line) + buffer.line(last_line).size());
   const Json published = diagnostics_of(server, **file);
   for (std::size_t i = 0; i < all.size(); ++i) {
     const source::Diagnostic& d = all[i];
-    if (d.span.begin > range->end || d.span.end < range->begin) continue;
+    if (d.span.begin > last || d.span.end < first_line) continue;
     bool first = true;
     for (const Fix& fix : fixes_of(**file, d)) {
       if (tried == kMostTried) return out;

@@ -140,7 +140,7 @@ void TextFile::refresh_regions() {
 }
 
 bool TextFile::is_script(std::uint32_t offset) {
-  if (is_relay()) return true;
+  if (language_ != Language::Python) return true;
   const auto inside = [&] {
     return std::any_of(regions_.begin(), regions_.end(), [&](const TextRange& r) { return r.touches(offset); });
   };
