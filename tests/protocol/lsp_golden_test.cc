@@ -90,7 +90,8 @@ std::string show_tokens(const Asker& a, const Json& reply) {
     column = data[i] == 0 ? column + data[i + 1].get<std::uint32_t>() : data[i + 1].get<std::uint32_t>();
     line += data[i].get<std::uint32_t>();
     const std::size_t at = a.offset_of({{"line", line}, {"character", column}});
-    out += fmt::format("{}:{} {} {}\n", line + 1, a.text.substr(at, data[i + 2]),
+    const std::size_t end = a.offset_of({{"line", line}, {"character", column + data[i + 2].get<std::uint32_t>()}});
+    out += fmt::format("{}:{} {} {}\n", line + 1, a.text.substr(at, end - at),
                        legend["tokenTypes"][data[i + 3].get<std::size_t>()].get<std::string>(), data[i + 4].get<int>());
   }
   return out;

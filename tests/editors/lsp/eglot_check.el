@@ -1,6 +1,6 @@
 ;;; eglot_check.el --- what Eglot makes of `rldb lsp'  -*- lexical-binding: t; -*-
 
-;; emacs --batch -Q -L editors/emacs -l eglot_check.el MODULE, with RLDB_PROGRAM in the environment. The last line is
+;; emacs --batch -q -L editors/emacs -l eglot_check.el MODULE, with RLDB_PROGRAM in the environment. The last line is
 ;; `N passed, N failed'.
 
 ;;; Code:
