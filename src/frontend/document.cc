@@ -7,6 +7,7 @@
 #include "frontend/cst/damage.h"
 #include "frontend/cst/scan.h"
 #include "frontend/echo.h"
+#include "frontend/index/index_tree.h"
 #include "frontend/place.h"
 #include "frontend/script/module.h"
 #include "frontend/script/trailing_scalars.h"
@@ -628,5 +629,25 @@ const ParseResult& Document::result() const { return state_->result; }
 const source::Diagnostics& Document::diagnostics() const { return state_->diagnostics; }
 std::shared_ptr<ir::Context> Document::context() const { return state_->ctx; }
 ReadScope Document::last_read() const { return state_->scope; }
+
+TextIndex Document::index() const {
+  State& s = *state_;
+  // Between an edit that cannot be read and the next one, the tree is that of an older text.
+  if (!s.live_follows || s.read_text) return TextIndex::of(text());
+  cst::Tree tree = s.live.copy(s.file, s.tree_options());
+  tree.text = text();
+  return index_of({std::move(tree), {}});
+}
+
+std::vector<Document::ReadFunction> Document::functions() const {
+  std::vector<ReadFunction> out;
+  const State& s = *state_;
+  if (s.reader && !s.read_text)
+    for (const script::ModuleState& module : s.reader->modules)
+      for (const Member& m : module.members) out.push_back({m.name, m.function, m.span, m.broken});
+  for (const ParsedItem& item : s.result.items)
+    if (item.kind == ItemKind::Function) out.push_back({item.name, item.function, item.span, item.broken});
+  return out;
+}
 
 }  // namespace rldb::frontend

@@ -49,6 +49,7 @@ RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_o
   if (has_id && !is_id(message["id"]))
     return rpc_failure(RpcCode::InvalidRequest, "`id` has to be a string or a number");
   Json params = message.value("params", Json::object());
+  if (params.is_null()) params = Json::object();  // as some clients write none
   if (!params.is_object()) return rpc_failure(RpcCode::InvalidParams, "`params` has to be an object");
   return std::optional(Request{message["method"].get<std::string>(), std::move(params),
                                has_id ? std::optional(message["id"]) : std::nullopt});
@@ -62,6 +63,7 @@ Json error_reply(const Json& id, const RpcError& error) {
   return {{"jsonrpc", "2.0"}, {"id", id}, {"error", std::move(body)}};
 }
 
-std::string to_line(const Json& message) { return message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string to_text(const Json& message) { return message.dump(-1, ' ', false, Json::error_handler_t::replace); }
+std::string to_line(const Json& message) { return to_text(message) + "\n"; }
 
 }  // namespace rldb::protocol

@@ -1,4 +1,4 @@
-// JSON-RPC 2.0 as a server reads and writes it, whatever carries the messages (lines for MCP).
+// JSON-RPC 2.0 as a server reads and writes it, whatever carries the messages (lines for MCP, frames for LSP).
 //
 // A message of a client is bytes by a stranger: it is bounded in size and in nesting before anything looks at it, and
 // whatever is wrong with it is answered by an error, never by ending. Source: jsonrpc.org/specification.
@@ -21,7 +21,11 @@ enum class RpcCode : int {
   MethodNotFound = -32601,
   InvalidParams = -32602,
   InternalError = -32603,
-  UnsupportedVersion = -32022,  // of MCP
+  UnsupportedVersion = -32022,    // of MCP
+  ServerNotInitialized = -32002,  // these and the following: of LSP
+  RequestCancelled = -32800,
+  ContentModified = -32801,
+  RequestFailed = -32803,
 };
 
 struct RpcError {
@@ -57,6 +61,7 @@ RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_o
 Json reply(const Json& id, Json result);
 Json error_reply(const Json& id, const RpcError& error);
 // On one line; bytes that are not UTF-8 become U+FFFD.
+std::string to_text(const Json& message);
 std::string to_line(const Json& message);
 
 }  // namespace rldb::protocol

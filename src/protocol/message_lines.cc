@@ -1,12 +1,7 @@
-// Lines of a file descriptor, read by a thread.
+// Bytes to lines.
 #include "protocol/message_lines.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <csignal>
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -14,89 +9,43 @@ namespace rldb::protocol {
 
 namespace {
 
-constexpr std::size_t kMaxWaiting = 64;  // lines: a client that only writes must not fill the memory
+class LineSplitter : public MessageSplitter {
+ public:
+  explicit LineSplitter(std::size_t limit) : limit_(limit) {}
+
+  void feed(std::string_view bytes, std::vector<Message>& out) override {
+    while (!bytes.empty()) {
+      const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+      add(bytes.substr(0, end));
+      if (end < bytes.size()) out.push_back(std::exchange(line_, {}));
+      bytes.remove_prefix(std::min(end + 1, bytes.size()));
+    }
+  }
+
+  void finish(std::vector<Message>& out) override {
+    if (!line_.text.empty() || line_.fault) out.push_back(std::exchange(line_, {}));
+  }
+
+ private:
+  // The program under debug may have used up the memory: then the line is dropped like one that is too long.
+  void add(std::string_view part) {
+    if (line_.fault) return;
+    try {
+      if (line_.text.size() + part.size() <= limit_) {
+        line_.text += part;
+        return;
+      }
+    } catch (const std::bad_alloc&) {
+    }
+    line_ = {{}, "the message is too long"};
+  }
+
+  std::size_t limit_;
+  Message line_;
+};
 
 }  // namespace
 
-MessageLines::MessageLines(int fd, std::size_t limit, std::function<void(const std::string&)> look)
-    : fd_(fd), limit_(limit), look_(std::move(look)) {
-  if (::pipe2(wake_, O_CLOEXEC) != 0) wake_[0] = wake_[1] = -1;
-  // Signals go to the thread that works.
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { read_all(); });
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-MessageLines::~MessageLines() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-  }
-  changed_.notify_all();
-  if (wake_[1] >= 0) (void)!::write(wake_[1], "", 1);
-  thread_.join();
-  for (const int fd : wake_)
-    if (fd >= 0) ::close(fd);
-}
-
-std::optional<MessageLines::Line> MessageLines::next() {
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return ended_ || !lines_.empty(); });
-  if (lines_.empty()) return std::nullopt;
-  Line line = std::move(lines_.front());
-  lines_.pop_front();
-  changed_.notify_all();
-  return line;
-}
-
-// False: nobody wants more.
-bool MessageLines::put(Line line) {
-  try {
-    if (!line.too_long) look_(line.text);
-  } catch (const std::bad_alloc&) {  // it waits for its turn like any other
-  }
-  std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return stopped_ || lines_.size() < kMaxWaiting; });
-  if (stopped_) return false;
-  lines_.push_back(std::move(line));
-  changed_.notify_all();
-  return true;
-}
-
-// The program under debug may have used up the memory: then the line is dropped like one that is too long.
-void MessageLines::add(Line& line, char c) {
-  if (line.too_long) return;
-  try {
-    if (line.text.size() < limit_) return line.text.push_back(c);
-  } catch (const std::bad_alloc&) {
-  }
-  line = {{}, true};
-}
-
-void MessageLines::read_all() {
-  Line line;
-  char chunk[1 << 16];
-  for (bool open = true; open;) {
-    pollfd ready[] = {{fd_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
-    if (::poll(ready, wake_[0] < 0 ? 1 : 2, -1) < 0 && errno != EINTR) break;
-    if (wake_[0] >= 0 && ready[1].revents != 0) break;
-    if (ready[0].revents == 0) continue;
-    const ssize_t n = ::read(fd_, chunk, sizeof chunk);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n <= 0) break;
-    for (ssize_t i = 0; i < n && open; ++i) {
-      if (chunk[i] == '\n')
-        open = put(std::exchange(line, {}));
-      else
-        add(line, chunk[i]);
-    }
-  }
-  if (!line.text.empty()) put(std::move(line));
-  const std::lock_guard lock(mutex_);
-  ended_ = true;
-  changed_.notify_all();
-}
+std::unique_ptr<MessageSplitter> split_lines(std::size_t limit) { return std::make_unique<LineSplitter>(limit); }
 
 }  // namespace rldb::protocol

@@ -1,14 +1,12 @@
 // The server of the Model Context Protocol: its methods in both eras, its tools on real programs, and hostile
 // arguments.
 #include <doctest/doctest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <set>
 
 #include "protocol/mcp/server.h"
-#include "protocol/message_lines.h"
 #include "rldb/ui/prompt/command.h"
 
 namespace rldb::protocol {
@@ -85,23 +83,6 @@ TEST_CASE("messages that are wrong are answered by the error that says so") {
   Json id;
   CHECK_FALSE(read_request(R"({"jsonrpc":"2.0","method":7,"id":"a"})", id).ok());
   CHECK(id == "a");
-}
-
-TEST_CASE("lines are read with a limit, and the end of the input is one") {
-  int ends[2];
-  REQUIRE(::pipe(ends) == 0);
-  std::string text = "one\n" + std::string(100, 'x') + "\ntwo\nthree";
-  REQUIRE(::write(ends[1], text.data(), text.size()) == ssize_t(text.size()));
-  ::close(ends[1]);
-  std::vector<std::string> seen;
-  MessageLines lines(ends[0], 10, [&](const std::string& line) { seen.push_back(line); });
-  CHECK(lines.next()->text == "one");
-  CHECK(lines.next()->too_long);
-  CHECK(lines.next()->text == "two");
-  CHECK(lines.next()->text == "three");
-  CHECK_FALSE(lines.next());
-  CHECK(seen == std::vector<std::string>{"one", "two", "three"});
-  ::close(ends[0]);
 }
 
 TEST_CASE("both eras of clients are answered") {

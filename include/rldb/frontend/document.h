@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/text_index.h"
 
 namespace rldb::frontend {
 
@@ -75,6 +76,17 @@ class Document {
   const source::Diagnostics& diagnostics() const;
   std::shared_ptr<ir::Context> context() const;
   ReadScope last_read() const;
+  // The names of the text, damaged or not; empty if the text cannot be read at all.
+  TextIndex index() const;
+  // A function of the text, by the name under which the module has it, as far as it could be read: `function` may be
+  // null, or lack the statements that have errors.
+  struct ReadFunction {
+    std::string_view name;
+    const ir::Expr* function = nullptr;
+    source::Span span;
+    bool broken = false;
+  };
+  std::vector<ReadFunction> functions() const;
 
  private:
   struct State;

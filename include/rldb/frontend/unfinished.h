@@ -1,6 +1,6 @@
 // An entry that is still being typed, as if its brackets were closed here. Nothing is parsed.
 //
-// User: the prompt's hints, which infer the type of the part typed so far.
+// Users: the prompt's hints, which infer the type of the part typed so far; signature help of the language server.
 #pragma once
 
 #include <cstddef>
@@ -16,5 +16,14 @@ struct ClosedEntry {
 };
 // nullopt: no bracket is open, there is a closing one too many, or a long string is open.
 std::optional<ClosedEntry> close_brackets(std::string_view text);
+
+struct OpenCall {
+  std::string_view name;      // `R.add`; empty: none is open
+  std::size_t arguments = 0;  // where they begin
+  std::size_t argument = 0;   // the number of the one at the cursor
+};
+// The innermost call that is open at `cursor`.
+OpenCall find_open_call(std::string_view text, std::size_t cursor);
+std::string_view open_call(std::string_view text, std::size_t cursor);
 
 }  // namespace rldb::frontend

@@ -64,8 +64,8 @@ void look_for_cancellation(const std::string& line, Current& current) {
 }
 
 // None: no reply is due.
-std::optional<Json> reply_to(const MessageLines::Line& line, mcp::Server& server, Current& current) {
-  if (line.too_long) return error_reply(nullptr, {RpcCode::InvalidRequest, "the message is too long"});
+std::optional<Json> reply_to(const Message& line, mcp::Server& server, Current& current) {
+  if (line.fault) return error_reply(nullptr, {RpcCode::InvalidRequest, line.fault});
   if (line.text.find_first_not_of(" \t\r") == std::string::npos) return std::nullopt;
   Json id;
   auto request = read_request(line.text, id);
@@ -78,7 +78,7 @@ std::optional<Json> reply_to(const MessageLines::Line& line, mcp::Server& server
 }
 
 // A message for which the memory does not suffice does not end the others.
-std::optional<Json> reply_within_memory(const MessageLines::Line& line, mcp::Server& server, Current& current) {
+std::optional<Json> reply_within_memory(const Message& line, mcp::Server& server, Current& current) {
   try {
     return reply_to(line, server, current);
   } catch (const std::bad_alloc&) {
@@ -100,8 +100,8 @@ int serve_mcp(const CommandLine& line, Console& console) {
   }
   mcp::Server server(line, std::move(roots));
   Current current;
-  MessageLines lines(STDIN_FILENO, kMaxMessageBytes,
-                     [&](const std::string& text) { look_for_cancellation(text, current); });
+  MessageReader lines(STDIN_FILENO, split_lines(kMaxMessageBytes),
+                      [&](const std::string& text) { look_for_cancellation(text, current); });
   while (const auto message = lines.next()) {
     support::clear_cancel();
     if (const auto answer = reply_within_memory(*message, server, current)) console.write(to_line(*answer));

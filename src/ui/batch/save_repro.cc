@@ -342,6 +342,7 @@ std::string prompt_entry(const CommandLine& line) {
     case Subcommand::Test:
     case Subcommand::Mcp:
     case Subcommand::Jupyter:
+    case Subcommand::Lsp:
       return {};
   }
   return {};

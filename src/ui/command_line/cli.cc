@@ -566,6 +566,10 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->type_name("DIR");
       add_run_options(app, c);
       break;
+    case Subcommand::Lsp:
+      app.add_flag_callback(
+          "--stdio", [] {}, "standard input and output, as some clients say; there is nothing else");
+      break;
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 
@@ -51,12 +52,17 @@ std::string command_text(int argc, char** argv) {
   return text;
 }
 
+// `test`, the servers and the prompt limit each entry, `check` each file.
+bool limits_entries(Subcommand subcommand) {
+  constexpr Subcommand kServersAndScripts[] = {Subcommand::Repl, Subcommand::Test,    Subcommand::Check,
+                                               Subcommand::Mcp,  Subcommand::Jupyter, Subcommand::Lsp};
+  return std::find(std::begin(kServersAndScripts), std::end(kServersAndScripts), subcommand) !=
+         std::end(kServersAndScripts);
+}
+
 // The prompt guards each of its entries; the guard here is for the code around them.
 int run_command_line(const CommandLine& line, Console& console, const std::string& command) {
-  // `test`, the servers and the prompt limit each entry, `check` each file.
-  const bool entries = line.subcommand == Subcommand::Repl || line.subcommand == Subcommand::Test ||
-                       line.subcommand == Subcommand::Check || line.subcommand == Subcommand::Mcp ||
-                       line.subcommand == Subcommand::Jupyter;
+  const bool entries = limits_entries(line.subcommand);
   install_interrupt(line.subcommand != Subcommand::Repl);
   int code = kGood;
   const auto abandoned =

@@ -10,7 +10,8 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/debug/catch_event.h"
 #include "rldb/expression/language.h"
-#include "rldb/ir/intrinsic.h"
+#include "rldb/frontend/unfinished.h"
+#include "rldb/frontend/words.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
@@ -182,7 +183,7 @@ std::vector<std::string> listed(std::string_view list) {
 // Passes, or inside `Pass(` its options.
 void add_passes(const pipeline::PassTable& passes, std::string_view before, std::string_view prefix, Candidates& out) {
   const std::string text = std::string(before) + std::string(prefix);
-  if (const std::string_view call = open_call(text, text.size()); !call.empty()) {
+  if (const std::string_view call = frontend::open_call(text, text.size()); !call.empty()) {
     if (const pipeline::PassRow* p = passes.find(call))
       for (const pipeline::OptionInfo& option : p->options) out.push_back(std::string(option.name) + "=");
     return;
@@ -333,21 +334,8 @@ void add_arguments(Repl& repl, const Command& command, std::string_view before, 
 }
 
 void add_expression(Repl& repl, std::string_view before, std::string_view prefix, Candidates& out) {
-  if (prefix.starts_with("R.")) {
-    for (const ops::OpInfo& op : ops::all()) out.push_back("R." + std::string(op.short_name()));
-    for (const char* name : {"R.Tensor", "R.Shape", "R.Tuple", "R.Prim", "R.Any", "R.Callable", "R.dataflow",
-                             "R.output", "R.function", "R.const", "R.shape", "R.match_cast", "R.str", "R.dtype"})
-      out.emplace_back(name);
-    return;
-  }
-  if (prefix.starts_with("T.")) {
-    for (const ir::IntrinsicInfo& row : ir::all_intrinsics()) out.push_back("T." + std::string(row.name));
-    for (const char* name :
-         {"T.Buffer",   "T.prim_func",  "T.block",   "T.sblock",       "T.grid",         "T.serial",
-          "T.parallel", "T.vectorized", "T.unroll",  "T.axis.remap",   "T.axis.spatial", "T.axis.reduce",
-          "T.init",     "T.reads",      "T.writes",  "T.match_buffer", "T.alloc_buffer", "T.int32",
-          "T.int64",    "T.float16",    "T.float32", "T.bool"})
-      out.emplace_back(name);
+  if (prefix.starts_with("R.") || prefix.starts_with("T.")) {
+    for (frontend::Word& word : frontend::words_beginning(prefix)) out.push_back(std::move(word.name));
     return;
   }
   // `x.`: attributes that the expression language defines for a value.
@@ -367,7 +355,7 @@ void add_expression(Repl& repl, std::string_view before, std::string_view prefix
   }
   // Attributes of the operator whose call is open.
   const std::string text(before);
-  const std::string_view call = open_call(text, text.size());
+  const std::string_view call = frontend::open_call(text, text.size());
   if (!call.starts_with("R.")) return;
   if (const ops::OpInfo* op = ops::find(call.substr(2)))
     for (const ops::ParamInfo& p : op->params) out.push_back(std::string(p.name) + "=");

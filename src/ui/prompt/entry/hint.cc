@@ -55,20 +55,6 @@ bool may_be_argument(std::string_view rest) {
   return word || (kBeginnings.find(rest[0]) != std::string_view::npos && !alone);
 }
 
-std::string_view open_call(std::string_view text, std::size_t cursor) {
-  int depth = 0;
-  for (std::size_t i = std::min(cursor, text.size()); i-- > 0;) {
-    if (text[i] == ')' || text[i] == ']') ++depth;
-    if (text[i] == '[') --depth;
-    if (text[i] != '(' || depth-- > 0) continue;
-    std::size_t begin = i;
-    while (begin > 0 && is_word_byte(text[begin - 1])) --begin;
-    if (begin < i) return text.substr(begin, i - begin);
-    depth = 0;  // a tuple's: look further out
-  }
-  return {};
-}
-
 struct HintMaker::Names {
   std::tuple<std::uint64_t, int, std::size_t, bool> at;
   std::vector<std::pair<std::string, runtime::Value>> values;
@@ -167,7 +153,7 @@ std::vector<HintLine> HintMaker::hints(std::string_view text, std::size_t cursor
   if (trim(text).empty() || text.front() == '!' || text.front() == '#') return out;
   std::string first = command_signature(text, repl_.debugger().active());
   const bool command = !first.empty() || text.front() == ':' || text.front() == '?';
-  if (const std::string_view call = open_call(text, cursor); !call.empty())
+  if (const std::string_view call = frontend::open_call(text, cursor); !call.empty())
     if (std::string signature = call_signature(repl_.session(), call); !signature.empty()) first = std::move(signature);
   if (!first.empty()) out.push_back({std::move(first), HintLine::Kind::Signature});
   if (!command && !text.starts_with('@')) add_type(text, cursor, out);

@@ -34,8 +34,6 @@ class HintMaker {
   std::unique_ptr<Names> names_;  // values that an entry may name, at the current stop
 };
 
-// Start of the innermost call open at `cursor`, with its name (`R.add`); empty: none is open.
-std::string_view open_call(std::string_view text, std::size_t cursor);
 // May the text after a verb without its colon be an argument? In `x = R.add(` and `n + 1` the verb is a variable.
 bool may_be_argument(std::string_view rest);
 

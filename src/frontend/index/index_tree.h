@@ -1,0 +1,22 @@
+// The tree behind a TextIndex. Users: text_index.cc, document.cc.
+#pragma once
+
+#include <vector>
+
+#include "frontend/cst/parser.h"
+#include "rldb/frontend/text_index.h"
+
+namespace rldb::frontend {
+
+struct TextIndex::Tree {
+  cst::Tree tree;
+  std::vector<std::uint32_t> line_ends;
+
+  // The text is not needed afterwards, and may not outlive the index.
+  void note_lines();
+};
+
+// `tree.text` is that of the whole file.
+TextIndex index_of(TextIndex::Tree tree);
+
+}  // namespace rldb::frontend
