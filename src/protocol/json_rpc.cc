@@ -30,12 +30,17 @@ bool is_id(const Json& id) { return id.is_string() || id.is_number(); }
 
 }  // namespace
 
-RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_of_failure) {
-  id_of_failure = nullptr;
+RpcResult<Json> parse_bounded(std::string_view text) {
   if (nesting_of(text) > kMaxNesting)
     return rpc_failure(RpcCode::ParseError, fmt::format("the message is nested more than {} deep", kMaxNesting));
   Json message = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (message.is_discarded()) return rpc_failure(RpcCode::ParseError, "the message is not JSON");
+  return message;
+}
+
+RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_of_failure) {
+  id_of_failure = nullptr;
+  RLDB_TRY(Json message, parse_bounded(text));
   if (!message.is_object())
     return rpc_failure(RpcCode::InvalidRequest, "a message is an object; batches are not taken");
   const bool has_id = message.contains("id");

@@ -43,6 +43,9 @@ inline support::Failure<RpcError> rpc_failure(RpcCode code, std::string message,
 constexpr std::size_t kMaxMessageBytes = std::size_t(64) << 20;
 constexpr int kMaxNesting = 100;
 
+// JSON within these limits.
+RpcResult<Json> parse_bounded(std::string_view text);
+
 // One message of a client.
 struct Request {
   std::string method;

@@ -341,6 +341,7 @@ std::string prompt_entry(const CommandLine& line) {
     case Subcommand::Fuzz:
     case Subcommand::Test:
     case Subcommand::Mcp:
+    case Subcommand::Dap:
       return {};
   }
   return {};

@@ -53,9 +53,10 @@ std::string command_text(int argc, char** argv) {
 
 // The prompt guards each of its entries; the guard here is for the code around them.
 int run_command_line(const CommandLine& line, Console& console, const std::string& command) {
-  // `test`, `mcp` and the prompt limit each entry, `check` each file.
+  // `test`, the servers and the prompt limit each entry, `check` each file.
   const bool entries = line.subcommand == Subcommand::Repl || line.subcommand == Subcommand::Test ||
-                       line.subcommand == Subcommand::Check || line.subcommand == Subcommand::Mcp;
+                       line.subcommand == Subcommand::Check || line.subcommand == Subcommand::Mcp ||
+                       line.subcommand == Subcommand::Dap;
   install_interrupt(line.subcommand != Subcommand::Repl);
   int code = kGood;
   const auto abandoned =
