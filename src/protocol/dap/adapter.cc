@@ -55,8 +55,8 @@ Answer Adapter::dispatch(const Request& request) {
   const RequestRow* row = find_request(request.command);
   if (!row) return refused(fmt::format("there is no request `{}`", request.command));
   if (auto failure = missing(*row)) return support::Failure(*std::move(failure));
-#define RLDB_DAP_REQUEST(id, name, needs, while_running) \
-  if (row->name == name) return on_##id(request);
+#define RLDB_DAP_REQUEST(id, spelled, needs, while_running) \
+  if (row->name == spelled) return on_##id(request);
 #include "protocol/dap/request.def"
   return refused(fmt::format("there is no request `{}`", request.command));
 }
