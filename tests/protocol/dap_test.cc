@@ -1,4 +1,7 @@
-// The debug adapter: dialogues in tests/protocol/dap/*.txt, and every request at every moment with every wrong argument.
+// The debug adapter: dialogues in tests/protocol/dap/*.txt, and every request at every moment with every wrong
+// argument.
+#include "rldb/protocol/dap.h"
+
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -9,7 +12,6 @@
 #include <thread>
 
 #include "golden/golden.h"
-#include "protocol/dap/serve.h"
 #include "protocol/dap_client.h"
 #include "protocol/message_frames.h"
 #include "rldb/support/text.h"
@@ -50,7 +52,8 @@ class Dialogue {
     const std::size_t blank = std::min(line.find(' '), line.size());
     const std::string command = line.substr(0, blank);
     std::string text = replaced(line.substr(blank), "FOLDER", folder_.path());
-    for (auto it = names_.rbegin(); it != names_.rend(); ++it) text = replaced(std::move(text), "$" + it->first, it->second);
+    for (auto it = names_.rbegin(); it != names_.rend(); ++it)
+      text = replaced(std::move(text), "$" + it->first, it->second);
     Json arguments = support::trim(text).empty() ? Json::object() : Json::parse(text, nullptr, false);
     REQUIRE_MESSAGE(!arguments.is_discarded(), line);
     std::string out;
@@ -154,9 +157,8 @@ struct RequestName {
 };
 constexpr RequestName kAllRequests[] = {
 #define RLDB_DAP_REQUEST(id, spelled, needs, while_running) {spelled},
-#include "protocol/dap/request.def"
-    {"cancel"},
-    {"no such request"}};
+#include "rldb/protocol/dap_request.def"
+    {"cancel"}, {"no such request"}};
 
 // Arguments that some request takes, each with values of every type.
 std::vector<Json> wrong_arguments() {
@@ -179,14 +181,43 @@ std::vector<Json> wrong_arguments() {
                                  Json{{"path", "/nowhere.py"}},
                                  Json{{"sourceReference", 99}},
                                  Json{{"adapterData", {{"hash", 1}, {"version", "x"}}}}};
-  for (const char* key : {"threadId", "frameId", "variablesReference", "expression", "name", "value", "source", "line",
-                          "column", "text", "breakpoints", "filters", "filterOptions", "memoryReference",
-                          "instructionCount", "instructionOffset", "offset", "count", "start", "levels", "startFrame",
-                          "targetId", "granularity", "context", "program", "inputs", "passes", "dims", "engine",
-                          "sourceReference", "requestId", "command", "arguments", "dataId"})
+  for (const char* key : {"threadId",
+                          "frameId",
+                          "variablesReference",
+                          "expression",
+                          "name",
+                          "value",
+                          "source",
+                          "line",
+                          "column",
+                          "text",
+                          "breakpoints",
+                          "filters",
+                          "filterOptions",
+                          "memoryReference",
+                          "instructionCount",
+                          "instructionOffset",
+                          "offset",
+                          "count",
+                          "start",
+                          "levels",
+                          "startFrame",
+                          "targetId",
+                          "granularity",
+                          "context",
+                          "program",
+                          "inputs",
+                          "passes",
+                          "dims",
+                          "engine",
+                          "sourceReference",
+                          "requestId",
+                          "command",
+                          "arguments",
+                          "dataId"})
     for (const Json& value : values) {
       Json one{{key, value}};
-      // With what most of them need besides.
+      // And those that most of them need besides.
       one["threadId"] = key == std::string_view("threadId") ? value : Json(1);
       one["count"] = key == std::string_view("count") ? value : Json(3);
       list.push_back(std::move(one));
@@ -194,9 +225,7 @@ std::vector<Json> wrong_arguments() {
   return list;
 }
 
-Json launch_of(const std::string& file) {
-  return {{"program", file}, {"stopOnEntry", true}, {"dims", {{"n", 3}}}};
-}
+Json launch_of(const std::string& file) { return {{"program", file}, {"stopOnEntry", true}, {"dims", {{"n", 3}}}}; }
 
 // Every request with every argument: one reply each, whatever it says, and the client goes on.
 void walk(TestClient& client, const std::vector<Json>& arguments, std::initializer_list<std::string_view> without) {
@@ -234,7 +263,7 @@ TEST_CASE("every request at every moment, with arguments of every type, has one 
     client.body("launch", launch_of(file));
     walk(client, arguments, {"configurationDone", "disconnect", "terminate", "restart"});
     client.body("configurationDone");
-    // What makes the run end is not among them.
+    // Requests that end the run are not among them.
     walk(client, arguments,
          {"disconnect", "terminate", "restart", "continue", "next", "stepIn", "stepOut", "rldb/command", "evaluate"});
     CHECK(client.body("threads")["threads"].size() == 1);
@@ -389,7 +418,8 @@ TEST_CASE("a tensor of any size is listed in parts of a bounded number of rows")
   const TestFolder folder;
   TestClient client;
   client.body("initialize");
-  client.body("launch", {{"program", folder.write("module.py", kModule)}, {"stopOnEntry", true}, {"dims", {{"n", 3'000'000}}}});
+  client.body("launch",
+              {{"program", folder.write("module.py", kModule)}, {"stopOnEntry", true}, {"dims", {{"n", 3'000'000}}}});
   client.body("configurationDone");
   client.body("next", {{"threadId", 1}});
   const Json frame = client.body("stackTrace", {{"threadId", 1}})["stackFrames"][0]["id"];

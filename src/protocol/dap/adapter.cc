@@ -57,7 +57,7 @@ Answer Adapter::dispatch(const Request& request) {
   if (auto failure = missing(*row)) return support::Failure(*std::move(failure));
 #define RLDB_DAP_REQUEST(id, spelled, needs, while_running) \
   if (row->name == spelled) return on_##id(request);
-#include "protocol/dap/request.def"
+#include "rldb/protocol/dap_request.def"
   return refused(fmt::format("there is no request `{}`", request.command));
 }
 
@@ -67,7 +67,9 @@ void Adapter::handle(const Request& request) {
   const auto abandoned = ui::run_guarded([&] { answer.emplace(dispatch(request)); }, 0);
   if (abandoned) answer.emplace(refused(abandoned->exit_code > 128 ? "cancelled" : abandoned->message.text));
   channel_.answer(request, std::move(*answer));
-  for (const auto& work : std::exchange(then_, {})) work();
+  for (const auto& work : std::exchange(then_, {}))
+    if (const auto stopped = ui::run_guarded(work, 0))
+      channel_.output("stderr", fmt::format("{}\n", stopped->message.text));
   console_.end_work();
 }
 
@@ -82,16 +84,35 @@ Answer Adapter::on_initialize(const Request& request) {
   if (fields.failure()) return support::Failure(*fields.failure());
   initialized_ = true;
   Json body;
-  for (const char* capability :
-       {"supportsConfigurationDoneRequest", "supportsFunctionBreakpoints", "supportsConditionalBreakpoints",
-        "supportsHitConditionalBreakpoints", "supportsEvaluateForHovers", "supportsStepBack", "supportsSetVariable",
-        "supportsRestartFrame", "supportsGotoTargetsRequest", "supportsStepInTargetsRequest",
-        "supportsCompletionsRequest", "supportsModulesRequest", "supportsRestartRequest", "supportsExceptionInfoRequest", "supportTerminateDebuggee",
-        "supportsDelayedStackTraceLoading", "supportsLoadedSourcesRequest", "supportsLogPoints",
-        "supportsSetExpression", "supportsTerminateRequest", "supportsDataBreakpoints", "supportsReadMemoryRequest",
-        "supportsDisassembleRequest", "supportsCancelRequest", "supportsBreakpointLocationsRequest",
-        "supportsClipboardContext", "supportsSteppingGranularity", "supportsInstructionBreakpoints",
-        "supportsExceptionFilterOptions"})
+  for (const char* capability : {"supportsConfigurationDoneRequest",
+                                 "supportsFunctionBreakpoints",
+                                 "supportsConditionalBreakpoints",
+                                 "supportsHitConditionalBreakpoints",
+                                 "supportsEvaluateForHovers",
+                                 "supportsStepBack",
+                                 "supportsSetVariable",
+                                 "supportsRestartFrame",
+                                 "supportsGotoTargetsRequest",
+                                 "supportsStepInTargetsRequest",
+                                 "supportsCompletionsRequest",
+                                 "supportsModulesRequest",
+                                 "supportsRestartRequest",
+                                 "supportsExceptionInfoRequest",
+                                 "supportTerminateDebuggee",
+                                 "supportsDelayedStackTraceLoading",
+                                 "supportsLoadedSourcesRequest",
+                                 "supportsLogPoints",
+                                 "supportsSetExpression",
+                                 "supportsTerminateRequest",
+                                 "supportsDataBreakpoints",
+                                 "supportsReadMemoryRequest",
+                                 "supportsDisassembleRequest",
+                                 "supportsCancelRequest",
+                                 "supportsBreakpointLocationsRequest",
+                                 "supportsClipboardContext",
+                                 "supportsSteppingGranularity",
+                                 "supportsInstructionBreakpoints",
+                                 "supportsExceptionFilterOptions"})
     body[capability] = true;
   body["completionTriggerCharacters"] = {":", ".", " "};
   body["exceptionBreakpointFilters"] = Json::array();
@@ -113,7 +134,7 @@ Json Adapter::threads() const {
   const std::size_t ranks = loaded_ && !ended_ ? repl_->ranks : 0;
   for (std::size_t rank = 0; rank < ranks; ++rank)
     list.push_back({{"id", rank + 1},
-                    {"name", ranks == 1           ? std::string("main")
+                    {"name", ranks == 1            ? std::string("main")
                              : rank == repl_->rank ? fmt::format("rank {}", rank)
                                                    : fmt::format("rank {} (not debugged)", rank)}});
   return {{"threads", std::move(list)}};

@@ -44,7 +44,7 @@ class Adapter {
  private:
   using Verb = std::function<debug::StopReport()>;
 #define RLDB_DAP_REQUEST(id, name, needs, while_running) Answer on_##id(const Request& request);
-#include "protocol/dap/request.def"
+#include "rldb/protocol/dap_request.def"
 
   Answer dispatch(const Request& request);
   std::optional<Failure> missing(const RequestRow& row) const;
@@ -62,7 +62,7 @@ class Adapter {
   void end_program(int exit_code);
 
   // ---- running.cc ----
-  // `resumable`: an interruption for other requests can be followed by `continue`.
+  // After an interruption for other requests it can be resumed forward, or backward.
   void run(std::string_view what, const Verb& verb, bool forward_resume = false, bool backward_resume = false);
   bool serve_between(const debug::StopReport& stop, bool forward, bool backward);
   void report(const debug::StopReport& stop, bool paused);

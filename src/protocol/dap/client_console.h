@@ -1,7 +1,7 @@
 // ClientConsole: what the program and the prompt write, as output events.
 //
-// While it is held, text and errors are kept for whoever asked for them. Work that takes a while is shown as progress that the client
-// can cancel.
+// While it is held, text and errors are kept for whoever asked for them. Work that takes a while is shown as progress
+// that the client can cancel.
 #pragma once
 
 #include <chrono>

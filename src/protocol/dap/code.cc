@@ -16,7 +16,9 @@ Answer Adapter::on_setDataBreakpoints(const Request& request) { return points_->
 Answer Adapter::on_setInstructionBreakpoints(const Request& request) {
   return points_->set_instructions(request.arguments);
 }
-Answer Adapter::on_setExceptionBreakpoints(const Request& request) { return points_->set_exceptions(request.arguments); }
+Answer Adapter::on_setExceptionBreakpoints(const Request& request) {
+  return points_->set_exceptions(request.arguments);
+}
 
 // The id has the frame, counted from the outermost, so that it is known when the frames on top of it have changed.
 Answer Adapter::on_dataBreakpointInfo(const Request& request) {
@@ -27,15 +29,13 @@ Answer Adapter::on_dataBreakpointInfo(const Request& request) {
   if (fields.failure()) return support::Failure(*fields.failure());
   if (reference > 0) {
     auto target = variables_->target_of(reference, expression);
-    if (!target.ok())
-      return Json{{"dataId", nullptr}, {"description", target.error().message}};
+    if (!target.ok()) return Json{{"dataId", nullptr}, {"description", target.error().message}};
     expression = target->expression;
     frame = target->frame;
   }
   source::Diagnostics diagnostics;
   const debug::Breakpoint* probe = repl_->debugger().add_watchpoint(expression, *frame, false, diagnostics);
-  if (!probe)
-    return Json{{"dataId", nullptr}, {"description", diagnostics.first_error("it cannot be watched")}};
+  if (!probe) return Json{{"dataId", nullptr}, {"description", diagnostics.first_error("it cannot be watched")}};
   const std::size_t depth = probe->frame;
   const std::string where = probe->function;
   repl_->debugger().remove_breakpoint(probe->number);
@@ -101,7 +101,8 @@ Answer Adapter::on_loadedSources(const Request&) {
   const source::SourceManager& sources = repl_->session().sources();
   for (std::uint32_t i = 1; i <= sources.size(); ++i) {
     const source::Buffer* buffer = sources.find(source::FileId{i});
-    if (buffer && buffer->name() == repl_->session().program_path()) list.push_back(sources_->source_of_buffer(*buffer));
+    if (buffer && buffer->name() == repl_->session().program_path())
+      list.push_back(sources_->source_of_buffer(*buffer));
   }
   for (const SourceRef& version : sources_->versions()) list.push_back(sources_->source_of(version));
   return Json{{"sources", std::move(list)}};
@@ -166,7 +167,8 @@ Answer Adapter::on_disassemble(const Request& request) {
     Json row{{"address", address_of(bytecode::Pc(pc))},
              {"instruction", bytecode::instruction_text(exe, bytecode::Pc(pc))}};
     const bytecode::FunctionIndex f = exe.function_of(bytecode::Pc(pc));
-    if (f >= 0 && exe.functions[std::size_t(f)].start == bytecode::Pc(pc)) row["symbol"] = exe.functions[std::size_t(f)].name;
+    if (f >= 0 && exe.functions[std::size_t(f)].start == bytecode::Pc(pc))
+      row["symbol"] = exe.functions[std::size_t(f)].name;
     const debug::Position at = repl_->debugger().position_at({bytecode::Pc(pc), 0});
     if (const source::Buffer* buffer = repl_->session().sources().find(at.span.file)) {
       row["location"] = sources_->source_of_buffer(*buffer);

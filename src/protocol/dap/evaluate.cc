@@ -52,12 +52,11 @@ std::string whole_text(const Value& value) {
 Adapter::Moment Adapter::moment() const {
   const debug::StopReport& stop = repl_->debugger().last_stop();
   const session::Program* program = repl_->session().program();
-  return {repl_->debugger().active(),           stop.kind,
-          stop.time,                            program ? program->position() : 0,
+  return {repl_->debugger().active(),       stop.kind,       stop.time, program ? program->position() : 0,
           repl_->session().values().size(), repl_->last_call};
 }
 
-// What an entry did is told in the words of events.
+// The effects of an entry, as events.
 void Adapter::after_entry(const Moment& before, bool values_changed) {
   const Moment now = moment();
   const debug::StopReport stop = repl_->debugger().last_stop();
@@ -88,9 +87,11 @@ Answer Adapter::evaluate_in_console(const std::string& text) {
     // The value is the result; what else was written stays.
     const std::string shown = runtime::format_value(*value, repl_->print_format) + "\n";
     const std::size_t rest = held.text.ends_with(shown) ? held.text.size() - shown.size() : std::string::npos;
-    if (rest == 0 || (rest != std::string::npos && held.text[rest - 1] == '\n' && !held.text.substr(0, rest).ends_with("=\n"))) {
+    if (rest == 0 ||
+        (rest != std::string::npos && held.text[rest - 1] == '\n' && !held.text.substr(0, rest).ends_with("=\n"))) {
       held.text.resize(rest);
-      body = variables_->shown(*value, is_harmless(text) ? std::string(ui::trim(text)) : std::string("_"), repl_->frame());
+      body =
+          variables_->shown(*value, is_harmless(text) ? std::string(ui::trim(text)) : std::string("_"), repl_->frame());
       body["result"] = body["value"];
       body.erase("value");
     }
@@ -115,7 +116,8 @@ Answer Adapter::on_evaluate(const Request& request) {
   const std::string text = fields.text("expression");
   const std::string context = fields.text_or("context", "watch");
   const bool running_needed = fields.has("frameId");
-  if (running_needed && repl_->debugger().last_stop().kind == debug::StopKind::None) fields.fail("the program is not stopped");
+  if (running_needed && repl_->debugger().last_stop().kind == debug::StopKind::None)
+    fields.fail("the program is not stopped");
   const auto frame = fields.failure() ? std::optional(0) : frame_of(fields);
   if (fields.failure()) return support::Failure(*fields.failure());
   if (context == "repl") {
@@ -173,8 +175,8 @@ Answer Adapter::on_completions(const Request& request) {
     if (const auto frame = frame_of(fields)) repl_->frame() = *frame;
   if (fields.failure()) return support::Failure(*fields.failure());
   const source::Buffer buffer("", text);
-  const source::LineColumn at{line_from_client(line),
-                              std::uint32_t(std::clamp<std::int64_t>(columns_from_1_ ? column : column + 1, 1, 1 << 30))};
+  const source::LineColumn at{line_from_client(line), std::uint32_t(std::clamp<std::int64_t>(
+                                                          columns_from_1_ ? column : column + 1, 1, 1 << 30))};
   const std::size_t cursor = buffer.offset(at, source::ColumnUnit::Utf16);
   std::size_t start = cursor;
   const std::vector<std::string> candidates = ui::complete_entry(*repl_, text, cursor, start);
@@ -183,9 +185,8 @@ Answer Adapter::on_completions(const Request& request) {
   const std::uint32_t end = buffer.line_column(std::uint32_t(cursor), source::ColumnUnit::Utf16).column;
   Json targets = Json::array();
   for (std::size_t i = 0; i < candidates.size() && i < kMost; ++i)
-    targets.push_back({{"label", candidates[i]},
-                       {"start", column_to_client(begin)},
-                       {"length", end - std::min(begin, end)}});
+    targets.push_back(
+        {{"label", candidates[i]}, {"start", column_to_client(begin)}, {"length", end - std::min(begin, end)}});
   return Json{{"targets", std::move(targets)}};
 }
 

@@ -63,10 +63,10 @@ void Adapter::put_place(Json& out, const debug::FrameInfo& frame) {
   const bytecode::FunctionIndex f =
       machine ? machine->executable().find_function(frame.where.function) : bytecode::FunctionIndex(-1);
   out["source"] = sources_->source_of({SourceKind::Listing, frame.where.function, 0, {}});
-  out["line"] = line_to_client(
-      f < 0 || frame.where.pc < 0
-          ? 1
-          : Sources::line_in_listing(machine->executable().functions[std::size_t(f)], frame.where.pc));
+  out["line"] =
+      line_to_client(f < 0 || frame.where.pc < 0
+                         ? 1
+                         : Sources::line_in_listing(machine->executable().functions[std::size_t(f)], frame.where.pc));
 }
 
 namespace {
@@ -76,7 +76,8 @@ std::string name_of_frame(const debug::Debugger& debugger, const debug::FrameInf
     const auto at = debugger.kernel_position();
     if (!at) return f.where.function;
     std::string name = at->kernel;
-    for (const auto& [variable, value] : at->loops) name += fmt::format(" {}={}", variable, runtime::format_brief(value));
+    for (const auto& [variable, value] : at->loops)
+      name += fmt::format(" {}={}", variable, runtime::format_brief(value));
     return name;
   }
   const std::string binding = f.where.binding.empty() ? std::string() : ":" + f.where.binding;

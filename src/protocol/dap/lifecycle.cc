@@ -110,8 +110,7 @@ std::optional<Failure> Adapter::execute(const std::string& entry) {
 
 std::optional<Failure> Adapter::load() {
   std::error_code ignored;
-  if (!fs::is_regular_file(launch_.program, ignored))
-    return Failure{fmt::format("`{}` is no file", launch_.program)};
+  if (!fs::is_regular_file(launch_.program, ignored)) return Failure{fmt::format("`{}` is no file", launch_.program)};
   for (const std::string& plugin : line_.plugins)
     if (auto failure = execute(":plugin " + plugin)) return failure;
   if (!launch_.is_script)
@@ -147,9 +146,9 @@ Answer Adapter::begin(const Request& request, bool attach) {
   }
   loaded_ = true;
   then([this] {
-    channel_.event("process", {{"name", fs::path(launch_.program).filename().string()},
-                               {"isLocalProcess", true},
-                               {"startMethod", "launch"}});
+    channel_.event(
+        "process",
+        {{"name", fs::path(launch_.program).filename().string()}, {"isLocalProcess", true}, {"startMethod", "launch"}});
     channel_.event("initialized");
   });
   return Json();
@@ -167,7 +166,7 @@ Answer Adapter::on_configurationDone(const Request&) {
 
 // ---- start ----
 
-// What the checks find is told, and, with the filter `storage`, is a place to stop at.
+// Findings of the checks are reported and, with the filter `storage`, are places to stop at.
 void Adapter::sanitize() {
   std::string which = launch_.sanitize, wrong;
   const bool stops = !launch_.no_debug && points_->catches("storage") && repl_->session().module();
@@ -209,10 +208,13 @@ void Adapter::start() {
   repl_->last_call = launch_.call();
   if (launch_.no_debug) points_->remove_all();
   points_->refresh();
-  run("run", [this]() -> debug::StopReport {
-    const auto stop = ui::start_call(*repl_, *call_, launch_.stop_on_entry && !launch_.no_debug);
-    return stop ? *stop : debug::StopReport{};
-  }, true);
+  run(
+      "run",
+      [this]() -> debug::StopReport {
+        const auto stop = ui::start_call(*repl_, *call_, launch_.stop_on_entry && !launch_.no_debug);
+        return stop ? *stop : debug::StopReport{};
+      },
+      true);
 }
 
 // A script runs up to where it stops by itself; its expectations are reported like its other replies.

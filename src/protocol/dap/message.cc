@@ -33,11 +33,8 @@ void Channel::send(Json message) {
 }
 
 void Channel::reply(const Request& request, Json body) {
-  Json message{{"seq", 0},
-               {"type", "response"},
-               {"request_seq", request.seq},
-               {"success", true},
-               {"command", request.command}};
+  Json message{
+      {"seq", 0}, {"type", "response"}, {"request_seq", request.seq}, {"success", true}, {"command", request.command}};
   if (!body.is_null()) message["body"] = std::move(body);
   send(std::move(message));
 }

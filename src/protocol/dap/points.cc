@@ -16,7 +16,8 @@ namespace {
 
 std::string reason_of(const source::Diagnostics& diagnostics) {
   for (const source::Diagnostic& d : diagnostics.all())
-    if (d.severity == source::Severity::Error) return d.hint.empty() ? d.message : fmt::format("{} ({})", d.message, d.hint);
+    if (d.severity == source::Severity::Error)
+      return d.hint.empty() ? d.message : fmt::format("{} ({})", d.message, d.hint);
   return "it cannot be set";
 }
 
@@ -53,8 +54,11 @@ const std::vector<FilterRow>& filters() {
       {"error", "Faults", "the program stops by itself", true, {}},
       {"shape", "Shape faults", "a shape, rank or dtype contradicts an annotation or a symbol", true, {}},
       {"bounds", "Accesses out of bounds", "a kernel reads or writes outside of a buffer", true, {}},
-      {"storage", "Storage faults",
-       "a tensor is read after its storage was given to another one (the function is run once more, to check)", false, {}},
+      {"storage",
+       "Storage faults",
+       "a tensor is read after its storage was given to another one (the function is run once more, to check)",
+       false,
+       {}},
       {"nan", "NaN", "a call has a result with NaN", false, "nan"},
       {"inf", "Infinity", "a call has a result with an infinity", false, "inf"},
   };
@@ -95,8 +99,7 @@ std::optional<std::int64_t> read_address(std::string_view text) {
   return value;
 }
 
-Points::Points(ui::Repl& repl, Sources& sources, Channel& channel)
-    : repl_(repl), sources_(sources), channel_(channel) {
+Points::Points(ui::Repl& repl, Sources& sources, Channel& channel) : repl_(repl), sources_(sources), channel_(channel) {
   for (const FilterRow& row : filters())
     if (row.by_default) caught_.emplace_back(row.name);
 }
@@ -285,7 +288,8 @@ std::vector<std::string> Points::specs_of(Point& p) {
       const auto text = sources_.version_text(*p.source);
       const auto place = text ? text->place_at(p.line) : std::nullopt;
       if (!text) p.message = "the program has no such version any more";
-      if (text && !place) p.message = fmt::format("no code comes from line {} or what follows it in its function", p.line);
+      if (text && !place)
+        p.message = fmt::format("no code comes from line {} or what follows it in its function", p.line);
       return place ? place->specs : std::vector<std::string>();
     }
     case SourceKind::Kernel:

@@ -1,8 +1,8 @@
 // Points: the breakpoints of a client, of every kind, beside those of the debugger that they became.
 //
 // A client sets all breakpoints of a kind (or of a source) at once; those that it sent before are replaced. One of its
-// breakpoints may be several of the debugger's: a line of a version's text has code in several functions. Those that the
-// user sets in the console are the client's too.
+// breakpoints may be several of the debugger's: a line of a version's text has code in several functions. Those that
+// the user sets in the console are the client's too.
 #pragma once
 
 #include <cstdint>

@@ -32,8 +32,8 @@ bool by_statement_of_kernel(const Debugger& debugger, Granularity g) {
 }
 
 bool is_interrupted(const StopReport& stop) {
-  return stop.kind == StopKind::Interrupted || (stop.kind == StopKind::Fault && stop.fault &&
-                                                stop.fault->error.kind == runtime::ErrorKind::Interrupted);
+  return stop.kind == StopKind::Interrupted ||
+         (stop.kind == StopKind::Fault && stop.fault && stop.fault->error.kind == runtime::ErrorKind::Interrupted);
 }
 
 }  // namespace
@@ -130,7 +130,8 @@ void Adapter::report_end(const StopReport& stop) {
     repl_->session().set_value("_", stop.value);
     channel_.output("console", fmt::format("result: {}\n", runtime::format_brief(stop.value)));
   }
-  if (repl_->debugger().return_to_outer()) return send_stopped(repl_->debugger().last_stop(), "step", "back in the run");
+  if (repl_->debugger().return_to_outer())
+    return send_stopped(repl_->debugger().last_stop(), "step", "back in the run");
   if (launch_.stop_on_exit && !launch_.no_debug) return send_stopped(stop, "exit", "the function has returned");
   end_program(ui::kGood);
 }
@@ -189,17 +190,17 @@ Answer Adapter::on_exceptionInfo(const Request& request) {
     std::string text;
     for (const debug::FrameInfo& f : frames()) {
       const Json one = frame_json(f);
-      text += fmt::format("{} at {}:{}\n", one["name"].get<std::string>(),
-                          one["source"].value("path", one["source"].value("name", "")), one["line"].get<std::uint32_t>());
+      text +=
+          fmt::format("{} at {}:{}\n", one["name"].get<std::string>(),
+                      one["source"].value("path", one["source"].value("name", "")), one["line"].get<std::uint32_t>());
       if (f.number >= 20) break;
     }
     return text;
   };
   if (stop.kind == StopKind::Fault) {
     std::string text = stop.fault ? stop.fault->error.message : "fault";
-    Json details{{"message", text},
-                 {"typeName", stop.fault ? filter_of(stop.fault->error) : "error"},
-                 {"stackTrace", where()}};
+    Json details{
+        {"message", text}, {"typeName", stop.fault ? filter_of(stop.fault->error) : "error"}, {"stackTrace", where()}};
     if (stop.fault) {
       for (const std::string& note : stop.fault->error.notes) text += "\n" + note;
       if (!stop.fault->instruction.empty()) text += "\nin " + stop.fault->instruction;
@@ -211,7 +212,7 @@ Answer Adapter::on_exceptionInfo(const Request& request) {
   }
   const auto hit = points_->hit(stop.breakpoints);
   if (!hit || hit->group != PointGroup::Exception) return refused("the program is not stopped at an exception");
-  const std::string text = !hit->detail.empty()     ? hit->detail
+  const std::string text = !hit->detail.empty()   ? hit->detail
                            : stop.details.empty() ? hit->filter
                                                   : stop.details.front();
   return Json{{"exceptionId", hit->filter},
@@ -257,9 +258,9 @@ Answer Adapter::on_next(const Request& request) {
   if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
   return resume_with(request, "next", [this, g] {
     Debugger& d = repl_->debugger();
-    return g == Granularity::Instruction         ? d.next_instruction()
+    return g == Granularity::Instruction  ? d.next_instruction()
            : by_statement_of_kernel(d, g) ? d.step_statement()
-                                                 : d.next();
+                                          : d.next();
   });
 }
 
@@ -269,9 +270,9 @@ Answer Adapter::on_stepBack(const Request& request) {
   if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
   return resume_with(request, "reverse-next", [this, g] {
     Debugger& d = repl_->debugger();
-    return g == Granularity::Instruction         ? d.reverse_step_instruction()
+    return g == Granularity::Instruction  ? d.reverse_step_instruction()
            : by_statement_of_kernel(d, g) ? d.reverse_step_statement()
-                                                 : d.reverse_next();
+                                          : d.reverse_next();
   });
 }
 
@@ -289,8 +290,7 @@ Answer Adapter::on_stepIn(const Request& request) {
   const std::int64_t target = fields.integer_or("targetId", -1);
   if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
   Debugger& d = repl_->debugger();
-  if (g == Granularity::Instruction)
-    return resume_with(request, "step", [&d] { return d.step_instruction(); });
+  if (g == Granularity::Instruction) return resume_with(request, "step", [&d] { return d.step_instruction(); });
   if (target >= 0) {
     std::string problem;
     const Verb verb = stepping_in(target, problem);
@@ -333,9 +333,9 @@ Answer Adapter::on_stepInTargets(const Request& request) {
       if (call.is_function || call.is_kernel) step_targets_.push_back(call);
   Json targets = Json::array();
   for (std::size_t i = 0; i < step_targets_.size(); ++i)
-    targets.push_back({{"id", i},
-                       {"label", fmt::format("{} {}", step_targets_[i].is_kernel ? "kernel" : "function",
-                                             step_targets_[i].callee)}});
+    targets.push_back(
+        {{"id", i},
+         {"label", fmt::format("{} {}", step_targets_[i].is_kernel ? "kernel" : "function", step_targets_[i].callee)}});
   return Json{{"targets", std::move(targets)}};
 }
 

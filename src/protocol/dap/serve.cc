@@ -1,6 +1,4 @@
 // rldb dap [--port N]: a server of the Debug Adapter Protocol.
-#include "protocol/dap/serve.h"
-
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -14,6 +12,7 @@
 
 #include "protocol/dap/adapter.h"
 #include "protocol/message_frames.h"
+#include "rldb/protocol/dap.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/cancel.h"
 #include "rldb/ui/batch/handlers.h"

@@ -142,7 +142,7 @@ support::Result<std::string, Failure> Sources::text_of_reference(std::int64_t re
   if (reference < 1 || reference > std::int64_t(known_.size()))
     return refused(fmt::format("there is no source {}", reference));
   const SourceRef ref = known_[std::size_t(reference - 1)];
-  // What was shown stays the same, whatever becomes of the program.
+  // A text that was shown stays the same, whatever becomes of the program.
   const auto it = texts_.find(key_of(ref));
   if (it != texts_.end()) return it->second;
   auto made = text(ref);

@@ -39,7 +39,8 @@ class Sources {
   // The client's `Source` objects.
   Json source_of(const SourceRef& ref);
   Json source_of_buffer(const source::Buffer& buffer);
-  // What a client's object means. A version of a text that has changed, a file that is no part of the program: a failure.
+  // The meaning of a client's object. A version of a text that has changed, a file that is no part of the program: a
+  // failure.
   support::Result<SourceRef, Failure> find(const Json& source);
   // Its text.
   support::Result<std::string, Failure> text(const SourceRef& ref);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr RequestRow kRequests[] = {
 #define RLDB_DAP_REQUEST(id, name, needs, while_running) {name, Needs::needs, WhileRunning::while_running},
-#include "protocol/dap/request.def"
+#include "rldb/protocol/dap_request.def"
 };
 
 constexpr std::size_t kMaxWaiting = 1024;  // a client that only writes must not fill the memory
@@ -56,8 +56,8 @@ bool Traffic::take(Message message) {
 void Traffic::accept(Request request) {
   if (request.command == "cancel") return cancel(request);
   if (request.command == "pause" && mode_ != Mode::Idle) {
-    run_.paused = true;
-    interrupt();
+    run_.paused = mode_ == Mode::Running;
+    if (run_.paused || is_entry_) interrupt();
     return channel_.reply(request, {});
   }
   if (waiting_.size() >= kMaxWaiting) return channel_.fail(request, {"too many requests are waiting"});
@@ -127,6 +127,7 @@ std::optional<Request> Traffic::next() {
   waiting_.pop_front();
   mode_ = Mode::Working;
   current_ = request.seq;
+  is_entry_ = request.command == "evaluate" || request.command == "rldb/command";
   run_ = {};
   support::clear_cancel();
   return request;

@@ -1,7 +1,7 @@
 // Traffic: the requests of a client on their way from the thread that reads to the one that works.
 //
-// A request waits for its turn unless the work at hand has to know of it now: `pause` and `cancel` interrupt it, as does
-// the end of the session; while the program runs, requests for a stop are refused, and breakpoints are set by
+// A request waits for its turn unless the work at hand has to know of it now: `pause` and `cancel` interrupt it, as
+// does the end of the session; while the program runs, requests for a stop are refused, and breakpoints are set by
 // interrupting the run, which then goes on. Which request does what is a column of request.def.
 #pragma once
 
@@ -67,7 +67,8 @@ class Traffic {
   std::condition_variable changed_;
   std::deque<Request> waiting_;
   Mode mode_ = Mode::Idle;
-  std::int64_t current_ = 0;
+  std::int64_t current_ = 0;  // the request that is worked on
+  bool is_entry_ = false;     // of the console: it may take as long as a run
   RunEnd run_;
   Json threads_;
   bool ended_ = false;

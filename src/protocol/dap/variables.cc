@@ -162,8 +162,8 @@ std::vector<Json> Variables::local_rows(int frame) {
       rows.push_back(lazy(local.name, "(freed after its last use)", local.type, frame));
   }
   for (const std::string& name : debug::other_names(repl_.debugger(), repl_.session(), frame).not_kept)
-    if (is_identifier(name) && std::none_of(locals.begin(), locals.end(),
-                                            [&](const debug::LocalInfo& local) { return local.name == name; }))
+    if (is_identifier(name) &&
+        std::none_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& local) { return local.name == name; }))
       rows.push_back(lazy(name, "(fused or merged: computed on demand)", {}, frame));
   return rows;
 }
@@ -187,8 +187,9 @@ std::vector<Json> Variables::register_rows(int frame) {
   std::vector<Json> rows;
   for (const debug::RegisterInfo& r : debug::registers_of(repl_.debugger(), frame)) {
     Json row = named(fmt::format("%{}", std::int64_t(r.reg)), r.value, {}, frame);
-    const std::string place =
-        r.storage.empty() ? "" : r.value.is(ValueKind::Tensor) ? fmt::format("{}+{}", r.storage, r.offset) : r.storage;
+    const std::string place = r.storage.empty()               ? ""
+                              : r.value.is(ValueKind::Tensor) ? fmt::format("{}+{}", r.storage, r.offset)
+                                                              : r.storage;
     row["type"] = fmt::format("{}{}{}{}{}", r.name, r.name.empty() ? "" : ", ", debug::to_string(r.state),
                               place.empty() ? "" : ", ", place);
     row["presentationHint"] = {{"attributes", {"readOnly"}}};
@@ -214,8 +215,8 @@ std::vector<Json> Variables::storage_rows(int frame) {
                                t.offset < 0 ? std::string("a computed offset") : fmt::format("byte {}", t.offset),
                                span(t.made, t.cleared))));
     const std::size_t count = tenants.rows.size();
-    Json row = text_row(fmt::format("s{}", s.id), fmt::format("{} bytes, {} tensors, {}", s.size, count,
-                                                              span(s.allocated, s.released)));
+    Json row = text_row(fmt::format("s{}", s.id),
+                        fmt::format("{} bytes, {} tensors, {}", s.size, count, span(s.allocated, s.released)));
     if (count > 0) {
       row["variablesReference"] = add(std::move(tenants));
       row["namedVariables"] = count;
@@ -385,7 +386,8 @@ Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t 
   return body;
 }
 
-support::Result<Variables::Target, Failure> Variables::target_of(std::int64_t reference, const std::string& name) const {
+support::Result<Variables::Target, Failure> Variables::target_of(std::int64_t reference,
+                                                                 const std::string& name) const {
   const auto it = reference > 0 && reference < next_ ? nodes_.find(int(reference)) : nodes_.end();
   if (it == nodes_.end()) return refused(fmt::format("the variables {} are of an earlier stop", reference));
   const auto read_only = [&] { return refused(fmt::format("`{}` cannot be set", name)); };

@@ -17,7 +17,17 @@
 
 namespace rldb::protocol::dap {
 
-enum class ScopeKind : std::uint8_t { Result, Kernel, Buffers, Accesses, Locals, Symbols, ShapeHeap, Registers, Storage };
+enum class ScopeKind : std::uint8_t {
+  Result,
+  Kernel,
+  Buffers,
+  Accesses,
+  Locals,
+  Symbols,
+  ShapeHeap,
+  Registers,
+  Storage
+};
 
 class Variables {
  public:
@@ -32,7 +42,7 @@ class Variables {
   Json shown(const runtime::Value& value, const std::string& path, int frame, std::string type = {});
   // `count` 0: all.
   Answer list(std::int64_t reference, std::int64_t start, std::int64_t count);
-  // What `set` would set for a variable of a list, and in which frame.
+  // The expression that `set` takes for a variable of a list, and its frame.
   struct Target {
     std::string expression;
     int frame = 0;
