@@ -411,6 +411,21 @@ std::vector<std::pair<int, std::string>> Debugger::resolve_breakpoints() {
   return lost;
 }
 
+std::uint64_t Breakpoint::hits_to_pass() const {
+  const std::uint64_t next = hits + ignore + 1;  // the first hit that may stop
+  switch (rule.when) {
+    case HitRule::When::Always:
+      break;
+    case HitRule::When::Equal:
+      return next <= rule.count ? rule.count - hits - 1 : std::numeric_limits<std::uint64_t>::max();
+    case HitRule::When::AtLeast:
+      return std::max(next, rule.count) - hits - 1;
+    case HitRule::When::Multiple:
+      return (next + rule.count - 1) / rule.count * rule.count - hits - 1;
+  }
+  return ignore;
+}
+
 // ---- at a stop ----
 
 void Debugger::Impl::add_breakpoint_sites(vm::StopSet& stops) const {
@@ -484,11 +499,10 @@ Debugger::Impl::Hit Debugger::Impl::triggered(const vm::Machine& m, Order order,
     Breakpoint& b = breakpoints.at(number);
     if (!condition_holds(b, m, at_part, note)) continue;
     if (count) {
+      const bool passes = b.hits_to_pass() > 0;
       ++b.hits;
-      if (b.ignore > 0) {
-        --b.ignore;
-        continue;
-      }
+      if (b.ignore > 0) --b.ignore;
+      if (passes) continue;
     }
     if (!b.log.empty()) {
       if (count) log(b, m, at_part);

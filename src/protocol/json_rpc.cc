@@ -8,10 +8,7 @@ namespace rldb::protocol {
 
 namespace {
 
-bool is_id(const Json& id) { return id.is_string() || id.is_number(); }
-
-}  // namespace
-
+// Nested arrays and objects, without those in strings: the parser takes any depth, but writing and freeing recurse.
 int nesting_of(std::string_view text) {
   int depth = 0, deepest = 0;
   bool in_string = false;
@@ -29,12 +26,21 @@ int nesting_of(std::string_view text) {
   return deepest;
 }
 
-RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_of_failure) {
-  id_of_failure = nullptr;
+bool is_id(const Json& id) { return id.is_string() || id.is_number(); }
+
+}  // namespace
+
+RpcResult<Json> parse_bounded(std::string_view text) {
   if (nesting_of(text) > kMaxNesting)
     return rpc_failure(RpcCode::ParseError, fmt::format("the message is nested more than {} deep", kMaxNesting));
   Json message = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (message.is_discarded()) return rpc_failure(RpcCode::ParseError, "the message is not JSON");
+  return message;
+}
+
+RpcResult<std::optional<Request>> read_request(std::string_view text, Json& id_of_failure) {
+  id_of_failure = nullptr;
+  RLDB_TRY(Json message, parse_bounded(text));
   if (!message.is_object())
     return rpc_failure(RpcCode::InvalidRequest, "a message is an object; batches are not taken");
   const bool has_id = message.contains("id");

@@ -43,9 +43,8 @@ inline support::Failure<RpcError> rpc_failure(RpcCode code, std::string message,
 constexpr std::size_t kMaxMessageBytes = std::size_t(64) << 20;
 constexpr int kMaxNesting = 100;
 
-// The depth of the arrays and objects in a text, without those in strings: the parser takes any depth, but writing and
-// freeing recurse.
-int nesting_of(std::string_view text);
+// JSON within these limits.
+RpcResult<Json> parse_bounded(std::string_view text);
 
 // One message of a client.
 struct Request {

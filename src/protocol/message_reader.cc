@@ -19,9 +19,9 @@ constexpr std::size_t kMaxWaiting = 64;  // messages: a client that only writes 
 
 }  // namespace
 
-MessageReader::MessageReader(int fd, std::unique_ptr<MessageSplitter> splitter,
-                             std::function<void(const std::string&)> look)
-    : fd_(fd), splitter_(std::move(splitter)), look_(std::move(look)) {
+MessageThread::MessageThread(int fd, std::unique_ptr<MessageSplitter> splitter, std::function<bool(Message)> take,
+                             std::function<void()> end)
+    : fd_(fd), splitter_(std::move(splitter)), take_(std::move(take)), end_(std::move(end)) {
   if (::pipe2(wake_, O_CLOEXEC) != 0) wake_[0] = wake_[1] = -1;
   // Signals go to the thread that works.
   sigset_t all, before;
@@ -31,16 +31,49 @@ MessageReader::MessageReader(int fd, std::unique_ptr<MessageSplitter> splitter,
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+MessageThread::~MessageThread() {
+  if (wake_[1] >= 0) (void)!::write(wake_[1], "", 1);
+  thread_.join();
+  for (const int fd : wake_)
+    if (fd >= 0) ::close(fd);
+}
+
+void MessageThread::read_all() {
+  std::vector<Message> found;
+  char chunk[1 << 16];
+  bool wanted = true;
+  const auto give = [&] {
+    for (Message& message : found) wanted = wanted && take_(std::move(message));
+    found.clear();
+  };
+  while (wanted) {
+    pollfd ready[] = {{fd_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
+    if (::poll(ready, wake_[0] < 0 ? 1 : 2, -1) < 0 && errno != EINTR) break;
+    if (wake_[0] >= 0 && ready[1].revents != 0) break;
+    if (ready[0].revents == 0) continue;
+    const ssize_t n = ::read(fd_, chunk, sizeof chunk);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+    if (n <= 0) break;
+    splitter_->feed(std::string_view(chunk, std::size_t(n)), found);
+    give();
+  }
+  splitter_->finish(found);
+  give();
+  end_();
+}
+
+MessageReader::MessageReader(int fd, std::unique_ptr<MessageSplitter> splitter,
+                             std::function<void(const std::string&)> look)
+    : look_(std::move(look)),
+      thread_(
+          fd, std::move(splitter), [this](Message message) { return put(std::move(message)); }, [this] { end(); }) {}
+
 MessageReader::~MessageReader() {
   {
     const std::lock_guard lock(mutex_);
     stopped_ = true;
   }
   changed_.notify_all();
-  if (wake_[1] >= 0) (void)!::write(wake_[1], "", 1);
-  thread_.join();
-  for (const int fd : wake_)
-    if (fd >= 0) ::close(fd);
 }
 
 std::optional<Message> MessageReader::next() {
@@ -73,29 +106,7 @@ bool MessageReader::put(Message message) {
   return true;
 }
 
-bool MessageReader::put_all(std::vector<Message>& messages) {
-  for (Message& message : messages)
-    if (!put(std::move(message))) return false;
-  messages.clear();
-  return true;
-}
-
-void MessageReader::read_all() {
-  std::vector<Message> found;
-  char chunk[1 << 16];
-  for (bool open = true; open;) {
-    pollfd ready[] = {{fd_, POLLIN, 0}, {wake_[0], POLLIN, 0}};
-    if (::poll(ready, wake_[0] < 0 ? 1 : 2, -1) < 0 && errno != EINTR) break;
-    if (wake_[0] >= 0 && ready[1].revents != 0) break;
-    if (ready[0].revents == 0) continue;
-    const ssize_t n = ::read(fd_, chunk, sizeof chunk);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    if (n <= 0) break;
-    splitter_->feed(std::string_view(chunk, std::size_t(n)), found);
-    open = put_all(found);
-  }
-  splitter_->finish(found);
-  put_all(found);
+void MessageReader::end() {
   const std::lock_guard lock(mutex_);
   ended_ = true;
   changed_.notify_all();

@@ -32,6 +32,26 @@ class MessageSplitter {
   virtual void finish(std::vector<Message>& out) = 0;
 };
 
+// The thread. `take` gets each message in it (false: nobody wants more), and then `end` is called once.
+class MessageThread {
+ public:
+  MessageThread(int fd, std::unique_ptr<MessageSplitter> splitter, std::function<bool(Message)> take,
+                std::function<void()> end);
+  ~MessageThread();  // waits for it; it may be waiting for input
+  MessageThread(const MessageThread&) = delete;
+  MessageThread& operator=(const MessageThread&) = delete;
+
+ private:
+  void read_all();
+
+  int fd_;
+  std::unique_ptr<MessageSplitter> splitter_;
+  std::function<bool(Message)> take_;
+  std::function<void()> end_;
+  int wake_[2] = {-1, -1};  // a pipe that ends the thread
+  std::thread thread_;
+};
+
 class MessageReader {
  public:
   // `look` sees each good message in the reading thread, before it waits for its turn.
@@ -46,20 +66,16 @@ class MessageReader {
   bool is_ready(double seconds = 0);
 
  private:
-  void read_all();
   bool put(Message message);
-  bool put_all(std::vector<Message>& messages);
+  void end();
 
-  int fd_;
-  std::unique_ptr<MessageSplitter> splitter_;
   std::function<void(const std::string&)> look_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<Message> messages_;
   bool ended_ = false;
   bool stopped_ = false;
-  int wake_[2] = {-1, -1};  // a pipe that ends the thread
-  std::thread thread_;
+  MessageThread thread_;  // the last member: it uses the others
 };
 
 }  // namespace rldb::protocol

@@ -38,6 +38,12 @@ struct KernelPlace;  // inside a kernel
 
 enum class PointKind : std::uint8_t { Break, Watch, Catch };
 
+// Which of a breakpoint's hits stop: all, the one with this number, those from it on, or its multiples.
+struct HitRule {
+  enum class When : std::uint8_t { Always, Equal, AtLeast, Multiple } when = When::Always;
+  std::uint64_t count = 0;  // not 0, unless Always
+};
+
 // A breakpoint, watchpoint or catchpoint. Forms of `spec`:
 //   Break  `main:lv1` (binding), `main` (function entry), `file.py:12` or `12` (line), `*17` (VM pc), `op:matmul` (each
 //          call of an operator), `node:NAME` (of the ONNX model behind the module), `add1` (kernel: each call of it),
@@ -55,6 +61,9 @@ struct Breakpoint {
   std::string condition;  // a scalar expression over what is visible at the stop
   std::uint64_t ignore = 0;
   std::uint64_t hits = 0;
+  HitRule rule;
+  // How many of the next hits do not stop; the largest number: none will.
+  std::uint64_t hits_to_pass() const;
   std::vector<std::string> commands;
   Author commands_by;
   // Not empty: shown instead of stopping, with each {EXPRESSION} replaced by its value.
@@ -240,6 +249,16 @@ class Debugger {
   void restore(Snapshot& snapshot);
 
   // ---- questions; frame 0 is innermost ----
+  // Of a site in the code that runs, or would run; empty: there is none.
+  Position position_at(const Site& site) const;
+  // The calls that the current binding has yet to make, in the order of the code.
+  struct BindingCall {
+    std::string callee;
+    Pc pc = -1;
+    bool is_kernel = false;  // `stept` can enter it; otherwise it is a bytecode function, or has no code here
+    bool is_function = false;
+  };
+  std::vector<BindingCall> calls_of_binding() const;
   const vm::Machine* machine() const;
   std::shared_ptr<const session::Build> build() const;  // null for a loaded executable
   // The functions of the run as they were written, before any pass; null: no run, or an executable from a file.

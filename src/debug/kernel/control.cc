@@ -30,7 +30,7 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
       t.search.compiled = t.search.compiled && (b.condition.empty() || p.condition);
       t.search.probes.push_back(p);
     }
-    t.search.pass.emplace_back(b.ignore);
+    t.search.pass.emplace_back(b.hits_to_pass());
     t.numbers.push_back(number);
   }
   t.note = std::make_shared<std::string>();
@@ -117,10 +117,10 @@ std::vector<int> Debugger::Impl::count_hits(KernelTargets& t, const std::vector<
       continue;
     }
     Breakpoint& b = it->second;
+    const bool stops = met[g].hits > b.hits_to_pass();
     b.hits += met[g].hits;
-    const bool stops = met[g].hits > b.ignore;
     b.ignore -= std::min(b.ignore, met[g].hits);
-    t.search.pass[g] = b.ignore;
+    t.search.pass[g] = b.hits_to_pass();
     if (!stops || !stopped) continue;
     if (!b.log.empty()) {
       log(b, run->machine(), part, &k.machine());

@@ -1,64 +1,17 @@
 // The origin of an instruction: its lowered binding, then version by version back to the user's text.
 #include <fmt/format.h>
 
-#include <unordered_map>
-
 #include "debug/impl.h"
+#include "debug/look/version_index.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
-#include "rldb/ir/walk.h"
 #include "rldb/support/text.h"
 
 namespace rldb::debug {
 
 namespace {
 
-constexpr std::size_t kMaxQueue = 512;
-
-// The bindings of one version, by every node that belongs to one of them only.
-class VersionIndex {
- public:
-  explicit VersionIndex(const ir::Module* module) {
-    for (const ir::ModuleEntry& entry : module->entries) {
-      const auto* f = ir::as<ir::Function>(entry.function);
-      if (!f) continue;
-      ir::walk(f->body, [&](const ir::Node* n) {
-        if (const auto* b = ir::as<ir::Binding>(n)) add(b);
-        return true;
-      });
-    }
-  }
-  const ir::Binding* find(std::uint32_t id) const {
-    const auto it = by_id_.find(id);
-    return it == by_id_.end() ? nullptr : it->second;
-  }
-
- private:
-  void add(const ir::Binding* b) {
-    by_id_[b->id] = b;
-    by_id_[b->var->id] = b;
-    if (ir::isa<ir::Call>(b->value) || ir::isa<ir::Tuple>(b->value) || ir::isa<ir::TupleGetItem>(b->value) ||
-        ir::isa<ir::If>(b->value) || ir::isa<ir::Function>(b->value))
-      by_id_.try_emplace(b->value->id, b);
-  }
-  std::unordered_map<std::uint32_t, const ir::Binding*> by_id_;
-};
-
 constexpr std::size_t kOriginWidth = 140;  // of a binding, in characters
-
-// The binding of `version` from which these nodes come.
-const ir::Binding* ancestor(const VersionIndex& version, const ir::SideTable<ir::Span<std::uint32_t>>& origins,
-                            std::vector<std::uint32_t> queue) {
-  for (std::size_t i = 0; i < queue.size(); ++i) {
-    if (const ir::Binding* b = version.find(queue[i])) return b;
-    if (queue.size() > kMaxQueue) continue;
-    for (const std::uint32_t id : origins.get(queue[i]))
-      if (std::find(queue.begin(), queue.end(), id) == queue.end()) queue.push_back(id);
-  }
-  return nullptr;
-}
-
-std::vector<std::uint32_t> ids_of(const ir::Binding* b) { return {b->id, b->var->id, b->value->id}; }
 
 // The line of the user's text that contains a binding.
 std::string written(const source::SourceManager& sources, const UserBinding& b) {

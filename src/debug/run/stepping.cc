@@ -84,11 +84,10 @@ std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
   std::vector<std::string> details;
   for (Observer::Seen& s : seen) {
     Breakpoint& b = breakpoints.at(s.number);
+    const bool passes = !s.over && b.hits_to_pass() > 0;
     if (!s.over) ++b.hits;
-    if (!s.over && b.ignore > 0) {
-      --b.ignore;
-      continue;
-    }
+    if (!s.over && b.ignore > 0) --b.ignore;
+    if (passes) continue;
     numbers.push_back(s.number);
     details.push_back(std::move(s.text));
   }

@@ -30,7 +30,8 @@ Text address_of(const Json& file, const std::string& transport, const std::strin
 }  // namespace
 
 support::Result<Connection, std::string> connection_of(const std::string& text) {
-  const Json file = nesting_of(text) > kMaxNesting ? Json() : Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto parsed = parse_bounded(text);
+  const Json file = parsed.ok() ? *parsed : Json();
   if (!file.is_object()) return support::Failure(std::string("not an object of JSON"));
   RLDB_TRY(const std::string transport, text_of(file, "transport"));
   RLDB_TRY(const std::string ip, text_of(file, "ip"));

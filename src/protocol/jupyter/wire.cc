@@ -18,10 +18,9 @@ constexpr std::size_t kParts = 4;                // header, parent, metadata, co
 constexpr std::string_view kUser = "rldb";
 
 support::Result<Json, std::string> object_in(const std::string& text) {
-  if (nesting_of(text) > kMaxNesting) return support::Failure(std::string("nested too deeply"));
-  Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object()) return support::Failure(std::string("not an object of JSON"));
-  return json;
+  auto json = parse_bounded(text);
+  if (!json.ok() || !json->is_object()) return support::Failure(std::string("not an object of JSON"));
+  return std::move(json).value();
 }
 
 std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }

@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
+#include "protocol/entry_reply.h"
 #include "rldb/ui/terminal/console.h"
 
 namespace rldb::protocol::mcp {
@@ -26,28 +25,6 @@ ui::CommandLine for_agents(const ui::CommandLine& line) {
   own.timeout = line.timeout > 0 ? line.timeout : kUsualTimeout;
   own.batch = own.quiet = own.no_init = true;
   return own;
-}
-
-bool is_reply(const Json& line) { return line.is_object() && line.contains("ok") && line.contains("diagnostics"); }
-
-// One line is the reply. Others are output of the program under debug before it, and after it why the entry was
-// abandoned although it had replied (a time limit): both go to `text`.
-Json reply_in(const std::string& output) {
-  Json reply;
-  std::string others;
-  for (std::size_t begin = 0; begin < output.size();) {
-    const std::size_t end = std::min(output.find('\n', begin), output.size());
-    const std::string_view line = std::string_view(output).substr(begin, end - begin);
-    Json parsed = reply.is_null() ? Json::parse(line, nullptr, false) : Json();
-    if (is_reply(parsed))
-      reply = std::move(parsed);
-    else
-      others.append(line).push_back('\n');
-    begin = end + 1;
-  }
-  if (reply.is_null()) reply = {{"command", nullptr}, {"ok", false}, {"data", nullptr}, {"diagnostics", Json::array()}};
-  if (!others.empty()) reply["text"] = reply.value("text", "") + others;
-  return reply;
 }
 
 }  // namespace

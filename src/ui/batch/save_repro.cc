@@ -343,6 +343,7 @@ std::string prompt_entry(const CommandLine& line) {
     case Subcommand::Mcp:
     case Subcommand::Jupyter:
     case Subcommand::Lsp:
+    case Subcommand::Dap:
       return {};
   }
   return {};

@@ -570,6 +570,13 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       app.add_flag_callback(
           "--stdio", [] {}, "standard input and output, as some clients say; there is nothing else");
       break;
+    case Subcommand::Dap:
+      app.add_option_function<std::uint16_t>(
+             "--port", [&c](const std::uint16_t& port) { c.port = port; },
+             "serve on this loopback port instead of the standard streams; 0: a free one")
+          ->type_name("N");
+      add_run_options(app, c);
+      break;
     case Subcommand::Test:
       files(0);
       app.add_flag("--bless", c.bless, "rewrite the expected output in the files");

@@ -55,7 +55,8 @@ std::string command_text(int argc, char** argv) {
 // `test`, the servers and the prompt limit each entry, `check` each file.
 bool limits_entries(Subcommand subcommand) {
   constexpr Subcommand kServersAndScripts[] = {Subcommand::Repl, Subcommand::Test,    Subcommand::Check,
-                                               Subcommand::Mcp,  Subcommand::Jupyter, Subcommand::Lsp};
+                                               Subcommand::Mcp,  Subcommand::Jupyter, Subcommand::Lsp,
+                                               Subcommand::Dap};
   return std::find(std::begin(kServersAndScripts), std::end(kServersAndScripts), subcommand) !=
          std::end(kServersAndScripts);
 }

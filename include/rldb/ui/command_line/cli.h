@@ -104,6 +104,8 @@ struct CommandLine {
   bool bless = false;
   bool update_only_output = false;
   bool git_bisect = false;  // exit codes for `git bisect run`
+  // dap
+  std::optional<std::uint16_t> port;  // of loopback, instead of the standard streams; 0: a free one
 };
 
 // Empty optional: `exit_code` is the exit code (help and version were printed, or usage was wrong).

@@ -8,7 +8,7 @@
 #include "rldb/ui/command_line/cache_folder.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/profile_view.h"
-#include "ui/prompt/commands/run_call.h"
+#include "rldb/ui/prompt/start_run.h"
 #include "ui/prompt/view.h"
 
 namespace rldb::ui {
@@ -73,7 +73,7 @@ Status command_Profile(Repl& repl, std::string_view rest) {
   const ProfileOptions options = take_profile_options(words);
   if (!options.problem.empty()) return Status::Usage;
   if (repl.group && !needs(repl, "a profile of several ranks", session::kRanks)) return Status::Failed;
-  auto call = read_call(repl, std::move(words));
+  auto call = prepare_call(repl, std::move(words));
   if (!call) return Status::Failed;
   debug::ProfileRequest request;
   request.function = call->function;

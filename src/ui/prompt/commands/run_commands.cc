@@ -12,9 +12,9 @@
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/start_run.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/duration.h"
-#include "ui/prompt/commands/run_call.h"
 #include "ui/prompt/entry/frame_scope.h"
 #include "ui/prompt/view.h"
 
@@ -41,12 +41,14 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
 
 }  // namespace
 
-std::optional<Call> read_call(Repl& repl, std::string_view rest) { return read_call(repl, split_words(rest)); }
+std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view rest) {
+  return prepare_call(repl, split_words(rest));
+}
 
-std::optional<Call> read_call(Repl& repl, std::vector<std::string> words) {
+std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words) {
   const std::vector<std::string> names = repl.session().function_names();
   const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
-  Call call{"main", {}, {}};
+  PreparedCall call{"main", {}, {}};
   const bool value_first = !words.empty() && !known(words[0]) && words[0].find_first_of("=@(") != std::string::npos;
   if (!words.empty() && !value_first) {
     call.function = words[0];
@@ -66,7 +68,7 @@ std::optional<Call> read_call(Repl& repl, std::vector<std::string> words) {
 namespace {
 
 // Runs the group as far as it gets. False: it does not finish, and stopping to inspect that was not requested.
-bool run_group(Repl& repl, const Call& call, bool looked_at) {
+bool run_group(Repl& repl, const PreparedCall& call, bool looked_at) {
   if (!repl.group) return true;
   if (!needs(repl, "a run on several ranks", session::kRanks)) return false;  // loaded after `:ranks`
   source::Diagnostics diagnostics;
@@ -78,20 +80,32 @@ bool run_group(Repl& repl, const Call& call, bool looked_at) {
   return good || (looked_at && repl.session().options().engine != session::Engine::Eval);
 }
 
-Status run_on_evaluator(Repl& repl, const Call& call) {
+std::optional<debug::StopReport> run_on_evaluator(Repl& repl, const PreparedCall& call) {
   source::Diagnostics diagnostics;
   const session::RunResult result = repl.session().run(call.function, call.values, diagnostics);
-  if (repl.report(diagnostics) == Status::Failed || !result.ok) return Status::Failed;
-  repl.last().value = result.value;
-  if (!result.value.is_null()) {
-    if (!repl.wants_json()) repl.show_value(result.value);
-    repl.session().set_value("_", result.value);
-  }
+  if (repl.report(diagnostics) == Status::Failed || !result.ok) return std::nullopt;
   debug::StopReport stop;
   stop.kind = debug::StopKind::Finished;
   stop.value = result.value;
-  return repl.wants_json() ? repl.give(stop_json(repl, stop)) : Status::Good;
+  return stop;
 }
+
+}  // namespace
+
+std::optional<debug::StopReport> start_call(Repl& repl, const PreparedCall& call, bool stop_at_entry) {
+  if (!run_group(repl, call, stop_at_entry || !repl.debugger().breakpoints().empty())) return std::nullopt;
+  if (repl.session().options().engine == session::Engine::Eval && !stop_at_entry) {
+    if (!repl.debugger().breakpoints().empty()) repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");
+    return run_on_evaluator(repl, call);
+  }
+  source::Diagnostics diagnostics;
+  repl.begin_run();
+  debug::StopReport stop = repl.debugger().start(call.function, call.values, stop_at_entry, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed) return std::nullopt;
+  return stop;
+}
+
+namespace {
 
 // As in gdb, a run without arguments is called like the last one.
 std::string call_text(Repl& repl, std::string_view rest) {
@@ -106,27 +120,19 @@ std::string call_text(Repl& repl, std::string_view rest) {
 
 Status run_or_start(Repl& repl, std::string_view given, bool stop_at_entry) {
   const std::string rest = call_text(repl, given);
-  auto call = read_call(repl, rest);
-  if (call) repl.last_call = rest;
-  if (!call || !run_group(repl, *call, stop_at_entry || !repl.debugger().breakpoints().empty())) return Status::Failed;
-  if (repl.session().options().engine == session::Engine::Eval && !stop_at_entry) {
-    if (!repl.debugger().breakpoints().empty()) repl.print("note: breakpoints need `:engine jit` or `:engine vm`\n");
-    return run_on_evaluator(repl, *call);
+  const auto call = prepare_call(repl, rest);
+  if (!call) return Status::Failed;
+  repl.last_call = rest;
+  const auto stop = start_call(repl, *call, stop_at_entry);
+  if (!stop) return Status::Failed;
+  if (stop->kind != debug::StopKind::Finished) return repl.show_stop(*stop);
+  // A run that hit no breakpoint shows its value only.
+  repl.last().value = stop->value;
+  if (!stop->value.is_null()) {
+    if (!repl.wants_json()) repl.show_value(stop->value);
+    repl.session().set_value("_", stop->value);
   }
-  source::Diagnostics diagnostics;
-  repl.begin_run();
-  const debug::StopReport stop = repl.debugger().start(call->function, call->values, stop_at_entry, diagnostics);
-  if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
-  if (stop.kind == debug::StopKind::Finished) {
-    // A run that hit no breakpoint shows its value only.
-    repl.last().value = stop.value;
-    if (!stop.value.is_null()) {
-      if (!repl.wants_json()) repl.show_value(stop.value);
-      repl.session().set_value("_", stop.value);
-    }
-    return repl.wants_json() ? repl.give(stop_json(repl, stop)) : Status::Good;
-  }
-  return repl.show_stop(stop);
+  return repl.wants_json() ? repl.give(stop_json(repl, *stop)) : Status::Good;
 }
 
 std::optional<std::size_t> whole_number(std::string_view text) {
@@ -203,7 +209,7 @@ class UncheckedRuns {
 }  // namespace
 
 Status command_Time(Repl& repl, std::string_view rest) {
-  auto call = read_call(repl, rest);
+  auto call = prepare_call(repl, rest);
   if (!call) return Status::Failed;
   const UncheckedRuns unchecked(repl);
   constexpr std::uint64_t kBudget = 1'000'000'000;  // nanoseconds

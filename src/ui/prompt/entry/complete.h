@@ -1,4 +1,4 @@
-// Completion and colouring of an entry at the prompt.
+// Colouring of an entry at the prompt; its completion is a door.
 #pragma once
 
 #include <string>
@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "rldb/frontend/highlighter.h"
+#include "rldb/ui/prompt/completion.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/terminal/line_editor.h"
 
 namespace rldb::ui {
 
-// Candidates for the word before `cursor`, sorted, unique; `start` is where that word begins. Commands after a colon
-// (and bare verbs while stopped), their arguments by the command's row, operators after `R.`, names in scope.
-std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::size_t cursor, std::size_t& start);
 // Colours for bytes [begin, end) of an entry from the grammar's highlight query; commands are recognised.
 std::vector<TextStyle> entry_styles(frontend::Highlighter& highlighter, std::string_view text, std::size_t begin,
                                     std::size_t end);

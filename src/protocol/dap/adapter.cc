@@ -1,0 +1,152 @@
+// Requests to handlers, and what all of them have in common.
+#include "protocol/dap/adapter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/ui/terminal/guarded.h"
+
+namespace rldb::protocol::dap {
+
+namespace {
+
+ui::CommandLine for_clients(const ui::CommandLine& line) {
+  ui::CommandLine own = line;
+  own.files.clear();
+  own.batch = own.quiet = own.no_init = true;
+  own.format = ui::Format::Text;
+  return own;
+}
+
+}  // namespace
+
+Adapter::Adapter(const ui::CommandLine& line, Channel& channel, Traffic& traffic)
+    : line_(for_clients(line)), channel_(channel), traffic_(traffic), console_(channel) {}
+Adapter::~Adapter() = default;
+
+std::uint32_t Adapter::line_from_client(std::int64_t line) const {
+  constexpr std::int64_t kMost = 0x7fffffff;
+  return std::uint32_t(std::clamp<std::int64_t>(lines_from_1_ ? line : line + 1, 1, kMost));
+}
+
+std::optional<Failure> Adapter::missing(const RequestRow& row) const {
+  switch (row.needs) {
+    case Needs::Nothing:
+      return std::nullopt;
+    case Needs::Initialized:
+      if (!initialized_) return Failure{fmt::format("`{}` comes after `initialize`", row.name)};
+      return std::nullopt;
+    case Needs::Program:
+      if (!loaded_) return Failure{"no program is loaded: `launch` comes first"};
+      if (ended_) return Failure{"the program has ended"};
+      return std::nullopt;
+    case Needs::Stopped:
+      if (!loaded_) return Failure{"no program is loaded: `launch` comes first"};
+      if (ended_) return Failure{"the program has ended"};
+      if (!configured_) return Failure{"the program has not been started"};
+      if (repl_->debugger().last_stop().kind == debug::StopKind::None) return Failure{"the program is not stopped"};
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+Answer Adapter::dispatch(const Request& request) {
+  const RequestRow* row = find_request(request.command);
+  if (!row) return refused(fmt::format("there is no request `{}`", request.command));
+  if (auto failure = missing(*row)) return support::Failure(*std::move(failure));
+#define RLDB_DAP_REQUEST(id, spelled, needs, while_running) \
+  if (row->name == spelled) return on_##id(request);
+#include "rldb/protocol/dap_request.def"
+  return refused(fmt::format("there is no request `{}`", request.command));
+}
+
+void Adapter::handle(const Request& request) {
+  console_.begin_work();
+  std::optional<Answer> answer;
+  const auto abandoned = ui::run_guarded([&] { answer.emplace(dispatch(request)); }, 0);
+  if (abandoned) answer.emplace(refused(abandoned->exit_code > 128 ? "cancelled" : abandoned->message.text));
+  channel_.answer(request, std::move(*answer));
+  for (const auto& work : std::exchange(then_, {}))
+    if (const auto stopped = ui::run_guarded(work, 0))
+      channel_.output("stderr", fmt::format("{}\n", stopped->message.text));
+  console_.end_work();
+}
+
+Answer Adapter::on_initialize(const Request& request) {
+  if (initialized_) return refused("`initialize` comes once");
+  Fields fields(request.arguments);
+  lines_from_1_ = fields.flag("linesStartAt1", true);
+  columns_from_1_ = fields.flag("columnsStartAt1", true);
+  takes_invalidated_ = fields.flag("supportsInvalidatedEvent");
+  console_.set_progress(fields.flag("supportsProgressReporting"));
+  if (fields.text_or("pathFormat", "path") != "path") fields.fail("`pathFormat` has to be \"path\"");
+  if (fields.failure()) return support::Failure(*fields.failure());
+  initialized_ = true;
+  Json body;
+  for (const char* capability : {"supportsConfigurationDoneRequest",
+                                 "supportsFunctionBreakpoints",
+                                 "supportsConditionalBreakpoints",
+                                 "supportsHitConditionalBreakpoints",
+                                 "supportsEvaluateForHovers",
+                                 "supportsStepBack",
+                                 "supportsSetVariable",
+                                 "supportsRestartFrame",
+                                 "supportsGotoTargetsRequest",
+                                 "supportsStepInTargetsRequest",
+                                 "supportsCompletionsRequest",
+                                 "supportsModulesRequest",
+                                 "supportsRestartRequest",
+                                 "supportsExceptionInfoRequest",
+                                 "supportTerminateDebuggee",
+                                 "supportsDelayedStackTraceLoading",
+                                 "supportsLoadedSourcesRequest",
+                                 "supportsLogPoints",
+                                 "supportsSetExpression",
+                                 "supportsTerminateRequest",
+                                 "supportsDataBreakpoints",
+                                 "supportsReadMemoryRequest",
+                                 "supportsDisassembleRequest",
+                                 "supportsCancelRequest",
+                                 "supportsBreakpointLocationsRequest",
+                                 "supportsClipboardContext",
+                                 "supportsSteppingGranularity",
+                                 "supportsInstructionBreakpoints",
+                                 "supportsExceptionFilterOptions"})
+    body[capability] = true;
+  body["completionTriggerCharacters"] = {":", ".", " "};
+  body["exceptionBreakpointFilters"] = Json::array();
+  for (const FilterRow& row : filters())
+    body["exceptionBreakpointFilters"].push_back({{"filter", row.name},
+                                                  {"label", row.label},
+                                                  {"description", row.doc},
+                                                  {"default", row.by_default},
+                                                  {"supportsCondition", !row.event.empty()}});
+  body["additionalModuleColumns"] = Json::array();
+  return body;
+}
+
+Answer Adapter::on_threads(const Request&) { return threads(); }
+
+// One of them is debugged; the others have run as far as they get.
+Json Adapter::threads() const {
+  Json list = Json::array();
+  const std::size_t ranks = loaded_ && !ended_ ? repl_->ranks : 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank)
+    list.push_back({{"id", rank + 1},
+                    {"name", ranks == 1            ? std::string("main")
+                             : rank == repl_->rank ? fmt::format("rank {}", rank)
+                                                   : fmt::format("rank {} (not debugged)", rank)}});
+  return {{"threads", std::move(list)}};
+}
+
+std::optional<Failure> Adapter::check_thread(Fields& fields) const {
+  const std::int64_t thread = fields.integer("threadId");
+  if (fields.failure()) return fields.failure();
+  if (thread < 1 || thread > std::int64_t(repl_->ranks)) return Failure{fmt::format("there is no thread {}", thread)};
+  if (thread != std::int64_t(repl_->rank) + 1)
+    return Failure{fmt::format("rank {} is not debugged: the launch attribute `rank` chooses one", thread - 1)};
+  return std::nullopt;
+}
+
+}  // namespace rldb::protocol::dap

@@ -1,0 +1,230 @@
+// Expressions, the console, changes of values.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protocol/dap/adapter.h"
+#include "protocol/dap/fields.h"
+#include "protocol/entry_reply.h"
+#include "rldb/ui/prompt/completion.h"
+#include "rldb/ui/terminal/exit_code.h"
+
+namespace rldb::protocol::dap {
+
+using runtime::Value;
+
+namespace {
+
+std::string first_reason(const source::Diagnostics& diagnostics) {
+  for (const source::Diagnostic& d : diagnostics.all()) {
+    if (d.severity != source::Severity::Error) continue;
+    return d.hint.empty() ? d.message : fmt::format("{} ({})", d.message, d.hint);
+  }
+  return "it has no value";
+}
+
+// A name, or elements or fields of one: what cannot have an effect.
+bool is_harmless(std::string_view text) {
+  return text.find_first_of("(=:!?;\n") == std::string_view::npos && !ui::trim(text).empty();
+}
+
+// Output of functions that an expression calls is not the program's.
+class Quiet {
+ public:
+  explicit Quiet(session::Session& session) : session_(session) { session_.mute(true); }
+  ~Quiet() { session_.mute(false); }
+  Quiet(const Quiet&) = delete;
+  Quiet& operator=(const Quiet&) = delete;
+
+ private:
+  session::Session& session_;
+};
+
+std::string whole_text(const Value& value) {
+  constexpr std::int64_t kMost = 100'000;
+  runtime::FormatOptions options;
+  options.max_elements = kMost;
+  return runtime::format_value(value, options);
+}
+
+}  // namespace
+
+Adapter::Moment Adapter::moment() const {
+  const debug::StopReport& stop = repl_->debugger().last_stop();
+  const session::Program* program = repl_->session().program();
+  return {repl_->debugger().active(),       stop.kind,       stop.time, program ? program->position() : 0,
+          repl_->session().values().size(), repl_->last_call};
+}
+
+// The effects of an entry, as events.
+void Adapter::after_entry(const Moment& before, bool values_changed) {
+  const Moment now = moment();
+  const debug::StopReport stop = repl_->debugger().last_stop();
+  const bool was_stopped = before.kind != debug::StopKind::None;
+  if (configured_ && was_stopped && now.kind == debug::StopKind::None) return end_program(ui::kGood);
+  points_->refresh();
+  const bool moved = now.active != before.active || now.kind != before.kind || now.time != before.time ||
+                     (now.call != before.call && now.active);
+  if (configured_ && moved && now.kind != debug::StopKind::None) {
+    forget_stop();
+    return report(stop, false);
+  }
+  if (now == before && !values_changed) return;
+  if (values_changed) forget_stop();
+  if (takes_invalidated_) channel_.event("invalidated", {{"areas", {"all"}}});
+}
+
+Answer Adapter::evaluate_in_console(const std::string& text) {
+  const Moment before = moment();
+  const bool changes = repl_->replay_of(text) == ui::Replay::Yes && !is_harmless(text);
+  console_.set_category("console");
+  console_.hold();
+  const ui::Status status = repl_->execute(text);
+  ClientConsole::Held held = console_.release();
+  const std::optional<Value> value = status == ui::Status::Good ? repl_->last().value : std::nullopt;
+  Json body{{"result", ""}, {"variablesReference", 0}};
+  if (value && !value->is_null() && moment() == before) {
+    // The value is the result; what else was written stays.
+    const std::string shown = runtime::format_value(*value, repl_->print_format) + "\n";
+    const std::size_t rest = held.text.ends_with(shown) ? held.text.size() - shown.size() : std::string::npos;
+    if (rest == 0 ||
+        (rest != std::string::npos && held.text[rest - 1] == '\n' && !held.text.substr(0, rest).ends_with("=\n"))) {
+      held.text.resize(rest);
+      body =
+          variables_->shown(*value, is_harmless(text) ? std::string(ui::trim(text)) : std::string("_"), repl_->frame());
+      body["result"] = body["value"];
+      body.erase("value");
+    }
+  }
+  channel_.output("console", held.text);
+  if (status == ui::Status::Quit) {
+    then([this] { end_program(ui::kGood); });
+    return body;
+  }
+  const bool abandoned = status == ui::Status::Failed || status == ui::Status::Usage;
+  if (!abandoned) channel_.output("stderr", held.errors);
+  // A value that was shown keeps its reference.
+  const bool keeps = body["variablesReference"] != 0;
+  then([this, before, changes, keeps] { after_entry(before, changes && !keeps); });
+  if (!abandoned) return body;
+  while (held.errors.ends_with('\n')) held.errors.pop_back();
+  return refused(held.errors.empty() ? "it failed" : held.errors);
+}
+
+Answer Adapter::on_evaluate(const Request& request) {
+  Fields fields(request.arguments);
+  const std::string text = fields.text("expression");
+  const std::string context = fields.text_or("context", "watch");
+  const bool running_needed = fields.has("frameId");
+  if (running_needed && repl_->debugger().last_stop().kind == debug::StopKind::None)
+    fields.fail("the program is not stopped");
+  const auto frame = fields.failure() ? std::optional(0) : frame_of(fields);
+  if (fields.failure()) return support::Failure(*fields.failure());
+  if (context == "repl") {
+    if (running_needed) repl_->frame() = *frame;
+    return evaluate_in_console(text);
+  }
+  if (context == "hover" && !is_harmless(text))
+    return refused("only names, elements and fields are evaluated by pointing at them");
+  source::Diagnostics diagnostics;
+  std::vector<std::string> notes;
+  const Quiet quiet(repl_->session());
+  const auto value = repl_->debugger().evaluate(text, *frame, diagnostics, &notes);
+  if (!value) return refused(first_reason(diagnostics));
+  Json body = variables_->shown(*value, text, *frame);
+  body["result"] = context == "clipboard" ? Json(whole_text(*value)) : body["value"];
+  body.erase("value");
+  if (!notes.empty()) body["type"] = fmt::format("{}; {}", body["type"].get<std::string>(), fmt::join(notes, "; "));
+  return body;
+}
+
+// Ours: the data of a command, for views of an editor.
+Answer Adapter::on_command(const Request& request) {
+  Fields fields(request.arguments);
+  std::string text(ui::trim(fields.text("command")));
+  const auto frame = fields.has("frameId") ? frame_of(fields) : std::nullopt;
+  if (fields.failure()) return support::Failure(*fields.failure());
+  if (frame) repl_->frame() = *frame;
+  const std::string_view body = ui::trim(std::string_view(text).substr(text.starts_with(':') ? 1 : 0));
+  const std::string_view word = body.substr(0, body.find_first_of(" \t"));
+  const ui::Command* command = ui::find_command(word).command;
+  const bool as_data = command && (command->flags & ui::kData);
+  const std::string entry =
+      as_data ? fmt::format(":{} --format=json {}", command->name, body.substr(word.size())) : text;
+  const Moment before = moment();
+  const bool changes = repl_->replay_of(entry) == ui::Replay::Yes;
+  console_.hold();
+  const ui::Status status = repl_->execute(entry);
+  const ClientConsole::Held held = console_.release();
+  Json reply = as_data ? reply_in(held.text)
+                       : Json{{"command", command ? Json(command->name) : Json()},
+                              {"ok", status == ui::Status::Good || status == ui::Status::Quit},
+                              {"data", nullptr},
+                              {"text", held.text},
+                              {"diagnostics", Json::array()}};
+  if (!held.errors.empty()) reply["text"] = reply.value("text", "") + held.errors;
+  then([this, before, changes] { after_entry(before, changes); });
+  return reply;
+}
+
+Answer Adapter::on_completions(const Request& request) {
+  Fields fields(request.arguments);
+  const std::string text = fields.text("text");
+  const std::int64_t column = fields.integer("column"), line = fields.integer_or("line", lines_from_1_ ? 1 : 0);
+  if (fields.has("frameId"))
+    if (const auto frame = frame_of(fields)) repl_->frame() = *frame;
+  if (fields.failure()) return support::Failure(*fields.failure());
+  const source::Buffer buffer("", text);
+  const source::LineColumn at{line_from_client(line), std::uint32_t(std::clamp<std::int64_t>(
+                                                          columns_from_1_ ? column : column + 1, 1, 1 << 30))};
+  const std::size_t cursor = buffer.offset(at, source::ColumnUnit::Utf16);
+  std::size_t start = cursor;
+  const std::vector<std::string> candidates = ui::complete_entry(*repl_, text, cursor, start);
+  constexpr std::size_t kMost = 500;
+  const std::uint32_t begin = buffer.line_column(std::uint32_t(start), source::ColumnUnit::Utf16).column;
+  const std::uint32_t end = buffer.line_column(std::uint32_t(cursor), source::ColumnUnit::Utf16).column;
+  Json targets = Json::array();
+  for (std::size_t i = 0; i < candidates.size() && i < kMost; ++i)
+    targets.push_back(
+        {{"label", candidates[i]}, {"start", column_to_client(begin)}, {"length", end - std::min(begin, end)}});
+  return Json{{"targets", std::move(targets)}};
+}
+
+// ---- changes ----
+
+Answer Adapter::assign(const std::string& target, const std::string& value, int frame) {
+  std::optional<std::string> done;
+  source::Diagnostics diagnostics;
+  repl_->guard(fmt::format("set {} = {}", target, value), [&] {
+    done = repl_->debugger().assign(target, value, frame, diagnostics);
+    return done ? ui::Status::Good : ui::Status::Failed;
+  });
+  if (!done) return refused(first_reason(diagnostics));
+  source::Diagnostics ignored;
+  const auto now = repl_->debugger().evaluate(target, frame, ignored);
+  Json body = now ? variables_->shown(*now, target, frame) : Json{{"value", value}, {"variablesReference", 0}};
+  then([this] {
+    if (takes_invalidated_) channel_.event("invalidated", {{"areas", {"variables"}}});
+  });
+  return body;
+}
+
+Answer Adapter::on_setVariable(const Request& request) {
+  Fields fields(request.arguments);
+  const std::int64_t reference = fields.integer("variablesReference");
+  const std::string name = fields.text("name"), value = fields.text("value");
+  if (fields.failure()) return support::Failure(*fields.failure());
+  auto target = variables_->target_of(reference, name);
+  if (!target.ok()) return support::Failure(target.error());
+  return assign(target->expression, value, target->frame);
+}
+
+Answer Adapter::on_setExpression(const Request& request) {
+  Fields fields(request.arguments);
+  const std::string target = fields.text("expression"), value = fields.text("value");
+  const auto frame = frame_of(fields);
+  if (fields.failure()) return support::Failure(*fields.failure());
+  return assign(target, value, *frame);
+}
+
+}  // namespace rldb::protocol::dap

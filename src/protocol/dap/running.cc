@@ -1,0 +1,419 @@
+// Requests that make the program run, forward and backward, and the stops that follow.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "protocol/dap/adapter.h"
+#include "protocol/dap/fields.h"
+#include "rldb/ui/terminal/exit_code.h"
+
+namespace rldb::protocol::dap {
+
+using debug::Debugger;
+using debug::StopKind;
+using debug::StopReport;
+
+namespace {
+
+enum class Granularity : std::uint8_t { None, Statement, Line, Instruction };
+
+Granularity read_granularity(Fields& fields) {
+  const std::string said = fields.text_or("granularity");
+  if (said == "statement") return Granularity::Statement;
+  if (said == "line") return Granularity::Line;
+  if (said == "instruction") return Granularity::Instruction;
+  if (!said.empty()) fields.fail(fmt::format("`granularity` has to be statement, line or instruction, not `{}`", said));
+  return Granularity::None;
+}
+
+// Without a granularity: a binding, or inside a kernel a TensorIR statement.
+bool by_statement_of_kernel(const Debugger& debugger, Granularity g) {
+  return debugger.last_stop().in_kernel && (g == Granularity::None || g == Granularity::Line);
+}
+
+bool is_interrupted(const StopReport& stop) {
+  return stop.kind == StopKind::Interrupted ||
+         (stop.kind == StopKind::Fault && stop.fault && stop.fault->error.kind == runtime::ErrorKind::Interrupted);
+}
+
+}  // namespace
+
+void Adapter::forget_stop() {
+  if (variables_) variables_->forget();
+  first_frame_ += frames_ ? std::int64_t(frames_->size()) + 1 : 1;
+  constexpr std::int64_t kLast = std::int64_t(1) << 30;
+  if (first_frame_ > kLast) first_frame_ = 1;
+  frames_.reset();
+  goto_targets_.clear();
+  step_targets_.clear();
+}
+
+// ---- the loop around a verb ----
+
+void Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, bool backward_resume) {
+  forget_stop();
+  console_.set_category("stdout");
+  Verb next = verb;
+  for (;;) {
+    StopReport stop;
+    bool began = false;
+    // A cancellation of earlier work is over when the guard has begun.
+    const ui::Status status = repl_->guard(what, [&] {
+      traffic_.begin_run(threads());
+      began = true;
+      stop = next();
+      return ui::Status::Good;
+    });
+    const Traffic::RunEnd end = began ? traffic_.end_run() : Traffic::RunEnd{};
+    repl_->frame() = 0;
+    if (end.ending) return;
+    if (status != ui::Status::Good) {
+      // Abandoned, which is reported; the run is where it was, if it has not ended.
+      stop = repl_->debugger().last_stop();
+      if (stop.kind == StopKind::None || stop.kind == StopKind::Finished) return end_program(ui::kFailed);
+      return send_stopped(stop, "pause", "abandoned");
+    }
+    if (is_interrupted(stop)) {
+      // Within a call with large values: back to before it, from where the run can go on.
+      if (stop.kind == StopKind::Fault)
+        repl_->guard(what, [&] {
+          stop = repl_->debugger().reverse_step_instruction();
+          return ui::Status::Good;
+        });
+      if (end.between && !end.paused && serve_between(stop, forward_resume, backward_resume)) {
+        Debugger& debugger = repl_->debugger();
+        next = backward_resume ? Verb([&debugger] { return debugger.reverse_resume(); })
+                               : Verb([&debugger] { return debugger.resume(); });
+        continue;
+      }
+    }
+    return report(stop, end.paused);
+  }
+}
+
+// Serves what the run was interrupted for. True: it goes on.
+bool Adapter::serve_between(const StopReport& stop, bool forward, bool backward) {
+  while (const auto request = traffic_.next_between()) channel_.answer(*request, dispatch(*request));
+  return (forward || backward) && repl_->debugger().active() &&
+         (stop.kind == StopKind::Interrupted || stop.kind == StopKind::Step);
+}
+
+// ---- stops ----
+
+bool Adapter::is_fault_caught(const StopReport& stop) const {
+  const std::string_view filter = stop.fault ? filter_of(stop.fault->error) : "error";
+  if (stop.fault && stop.fault->error.kind == runtime::ErrorKind::Interrupted) return true;
+  return points_->catches(filter);
+}
+
+void Adapter::send_stopped(const StopReport& stop, std::string_view reason, std::string description) {
+  Json body{{"reason", reason},
+            {"threadId", repl_->rank + 1},
+            {"allThreadsStopped", true},
+            {"preserveFocusHint", false},
+            {"time", stop.time}};
+  if (!description.empty()) {
+    body["description"] = description;
+    body["text"] = std::move(description);
+  }
+  if (const auto hit = points_->hit(stop.breakpoints)) {
+    body["hitBreakpointIds"] = hit->ids;
+    // The text that the user broke at is shown until a stop in another one.
+    if (hit->group == PointGroup::Source) view_ = hit->version;
+  }
+  channel_.event("stopped", std::move(body));
+}
+
+void Adapter::report_end(const StopReport& stop) {
+  repl_->last().value = stop.value;
+  if (!stop.value.is_null()) {
+    repl_->session().set_value("_", stop.value);
+    channel_.output("console", fmt::format("result: {}\n", runtime::format_brief(stop.value)));
+  }
+  if (repl_->debugger().return_to_outer())
+    return send_stopped(repl_->debugger().last_stop(), "step", "back in the run");
+  if (launch_.stop_on_exit && !launch_.no_debug) return send_stopped(stop, "exit", "the function has returned");
+  end_program(ui::kGood);
+}
+
+void Adapter::report(const StopReport& stop, bool paused) {
+  points_->refresh();
+  if (!stop.note.empty()) channel_.output("console", fmt::format("note: {}\n", stop.note));
+  const auto hit = points_->hit(stop.breakpoints);
+  switch (stop.kind) {
+    case StopKind::None:
+      return end_program(ui::kFailed);
+    case StopKind::Finished:
+      return report_end(stop);
+    case StopKind::Fault: {
+      const std::string text = stop.fault ? stop.fault->error.message : "the program has stopped by itself";
+      channel_.output("stderr", fmt::format("fault: {}\n", text));
+      if (stop.fault)
+        for (const std::string& note : stop.fault->error.notes) channel_.output("stderr", fmt::format("  {}\n", note));
+      if (launch_.no_debug || !is_fault_caught(stop)) return end_program(ui::kFailed);
+      return send_stopped(stop, "exception", text);
+    }
+    case StopKind::Entry:
+      return send_stopped(stop, "entry", {});
+    case StopKind::Breakpoint: {
+      const std::string detail = stop.details.empty() ? std::string() : stop.details.front();
+      if (!hit) return send_stopped(stop, "breakpoint", detail);
+      switch (hit->group) {
+        case PointGroup::Source:
+        case PointGroup::Console:
+          return send_stopped(stop, "breakpoint", detail);
+        case PointGroup::Function:
+          return send_stopped(stop, "function breakpoint", detail);
+        case PointGroup::Data:
+          return send_stopped(stop, "data breakpoint", detail);
+        case PointGroup::Instruction:
+          return send_stopped(stop, "instruction breakpoint", detail);
+        case PointGroup::Exception:
+          return send_stopped(stop, "exception", hit->detail.empty() ? detail : hit->detail);
+      }
+      return;
+    }
+    case StopKind::Step:
+      return send_stopped(stop, paused ? "pause" : "step", {});
+    case StopKind::Interrupted:
+      return send_stopped(stop, "pause", {});
+    case StopKind::HistoryEnd:
+      return send_stopped(stop, "step", "the beginning of the run");
+  }
+}
+
+Answer Adapter::on_exceptionInfo(const Request& request) {
+  Fields fields(request.arguments);
+  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  const StopReport& stop = repl_->debugger().last_stop();
+  const auto where = [&] {
+    std::string text;
+    for (const debug::FrameInfo& f : frames()) {
+      const Json one = frame_json(f);
+      text +=
+          fmt::format("{} at {}:{}\n", one["name"].get<std::string>(),
+                      one["source"].value("path", one["source"].value("name", "")), one["line"].get<std::uint32_t>());
+      if (f.number >= 20) break;
+    }
+    return text;
+  };
+  if (stop.kind == StopKind::Fault) {
+    std::string text = stop.fault ? stop.fault->error.message : "fault";
+    Json details{
+        {"message", text}, {"typeName", stop.fault ? filter_of(stop.fault->error) : "error"}, {"stackTrace", where()}};
+    if (stop.fault) {
+      for (const std::string& note : stop.fault->error.notes) text += "\n" + note;
+      if (!stop.fault->instruction.empty()) text += "\nin " + stop.fault->instruction;
+    }
+    return Json{{"exceptionId", details["typeName"]},
+                {"description", std::move(text)},
+                {"breakMode", "always"},
+                {"details", std::move(details)}};
+  }
+  const auto hit = points_->hit(stop.breakpoints);
+  if (!hit || hit->group != PointGroup::Exception) return refused("the program is not stopped at an exception");
+  const std::string text = !hit->detail.empty()   ? hit->detail
+                           : stop.details.empty() ? hit->filter
+                                                  : stop.details.front();
+  return Json{{"exceptionId", hit->filter},
+              {"description", text},
+              {"breakMode", "always"},
+              {"details", {{"message", text}, {"typeName", hit->filter}, {"stackTrace", where()}}}};
+}
+
+// ---- requests ----
+
+Answer Adapter::resume_with(const Request& request, std::string_view what, Verb verb) {
+  const bool forward = what == "continue", backward = what == "reverse-continue";
+  (void)request;
+  // A fault that the user has seen ends the run, as an exception that nobody catches; back from there is possible.
+  const bool goes_back = what.starts_with("reverse") || what == "goto";
+  const StopReport& stop = repl_->debugger().last_stop();
+  if (!goes_back && (stop.kind == StopKind::Fault || stop.kind == StopKind::Finished)) {
+    const int code = stop.kind == StopKind::Fault ? ui::kFailed : ui::kGood;
+    then([this, code] { end_program(code); });
+  } else {
+    then([this, what = std::string(what), verb = std::move(verb), forward, backward] {
+      run(what, verb, forward, backward);
+    });
+  }
+  return Json{{"allThreadsContinued", true}};
+}
+
+Answer Adapter::on_continue(const Request& request) {
+  Fields fields(request.arguments);
+  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  return resume_with(request, "continue", [this] { return repl_->debugger().resume(); });
+}
+
+Answer Adapter::on_reverseContinue(const Request& request) {
+  Fields fields(request.arguments);
+  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  return resume_with(request, "reverse-continue", [this] { return repl_->debugger().reverse_resume(); });
+}
+
+Answer Adapter::on_next(const Request& request) {
+  Fields fields(request.arguments);
+  const Granularity g = read_granularity(fields);
+  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  return resume_with(request, "next", [this, g] {
+    Debugger& d = repl_->debugger();
+    return g == Granularity::Instruction  ? d.next_instruction()
+           : by_statement_of_kernel(d, g) ? d.step_statement()
+                                          : d.next();
+  });
+}
+
+Answer Adapter::on_stepBack(const Request& request) {
+  Fields fields(request.arguments);
+  const Granularity g = read_granularity(fields);
+  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  return resume_with(request, "reverse-next", [this, g] {
+    Debugger& d = repl_->debugger();
+    return g == Granularity::Instruction  ? d.reverse_step_instruction()
+           : by_statement_of_kernel(d, g) ? d.reverse_step_statement()
+                                          : d.reverse_next();
+  });
+}
+
+Answer Adapter::on_stepOut(const Request& request) {
+  Fields fields(request.arguments);
+  (void)read_granularity(fields);
+  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  return resume_with(request, "finish", [this] { return repl_->debugger().finish(); });
+}
+
+// Into a function that the binding calls, else into its kernel; a binding that calls neither is stepped over.
+Answer Adapter::on_stepIn(const Request& request) {
+  Fields fields(request.arguments);
+  const Granularity g = read_granularity(fields);
+  const std::int64_t target = fields.integer_or("targetId", -1);
+  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  Debugger& d = repl_->debugger();
+  if (g == Granularity::Instruction) return resume_with(request, "step", [&d] { return d.step_instruction(); });
+  if (target >= 0) {
+    std::string problem;
+    const Verb verb = stepping_in(target, problem);
+    return verb ? resume_with(request, "step", verb) : Answer(refused(std::move(problem)));
+  }
+  if (by_statement_of_kernel(d, g) || g == Granularity::Line)
+    return resume_with(request, "step", [&d] { return d.step_statement(); });
+  return resume_with(request, "step", [&d] {
+    const std::vector<Debugger::BindingCall> calls = d.calls_of_binding();
+    const bool function = std::any_of(calls.begin(), calls.end(), [](const auto& c) { return c.is_function; });
+    const bool kernel = std::any_of(calls.begin(), calls.end(), [](const auto& c) { return c.is_kernel; });
+    return kernel && !function ? d.step_statement() : d.step();
+  });
+}
+
+Adapter::Verb Adapter::stepping_in(std::int64_t target, std::string& problem) {
+  if (target >= std::int64_t(step_targets_.size())) {
+    problem = fmt::format("there is no target {}: `stepInTargets` lists them", target);
+    return {};
+  }
+  const Debugger::BindingCall call = step_targets_[std::size_t(target)];
+  Debugger& d = repl_->debugger();
+  return [&d, call] {
+    if (d.last_stop().where.pc != call.pc) {
+      source::Diagnostics ignored;  // the instruction exists
+      StopReport there = d.until(fmt::format("*{}", call.pc), ignored);
+      if (there.kind != StopKind::Step || there.where.pc != call.pc) return there;
+    }
+    return call.is_kernel ? d.step_statement() : d.step();
+  };
+}
+
+Answer Adapter::on_stepInTargets(const Request& request) {
+  Fields fields(request.arguments);
+  const auto frame = frame_of(fields);
+  if (fields.failure()) return support::Failure(*fields.failure());
+  step_targets_.clear();
+  if (*frame == 0)
+    for (const Debugger::BindingCall& call : repl_->debugger().calls_of_binding())
+      if (call.is_function || call.is_kernel) step_targets_.push_back(call);
+  Json targets = Json::array();
+  for (std::size_t i = 0; i < step_targets_.size(); ++i)
+    targets.push_back(
+        {{"id", i},
+         {"label", fmt::format("{} {}", step_targets_[i].is_kernel ? "kernel" : "function", step_targets_[i].callee)}});
+  return Json{{"targets", std::move(targets)}};
+}
+
+// The frame begins again: back to the time of its call, then to its first binding.
+Answer Adapter::on_restartFrame(const Request& request) {
+  Fields fields(request.arguments);
+  (void)fields.integer("frameId");
+  const auto frame = frame_of(fields);
+  if (fields.failure()) return support::Failure(*fields.failure());
+  const vm::Machine* machine = repl_->debugger().machine();
+  const std::size_t index = std::size_t(std::max(0, repl_->debugger().machine_frame(*frame)));
+  if (!machine || index >= machine->frames().size()) return refused("this frame cannot begin again");
+  const std::uint64_t entered = machine->frames()[machine->frames().size() - 1 - index].entered;
+  return resume_with(request, "reverse-finish", [this, entered] { return repl_->debugger().go_to(entered); });
+}
+
+// ---- goto: to where a line was, or will be, executed ----
+
+Answer Adapter::on_gotoTargets(const Request& request) {
+  Fields fields(request.arguments);
+  const auto source = sources_->find(fields.object("source"));
+  const std::uint32_t line = line_from_client(fields.integer("line"));
+  if (fields.failure()) return support::Failure(*fields.failure());
+  if (!source.ok()) return support::Failure(source.error());
+  Json targets = Json::array();
+  const auto add = [&](const std::string& spec, std::uint32_t at) {
+    for (const bool back : {false, true}) {
+      targets.push_back({{"id", goto_targets_.size()},
+                         {"label", back ? fmt::format("back to line {}", line_to_client(at))
+                                        : fmt::format("on to line {}", line_to_client(at))},
+                         {"line", line_to_client(at)}});
+      goto_targets_.push_back({spec, back});
+    }
+  };
+  if (source->kind == SourceKind::Version) {
+    const auto text = sources_->version_text(*source);
+    if (const auto place = text ? text->place_at(line) : std::nullopt) add(place->specs.front(), place->line);
+  } else if (source->kind == SourceKind::Kernel) {
+    add(fmt::format("{}:{}", source->name, line), line);
+  } else if (source->kind == SourceKind::File) {
+    const std::string name = sources_->buffer_name(source->name);
+    if (!name.empty()) add(fmt::format("{}:{}", name, line), line);
+  }
+  return Json{{"targets", std::move(targets)}};
+}
+
+Answer Adapter::on_goto(const Request& request) {
+  Fields fields(request.arguments);
+  const std::int64_t id = fields.integer("targetId");
+  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (id < 0 || id >= std::int64_t(goto_targets_.size()))
+    return refused(fmt::format("there is no target {}: `gotoTargets` lists them", id));
+  const GotoTarget target = goto_targets_[std::size_t(id)];
+  return resume_with(request, "goto", [this, target]() -> StopReport {
+    Debugger& d = repl_->debugger();
+    source::Diagnostics diagnostics;
+    StopReport stop;
+    if (!target.back && d.active()) {
+      stop = d.until(target.spec, diagnostics);
+    } else if (const debug::Breakpoint* b = d.add_breakpoint(target.spec, false, diagnostics)) {
+      // The others must not stop it on the way.
+      const int own = b->number;
+      std::vector<int> others;
+      for (const auto& [number, other] : d.breakpoints())
+        if (number != own && other.enabled) others.push_back(number);
+      for (const int number : others) d.find_breakpoint(number)->enabled = false;
+      stop = d.reverse_resume();
+      for (const int number : others) d.find_breakpoint(number)->enabled = true;
+      d.remove_breakpoint(own);
+      stop.breakpoints.clear();
+      if (stop.kind == StopKind::Breakpoint) stop.kind = StopKind::Step;
+    }
+    for (const source::Diagnostic& problem : diagnostics.all())
+      channel_.output("stderr", fmt::format("{}\n", problem.message));
+    return stop.kind == StopKind::None ? d.last_stop() : stop;
+  });
+}
+
+Answer Adapter::on_pause(const Request&) { return Json(); }
+
+}  // namespace rldb::protocol::dap

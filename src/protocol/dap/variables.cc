@@ -1,0 +1,413 @@
+// Scopes, and the lists behind references.
+#include "protocol/dap/variables.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "rldb/debug/facts.h"
+#include "rldb/debug/storage.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::protocol::dap {
+
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+struct ScopeRow {
+  ScopeKind kind;
+  std::string_view name, hint;
+  bool expensive;
+};
+constexpr ScopeRow kKernelScopes[] = {{ScopeKind::Kernel, "Kernel", "locals", false},
+                                      {ScopeKind::Buffers, "Buffers", "arguments", false},
+                                      {ScopeKind::Accesses, "Accesses", "", false}};
+constexpr ScopeRow kFrameScopes[] = {{ScopeKind::Locals, "Locals", "locals", false},
+                                     {ScopeKind::Symbols, "Symbols", "arguments", false},
+                                     {ScopeKind::ShapeHeap, "Shape heap", "", false},
+                                     {ScopeKind::Registers, "Registers", "registers", true},
+                                     {ScopeKind::Storage, "Storage", "", true}};
+constexpr ScopeRow kEndScopes[] = {{ScopeKind::Result, "Result", "locals", false}};
+
+bool is_identifier(std::string_view text) {
+  return !text.empty() && !std::isdigit(static_cast<unsigned char>(text[0])) &&
+         std::all_of(text.begin(), text.end(),
+                     [](unsigned char c) { return std::isalnum(c) || c == '_' || c >= 0x80; });
+}
+
+Json text_row(std::string name, std::string value) {
+  return {{"name", std::move(name)}, {"value", std::move(value)}, {"variablesReference", 0}};
+}
+
+std::string joined(const std::vector<std::int64_t>& index) { return fmt::format("{}", fmt::join(index, ", ")); }
+
+// The elements of the axes behind the first `axes`.
+std::int64_t stride_behind(const runtime::Tensor& t, std::size_t axes) {
+  std::int64_t count = 1;
+  for (std::size_t d = axes; d < t.shape().size(); ++d) count *= t.shape()[d];
+  return count;
+}
+
+// A view of the part of a tensor at an index.
+std::optional<Value> part_of(const runtime::Tensor& t, const std::vector<std::int64_t>& index) {
+  std::int64_t flat = 0;
+  for (std::size_t d = 0; d < index.size(); ++d) flat += index[d] * stride_behind(t, d + 1);
+  std::vector<std::int64_t> shape(t.shape().begin() + std::ptrdiff_t(index.size()), t.shape().end());
+  auto view = runtime::Tensor::view(t.storage(), t.byte_offset() + std::size_t(flat) * t.dtype().bytes(),
+                                    std::move(shape), t.dtype());
+  return view.ok() ? std::optional<Value>(std::move(*view)) : std::nullopt;
+}
+
+bool can_be_split(const runtime::Tensor& t) {
+  return t.ndim() > 0 && t.element_count() > 0 && !t.dtype().is_handle() && !t.dtype().is_void();
+}
+
+}  // namespace
+
+void Variables::forget() {
+  nodes_.clear();
+  memory_.clear();
+}
+
+int Variables::add(Node node) {
+  nodes_.emplace(next_, std::move(node));
+  return next_++;
+}
+
+const Value* Variables::memory(const std::string& reference) const {
+  const auto it = memory_.find(reference);
+  return it == memory_.end() ? nullptr : &it->second;
+}
+
+// ---- scopes ----
+
+Json Variables::scopes(int frame) {
+  const debug::Debugger& debugger = repl_.debugger();
+  const std::vector<debug::FrameInfo> frames = debugger.frames();
+  const bool ended = !debugger.active();
+  const bool in_kernel = !ended && std::size_t(frame) < frames.size() && frames[std::size_t(frame)].in_kernel;
+  Json list = Json::array();
+  const auto scope = [&](const ScopeRow& row) {
+    Json one{{"name", row.name}, {"variablesReference", add(Scope{row.kind, frame})}, {"expensive", row.expensive}};
+    if (!row.hint.empty()) one["presentationHint"] = row.hint;
+    list.push_back(std::move(one));
+  };
+  if (ended)
+    for (const ScopeRow& row : kEndScopes) scope(row);
+  else if (in_kernel)
+    for (const ScopeRow& row : kKernelScopes) scope(row);
+  else
+    for (const ScopeRow& row : kFrameScopes) scope(row);
+  return list;
+}
+
+std::vector<Json> Variables::rows_of(const Scope& scope) {
+  switch (scope.kind) {
+    case ScopeKind::Result:
+      return {named("result", repl_.debugger().last_stop().value, "_", scope.frame)};
+    case ScopeKind::Kernel:
+    case ScopeKind::Buffers:
+    case ScopeKind::Accesses:
+      return kernel_rows(scope.kind);
+    case ScopeKind::Locals:
+      return local_rows(scope.frame);
+    case ScopeKind::Symbols:
+      return slot_rows(scope.frame, true);
+    case ScopeKind::ShapeHeap:
+      return slot_rows(scope.frame, false);
+    case ScopeKind::Registers:
+      return register_rows(scope.frame);
+    case ScopeKind::Storage:
+      return storage_rows(scope.frame);
+  }
+  RLDB_UNREACHABLE("scope");
+}
+
+std::vector<Json> Variables::kernel_rows(ScopeKind kind) {
+  std::vector<Json> rows;
+  const auto at = repl_.debugger().kernel_position();
+  if (!at) return rows;
+  if (kind == ScopeKind::Buffers) {
+    for (const auto& [name, value] : at->buffers) rows.push_back(named(name, value, name, 0));
+    return rows;
+  }
+  if (kind == ScopeKind::Kernel) {
+    for (const auto& [name, value] : at->loops) rows.push_back(named(name, value, name, 0));
+    for (const auto& [name, value] : at->variables)
+      if (std::none_of(at->loops.begin(), at->loops.end(), [&](const auto& loop) { return loop.first == name; }))
+        rows.push_back(named(name, value, name, 0));
+    return rows;
+  }
+  for (const debug::Debugger::KernelAccess& a : at->accesses) {
+    const auto shown = [](const std::optional<Value>& v) {
+      return v ? runtime::format_brief(*v) : std::string("(out of bounds)");
+    };
+    const std::string name = a.element == a.at ? a.at : fmt::format("{} = {}", a.element, a.at);
+    rows.push_back(text_row(fmt::format("{} {}", a.write ? "write" : "read", name),
+                            a.write && a.after ? shown(a.before) + " -> " + shown(a.after) : shown(a.before)));
+  }
+  return rows;
+}
+
+std::vector<Json> Variables::local_rows(int frame) {
+  std::vector<Json> rows;
+  const std::vector<debug::LocalInfo> locals = repl_.debugger().locals(frame);
+  for (const debug::LocalInfo& local : locals) {
+    if (local.live)
+      rows.push_back(named(local.name, local.value, local.name, frame, local.type));
+    else
+      rows.push_back(lazy(local.name, "(freed after its last use)", local.type, frame));
+  }
+  for (const std::string& name : debug::other_names(repl_.debugger(), repl_.session(), frame).not_kept)
+    if (is_identifier(name) &&
+        std::none_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& local) { return local.name == name; }))
+      rows.push_back(lazy(name, "(fused or merged: computed on demand)", {}, frame));
+  return rows;
+}
+
+std::vector<Json> Variables::slot_rows(int frame, bool symbols_only) {
+  std::vector<Json> rows;
+  for (const debug::SlotInfo& s : repl_.debugger().heap(frame)) {
+    const bool symbol = is_identifier(s.expression);
+    if (symbols_only && !symbol) continue;
+    const std::string value = s.set ? fmt::format("{}", s.value) : "(not set)";
+    Json row = text_row(symbols_only ? s.expression : fmt::format("slot {}", s.slot),
+                        symbols_only ? value : fmt::format("{} = {}", s.expression, value));
+    row["type"] = s.bound_by;
+    if (s.set && symbol) row["evaluateName"] = s.expression;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<Json> Variables::register_rows(int frame) {
+  std::vector<Json> rows;
+  for (const debug::RegisterInfo& r : debug::registers_of(repl_.debugger(), frame)) {
+    Json row = named(fmt::format("%{}", std::int64_t(r.reg)), r.value, {}, frame);
+    const std::string place = r.storage.empty()               ? ""
+                              : r.value.is(ValueKind::Tensor) ? fmt::format("{}+{}", r.storage, r.offset)
+                                                              : r.storage;
+    row["type"] = fmt::format("{}{}{}{}{}", r.name, r.name.empty() ? "" : ", ", debug::to_string(r.state),
+                              place.empty() ? "" : ", ", place);
+    row["presentationHint"] = {{"attributes", {"readOnly"}}};
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<Json> Variables::storage_rows(int frame) {
+  std::vector<Json> rows;
+  const debug::Position where = repl_.debugger().function_position(frame);
+  const auto plan = debug::storage_plan(repl_.debugger(), repl_.session(), where.function);
+  if (!plan) return rows;
+  for (const debug::PlannedStorage& s : plan->storages) {
+    Rows tenants;
+    const auto span = [](bytecode::Pc from, bytecode::Pc to) {
+      return fmt::format("pc {} to {}", from.value(), to < 0 ? std::string("the end") : fmt::format("{}", to.value()));
+    };
+    for (const debug::Tenant& t : s.tenants)
+      tenants.rows.push_back(
+          text_row(t.binding.empty() ? fmt::format("%{}", std::int64_t(t.reg)) : t.binding,
+                   fmt::format("{} at {}, {}", t.shape.empty() ? "tensor" : t.shape,
+                               t.offset < 0 ? std::string("a computed offset") : fmt::format("byte {}", t.offset),
+                               span(t.made, t.cleared))));
+    const std::size_t count = tenants.rows.size();
+    Json row = text_row(fmt::format("s{}", s.id),
+                        fmt::format("{} bytes, {} tensors, {}", s.size, count, span(s.allocated, s.released)));
+    if (count > 0) {
+      row["variablesReference"] = add(std::move(tenants));
+      row["namedVariables"] = count;
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// ---- values ----
+
+Json Variables::named(std::string name, const Value& value, std::string path, int frame, std::string type) {
+  Json row{{"name", std::move(name)}};
+  row.update(shown(value, path, frame, std::move(type)));
+  if (!path.empty()) row["evaluateName"] = std::move(path);
+  return row;
+}
+
+Json Variables::lazy(std::string name, std::string note, std::string type, int frame) {
+  Json row{{"name", name}, {"value", std::move(note)}, {"variablesReference", add(Later{name, frame})}};
+  if (!type.empty()) row["type"] = std::move(type);
+  row["evaluateName"] = std::move(name);
+  row["presentationHint"] = {{"lazy", true}};
+  return row;
+}
+
+Json Variables::shown(const Value& value, const std::string& path, int frame, std::string type) {
+  Json out{{"value", value.is_null() ? std::string("None") : runtime::format_brief(value)},
+           {"type", type.empty() ? runtime::describe(value) : std::move(type)},
+           {"variablesReference", 0}};
+  switch (value.kind()) {
+    case ValueKind::Tensor: {
+      const runtime::Tensor& t = value.as_tensor();
+      if (!can_be_split(t)) break;
+      const std::int64_t extent = t.shape()[0];
+      const int reference = add(Elements{value, {}, 0, extent, path, frame});
+      std::string memory = fmt::format("tensor:{}", reference);
+      memory_.emplace(memory, value);
+      out["variablesReference"] = reference;
+      out["indexedVariables"] = std::min(extent, kMostRows);
+      out["memoryReference"] = std::move(memory);
+      break;
+    }
+    case ValueKind::Tuple:
+      if (const std::size_t count = value.as_tuple().fields.size(); count > 0) {
+        out["variablesReference"] = add(Parts{value, path, frame});
+        out["indexedVariables"] = count;
+      }
+      break;
+    case ValueKind::Shape:
+      if (const std::size_t count = value.as_shape().size(); count > 0) {
+        out["variablesReference"] = add(Parts{value, path, frame});
+        out["indexedVariables"] = count;
+      }
+      break;
+    case ValueKind::Function:
+      if (const std::size_t count = value.as_function().captured.size(); count > 0) {
+        out["variablesReference"] = add(Parts{value, {}, frame});
+        out["indexedVariables"] = count;
+      }
+      break;
+    case ValueKind::Null:
+    case ValueKind::Int:
+    case ValueKind::Float:
+    case ValueKind::Bool:
+    case ValueKind::DType:
+    case ValueKind::String:
+    case ValueKind::Storage:
+    case ValueKind::Object:
+      break;
+  }
+  return out;
+}
+
+std::vector<Json> Variables::rows_of(const Elements& e, std::int64_t start, std::int64_t count) {
+  std::vector<Json> rows;
+  const runtime::Tensor& t = e.tensor.as_tensor();
+  const std::size_t axis = e.index.size();
+  const std::int64_t total = e.end - e.begin;
+  // Ranges of a size that leaves at most kMostRows of them.
+  std::int64_t width = 1;
+  while ((total + width - 1) / width > kMostRows) width *= kMostRows;
+  const std::int64_t all = (total + width - 1) / width;
+  start = std::min(start, all);
+  const std::int64_t stop = count > 0 ? std::min(all, start + std::min(count, kMostRows)) : all;
+  for (std::int64_t i = start; i < stop; ++i) {
+    support::poll();
+    const std::int64_t begin = e.begin + i * width, end = std::min(begin + width, e.end);
+    if (width > 1) {
+      Json row = text_row(fmt::format("[{}..{}]", begin, end - 1), fmt::format("{} elements", end - begin));
+      row["variablesReference"] = add(Elements{e.tensor, e.index, begin, end, e.path, e.frame});
+      row["indexedVariables"] = std::min(end - begin, kMostRows);
+      rows.push_back(std::move(row));
+      continue;
+    }
+    std::vector<std::int64_t> index = e.index;
+    index.push_back(begin);
+    const std::string path = e.path.empty() ? "" : fmt::format("{}[{}]", e.path, joined(index));
+    const std::string name = fmt::format("[{}]", begin);
+    Json row;
+    if (axis + 1 == t.shape().size()) {
+      std::int64_t flat = 0;
+      for (std::size_t d = 0; d < index.size(); ++d) flat += index[d] * stride_behind(t, d + 1);
+      row = text_row(name, debug::element_text(t, flat));
+      row["type"] = runtime::to_string(t.dtype());
+    } else {
+      const auto part = part_of(t, index);
+      const std::int64_t extent = t.shape()[axis + 1];
+      row = text_row(name, part ? runtime::format_brief(*part) : "");
+      row["variablesReference"] = add(Elements{e.tensor, std::move(index), 0, extent, e.path, e.frame});
+      row["indexedVariables"] = std::min(extent, kMostRows);
+    }
+    if (!path.empty()) row["evaluateName"] = path;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<Json> Variables::rows_of(const Parts& parts) {
+  std::vector<Json> rows;
+  const Value& whole = parts.whole;
+  const auto add_row = [&](std::size_t i, const Value& v) {
+    rows.push_back(
+        named(fmt::format("[{}]", i), v, parts.path.empty() ? "" : fmt::format("{}[{}]", parts.path, i), parts.frame));
+  };
+  const auto add_all = [&](const std::vector<Value>& fields) {
+    for (std::size_t i = 0; i < fields.size(); ++i) add_row(i, fields[i]);
+  };
+  if (whole.is(ValueKind::Tuple)) add_all(whole.as_tuple().fields);
+  if (whole.is(ValueKind::Function)) add_all(whole.as_function().captured);
+  if (whole.is(ValueKind::Shape))
+    for (std::size_t i = 0; i < whole.as_shape().size(); ++i) add_row(i, Value::of_int(whole.as_shape()[i]));
+  return rows;
+}
+
+std::vector<Json> Variables::rows_of(const Later& later) {
+  source::Diagnostics diagnostics;
+  std::vector<std::string> notes;
+  const auto value = repl_.debugger().evaluate(later.expression, later.frame, diagnostics, &notes);
+  if (!value) return {text_row(later.expression, fmt::format("({})", diagnostics.first_error("no value")))};
+  Json row = named(later.expression, *value, later.expression, later.frame);
+  if (!notes.empty()) row["type"] = fmt::format("{}; {}", row["type"].get<std::string>(), fmt::join(notes, "; "));
+  return {std::move(row)};
+}
+
+Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t count) {
+  const auto it = reference > 0 && reference < next_ ? nodes_.find(int(reference)) : nodes_.end();
+  if (it == nodes_.end()) return refused(fmt::format("the variables {} are of an earlier stop", reference));
+  const Node node = it->second;
+  start = std::max<std::int64_t>(start, 0);
+  count = std::max<std::int64_t>(count, 0);
+  std::vector<Json> rows;
+  if (const auto* elements = std::get_if<Elements>(&node)) {
+    rows = rows_of(*elements, start, count);
+  } else {
+    if (const auto* scope = std::get_if<Scope>(&node)) rows = rows_of(*scope);
+    if (const auto* parts = std::get_if<Parts>(&node)) rows = rows_of(*parts);
+    if (const auto* later = std::get_if<Later>(&node)) rows = rows_of(*later);
+    if (const auto* ready = std::get_if<Rows>(&node)) rows = ready->rows;
+    const std::int64_t all = std::int64_t(rows.size());
+    const std::int64_t first = std::min(start, all);
+    const std::int64_t last = count > 0 ? first + std::min(count, all - first) : all;
+    rows = {std::make_move_iterator(rows.begin() + first), std::make_move_iterator(rows.begin() + last)};
+  }
+  Json body{{"variables", Json::array()}};
+  for (Json& row : rows) body["variables"].push_back(std::move(row));
+  return body;
+}
+
+support::Result<Variables::Target, Failure> Variables::target_of(std::int64_t reference,
+                                                                 const std::string& name) const {
+  const auto it = reference > 0 && reference < next_ ? nodes_.find(int(reference)) : nodes_.end();
+  if (it == nodes_.end()) return refused(fmt::format("the variables {} are of an earlier stop", reference));
+  const auto read_only = [&] { return refused(fmt::format("`{}` cannot be set", name)); };
+  if (const auto* scope = std::get_if<Scope>(&it->second)) {
+    if (scope->kind == ScopeKind::Locals || scope->kind == ScopeKind::Symbols || scope->kind == ScopeKind::ShapeHeap)
+      return Target{name, scope->frame};
+    return read_only();
+  }
+  const auto inner = name.size() > 2 && name.front() == '[' && name.back() == ']'
+                         ? std::string_view(name).substr(1, name.size() - 2)
+                         : std::string_view();
+  if (inner.empty() || inner.find("..") != std::string_view::npos) return read_only();
+  if (const auto* e = std::get_if<Elements>(&it->second); e && !e->path.empty()) {
+    std::string index = joined(e->index);
+    if (!index.empty()) index += ", ";
+    return Target{fmt::format("{}[{}{}]", e->path, index, inner), e->frame};
+  }
+  if (const auto* parts = std::get_if<Parts>(&it->second); parts && !parts->path.empty())
+    return Target{fmt::format("{}[{}]", parts->path, inner), parts->frame};
+  return read_only();
+}
+
+}  // namespace rldb::protocol::dap

@@ -1,0 +1,100 @@
+// Variables: the values of a stop as a client sees them: scopes, their variables, parts of values.
+//
+// A reference stands for a list that is made when it is asked for. References are never reused, so that one from before
+// the program went on is known to be old. Tensors are nested by axis, and axes of more than kMostRows elements by
+// ranges, so that no list is longer, whatever the client asks for.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "protocol/dap/message.h"
+#include "rldb/ui/prompt/state.h"
+
+namespace rldb::protocol::dap {
+
+enum class ScopeKind : std::uint8_t {
+  Result,
+  Kernel,
+  Buffers,
+  Accesses,
+  Locals,
+  Symbols,
+  ShapeHeap,
+  Registers,
+  Storage
+};
+
+class Variables {
+ public:
+  static constexpr std::int64_t kMostRows = 1000;
+
+  explicit Variables(ui::Repl& repl) : repl_(repl) {}
+
+  // The program goes on, or its values have changed: all references are old.
+  void forget();
+  Json scopes(int frame);
+  // `value`, `type`, the reference and its counts. `path`: the expression that it is the value of; empty: none.
+  Json shown(const runtime::Value& value, const std::string& path, int frame, std::string type = {});
+  // `count` 0: all.
+  Answer list(std::int64_t reference, std::int64_t start, std::int64_t count);
+  // The expression that `set` takes for a variable of a list, and its frame.
+  struct Target {
+    std::string expression;
+    int frame = 0;
+  };
+  support::Result<Target, Failure> target_of(std::int64_t reference, const std::string& name) const;
+  // The tensor that a memory reference stands for.
+  const runtime::Value* memory(const std::string& reference) const;
+
+ private:
+  struct Scope {
+    ScopeKind kind;
+    int frame;
+  };
+  // The elements [begin, end) of an axis, behind a fixed beginning of the index.
+  struct Elements {
+    runtime::Value tensor;
+    std::vector<std::int64_t> index;
+    std::int64_t begin, end;
+    std::string path;
+    int frame;
+  };
+  struct Parts {  // of a tuple, shape or closure
+    runtime::Value whole;
+    std::string path;
+    int frame;
+  };
+  struct Later {  // computed when it is asked for
+    std::string expression;
+    int frame;
+  };
+  struct Rows {  // ready
+    std::vector<Json> rows;
+  };
+  using Node = std::variant<Scope, Elements, Parts, Later, Rows>;
+
+  int add(Node node);
+  std::vector<Json> rows_of(const Scope& scope);
+  std::vector<Json> rows_of(const Elements& elements, std::int64_t start, std::int64_t count);
+  std::vector<Json> rows_of(const Parts& parts);
+  std::vector<Json> rows_of(const Later& later);
+  std::vector<Json> kernel_rows(ScopeKind kind);
+  std::vector<Json> local_rows(int frame);
+  std::vector<Json> slot_rows(int frame, bool symbols_only);
+  std::vector<Json> register_rows(int frame);
+  std::vector<Json> storage_rows(int frame);
+  Json named(std::string name, const runtime::Value& value, std::string path, int frame, std::string type = {});
+  Json lazy(std::string name, std::string note, std::string type, int frame);
+
+  ui::Repl& repl_;
+  std::map<int, Node> nodes_;
+  int next_ = 1;
+  std::map<std::string, runtime::Value> memory_;
+};
+
+}  // namespace rldb::protocol::dap
