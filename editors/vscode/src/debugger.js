@@ -1,0 +1,52 @@
+// The debugger: `rldb dap` on standard input and output, F5 without a launch.json, and defaults of launch configurations.
+// debug_data.js asks a session about its state, debug_views.js shows it.
+'use strict';
+const path = require('path');
+const vscode = require('vscode');
+const executable = require('./executable');
+const { isProgram } = require('./program_text');
+
+function hasBreakpoints() {
+  return vscode.debug.breakpoints.some((b) => b.enabled);
+}
+
+const configurations = {
+  // For F5 without a launch.json, and for "Show all automatic debug configurations".
+  provideDebugConfigurations: () => [{ type: 'rldb', request: 'launch', name: 'rldb: debug this module', program: '${file}' }],
+
+  resolveDebugConfiguration(_, configuration) {
+    if (configuration.type || configuration.request || configuration.name) return configuration;
+    if (!isProgram(vscode.window.activeTextEditor?.document)) return configuration;
+    return { type: 'rldb', request: 'launch', name: 'rldb', program: '${file}' };
+  },
+
+  resolveDebugConfigurationWithSubstitutedVariables(folder, configuration) {
+    if (!configuration.program) {
+      vscode.window.showErrorMessage('rldb: the launch configuration has no `program`: the file of a module, e.g. "${file}".');
+      return undefined;
+    }
+    const made = { ...configuration };
+    made.cwd ??= folder?.uri.fsPath ?? path.dirname(made.program);
+    if (made.request === 'attach') return made;
+    const passes = executable.trustedSetting('passes');
+    if (passes) made.passes ??= passes;
+    made.engine ??= executable.trustedSetting('engine');
+    made.stopOnEntry ??= !hasBreakpoints() && !made.noDebug;
+    return made;
+  },
+};
+
+const adapters = {
+  createDebugAdapterDescriptor(session) {
+    return new vscode.DebugAdapterExecutable(executable.rldb(), ['dap'], { cwd: session.configuration.cwd });
+  },
+};
+
+function register(context) {
+  context.subscriptions.push(
+    vscode.debug.registerDebugConfigurationProvider('rldb', configurations),
+    vscode.debug.registerDebugConfigurationProvider('rldb', configurations, vscode.DebugConfigurationProviderTriggerKind.Dynamic),
+    vscode.debug.registerDebugAdapterDescriptorFactory('rldb', adapters));
+}
+
+module.exports = { register };
