@@ -6,8 +6,12 @@ const vscode = require('vscode');
 const executable = require('./executable');
 const { isProgram } = require('./program_text');
 
-function hasBreakpoints() {
-  return vscode.debug.breakpoints.some((b) => b.enabled);
+// Breakpoints that this program can reach: those of its file, of its IR after a pass, of functions and data.
+function hasBreakpoints(program) {
+  return vscode.debug.breakpoints.some((b) => {
+    const uri = b.enabled ? b.location?.uri : undefined;
+    return b.enabled && (!uri || uri.scheme === 'debug' || uri.fsPath === program);
+  });
 }
 
 const configurations = {
@@ -31,7 +35,7 @@ const configurations = {
     const passes = executable.trustedSetting('passes');
     if (passes) made.passes ??= passes;
     made.engine ??= executable.trustedSetting('engine');
-    made.stopOnEntry ??= !hasBreakpoints() && !made.noDebug;
+    made.stopOnEntry ??= !hasBreakpoints(made.program) && !made.noDebug;
     return made;
   },
 };
@@ -42,6 +46,12 @@ const adapters = {
   },
 };
 
+// The buttons above the editor. VS Code saves the file first.
+function launch(document, noDebug) {
+  const configuration = { type: 'rldb', request: 'launch', name: path.basename(document.uri.fsPath), program: document.uri.fsPath };
+  return vscode.debug.startDebugging(vscode.workspace.getWorkspaceFolder(document.uri), configuration, { noDebug });
+}
+
 function register(context) {
   context.subscriptions.push(
     vscode.debug.registerDebugConfigurationProvider('rldb', configurations),
@@ -49,4 +59,4 @@ function register(context) {
     vscode.debug.registerDebugAdapterDescriptorFactory('rldb', adapters));
 }
 
-module.exports = { register };
+module.exports = { launch, register };

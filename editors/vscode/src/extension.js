@@ -59,6 +59,8 @@ function activate(context) {
     onProgram('showAfterPass', passes.showAfterPass),
     onProgram('showKernel', kernels.showKernel),
     onProgram('showGraph', kernels.showGraph),
+    onProgram('debug', (document) => debuggers.launch(document, false)),
+    onProgram('run', (document) => debuggers.launch(document, true)),
     command('openTerminal', terminal.open),
     command('restartServer', () => client.restart(output)),
     command('goToTime', debugCommands.goToTime),
