@@ -2,7 +2,7 @@
 // with the first of them. Python files without TVMScript are never sent to the server, nor asked about.
 'use strict';
 const vscode = require('vscode');
-const { LanguageClient, DidOpenTextDocumentNotification } = require('vscode-languageclient/node');
+const { LanguageClient, DidChangeConfigurationNotification, DidOpenTextDocumentNotification } = require('vscode-languageclient/node');
 const executable = require('./executable');
 const { isProgram, kSchemes } = require('./program_text');
 
@@ -52,10 +52,16 @@ const middleware = new Proxy(own, {
   get: (methods, name) => methods[name] ?? (typeof name === 'string' && /^(provide|prepare)/.test(name) ? guarded : undefined),
 });
 
+function serverSettings() {
+  const settings = vscode.workspace.getConfiguration('rldb');
+  return { passes: executable.trustedSetting('passes'), inlayHints: settings.get('inlayHints'), codeLenses: settings.get('codeLenses') };
+}
+
 async function start(output) {
   const command = executable.rldb();
   const options = {
     documentSelector: selector(),
+    initializationOptions: { ...serverSettings(), debugs: true, showsResults: true },
     middleware,
     outputChannel: output,
     traceOutputChannel: output,
@@ -88,9 +94,15 @@ async function stop() {
   if (running) await running.then((c) => c.stop()).catch(() => undefined);
 }
 
+// Tells a running server that settings have changed.
+async function tellSettings() {
+  const running = await client?.catch(() => undefined);
+  await running?.sendNotification(DidChangeConfigurationNotification.type, { settings: { rldb: serverSettings() } });
+}
+
 async function restart(output) {
   await stop();
   for (const document of vscode.workspace.textDocuments) ensure(document, output);
 }
 
-module.exports = { ensure, restart, stop };
+module.exports = { ensure, restart, stop, tellSettings };

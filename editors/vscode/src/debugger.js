@@ -46,10 +46,19 @@ const adapters = {
   },
 };
 
-// The buttons above the editor. VS Code saves the file first.
-function launch(document, noDebug) {
+// VS Code saves the file first.
+function launch(document, { noDebug, functionName }) {
   const configuration = { type: 'rldb', request: 'launch', name: path.basename(document.uri.fsPath), program: document.uri.fsPath };
+  if (functionName) configuration.function = functionName;
   return vscode.debug.startDebugging(vscode.workspace.getWorkspaceFolder(document.uri), configuration, { noDebug });
+}
+
+// The button above the editor, and the lens above a function: (URI, name of the function).
+async function debugFunction(uri, functionName) {
+  const active = vscode.window.activeTextEditor?.document;
+  const document = typeof uri === 'string' ? await vscode.workspace.openTextDocument(vscode.Uri.parse(uri)) : active;
+  if (!isProgram(document)) throw new Error('the active editor shows no TVMScript or Relay.');
+  await launch(document, { functionName: typeof functionName === 'string' ? functionName : undefined });
 }
 
 function register(context) {
@@ -59,4 +68,4 @@ function register(context) {
     vscode.debug.registerDebugAdapterDescriptorFactory('rldb', adapters));
 }
 
-module.exports = { launch, register };
+module.exports = { debugFunction, launch, register };

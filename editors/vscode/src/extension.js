@@ -52,6 +52,7 @@ function activate(context) {
     vscode.window.onDidChangeActiveTextEditor(tellContext),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration('rldb.path') || event.affectsConfiguration('rldb.pythonFiles')) client.restart(output);
+      else if (event.affectsConfiguration('rldb')) client.tellSettings();
       tellContext();
     }),
     vscode.workspace.onDidGrantWorkspaceTrust(() => client.restart(output)),
@@ -59,8 +60,8 @@ function activate(context) {
     onProgram('showAfterPass', passes.showAfterPass),
     onProgram('showKernel', kernels.showKernel),
     onProgram('showGraph', kernels.showGraph),
-    onProgram('debug', (document) => debuggers.launch(document, false)),
-    onProgram('run', (document) => debuggers.launch(document, true)),
+    command('debug', debuggers.debugFunction),
+    onProgram('runModule', (document) => debuggers.launch(document, { noDebug: true })),
     command('openTerminal', terminal.open),
     command('restartServer', () => client.restart(output)),
     command('goToTime', debugCommands.goToTime),

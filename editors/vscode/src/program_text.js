@@ -32,7 +32,7 @@ function isOnlyScript(text) {
 
 // Sets the language of a Python file that is TVMScript only.
 async function adopt(document) {
-  if (document.languageId !== 'python' || document.uri.scheme !== 'file' || pythonFiles() !== 'auto') return;
+  if (document.languageId !== 'python' || !kSchemes.has(document.uri.scheme) || pythonFiles() !== 'auto') return;
   if (holdsScript(document) && isOnlyScript(document.getText())) await vscode.languages.setTextDocumentLanguage(document, 'tvmscript');
 }
 
