@@ -4,6 +4,7 @@
 const vscode = require('vscode');
 const { LanguageClient, DidChangeConfigurationNotification, DidOpenTextDocumentNotification } = require('vscode-languageclient/node');
 const executable = require('./executable');
+const texts = require('./texts');
 const { isProgram, kSchemes } = require('./program_text');
 
 let client;  // a promise of the running client
@@ -47,7 +48,14 @@ function guarded(document, ...rest) {
   return next(document, ...rest.slice(0, -1));
 }
 
-const own = { didOpen, didChange, didClose, didSave: guarded };
+// The server's commands (lenses): their results are shown here.
+async function executeCommand(command, values, next) {
+  const result = await next(command, values);
+  await texts.showResult(result);
+  return result;
+}
+
+const own = { executeCommand, didOpen, didChange, didClose, didSave: guarded };
 const middleware = new Proxy(own, {
   get: (methods, name) => methods[name] ?? (typeof name === 'string' && /^(provide|prepare)/.test(name) ? guarded : undefined),
 });

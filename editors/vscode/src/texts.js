@@ -27,6 +27,17 @@ async function showDiff(title, ending, before, after) {
   await vscode.commands.executeCommand('vscode.diff', put(before.title, ending, before.text), put(after.title, ending, after.text), title);
 }
 
+const kEndings = { tvmscript: '.tvm.py', relay: '.relay', llvm: '.ll', asm: '.s' };
+
+// What a command of the language server gave: {title, text, languageId} or {title, before, after, languageId}.
+async function showResult(result) {
+  if (!result?.title) return;
+  const ending = kEndings[result.languageId] ?? '.txt';
+  if (result.text !== undefined) await show(result.title, ending, result.text);
+  else if (result.before === result.after) vscode.window.showInformationMessage(`rldb: ${result.title}: no change.`);
+  else await showDiff(result.title, ending, { title: `before ${result.title}`, text: result.before }, { title: `after ${result.title}`, text: result.after });
+}
+
 function register(context) {
   context.subscriptions.push(
     vscode.workspace.registerTextDocumentContentProvider('rldb', provider),
@@ -35,4 +46,4 @@ function register(context) {
     }));
 }
 
-module.exports = { put, register, show, showDiff };
+module.exports = { register, show, showDiff, showResult };
