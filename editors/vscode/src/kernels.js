@@ -1,5 +1,5 @@
-// "Show a Kernel": its TensorIR, the schedule's steps, LLVM IR or assembly, of the program in the editor. Kernels are those of
-// the build (`:jit`), after the passes of the setting rldb.passes.
+// "Show a Kernel": its TensorIR, the schedule's steps, LLVM IR or assembly, of the program in the editor. Kernels are those
+// that the build makes, after the passes of the setting rldb.passes.
 'use strict';
 const vscode = require('vscode');
 const executable = require('./executable');
@@ -14,21 +14,24 @@ const kForms = [
   { label: 'Assembly', detail: 'the machine code', entry: (k) => `:asm ${k}`, ending: '.s' },
 ];
 
-function preparation() {
+// The setting's passes, and those that any build applies: what operators become is a kernel only then. A Relay program is
+// translated first.
+function preparation(document) {
+  if (document.languageId === 'relay') return [':to-relax', ':pipeline minimum?'];
   const passes = executable.trustedSetting('passes');
-  return passes ? [`:pipeline ${passes}`] : [];
+  return [...(passes ? [`:pipeline ${passes}`] : []), ':pipeline minimum?'];
 }
 
 async function showKernel(document) {
-  const listed = await repliesWithProgress('building', document, [...preparation(), ':jit']);
-  const kernels = listed.at(-1).data ?? [];
+  const listed = await repliesWithProgress('building', document, [...preparation(document), ':info functions']);
+  const kernels = (listed.at(-1).data ?? []).filter((f) => f.kind === 'prim_func');
   if (!kernels.length) return void vscode.window.showInformationMessage('rldb: this program has no kernels.');
-  const kernel = await vscode.window.showQuickPick(kernels.map((k) => ({ label: k.kernel, description: k.engine })),
+  const kernel = await vscode.window.showQuickPick(kernels.map((k) => ({ label: k.name, detail: k.type?.text })),
                                                    { title: 'Show a kernel', placeHolder: 'The kernel' });
   if (!kernel) return;
   const form = await vscode.window.showQuickPick(kForms, { title: kernel.label, placeHolder: 'Its form' });
   if (!form) return;
-  const shown = await repliesWithProgress(kernel.label, document, [...preparation(), form.entry(kernel.label)]);
+  const shown = await repliesWithProgress(kernel.label, document, [...preparation(document), form.entry(kernel.label)]);
   await texts.show(`${nameOf(document)} ${kernel.label} (${form.label})`, form.ending, textOf(shown.at(-1)));
 }
 

@@ -9,6 +9,7 @@ const vscode = require('vscode');
 const executable = require('./executable');
 
 const kLongestReply = 256 << 20;
+const kMoment = 800;  // milliseconds
 
 function loadEntry(document) {
   const mark = `END_${crypto.randomBytes(12).toString('hex')}`;
@@ -66,11 +67,21 @@ async function replies(document, entries, cancellation) {
   return found.slice(1);
 }
 
-// The same, with a progress notice that can be cancelled.
-function repliesWithProgress(title, document, entries) {
+// The same, with a notice that can cancel it if it takes longer than a moment.
+async function repliesWithProgress(title, document, entries) {
+  const source = new vscode.CancellationTokenSource();
+  const work = replies(document, entries, source.token);
+  let timer;
+  const moment = new Promise((resolve) => { timer = setTimeout(resolve, kMoment, true); });
+  const isLong = await Promise.race([work.then(() => false, () => false), moment]);
+  clearTimeout(timer);
+  if (!isLong) return work;
   return vscode.window.withProgress(
     { location: vscode.ProgressLocation.Notification, title: `rldb: ${title}`, cancellable: true },
-    (_, cancellation) => replies(document, entries, cancellation));
+    (_, cancellation) => {
+      cancellation.onCancellationRequested(() => source.cancel());
+      return work;
+    });
 }
 
 module.exports = { problemOf, replies, repliesWithProgress };

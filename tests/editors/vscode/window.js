@@ -42,6 +42,7 @@ class Window {
   // options: rldb (the program), files {name: text}, settings, trust (false: ask for trust, as VS Code does by default), path (PATH of the editor)
   static async open(options) {
     const window = new Window();
+    Window.last = window;  // pictured when a step fails
     window.home = fs.mkdtempSync(path.join(os.tmpdir(), 'rldb-vscode-'));
     window.folder = path.join(window.home, 'work');
     for (const [name, text] of Object.entries(options.files)) {
@@ -62,6 +63,7 @@ class Window {
       'debug.openDebug': 'openOnDebugBreak',
       'window.titleBarStyle': 'custom',
       'files.autoSave': 'off',
+      'terminal.integrated.gpuAcceleration': 'off',  // its text is in the page then
       'workbench.enableExperiments': false,
       ...options.settings,
     };
@@ -109,10 +111,13 @@ class Window {
     await input.fill(text);
   }
 
+  // Opens the palette again until it has the command: a context may just have changed.
   async command(title) {
-    await this.openPicker(`>${title}`);
     const row = this.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: title }).first();
-    await row.waitFor();
+    await until(`the command ${title}`, async () => {
+      await this.openPicker(`>${title}`);
+      return row.waitFor({ timeout: 1500 }).then(() => true, async () => { await this.press('Escape'); return false; });
+    });
     await row.click();
   }
 
@@ -130,8 +135,9 @@ class Window {
     await row.click();
   }
 
-  async answer(text) {
-    const input = this.page.locator('.quick-input-widget:visible .quick-input-box input');
+  // In the box whose placeholder begins so.
+  async answer(text, placeholder) {
+    const input = this.page.locator(`.quick-input-widget:visible .quick-input-box input[placeholder^="${placeholder}"]`);
     await input.waitFor();
     await input.fill(text);
     await this.press('Enter');
@@ -142,6 +148,17 @@ class Window {
     await this.page.locator('.explorer-folders-view .monaco-list-row').filter({ hasText: name }).first().dblclick();
     await this.page.locator('.tab.active').filter({ hasText: name }).waitFor();
     await this.page.locator('.editor-group-container.active .monaco-editor .view-line').first().waitFor();
+  }
+
+  // Closes all editors, without saving, and opens a file.
+  async fresh(name) {
+    await this.press('Escape', 'Control+k', 'Control+w');
+    const no = this.page.locator('.monaco-dialog-box .monaco-button').filter({ hasText: "Don't Save" });
+    await until('the editors to be closed', async () => {
+      if (await no.isVisible()) await no.click();
+      return (await this.page.locator('.tab').count()) === 0;
+    });
+    await this.openFile(name);
   }
 
   // ---- the editor ----
@@ -188,7 +205,10 @@ async function run(name, steps) {
       console.log(`ok     ${name}: ${title} (${Date.now() - began} ms)`);
     } catch (error) {
       failed.push(title);
-      console.log(`FAILED ${name}: ${title}: ${error.stack}`);
+      const [line] = error.message.split('\n');
+      const place = /\w+_check\.js:\d+/.exec(error.stack)?.[0];
+      console.log(`FAILED ${name}: ${title}: ${line}${/waiting for[^\n]*/.exec(error.message)?.[0].replace(/^/, ', ') ?? ''} (${place})`);
+      await Window.last?.picture(`failed-${name}-${failed.length}`).catch(() => undefined);
       if (title === 'open') break;  // nothing can follow
     }
   }
