@@ -9,7 +9,11 @@ const { nameOf, textOf } = require('./passes');
 const { repliesWithProgress } = require('./replies');
 
 const kForms = [
-  { label: 'TensorIR', detail: 'the kernel as the schedule leaves it', entry: (k) => `:schedule ${k}`, ending: '.tvm.py' },
+  { label: 'TensorIR', detail: 'the kernel as the passes made it', entry: (k) => `:schedule ${k}`, ending: '.tvm.py' },
+  {
+    label: 'Scheduled TensorIR', detail: 'after the default schedule, from which code is generated', entry: (k) => `:schedule ${k}`, ending: '.tvm.py',
+    textOf: (reply) => reply.data.steps.at(-1)?.text ?? reply.data.text,
+  },
   { label: 'LLVM IR', detail: 'after optimisation', entry: (k) => `:llvm ${k}`, ending: '.ll' },
   { label: 'Assembly', detail: 'the machine code', entry: (k) => `:asm ${k}`, ending: '.s' },
 ];
@@ -32,7 +36,7 @@ async function showKernel(document) {
   const form = await vscode.window.showQuickPick(kForms, { title: kernel.label, placeHolder: 'Its form' });
   if (!form) return;
   const shown = await repliesWithProgress(kernel.label, document, [...preparation(document), form.entry(kernel.label)]);
-  await texts.show(`${nameOf(document)} ${kernel.label} (${form.label})`, form.ending, textOf(shown.at(-1)));
+  await texts.show(`${nameOf(document)} ${kernel.label} (${form.label})`, form.ending, (form.textOf ?? textOf)(shown.at(-1)));
 }
 
 async function showGraph(document) {

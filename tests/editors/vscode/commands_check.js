@@ -65,7 +65,7 @@ run('commands', [
     await window.answer('LegaliseOps', 'LegalizeOps');
     await window.message(/LegalizeOps/);
   }],
-  ...[['TensorIR', /@T\.prim_func/], ['LLVM IR', /define /], ['Assembly', /\b(mov|ret|push)/]].map(([form, pattern]) => [`a kernel's ${form}`, async () => {
+  ...[['TensorIR', /@T\.prim_func/], ['Scheduled TensorIR', /is_scheduled/], ['LLVM IR', /define /], ['Assembly', /\b(mov|ret|push)/]].map(([form, pattern]) => [`a kernel's ${form}`, async () => {
     await window.fresh('mlp.py');
     await window.command('rldb: Show a Kernel (TensorIR, LLVM, Assembly)...');
     await window.choose('matmul', 'Show a kernel');
