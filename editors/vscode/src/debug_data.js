@@ -1,0 +1,35 @@
+// What the extension asks of a debug session: entries of rldb's prompt, executed in the session. The adapter replies to
+// `rldb/command` with the object that the prompt's --format=json prints (docs/json.md of rldb).
+'use strict';
+const vscode = require('vscode');
+const { problemOf } = require('./replies');
+
+const isOurs = (session) => session?.type === 'rldb';
+
+// The frame selected in the call stack.
+function frameId(session) {
+  const item = vscode.debug.activeStackItem;
+  return item?.session.id === session.id ? item.frameId : undefined;
+}
+
+// The reply to an entry. A failed entry is an Error.
+async function ask(session, command) {
+  const reply = await session.customRequest('rldb/command', { command, frameId: frameId(session) });
+  if (!reply.ok) throw new Error(problemOf(reply));
+  return reply;
+}
+
+// The text that the console shows for an entry.
+async function textOf(session, entry) {
+  const reply = await session.customRequest('evaluate', { expression: entry, context: 'repl', frameId: frameId(session) });
+  return reply.result;
+}
+
+// Calls `happened(session, message)` for each message of the adapters' that the editor receives.
+function watch(context, happened) {
+  context.subscriptions.push(vscode.debug.registerDebugAdapterTrackerFactory('rldb', {
+    createDebugAdapterTracker: (session) => ({ onDidSendMessage: (message) => happened(session, message) }),
+  }));
+}
+
+module.exports = { ask, isOurs, textOf, watch };

@@ -1,0 +1,181 @@
+// The debugger seen from the editor: breakpoints, steps both ways, values, the IR after a pass, disassembly, the console, views.
+'use strict';
+const { Window, run, until } = require('./window');
+const { kMlp, placeOf } = require('./modules');
+
+const kLaunch = {
+  version: '0.2.0',
+  configurations: [
+    { type: 'rldb', request: 'launch', name: 'with inputs', program: '${workspaceFolder}/mlp.py', inputs: { x: '7x4xf32=arange' } },
+    { type: 'rldb', request: 'launch', name: 'large', program: '${workspaceFolder}/mlp.py', dims: { n: 5000 } },
+    { type: 'rldb', request: 'launch', name: 'passes', program: '${workspaceFolder}/mlp.py', passes: ['LegalizeOps'], inputs: { x: '7x4xf32=arange' } },
+  ],
+};
+
+let window;
+const [kLv1] = placeOf('lv1:');
+
+const console_ = () => window.text('.repl .monaco-list-row');
+const variables = () => window.text('.debug-variables .monaco-list-row');
+const status = () => window.text('.statusbar-item');
+
+// The line of the arrow in the editor.
+async function stoppedAt(line, file = 'mlp.py') {
+  await until(`a stop at ${file}:${line}`, async () => {
+    await window.page.locator('.tab.active').filter({ hasText: file }).first().waitFor({ timeout: 2000 });
+    const at = await arrowLine();
+    if (at === line) return true;
+    throw new Error(`stopped at ${at}`);
+  });
+}
+
+// By the number beside the glyph of the top frame.
+async function arrowLine() {
+  return window.page.evaluate(() => {
+    const glyph = document.querySelector('.editor-group-container.active .codicon-debug-stackframe');
+    if (!glyph) return undefined;
+    const top = glyph.getBoundingClientRect().top;
+    const numbers = [...document.querySelectorAll('.editor-group-container.active .line-numbers')];
+    const number = numbers.find((n) => Math.abs(n.getBoundingClientRect().top - top) < 6);
+    return number && Number(number.textContent);
+  });
+}
+
+async function start(name) {
+  await window.command('Debug: Select and Start Debugging');
+  await window.choose(name);
+}
+
+async function end() {
+  await window.press('Shift+F5');
+  await window.page.locator('.debug-toolbar, .debug-pane-header-toolbar').first().waitFor({ state: 'hidden' }).catch(() => undefined);
+  await until('the end of the session', async () => !(await window.page.locator('.statusbar.debugging, .debugging').count()));
+}
+
+async function expand(name, view = '.debug-variables') {
+  const row = window.page.locator(`${view} .monaco-list-row`).filter({ hasText: name }).first();
+  await row.waitFor();
+  if ((await row.getAttribute('aria-expanded')) === 'false') await row.locator('.monaco-tl-twistie').click();
+  return row;
+}
+
+async function enterInConsole(text) {
+  await window.command('Debug Console: Focus on Debug Console View');
+  await window.page.locator('.repl-input-wrapper .monaco-editor').click();
+  await window.type(text);
+  await window.press('Enter');
+}
+
+run('debug', [
+  ['open', async () => {
+    window = await Window.open({ rldb: process.env.RLDB_PROGRAM, files: { 'mlp.py': kMlp, '.vscode/launch.json': JSON.stringify(kLaunch) } });
+    await window.openFile('mlp.py');
+    await window.sees('the language', /TVMScript/, status);
+  }],
+  ['a breakpoint on a binding', async () => {
+    await window.goTo(kLv1);
+    await window.press('F9');
+    await window.page.locator('.codicon-debug-breakpoint, .codicon-debug-breakpoint-unverified').first().waitFor();
+    await start('with inputs');
+    await stoppedAt(kLv1);
+    await window.picture('stopped');
+  }],
+  ['the time of the stop', async () => { await window.sees('the status bar', /@\d+/, status); }],
+  ['step', async () => {
+    await window.press('F10');
+    await stoppedAt(kLv1 + 1);
+  }],
+  ['step back over a binding', async () => {
+    const before = await window.sees('the status bar', /@\d+/, status);
+    await window.command('Debug: Step Back');
+    await stoppedAt(kLv1);
+    const time = (text) => Number(/@(\d+)/.exec(text)[1]);
+    if (time(await status()) >= time(before)) throw new Error('the time did not go back');
+  }],
+  ['the shape heap', async () => {
+    await window.sees('the slot of n', /n= 7/, () => window.text('.pane').then((t) => t.replace(/\s+/g, ' ')));
+    await window.picture('heap');
+  }],
+  ['storages', async () => {
+    await window.sees('a storage', /s0|storage/, () => window.text('.pane'));
+  }],
+  ['a tensor, by its axes', async () => {
+    await expand('Locals');
+    await window.sees('the tensor', /lv0/, variables);
+    await expand('lv0');
+    await expand('[0]');
+    await window.sees('its elements', /\[0\][\s\S]*\[1\]/, variables);
+    await window.picture('tensor');
+  }],
+  ['a value under the mouse', async () => {
+    const word = window.page.locator('.editor-group-container.active .view-line span').filter({ hasText: /^lv0$/ }).first();
+    await until('the value', async () => {
+      if (await word.count()) await word.hover();
+      else await window.page.locator('.editor-group-container.active .view-line').filter({ hasText: 'lv0:' }).first().hover({ position: { x: 100, y: 8 } });
+      await window.page.waitForTimeout(600);
+      return /Tensor|float32|\[/.test(await window.text('.debug-hover-widget'));
+    });
+    await window.press('Escape');
+  }],
+  ['the console takes entries of the prompt', async () => {
+    await enterInConsole('heap');
+    await window.sees('the reply', /slot 0[\s\S]*= 7/, console_);
+    await enterInConsole('print n * 2');
+    await window.sees('the reply', /14/, console_);
+    await window.picture('console');
+  }],
+  ['the console completes', async () => {
+    await window.type(':sto');
+    await window.press('Control+Space');
+    await window.sees('the list', /storage/, () => window.text('.suggest-widget.visible .monaco-list-row'));
+    await window.press('Escape', 'Control+a', 'Delete');
+  }],
+  ['an entry of the console that steps moves the editor', async () => {
+    await enterInConsole('next');
+    await stoppedAt(kLv1 + 1);
+    await window.openFile('mlp.py');
+    await window.command('Debug: Step Back');
+    await stoppedAt(kLv1);
+  }],
+  ['disassembly', async () => {
+    await window.command('Debug: Open Disassembly View');
+    await window.sees('the instructions', /vm\.builtin|call/i, () => window.text('.disassembly-view'));
+    await window.picture('disassembly');
+    await window.press('F10');
+    await window.page.waitForTimeout(500);
+    await window.press('Control+w');
+  }],
+  ['go to a time', async () => {
+    await window.command('rldb: Go to a Time of the Run...');
+    await window.answer('0');
+    await window.sees('the time', /@0\b/, status);
+  }],
+  ['continue and reverse', async () => {
+    await window.press('F5');
+    await window.openFile('mlp.py');
+    await stoppedAt(kLv1);
+    await window.command('Debug: Reverse');
+    await until('an earlier time', async () => Number(/@(\d+)/.exec(await status())?.[1]) < 5);
+    await end();
+  }],
+  ['a large tensor comes in pages', async () => {
+    await start('large');
+    await window.openFile('mlp.py');
+    await stoppedAt(kLv1);
+    await expand('Locals');
+    await expand('lv0');
+    await window.sees('the pages', /\[0\.\.\d+\]/, variables);
+    await window.picture('pages');
+    await end();
+  }],
+  ['a breakpoint in the IR after a pass', async () => {
+    await start('passes');
+    await stoppedAt(kLv1);
+    await window.command('Explorer: Focus on Loaded Scripts View').catch(() => window.command('Loaded Scripts'));
+    await window.picture('sources');
+    await end();
+  }],
+  ['F5 without a launch.json stops at the entry', async () => {
+    await end().catch(() => undefined);
+  }],
+]).finally(() => window?.close());
