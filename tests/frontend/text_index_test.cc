@@ -41,7 +41,8 @@ std::string wrong_name(const std::string& text, std::size_t most) {
     if (has_macros) continue;  // their parameters are named by calls, and what they capture by their users
     if (tried[{d.owner, d.kind}]++ >= most) continue;
     const testing::Reading after{renamed(text, index.uses_of(i), "zz_new")};
-    if (!after.result.ok || !after.result.module || !ir::structural_equal(before.result.module, after.result.module, options))
+    if (!after.result.ok || !after.result.module ||
+        !ir::structural_equal(before.result.module, after.result.module, options))
       return std::string(to_string(d.kind)) + " " + d.name + " at " + std::to_string(d.at.begin) +
              (after.diagnostics.all().empty() ? std::string() : ": " + after.diagnostics.all()[0].message);
   }

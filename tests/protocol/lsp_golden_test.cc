@@ -8,6 +8,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "golden/golden.h"
 #include "protocol/lsp/methods.h"
@@ -203,11 +204,13 @@ std::string answer(Asker& a, const std::string& method, const std::string& place
     return out.empty() ? "nothing\n" : out;
   }
   if (method == "command") {
-    // `rldb.pass FuseOps`
-    const std::size_t blank = std::min(place.find(' '), place.size());
+    // `rldb.kernel scale tir`
+    std::istringstream words(place);
+    std::string name, word;
+    words >> name;
     Json arguments = Json::array({a.uri});
-    if (blank < place.size()) arguments.push_back(place.substr(blank + 1));
-    const Json r = a.ask("workspace/executeCommand", {{"command", place.substr(0, blank)}, {"arguments", arguments}});
+    while (words >> word) arguments.push_back(word);
+    const Json r = a.ask("workspace/executeCommand", {{"command", name}, {"arguments", arguments}});
     if (r.contains("error")) return "error: " + r["error"].get<std::string>() + "\n";
     return r.contains("after") ? r["title"].get<std::string>() + "\n" + r["after"].get<std::string>() + "\n"
                                : r["title"].get<std::string>() + "\n" + r["text"].get<std::string>();

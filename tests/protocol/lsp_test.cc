@@ -135,6 +135,16 @@ TEST_CASE("differences of tokens give the tokens") {
   }
 }
 
+TEST_CASE("a token over lines that end in a carriage return is one a line") {
+  Asker a;
+  a.open("@R.function\r\ndef f(x: R.Tensor):\r\n    \"\"\"a\r\nb\"\"\"\r\n    return x\r\n");
+  const Json data = a.ask("textDocument/semanticTokens/full", {{"textDocument", a.document()}})["data"];
+  REQUIRE(data.size() % 5 == 0);
+  std::size_t strings = 0;
+  for (std::size_t i = 0; i < data.size(); i += 5) strings += data[i + 2] == 4 && data[i + 3] == 11 ? 1 : 0;
+  CHECK(strings == 2);
+}
+
 TEST_CASE("wrong parameters are answered by errors") {
   Asker a;
   a.open(std::string(kText));

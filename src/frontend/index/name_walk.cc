@@ -274,7 +274,8 @@ void NameWalk::walk_signature(Node n, Scope& scope) {
   const auto parameters = [&](bool tensors) {
     for (Node p : n.child(Field::Parameters).children()) {
       const std::string_view type = callee_or_text(p.child(Field::Annotation));
-      const bool tensor = type.find(".Tensor") != std::string_view::npos || type.find("Buffer") != std::string_view::npos;
+      const bool tensor =
+          type.find(".Tensor") != std::string_view::npos || type.find("Buffer") != std::string_view::npos;
       if (const Node name = p.child(Field::Name); name && tensor == tensors)
         define(type.ends_with("Buffer") ? NameKind::Buffer : NameKind::Parameter, range_of(name), name.text(),
                range_of(p), scope);

@@ -88,6 +88,17 @@ void note_symbols(const ir::Function* f, const std::vector<session::Argument>& a
   }
 }
 
+// Texts from the third argument on, or a list of them.
+std::optional<std::vector<std::string>> inputs_of(const Json& arguments) {
+  std::vector<std::string> out;
+  const Json& given = arguments.size() == 3 && arguments[2].is_array() ? arguments[2] : arguments;
+  for (std::size_t i = &given == &arguments ? 2 : 0; i < given.size(); ++i) {
+    if (!given[i].is_string()) return std::nullopt;
+    out.push_back(given[i].get<std::string>());
+  }
+  return out;
+}
+
 RpcResult<Json> run_function(Server& server, const Json& arguments) {
   auto opened = open_program(server, arguments);
   if (!opened.ok()) return support::Failure(opened.error());
@@ -95,12 +106,10 @@ RpcResult<Json> run_function(Server& server, const Json& arguments) {
   LastRun run;
   run.function = text_of_argument(arguments, 1);
   if (run.function.empty()) run.function = "main";
-  std::vector<std::string> inputs;
-  if (arguments.size() > 2 && arguments[2].is_array())
-    for (const Json& input : arguments[2])
-      if (input.is_string()) inputs.push_back(input.get<std::string>());
+  const auto inputs = inputs_of(arguments);
+  if (!inputs) return rpc_failure(RpcCode::InvalidParams, "inputs are texts, as in `x=2x3xf32=ones`");
   source::Diagnostics found;
-  const auto given = session.arguments(run.function, inputs, found);
+  const auto given = session.arguments(run.function, *inputs, found);
   if (!given) return failed(found, "the arguments do not fit");
   std::vector<runtime::Value> values;
   Json listed = Json::array();

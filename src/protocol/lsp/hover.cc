@@ -123,7 +123,8 @@ std::optional<HoverText> hover_relay(TextFile& file, std::uint32_t offset) {
   }
   const std::string_view text = text_in(file, mark->at);
   HoverText out{relay_operator_text(text), {}, mark->at};
-  if (const std::string type = file.relay()->type_around(offset); !type.empty() && type != "_" && mark->kind != MarkKind::Keyword)
+  if (const std::string type = file.relay()->type_around(offset);
+      !type.empty() && type != "_" && mark->kind != MarkKind::Keyword)
     out.lines.push_back(fmt::format("here of type `{}`", type));
   if (out.code.empty() && out.lines.empty()) return std::nullopt;
   if (out.code.empty()) out.code = std::string(text);

@@ -194,11 +194,8 @@ void Server::notify(std::string_view method, Json params) const {
   send_({{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}});
 }
 
-void Server::request(std::string_view method, Json params) {
-  send_({{"jsonrpc", "2.0"},
-         {"id", fmt::format("rldb-{}", ++requests_)},
-         {"method", method},
-         {"params", std::move(params)}});
+void Server::request(std::string_view method) {
+  send_({{"jsonrpc", "2.0"}, {"id", fmt::format("rldb-{}", ++requests_)}, {"method", method}});
 }
 
 void Server::log(std::string_view text) const { notify("window/logMessage", {{"type", 2}, {"message", text}}); }
@@ -217,7 +214,7 @@ void Server::publish(TextFile& file) {
   file.published = now;
   if (client_.pulls) {
     // A client asks again after its own changes, but not after those of the pipeline's findings.
-    if (!text_changed && client_.refreshes_diagnostics) request("workspace/diagnostic/refresh", nullptr);
+    if (!text_changed && client_.refreshes_diagnostics) request("workspace/diagnostic/refresh");
     return;
   }
   notify("textDocument/publishDiagnostics",

@@ -71,7 +71,7 @@ class Server {
     return write_range(file.buffer(), range, client_.unit);
   }
   void notify(std::string_view method, Json params) const;
-  void request(std::string_view method, Json params);  // nobody waits for the reply
+  void request(std::string_view method);  // nobody waits for the reply
   void log(std::string_view text) const;
 
  private:

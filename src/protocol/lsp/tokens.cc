@@ -116,6 +116,7 @@ class Cursor {
   std::uint32_t line_end() const {
     return buffer_.line_start(line_) + static_cast<std::uint32_t>(buffer_.line(line_).size());
   }
+  std::uint32_t next_line() const { return buffer_.line_start(line_ + 1); }
 
  private:
   void enter(std::uint32_t line) {
@@ -150,8 +151,8 @@ std::vector<std::uint32_t> tokens_in(Server& server, TextFile& file, TextRange r
                                  std::uint32_t(token), modifiers});
         last_line = line, last_column = column;
       }
-      if (end == m.at.end) break;
-      begin = end + 1;
+      if (end == m.at.end || cursor.next_line() <= begin) break;
+      begin = cursor.next_line();
     }
     last_end = m.at.end;
   }

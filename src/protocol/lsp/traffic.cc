@@ -40,7 +40,7 @@ void Traffic::look(const std::string& text) {
     }
     if (cancelled_.size() == kMaxCancelled) cancelled_.pop_front();  // of requests that were answered long ago
     cancelled_.push_back(*id);
-  } else if (request->method == "textDocument/didChange") {
+  } else if (request->method == "textDocument/didChange" && !request->id) {
     const std::string uri = text_at(request->params, {"textDocument", "uri"});
     ++waiting_[uri];
     if (working_ && fate_ == Fate::Goes && uri == uri_ && !uri.empty()) {
