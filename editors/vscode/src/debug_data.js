@@ -6,10 +6,18 @@ const { problemOf } = require('./replies');
 
 const isOurs = (session) => session?.type === 'rldb';
 
-// The frame selected in the call stack.
+// The frame selected in the call stack; none while the editor still shows the frames of the stop before.
+const old = new Map();  // id of a session -> the frame selected when it stopped
 function frameId(session) {
+  const id = selected(session);
+  return id === old.get(session.id) ? undefined : id;
+}
+function selected(session) {
   const item = vscode.debug.activeStackItem;
   return item?.session.id === session.id ? item.frameId : undefined;
+}
+function noteStop(session) {
+  old.set(session.id, selected(session));
 }
 
 // The reply to an entry. A failed entry is an Error.
@@ -32,4 +40,4 @@ function watch(context, happened) {
   }));
 }
 
-module.exports = { ask, isOurs, textOf, watch };
+module.exports = { ask, isOurs, noteStop, textOf, watch };

@@ -46,8 +46,10 @@ async function heapRows(session) {
   }));
 }
 
+// Of a symbolic size: `32 * n bytes`.
 function bytesText(bytes) {
   if (bytes === null || bytes === undefined) return '';
+  if (typeof bytes !== 'number') return `${bytes} bytes`;
   const units = ['B', 'KiB', 'MiB', 'GiB'];
   let value = bytes;
   let unit = 0;
@@ -90,6 +92,7 @@ function register(context) {
     if (message.type !== 'event') return;
     if (message.event === 'stopped') {
       stopped.add(session.id);
+      data.noteStop(session);
       if (message.body?.time !== undefined) showTime(item, session, message);
     } else if (message.event === 'continued' || message.event === 'terminated') {
       stopped.delete(session.id);

@@ -41,15 +41,38 @@ async function arrowLine() {
   });
 }
 
+// Ends what runs, starts a configuration of launch.json.
 async function start(name) {
+  await end();
   await window.command('Debug: Select and Start Debugging');
   await window.choose(name);
 }
 
+// A button of the debugger: forward steps have keys, backward ones don't.
+async function button(label) {
+  await (await enabled(label)).click();
+}
+async function enabled(label) {
+  const found = window.page.locator(`.action-label[aria-label^="${label}"]:not(.disabled)`).first();
+  await found.waitFor();
+  return found;
+}
+
+// Unfolds a view of the sidebar; its text.
+async function pane(title) {
+  const header = window.page.locator('.pane-header').filter({ hasText: title }).first();
+  if ((await header.getAttribute('aria-expanded')) === 'false') await header.click();
+  return (await header.locator('xpath=..').locator('.pane-body .monaco-list-row').allTextContents()).join('\n');
+}
+
 async function end() {
-  await window.press('Shift+F5');
-  await window.page.locator('.debug-toolbar, .debug-pane-header-toolbar').first().waitFor({ state: 'hidden' }).catch(() => undefined);
-  await until('the end of the session', async () => !(await window.page.locator('.statusbar.debugging, .debugging').count()));
+  const stop = window.page.locator('.action-label[aria-label^="Stop"]').first();
+  await until('the end of the session', async () => {
+    if (!(await stop.isVisible())) return true;
+    await stop.click();
+    await window.page.waitForTimeout(300);
+    return false;
+  });
 }
 
 async function expand(name, view = '.debug-variables') {
@@ -68,7 +91,7 @@ async function enterInConsole(text) {
 
 run('debug', [
   ['open', async () => {
-    window = await Window.open({ rldb: process.env.RLDB_PROGRAM, files: { 'mlp.py': kMlp, '.vscode/launch.json': JSON.stringify(kLaunch) } });
+    window = await Window.open({ rldb: process.env.RLDB_PROGRAM, files: { 'mlp.py': kMlp, '.vscode/launch.json': JSON.stringify(kLaunch) }, size: { width: 1500, height: 1600 } });
     await window.openFile('mlp.py');
     await window.sees('the language', /TVMScript/, status);
   }],
@@ -82,22 +105,24 @@ run('debug', [
   }],
   ['the time of the stop', async () => { await window.sees('the status bar', /@\d+/, status); }],
   ['step', async () => {
+    await enabled('Step Over');
     await window.press('F10');
     await stoppedAt(kLv1 + 1);
   }],
   ['step back over a binding', async () => {
     const before = await window.sees('the status bar', /@\d+/, status);
-    await window.command('Debug: Step Back');
+    await button('Step Back');
     await stoppedAt(kLv1);
     const time = (text) => Number(/@(\d+)/.exec(text)[1]);
     if (time(await status()) >= time(before)) throw new Error('the time did not go back');
   }],
   ['the shape heap', async () => {
-    await window.sees('the slot of n', /n= 7/, () => window.text('.pane').then((t) => t.replace(/\s+/g, ' ')));
+    await window.sees('the slot of n', /n\s*= 7/, () => pane('Shape Heap'));
     await window.picture('heap');
   }],
   ['storages', async () => {
-    await window.sees('a storage', /s0|storage/, () => window.text('.pane'));
+    await window.sees('a storage with its tensors', /s0[\s\S]*lv/, () => pane('Storage'));
+    await window.picture('storage');
   }],
   ['a tensor, by its axes', async () => {
     await expand('Locals');
@@ -134,11 +159,11 @@ run('debug', [
     await enterInConsole('next');
     await stoppedAt(kLv1 + 1);
     await window.openFile('mlp.py');
-    await window.command('Debug: Step Back');
+    await button('Step Back');
     await stoppedAt(kLv1);
   }],
   ['disassembly', async () => {
-    await window.command('Debug: Open Disassembly View');
+    await window.command('Open Disassembly View');
     await window.sees('the instructions', /vm\.builtin|call/i, () => window.text('.disassembly-view'));
     await window.picture('disassembly');
     await window.press('F10');
@@ -147,14 +172,14 @@ run('debug', [
   }],
   ['go to a time', async () => {
     await window.command('rldb: Go to a Time of the Run...');
-    await window.answer('0');
+    await window.answer('0', '');
     await window.sees('the time', /@0\b/, status);
   }],
   ['continue and reverse', async () => {
     await window.press('F5');
     await window.openFile('mlp.py');
     await stoppedAt(kLv1);
-    await window.command('Debug: Reverse');
+    await button('Reverse');
     await until('an earlier time', async () => Number(/@(\d+)/.exec(await status())?.[1]) < 5);
     await end();
   }],
@@ -171,11 +196,47 @@ run('debug', [
   ['a breakpoint in the IR after a pass', async () => {
     await start('passes');
     await stoppedAt(kLv1);
-    await window.command('Explorer: Focus on Loaded Scripts View').catch(() => window.command('Loaded Scripts'));
+    await window.press('F9');  // off, in the source
+    await pane('Loaded Scripts');
+    const view = window.page.locator('.pane-header').filter({ hasText: 'Loaded Scripts' }).locator('xpath=..');
+    const text = view.locator('.monaco-list-row').filter({ hasText: 'LegalizeOps' }).first();
+    await until('the IR after LegalizeOps in the list', async () => {
+      if (await text.isVisible()) return true;
+      for (const row of await view.locator('.monaco-list-row[aria-expanded="false"]').all()) await row.locator('.monaco-tl-twistie').click();
+      return false;
+    });
+    await text.click();
+    await window.page.locator('.tab.active').filter({ hasText: 'LegalizeOps' }).waitFor();
+    await window.sees('the language', /TVMScript/, status);
+    await window.press('Control+End');
+    const shown = await window.sees('the IR', /lv1.*call_tir\(cls\.add/, () => window.shownText());
     await window.picture('sources');
+    const line = await window.page.evaluate(() => {
+      const row = [...document.querySelectorAll('.editor-group-container.active .view-line')].find((l) => /call_tir\(cls\.relu/.test(l.textContent.replace(/\u00a0/g, ' ')));
+      const top = row.getBoundingClientRect().top;
+      return Number([...document.querySelectorAll('.editor-group-container.active .line-numbers')].find((n) => Math.abs(n.getBoundingClientRect().top - top) < 6).textContent);
+    });
+    await window.goTo(line);
+    await window.press('F9');
+    await window.page.locator('.editor-group-container.active .codicon-debug-breakpoint').first().waitFor();
+    await (await enabled('Restart')).click();
+    await window.sees('a stop at the breakpoint', /main:lv2/, () => pane('Call Stack'));
+    await window.picture('ir');
+    if (!shown.includes('call_tir(cls.relu')) throw new Error('the IR has no relu');
+  }],
+  ['F5 without a configuration stops at the entry', async () => {
+    await end();
+    await window.command('Debug: Remove All Breakpoints');
+    await window.fresh('mlp.py');
+    await window.command('rldb: Debug the Module');
+    await window.sees('the call stack', /main/, () => pane('Call Stack'));
+    await window.sees('the time', /@\d+/, status);
+    await window.picture('entry');
     await end();
   }],
-  ['F5 without a launch.json stops at the entry', async () => {
-    await end().catch(() => undefined);
+  ['running without the debugger prints the result', async () => {
+    await window.openFile('mlp.py');
+    await window.command('rldb: Run the Module');
+    await window.sees('the result', /result: Tensor/, console_);
   }],
 ]).finally(() => window?.close());

@@ -39,7 +39,8 @@ async function until(what, look, limit = kLimit) {
 }
 
 class Window {
-  // options: rldb (the program), files {name: text}, settings, trust (false: ask for trust, as VS Code does by default), path (PATH of the editor)
+  // options: rldb (the program), files {name: text}, settings, trust (false: ask for trust, as VS Code
+  // does by default), path (PATH of the editor), size of the window
   static async open(options) {
     const window = new Window();
     Window.last = window;  // pictured when a step fails
@@ -51,7 +52,6 @@ class Window {
       fs.writeFileSync(file, text);
     }
     const settings = {
-      'rldb.path': options.rldb,
       'security.workspace.trust.enabled': options.trust === false,
       'security.workspace.trust.startupPrompt': 'never',
       'security.workspace.trust.untrustedFiles': 'open',
@@ -70,6 +70,9 @@ class Window {
     const user = path.join(window.home, 'user');
     fs.mkdirSync(path.join(user, 'User'), { recursive: true });
     fs.writeFileSync(path.join(user, 'User/settings.json'), JSON.stringify(settings));
+    // In a remote window, which this is, paths of programs are settings of the machine.
+    fs.mkdirSync(path.join(user, 'Machine'));
+    fs.writeFileSync(path.join(user, 'Machine/settings.json'), JSON.stringify({ 'rldb.path': options.rldb }));
     const extensions = path.join(window.home, 'extensions');
     fs.mkdirSync(extensions);
     fs.cpSync(process.env.RLDB_EXTENSION, path.join(extensions, path.basename(process.env.RLDB_EXTENSION)), { recursive: true });
@@ -83,7 +86,7 @@ class Window {
     for (const stream of [window.server.stdout, window.server.stderr]) stream.on('data', (data) => { window.log += data; });
     await until('the server of the editor', async () => (await fetch(`http://127.0.0.1:${port}/healthz`)).ok);
     window.browser = await chromium.launch({ executablePath: process.env.RLDB_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
-    window.page = await window.browser.newPage({ viewport: { width: 1400, height: 900 } });
+    window.page = await window.browser.newPage({ viewport: options.size ?? { width: 1400, height: 900 } });
     window.page.setDefaultTimeout(kLimit);
     await window.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(window.folder)}`);
     await window.page.waitForSelector('.explorer-folders-view .monaco-list-row', { timeout: 60000 });
@@ -137,7 +140,7 @@ class Window {
 
   // In the box whose placeholder begins so.
   async answer(text, placeholder) {
-    const input = this.page.locator(`.quick-input-widget:visible .quick-input-box input[placeholder^="${placeholder}"]`);
+    const input = this.page.locator(`.quick-input-widget:visible .quick-input-box input${placeholder ? `[placeholder^="${placeholder}"]` : ""}`);
     await input.waitFor();
     await input.fill(text);
     await this.press('Enter');
@@ -145,7 +148,13 @@ class Window {
 
   // By the explorer: quick open searches with a program that npm does not bring.
   async openFile(name) {
-    await this.page.locator('.explorer-folders-view .monaco-list-row').filter({ hasText: name }).first().dblclick();
+    const tab = this.page.locator('.tab').filter({ hasText: name }).first();
+    if (await tab.isVisible()) {
+      await tab.click();
+    } else {
+      if (!(await this.page.locator('.explorer-folders-view').isVisible())) await this.press('Control+Shift+e');
+      await this.page.locator('.explorer-folders-view .monaco-list-row').filter({ hasText: name }).first().dblclick();
+    }
     await this.page.locator('.tab.active').filter({ hasText: name }).waitFor();
     await this.page.locator('.editor-group-container.active .monaco-editor .view-line').first().waitFor();
   }
@@ -209,7 +218,7 @@ async function run(name, steps) {
       const place = /\w+_check\.js:\d+/.exec(error.stack)?.[0];
       console.log(`FAILED ${name}: ${title}: ${line}${/waiting for[^\n]*/.exec(error.message)?.[0].replace(/^/, ', ') ?? ''} (${place})`);
       await Window.last?.picture(`failed-${name}-${failed.length}`).catch(() => undefined);
-      if (title === 'open') break;  // nothing can follow
+      if (title === 'open' || process.env.RLDB_STOP) break;  // nothing can follow
     }
   }
   console.log(`${passed} passed, ${failed.length} failed`);
