@@ -17,9 +17,13 @@ struct Scene {
   bool all_steps;                               // not only the last stage of each nest
   std::unordered_set<const ir::Buffer*> views;  // targets of match_buffer: their layout is another buffer's
   std::unordered_set<const ir::Var*> dims;      // dimensions of parameters: not negative
+  std::vector<const ir::Expr*> extents;         // the same, those that are not variables
 };
 
-std::vector<Stage> schedule_product(const Scene& scene, const ir::ForStmt* loop);      // product.cc
+// Whether it is never negative, judging by the dimensions of parameters.
+bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0);  // elementwise.cc
+
+std::vector<Stage> schedule_contraction(const Scene& scene, const ir::ForStmt* loop);  // contract/
 std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop);    // reduction.cc
 std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop);  // elementwise.cc
 std::vector<Stage> hoist_init(const Scene& scene, const ir::ForStmt* loop);            // init.cc
