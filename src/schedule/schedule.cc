@@ -21,12 +21,15 @@ constexpr StepInfo kSteps[] = {
 };
 
 Scene scene_of(ir::Context& ctx, const ir::PrimFunc* f, const Options& options) {
-  Scene s{ctx, options.vector_bytes ? options.vector_bytes : host_vector_bytes(), is_noalias(f), options.record, {},
+  Scene s{ctx, options.vector_bytes ? options.vector_bytes : host_vector_bytes(), is_noalias(f), options.record, {}, {},
           {}};
   for (const ir::PrimParam& p : f->params) {
     if (!p.buffer) continue;
     for (const ir::Expr* d : p.buffer->shape)
-      if (const auto* v = as<ir::Var>(d)) s.dims.insert(v);
+      if (const auto* v = as<ir::Var>(d))
+        s.dims.insert(v);
+      else if (!as<ir::IntImm>(d))
+        s.extents.push_back(d);
   }
   ir::walk(f->body, [&](const ir::Node* n) {
     if (const auto* b = as<ir::SBlock>(n))
@@ -64,7 +67,7 @@ class Finder : public ir::Rewriter {
   bool find(const ir::ForStmt* loop) {
     std::vector<Stage> stages;
     if (!only_init_ && (!facts_ || facts_->all_proved(loop)))
-      for (const auto schedule : {schedule_product, schedule_rows, schedule_reduction, schedule_transpose,
+      for (const auto schedule : {schedule_contraction, schedule_rows, schedule_reduction, schedule_transpose,
                                   schedule_elementwise, schedule_vectors})
         if (stages.empty()) stages = schedule(scene_, loop);
     if (stages.empty()) stages = hoist_init(scene_, loop);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "passes/lowering/with_kernels.h"
 #include "passes/matmul/matrix_dims.h"
@@ -24,9 +25,39 @@ const TensorType* matrices(const Expr* e) {
   return t && t->has_shape && t->shape.size() >= 2 && !t->dtype.is_void() ? t : nullptr;
 }
 
+// Removes the transpositions that nothing reads, out of some.
+class UnreadRemover : public Rewriter {
+ public:
+  UnreadRemover(Context& ctx, std::unordered_set<const Var*> candidates)
+      : Rewriter(ctx), unread_(std::move(candidates)) {}
+
+  const Function* run(const Function* f) {
+    walk(f->body, [&](const Node* n) {
+      if (const auto* v = as<Var>(n)) unread_.erase(v);
+      return true;
+    });
+    return unread_.empty() ? f : rewrite_function(f);
+  }
+
+ protected:
+  std::vector<const Binding*> visit_binding(const Binding* b) override {
+    if (unread_.contains(b->var)) return {};
+    return Rewriter::visit_binding(b);
+  }
+
+ private:
+  std::unordered_set<const Var*> unread_;
+};
+
 class TransposeFuser : public CallExpander {
  public:
   TransposeFuser(Context& ctx, ops::Legalizer& legalizer) : CallExpander(ctx), legalizer_(legalizer) {}
+
+  // Other bindings that nothing reads stay: the pass is part of every build, and a debugger shows them.
+  const Function* run(const Function* f) {
+    const Function* made = rewrite_function(f);
+    return fused_.empty() ? f : UnreadRemover(ctx_, std::move(fused_)).run(made);
+  }
 
  protected:
   const Expr* expand(const Call* call) override {
@@ -43,7 +74,9 @@ class TransposeFuser : public CallExpander {
     auto made = legalizer_.call_te("NT_matmul", args, matmul->type,
                                    [&](ops::Legalizer::Te& te) { return std::vector{product(te, out->dtype)}; });
     blocks.end_scope(call);
-    return made.ok() ? *made : nullptr;
+    if (!made.ok()) return nullptr;
+    if (const auto* transposed = as<Var>(matmul->args[1])) fused_.insert(transposed);
+    return *made;
   }
 
  private:
@@ -85,6 +118,7 @@ class TransposeFuser : public CallExpander {
   }
 
   ops::Legalizer& legalizer_;
+  std::unordered_set<const Var*> fused_;  // transpositions that a product reads through
 };
 
 }  // namespace

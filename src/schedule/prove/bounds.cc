@@ -1,6 +1,9 @@
 // Which loads and stores of a PrimFunc are certainly in bounds: an abstract run over polynomials.
 #include "rldb/schedule/bounds.h"
 
+#include <map>
+#include <tuple>
+
 #include "rldb/ir/comparison.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/hint.h"
@@ -78,7 +81,8 @@ class Analysis {
   std::unordered_map<const ir::Var*, Memory> memory_;
   std::unordered_set<const ir::Var*> matched_;  // defined by a match_buffer
   std::map<int, Symbol> lanes_;
-  int wraps_ = 0;  // values so far that may wrap
+  std::map<std::tuple<bool, Poly, Poly>, Symbol> picks_;  // of min (true) and max
+  int wraps_ = 0;                                         // values so far that may wrap
   int depth_ = 0;
 };
 
@@ -170,8 +174,21 @@ Poly Analysis::pick(BinaryKind kind, const Poly& a, const Poly& b) {
   const bool is_min = kind == BinaryKind::Min;
   if (prover_.never_negative(b - a)) return is_min ? a : b;
   if (prover_.never_negative(a - b)) return is_min ? b : a;
-  const Symbol v = prover_.make();
+  // The same operands give the same symbol: what is known of one occurrence holds for the others.
+  const auto [it, made] = picks_.try_emplace({is_min, a, b}, Symbol(0));
+  if (!made) return Poly::of(it->second);
+  const Symbol v = it->second = prover_.make();
   prover_.either(v, a, b);
+  const Prover::Range x = prover_.range(a), y = prover_.range(b);
+  // One end is that of either operand, the other needs both.
+  const auto nearest = [&](std::optional<std::int64_t> m, std::optional<std::int64_t> n) {
+    return m && n ? std::optional(is_min ? std::min(*m, *n) : std::max(*m, *n)) : m ? m : n;
+  };
+  const auto furthest = [&](std::optional<std::int64_t> m, std::optional<std::int64_t> n) {
+    return m && n ? std::optional(is_min ? std::min(*m, *n) : std::max(*m, *n)) : std::nullopt;
+  };
+  prover_.limit(v, is_min ? Prover::Range{furthest(x.low, y.low), nearest(x.high, y.high)}
+                          : Prover::Range{nearest(x.low, y.low), furthest(x.high, y.high)});
   const Poly p = Poly::of(v);
   prover_.always(is_min ? a - p : p - a);
   prover_.always(is_min ? b - p : p - b);
@@ -467,7 +484,9 @@ void Analysis::loop(const ir::ForStmt* l) {
   const std::size_t mark = prover_.mark();
   prover_.fact(extent - Poly(1));  // or its body does not run
   const auto low = min.constant();
-  const Poly v = Poly::of(prover_.make(low && *low >= 0));
+  const Symbol symbol = prover_.make(low && *low >= 0);
+  const Poly v = Poly::of(symbol);
+  prover_.limit(symbol, {prover_.range(min).low, prover_.range(min + extent - Poly(1)).high});
   prover_.fact(v - min);
   prover_.fact(min + extent - Poly(1) - v);
   vars_[l->var] = v;

@@ -130,6 +130,15 @@ std::optional<Poly> Poly::coefficient(Symbol v) const {
   return out;
 }
 
+std::optional<Poly> Poly::divided(std::int64_t by) const {
+  Poly out;
+  for (const auto& [m, c] : terms_) {
+    if (c == INT64_MIN || c % by != 0) return std::nullopt;
+    out.terms_.push_back({m, c / by});
+  }
+  return out;
+}
+
 Poly Poly::with(Symbol v, const Poly& by) const {
   const auto c = coefficient(v);
   if (!c || !valid_) return invalid();
@@ -243,10 +252,38 @@ bool Prover::prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact
     const Poly times = *q * c;
     return prove(times, depth + 1) && prove(p - times * fact.poly, depth + 1);
   }
+  if (const auto ratio = qc && *qc != 0 ? c.divided(*qc) : std::nullopt)
+    return prove(*ratio, depth + 1) && prove(p - *ratio * fact.poly, depth + 1);
   if (fact.sign == 0) return false;
   const Poly size = Poly(fact.sign) * *q;  // >= 1
   const Poly times = Poly(fact.sign) * c;
   return prove(times, depth + 1) && prove(size * p + size - Poly(1) - times * fact.poly, depth + 1);
+}
+
+Prover::Range Prover::range(const Poly& p) const {
+  if (!p.valid()) return {};
+  Range sum{0, 0};
+  const auto add = [](std::optional<std::int64_t>& to, std::optional<std::int64_t> end, std::int64_t times) {
+    std::int64_t part = 0;
+    if (!to || !end || __builtin_mul_overflow(*end, times, &part) || __builtin_add_overflow(*to, part, &*to))
+      to.reset();
+  };
+  for (const auto& [m, c] : p.terms()) {
+    if (m.degree > 1) return {};
+    const Range of = m.degree == 0 ? Range{1, 1} : known_[std::size_t(m.factors[0])].range;
+    add(sum.low, c > 0 ? of.low : of.high, c);
+    add(sum.high, c > 0 ? of.high : of.low, c);
+  }
+  return sum;
+}
+
+// The ends of a quotient, as facts too: they are tighter than what its operands give one after the other.
+void Prover::limit_quotient(Symbol q, const Poly& a, std::int64_t by) {
+  const auto floor = [&](std::int64_t v) { return v >= 0 ? v / by : -((-(v + 1)) / by) - 1; };
+  Range ends = range(a);
+  if (ends.low) ends.low = floor(*ends.low), always(Poly::of(q) - Poly(*ends.low));
+  if (ends.high) ends.high = floor(*ends.high), always(Poly(*ends.high) - Poly::of(q));
+  limit(q, ends);
 }
 
 Poly Prover::floor_div(const Poly& a, const Poly& b) {
@@ -276,6 +313,7 @@ Poly Prover::floor_div(const Poly& a, const Poly& b) {
     const Poly q = Poly::of(it->second);
     always(rest - b * q, -1);
     always(b * q + b - Poly(1) - rest, 1);
+    if (divisor) limit_quotient(it->second, rest, *divisor);
   }
   return whole + Poly::of(it->second);
 }

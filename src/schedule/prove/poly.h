@@ -39,6 +39,8 @@ class Poly {
   std::optional<Poly> coefficient(Symbol v) const;
   // A polynomial of integers that is never negative exactly when this one is, with the smallest possible coefficients.
   Poly tightened() const;
+  // p / by, when it divides every coefficient.
+  std::optional<Poly> divided(std::int64_t by) const;
   // With `by` substituted for v, which occurs in no power above the first.
   Poly with(Symbol v, const Poly& by) const;
 
@@ -60,6 +62,12 @@ class Prover {
   void fact(const Poly& p, int sign = 0);
   // The same, for the lifetime of its highest symbol: `forget` leaves it. That symbol has no other facts yet.
   void always(const Poly& p, int sign = 0);
+  // What is known of a value in constants.
+  struct Range {
+    std::optional<std::int64_t> low, high;
+  };
+  Range range(const Poly& p) const;
+  void limit(Symbol v, const Range& range) { known_[std::size_t(v)].range = range; }
   // v is one of the two.
   void either(Symbol v, const Poly& a, const Poly& b);
   std::size_t mark() const { return log_.size(); }
@@ -78,8 +86,10 @@ class Prover {
   struct Known {
     std::vector<Fact> facts;
     bool non_negative = false;
+    Range range;
     std::optional<std::pair<Poly, Poly>> either;
   };
+  void limit_quotient(Symbol q, const Poly& a, std::int64_t by);
   bool prove(const Poly& p, int depth);
   bool prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact, int depth);
   bool plainly(const Poly& p) const;

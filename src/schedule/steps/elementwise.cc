@@ -62,20 +62,6 @@ class Matcher {
   Elementwise& e_;
 };
 
-// Whether it is never negative, judging by the dimensions of parameters.
-bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0) {
-  if (depth > 16) return false;
-  if (const auto n = ir::const_int(e)) return *n >= 0;
-  if (const auto* v = as<ir::Var>(e)) return scene.dims.contains(v);
-  if (const auto* c = as<ir::CastExpr>(e)) return c->dtype().bits == 64 && not_negative(scene, c->value, depth + 1);
-  const auto* b = as<ir::BinaryExpr>(e);
-  if (!b) return false;
-  const bool ring = b->kind == ir::BinaryKind::Add || b->kind == ir::BinaryKind::Mul;
-  if (!ring && b->kind != ir::BinaryKind::FloorDiv && b->kind != ir::BinaryKind::Min) return false;
-  return (!ring || e->dtype().bits == 64) && not_negative(scene, b->a, depth + 1) &&
-         not_negative(scene, b->b, depth + 1);
-}
-
 class Writer {
  public:
   Writer(const Scene& scene, const Elementwise& e, const ir::ForStmt* from)
@@ -194,6 +180,21 @@ class Writer {
 };
 
 }  // namespace
+
+bool not_negative(const Scene& scene, const ir::Expr* e, int depth) {
+  if (depth > 16) return false;
+  if (const auto n = ir::const_int(e)) return *n >= 0;
+  if (const auto* v = as<ir::Var>(e)) return scene.dims.contains(v);
+  if (const auto* c = as<ir::CastExpr>(e)) return c->dtype().bits == 64 && not_negative(scene, c->value, depth + 1);
+  for (const ir::Expr* dim : scene.extents)
+    if (ir::expr_equal(dim, e)) return true;
+  const auto* b = as<ir::BinaryExpr>(e);
+  if (!b) return false;
+  const bool ring = b->kind == ir::BinaryKind::Add || b->kind == ir::BinaryKind::Mul;
+  if (!ring && b->kind != ir::BinaryKind::FloorDiv && b->kind != ir::BinaryKind::Min) return false;
+  return (!ring || e->dtype().bits == 64) && not_negative(scene, b->a, depth + 1) &&
+         not_negative(scene, b->b, depth + 1);
+}
 
 std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_elementwise(loop);

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::size_t kMaxLoads = 6;
 constexpr std::int64_t kMaxTiles = 4;
+constexpr std::int64_t kMaxUnrolled = 64;  // vectors in the unrolled steps of a reduction
 
 // Whether vectors along a loop pay: every load that moves with it does so by one element, or all but one
 // do (then its lanes are gathered, which still hides the latency of the chain of additions).
@@ -62,7 +63,8 @@ std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop
   const std::int64_t width = std::max<std::int64_t>(4, std::int64_t(out->dtype.bytes()));
   r.lanes = std::max<std::int64_t>(scene.vector_bytes / width, 2);
   const std::int64_t extent = ir::const_int(r.nest.extent(r.j)).value_or(1 << 20);
-  if (extent < r.lanes) return std::nullopt;
+  if (extent < 2) return std::nullopt;
+  while (r.lanes > extent) r.lanes /= 2;
   r.tiles = extent >= r.lanes * kMaxTiles ? kMaxTiles : extent >= r.lanes * 2 ? 2 : 1;
   return r;
 }
@@ -111,17 +113,35 @@ class ReductionWriter {
     return build_.loop(name(n), r_.nest.loops[n]->extent, body, r_.nest.loops[n]->for_kind);
   }
 
-  // As many tiles as fit, then single vectors, then single elements.
+  // As many tiles as fit, then single vectors. The last one ends with the last element: elements that the one before
+  // it has too are computed again. Single elements only where there is no whole vector.
   S tiles() {
     const E total = r_.nest.extent(r_.j);
     const std::int64_t wide = r_.lanes * r_.tiles;
     std::vector<S> out{tile_loop(build_.lit(total, 0), build_.whole(total, wide), r_.tiles, r_.lanes)};
-    if (r_.tiles > 1)
-      out.push_back(tile_loop(build_.scaled(build_.whole(total, wide), wide),
-                              build_.whole(build_.rest(total, wide), r_.lanes), 1, r_.lanes));
-    out.push_back(
-        tile_loop(build_.scaled(build_.whole(total, r_.lanes), r_.lanes), build_.rest(total, r_.lanes), 1, 1));
+    if (r_.tiles > 1) out.push_back(single_vectors(total, wide));
+    const E left = build_.rest(total, r_.lanes);
+    if (ir::is_const(left, 0)) return build_.seq(out);
+    const auto last = [&] { return tile(build_.plus(total, -r_.lanes), 1, r_.lanes); };
+    if (ir::const_int(total)) {
+      out.push_back(last());
+      return build_.seq(out);
+    }
+    ir::Context& ctx = build_.ctx;
+    const E some = ir::compare(ctx, ir::BinaryKind::GT, left, build_.lit(total, 0));
+    const E vector = ir::compare(ctx, ir::BinaryKind::GE, total, build_.lit(total, r_.lanes));
+    const S elements = tile_loop(build_.lit(total, 0), total, 1, 1);
+    out.push_back(ctx.if_stmt(some, ctx.if_stmt(vector, last(), elements)));
     return build_.seq(out);
+  }
+
+  // Those after the whole tiles: a tile of their own if their number is known.
+  S single_vectors(E total, std::int64_t wide) {
+    const E start = build_.scaled(build_.whole(total, wide), wide);
+    const E count = build_.whole(build_.rest(total, wide), r_.lanes);
+    const auto known = ir::const_int(count);
+    if (known && *known > 0) return tile(start, *known, r_.lanes);
+    return tile_loop(start, count, 1, r_.lanes);
   }
 
   S tile_loop(E start, E count, std::int64_t vectors, std::int64_t lanes) {
@@ -171,6 +191,7 @@ class ReductionWriter {
       return made;
     };
     S init = each(at, vectors, lanes, [&](E x) { return store(work, r_.nest.init->value, place(x), r_.nest.init); });
+    unrolled_from_ = first_unrolled(vectors);
     S sum = reduce(0, [&] {
       return each(at, vectors, lanes, [&](E x) {
         Retarget value(ctx, axes_, [&](const ir::BufferLoad* l) -> E {
@@ -191,18 +212,34 @@ class ReductionWriter {
     return out;
   }
 
+  // The innermost reduction loops that are short enough are unrolled: the first of them.
+  std::size_t first_unrolled(std::int64_t vectors) const {
+    std::size_t first = r_.nest.loops.size();
+    std::int64_t steps = std::max<std::int64_t>(vectors, 1);
+    for (std::size_t n = first; n-- > 0 && vectors_;) {
+      if (!r_.nest.is_reduce(int(n))) continue;
+      const auto extent = ir::const_int(r_.nest.extent(int(n)));
+      if (!extent || __builtin_mul_overflow(steps, *extent, &steps) || steps > kMaxUnrolled) break;
+      first = n;
+    }
+    return first;
+  }
+
   S reduce(std::size_t n, const std::function<S()>& inner) {
     while (n < r_.nest.loops.size() && !r_.nest.is_reduce(int(n))) ++n;
     if (n == r_.nest.loops.size()) return inner();
-    return build_.loop(name(n), r_.nest.loops[n]->extent, [&](E v) {
+    const auto body = [&](E v) {
       bind(n, v);
       return reduce(n + 1, inner);
-    });
+    };
+    return build_.loop(name(n), r_.nest.loops[n]->extent, body,
+                       n >= unrolled_from_ ? ir::ForKind::Unrolled : ir::ForKind::Serial);
   }
 
   Build build_;
   const Reduction& r_;
   bool registers_ = false, vectors_ = false;
+  std::size_t unrolled_from_ = 0;
   ir::VarMap axes_;
   std::vector<const ir::Buffer*> allocs_;
 };

@@ -17,12 +17,16 @@ struct Scene {
   bool all_steps;                               // not only the last stage of each nest
   std::unordered_set<const ir::Buffer*> views;  // targets of match_buffer: their layout is another buffer's
   std::unordered_set<const ir::Var*> dims;      // dimensions of parameters: not negative
+  std::vector<const ir::Expr*> extents;         // the same, those that are not variables
 };
 
 // The function's body with chains of nests done a block of rows at a time; `about`: the last block of the last chain.
 std::optional<Stage> fuse_rows(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // fuse_rows.cc
 
-std::vector<Stage> schedule_product(const Scene& scene, const ir::ForStmt* loop);      // product.cc
+// Whether it is never negative, judging by the dimensions of parameters.
+bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0);  // elementwise.cc
+
+std::vector<Stage> schedule_contraction(const Scene& scene, const ir::ForStmt* loop);  // contract/
 std::vector<Stage> schedule_rows(const Scene& scene, const ir::ForStmt* loop);         // rows.cc
 std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop);    // reduction.cc
 std::vector<Stage> schedule_transpose(const Scene& scene, const ir::ForStmt* loop);    // transpose.cc

@@ -1,5 +1,6 @@
 #include "codegen/llvm/both_engines.h"
 
+#include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include "rldb/frontend/parse.h"
@@ -106,6 +107,36 @@ std::string both(const std::string& text, const Case& c) {
   const std::string difference = runtime::compare(got.result, wanted.result, c.tolerance);
   if (!difference.empty()) return "result: " + difference;
   return {};
+}
+
+namespace {
+
+std::vector<std::vector<Value>> values_on_both(ir::Context& ctx, const ir::PrimFunc* f, const Case& c) {
+  auto signature = eval::signature_of(f, "kernel").value();
+  const std::vector<Value> args = make_arguments(signature, c);
+  JitOptions options = c.jit;
+  options.schedule = false;
+  auto jit = Jit::create(options).value();
+  auto compiled = jit->add(ctx, f, "kernel");
+  REQUIRE_MESSAGE(compiled.ok(), compiled.error().text);
+  std::vector<std::vector<Value>> out;
+  const auto evaluated = eval::make_eval_kernel(f, signature, nullptr, nullptr);
+  for (runtime::Kernel* kernel : {evaluated.get(), static_cast<runtime::Kernel*>(compiled->get())}) {
+    Outcome done = run(*kernel, args);
+    if (done.error) FAIL_CHECK(done.error->message);
+    out.push_back(std::move(done.args));
+  }
+  return out;
+}
+
+}  // namespace
+
+void check_same_values(ir::Context& ctx, const ir::PrimFunc* before, const ir::PrimFunc* after, const Case& c) {
+  const auto wanted = values_on_both(ctx, before, c), got = values_on_both(ctx, after, c);
+  for (std::size_t engine = 0; engine < wanted.size(); ++engine)
+    for (std::size_t i = 0; i < wanted[engine].size(); ++i)
+      CHECK_MESSAGE(runtime::compare(got[engine][i], wanted[engine][i], {0, 0, true}) == "",
+                    (engine == 0 ? "eval" : "jit"), ", argument ", i);
 }
 
 std::string jit_error(const std::string& text, const Case& c) {

@@ -37,6 +37,9 @@ struct Case {
 std::vector<runtime::Value> make_arguments(const runtime::KernelSignature& s, const Case& c);
 // Empty if both engines leave the same values in all arguments (or fail with the same kind of error).
 std::string both(const std::string& text, const Case& c = {});
+// Fails the test unless two functions leave the same values, bit for bit: on the evaluator, and from machine code of
+// both as written.
+void check_same_values(ir::Context& ctx, const ir::PrimFunc* before, const ir::PrimFunc* after, const Case& c);
 // Runs on the JIT; the error's message and notes, or empty.
 std::string jit_error(const std::string& text, const Case& c = {});
 // Wraps statements in a function over A, B: (n,) with the given dtypes and C: (n,).

@@ -168,7 +168,8 @@ View Lowering::make_view(const ir::Buffer* b, const Memory& memory) {
   for (const ir::Expr* d : b->shape) v.shape.push_back(index(d));
   const std::size_t n = v.shape.size();
   v.strides.resize(n);
-  if (b->strides.empty()) {
+  v.compact = b->strides.empty();
+  if (v.compact) {
     Value* stride = i64(1);
     for (std::size_t i = n; i-- > 0;) {
       v.strides[i] = stride;

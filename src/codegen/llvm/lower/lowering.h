@@ -70,6 +70,7 @@ struct View {
   llvm::Value* offset = nullptr;      // i64 elements; null: none
   DType dtype;
   std::int64_t last_stride = 0;  // of the last dimension when it is a known constant, else 0
+  bool compact = false;          // its strides are the row-major ones of its shape
   llvm::Value* limit = nullptr;  // i64 elements from base to the end of its memory; null: it is known to fit
 };
 
@@ -260,7 +261,20 @@ class Lowering {
     Value* pointers = nullptr;  // one per lane, when not contiguous
     unsigned lanes = 1;         // of the value
     bool uniform = false;       // every lane the same element
+    Value* first = nullptr;     // the element of the first lane, when `step` is known
+    std::int64_t step = 0;      // elements from one lane's to the next's; 0: the same, or not known
   };
+  // An index, and the dimension whose stride it moves by. Quotients and remainders of one position by consecutive
+  // dimensions are that position.
+  struct Term {
+    const ir::Expr* index;
+    std::size_t first, last;  // dimensions that it stands for
+  };
+  std::vector<Term> terms_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices);
+  // How much an address grows with each step of a loop's variable, in elements, when that is known.
+  std::optional<std::int64_t> address_step(const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
+                                           const std::function<std::optional<std::int64_t>(const ir::Expr*)>& step);
+  Value* every_other(const Access& at, DType t);
   Access access(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices, unsigned lanes, Value* mask);
   // `node` is the statement or expression that accesses; its dimensions that are proved need no test.
   void check_access(const void* node, const ir::Buffer* b, const View& v, ir::Span<const ir::Expr*> indices,

@@ -183,25 +183,60 @@ void Lowering::check_whole(const ir::Buffer* b, const View& v) {
            fmt::format("access out of bounds: `{}` reaches past its memory", b->name), {});
 }
 
-// The row-major position of the element, when the indices are derived from one: p // d2 // d1, p // d2 % d1, p % d2
-// (TVM's kernels over flat loops). Null: they are not.
-static const ir::Expr* place_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
-  if (indices.size() < 2 || !b->strides.empty()) return nullptr;
-  const auto part = [](const ir::Expr* e, ir::BinaryKind op, const ir::Expr* dim) -> const ir::Expr* {
-    const auto* both = e->kind == op ? as<ir::BinaryExpr>(e) : nullptr;
-    return both && ir::expr_equal(both->b, dim) ? both->a : nullptr;
+namespace {
+
+// The position of which indices[first .. last] are the quotients and remainders by the dimensions: p // d2 // d1,
+// p // d2 % d1, p % d2. Lowers `first` from `last`. Null: they are not.
+const ir::Expr* position_in(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, std::size_t& first) {
+  const auto part = [&](std::size_t i, ir::BinaryKind op, const ir::Expr* dim) -> const ir::Expr* {
+    const auto* e = indices[i]->kind == op ? as<ir::BinaryExpr>(indices[i]) : nullptr;
+    return e && ir::expr_equal(e->b, dim) ? e->a : nullptr;
   };
-  const ir::Expr* place = part(indices.back(), ir::BinaryKind::FloorMod, b->shape.back());
-  if (!place) return nullptr;
-  // The rest of the position, dim by dim from the last.
-  const ir::Expr* left = place;
-  for (std::size_t i = indices.size() - 1; i-- > 0;) {
-    const ir::Expr* here = i == 0 ? indices[0] : part(indices[i], ir::BinaryKind::FloorMod, b->shape[i]);
-    const ir::Expr* above = here ? part(here, ir::BinaryKind::FloorDiv, b->shape[i + 1]) : nullptr;
-    if (!above || !ir::expr_equal(above, left)) return nullptr;
-    left = here;
+  std::size_t at = first;
+  const ir::Expr* place = part(at, ir::BinaryKind::FloorMod, b->shape[at]);
+  const ir::Expr* left = place;  // what the indices above have to be the quotient of
+  while (left && at > 0) {
+    const ir::Expr* dim = b->shape[at--];
+    while (at > 0 && ir::is_const(b->shape[at], 1) && ir::is_const(indices[at], 0)) --at;
+    first = at;
+    if (const ir::Expr* whole = part(at, ir::BinaryKind::FloorDiv, dim))
+      return ir::expr_equal(whole, left) ? place : nullptr;
+    const ir::Expr* above = part(at, ir::BinaryKind::FloorMod, b->shape[at]);
+    const auto* quotient = above && above->kind == ir::BinaryKind::FloorDiv ? as<ir::BinaryExpr>(above) : nullptr;
+    if (!quotient || !ir::expr_equal(quotient->b, dim) || !ir::expr_equal(quotient->a, left)) return nullptr;
+    left = above;
   }
-  return place;
+  return nullptr;
+}
+
+}  // namespace
+
+std::vector<Lowering::Term> Lowering::terms_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
+  std::vector<Term> out;
+  const bool compact = view(b).compact;
+  for (std::size_t end = indices.size(); end > 0;) {
+    std::size_t first = end - 1;
+    const ir::Expr* place = compact ? position_in(b, indices, first) : nullptr;
+    if (!place) first = end - 1;
+    out.push_back({place ? place : indices[end - 1], first, end - 1});
+    end = first;
+  }
+  return out;
+}
+
+std::optional<std::int64_t> Lowering::address_step(
+    const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
+    const std::function<std::optional<std::int64_t>(const ir::Expr*)>& step) {
+  std::int64_t sum = 0;
+  for (const Term& t : terms_of(b, indices)) {
+    const auto by = step(t.index);
+    if (!by) return std::nullopt;
+    if (*by == 0) continue;
+    const auto* stride = llvm::dyn_cast<llvm::ConstantInt>(view(b).strides[t.last]);
+    if (!stride) return std::nullopt;
+    sum += *by * stride->getSExtValue();
+  }
+  return sum;
 }
 
 Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
@@ -218,11 +253,12 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
   Access out;
   out.lanes = lanes;
 
+  const std::vector<Term> terms = terms_of(b, indices);
   const auto flat_of = [&](auto&& one_index) {
     Value* flat = v.offset;
-    for (std::size_t i = 0; i < indices.size(); ++i) {
-      Value* at = one_index(i);
-      Value* stride = v.strides[i];
+    for (std::size_t i = terms.size(); i-- > 0;) {
+      Value* at = one_index(terms[i]);
+      Value* stride = v.strides[terms[i].last];
       unify(at, stride);
       // Tested values may have overflowed.
       const bool exact = v.limit == nullptr;
@@ -237,7 +273,11 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
     return flat ? flat : i64(0);
   };
   // Proved indices are computed in 64 bits, tested ones as written.
-  const auto index_of = [&](std::size_t i, const ir::Expr* e) { return wide(node, i) ? wide_index(e) : index(e); };
+  const auto index_of = [&](const Term& t) {
+    bool all_wide = true;
+    for (std::size_t i = t.first; i <= t.last; ++i) all_wide = all_wide && wide(node, i);
+    return all_wide ? wide_index(t.index) : index(t.index);
+  };
   const auto element = [&](Value* flat) {
     check_element(b, v, flat, mask);
     if (element_lanes > 1) {
@@ -250,19 +290,13 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
 
   // In a vectorised loop: the distance from one lane to the next.
   if (widened_) {
-    std::int64_t step = 0;
-    bool known = true;
-    for (std::size_t i = 0; i < indices.size() && known; ++i) {
-      const auto c = lane_step(indices[i]);
-      known = c.has_value();
-      if (!known || *c == 0) continue;
-      const auto* stride = llvm::dyn_cast<llvm::ConstantInt>(v.strides[i]);
-      known = stride != nullptr;
-      if (known) step += *c * stride->getSExtValue();
-    }
+    const auto known = address_step(b, indices, [&](const ir::Expr* e) { return lane_step(e); });
     if (known && element_lanes == 1) {
+      const std::int64_t step = *known;
       const auto first_lane = restore_later(lane0_, true);
-      Value* first = element(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }));
+      Value* first = element(flat_of(index_of));
+      out.first = first;
+      out.step = step;
       out.uniform = step == 0;
       out.lanes = step == 0 ? 1 : widened_lanes_;
       if (step == 0 || step == 1) {
@@ -274,7 +308,7 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
       out.pointers = b_.CreateInBoundsGEP(memory, first, llvm::ConstantVector::get(offsets));
       return out;
     }
-    Value* flat = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
+    Value* flat = flat_of(index_of);
     if (!flat->getType()->isVectorTy()) {
       out.pointer = element(flat);
       out.uniform = true;
@@ -288,17 +322,8 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
 
   unsigned index_lanes = 1;
   for (const ir::Expr* e : indices) index_lanes = std::max(index_lanes, unsigned(lanes_of(e)));
-  if (const ir::Expr* place = index_lanes == 1 ? place_of(b, indices) : nullptr) {
-    Value* flat = index(place);
-    if (Value* first = v.offset) {
-      unify(flat, first);
-      flat = b_.CreateAdd(flat, first);
-    }
-    out.pointer = element(flat);
-    return out;
-  }
   if (index_lanes == 1) {
-    out.pointer = element(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }));
+    out.pointer = element(flat_of(index_of));
     return out;
   }
   // One ramp of stride 1 in a dense last dimension is one piece of memory.
@@ -306,16 +331,17 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
   for (std::size_t i = 0; i + 1 < indices.size(); ++i) dense = dense && lanes_of(indices[i]) == 1;
   const auto* ramp = indices.empty() ? nullptr : as<ir::Ramp>(indices.back());
   dense = dense && ramp && lanes_of(ramp->base) == 1 && ir::is_const(ramp->stride, 1);
+  const auto ramp_base = [&](const Term& t) { return index_of({ramp->base, t.first, t.last}); };
   if (dense) {
     if (v.limit && checked()) {
-      Value* each = flat_of([&](std::size_t i) { return index_of(i, indices[i]); });
+      Value* each = flat_of(index_of);
       check_element(b, v, splat(each, index_lanes), mask);
     }
     out.pointer =
-        element(flat_of([&](std::size_t i) { return index_of(i, i + 1 == indices.size() ? ramp->base : indices[i]); }));
+        element(flat_of([&](const Term& t) { return t.last + 1 == indices.size() ? ramp_base(t) : index_of(t); }));
     return out;
   }
-  Value* flat = splat(flat_of([&](std::size_t i) { return index_of(i, indices[i]); }), index_lanes);
+  Value* flat = splat(flat_of(index_of), index_lanes);
   check_element(b, v, flat, mask);
   if (element_lanes > 1) {
     std::vector<int> pick;
@@ -335,11 +361,27 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
 
 // ---- loads and stores ----
 
+// Elements 0, 2, 4 and so on, from two vectors that overlap in one element: nothing behind the last one is read.
+Lowering::Value* Lowering::every_other(const Access& at, DType t) {
+  llvm::Type* memory = memory_type(t);
+  llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
+  const auto half = [&](std::int64_t from) {
+    return b_.CreateAlignedLoad(type, b_.CreateInBoundsGEP(memory, at.first, i64(from)), alignment(t));
+  };
+  std::vector<int> pick;
+  for (unsigned i = 0; i < at.lanes; ++i) {
+    const unsigned place = 2 * i;  // in the second vector, element `lanes - 1` is the first
+    pick.push_back(int(place < at.lanes ? place : place + 1));
+  }
+  return b_.CreateShuffleVector(half(0), half(std::int64_t(at.lanes) - 1), pick);
+}
+
 Lowering::Value* Lowering::load(const ir::BufferLoad* l) {
   const DType element = l->buffer->dtype.element();
   Value* mask = l->predicate ? condition(l->predicate) : mask_;
   Access at = access(l, l->buffer, l->indices, unsigned(lanes_of(l)), mask);
   llvm::Type* memory = memory_type(element);
+  if (at.pointers && at.step == 2 && !mask) return from_memory(every_other(at, element), element);
   if (at.pointers) {
     llvm::Type* type = llvm::FixedVectorType::get(memory, at.lanes);
     Value* on = mask ? splat(mask, at.lanes) : nullptr;

@@ -26,10 +26,7 @@ bool is_moved_whole(DType t) { return t.lanes == 1 && t.bits >= 8 && !t.is_bool(
 
 // Neighbours along the variable are neighbours in memory.
 bool Lowering::runs_along(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, const ir::Var* v) {
-  if (indices.empty() || view(b).last_stride != 1) return false;
-  for (std::size_t i = 0; i < indices.size(); ++i)
-    if (step_per(indices[i], v) != std::int64_t(i + 1 == indices.size())) return false;
-  return true;
+  return address_step(b, indices, [&](const ir::Expr* e) { return step_per(e, v); }) == 1;
 }
 
 bool Lowering::may_transpose(const ir::ForStmt* rows) {

@@ -1,0 +1,180 @@
+// Copies of operands into panels: transposed in registers, run by run, or element by element.
+#include "schedule/steps/contract/pack.h"
+
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/scalar.h"
+
+namespace rldb::schedule {
+
+using ir::BinaryKind;
+
+namespace {
+
+constexpr std::int64_t kRunOfDepth = 16;  // moved at once where the operand runs along the depth
+
+// The side of the squares in which a tile is transposed; 0: too narrow.
+std::int64_t square_side(std::int64_t width) {
+  for (const std::int64_t side : {16, 8, 4})
+    if (width % side == 0) return side;
+  return 0;
+}
+
+bool divisible(const ir::Expr* extent, std::int64_t by) {
+  const auto n = ir::const_int(extent);
+  return n && *n % by == 0;
+}
+
+}  // namespace
+
+Packer::E Packer::zero() const {
+  const ir::DType t = t_.c.type;
+  if (t.is_float()) return t_.ctx.float_imm(t, 0);
+  return t_.ctx.int_imm(t, 0);
+}
+
+bool Packer::runs_along_depth(const Dim& d) const {
+  if (!d.axes.empty() && runs_with(f_->load, d.axes) != Run::None) return false;
+  const Run run = runs_with(f_->load, t_.depth.axes);
+  return run == Run::Whole || (run == Run::Inner && divisible(t_.depth.axes.back().extent, kRunOfDepth));
+}
+
+Packer::S Packer::pack(const Factor& f, const ir::Buffer* panel, Dim& d) {
+  f_ = &f;
+  panel_ = panel;
+  return t_.over_tiles(d, [&](E tile) -> S {
+    tile_ = tile;
+    if (d.divides()) return whole_tile(d);
+    if (!vectors_) return edge_elements(d);
+    if (d.only_edge()) return edge_tile(d);
+    return t_.ctx.if_stmt(t_.whole(d), whole_tile(d), edge_tile(d));
+  });
+}
+
+Packer::S Packer::whole_tile(Dim& d) {
+  if (!vectors_) return elements(d);
+  const bool in_squares = d.width == 1 || square_side(d.width) > 0;
+  if (in_squares && runs_along_depth(d)) return transposed(d);
+  const Run run = runs_with(f_->load, d.axes);
+  const auto inner = d.axes.empty() ? std::nullopt : ir::const_int(d.axes.back().extent);
+  const bool long_runs = d.axes.size() > 1 && d.width % t_.c.lanes == 0 && (!inner || *inner >= t_.c.lanes);
+  if (long_runs && (run == Run::Inner || run == Run::Strided)) return in_runs(d);
+  return elements(d);
+}
+
+// Squares of 16 steps of the depth and as many elements of the tile, then the rest of the depth.
+Packer::S Packer::transposed(Dim& d) {
+  Build& b = t_.build;
+  const E like = t_.depth.extent;
+  const std::int64_t side = std::max<std::int64_t>(1, square_side(d.width));
+  const bool by_runs = runs_with(f_->load, t_.depth.axes) == Run::Inner;
+  const auto bind_depth = [&](E base, E step) {
+    if (by_runs)
+      t_.bind_in_run(t_.depth, t_.depth_at(base), step);
+    else
+      t_.bind(t_.depth, t_.depth_at(b.add(base, step)));
+  };
+  const auto one = [&](E base, E step, E r) {
+    bind_depth(base, step);
+    t_.bind(d, b.add(d.start, r));
+    return store(b.add(base, step), r, t_.value(*f_));
+  };
+  const std::string k = t_.depth.name;
+  const auto square = [&](E base, E group) -> S {
+    if (d.width == 1) {
+      const auto element = [&](E step) { return one(base, step, b.lit(d.extent, 0)); };
+      return b.loop(k + "_2", like, kRunOfDepth, element, ir::ForKind::Vectorized);
+    }
+    const auto row = [&](E step) {
+      const auto element = [&](E l) { return one(base, step, b.add(b.scaled(group, side), l)); };
+      return b.loop(d.name + "_3", d.extent, side, element, ir::ForKind::Vectorized);
+    };
+    return b.loop(k + "_2", like, kRunOfDepth, row, ir::ForKind::Unrolled);
+  };
+  const E all = t_.depth_of_block();
+  const E squares = b.whole(all, kRunOfDepth), left = b.rest(all, kRunOfDepth);
+  std::vector<S> parts;
+  if (!ir::is_const(squares, 0))
+    parts.push_back(b.loop(d.name + "_2", d.extent, d.width / side, [&](E group) {
+      return b.loop(k + "_1", squares, [&](E n) { return square(b.scaled(n, kRunOfDepth), group); });
+    }));
+  if (!ir::is_const(left, 0))
+    parts.push_back(b.loop(k + "_1", left, [&](E n) {
+      const E at = b.add(b.scaled(squares, kRunOfDepth), n);
+      return b.loop(d.name + "_2", d.extent, d.width, [&](E r) {
+        t_.bind(t_.depth, t_.depth_at(at));
+        t_.bind(d, b.add(d.start, r));
+        return store(at, r, t_.value(*f_));
+      });
+    }));
+  return b.seq(std::move(parts));
+}
+
+// Vector by vector: one that lies within a run is loaded as one, the others element by element.
+Packer::S Packer::in_runs(Dim& d) {
+  Build& b = t_.build;
+  const std::int64_t lanes = t_.c.lanes;
+  return b.loop(d.name + "_2", d.extent, d.width / lanes, [&](E v) -> S {
+    const E offset = b.scaled(v, lanes);
+    const E base = b.add(d.start, offset);
+    const auto vectors = [&](const std::function<void(E lane)>& bind) {
+      return t_.over_depth([&](E k) {
+        const auto element = [&](E lane) {
+          bind(lane);
+          return store(k, b.add(offset, lane), t_.value(*f_));
+        };
+        return b.loop(d.name + "_3", d.extent, lanes, element, ir::ForKind::Vectorized);
+      });
+    };
+    const S in_run = vectors([&](E lane) { t_.bind_in_run(d, base, lane); });
+    const E extent = ir::cast_to(t_.ctx, base->dtype(), d.axes.back().extent);
+    if (divisible(extent, lanes)) return in_run;
+    const S across = vectors([&](E lane) { t_.bind(d, b.add(base, lane)); });
+    const E end = b.plus(ir::floor_mod(t_.ctx, base, extent), lanes);
+    return t_.ctx.if_stmt(ir::compare(t_.ctx, BinaryKind::LE, end, extent), in_run, across);
+  });
+}
+
+Packer::S Packer::elements(Dim& d) {
+  Build& b = t_.build;
+  return t_.over_depth([&](E k) {
+    const auto one = [&](E r) {
+      t_.bind(d, b.add(d.start, r));
+      return store(k, r, t_.value(*f_));
+    };
+    if (!vectors_) return b.loop(d.name + "_2", d.extent, d.width, one);
+    if (d.width % t_.c.lanes == 0) return t_.in_vectors(d.name, d.extent, d.width, one);
+    const bool dense = d.width > 1 && runs_with(f_->load, d.axes) == Run::Whole;
+    return b.loop(d.name + "_2", d.extent, d.width, one, dense ? ir::ForKind::Vectorized : ir::ForKind::Unrolled);
+  });
+}
+
+// ---- edges ----
+
+Packer::S Packer::edge_tile(Dim& d) {
+  if (!runs_along_depth(d)) return edge_elements(d);
+  // Element by element of the tile, so that the test is outside of the loop over the depth.
+  Build& b = t_.build;
+  return b.loop(d.name + "_2", d.extent, d.width, [&](E r) {
+    const S copied = t_.over_depth([&](E k) {
+      t_.bind(d, b.add(d.start, r));
+      return store(k, r, t_.value(*f_));
+    });
+    const S zeros = t_.over_depth([&](E k) { return store(k, r, zero()); });
+    return t_.ctx.if_stmt(t_.inside(d, r), copied, zeros);
+  });
+}
+
+Packer::S Packer::edge_elements(Dim& d) {
+  Build& b = t_.build;
+  return t_.over_depth([&](E k) {
+    const auto one = [&](E r) {
+      t_.bind(d, b.add(d.start, r));
+      const E padded = t_.ctx.intrin(t_.c.type, ir::intrin::IfThenElse, {t_.inside(d, r), t_.value(*f_), zero()});
+      return store(k, r, padded);
+    };
+    if (vectors_ && d.width % t_.c.lanes == 0) return t_.in_vectors(d.name, d.extent, d.width, one);
+    return b.loop(d.name + "_2", d.extent, d.width, one);
+  });
+}
+
+}  // namespace rldb::schedule

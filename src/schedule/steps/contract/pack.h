@@ -1,0 +1,39 @@
+// Panels of a contraction's operands, copied in the order in which tiles read them: panel[tile, depth, r], zero past
+// the end. Internal to the room.
+#pragma once
+
+#include "schedule/steps/contract/tiling.h"
+
+namespace rldb::schedule {
+
+class Packer {
+ public:
+  using E = const ir::Expr*;
+  using S = const ir::Stmt*;
+
+  Packer(Tiling& tiling, bool vectors) : t_(tiling), vectors_(vectors) {}
+  // All tiles of the current block of `d`, in the current block of the depth.
+  S pack(const Factor& f, const ir::Buffer* panel, Dim& d);
+
+ private:
+  // Forms of a whole tile.
+  S whole_tile(Dim& d);
+  S transposed(Dim& d);  // the operand runs along the depth
+  S in_runs(Dim& d);     // it runs along the last of several axes
+  S elements(Dim& d);
+  // A tile at the edge.
+  S edge_tile(Dim& d);
+  S edge_elements(Dim& d);
+
+  bool runs_along_depth(const Dim& d) const;  // and not along the tile
+  S store(E k, E r, E value) { return t_.build.store(panel_, value, {tile_, k, r}); }
+  E zero() const;
+
+  Tiling& t_;
+  bool vectors_;
+  const Factor* f_ = nullptr;
+  const ir::Buffer* panel_ = nullptr;
+  E tile_ = nullptr;
+};
+
+}  // namespace rldb::schedule

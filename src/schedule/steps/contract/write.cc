@@ -1,0 +1,209 @@
+// The schedule of contractions, in blocks and register tiles.
+//
+// Panels of B (depth x width) and of A (depth x height) are copied in reading order; a tile of height x width elements
+// of C stays in registers while the depth runs. The elements of C accumulate over the depth in ascending order from
+// the init value: the same order as the text's, whatever the blocking.
+#include "rldb/ir/intrinsic/choice.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/schedule/step_id.h"
+#include "schedule/steps/contract/pack.h"
+
+namespace rldb::schedule {
+
+using ir::BinaryKind;
+
+namespace {
+
+constexpr std::int64_t kDepth = 256;     // width * depth elements of B stay in the first-level cache
+constexpr std::int64_t kColumns = 1024;  // depth * columns in the second
+constexpr std::int64_t kRows = 192;      // of A at a time
+
+// Blocks of the depth: of one size, if there is one that divides it.
+std::int64_t block_of_depth(const ir::Expr* extent) {
+  const auto n = ir::const_int(extent);
+  if (!n || *n <= kDepth) return kDepth;
+  for (std::int64_t size = kDepth; size >= kDepth / 2; size -= 16)
+    if (*n % size == 0) return size;
+  return kDepth;
+}
+
+class ContractionWriter {
+ public:
+  using E = const ir::Expr*;
+  using S = const ir::Stmt*;
+
+  ContractionWriter(const Scene& scene, const Contraction& c) : ctx_(scene.ctx), c_(c), t_(scene.ctx, c) {
+    rows_ = t_.sections(t_.dim(c.rows, c.height, std::max<std::int64_t>(1, kRows / c.height)));
+    i_ = rows_.front();
+    j_ = t_.dim(c.columns, c.width(), std::max<std::int64_t>(1, kColumns / c.width()));
+    t_.depth = t_.dim(c.depth, 1, kDepth);
+    t_.depth.per_block = std::min(t_.depth.per_block, block_of_depth(t_.depth.extent));
+  }
+
+  std::vector<Stage> run(const ir::ForStmt* from, bool all) {
+    std::vector<Stage> out;
+    for (const StepId step : {StepId::Tile, StepId::Pack, StepId::CacheWrite, StepId::Vectorize}) {
+      if (!all && step != StepId::Vectorize) continue;
+      packed_ = step != StepId::Tile;
+      registers_ = packed_ && step != StepId::Pack;
+      vectors_ = step == StepId::Vectorize;
+      const std::vector<const ir::Buffer*> allocs = make_buffers();
+      out.push_back({step, t_.build.block(from, allocs, around(0), true)});
+    }
+    return out;
+  }
+
+ private:
+  std::vector<const ir::Buffer*> make_buffers() {
+    const auto made = [&](const Factor& f, const Dim& d) {
+      const E shape[] = {t_.build.lit(d.extent, d.per_block), t_.build.lit(t_.depth.extent, t_.depth.per_block),
+                         t_.build.lit(d.extent, d.width)};
+      return ctx_.buffer(ctx_.str(std::string(f.load->buffer->name) + "_panel"), shape, c_.type);
+    };
+    a_panel_ = b_panel_ = local_ = nullptr;
+    std::vector<const ir::Buffer*> all;
+    if (packed_) all = {b_panel_ = made(c_.b, j_), a_panel_ = made(c_.a, rows_[0])};
+    if (!registers_) return all;
+    const E shape[] = {t_.build.lit(i_.extent, rows_[0].width), t_.build.lit(j_.extent, j_.width)};
+    local_ = ctx_.buffer(ctx_.str(std::string(out()->name) + "_local"), shape, c_.type, "local");
+    all.push_back(local_);
+    return all;
+  }
+  const ir::Buffer* out() const { return c_.nest.update->buffer; }
+
+  // ---- loops ----
+
+  // The other loops, then blocks of columns, of depth and of rows, then tiles.
+  S around(std::size_t n) {
+    if (n == c_.around.size()) return blocks();
+    const Axis& axis = c_.around[n];
+    const auto body = [&](E v) {
+      t_.axes[axis.var] = v;
+      return around(n + 1);
+    };
+    return t_.build.loop(axis.name, axis.extent, body, axis.kind);
+  }
+
+  S blocks() {
+    Packer packer(t_, vectors_);
+    return t_.over_blocks(j_, [&] {
+      return t_.over_blocks(t_.depth, [&] {
+        std::vector<S> all{packed_ ? packer.pack(c_.b, b_panel_, j_) : nullptr};
+        for (const Dim& section : rows_) {
+          i_ = section;
+          all.push_back(t_.over_blocks(i_, [&] {
+            S pack_a = packed_ ? packer.pack(c_.a, a_panel_, i_) : nullptr;
+            S tiles = t_.over_tiles(j_, [&](E jt) { return t_.over_tiles(i_, [&](E it) { return tile(it, jt); }); });
+            return t_.build.seq({pack_a, tiles});
+          }));
+        }
+        return t_.build.seq(std::move(all));
+      });
+    });
+  }
+
+  // ---- tiles ----
+
+  // The elements of a tile; the axes are bound to them. With `guarded` only those that are elements of C.
+  using ElementFn = std::function<S(E r, E x)>;
+  S each(bool guarded, const ElementFn& f) {
+    const auto row = [&](E r) {
+      const auto element = [&](E x) {
+        t_.bind(i_, t_.build.add(i_.start, r));
+        t_.bind(j_, t_.build.add(j_.start, x));
+        S made = f(r, x);
+        const E test = guarded ? t_.build.both(t_.inside(i_, r), t_.inside(j_, x)) : nullptr;
+        return test ? ctx_.if_stmt(test, made) : made;
+      };
+      if (vectors_) return t_.in_vectors(j_.name, j_.extent, j_.width, element);
+      return t_.build.loop(j_.name + "_2", j_.extent, j_.width, element);
+    };
+    return t_.build.loop(i_.name + "_2", i_.extent, i_.width, row,
+                         vectors_ ? ir::ForKind::Unrolled : ir::ForKind::Serial);
+  }
+  // Tiles at the edge of C take the guarded form; in the last stage the others do without the tests.
+  S either(const std::function<S(bool guarded)>& f) {
+    const E test = t_.build.both(t_.whole(i_), t_.whole(j_));
+    if (!test) return f(false);
+    if (!vectors_ || i_.only_edge() || j_.only_edge()) return f(true);
+    return ctx_.if_stmt(test, f(false), f(true));
+  }
+
+  S tile(E it, E jt) { return registers_ ? local_tile(it, jt) : plain_tile(it, jt); }
+
+  S plain_tile(E it, E jt) {
+    S init = each(true, [&](E, E) { return stored(out(), c_.nest.init->value, t_.output(), c_.nest.init); });
+    S sum = t_.over_depth([&](E kk) {
+      return each(true, [&](E r, E x) {
+        return stored(out(), update(ctx_.load(out(), t_.output()), it, jt, kk, r, x), t_.output(), c_.nest.update);
+      });
+    });
+    return t_.build.seq({first_only(init, nullptr), sum});
+  }
+
+  S local_tile(E it, E jt) {
+    const E zero = c_.nest.init->value;
+    S fresh = each(false, [&](E r, E x) { return stored(local_, zero, {r, x}, c_.nest.init); });
+    S again = either([&](bool guarded) {
+      return each(false, [&](E r, E x) {
+        E value = ctx_.load(out(), t_.output());
+        const E test = guarded ? t_.build.both(t_.inside(i_, r), t_.inside(j_, x)) : nullptr;
+        if (test) value = ctx_.intrin(c_.type, ir::intrin::IfThenElse, {test, value, zero});
+        return stored(local_, value, {r, x}, c_.nest.update);
+      });
+    });
+    S sum = t_.over_depth([&](E kk) {
+      return each(false, [&](E r, E x) {
+        const std::vector<E> at{r, x};
+        return stored(local_, update(ctx_.load(local_, at), it, jt, kk, r, x), at, c_.nest.update);
+      });
+    });
+    S back = either([&](bool guarded) {
+      return each(guarded, [&](E r, E x) {
+        return stored(out(), t_.build.load(local_, {r, x}), t_.output(), c_.nest.update);
+      });
+    });
+    return t_.build.seq({first_only(fresh, again), sum, back});
+  }
+
+  // `first` in the first block of the depth, `later` in the others.
+  S first_only(S first, S later) {
+    const E block = t_.depth.block;
+    if (ir::is_const(block, 0)) return first;
+    return ctx_.if_stmt(ir::compare(ctx_, BinaryKind::EQ, block, t_.build.lit(block, 0)), first, later);
+  }
+
+  S stored(const ir::Buffer* b, E value, const std::vector<E>& at, const ir::Node* from) {
+    S made = ctx_.store(b, value, at);
+    ctx_.set_origin(made, from);
+    return made;
+  }
+  // The text's sum, in the text's order of operands.
+  E update(E so_far, E it, E jt, E kk, E r, E x) {
+    const E a = packed_ ? t_.build.load(a_panel_, {it, kk, r}) : t_.value(c_.a);
+    const E b = packed_ ? t_.build.load(b_panel_, {jt, kk, x}) : t_.value(c_.b);
+    const E product = ctx_.binary(BinaryKind::Mul, c_.a_first ? a : b, c_.a_first ? b : a);
+    return ctx_.binary(BinaryKind::Add, c_.product_first ? product : so_far, c_.product_first ? so_far : product);
+  }
+
+  ir::Context& ctx_;
+  const Contraction& c_;
+  Tiling t_;
+  std::vector<Dim> rows_;
+  Dim i_, j_;  // i_: the section of rows being processed
+  bool packed_ = false, registers_ = false, vectors_ = false;
+  const ir::Buffer* a_panel_ = nullptr;
+  const ir::Buffer* b_panel_ = nullptr;
+  const ir::Buffer* local_ = nullptr;
+};
+
+}  // namespace
+
+std::vector<Stage> schedule_contraction(const Scene& scene, const ir::ForStmt* loop) {
+  if (!scene.noalias) return {};
+  const auto c = match_contraction(scene, loop);
+  if (!c) return {};
+  return ContractionWriter(scene, *c).run(loop, scene.all_steps);
+}
+
+}  // namespace rldb::schedule

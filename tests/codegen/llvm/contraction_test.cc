@@ -1,0 +1,238 @@
+// Products and convolutions of odd sizes: the scheduled kernel has the values of the one that is written, bit for bit.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "codegen/llvm/both_engines.h"
+#include "rldb/schedule/bounds.h"
+#include "rldb/schedule/schedule.h"
+
+using namespace rldb;
+using namespace rldb::codegen::testing;
+
+namespace {
+
+using Dims = std::map<std::string, std::int64_t>;
+
+// The kernel is scheduled in panels, and keeps its values and its proofs.
+void check_packed(const std::string& text, const std::vector<Dims>& all_dims, unsigned vector_bytes) {
+  Text t(text);
+  REQUIRE_MESSAGE(t.f, t.problem, text);
+  schedule::Options options;
+  options.vector_bytes = vector_bytes;
+  options.record = true;
+  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
+  bool packed = false;
+  for (const schedule::Step& step : result.steps) packed = packed || schedule::info_of(step.id).name == "pack";
+  REQUIRE_MESSAGE(packed, text);
+  CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
+  for (const Dims& dims : all_dims) {
+    Case c;
+    c.symbols = dims;
+    CAPTURE(text);
+    check_same_values(t.ctx, t.f, result.func, c);
+  }
+}
+
+void check_packed(const std::string& text, const std::vector<Dims>& dims = {{}}) {
+  for (const unsigned bytes : {16u, 64u}) check_packed(text, dims, bytes);
+}
+
+std::string function(const std::string& parameters, const std::string& buffers, const std::string& loops) {
+  return fmt::format("@T.prim_func(s_tir=True)\ndef kernel({}):\n    T.func_attr({{\"tirx.noalias\": True}})\n{}{}",
+                     parameters, buffers, loops);
+}
+
+struct Conv {
+  int batch = 1, in = 3, out = 5, height = 6, width = 7;
+  int window_height = 3, window_width = 3, stride = 1, dilation = 1, groups = 1;
+  bool channels_last = false;
+  std::string in_type = "float32", type = "float32";
+};
+
+std::string padded_extent(int n, int window, const Conv& c) {
+  return std::to_string((n - 1) * c.stride + (window - 1) * c.dilation + 1);
+}
+
+std::string conv(const Conv& c) {
+  const int in_group = c.in / c.groups, out_group = c.out / c.groups;
+  const std::string h = padded_extent(c.height, c.window_height, c), w = padded_extent(c.width, c.window_width, c);
+  const std::string channel = c.groups == 1 ? "rc" : fmt::format("f // {} * {} + rc", out_group, in_group);
+  const std::string y = fmt::format("y * {} + ry * {}", c.stride, c.dilation);
+  const std::string x = fmt::format("x * {} + rx * {}", c.stride, c.dilation);
+  const auto in_order = [&](const auto& n, const auto& channels, const auto& rows, const auto& columns) {
+    return c.channels_last ? fmt::format("{}, {}, {}, {}", n, rows, columns, channels)
+                           : fmt::format("{}, {}, {}, {}", n, channels, rows, columns);
+  };
+  const auto weight = [&](const auto& f, const auto& rc, const auto& ry, const auto& rx) {
+    return c.channels_last ? fmt::format("{}, {}, {}, {}", ry, rx, rc, f)
+                           : fmt::format("{}, {}, {}, {}", f, rc, ry, rx);
+  };
+  const std::string cast = c.in_type == c.type ? "" : fmt::format("T.Cast(\"{}\", ", c.type);
+  const auto loaded = [&](const std::string& load) { return cast.empty() ? load : cast + load + ")"; };
+  const std::string parameters =
+      fmt::format("X: T.Buffer(({}), \"{}\"), W: T.Buffer(({}), \"{}\"), Y: T.Buffer(({}), \"{}\")",
+                  in_order(c.batch, c.in, h, w), c.in_type, weight(c.out, in_group, c.window_height, c.window_width),
+                  c.in_type, in_order(c.batch, c.out, c.height, c.width), c.type);
+  const std::string reduced = c.channels_last ? "ry_, rx_, rc_" : "rc_, ry_, rx_";
+  const std::string steps = c.channels_last ? fmt::format("{}, {}, {}", c.window_height, c.window_width, in_group)
+                                            : fmt::format("{}, {}, {}", in_group, c.window_height, c.window_width);
+  const std::string outer = in_order("n_", "f_", "y_", "x_"), axes = in_order("n", "f", "y", "x");
+  const std::string reduce_axes = c.channels_last ? "ry, rx, rc" : "rc, ry, rx";
+  return function(parameters, "",
+                  fmt::format(R"(
+    for {0}, {1} in T.grid({2}, {3}):
+        with T.sblock("conv"):
+            {4}, {5} = T.axis.remap("SSSSRRR", [{0}, {1}])
+            with T.init():
+                Y[{4}] = T.{8}(0)
+            Y[{4}] = Y[{4}] + {6} * {7}
+)",
+                              outer, reduced, in_order(c.batch, c.out, c.height, c.width), steps, axes, reduce_axes,
+                              loaded("X[" + in_order("n", channel, y, x) + "]"),
+                              loaded("W[" + weight("f", "rc", "ry", "rx") + "]"), c.type));
+}
+
+}  // namespace
+
+TEST_CASE("convolutions of odd sizes") {
+  Conv c;
+  c.in = 8;
+  SUBCASE("plain") {}
+  SUBCASE("a batch of three, 48 channels") { c.batch = 3, c.in = 16, c.out = 48; }
+  SUBCASE("one element a window") { c.window_height = c.window_width = 1, c.in = 40, c.out = 26; }
+  SUBCASE("strides") { c.stride = 2, c.width = 19; }
+  SUBCASE("dilation") { c.dilation = 3, c.width = 40; }
+  SUBCASE("a wide window, three channels") {
+    c.window_height = c.window_width = 7, c.in = 3, c.stride = 2, c.width = 33;
+  }
+  SUBCASE("a window that is not square") { c.window_height = 2, c.window_width = 5, c.height = 9; }
+  SUBCASE("groups") { c.groups = 4, c.in = 16, c.out = 24, c.width = 18; }
+  SUBCASE("rows of two vectors") { c.width = 32, c.height = 3; }
+  SUBCASE("more depth than a block") { c.in = 40, c.height = 4, c.width = 5; }
+  for (const bool last : {false, true}) {
+    c.channels_last = last;
+    check_packed(conv(c));
+  }
+}
+
+TEST_CASE("convolutions of integers and of doubles") {
+  Conv c;
+  c.in = 16;
+  SUBCASE("int8 into int32") { c.in_type = "int8", c.type = "int32"; }
+  SUBCASE("float16 into float32") { c.in_type = "float16"; }
+  SUBCASE("float64") { c.in_type = c.type = "float64"; }
+  check_packed(conv(c));
+}
+
+TEST_CASE("convolutions whose batch and extents are not known") {
+  const std::string buffers = R"(    n = T.int64()
+    h = T.int64()
+    w = T.int64()
+    X = T.match_buffer(x, (n, T.int64(8), h, w), "float32")
+    W = T.match_buffer(v, (T.int64(13), T.int64(8), T.int64(3), T.int64(3)), "float32")
+    Y = T.match_buffer(y, (n, T.int64(13), h - T.int64(2), w - T.int64(2)), "float32")
+)";
+  const std::string loops = R"(
+    for a, f, i, j, rc, ry, rx in T.grid(n, T.int64(13), h - T.int64(2), w - T.int64(2), T.int64(8), T.int64(3), T.int64(3)):
+        with T.sblock("conv"):
+            va, vf, vi, vj, vc, vy, vx = T.axis.remap("SSSSRRR", [a, f, i, j, rc, ry, rx])
+            with T.init():
+                Y[va, vf, vi, vj] = T.float32(0)
+            Y[va, vf, vi, vj] = Y[va, vf, vi, vj] + X[va, vc, vi + vy, vj + vx] * W[vf, vc, vy, vx]
+)";
+  check_packed(function("x: T.handle, v: T.handle, y: T.handle", buffers, loops),
+               {{{"n", 1}, {"h", 3}, {"w", 3}}, {{"n", 3}, {"h", 9}, {"w", 21}}, {{"n", 2}, {"h", 5}, {"w", 34}}});
+}
+
+TEST_CASE("convolutions in one and in three dimensions") {
+  check_packed(function(
+      R"(X: T.Buffer((2, 12, 47), "float32"), W: T.Buffer((9, 12, 5), "float32"), Y: T.Buffer((2, 9, 22), "float32"))",
+      "", R"(
+    for a, f, i, rc, rx in T.grid(2, 9, 22, 12, 5):
+        with T.sblock("conv"):
+            va, vf, vi, vc, vx = T.axis.remap("SSSRR", [a, f, i, rc, rx])
+            with T.init():
+                Y[va, vf, vi] = T.float32(0)
+            Y[va, vf, vi] = Y[va, vf, vi] + X[va, vc, vi * 2 + vx] * W[vf, vc, vx]
+)"));
+  check_packed(function(
+      R"(X: T.Buffer((1, 4, 5, 6, 7), "float32"), W: T.Buffer((6, 4, 2, 2, 2), "float32"), Y: T.Buffer((1, 6, 4, 5, 6), "float32"))",
+      "", R"(
+    for a, f, i, j, k, rc, rz, ry, rx in T.grid(1, 6, 4, 5, 6, 4, 2, 2, 2):
+        with T.sblock("conv"):
+            va, vf, vi, vj, vk, vc, vz, vy, vx = T.axis.remap("SSSSSRRRR", [a, f, i, j, k, rc, rz, ry, rx])
+            with T.init():
+                Y[va, vf, vi, vj, vk] = T.float32(0)
+            Y[va, vf, vi, vj, vk] = Y[va, vf, vi, vj, vk] + X[va, vc, vi + vz, vj + vy, vk + vx] * W[vf, vc, vz, vy, vx]
+)"));
+}
+
+TEST_CASE("products in every orientation") {
+  // Where the rows and the depth of A, the depth and the columns of B are.
+  for (const char* a : {"vi, vk", "vk, vi"})
+    for (const char* b : {"vk, vj", "vj, vk"})
+      for (const Dims& sizes : {Dims{{"m", 1}, {"n", 70}, {"k", 90}}, Dims{{"m", 3}, {"n", 33}, {"k", 300}},
+                                Dims{{"m", 12}, {"n", 32}, {"k", 64}}, Dims{{"m", 50}, {"n", 17}, {"k", 41}},
+                                Dims{{"m", 25}, {"n", 7}, {"k", 272}}}) {
+        const auto text = [&](bool known) {
+          const auto at = [&](char c) {
+            return known ? std::to_string(sizes.at(std::string(1, c))) : std::string(1, c);
+          };
+          const auto shape = [&](const std::string& of) { return at(of[1]) + ", " + at(of[5]); };
+          const std::string dims = known ? "" : "    m = T.int64()\n    n = T.int64()\n    k = T.int64()\n";
+          const auto swapped = [&](std::string s) {
+            for (char& ch : s) ch = ch == 'i' ? 'm' : ch == 'j' ? 'n' : ch;
+            return shape(s);
+          };
+          const std::string buffers =
+              dims + fmt::format(
+                         "    A = T.match_buffer(a, ({}), \"float32\")\n    B = T.match_buffer(b, ({}), "
+                         "\"float32\")\n    C = T.match_buffer(c, ({}, {}), \"float32\")\n",
+                         swapped(a), swapped(b), at('m'), at('n'));
+          return function("a: T.handle, b: T.handle, c: T.handle", buffers,
+                          fmt::format(R"(
+    for i, j, kk in T.grid({}, {}, {}):
+        with T.sblock("mm"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, kk])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[{}] * B[{}]
+)",
+                                      at('m'), at('n'), at('k'), a, b));
+        };
+        check_packed(text(true), {{}}, 64);
+        check_packed(text(false), {sizes}, 64);
+      }
+}
+
+TEST_CASE("products of batches, and of rows in two dimensions") {
+  check_packed(function(
+      R"(A: T.Buffer((3, 5, 48), "float32"), B: T.Buffer((48, 40), "float32"), C: T.Buffer((3, 5, 40), "float32"))", "",
+      R"(
+    for b, i, j, k in T.grid(3, 5, 40, 48):
+        with T.sblock("mm"):
+            vb, vi, vj, vk = T.axis.remap("SSSR", [b, i, j, k])
+            with T.init():
+                C[vb, vi, vj] = T.float32(0)
+            C[vb, vi, vj] = C[vb, vi, vj] + A[vb, vi, vk] * B[vk, vj]
+)"));
+  check_packed(function(
+      R"(A: T.Buffer((3, 13, 20), "float32"), B: T.Buffer((3, 20, 35), "float32"), C: T.Buffer((3, 13, 35), "float32"))",
+      "", R"(
+    for b, i, j, k in T.grid(3, 13, 35, 20):
+        with T.sblock("mm"):
+            vb, vi, vj, vk = T.axis.remap("SSSR", [b, i, j, k])
+            with T.init():
+                C[vb, vi, vj] = T.float32(0)
+            C[vb, vi, vj] = C[vb, vi, vj] + A[vb, vi, vk] * B[vb, vk, vj]
+)"));
+  check_packed(function(
+      R"(A: T.Buffer((300,), "float32"), B: T.Buffer((70, 300), "float32"), C: T.Buffer((70,), "float32"))", "", R"(
+    for j, k in T.grid(70, 300):
+        with T.sblock("mv"):
+            vj, vk = T.axis.remap("SR", [j, k])
+            with T.init():
+                C[vj] = T.float32(0)
+            C[vj] = C[vj] + A[vk] * B[vj, vk]
+)"));
+}
