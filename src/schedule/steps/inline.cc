@@ -1,6 +1,6 @@
-// Elementwise stages that are computed where they are read: operators such as gelu are written as several nests, each of
-// which would write and read a buffer of its own. Only copies are computed in reductions and at several places; every
-// value is rounded as it was.
+// Elementwise stages that are computed where they are read: operators such as gelu are written as several nests, each
+// of which would write and read a buffer of its own. Only copies are computed in reductions and at several places;
+// every value is rounded as it was.
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
@@ -76,8 +76,8 @@ class Uses {
   }
   bool stored_between(const ir::Buffer* b, std::size_t first, std::size_t last) const {
     const auto it = stores_.find(b->data);
-    return it != stores_.end() && std::any_of(it->second.begin(), it->second.end(),
-                                              [&](std::size_t at) { return at >= first && at <= last; });
+    return it != stores_.end() &&
+           std::any_of(it->second.begin(), it->second.end(), [&](std::size_t at) { return at >= first && at <= last; });
   }
   bool is_pointed_to(const ir::Buffer* b) const { return pointers_.contains(b->data); }
 
