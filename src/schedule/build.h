@@ -31,8 +31,8 @@ class Retarget : public ir::Rewriter {
   LoadFn load_;  // receives a load whose indices are replaced; null: keep it
 };
 
-// A copy of an expression with axes replaced, and those loads for which `find`, which is given the original, has another
-// expression.
+// A copy of an expression with axes replaced, and those loads for which `find`, which is given the original, has
+// another expression.
 class LoadsReplaced : public ir::Rewriter {
  public:
   using Find = std::function<const ir::Expr*(const ir::BufferLoad*)>;

@@ -164,17 +164,20 @@ unsigned host_vector_bytes() {
 
 namespace {
 
-// The function with its chains fused, or itself. Where accesses have to be proved, all of them are afterwards.
-const ir::PrimFunc* with_rows_fused(ir::Context& ctx, const ir::PrimFunc* f, const Options& options,
-                                    std::vector<Step>& steps) {
-  std::string_view about;
-  const auto fused = fuse_rows(scene_of(ctx, f, options), f, about);
-  if (!fused) return f;
-  const ir::PrimFunc* made = ctx.prim_func(f->params, f->ret_type, fused->stmt, f->attrs, f->s_tir);
-  ctx.set_origin(made, f);
-  if (options.require_proof && !prove_bounds(made).all_proved(made->body)) return f;
-  if (options.record) steps.push_back({fused->id, about, made});
-  return made;
+// The function with its nests fused, or itself. Where accesses have to be proved, all of them are afterwards.
+const ir::PrimFunc* with_nests_fused(ir::Context& ctx, const ir::PrimFunc* f, const Options& options,
+                                     std::vector<Step>& steps) {
+  for (const auto fuse : {inline_stages, fuse_rows}) {
+    std::string_view about;
+    const auto fused = fuse(scene_of(ctx, f, options), f, about);
+    if (!fused) continue;
+    const ir::PrimFunc* made = ctx.prim_func(f->params, f->ret_type, fused->stmt, f->attrs, f->s_tir);
+    ctx.set_origin(made, f);
+    if (options.require_proof && !prove_bounds(made).all_proved(made->body)) continue;
+    if (options.record) steps.push_back({fused->id, about, made});
+    f = made;
+  }
+  return f;
 }
 
 }  // namespace
@@ -182,7 +185,7 @@ const ir::PrimFunc* with_rows_fused(ir::Context& ctx, const ir::PrimFunc* f, con
 Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& options) {
   if (is_scheduled(f)) return {f, {}};
   std::vector<Step> steps;
-  f = with_rows_fused(ctx, f, options, steps);
+  f = with_nests_fused(ctx, f, options, steps);
   const Scene scene = scene_of(ctx, f, options);
   const BoundsFacts before = options.require_proof ? prove_bounds(f) : BoundsFacts{};
   std::unordered_set<const ir::ForStmt*> barred;

@@ -1,4 +1,5 @@
-// Elementary functions of float32 against the C library in double: a dense sample of all inputs, and the special values.
+// Elementary functions of float32 against the C library in double: a dense sample of all inputs, and the special
+// values.
 #include "rldb/runtime/float_function.h"
 
 #include <doctest/doctest.h>
@@ -21,8 +22,10 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 double ulps(float got, double wanted) {
   if (std::isnan(wanted)) return std::isnan(got) ? 0 : kInf;
   const auto rounded = float(wanted);
-  if (got == rounded) return std::fabs(wanted) < 0x1p-126 || std::isinf(rounded) ? 0 : std::fabs(double(got) - wanted) /
-      std::ldexp(1.0, std::ilogb(wanted) - 23);
+  if (got == rounded)
+    return std::fabs(wanted) < 0x1p-126 || std::isinf(rounded)
+               ? 0
+               : std::fabs(double(got) - wanted) / std::ldexp(1.0, std::ilogb(wanted) - 23);
   if (!std::isfinite(got) || std::isinf(rounded)) {
     // The largest float and infinity are neighbours.
     const double a = std::isinf(got) ? std::copysign(0x1p128, got) : double(got);
@@ -35,7 +38,7 @@ struct Function {
   const char* name;
   float (*f)(float);
   double (*exact)(double);
-  double bound;  // in ulp
+  double bound;         // in ulp
   double from = -kInf;  // the bound holds from here on
 };
 
@@ -73,7 +76,8 @@ TEST_CASE("elementary functions: the stated error over a sample of all float32")
 
 TEST_CASE("elementary functions: special values") {
   const auto same = [](float got, float wanted) {
-    return std::isnan(wanted) ? std::isnan(got) : std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(wanted);
+    return std::isnan(wanted) ? std::isnan(got)
+                              : std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(wanted);
   };
   for (const Function& function : kFunctions) {
     CAPTURE(function.name);
@@ -102,8 +106,9 @@ TEST_CASE("elementary functions: special values") {
 }
 
 TEST_CASE("pow: special cases as in C, and half an ulp elsewhere") {
-  const float special[] = {0.0f,  -0.0f, 1.0f,  -1.0f,   kInf,     -kInf,     kNan,        2.0f,         -2.0f,      3.0f,
-                           -3.0f, 0.5f,  -0.5f, 0x1p-149f, -0x1p-149f, 0x1.fp127f, 0x1p24f, 0x1.000002p24f, -0x1.fffffep23f, 8388607.5f};
+  const float special[] = {
+      0.0f,  -0.0f, 1.0f,  -1.0f,     kInf,       -kInf,      kNan,    2.0f,           -2.0f,           3.0f,
+      -3.0f, 0.5f,  -0.5f, 0x1p-149f, -0x1p-149f, 0x1.fp127f, 0x1p24f, 0x1.000002p24f, -0x1.fffffep23f, 8388607.5f};
   const auto check = [](float x, float y) {
     const double wanted = std::pow(double(x), double(y));
     const float got = pow_f32(x, y);

@@ -86,7 +86,7 @@ typename O::F exp(O& o, typename O::F x) {
 // 1.0 ulp.
 template <class O>
 typename O::F exp2(O& o, typename O::F x) {
-  constexpr float p[] = {0x1.62e43p-1f,   0x1.ebfbdcp-3f,  0x1.c6af7ap-5f,
+  constexpr float p[] = {0x1.62e43p-1f,  0x1.ebfbdcp-3f,  0x1.c6af7ap-5f,
                          0x1.3b2ddep-7f, 0x1.5f09a4p-10f, 0x1.416f22p-13f};
   x = clamped(o, x, -151.0f, 129.0f);
   const auto j = o.add(x, o.f(kRoundF));
@@ -131,7 +131,7 @@ typename O::F tanh(O& o, typename O::F x) {
 // 1.5 ulp. Below 1 a polynomial, above it 1 - e^-g(|x|).
 template <class O>
 typename O::F erf(O& o, typename O::F x) {
-  constexpr float low[] = {0x1.06eba8p-3f, -0x1.81273ep-2f, 0x1.ce2ce6p-4f, -0x1.b7f71ap-6f,
+  constexpr float low[] = {0x1.06eba8p-3f, -0x1.81273ep-2f,  0x1.ce2ce6p-4f, -0x1.b7f71ap-6f,
                            0x1.53f224p-8f, -0x1.a3515ep-11f, 0x1.4771fcp-14f};
   constexpr float high[] = {0x1.07208cp-3f,  0x1.458bb4p-1f, 0x1.ae8e3ap-4f,
                             -0x1.75877ep-6f, 0x1.a1b77p-9f,  -0x1.b9be32p-13f};
@@ -202,7 +202,7 @@ typename O::D log2_of(O& o, typename O::D x) {
 // 2^t as a float, for any t.
 template <class O>
 typename O::F exp2_of(O& o, typename O::D t) {
-  constexpr double p[] = {0x1.ffffffffab9adp-1, 0x1.62e42ff116c39p-1, 0x1.ebfbe0a4f2fa5p-3,  0x1.c6b08aae4f7acp-5,
+  constexpr double p[] = {0x1.ffffffffab9adp-1, 0x1.62e42ff116c39p-1,  0x1.ebfbe0a4f2fa5p-3,  0x1.c6b08aae4f7acp-5,
                           0x1.3b29dc149e064p-7, 0x1.5d8a7111e9012p-10, 0x1.446a438c9d9acp-13, 0x1.fe1749a31cdecp-17};
   t = o.select(o.less(t, o.d(-160)), o.d(-160), t);
   t = o.select(o.less(o.d(130), t), o.d(130), t);

@@ -28,32 +28,56 @@ struct ScalarFloats {
   static D constant(D, double v) { return v; }
 
   template <class T>
-  static T add(T a, T b) { return a + b; }
+  static T add(T a, T b) {
+    return a + b;
+  }
   template <class T>
-  static T sub(T a, T b) { return a - b; }
+  static T sub(T a, T b) {
+    return a - b;
+  }
   template <class T>
-  static T mul(T a, T b) { return a * b; }
+  static T mul(T a, T b) {
+    return a * b;
+  }
   template <class T>
-  static T div(T a, T b) { return a / b; }
+  static T div(T a, T b) {
+    return a / b;
+  }
   template <class T>
-  static T fma(T a, T b, T c) { return std::fma(a, b, c); }
+  static T fma(T a, T b, T c) {
+    return std::fma(a, b, c);
+  }
   template <class T>
-  static T neg(T a) { return -a; }
+  static T neg(T a) {
+    return -a;
+  }
   template <class T>
-  static T abs(T a) { return std::fabs(a); }
+  static T abs(T a) {
+    return std::fabs(a);
+  }
   template <class T>
-  static T trunc(T a) { return std::trunc(a); }
+  static T trunc(T a) {
+    return std::trunc(a);
+  }
   template <class T>
-  static T copysign(T a, T b) { return std::copysign(a, b); }
+  static T copysign(T a, T b) {
+    return std::copysign(a, b);
+  }
   template <class T>
-  static M less(T a, T b) { return a < b; }
+  static M less(T a, T b) {
+    return a < b;
+  }
   template <class T>
-  static M equal(T a, T b) { return a == b; }
+  static M equal(T a, T b) {
+    return a == b;
+  }
   static M both(M a, M b) { return a && b; }
   static M either(M a, M b) { return a || b; }
   static M negated(M a) { return !a; }
   template <class T>
-  static T select(M m, T a, T b) { return m ? a : b; }
+  static T select(M m, T a, T b) {
+    return m ? a : b;
+  }
 
   static I bits(F v) { return std::bit_cast<I>(v); }
   static L bits(D v) { return std::bit_cast<L>(v); }
@@ -64,11 +88,15 @@ struct ScalarFloats {
   static I minus(I a, I b) { return I(std::uint32_t(a) - std::uint32_t(b)); }
   static L minus(L a, L b) { return L(std::uint64_t(a) - std::uint64_t(b)); }
   template <class T>
-  static T bit_and(T a, T b) { return a & b; }
+  static T bit_and(T a, T b) {
+    return a & b;
+  }
   static I shl(I a, int n) { return I(std::uint32_t(a) << n); }
   static L shl(L a, int n) { return L(std::uint64_t(a) << n); }
   template <class T>
-  static T sar(T a, int n) { return a >> n; }
+  static T sar(T a, int n) {
+    return a >> n;
+  }
   static F number(I v) { return float(v); }
   static D number(L v) { return double(v); }
   static D wide(F v) { return double(v); }
@@ -82,10 +110,10 @@ struct ScalarFloats {
 
 }  // namespace
 
-#define RLDB_FLOAT_FUNCTION(name)    \
-  float name##_f32(float x) {        \
-    ScalarFloats o;                  \
-    return formula::name(o, x);      \
+#define RLDB_FLOAT_FUNCTION(name) \
+  float name##_f32(float x) {     \
+    ScalarFloats o;               \
+    return formula::name(o, x);   \
   }
 RLDB_FLOAT_FUNCTION(exp)
 RLDB_FLOAT_FUNCTION(exp2)

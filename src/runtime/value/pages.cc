@@ -64,7 +64,7 @@ std::size_t pages_of(std::size_t bytes) {
   return (bytes + page - 1) / page * page;
 }
 
-// What may be kept beside the memory that is in use.
+// The bytes that may be kept beside the memory that is in use.
 std::size_t allowed() {
   const std::size_t used = support::memory_in_use(), limit = support::memory_limit();
   return used >= limit ? 0 : std::min(limit - used, kMostKept);

@@ -150,7 +150,8 @@ class Writer {
         calls = true;
         plain = plain && !ir::is_call_of(c, ir::intrin::IfThenElse);
       }
-      if (const auto* l = as<ir::BufferLoad>(n)) plain = plain && !l->buffer->dtype.is_bool() && l->buffer->dtype.bits >= 8;
+      if (const auto* l = as<ir::BufferLoad>(n))
+        plain = plain && !l->buffer->dtype.is_bool() && l->buffer->dtype.bits >= 8;
       return plain;
     });
     return calls && plain;

@@ -1,6 +1,6 @@
-// Chains of nests over the same rows, as softmax and norms have them: a block of rows goes through all of them before the
-// next one starts, so that what one nest leaves for the next stays in the cache. Buffers that only the chain uses shrink
-// to the block.
+// Chains of nests over the same rows, as softmax and norms have them: a block of rows goes through all of them before
+// the next one starts, so that what one nest leaves for the next stays in the cache. Buffers that only the chain uses
+// shrink to the block.
 //
 // A chain may be reordered so when each buffer that it writes is accessed, in all of its nests, at the row that the
 // nest is at: no row depends on another. Rows that are left over form a block with rows that are done already; they are
@@ -78,7 +78,8 @@ std::optional<RowNest> match_row_nest(const Scene& scene, const ir::Stmt* s) {
     return std::nullopt;
   for (std::size_t i = 0; i < n.loops.size(); ++i) {
     const ir::IterVar& axis = b->iter_vars[i];
-    if (n.realize->iter_values[i] != n.loops[i]->var || axis.var->dtype() != n.loops[i]->var->dtype()) return std::nullopt;
+    if (n.realize->iter_values[i] != n.loops[i]->var || axis.var->dtype() != n.loops[i]->var->dtype())
+      return std::nullopt;
     if (!ir::is_const(axis.dom.min, 0)) return std::nullopt;
     if (axis.kind == ir::IterKind::Spatial && n.spatial == i) ++n.spatial;
   }
@@ -90,7 +91,7 @@ std::optional<RowNest> match_row_nest(const Scene& scene, const ir::Stmt* s) {
 
 struct Chain {
   std::vector<RowNest> nests;
-  std::size_t prefix = 0;  // loops that all nests have in common; the last of them is cut into blocks
+  std::size_t prefix = 0;               // loops that all nests have in common; the last of them is cut into blocks
   std::vector<const ir::Stmt*> before;  // nests between them that have nothing to do with them
   std::size_t length = 0;               // statements
 
@@ -199,7 +200,7 @@ std::optional<Chain> chain_at(const Scene& scene, ir::Span<const ir::Stmt*> stmt
     longer.prefix = common_prefix(chain.nests[0], *next, chain.prefix);
     longer.nests.push_back(*next);
     longer.prefix = rows_of(longer);
-    // What reduces decides what a row is.
+    // The nest that reduces decides what a row is.
     const bool fits = longer.prefix == chain.prefix || (!chain.reduces() && longer.prefix > 0);
     if (fits && shares(*next, chain)) {
       longer.before.insert(longer.before.end(), between.begin(), between.end());
@@ -275,7 +276,8 @@ class ChainWriter {
   const ir::Buffer* shrunk(const ir::Buffer* b, E like, std::int64_t rows) {
     std::vector<E> shape{build_.lit(like, rows)};
     shape.insert(shape.end(), b->shape.begin() + std::ptrdiff_t(chain_.prefix), b->shape.end());
-    const ir::Buffer* made = build_.ctx.buffer(build_.ctx.str(std::string(b->name) + "_rows"), shape, b->dtype, "global");
+    const ir::Buffer* made =
+        build_.ctx.buffer(build_.ctx.str(std::string(b->name) + "_rows"), shape, b->dtype, "global");
     allocs_.push_back(made);
     return made;
   }
@@ -337,9 +339,8 @@ class ChainWriter {
     std::vector<E> indices;
     for (E e : store->indices) indices.push_back(value.rewrite(e));
     const auto it = small_.find(store->buffer);
-    S made = it == small_.end()
-                 ? build_.ctx.store(store->buffer, value.rewrite(store->value), indices)
-                 : build_.ctx.store(it->second, value.rewrite(store->value), in_block(indices));
+    S made = it == small_.end() ? build_.ctx.store(store->buffer, value.rewrite(store->value), indices)
+                                : build_.ctx.store(it->second, value.rewrite(store->value), in_block(indices));
     build_.ctx.set_origin(made, store);
     return made;
   }

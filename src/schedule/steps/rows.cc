@@ -1,6 +1,6 @@
-// Reductions along rows (sums and maxima over the last axis, alone or inside softmax and norms): lanes are rows. A block
-// of as many rows as a vector has lanes is copied, transposed, into registers, a square piece at a time, and each lane
-// accumulates the elements of its own row in the text's order.
+// Reductions along rows (sums and maxima over the last axis, alone or inside softmax and norms): lanes are rows. A
+// block of as many rows as a vector has lanes is copied, transposed, into registers, a square piece at a time, and each
+// lane accumulates the elements of its own row in the text's order.
 //
 // Rows that are left over form a block with rows that are done already: these are computed twice, with the same result.
 #include <algorithm>
@@ -17,9 +17,9 @@ using ir::as;
 namespace {
 
 constexpr std::size_t kMaxStaged = 3;
-constexpr std::int64_t kLeastRows = 4;     // in a block
-constexpr std::int64_t kSmallPiece = 4;    // of what is left of a row
-constexpr std::int64_t kLeastElements = 8; // in a row of known length
+constexpr std::int64_t kLeastRows = 4;      // in a block
+constexpr std::int64_t kSmallPiece = 4;     // of what is left of a row
+constexpr std::int64_t kLeastElements = 8;  // in a row of known length
 
 struct RowReduction {
   ReductionNest nest;
@@ -98,7 +98,8 @@ std::optional<RowReduction> match_rows(const Scene& scene, const ir::ForStmt* lo
     r.staged = staged_loads(*loads, row, k);
     if (r.staged.empty()) continue;
     r.row = n;
-    for (r.lanes = most; r.lanes > extent; r.lanes /= 2) {}
+    for (r.lanes = most; r.lanes > extent; r.lanes /= 2) {
+    }
     return r;
   }
   return std::nullopt;
@@ -213,9 +214,8 @@ class RowsWriter {
       if (size > r_.lanes || (size == kSmallPiece && r_.lanes == kSmallPiece && !all.empty())) continue;
       const E count = build_.whole(left, size);
       if (!ir::is_const(count, 0))
-        all.push_back(build_.loop(name(r_.k) + "_0", count, [&](E b) {
-          return piece(build_.add(start, build_.scaled(b, size)), size);
-        }));
+        all.push_back(build_.loop(name(r_.k) + "_0", count,
+                                  [&](E b) { return piece(build_.add(start, build_.scaled(b, size)), size); }));
       start = build_.add(start, build_.scaled(count, size));
       left = build_.rest(left, size);
     }
@@ -246,8 +246,8 @@ class RowsWriter {
     tiles_.clear();
     for (const ir::BufferLoad* l : r_.staged) {
       const E shape[] = {build_.lit(start, size), build_.lit(start, lanes_)};
-      tiles_.push_back(build_.ctx.buffer(build_.ctx.str(std::string(l->buffer->name) + "_rows"), shape,
-                                         l->buffer->dtype, "local"));
+      tiles_.push_back(
+          build_.ctx.buffer(build_.ctx.str(std::string(l->buffer->name) + "_rows"), shape, l->buffer->dtype, "local"));
       allocs_.push_back(tiles_.back());
       all.push_back(along([&](E k) {
         return each_row([&](E r) { return stored(tiles_.back(), ir::substitute(build_.ctx, l, axes_), {k, r}, l); });

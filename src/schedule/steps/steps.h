@@ -20,6 +20,8 @@ struct Scene {
   std::vector<const ir::Expr*> extents;         // the same, those that are not variables
 };
 
+// The function's body with elementwise stages computed where they are read; `about`: the last buffer that is gone.
+std::optional<Stage> inline_stages(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // inline.cc
 // The function's body with chains of nests done a block of rows at a time; `about`: the last block of the last chain.
 std::optional<Stage> fuse_rows(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // fuse_rows.cc
 

@@ -1,6 +1,6 @@
-// Elementwise nests that read a buffer along another axis than the one along which they write: transposes, alone or fused
-// with other operators. Square tiles are copied, transposed, in registers (codegen/llvm/lower/transposed.cc), so that
-// both sides are accessed in whole vectors.
+// Elementwise nests that read a buffer along another axis than the one along which they write: transposes, alone or
+// fused with other operators. Square tiles are copied, transposed, in registers (codegen/llvm/lower/transposed.cc), so
+// that both sides are accessed in whole vectors.
 //
 // The last tile of a row or column may overlap the one before; what is computed twice has the same value.
 #include <algorithm>
@@ -137,8 +137,8 @@ class TransposeWriter {
     E enough = nullptr;
     for (const int n : {t_.across, t_.along})
       if (!ir::const_int(extent(n)))
-        enough = build_.both(enough, ir::compare(build_.ctx, ir::BinaryKind::GE, extent(n),
-                                                 build_.lit(extent(n), t_.side)));
+        enough =
+            build_.both(enough, ir::compare(build_.ctx, ir::BinaryKind::GE, extent(n), build_.lit(extent(n), t_.side)));
     S tiled = blocks(t_.across, [&](E x) { return blocks(t_.along, [&](E y) { return tile(x, y); }); });
     return enough ? build_.ctx.if_stmt(enough, tiled, single()) : tiled;
   }
@@ -184,8 +184,8 @@ class TransposeWriter {
     tiles_.clear();
     for (const ir::BufferLoad* l : t_.turned) {
       const E shape[] = {build_.lit(x, t_.side), build_.lit(y, t_.side)};
-      tiles_.push_back(build_.ctx.buffer(build_.ctx.str(std::string(l->buffer->name) + "_tile"), shape,
-                                         l->buffer->dtype, "local"));
+      tiles_.push_back(
+          build_.ctx.buffer(build_.ctx.str(std::string(l->buffer->name) + "_tile"), shape, l->buffer->dtype, "local"));
       allocs_.push_back(tiles_.back());
       all.push_back(each([&](E u, E v) {
         return build_.store(tiles_.back(), ir::substitute(build_.ctx, l, axes_), {u, v});

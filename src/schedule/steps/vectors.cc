@@ -2,7 +2,7 @@
 // with elementary functions, and those of several dimensions that cannot be one flat loop (a broadcast row, a block of
 // rows). LLVM would unroll short loops of known extents as a whole, and does not vectorise functions with a rare case.
 //
-// What is left of a row is a vector that overlaps the one before, unless the nest reads what it writes.
+// The rest of a row is a vector that overlaps the one before, unless the nest reads what it writes.
 #include <algorithm>
 
 #include "rldb/ir/intrinsic/choice.h"

@@ -206,8 +206,8 @@ TEST_CASE("intrinsics of two and three") {
     }
 }
 
-// The same bits from the evaluator, and from instructions on numbers and on vectors: any float32, also those that are not
-// finite.
+// The same bits from the evaluator, and from instructions on numbers and on vectors: any float32, also those that are
+// not finite.
 TEST_CASE("formulas of elementary functions on arbitrary bits") {
   std::vector<std::string> calls{"T.sigmoid({0})", "T.exp10({0})"};
   for (const std::string& name : rows_of("Formula1")) calls.push_back("T." + name + "({0})");
@@ -218,7 +218,8 @@ TEST_CASE("formulas of elementary functions on arbitrary bits") {
   }
   REQUIRE(calls.size() >= 12);
   for (const std::string& call : calls)
-    for (const char* bits : {"{}[i]", "{}[i] // 64 + 1065353216", "{}[i] // 128 - 1082130432", "{}[i] // 100000000 * 8388608"}) {
+    for (const char* bits :
+         {"{}[i]", "{}[i] // 64 + 1065353216", "{}[i] // 128 - 1082130432", "{}[i] // 100000000 * 8388608"}) {
       const auto number = [&](const char* buffer) {
         return fmt::format("T.reinterpret(\"float32\", {})", fmt::format(fmt::runtime(bits), buffer));
       };

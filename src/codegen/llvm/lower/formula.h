@@ -37,51 +37,81 @@ class FormulaCode {
   D constant(D, double v) { return d(v); }
 
   template <int k>
-  Typed<k> add(Typed<k> a, Typed<k> c) { return {b_.CreateFAdd(a.v, c.v)}; }
+  Typed<k> add(Typed<k> a, Typed<k> c) {
+    return {b_.CreateFAdd(a.v, c.v)};
+  }
   template <int k>
-  Typed<k> sub(Typed<k> a, Typed<k> c) { return {b_.CreateFSub(a.v, c.v)}; }
+  Typed<k> sub(Typed<k> a, Typed<k> c) {
+    return {b_.CreateFSub(a.v, c.v)};
+  }
   template <int k>
-  Typed<k> mul(Typed<k> a, Typed<k> c) { return {b_.CreateFMul(a.v, c.v)}; }
+  Typed<k> mul(Typed<k> a, Typed<k> c) {
+    return {b_.CreateFMul(a.v, c.v)};
+  }
   template <int k>
-  Typed<k> div(Typed<k> a, Typed<k> c) { return {b_.CreateFDiv(a.v, c.v)}; }
+  Typed<k> div(Typed<k> a, Typed<k> c) {
+    return {b_.CreateFDiv(a.v, c.v)};
+  }
   template <int k>
   Typed<k> fma(Typed<k> a, Typed<k> c, Typed<k> e) {
     return {b_.CreateIntrinsic(llvm::Intrinsic::fma, {a.v->getType()}, {a.v, c.v, e.v})};
   }
   template <int k>
-  Typed<k> neg(Typed<k> a) { return {b_.CreateFNeg(a.v)}; }
+  Typed<k> neg(Typed<k> a) {
+    return {b_.CreateFNeg(a.v)};
+  }
   template <int k>
-  Typed<k> abs(Typed<k> a) { return {b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a.v)}; }
+  Typed<k> abs(Typed<k> a) {
+    return {b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, a.v)};
+  }
   template <int k>
-  Typed<k> trunc(Typed<k> a) { return {b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, a.v)}; }
+  Typed<k> trunc(Typed<k> a) {
+    return {b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, a.v)};
+  }
   template <int k>
   Typed<k> copysign(Typed<k> a, Typed<k> c) {
     return {b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a.v, c.v)};
   }
   template <int k>
-  M less(Typed<k> a, Typed<k> c) { return {b_.CreateFCmpOLT(a.v, c.v)}; }
+  M less(Typed<k> a, Typed<k> c) {
+    return {b_.CreateFCmpOLT(a.v, c.v)};
+  }
   template <int k>
-  M equal(Typed<k> a, Typed<k> c) { return {b_.CreateFCmpOEQ(a.v, c.v)}; }
+  M equal(Typed<k> a, Typed<k> c) {
+    return {b_.CreateFCmpOEQ(a.v, c.v)};
+  }
   M both(M a, M c) { return {b_.CreateAnd(a.v, c.v)}; }
   M either(M a, M c) { return {b_.CreateOr(a.v, c.v)}; }
   M negated(M a) { return {b_.CreateNot(a.v)}; }
   template <int k>
-  Typed<k> select(M m, Typed<k> a, Typed<k> c) { return {b_.CreateSelect(m.v, a.v, c.v)}; }
+  Typed<k> select(M m, Typed<k> a, Typed<k> c) {
+    return {b_.CreateSelect(m.v, a.v, c.v)};
+  }
 
   I bits(F v) { return {b_.CreateBitCast(v.v, type(b_.getInt32Ty()))}; }
   L bits(D v) { return {b_.CreateBitCast(v.v, type(b_.getInt64Ty()))}; }
   F floating(I v) { return {b_.CreateBitCast(v.v, type(b_.getFloatTy()))}; }
   D floating(L v) { return {b_.CreateBitCast(v.v, type(b_.getDoubleTy()))}; }
   template <int k>
-  Typed<k> plus(Typed<k> a, Typed<k> c) { return {b_.CreateAdd(a.v, c.v)}; }
+  Typed<k> plus(Typed<k> a, Typed<k> c) {
+    return {b_.CreateAdd(a.v, c.v)};
+  }
   template <int k>
-  Typed<k> minus(Typed<k> a, Typed<k> c) { return {b_.CreateSub(a.v, c.v)}; }
+  Typed<k> minus(Typed<k> a, Typed<k> c) {
+    return {b_.CreateSub(a.v, c.v)};
+  }
   template <int k>
-  Typed<k> bit_and(Typed<k> a, Typed<k> c) { return {b_.CreateAnd(a.v, c.v)}; }
+  Typed<k> bit_and(Typed<k> a, Typed<k> c) {
+    return {b_.CreateAnd(a.v, c.v)};
+  }
   template <int k>
-  Typed<k> shl(Typed<k> a, int n) { return {b_.CreateShl(a.v, std::uint64_t(n))}; }
+  Typed<k> shl(Typed<k> a, int n) {
+    return {b_.CreateShl(a.v, std::uint64_t(n))};
+  }
   template <int k>
-  Typed<k> sar(Typed<k> a, int n) { return {b_.CreateAShr(a.v, std::uint64_t(n))}; }
+  Typed<k> sar(Typed<k> a, int n) {
+    return {b_.CreateAShr(a.v, std::uint64_t(n))};
+  }
   F number(I v) { return {b_.CreateSIToFP(v.v, type(b_.getFloatTy()))}; }
   D number(L v) { return {b_.CreateSIToFP(v.v, type(b_.getDoubleTy()))}; }
   D wide(F v) { return {b_.CreateFPExt(v.v, type(b_.getDoubleTy()))}; }
@@ -90,9 +120,7 @@ class FormulaCode {
   F rare(M m, F x, std::string_view function, F y) { return {rare_(m.v, x.v, function, y.v)}; }
 
  private:
-  llvm::Type* type(llvm::Type* element) {
-    return lanes_ > 1 ? llvm::FixedVectorType::get(element, lanes_) : element;
-  }
+  llvm::Type* type(llvm::Type* element) { return lanes_ > 1 ? llvm::FixedVectorType::get(element, lanes_) : element; }
 
   Builder& b_;
   unsigned lanes_;

@@ -24,17 +24,17 @@ Lowering::Value* Lowering::intrinsic(const ir::IntrinsicInfo& row, const Operand
   using Body = Value* (*)(Lowering&, const Operands&);
 #define RLDB_LLVM_Libm1(f) [](Lowering& l, const Operands& in) { return l.library(#f, in); }
 #define RLDB_LLVM_Libm2(f) RLDB_LLVM_Libm1(f)
-#define RLDB_LLVM_Formula1(f)                                                                   \
-  [](Lowering& l, const Operands& in) {                                                         \
-    return l.formula(#f, in, [](FormulaCode& o, const std::vector<Value*>& x) {                 \
-      return runtime::formula::f(o, FormulaCode::F{x[0]}).v;                                    \
-    });                                                                                         \
+#define RLDB_LLVM_Formula1(f)                                                   \
+  [](Lowering& l, const Operands& in) {                                         \
+    return l.formula(#f, in, [](FormulaCode& o, const std::vector<Value*>& x) { \
+      return runtime::formula::f(o, FormulaCode::F{x[0]}).v;                    \
+    });                                                                         \
   }
-#define RLDB_LLVM_Formula2(f)                                                                   \
-  [](Lowering& l, const Operands& in) {                                                         \
-    return l.formula(#f, in, [](FormulaCode& o, const std::vector<Value*>& x) {                 \
-      return runtime::formula::f(o, FormulaCode::F{x[0]}, FormulaCode::F{x[1]}).v;              \
-    });                                                                                         \
+#define RLDB_LLVM_Formula2(f)                                                      \
+  [](Lowering& l, const Operands& in) {                                            \
+    return l.formula(#f, in, [](FormulaCode& o, const std::vector<Value*>& x) {    \
+      return runtime::formula::f(o, FormulaCode::F{x[0]}, FormulaCode::F{x[1]}).v; \
+    });                                                                            \
   }
 #define RLDB_LLVM_Native(f) [](Lowering& l, const Operands& in) { return l.native(llvm::Intrinsic::f, in); }
 #define RLDB_LLVM_Own(f) [](Lowering& l, const Operands& in) { return l.f(in); }
