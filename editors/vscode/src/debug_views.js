@@ -66,9 +66,10 @@ async function storageRows(session) {
     tooltip: `allocated by *${s.allocated}${s.released === null || s.released === undefined ? '' : `, released by *${s.released}`}`,
     icon: 'database',
     children: (s.tensors ?? []).map((t) => ({
-      label: t.name,
-      description: `*${t.begin ?? t.written} to *${t.end ?? t.last_used}`,
-      tooltip: JSON.stringify(t),
+      label: t.binding ?? `register %${t.register}`,
+      description: `${t.shape} at ${t.offset}`,
+      tooltip: [`made by *${t.made}`, t.written !== null && `written by *${t.written}`, t.last_use !== null && `last used by *${t.last_use}`,
+                t.cleared !== null && `cleared by *${t.cleared}`].filter(Boolean).join('\n'),
       icon: 'symbol-array',
     })),
   }));

@@ -183,11 +183,14 @@ class Window {
     await input.waitFor({ state: 'hidden' });
   }
 
-  // The lines that the active editor (the right half of a diff) shows.
+  // The lines that the active editor (the right half of a diff) shows: the largest one, of equals the last.
   async shownText() {
-    const lines = await this.page.locator('.editor-group-container.active .monaco-editor').last().locator('.view-line').evaluateAll((all) =>
-      all.map((line) => [parseFloat(line.style.top), line.textContent]).sort((a, b) => a[0] - b[0]).map((l) => l[1]));
-    return lines.join('\n').replace(/\u00a0/g, ' ');
+    return this.page.evaluate(() => {
+      const area = (e) => e.getBoundingClientRect().width * e.getBoundingClientRect().height;
+      const editors = [...document.querySelectorAll('.editor-group-container.active .monaco-editor')].sort((a, b) => area(a) - area(b));
+      const lines = [...(editors.at(-1)?.querySelectorAll('.view-line') ?? [])].map((l) => [parseFloat(l.style.top), l.textContent]);
+      return lines.sort((a, b) => a[0] - b[0]).map((l) => l[1]).join('\n').replace(/\u00a0/g, ' ');
+    });
   }
 
   async sees(what, pattern, look) {
