@@ -67,8 +67,10 @@ class Dialogue {
     CHECK(message["command"] == command);
     if (message["success"] == false) return fmt::format("   refused: {}\n", message["message"].get<std::string>());
     const Json body = message.value("body", Json());
+    if (body.is_null()) return "   done\n";
     learn(body);
-    return body.is_null() ? "   done\n" : listed(body);
+    if (command == "initialize") return fmt::format("   {} capabilities\n", body.size());
+    return listed(body);
   }
 
   // A list with an element a line.
@@ -377,7 +379,7 @@ TEST_CASE("a breakpoint is set while the program runs, which goes on") {
   const std::string file = folder.write("module.py", kModule);
   PipeClient client;
   start_forever(client, file);
-  client.send("setBreakpoints", {{"source", {{"path", file}}}, {"breakpoints", {{{"line", 17}}}}});
+  client.send("setBreakpoints", {{"source", {{"path", file}}}, {"breakpoints", Json::array({Json{{"line", 17}}})}});
   const Json reply = client.wait("response", "setBreakpoints");
   CHECK(reply["body"]["breakpoints"][0]["verified"] == true);
   client.send("stackTrace", {{"threadId", 1}});

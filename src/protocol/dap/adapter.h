@@ -90,7 +90,7 @@ class Adapter {
     bool active = false;
     debug::StopKind kind = debug::StopKind::None;
     std::uint64_t time = 0;
-    std::size_t version = 0, values = 0;
+    std::size_t version = 0;
     std::string call;
     bool operator==(const Moment&) const = default;
   };
@@ -115,6 +115,7 @@ class Adapter {
   std::optional<ui::PreparedCall> call_;
   std::vector<std::function<void()>> then_;
 
+  bool pause_at_entry_ = false;  // asked for while the program was being started
   bool initialized_ = false, loaded_ = false, configured_ = false, ended_ = false, over_ = false;
   bool lines_from_1_ = true, columns_from_1_ = true, takes_invalidated_ = false;
   // Of the last stop: its frames, the number of the first one, the version in whose text they are shown.

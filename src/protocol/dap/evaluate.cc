@@ -52,8 +52,7 @@ std::string whole_text(const Value& value) {
 Adapter::Moment Adapter::moment() const {
   const debug::StopReport& stop = repl_->debugger().last_stop();
   const session::Program* program = repl_->session().program();
-  return {repl_->debugger().active(),       stop.kind,       stop.time, program ? program->position() : 0,
-          repl_->session().values().size(), repl_->last_call};
+  return {repl_->debugger().active(), stop.kind, stop.time, program ? program->position() : 0, repl_->last_call};
 }
 
 // The effects of an entry, as events.
@@ -86,10 +85,10 @@ Answer Adapter::evaluate_in_console(const std::string& text) {
   if (value && !value->is_null() && moment() == before) {
     // The value is the result; what else was written stays.
     const std::string shown = runtime::format_value(*value, repl_->print_format) + "\n";
-    const std::size_t rest = held.text.ends_with(shown) ? held.text.size() - shown.size() : std::string::npos;
-    if (rest == 0 ||
-        (rest != std::string::npos && held.text[rest - 1] == '\n' && !held.text.substr(0, rest).ends_with("=\n"))) {
-      held.text.resize(rest);
+    const std::size_t at = held.text.find(shown);
+    const bool is_line = at == 0 || (at != std::string::npos && held.text[at - 1] == '\n');
+    if (is_line && !held.text.substr(0, at).ends_with("=\n")) {
+      held.text.erase(at, shown.size());
       body =
           variables_->shown(*value, is_harmless(text) ? std::string(ui::trim(text)) : std::string("_"), repl_->frame());
       body["result"] = body["value"];

@@ -13,9 +13,9 @@
 
 namespace rldb::protocol::dap {
 
-namespace {
-
 namespace fs = std::filesystem;
+
+namespace {
 
 // A word as the prompt splits them.
 std::string quoted(const std::string& word) {
@@ -200,8 +200,10 @@ void Adapter::start() {
   bool ready = false;
   repl_->guard(":run " + launch_.call(), [&] {
     call_ = ui::prepare_call(*repl_, launch_.call());
-    if (call_) sanitize();
-    ready = call_.has_value();
+    source::Diagnostics diagnostics;
+    ready = call_ && repl_->session().runnable(diagnostics) != nullptr;
+    repl_->report(diagnostics);
+    if (ready) sanitize();
     return ready ? ui::Status::Good : ui::Status::Failed;
   });
   if (!ready) return end_program(ui::kFailed);
@@ -211,7 +213,8 @@ void Adapter::start() {
   run(
       "run",
       [this]() -> debug::StopReport {
-        const auto stop = ui::start_call(*repl_, *call_, launch_.stop_on_entry && !launch_.no_debug);
+        const auto stop =
+            ui::start_call(*repl_, *call_, (launch_.stop_on_entry && !launch_.no_debug) || pause_at_entry_);
         return stop ? *stop : debug::StopReport{};
       },
       true);

@@ -67,6 +67,13 @@ void Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, 
     const Traffic::RunEnd end = began ? traffic_.end_run() : Traffic::RunEnd{};
     repl_->frame() = 0;
     if (end.ending) return;
+    const bool nothing = status != ui::Status::Good || stop.kind == StopKind::None;
+    if (nothing && (end.between || end.paused) && !repl_->debugger().active()) {
+      // Interrupted while kernels were compiled: the program is started again.
+      pause_at_entry_ = end.paused;
+      while (const auto request = traffic_.next_between()) channel_.answer(*request, dispatch(*request));
+      continue;
+    }
     if (status != ui::Status::Good) {
       // Abandoned, which is reported; the run is where it was, if it has not ended.
       stop = repl_->debugger().last_stop();
@@ -87,7 +94,7 @@ void Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, 
         continue;
       }
     }
-    return report(stop, end.paused);
+    return report(stop, end.paused || std::exchange(pause_at_entry_, false));
   }
 }
 
@@ -154,7 +161,7 @@ void Adapter::report(const StopReport& stop, bool paused) {
       return send_stopped(stop, "exception", text);
     }
     case StopKind::Entry:
-      return send_stopped(stop, "entry", {});
+      return send_stopped(stop, paused ? "pause" : "entry", {});
     case StopKind::Breakpoint: {
       const std::string detail = stop.details.empty() ? std::string() : stop.details.front();
       if (!hit) return send_stopped(stop, "breakpoint", detail);

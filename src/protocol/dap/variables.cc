@@ -61,6 +61,12 @@ std::optional<Value> part_of(const runtime::Tensor& t, const std::vector<std::in
   return view.ok() ? std::optional<Value>(std::move(*view)) : std::nullopt;
 }
 
+std::string type_of(const Value& value) {
+  const bool has_parts = value.is(ValueKind::Tensor) || value.is(ValueKind::Tuple) || value.is(ValueKind::Shape) ||
+                         value.is(ValueKind::Function);
+  return has_parts ? runtime::describe(value) : std::string(runtime::to_string(value.kind()));
+}
+
 bool can_be_split(const runtime::Tensor& t) {
   return t.ndim() > 0 && t.element_count() > 0 && !t.dtype().is_handle() && !t.dtype().is_void();
 }
@@ -245,7 +251,7 @@ Json Variables::lazy(std::string name, std::string note, std::string type, int f
 
 Json Variables::shown(const Value& value, const std::string& path, int frame, std::string type) {
   Json out{{"value", value.is_null() ? std::string("None") : runtime::format_brief(value)},
-           {"type", type.empty() ? runtime::describe(value) : std::move(type)},
+           {"type", type.empty() ? type_of(value) : std::move(type)},
            {"variablesReference", 0}};
   switch (value.kind()) {
     case ValueKind::Tensor: {

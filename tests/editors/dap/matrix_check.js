@@ -42,7 +42,7 @@ const matrix = {
     c.configurationSequence(), c.launch({ program, inputs }), c.waitForEvent('exited'), c.waitForEvent('terminated'),
   ]),
   'stops on entry': c => Promise.all([
-    c.configurationSequence(), c.launch({ program, inputs, stopOnEntry: true }), c.assertStoppedLocation('entry', { line: 6 }),
+    c.configurationSequence(), c.launch({ program, inputs, stopOnEntry: true }), c.assertStoppedLocation('entry', { line: 5 }),
   ]),
   'stops at a breakpoint': c => c.hitBreakpoint({ program, inputs }, { path: program, line: 9 }),
   'stops at a breakpoint that slides': c => c.hitBreakpoint(
@@ -66,7 +66,7 @@ const matrix = {
   'steps, steps back, shows values': async c => {
     await c.hitBreakpoint({ program, inputs }, { path: program, line: 9 });
     await Promise.all([c.nextRequest({ threadId: 1 }), c.assertStoppedLocation('step', { line: 10 })]);
-    const trace = await Promise.all([c.stepBackRequest({ threadId: 1 }), c.assertStoppedLocation('step', { line: 9 })]);
+    const trace = await Promise.all([c.stepBackRequest({ threadId: 1 }), c.assertStoppedLocation('breakpoint', { line: 9 })]);
     const frameId = trace[1].body.stackFrames[0].id;
     const scopes = (await c.scopesRequest({ frameId })).body.scopes;
     must(scopes.map(s => s.name).join() === 'Locals,Symbols,Shape heap,Registers,Storage', scopes);

@@ -19,14 +19,17 @@ local ok, problem = pcall(function()
   dap.listeners.after.event_stopped['check'] = function() stops = stops + 1 end
   local ended = false
   dap.listeners.after.event_terminated['check'] = function() ended = true end
-  -- Waits for a stop and for the client to have its frames.
+  -- Waits for a stop and for the client to have its frames: no two stops have frames with the same id.
+  local last = 0
   local function stopped_at(count)
+    local frame
     vim.wait(20000, function()
       local session = dap.session()
-      return ended or (stops >= count and session and session.current_frame ~= nil)
+      frame = session and session.current_frame
+      return ended or (stops >= count and frame ~= nil and frame.id ~= last and frame.scopes ~= nil)
     end, 20)
-    local session = dap.session()
-    return session and session.current_frame
+    last = frame and frame.id
+    return frame
   end
   -- A request of the client, waited for.
   local function ask(command, arguments)
@@ -43,10 +46,7 @@ local ok, problem = pcall(function()
   local frame = stopped_at(1)
   check('stops at the breakpoint', frame and frame.line == tonumber(vim.env.RLDB_LINE), frame)
   check('shows the line', vim.api.nvim_win_get_cursor(0)[1] == tonumber(vim.env.RLDB_LINE), vim.api.nvim_win_get_cursor(0))
-  check('has the scopes of the stop', vim.wait(5000, function()
-    local now = dap.session().current_frame
-    return now.scopes ~= nil and #now.scopes == 5
-  end, 10), frame and frame.scopes)
+  check('has the scopes of the stop', frame and #frame.scopes == 5, frame and frame.scopes)
 
   dap.step_over()
   frame = stopped_at(2)
