@@ -28,7 +28,7 @@ class Kernel(jupyter_kernel_test.KernelTests):
     file_extension = ".py"
     code_hello_world = "!echo hello, world"
     code_stderr = "!echo trouble >&2"
-    completion_samples = [{"text": "R.matm", "matches": {"R.matmul"}}, {"text": ":hist", "matches": {":history"}}]
+    completion_samples = [{"text": "R.matm", "matches": {"R.matmul"}}, {"text": ":hist", "matches": {"history"}}]
     complete_code_samples = ["1 + 1", ":history", "x = R.const(1)"]
     incomplete_code_samples = ["@R.function\ndef f():", "R.add(1,"]
     code_generate_error = ":show nothing"

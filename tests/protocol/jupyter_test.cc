@@ -160,8 +160,8 @@ TEST_CASE("cells share a session, and the last value is the result") {
   const Json* result = notebook.client.last("execute_result");
   REQUIRE(display);
   REQUIRE(result);
-  CHECK((*display)["data"]["text/plain"] == "x = [[1. 2. 3. 4.]]\n");
-  CHECK((*result)["data"]["text/plain"] == "[[ 2.  6. 12. 20.]]\n");
+  CHECK((*display)["data"]["text/plain"] == "x =\nTensor[(1, 4), \"float32\"]\n[[1. 2. 3. 4.]]\n");
+  CHECK((*result)["data"]["text/plain"] == "Tensor[(1, 4), \"float32\"]\n[[ 2.  6. 12. 20.]]\n");
   CHECK((*result)["execution_count"] == 2);
   const std::string html = (*result)["data"]["text/html"];
   CHECK(html.find("<td class=\"num\">12.0</td>") != std::string::npos);
@@ -203,7 +203,7 @@ TEST_CASE("listings, pictures and differences have a form of their own") {
 TEST_CASE("a stopped run is there for the next cell, and leaving it is asked") {
   Notebook notebook;
   notebook.cell(kNotebookModule);
-  CHECK(notebook.cell("break b\n:run main --dim n=1")["status"] == "ok");
+  CHECK(notebook.cell(":break main:b\n:run main")["status"] == "ok");
   notebook.cell("step");
   CHECK(notebook.cell("print a")["status"] == "ok");
   notebook.client.answer = "n";
@@ -232,8 +232,8 @@ TEST_CASE("the text of a cell is completed, explained and judged as at the promp
   const auto& matches = completed["matches"];
   CHECK(std::find(matches.begin(), matches.end(), "R.matmul") != matches.end());
   const Json commands = notebook.request("complete_request", {{"code", "x = 1\n:hist"}, {"cursor_pos", 11}});
-  CHECK(commands["matches"] == Json::array({":history"}));
-  CHECK(commands["cursor_start"] == 6);
+  CHECK(commands["matches"] == Json::array({"history"}));
+  CHECK(commands["cursor_start"] == 7);
   const Json inspected = notebook.request("inspect_request", {{"code", "R.matmul(x, y)"}, {"cursor_pos", 4}});
   CHECK(inspected["found"] == true);
   CHECK(inspected["data"]["text/plain"].get<std::string>().find("matmul") != std::string::npos);
@@ -253,6 +253,13 @@ TEST_CASE("the history has the cells") {
   CHECK(notebook.request("history_request", {{"hist_access_type", "range"}, {"start", 1}, {"stop", 2}})["history"] ==
         Json::array({{0, 1, "1 + 1"}}));
   CHECK(notebook.request("history_request", {{"hist_access_type", "search"}, {"pattern", "2*"}})["history"].size() == 1);
+  notebook.cell("1 + 1");
+  const Json unique = notebook.request("history_request", {{"hist_access_type", "search"},
+                                                           {"pattern", "1*"},
+                                                           {"unique", true},
+                                                           {"output", true}})["history"];
+  REQUIRE(unique.size() == 1);
+  CHECK(unique[0] == Json({0, 3, Json::array({"1 + 1", "2\n"})}));
 }
 
 TEST_CASE("requests with members that are missing or of other types do no harm") {

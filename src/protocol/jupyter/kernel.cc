@@ -129,10 +129,11 @@ Status Kernel::run_cell(const std::string& code) {
 Json Kernel::execute(const Json& content) {
   const std::string code = text_in(content, "code");
   const bool silent = flag_in(content, "silent", false);
-  if (!silent && flag_in(content, "store_history", true)) {
+  const bool is_kept = !silent && flag_in(content, "store_history", true);
+  if (is_kept) {
     ++count_;
     if (cells_.size() == kMaxCells) cells_.erase(cells_.begin());
-    cells_.push_back({count_, code});
+    cells_.push_back({count_, code, {}});
   }
   if (!silent) client_.publish("execute_input", {{"code", code}, {"execution_count", count_}});
 
@@ -161,6 +162,7 @@ Json Kernel::execute(const Json& content) {
   client_.publish_standard_streams();
   const std::string shown = output.finish(is_failure);
   repl_->on_output = nullptr;
+  if (is_kept) cells_.back().result = output.result();
 
   Json reply = good(Json::object());
   if (is_failure) {
@@ -248,15 +250,18 @@ Json Kernel::history(const Json& content) const {
   const std::string kind = text_in(content, "hist_access_type"), pattern = text_in(content, "pattern");
   const auto start = number_in(content, "start", 0), stop = number_in(content, "stop", std::int64_t(count_) + 1);
   const auto most = std::size_t(std::max<std::int64_t>(0, number_in(content, "n", std::int64_t(cells_.size()))));
+  const bool unique = flag_in(content, "unique", false), with_output = flag_in(content, "output", false);
   std::vector<const Cell*> found;
   for (const Cell& cell : cells_) {
     if (kind == "range" && (std::int64_t(cell.count) < start || std::int64_t(cell.count) >= stop)) continue;
     if (kind == "search" && ::fnmatch(pattern.c_str(), cell.text.c_str(), 0) != 0) continue;
+    // Of equal ones the last.
+    if (unique) std::erase_if(found, [&](const Cell* before) { return before->text == cell.text; });
     found.push_back(&cell);
   }
   Json list = Json::array();
   for (std::size_t i = kind == "range" ? 0 : found.size() - std::min(most, found.size()); i < found.size(); ++i)
-    list.push_back({0, found[i]->count, found[i]->text});
+    list.push_back({0, found[i]->count, with_output ? Json({found[i]->text, found[i]->result}) : Json(found[i]->text)});
   return good({{"history", std::move(list)}});
 }
 

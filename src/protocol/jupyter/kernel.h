@@ -45,7 +45,7 @@ class Kernel {
  private:
   struct Cell {
     std::size_t count;
-    std::string text;
+    std::string text, result;
   };
   // Passes nothing on: output is seen piece by piece.
   class Silent : public ui::Console {

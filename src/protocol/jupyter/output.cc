@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
+#include "protocol/jupyter/wire.h"
 #include "rldb/ui/prompt/session_page.h"
 #include "rldb/ui/render/page.h"
 
@@ -85,11 +89,14 @@ std::string CellOutput::finish(bool failed) {
   if (!held_) return {};
   const Held last = *std::exchange(held_, std::nullopt);
   if (failed && last.piece.kind == OutputKind::Error) return last.text;
-  if (last.piece.kind == OutputKind::Value)
-    publish_("execute_result",
-             {{"data", bundle(last)}, {"metadata", Json::object()}, {"execution_count", count_}});
-  else
+  if (last.piece.kind != OutputKind::Value) {
     send(last);
+    return {};
+  }
+  Json data = bundle(last);
+  result_ = text_in(data, "text/plain");
+  publish_("execute_result",
+           {{"data", std::move(data)}, {"metadata", Json::object()}, {"execution_count", count_}});
   return {};
 }
 

@@ -29,6 +29,8 @@ class CellOutput {
   void take(const ui::OutputPiece& piece, std::string_view text);
   // The diagnostics that ended a failed cell.
   std::string finish(bool failed);
+  // The result as text; empty: the cell has none.
+  const std::string& result() const { return result_; }
 
  private:
   struct Held {
@@ -45,6 +47,7 @@ class CellOutput {
   std::size_t pictures_ = 0;
   std::size_t sent_ = 0;
   std::optional<Held> held_;
+  std::string result_;
 };
 
 }  // namespace rldb::protocol::jupyter

@@ -14,6 +14,7 @@ namespace rldb::protocol::jupyter {
 namespace {
 
 constexpr int kPollMilliseconds = 100;
+constexpr std::string_view kExecute = "execute_request";
 // The process that started the kernel, as Jupyter names it.
 constexpr const char* kParentVariable = "JPY_PARENT_PID";
 
@@ -143,18 +144,25 @@ void Server::answer(Kernel& kernel, const Message& request) {
   auto content = answer_within_limits(kernel, request);
   executing_ = false;
   publish_standard_streams();
+  // Those were sent before the client knew that this cell failed.
+  const std::vector<Message> others = kernel.leaves_out_others() ? arrived() : std::vector<Message>();
   if (content) reply(shell_, request, std::move(*content));
   publish("status", {{"execution_state", "idle"}});
+  for (const Message& other : others)
+    other.type() == kExecute ? leave_out(other) : answer(kernel, other);
 }
 
-// Cells that were sent before the client knew that this one failed.
-void Server::leave_out_others() {
-  while (const auto next = receive(shell_)) {
-    const Json parent = next->header;
-    publish_about(parent, "status", {{"execution_state", "busy"}});
-    reply(shell_, *next, Kernel::left_out());
-    publish_about(parent, "status", {{"execution_state", "idle"}});
-  }
+std::vector<Message> Server::arrived() {
+  std::vector<Message> messages;
+  while (auto next = receive(shell_))
+    if (is_request(*next)) messages.push_back(std::move(*next));
+  return messages;
+}
+
+void Server::leave_out(const Message& cell) {
+  publish_about(cell.header, "status", {{"execution_state", "busy"}});
+  reply(shell_, cell, Kernel::left_out());
+  publish_about(cell.header, "status", {{"execution_state", "idle"}});
 }
 
 void Server::serve(const ui::CommandLine& line) {
@@ -174,7 +182,6 @@ void Server::serve(const ui::CommandLine& line) {
       break;
     }
     answer(kernel, *request);
-    if (kernel.leaves_out_others()) leave_out_others();
   }
   end();
   control_thread.join();

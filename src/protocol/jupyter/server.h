@@ -11,6 +11,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "protocol/jupyter/connection.h"
 #include "protocol/jupyter/kernel.h"
@@ -38,7 +39,8 @@ class Server : private Client {
   std::optional<Message> receive(ZmqSocket& socket);
   bool wait_for(ZmqSocket& socket, int milliseconds);
   void answer(Kernel& kernel, const Message& request);
-  void leave_out_others();
+  std::vector<Message> arrived();
+  void leave_out(const Message& cell);
   void serve_control();
   void control(const Message& request);
   void echo_heartbeats();

@@ -9,6 +9,7 @@
 namespace rldb::protocol::jupyter {
 
 StandardStreams::StandardStreams(Seen seen) : seen_(std::move(seen)) {
+  std::fflush(nullptr);  // what was written before belongs to nobody's cell
   for (Stream& stream : streams_) redirect(stream);
   if (::pipe2(wake_, O_CLOEXEC) != 0) return;
   thread_ = std::thread([this] { read_all(); });

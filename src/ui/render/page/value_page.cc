@@ -40,7 +40,9 @@ std::vector<std::optional<std::int64_t>> shown_of_axis(std::int64_t length) {
 std::string element_html(const Tensor& tensor, std::int64_t flat) {
   const auto element = Tensor::view(
       tensor.storage(), tensor.byte_offset() + std::size_t(flat) * tensor.dtype().bytes(), {}, tensor.dtype());
-  return element.ok() ? html_text(runtime::format_value(Value(*element))) : std::string();
+  if (!element.ok()) return {};
+  const std::string text = runtime::format_value(Value(*element));  // the number is below the type
+  return html_text(std::string_view(text).substr(text.rfind('\n') + 1));
 }
 
 std::string cell(std::string_view tag, std::string_view html) {
