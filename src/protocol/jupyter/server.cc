@@ -145,18 +145,23 @@ void Server::answer(Kernel& kernel, const Message& request) {
   executing_ = false;
   publish_standard_streams();
   // Those were sent before the client knew that this cell failed.
-  const std::vector<Message> others = kernel.leaves_out_others() ? arrived() : std::vector<Message>();
+  while (kernel.leaves_out_others()) {
+    auto other = receive(shell_);
+    if (!other) break;
+    waiting_.push_back(std::move(*other));
+  }
   if (content) reply(shell_, request, std::move(*content));
   publish("status", {{"execution_state", "idle"}});
-  for (const Message& other : others)
-    other.type() == kExecute ? leave_out(other) : answer(kernel, other);
 }
 
-std::vector<Message> Server::arrived() {
-  std::vector<Message> messages;
-  while (auto next = receive(shell_))
-    if (is_request(*next)) messages.push_back(std::move(*next));
-  return messages;
+std::optional<Message> Server::next_request() {
+  while (!waiting_.empty()) {
+    Message message = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (message.type() != kExecute) return message;
+    leave_out(message);
+  }
+  return wait_for(shell_, kPollMilliseconds) ? receive(shell_) : std::nullopt;
 }
 
 void Server::leave_out(const Message& cell) {
@@ -174,8 +179,7 @@ void Server::serve(const ui::CommandLine& line) {
   std::thread heartbeat_thread([this] { echo_heartbeats(); });
   publish("status", {{"execution_state", "starting"}});
   while (!ended_) {
-    if (!wait_for(shell_, kPollMilliseconds)) continue;
-    const auto request = receive(shell_);
+    const auto request = next_request();
     if (!request || !is_request(*request)) continue;
     if (request->type() == "shutdown_request") {
       reply(shell_, *request, {{"status", "ok"}, {"restart", flag_in(request->content, "restart", false)}});

@@ -6,12 +6,12 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "protocol/jupyter/connection.h"
 #include "protocol/jupyter/kernel.h"
@@ -39,7 +39,7 @@ class Server : private Client {
   std::optional<Message> receive(ZmqSocket& socket);
   bool wait_for(ZmqSocket& socket, int milliseconds);
   void answer(Kernel& kernel, const Message& request);
-  std::vector<Message> arrived();
+  std::optional<Message> next_request();
   void leave_out(const Message& cell);
   void serve_control();
   void control(const Message& request);
@@ -53,6 +53,7 @@ class Server : private Client {
   std::mutex iopub_mutex_;
   std::mutex parent_mutex_;
   Message request_;  // the one that is being answered
+  std::deque<Message> waiting_;  // what had arrived when a cell failed, whose cells are left out
   std::atomic<bool> executing_ = false;
   std::atomic<bool> ended_ = false;
   std::unique_ptr<StandardStreams> streams_;
