@@ -112,13 +112,6 @@ std::size_t Tables::shape_of_result(const Function* f, bool from_values) {
 
 std::size_t Tables::copy() { return add_kernel("copy", "vm_mod_copy_to", {KernelKind::Copy, ""}); }
 
-std::int64_t Tables::device(runtime::Device device) {
-  for (std::size_t i = 0; i < exe.devices.size(); ++i)
-    if (runtime::Device{exe.devices[i].type, exe.devices[i].id} == device) return std::int64_t(i);
-  exe.devices.push_back({device.type, device.id, {}});
-  return std::int64_t(exe.devices.size() - 1);
-}
-
 std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::Diagnostics& out,
                                          const TextNames* names, TypeOfVariable types) {
   CompiledModule made;

@@ -26,12 +26,6 @@ runtime::DType dtype_of(const Call& c, runtime::DType otherwise) {
   return Attributes(c, *as<Op>(c.callee)->info).dtype(instruction_attr::Dtype).value_or(otherwise);
 }
 
-runtime::Device device_of(const Call& c) {
-  const Attributes attrs(c, *as<Op>(c.callee)->info);
-  return {std::int32_t(attrs.integer(instruction_attr::DeviceType).value_or(1)),
-          std::int32_t(attrs.integer(instruction_attr::DeviceId).value_or(0))};
-}
-
 }  // namespace
 
 bool FunctionCompiler::machine_call(const Call& c, std::optional<Reg>& result) {
@@ -52,9 +46,6 @@ bool FunctionCompiler::machine_call(const Call& c, std::optional<Reg>& result) {
   } else if (id == op::VmReshapeTensor) {
     const Reg data = atom(c.args[0]);
     result = emit_to(Opcode::ReshapeTensor, {data, atom(c.args[1])});
-  } else if (id == op::DeviceCopy) {
-    const Reg data = atom(c.args[0]);
-    result = emit_to(Opcode::DeviceCopy, {data, tables_.device(copied_from(c)), tables_.device(copied_to(c))});
   } else if (id == op::MemoryKill) {
     if (!units_.contains(c.args[0])) kill(atom(c.args[0]));
   } else {
@@ -72,8 +63,7 @@ FunctionCompiler::Reg FunctionCompiler::alloc_storage(const Call& c) {
   }
   const Reg size = atom(c.args[0]);
   const std::vector<std::int64_t> dtype = dtype_fields(dtype_of(c, runtime::DType::Float(32)));
-  return emit_to(Opcode::AllocStorage, joined({size, std::int64_t(alignment->tensor->at(0))},
-                                              joined(dtype, {tables_.device(device_of(c)), 0})));
+  return emit_to(Opcode::AllocStorage, joined({size, std::int64_t(alignment->tensor->at(0))}, joined(dtype, {0, 0})));
 }
 
 std::optional<std::vector<std::int64_t>> FunctionCompiler::constant_dims(const Expr* e) {

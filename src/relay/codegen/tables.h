@@ -20,8 +20,6 @@ class Tables {
   std::size_t compute(const Function* f);
   std::size_t shape_of_result(const Function* f, bool from_values);
   std::size_t copy();
-  // The index of a device in the executable.
-  std::int64_t device(runtime::Device device);
 
   Context& ctx;
   relay_bytecode::Executable& exe;

@@ -45,11 +45,9 @@ class Allocator : public AnfRewriter {
  private:
   using Exprs = std::vector<const Expr*>;
 
-  const Expr* value(const Var* var, const Expr* v) override {
+  const Expr* value(const Var*, const Expr* v) override {
     const auto* c = as<Call>(v);
     const auto* f = c ? as<Function>(c->callee) : nullptr;
-    here_ = device_of(v);
-    if (!here_.is_host()) devices_[var] = here_;
     if (!f || !is_primitive(f)) return v;
     at_ = v;
     if (c->args.size() != f->params.size() || !f->result) {
@@ -58,24 +56,6 @@ class Allocator : public AnfRewriter {
       return v;
     }
     return primitive(f, *c);
-  }
-
-  // A kernel and its results are where its operands are; names and fields are where their values are.
-  runtime::Device device_of(const Expr* e) {
-    if (e->kind == ExprKind::Var) {
-      const auto known = devices_.find(e);
-      return known == devices_.end() ? runtime::Device{} : known->second;
-    }
-    if (const OpInfo* op = operator_of(e); op && op->id == op::DeviceCopy) return copied_to(cast<Call>(e));
-    const auto* c = as<Call>(e);
-    const auto* f = c ? as<Function>(c->callee) : nullptr;
-    if (c && !operator_of(e) && !(f && is_primitive(f))) return {};
-    runtime::Device found;
-    if (e->kind != ExprKind::Call && e->kind != ExprKind::Tuple && e->kind != ExprKind::Projection) return found;
-    for_each_operand(e, [&](const Expr* x) {
-      if (found.is_host() && x->kind == ExprKind::Var) found = device_of(x);
-    });
-    return found;
   }
 
   // ---- helpers ----
@@ -97,12 +77,6 @@ class Allocator : public AnfRewriter {
     v.kind = AttrKind::String;
     v.text = ctx_.str(to_string(dtype));
     return attr(instruction_attr::Dtype, v);
-  }
-  NamedAttr int_attr(std::string_view name, std::int64_t n) {
-    AttrValue v;
-    v.kind = AttrKind::Int;
-    v.integer = n;
-    return attr(name, v);
   }
   NamedAttr list_attr(std::string_view name, const std::vector<std::int64_t>& numbers) {
     AttrValue list;
@@ -188,12 +162,8 @@ class Allocator : public AnfRewriter {
 
   const Expr* storage(const Expr* size, DType dtype) {
     const std::int64_t alignment = std::max(kLeastAlignment, std::int64_t(dtype.bytes()));
-    std::vector<NamedAttr> attrs{dtype_attr(dtype)};
-    if (!here_.is_host()) {
-      attrs.push_back(int_attr(instruction_attr::DeviceId, here_.id));
-      attrs.push_back(int_attr(instruction_attr::DeviceType, here_.type));
-    }
-    return hidden("storage", ctx_.named("Storage", {}), call(op::MemoryAllocStorage, {size, number(alignment)}, attrs));
+    return hidden("storage", ctx_.named("Storage", {}),
+                  call(op::MemoryAllocStorage, {size, number(alignment)}, {dtype_attr(dtype)}));
   }
 
   const Expr* static_tensor(const TensorType* type) {
@@ -213,11 +183,9 @@ class Allocator : public AnfRewriter {
 
   const Expr* dynamic_tensor(const TensorType* type, const Expr* shape) {
     const auto* size_type = ctx_.scalar(DType::Int(64));
-    const runtime::Device device = std::exchange(here_, {});  // sizes are computed on the host
     const Expr* size = static_tensor(size_type);
     const Function* f = size_function(type);
     hidden("", nullptr, call(op::VmInvokeTvmOp, {f, ctx_.tuple(Exprs{shape}), ctx_.tuple(Exprs{size})}));
-    here_ = device;
     const Expr* block = storage(size, type->dtype);
     return hidden("tensor", type, call(op::MemoryAllocTensor, {block, number(0), shape}, {dtype_attr(type->dtype)}));
   }
@@ -239,9 +207,7 @@ class Allocator : public AnfRewriter {
     Exprs in;
     for (const Expr* x : inputs) in.push_back(by_values ? x : shape_of(x));
     Exprs out;
-    const runtime::Device device = std::exchange(here_, {});  // shape functions run on the host
     for (const TensorType* t : types) out.push_back(static_tensor(int64_vector(t->shape.size())));
-    here_ = device;
     const std::vector<std::int64_t> is_input(inputs.size(), by_values ? 1 : 0);
     hidden(
         "", nullptr,
@@ -254,9 +220,7 @@ class Allocator : public AnfRewriter {
   }
 
   PassEnv& env_;
-  const Expr* at_ = nullptr;                                  // the call being made explicit
-  runtime::Device here_;                                      // where it runs
-  std::unordered_map<const Expr*, runtime::Device> devices_;  // of variables that are not on the host
+  const Expr* at_ = nullptr;  // the call being made explicit
   std::unordered_map<std::int64_t, const Constant*> numbers_;
   std::map<std::vector<std::int64_t>, const Constant*> dims_;
 };

@@ -306,12 +306,12 @@ Result<Value> Interpreter::view(RegName storage, RegName offset, std::vector<std
 Result<Value> Interpreter::alloc_storage(const Instruction& i) {
   if (i.has_shape()) {
     // The same size checks as for a tensor.
-    RLDB_TRY(auto t, runtime::Tensor::empty({i.list.begin(), i.list.end()}, i.dtype, device(i.numbers[1])));
+    RLDB_TRY(auto t, runtime::Tensor::empty({i.list.begin(), i.list.end()}, i.dtype));
     return Value(t->storage());
   }
   RLDB_TRY(const std::int64_t size, scalar(i.regs[0]));
   if (size < 0) return runtime::fail(ErrorKind::OutOfMemory, fmt::format("storage of {} bytes", size));
-  RLDB_TRY(auto made, runtime::Storage::allocate(std::size_t(size), device(i.numbers[1])));
+  RLDB_TRY(auto made, runtime::Storage::allocate(std::size_t(size)));
   return Value(made);
 }
 
@@ -364,14 +364,10 @@ Result<Value> Interpreter::reshape(const Instruction& i) {
   return Value(made);
 }
 
-runtime::Device Interpreter::device(std::int64_t index) const { return program_.device(index); }
-
-// Also on one device it is a copy.
+// Every device is the CPU; a copy is made nevertheless.
 Result<Value> Interpreter::copy(const Instruction& i) {
-  RLDB_TRY(const runtime::Tensor* t, tensor(i.regs[0]));
-  const runtime::Device to = device(i.numbers[1]);
-  if (t->device() == to) return runtime::copy_of(reg(i.regs[0]));
-  return runtime::on_device(reg(i.regs[0]), to);
+  RLDB_TRY_VOID(tensor(i.regs[0]));
+  return runtime::copy_of(reg(i.regs[0]));
 }
 
 }  // namespace rldb::relay_vm

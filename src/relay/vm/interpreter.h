@@ -40,7 +40,6 @@ class Interpreter {
   Result<Value> shape_of(const relay_bytecode::Instruction& i);
   Result<Value> reshape(const relay_bytecode::Instruction& i);
   Result<Value> copy(const relay_bytecode::Instruction& i);
-  runtime::Device device(std::int64_t index) const;
 
   Value& reg(RegName r) { return m_.registers[m_.frames.back().base + std::size_t(r)]; }
   std::vector<Value> list(std::span<const relay_bytecode::Word> registers);

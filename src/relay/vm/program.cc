@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include "rldb/relay/vm/machine.h"
-#include "rldb/runtime/copy.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::relay_vm {
@@ -145,24 +144,9 @@ Result<std::shared_ptr<const Program>> Program::link(std::shared_ptr<const Execu
     }
   }
   if (!exe->constructors.empty()) program->constructors_ = std::make_shared<const Constructors>(exe->constructors);
-  const auto on_host = [&](std::int64_t index) {
-    return index < 0 || std::size_t(index) >= exe->devices.size() || exe->devices[std::size_t(index)].type == 1;
-  };
-  for (const relay_bytecode::FunctionEntry& f : exe->functions)
-    for (const std::int64_t d : f.param_devices) program->only_host_ = program->only_host_ || !on_host(d);
   program->exe_ = std::move(exe);
   program->env_ = std::move(env);
-  for (std::size_t i = 0; i < program->constants_.size(); ++i) {
-    RLDB_TRY(program->constants_[i],
-             runtime::on_device(program->constants_[i], program->device(program->exe_->constants[i].device)));
-  }
   return std::shared_ptr<const Program>(program);
-}
-
-runtime::Device Program::device(std::int64_t operand) const {
-  const auto& table = exe_->devices;
-  if (only_host_ || operand < 0 || std::size_t(operand) >= table.size()) return {};
-  return {table[std::size_t(operand)].type, table[std::size_t(operand)].id};
 }
 
 std::vector<std::string_view> Program::unresolved() const {

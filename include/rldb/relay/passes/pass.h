@@ -14,7 +14,6 @@
 #include "rldb/pipeline/run.h"
 #include "rldb/relay/ir/text_names.h"
 #include "rldb/relay/ops/infer.h"
-#include "rldb/runtime/device.h"
 
 namespace rldb::relay {
 
@@ -75,10 +74,6 @@ std::vector<std::string> changed_functions(const Module* before, const Module* a
 // The body of `f` with its parameters replaced, one by one.
 const Expr* body_with(Context& ctx, const Function* f, Span<const Var*> params);
 
-// Of a `device_copy`; the host where it says nothing.
-runtime::Device copied_from(const Call& device_copy);
-runtime::Device copied_to(const Call& device_copy);
-
 // The operator that `e` is a call to; null: none.
 const OpInfo* operator_of(const Expr* e);
 // Whether this is a function that becomes one kernel.
@@ -93,8 +88,6 @@ inline constexpr std::string_view ReshapeOnly = "relay.reshape_only";
 namespace instruction_attr {
 inline constexpr std::string_view Dtype = "dtype";
 inline constexpr std::string_view ConstShape = "const_shape";
-inline constexpr std::string_view DeviceType = "device_type";
-inline constexpr std::string_view DeviceId = "device_id";
 inline constexpr std::string_view IsInput = "is_input";
 inline constexpr std::string_view NewShape = "newshape";
 }  // namespace instruction_attr

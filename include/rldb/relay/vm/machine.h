@@ -59,9 +59,6 @@ class Program {
   const Environment& environment() const { return env_; }
   const std::vector<Value>& constants() const { return constants_; }
   std::vector<std::string_view> unresolved() const;
-  // The device of an operand. Programs whose parameters are on other devices than the host run on the host alone, and
-  // so do those of layout A, which has no table of devices.
-  runtime::Device device(std::int64_t operand) const;
   // A function as a value: a closure that captures nothing.
   Value function_value(FunctionIndex function) const;
   Value closure(FunctionIndex function, std::vector<Value> captured) const;
@@ -77,7 +74,6 @@ class Program {
   Environment env_;
   std::vector<Code> code_;
   std::vector<Value> constants_;
-  bool only_host_ = false;
   std::vector<const Primitive*> primitives_;
   std::shared_ptr<const Constructors> constructors_;
 };
