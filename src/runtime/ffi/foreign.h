@@ -10,6 +10,9 @@
 
 namespace rldb::runtime::ffi {
 
+// Of tuples that cross the interface, in both directions.
+constexpr int kMaxNesting = 200;
+
 // `library` is released after `handle`: its code deletes the object.
 class ForeignObject : public Object, public Described {
  public:

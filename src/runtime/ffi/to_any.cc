@@ -9,7 +9,6 @@ namespace rldb::runtime::ffi {
 
 namespace {
 
-constexpr int kMaxNesting = 200;
 constexpr std::size_t kSmallText = 7;
 
 TVMFFIAny text_any(std::string_view text, std::int32_t small, std::int32_t large) {

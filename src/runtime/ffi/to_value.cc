@@ -14,7 +14,6 @@ namespace rldb::runtime::ffi {
 
 namespace {
 
-constexpr int kMaxNesting = 200;
 constexpr std::int64_t kMaxItems = std::int64_t(1) << 24;
 constexpr std::int32_t kMaxTensorRank = 64;
 
