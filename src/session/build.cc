@@ -116,7 +116,8 @@ std::shared_ptr<const Build> Session::build(Diagnostics& out) {
   // Where accesses are not checked, the memory is guarded.
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
   const bool current = e.build && e.build_engine == options_.engine &&
-                       e.build_kernel_engines == options_.kernel_engines && e.build_devices == options_.devices && e.build->source == module() &&
+                       e.build_kernel_engines == options_.kernel_engines && e.build_devices == options_.devices &&
+                       e.build->source == module() &&
                        (!e.build_jit || options_.engine != Engine::Jit || jit(out) == e.build_jit);
   if (current) return e.build;
   if (!module()) {

@@ -4,8 +4,8 @@
 
 #include "rldb/runtime/ffi_abi.h"
 
-#define FUNCTION(name)                                                                            \
-  int __tvm_ffi_##name(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result);       \
+#define FUNCTION(name)                                                                       \
+  int __tvm_ffi_##name(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result); \
   int __tvm_ffi_##name(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result)
 #define UNUSED (void)self, (void)args, (void)count, (void)result
 
@@ -15,13 +15,34 @@ static int give(TVMFFIAny* result, int32_t type_index, void* pointer) {
   return 0;
 }
 
-FUNCTION(wrong_index) { UNUSED; return give(result, 40, NULL); }
-FUNCTION(negative_index) { UNUSED; return give(result, -7, NULL); }
-FUNCTION(wild_object) { UNUSED; return give(result, kTVMFFITensor, (void*)4096); }
-FUNCTION(odd_object) { UNUSED; return give(result, kTVMFFIShape, (char*)&__tvm_ffi_odd_object + 1); }
-FUNCTION(null_object) { UNUSED; return give(result, kTVMFFIArray, NULL); }
-FUNCTION(null_text) { UNUSED; return give(result, kTVMFFIRawStr, NULL); }
-FUNCTION(wild_tensor) { UNUSED; return give(result, kTVMFFIDLTensorPtr, (void*)64); }
+FUNCTION(wrong_index) {
+  UNUSED;
+  return give(result, 40, NULL);
+}
+FUNCTION(negative_index) {
+  UNUSED;
+  return give(result, -7, NULL);
+}
+FUNCTION(wild_object) {
+  UNUSED;
+  return give(result, kTVMFFITensor, (void*)4096);
+}
+FUNCTION(odd_object) {
+  UNUSED;
+  return give(result, kTVMFFIShape, (char*)&__tvm_ffi_odd_object + 1);
+}
+FUNCTION(null_object) {
+  UNUSED;
+  return give(result, kTVMFFIArray, NULL);
+}
+FUNCTION(null_text) {
+  UNUSED;
+  return give(result, kTVMFFIRawStr, NULL);
+}
+FUNCTION(wild_tensor) {
+  UNUSED;
+  return give(result, kTVMFFIDLTensorPtr, (void*)64);
+}
 FUNCTION(long_small_text) {
   UNUSED;
   result->type_index = kTVMFFISmallStr;
@@ -40,7 +61,11 @@ FUNCTION(lies) {
   TVMFFIObjectIncRef(args[0].v_obj);
   return give(result, kTVMFFITensor, args[0].v_obj);
 }
-FUNCTION(returns_lent) { UNUSED; *result = args[0]; return 0; }
+FUNCTION(returns_lent) {
+  UNUSED;
+  *result = args[0];
+  return 0;
+}
 FUNCTION(double_free) {
   UNUSED;
   TVMFFIObjectDecRef(args[0].v_obj);
@@ -52,7 +77,10 @@ FUNCTION(frees_argument) {
   TVMFFIObjectDecRef(args[0].v_obj);
   return 0;
 }
-static int nothing(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) { UNUSED; return 0; }
+static int nothing(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {
+  UNUSED;
+  return 0;
+}
 FUNCTION(returns_freed) {
   UNUSED;
   TVMFFIObjectHandle f;
@@ -60,9 +88,19 @@ FUNCTION(returns_freed) {
   TVMFFIObjectDecRef(f);
   return give(result, kTVMFFIFunction, f);
 }
-FUNCTION(raises_garbage) { UNUSED; TVMFFIErrorSetRaised((void*)24); return -1; }
-FUNCTION(no_message) { UNUSED; return 7; }
-FUNCTION(calls_null) { UNUSED; return TVMFFIFunctionCall(NULL, NULL, 0, result); }
+FUNCTION(raises_garbage) {
+  UNUSED;
+  TVMFFIErrorSetRaised((void*)24);
+  return -1;
+}
+FUNCTION(no_message) {
+  UNUSED;
+  return 7;
+}
+FUNCTION(calls_null) {
+  UNUSED;
+  return TVMFFIFunctionCall(NULL, NULL, 0, result);
+}
 
 static struct {
   TVMFFIObject head;

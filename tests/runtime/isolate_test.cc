@@ -97,7 +97,8 @@ TEST_CASE("isolated plugin: what behaves works as it does without") {
   CHECK(h.call("counts")->as_int() == 1);
   CHECK(h.call("counts")->as_int() == 2);
   CHECK(h.error("raises") == "`raises`: ValueError: as asked");
-  CHECK(h.error("counts", {Value(*Storage::allocate(8))}) == "`counts`: argument 0: a storage cannot be passed to a guard process (`isolate` is on)");
+  CHECK(h.error("counts", {Value(*Storage::allocate(8))}) ==
+        "`counts`: argument 0: a storage cannot be passed to a guard process (`isolate` is on)");
   // A view in the middle of a storage, and an empty tensor.
   const Value middle(Tensor::view(x.as_tensor().storage(), 4, {1}, kF32).value());
   REQUIRE(h.call("adds_one", {middle}).ok());

@@ -147,8 +147,10 @@ int call_registered(void*, Args args, std::int32_t count, TVMFFIAny* result) {
 [[maybe_unused]] const bool g_registered = [] {
   TVMFFIObjectHandle f = nullptr;
   if (TVMFFIFunctionCreate(nullptr, call_registered, nullptr, &f) != 0) return false;
-  static const char name[] = "test.times_ten", doc[] = "ten times an int",
-                    schema[] = R"({"type_schema":"{\"type\":\"ffi.Function\",\"args\":[{\"type\":\"int\"},{\"type\":\"int\"}]}"})";
+  static const char
+      name[] = "test.times_ten",
+      doc[] = "ten times an int",
+      schema[] = R"({"type_schema":"{\"type\":\"ffi.Function\",\"args\":[{\"type\":\"int\"},{\"type\":\"int\"}]}"})";
   TVMFFIMethodInfo info{};
   info.name = {name, sizeof name - 1};
   info.doc = {doc, sizeof doc - 1};
@@ -161,11 +163,11 @@ int call_registered(void*, Args args, std::int32_t count, TVMFFIAny* result) {
 
 }  // namespace
 
-#define EXPORT(name)                                                                                   \
-  static TVMFFIAny do_##name(Args args, int count);                                                    \
-  extern "C" int __tvm_ffi_##name(void*, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {     \
-    return guarded(do_##name, args, count, result);                                                    \
-  }                                                                                                    \
+#define EXPORT(name)                                                                                \
+  static TVMFFIAny do_##name(Args args, int count);                                                 \
+  extern "C" int __tvm_ffi_##name(void*, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) { \
+    return guarded(do_##name, args, count, result);                                                 \
+  }                                                                                                 \
   static TVMFFIAny do_##name([[maybe_unused]] Args args, [[maybe_unused]] int count)
 
 EXPORT(boom) { raise("ValueError", "boom with ndim " + std::to_string(tensor_arg(args[0]).ndim)); }
@@ -307,7 +309,8 @@ EXPORT(types_work) {
 
 // What TVM_FFI_DLL_EXPORT_INCLUDE_METADATA adds.
 extern "C" int __tvm_ffi__metadata_volume(void*, const TVMFFIAny*, int32_t, TVMFFIAny* result) {
-  *result = text_of(R"({"type_schema":"{\"type\":\"ffi.Function\",\"args\":[{\"type\":\"int\"},{\"type\":\"ffi.Shape\"}]}"})");
+  *result = text_of(
+      R"({"type_schema":"{\"type\":\"ffi.Function\",\"args\":[{\"type\":\"int\"},{\"type\":\"ffi.Shape\"}]}"})");
   return 0;
 }
 extern "C" int __tvm_ffi__doc_volume(void*, const TVMFFIAny*, int32_t, TVMFFIAny* result) {

@@ -65,9 +65,9 @@ int call(F f, Args args, int count, TVMFFIAny* result) {
 
 }  // namespace
 
-#define EXPORT(name, function)                                                                       \
-  extern "C" int __tvm_ffi_##name(void*, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) {   \
-    return call(function, args, count, result);                                                      \
+#define EXPORT(name, function)                                                                      \
+  extern "C" int __tvm_ffi_##name(void*, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) { \
+    return call(function, args, count, result);                                                     \
   }
 
 EXPORT(my_norm, norm)

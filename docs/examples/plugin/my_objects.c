@@ -10,7 +10,7 @@
 
 #include "rldb/runtime/ffi_abi.h"
 
-#define FUNCTION(id, name)                                                                    \
+#define FUNCTION(id, name)                                                                                \
   int id(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result) __asm__("__tvm_ffi_" name); \
   int id(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result)
 

@@ -125,7 +125,7 @@ struct EvalEnv {
   bool nan_memory = false;
   std::size_t max_depth = 100'000;  // calls; as many as the machine has frames (vm::Limits)
   Watcher* watcher = nullptr;
-  RunKernel run_kernel;  // empty: kernels are evaluated
+  RunKernel run_kernel;         // empty: kernels are evaluated
   runtime::DeviceList devices;  // of the module; none: everything is on the host
 };
 runtime::Result<runtime::Value> call_function(const EvalEnv& env, std::string_view name, runtime::PackedArgs args);

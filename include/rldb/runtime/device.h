@@ -19,9 +19,7 @@ struct Device {
   std::int32_t id = 0;
   // Numbers of CPUs are labels: there is one host memory.
   bool is_host() const { return type == 1; }
-  friend bool operator==(const Device& a, const Device& b) {
-    return a.type == b.type && (a.id == b.id || a.is_host());
-  }
+  friend bool operator==(const Device& a, const Device& b) { return a.type == b.type && (a.id == b.id || a.is_host()); }
 };
 
 // "cpu", "cuda:0", "sim:1" (DLPack's extension device).

@@ -27,8 +27,8 @@ enum {
   kTVMFFIDataType = 5,
   kTVMFFIDevice = 6,
   kTVMFFIDLTensorPtr = 7,
-  kTVMFFIRawStr = 8,          /* arguments only */
-  kTVMFFIByteArrayPtr = 9,    /* arguments only */
+  kTVMFFIRawStr = 8,           /* arguments only */
+  kTVMFFIByteArrayPtr = 9,     /* arguments only */
   kTVMFFIObjectRValueRef = 10, /* arguments only: the address of an object handle, to be moved from */
   kTVMFFISmallStr = 11,
   kTVMFFISmallBytes = 12,

@@ -563,7 +563,9 @@ class RelaxEval {
     RLDB_TRY(std::vector<Value> args, values(c->args, scope));
     if ((name == op::ToVdevice || name == op::HintOnDevice) && !env_.devices.empty() && !args.empty())
       return watched(name, nullptr, args, [&] { return runtime::on_device(args[0], target_device(c)); });
-    return watched(name, nullptr, args, [&] { return find_relax_op(row->id)({name, args, env_.output, env_.devices}); });
+    return watched(name, nullptr, args, [&] {
+      return find_relax_op(row->id)({name, args, env_.output, env_.devices});
+    });
   }
 
   // An operator that was not legalised because types of its operands or result are open gets its code now, if there is

@@ -222,7 +222,8 @@ Result<Value> alloc_storage(const OpCall& c) {
   // A planned storage has its size in bytes, and the dtype of its first tensor says nothing about it: a storage that is
   // too small is the planner's fault and shows in the planned module, not only in the next lowering.
   if (c.op == op::MemoryAllocStorage) dtype = DType::UInt(8);
-  RLDB_TRY(runtime::Ref<runtime::Storage> made, runtime::Storage::of_shape(c.args[0].as_shape(), dtype, device_operand(c)));
+  RLDB_TRY(runtime::Ref<runtime::Storage> made,
+           runtime::Storage::of_shape(c.args[0].as_shape(), dtype, device_operand(c)));
   return Value(std::move(made));
 }
 

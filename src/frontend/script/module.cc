@@ -591,12 +591,13 @@ static void warn_of_registration(Reader& r, Node s) {
   for (Node d : s.children()) {
     if (d.field() != Field::Decorator) continue;
     const std::string_view text = d.text();
-    if (text.find("register_func") == std::string_view::npos && text.find("register_global_func") == std::string_view::npos)
+    if (text.find("register_func") == std::string_view::npos &&
+        text.find("register_global_func") == std::string_view::npos)
       continue;
     const std::size_t quote = text.find_first_of("\"'");
     const std::size_t end = quote == std::string_view::npos ? quote : text.find(text[quote], quote + 1);
-    const std::string_view name = end == std::string_view::npos ? s.child(Field::Name).text()
-                                                                : text.substr(quote + 1, end - quote - 1);
+    const std::string_view name =
+        end == std::string_view::npos ? s.child(Field::Name).text() : text.substr(quote + 1, end - quote - 1);
     r.error(d, diag::RegisteredInPython, name, name);
   }
 }

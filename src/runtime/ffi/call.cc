@@ -50,8 +50,7 @@ Error raised_error(const std::string& name, int status) {
     return error;
   }
   t_passed.reset();
-  if (!raised)
-    return {ErrorKind::Raised, fmt::format("`{}`: status {} and no message", name, status), {}};
+  if (!raised) return {ErrorKind::Raised, fmt::format("`{}`: status {} and no message", name, status), {}};
   const std::string why = why_not_object(raised.get(), kTVMFFIError);
   if (!why.empty()) return {ErrorKind::Raised, fmt::format("`{}` raised {}", name, why), {}};
   const auto* cell = &cell_of<TVMFFIErrorCell>(static_cast<const TVMFFIObject*>(raised.get()));
@@ -86,7 +85,8 @@ class Frame {
         continue;
       }
       auto made = to_owned(v);
-      if (!made.ok()) return fail(made.error().kind, fmt::format("`{}`: argument {}: {}", name, i, made.error().message));
+      if (!made.ok())
+        return fail(made.error().kind, fmt::format("`{}`: argument {}: {}", name, i, made.error().message));
       owned_.push_back(*made);
       any_.push_back(*made);
       if (form == TensorForm::DLTensor && v.is(ValueKind::Tensor)) {

@@ -56,7 +56,7 @@ Result<Value> call_foreign(const Scope& scope, TVMFFISafeCallType code, void* se
 // ---- errors ----
 
 void raise(std::string_view kind, std::string_view message);
-void raise(Error error);  // of a callback; comes back unchanged if the caller passes it on
+void raise(Error error);             // of a callback; comes back unchanged if the caller passes it on
 void note_misuse(std::string what);  // a fault even if the call succeeds
 
 // ---- values ----

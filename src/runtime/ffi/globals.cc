@@ -99,9 +99,9 @@ struct Helper {
   Result<Value> (*code)(PackedArgs);
 };
 constexpr std::array kHelpers = {
-    Helper{"ffi.Array", make_tuple_of},  Helper{"ffi.ArraySize", tuple_size}, Helper{"ffi.ArrayGetItem", tuple_item},
-    Helper{"ffi.Map", make_map_of},      Helper{"ffi.MapSize", map_size},     Helper{"ffi.MapGetItem", map_item},
-    Helper{"ffi.MapCount", map_count},   Helper{"ffi.Shape", make_shape_of},
+    Helper{"ffi.Array", make_tuple_of}, Helper{"ffi.ArraySize", tuple_size}, Helper{"ffi.ArrayGetItem", tuple_item},
+    Helper{"ffi.Map", make_map_of},     Helper{"ffi.MapSize", map_size},     Helper{"ffi.MapGetItem", map_item},
+    Helper{"ffi.MapCount", map_count},  Helper{"ffi.Shape", make_shape_of},
 };
 
 int set_global(std::string_view name, Handle function, bool override, std::string metadata, std::string doc) {

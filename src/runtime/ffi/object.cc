@@ -322,8 +322,9 @@ Handle make_error(std::string_view kind, std::string_view message, std::string_v
   parts->kind = kind;
   parts->message = message;
   parts->backtrace = backtrace;
-  const TVMFFIErrorCell cell{bytes_of(parts->kind), bytes_of(parts->message), bytes_of(parts->backtrace),
-                             update_backtrace,      cause.give(),             context.give()};
+  const TVMFFIErrorCell cell{
+      bytes_of(parts->kind), bytes_of(parts->message), bytes_of(parts->backtrace), update_backtrace, cause.give(),
+      context.give()};
   return make(kTVMFFIError, std::move(parts), cell);
 }
 

@@ -27,7 +27,8 @@ void drop_all(std::vector<TVMFFIAny>& items) {
 }
 
 Result<TVMFFIAny> owned_tuple(const Tuple& tuple, int depth) {
-  if (depth > kMaxNesting) return fail(ErrorKind::Unsupported, fmt::format("tuples nested deeper than {}", kMaxNesting));
+  if (depth > kMaxNesting)
+    return fail(ErrorKind::Unsupported, fmt::format("tuples nested deeper than {}", kMaxNesting));
   std::vector<TVMFFIAny> items;
   for (const Value& field : tuple.fields) {
     auto item = owned(field, depth + 1);
@@ -69,8 +70,7 @@ Result<TVMFFIAny> owned_object(const Value& value, int depth) {
     any.v_ptr = pointer->pointer;
     return any;
   }
-  if (const auto* bytes = object_in<BytesValue>(value))
-    return text_any(bytes->bytes, kTVMFFISmallBytes, kTVMFFIBytes);
+  if (const auto* bytes = object_in<BytesValue>(value)) return text_any(bytes->bytes, kTVMFFISmallBytes, kTVMFFIBytes);
   if (const auto* map = object_in<MapValue>(value)) return owned_map(*map, depth);
   if (const auto* foreign = object_in<ForeignObject>(value)) return any_of(Handle::share(foreign->object()));
   return any_of(make_value(value));

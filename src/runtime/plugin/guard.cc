@@ -182,9 +182,9 @@ Result<Value> PluginGuard::call_target(const Isolation& isolation, std::uint64_t
   request.word(args.size());
   for (std::size_t i = 0; i < args.size(); ++i)
     if (const std::string why = put_argument(request, args[i], ranges, *objects_); !why.empty())
-      return fail(ErrorKind::Unsupported,
-                  fmt::format("`{}`: argument {}: {} cannot be passed to a guard process (`isolate` is on)", name, i,
-                              why));
+      return fail(
+          ErrorKind::Unsupported,
+          fmt::format("`{}`: argument {}: {} cannot be passed to a guard process (`isolate` is on)", name, i, why));
   objects_->released.clear();
   RLDB_TRY(std::byte* const shared, memory_->map(ranges.bytes()));
   ranges.copy_to(shared);

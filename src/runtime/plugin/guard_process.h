@@ -102,7 +102,8 @@ class OutputRelay : public Output {
   Channel& channel_;
 };
 
-// The storages of a call's arguments, of those in tuples and maps too: one range per storage, so that aliases stay aliases.
+// The storages of a call's arguments, of those in tuples and maps too: one range per storage, so that aliases stay
+// aliases.
 class SharedRanges {
  public:
   struct Range {

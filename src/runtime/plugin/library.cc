@@ -11,8 +11,7 @@ namespace rldb::runtime {
 
 namespace {
 
-static_assert(sizeof(TVMFFIAny) == 16 && sizeof(DLTensor) == 48 && sizeof(TVMFFIObject) == 24,
-              "the C ABI of tvm-ffi");
+static_assert(sizeof(TVMFFIAny) == 16 && sizeof(DLTensor) == 48 && sizeof(TVMFFIObject) == 24, "the C ABI of tvm-ffi");
 
 // Functions of libtvm_ffi itself, which a library that is linked with it brings along.
 constexpr std::string_view kOwnNames = "ffi.";

@@ -29,9 +29,7 @@ class Plugin {
   }
 
   // Of the place where it was loaded first.
-  const std::vector<PluginFunction>& functions() const {
-    return library_ ? library_->functions() : guard_.functions();
-  }
+  const std::vector<PluginFunction>& functions() const { return library_ ? library_->functions() : guard_.functions(); }
 
   Result<Value> call(std::size_t index, const std::string& name, PackedArgs args) {
     if (isolated()) return guard_.call(*isolation_, index, args);
@@ -87,7 +85,8 @@ Result<PluginInfo> load_plugin(PackedRegistry& registry, const std::string& path
     const PluginFunction& f = info.functions[i];
     registry
         .register_function(
-        f.name, [plugin, i, name = f.name](PackedArgs args) { return plugin->call(i, name, args); }, doc_of(f, path))
+            f.name, [plugin, i, name = f.name](PackedArgs args) { return plugin->call(i, name, args); },
+            doc_of(f, path))
         .any_device = true;  // it is told where each tensor is
   }
   return info;

@@ -17,8 +17,7 @@ std::string schema_text(const json& schema, int depth);
 
 std::string function_schema_text(const json& args, int depth) {
   std::string params;
-  for (std::size_t i = 1; i < args.size(); ++i)
-    params += (i > 1 ? ", " : "") + schema_text(args[i], depth + 1);
+  for (std::size_t i = 1; i < args.size(); ++i) params += (i > 1 ? ", " : "") + schema_text(args[i], depth + 1);
   return fmt::format("({}) -> {}", params, args.empty() ? "None" : schema_text(args[0], depth + 1));
 }
 

@@ -287,8 +287,8 @@ Value get_argument(WireReader& in, const std::vector<Ref<Storage>>& storages, co
   const auto rest = [&](WireForm form, ValueKind) -> Value {
     if (form == WireForm::Inline) return get_inline(in);
     if (form == WireForm::Shared)
-      return get_shared(in, storages.size(), [&](std::size_t i) { return storages[i]; },
-                        [](std::size_t) { return std::size_t(0); });
+      return get_shared(
+          in, storages.size(), [&](std::size_t i) { return storages[i]; }, [](std::size_t) { return std::size_t(0); });
     if (const Value* v = store.find(in.word())) return *v;
     in.fail();
     return Value();
@@ -296,8 +296,7 @@ Value get_argument(WireReader& in, const std::vector<Ref<Storage>>& storages, co
   return ValueReader(in, rest).get(depth);
 }
 
-std::string put_result(WireWriter& out, const Value& v, const std::vector<Ref<Storage>>& storages,
-                       GuardStore& store) {
+std::string put_result(WireWriter& out, const Value& v, const std::vector<Ref<Storage>>& storages, GuardStore& store) {
   const auto rest = [&](const Value& other) -> std::string {
     if (!other.is(ValueKind::Tensor)) {
       put_form(out, WireForm::Kept);

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 
+#include "rldb/runtime/object_value.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/cancel.h"
 #include "runtime/text/literal.h"
@@ -210,12 +211,32 @@ Result<Value> parse_shape(std::string_view text, std::string_view inside) {
   return Value::of_shape(std::move(dims));
 }
 
+// The text in `name(...)` or `name("...")`; nullopt: it is no such call.
+std::optional<std::string_view> argument_of(std::string_view text, std::string_view name) {
+  if (!text.starts_with(name) || !text.ends_with(')')) return std::nullopt;
+  text.remove_prefix(name.size());
+  if (!text.starts_with('(')) return std::nullopt;
+  text = trim(text.substr(1, text.size() - 2));
+  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
+  return text;
+}
+
 Result<Value> parse_at(std::string_view text, int depth) {
   text = trim(text);
   if (text.empty()) return bad_literal("an empty value");
   if (text.starts_with('@')) return load_tensor(text.substr(1));
   if (text.starts_with("shape(") && text.ends_with(')')) {
     return parse_shape(text, text.substr(6, text.size() - 7));
+  }
+  if (const auto name = argument_of(text, "device")) {
+    const auto device = parse_device(*name);
+    if (!device) return bad_literal(fmt::format("`{}`: expected a device, as in `device(cuda:0)`", text));
+    return Value::of_object(support::make_ref<DeviceValue>(*device));
+  }
+  if (const auto name = argument_of(text, "dtype")) {
+    const auto dtype = dtype_named(*name);
+    if (!dtype) return bad_literal(fmt::format("`{}`: expected a dtype, as in `dtype(float32)`", text));
+    return Value::of_dtype(*dtype);
   }
   if (text.starts_with('(') && text.ends_with(')')) {
     return parse_tuple(text.substr(1, text.size() - 2), depth);

@@ -136,9 +136,9 @@ Value items_of(const MapValue& map) {
 }
 
 bool same_plain_object(const Value& x, const Value& y) {
-  if (const auto *a = object_in<DeviceValue>(x), *b = object_in<DeviceValue>(y); a && b) return a->device == b->device;
-  if (const auto *a = object_in<BytesValue>(x), *b = object_in<BytesValue>(y); a && b) return a->bytes == b->bytes;
-  if (const auto *a = object_in<PointerValue>(x), *b = object_in<PointerValue>(y); a && b)
+  if (const auto* a = object_in<DeviceValue>(x), *b = object_in<DeviceValue>(y); a && b) return a->device == b->device;
+  if (const auto* a = object_in<BytesValue>(x), *b = object_in<BytesValue>(y); a && b) return a->bytes == b->bytes;
+  if (const auto* a = object_in<PointerValue>(x), *b = object_in<PointerValue>(y); a && b)
     return a->pointer == b->pointer;
   return false;
 }
@@ -184,7 +184,7 @@ std::string compare_at(const Value& actual, const Value& expected, const Toleran
     }
     case ValueKind::Object:
       if (actual.object() == expected.object()) return "";
-      if (const auto *a = object_in<MapValue>(actual), *b = object_in<MapValue>(expected); a && b)
+      if (const auto* a = object_in<MapValue>(actual), *b = object_in<MapValue>(expected); a && b)
         return compare_at(items_of(*a), items_of(*b), tolerance, path, depth + 1, agreed);
       same = same_plain_object(actual, expected);
       break;

@@ -18,10 +18,10 @@ struct DeviceName {
   std::int32_t type;
 };
 // DLPack's numbers. The first name of a number is the one that is written.
-constexpr DeviceName kDeviceNames[] = {{"cpu", 1},     {"llvm", 1},    {"c", 1},      {"cuda", 2},     {"nvptx", 2},
-                                       {"opencl", 4},  {"aocl", 5},    {"sdaccel", 6}, {"vulkan", 7},  {"metal", 8},
-                                       {"vpi", 9},     {"rocm", 10},   {"sim", 12},   {"ext_dev", 12}, {"webgpu", 15},
-                                       {"hexagon", 16}};
+constexpr DeviceName kDeviceNames[] = {{"cpu", 1},    {"llvm", 1},     {"c", 1},       {"cuda", 2},
+                                       {"nvptx", 2},  {"opencl", 4},   {"aocl", 5},    {"sdaccel", 6},
+                                       {"vulkan", 7}, {"metal", 8},    {"vpi", 9},     {"rocm", 10},
+                                       {"sim", 12},   {"ext_dev", 12}, {"webgpu", 15}, {"hexagon", 16}};
 
 // Kernels of a parallel JIT may allocate from threads.
 std::mutex g_device_mutex;

@@ -254,9 +254,9 @@ class Binder {
     }
     const Device expected = args_[std::size_t(device_of_)].as_tensor().device();
     if (device == expected) return true;
-    return mismatch(ErrorKind::TypeMismatch, i,
-                    fmt::format("it is on {}, but argument {} is on {}", to_string(device), device_of_,
-                                to_string(expected)));
+    return mismatch(
+        ErrorKind::TypeMismatch, i,
+        fmt::format("it is on {}, but argument {} is on {}", to_string(device), device_of_, to_string(expected)));
   }
 
   bool bind_scalar(std::size_t i) {
@@ -406,7 +406,7 @@ class Binder {
   std::vector<std::int64_t>& variables_;
   std::optional<Error> error_;
   std::uint64_t bound_ = 0;
-  int device_of_ = -1;  // the first argument that is a tensor
+  int device_of_ = -1;            // the first argument that is a tensor
   std::vector<bool> many_bound_;  // instead of bound_ when there are more than 64 variables
 };
 

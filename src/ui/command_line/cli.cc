@@ -123,7 +123,8 @@ void add_run_options(CLI::App& app, CommandLine& c) {
            if (!devices) throw CLI::ValidationError("--devices", "needs a list such as cpu,sim:0,cuda:1");
            c.options.devices = *devices;
          },
-         "devices of the run, by their numbers in the program (default: those that the module declares); each but cpu is "
+         "devices of the run, by their numbers in the program (default: those that the module declares); each but cpu "
+         "is "
          "simulated with memory of its own")
       ->type_name("LIST");
   app.add_flag("--isolate", c.options.isolate, "plugins and unchecked kernels run in guard processes");

@@ -66,8 +66,8 @@ Result<Value> builtin_AllocStorage(const CallSite& site, PackedArgs args) {
   RLDB_TRY(auto* shape, a.shape(1));
   RLDB_TRY(const std::int64_t device, a.integer(2));
   RLDB_TRY(DType dtype, a.dtype(3));
-  RLDB_TRY(auto storage, runtime::Storage::of_shape(
-                             *shape, dtype, runtime::device_at(site.program.environment().devices, device)));
+  RLDB_TRY(auto storage,
+           runtime::Storage::of_shape(*shape, dtype, runtime::device_at(site.program.environment().devices, device)));
   return Value(storage);
 }
 
@@ -97,8 +97,8 @@ Result<Value> builtin_AllocShaped(const CallSite& site, PackedArgs args) {
   RLDB_ARGS(AllocShaped);
   RLDB_TRY(auto* shape, a.shape(0));
   RLDB_TRY(DType dtype, a.dtype(1));
-  RLDB_TRY(auto tensor, runtime::Tensor::empty(*shape, dtype,
-                                               runtime::device_at(site.program.environment().devices, 0)));
+  RLDB_TRY(auto tensor,
+           runtime::Tensor::empty(*shape, dtype, runtime::device_at(site.program.environment().devices, 0)));
   return Value(tensor);
 }
 

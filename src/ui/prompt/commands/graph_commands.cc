@@ -9,6 +9,7 @@
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
+#include "rldb/ui/render/ast_view.h"
 #include "rldb/ui/render/graph.h"
 #include "ui/prompt/commands/binding_info.h"
 #include "ui/prompt/commands/draw_options.h"
@@ -98,6 +99,27 @@ Status command_Graph(Repl& repl, std::string_view rest) {
     repl.show(text, {OutputKind::Picture, graph_svg(*graph), {}, {}, {}});
   else
     repl.print("{}", text);
+  return Status::Good;
+}
+
+Status command_Ast(Repl& repl, std::string_view rest) {
+  const ir::Module* module = repl.session().module();
+  const auto colon = rest.find(':');
+  std::string function(rest.substr(0, colon)), binding;
+  if (colon != std::string_view::npos) {
+    binding = rest.substr(colon + 1);
+  } else if (rest.empty() || !ir::isa<ir::Function>(module->find(rest))) {
+    function = function_at_hand(repl);
+    binding = rest;
+  }
+  const auto* f = ir::as<ir::Function>(module->find(function));
+  if (!f) return repl.fail(source::message(diag::NoSuchThing, "Relax function", function));
+  const std::string text = ast_text(f, function, binding);
+  if (text.empty())
+    return repl.fail(
+        source::message(diag::NoSuchThing, fmt::format("function, or binding of `{}`,", function), binding));
+  if (repl.wants_json()) return repl.give({{"function", function}, {"text", text}});
+  repl.console().write(text);
   return Status::Good;
 }
 

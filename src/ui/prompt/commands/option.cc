@@ -97,10 +97,12 @@ const std::vector<Option>& options() {
       {"default-dim", "a count", "value of all other symbolic dimensions",
        [](Repl& r) { return fmt::format("{}", of(r).default_dim); },
        [](Repl& r, std::string_view v) { return set_count(of(r).default_dim, v); }},
-      {"devices", "a list such as cpu,sim:0, or auto", "devices of runs, by number; auto: those that the module declares",
+      {"devices", "a list such as cpu,sim:0, or auto",
+       "devices of runs, by number; auto: those that the module declares",
        [](Repl& r) { return of(r).devices.empty() ? std::string("auto") : runtime::to_string(of(r).devices); },
        [](Repl& r, std::string_view v) {
-         const auto devices = v == "auto" ? std::optional<runtime::DeviceList>(std::in_place) : runtime::parse_devices(v);
+         const auto devices =
+             v == "auto" ? std::optional<runtime::DeviceList>(std::in_place) : runtime::parse_devices(v);
          if (devices) of(r).devices = *devices;
          return devices.has_value();
        }},
