@@ -48,7 +48,7 @@ void check_times(const Profile& p) {
 }
 
 Value f32_matrix(std::int64_t rows, std::int64_t columns) {
-  return f32({rows, columns}, std::vector<float>(std::size_t(rows * columns), 1.0F));
+  return f32({rows, columns}, std::vector<double>(std::size_t(rows * columns), 1.0));
 }
 
 }  // namespace
@@ -87,7 +87,7 @@ TEST_CASE("of recursive calls the outermost counts, and the paths stay few") {
   for (const session::Engine engine : {session::Engine::Vm, session::Engine::Eval}) {
     Fixture f(kRecursion);
     f.session.options().engine = engine;
-    const Profile p = profile(f, {i64({}, {50})}, "depth")[0];
+    const Profile p = profile(f, {i64(50)}, "depth")[0];
     const ProfileRow& depth = row(p.callees, "depth");
     CHECK(depth.counts.calls == 51);
     CHECK(depth.counts.total_ns <= p.wall_ns);

@@ -31,7 +31,8 @@ struct PeakRates {
 PeakRates peak_rates(const std::string& folder);
 
 struct ProfileCounts {
-  std::uint64_t calls = 0;
+  std::uint64_t calls = 0;  // of a binding: of kernels and functions, or of builtins if it calls nothing else
+  std::uint64_t builtin_calls = 0;
   std::uint64_t self_ns = 0;
   std::uint64_t total_ns = 0;
   double operations = 0;

@@ -17,6 +17,7 @@ using runtime::Value;
 ValueFinder::ValueFinder(const Debugger::Impl& d, const vm::Machine& m, const CodeMap& map, std::size_t frame, int part,
                          bool may_go_back)
     : d_(d), m_(m), map_(map), frame_(frame), may_go_back_(may_go_back) {
+  at_end_ = map_.executable().instruction(this->frame().pc).op == bytecode::Opcode::Ret;
   const std::vector<int>& group = map_.group_of(this->frame().pc);
   if (group.empty()) {
     here_ = map_.last_binding_before(this->frame().pc);
@@ -63,7 +64,7 @@ Result<Value> ValueFinder::find(std::string_view name) {
 }
 
 bool ValueFinder::is_reached(int binding) const {
-  return here_ >= 0 && binding < here_ && map_.binding(binding).function == function();
+  return here_ >= 0 && (at_end_ || binding < here_) && map_.binding(binding).function == function();
 }
 
 runtime::Error ValueFinder::not_computed(int binding) const {

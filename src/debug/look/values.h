@@ -49,7 +49,8 @@ class ValueFinder {
   const vm::Machine& m_;
   const CodeMap& map_;
   std::size_t frame_;
-  int here_ = -1;  // the binding at which the frame is
+  int here_ = -1;        // the binding at which the frame is
+  bool at_end_ = false;  // it returns next: all its bindings have been reached
   bool may_go_back_;
   std::unordered_map<std::uint32_t, std::optional<runtime::Value>> fetched_;
   std::vector<std::string> notes_;

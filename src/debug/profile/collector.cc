@@ -127,9 +127,10 @@ void Collector::close(std::uint64_t at, double more_bytes) {
   node.self_ns += self;
   if (--active_[std::size_t(o.node)] == 0) node.total_ns += length;
 
+  ProfileCounts& callee_counts = profile_.callees[std::size_t(o.callee)].counts;
   const bool costed = o.cost.operations_known, moving = o.cost.bytes_known || more_bytes > 0;
   const auto add = [&](ProfileCounts& c, bool own, bool outermost) {
-    ++c.calls;
+    ++(o.kind == CallKind::Builtin && &c != &callee_counts ? c.builtin_calls : c.calls);
     if (outermost) c.total_ns += length;
     if (!own) return;
     c.self_ns += self;
@@ -139,7 +140,7 @@ void Collector::close(std::uint64_t at, double more_bytes) {
     if (moving) c.moving_ns += self;
     if (costed) c.attainable_ns += o.cost.attainable_ns;
   };
-  add(profile_.callees[std::size_t(o.callee)].counts, true, --active_callee_[std::size_t(o.callee)] == 0);
+  add(callee_counts, true, --active_callee_[std::size_t(o.callee)] == 0);
   // The work of a function between its calls belongs to no binding.
   if (o.binding >= 0)
     add(profile_.bindings[std::size_t(o.binding)].counts, o.kind != CallKind::Function,
@@ -158,10 +159,14 @@ void Collector::add_span(const Open& o, std::uint64_t length) {
 
 void Collector::replace_caller() {
   if (open_.size() < 2) return;
+  // The call was entered below its caller: it is taken back.
   const Open callee = open_.back();
-  const std::uint64_t at = now();
-  close(at, 0);
-  close(at, 0);
+  open_.pop_back();
+  --active_[std::size_t(callee.node)];
+  --active_callee_[std::size_t(callee.callee)];
+  if (callee.binding >= 0) --active_binding_[std::size_t(callee.binding)];
+  inside_node_[std::size_t(callee.callee)] = callee.outer;
+  close(now(), 0);
   enter(callee.callee, callee.binding, callee.kind, callee.cost, callee.shapes);
 }
 

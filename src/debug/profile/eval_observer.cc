@@ -48,10 +48,17 @@ int EvalObserver::callee_row(std::string_view name, CallKind kind) {
   return callee_rows_.emplace(name, collector_.add_callee(std::string(name), kind)).first->second;
 }
 
+void EvalObserver::note_called(int binding, std::string_view name) {
+  std::vector<std::string>& known = called_by_[binding];
+  if (std::find(known.begin(), known.end(), name) == known.end()) known.emplace_back(name);
+}
+
 // The clock runs while the outermost call does: not while its module is prepared.
 void EvalObserver::enter(std::string_view name, const ir::Function*, PackedArgs) {
   if (!collector_.running()) collector_.begin_run();
-  collector_.enter(callee_row(name, CallKind::Function), binding_row(), CallKind::Function);
+  const int binding = binding_row();
+  note_called(binding, name);
+  collector_.enter(callee_row(name, CallKind::Function), binding, CallKind::Function);
   functions_.emplace_back(name);
 }
 
@@ -65,8 +72,7 @@ Result<support::Unit> EvalObserver::calling(std::string_view name, const ir::Pri
   if (!collector_.running()) collector_.begin_run();
   const CallKind kind = kind_of_callee(name, f);
   const int callee = callee_row(name, kind), binding = binding_row();
-  std::vector<std::string>& known = called_by_[binding];
-  if (std::find(known.begin(), known.end(), name) == known.end()) known.emplace_back(name);
+  note_called(binding, name);
   if (!f) {
     collector_.enter(callee, binding, kind);
     return support::Unit{};

@@ -28,6 +28,7 @@ class EvalObserver : public eval::Watcher {
 
  private:
   int binding_row();
+  void note_called(int binding, std::string_view name);
   int callee_row(std::string_view name, CallKind kind);
 
   session::Session& session_;

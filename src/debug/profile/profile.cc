@@ -59,6 +59,8 @@ class Recording {
 
   Profile take() {
     if (code) code->note_callees(profile);
+    for (ProfileRow& row : profile.bindings)
+      if (row.counts.calls == 0) row.counts.calls = row.counts.builtin_calls;
     profile.tree[0].self_ns = profile.wall_ns;
     for (std::size_t i = 1; i < profile.tree.size(); ++i)
       if (profile.tree[i].parent == 0)

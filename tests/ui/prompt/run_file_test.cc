@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "rldb/runtime/compressed.h"
+#include "rldb/source/diagnostic_repro.h"
 #include "rldb/support/bytes.h"
 #include "rldb/ui/prompt/run_record.h"
 #include "rldb/ui/prompt/state.h"

@@ -22,7 +22,7 @@ std::optional<WrittenRun> write_run(const std::string& path, const RunFile& run,
 
 // The file begins as a recorded run.
 bool is_run_file_at(const std::string& path);
-// Restores the session of the run, and stands where it stood. What cannot be restored is told.
+// Restores the session of the run, and stands where it stood. Anything that cannot be restored is told.
 Status open_run(Repl& repl, const std::string& path);
 
 }  // namespace rldb::ui

@@ -98,6 +98,8 @@ class Repl {
   ~Repl();
 
   Status execute(std::string_view entry);
+  // An entry as a part of the one that is executed: it is not recorded by itself.
+  Status perform(std::string_view entry) { return dispatch(entry); }
   // Does the work of one entry, whatever happens: if it is cancelled, runs out of memory or meets a bug, that is
   // reported and the entry has failed. `entry` is repeated in a bug report. `execute` does this for its entry.
   Status guard(std::string_view entry, const std::function<Status()>& work);

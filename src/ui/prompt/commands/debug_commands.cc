@@ -195,7 +195,10 @@ Status command_Kill(Repl& repl, std::string_view rest) {
   if (!repl.may_give_run_up("`kill`")) return Status::Failed;
   repl.debugger().kill_one();
   repl.print("run ended\n");
-  if (repl.debugger().active()) repl.tell_return();
+  if (repl.debugger().active())
+    repl.tell_return();
+  else
+    repl.begin_run();
   return Status::Good;
 }
 

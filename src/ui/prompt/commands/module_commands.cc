@@ -117,6 +117,7 @@ static Status loaded(Repl& repl, bool ok, const source::Diagnostics& diagnostics
   repl.report(diagnostics);
   if (!ok) return Status::Failed;
   repl.debugger().kill();
+  repl.begin_run();
   return tell_loaded(repl);
 }
 

@@ -164,8 +164,9 @@ void add_stages(std::string_view prefix, Candidates& out) {
     out.push_back(fmt::format("{}:{}", folder, file.substr(0, file.size() - std::string_view(".py").size())));
 }
 
-void add_commands(Candidates& out) {
+void add_commands(Repl& repl, Candidates& out) {
   for (const Command& c : commands()) out.emplace_back(c.name);
+  for (const auto& [name, entry] : repl.defined) out.push_back(name);
 }
 
 // Words of a list such as `on, off` or `skip_ops=[names], enable_warning=bool`, up to `=`.
@@ -319,7 +320,7 @@ void add_arguments(Repl& repl, const Command& command, std::string_view before, 
     case Completion::Command:
       if (prefix.starts_with("R.")) return add_expression(repl, before, prefix, out);
       out.emplace_back("keys");
-      add_commands(out);
+      add_commands(repl, out);
       for (const HelpSession& session : help_sessions()) out.emplace_back(session.name);
       for (const pipeline::PassRow* p : session::passes_of(repl.session().program()).passes())
         out.emplace_back(p->name);

@@ -51,6 +51,7 @@ bool collect_program(session::Session& session, RunFile& run, source::Diagnostic
   const session::Program& program = *session.program();
   run.path = program.path().empty() ? std::string("<prompt>") : program.path();
   if (program.version_count() == 0) {
+    run.path = run.path.substr(run.path.rfind('/') + 1);  // its lines are in no text
     auto bytes = session.serialise(out);
     if (bytes) run.program = std::move(*bytes);
     return bytes.has_value();

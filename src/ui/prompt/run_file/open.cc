@@ -138,8 +138,9 @@ bool repeat_changes(Repl& repl, const RunFile& run, const std::string& path) {
     if (repl.debugger().go_to(change.time).time == change.time && change.frame >= 0 &&
         std::size_t(change.frame) < repl.debugger().frames().size()) {
       repl.frame() = int(change.frame);
-      if (repl.replay_of(change.entry.text) == Replay::Yes) (void)repl.execute(change.entry.text);
+      if (repl.replay_of(change.entry.text) == Replay::Yes) (void)repl.perform(change.entry.text);
     }
+    repl.run_changes.push_back({change.time, int(change.frame), false, {change.entry.text, author}});
     good = good && repl.debugger().changes() > before;
   }
   repl.repeating = false;
@@ -195,6 +196,7 @@ void tell_difference(Repl& repl, const RunFile& run, std::uint64_t time) {
 }
 
 void tell_missing_functions(Repl& repl) {
+  if (!has_abilities(repl.session().program()->kind(), session::kPlugins)) return;  // its primitives are its own
   source::Diagnostics ignored;
   const auto build = repl.session().runnable(ignored);
   if (!build || !build->program) return;
@@ -242,14 +244,18 @@ Status open_run(Repl& repl, const std::string& path) {
     restore_point(repl, b);
   }
   repl.displays.clear();
+  repl.next_display = 1;
   for (const RunFile::Shown& d : run->displays) repl.displays.push_back({repl.next_display++, d.format, d.text});
   for (const auto& [time, text] : run->notes) repl.notes.push_back({time, text});
   repl.last_call = run->function;
   const auto difference = first_difference(repl.debugger(), *run);
   if (difference) tell_difference(repl, *run, *difference);
-  if (!repl.wants_json())
-    repl.print("{}: a run of {}, recorded by rldb {} on {}{}\n", path, run->function, run->made_by, run->cpu,
+  if (!repl.wants_json()) {
+    const bool same = run->cpu == support::cpu_model() && run->made_by == kVersion;
+    repl.print("{}: a run of {}{}{}\n", path, run->function,
+               same ? "" : fmt::format(", recorded by rldb {} on {}", run->made_by, run->cpu),
                difference ? "" : "; it computes the same bits here");
+  }
   for (const RunNote& note : repl.notes) repl.print("note @{}: {}\n", note.time, support::one_line(note.text));
   if (run->in_kernel) repl.print("note: it was stopped inside of the kernel that is called next; `stept` enters it\n");
   const Status status = repl.show_stop(repl.debugger().last_stop());

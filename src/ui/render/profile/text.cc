@@ -40,6 +40,13 @@ std::string place_of(const ProfileRow& row) {
   return place;
 }
 
+std::string first_names(const std::vector<std::string>& names) {
+  constexpr std::size_t kMost = 3;
+  const std::size_t shown = std::min(names.size(), kMost);
+  return fmt::format("{}{}", fmt::join(names.begin(), names.begin() + std::ptrdiff_t(shown), " "),
+                     shown < names.size() ? " ..." : "");
+}
+
 class ProfileTable {
  public:
   ProfileTable(const Profile& p, ProfileColumns columns, bool of_bindings)
@@ -75,6 +82,7 @@ class ProfileTable {
 
   static void add(ProfileCounts& to, const ProfileCounts& c) {
     to.calls += c.calls;
+    to.builtin_calls += c.builtin_calls;
     to.self_ns += c.self_ns;
     to.operations += c.operations;
     to.bytes += c.bytes;
@@ -97,7 +105,7 @@ class ProfileTable {
       cells.push_back(c.attainable_ns > 0 ? percent(c.attainable_ns, double(c.costed_ns)) : "");
     }
     if (of_bindings_) {
-      cells.insert(cells.end(), {name, fmt::format("{}", fmt::join(row.callees, " ")), place_of(row)});
+      cells.insert(cells.end(), {name, first_names(row.callees), place_of(row)});
     } else {
       cells.emplace_back(row.name.empty() ? "" : to_string(row.kind));
       cells.push_back(name);
@@ -133,10 +141,11 @@ std::string memory_line(const Profile& p, ProfileColumns columns) {
   if (p.peak_bytes == 0) return "memory: nothing was allocated\n";
   const bool known = p.peak_binding >= 0 && std::size_t(p.peak_binding) < p.bindings.size();
   const std::string where = known ? fmt::format(" at {}", p.bindings[std::size_t(p.peak_binding)].name) : "";
-  const std::string when =
-      columns == ProfileColumns::All ? fmt::format(" after {}", format_duration(p.peak_at_ns)) : "";
-  return fmt::format("memory: at most {} B beyond the {} B held before{}{}\n", scaled(double(p.peak_bytes)),
-                     p.arguments_bytes == 0 ? "0" : scaled(double(p.arguments_bytes)), where, when);
+  if (columns == ProfileColumns::Counts)
+    return fmt::format("memory: at most {} B{}\n", scaled(double(p.peak_bytes)), where);
+  return fmt::format("memory: at most {} B beyond the {} B held before{} after {}\n", scaled(double(p.peak_bytes)),
+                     p.arguments_bytes == 0 ? "0" : scaled(double(p.arguments_bytes)), where,
+                     format_duration(p.peak_at_ns));
 }
 
 std::string left_out_lines(const Profile& p) {
