@@ -1,119 +1,128 @@
-// Fuzz target: bytes as a client of the language server would send them, well framed or not. Each message is
-// answered or left out; see text_fuzz.cc for the texts themselves.
-#include <cctype>
+// Fuzz target: a client of the language server. An input is the text of a module, about which it asks everything at
+// places that the text's bytes choose, while it edits it; or bytes with frames, well made or not. Each request gets one
+// reply.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <span>
 #include <string>
-#include <vector>
 
 #include "fuzz/mutate.h"
-#include "protocol/lsp/server.h"
-#include "protocol/message_frames.h"
+#include "rldb/protocol/lsp.h"
 
 namespace rldb::fuzz {
 
+const std::vector<std::string> kSeedEndings{".py", ".relay"};
+
 namespace {
 
-using protocol::Json;
+using Json = nlohmann::ordered_json;
 
-constexpr const char* kPlaced[] = {"textDocument/hover",
-                                   "textDocument/completion",
-                                   "textDocument/signatureHelp",
-                                   "textDocument/definition",
-                                   "textDocument/declaration",
-                                   "textDocument/references",
-                                   "textDocument/documentHighlight",
-                                   "textDocument/prepareRename",
-                                   "textDocument/prepareCallHierarchy"};
-constexpr const char* kWhole[] = {"textDocument/diagnostic",   "textDocument/documentSymbol",
-                                  "textDocument/foldingRange", "textDocument/semanticTokens/full",
-                                  "textDocument/codeLens",     "textDocument/semanticTokens/full/delta"};
-constexpr const char* kRanged[] = {"textDocument/inlayHint", "textDocument/semanticTokens/range",
-                                   "textDocument/codeAction"};
+constexpr std::string_view kFramed = "Content-Length";
+constexpr const char* kPlaced[] = {
+    "hover",      "completion",        "signatureHelp", "definition",     "declaration",
+    "references", "documentHighlight", "prepareRename", "selectionRange", "prepareCallHierarchy",
+    "rename"};
+constexpr const char* kOthers[] = {"diagnostic",   "documentSymbol",
+                                   "foldingRange", "semanticTokens/full",
+                                   "codeLens",     "semanticTokens/full/delta",
+                                   "inlayHint",    "semanticTokens/range",
+                                   "codeAction"};
 
-// The text of a module with edits and requests at places that its bytes tell.
-void talk_about(protocol::lsp::Server& server, const std::string& text) {
-  const std::string uri = "file:///f.py";
-  const char* language = text.size() % 3 == 0 ? "relay" : text.size() % 3 == 1 ? "python" : "tvmscript";
-  const Json document{{"uri", uri}};
-  server.notice({"textDocument/didOpen",
-                 {{"textDocument", {{"uri", uri}, {"languageId", language}, {"version", 1}, {"text", text}}}},
-                 std::nullopt});
-  std::uint64_t seed = 1469598103934665603ULL;
-  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  Rng rng(seed);
-  const auto position = [&]() -> Json { return {{"line", below(rng, 40)}, {"character", below(rng, 60)}}; };
-  for (int step = 0; step < 6; ++step) {
-    const Json range{{"start", position()}, {"end", position()}};
-    const std::string piece = text.substr(below(rng, text.size() + 1), below(rng, 30));
-    server.notice({"textDocument/didChange",
-                   {{"textDocument", {{"uri", uri}, {"version", step + 2}}},
-                    {"contentChanges", Json::array({{{"range", range}, {"text", piece}}})}},
-                   std::nullopt});
-    server.publish();
-    for (const char* method : kPlaced)
-      (void)server.answer({method, {{"textDocument", document}, {"position", position()}}, Json(1)});
-    (void)server.answer(
-        {"textDocument/rename", {{"textDocument", document}, {"position", position()}, {"newName", "zz"}}, Json(1)});
-    for (const char* method : kWhole)
-      (void)server.answer({method, {{"textDocument", document}, {"previousResultId", "1"}}, Json(1)});
-    for (const char* method : kRanged)
-      (void)server.answer({method, {{"textDocument", document}, {"range", range}}, Json(1)});
-    (void)server.answer({"textDocument/selectionRange",
-                         {{"textDocument", document}, {"positions", Json::array({position()})}},
-                         Json(1)});
-  }
+std::string frame(const Json& message) {
+  const std::string body = message.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return fmt::format("Content-Length: {}\r\n\r\n{}", body.size(), body);
 }
 
-// What the server would do with the bytes of its input.
-void take_stream(protocol::lsp::Server& server, std::string_view bytes) {
-  const auto splitter = protocol::split_frames(std::size_t(1) << 20);
-  std::vector<protocol::Message> messages;
-  splitter->feed(bytes, messages);
-  splitter->finish(messages);
-  for (const protocol::Message& m : messages) {
-    if (m.fault) continue;
-    Json id;
-    auto request = protocol::read_request(m.text, id);
-    if (!request.ok() || !*request) continue;
-    if ((*request)->method == "workspace/executeCommand") continue;  // runs programs: program_fuzz's business
-    if ((*request)->id)
-      (void)server.answer(**request);
-    else
-      server.notice(**request);
+class Client {
+ public:
+  explicit Client(std::uint64_t seed) : rng_(seed), server_([this](std::string_view reply) { note(reply); }) {
+    ask("initialize", {{"capabilities", Json::object()}});
   }
-  server.publish();
+  void ask(const std::string& method, Json params) {
+    server_.feed(frame({{"jsonrpc", "2.0"}, {"id", ++asked_}, {"method", method}, {"params", std::move(params)}}));
+  }
+  void tell(const std::string& method, Json params) {
+    server_.feed(frame({{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}}));
+  }
+  void feed(std::string_view bytes) { server_.feed(bytes); }
+
+  void open(const std::string& text) {
+    constexpr const char* kLanguages[] = {"python", "tvmscript", "relay"};
+    tell(
+        "textDocument/didOpen",
+        {{"textDocument", {{"uri", "u"}, {"languageId", kLanguages[below(rng_, 3)]}, {"version", 1}, {"text", text}}}});
+  }
+  void edit(std::string_view text) {
+    const std::string piece(text.substr(below(rng_, text.size() + 1), below(rng_, 30)));
+    tell("textDocument/didChange", {{"textDocument", {{"uri", "u"}, {"version", 2}}},
+                                    {"contentChanges", Json::array({{{"range", range()}, {"text", piece}}})}});
+  }
+  void ask_everything() {
+    for (const auto& methods : {std::span<const char* const>(kPlaced), std::span<const char* const>(kOthers)})
+      for (const char* method : methods)
+        ask(std::string("textDocument/") + method, {{"textDocument", {{"uri", "u"}}},
+                                                    {"position", position()},
+                                                    {"positions", Json::array({position(), position()})},
+                                                    {"range", range()},
+                                                    {"newName", below(rng_, 2) == 0 ? "zz" : "x"},
+                                                    {"previousResultId", "1"}});
+  }
+  // Empty, or how many replies are missing.
+  std::string problem() const {
+    return asked_ == answered_ ? "" : fmt::format("{} requests, {} replies", asked_, answered_);
+  }
+
+ private:
+  void note(std::string_view reply) {
+    if (reply.find("\"id\":") < reply.find("\"method\":") && reply.find("\"id\":null") == reply.npos) ++answered_;
+  }
+  Json position() { return {{"line", below(rng_, 40)}, {"character", below(rng_, 60)}}; }
+  Json range() { return {{"start", position()}, {"end", position()}}; }
+
+  Rng rng_;
+  std::size_t asked_ = 0, answered_ = 0;
+  protocol::LanguageServer server_;
+};
+
+std::uint64_t seed_of(std::string_view text) {
+  std::uint64_t seed = 1469598103934665603ULL;
+  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return seed;
 }
 
 }  // namespace
 
-const std::vector<std::string> kSeedEndings{".py", ".relay"};
-
 std::string run_one(const std::string& input) {
-  std::size_t said = 0;
-  protocol::lsp::Server server({}, [&](const Json& message) { said += protocol::to_frame(message).size(); });
-  (void)server.answer({"initialize", Json::object(), Json(0)});
-  if (input.starts_with("Content-Length"))
-    take_stream(server, input);
-  else
-    talk_about(server, input);
-  return {};
+  Client client(seed_of(input));
+  if (input.starts_with(kFramed)) {
+    client.feed(input);
+    return {};
+  }
+  client.open(input);
+  for (int step = 0; step < 6; ++step) {
+    client.edit(input);
+    client.ask_everything();
+  }
+  return client.problem();
 }
 
 // A text, or messages about one.
 std::string mutate_one(const std::string& input, const Pool& pool, Rng& rng) {
-  if (input.starts_with("Content-Length")) return mutate_bytes(input, pool, rng);
+  if (input.starts_with(kFramed)) return mutate_bytes(input, pool, rng);
   std::string text = mutate_text(input, pool, rng);
   if (below(rng, 4) != 0) return text;
-  std::string stream = protocol::to_frame(
-      {{"jsonrpc", "2.0"},
-       {"method", "textDocument/didOpen"},
-       {"params", {{"textDocument", {{"uri", "u"}, {"languageId", "python"}, {"version", 1}, {"text", text}}}}}});
+  std::string stream =
+      frame({{"jsonrpc", "2.0"},
+             {"method", "textDocument/didOpen"},
+             {"params", {{"textDocument", {{"uri", "u"}, {"languageId", "python"}, {"text", text}}}}}});
   for (const char* method : kPlaced)
-    stream += protocol::to_frame({{"jsonrpc", "2.0"},
-                                  {"id", 1},
-                                  {"method", method},
-                                  {"params",
-                                   {{"textDocument", {{"uri", "u"}}},
-                                    {"position", {{"line", below(rng, 40)}, {"character", below(rng, 60)}}}}}});
+    stream += frame({{"jsonrpc", "2.0"},
+                     {"id", 1},
+                     {"method", std::string("textDocument/") + method},
+                     {"params",
+                      {{"textDocument", {{"uri", "u"}}},
+                       {"position", {{"line", below(rng, 40)}, {"character", below(rng, 60)}}}}}});
   return below(rng, 2) == 0 ? stream : mutate_bytes(std::move(stream), pool, rng);
 }
 

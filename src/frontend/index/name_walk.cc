@@ -412,7 +412,9 @@ void NameWalk::bind_target(Node target, Node value, Node s, Scope& scope) {
   const NameKind kind = s.is(Kind::AxisBinding) ? NameKind::LoopVariable
                         : buffer                ? NameKind::Buffer
                                                 : NameKind::Variable;
-  define(kind, at, target.text(), range_of(s), scope);
+  const std::uint32_t made = define(kind, at, target.text(), range_of(s), scope);
+  // Not in its own statement, nor where that ends.
+  if (!s.is(Kind::WithItem)) out_.definitions_[made].visible.begin = s.row().end + 1;
 }
 
 // Names that are no output end with the block.
