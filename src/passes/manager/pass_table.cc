@@ -47,7 +47,7 @@ std::vector<NamedPipeline> make_pipelines() {
   const std::vector<PassId> dispatch = {LambdaLift, DispatchSampling, DispatchSortScan};
   const std::vector<PassId> build = joined({dispatch, {LegalizeOps}, lowering});
   return {
-      {"minimum", joined({{LambdaLift, FuseTransposeMatmul, LegalizeOps}, lowering}),
+      {"minimum", joined({{LambdaLift, LegalizeOps}, lowering}),
        "lowers any valid module to the form that the VM runs"},
       {"default", build, "TVM's default build for a CPU"},
       {"default_build", build, "another name of `default`"},

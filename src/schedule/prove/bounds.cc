@@ -425,6 +425,7 @@ void Analysis::parameters(const ir::PrimFunc* f) {
     for (const ir::Expr* d : b->shape) {
       shape.push_back(value(d));
       if (!shape.back().valid()) shape.back() = unknown(DType::Int(64));
+      if (!as<ir::Var>(d)) prover_.always(shape.back());
       bytes = bytes * shape.back();
     }
     // Strides must be the compact ones (Lowering::bind_parameter_buffer).

@@ -158,15 +158,17 @@ Symbol Prover::make(bool non_negative) {
   return v;
 }
 
-void Prover::fact(const Poly& p, int sign) {
-  if (!p.valid()) return;
+void Prover::fact(const Poly& given, int sign) {
+  if (!given.valid()) return;
+  const Poly p = given.tightened();
   const Symbol v = p.highest();
   if (v < 0) return;
   known_[std::size_t(v)].facts.push_back({p, sign});
   log_.push_back(v);
 }
 
-void Prover::always(const Poly& p, int sign) {
+void Prover::always(const Poly& given, int sign) {
+  const Poly p = given.valid() ? given.tightened() : given;
   const Symbol v = p.valid() ? p.highest() : -1;
   if (v >= 0) known_[std::size_t(v)].facts.push_back({p, sign});
 }

@@ -109,19 +109,6 @@ struct Body {
       return it == axes.end() ? 0 : step(it->second, lane);
     });
   }
-
-  // Each lane stores to an element of its own: one index moves, along a dimension in which elements differ.
-  bool apart(const Access& store, const ir::Var* lane) const {
-    int moving = 0;
-    for (std::size_t i = 0; i < store.indices.size(); ++i) {
-      const auto by = step(store.indices[i], lane);
-      if (!by) return false;
-      if (*by == 0) continue;
-      ++moving;
-      if (i < store.buffer->strides.size() && ir::const_int(store.buffer->strides[i]).value_or(0) == 0) return false;
-    }
-    return moving == 1;
-  }
 };
 
 bool same_place(const Body::Access& a, const Body::Access& b) {
@@ -154,6 +141,20 @@ bool Lowering::may_alias(const ir::Buffer* a, const ir::Buffer* b) const {
   return both_given && !noalias_;
 }
 
+// Each lane stores to an element of its own: one index moves, along a dimension in which elements differ.
+bool Lowering::lanes_apart(const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
+                           const std::function<std::optional<std::int64_t>(const ir::Expr*)>& step) {
+  int moving = 0;
+  for (const Term& t : terms_of(b, indices)) {
+    const auto by = step(t.index);
+    if (!by) return false;
+    if (*by == 0) continue;
+    ++moving;
+    if (t.last < b->strides.size() && ir::const_int(b->strides[t.last]).value_or(0) == 0) return false;
+  }
+  return moving == 1;
+}
+
 bool Lowering::may_widen(const ir::ForStmt* loop) {
   const auto extent = ir::const_int(loop->extent);
   if (!extent || *extent < 2 || *extent > kMaxUnrolledLanes || loop->step || !loop->annotations.empty()) return false;
@@ -161,7 +162,8 @@ bool Lowering::may_widen(const ir::ForStmt* loop) {
   if (!body.simple(loop->body) || body.stores.empty()) return false;
   if (options_.check_bounds && !facts_.all_proved(loop->body)) return false;
   for (const Body::Access& store : body.stores) {
-    if (!body.apart(store, loop->var)) return false;
+    const auto step = [&](const ir::Expr* e) { return body.step(e, loop->var); };
+    if (!lanes_apart(store.buffer, store.indices, step)) return false;
     for (const auto* list : {&body.loads, &body.stores})
       for (const Body::Access& other : *list)
         if (may_alias(store.buffer, other.buffer) && !same_place(store, other)) return false;

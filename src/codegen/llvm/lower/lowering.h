@@ -146,6 +146,8 @@ class Lowering {
   // ---- vectorised loops (lower/lanes.cc) ----
   bool vector_loop(const ir::ForStmt* loop);
   bool may_widen(const ir::ForStmt* loop);
+  bool lanes_apart(const ir::Buffer* b, ir::Span<const ir::Expr*> indices,
+                   const std::function<std::optional<std::int64_t>(const ir::Expr*)>& step);
   bool may_alias(const ir::Buffer* a, const ir::Buffer* b) const;
   // The increment of an expression per lane, when it is the same for all lanes.
   std::optional<std::int64_t> lane_step(const ir::Expr* e);

@@ -213,7 +213,8 @@ const ir::Expr* position_in(const ir::Buffer* b, ir::Span<const ir::Expr*> indic
 
 std::vector<Lowering::Term> Lowering::terms_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
   std::vector<Term> out;
-  const bool compact = view(b).compact;
+  const auto known = views_.find(b);
+  const bool compact = known != views_.end() && known->second.compact;
   for (std::size_t end = indices.size(); end > 0;) {
     std::size_t first = end - 1;
     const ir::Expr* place = compact ? position_in(b, indices, first) : nullptr;

@@ -89,18 +89,26 @@ class Roles {
   Roles(ir::Context& ctx, Contraction& c) : ctx_(ctx), c_(c) {}
 
   bool run() {
+    ir::VarMap units;  // axes of one element: the first
+    for (std::size_t n = 0; n < c_.nest.loops.size(); ++n)
+      if (ir::is_const(c_.nest.loops[n]->extent, 1))
+        units[c_.nest.axes[n]->var] = ctx_.int_imm(c_.nest.axes[n]->var->dtype(), 0);
+    for (Factor* f : {&c_.a, &c_.b}) {
+      f->expr = units.empty() ? f->expr : ir::substitute(ctx_, f->expr, units);
+      f->load = loaded_operand(f->expr);
+    }
     for (const ir::Expr* e : c_.nest.update->indices) c_.out.push_back(e);
     for (std::size_t n = 0; n < c_.nest.loops.size(); ++n) {
       const ir::ForStmt* l = c_.nest.loops[n];
       const Axis axis{c_.nest.axes[n]->var, std::string(l->var->name), l->extent, l->for_kind};
-      if (c_.nest.is_reduce(int(n)))
+      if (units.contains(axis.var))
+        c_.around.push_back(axis);
+      else if (c_.nest.is_reduce(int(n)))
         c_.depth.push_back(axis);
       else
         add(axis);
     }
-    if (!find_columns() || !find_rows()) return false;
-    for (auto* axes : {&c_.rows, &c_.columns, &c_.depth}) leave_out_units(*axes);
-    return true;
+    return !c_.depth.empty() && find_columns() && find_rows();
   }
 
  private:
@@ -131,15 +139,6 @@ class Roles {
   }
   bool only_in(const Factor& f, const Factor& other, const Axis& axis) const {
     return mentions(f.load, axis.var) && !mentions(other.load, axis.var);
-  }
-
-  // Loops that run once are no part of a dimension, if it has others.
-  void leave_out_units(std::vector<Axis>& axes) {
-    for (std::size_t i = axes.size(); i-- > 0 && axes.size() > 1;)
-      if (ir::is_const(axes[i].extent, 1)) {
-        c_.around.push_back(axes[i]);
-        axes.erase(axes.begin() + std::ptrdiff_t(i));
-      }
   }
 
   // The last dimensions of the output, as long as only one operand moves with them.
