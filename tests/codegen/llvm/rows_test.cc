@@ -1,5 +1,5 @@
-// Reductions of rows, chains of nests over them, and transposes: the scheduled code gives the evaluator's bits, whatever
-// the sizes, with and without tests of bounds.
+// Reductions of rows, chains of nests over them, and transposes: the scheduled code gives the evaluator's bits,
+// whatever the sizes, with and without tests of bounds.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -14,7 +14,8 @@ struct RowSize {
   std::int64_t rows, length;
 };
 // Around the number of lanes (16 for 32 bits, with AVX-512), and around pieces of rows.
-constexpr RowSize kSizes[] = {{1, 1}, {1, 40}, {3, 16}, {4, 9}, {8, 15}, {15, 33}, {16, 64}, {17, 20}, {33, 47}, {50, 0}, {0, 5}};
+constexpr RowSize kSizes[] = {{1, 1},   {1, 40},  {3, 16},  {4, 9},  {8, 15}, {15, 33},
+                              {16, 64}, {17, 20}, {33, 47}, {50, 0}, {0, 5}};
 
 std::string rows_kernel(std::string_view type, std::string_view out, std::string_view init, std::string_view step) {
   return fmt::format(R"(
@@ -64,8 +65,7 @@ void check_sizes(const std::string& text, double low = -4, double high = 4, bool
     CAPTURE(size.length);
     const auto args = make_arguments(signature, c);
     const auto wanted = run(*evaluated, args), got = run(**compiled, args);
-    for (std::size_t i = 0; i < args.size(); ++i)
-      CHECK(runtime::compare(got[i], wanted[i], {0, 0, true}) == "");
+    for (std::size_t i = 0; i < args.size(); ++i) CHECK(runtime::compare(got[i], wanted[i], {0, 0, true}) == "");
   }
 }
 
