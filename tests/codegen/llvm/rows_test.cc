@@ -1,0 +1,147 @@
+// Reductions of rows, chains of nests over them, and transposes: the scheduled code gives the evaluator's bits,
+// whatever the sizes, with and without tests of bounds.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "codegen/llvm/both_engines.h"
+
+using namespace rldb;
+using namespace rldb::codegen::testing;
+
+namespace {
+
+struct RowSize {
+  std::int64_t rows, length;
+};
+// Around the number of lanes (16 for 32 bits, with AVX-512), and around pieces of rows.
+constexpr RowSize kSizes[] = {{1, 1},   {1, 40},  {3, 16},  {4, 9},  {8, 15}, {15, 33},
+                              {16, 64}, {17, 20}, {33, 47}, {50, 0}, {0, 5}};
+
+std::string rows_kernel(std::string_view type, std::string_view out, std::string_view init, std::string_view step) {
+  return fmt::format(R"(
+from tvm.script import tirx as T
+@T.prim_func(s_tir=True)
+def kernel(a: T.handle, b: T.handle):
+    T.func_attr({{"tirx.noalias": True}})
+    n, m = T.int64(), T.int64()
+    A = T.match_buffer(a, (n, m), "{}")
+    B = T.match_buffer(b, (n,), "{}")
+    for i, k in T.grid(n, m):
+        with T.sblock("reduce"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = {}
+            B[vi] = {}
+)",
+                     type, out, init, step);
+}
+
+std::vector<runtime::Value> run(runtime::Kernel& kernel, const std::vector<runtime::Value>& args) {
+  std::vector<runtime::Value> copies;
+  for (const runtime::Value& v : args) copies.push_back(runtime::deep_copy(v).value());
+  const auto done = runtime::call_kernel(kernel, copies);
+  if (!done.ok()) FAIL_CHECK(done.error().message);
+  return copies;
+}
+
+// One kernel of each engine, run with all sizes.
+void check_sizes(const std::string& text, double low = -4, double high = 4, bool checked = true) {
+  Text t(text);
+  REQUIRE_MESSAGE(t.f, t.problem);
+  const auto signature = eval::signature_of(t.f, "kernel").value();
+  codegen::JitOptions options;
+  options.check_bounds = checked;
+  auto jit = codegen::Jit::create(options).value();
+  auto compiled = jit->add(t.ctx, t.f, "kernel");
+  REQUIRE_MESSAGE(compiled.ok(), compiled.error().text);
+  auto evaluated = eval::make_eval_kernel(t.f, signature, nullptr, nullptr);
+  for (const RowSize& size : kSizes) {
+    Case c;
+    c.symbols = {{"n", size.rows}, {"m", size.length}};
+    c.low = low;
+    c.high = high;
+    CAPTURE(text);
+    CAPTURE(size.rows);
+    CAPTURE(size.length);
+    const auto args = make_arguments(signature, c);
+    const auto wanted = run(*evaluated, args), got = run(**compiled, args);
+    for (std::size_t i = 0; i < args.size(); ++i) CHECK(runtime::compare(got[i], wanted[i], {0, 0, true}) == "");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("rows: sums and extremes in the order of the text") {
+  for (const char* t : {"float32", "float64", "float16", "bfloat16", "int64", "int8"})
+    check_sizes(rows_kernel(t, t, fmt::format("T.{}(0)", t), "B[vi] + A[vi, vk]"));
+  check_sizes(rows_kernel("float32", "float32", "T.float32(0)", "B[vi] + A[vi, vk]"), -4, 4, false);
+  check_sizes(rows_kernel("uint8", "uint8", "T.uint8(0)", "T.max(B[vi], A[vi, vk])"), 0, 200);
+  check_sizes(rows_kernel("float16", "float32", "T.float32(0)", "B[vi] + T.Cast(\"float32\", A[vi, vk])"));
+  check_sizes(rows_kernel("int8", "int32", "0", "B[vi] + T.Cast(\"int32\", A[vi, vk])"));
+  check_sizes(rows_kernel("float32", "float32", "T.float32(0)", "B[vi] + T.exp(A[vi, vk])"));
+}
+
+TEST_CASE("rows: NaN and zeros of both signs in extremes") {
+  for (const char* step : {"T.max(B[vi], T.sqrt(A[vi, vk]))", "T.min(T.sqrt(A[vi, vk]), B[vi])",
+                           "T.max(B[vi], A[vi, vk] * T.float32(0))", "T.min(B[vi], A[vi, vk] * T.float32(0))"})
+    check_sizes(rows_kernel("float32", "float32", "T.float32(0)", step), -0.2, 4);
+}
+
+TEST_CASE("rows: softmax as a chain of nests") {
+  for (const char* t : {"float32", "float16"})
+    check_sizes(fmt::format(R"(
+from tvm.script import tirx as T
+@T.prim_func(s_tir=True)
+def kernel(a: T.handle, b: T.handle):
+    T.func_attr({{"tirx.noalias": True}})
+    n, m = T.int64(), T.int64()
+    A = T.match_buffer(a, (n, m), "{0}")
+    B = T.match_buffer(b, (n, m), "{0}")
+    M = T.sblock_alloc_buffer((n,), "{0}")
+    E = T.sblock_alloc_buffer((n, m), "{0}")
+    S = T.sblock_alloc_buffer((n,), "{0}")
+    for i, k in T.grid(n, m):
+        with T.sblock("top"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                M[vi] = T.{0}(-1000)
+            M[vi] = T.max(M[vi], A[vi, vk])
+    for i, j in T.grid(n, m):
+        with T.sblock("exp"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            E[vi, vj] = T.exp(A[vi, vj] - M[vi])
+    for i, k in T.grid(n, m):
+        with T.sblock("total"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                S[vi] = T.{0}(0)
+            S[vi] = S[vi] + E[vi, vk]
+    for i, j in T.grid(n, m):
+        with T.sblock("norm"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            B[vi, vj] = E[vi, vj] / S[vi]
+)",
+                            t));
+}
+
+TEST_CASE("rows: transposes of every width, alone and with an operator") {
+  for (const char* t : {"float32", "float64", "bfloat16", "int8", "bool"})
+    for (const char* value : {"A[vj, vi]", "T.max(A[vj, vi], B[vi, vj])"}) {
+      if (std::string_view(t).starts_with("bool") && value[0] == 'T') continue;
+      check_sizes(fmt::format(R"(
+from tvm.script import tirx as T
+@T.prim_func(s_tir=True)
+def kernel(a: T.handle, b: T.handle, c: T.handle):
+    T.func_attr({{"tirx.noalias": True}})
+    n, m = T.int64(), T.int64()
+    A = T.match_buffer(a, (n, m), "{0}")
+    B = T.match_buffer(b, (m, n), "{0}")
+    C = T.match_buffer(c, (m, n), "{0}")
+    for i, j in T.grid(m, n):
+        with T.sblock("turn"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = {1}
+)",
+                              t, value));
+    }
+}
