@@ -83,6 +83,7 @@ bool run_group(Repl& repl, const PreparedCall& call, bool looked_at) {
 std::optional<debug::StopReport> run_on_evaluator(Repl& repl, const PreparedCall& call) {
   source::Diagnostics diagnostics;
   const session::RunResult result = repl.session().run(call.function, call.values, diagnostics);
+  repl.session().report_helpers(diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !result.ok) return std::nullopt;
   debug::StopReport stop;
   stop.kind = debug::StopKind::Finished;
@@ -229,6 +230,7 @@ Status command_Time(Repl& repl, std::string_view rest) {
     if (i > 0) times.push_back(result.nanoseconds);  // the first run compiles
     total += result.nanoseconds;
   }
+  repl.session().report_helpers(diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   if (times.empty()) times.push_back(total);
   std::sort(times.begin(), times.end());
