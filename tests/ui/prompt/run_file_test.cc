@@ -142,22 +142,21 @@ TEST_CASE("a run file that is cut off or continued is refused") {
 // The checksum protects against accidents. Contents that someone made are checked by themselves.
 TEST_CASE("contents that are damaged below the compression are refused or read, within their memory") {
   const std::string bytes = bytes_of(small_run());
-  auto contents = runtime::decompress(std::string_view(bytes).substr(kRunFileMagic.size()), 1 << 20);
+  auto contents = runtime::decompress(std::string_view(bytes).substr(kRunFileMagic.size() + 8), 1 << 20);
   REQUIRE(contents.ok());
   const std::size_t before = runtime::memory_in_use();
   for (std::size_t i = 0; i < contents->size(); ++i)
     for (const int flip : {0x01, 0x80, 0xFF}) {
       std::string damaged = *contents;
       damaged[i] = char(damaged[i] ^ flip);
-      (void)refusal(std::string(kRunFileMagic) + runtime::compress(damaged));
+      (void)refusal(run_file_around(damaged));
     }
-  for (std::size_t n = 0; n < contents->size(); ++n)
-    CHECK(refusal(std::string(kRunFileMagic) + runtime::compress(contents->substr(0, n))) != "");
+  for (std::size_t n = 0; n < contents->size(); ++n) CHECK(refusal(run_file_around(contents->substr(0, n))) != "");
   CHECK(runtime::memory_in_use() == before);
 }
 
 TEST_CASE("a bomb is refused by what it says, and by what it has") {
-  const std::string bomb = std::string(kRunFileMagic) + runtime::compress(std::string(std::size_t(64) << 20, '\0'));
+  const std::string bomb = run_file_around(std::string(std::size_t(64) << 20, '\0'));
   CHECK(bomb.size() < 100'000);
   const std::size_t before = runtime::memory_limit();
   runtime::set_memory_limit(std::size_t(32) << 20);

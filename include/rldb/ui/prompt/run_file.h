@@ -1,7 +1,7 @@
 // RunFile: a run as a file (`.rldbrun`) that another machine can open: everything on which it depends, where it was
 // stopped, and digests of its state, by which the other machine knows that it computes the same bits.
 //
-// The file: kRunFileMagic, then one Zstandard frame with a checksum. Reading trusts nothing and takes no more memory
+// The file: kRunFileMagic, a hash of the rest, one Zstandard frame with a checksum. Reading trusts nothing and takes no more memory
 // than the contents say, which is checked against the limit first. Made and opened by ui/prompt (run_record.h).
 #pragma once
 
@@ -72,6 +72,8 @@ struct RunFile {
 };
 
 bool is_run_file(std::string_view bytes);
+// A file with these contents, which are its fields one after the other.
+std::string run_file_around(std::string_view contents);
 // Has it a form in a file? A function, a storage or an object has none.
 bool is_writable(const runtime::Value& v);
 // Nullopt: a value cannot be written (a function, an object), which is diagnosed.

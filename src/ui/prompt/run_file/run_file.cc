@@ -7,6 +7,7 @@
 
 #include "rldb/runtime/compressed.h"
 #include "rldb/source/diagnostic_repro.h"
+#include "rldb/support/hash.h"
 #include "ui/prompt/run_file/values.h"
 
 namespace rldb::ui {
@@ -206,12 +207,19 @@ bool is_writable(const Value& v) {
 
 bool is_run_file(std::string_view bytes) { return bytes.starts_with(kRunFileMagic); }
 
+std::string run_file_around(std::string_view contents) {
+  const std::string frame = runtime::compress(contents);
+  std::string out(kRunFileMagic);
+  support::append_little(out, support::fnv1a(frame), sizeof(std::uint64_t));
+  return out + frame;
+}
+
 std::optional<std::string> write_run_file(const RunFile& run, source::Diagnostics& out) {
   RunWriter writer;
   writer.out.u32(kRunFileVersion);
   RunFile copy = run;  // a description for both directions does not take a constant
   visit_all(writer, copy);
-  if (!writer.failed) return std::string(kRunFileMagic) + runtime::compress(writer.out.bytes());
+  if (!writer.failed) return run_file_around(writer.out.bytes());
   out.add({}, source::message(diag::RunNotWritten,
                               fmt::format("a value that it needs has no form in a file: {}", writer.why)));
   return std::nullopt;
@@ -223,7 +231,14 @@ std::optional<RunFile> read_run_file(std::string_view bytes, std::string_view pa
     return std::nullopt;
   };
   if (!is_run_file(bytes)) return refuse("it does not begin as one");
-  auto contents = runtime::decompress(bytes.substr(kRunFileMagic.size()), runtime::memory_limit() / 2);
+  bytes.remove_prefix(kRunFileMagic.size());
+  constexpr std::size_t kHash = sizeof(std::uint64_t);
+  if (bytes.size() < kHash) return refuse("it is cut off");
+  const std::uint64_t hash = support::read_little(bytes, 0, kHash);
+  bytes.remove_prefix(kHash);
+  // The checksum in the frame is of the contents: bits that do not change them would pass.
+  if (support::fnv1a(bytes) != hash) return refuse("its bytes are not those that were written");
+  auto contents = runtime::decompress(bytes, runtime::memory_limit() / 2);
   if (!contents.ok()) return refuse(contents.error().message);
   RunReader reader(*contents);
   const std::uint32_t version = reader.in.u32();
