@@ -6,7 +6,9 @@
 #include <random>
 
 #include "fuzz/edit_input.h"
+#include "protocol/lsp/traffic.h"
 #include "protocol/lsp_client.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::protocol::lsp {
 
@@ -143,6 +145,41 @@ TEST_CASE("a token over lines that end in a carriage return is one a line") {
   std::size_t strings = 0;
   for (std::size_t i = 0; i < data.size(); i += 5) strings += data[i + 2] == 4 && data[i + 3] == 11 ? 1 : 0;
   CHECK(strings == 2);
+}
+
+TEST_CASE("requests are given up when they are cancelled or their text has changed") {
+  const auto text_of = [](std::string method, Json params) {
+    return to_text({{"jsonrpc", "2.0"}, {"method", method}, {"params", std::move(params)}});
+  };
+  const std::string change =
+      text_of("textDocument/didChange", {{"textDocument", {{"uri", "u"}}}, {"contentChanges", Json::array()}});
+  const auto cancel = [&](int id) { return text_of("$/cancelRequest", {{"id", id}}); };
+  using Fate = Traffic::Fate;
+  Traffic traffic;
+  traffic.look(cancel(7));
+  CHECK(traffic.begin(7, "u") == Fate::Cancelled);
+  CHECK(traffic.begin(7, "u") == Fate::Goes);  // a new one of the same number
+  traffic.look(change);
+  CHECK(support::cancel_cause() == support::CancelCause::Interrupt);
+  CHECK(traffic.end() == Fate::Stale);
+  CHECK(support::cancel_cause() == support::CancelCause::None);
+  CHECK(traffic.begin(8, "u") == Fate::Stale);
+  CHECK(traffic.begin(9, "other") == Fate::Goes);
+  traffic.look(cancel(9));
+  CHECK(traffic.end() == Fate::Cancelled);
+  traffic.apply(change, "u");
+  CHECK(traffic.begin(10, "u") == Fate::Goes);
+  CHECK(traffic.end() == Fate::Goes);
+  // Damage does no harm.
+  traffic.look("$/cancelRequest");
+  traffic.look(text_of("$/cancelRequest", {{"id", Json::array()}}));
+  traffic.look(text_of("textDocument/didChange", {{"textDocument", 7}}));
+  CHECK(traffic.begin(11, "u") == Fate::Goes);
+  traffic.set_background(true);
+  traffic.look("anything");
+  CHECK(support::cancel_cause() == support::CancelCause::Interrupt);
+  traffic.set_background(false);
+  CHECK(traffic.end() == Fate::Goes);
 }
 
 TEST_CASE("wrong parameters are answered by errors") {

@@ -291,7 +291,8 @@ void NameWalk::walk_global_symbol(Node arguments, Scope& scope) {
     const Node key = pair.child(Field::Key), value = pair.child(Field::Value);
     if (!pair.is(Kind::Pair) || !key.is(Kind::String) || !value.is(Kind::String) || scope.owner == kNoName) continue;
     const cst::StringLiteral text = cst::split_string(value.text());
-    if (cst::split_string(key.text()).body != attr_name::GlobalSymbol || text.body != out_.definitions_[scope.owner].name)
+    if (cst::split_string(key.text()).body != attr_name::GlobalSymbol ||
+        text.body != out_.definitions_[scope.owner].name)
       continue;
     const std::uint32_t begin = value.row().begin + text.offset;
     const TextRange whole = range_at(value);

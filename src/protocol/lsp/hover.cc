@@ -65,6 +65,23 @@ std::string callers_of(const TextIndex& index, std::uint32_t name) {
   return fmt::format("called by {}{}", text, callers.size() > kMost ? ", ..." : "");
 }
 
+// The annotation as it is written, of a name whose function cannot be read.
+std::string written_type(const TextFile& file, const NameDefinition& d) {
+  if (frontend::is_function(d.kind) || d.kind == NameKind::Module || !d.whole.contains(d.at)) return {};
+  const std::string_view rest = text_in(file, {d.at.end, d.whole.end});
+  const std::size_t colon = rest.find_first_not_of(' ');
+  if (colon == std::string_view::npos || rest[colon] != ':') return {};
+  const std::size_t begin = std::min(rest.find_first_not_of(' ', colon + 1), rest.size());
+  int depth = 0;
+  std::size_t end = begin;
+  for (; end < rest.size() && !(depth == 0 && (rest[end] == '=' || rest[end] == '\n')); ++end) {
+    if (rest[end] == '(' || rest[end] == '[') ++depth;
+    if (rest[end] == ')' || rest[end] == ']') --depth;
+  }
+  while (end > begin && rest[end - 1] == ' ') --end;
+  return std::string(rest.substr(begin, end - begin));
+}
+
 std::optional<HoverText> hover_name(TextFile& file, const TextIndex& index, const NameMark& mark) {
   const NameDefinition& d = index.definitions()[mark.name];
   HoverText out{declaration_text(file, index, mark.name), {}, mark.at};
@@ -180,7 +197,8 @@ std::string declaration_text(TextFile& file, const TextIndex& index, std::uint32
     }
     return type.empty() ? d.name : d.name + ": " + type;
   }
-  const std::string type = file.types().text_of(index, name);
+  std::string type = file.types().text_of(index, name);
+  if (type.empty()) type = written_type(file, d);
   if (frontend::is_function(d.kind)) return type.starts_with('(') ? "def " + d.name + type : d.name + type;
   if (d.kind == NameKind::Module) return "class " + d.name;
   return type.empty() ? d.name : d.name + ": " + type;
