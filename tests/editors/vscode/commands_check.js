@@ -114,4 +114,4 @@ run('commands', [
     await window.sees('the type', /R\.Tensor\(\(n, 8\)/, () => window.text('.terminal-wrapper .xterm-rows'));
     await window.picture('terminal');
   }],
-]).finally(() => window?.close());
+]);

@@ -139,4 +139,4 @@ run('language', [
     if (/matmul/.test(offered)) throw new Error('operators are offered in plain Python');
     await window.press('Escape');
   }],
-]).finally(() => window?.close());
+]);

@@ -88,12 +88,14 @@ class Window {
     window.browser = await chromium.launch({ executablePath: process.env.RLDB_CHROMIUM ?? '/usr/bin/chromium', args: ['--no-sandbox'] });
     window.page = await window.browser.newPage({ viewport: options.size ?? { width: 1400, height: 900 } });
     window.page.setDefaultTimeout(kLimit);
-    await window.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(window.folder)}`);
+    await window.page.goto(`http://127.0.0.1:${port}/?folder=${encodeURIComponent(window.folder)}`, { timeout: 60000 });
     await window.page.waitForSelector('.explorer-folders-view .monaco-list-row', { timeout: 60000 });
     return window;
   }
 
   async close() {
+    if (this.closed) return;
+    this.closed = true;
     await this.browser?.close();
     try { process.kill(-this.server.pid); } catch { /* it has ended */ }
     await sleep(300);
@@ -204,7 +206,19 @@ class Window {
   async message(pattern) { return this.sees('the message', pattern, () => this.text('.notifications-toasts .notification-list-item')); }
 }
 
-// Runs steps one after the other; prints what failed, and `N passed, N failed`.
+const kStepLimit = 120000;
+
+async function limited(what, work) {
+  let timer;
+  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`${what} took longer than ${kStepLimit / 1000} s`)), kStepLimit); });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+// Runs steps one after the other, closes the window, and ends the process. Prints what failed, and `N passed, N failed`.
 async function run(name, steps) {
   let passed = 0;
   const failed = [];
@@ -212,7 +226,7 @@ async function run(name, steps) {
     if (process.env.RLDB_STEP && !title.includes(process.env.RLDB_STEP) && title !== 'open') continue;
     const began = Date.now();
     try {
-      await step();
+      await limited(title, step());
       passed++;
       console.log(`ok     ${name}: ${title} (${Date.now() - began} ms)`);
     } catch (error) {
@@ -224,8 +238,9 @@ async function run(name, steps) {
       if (title === 'open' || process.env.RLDB_STOP) break;  // nothing can follow
     }
   }
+  await limited('closing', Promise.resolve(Window.last?.close())).catch((error) => console.log(error.message));
   console.log(`${passed} passed, ${failed.length} failed`);
-  process.exitCode = failed.length ? 1 : 0;
+  process.exit(failed.length ? 1 : 0);
 }
 
 module.exports = { Window, run, until };
