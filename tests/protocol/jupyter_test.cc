@@ -129,9 +129,9 @@ TEST_CASE("damaged messages are refused") {
 }
 
 TEST_CASE("connection files are read, and refused with the reason") {
-  Json file{{"transport", "tcp"},    {"ip", "127.0.0.1"},    {"signature_scheme", "hmac-sha256"},
-            {"key", "k"},            {"shell_port", 1},      {"control_port", 2},
-            {"stdin_port", 3},       {"iopub_port", 4},      {"hb_port", 65535}};
+  Json file{{"transport", "tcp"}, {"ip", "127.0.0.1"}, {"signature_scheme", "hmac-sha256"},
+            {"key", "k"},         {"shell_port", 1},   {"control_port", 2},
+            {"stdin_port", 3},    {"iopub_port", 4},   {"hb_port", 65535}};
   const auto good = connection_of(file.dump());
   REQUIRE(good.ok());
   CHECK(good->shell == "tcp://127.0.0.1:1");
@@ -238,7 +238,8 @@ TEST_CASE("the text of a cell is completed, explained and judged as at the promp
   CHECK(inspected["found"] == true);
   CHECK(inspected["data"]["text/plain"].get<std::string>().find("matmul") != std::string::npos);
   CHECK(notebook.request("inspect_request", {{"code", ""}, {"cursor_pos", 0}})["found"] == false);
-  const Json more = notebook.request("is_complete_request", {{"code", "@R.function\ndef f(x: R.Tensor((2,), \"float32\")):"}});
+  const Json more =
+      notebook.request("is_complete_request", {{"code", "@R.function\ndef f(x: R.Tensor((2,), \"float32\")):"}});
   CHECK(more["status"] == "incomplete");
   CHECK(more["indent"] == "    ");
   CHECK(notebook.request("is_complete_request", {{"code", "1 + 1"}})["status"] == "complete");
@@ -252,12 +253,12 @@ TEST_CASE("the history has the cells") {
         Json::array({{0, 2, "2 + 2"}}));
   CHECK(notebook.request("history_request", {{"hist_access_type", "range"}, {"start", 1}, {"stop", 2}})["history"] ==
         Json::array({{0, 1, "1 + 1"}}));
-  CHECK(notebook.request("history_request", {{"hist_access_type", "search"}, {"pattern", "2*"}})["history"].size() == 1);
+  CHECK(notebook.request("history_request", {{"hist_access_type", "search"}, {"pattern", "2*"}})["history"].size() ==
+        1);
   notebook.cell("1 + 1");
-  const Json unique = notebook.request("history_request", {{"hist_access_type", "search"},
-                                                           {"pattern", "1*"},
-                                                           {"unique", true},
-                                                           {"output", true}})["history"];
+  const Json unique = notebook.request(
+      "history_request",
+      {{"hist_access_type", "search"}, {"pattern", "1*"}, {"unique", true}, {"output", true}})["history"];
   REQUIRE(unique.size() == 1);
   CHECK(unique[0] == Json({0, 3, Json::array({"1 + 1", "2\n"})}));
 }

@@ -1,3 +1,4 @@
+// SHA-256, block by block, and the HMAC made of it.
 #include "protocol/jupyter/hmac.h"
 
 #include <fmt/format.h>

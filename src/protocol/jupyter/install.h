@@ -6,8 +6,8 @@
 
 namespace rldb::protocol::jupyter {
 
-// The folder into which `install` writes, below a prefix; an empty prefix: the user's own folder of Jupyter. Empty: there
-// is no home folder.
+// The folder into which `install` writes, below a prefix; an empty prefix: the user's own folder of Jupyter. Empty:
+// there is no home folder.
 std::string spec_folder(const std::string& prefix);
 // kernel.json. `program`: the path of rldb.
 std::string spec_text(const std::string& program);

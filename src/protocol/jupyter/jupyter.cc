@@ -47,8 +47,7 @@ int install_kernel(const CommandLine& line, Console& console) {
 int serve_jupyter(const CommandLine& line, Console& console) {
   if (line.files[0] == kInstall) return install_kernel(line, console);
   const auto text = support::read_file(line.files[0], kMaxConnectionBytes);
-  if (!text.ok())
-    return refuse_jupyter(console, kUsage, fmt::format("{}: {}", line.files[0], text.error().reason));
+  if (!text.ok()) return refuse_jupyter(console, kUsage, fmt::format("{}: {}", line.files[0], text.error().reason));
   const auto connection = connection_of(*text);
   if (!connection.ok())
     return refuse_jupyter(console, kUsage,

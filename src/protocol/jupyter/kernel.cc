@@ -1,3 +1,4 @@
+// Requests about a notebook's session, answered by the prompt.
 #include "protocol/jupyter/kernel.h"
 
 #include <fmt/format.h>
@@ -137,9 +138,11 @@ Json Kernel::execute(const Json& content) {
   }
   if (!silent) client_.publish("execute_input", {{"code", code}, {"execution_count", count_}});
 
-  CellOutput output([&](std::string_view type, Json message) {
-    if (!silent) client_.publish(type, std::move(message));
-  }, count_);
+  CellOutput output(
+      [&](std::string_view type, Json message) {
+        if (!silent) client_.publish(type, std::move(message));
+      },
+      count_);
   repl_->on_output = [&](const ui::OutputPiece& piece, std::string_view text) {
     client_.publish_standard_streams();
     output.take(piece, text);
@@ -212,8 +215,7 @@ Json Kernel::complete(const Json& content) {
   std::size_t start = cursor;
   // The prompt completes one entry, which is the last one before the cursor.
   const std::size_t entry = code.rfind("\n:", cursor) == std::string::npos ? 0 : code.rfind("\n:", cursor) + 1;
-  const std::vector<std::string> matches =
-      hooks_.complete(std::string_view(code).substr(entry), cursor - entry, start);
+  const std::vector<std::string> matches = hooks_.complete(std::string_view(code).substr(entry), cursor - entry, start);
   start = matches.empty() ? cursor : entry + start;
   return good({{"matches", matches},
                {"cursor_start", characters_of(code, start)},

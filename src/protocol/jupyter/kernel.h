@@ -1,7 +1,7 @@
 // The kernel of a notebook: one session of the prompt, and the requests of Jupyter's protocol about it.
 //
-// A cell is a script of the prompt, written by the user who executes it. Knows no sockets: what it publishes and what it
-// asks go through a Client, so that tests drive it directly. Source: "Messaging in Jupyter", protocol 5.3.
+// A cell is a script of the prompt, written by the user who executes it. Knows no sockets: what it publishes and what
+// it asks go through a Client, so that tests drive it directly. Source: "Messaging in Jupyter", protocol 5.3.
 #pragma once
 
 #include <memory>
@@ -24,7 +24,7 @@ class Client {
   virtual void publish(std::string_view type, Json content) = 0;
   // The line with which the user answers; nullopt: nobody does.
   virtual std::optional<std::string> ask(const std::string& question) = 0;
-  // What was written to the process's own standard output and error so far (by a shell, by a library) is published.
+  // Publishes what was written to the process's own standard output and error so far, by a shell or a library.
   virtual void publish_standard_streams() = 0;
 };
 

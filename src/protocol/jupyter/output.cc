@@ -1,3 +1,4 @@
+// Pieces of output as messages of Jupyter: streams, displays, the result.
 #include "protocol/jupyter/output.h"
 
 #include <fmt/format.h>
@@ -95,8 +96,7 @@ std::string CellOutput::finish(bool failed) {
   }
   Json data = bundle(last);
   result_ = text_in(data, "text/plain");
-  publish_("execute_result",
-           {{"data", std::move(data)}, {"metadata", Json::object()}, {"execution_count", count_}});
+  publish_("execute_result", {{"data", std::move(data)}, {"metadata", Json::object()}, {"execution_count", count_}});
   return {};
 }
 

@@ -1,5 +1,5 @@
-// The output of a cell as messages for its client: text as streams, values, listings, differences and pictures as HTML or
-// SVG beside their text.
+// The output of a cell as messages for its client: text as streams, values, listings, differences and pictures as HTML
+// or SVG beside their text.
 //
 // The last piece is held back: a value at the end is the result of the cell, and diagnostics at the end of a cell that
 // failed are its error.
@@ -17,7 +17,7 @@ namespace rldb::protocol::jupyter {
 
 using Publish = std::function<void(std::string_view type, Json content)>;
 
-// What is sent of one text. The rest is cut off, and that is said: notebooks keep what they were sent.
+// The most that is sent of one text. The rest is cut off, which the text says: notebooks keep what they were sent.
 constexpr std::size_t kMaxTextBytes = std::size_t(1) << 20;
 
 class CellOutput {

@@ -1,3 +1,4 @@
+// The threads of a kernel: cells, control, heartbeats.
 #include "protocol/jupyter/server.h"
 
 #include <fmt/format.h>

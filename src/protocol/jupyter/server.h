@@ -1,8 +1,8 @@
 // The sockets of a kernel and the threads that serve them.
 //
-// The thread that calls `serve` executes cells (shell, stdin, iopub). A second one answers on the control socket, so that
-// an interruption reaches a cell that is running; a third echoes heartbeats. Ends when the client asks for it, or when
-// the process that started the kernel has ended.
+// The thread that calls `serve` executes cells (shell, stdin, iopub). A second one answers on the control socket, so
+// that an interruption reaches a cell that is running; a third echoes heartbeats. Ends when the client asks for it, or
+// when the process that started the kernel has ended.
 #pragma once
 
 #include <atomic>
@@ -52,7 +52,7 @@ class Server : private Client {
   ZmqSocket shell_, stdin_, control_, iopub_, heartbeat_;
   std::mutex iopub_mutex_;
   std::mutex parent_mutex_;
-  Message request_;  // the one that is being answered
+  Message request_;              // the one that is being answered
   std::deque<Message> waiting_;  // what had arrived when a cell failed, whose cells are left out
   std::atomic<bool> executing_ = false;
   std::atomic<bool> ended_ = false;

@@ -1,4 +1,4 @@
-// What is written to the process's standard output and error by others than the session (a shell, a library, a kernel of
+// Text written to the process's standard output and error by others than the session (a shell, a library, a kernel of
 // a plug-in): in a notebook it belongs to the cell that is executed.
 #pragma once
 
@@ -12,7 +12,8 @@ namespace rldb::protocol::jupyter {
 
 class StandardStreams {
  public:
-  // `seen` is called with the name of a stream and its text, by a thread of its own or by `drain`, never by both at once.
+  // `seen` is called with the name of a stream and its text, by a thread of its own or by `drain`, never by both at
+  // once.
   using Seen = std::function<void(std::string_view name, std::string_view text)>;
   explicit StandardStreams(Seen seen);
   // Both streams are as they were before.
@@ -20,7 +21,7 @@ class StandardStreams {
   StandardStreams(const StandardStreams&) = delete;
   StandardStreams& operator=(const StandardStreams&) = delete;
 
-  // What was written before the call has been seen after it.
+  // All that was written before the call has been seen after it.
   void drain();
 
  private:

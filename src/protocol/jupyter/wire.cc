@@ -76,12 +76,10 @@ Json new_header(std::string_view type, std::string_view session) {
   const auto now = std::chrono::system_clock::now();
   const auto micros = std::chrono::duration_cast<std::chrono::microseconds>(now.time_since_epoch()).count() % 1000000;
   const std::time_t seconds = std::chrono::system_clock::to_time_t(now);
-  return {{"msg_id", new_identity()},
-          {"session", session},
-          {"username", kUser},
-          {"date", fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(seconds), micros)},
-          {"msg_type", type},
-          {"version", kProtocolVersion}};
+  return {
+      {"msg_id", new_identity()}, {"session", session},
+      {"username", kUser},        {"date", fmt::format("{:%Y-%m-%dT%H:%M:%S}.{:06}Z", fmt::gmtime(seconds), micros)},
+      {"msg_type", type},         {"version", kProtocolVersion}};
 }
 
 }  // namespace rldb::protocol::jupyter

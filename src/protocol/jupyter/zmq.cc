@@ -10,7 +10,7 @@ namespace rldb::protocol::jupyter {
 namespace {
 
 constexpr const char* kLibraryName = "libzmq.so.5";
-// What a message has beyond these is dropped: it is no message then.
+// A message that exceeds these loses the rest, and is none then.
 constexpr std::size_t kMaxFrames = 64;
 constexpr int kLingerMilliseconds = 1000;  // for what was published last
 
@@ -51,8 +51,7 @@ const ZmqLibrary* ZmqLibrary::open(std::string& why) {
   return take_symbols(library, zmq, why) ? &zmq : nullptr;
 }
 
-ZmqSocket::ZmqSocket(ZmqContext& context, int type)
-    : zmq_(context.zmq), socket_(zmq_.socket(context.get(), type)) {
+ZmqSocket::ZmqSocket(ZmqContext& context, int type) : zmq_(context.zmq), socket_(zmq_.socket(context.get(), type)) {
   const std::int64_t largest = kMaxMessageBytes;
   zmq_.setsockopt(socket_, ZMQ_LINGER, &kLingerMilliseconds, sizeof kLingerMilliseconds);
   zmq_.setsockopt(socket_, ZMQ_MAXMSGSIZE, &largest, sizeof largest);

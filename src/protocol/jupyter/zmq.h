@@ -12,7 +12,7 @@
 
 namespace rldb::protocol::jupyter {
 
-// What is used of the library. Filled by `open`; one per process.
+// The functions of the library that are used. Filled by `open`; one per process.
 struct ZmqLibrary {
   decltype(&::zmq_ctx_new) ctx_new = nullptr;
   decltype(&::zmq_ctx_shutdown) ctx_shutdown = nullptr;

@@ -55,7 +55,7 @@ struct ResultReader {
 
 // ---- in the guard ----
 
-// What the session may ask for again.
+// Requests that the session may repeat.
 class GuardStore {
  public:
   std::uint64_t keep(const Value& v);

@@ -563,7 +563,8 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
           ->required()
           ->expected(1)
           ->type_name("install|FILE");
-      app.add_option("--prefix", c.prefix, "install below DIR/share/jupyter (default: the user's own folder of Jupyter)")
+      app.add_option("--prefix", c.prefix,
+                     "install below DIR/share/jupyter (default: the user's own folder of Jupyter)")
           ->type_name("DIR");
       add_run_options(app, c);
       break;

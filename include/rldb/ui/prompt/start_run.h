@@ -17,8 +17,8 @@ struct PreparedCall {
   std::vector<std::vector<runtime::Value>> by_rank;  // all ranks, at least one
 };
 
-// `[FUNCTION] [VALUE...]`. If `main` exists, a first word that is not a function is already a value. Values that are not
-// given are made up, which is told. Null: reported.
+// `[FUNCTION] [VALUE...]`. If `main` exists, a first word that is not a function is already a value. Values that are
+// not given are made up, which is told. Null: reported.
 std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view words);
 std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words);
 // Of several ranks, the others run first. On the evaluator it runs to the end. Null: reported.

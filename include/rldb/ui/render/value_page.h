@@ -1,6 +1,6 @@
 // A value as part of a page: a tensor as a table with its last two axes, a tuple as the list of its fields.
 //
-// What is shown of a tensor is bounded whatever its size. Users: pages, notebooks.
+// The part of a tensor that is shown is bounded, whatever its size. Users: pages, notebooks.
 #pragma once
 
 #include <string>

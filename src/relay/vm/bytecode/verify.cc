@@ -93,7 +93,8 @@ class Verifier {
   bool jumps_back(const FunctionEntry& f) const {
     bool back = false;
     for (Pc pc = f.start; pc < f.end; ++pc)
-      for_each_field(exe_.words_of(pc), [&](FieldKind kind, Word word) { back |= kind == FieldKind::Jump && word < 0; });
+      for_each_field(exe_.words_of(pc),
+                     [&](FieldKind kind, Word word) { back |= kind == FieldKind::Jump && word < 0; });
     return back;
   }
 

@@ -1,3 +1,4 @@
+// Terms of the glossary, and the search through everything that has a line of help.
 #include "ui/prompt/commands/help_search.h"
 
 #include <fmt/format.h>

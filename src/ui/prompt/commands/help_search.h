@@ -1,4 +1,5 @@
-// What the program knows by a word: commands, passes, operators, topics of the help, terms of docs/glossary.md. Users:
+// Everything that the program has by a word: commands, passes, operators, topics of the help, terms of
+// docs/glossary.md. Users:
 // `:apropos`, and `:help` of a name that nothing has.
 #pragma once
 

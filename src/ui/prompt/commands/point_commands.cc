@@ -160,7 +160,8 @@ static std::optional<std::regex> pattern_of(std::string_view text) {
 Status command_Rbreak(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   const auto pattern = pattern_of(rest);
-  if (!pattern) return repl.fail(source::message(diag::BadArgument, fmt::format("`{}` is no regular expression", rest)));
+  if (!pattern)
+    return repl.fail(source::message(diag::BadArgument, fmt::format("`{}` is no regular expression", rest)));
   std::vector<std::string> names = repl.session().function_names();
   if (const ir::Module* module = repl.session().module())
     for (const ir::ModuleEntry& entry : module->entries) names.emplace_back(entry.name);
@@ -175,7 +176,8 @@ Status command_Rbreak(Repl& repl, std::string_view rest) {
     source::Diagnostics diagnostics;
     const Breakpoint* point = repl.debugger().add_breakpoint(name, false, diagnostics);
     if (repl.wants_json() && point) made_points.push_back(breakpoint_json(*point));
-    if (repl.wants_json() ? repl.report(diagnostics) != Status::Good : made(repl, point, {}, diagnostics) != Status::Good)
+    if (repl.wants_json() ? repl.report(diagnostics) != Status::Good
+                          : made(repl, point, {}, diagnostics) != Status::Good)
       status = Status::Failed;
   }
   if (matched == 0) return repl.fail(source::message(diag::NoSuchThing, "function matching", rest));

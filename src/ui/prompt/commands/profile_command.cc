@@ -6,9 +6,9 @@
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
 #include "rldb/ui/command_line/cache_folder.h"
+#include "rldb/ui/prompt/start_run.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/profile_view.h"
-#include "rldb/ui/prompt/start_run.h"
 #include "ui/prompt/view.h"
 
 namespace rldb::ui {

@@ -497,10 +497,11 @@ Status Repl::fail(source::Message message) {
 void Repl::show_value(const runtime::Value& value, std::string_view name) {
   if (show_by_printer(value, name)) return;
   const std::string text = runtime::format_value(value, print_format);
-  const std::string named = name.empty()                          ? text + "\n"
+  const std::string named = name.empty()                           ? text + "\n"
                             : text.find('\n') == std::string::npos ? fmt::format("{} = {}\n", name, text)
-                                                                  : fmt::format("{} =\n{}\n", name, text);
-  show(source::visible(named, {.colours = console_->color()}), {OutputKind::Value, value_html(value, name), {}, {}, {}});
+                                                                   : fmt::format("{} =\n{}\n", name, text);
+  show(source::visible(named, {.colours = console_->color()}),
+       {OutputKind::Value, value_html(value, name), {}, {}, {}});
 }
 
 void Repl::forgive() { last_.failed = false; }

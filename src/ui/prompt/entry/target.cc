@@ -28,7 +28,8 @@ bool asks_for_help(std::string_view entry) {
   if (!entry.ends_with('?') || entry.size() < 2) return false;
   const std::string_view name = entry.substr(entry.front() == ':' ? 1 : 0, entry.find('?') - (entry.front() == ':'));
   return !name.empty() && entry.find_first_not_of('?', entry.find('?')) == std::string_view::npos &&
-         std::all_of(name.begin(), name.end(), [](char c) { return expression::is_name_byte(c) || c == '.' || c == '-'; });
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return expression::is_name_byte(c) || c == '.' || c == '-'; });
 }
 
 bool is_assignment(std::string_view rest) {

@@ -1,3 +1,4 @@
+// The style sheet of pages, and the same rules for a part of somebody else's document.
 #include "ui/render/page/style.h"
 
 #include <fmt/format.h>
@@ -105,8 +106,8 @@ constexpr std::string_view kMedia = R"css(
 
 std::string page_style() {
   return fmt::format(
-      ":root {{ color-scheme: light dark; {} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {} }} }}\n{}{}{}", kLight,
-      kDark, kDocument, kParts, kMedia);
+      ":root {{ color-scheme: light dark; {} }}\n@media (prefers-color-scheme: dark) {{ :root {{ {} }} }}\n{}{}{}",
+      kLight, kDark, kDocument, kParts, kMedia);
 }
 
 std::string part_style(std::string_view css_class) {

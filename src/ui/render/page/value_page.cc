@@ -1,3 +1,4 @@
+// Values as HTML: tables of the last two axes, lists of fields.
 #include "rldb/ui/render/value_page.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,7 @@ using Indices = std::vector<std::int64_t>;
 constexpr std::int64_t kLongestAxis = 16;
 constexpr std::int64_t kEnd = 6;
 constexpr std::int64_t kMatrices = 4;  // of a tensor with more than two axes
-constexpr int kMaxValues = 64;  // tensors and fields of nested tuples altogether
+constexpr int kMaxValues = 64;         // tensors and fields of nested tuples altogether
 constexpr int kMaxDepth = 8;
 constexpr std::string_view kEllipsis = "&hellip;";
 
@@ -38,8 +39,8 @@ std::vector<std::optional<std::int64_t>> shown_of_axis(std::int64_t length) {
 }
 
 std::string element_html(const Tensor& tensor, std::int64_t flat) {
-  const auto element = Tensor::view(
-      tensor.storage(), tensor.byte_offset() + std::size_t(flat) * tensor.dtype().bytes(), {}, tensor.dtype());
+  const auto element = Tensor::view(tensor.storage(), tensor.byte_offset() + std::size_t(flat) * tensor.dtype().bytes(),
+                                    {}, tensor.dtype());
   if (!element.ok()) return {};
   const std::string text = runtime::format_value(Value(*element));  // the number is below the type
   return html_text(std::string_view(text).substr(text.rfind('\n') + 1));
@@ -61,8 +62,8 @@ std::string matrix_html(const Tensor& tensor, std::int64_t first, std::int64_t r
     out += "<tr>";
     if (!is_vector) out += cell("th", row ? fmt::to_string(*row) : std::string(kEllipsis));
     for (const auto& column : shown_columns)
-      out += cell("td",
-                  row && column ? element_html(tensor, first + *row * columns + *column) : std::string(kEllipsis));
+      out +=
+          cell("td", row && column ? element_html(tensor, first + *row * columns + *column) : std::string(kEllipsis));
     out += "</tr>\n";
   }
   return out + "</table></div>\n";
