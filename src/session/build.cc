@@ -172,11 +172,15 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   module = engines_->with_external_kernels(*ctx_, sources_, module, out);
   if (!module) return nullptr;
 
-  const auto parsed = passes::parse_pipeline("minimum");
+  // A linear layer, matmul(x, permute_dims(w)), reads its weights as they lie: transposing them takes longer than the
+  // product.
+  std::vector<passes::PassInvocation> steps = passes::pipeline_of(passes::PassId::FuseTransposeMatmul);
+  const auto minimum = passes::parse_pipeline("minimum");
+  steps.insert(steps.end(), minimum.value().begin(), minimum.value().end());
   pipeline::Recorder recorder;
   PassKernels kernels(*this);
   passes::PassEnv env{*ctx_, out, &kernels};
-  auto lowered = passes::run_pipeline(env, module, parsed.value(), {options_.verify_each, {&recorder}});
+  auto lowered = passes::run_pipeline(env, module, steps, {options_.verify_each, {&recorder}});
   if (!lowered.ok()) {
     out.add({}, std::move(lowered).error());
     return nullptr;
