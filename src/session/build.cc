@@ -174,11 +174,19 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
   module = engines_->with_external_kernels(*ctx_, sources_, module, out);
   if (!module) return nullptr;
 
-  const auto parsed = passes::parse_pipeline(has_device_hints(*module) ? "RealizeVDevice,minimum" : "minimum");
+  std::vector<passes::PassInvocation> steps;
+  const auto then = [&](const std::vector<passes::PassInvocation>& more) {
+    steps.insert(steps.end(), more.begin(), more.end());
+  };
+  if (has_device_hints(*module)) then(passes::pipeline_of(passes::PassId::RealizeVDevice));
+  // A linear layer, matmul(x, permute_dims(w)), reads its weights as they lie: transposing them takes longer than the
+  // product.
+  then(passes::pipeline_of(passes::PassId::FuseTransposeMatmul));
+  then(passes::parse_pipeline("minimum").value());
   pipeline::Recorder recorder;
   PassKernels kernels(*this);
   passes::PassEnv env{*ctx_, out, &kernels};
-  auto lowered = passes::run_pipeline(env, module, parsed.value(), {options_.verify_each, {&recorder}});
+  auto lowered = passes::run_pipeline(env, module, steps, {options_.verify_each, {&recorder}});
   if (!lowered.ok()) {
     out.add({}, std::move(lowered).error());
     return nullptr;

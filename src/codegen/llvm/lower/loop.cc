@@ -84,15 +84,26 @@ std::uint64_t Lowering::unrolled_size(const ir::Stmt* s, int depth) {
   if (!s || depth > kMaxDepth) return 1;
   if (const auto it = unrolled_sizes_.find(s); it != unrolled_sizes_.end()) return it->second;
   std::uint64_t size = 1;
-  ir::walk(s, [&](const ir::Node* n) {
+  const std::function<bool(const ir::Node*)> count = [&](const ir::Node* n) {
     const auto* part = as<ir::Stmt>(n);
     if (part && part != s && size < kMaxUnrolled) {
       size += unrolled_size(part, depth + 1);
       return false;
     }
     ++size;
+    // Copies share the arithmetic of their indices: it counts once for each access.
+    if (const auto* l = as<ir::BufferLoad>(n)) {
+      size += l->indices.size();
+      return false;
+    }
+    if (const auto* st = as<ir::BufferStore>(n)) {
+      size += st->indices.size();
+      ir::walk(st->value, count);
+      return false;
+    }
     return size < kMaxUnrolled;
-  });
+  };
+  ir::walk(s, count);
   if (const auto* loop = as<ir::ForStmt>(s); loop && loop->for_kind == ir::ForKind::Unrolled) {
     const auto extent = ir::const_int(loop->extent);
     if (extent && *extent > 0 && *extent <= 64 &&

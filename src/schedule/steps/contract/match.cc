@@ -45,6 +45,15 @@ bool match_sum(Contraction& c) {
   return c.a.load && c.b.load && !is_out(c.a.load) && !is_out(c.b.load);
 }
 
+std::optional<std::int64_t> extent_of(const std::vector<Axis>& axes) {
+  std::int64_t all = 1;
+  for (const Axis& a : axes) {
+    const auto n = ir::const_int(a.extent);
+    if (!n || __builtin_mul_overflow(all, *n, &all)) return std::nullopt;
+  }
+  return all;
+}
+
 // ---- grouped axes ----
 
 // v // by or v % by somewhere in the operands (a grouped convolution's channel).
@@ -166,9 +175,9 @@ class Roles {
       if (is_column(a)) continue;
       (only_in(c_.a, c_.b, a) ? c_.rows : c_.around).push_back(a);
     }
-    // Products of a vector: worth it where the matrix is read across its rows.
-    const ir::BufferLoad* b = c_.b.load;
-    return !c_.rows.empty() || (runs_with(b, c_.columns) == Run::None && runs_with(b, c_.depth) != Run::None);
+    // Products of a vector: not the windows of a depthwise convolution.
+    constexpr std::int64_t kMinDepth = 64;
+    return !c_.rows.empty() || extent_of(c_.depth).value_or(kMinDepth) >= kMinDepth;
   }
 
   ir::Context& ctx_;
@@ -199,15 +208,6 @@ bool plain_if_short(const Contraction& c, const std::vector<Axis>& axes) {
         if (e != a.var && mentions(e, a.var)) return false;
   }
   return true;
-}
-
-std::optional<std::int64_t> extent_of(const std::vector<Axis>& axes) {
-  std::int64_t all = 1;
-  for (const Axis& a : axes) {
-    const auto n = ir::const_int(a.extent);
-    if (!n || __builtin_mul_overflow(all, *n, &all)) return std::nullopt;
-  }
-  return all;
 }
 
 bool worth_tiles(const Contraction& c) {
