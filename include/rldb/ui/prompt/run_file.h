@@ -1,8 +1,8 @@
 // RunFile: a run as a file (`.rldbrun`) that another machine can open: everything on which it depends, where it was
 // stopped, and digests of its state, by which the other machine knows that it computes the same bits.
 //
-// The file: kRunFileMagic, a hash of the rest, one Zstandard frame with a checksum. Reading trusts nothing and takes no more memory
-// than the contents say, which is checked against the limit first. Made and opened by ui/prompt (run_record.h).
+// The file: kRunFileMagic, a hash of the rest, one Zstandard frame with a checksum. Reading trusts nothing and takes no
+// more memory than the contents say, which is checked against the limit first. Made and opened by run_record.h.
 #pragma once
 
 #include <cstdint>
