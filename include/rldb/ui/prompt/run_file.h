@@ -2,8 +2,7 @@
 // stopped, and digests of its state, by which the other machine knows that it computes the same bits.
 //
 // The file: kRunFileMagic, a hash of the rest, one Zstandard frame with a checksum. Reading trusts nothing and takes no
-// more memory than the contents say, which is checked against the limit first. Made and opened by ui/prompt
-// (run_record.h).
+// more memory than the contents say, which is checked against the limit first. Made and opened by run_record.h.
 #pragma once
 
 #include <cstdint>
