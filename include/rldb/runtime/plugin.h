@@ -17,7 +17,7 @@
 
 namespace rldb::runtime {
 
-// What an ELF file says about itself; no code of it has run. All lists are sorted.
+// The symbols of an ELF file; no code of it has run. All lists are sorted.
 struct PluginSymbols {
   std::vector<std::string> functions;   // without the `__tvm_ffi_` prefix
   std::vector<std::string> signatures;  // of these there is metadata

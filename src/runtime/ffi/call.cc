@@ -40,7 +40,7 @@ std::string error_line(const TVMFFIErrorCell& cell) {
   return kind.empty() ? std::string(message) : fmt::format("{}: {}", kind, message);
 }
 
-// What a failed call raised, and its causes.
+// The error that a failed call raised, and its causes.
 Error raised_error(const std::string& name, int status) {
   const Handle raised = std::move(t_raised);
   t_raised = {};

@@ -30,7 +30,7 @@ class PluginGuard {
   RegistryRef registry_;
   std::vector<PluginFunction> functions_;
   std::shared_ptr<GuardObjects> objects_ = std::make_shared<GuardObjects>();
-  // What functions of the guard hold: null when this object has gone.
+  // Held by functions of the guard: null when this object has gone.
   std::shared_ptr<PluginGuard*> self_ = std::make_shared<PluginGuard*>(this);
   std::unique_ptr<SharedMemory> memory_;
   std::unique_ptr<GuardProcess> guard_;
