@@ -307,7 +307,7 @@ EXPORT(types_work) {
                 info->type_ancestors[0]->type_index == kTVMFFIObject);
 }
 
-// Added by TVM_FFI_DLL_EXPORT_INCLUDE_METADATA.
+// As TVM_FFI_DLL_EXPORT_INCLUDE_METADATA adds them.
 extern "C" int __tvm_ffi__metadata_volume(void*, const TVMFFIAny*, int32_t, TVMFFIAny* result) {
   *result = text_of(
       R"({"type_schema":"{\"type\":\"ffi.Function\",\"args\":[{\"type\":\"int\"},{\"type\":\"ffi.Shape\"}]}"})");

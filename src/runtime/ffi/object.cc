@@ -22,7 +22,7 @@ constexpr std::uint64_t kOneWeak = std::uint64_t(1) << 32;
 constexpr std::uint64_t kBothOne = kOneWeak | 1;
 constexpr int kDestroy = 1, kFree = 2;
 
-// Everything that an object owns besides its cell.
+// An object owns these besides its cell.
 struct Parts {
   virtual ~Parts() = default;
   Value value;  // that it was made from
@@ -60,7 +60,7 @@ void free_memory(void* self) {
   k.kept.push_back(self);
 }
 
-// Everything that a cell owns by pointers.
+// Releases the objects that a cell owns by pointers.
 template <class Cell>
 void drop_cell(Cell&) {}
 void drop_cell(TVMFFISeqCell& cell) {

@@ -68,7 +68,7 @@ bool PluginSymbols::registers() const {
 }
 
 bool PluginSymbols::uses_objects() const {
-  // Plain data needs: errors by text, and the interrupt.
+  // Plain data need these: errors by text, and the interrupt.
   return std::any_of(imports.begin(), imports.end(), [](std::string_view name) {
     return !name.starts_with("TVMFFIErrorSetRaisedFromCStr") && name != "TVMFFIEnvCheckSignals";
   });

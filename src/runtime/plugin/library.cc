@@ -16,7 +16,7 @@ static_assert(sizeof(TVMFFIAny) == 16 && sizeof(DLTensor) == 48 && sizeof(TVMFFI
 // Functions of libtvm_ffi itself, which a library that is linked with it brings along.
 constexpr std::string_view kOwnNames = "ffi.";
 
-// The registrations of the libraries of this process, by their handles. They stay loaded: their functions are global.
+// Functions that libraries of this process registered, by their handles. Such a library stays loaded.
 std::map<void*, std::vector<ffi::Registered>>& registered_by() {
   static auto* made = new std::map<void*, std::vector<ffi::Registered>>();
   return *made;

@@ -34,7 +34,7 @@ class Plugin {
   Result<Value> call(std::size_t index, const std::string& name, PackedArgs args) {
     if (isolated()) return guard_.call(*isolation_, index, args);
     RLDB_TRY_VOID(load());
-    // Its registrations may depend on where it runs.
+    // The functions that it registers may depend on where it runs.
     if (index >= library_->functions().size() || library_->functions()[index].name != name)
       return fail(ErrorKind::UnknownFunction, fmt::format("`{}` is not in `{}` when it is loaded here", name, path_));
     return library_->call(index, args);

@@ -55,7 +55,7 @@ struct ResultReader {
 
 // ---- in the guard ----
 
-// Requests that the session may repeat.
+// Values that the session may ask for again.
 class GuardStore {
  public:
   std::uint64_t keep(const Value& v);
