@@ -16,7 +16,7 @@ namespace {
 
 std::string frame_of(std::string_view body) { return fmt::format("Content-Length: {}\r\n\r\n{}", body.size(), body); }
 
-// What the pieces of a text give: bodies, and `!fault`.
+// The pieces of a text as messages: bodies, and `!fault`.
 std::vector<std::string> frames_of(std::string_view text, std::size_t piece = 1 << 20, std::size_t limit = 100) {
   const auto splitter = split_frames(limit);
   std::vector<Message> found;

@@ -2,7 +2,7 @@
 //
 // A request waits for its turn unless the work at hand has to know of it now: `pause` and `cancel` interrupt it, as
 // does the end of the session; while the program runs, requests for a stop are refused, and breakpoints are set by
-// interrupting the run, which then goes on. Which request does what is a column of request.def.
+// interrupting the run, which then goes on. Which request does what is a column of dap_request.def.
 #pragma once
 
 #include <chrono>
