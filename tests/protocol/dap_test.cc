@@ -229,11 +229,17 @@ std::vector<Json> wrong_arguments() {
 
 Json launch_of(const std::string& file) { return {{"program", file}, {"stopOnEntry", true}, {"dims", {{"n", 3}}}}; }
 
+// Every `stride`th of them; no two requests have the same ones then.
+constexpr std::size_t kSome = 13;
+
 // Every request with every argument: one reply each, whatever it says, and the client goes on.
-void walk(TestClient& client, const std::vector<Json>& arguments, std::initializer_list<std::string_view> without) {
+void walk(TestClient& client, const std::vector<Json>& arguments, std::size_t stride,
+          std::initializer_list<std::string_view> without) {
+  std::size_t turn = 0;
   for (const RequestName& request : kAllRequests) {
     if (std::find(without.begin(), without.end(), request.name) != without.end()) continue;
     for (const Json& one : arguments) {
+      if (++turn % stride != 0) continue;
       INFO(request.name, " ", one.dump());
       std::size_t replies = 0;
       for (const Json& message : client.send(request.name, one)) replies += message["type"] == "response";
@@ -250,29 +256,29 @@ TEST_CASE("every request at every moment, with arguments of every type, has one 
   const std::vector<Json> arguments = wrong_arguments();
   SUBCASE("before initialize") {
     TestClient client;
-    walk(client, arguments, {"initialize"});
+    walk(client, arguments, kSome, {"initialize"});
     CHECK(client.failure.empty());
   }
   SUBCASE("before launch") {
     TestClient client;
     client.body("initialize");
-    walk(client, arguments, {"disconnect"});
+    walk(client, arguments, kSome, {"disconnect"});
     CHECK(client.body("launch", launch_of(file)).is_null() == false);
   }
   SUBCASE("stopped") {
     TestClient client;
     client.body("initialize");
     client.body("launch", launch_of(file));
-    walk(client, arguments, {"configurationDone", "disconnect", "terminate", "restart"});
+    walk(client, arguments, kSome, {"configurationDone", "disconnect", "terminate", "restart"});
     client.body("configurationDone");
     // Requests that end the run are not among them.
-    walk(client, arguments,
+    walk(client, arguments, 1,
          {"disconnect", "terminate", "restart", "continue", "next", "stepIn", "stepOut", "rldb/command", "evaluate"});
     CHECK(client.body("threads")["threads"].size() == 1);
     const Json frames = client.body("stackTrace", {{"threadId", 1}});
     INFO(client.failure);
     CHECK(frames["stackFrames"].size() == 1);
-    walk(client, arguments, {"disconnect", "terminate", "restart"});
+    walk(client, arguments, kSome, {"disconnect", "terminate", "restart"});
   }
   SUBCASE("after the end") {
     TestClient client;
@@ -280,7 +286,7 @@ TEST_CASE("every request at every moment, with arguments of every type, has one 
     client.body("launch", launch_of(file));
     client.body("configurationDone");
     client.body("terminate");
-    walk(client, arguments, {});
+    walk(client, arguments, kSome, {});
     CHECK(client.is_over());
   }
 }

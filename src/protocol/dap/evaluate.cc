@@ -69,7 +69,6 @@ void Adapter::after_entry(const Moment& before, bool values_changed) {
     return report(stop, false);
   }
   if (now == before && !values_changed) return;
-  if (values_changed) forget_stop();
   if (takes_invalidated_) channel_.event("invalidated", {{"areas", {"all"}}});
 }
 
@@ -102,9 +101,7 @@ Answer Adapter::evaluate_in_console(const std::string& text) {
   }
   const bool abandoned = status == ui::Status::Failed || status == ui::Status::Usage;
   if (!abandoned) channel_.output("stderr", held.errors);
-  // A value that was shown keeps its reference.
-  const bool keeps = body["variablesReference"] != 0;
-  then([this, before, changes, keeps] { after_entry(before, changes && !keeps); });
+  then([this, before, changes] { after_entry(before, changes); });
   if (!abandoned) return body;
   while (held.errors.ends_with('\n')) held.errors.pop_back();
   return refused(held.errors.empty() ? "it failed" : held.errors);

@@ -145,10 +145,10 @@ Answer Adapter::begin(const Request& request, bool attach) {
     return support::Failure(*std::move(failure));
   }
   loaded_ = true;
-  then([this] {
-    channel_.event(
-        "process",
-        {{"name", fs::path(launch_.program).filename().string()}, {"isLocalProcess", true}, {"startMethod", "launch"}});
+  then([this, attach] {
+    channel_.event("process", {{"name", fs::path(launch_.program).filename().string()},
+                               {"isLocalProcess", true},
+                               {"startMethod", attach ? "attach" : "launch"}});
     channel_.event("initialized");
   });
   return Json();

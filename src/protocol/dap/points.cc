@@ -287,6 +287,7 @@ std::vector<std::string> Points::specs_of(Point& p) {
     case SourceKind::Version: {
       const auto text = sources_.version_text(*p.source);
       const auto place = text ? text->place_at(p.line) : std::nullopt;
+      p.build = sources_.build();
       if (!text) p.message = "the program has no such version any more";
       if (text && !place)
         p.message = fmt::format("no code comes from line {} or what follows it in its function", p.line);
@@ -500,12 +501,10 @@ void Points::follow_console() {
 
 void Points::refresh() {
   follow_console();
-  source::Diagnostics ignored;
-  const auto build = repl_.debugger().build();
   for (Point& p : points_) {
     const bool by_version = p.source && p.source->kind == SourceKind::Version;
     // Instructions have other numbers in other code.
-    if (by_version && build != build_) {
+    if (by_version && p.build != sources_.build()) {
       remove(p);
       p.message.clear();
       place(p);
@@ -515,10 +514,13 @@ void Points::refresh() {
     p.shown = std::move(now);
     channel_.event("breakpoint", {{"reason", "changed"}, {"breakpoint", p.shown}});
   }
-  build_ = build;
 }
 
 void Points::set_found(const std::vector<std::pair<std::string, std::string>>& places) {
+  std::erase_if(points_, [&](Point& p) {
+    if (!p.found.empty()) remove(p);
+    return !p.found.empty();
+  });
   for (const auto& [where, what] : places) {
     Point p;
     p.id = next_id_++;

@@ -71,7 +71,8 @@ class Points {
     std::uint32_t line = 0;  // of the source, as requested
     std::string condition, hit, log;
     std::vector<int> numbers;
-    std::string message;  // why it is not there
+    std::shared_ptr<const session::Build> build;  // Version: the code that its numbers are in
+    std::string message;                          // why it is not there
     std::string found;
     Json shown;
   };
@@ -96,7 +97,6 @@ class Points {
   std::vector<Point> points_;
   int next_id_ = 1;
   std::vector<std::string> caught_;
-  std::shared_ptr<const session::Build> build_;
 };
 
 }  // namespace rldb::protocol::dap

@@ -76,6 +76,11 @@ std::shared_ptr<const debug::VersionText> Sources::version_text(const SourceRef&
   return cached.hash == ref.hash ? cached.text : nullptr;
 }
 
+std::shared_ptr<const session::Build> Sources::build() {
+  (void)module_versions();
+  return build_;
+}
+
 // ---- other texts ----
 
 std::string Sources::kernel_text(const std::string& name) {

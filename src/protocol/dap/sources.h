@@ -47,6 +47,8 @@ class Sources {
   support::Result<std::string, Failure> text_of_reference(std::int64_t reference);
   // The versions of the program on its way to the code, the newest last.
   std::vector<SourceRef> versions();
+  // The code that the lines of versions are mapped to.
+  std::shared_ptr<const session::Build> build();
   // Null: the program has no such version any more.
   std::shared_ptr<const debug::VersionText> version_text(const SourceRef& ref);
   // The line of an instruction in the listing of its function.

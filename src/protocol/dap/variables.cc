@@ -9,6 +9,7 @@
 #include "rldb/debug/facts.h"
 #include "rldb/debug/storage.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::protocol::dap {
 
@@ -59,6 +60,15 @@ std::optional<Value> part_of(const runtime::Tensor& t, const std::vector<std::in
   auto view = runtime::Tensor::view(t.storage(), t.byte_offset() + std::size_t(flat) * t.dtype().bytes(),
                                     std::move(shape), t.dtype());
   return view.ok() ? std::optional<Value>(std::move(*view)) : std::nullopt;
+}
+
+// A number as such, whatever holds it.
+std::string summary_of(const Value& value) {
+  if (value.is_null()) return "None";
+  if (value.is(ValueKind::Tensor) && value.as_tensor().ndim() == 0 && value.as_tensor().dtype().is_scalar() &&
+      !value.as_tensor().dtype().is_handle() && !value.as_tensor().dtype().is_void())
+    return debug::element_text(value.as_tensor(), 0);
+  return runtime::format_brief(value);
 }
 
 std::string type_of(const Value& value) {
@@ -221,8 +231,9 @@ std::vector<Json> Variables::storage_rows(int frame) {
                                t.offset < 0 ? std::string("a computed offset") : fmt::format("byte {}", t.offset),
                                span(t.made, t.cleared))));
     const std::size_t count = tenants.rows.size();
-    Json row = text_row(fmt::format("s{}", s.id),
-                        fmt::format("{} bytes, {} tensors, {}", s.size, count, span(s.allocated, s.released)));
+    Json row = text_row(
+        fmt::format("s{}", s.id),
+        fmt::format("{} bytes, {}, {}", s.size, support::counted(count, "tensor"), span(s.allocated, s.released)));
     if (count > 0) {
       row["variablesReference"] = add(std::move(tenants));
       row["namedVariables"] = count;
@@ -250,7 +261,7 @@ Json Variables::lazy(std::string name, std::string note, std::string type, int f
 }
 
 Json Variables::shown(const Value& value, const std::string& path, int frame, std::string type) {
-  Json out{{"value", value.is_null() ? std::string("None") : runtime::format_brief(value)},
+  Json out{{"value", summary_of(value)},
            {"type", type.empty() ? type_of(value) : std::move(type)},
            {"variablesReference", 0}};
   switch (value.kind()) {
