@@ -23,6 +23,18 @@ async function goToTime() {
   if (time !== undefined) await data.ask(session, `goto ${time.trim().replace(/^@/, '')}`);
 }
 
+// The IR after a pass, as the run was built from it: breakpoints can be set in it.
+async function showIr() {
+  const session = current();
+  const { sources } = await session.customRequest('loadedSources');
+  const items = sources.filter((s) => s.sourceReference).map((source) => ({ label: source.origin ?? source.name, source }));
+  const chosen = await vscode.window.showQuickPick(items, { title: 'Show the IR of the run', placeHolder: 'The version' });
+  if (!chosen) return;
+  // Named as VS Code names it itself, so that both have the same breakpoints.
+  const uri = vscode.debug.asDebugSourceUri({ ...chosen.source, path: chosen.source.path ?? chosen.source.name }, session);
+  await vscode.window.showTextDocument(await vscode.workspace.openTextDocument(uri), { preview: false });
+}
+
 async function showStorage() {
   const session = current();
   const svg = await pictures.drawn((file) => data.ask(session, `storage -o ${file}`));
@@ -48,4 +60,8 @@ async function variablePlot(row) {
   pictures.show(`${expression}`, svg);
 }
 
-module.exports = { goToTime, showStorage, variablePlot, variableWhy: (row) => variableText(row, 'why'), variableStats: (row) => variableText(row, 'stats') };
+module.exports = {
+  goToTime, showIr, showStorage, variablePlot,
+  variableWhy: (row) => variableText(row, 'why'),
+  variableStats: (row) => variableText(row, 'stats'),
+};

@@ -65,6 +65,7 @@ function activate(context) {
     command('openTerminal', terminal.open),
     command('restartServer', () => client.restart(output)),
     command('goToTime', debugCommands.goToTime),
+    command('showIr', debugCommands.showIr),
     command('showStorage', debugCommands.showStorage),
     command('variableWhy', debugCommands.variableWhy),
     command('variableStats', debugCommands.variableStats),

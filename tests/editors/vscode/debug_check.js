@@ -197,15 +197,8 @@ run('debug', [
     await start('passes');
     await stoppedAt(kLv1);
     await window.press('F9');  // off, in the source
-    await pane('Loaded Scripts');
-    const view = window.page.locator('.pane-header').filter({ hasText: 'Loaded Scripts' }).locator('xpath=..');
-    const text = view.locator('.monaco-list-row').filter({ hasText: 'LegalizeOps' }).first();
-    await until('the IR after LegalizeOps in the list', async () => {
-      if (await text.isVisible()) return true;
-      for (const row of await view.locator('.monaco-list-row[aria-expanded="false"]').all()) await row.locator('.monaco-tl-twistie').click();
-      return false;
-    });
-    await text.click();
+    await window.command('rldb: Show the IR of the Run After a Pass...');
+    await window.choose('LegalizeOps', 'Show the IR of the run');
     await window.page.locator('.tab.active').filter({ hasText: 'LegalizeOps' }).waitFor();
     await window.sees('the language', /TVMScript/, status);
     await window.press('Control+End');
