@@ -90,6 +90,7 @@ class Prover {
     std::optional<std::pair<Poly, Poly>> either;
   };
   void limit_quotient(Symbol q, const Poly& a, std::int64_t by);
+  void limit_here(Symbol q, const Poly& a, std::int64_t by);
   bool prove(const Poly& p, int depth);
   bool prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact, int depth);
   bool plainly(const Poly& p) const;
