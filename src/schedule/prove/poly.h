@@ -62,7 +62,7 @@ class Prover {
   void fact(const Poly& p, int sign = 0);
   // The same, for the lifetime of its highest symbol: `forget` leaves it. That symbol has no other facts yet.
   void always(const Poly& p, int sign = 0);
-  // What is known of a value in constants.
+  // The constants between which a value is known to lie.
   struct Range {
     std::optional<std::int64_t> low, high;
   };

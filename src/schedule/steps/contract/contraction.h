@@ -2,8 +2,8 @@
 // with), columns (loops that only B moves with, last in C) and depth (the reduction loops, in the text's order). Other
 // loops stay around. Matrix products in all forms, convolutions (B is the data, read through its windows), groups.
 //
-// match.cc recognises them from the TensorIR; dim.h fuses loops into one dimension; pack.h copies panels; write.cc puts
-// tiles and panels together. Internal to the room.
+// match.cc recognises them from the TensorIR; tiling.h fuses loops into one dimension; pack.h copies panels; write.cc
+// puts tiles and panels together. Internal to the room.
 #pragma once
 
 #include "schedule/steps/steps.h"
