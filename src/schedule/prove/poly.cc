@@ -288,6 +288,16 @@ void Prover::limit_quotient(Symbol q, const Poly& a, std::int64_t by) {
   limit(q, ends);
 }
 
+// The same, as far as the facts that hold here lower the end (the last tile is not a whole one).
+void Prover::limit_here(Symbol q, const Poly& a, std::int64_t by) {
+  const Range ends = known_[std::size_t(q)].range;
+  if (!ends.high || !ends.low) return;
+  constexpr int kTries = 4;
+  std::int64_t high = *ends.high;
+  for (int i = 0; i < kTries && high > *ends.low && never_negative(Poly(by * high - 1) - a); ++i) --high;
+  if (high < *ends.high) fact(Poly(high) - Poly::of(q));
+}
+
 Poly Prover::floor_div(const Poly& a, const Poly& b) {
   if (!a.valid() || !b.valid()) return Poly::invalid();
   const auto divisor = b.constant();
@@ -317,6 +327,7 @@ Poly Prover::floor_div(const Poly& a, const Poly& b) {
     always(b * q + b - Poly(1) - rest, 1);
     if (divisor) limit_quotient(it->second, rest, *divisor);
   }
+  if (divisor) limit_here(it->second, rest, *divisor);
   return whole + Poly::of(it->second);
 }
 

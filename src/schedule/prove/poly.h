@@ -62,7 +62,7 @@ class Prover {
   void fact(const Poly& p, int sign = 0);
   // The same, for the lifetime of its highest symbol: `forget` leaves it. That symbol has no other facts yet.
   void always(const Poly& p, int sign = 0);
-  // Bounds of a value in constants.
+  // The constants between which a value is known to lie.
   struct Range {
     std::optional<std::int64_t> low, high;
   };
@@ -90,6 +90,7 @@ class Prover {
     std::optional<std::pair<Poly, Poly>> either;
   };
   void limit_quotient(Symbol q, const Poly& a, std::int64_t by);
+  void limit_here(Symbol q, const Poly& a, std::int64_t by);
   bool prove(const Poly& p, int depth);
   bool prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact, int depth);
   bool plainly(const Poly& p) const;
