@@ -4,8 +4,10 @@
 #include <fmt/format.h>
 
 #include "rldb/session/program_kind.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/ui/command_line/subcommand.h"
+#include "rldb/ui/prompt/run_record.h"
 #include "rldb/ui/terminal/window_size.h"
 
 namespace rldb::ui {
@@ -85,6 +87,12 @@ constexpr OptionNeed kOptionNeeds[] = {
 
 int load(session::Session& session, const std::string& path, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
+  if (is_run_file_at(path)) {
+    diagnostics.add(
+        {}, source::message(diag::BadArgument, fmt::format("`{}` is a recorded run: only the prompt opens it", path))
+                .with_hint(fmt::format("`rldb {}`", path)));
+    return fail(diagnostics, session.sources(), line, console, kUsage);
+  }
   if (!session.load_file(path, diagnostics)) return fail(diagnostics, session.sources(), line, console, kBadText);
   int code = kGood;
   const auto check = [&](std::string_view what, unsigned needs, int refused) {
