@@ -67,6 +67,8 @@ class Session::PassKernels : public passes::KernelRunner {
 
 // Whether hints say where its tensors are: they become copies before anything else.
 bool has_device_hints(const ir::Module& module);
+// The module with such hints realized, which may determine the devices of parameters. Null: diagnosed.
+const ir::Module* with_hints_realized(ir::Context& ctx, const ir::Module* module, bool verify_each, Diagnostics& out);
 
 // A Build that owns the kernel table its program calls into.
 struct BuildWithKernels : Build {

@@ -73,18 +73,23 @@ const ir::Module* Session::with_kernels(const ir::Module* module, Diagnostics& o
   module = engines_->with_external_kernels(*ctx_, sources_, module, out);
   if (!module) return nullptr;
   passes::PassEnv env{*ctx_, out};
-  const passes::RunOptions options{options_.verify_each, {}};
-  auto placed = has_device_hints(*module)
-                    ? passes::run_pipeline(env, module, passes::pipeline_of(passes::PassId::RealizeVDevice), options)
-                    : ir::Result<const ir::Module*>(module);
-  if (!placed.ok()) {
-    out.add({}, std::move(placed).error());
-    return nullptr;
-  }
-  auto legal = passes::run_pipeline(env, *placed, passes::pipeline_of(passes::PassId::LegalizeOps), options);
+  const ir::Module* placed = with_hints_realized(*ctx_, module, options_.verify_each, out);
+  if (!placed) return nullptr;
+  auto legal =
+      passes::run_pipeline(env, placed, passes::pipeline_of(passes::PassId::LegalizeOps), {options_.verify_each, {}});
   // Problems of its external modules are found here: an evaluation takes the modules from the engines.
   if (legal.ok()) return engines_->functions_of(*legal, registry_, out) ? *legal : nullptr;
   out.add({}, std::move(legal).error());
+  return nullptr;
+}
+
+const ir::Module* with_hints_realized(ir::Context& ctx, const ir::Module* module, bool verify_each, Diagnostics& out) {
+  if (!has_device_hints(*module)) return module;
+  passes::PassEnv env{ctx, out};
+  auto placed =
+      passes::run_pipeline(env, module, passes::pipeline_of(passes::PassId::RealizeVDevice), {verify_each, {}});
+  if (placed.ok()) return *placed;
+  out.add({}, std::move(placed).error());
   return nullptr;
 }
 

@@ -87,7 +87,7 @@ class M:
         b = R.to_vdevice(a, "llvm:0")
         c = R.multiply(b, y)
         d = R.to_vdevice(c, "cuda:0")
-        return (a, c, d)
+        return (a, d, c)
 )";
   for (const Engine engine : kEngines) {
     Room room(engine);
@@ -99,21 +99,28 @@ class M:
   }
 }
 
-TEST_CASE("devices: hints become copies") {
+TEST_CASE("devices: hints become copies, and determine where parameters are") {
   const std::string text = R"(
 from tvm.script import ir as I, relax as R
 @I.ir_module
 class M:
     I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda")]})
     @R.function
-    def main(x: R.Tensor((2,), "float32", "llvm:0")):
-        y = R.hint_on_device(x, R.device(2, 0))
+    def main(x: R.Tensor((2,), "float32")):
+        w = R.multiply(x, x)
+        y = R.hint_on_device(w, R.device(2, 0))
         z = R.add(y, y)
-        return z
+        o = R.hint_on_device(z, R.device(1, 0))
+        p = R.add(o, o)
+        return (z, p)
 )";
   for (const Engine engine : kEngines) {
     Room room(engine);
-    CHECK(room.run(text, {"2xf32=1,2"}) == "Tensor[(2,), \"float32\", \"cuda:0\"] [2. 4.]");
+    const std::string got = room.run(text, {"2xf32=1,2"});
+    CAPTURE(got);
+    CHECK(got.find("[0] Tensor[(2,), \"float32\", \"cuda:0\"] [2. 8.]") != std::string::npos);
+    CHECK(got.find("[1] Tensor[(2,), \"float32\"]") != std::string::npos);
+    CHECK(got.find("16.]") != std::string::npos);
   }
 }
 

@@ -373,19 +373,24 @@ std::optional<Value> Session::made_by(const std::string& function) {
   return result.ok ? std::optional(std::move(result.value)) : std::nullopt;
 }
 
-// On the devices of the parameters' types; without a type's word, on the first of the program.
-static bool place_arguments(const Session& session, const std::vector<Parameter>& ps, std::vector<Argument>& arguments,
+// On the devices of the parameters' types, which hints may determine; without a type's word, on the first of the
+// program.
+static bool place_arguments(Session& session, std::string_view function, std::vector<Argument>& arguments,
                             Diagnostics& out) {
   const runtime::DeviceList devices = session.devices_of(session.module());
   if (devices.empty()) return true;
-  for (std::size_t i = 0; i < ps.size(); ++i) {
-    const auto* t = ir::as<ir::TensorType>(ps[i].type);
+  const ir::Module* module = session.module();
+  if (module) module = with_hints_realized(session.context(), module, session.options().verify_each, out);
+  if (session.module() && !module) return false;
+  const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const auto* t = f && i < f->params.size() ? ir::as<ir::TensorType>(f->params[i]->type) : nullptr;
     const ir::VDevice* own = t ? t->vdevice : nullptr;
     const runtime::Device device = own ? runtime::Device{runtime::device_type_of(own->target_kind), own->device_id}
                                        : runtime::device_at(devices, 0);
     auto placed = runtime::on_device(arguments[i].value, device);
     if (!placed.ok()) {
-      out.add({}, source::message(diag::BadInput, ps[i].name, placed.error().message));
+      out.add({}, source::message(diag::BadInput, arguments[i].parameter, placed.error().message));
       return false;
     }
     arguments[i].value = *std::move(placed);
@@ -490,7 +495,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     }
     arguments[i].generated = true;
   }
-  if (!place_arguments(*this, ps, arguments, out)) return std::nullopt;
+  if (!place_arguments(*this, function, arguments, out)) return std::nullopt;
   return arguments;
 }
 
