@@ -219,7 +219,10 @@ run('debug', [
   }],
   ['F5 without a configuration stops at the entry', async () => {
     await end();
-    if (await window.page.locator('.debug-breakpoints .codicon-debug-breakpoint').count()) await window.command('Debug: Remove All Breakpoints');
+    const breakpoints = window.page.locator('.pane-header').filter({ hasText: 'Breakpoints' }).first();
+    await breakpoints.hover();
+    const remove = breakpoints.locator('.action-label[aria-label^="Remove All Breakpoints"]:not(.disabled)');
+    if (await remove.isVisible()) await remove.click();
     await window.fresh('mlp.py');
     await window.command('rldb: Debug the Module');
     await window.sees('the call stack', /main/, () => pane('Call Stack'));
