@@ -66,6 +66,7 @@ async function pane(title) {
 }
 
 async function end() {
+  await window.command('View: Show Run and Debug');  // the buttons are there
   const stop = window.page.locator('.action-label[aria-label^="Stop"]').first();
   await until('the end of the session', async () => {
     if (!(await stop.isVisible())) return true;
@@ -225,12 +226,14 @@ run('debug', [
     if (await remove.isVisible()) await remove.click();
     await window.fresh('mlp.py');
     await window.command('rldb: Debug the Module');
+    await window.command('View: Show Run and Debug');
     await window.sees('the call stack', /main/, () => pane('Call Stack'));
     await window.sees('the time', /@\d+/, status);
     await window.picture('entry');
     await end();
   }],
   ['running without the debugger prints the result', async () => {
+    await end();
     await window.openFile('mlp.py');
     await window.command('rldb: Run the Module');
     await window.sees('the result', /result: Tensor/, console_);
