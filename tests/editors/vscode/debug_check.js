@@ -66,6 +66,7 @@ async function pane(title) {
 }
 
 async function end() {
+  await window.command('View: Show Run and Debug');  // the buttons are there
   const stop = window.page.locator('.action-label[aria-label^="Stop"]').first();
   await until('the end of the session', async () => {
     if (!(await stop.isVisible())) return true;
@@ -219,15 +220,20 @@ run('debug', [
   }],
   ['F5 without a configuration stops at the entry', async () => {
     await end();
-    if (await window.page.locator('.debug-breakpoints .codicon-debug-breakpoint').count()) await window.command('Debug: Remove All Breakpoints');
+    const breakpoints = window.page.locator('.pane-header').filter({ hasText: 'Breakpoints' }).first();
+    await breakpoints.hover();
+    const remove = breakpoints.locator('.action-label[aria-label^="Remove All Breakpoints"]:not(.disabled)');
+    if (await remove.isVisible()) await remove.click();
     await window.fresh('mlp.py');
     await window.command('rldb: Debug the Module');
+    await window.command('View: Show Run and Debug');
     await window.sees('the call stack', /main/, () => pane('Call Stack'));
     await window.sees('the time', /@\d+/, status);
     await window.picture('entry');
     await end();
   }],
   ['running without the debugger prints the result', async () => {
+    await end();
     await window.openFile('mlp.py');
     await window.command('rldb: Run the Module');
     await window.sees('the result', /result: Tensor/, console_);
