@@ -39,13 +39,13 @@ std::optional<Failure> Adapter::missing(const RequestRow& row) const {
       return std::nullopt;
     case Needs::Program:
       if (!loaded_) return Failure{"no program is loaded: `launch` comes first"};
-      if (ended_) return Failure{"the program has ended"};
+      if (ended_) return Failure{"the program has ended", false};
       return std::nullopt;
     case Needs::Stopped:
       if (!loaded_) return Failure{"no program is loaded: `launch` comes first"};
-      if (ended_) return Failure{"the program has ended"};
-      if (!configured_) return Failure{"the program has not been started"};
-      if (repl_->debugger().last_stop().kind == debug::StopKind::None) return Failure{"the program is not stopped"};
+      if (ended_) return Failure{"the program has ended", false};
+      if (!configured_) return Failure{"the program has not been started", false};
+      if (repl_->debugger().last_stop().kind == debug::StopKind::None) return Failure{"the program is not stopped", false};
       return std::nullopt;
   }
   return std::nullopt;

@@ -189,7 +189,7 @@ Answer Adapter::on_readMemory(const Request& request) {
   constexpr std::int64_t kMost = std::int64_t(16) << 20;
   if (count < 0) return refused("`count` has to be from 0");
   const runtime::Value* value = variables_->memory(reference);
-  if (!value) return refused(fmt::format("the memory `{}` is of an earlier stop", reference));
+  if (!value) return out_of_turn(fmt::format("the memory `{}` is of an earlier stop", reference));
   const runtime::Tensor& t = value->as_tensor();
   const auto size = std::int64_t(t.byte_size());
   const std::int64_t begin = std::clamp<std::int64_t>(offset, 0, size);

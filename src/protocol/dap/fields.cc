@@ -46,8 +46,8 @@ const Json* Fields::need(std::string_view name) {
   return value;
 }
 
-void Fields::fail(std::string message) {
-  if (!failure_) failure_ = Failure{std::move(message)};
+void Fields::fail(std::string message, bool shown) {
+  if (!failure_) failure_ = Failure{std::move(message), shown};
 }
 
 std::string Fields::text(std::string_view name) { return need(name) ? text_or(name) : std::string(); }

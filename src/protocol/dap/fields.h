@@ -29,7 +29,7 @@ class Fields {
   // A string, or a list of strings.
   std::vector<std::string> texts(std::string_view name);
 
-  void fail(std::string message);
+  void fail(std::string message, bool shown = true);
   const std::optional<Failure>& failure() const { return failure_; }
 
  private:

@@ -45,7 +45,7 @@ void Channel::fail(const Request& request, const Failure& failure) {
   Json error{{"id", kId},
              {"format", "{text}"},
              {"variables", {{"text", failure.message}}},
-             {"showUser", failure.message != "cancelled"}};
+             {"showUser", failure.shown && failure.message != "cancelled"}};
   send({{"seq", 0},
         {"type", "response"},
         {"request_seq", request.seq},

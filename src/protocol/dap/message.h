@@ -22,10 +22,14 @@ struct Request {
 // Why a request is refused; a sentence for the user.
 struct Failure {
   std::string message;
+  bool shown = true;  // to the user: not if a client asked at the wrong time, as VS Code does with an open disassembly
 };
 // The body of a reply.
 using Answer = support::Result<Json, Failure>;
 inline support::Failure<Failure> refused(std::string message) { return support::Failure(Failure{std::move(message)}); }
+inline support::Failure<Failure> out_of_turn(std::string message) {
+  return support::Failure(Failure{std::move(message), false});
+}
 
 // The request in a message. A failure's request has what could be read of it, for the reply.
 struct Unreadable {

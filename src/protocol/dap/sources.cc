@@ -163,7 +163,7 @@ Json Sources::source_of_buffer(const source::Buffer& buffer) {
 
 Json Sources::source_of(const SourceRef& ref) {
   const int reference = reference_of(key_of(ref), ref);
-  Json out{{"name", ref.name}, {"sourceReference", reference}};
+  Json out{{"name", ref.name}, {"path", ref.name}, {"sourceReference", reference}};
   switch (ref.kind) {
     case SourceKind::File:
       out["origin"] = "entered at the prompt";
@@ -185,6 +185,8 @@ Json Sources::source_of(const SourceRef& ref) {
       out["adapterData"] = {{"listing", ref.name}};
       break;
   }
+  // VS Code identifies the text of a breakpoint by its path, and shows it under that name.
+  out["path"] = out["name"];
   return out;
 }
 

@@ -370,7 +370,7 @@ std::vector<Json> Variables::rows_of(const Later& later) {
 
 Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t count) {
   const auto it = reference > 0 && reference < next_ ? nodes_.find(int(reference)) : nodes_.end();
-  if (it == nodes_.end()) return refused(fmt::format("the variables {} are of an earlier stop", reference));
+  if (it == nodes_.end()) return out_of_turn(fmt::format("the variables {} are of an earlier stop", reference));
   const Node node = it->second;
   start = std::max<std::int64_t>(start, 0);
   count = std::max<std::int64_t>(count, 0);
@@ -395,7 +395,7 @@ Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t 
 support::Result<Variables::Target, Failure> Variables::target_of(std::int64_t reference,
                                                                  const std::string& name) const {
   const auto it = reference > 0 && reference < next_ ? nodes_.find(int(reference)) : nodes_.end();
-  if (it == nodes_.end()) return refused(fmt::format("the variables {} are of an earlier stop", reference));
+  if (it == nodes_.end()) return out_of_turn(fmt::format("the variables {} are of an earlier stop", reference));
   const auto read_only = [&] { return refused(fmt::format("`{}` cannot be set", name)); };
   if (const auto* scope = std::get_if<Scope>(&it->second)) {
     if (scope->kind == ScopeKind::Locals || scope->kind == ScopeKind::Symbols || scope->kind == ScopeKind::ShapeHeap)
