@@ -35,7 +35,8 @@ enum CommandFlags : unsigned {
   kOutside = 8,
   kBlock = 16,
   kData = 32,
-  kEntries = 64
+  kEntries = 64,
+  kBar = 128
 };
 
 // How `:resume` treats an entry: skips it (it only showed something), repeats it, or reports that it does not.
