@@ -57,7 +57,14 @@ class Dialogue {
     Json arguments = support::trim(text).empty() ? Json::object() : Json::parse(text, nullptr, false);
     REQUIRE_MESSAGE(!arguments.is_discarded(), line);
     std::string out;
-    for (const Json& message : client_.send(command, std::move(arguments))) out += shown(command, message);
+    std::size_t sources = 0;  // events about them; the texts are in the reply to loadedSources
+    for (const Json& message : client_.send(command, std::move(arguments))) {
+      if (message.value("event", "") == "loadedSource")
+        ++sources;
+      else
+        out += shown(command, message);
+    }
+    if (sources > 0) out += fmt::format("<- loadedSource, {} times\n", sources);
     return replaced(std::move(out), folder_.path(), "FOLDER");
   }
 

@@ -45,7 +45,8 @@ std::optional<Failure> Adapter::missing(const RequestRow& row) const {
       if (!loaded_) return Failure{"no program is loaded: `launch` comes first"};
       if (ended_) return Failure{"the program has ended", false};
       if (!configured_) return Failure{"the program has not been started", false};
-      if (repl_->debugger().last_stop().kind == debug::StopKind::None) return Failure{"the program is not stopped", false};
+      if (repl_->debugger().last_stop().kind == debug::StopKind::None)
+        return Failure{"the program is not stopped", false};
       return std::nullopt;
   }
   return std::nullopt;

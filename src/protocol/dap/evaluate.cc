@@ -62,6 +62,7 @@ void Adapter::after_entry(const Moment& before, bool values_changed) {
   const bool was_stopped = before.kind != debug::StopKind::None;
   if (configured_ && was_stopped && now.kind == debug::StopKind::None) return end_program(ui::kGood);
   points_->refresh();
+  if (now.version != before.version || now.call != before.call) sources_->tell(channel_);
   const bool moved = now.active != before.active || now.kind != before.kind || now.time != before.time ||
                      (now.call != before.call && now.active);
   if (configured_ && moved && now.kind != debug::StopKind::None) {

@@ -128,8 +128,10 @@ std::optional<Failure> Adapter::load() {
 Answer Adapter::begin(const Request& request, bool attach) {
   if (loaded_) return refused("a program is launched already");
   if (auto failure = read_launch(request.arguments)) return support::Failure(*std::move(failure));
-  if (attach && !launch_.is_script)
-    return refused("`attach` takes a script (.session, .rldb) as its program; `launch` takes modules");
+  if (attach && !launch_.is_script && !launch_.program.ends_with(".rldbrun"))
+    return refused(
+        "`attach` takes a script (.session, .rldb) or a recorded run (.rldbrun) as its program; `launch` takes "
+        "modules");
   repl_ = std::make_unique<ui::Repl>(line_, console_);
   sources_ = std::make_unique<Sources>(*repl_);
   variables_ = std::make_unique<Variables>(*repl_);
@@ -197,6 +199,12 @@ void Adapter::sanitize() {
 
 void Adapter::start() {
   if (launch_.is_script) return run_script();
+  // A recorded run stands where it was recorded.
+  if (const debug::StopReport stop = repl_->debugger().last_stop(); stop.kind != debug::StopKind::None) {
+    points_->refresh();
+    sources_->tell(channel_);
+    return report(stop, false);
+  }
   bool ready = false;
   repl_->guard(":run " + launch_.call(), [&] {
     call_ = ui::prepare_call(*repl_, launch_.call());
@@ -210,6 +218,7 @@ void Adapter::start() {
   repl_->last_call = launch_.call();
   if (launch_.no_debug) points_->remove_all();
   points_->refresh();
+  sources_->tell(channel_);
   run(
       "run",
       [this]() -> debug::StopReport {
@@ -233,6 +242,7 @@ void Adapter::run_script() {
   repl_->run_script(*text, launch_.program, true);
   const Traffic::RunEnd end = traffic_.end_run();
   points_->refresh();
+  sources_->tell(channel_);
   if (end.ending) return;
   const debug::StopReport stop = repl_->debugger().last_stop();
   if (!repl_->debugger().active() && stop.kind != debug::StopKind::Finished) {

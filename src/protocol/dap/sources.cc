@@ -76,6 +76,23 @@ std::shared_ptr<const debug::VersionText> Sources::version_text(const SourceRef&
   return cached.hash == ref.hash ? cached.text : nullptr;
 }
 
+void Sources::tell(Channel& channel) {
+  std::map<int, Json> now;
+  for (const SourceRef& version : versions()) {
+    Json source = source_of(version);
+    const int reference = source["sourceReference"];
+    now.emplace(reference, std::move(source));
+  }
+  const auto tell_each = [&](std::string_view reason, const std::map<int, Json>& some,
+                             const std::map<int, Json>& others) {
+    for (const auto& [reference, source] : some)
+      if (!others.contains(reference)) channel.event("loadedSource", {{"reason", reason}, {"source", source}});
+  };
+  tell_each("removed", told_, now);
+  tell_each("new", now, told_);
+  told_ = std::move(now);
+}
+
 std::shared_ptr<const session::Build> Sources::build() {
   (void)module_versions();
   return build_;
@@ -174,13 +191,13 @@ Json Sources::source_of(const SourceRef& ref) {
       out["origin"] = "entered at the prompt";
       break;
     case SourceKind::Version:
-      out["name"] = fmt::format("{:02} {}.py", ref.version, ref.name.empty() ? "loaded" : ref.name);
+      out["name"] = fmt::format("{:02} {}.tvm.py", ref.version, ref.name.empty() ? "loaded" : ref.name);
       out["origin"] = ref.name.empty() ? std::string("IR as loaded") : fmt::format("IR after {}", ref.name);
       out["adapterData"] = {
           {"module", module_name()}, {"version", ref.version}, {"pass", ref.name}, {"hash", ref.hash}};
       break;
     case SourceKind::Kernel:
-      out["name"] = fmt::format("kernel {}.py", ref.name);
+      out["name"] = fmt::format("kernel {}.tvm.py", ref.name);
       out["origin"] = "TensorIR of the kernel";
       out["adapterData"] = {{"kernel", ref.name}};
       break;

@@ -49,6 +49,8 @@ class Sources {
   std::vector<SourceRef> versions();
   // The code that the lines of versions are mapped to.
   std::shared_ptr<const session::Build> build();
+  // Events about versions that have come or gone since the last time.
+  void tell(Channel& channel);
   // Null: the program has no such version any more.
   std::shared_ptr<const debug::VersionText> version_text(const SourceRef& ref);
   // The line of an instruction in the listing of its function.
@@ -68,6 +70,7 @@ class Sources {
   ui::Repl& repl_;
   std::vector<SourceRef> known_;  // by reference - 1
   std::map<std::string, int> references_;
+  std::map<int, Json> told_;                  // versions that the client knows, by reference
   std::map<std::string, std::string> texts_;  // of buffers and kernels by key, as shown
   struct Cached {
     std::shared_ptr<const session::Build> build;

@@ -74,7 +74,7 @@ void Traffic::during_run(Request request) {
     case WhileRunning::Threads:
       return channel_.reply(request, threads_);
     case WhileRunning::Refused:
-      return channel_.fail(request, {"the program is running: pause it first"});
+      return channel_.fail(request, {"the program is running: pause it first", false});
     case WhileRunning::Between:
       run_.between = true;
       interrupt();
