@@ -36,7 +36,7 @@ enum CommandFlags : unsigned {
   kBlock = 16,
   kData = 32,
   kEntries = 64,
-  kBar = 128
+  kHasBars = 128
 };
 
 // How `:resume` treats an entry: skips it (it only showed something), repeats it, or reports that it does not.

@@ -11,7 +11,7 @@ namespace rldb::ui {
 
 namespace {
 
-// The arguments of these are expressions, in which `|` is an operator. Others say so in their row (kBar).
+// The arguments of these are expressions, in which `|` is an operator. Others say so in their row (kHasBars).
 bool takes_expressions(const Command& command) {
   switch (command.completion) {
     case Completion::Name:
@@ -59,7 +59,7 @@ std::optional<Repl::Piped> Repl::piped(std::string_view entry) const {
   if (left.empty() || shell.empty()) return std::nullopt;
   const Target target = target_of(left);
   const bool is_filtered = target.kind == Target::Kind::Command && !takes_expressions(*target.command) &&
-                           !(target.command->flags & (kBlock | kEntries | kOutside | kBar));
+                           !(target.command->flags & (kBlock | kEntries | kOutside | kHasBars));
   return is_filtered ? std::optional(Piped{left, shell}) : std::nullopt;
 }
 
