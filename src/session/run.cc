@@ -141,7 +141,8 @@ eval::EvalEnv Session::evaluation_of(const ir::Module* module) {
 
 RunResult Session::run_evaluator(const ir::Module* module, std::string_view function, std::span<const Value> args,
                                  Diagnostics& out) {
-  return run_in(evaluation_of(module), function, args, out);
+  const auto values = placed(module, function, {args.begin(), args.end()});
+  return run_in(evaluation_of(module), function, values.ok() ? std::span<const Value>(*values) : args, out);
 }
 
 RunResult Session::run_in(const eval::EvalEnv& env, std::string_view function, std::span<const Value> args,
@@ -188,7 +189,8 @@ static std::string lowered_name(const Build& build, std::string_view function) {
 RunResult Session::run_build(const Build& build, std::string_view function, std::span<const Value> args,
                              Diagnostics& out) {
   if (options_.engine == Engine::Eval && build.legal) return run_evaluator(build.legal, function, args, out);
-  return run_observed(build, function, args, nullptr, out);
+  const auto values = placed(build.legal ? build.legal : module(), function, {args.begin(), args.end()});
+  return run_observed(build, function, values.ok() ? std::span<const Value>(*values) : args, nullptr, out);
 }
 
 RunResult run_observed(const Build& build, std::string_view function, std::span<const Value> args, vm::Hook* hook,

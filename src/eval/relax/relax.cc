@@ -433,9 +433,19 @@ class RelaxEval {
     return made;
   }
 
+  // A device that a text names counts the module's devices of its kind.
+  std::optional<runtime::Device> nth_of_kind(std::string_view kind, int n) const {
+    for (std::size_t i = 0; i < env_.module->vdevices.size() && i < env_.devices.size(); ++i)
+      if (env_.module->vdevices[i]->target_kind == kind && n-- == 0) return env_.devices[i];
+    return std::nullopt;
+  }
+
   // As in compiled programs: what names no device is on the first one.
   runtime::Device device_of(const ir::VDevice* d) const {
     if (env_.devices.empty() || !d) return runtime::device_at(env_.devices, 0);
+    if (d->global_index >= 0 && std::size_t(d->global_index) < env_.devices.size())
+      return runtime::device_at(env_.devices, d->global_index);
+    if (const auto listed = nth_of_kind(d->target_kind, d->device_id)) return *listed;
     return {runtime::device_type_of(d->target_kind), d->device_id};
   }
 

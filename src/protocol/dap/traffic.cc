@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <new>
+#include <utility>
 
 #include "rldb/support/cancel.h"
 #include "rldb/ui/terminal/exit_code.h"
@@ -55,9 +56,10 @@ bool Traffic::take(Message message) {
 
 void Traffic::accept(Request request) {
   if (request.command == "cancel") return cancel(request);
-  if (request.command == "pause" && mode_ != Mode::Idle) {
+  // Otherwise it waits its turn: a run that was asked for before it may be about to begin.
+  if (request.command == "pause" && (mode_ == Mode::Running || (mode_ == Mode::Working && is_entry_))) {
     run_.paused = mode_ == Mode::Running;
-    if (run_.paused || is_entry_) interrupt();
+    interrupt();
     return channel_.reply(request, {});
   }
   if (waiting_.size() >= kMaxWaiting) return channel_.fail(request, {"too many requests are waiting"});

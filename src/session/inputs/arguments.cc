@@ -373,28 +373,36 @@ std::optional<Value> Session::made_by(const std::string& function) {
   return result.ok ? std::optional(std::move(result.value)) : std::nullopt;
 }
 
-// On the devices of the parameters' types, which hints may determine; without a type's word, on the first of the
-// program.
+support::Result<std::vector<Value>, Session::Misplaced> Session::placed(const ir::Module* module,
+                                                                        std::string_view function,
+                                                                        std::vector<Value> values) const {
+  const runtime::DeviceList devices = devices_of(module);
+  const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto* t = f && i < f->params.size() ? ir::as<ir::TensorType>(f->params[i]->type) : nullptr;
+    const ir::VDevice* own = t && !devices.empty() ? t->vdevice : nullptr;
+    const runtime::Device device = own ? runtime::Device{runtime::device_type_of(own->target_kind), own->device_id}
+                                       : runtime::device_at(devices, 0);
+    auto there = runtime::on_device(values[i], device);
+    if (!there.ok()) return support::Failure(Misplaced{i, there.error().message});
+    values[i] = *std::move(there);
+  }
+  return values;
+}
+
 static bool place_arguments(Session& session, std::string_view function, std::vector<Argument>& arguments,
                             Diagnostics& out) {
-  const runtime::DeviceList devices = session.devices_of(session.module());
-  if (devices.empty()) return true;
   const ir::Module* module = session.module();
   if (module) module = with_hints_realized(session.context(), module, session.options().verify_each, out);
   if (session.module() && !module) return false;
-  const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const auto* t = f && i < f->params.size() ? ir::as<ir::TensorType>(f->params[i]->type) : nullptr;
-    const ir::VDevice* own = t ? t->vdevice : nullptr;
-    const runtime::Device device = own ? runtime::Device{runtime::device_type_of(own->target_kind), own->device_id}
-                                       : runtime::device_at(devices, 0);
-    auto placed = runtime::on_device(arguments[i].value, device);
-    if (!placed.ok()) {
-      out.add({}, source::message(diag::BadInput, arguments[i].parameter, placed.error().message));
-      return false;
-    }
-    arguments[i].value = *std::move(placed);
+  std::vector<Value> values;
+  for (const Argument& a : arguments) values.push_back(a.value);
+  auto placed = session.placed(module, function, std::move(values));
+  if (!placed.ok()) {
+    out.add({}, source::message(diag::BadInput, arguments[placed.error().index].parameter, placed.error().why));
+    return false;
   }
+  for (std::size_t i = 0; i < arguments.size(); ++i) arguments[i].value = (*placed)[i];
   return true;
 }
 

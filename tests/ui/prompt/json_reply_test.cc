@@ -39,9 +39,10 @@ struct Replies {
 constexpr const char* kArguments[] = {"", "main", "lv1", "main:lv1", "lv1 main", "0", "1", "n > 1", "vm", "Normalize"};
 
 bool can_be_tried(const Command& command) {
-  // `:time` runs for a second, `:reduce` and `:bisect` start processes, `:report` writes files; text after `:alias
-  // NAME` is the alias's text.
-  constexpr std::string_view kNot[] = {"time", "reduce", "bisect", "report", "alias"};
+  // `:time` runs for a second, `:reduce` and `:bisect` start processes, `:report` and `:save-run` write files; text
+  // after
+  // `:alias NAME` is the alias's text.
+  constexpr std::string_view kNot[] = {"time", "reduce", "bisect", "report", "save-run", "alias"};
   return (command.flags & kData) != 0 && std::find(std::begin(kNot), std::end(kNot), command.name) == std::end(kNot);
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <csignal>
@@ -54,6 +55,14 @@ void at_exit(int status, void*) {
   if (all.fewer.wait_for(lock, 500ms, [&] { return all.running.empty(); })) return;
   std::fflush(nullptr);
   _exit(status);
+}
+
+// Handlers run in the opposite order: one that is registered before LLVM made its statics would run after they are
+// destroyed, while a job that is left behind uses them.
+void exit_before_llvm() {
+  constexpr int kMost = 1000;  // each takes some memory
+  static std::atomic<int> count = 0;
+  if (count++ < kMost) (void)on_exit(at_exit, nullptr);
 }
 
 void work_on(Job& job) {
@@ -125,6 +134,7 @@ void run_job(std::function<void(const JobState&)> work) {
     while (!job->ended.wait_for(lock, 20ms, [&] { return job->done; })) {
       if (!support::cancel_flag()) continue;
       job->state.abandoned = true;
+      exit_before_llvm();
       support::poll();
     }
   }
