@@ -204,7 +204,7 @@ TEST_CASE("a stopped run is there for the next cell, and leaving it is asked") {
   Notebook notebook;
   notebook.cell(kNotebookModule);
   CHECK(notebook.cell(":break main:b\n:run main")["status"] == "ok");
-  notebook.cell("step");
+  notebook.cell("stepi");
   CHECK(notebook.cell("print a")["status"] == "ok");
   notebook.client.answer = "n";
   notebook.cell(":quit", {{"allow_stdin", true}});
