@@ -258,8 +258,8 @@ class Session {
   // ---- devices ----
   // Of a module's code: those of the options, else those that it declares. Empty: everything is on the host.
   runtime::DeviceList devices_of(const ir::Module* module) const;
-  // Arguments of a function on the devices that its parameters' types name, without such a word on the first one. Values
-  // may come from a version of the module with other devices.
+  // Arguments of a function on the devices that its parameters' types name, without such a word on the first one.
+  // Values may come from a version of the module with other devices.
   struct Misplaced {
     std::size_t index;
     std::string why;

@@ -9,6 +9,7 @@
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/terminal/screen.h"
@@ -198,6 +199,11 @@ static void show_points(Repl& repl, const debug::StopReport& stop) {
   if (last && last->kind != debug::PointKind::Break) repl.print("{}\n", describe_position(repl, stop.where));
 }
 
+// The time limit of the entry stopped the run between two instructions.
+static bool is_cut_by_time(const debug::StopReport& stop) {
+  return stop.kind == debug::StopKind::Interrupted && support::cancel_cause() == support::CancelCause::Timeout;
+}
+
 Status Repl::show_stop(const debug::StopReport& stop) {
   source::Diagnostics notes;
   session_->report_helpers(notes);
@@ -206,7 +212,7 @@ Status Repl::show_stop(const debug::StopReport& stop) {
   const Status status = tell_stop(stop);
   if (stop.kind == debug::StopKind::Finished && debugger_->return_to_outer()) tell_return();
   if (debugger_->active()) show_displays(*this);
-  return status;
+  return is_cut_by_time(stop) ? Status::Failed : status;
 }
 
 // The run suspended by a call from the prompt is current again.
@@ -248,7 +254,8 @@ Status Repl::give_stop(const debug::StopReport& stop) {
   }
   if (stop.kind == debug::StopKind::Fault) report_fault(stop);
   give(stop_json(*this, stop));
-  return stop.kind == debug::StopKind::None || stop.kind == debug::StopKind::Fault ? Status::Failed : Status::Good;
+  const bool is_failure = stop.kind == debug::StopKind::None || stop.kind == debug::StopKind::Fault;
+  return is_failure || is_cut_by_time(stop) ? Status::Failed : Status::Good;
 }
 
 Status Repl::tell_stop(const debug::StopReport& stop) {

@@ -180,7 +180,9 @@ Status command_Rbreak(Repl& repl, std::string_view rest) {
                           : made(repl, point, {}, diagnostics) != Status::Good)
       status = Status::Failed;
   }
-  if (matched == 0) return repl.fail(source::message(diag::BadArgument, fmt::format("no function or kernel has a name that matches `{}`", rest)));
+  if (matched == 0)
+    return repl.fail(
+        source::message(diag::BadArgument, fmt::format("no function or kernel has a name that matches `{}`", rest)));
   if (repl.wants_json()) return repl.give(made_points);
   return status;
 }

@@ -102,7 +102,8 @@ Status command_Apropos(Repl& repl, std::string_view rest) {
     for (const HelpFinding& f : findings) rows.push_back({{"kind", f.kind}, {"name", f.name}, {"doc", f.doc}});
     return repl.give(rows);
   }
-  if (findings.empty()) return repl.fail(source::message(diag::BadArgument, fmt::format("nothing that has help contains `{}`", rest)));
+  if (findings.empty())
+    return repl.fail(source::message(diag::BadArgument, fmt::format("nothing that has help contains `{}`", rest)));
   show_findings(repl, findings);
   return Status::Good;
 }
