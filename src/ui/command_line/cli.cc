@@ -1,4 +1,5 @@
-// The command line, parsed with CLI11: subcommands, options, and the struct that they fill.
+// The command line, parsed with CLI11: subcommands, options, and the struct that they fill. One file: commands share
+// most of their options, which stand beside each other here.
 #include "rldb/ui/command_line/cli.h"
 
 #include <fmt/format.h>
