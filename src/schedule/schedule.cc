@@ -7,6 +7,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/bounds.h"
 #include "rldb/schedule/step_id.h"
+#include "schedule/steps/contract/contraction.h"
 #include "schedule/steps/steps.h"
 
 namespace rldb::schedule {
@@ -164,12 +165,25 @@ unsigned host_vector_bytes() {
 
 namespace {
 
+// A contraction takes its operands as whole buffers: rows of them must not be computed for it one block at a time.
+bool has_contraction(const Scene& scene, const ir::PrimFunc* f) {
+  bool found = false;
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* loop = as<ir::ForStmt>(n);
+    found = found || (loop && match_contraction(scene, loop));
+    return !found;
+  });
+  return found;
+}
+
 // The function with its nests fused, or itself. Where accesses have to be proved, all of them are afterwards.
 const ir::PrimFunc* with_nests_fused(ir::Context& ctx, const ir::PrimFunc* f, const Options& options,
                                      std::vector<Step>& steps) {
   for (const auto fuse : {inline_stages, fuse_rows}) {
     std::string_view about;
-    const auto fused = fuse(scene_of(ctx, f, options), f, about);
+    const Scene scene = scene_of(ctx, f, options);
+    if (fuse == fuse_rows && has_contraction(scene, f)) continue;
+    const auto fused = fuse(scene, f, about);
     if (!fused) continue;
     const ir::PrimFunc* made = ctx.prim_func(f->params, f->ret_type, fused->stmt, f->attrs, f->s_tir);
     ctx.set_origin(made, f);

@@ -25,7 +25,8 @@ namespace rldb::debug {
 
 namespace {
 
-constexpr std::size_t kChains = 10;  // independent sums: enough to hide the latency of a multiply-add
+// Independent sums: enough to hide the latency of a multiply-add. RLDB_IN_REGISTERS has the same number.
+constexpr std::size_t kChains = 10;
 constexpr int kTries = 8;            // the best one counts
 
 // A loop of multiply-adds: `rounds` times kChains of them on vectors of `width` elements.
@@ -34,14 +35,19 @@ struct PeakLoop {
   double (*run)(std::uint64_t rounds) = nullptr;
 };
 
+// A loop over an array is in registers only if it is unrolled.
+#define RLDB_IN_REGISTERS _Pragma("GCC unroll 10")
+
 #if defined(__x86_64__)
 #define RLDB_PEAK_LOOP(NAME, FEATURES, VECTOR, ELEMENT, SET, MULTIPLY_ADD)             \
   __attribute__((target(FEATURES))) double NAME(std::uint64_t rounds) {                \
     VECTOR sums[kChains];                                                              \
     for (std::size_t i = 0; i < kChains; ++i) sums[i] = SET(ELEMENT(i));               \
     const VECTOR a = SET(ELEMENT(0.999)), b = SET(ELEMENT(0.001));                     \
-    for (std::uint64_t r = 0; r < rounds; ++r)                                         \
+    for (std::uint64_t r = 0; r < rounds; ++r) {                                       \
+      RLDB_IN_REGISTERS                                                                \
       for (std::size_t i = 0; i < kChains; ++i) sums[i] = MULTIPLY_ADD(sums[i], a, b); \
+    }                                                                                  \
     ELEMENT out[sizeof(VECTOR) / sizeof(ELEMENT)];                                     \
     double sum = 0;                                                                    \
     for (std::size_t i = 0; i < kChains; ++i) {                                        \
@@ -73,8 +79,10 @@ double peak_f32_neon(std::uint64_t rounds) {
   float32x4_t sums[kChains];
   for (std::size_t i = 0; i < kChains; ++i) sums[i] = vdupq_n_f32(float(i));
   const float32x4_t a = vdupq_n_f32(0.999F), b = vdupq_n_f32(0.001F);
-  for (std::uint64_t r = 0; r < rounds; ++r)
+  for (std::uint64_t r = 0; r < rounds; ++r) {
+    RLDB_IN_REGISTERS
     for (std::size_t i = 0; i < kChains; ++i) sums[i] = vfmaq_f32(b, sums[i], a);
+  }
   double sum = 0;
   for (std::size_t i = 0; i < kChains; ++i) sum += double(vgetq_lane_f32(sums[i], 0));
   return sum;
@@ -83,8 +91,10 @@ double peak_f64_neon(std::uint64_t rounds) {
   float64x2_t sums[kChains];
   for (std::size_t i = 0; i < kChains; ++i) sums[i] = vdupq_n_f64(double(i));
   const float64x2_t a = vdupq_n_f64(0.999), b = vdupq_n_f64(0.001);
-  for (std::uint64_t r = 0; r < rounds; ++r)
+  for (std::uint64_t r = 0; r < rounds; ++r) {
+    RLDB_IN_REGISTERS
     for (std::size_t i = 0; i < kChains; ++i) sums[i] = vfmaq_f64(b, sums[i], a);
+  }
   double sum = 0;
   for (std::size_t i = 0; i < kChains; ++i) sum += vgetq_lane_f64(sums[i], 0);
   return sum;
@@ -169,7 +179,7 @@ bool read_rates(std::string_view text, PeakRates& rates) {
 PeakRates peak_rates(const std::string& folder) {
   PeakRates rates;
   rates.cpu = support::cpu_model();
-  const std::string path = folder.empty() ? std::string() : folder + "/rates";
+  const std::string path = folder.empty() ? std::string() : folder + "/peak_rates";
   if (!path.empty())
     if (const auto text = support::read_file(path); text.ok() && read_rates(*text, rates)) return rates;
   rates.f32_operations = operations_per_second(false);
