@@ -27,7 +27,7 @@ namespace {
 
 // Independent sums: enough to hide the latency of a multiply-add. RLDB_IN_REGISTERS has the same number.
 constexpr std::size_t kChains = 10;
-constexpr int kTries = 8;            // the best one counts
+constexpr int kTries = 8;  // the best one counts
 
 // A loop of multiply-adds: `rounds` times kChains of them on vectors of `width` elements.
 struct PeakLoop {

@@ -10,6 +10,7 @@
 // Each step's function has to verify, to print as a text that reads back to itself, and to give the same values as the
 // original kernel, bit for bit: on eval, and from machine code for both functions as written.
 #include "rldb/schedule/schedule.h"
+#include "rldb/schedule/step_id.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -152,6 +153,39 @@ def kernel(A: T.Buffer(("m", "kk"), "float32"), B: T.Buffer(("kk", "n"), "float3
   check_text(result.func, ir::print_function("kernel", result.func));
   Case c;
   c.symbols = {{"m", 13}, {"n", 35}, {"kk", 260}};
+  check_same_values(t.ctx, t.f, result.func, c);
+}
+
+TEST_CASE("the padded input of a convolution is not computed a block of rows at a time") {
+  Text t(R"(
+@T.prim_func(s_tir=True)
+def kernel(X: T.Buffer(("n", 8, 8, 8), "float32"), W: T.Buffer((16, 8, 3, 3), "float32"), Y: T.Buffer(("n", 16, 8, 8), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    n = T.int64()
+    P = T.sblock_alloc_buffer((n, 8, 10, 10))
+    for b, c, h, w in T.grid(n, 8, 10, 10):
+        with T.sblock("pad"):
+            vb, vc, vh, vw = T.axis.remap("SSSS", [b, c, h, w])
+            P[vb, vc, vh, vw] = T.if_then_else(1 <= vh and vh < 9 and 1 <= vw and vw < 9, X[vb, vc, vh - 1, vw - 1], T.float32(0))
+    for b, o, h, w, c, kh, kw in T.grid(n, 16, 8, 8, 8, 3, 3):
+        with T.sblock("conv"):
+            vb, vo, vh, vw, vc, vkh, vkw = T.axis.remap("SSSSRRR", [b, o, h, w, c, kh, kw])
+            with T.init():
+                Y[vb, vo, vh, vw] = T.float32(0)
+            Y[vb, vo, vh, vw] = Y[vb, vo, vh, vw] + P[vb, vc, vh + vkh, vw + vkw] * W[vo, vc, vkh, vkw]
+)");
+  REQUIRE_MESSAGE(t.f, t.problem);
+  schedule::Options options;
+  options.record = true;
+  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
+  bool packs = false;
+  for (const schedule::Step& step : result.steps) {
+    CHECK(step.id != schedule::StepId::FuseRows);
+    packs = packs || step.id == schedule::StepId::Pack;
+  }
+  CHECK(packs);
+  Case c;
+  c.symbols = {{"n", 3}};
   check_same_values(t.ctx, t.f, result.func, c);
 }
 
