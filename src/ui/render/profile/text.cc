@@ -126,10 +126,10 @@ std::string profile_heading(const Profile& p, bool one, ProfileColumns columns) 
   text += fmt::format(", {}", support::counted(p.calls, "call"));
   if (p.engine == "jit" && !p.bounds_checked) text += ", bounds were not checked";
   text += "\n";
-  if (!p.stopped.empty()) text += fmt::format("up to its end by an error: {}\n", p.stopped);
+  if (!p.stopped.empty()) text += fmt::format("ended by an error: {}\n", p.stopped);
   if (columns == ProfileColumns::Counts) return text;
-  text += fmt::format("observing it took about {} of that ({}), by a measurement\n", format_duration(p.overhead_ns),
-                      percent(double(p.overhead_ns), double(p.wall_ns)));
+  text += fmt::format("profiling overhead: about {} of that ({}), estimated from the number of events\n",
+                      format_duration(p.overhead_ns), percent(double(p.overhead_ns), double(p.wall_ns)));
   if (p.peaks.bytes > 0)
     text += fmt::format("roofline of one thread, measured: {} GFLOP/s in float32, {} in float64, {} GB/s ({})\n",
                         rate(p.peaks.f32_operations, 1'000'000'000), rate(p.peaks.f64_operations, 1'000'000'000),
@@ -137,15 +137,21 @@ std::string profile_heading(const Profile& p, bool one, ProfileColumns columns) 
   return text;
 }
 
+// `4.19 MB`, `200 B`.
+std::string byte_text(std::int64_t bytes) {
+  const std::string text = bytes == 0 ? "0" : scaled(double(bytes));
+  return text + (text.back() >= 'A' ? "B" : " B");
+}
+
 std::string memory_line(const Profile& p, ProfileColumns columns) {
   if (p.peak_bytes == 0) return "memory: nothing was allocated\n";
   const bool known = p.peak_binding >= 0 && std::size_t(p.peak_binding) < p.bindings.size();
   const std::string where = known ? fmt::format(" at {}", p.bindings[std::size_t(p.peak_binding)].name) : "";
   if (columns == ProfileColumns::Counts)
-    return fmt::format("memory: at most {} B{}\n", scaled(double(p.peak_bytes)), where);
-  return fmt::format("memory: at most {} B beyond the {} B held before{} after {}\n", scaled(double(p.peak_bytes)),
-                     p.arguments_bytes == 0 ? "0" : scaled(double(p.arguments_bytes)), where,
-                     format_duration(p.peak_at_ns));
+    return fmt::format("peak memory allocated: {}{}\n", byte_text(std::int64_t(p.peak_bytes)), where);
+  return fmt::format("peak memory allocated: {}{}, {} after the start; {} of arguments\n",
+                     byte_text(std::int64_t(p.peak_bytes)), where, format_duration(p.peak_at_ns),
+                     byte_text(std::int64_t(p.arguments_bytes)));
 }
 
 std::string left_out_lines(const Profile& p) {
