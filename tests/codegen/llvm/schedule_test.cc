@@ -10,7 +10,6 @@
 // Each step's function has to verify, to print as a text that reads back to itself, and to give the same values as the
 // original kernel, bit for bit: on eval, and from machine code for both functions as written.
 #include "rldb/schedule/schedule.h"
-#include "rldb/schedule/step_id.h"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -24,6 +23,7 @@
 #include "rldb/ir/verifier.h"
 #include "rldb/ir/walk.h"
 #include "rldb/schedule/bounds.h"
+#include "rldb/schedule/step_id.h"
 #include "rldb/support/text.h"
 
 using namespace rldb;
