@@ -129,8 +129,13 @@ struct Debugger::Impl {
   std::vector<CauseStep> why_element(const Debugger& debugger, std::string_view name, std::string_view subscript,
                                      int frame, int depth, source::Diagnostics& out) const;
 
-  bool why_memory(std::string_view name, std::size_t frame, const runtime::Tensor& t, std::int64_t position, int depth,
-                  std::vector<CauseStep>& steps) const;
+  // An element's tensor: as it is shown, the name that stands for it, fields of tuples behind that.
+  struct WhyTarget {
+    std::string_view shown, base;
+    std::vector<std::size_t> fields;
+  };
+  bool why_memory(WhyTarget target, int binding, std::size_t frame, const runtime::Tensor& t, std::int64_t position,
+                  int depth, std::vector<CauseStep>& steps) const;
 
   // ---- changing (changing.cc) ----
   std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,

@@ -2,9 +2,11 @@
 //
 // Identity is kept object by object: one storage, tensor or tuple of the original is one in the copy. Strings, shapes,
 // functions without captured values and opaque objects are immutable (or not ours) and stay shared.
+#include <limits>
 #include <unordered_map>
 
 #include "rldb/vm/instruction_set.h"
+#include "rldb/vm/partial_snapshot.h"
 #include "vm/link.h"
 
 namespace rldb::vm {
@@ -17,7 +19,9 @@ constexpr int kMaxDepth = 1000;
 
 class Copier {
  public:
-  explicit Copier(const Program::Impl& impl) : impl_(impl) {}
+  // `shared`: storages of so many bytes and more are not copied.
+  explicit Copier(const Program::Impl& impl, std::size_t shared = std::numeric_limits<std::size_t>::max())
+      : impl_(impl), shared_(shared) {}
 
   Result<Value> copy(const Value& v, int depth = 0) {
     switch (v.kind()) {
@@ -48,7 +52,7 @@ class Copier {
   Result<Value> copy_object(const Value& v, int depth) {
     if (v.is(ValueKind::Tensor)) {
       const runtime::Tensor& t = v.as_tensor();
-      if (impl_.constant_storages.contains(t.storage().get())) return v;
+      if (stays(t.storage().get())) return v;
       RLDB_TRY(Ref<runtime::Storage> s, copy_storage(t.storage()));
       return known(v, Value(support::make_ref<runtime::Tensor>(std::move(s), t.byte_offset(), t.shape(), t.dtype())));
     }
@@ -75,14 +79,17 @@ class Copier {
   Value known(const Value& v, Value made) { return made_.emplace(v.object(), std::move(made)).first->second; }
 
   Result<Ref<runtime::Storage>> copy_storage(const Ref<runtime::Storage>& s) {
-    if (impl_.constant_storages.contains(s.get())) return s;
+    if (stays(s.get())) return s;
     if (auto it = storages_.find(s.get()); it != storages_.end()) return it->second;
     RLDB_TRY(Ref<runtime::Storage> made, s->clone());
     storages_.emplace(s.get(), made);
     return made;
   }
 
+  bool stays(const runtime::Storage* s) const { return s->size() >= shared_ || impl_.constant_storages.contains(s); }
+
   const Program::Impl& impl_;
+  std::size_t shared_;
   std::unordered_map<const runtime::Object*, Value> made_;
   std::unordered_map<const runtime::Storage*, Ref<runtime::Storage>> storages_;
 };
@@ -130,6 +137,18 @@ Result<Machine> Machine::snapshot() const {
     }
   }
   RLDB_TRY(copy.native_, copier.copy(native_));
+  return copy;
+}
+
+Result<Machine> partial_snapshot(const Machine& machine, std::size_t from) {
+  Machine copy(machine);
+  Copier copier(machine.program().impl(), from);
+  for (std::size_t frame = 0; frame < copy.frames().size(); ++frame)
+    for (std::size_t r = 0; r < copy.registers(frame).size(); ++r) {
+      const bytecode::RegName reg{std::int64_t(r)};
+      RLDB_TRY(Value made, copier.copy(copy.registers(frame)[r]));
+      copy.write_register(frame, reg, std::move(made));
+    }
   return copy;
 }
 

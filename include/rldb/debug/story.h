@@ -51,6 +51,7 @@ struct CauseStep {
   std::uint64_t writes = 0;           // of an element: how many writes of that call made it, the terms of a sum
   std::string role;                   // of an element read: `an index`, `in the condition ...`; empty: for the value
   std::string problem;                // of an element: why it is not followed further
+  std::string remark;                 // of an element: what else may have written it
   Rest rest = Rest::None;
 };
 std::vector<std::string> lines_of(const std::vector<CauseStep>& steps);

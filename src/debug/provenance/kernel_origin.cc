@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "debug/provenance/kernel_writes.h"
+#include "debug/provenance/sorting_kernel.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::debug {
@@ -75,8 +76,15 @@ class Follow {
 
 Result<KernelOrigin> origin_in(KernelWrites& kernel, const MemoryPlace& place) { return Follow(kernel).run(place); }
 
+Result<std::unique_ptr<KernelWrites>> kernel_writes(const ir::PrimFunc* f, const std::vector<runtime::Value>& args) {
+  if (auto sorting = sorting_kernel(f, args)) return std::unique_ptr<KernelWrites>(std::move(sorting));
+  auto sliced = sliced_kernel(f, args);
+  return sliced.ok() ? std::move(sliced) : recorded_kernel(f, args);
+}
+
 Result<KernelOrigin> kernel_origin(const ir::PrimFunc* f, const std::vector<runtime::Value>& args,
                                    const MemoryPlace& place) {
+  if (const auto sorting = sorting_kernel(f, args)) return origin_in(*sorting, place);
   auto sliced = sliced_kernel(f, args);
   if (sliced.ok()) {
     auto origin = origin_in(**sliced, place);

@@ -6,8 +6,7 @@
 #pragma once
 
 #include "debug/impl.h"
-#include "debug/provenance/kernel_writes.h"
-#include "debug/provenance/write_history.h"
+#include "debug/provenance/writers.h"
 #include "rldb/debug/story.h"
 
 namespace rldb::debug {
@@ -16,7 +15,7 @@ class WhyMemory {
  public:
   // `time`: the moment that the first question is about.
   WhyMemory(const Debugger::Impl& d, std::uint64_t time, std::vector<CauseStep>& steps)
-      : run_(*d.run), map_(d.run->code()), history_(*d.run, time), steps_(steps), time_(time) {}
+      : run_(*d.run), map_(d.run->code()), writers_(*d.run, time), steps_(steps), time_(time) {}
 
   // An element of the tensor behind a register. False: the run has no history of it, and nothing was added.
   bool tell(std::string_view name, const ValuePath& path, const runtime::Tensor& t, std::int64_t position, int depth);
@@ -31,20 +30,18 @@ class WhyMemory {
     ReadRole role = ReadRole::Value;
     const ir::Expr* condition = nullptr;
   };
-  struct Writer;
   void answer(const Question& q, int left, std::size_t depth);
-  bool wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
-  bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
-  bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w) const;
   bool still_holds(const Writer& w, const MemoryRange& range, const Question& q) const;
   void describe(const Writer& w, CauseStep& step) const;
   void causes(const Writer& w, const MemoryRange& range, int left, std::size_t depth);
+  void list_arguments(const Writer& w, const MemoryRange& range, std::size_t depth);
   std::string name_at(const CallMoment& call, int arg) const;
-  const runtime::Value* argument(const vm::Machine& m, const CallMoment& call, int arg) const;
+  runtime::Value constant_at(const CallMoment& call, int arg) const;
+  std::string name_of(const Writer& w, const Touch& touch) const;
 
   const Run& run_;
   const CodeMap& map_;
-  WriteHistory history_;
+  Writers writers_;
   std::vector<CauseStep>& steps_;
   std::uint64_t time_;
 };

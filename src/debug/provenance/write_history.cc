@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "debug/run/skim.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::debug {
@@ -75,6 +76,8 @@ class Notes {
     open_ = true;
   }
 
+  void restart() { open_ = false; }
+
   // After the call that was noted last.
   void finish(const vm::Machine& m) {
     if (!std::exchange(open_, false) || bytecode::is_special(result_)) return;
@@ -95,9 +98,32 @@ std::vector<Touch> memory_in(const Value& v, int arg) {
   std::vector<Touch> found;
   std::vector<std::size_t> fields;
   each_memory(v, fields, [&](const Storage* s, std::int64_t begin, std::int64_t end) {
-    found.push_back({s, begin, end, arg});
+    found.push_back({s, begin, end, arg, int(found.size())});
   });
   return found;
+}
+
+Value part_of(const Value& v, int part) {
+  if (!v.is(ValueKind::Tuple)) return part == 0 ? v : Value();
+  int left = part;
+  Value found;
+  const std::function<void(const Value&)> look = [&](const Value& at) {
+    if (at.is(ValueKind::Tuple))
+      for (const Value& field : at.as_tuple().fields) look(field);
+    else if ((at.is(ValueKind::Tensor) || at.is(ValueKind::Storage)) && left-- == 0)
+      found = at;
+  };
+  look(v);
+  return found;
+}
+
+Value value_at(const vm::Machine& m, const ValuePath& path) {
+  const Value* v = m.read_register(path.frame, path.reg);
+  for (const std::size_t field : path.fields) {
+    if (!v || !v->is(ValueKind::Tuple) || field >= v->as_tuple().fields.size()) return Value();
+    v = &v->as_tuple().fields[field];
+  }
+  return v ? *v : Value();
 }
 
 bool WriteHistory::have(std::size_t interval) {
@@ -123,9 +149,12 @@ bool WriteHistory::have(std::size_t interval) {
       notes.finish(m);
       each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_end.emplace_back(path, s); });
     };
-    if (!run_.replay_before(
-            end, calls, begun, [&](const vm::Machine& m) { notes.see(m); }, ended))
-      return false;
+    const auto seen = [&](const vm::Machine& m) { notes.see(m); };
+    if (!skim_before(run_, end, calls, begun, seen, ended)) {
+      next = {0, end, {}, {}, {}};
+      notes.restart();
+      if (!run_.replay_before(end, calls, begun, seen, ended)) return false;
+    }
     intervals_.push_back(std::move(next));
   }
   return true;
@@ -172,6 +201,19 @@ WriteHistory::End WriteHistory::before(MemoryRange& range, std::uint64_t time, c
     if (intervals_[range.interval].begin == 0) return End::Start;
     if (!follow(range)) return End::Lost;
   }
+}
+
+std::optional<ValuePath> WriteHistory::untouched(const MemoryRange& range, std::uint64_t since,
+                                                 const std::function<bool(const CallMoment&)>& may_write) const {
+  if (range.interval != 0) return std::nullopt;
+  for (const CallMoment& call : intervals_[0].calls) {
+    const auto given = [&](const Touch& t) { return overlaps(t, range); };
+    if (call.time >= since && std::any_of(call.args.begin(), call.args.end(), given) && may_write(call))
+      return std::nullopt;
+  }
+  for (const auto& [at, memory] : intervals_[0].at_end)
+    if (memory == range.memory) return at;
+  return std::nullopt;
 }
 
 int WriteHistory::parameter(const MemoryRange& range) const {

@@ -3,7 +3,7 @@
 // The run is executed again from its checkpoints, the latest interval first, and every call in an interval is noted
 // with the memory that it was given and the memory that it returned. Storages of an interval are identified by their
 // addresses in that execution; between two intervals, by a register that reaches them. An interval is executed once and
-// kept. Nothing is printed, and packed functions are not called again (Run). Users: WhyElement, :writes.
+// kept. Nothing is printed, and packed functions are not called again (Run). User: Writers.
 #pragma once
 
 #include <functional>
@@ -28,6 +28,7 @@ struct Touch {
   const runtime::Storage* memory = nullptr;
   std::int64_t begin = 0, end = 0;  // bytes of it; empty for a storage itself, which is not read or written
   int arg = -1;                     // -1: a result
+  int part = 0;                     // of a tuple: which of the tensors and storages that it reaches
 };
 struct CallMoment {
   std::uint64_t time = 0;  // before the call
@@ -56,6 +57,10 @@ class WriteHistory {
   enum class End : std::uint8_t { Chosen, Created, Start, Lost };
   using Choose = std::function<bool(const CallMoment&, const MemoryRange&)>;
   End before(MemoryRange& range, std::uint64_t time, const Choose& f);
+  // The way to the memory at the time of the first question, if no call from `since` on that was given the range may
+  // have written it. Only within the latest interval.
+  std::optional<ValuePath> untouched(const MemoryRange& range, std::uint64_t since,
+                                     const std::function<bool(const CallMoment&)>& may_write) const;
   // A register of frame 0 that reached the memory at the start of the run: a parameter. -1: none.
   int parameter(const MemoryRange& range) const;
 
@@ -76,5 +81,9 @@ class WriteHistory {
 
 // The memory that a value reaches through tuples.
 std::vector<Touch> memory_in(const runtime::Value& v, int arg);
+// One of them: a tensor or a storage; null: there is none.
+runtime::Value part_of(const runtime::Value& v, int part);
+// Null: there is no such value.
+runtime::Value value_at(const vm::Machine& m, const ValuePath& path);
 
 }  // namespace rldb::debug

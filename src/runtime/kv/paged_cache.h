@@ -90,6 +90,7 @@ class PagedCache {
   // Keeps the rows on the path to a node of the tree, in order; -1: none.
   Result<support::Unit> commit(std::int64_t id, std::int64_t leaf) const;
   std::int64_t free_pages() const;
+  std::vector<int> users() const;  // the number of sequences using each page
 
   // ---- rows ----
 
@@ -98,6 +99,11 @@ class PagedCache {
               std::int64_t dim) const;
   void store(Field which, std::int64_t layer, const Value& sequence, std::int64_t row, std::int64_t head,
              std::int64_t dim, double value) const;
+
+  const Tensor& pool(Field which) const { return tuple_->fields[which].as_tensor(); }
+  // Of such an element in its pool, in bytes.
+  std::size_t offset(Field which, std::int64_t layer, const Value& sequence, std::int64_t row, std::int64_t head,
+                     std::int64_t dim) const;
 
   // ---- the forward ----
 
@@ -123,7 +129,6 @@ class PagedCache {
   Result<support::Unit> check_forward(const std::vector<std::int64_t>& ids, const std::vector<std::int64_t>& lengths,
                                       const std::vector<std::int64_t>* parents) const;
   Result<support::Unit> check_tree(const Value& sequence, std::span<const std::int64_t> more) const;
-  std::vector<int> users() const;  // the number of sequences using each page
   Result<support::Unit> extend(const Value& sequence, std::int64_t more) const;
   Result<support::Unit> slide(const Value& sequence) const;
   void set(const Value& sequence, std::int64_t length, std::vector<std::int64_t> pages) const;
@@ -132,8 +137,6 @@ class PagedCache {
     return tuple_->fields[Forward].as_tuple().fields[i].as_shape();
   }
   support::Failure<Error> full() const;
-  std::size_t offset(Field which, std::int64_t layer, const Value& sequence, std::int64_t row, std::int64_t head,
-                     std::int64_t dim) const;
   void copy_page(std::int64_t from, std::int64_t to) const;
   void copy_row(const Value& sequence, std::int64_t from, std::int64_t to) const;
 

@@ -20,6 +20,14 @@ Status show_lines(Repl& repl, const std::vector<std::string>& lines) {
   return Status::Good;
 }
 
+// Of an element: its own step of `why`, and what it means that there is none.
+std::vector<std::string> last_write_lines(std::vector<debug::CauseStep> steps) {
+  const bool written = !steps[0].kernels.empty() || !steps[0].problem.empty();
+  std::vector<std::string> lines = debug::lines_of(steps);
+  if (!written) lines.push_back("  no call of this run has written it");
+  return lines;
+}
+
 }  // namespace
 
 Status command_Goto(Repl& repl, std::string_view rest) {
@@ -55,6 +63,12 @@ Status command_When(Repl& repl, std::string_view rest) {
     return Status::Good;
   }
   source::Diagnostics diagnostics;
+  if (rest.ends_with(']')) {
+    std::vector<debug::CauseStep> steps = repl.debugger().why(rest, repl.frame(), 0, diagnostics);
+    if (repl.report(diagnostics) == Status::Failed || steps.empty()) return Status::Failed;
+    steps.resize(1);
+    return repl.wants_json() ? repl.give(why_json(steps)) : show_lines(repl, last_write_lines(std::move(steps)));
+  }
   const debug::NameHistory history = repl.debugger().when(rest, repl.frame(), diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   return repl.wants_json() ? repl.give(when_json(history)) : show_lines(repl, debug::lines_of(history));

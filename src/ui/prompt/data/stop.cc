@@ -175,6 +175,7 @@ Json why_json(const std::vector<debug::CauseStep>& steps) {
                     {"line", s.line ? Json(s.line) : Json()},
                     {"kernels", s.kernels},
                     {"problem", or_null(s.problem)},
+                    {"remark", or_null(s.remark)},
                     {"left_out", rest_of(s.rest)}});
   return rows;
 }

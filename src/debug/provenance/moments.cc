@@ -1,0 +1,27 @@
+#include "debug/provenance/moments.h"
+
+namespace rldb::debug {
+
+Moments::Machine Moments::at(std::uint64_t time, bool whole) {
+  if (whole_ && whole_at_ == time) return whole_;
+  if (!whole && skimmed_ && skimmed_at_ == time) return skimmed_;
+  if (!whole && can_skim_) {
+    skimmed_.reset();
+    if (auto made = skim_to(run_, time)) {
+      skimmed_at_ = time;
+      skimmed_ = std::make_shared<const Skimmed>(*std::move(made));
+      if (!skimmed_->unknown.empty()) return skimmed_;
+      // Nothing was left out.
+      whole_at_ = time;
+      return whole_ = std::move(skimmed_);
+    }
+    can_skim_ = false;
+  }
+  whole_.reset();
+  auto made = run_.machine_at(time);
+  if (!made) return nullptr;
+  whole_at_ = time;
+  return whole_ = std::make_shared<const Skimmed>(Skimmed{*std::move(made), {}});
+}
+
+}  // namespace rldb::debug

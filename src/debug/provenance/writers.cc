@@ -1,0 +1,259 @@
+// Writers: candidates from the history, and whether they wrote.
+#include "debug/provenance/writers.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "debug/provenance/may_write.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/runtime/call_reads.h"
+
+namespace rldb::debug {
+
+using bytecode::ArgKind;
+using bytecode::BuiltinEffect;
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+bool overlaps_range(const Touch& t, const MemoryRange& r) {
+  return t.memory == r.memory && t.begin < r.end && r.begin < t.end;
+}
+
+// A builtin that changes no tensor that it is given.
+bool leaves_arguments(std::string_view callee) {
+  const auto id = bytecode::find_builtin(callee);
+  return id && bytecode::info(*id).effect != BuiltinEffect::Mutate &&
+         bytecode::info(*id).effect != BuiltinEffect::Control;
+}
+
+bool covers(const Tensor& t, const MemoryPlace& p) {
+  return t.storage().get() == p.memory && p.byte >= std::int64_t(t.byte_offset()) &&
+         p.byte < std::int64_t(t.byte_offset() + t.byte_size());
+}
+
+std::int64_t position_in(const Tensor& t, std::int64_t byte) {
+  return (byte - std::int64_t(t.byte_offset())) / std::int64_t(t.dtype().bytes());
+}
+
+}  // namespace
+
+Value Writers::argument(const Run& run, const vm::Machine& m, const CallMoment& call, const Touch& touch) {
+  const bytecode::Instruction i = run.code().executable().instruction(call.pc);
+  const bytecode::RegName reg = touch.arg < 0 ? i.dst : i.arg(std::size_t(touch.arg)).reg();
+  const Value* v = m.read_register(call.frame, reg);
+  return v ? part_of(*v, touch.part) : Value();
+}
+
+Writers::Found Writers::last(MemoryRange& range, std::uint64_t time) {
+  Found found;
+  struct Quiet {
+    CallMoment call;
+    MemoryRange range;
+  };
+  std::optional<Quiet> quiet;  // the latest that was given the bytes and left them as they were
+  found.end = history_.before(range, time, [&](const CallMoment& call, const MemoryRange& r) {
+    Writer w;
+    bool unchanged = false;
+    if (wrote(call, r, w, unchanged)) {
+      found.writer = std::move(w);
+      return true;
+    }
+    if (unchanged && !quiet) quiet = Quiet{call, r};
+    return false;
+  });
+  if (!quiet) return found;
+  const bytecode::Executable& exe = run_.code().executable();
+  const std::string& name = exe.functions[std::size_t(exe.instruction(quiet->call.pc).callee)].name;
+  if (found.end == WriteHistory::End::Created) {
+    // Nobody else can have written it.
+    range = quiet->range;
+    found.end = WriteHistory::End::Chosen;
+    found.writer.call = quiet->call;
+    found.writer.callee = name;
+    found.writer.before = moments_.at(quiet->call.time, false);
+    return found;
+  }
+  found.unchanged_by = name;
+  found.unchanged_at = quiet->call.time;
+  return found;
+}
+
+bool Writers::may_write(const CallMoment& call, const MemoryRange& range) const {
+  const bytecode::Executable& exe = run_.code().executable();
+  if (!run_.is_kernel_call(call.pc))
+    return !leaves_arguments(exe.functions[std::size_t(exe.instruction(call.pc).callee)].name);
+  const ir::PrimFunc* f = run_.is_changed() ? nullptr : run_.kernel_function(run_.machine(), call.pc);
+  if (!f) return true;
+  const std::vector<bool> written = debug::may_write(f);
+  const int shift = run_.is_direct_kernel_call(call.pc) ? 0 : 1;
+  return std::any_of(call.args.begin(), call.args.end(), [&](const Touch& t) {
+    const std::size_t i = std::size_t(t.arg - shift);
+    return overlaps_range(t, range) && (i >= written.size() || written[i]);
+  });
+}
+
+bool Writers::wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged) {
+  w.call = call;
+  w.is_kernel = run_.is_kernel_call(call.pc);
+  const bytecode::Executable& exe = run_.code().executable();
+  w.callee = w.is_kernel ? std::string(run_.kernel_called(call.pc))
+                         : exe.functions[std::size_t(exe.instruction(call.pc).callee)].name;
+  return w.is_kernel ? kernel_wrote(call, range, w, unchanged) : other_wrote(call, range, w, unchanged);
+}
+
+// First without the contents of large memory, if they decide nothing.
+bool Writers::kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged) {
+  if (!may_write(call, range)) return false;
+  for (const bool whole : {false, true}) {
+    w.before = moments_.at(call.time, whole);
+    if (!w.before) return false;
+    if (!run_.kernel_function(w.before->machine, call.pc)) return other_wrote(call, range, w, unchanged);
+    bool settled = true;
+    const bool wrote = kernel_wrote(range, w, whole || w.before->unknown.empty(), settled);
+    if (settled) return wrote;
+  }
+  return false;
+}
+
+bool Writers::kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool& settled) {
+  const CallMoment& call = w.call;
+  const ir::PrimFunc* f = run_.kernel_function(w.before->machine, call.pc);
+  const auto args = run_.kernel_arguments(w.before->machine);
+  if (!args) return false;
+  if (!whole) {
+    const std::vector<bool> deciding = decides(f);
+    for (std::size_t i = 0; i < args->size() && i < deciding.size(); ++i)
+      if (deciding[i] && (*args)[i].is(ValueKind::Tensor) &&
+          w.before->unknown.contains((*args)[i].as_tensor().storage().get()))
+        return settled = false;
+  }
+  const std::vector<bool> written = debug::may_write(f);
+  const int shift = run_.is_direct_kernel_call(call.pc) ? 0 : 1;
+  for (const Touch& t : call.args) {
+    const std::size_t arg = std::size_t(t.arg - shift);
+    if (!overlaps_range(t, range) || arg >= args->size() || !(*args)[arg].is(ValueKind::Tensor)) continue;
+    if (arg < written.size() && !written[arg]) continue;
+    const MemoryPlace place{(*args)[arg].as_tensor().storage().get(), range.begin};
+    auto sliced = whole ? runtime::Result<std::unique_ptr<KernelWrites>>(nullptr) : sliced_kernel(f, *args);
+    auto origin = whole         ? kernel_origin(f, *args, place)
+                  : sliced.ok() ? origin_in(**sliced, place)
+                                : runtime::Result<KernelOrigin>(support::Failure(std::move(sliced).error()));
+    if (!origin.ok() && !whole) return settled = false;
+    if (!origin.ok()) {
+      w.problem = origin.error().message;
+      return true;
+    }
+    if (!origin->written) continue;
+    w.last = origin->last;
+    w.writes = origin->writes;
+    w.followed = true;
+    keep_sources(*origin, *args, w);
+    return true;
+  }
+  return false;
+}
+
+void Writers::keep_sources(const KernelOrigin& origin, const std::vector<Value>& args, Writer& w) const {
+  const int shift = run_.is_direct_kernel_call(w.call.pc) ? 0 : 1;
+  for (const KernelSource& s : origin.sources) {
+    std::size_t arg = 0;
+    while (arg < args.size() && !(args[arg].is(ValueKind::Tensor) && covers(args[arg].as_tensor(), s.place))) ++arg;
+    if (arg == args.size()) continue;  // memory of the kernel that it read before it wrote it
+    w.sources.push_back({int(arg) + shift, 0, position_in(args[arg].as_tensor(), s.place.byte), s.role, s.condition});
+  }
+}
+
+// A builtin, a packed function or a kernel without its TensorIR: what it changed, and what it made.
+bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged) {
+  const auto given =
+      std::find_if(call.args.begin(), call.args.end(), [&](const Touch& t) { return overlaps_range(t, range); });
+  const bool known =
+      std::any_of(call.args.begin(), call.args.end(), [&](const Touch& t) { return t.memory == range.memory; });
+  const bool returned =
+      std::any_of(call.results.begin(), call.results.end(), [&](const Touch& t) { return overlaps_range(t, range); });
+  if (returned && !known) {
+    w.before = moments_.at(call.time, false);
+    return w.before != nullptr;
+  }
+  if (given == call.args.end() || (!w.is_kernel && leaves_arguments(w.callee))) return false;
+  w.before = moments_.at(call.time, true);
+  if (!w.before) return false;
+  if (const auto decided = known_wrote(*given, range, w)) return *decided;
+  const Moments::Machine before = w.before;
+  const auto after = moments_.at(call.time + 1, true);
+  const Value old = argument(run_, before->machine, call, *given);
+  const Value now =
+      after && after->machine.frames().size() > call.frame ? argument(run_, after->machine, call, *given) : Value();
+  if (!old.is(ValueKind::Tensor) || !now.is(ValueKind::Tensor)) return false;
+  const auto* before_bytes = old.as_tensor().storage()->data() + range.begin;
+  const auto* after_bytes = now.as_tensor().storage()->data() + range.begin;
+  const bool changed = std::memcmp(before_bytes, after_bytes, std::size_t(range.end - range.begin)) != 0;
+  unchanged = !changed && !returned;
+  return changed;
+}
+
+// By what the runtime says about its own functions.
+std::optional<bool> Writers::known_wrote(const Touch& given, const MemoryRange& range, Writer& w) {
+  const bytecode::Instruction i = run_.code().executable().instruction(w.call.pc);
+  std::vector<Value> args;
+  for (std::size_t a = 0; a < i.args.size(); ++a) {
+    const bytecode::Arg arg = i.arg(a);
+    const Value* v = arg.kind() == ArgKind::Register && !bytecode::is_special(arg.reg())
+                         ? w.before->machine.read_register(w.call.frame, arg.reg())
+                         : nullptr;
+    if (arg.kind() == ArgKind::Constant) v = &run_.code().executable().constants[std::size_t(arg.value())];
+    args.push_back(v ? *v : arg.kind() == ArgKind::Immediate ? Value::of_int(arg.value()) : Value());
+  }
+  const Value written = argument(run_, w.before->machine, w.call, given);
+  if (!written.is(ValueKind::Tensor)) return std::nullopt;
+  const auto known =
+      runtime::call_reads(w.callee, args, {written.as_tensor().storage().get(), std::size_t(range.begin)});
+  if (!known) return std::nullopt;
+  w.followed = true;
+  for (const runtime::ElementPlace& p : known->reads)
+    for (const Touch& t : w.call.args) {
+      const Value v = argument(run_, w.before->machine, w.call, t);
+      if (!v.is(ValueKind::Tensor) || !covers(v.as_tensor(), {p.memory, std::int64_t(p.byte)})) continue;
+      w.sources.push_back({t.arg, t.part, position_in(v.as_tensor(), std::int64_t(p.byte)), ReadRole::Value, nullptr});
+      break;
+    }
+  return known->writes;
+}
+
+runtime::Result<std::unique_ptr<Writers::KernelCall>> Writers::kernel_call(const CallMoment& call) {
+  const auto fail = [](std::string_view why) {
+    return runtime::fail(runtime::ErrorKind::Unsupported, std::string(why));
+  };
+  auto made = std::make_unique<KernelCall>();
+  made->before = moments_.at(call.time, true);
+  if (!made->before) return fail("the run has no history of this call");
+  const ir::PrimFunc* f = run_.kernel_function(made->before->machine, call.pc);
+  auto args = run_.kernel_arguments(made->before->machine);
+  if (!f || !args) return fail("its TensorIR is not known");
+  made->args = *std::move(args);
+  RLDB_TRY(made->writes, kernel_writes(f, made->args));
+  return made;
+}
+
+Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interval) {
+  Value v = argument(run_, w.before->machine, w.call, touch);
+  if (!v.is(ValueKind::Tensor) || !w.before->unknown.contains(v.as_tensor().storage().get())) return v;
+  // Memory that nothing has written since still has them.
+  const MemoryRange range{interval, touch.memory, touch.begin, touch.end};
+  const Tensor& t = v.as_tensor();
+  if (time_ == run_.time()) {
+    const auto path = history_.untouched(range, w.call.time, [&](const CallMoment& c) { return may_write(c, range); });
+    const Value now = path ? value_at(run_.machine(), *path) : Value();
+    const auto storage = now.is(ValueKind::Tensor)    ? now.as_tensor().storage()
+                         : now.is(ValueKind::Storage) ? now.storage_ref()
+                                                      : nullptr;
+    if (storage) return Value(support::make_ref<Tensor>(storage, t.byte_offset(), t.shape(), t.dtype()));
+  }
+  const auto whole = moments_.at(w.call.time, true);
+  return whole ? argument(run_, whole->machine, w.call, touch) : Value();
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,78 @@
+// The call that wrote some bytes last, with what it read for them. Users: WhyMemory, Debugger's `:when`, `:writes`.
+#pragma once
+
+#include "debug/provenance/kernel_writes.h"
+#include "debug/provenance/moments.h"
+#include "debug/provenance/write_history.h"
+
+namespace rldb::debug {
+
+// An element that a call read, with the argument that it was read from.
+struct CallSource {
+  int arg = 0, part = 0;  // of the call, as in Touch
+  std::int64_t position = 0;
+  ReadRole role = ReadRole::Value;
+  const ir::Expr* condition = nullptr;
+};
+
+struct Writer {
+  CallMoment call;
+  std::string callee;
+  bool is_kernel = false;
+  Moments::Machine before;
+  KernelWrite last;                 // of a kernel: the write that stays
+  std::uint64_t writes = 0;         // of a kernel: that contributed to it
+  bool followed = false;            // `sources` are all that it read; else they are not known
+  std::vector<CallSource> sources;  // in ascending order of argument
+  std::string problem;              // why a kernel could not be followed
+};
+
+class Writers {
+ public:
+  // `time`: at which the first question is asked.
+  Writers(const Run& run, std::uint64_t time) : run_(run), moments_(run), history_(run, time), time_(time) {}
+
+  WriteHistory& history() { return history_; }
+  const Run& run() const { return run_; }
+  Moments& moments() { return moments_; }
+
+  struct Found {
+    WriteHistory::End end = WriteHistory::End::Lost;
+    Writer writer;  // if Chosen
+    // A packed function that was given the bytes after that and left them as they were: it may have written the same.
+    std::string unchanged_by;
+    std::uint64_t unchanged_at = 0;
+  };
+  // Before a time; `range` follows the memory into earlier intervals.
+  Found last(MemoryRange& range, std::uint64_t time);
+  // Whether a call can write memory that it was given in these places, by any means.
+  bool may_write(const CallMoment& call, const MemoryRange& range) const;
+
+  // The writes of a kernel call, executed whole. Unsupported: they cannot be followed.
+  struct KernelCall {
+    Moments::Machine before;
+    std::vector<runtime::Value> args;  // as the kernel gets them
+    std::unique_ptr<KernelWrites> writes;
+  };
+  runtime::Result<std::unique_ptr<KernelCall>> kernel_call(const CallMoment& call);
+
+  // An argument of a call with the contents that it had before it: a tensor. Null: it cannot be had.
+  runtime::Value contents(const Writer& w, const Touch& touch, std::size_t interval);
+  // The same, whatever its contents are.
+  static runtime::Value argument(const Run& run, const vm::Machine& m, const CallMoment& call, const Touch& touch);
+
+ private:
+  bool wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
+  bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
+  bool kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool& settled);
+  bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
+  std::optional<bool> known_wrote(const Touch& given, const MemoryRange& range, Writer& w);
+  void keep_sources(const KernelOrigin& origin, const std::vector<runtime::Value>& args, Writer& w) const;
+
+  const Run& run_;
+  Moments moments_;
+  WriteHistory history_;
+  std::uint64_t time_;
+};
+
+}  // namespace rldb::debug

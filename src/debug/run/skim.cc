@@ -1,0 +1,203 @@
+// Skim: a hook that decides about each call.
+#include "debug/run/skim.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "debug/provenance/may_write.h"
+#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/control.h"
+#include "rldb/bytecode/builtin/heap.h"
+#include "rldb/bytecode/builtin/memory.h"
+#include "rldb/bytecode/builtin/value.h"
+#include "rldb/support/cancel.h"
+#include "rldb/vm/instruction_set.h"
+#include "rldb/vm/partial_snapshot.h"
+
+namespace rldb::debug {
+
+using runtime::Storage;
+using runtime::Value;
+using runtime::ValueKind;
+using vm::CallAction;
+
+namespace {
+
+constexpr std::size_t kLarge = std::size_t(1) << 20;  // bytes of a storage that is not copied
+
+// They look at the headers of tensors only, and write nothing but the shape heap.
+constexpr std::array kOnlyHeaders{builtin::AllocShapeHeap,
+                                  builtin::MatchShape,
+                                  builtin::MatchPrimValue,
+                                  builtin::MakeShape,
+                                  builtin::MakePrimValue,
+                                  builtin::CheckTensorInfo,
+                                  builtin::CheckShapeInfo,
+                                  builtin::CheckTupleInfo,
+                                  builtin::CheckFuncInfo,
+                                  builtin::CheckPrimValueInfo,
+                                  builtin::AllocStorage,
+                                  builtin::AllocTensor,
+                                  builtin::AllocShaped,
+                                  builtin::NullValue,
+                                  builtin::Copy,
+                                  builtin::Reshape,
+                                  builtin::ShapeOf,
+                                  builtin::MemoryView,
+                                  builtin::MemoryViewAlias,
+                                  builtin::MakeTuple,
+                                  builtin::TupleGetItem,
+                                  builtin::TupleResetItem,
+                                  builtin::MakeClosure};
+
+class SkimHook : public vm::Hook {
+ public:
+  SkimHook(const Run& run, const vm::StopSet* stops, const Run::Visit* visit)
+      : run_(run), stops_(stops), visit_(visit) {}
+
+  bool refused() const { return refused_; }
+  const std::set<const Storage*>& unknown() const { return unknown_; }
+
+  void see(const vm::Machine& m) {
+    if (!visit_ || seen_ == m.instructions() + 1 || !stops_->test(m.frame().pc)) return;
+    seen_ = m.instructions() + 1;
+    (*visit_)(m);
+  }
+
+  bool before_instruction(const vm::Machine& m) override {
+    see(m);
+    return false;
+  }
+  bool after_instruction(const vm::Machine&, std::size_t, Pc) override { return refused_; }
+  CallAction before_call(const vm::Machine& m, const vm::CallEvent& call) override {
+    switch (m.program().target_kind(call.callee)) {
+      case vm::TargetKind::Bytecode:
+        return CallAction::Run;
+      case vm::TargetKind::Kernel:
+        return kernel(m, call.pc, call.args, 0);
+      case vm::TargetKind::Builtin:
+      case vm::TargetKind::Control:
+        return builtin(m, call);
+      case vm::TargetKind::Packed:
+      case vm::TargetKind::Unresolved:
+        return whole(call.args);
+    }
+    RLDB_UNREACHABLE("target kind");
+  }
+
+ private:
+  CallAction refuse() {
+    refused_ = true;
+    return CallAction::Skip;
+  }
+  // Memory that is not copied, or whose contents are not known.
+  bool is_out_of_reach(const Storage* s) const { return s->size() >= kLarge || unknown_.contains(s); }
+  bool reaches_out(const Value& v, int depth = 0) const {
+    if (depth > 100 || v.is(ValueKind::Object)) return true;
+    if (v.is(ValueKind::Tensor)) return is_out_of_reach(v.as_tensor().storage().get());
+    if (v.is(ValueKind::Storage)) return is_out_of_reach(v.storage_ref().get());
+    const auto any = [&](const std::vector<Value>& parts) {
+      return std::any_of(parts.begin(), parts.end(), [&](const Value& part) { return reaches_out(part, depth + 1); });
+    };
+    if (v.is(ValueKind::Tuple)) return any(v.as_tuple().fields);
+    return v.is(ValueKind::Function) && any(v.as_function().captured);
+  }
+  // A call that must be made with the true contents.
+  CallAction whole(runtime::PackedArgs args) {
+    const bool out = std::any_of(args.begin(), args.end(), [&](const Value& v) { return reaches_out(v); });
+    return out ? refuse() : CallAction::Run;
+  }
+
+  CallAction kernel(const vm::Machine& m, Pc pc, runtime::PackedArgs args, std::size_t first) {
+    if (std::none_of(args.begin(), args.end(), [&](const Value& v) { return reaches_out(v); })) return CallAction::Run;
+    if (!bytecode::is_special(m.executable().instruction(pc).dst)) return refuse();
+    const ir::PrimFunc* f = run_.kernel_function(m, pc);
+    const std::vector<bool>* written = f ? &written_by(f) : nullptr;
+    for (std::size_t i = first; i < args.size(); ++i) {
+      if (!args[i].is(ValueKind::Tensor)) continue;
+      if (!written || i - first >= written->size() || (*written)[i - first])
+        unknown_.insert(args[i].as_tensor().storage().get());
+    }
+    return CallAction::Skip;
+  }
+  const std::vector<bool>& written_by(const ir::PrimFunc* f) {
+    const auto known = written_.find(f);
+    return known != written_.end() ? known->second : written_.emplace(f, may_write(f)).first->second;
+  }
+
+  CallAction builtin(const vm::Machine& m, const vm::CallEvent& call) {
+    const std::string& name = m.executable().functions[std::size_t(call.callee)].name;
+    if (name == builtin::CallTirDyn) return kernel(m, call.pc, call.args, 1);
+    if (name == builtin::InvokeClosure) {
+      const bool own = call.args.size() > 1 && call.args[1].is(ValueKind::Function) &&
+                       is_bytecode(m.program(), call.args[1].as_function().name);
+      return own ? CallAction::Run : whole(call.args);
+    }
+    if (std::find(kOnlyHeaders.begin(), kOnlyHeaders.end(), name) == kOnlyHeaders.end()) return whole(call.args);
+    // A heap that is not copied must not be written.
+    const bool matches = name == builtin::MatchShape || name == builtin::MatchPrimValue;
+    if (matches && call.args.size() > 1 && reaches_out(call.args[1])) return refuse();
+    if (name == builtin::MakeShape || name == builtin::MakePrimValue)
+      return !call.args.empty() && reaches_out(call.args[0]) ? refuse() : CallAction::Run;
+    return CallAction::Run;
+  }
+  static bool is_bytecode(const vm::Program& program, std::string_view name) {
+    const auto& functions = program.executable().functions;
+    for (std::size_t i = 0; i < functions.size(); ++i)
+      if (functions[i].name == name)
+        return program.target_kind(bytecode::FunctionIndex(std::int64_t(i))) == vm::TargetKind::Bytecode;
+    return false;
+  }
+
+  const Run& run_;
+  const vm::StopSet* stops_;
+  const Run::Visit* visit_;
+  std::uint64_t seen_ = 0;  // one more than the time visited last
+  bool refused_ = false;
+  std::set<const Storage*> unknown_;
+  std::map<const ir::PrimFunc*, std::vector<bool>> written_;
+};
+
+std::optional<vm::Machine> begin_at(const Run& run, std::uint64_t time) {
+  const vm::Machine* point = run.is_changed() ? nullptr : run.timeline().at_or_before(time);
+  if (!point || !point->running() || vm::instructions_of(point->program())) return std::nullopt;
+  auto copy = vm::partial_snapshot(*point, kLarge);
+  return copy.ok() ? std::optional(*std::move(copy)) : std::nullopt;
+}
+
+bool run_to(vm::Machine& m, std::uint64_t end, SkimHook& hook) {
+  while (m.instructions() < end) {
+    support::poll();
+    const vm::Outcome o = m.step(end - m.instructions(), hook);
+    if (hook.refused() || !o.stopped() || o.reason == vm::StopReason::Interrupted) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Skimmed> skim_to(const Run& run, std::uint64_t time) {
+  return run.quietly([&]() -> std::optional<Skimmed> {
+    auto m = begin_at(run, time);
+    SkimHook hook(run, nullptr, nullptr);
+    if (!m || !run_to(*m, time, hook)) return std::nullopt;
+    return Skimmed{*std::move(m), hook.unknown()};
+  });
+}
+
+bool skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, const Run::Visit& begun,
+                 const Run::Visit& visit, const Run::Visit& ended) {
+  return run.quietly([&] {
+    auto m = begin_at(run, end > 0 ? end - 1 : 0);
+    if (!m) return false;
+    SkimHook hook(run, &stops, &visit);
+    begun(*m);
+    if (m->instructions() < end) hook.see(*m);
+    if (!run_to(*m, end, hook)) return false;
+    ended(*m);
+    return true;
+  });
+}
+
+}  // namespace rldb::debug

@@ -1,0 +1,29 @@
+// A part of a run executed again without the work on large tensors.
+//
+// A question about who wrote an element needs the structure of what happened: calls, registers, shapes, which memory is
+// whose. The contents of large tensors are rarely among it. A skim shares large memory with the checkpoint instead of
+// copying it, and leaves out kernels that would read or write such memory; what they write is unknown from then on. A
+// call that needs unknown contents (a condition, a count of elements) or that might write shared memory ends the skim:
+// the caller then executes the part whole (Run::machine_at). User: the provenance of elements.
+#pragma once
+
+#include <optional>
+#include <set>
+
+#include "debug/run/run.h"
+
+namespace rldb::debug {
+
+struct Skimmed {
+  vm::Machine machine;
+  std::set<const runtime::Storage*> unknown;  // memory whose contents are not those of the run
+};
+
+// To a time. Nullopt: the run cannot be skimmed so far.
+std::optional<Skimmed> skim_to(const Run& run, std::uint64_t time);
+
+// As Run::replay_before. False: it cannot be skimmed; some moments may have been visited.
+bool skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, const Run::Visit& begun,
+                 const Run::Visit& visit, const Run::Visit& ended);
+
+}  // namespace rldb::debug

@@ -1,0 +1,180 @@
+// The rows behind an element that a function of the paged cache writes.
+#include <algorithm>
+
+#include "rldb/runtime/call_reads.h"
+#include "runtime/kv/paged_cache.h"
+
+namespace rldb::runtime {
+
+using namespace kv;
+
+namespace {
+
+constexpr std::string_view kPrefix = "vm.builtin.";
+
+bool is_plain(const PagedCache& c) {
+  if (c.slides() || c.has(AttentionKind::Latent) || c.has(AttentionKind::Windowed) || c.has(AttentionKind::Linear))
+    return false;
+  return std::all_of(c.sequences().begin(), c.sequences().end(), [](const Value& s) {
+    return PagedCache::tree(s).empty() && PagedCache::window(s).size == 0 && PagedCache::window(s).gap == 0;
+  });
+}
+
+bool is_in(const Tensor& t, const ElementPlace& p) {
+  return t.storage().get() == p.memory && p.byte >= t.byte_offset() && p.byte < t.byte_offset() + t.byte_size();
+}
+
+// The attention of a forward, with queries, keys and values in one tensor: [row, heads of all three, dim].
+class Attention {
+ public:
+  Attention(const PagedCache& c, std::int64_t layer, const Tensor& qkv, const Tensor& out,
+            std::vector<PagedCache::Rows> forward)
+      : c_(c), layer_(layer), qkv_(qkv), out_(out), forward_(std::move(forward)) {}
+
+  CallReads of(const ElementPlace& written) {
+    if (is_in(out_, written)) output(std::int64_t((written.byte - out_.byte_offset()) / out_.dtype().bytes()));
+    for (const Field which : {Keys, Values})
+      if (is_in(c_.pool(which), written)) appended(which, written.byte);
+    return std::move(found_);
+  }
+
+ private:
+  std::int64_t qo() const { return c_.number(Number::QoHeads); }
+  std::int64_t kv() const { return c_.number(Number::KvHeads); }
+  std::int64_t dim() const { return c_.number(Number::KeyDim); }
+
+  void given(std::int64_t row, std::int64_t head, std::int64_t d) {
+    const std::size_t at = std::size_t((row * qkv_.shape()[1] + head) * dim() + d);
+    found_.reads.push_back({qkv_.storage().get(), qkv_.byte_offset() + at * qkv_.dtype().bytes()});
+  }
+  void given_row(std::int64_t row, std::int64_t head) {
+    for (std::int64_t d = 0; d < dim(); ++d) given(row, head, d);
+  }
+  void cached(Field which, const Value& sequence, std::int64_t row, std::int64_t head, std::int64_t d) {
+    const Tensor& pool = c_.pool(which);
+    found_.reads.push_back(
+        {pool.storage().get(), pool.byte_offset() + c_.offset(which, layer_, sequence, row, head, d)});
+  }
+
+  void output(std::int64_t position) {
+    const std::int64_t d = position % dim(), head = position / dim() % qo(), row = position / dim() / qo();
+    const std::int64_t shared = head / (qo() / kv());
+    std::int64_t first = 0;
+    for (const PagedCache::Rows& r : forward_) {
+      if (row < first + r.count) {
+        found_.writes = true;
+        given_row(row, head);
+        for (const std::int64_t before : r.before()) {
+          for (std::int64_t k = 0; k < dim(); ++k) cached(Keys, *r.sequence, before, shared, k);
+          cached(Values, *r.sequence, before, shared, d);
+        }
+        for (const std::int64_t here : r.seen_here(row - first)) {
+          given_row(first + here - r.begin, qo() + shared);
+          given(first + here - r.begin, qo() + kv() + shared, d);
+        }
+        return;
+      }
+      first += r.count;
+    }
+  }
+
+  void appended(Field which, std::size_t byte) {
+    const Tensor& pool = c_.pool(which);
+    const std::size_t width = std::size_t(dim()) * pool.dtype().bytes();
+    std::int64_t row = 0;
+    for (const PagedCache::Rows& r : forward_)
+      for (std::int64_t i = 0; i < r.count; ++i, ++row)
+        for (std::int64_t head = 0; head < kv(); ++head) {
+          const std::size_t begin = pool.byte_offset() + c_.offset(which, layer_, *r.sequence, r.begin + i, head, 0);
+          if (byte < begin || byte >= begin + width) continue;
+          found_.writes = true;
+          const std::int64_t d = std::int64_t((byte - begin) / pool.dtype().bytes());
+          const std::int64_t from = qo() + (which == Values ? kv() : 0) + head;
+          given(row, from, d);
+          // A rotation mixes pairs half a row apart.
+          if (which == Keys && c_.rope() == RopeMode::Normal) given(row, from, (d + dim() / 2) % dim());
+        }
+  }
+
+  const PagedCache& c_;
+  std::int64_t layer_;
+  const Tensor &qkv_, &out_;
+  std::vector<PagedCache::Rows> forward_;
+  CallReads found_;
+};
+
+std::optional<CallReads> attention(const PagedCache& c, PackedArgs args, const ElementPlace& written) {
+  if (args.size() != 5 || !args[1].is(ValueKind::Int) || !args[3].is(ValueKind::Tensor) ||
+      !args[4].is(ValueKind::Tensor))
+    return std::nullopt;
+  auto forward = c.forward();
+  if (!forward.ok() || c.number(Number::KeyDim) != c.number(Number::ValueDim)) return std::nullopt;
+  return Attention(c, args[1].as_int() - c.number(Number::FirstLayer), args[3].as_tensor(), args[4].as_tensor(),
+                   *std::move(forward))
+      .of(written);
+}
+
+// Of pages that several sequences share, the one that is written to is copied first.
+std::optional<CallReads> begin_forward(const PagedCache& c, PackedArgs args, const ElementPlace& written) {
+  if (args.size() != 3 || !args[1].is(ValueKind::Shape) || !args[2].is(ValueKind::Shape)) return std::nullopt;
+  const std::int64_t size = c.number(Number::PageSize);
+  std::vector<int> users = c.users();
+  const auto take = [&] {
+    const auto free = std::find(users.begin(), users.end(), 0);
+    if (free != users.end()) *free = 1;
+    return free - users.begin();
+  };
+  CallReads found;
+  for (std::size_t i = 0; i < args[1].as_shape().size() && i < args[2].as_shape().size(); ++i) {
+    const Value* s = c.find(args[1].as_shape()[i]);
+    if (!s) return std::nullopt;
+    const std::int64_t length = PagedCache::length(*s), more = args[2].as_shape()[i];
+    std::int64_t pages = std::int64_t(PagedCache::pages(*s).size());
+    if (length % size != 0 && more > 0 && users[std::size_t(PagedCache::pages(*s).back())] > 1) {
+      const std::int64_t from = PagedCache::pages(*s).back(), to = take();
+      --users[std::size_t(from)];
+      for (const Field which : {Keys, Values}) {
+        const Tensor& pool = c.pool(which);
+        if (!is_in(pool, written)) continue;
+        const std::size_t page = pool.byte_size() / std::size_t(c.number(Number::Layers) * c.number(Number::Pages));
+        const std::size_t at = written.byte - pool.byte_offset();
+        if (std::int64_t(at / page) % c.number(Number::Pages) != to) continue;
+        found.writes = true;
+        found.reads.push_back(
+            {pool.storage().get(), std::size_t(std::int64_t(written.byte) + (from - to) * std::int64_t(page))});
+      }
+    }
+    for (; pages * size < length + more; ++pages) (void)take();
+  }
+  return found;
+}
+
+// Functions of the cache that change its lists only.
+constexpr std::string_view kLists[] = {"kv_state_add_sequence",
+                                       "kv_state_remove_sequence",
+                                       "kv_state_fork_sequence",
+                                       "kv_state_popn",
+                                       "kv_state_clear",
+                                       "kv_state_end_forward",
+                                       "attention_kv_cache_empty",
+                                       "attention_kv_cache_get_num_available_pages",
+                                       "attention_kv_cache_get_total_sequence_length",
+                                       "attention_kv_cache_get_query_positions"};
+
+std::optional<CallReads> of_cache(std::string_view name, PackedArgs args, const ElementPlace& written) {
+  const auto cache = args.empty() ? std::nullopt : PagedCache::of(args[0]);
+  if (!cache || !is_plain(*cache)) return std::nullopt;
+  if (name == "attention_kv_cache_attention_with_fused_qkv") return attention(*cache, args, written);
+  if (name == "kv_state_begin_forward") return begin_forward(*cache, args, written);
+  if (std::find(std::begin(kLists), std::end(kLists), name) != std::end(kLists)) return CallReads{};
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<CallReads> call_reads(std::string_view function, PackedArgs args, const ElementPlace& written) {
+  if (!function.starts_with(kPrefix)) return std::nullopt;
+  return of_cache(function.substr(kPrefix.size()), args, written);
+}
+
+}  // namespace rldb::runtime
