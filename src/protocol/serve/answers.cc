@@ -233,12 +233,13 @@ Answers::Reply Answers::why(std::string_view name) {
 Answers::Reply Answers::enter(const std::string& entry) {
   ++revision_;
   // Questions are asked at the terminal; here they are refused, and the refusal says how to insist.
+  repl_.console().print("page: {}\n", entry);
   const auto ask = std::exchange(repl_.ask, {});
   const auto go_on = std::exchange(repl_.go_on, {});
   const ui::Status status = repl_.execute(entry);
   repl_.ask = ask;
   repl_.go_on = go_on;
-  quit_ = quit_ || status == ui::Status::Quit;
+  quit_ = status == ui::Status::Quit;
   return Json{{"ok", status == ui::Status::Good}, {"quit", quit_}};
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "rldb/protocol/http.h"
 #include "rldb/ui/page/compile_documents.h"
@@ -18,8 +19,8 @@ class Answers {
 
   // Whatever is asked for, there is a reply.
   HttpResponse answer(const HttpRequest& request);
-  // A command of the page has ended the session.
-  bool has_quit() const { return quit_; }
+  // The last entry was one that ends a session. Told once: a terminal may go on.
+  bool take_quit() { return std::exchange(quit_, false); }
   // Grows with everything that the page should look at again.
   std::uint64_t revision() const { return revision_; }
   void changed() { ++revision_; }

@@ -39,7 +39,7 @@ class Door : public ui::PageDoor {
       listener_->set_working(false);
       listener_->answer(waiting->connection, response);
       if (works) tell();
-      if (answers_->has_quit()) return ui::Status::Quit;
+      if (answers_->take_quit()) return ui::Status::Quit;
       end_if_closed();
     }
     return ui::Status::Good;

@@ -19,7 +19,7 @@ async function enter(entry) {
   for (const button of document.querySelectorAll("#verbs button")) button.disabled = true;
   try {
     const reply = await post("command", { entry });
-    if (reply.quit) return say("The session has ended.");
+    if (reply.quit) return say("The session has ended, unless a terminal holds it.");
     await refresh();
   } catch {
     say("rldb does not answer.");
