@@ -6,6 +6,7 @@
 #include "rldb/repro/validate.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/ui/batch/batch.h"
+#include "rldb/ui/page/document.h"
 #include "rldb/ui/prompt/rewrite_file.h"
 #include "rldb/ui/render/memory_view.h"
 #include "rldb/ui/render/output_file.h"
@@ -80,7 +81,10 @@ bool write_html(const CommandLine& line, session::Session& session, pipeline::Mo
     report.memory_after = memory_plan(line, session, session.module());
   }
   report.memory_view = memory_view(session, MemoryView().width);
-  return write_output(line.html, report_page(report, made_by()), console);
+  const std::string title = "rldb opt: " + report.file;
+  const std::string page = session.module() ? static_document(session, title, report_body(report, made_by()))
+                                            : report_page(report, made_by());
+  return write_output(line.html, page, console);
 }
 
 // For an unknown pass, `--print-ir-before=X` would print nothing, as if X did not run. False: diagnosed.

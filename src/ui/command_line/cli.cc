@@ -606,6 +606,7 @@ struct ReplArgs {
   std::string missing;
 };
 ReplArgs take_startup(int argc, char** argv, CommandLine& c) {
+  constexpr std::string_view kServe = "--serve=";
   ReplArgs args;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
@@ -619,6 +620,10 @@ ReplArgs take_startup(int argc, char** argv, CommandLine& c) {
       c.startup.emplace_back(file, argv[++i]);
     } else if (arg == "-nx") {
       c.no_init = true;
+    } else if (arg == "--serve") {
+      c.startup.emplace_back(false, ":serve");
+    } else if (arg.starts_with(kServe)) {
+      c.startup.emplace_back(false, ":serve " + arg.substr(kServe.size()));
     } else {
       args.rest.push_back(arg);
     }
@@ -724,6 +729,8 @@ void add_repl_options(CLI::App& app, CommandLine& c) {
   add_trust_scripts(app, c);
   app.add_flag("--resume", c.resume, "restore the last session that was killed");
   app.add_flag("--watch", c.watch, "read the file again whenever it is written");
+  app.add_flag_function(
+      "--serve", [](std::int64_t) {}, "serve a live page of the session on this machine; --serve=PORT: at this port");
   app.add_flag("--journal", c.journal, "keep a journal even without a terminal");
   add_syntax(app, c);
   add_run_options(app, c);

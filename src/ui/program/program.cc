@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "rldb/protocol/live_page.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/support/memory.h"
@@ -14,6 +15,7 @@
 #include "rldb/ui/batch/command_report.h"
 #include "rldb/ui/batch/handlers.h"
 #include "rldb/ui/command_line/subcommand.h"
+#include "rldb/ui/prompt/page_door.h"
 #include "rldb/ui/prompt/repl.h"
 #include "rldb/ui/terminal/guarded.h"
 
@@ -31,8 +33,13 @@ bool wants_color(Color color) {
 
 int dispatch(const CommandLine& line, Console& console) {
   switch (line.subcommand) {
-    case Subcommand::Repl:
-      return run_repl(line, console);
+    case Subcommand::Repl: {
+      const auto page = protocol::make_page_door();
+      set_page_door(page.get());
+      const int code = run_repl(line, console);
+      set_page_door(nullptr);
+      return code;
+    }
 #define RLDB_SUBCOMMAND(id, name, handler, usage, needs, doc) \
   case Subcommand::id:                                        \
     return handler(line, console);

@@ -32,6 +32,7 @@
 #include "ui/prompt/debug_panes.h"
 #include "ui/prompt/dialogue.h"
 #include "ui/prompt/entry/resume.h"
+#include "ui/prompt/page_visits.h"
 #include "ui/prompt/start_files.h"
 #include "ui/prompt/view.h"
 
@@ -94,7 +95,7 @@ bool ask_terminal(ScreenConsole& console, const std::string& question) {
   return word == "y" || word == "yes";
 }
 
-int run_pipe(Repl& repl, Console& console) {
+int run_pipe(Repl& repl) {
   std::string text;
   char chunk[1 << 16];
   while (true) {
@@ -102,8 +103,8 @@ int run_pipe(Repl& repl, Console& console) {
     if (n == 0) break;
     text.append(chunk, n);
   }
-  (void)console;
   const Status status = repl.run_script(text, "<stdin>", true);
+  if (status != Status::Quit && !repl.line().batch) serve_until_interrupted(repl);
   return status == Status::Failed ? failure_code(repl) : repl.exit_code();
 }
 
@@ -187,6 +188,7 @@ LineResult read_entry(LineEditor& editor, Repl& repl) {
 // One entry read at a terminal. Quit: leave.
 Status execute_read(const LineResult& read, LineEditor& editor, Repl& repl, ScreenConsole& console,
                     const LineEditorHooks& hooks) {
+  const EntryForPage shown;
   if (trim(read.text).empty()) {
     console.begin("", repl.pager);
     const Status status = repl.repeat_last();
@@ -222,10 +224,11 @@ int run_loop(LineEditor& editor, Repl& repl, ScreenConsole& console, const LineE
 int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console, ScreenMode* mode, bool& ended) {
   LineEditorHooks hooks = editor_hooks(repl, console.color());
   if (mode) add_screen_hooks(hooks, mode->screen);
-  hooks.other_input = [&repl] { return repl.file_watch ? repl.file_watch->descriptor() : -1; };
-  hooks.on_other_input = [&repl, &console] {
+  OtherInput other(repl);
+  hooks.other_input = [&other] { return other.descriptor(); };
+  hooks.on_other_input = [&other, &console] {
     console.begin("", false);
-    (void)run_guarded([&] { repl.follow_written_file(); }, 0);
+    other.take();
     console.end();
   };
   auto editor = make_terminal_editor(hooks, history_path(), console.color(), mode ? &mode->full : nullptr);
@@ -264,7 +267,7 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenCon
   if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
   if (!interactive) {
     const bool dialogue = line.format == Format::Json && !line.batch;
-    const int piped = dialogue ? run_dialogue(repl) : run_pipe(repl, console);
+    const int piped = dialogue ? run_dialogue(repl) : run_pipe(repl);
     return code != kGood ? code : piped;
   }
   return run_interactive(repl, line, console, mode ? &*mode : nullptr, ended);

@@ -57,7 +57,14 @@ class Markup {
     }
     const std::string opened = name();
     if (opened.empty()) return "a bare <";
-    if (opened == "script") return "a script";
+    // The page's own scripts, and their data: neither can contain an end tag of a script.
+    if (opened == "script") {
+      const std::string_view own = text_.substr(at_);
+      if (!own.starts_with(" nonce=\"") && !own.starts_with(" type=\"application/json\" id=\"data\""))
+        return "a script";
+      at_ = std::min(text_.find("</script>", at_), text_.size());
+      return take("</script>") ? std::string() : "a script without an end";
+    }
     for (;;) {
       while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_]))) ++at_;
       if (take("/>")) return {};

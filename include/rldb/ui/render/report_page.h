@@ -29,6 +29,7 @@ struct PipelineReport {
   std::optional<MemoryPlan> memory_before, memory_after;         // none: no Relax module
   MemoryView memory_view;
 };
+std::string report_body(const PipelineReport& report, std::string_view made);
 std::string report_page(const PipelineReport& report, std::string_view made);
 
 }  // namespace rldb::ui

@@ -207,8 +207,10 @@ class Report {
 
 }  // namespace
 
+std::string report_body(const PipelineReport& report, std::string_view made) { return Report(report).body(made); }
+
 std::string report_page(const PipelineReport& report, std::string_view made) {
-  return page(fmt::format("rldb opt: {}", report.file), Report(report).body(made));
+  return page(fmt::format("rldb opt: {}", report.file), report_body(report, made));
 }
 
 }  // namespace rldb::ui

@@ -1,0 +1,133 @@
+// What the page is made of: elements, requests, a list of which only the visible rows exist.
+
+// The one way in which text becomes a part of the page: as text.
+function el(tag, attributes = {}, ...children) {
+  const svg = ["svg", "g", "rect", "path", "text", "title"].includes(tag) && attributes.svg !== false;
+  const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name === "svg" || value === undefined || value === null || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  for (const child of children.flat()) if (child !== null && child !== undefined) node.append(child);
+  return node;
+}
+function put(node, ...children) { node.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined)); }
+
+const recorded = (() => {
+  const data = document.getElementById("data");
+  return data ? JSON.parse(data.textContent) : null;
+})();
+const isStatic = recorded !== null;
+
+// The reply to a request, or null. The static form has them all in it, and the texts of versions beside them.
+async function get(path) {
+  if (!isStatic) {
+    const reply = await fetch(path.split("?")[0] + query(path), { cache: "no-store" });
+    return reply.ok ? reply.json() : null;
+  }
+  const found = recorded[path];
+  if (!found) return null;
+  if (path.startsWith("text?") && found.text === undefined)
+    found.text = document.getElementById("text-" + found.version).textContent;
+  return found;
+}
+// Names of a program may contain everything.
+function query(path) {
+  const at = path.indexOf("?");
+  if (at < 0) return "";
+  return "?" + path.slice(at + 1).split("&").map((pair) => {
+    const eq = pair.indexOf("=");
+    return pair.slice(0, eq) + "=" + encodeURIComponent(pair.slice(eq + 1));
+  }).join("&");
+}
+async function post(path, body) {
+  const reply = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
+  return reply.json();
+}
+
+const rowHeight = 18;
+let nextList = 1;
+
+// `source`: count, fill(row element, index), and what happens with a row: hover, pick, key.
+class List {
+  constructor(label) {
+    this.id = "list" + nextList++;
+    this.rows = el("div", { class: "rows" });
+    this.node = el("div", { class: "list", role: "listbox", tabindex: "0", "aria-label": label }, this.rows);
+    this.node.addEventListener("scroll", () => this.schedule());
+    this.node.addEventListener("keydown", (event) => this.key(event));
+    this.node.addEventListener("mouseover", (event) => { const i = this.at(event); if (i !== null) this.source.hover?.(i); });
+    this.node.addEventListener("mouseleave", () => this.source.hover?.(null));
+    this.node.addEventListener("click", (event) => { const i = this.at(event); if (i !== null) this.pick(i, event); });
+    new ResizeObserver(() => this.schedule()).observe(this.node);
+    this.source = { count: 0 };
+    this.picked = -1;
+    this.made = new Map();
+  }
+  at(event) { const row = event.target.closest?.("[data-i]"); return row ? Number(row.dataset.i) : null; }
+  show(source) { this.source = source; this.picked = -1; this.rows.style.height = source.count * rowHeight + "px"; this.redraw(); }
+  schedule() { if (!this.waiting) { this.waiting = true; requestAnimationFrame(() => { this.waiting = false; this.draw(); }); } }
+  redraw() { this.made.clear(); put(this.rows); this.draw(); }
+  // Rows that stay in sight stay as they are: a click is a press and a release on one element.
+  draw() {
+    const first = Math.max(0, Math.floor(this.node.scrollTop / rowHeight) - 5);
+    const last = Math.min(this.source.count, first + Math.ceil((this.node.clientHeight || 400) / rowHeight) + 10);
+    for (const [i, row] of this.made) if (i < first || i >= last) { row.remove(); this.made.delete(i); }
+    for (let i = first; i < last; ++i) {
+      if (this.made.has(i)) continue;
+      const row = el("div", { class: "row", role: "option", id: this.id + "-" + i, "data-i": i, "aria-posinset": i + 1, "aria-setsize": this.source.count });
+      row.style.top = i * rowHeight + "px";
+      this.source.fill(row, i);
+      this.made.set(i, row);
+      this.rows.append(row);
+    }
+    this.mark();
+  }
+  mark() {
+    for (const [i, row] of this.made) {
+      row.classList.toggle("lit", !!this.source.lit?.(i));
+      row.classList.toggle("picked", i === this.picked);
+      row.setAttribute("aria-selected", String(i === this.picked));
+    }
+  }
+  reveal(i) {
+    const top = i * rowHeight, height = this.node.clientHeight;
+    if (top < this.node.scrollTop || top > this.node.scrollTop + height - 2 * rowHeight)
+      this.node.scrollTop = Math.max(0, top - height / 3);
+    this.schedule();
+  }
+  pick(i, event) {
+    if (i < 0 || i >= this.source.count) return;
+    this.picked = i;
+    this.node.setAttribute("aria-activedescendant", this.id + "-" + i);
+    this.reveal(i);
+    this.draw();
+    this.source.pick?.(i, event);
+  }
+  key(event) {
+    const page = Math.max(1, Math.floor(this.node.clientHeight / rowHeight) - 1);
+    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -1e9, End: 1e9 };
+    if (event.key in moves && !event.ctrlKey && !event.altKey) {
+      event.preventDefault();
+      this.pick(Math.min(this.source.count - 1, Math.max(0, this.picked + moves[event.key])));
+    } else if (this.picked >= 0) {
+      this.source.key?.(this.picked, event);
+    }
+  }
+}
+
+// TVMScript in colours, line by line.
+const scriptWords = /("""[^]*?"""|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(#.*$|;.*$)|\b(def|class|return|with|for|in|if|else|while|from|import|as|True|False|None)\b|(@[\w.]+)|\b([RTI]\.[\w.]+)|\b(\d[\w.]*)\b/g;
+function painted(text) {
+  const parts = [];
+  let at = 0;
+  for (const match of text.slice(0, 4000).matchAll(scriptWords)) {
+    if (match.index > at) parts.push(text.slice(at, match.index));
+    const kind = match[1] ? "s" : match[2] ? "c" : match[3] ? "k" : match[4] ? "f" : match[5] ? "t" : "n";
+    parts.push(el("span", { class: kind }, match[0]));
+    at = match.index + match[0].length;
+  }
+  parts.push(text.slice(at));
+  return parts;
+}

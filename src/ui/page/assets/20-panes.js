@@ -1,0 +1,211 @@
+// The linked panes: a text, its differences, a kernel, the instructions or the graph, in each of two places.
+
+const app = { program: null, state: null, panes: [], lit: new Set(), cache: new Map(), version: 0, function: "main" };
+
+async function cached(path) {
+  if (!app.cache.has(path)) app.cache.set(path, get(path));
+  return app.cache.get(path);
+}
+
+function versionName(v) {
+  const version = app.program.versions[v];
+  if (!version) return "no version";
+  if (!version.pass) return v === 0 ? "0  as loaded" : v + "  edited";
+  return v + "  " + version.pass + (version.by_build ? " (build)" : "");
+}
+
+// Relatives of lines, as a table by line: lines without any have those of the kernel that they are in.
+function relativesByLine(doc) {
+  const table = new Map();
+  for (const f of doc.functions)
+    if (f.kind === "kernel" && f.relatives) for (let l = f.first; l <= f.last; ++l) table.set(l, f.relatives);
+    else if (f.relatives) table.set(f.first, f.relatives);
+  for (const [line, ...list] of doc.relatives) table.set(line, list);
+  return table;
+}
+
+function light(relatives) {
+  app.lit = new Set(relatives ?? []);
+  for (const pane of app.panes) pane.relight();
+}
+const isLit = (list) => app.lit.size > 0 && !!list && list.some((r) => app.lit.has(r));
+
+class Pane {
+  constructor(id, label) {
+    this.list = new List(label);
+    this.graph = new GraphView(this);
+    this.view = el("select", { "aria-label": label + ": view", onchange: () => this.show(this.view.value) });
+    this.item = el("select", { "aria-label": label + ": function or kernel", onchange: () => this.show(this.view.value) });
+    this.search = el("input", { type: "search", placeholder: "search", "aria-label": label + ": search", size: 9,
+      onkeydown: (event) => { if (event.key === "Enter") this.find(event.shiftKey ? -1 : 1); } });
+    this.note = el("span", { class: "note", role: "status" });
+    this.node = el("section", { class: "box", id, "aria-label": label },
+      el("div", { class: "bar-of-box" }, this.view, this.item, this.search, this.graph.tools, this.note), this.list.node, this.graph.node);
+    this.relatives = () => null;
+    this.lines = [];
+  }
+  options() {
+    const versions = app.program.versions.map((_, v) => ["text:" + v, versionName(v)]);
+    const rows = [["text", "the selected version"], ["diff", "its differences"], ...versions, ["tir", "kernel: TensorIR"],
+      ["llvm", "kernel: LLVM"], ["asm", "kernel: assembly"], ["instructions", "VM instructions"], ["graph", "graph"]];
+    const before = this.view.value;
+    put(this.view, rows.map(([value, text]) => el("option", { value }, text)));
+    if (rows.some(([value]) => value === before)) this.view.value = before;
+  }
+  async show(view) {
+    this.options();
+    this.view.value = view;
+    const turn = this.turn = (this.turn ?? 0) + 1;
+    const version = view.includes(":") ? Number(view.split(":")[1]) : app.version;
+    const kind = view.split(":")[0];
+    const names = ["tir", "llvm", "asm"].includes(kind) ? app.program.kernels.map((k) => k.name) : kind === "graph" ? app.program.functions : [];
+    const kept = this.item.value;
+    put(this.item, names.map((name) => el("option", { value: name }, name)));
+    if (names.includes(kept)) this.item.value = kept;
+    this.item.hidden = names.length === 0;
+    this.graph.node.toggleAttribute("hidden", kind !== "graph");
+    this.graph.tools.hidden = kind !== "graph";
+    this.list.node.hidden = kind === "graph";
+    this.note.textContent = "";
+    if (kind === "text") await this.showText(version, turn);
+    else if (kind === "diff") await this.showDiff(version, turn);
+    else if (kind === "instructions") await this.showInstructions(turn);
+    else if (kind === "graph") await this.showGraph(version, turn);
+    else await this.showKernel(kind, turn);
+  }
+  lay(lines, more) {
+    this.lines = lines;
+    this.list.show({ count: lines.length, lit: (i) => isLit(this.relatives(i)), ...more });
+  }
+  nothing(why) { this.relatives = () => null; this.lay([why], { fill: (row) => row.append(why) }); }
+
+  async showText(version, turn) {
+    const doc = await cached("text?version=" + version);
+    if (turn !== this.turn) return;
+    if (!doc) return this.nothing("No program with versions is loaded.");
+    doc.table ??= relativesByLine(doc);
+    const lines = doc.text.split("\n");
+    this.relatives = (i) => doc.table.get(i + 1);
+    this.doc = doc;
+    this.lay(lines, {
+      fill: (row, i) => {
+        const point = this.pointAt(i + 1), now = this.isNow(i + 1);
+        row.append(el("span", { class: "gutter" + (point ? " point" : ""), title: isStatic ? undefined : "breakpoint" }, String(i + 1)), el("span", {}, painted(lines[i])));
+        if (point) row.setAttribute("aria-label", "breakpoint, line " + (i + 1) + " " + lines[i]);
+        if (now) { row.classList.add("now"); row.setAttribute("aria-current", "true"); }
+      },
+      hover: (i) => light(i === null ? [] : this.relatives(i)),
+      pick: (i, event) => {
+        if (event?.target.closest(".gutter")) return toggleBreakpoint(version, i + 1);
+        this.follow(i);
+        const name = /^\s*([A-Za-z_]\w*)\s*[:=]/.exec(lines[i]);
+        if (name) showValue(name[1]);
+      },
+      key: (i, event) => { if (event.key === "b") toggleBreakpoint(version, i + 1); },
+    });
+    const now = this.nowLine();
+    if (now) this.list.reveal(now - 1);
+  }
+  nowLine() {
+    const where = app.state?.active ? app.state.stop.where : null;
+    return where && where.pc !== null && this.doc ? this.doc.line_of_pc[where.pc] || 0 : 0;
+  }
+  isNow(line) { return this.nowLine() === line; }
+  pointAt(line) {
+    return !!app.state?.breakpoints.some((b) => b.pcs.some((pc) => this.doc.line_of_pc[pc] === line));
+  }
+  // The other panes show a relative of the line.
+  follow(i) {
+    const list = this.relatives(i);
+    if (!list) return;
+    light(list);
+    for (const other of app.panes) if (other !== this) other.seek(list);
+  }
+  seek(list) {
+    const wanted = new Set(list);
+    const kinds = ["tir", "llvm", "asm"];
+    if (kinds.includes(this.view.value)) {
+      const kernel = app.program.kernels.find((k) => k.relatives?.some((r) => wanted.has(r)));
+      if (kernel && kernel.name !== this.item.value) { this.item.value = kernel.name; this.show(this.view.value); }
+    } else if (this.view.value === "graph") {
+      this.graph.seek(wanted);
+    } else {
+      for (let i = 0; i < this.lines.length; ++i)
+        if (this.relatives(i)?.some((r) => wanted.has(r))) return this.list.reveal(i);
+    }
+  }
+  relight() { this.view.value === "graph" ? this.graph.draw() : this.list.mark(); }
+  redraw() { this.view.value === "graph" ? this.graph.draw() : this.list.redraw(); }
+
+  async showDiff(version, turn) {
+    const doc = await cached("diff?version=" + version);
+    if (turn !== this.turn) return;
+    if (!doc || doc.hunks.length === 0) return this.nothing(version === 0 ? "The version as loaded: nothing before it." : "No differences.");
+    const text = await cached("text?version=" + version), old = await cached("text?version=" + (version - 1));
+    if (turn !== this.turn) return;
+    text.table ??= relativesByLine(text);
+    old.table ??= relativesByLine(old);
+    const rows = doc.hunks.flatMap((hunk, h) => (h ? [[" ", 0, 0, "⋯"]] : []).concat(hunk));
+    this.relatives = (i) => rows[i][0] === "-" ? old.table.get(rows[i][1]) : text.table.get(rows[i][2]);
+    this.lay(rows.map((row) => row[3]), {
+      fill: (row, i) => {
+        const [mark, before, after, line] = rows[i];
+        row.append(el("span", { class: "gutter" }, mark === "-" ? before + " −" : mark === "+" ? after + " +" : String(after || "")), el("span", {}, painted(line)));
+        row.classList.toggle("add", mark === "+");
+        row.classList.toggle("del", mark === "-");
+        if (mark !== " ") row.setAttribute("aria-label", (mark === "+" ? "added: " : "removed: ") + line);
+      },
+      hover: (i) => light(i === null ? [] : this.relatives(i)),
+      pick: (i) => this.follow(i),
+    });
+  }
+  async showKernel(form, turn) {
+    const name = this.item.value;
+    const doc = name ? await cached("kernel?name=" + name) : null;
+    if (turn !== this.turn) return;
+    if (!doc) return this.nothing(name ? "The text of this kernel is not in this page." : "The program has no kernels.");
+    this.relatives = () => doc.relatives;
+    if (!doc[form]) return this.nothing(doc.problem || "There is no such text.");
+    const lines = doc[form].split("\n");
+    this.lay(lines, {
+      fill: (row, i) => {
+        row.append(el("span", { class: "gutter" }, String(i + 1)), el("span", {}, painted(lines[i])));
+      },
+      hover: (i) => light(i === null ? [] : doc.relatives),
+      pick: (i) => this.follow(i),
+    });
+  }
+  async showInstructions(turn) {
+    const doc = await cached("instructions");
+    if (turn !== this.turn) return;
+    if (!doc) return this.nothing(app.program.problem || "The program has no instructions.");
+    const rows = doc.functions.flatMap((f) => [[null, f.function], ...f.instructions]);
+    this.relatives = (i) => rows[i].slice(2);
+    this.lay(rows.map((row) => row[1]), {
+      fill: (row, i) => {
+        const [pc, text] = rows[i];
+        row.append(el("span", { class: "gutter" }, pc === null ? "" : String(pc)), el("span", {}, pc === null ? el("b", {}, text) : text));
+        if (app.state?.active && app.state.stop.where?.pc === pc && pc !== null) row.classList.add("now");
+      },
+      hover: (i) => light(i === null ? [] : this.relatives(i)),
+      pick: (i) => this.follow(i),
+    });
+  }
+  async showGraph(version, turn) {
+    const doc = await cached(`graph?version=${version}&function=${this.item.value}`);
+    if (turn !== this.turn) return;
+    this.graph.show(doc ? doc.nodes : []);
+    if (!doc) this.note.textContent = "This version has no such function.";
+  }
+  find(step) {
+    const word = this.search.value.toLowerCase();
+    if (!word) return;
+    if (this.view.value === "graph") return this.graph.find(word);
+    const n = this.lines.length;
+    for (let k = 1; k <= n; ++k) {
+      const i = (((this.list.picked < 0 ? -1 : this.list.picked) + k * step) % n + n) % n;
+      if (this.lines[i].toLowerCase().includes(word)) { this.note.textContent = ""; return this.list.pick(i); }
+    }
+    this.note.textContent = "not found";
+  }
+}

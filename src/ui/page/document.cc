@@ -1,0 +1,144 @@
+// One file out of the assets.
+#include "rldb/ui/page/document.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+
+#include <array>
+
+#include "rldb/support/cancel.h"
+#include "rldb/ui/page/compile_documents.h"
+#include "rldb/ui/render/page.h"
+#include "ui/page/assets.h"
+
+namespace rldb::ui {
+
+namespace {
+
+using PageJson = nlohmann::ordered_json;
+
+// Compiling a kernel takes time, and a report is sent by mail.
+constexpr std::size_t kMostKernels = 48;
+constexpr std::size_t kMostKernelText = std::size_t(8) << 20;  // bytes of all of them
+
+std::string replaced(std::string text, std::string_view mark, std::string_view by) {
+  const auto at = text.find(mark);
+  return at == std::string::npos ? text : text.replace(at, mark.size(), by);
+}
+
+// In a script element nothing but `</script` and `<!--` ends or changes it: no `<` is left.
+std::string json_in_html(const PageJson& json) {
+  std::string out;
+  for (const char c : json.dump(-1, ' ', false, PageJson::error_handler_t::replace))
+    c == '<' ? out += "\\u003c" : out += c;
+  return out;
+}
+
+std::string document(std::string_view title, std::string_view policy, std::string_view nonce, std::string_view report,
+                     std::string_view data) {
+  std::string text(page_template());
+  text = replaced(std::move(text), "{policy}", policy);
+  text = replaced(std::move(text), "{title}", html_text(title));
+  text = replaced(std::move(text), "{style}", page_sheet());
+  text = replaced(std::move(text), "{report}", report);
+  text = replaced(std::move(text), "{data}", data);
+  return replaced(std::move(text), "{scripts}",
+                  fmt::format("<script nonce=\"{}\">\n\"use strict\";\n{}</script>", nonce, page_scripts()));
+}
+
+// Requests that the page would send, with their replies.
+class Recorded {
+ public:
+  explicit Recorded(session::Session& session) : documents_(session, nullptr) {}
+
+  PageJson all() {
+    PageJson program = documents_.program();
+    const std::size_t versions = program["versions"].size();
+    for (std::size_t v = 0; v < versions; ++v) add_version(v, program["functions"]);
+    keep("instructions", documents_.instructions());
+    add_kernels(program["kernels"]);
+    out_["program"] = std::move(program);
+    return std::move(out_);
+  }
+  // The texts stand in the report, once.
+  const std::string& texts() const { return texts_; }
+
+ private:
+  void keep(const std::string& request, std::optional<PageJson> reply) {
+    support::poll();
+    if (reply) out_[request] = *std::move(reply);
+  }
+
+  void add_version(std::size_t v, const PageJson& functions) {
+    auto text = documents_.text(v);
+    if (!text) return;
+    const std::string lines = (*text)["text"];
+    texts_ += fmt::format(
+        "<details><summary>Version {}</summary>\n<pre class=\"out\" id=\"text-{}\">\n{}</pre>\n</details>\n", v, v,
+        html_text(lines));
+    text->erase("text");
+    keep(fmt::format("text?version={}", v), std::move(text));
+    keep(fmt::format("diff?version={}", v), documents_.diff(v));
+    keep(fmt::format("memory?version={}", v), documents_.memory(v));
+    for (const PageJson& name : functions)
+      keep(fmt::format("graph?version={}&function={}", v, name.get<std::string>()),
+           documents_.graph(v, name.get<std::string>()));
+  }
+
+  void add_kernels(const PageJson& kernels) {
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < kernels.size() && i < kMostKernels && bytes < kMostKernelText; ++i) {
+      const std::string name = kernels[i]["name"];
+      auto kernel = documents_.kernel(name);
+      if (kernel) bytes += kernel->dump(-1, ' ', false, PageJson::error_handler_t::replace).size();
+      keep("kernel?name=" + name, std::move(kernel));
+    }
+  }
+
+  CompileDocuments documents_;
+  PageJson out_ = PageJson::object();
+  std::string texts_;
+};
+
+}  // namespace
+
+std::string random_word() {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::array<unsigned char, 16> bytes{};
+  std::size_t filled = 0;
+  while (filled < bytes.size()) {
+    const ssize_t n = ::getrandom(bytes.data() + filled, bytes.size() - filled, 0);
+    if (n > 0) filled += std::size_t(n);
+  }
+  std::string word;
+  for (const unsigned char b : bytes) {
+    word += kDigits[b >> 4];
+    word += kDigits[b & 15];
+  }
+  return word;
+}
+
+std::string live_policy(std::string_view nonce) {
+  return fmt::format(
+      "default-src 'none'; script-src 'nonce-{}'; style-src 'unsafe-inline'; connect-src 'self'; img-src data:; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+      nonce);
+}
+
+std::string live_document(std::string_view nonce) { return document("rldb", "", nonce, "", ""); }
+
+std::string static_document(session::Session& session, std::string_view title, const std::string& report) {
+  const std::string nonce = random_word();
+  Recorded recorded(session);
+  const std::string data = json_in_html(recorded.all());
+  const std::string policy = fmt::format(
+      "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src &#39;nonce-{}&#39;; "
+      "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
+      "require-trusted-types-for 'script'\"/>",
+      nonce);
+  const std::string body = report + "<h2 id=\"versions\">Versions</h2>\n" + recorded.texts();
+  return document(title, policy, nonce, body,
+                  fmt::format("<script type=\"application/json\" id=\"data\">{}</script>", data));
+}
+
+}  // namespace rldb::ui

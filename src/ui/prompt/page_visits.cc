@@ -1,0 +1,70 @@
+// The prompt's wait for the live page.
+#include "ui/prompt/page_visits.h"
+
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "rldb/support/cancel.h"
+#include "rldb/ui/prompt/page_door.h"
+#include "rldb/ui/terminal/guarded.h"
+
+namespace rldb::ui {
+
+namespace {
+
+bool is_open(const PageDoor* door) { return door && !door->address().empty(); }
+
+void wait_for_too(int both, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  (void)::epoll_ctl(both, EPOLL_CTL_ADD, fd, &event);
+}
+
+}  // namespace
+
+OtherInput::~OtherInput() {
+  if (both_ >= 0) ::close(both_);
+}
+
+int OtherInput::descriptor() {
+  const int file = repl_.file_watch ? repl_.file_watch->descriptor() : -1;
+  const int page = is_open(page_door()) ? page_door()->descriptor() : -1;
+  if (file < 0 || page < 0) return file < 0 ? page : file;
+  if (both_ >= 0 && file == file_ && page == page_) return both_;
+  if (both_ >= 0) ::close(both_);
+  both_ = ::epoll_create1(EPOLL_CLOEXEC);
+  wait_for_too(both_, file_ = file);
+  wait_for_too(both_, page_ = page);
+  return both_;
+}
+
+void OtherInput::take() {
+  (void)run_guarded([&] { repl_.follow_written_file(); }, 0);
+  if (!is_open(page_door())) return;
+  if (page_door()->let_in() == Status::Quit) repl_.print("note: the page said `quit`; `:quit` here ends the session\n");
+}
+
+EntryForPage::EntryForPage() {
+  if (PageDoor* door = page_door()) door->entry_begins();
+}
+EntryForPage::~EntryForPage() {
+  if (PageDoor* door = page_door()) door->entry_ended();
+}
+
+void serve_until_interrupted(Repl& repl) {
+  PageDoor* door = page_door();
+  if (!is_open(door)) return;
+  door->entry_ended();
+  repl.console().error("serving " + door->address() + " until ^C\n");
+  while (is_open(door)) {
+    support::clear_cancel();
+    pollfd wait{door->descriptor(), POLLIN, 0};
+    (void)::poll(&wait, 1, -1);
+    if (support::cancel_cause() == support::CancelCause::Interrupt) return;
+    if (door->let_in() == Status::Quit) return;
+  }
+}
+
+}  // namespace rldb::ui

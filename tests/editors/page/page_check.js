@@ -1,0 +1,143 @@
+// The live page in Chromium: page_check.js URL STATIC_FILE BIG_URL. Each step is one check; pictures go to RLDB_PICTURES.
+'use strict';
+const path = require('path');
+const { chromium } = require(path.join(process.env.RLDB_EDITOR_TOOLS, 'node_modules/playwright-core'));
+
+const [live, file, big] = process.argv.slice(2);
+const kClick = 200;  // milliseconds from a click to its effect, at 10,000 bindings
+let passed = 0, failed = 0;
+
+async function step(name, work) {
+  try {
+    await work();
+    ++passed;
+  } catch (error) {
+    ++failed;
+    console.log(`failed: ${name}: ${error.message.split('\n')[0]}`);
+  }
+}
+function check(ok, seen) { if (!ok) throw new Error(`seen: ${JSON.stringify(seen)}`); }
+
+async function open(browser, url, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1500, height: 900 }, ...options });
+  const page = await context.newPage();
+  page.problems = [];
+  page.outside = [];
+  page.on('pageerror', (error) => page.problems.push(error.message));
+  page.on('console', (message) => { if (message.type() === 'error') page.problems.push(message.text()); });
+  page.on('dialog', (dialog) => { page.problems.push('dialog'); dialog.dismiss(); });
+  page.on('request', (request) => { if (!request.url().startsWith(url.split('#')[0]) && !request.url().startsWith('data:')) page.outside.push(request.url()); });
+  await page.goto(url);
+  return page;
+}
+const picture = (page, name) => process.env.RLDB_PICTURES ? page.screenshot({ path: path.join(process.env.RLDB_PICTURES, `page_${name}.png`) }) : null;
+const row = (page, pane, text) => page.locator(`#${pane} .row`, { hasText: text }).first();
+// From an input event until the page has drawn what it asked for.
+const timed = (page, work, done) => page.evaluate(async ([work, done]) => {
+  const begin = performance.now();
+  eval(`(() => {${work}})()`);
+  const test = new Function(`return ${done}`);
+  while (!test()) { await new Promise((next) => requestAnimationFrame(next)); if (performance.now() - begin > 20000) return 20000; }
+  return performance.now() - begin;
+}, [work, done]);
+
+async function session(page) {
+  await step('the panes have texts', async () => { await row(page, 'left', 'lv1').waitFor(); await row(page, 'right', 'lv1').waitFor(); });
+  await step('a line lights up its relatives', async () => {
+    await page.selectOption('#right select >> nth=0', { label: 'VM instructions' });
+    await row(page, 'right', 'main').waitFor();
+    await row(page, 'left', 'lv1: R').hover();
+    await page.locator('#right .row.lit').first().waitFor();
+    check(await page.locator('#left .row.lit').count() === 1, await page.locator('#left .row.lit').count());
+  });
+  await step('a breakpoint by a click', async () => {
+    await row(page, 'left', 'lv2: R').locator('.gutter').click();
+    await page.locator('#left .gutter.point').waitFor();
+  });
+  await step('start, continue, back', async () => {
+    await page.click('#verbs button:has-text("start")');
+    await page.locator('#status', { hasText: 'stopped at main' }).waitFor();
+    await page.click('#verbs button:text-is("▶▶")');
+    await page.locator('#status', { hasText: 'main:lv2' }).waitFor();
+    await page.locator('#left .row.now', { hasText: 'lv2' }).waitFor();
+    await page.click('#verbs button:text-is("◀ next")');
+    await page.locator('#status', { hasText: 'main:lv1' }).waitFor();
+    await picture(page, 'stopped');
+  });
+  await step('a value, and why', async () => {
+    await row(page, 'left', 'lv0: R').locator('span >> nth=1').click();
+    await page.locator('canvas.heat').waitFor();
+    await picture(page, 'value');
+    await page.click('#panel button:text-is("why?")');
+    await page.locator('#panel h2', { hasText: 'Why lv0' }).waitFor();
+  });
+  await step('the shape heap', async () => { await page.click('#tabs button:text-is("Shape heap")'); await page.locator('#panel td', { hasText: /^n$/ }).waitFor(); });
+  await step('memory', async () => { await page.click('#tabs button:text-is("Memory")'); await page.locator('#panel svg rect').first().waitFor(); await picture(page, 'memory'); });
+  await step('the graph, by keys', async () => {
+    await page.selectOption('#right select >> nth=0', { label: 'graph' });
+    await page.locator('#right [data-node="gv"]').waitFor();
+    await page.locator('#right svg.graph').focus();
+    await page.keyboard.press('ArrowDown');
+    await page.locator('#right g.picked').waitFor();
+    await picture(page, 'graph');
+  });
+  await step('kernels', async () => {
+    for (const [form, word] of [['TensorIR', 'def '], ['LLVM', 'define'], ['assembly', 'ret']]) {
+      await page.selectOption('#right select >> nth=0', { label: 'kernel: ' + form });
+      await page.fill('#right input[type=search]', word);
+      await page.press('#right input[type=search]', 'Enter');
+      await row(page, 'right', word).waitFor();
+    }
+    await picture(page, 'kernel');
+  });
+  await step('the console', async () => {
+    await page.fill('#entry', ':bt');
+    await page.press('#entry', 'Enter');
+    await page.locator('#log', { hasText: '#0' }).waitFor();
+  });
+  await step('no errors, nothing from elsewhere', async () => check(!page.problems.length && !page.outside.length, [page.problems, page.outside]));
+}
+
+async function written(browser) {
+  const page = await open(browser, 'file://' + file);
+  await step('the static form', async () => { await row(page, 'right', 'x').waitFor(); await picture(page, 'static'); });
+  await step('its differences', async () => { await page.selectOption('#right select >> nth=0', { label: 'its differences' }); await page.locator('#right .row.add').first().waitFor(); await picture(page, 'diff'); });
+  await step('nothing of the program runs', async () => check(!page.problems.length && !page.outside.length, [page.problems, page.outside]));
+  await step('its report', async () => { await page.click('header button:text-is("report")'); await page.locator('#report h1').waitFor(); });
+  const plain = await open(browser, 'file://' + file, { javaScriptEnabled: false });
+  await step('readable without scripts', async () => check((await plain.textContent('#text-0')).includes('def main'), ''));
+}
+
+async function large(browser) {
+  // The measurement evaluates expressions, which the page's own policy refuses.
+  const page = await open(browser, big, { bypassCSP: true });
+  await row(page, 'left', 'main').waitFor({ timeout: 60000 });
+  const most = async (name, work, done) => step(name, async () => {
+    const spent = await timed(page, work, done);
+    console.log(`${name}: ${(spent / kClick).toFixed(2)} of the limit`);
+    check(spent <= kClick, spent);
+  });
+  await step('10,000 bindings', async () => check(await page.evaluate('app.panes[0].lines.length > 10000'), 0));
+  await most('a line', 'app.panes[0].list.pick(5000)', 'document.querySelector("#left .row.picked")');
+  await most('a scroll', 'document.querySelector("#left .list").scrollTop = 90000', '[...document.querySelectorAll("#left .row")].some((r) => Number(r.dataset.i) > 4990)');
+  await page.selectOption('#right select >> nth=0', { label: 'graph' });
+  await page.locator('#right [data-node]').first().waitFor({ timeout: 60000 });
+  await most('a node', 'app.panes[1].graph.pick(5000); app.panes[1].graph.center(5000)', 'document.querySelector("#right g.picked")');
+  await most('a zoom', 'app.panes[1].graph.zoom(0.2)', 'document.querySelectorAll("#right g[data-node]").length > 3');
+  await picture(page, 'large');
+}
+
+(async () => {
+  const browser = await chromium.launch({ executablePath: process.env.RLDB_CHROMIUM, args: ['--no-sandbox'] });
+  try {
+    const page = await open(browser, live);
+    await session(page);
+    await page.emulateMedia({ colorScheme: 'dark' });
+    await picture(page, 'dark');
+    await written(browser);
+    await large(browser);
+  } finally {
+    await browser.close();
+  }
+  console.log(`${passed} passed, ${failed} failed`);
+})().catch((error) => { console.log(error.message); console.log('0 passed, 1 failed'); });
