@@ -76,11 +76,6 @@ bool says_how_to_read(std::string_view text) {
   return false;
 }
 
-cst::LiveTree::Point point(const source::Buffer& buffer, std::uint32_t offset) {
-  const source::LineColumn at = buffer.line_column(offset, source::ColumnUnit::Bytes);
-  return {at.line - 1, at.column - 1};
-}
-
 // The parts of a member visible to callers. Without a type they depend on the caller, and are never the same.
 struct Face {
   const ir::Type* type;
@@ -174,7 +169,7 @@ struct Document::State {
 
   void follow(const TextEdit& edit, std::unique_ptr<source::Buffer> before);
   bool stays_within_limits(const TextEdit& edit);
-  bool read_part(const TextEdit& edit, std::string_view old_text);
+  bool read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
   Member* member_at(const TextEdit& edit);
   bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
   void move_spans(const TextEdit& edit);
@@ -329,11 +324,9 @@ void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffe
     return;
   }
   if (joins) result = std::move(read_result);
-  live.edit({edit.begin, edit.old_end, edit.new_end, point(*before, edit.begin), point(*before, edit.old_end),
-             point(buffer(), edit.new_end)},
-            buffer().text());
+  const cst::LiveTree::Changed changed = live.edit({edit.begin, edit.old_end, edit.new_end}, buffer().text());
   spans_moved = false;
-  const bool read = read_part(edit, before->text());
+  const bool read = read_part(edit, changed, before->text());
   if (!whole_text) whole_text = std::move(before);
   if (read) return;
   // Modules of a shared context that were read before are still in use.
@@ -449,7 +442,8 @@ bool Document::State::has_header_diagnostics(const Member& m) {
   return std::any_of(all.begin(), all.end(), [&](const source::Diagnostic& d) { return d.span.begin < m.body; });
 }
 
-bool Document::State::read_part(const TextEdit& edit, std::string_view old_text) {
+bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed,
+                                std::string_view old_text) {
   // Nodes left over by edits in the context are freed by a whole reading.
   constexpr std::size_t kSlack = std::size_t(32) << 20;
   if (!in_parts || (!shared && ctx->bytes_reserved() > 2 * whole_bytes + kSlack)) return false;
@@ -463,6 +457,7 @@ bool Document::State::read_part(const TextEdit& edit, std::string_view old_text)
     return false;
   const auto place = live.find(m->kind, m->span.begin);
   if (!place || !same_surroundings(*m, *place, edit)) return false;
+  if (changed.begin <= m->span.begin || changed.end > place->end) return false;
   // Reports about missing members depend on damage anywhere.
   if (live.has_error() != module().damaged && reader->missed_member) return false;
   module().damaged = live.has_error();

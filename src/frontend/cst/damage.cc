@@ -221,9 +221,7 @@ class Reporter {
     std::string_view line = tree_.text.substr(at, eol == std::string_view::npos ? eol : eol - at);
     while (!line.empty() && (line.back() == ' ' || line.back() == '\r')) line.remove_suffix(1);
     if (line.ends_with(":") || line.ends_with("(") || line.ends_with(",")) return false;
-    for (std::string_view word : {"def ", "class ", "with ", "for ", "if ", "while ", "else", "elif "})
-      if (line.starts_with(word)) return true;
-    return false;
+    return begins_block(line) && !line.starts_with('@');
   }
 
   const Tree& tree_;

@@ -1,19 +1,20 @@
-// The interface to tree-sitter: limits, kinds and fields by table, parsing, reparsing after an edit.
+// The interface to tree-sitter: parsing, reparsing after an edit, damage cut out.
 #include "frontend/cst/parser.h"
 
 #include <tree_sitter/api.h>
 
+#include <algorithm>
 #include <string>
-#include <unordered_map>
 
+#include "frontend/cst/copy_rows.h"
+#include "frontend/cst/statements.h"
+#include "frontend/cst/ts_language.h"
 #include "frontend/cst/ts_parser.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
 
-extern "C" const TSLanguage* tree_sitter_tvmscript(void);
 extern "C" bool tree_sitter_tvmscript_within_limits(const char* text, std::size_t size, std::size_t* offset);
-extern "C" const TSLanguage* tree_sitter_relay(void);
 extern "C" bool tree_sitter_relay_within_limits(const char* text, std::size_t size, std::size_t* offset);
 
 namespace rldb::frontend::cst {
@@ -66,67 +67,10 @@ bool within_limits(std::string_view text, std::size_t* offset, Grammar grammar) 
   RLDB_UNREACHABLE("grammar");
 }
 
-namespace {
+void ParserDeleter::operator()(TSParser* p) const { ts_parser_delete(p); }
+void TreeDeleter::operator()(TSTree* t) const { ts_tree_delete(t); }
 
-// Symbols and fields of the generated parser, by their numbers.
-struct Language {
-  const TSLanguage* ts;
-  std::vector<Kind> kinds;        // by TSSymbol
-  std::vector<bool> punctuation;  // by TSSymbol: tokens that never fill a field
-  std::vector<Field> fields;
-
-  explicit Language(const TSLanguage* language) : ts(language) {
-    std::unordered_map<std::string_view, Kind> by_name = {
-#define RLDB_CST(K, name, ...) {name, Kind::K},
-#include "frontend/cst/node_kinds.def"
-    };
-    const std::uint32_t symbols = ts_language_symbol_count(ts);
-    kinds.resize(symbols, Kind::Other);
-    punctuation.resize(symbols, false);
-    for (std::uint32_t s = 0; s < symbols; ++s) {
-      const auto symbol = static_cast<TSSymbol>(s);
-      if (ts_language_symbol_type(ts, symbol) != TSSymbolTypeRegular) {
-        kinds[s] = Kind::Token;
-        const std::string_view name = ts_language_symbol_name(ts, symbol);
-        for (const std::string_view p : {"(", ")", "[", "]", "{", "}", ",", ".", ":", ";", "=", "->"})
-          if (name == p) punctuation[s] = true;
-        continue;
-      }
-      if (auto it = by_name.find(ts_language_symbol_name(ts, symbol)); it != by_name.end()) kinds[s] = it->second;
-    }
-    std::unordered_map<std::string_view, Field> field_names = {
-#define RLDB_FIELD(F, name) {name, Field::F},
-#include "frontend/cst/fields.def"
-    };
-    const std::uint32_t count = ts_language_field_count(ts);
-    fields.resize(count + 1, Field::None);
-    for (std::uint32_t f = 1; f <= count; ++f) {
-      const char* name = ts_language_field_name_for_id(ts, static_cast<TSFieldId>(f));
-      if (auto it = field_names.find(name); it != field_names.end()) fields[f] = it->second;
-    }
-  }
-
-  Kind kind_of(TSSymbol symbol) const { return symbol < kinds.size() ? kinds[symbol] : Kind::Error; }
-  Kind kind_of(TSNode node) const { return kind_of(ts_node_symbol(node)); }
-  bool is_punctuation(TSSymbol symbol) const { return symbol < punctuation.size() && punctuation[symbol]; }
-};
-
-const Language& language(Grammar grammar = Grammar::TvmScript) {
-  static const Language script(tree_sitter_tvmscript());
-  static const Language relay(tree_sitter_relay());
-  return grammar == Grammar::Relay ? relay : script;
-}
-
-struct ParserDeleter {
-  void operator()(TSParser* p) const { ts_parser_delete(p); }
-};
-struct TreeDeleter {
-  void operator()(TSTree* t) const { ts_tree_delete(t); }
-};
-using ParserPtr = std::unique_ptr<TSParser, ParserDeleter>;
-using TreePtr = std::unique_ptr<TSTree, TreeDeleter>;
-
-ParserPtr make_parser(Grammar grammar = Grammar::TvmScript) {
+ParserPtr make_parser(Grammar grammar) {
   static const bool counted = [] {
     ts_set_allocator(support::counted_malloc, support::counted_calloc, support::counted_realloc, support::counted_free);
     return true;
@@ -139,6 +83,8 @@ ParserPtr make_parser(Grammar grammar = Grammar::TvmScript) {
   return parser;
 }
 
+namespace {
+
 // The runtime looks at its cancellation flag between tokens, but a token (a comment, blank lines) can be as long as the
 // text: a piece that is asked for after the cancellation is the end.
 const char* next_piece(void* payload, std::uint32_t begin, TSPoint, std::uint32_t* size) {
@@ -150,10 +96,19 @@ const char* next_piece(void* payload, std::uint32_t begin, TSPoint, std::uint32_
   return piece.empty() ? "" : piece.data();
 }
 
-TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar = Grammar::TvmScript) {
+}  // namespace
+
+TreePtr parse_or_cancel(TSParser* parser, const TSTree* old, std::string_view text) {
+  TreePtr tree(ts_parser_parse(parser, old, {&text, next_piece, TSInputEncodingUTF8}));
+  if (tree && !support::cancel_flag().load(std::memory_order_relaxed)) return tree;
+  ts_parser_reset(parser);  // else it would continue with this text at the next call
+  return nullptr;
+}
+
+TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar) {
   // Text that the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
   if (!within_limits(text, nullptr, grammar)) text = {};
-  TreePtr tree(parse_or_cancel(parser, old, text));
+  TreePtr tree = parse_or_cancel(parser, old, text);
   if (!tree) {
     support::poll();
     RLDB_UNREACHABLE("tree-sitter gave no tree and was not cancelled");
@@ -162,145 +117,94 @@ TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, G
   return tree;
 }
 
-// To the child that holds the byte. The runtime counts a child that ends there (a line end's token) as holding it: it
-// is queried for the next byte.
-bool goto_child(TSTreeCursor* cursor, std::uint32_t begin) {
-  return ts_tree_cursor_goto_first_child_for_byte(cursor, begin + 1) >= 0;
+TSInputEdit difference(std::string_view before, std::string_view after) {
+  const auto point = [](std::string_view text, std::size_t at) -> TSPoint {
+    const std::string_view above = text.substr(0, at);
+    const auto line = above.rfind('\n');
+    return {static_cast<std::uint32_t>(std::count(above.begin(), above.end(), '\n')),
+            static_cast<std::uint32_t>(line == std::string_view::npos ? at : at - line - 1)};
+  };
+  const auto shorter = static_cast<std::ptrdiff_t>(std::min(before.size(), after.size()));
+  const auto same = std::mismatch(before.begin(), before.begin() + shorter, after.begin()).first - before.begin();
+  const auto tail =
+      std::mismatch(before.rbegin(), before.rbegin() + (shorter - same), after.rbegin()).first - before.rbegin();
+  const auto begin = static_cast<std::size_t>(same);
+  const std::size_t old_end = before.size() - static_cast<std::size_t>(tail);
+  const std::size_t new_end = after.size() - static_cast<std::size_t>(tail);
+  return {static_cast<std::uint32_t>(begin),
+          static_cast<std::uint32_t>(old_end),
+          static_cast<std::uint32_t>(new_end),
+          point(before, begin),
+          point(before, old_end),
+          point(after, new_end)};
 }
 
-// Copies what the script room reads into rows, using a cursor.
-class Copier {
- public:
-  Copier(TSNode root, const TreeOptions& options, std::vector<NodeRow>& rows)
-      : language_(language(options.grammar)),
-        options_(options),
-        rows_(rows),
-        root_(root),
-        cursor_(ts_tree_cursor_new(root_)) {
-    check_damage_ = ts_node_has_error(root_);
-  }
-  ~Copier() { ts_tree_cursor_delete(&cursor_); }
-  Copier(const Copier&) = delete;
-  Copier& operator=(const Copier&) = delete;
-
-  // False when the tree does not match the known statements.
-  bool run() {
-    const std::size_t bytes = ts_node_end_byte(root_) - ts_node_start_byte(root_);
-    rows_.reserve(bytes / (options_.known ? 64 : 4) + 16);
-    // open_[d]: row of the kept node at tree depth d, or kSkipped for a dropped one.
-    for (;;) {
-      support::poll();
-      const std::uint32_t row = visit();
-      const bool descend = row != kSkipped && has_children(rows_[row].kind);
-      if (descend && ts_tree_cursor_goto_first_child(&cursor_)) {
-        open_.push_back(row);
-        continue;
-      }
-      close(row);
-      const bool more = row != kSkipped && rows_[row].kind == Kind::Kept ? advance_behind_known() : advance();
-      if (!more) return !lost_;
-    }
-  }
-
- private:
-  static constexpr std::uint32_t kSkipped = ~std::uint32_t(0);
-
-  // Kinds that are one token, or whose inside is not needed.
-  static bool has_children(Kind kind) {
-    return kind != Kind::Token && kind != Kind::Identifier && kind != Kind::Integer && kind != Kind::Float &&
-           kind != Kind::String && kind != Kind::TooDeep && kind != Kind::Kept;
-  }
-
-  bool advance() {
-    while (!ts_tree_cursor_goto_next_sibling(&cursor_)) {
-      if (open_.empty()) return false;
-      ts_tree_cursor_goto_parent(&cursor_);
-      close(open_.back());
-      open_.pop_back();
-    }
-    return true;
-  }
-  // The statements that are known to follow get their rows without being visited.
-  bool advance_behind_known() {
-    KnownStatements::Statement s{};
-    bool any = false;
-    while (options_.known->next(s)) {
-      const auto next = static_cast<std::uint32_t>(rows_.size() + 1);
-      rows_.push_back({Kind::Kept, Field::None, false, s.begin, s.end, next});
-      any = true;
-    }
-    if (any) {
-      ts_tree_cursor_goto_parent(&cursor_);
-      if (!goto_child(&cursor_, s.begin)) lost_ = true;
-      const TSNode last = ts_tree_cursor_current_node(&cursor_);
-      lost_ = lost_ || language().kind_of(last) != s.kind || ts_node_start_byte(last) != s.begin ||
-              ts_node_end_byte(last) != s.end;
-      if (lost_) return false;
-    }
-    return advance();
-  }
-  void close(std::uint32_t row) {
-    if (row == kSkipped) return;
-    rows_[row].next = static_cast<std::uint32_t>(rows_.size());
-  }
-
-  // Makes the row of the node under the cursor; kSkipped when it is not kept.
-  std::uint32_t visit() {
-    const TSNode node = ts_tree_cursor_current_node(&cursor_);
-    const TSSymbol symbol = ts_node_symbol(node);
-    Kind kind = language_.kind_of(symbol);
-    if (kind == Kind::Comment) return kSkipped;
-    // Half of all nodes: the cursor is not queried for them.
-    if (!check_damage_ && language_.is_punctuation(symbol)) return kSkipped;
-    const bool damaged = check_damage_ && ts_node_has_error(node);
-    if (damaged && ts_node_is_missing(node)) kind = Kind::Missing;
-    Field field = Field::None;
-    if (!open_.empty()) field = language_.fields[ts_tree_cursor_current_field_id(&cursor_)];
-    if (kind == Kind::Token && field == Field::None && !in_error()) return kSkipped;
-    if (int(open_.size()) >= options_.max_depth) kind = Kind::TooDeep;
-    const std::uint32_t begin = ts_node_start_byte(node), end = ts_node_end_byte(node);
-    if (options_.known && !damaged && in_body() && options_.known->keeps({kind, begin, end})) kind = Kind::Kept;
-    rows_.push_back({kind, field, damaged, begin, end, 0});
-    return static_cast<std::uint32_t>(rows_.size() - 1);
-  }
-  // At the top of the body of the copied node, or of a dataflow block there.
-  bool in_body() const {
-    const auto is = [&](std::size_t depth, Kind kind) {
-      return open_[depth] != kSkipped && rows_[open_[depth]].kind == kind;
-    };
-    if (open_.size() == 2) return is(1, Kind::Block);
-    return open_.size() == 4 && is(1, Kind::Block) && is(2, Kind::DataflowBlock) && is(3, Kind::Block);
-  }
-  bool in_error() const {
-    return check_damage_ && !open_.empty() && open_.back() != kSkipped && rows_[open_.back()].kind == Kind::Error;
-  }
-
-  const Language& language_;
-  const TreeOptions& options_;
-  std::vector<NodeRow>& rows_;
-  TSNode root_;
-  TSTreeCursor cursor_;
-  std::vector<std::uint32_t> open_;
-  bool check_damage_ = false;
-  bool lost_ = false;
-};
-
-}  // namespace
-
-Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& options) {
-  thread_local ParserPtr script = make_parser();
-  thread_local ParserPtr relay = make_parser(Grammar::Relay);
-  TSParser* parser = options.grammar == Grammar::Relay ? relay.get() : script.get();
-  Tree out;
-  out.file = file;
-  out.text = text;
-  out.whole = {file, 0, static_cast<std::uint32_t>(text.size())};
-  const TreePtr tree = parse_text(parser, nullptr, text, options.grammar);
-  Copier(ts_tree_root_node(tree.get()), options, out.rows).run();
-  return out;
+TreePtr parse_script(std::string_view text) {
+  thread_local ParserPtr parser = make_parser();
+  return parse_text(parser.get(), nullptr, text);
 }
 
 namespace {
+
+bool holds_error(const TreePtr& tree) { return ts_node_has_error(ts_tree_root_node(tree.get())); }
+
+// A text as it was read: tree-sitter's tree, and the statements that were cut out so that it has no error.
+struct Reading {
+  TreePtr tree;
+  std::string with_placeholders;  // the text of the tree; empty: the text itself
+  CutOut cut_out;
+  std::optional<std::vector<Statement>> statements;  // of a text with errors, unless there are too many
+
+  std::string_view tree_text() const { return cut_out.statements.empty() ? cut_out.text : with_placeholders; }
+};
+
+Parses by_itself(std::string_view text) {
+  return [text](std::uint32_t begin, std::uint32_t end) {
+    return !holds_error(parse_script(text.substr(begin, end - begin)));
+  };
+}
+
+// The tree of `text`, from that of another one.
+TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old_text, std::string_view text) {
+  // On a copy (which shares everything): a cancelled parse leaves the tree that fits the text.
+  const TreePtr edited(ts_tree_copy(tree));
+  const TSInputEdit edit = difference(old_text, text);
+  ts_tree_edit(edited.get(), &edit);
+  // (ts_tree_get_changed_ranges would tell where the syntax differs, in a time that grows with the text.)
+  return parse_text(parser, edited.get(), text);
+}
+
+// Reads a text with errors. `tree`: its tree, if it was read from the beginning. `before`: a reading without errors
+// left, to start from.
+Reading read_damaged(TSParser* parser, std::string_view text, const Parses& parses, TreePtr tree,
+                     const Reading* before) {
+  Reading r;
+  r.cut_out.text = text;
+  r.statements = find_statements(text, parses);
+  if (r.statements)
+    std::copy_if(r.statements->begin(), r.statements->end(), std::back_inserter(r.cut_out.statements),
+                 [](const Statement& s) { return s.cut; });
+  if (!r.cut_out.statements.empty()) {
+    r.with_placeholders = with_placeholders(text, r.cut_out.statements);
+    r.tree = before ? parse_changed(parser, before->tree.get(), before->tree_text(), r.with_placeholders)
+                    : parse_text(parser, nullptr, r.with_placeholders);
+    if (!holds_error(r.tree)) return r;
+    r.cut_out.statements.clear();
+    r.with_placeholders.clear();
+  }
+  // Errors of another kind. How the runtime recovers from them depends on what it could reuse; reports must not.
+  r.tree = tree ? std::move(tree) : parse_text(parser, nullptr, text);
+  return r;
+}
+
+Reading read_text(TSParser* parser, std::string_view text) {
+  TreePtr tree = parse_text(parser, nullptr, text);
+  if (holds_error(tree)) return read_damaged(parser, text, by_itself(text), std::move(tree), nullptr);
+  Reading r;
+  r.tree = std::move(tree);
+  r.cut_out.text = text;
+  return r;
+}
 
 struct Cursor {
   explicit Cursor(TSNode node) : at(ts_tree_cursor_new(node)) {}
@@ -312,17 +216,35 @@ struct Cursor {
 
 }  // namespace
 
+Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& options) {
+  thread_local ParserPtr script = make_parser();
+  thread_local ParserPtr relay = make_parser(Grammar::Relay);
+  Tree out;
+  out.file = file;
+  out.text = text;
+  out.whole = {file, 0, static_cast<std::uint32_t>(text.size())};
+  Reading r;
+  if (options.grammar == Grammar::Relay) {
+    r.tree = parse_text(relay.get(), nullptr, text, options.grammar);
+  } else {
+    r = read_text(script.get(), text);
+  }
+  copy_rows(ts_tree_root_node(r.tree.get()), options, &r.cut_out, out.rows);
+  return out;
+}
+
 struct LiveTree::Impl {
   ParserPtr parser = make_parser();
-  TreePtr tree;
-  std::string_view text;
+  Reading reading;
 
+  std::string_view text() const { return reading.cut_out.text; }
+  TSNode root() const { return ts_tree_root_node(reading.tree.get()); }
   TSNode find(Kind kind, std::uint32_t begin, Place& place) const;
   Tree empty_tree(source::FileId file) const {
     Tree out;
     out.file = file;
-    out.text = text;
-    out.whole = {file, 0, static_cast<std::uint32_t>(text.size())};
+    out.text = text();
+    out.whole = {file, 0, static_cast<std::uint32_t>(text().size())};
     return out;
   }
 };
@@ -330,38 +252,58 @@ struct LiveTree::Impl {
 LiveTree::LiveTree() : impl_(std::make_unique<Impl>()) {}
 LiveTree::~LiveTree() = default;
 
-void LiveTree::reset(std::string_view text) {
-  impl_->tree = parse_text(impl_->parser.get(), nullptr, text);
-  impl_->text = text;
-}
+void LiveTree::reset(std::string_view text) { impl_->reading = read_text(impl_->parser.get(), text); }
 
-void LiveTree::edit(const Edit& edit, std::string_view text) {
-  TSInputEdit e{};
-  // On a copy (which shares everything): a cancelled parse leaves the tree that fits the text.
-  const TreePtr edited(ts_tree_copy(impl_->tree.get()));
-  e.start_byte = edit.begin;
-  e.old_end_byte = edit.old_end;
-  e.new_end_byte = edit.new_end;
-  e.start_point = {edit.begin_point.row, edit.begin_point.column};
-  e.old_end_point = {edit.old_end_point.row, edit.old_end_point.column};
-  e.new_end_point = {edit.new_end_point.row, edit.new_end_point.column};
-  ts_tree_edit(edited.get(), &e);
-  // (ts_tree_get_changed_ranges would tell where the syntax differs, in a time that grows with the text.)
-  TreePtr made = parse_text(impl_->parser.get(), edited.get(), text);
-  // How the runtime recovers from an error depends on what it could reuse; error reports must not.
-  if (ts_node_has_error(ts_tree_root_node(made.get()))) made = parse_text(impl_->parser.get(), nullptr, text);
-  impl_->tree = std::move(made);
-  impl_->text = text;
+LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
+  const Reading& old = impl_->reading;
+  TSParser* parser = impl_->parser.get();
+  const auto whole = static_cast<std::uint32_t>(text.size());
+  if (old.cut_out.statements.empty()) {
+    Reading sound;
+    sound.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text);
+    if (!holds_error(sound.tree)) {
+      sound.cut_out.text = text;
+      impl_->reading = std::move(sound);
+      return {edit.begin, edit.new_end};
+    }
+  }
+  const bool had_error = holds_error(old.tree);
+  // Those before, which parse unless they are cut: the ones that the edit does not touch are not tried again.
+  std::optional<std::vector<Statement>> known = old.statements;
+  if (!had_error && !known)
+    known = find_statements(old.cut_out.text, [](std::uint32_t, std::uint32_t) { return true; });
+  const Parses alone = by_itself(text);
+  const Parses parses = [&](std::uint32_t begin, std::uint32_t end) {
+    if (known && (end < edit.begin || begin > edit.new_end)) {
+      const std::uint32_t moved = begin > edit.new_end ? edit.old_end - edit.new_end : 0;
+      const Statement was{begin + moved, end + moved};
+      const auto at = std::lower_bound(known->begin(), known->end(), was.begin,
+                                       [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
+      if (at != known->end() && at->begin == was.begin && at->end == was.end && !at->cut) return true;
+    }
+    return alone(begin, end);
+  };
+  Reading now = read_damaged(parser, text, parses, nullptr, had_error ? nullptr : &old);
+  Changed changed{edit.begin, edit.new_end};
+  if (now.cut_out.statements.empty() || had_error) {
+    // Without cuts now and before, damage is where it was before, or in the edit.
+    if (!now.cut_out.statements.empty() || !old.cut_out.statements.empty()) changed = {0, whole};
+  } else {
+    const TSInputEdit d = difference(old.tree_text(), now.tree_text());
+    changed = {std::min(changed.begin, d.start_byte), std::max(changed.end, d.new_end_byte)};
+  }
+  impl_->reading = std::move(now);
+  return changed;
 }
 
 Tree LiveTree::copy(source::FileId file, const TreeOptions& options) const {
   Tree out = impl_->empty_tree(file);
-  Copier(ts_tree_root_node(impl_->tree.get()), options, out.rows).run();
+  copy_rows(impl_->root(), options, &impl_->reading.cut_out, out.rows);
   return out;
 }
 
 TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const {
-  Cursor cursor(ts_tree_root_node(tree.get()));
+  Cursor cursor(root());
   for (;;) {
     const TSNode node = ts_tree_cursor_current_node(&cursor.at);
     place.kind = language().kind_of(node);
@@ -376,7 +318,9 @@ TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const 
   }
 }
 
-bool LiveTree::has_error() const { return ts_node_has_error(ts_tree_root_node(impl_->tree.get())); }
+bool LiveTree::has_error() const {
+  return !impl_->reading.cut_out.statements.empty() || ts_node_has_error(impl_->root());
+}
 
 std::optional<LiveTree::Place> LiveTree::find(Kind kind, std::uint32_t begin) const {
   Place place;
@@ -388,18 +332,8 @@ Tree LiveTree::copy_node(source::FileId file, Kind kind, std::uint32_t begin, co
   Tree out = impl_->empty_tree(file);
   Place place;
   const TSNode node = impl_->find(kind, begin, place);
-  if (!ts_node_is_null(node) && !Copier(node, options, out.rows).run()) out.rows.clear();
+  if (!ts_node_is_null(node) && !copy_rows(node, options, &impl_->reading.cut_out, out.rows)) out.rows.clear();
   return out;
 }
-
-TSTree* parse_or_cancel(TSParser* parser, const TSTree* old, std::string_view text) {
-  TSTree* const tree = ts_parser_parse(parser, old, {&text, next_piece, TSInputEncodingUTF8});
-  if (tree && !support::cancel_flag().load(std::memory_order_relaxed)) return tree;
-  if (tree) ts_tree_delete(tree);
-  ts_parser_reset(parser);  // else it would continue with this text at the next call
-  return nullptr;
-}
-
-TSParser* new_parser() { return make_parser().release(); }
 
 }  // namespace rldb::frontend::cst

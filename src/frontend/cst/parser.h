@@ -37,7 +37,8 @@ struct TreeOptions {
 // Whether tree-sitter's runtime may read the text at all (limits.h of the grammar). Else `offset` is where it may not.
 bool within_limits(std::string_view text, std::size_t* offset = nullptr, Grammar grammar = Grammar::TvmScript);
 
-// `text` must outlive the tree. Never fails: bad text gives Error and Missing nodes.
+// `text` must outlive the tree. Never fails: bad text gives Error and Missing nodes, within the statements that have
+// the errors if that can be (statements.h).
 Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& options = {});
 
 class LiveTree {
@@ -47,17 +48,17 @@ class LiveTree {
   LiveTree(const LiveTree&) = delete;
   LiveTree& operator=(const LiveTree&) = delete;
 
-  struct Point {  // from 0; columns in bytes
-    std::uint32_t row = 0;
-    std::uint32_t column = 0;
-  };
   struct Edit {
     std::uint32_t begin, old_end, new_end;  // bytes
-    Point begin_point, old_end_point, new_end_point;
   };
   void reset(std::string_view text);
-  // `text` is the text after the edit; the old one may have been freed.
-  void edit(const Edit& edit, std::string_view text);
+  // `text` is the text after the edit; the one before must still be there.
+  // The result is the part of the new text whose nodes may have changed: more than the edit if other statements are
+  // damaged now, or no longer.
+  struct Changed {
+    std::uint32_t begin, end;
+  };
+  Changed edit(const Edit& edit, std::string_view text);
   Tree copy(source::FileId file, const TreeOptions& options = {}) const;
 
   bool has_error() const;

@@ -121,25 +121,6 @@ const HighlightQuery& highlight_query() {
   return query;
 }
 
-TSPoint point_at(std::string_view text, std::size_t at) {
-  const std::string_view before = text.substr(0, at);
-  const auto line = before.rfind('\n');
-  return {static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n')),
-          static_cast<std::uint32_t>(line == std::string_view::npos ? at : at - line - 1)};
-}
-
-// The one change that turns the other text into `after`.
-TSInputEdit difference(std::string_view before, std::string_view after) {
-  const std::size_t shorter = std::min(before.size(), after.size());
-  std::size_t same = 0;
-  while (same < shorter && before[same] == after[same]) ++same;
-  std::size_t tail = 0;
-  while (tail < shorter - same && before[before.size() - 1 - tail] == after[after.size() - 1 - tail]) ++tail;
-  const std::size_t old_end = before.size() - tail, new_end = after.size() - tail;
-  return {static_cast<std::uint32_t>(same), static_cast<std::uint32_t>(old_end), static_cast<std::uint32_t>(new_end),
-          point_at(before, same),           point_at(before, old_end),           point_at(after, new_end)};
-}
-
 std::vector<Capture> captures_of(const HighlightQuery& query, TSNode root, std::string_view text, std::size_t begin,
                                  std::size_t end) {
   const std::unique_ptr<TSQueryCursor, decltype(&ts_query_cursor_delete)> cursor(ts_query_cursor_new(),
@@ -172,8 +153,8 @@ std::vector<Capture> captures_of(const HighlightQuery& query, TSNode root, std::
 namespace rldb::frontend {
 
 struct Highlighter::State {
-  std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser{cst::new_parser(), ts_parser_delete};
-  std::unique_ptr<TSTree, decltype(&ts_tree_delete)> tree{nullptr, ts_tree_delete};
+  cst::ParserPtr parser = cst::make_parser();
+  cst::TreePtr tree;
   std::string text;  // that `tree` belongs to
 };
 
@@ -193,7 +174,7 @@ std::vector<Highlight> Highlighter::highlight(std::string_view text, std::size_t
       ts_tree_edit(old.get(), &edit);
     }
     s.text = text;
-    s.tree.reset(cst::parse_or_cancel(s.parser.get(), old.get(), text));
+    s.tree = cst::parse_or_cancel(s.parser.get(), old.get(), text);
     support::poll();
     if (!s.tree) return {};
   }

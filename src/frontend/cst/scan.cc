@@ -8,9 +8,6 @@
 
 namespace rldb::frontend::cst {
 
-namespace {
-
-// Position after the string that starts at `i`; `open` when its end is missing and it is a long one.
 std::size_t skip_string(std::string_view text, std::size_t i, std::size_t end, bool& open) {
   const char c = text[i];
   const bool longer = i + 2 < end && text[i + 1] == c && text[i + 2] == c;
@@ -28,8 +25,6 @@ std::size_t skip_string(std::string_view text, std::size_t i, std::size_t end, b
   open = longer;
   return end;
 }
-
-}  // namespace
 
 Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end) {
   Scan out;
@@ -107,6 +102,15 @@ std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::
     i = next;
   }
   return Scan::kNone;
+}
+
+bool begins_block(std::string_view line) {
+  static constexpr std::array<std::string_view, 11> kWords = {"class", "def", "elif", "else",  "except", "finally",
+                                                              "for",   "if",  "try",  "while", "with"};
+  if (line.starts_with('@')) return true;
+  const auto end = std::find_if_not(line.begin(), line.end(), is_word_byte);
+  const std::string_view word = line.substr(0, static_cast<std::size_t>(end - line.begin()));
+  return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
 
 std::string_view code_of(std::string_view line) {

@@ -15,6 +15,13 @@ struct Scan {
 };
 Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end);
 
+// The position after the string that begins at `i`. One that is not closed ends with its line, or, if it is a long one,
+// at `end`; then `open` is set.
+std::size_t skip_string(std::string_view text, std::size_t i, std::size_t end, bool& open);
+
+// Whether a line, from its first character on, is the header of a block or a decorator.
+bool begins_block(std::string_view line);
+
 // `f(x y)`: where `y` begins, in a range whose brackets are balanced. kNone: no two values are adjacent in
 // brackets.
 std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::size_t end);

@@ -3,8 +3,8 @@
 // Nodes are in pre-order: the first child of node i is i + 1, its next sibling is `next`. Kept are named nodes,
 // errors, and tokens that fill a field (operators); comments, brackets and keywords are dropped. The copy is made with
 // a cursor, never by recursion, and no node lies deeper than `max_depth`: a deeper one becomes Kind::TooDeep without
-// children. A statement that the caller already knows may be left out (Kind::Kept). Users: the script room. parser.cc
-// is the only file besides query.cc that includes tree_sitter/api.h.
+// children. A statement that the caller already knows may be left out (Kind::Kept). Users: the script room. Files that
+// include tree_sitter/api.h also include ts_parser.h or ts_language.h.
 #pragma once
 
 #include <cstdint>

@@ -1,16 +1,34 @@
-// A parser for the file that talks to tree-sitter directly (query.cc): with our grammar, counted memory and
-// cancellation.
+// tree-sitter's parser with our grammar, counted memory and cancellation. Users: the files here that include
+// tree_sitter/api.h.
 #pragma once
 
+#include <tree_sitter/api.h>
+
+#include <memory>
 #include <string_view>
 
-struct TSParser;
-struct TSTree;
+#include "frontend/cst/parser.h"
 
 namespace rldb::frontend::cst {
 
-TSParser* new_parser();
+struct ParserDeleter {
+  void operator()(TSParser* p) const;
+};
+struct TreeDeleter {
+  void operator()(TSTree* t) const;
+};
+using ParserPtr = std::unique_ptr<TSParser, ParserDeleter>;
+using TreePtr = std::unique_ptr<TSTree, TreeDeleter>;
+
+ParserPtr make_parser(Grammar grammar = Grammar::TvmScript);
 // Null: cancelled; the parser begins anew at the next call.
-TSTree* parse_or_cancel(TSParser* parser, const TSTree* old, std::string_view text);
+TreePtr parse_or_cancel(TSParser* parser, const TSTree* old, std::string_view text);
+// Throws when it is cancelled. A text over the runtime's limits is read as nothing.
+TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar = Grammar::TvmScript);
+// The one change that turns one text into another.
+TSInputEdit difference(std::string_view before, std::string_view after);
+
+// With a parser of the thread's own.
+TreePtr parse_script(std::string_view text);
 
 }  // namespace rldb::frontend::cst

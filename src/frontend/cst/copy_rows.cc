@@ -1,0 +1,167 @@
+// One walk with a cursor.
+#include "frontend/cst/copy_rows.h"
+
+#include <algorithm>
+
+#include "frontend/cst/ts_language.h"
+#include "frontend/cst/ts_parser.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::frontend::cst {
+
+namespace {
+
+// Copies what the script room reads into rows, using a cursor.
+class Copier {
+ public:
+  Copier(TSNode root, const TreeOptions& options, const CutOut* cut_out, std::vector<NodeRow>& rows)
+      : language_(language(options.grammar)),
+        options_(options),
+        cut_out_(cut_out && !cut_out->statements.empty() ? cut_out : nullptr),
+        rows_(rows),
+        root_(root),
+        cursor_(ts_tree_cursor_new(root_)) {
+    check_damage_ = ts_node_has_error(root_);
+  }
+  ~Copier() { ts_tree_cursor_delete(&cursor_); }
+  Copier(const Copier&) = delete;
+  Copier& operator=(const Copier&) = delete;
+
+  // False when the tree does not match the known statements.
+  bool run() {
+    const std::size_t bytes = ts_node_end_byte(root_) - ts_node_start_byte(root_);
+    rows_.reserve(bytes / (options_.known ? 64 : 4) + 16);
+    // open_[d]: row of the kept node at tree depth d, or kSkipped for a dropped one.
+    for (;;) {
+      support::poll();
+      const std::uint32_t row = visit();
+      const bool descend = row != kSkipped && has_children(rows_[row].kind);
+      if (descend && ts_tree_cursor_goto_first_child(&cursor_)) {
+        open_.push_back(row);
+        continue;
+      }
+      close(row);
+      const bool more = row != kSkipped && rows_[row].kind == Kind::Kept ? advance_behind_known() : advance();
+      if (!more) return !lost_;
+    }
+  }
+
+ private:
+  static constexpr std::uint32_t kSkipped = ~std::uint32_t(0);
+
+  // Kinds that are one token, or whose inside is not needed.
+  static bool has_children(Kind kind) {
+    return kind != Kind::Token && kind != Kind::Identifier && kind != Kind::Integer && kind != Kind::Float &&
+           kind != Kind::String && kind != Kind::TooDeep && kind != Kind::Kept;
+  }
+
+  bool advance() {
+    while (!ts_tree_cursor_goto_next_sibling(&cursor_)) {
+      if (open_.empty()) return false;
+      ts_tree_cursor_goto_parent(&cursor_);
+      close(open_.back());
+      open_.pop_back();
+    }
+    return true;
+  }
+  // The statements that are known to follow get their rows without being visited.
+  bool advance_behind_known() {
+    KnownStatements::Statement s{};
+    bool any = false;
+    while (options_.known->next(s)) {
+      const auto next = static_cast<std::uint32_t>(rows_.size() + 1);
+      rows_.push_back({Kind::Kept, Field::None, false, s.begin, s.end, next});
+      any = true;
+    }
+    if (any) {
+      ts_tree_cursor_goto_parent(&cursor_);
+      if (!goto_child(&cursor_, s.begin)) lost_ = true;
+      const TSNode last = ts_tree_cursor_current_node(&cursor_);
+      lost_ = lost_ || language().kind_of(last) != s.kind || ts_node_start_byte(last) != s.begin ||
+              ts_node_end_byte(last) != s.end;
+      if (lost_) return false;
+    }
+    return advance();
+  }
+  void close(std::uint32_t row) {
+    if (row == kSkipped) return;
+    rows_[row].next = static_cast<std::uint32_t>(rows_.size());
+  }
+
+  // Makes the row of the node under the cursor; kSkipped when it is not kept.
+  std::uint32_t visit() {
+    const TSNode node = ts_tree_cursor_current_node(&cursor_);
+    const TSSymbol symbol = ts_node_symbol(node);
+    Kind kind = language_.kind_of(symbol);
+    if (kind == Kind::Comment) return kSkipped;
+    // Half of all nodes: the cursor is not queried for them.
+    if (!check_damage_ && language_.is_punctuation(symbol)) return kSkipped;
+    const std::uint32_t begin = ts_node_start_byte(node), end = ts_node_end_byte(node);
+    if (kind == Kind::ExpressionStatement)
+      if (const Statement* cut = cut_in(begin, begin + 1)) return put_in(*cut), kSkipped;
+    const bool damaged = (check_damage_ && ts_node_has_error(node)) || cut_in(begin, end);
+    if (damaged && ts_node_is_missing(node)) kind = Kind::Missing;
+    Field field = Field::None;
+    if (!open_.empty()) field = language_.fields[ts_tree_cursor_current_field_id(&cursor_)];
+    if (kind == Kind::Token && field == Field::None && !in_error()) return kSkipped;
+    if (int(open_.size()) >= options_.max_depth) kind = Kind::TooDeep;
+    if (options_.known && !damaged && in_body() && options_.known->keeps({kind, begin, end})) kind = Kind::Kept;
+    rows_.push_back({kind, field, damaged, begin, end, 0});
+    return static_cast<std::uint32_t>(rows_.size() - 1);
+  }
+  // The first statement cut out that begins in a range.
+  const Statement* cut_in(std::uint32_t begin, std::uint32_t end) const {
+    if (!cut_out_) return nullptr;
+    const std::vector<Statement>& all = cut_out_->statements;
+    const auto at = std::lower_bound(all.begin(), all.end(), begin,
+                                     [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
+    return at != all.end() && at->begin < end ? &*at : nullptr;
+  }
+
+  // The statement's own tree in the place of the placeholder.
+  void put_in(const Statement& cut) {
+    const std::string_view text = cut_out_->text.substr(cut.begin, cut.end - cut.begin);
+    const TreePtr tree = parse_script(text);
+    TreeOptions options = options_;
+    options.known = nullptr;
+    options.max_depth = std::max(1, options_.max_depth - int(open_.size()) + 1);
+    std::vector<NodeRow> own;
+    copy_rows(ts_tree_root_node(tree.get()), options, nullptr, own);
+    // The root stands for the file, unless nothing fitted.
+    const std::uint32_t skipped = !own.empty() && own[0].kind == Kind::SourceFile ? 1 : 0;
+    const auto base = static_cast<std::uint32_t>(rows_.size()) - skipped;
+    for (std::uint32_t i = skipped; i < own.size(); ++i)
+      rows_.push_back({own[i].kind, own[i].field, own[i].damaged, own[i].begin + cut.begin, own[i].end + cut.begin,
+                       own[i].next + base});
+  }
+
+  // At the top of the body of the copied node, or of a dataflow block there.
+  bool in_body() const {
+    const auto is = [&](std::size_t depth, Kind kind) {
+      return open_[depth] != kSkipped && rows_[open_[depth]].kind == kind;
+    };
+    if (open_.size() == 2) return is(1, Kind::Block);
+    return open_.size() == 4 && is(1, Kind::Block) && is(2, Kind::DataflowBlock) && is(3, Kind::Block);
+  }
+  bool in_error() const {
+    return check_damage_ && !open_.empty() && open_.back() != kSkipped && rows_[open_.back()].kind == Kind::Error;
+  }
+
+  const Language& language_;
+  const TreeOptions& options_;
+  const CutOut* cut_out_;
+  std::vector<NodeRow>& rows_;
+  TSNode root_;
+  TSTreeCursor cursor_;
+  std::vector<std::uint32_t> open_;
+  bool check_damage_ = false;
+  bool lost_ = false;
+};
+
+}  // namespace
+
+bool copy_rows(TSNode root, const TreeOptions& options, const CutOut* cut_out, std::vector<NodeRow>& rows) {
+  return Copier(root, options, cut_out, rows).run();
+}
+
+}  // namespace rldb::frontend::cst

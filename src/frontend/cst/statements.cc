@@ -1,0 +1,146 @@
+// Divides a text into statements by its lines, brackets and strings.
+#include "frontend/cst/statements.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "frontend/cst/scan.h"
+
+namespace rldb::frontend::cst {
+
+namespace {
+
+constexpr std::size_t kMostCuts = 100;
+// A statement may go on this far behind a line that looks like the next one.
+constexpr std::size_t kFarBehindNext = 64 << 10;
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
+bool begins_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '@' || (c & 0x80);
+}
+
+class Splitter {
+ public:
+  Splitter(std::string_view text, const Parses& parses) : text_(text), parses_(parses) {}
+
+  std::optional<std::vector<Statement>> run() {
+    std::size_t cuts = 0;
+    while (find_begin()) {
+      bool ended = false;
+      const Statement s = next(ended);
+      // Looking for an end that is not there is as dear as a cut.
+      cuts += s.cut || !ended ? 1 : 0;
+      if (cuts > kMostCuts) return std::nullopt;
+      out_.push_back(s);
+      at_ = s.end;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // To the first character of the next line that is neither empty nor a comment.
+  bool find_begin() {
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (c == '#') {
+        at_ = line_end(at_);
+      } else if (is_blank(c) || c == '\n') {
+        ++at_;
+      } else {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  Statement next(bool& ended) {
+    const std::size_t begin = at_;
+    std::size_t next_line = kNone;
+    const std::size_t end = end_by_brackets(begin, next_line);
+    ended = end != kNone;
+    const bool header = begins_block(text_.substr(begin, line_end(begin) - begin));
+    if (ended && (header || parses_(std::uint32_t(begin), std::uint32_t(end)))) return made(begin, end, false);
+    return made(begin, ended && next_line == kNone ? end : short_end(begin, next_line), !header);
+  }
+  static Statement made(std::size_t begin, std::size_t end, bool cut) {
+    return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), cut};
+  }
+
+  // The end of the line where no bracket, string or `\` is open; kNone: there is none, or it is far behind a line that
+  // begins like the next statement, whose place is `next_line`.
+  std::size_t end_by_brackets(std::size_t begin, std::size_t& next_line) const {
+    const std::size_t indent = indent_of(begin);
+    int depth = 0;
+    for (std::size_t i = begin; i < text_.size();) {
+      const char c = text_[i];
+      if (c == '#') {
+        i = line_end(i);
+      } else if (c == '"' || c == '\'') {
+        bool open = false;
+        const std::size_t from = i;
+        i = skip_string(text_, i, text_.size(), open);
+        if (open) {
+          note_lines(from, i, indent, next_line);
+          return kNone;
+        }
+      } else if (c == '\n') {
+        if (depth <= 0 && (i == 0 || text_[i - 1] != '\\')) return i;
+        note_lines(i, i + 1, indent, next_line);
+        if (next_line != kNone && i > next_line + kFarBehindNext) return kNone;
+        ++i;
+      } else {
+        depth += c == '(' || c == '[' || c == '{' ? 1 : c == ')' || c == ']' || c == '}' ? -1 : 0;
+        ++i;
+      }
+    }
+    return depth <= 0 ? text_.size() : kNone;
+  }
+
+  // The first line that begins in a range, and looks like the next statement: not deeper, and a word.
+  void note_lines(std::size_t from, std::size_t to, std::size_t indent, std::size_t& next_line) const {
+    for (std::size_t i = text_.find('\n', from); next_line == kNone && i < to; i = text_.find('\n', i + 1)) {
+      std::size_t first = i + 1;
+      while (first < text_.size() && is_blank(text_[first])) ++first;
+      if (first < text_.size() && first - (i + 1) <= indent && begins_word(text_[first])) next_line = i;
+    }
+  }
+
+  // The end of a statement that does not parse, or has no end by its brackets.
+  std::size_t short_end(std::size_t begin, std::size_t next_line) const {
+    if (next_line == kNone) next_line = text_.size();
+    while (next_line > begin && (is_blank(text_[next_line - 1]) || text_[next_line - 1] == '\n')) --next_line;
+    return next_line;
+  }
+
+  std::size_t indent_of(std::size_t begin) const {
+    const std::size_t nl = begin == 0 ? kNone : text_.rfind('\n', begin - 1);
+    return nl == kNone ? begin : begin - nl - 1;
+  }
+  std::size_t line_end(std::size_t at) const { return std::min(text_.find('\n', at), text_.size()); }
+
+  static constexpr std::size_t kNone = std::string_view::npos;
+  std::string_view text_;
+  const Parses& parses_;
+  std::size_t at_ = 0;
+  std::vector<Statement> out_;
+};
+
+}  // namespace
+
+std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses) {
+  return Splitter(text, parses).run();
+}
+
+std::string with_placeholders(std::string_view text, const std::vector<Statement>& statements) {
+  std::string out(text);
+  for (const Statement& s : statements) {
+    if (!s.cut) continue;
+    const std::size_t line = std::min(text.find('\n', s.begin), std::size_t(s.end));
+    std::fill(out.begin() + s.begin, out.begin() + static_cast<std::ptrdiff_t>(line), '_');
+    for (std::size_t i = line; i < s.end; ++i)
+      if (out[i] != '\n') out[i] = ' ';
+  }
+  return out;
+}
+
+}  // namespace rldb::frontend::cst

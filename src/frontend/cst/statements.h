@@ -1,0 +1,37 @@
+// The statements of a text, found below the level of the grammar, and those among them that do not parse.
+//
+// tree-sitter's recovery from an error takes the cheapest repair, which may lie in another line, and depends on what it
+// could reuse of the tree before. So damage is kept to where it is: a simple statement that does not parse by itself is
+// *cut out*. A placeholder of the same length stands for it in the text that tree-sitter gets, and its own tree takes
+// the placeholder's place (copy_rows.h). The statements to cut depend on the text alone, not on the edits that led to
+// it.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace rldb::frontend::cst {
+
+// From its first character to the end of its last line (without the line end).
+struct Statement {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+  bool cut = false;
+};
+
+// Whether the text of a statement parses.
+using Parses = std::function<bool(std::uint32_t begin, std::uint32_t end)>;
+
+// All statements of a text in its order; headers of blocks and decorators count as statements, and are never cut. A
+// statement ends with its line, outside of brackets and strings; one that does not parse so ends before the next line
+// that is not deeper and begins with a word. Nothing: more than 100 are to be cut; such a text is no program.
+std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses);
+
+// The text with a name in the place of each statement that is cut.
+std::string with_placeholders(std::string_view text, const std::vector<Statement>& statements);
+
+}  // namespace rldb::frontend::cst

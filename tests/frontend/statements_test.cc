@@ -1,0 +1,85 @@
+// Statements found by lines, brackets and strings, and damage that stays where it is.
+#include "frontend/cst/statements.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "frontend/cst/damage.h"
+#include "frontend/cst/parser.h"
+#include "rldb/source/diagnostic.h"
+
+using namespace rldb;
+using frontend::cst::find_statements;
+using frontend::cst::Statement;
+
+namespace {
+
+// Each statement on a line, those to be cut with a mark; a statement with `!` does not parse.
+std::string shown(std::string_view text) {
+  const auto found = find_statements(text, [&](std::uint32_t begin, std::uint32_t end) {
+    return text.substr(begin, end - begin).find('!') == std::string_view::npos;
+  });
+  if (!found) return "too many";
+  std::string out;
+  for (const Statement& s : *found) {
+    std::string piece(text.substr(s.begin, s.end - s.begin));
+    for (char& c : piece)
+      if (c == '\n') c = '|';
+    out += (s.cut ? "cut " : "") + piece + "\n";
+  }
+  return out;
+}
+
+// What damage is reported for a text, as the text of its spans.
+std::vector<std::string> damage(std::string_view text) {
+  source::Diagnostics found;
+  frontend::cst::report_damage(frontend::cst::parse_tree({}, text), found);
+  std::vector<std::string> out;
+  for (const source::Diagnostic& d : found.all())
+    out.emplace_back(text.substr(d.span.begin, d.span.end - d.span.begin));
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("a statement ends with its line, outside of brackets and strings") {
+  CHECK(shown("# first\na = 1  # one\n\n  b = f(\nc,\n  d)\ns = \"\"\"x = 1\ny = (\n\"\"\"\nz = 1 + \\\n  2\n") ==
+        "a = 1  # one\nb = f(|c,|  d)\ns = \"\"\"x = 1|y = (|\"\"\"\nz = 1 + \\|  2\n");
+}
+
+TEST_CASE("a statement that does not parse ends before the next one") {
+  CHECK(shown("a = f(!\n  b,\n  c\nd = 1\n") == "cut a = f(!|  b,|  c\nd = 1\n");
+  CHECK(shown("  a = f(!\n  ) + 1\n  d = (2)\n") == "cut a = f(!|  ) + 1\nd = (2)\n");
+  CHECK(shown("a = \"\"\"!\nb = 1\n") == "cut a = \"\"\"!\nb = 1\n");
+  CHECK(shown("a = ! b\n    c = 2\n") == "cut a = ! b\nc = 2\n");
+}
+
+TEST_CASE("headers and decorators are never cut") {
+  CHECK(shown("@R.function!\ndef f(!\n  x = 1\n  ) -> y:\n  return x\n") ==
+        "@R.function!\ndef f(!|  x = 1|  ) -> y:\nreturn x\n");
+  CHECK(shown("elsewhere = !\nelse!:\n") == "cut elsewhere = !\nelse!:\n");
+}
+
+TEST_CASE("a text with too much damage is left alone") {
+  std::string text;
+  for (int i = 0; i < 101; ++i) text += "a = !\n";
+  CHECK(shown(text) == "too many");
+  text.clear();
+  for (int i = 0; i < 101; ++i) text += "def f((:\n";
+  CHECK(shown(text) == "too many");
+}
+
+TEST_CASE("placeholders have the length of what they stand for") {
+  const std::string text = "  a = f(!\n     b\n  c = 1\n";
+  const std::string out = frontend::cst::with_placeholders(text, {{2, 16, true}, {19, 24, false}});
+  CHECK(out == "  _______\n      \n  c = 1\n");
+  CHECK(out.size() == text.size());
+}
+
+TEST_CASE("damage in one line does not reach the next") {
+  CHECK(damage("a = R.add(x y)\nb = R.add(a, a)\n") == std::vector<std::string>{"y"});
+  CHECK(damage("a = R.add(x, y\nb = R.add(a, a)\nc = b\n") == std::vector<std::string>{"("});
+  CHECK(damage("a = R.add(x, y))\nb = (a\nc = b\n") == std::vector<std::string>{")", "("});
+}
