@@ -52,8 +52,24 @@ TEST_CASE("a statement ends with its line, outside of brackets and strings") {
 TEST_CASE("a statement that does not parse ends before the next one") {
   CHECK(shown("a = f(!\n  b,\n  c\nd = 1\n") == "cut a = f(!|  b,|  c\nd = 1\n");
   CHECK(shown("  a = f(!\n  ) + 1\n  d = (2)\n") == "cut a = f(!|  ) + 1\nd = (2)\n");
-  CHECK(shown("a = \"\"\"!\nb = 1\n") == "cut a = \"\"\"!\nb = 1\n");
+  CHECK(shown("a = \"\"\"!\nb = 1\n") == "cut a = \"\"\"!|b = 1|\n");
   CHECK(shown("a = ! b\n    c = 2\n") == "cut a = ! b\nc = 2\n");
+}
+
+TEST_CASE("a statement that is not finished goes on in the next line") {
+  const auto parses = [](std::string_view text) {
+    const auto found = find_statements(text, [&](std::uint32_t begin, std::uint32_t end) {
+      return !text.substr(begin, end - begin).ends_with("=") && text[end - 1] != 'c';
+    });
+    REQUIRE(found);
+    return found->size();
+  };
+  CHECK(parses("a =\n\n# c\n  b\n") == 1);
+  CHECK(parses("a = b\nc = 1\n") == 2);
+  CHECK(frontend::cst::may_end("x = y"));
+  CHECK(frontend::cst::may_end("return"));
+  CHECK(!frontend::cst::may_end("x = y +  # so"));
+  CHECK(!frontend::cst::may_end("x = not"));
 }
 
 TEST_CASE("headers and decorators are never cut") {

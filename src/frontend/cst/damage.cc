@@ -4,8 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <string>
 
 #include "frontend/cst/scan.h"
@@ -14,15 +12,6 @@
 namespace rldb::frontend::cst {
 
 namespace {
-
-bool is_keyword(std::string_view s) {
-  static constexpr std::array<std::string_view, 35> kKeywords = {
-      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-  return std::find(kKeywords.begin(), kKeywords.end(), s) != kKeywords.end();
-}
 
 class Reporter {
  public:
@@ -80,7 +69,6 @@ class Reporter {
     const std::string_view word = tree_.text.substr(begin, end - begin);
     say(span_of(begin, end), source::message(diag::SyntaxError, fmt::format("`{}` is not expected here", word)));
   }
-  static bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
   // The line that is too deep; a tab in it, or in the line before, is the likely reason.
   void report_indent(Node n) {

@@ -184,11 +184,16 @@ Reading read_damaged(TSParser* parser, std::string_view text, const Parses& pars
   if (r.statements)
     std::copy_if(r.statements->begin(), r.statements->end(), std::back_inserter(r.cut_out.statements),
                  [](const Statement& s) { return s.cut; });
-  if (!r.cut_out.statements.empty()) {
-    r.with_placeholders = with_placeholders(text, r.cut_out.statements);
-    r.tree = before ? parse_changed(parser, before->tree.get(), before->tree_text(), r.with_placeholders)
-                    : parse_text(parser, nullptr, r.with_placeholders);
-    if (!holds_error(r.tree)) return r;
+  const bool cuts = !r.cut_out.statements.empty();
+  // Without cuts, only from a text that had some: otherwise it was tried.
+  if (cuts || (before && !before->cut_out.statements.empty())) {
+    if (cuts) r.with_placeholders = with_placeholders(text, r.cut_out.statements);
+    r.tree = before ? parse_changed(parser, before->tree.get(), before->tree_text(), r.tree_text())
+                    : parse_text(parser, nullptr, r.tree_text());
+    if (!holds_error(r.tree)) {
+      if (!cuts) r.statements.reset();
+      return r;
+    }
     r.cut_out.statements.clear();
     r.with_placeholders.clear();
   }
@@ -279,13 +284,15 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
       const Statement was{begin + moved, end + moved};
       const auto at = std::lower_bound(known->begin(), known->end(), was.begin,
                                        [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
-      if (at != known->end() && at->begin == was.begin && at->end == was.end && !at->cut) return true;
+      if (at != known->end() && at->begin == was.begin && at->end == was.end && !at->cut &&
+          may_end(text.substr(begin, end - begin)))
+        return true;
     }
     return alone(begin, end);
   };
   Reading now = read_damaged(parser, text, parses, nullptr, had_error ? nullptr : &old);
   Changed changed{edit.begin, edit.new_end};
-  if (now.cut_out.statements.empty() || had_error) {
+  if (had_error || holds_error(now.tree)) {
     // Without cuts now and before, damage is where it was before, or in the edit.
     if (!now.cut_out.statements.empty() || !old.cut_out.statements.empty()) changed = {0, whole};
   } else {

@@ -14,10 +14,13 @@ constexpr std::size_t kMostCuts = 100;
 // A statement may go on this far behind a line that looks like the next one.
 constexpr std::size_t kFarBehindNext = 64 << 10;
 
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
-bool begins_word(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '@' || (c & 0x80);
+// Keywords that end a statement.
+bool is_whole_statement(std::string_view word) {
+  return word == "None" || word == "True" || word == "False" || word == "pass" || word == "return" || word == "break" ||
+         word == "continue";
 }
+
+bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
 
 class Splitter {
  public:
@@ -56,33 +59,52 @@ class Splitter {
   Statement next(bool& ended) {
     const std::size_t begin = at_;
     std::size_t next_line = kNone;
-    const std::size_t end = end_by_brackets(begin, next_line);
+    const std::size_t end = end_by_brackets(begin, begin, next_line);
     ended = end != kNone;
     const bool header = begins_block(text_.substr(begin, line_end(begin) - begin));
-    if (ended && (header || parses_(std::uint32_t(begin), std::uint32_t(end)))) return made(begin, end, false);
+    if (ended) {
+      if (header || parses(begin, end)) return made(begin, end, false);
+      if (const std::size_t later = end_of_unfinished(begin, end); later != kNone) return made(begin, later, false);
+    }
     return made(begin, ended && next_line == kNone ? end : short_end(begin, next_line), !header);
   }
+  bool parses(std::size_t begin, std::size_t end) const {
+    return parses_(static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));
+  }
+
+  // The grammar lets a line that cannot be the end of a statement (`x =`) go on in the next one.
+  std::size_t end_of_unfinished(std::size_t begin, std::size_t end) const {
+    constexpr int kMostLines = 4;
+    for (int i = 0; i < kMostLines && end < text_.size() && !may_end(text_.substr(begin, end - begin)); ++i) {
+      std::size_t ignored = kNone;
+      std::size_t from = end;
+      do {
+        end = end_by_brackets(begin, from + 1, ignored);
+        if (end == kNone) return kNone;
+      } while (code_of(text_.substr(from, end - from)).empty() && (from = end) < text_.size());
+      if (parses(begin, end)) return end;
+    }
+    return kNone;
+  }
+
   static Statement made(std::size_t begin, std::size_t end, bool cut) {
     return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), cut};
   }
 
-  // The end of the line where no bracket, string or `\` is open; kNone: there is none, or it is far behind a line that
-  // begins like the next statement, whose place is `next_line`.
-  std::size_t end_by_brackets(std::size_t begin, std::size_t& next_line) const {
+  // The end of the line, from a place on, where no bracket, string or `\` is open; kNone: there is none, or it is far
+  // behind a line that begins like the next statement, whose place is `next_line`.
+  std::size_t end_by_brackets(std::size_t begin, std::size_t from, std::size_t& next_line) const {
     const std::size_t indent = indent_of(begin);
     int depth = 0;
-    for (std::size_t i = begin; i < text_.size();) {
+    for (std::size_t i = from; i < text_.size();) {
       const char c = text_[i];
       if (c == '#') {
         i = line_end(i);
       } else if (c == '"' || c == '\'') {
         bool open = false;
-        const std::size_t from = i;
         i = skip_string(text_, i, text_.size(), open);
-        if (open) {
-          note_lines(from, i, indent, next_line);
-          return kNone;
-        }
+        // The grammar takes the rest of the text for the string.
+        if (open) return text_.size();
       } else if (c == '\n') {
         if (depth <= 0 && (i == 0 || text_[i - 1] != '\\')) return i;
         note_lines(i, i + 1, indent, next_line);
@@ -101,7 +123,8 @@ class Splitter {
     for (std::size_t i = text_.find('\n', from); next_line == kNone && i < to; i = text_.find('\n', i + 1)) {
       std::size_t first = i + 1;
       while (first < text_.size() && is_blank(text_[first])) ++first;
-      if (first < text_.size() && first - (i + 1) <= indent && begins_word(text_[first])) next_line = i;
+      if (first < text_.size() && first - (i + 1) <= indent && (is_word_byte(text_[first]) || text_[first] == '@'))
+        next_line = i;
     }
   }
 
@@ -129,6 +152,16 @@ class Splitter {
 
 std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses) {
   return Splitter(text, parses).run();
+}
+
+bool may_end(std::string_view statement) {
+  const std::size_t line = statement.rfind('\n');
+  const std::string_view code = code_of(statement.substr(line == std::string_view::npos ? 0 : line + 1));
+  if (code.empty()) return false;
+  if (std::string_view(")]}\"'").find(code.back()) != std::string_view::npos) return true;
+  std::size_t word = code.size();
+  while (word > 0 && is_word_byte(code[word - 1])) --word;
+  return word < code.size() && (!is_keyword(code.substr(word)) || is_whole_statement(code.substr(word)));
 }
 
 std::string with_placeholders(std::string_view text, const std::vector<Statement>& statements) {

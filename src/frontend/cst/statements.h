@@ -31,6 +31,9 @@ using Parses = std::function<bool(std::uint32_t begin, std::uint32_t end)>;
 // that is not deeper and begins with a word. Nothing: more than 100 are to be cut; such a text is no program.
 std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses);
 
+// Whether a statement may end with its last line: one that ends with an operator, say, may go on in the next line.
+bool may_end(std::string_view statement);
+
 // The text with a name in the place of each statement that is cut.
 std::string with_placeholders(std::string_view text, const std::vector<Statement>& statements);
 
