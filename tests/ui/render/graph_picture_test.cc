@@ -100,6 +100,11 @@ TEST_CASE("our own layout: nodes below their inputs, edges beside the boxes") {
     check_layout(lay_out(residual_blocks(blocks), kTestHeight, kTestRow, kTestGap), residual_blocks(blocks));
 }
 
+TEST_CASE("our own layout: thousands of layers do not drift to one side") {
+  const LayerLayout layout = lay_out(residual_blocks(1000), kTestHeight, kTestRow, kTestGap);
+  CHECK(layout.width < 5000);
+}
+
 TEST_CASE("the layout by Graphviz: nodes below their inputs, edges beside the boxes") {
   for (const int blocks : {1, 2, 5, 12, 80}) {
     const auto nodes = residual_blocks(blocks);
