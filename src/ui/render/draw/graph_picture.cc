@@ -21,7 +21,7 @@ using debug::GraphNode;
 
 namespace {
 
-constexpr double kLetter = 7.3, kBoxHeight = 38, kRow = 78, kGap = 18, kMargin = 20, kTitle = 40;
+constexpr double kLetter = 7.3, kBoxHeight = 38, kLayerStep = 78, kBetween = 18, kMargin = 20, kTitle = 40;
 constexpr std::size_t kMostLetters = 48;
 constexpr std::string_view kEdge = "#555";
 // Layers that an edge may span. A longer one can be followed by nobody, and thousands of them (a mask that every block
@@ -116,8 +116,8 @@ void draw_node(Svg& svg, const DrawnNode& node, double width, double x, double y
 GraphPicture graph_picture(const BindingGraph& graph) {
   GraphPicture picture;
   const Drawing drawing = drawing_of(graph);
-  const auto good = graphviz_layout(drawing.layout, kBoxHeight, kRow, kGap, picture.without_graphviz);
-  const LayerLayout layout = good ? *good : lay_out(drawing.layout, kBoxHeight, kRow, kGap);
+  const auto good = graphviz_layout(drawing.layout, kBoxHeight, kLayerStep, kBetween, picture.without_graphviz);
+  const LayerLayout layout = good ? *good : lay_out(drawing.layout, kBoxHeight, kLayerStep, kBetween);
   std::string title = fmt::format("bindings of {}", graph.function);
   if (!good) title += fmt::format(" (simple layout: {})", picture.without_graphviz);
   const double width = std::max(layout.width, double(width_of(title)) * kLetter);
