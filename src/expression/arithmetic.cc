@@ -163,7 +163,7 @@ bool truth_of_number(const Value& v) { return v.is(ValueKind::Float) ? v.as_floa
 Result<Value> numbers(Operator op, const Value& x, const Value& y) {
   const bool real = x.is(ValueKind::Float) || y.is(ValueKind::Float);
   if (is_bitwise(op) && real)
-    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` is of integers and booleans", to_string(op)));
+    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` works on integers and booleans", to_string(op)));
   const bool divides = op == Operator::Divide || op == Operator::FloorDivide || op == Operator::Remainder;
   if (divides && !truth_of_number(y) && !real) return fail(ErrorKind::TypeMismatch, "division by zero");
   const bool root = op == Operator::Power && !real && y.as_int() < 0;  // 2 ** -1
@@ -249,7 +249,7 @@ Result<Value> binary(Operator op, const Value& x, const Value& y) {
   const Value both[] = {a, b};
   RLDB_TRY(DType t, common_dtype(both));
   if (is_bitwise(op) && t.is_float())
-    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` is of integers and booleans", to_string(op)));
+    return fail(ErrorKind::TypeMismatch, fmt::format("`{}` works on integers and booleans", to_string(op)));
   if (op == Operator::Subtract && t.is_bool())
     return fail(ErrorKind::TypeMismatch, "booleans have no difference: `^` tells where they differ");
   if (op == Operator::Divide && !t.is_float()) t = DType::Float(64);
@@ -373,7 +373,7 @@ namespace {
 Result<Value> inverted(const Value& v) {
   if (v.is(ValueKind::Int)) return Value::of_int(~v.as_int());
   if (v.is(ValueKind::Float) || v.as_tensor().dtype().is_float())
-    return fail(ErrorKind::TypeMismatch, "`~` is of integers and booleans");
+    return fail(ErrorKind::TypeMismatch, "`~` works on integers and booleans");
   const Tensor& t = v.as_tensor();
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(t.shape(), t.dtype()));
   std::int64_t values[kChunk];

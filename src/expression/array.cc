@@ -306,7 +306,7 @@ Result<Broadcast> Broadcast::of(std::span<const Dims* const> shapes) {
       if (s[d] == 1 || s[d] == wanted) continue;
       if (wanted != 1) {
         return fail(ErrorKind::ShapeMismatch,
-                    fmt::format("shapes ({}) and ({}) do not go together: dimension {} is {} and {}",
+                    fmt::format("shapes ({}) and ({}) do not match: dimension {} is {} and {}",
                                 fmt::join(*shapes[0], ", "), fmt::join(s, ", "), rank - s.size() + d, wanted, s[d]));
       }
       wanted = s[d];

@@ -309,7 +309,7 @@ Result<Value> Group::meet(Collective what, PackedArgs args) {
   if (!meeting_)
     return runtime::fail(
         ErrorKind::Unsupported,
-        fmt::format("rank {} comes to `{}` inside of a packed function, where it cannot wait", rank_, name_of(what)));
+        fmt::format("rank {} calls `{}` inside of a packed function, where it cannot wait", rank_, name_of(what)));
   const Meeting& now = meetings_[rank_].back();
   return runtime::run_collective(what, now.inputs, now.place, args);
 }
@@ -325,11 +325,11 @@ Result<Value> Group::meet_again(Collective what, PackedArgs args) {
     own_.push_back(now);
   }
   if (index >= met.size() || met[index].what != what)
-    return runtime::fail(ErrorKind::Unsupported,
-                         index >= met.size()
-                             ? fmt::format("rank {} comes to `{}`, and the other ranks do not", rank_, name_of(what))
-                             : fmt::format("rank {} comes to `{}`, the other ranks to `{}`", rank_, name_of(what),
-                                           name_of(met[index].what)));
+    return runtime::fail(
+        ErrorKind::Unsupported,
+        index >= met.size()
+            ? fmt::format("rank {} calls `{}`, and the other ranks do not", rank_, name_of(what))
+            : fmt::format("rank {} calls `{}`, the other ranks `{}`", rank_, name_of(what), name_of(met[index].what)));
   std::vector<Value> inputs = met[index].inputs;
   if (!args.empty() && !is_receive(what)) inputs[met[index].place] = args[0];
   return runtime::run_collective(what, inputs, met[index].place, args);

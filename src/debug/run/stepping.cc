@@ -59,7 +59,7 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
     constexpr std::uint64_t kAtOnce = 50'000'000;  // ns; going back reads cold memory, too
     if (run->cost_of_return() > kAtOnce)
       outcome.fault->error.notes.emplace_back(
-          "`reverse-stepi` goes back to before the call, from where the run can go on");
+          "`reverse-stepi` goes back to before the call, and the run can continue from there");
     else if (run->go_to(run->time()) == Run::Seek::Done)
       return report(StopKind::Interrupted);
   }

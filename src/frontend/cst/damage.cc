@@ -180,7 +180,7 @@ class Reporter {
     if (eol != std::string_view::npos) text = text.substr(0, eol);
     while (!text.empty() && (text.back() == ' ' || text.back() == '\r')) text.remove_suffix(1);
     if (text.empty()) {
-      say(span_of(begin, begin), source::message(diag::SyntaxError, "the text ends too early"));
+      say(span_of(begin, begin), source::message(diag::SyntaxError, "unexpected end of input"));
       return;
     }
     const std::string_view before = tree_.text.substr(line_start(n.row().begin), begin - line_start(n.row().begin));

@@ -62,7 +62,7 @@ class LayoutOptimizer : public CallExpander {
     }
     const Expr* x = first->args[0];
     if (!same_shape(x, call) || !undoes(first, call, between)) return nullptr;
-    return may_rewrite([] { return std::string("a layout is not changed to and fro"); }) ? x : nullptr;
+    return may_rewrite([] { return std::string("a layout is not changed back and forth"); }) ? x : nullptr;
   }
 
  private:

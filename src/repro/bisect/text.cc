@@ -189,7 +189,7 @@ std::string to_string(const PassBisection& b) {
            after;
   std::string text = fmt::format("pass: {} ({} of {})\n", passes::to_string(b.pass), b.index + 1, b.count);
   text += fmt::format("symptom: {}: {}\n", to_string(b.symptom.kind), b.symptom.text);
-  if (b.unstable) text += "the pass is not deterministic: it gives another program each time\n";
+  if (b.unstable) text += "the pass is not deterministic: it gives a different program each time\n";
   if (b.rewrite > 0)
     text += fmt::format("rewrite: {} of {}: {}\n", b.rewrite, b.rewrites, b.rewrite_text);
   else if (b.rewrites > 0 && !b.unstable)

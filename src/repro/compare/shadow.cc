@@ -77,7 +77,7 @@ Shadow against_shadow(session::Session& session, const Program& program, const V
   flatten(b, right);
   flatten(trace.result, shadow);
   if (left.size() != right.size() || left.size() != shadow.size()) {
-    out.why = "the results have not as many parts as in float64";
+    out.why = "the results do not have as many parts as in float64";
     return out;
   }
   out.verdict = Shadow::Verdict::Rounding;

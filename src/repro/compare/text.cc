@@ -83,12 +83,12 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
     if (c.nan.elements > 0)
       text += fmt::format("{} of {} elements of the result are NaN on both sides: nothing is known of these\n",
                           c.nan.elements, c.nan.total);
-    if (c.first) text += "differs on the way, and does not reach the result: ";
+    if (c.first) text += "an intermediate tensor differs, but the result does not: ";
   } else {
     text = fmt::format("differs: {} against {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
     if (!c.unchecked.empty()) text += c.unchecked + "\n";
     if (c.shadow) text += to_string(*c.shadow) + "\n";
-    if (c.results_only) text += "the Relay VM tells of no variables: results alone were compared\n";
+    if (c.results_only) text += "the Relay VM does not report variables: results alone were compared\n";
     if (c.first) text += c.result || c.nan.elements > 0 ? "first difference: " : "it ends at ";
   }
   if (c.first) {

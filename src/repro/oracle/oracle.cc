@@ -400,8 +400,11 @@ std::optional<Symptom> Oracle::run_command(const ir::Module* version) {
   print.show_meta = true;
   const CommandAnswer answer = ask_test_command(question_.command, ir::print(version, print));
   if (answer.code != 0) return std::nullopt;
-  return Symptom{
-      SymptomKind::Command, {}, {}, answer.last_line.empty() ? "the command says so" : answer.last_line, answer.form};
+  return Symptom{SymptomKind::Command,
+                 {},
+                 {},
+                 answer.last_line.empty() ? "the test command reports the fault" : answer.last_line,
+                 answer.form};
 }
 
 }  // namespace rldb::repro

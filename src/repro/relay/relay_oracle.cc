@@ -75,7 +75,7 @@ std::optional<Symptom> RelayOracle::look(pipeline::ModuleRef version) {
   unseen_.clear();
   if (question_.kind == OracleKind::Command) {
     if (run_test_command(question_.command, relay::print(version.as<relay::Module>())) != 0) return std::nullopt;
-    return Symptom{SymptomKind::Command, {}, {}, "the command says so"};
+    return Symptom{SymptomKind::Command, {}, {}, "the test command reports the fault"};
   }
   if (!wants_run()) return std::nullopt;
   if (!why_.empty()) {

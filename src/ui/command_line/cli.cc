@@ -492,7 +492,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_model_options(app, c);
       auto* file = app.add_option("files", c.files, "a module")->expected(0, 1)->type_name("FILE");
       auto* trace = app.add_option("--trace", c.traces,
-                                   "a folder of files NNN_PassName.py, as TVM's DumpIR writes; two of two pipelines")
+                                   "a folder of files NNN_PassName.py, as TVM's DumpIR writes; one folder per pipeline")
                         ->type_name("DIR")
                         ->expected(1)
                         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

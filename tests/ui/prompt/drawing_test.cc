@@ -132,7 +132,7 @@ TEST_CASE("layers: inputs stand above, nothing overlaps") {
     for (std::size_t k = 0; k < i; ++k)
       if (layout.places[i].y == layout.places[k].y)
         CHECK(std::abs(layout.places[i].x - layout.places[k].x) >= (nodes[i].width + nodes[k].width) / 2);
-  CHECK(layout.edges[3][1].size() == 3);  // through a point of its own in the layer between
+  CHECK(layout.edges[3][1].size() == 4);  // straight down through the layer between
 }
 
 TEST_CASE("tables line up, by columns and not by bytes") {

@@ -20,9 +20,11 @@ struct LayerLayout {
     double x = 0, y = 0;  // of the middle of its top edge
   };
   std::vector<Place> places;  // one per node
-  // For each node and each of its inputs: the points of the edge, from the input to the node.
+  // For each node and each of its inputs: the points of the edge, from the input to the node. The edge is straight
+  // between them, or, of a curved layout, they are the control points of cubic curves: 3n + 1.
   std::vector<std::vector<std::vector<Place>>> edges;
   double width = 0, height = 0;
+  bool curved = false;
 };
 
 // `row`: distance between layers; `height`: of a node; `gap`: between neighbours.

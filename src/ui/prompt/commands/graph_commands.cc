@@ -86,7 +86,13 @@ Status command_Graph(Repl& repl, std::string_view rest) {
     return Status::Failed;
   if (repl.wants_json() && options.file.empty()) return repl.give(graph_json(*graph));
   if (options.file.ends_with(".dot")) return write_drawing(repl, options.file, graph_dot(*graph));
-  if (options.file.ends_with(".svg")) return write_drawing(repl, options.file, graph_svg(*graph));
+  if (options.file.ends_with(".svg")) {
+    const GraphPicture picture = graph_picture(*graph);
+    const Status status = write_drawing(repl, options.file, picture.svg);
+    if (status == Status::Good && !picture.without_graphviz.empty())
+      repl.print("simple layout: {}\n", picture.without_graphviz);
+    return status;
+  }
   if (!options.file.empty())
     return repl.fail(source::message(diag::OutputKind, options.file, "the name must end in .dot or .svg"));
   std::string parameters;

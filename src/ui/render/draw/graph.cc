@@ -1,4 +1,4 @@
-// The graph of a block as text, as DOT and as SVG, with the current binding marked.
+// The graph of a block as text and as DOT, with the current binding marked.
 #include "rldb/ui/render/graph.h"
 
 #include <fmt/format.h>
@@ -6,21 +6,20 @@
 #include <algorithm>
 
 #include "rldb/support/cancel.h"
-#include "rldb/ui/render/layers.h"
 #include "rldb/ui/render/table.h"
-#include "ui/render/draw/svg.h"
+#include "ui/render/draw/node_text.h"
 
 namespace rldb::ui {
 
 using debug::BindingGraph;
 using debug::GraphNode;
 
-namespace {
-
 std::string node_text(const GraphNode& n) {
   if (n.parameter) return n.type.empty() ? n.name : fmt::format("{}: {}", n.name, n.type);
   return fmt::format("{} = {}", n.name, n.value);
 }
+
+namespace {
 
 // Writes the tree. A chain, where each binding is computed from one other, goes straight down.
 class Tree {
@@ -117,44 +116,6 @@ std::string graph_dot(const BindingGraph& graph) {
     for (const int from : n.inputs) out += fmt::format("  n{} -> n{};\n", from, i);
   }
   return out + "}\n";
-}
-
-std::string graph_svg(const BindingGraph& graph) {
-  constexpr double kLetter = 7.3, kHeight = 38, kRow = 78, kGap = 18, kMargin = 20, kTitle = 40;
-  constexpr std::size_t kMostLetters = 48;
-  std::vector<LayerNode> nodes;
-  std::vector<std::pair<std::string, std::string>> labels;
-  for (const GraphNode& n : graph.nodes) {
-    labels.emplace_back(cut(n.parameter ? n.name : node_text(n), kMostLetters), cut(n.type, kMostLetters));
-    const std::size_t letters = std::max(width_of(labels.back().first), width_of(labels.back().second));
-    nodes.push_back({double(letters) * kLetter + 16, n.inputs});
-  }
-  const LayerLayout layout = lay_out(nodes, kHeight, kRow, kGap);
-  Svg svg(layout.width + 2 * kMargin, layout.height + kTitle + 2 * kMargin);
-  svg.text(kMargin, 24, fmt::format("bindings of {}", graph.function));
-  const double dx = kMargin, dy = kTitle + kMargin / 2;
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    support::poll();
-    for (const auto& way : layout.edges[i])
-      for (std::size_t k = 1; k < way.size(); ++k) {
-        const bool last = k + 1 == way.size();
-        if (last)
-          svg.arrow(way[k - 1].x + dx, way[k - 1].y + dy, way[k].x + dx, way[k].y + dy, "#555");
-        else
-          svg.line(way[k - 1].x + dx, way[k - 1].y + dy, way[k].x + dx, way[k].y + dy, "#555");
-      }
-  }
-  for (std::size_t i = 0; i < nodes.size(); ++i) {
-    const GraphNode& n = graph.nodes[i];
-    const double x = layout.places[i].x + dx, y = layout.places[i].y + dy;
-    svg.box(x - nodes[i].width / 2, y, nodes[i].width, kHeight, n.result ? "#d62728" : "#555",
-            n.current     ? "#ffe08a"
-            : n.parameter ? "#eef3f8"
-                          : "#fff");
-    svg.text(x, y + 16, labels[i].first, Svg::Anchor::Middle);
-    svg.text(x, y + 31, labels[i].second, Svg::Anchor::Middle, "#777");
-  }
-  return std::move(svg).finish();
 }
 
 }  // namespace rldb::ui

@@ -40,11 +40,23 @@ class Layout {
       for (const int from : nodes_[i].inputs)
         items_[i].layer = std::max(items_[i].layer, items_[std::size_t(from)].layer + 1);
     }
+    sink_sources();
+  }
+  // A node without inputs stands right above its first use, not at the top.
+  void sink_sources() {
+    std::vector<std::size_t> first_use(nodes_.size(), 0);  // 0: none
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      for (const int from : nodes_[i].inputs) {
+        std::size_t& first = first_use[std::size_t(from)];
+        first = first == 0 ? items_[i].layer : std::min(first, items_[i].layer);
+      }
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (nodes_[i].inputs.empty() && first_use[i] > 0) items_[i].layer = first_use[i] - 1;
   }
 
   // Adds points for edges that span several layers; beyond a limit edges go straight.
   void lead_edges() {
-    constexpr std::size_t kMostPoints = 20000;
+    constexpr std::size_t kMostPoints = 500'000;
     ways_.resize(nodes_.size());
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       for (const int from : nodes_[i].inputs) {
@@ -94,20 +106,35 @@ class Layout {
     }
   }
 
-  // From left to right without overlap, each as close to the middle of its inputs as its neighbours permit.
+  // From left to right without overlap, each as close to the middle of its inputs as its neighbours permit. The whole
+  // layer is then moved to where its nodes want to be on average, and a little towards the middle: otherwise thousands
+  // of layers would each be a little further to one side than the last.
   void place() {
+    constexpr double kTowardsMiddle = 0.05;
+    double left = 0;
     for (const auto& layer : layers_) {
-      double from = 0;
+      double from = 0, moved = 0;
+      std::size_t wishes = 0;
       for (const std::size_t i : layer) {
         support::poll();
         Item& item = items_[i];
         double wanted = 0;
         for (const std::size_t other : item.above) wanted += items_[other].x;
         if (!item.above.empty()) wanted /= double(item.above.size());
-        item.x = std::max(from + item.width / 2, wanted);
+        item.x = i == layer.front() ? wanted : std::max(from + item.width / 2, wanted);
         from = item.x + item.width / 2 + gap_;
+        if (item.above.empty()) continue;
+        moved += wanted - item.x;
+        ++wishes;
+      }
+      const double shift = wishes > 0 ? moved / double(wishes) : 0;
+      const double middle = (items_[layer.front()].x + items_[layer.back()].x) / 2 + shift;
+      for (const std::size_t i : layer) {
+        items_[i].x += shift - kTowardsMiddle * middle;
+        left = std::min(left, items_[i].x - items_[i].width / 2);
       }
     }
+    for (Item& item : items_) item.x -= left;
   }
 
   LayerLayout finish() const {
@@ -118,7 +145,11 @@ class Layout {
       auto& edges = out.edges.emplace_back();
       for (const auto& way : ways_[i]) {
         auto& points = edges.emplace_back();
-        for (const std::size_t k : way) points.push_back(at(k));
+        // Through a layer an edge goes straight down, beside the nodes; between layers, at any angle.
+        for (const std::size_t k : way) {
+          points.push_back(at(k));
+          if (k >= nodes_.size()) points.push_back({at(k).x, at(k).y + height_});
+        }
         points.front().y += height_;
       }
     }

@@ -56,6 +56,10 @@ void Svg::arrow(double x1, double y1, double x2, double y2, std::string_view str
                   x1, y1, x2, y2, stroke);
 }
 
+void Svg::arrow_path(std::string_view data, std::string_view stroke) {
+  out_ += fmt::format("<path d=\"{}\" fill=\"none\" stroke=\"{}\" marker-end=\"url(#head)\"/>\n", data, stroke);
+}
+
 void Svg::polyline(std::string_view points, std::string_view stroke) {
   out_ += fmt::format("<polyline points=\"{}\" fill=\"none\" stroke=\"{}\"/>\n", points, stroke);
 }

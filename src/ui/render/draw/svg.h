@@ -20,6 +20,8 @@ class Svg {
   // Points as `x,y x,y`.
   void polyline(std::string_view points, std::string_view stroke);
   void arrow(double x1, double y1, double x2, double y2, std::string_view stroke);
+  // Along the data of a path element, with a head at its end.
+  void arrow_path(std::string_view data, std::string_view stroke);
   enum class Anchor { Start, Middle, End };
   void text(double x, double y, std::string_view text, Anchor anchor = Anchor::Start, std::string_view fill = "#222");
   std::string finish() &&;

@@ -27,7 +27,8 @@ class Picture {
   explicit Picture(const MemoryView& view) : view_(view) {}
 
   void add(const FunctionMemory& m) {
-    text(8, y_ + 20, 15, m.function + (m.preview ? " (not planned yet: as StaticPlanBlockMemory would do it)" : ""));
+    text(8, y_ + 20, 15,
+         m.function + (m.preview ? " (not planned yet; showing the plan that StaticPlanBlockMemory would make)" : ""));
     const auto amount = [](const passes::MemorySum& s) {
       return s.value ? bytes_text({nullptr, s.value}) : s.text + " B";
     };

@@ -114,7 +114,7 @@ std::string summary(const FunctionMemory& m) {
                                  support::counted(m.tensors.size(), "tensor"), support::counted(shared, "allocation"),
                                  m.storages.size() - shared);
   if (m.tensors.empty()) return text;
-  if (m.preview) text += "  not planned yet: as StaticPlanBlockMemory would do it\n";
+  if (m.preview) text += "  not planned yet; showing the plan that StaticPlanBlockMemory would make\n";
   text += fmt::format("  total     {}\n", sum_text(m.total));
   if (m.peak) text += fmt::format("  peak      {}{}\n", human(*m.peak), at(m.peak_at));
   if (m.needed) text += fmt::format("  in use    {} at most{}\n", human(*m.needed), at(m.needed_at));

@@ -1,0 +1,231 @@
+// Writes the graph as numbers, lets a child process lay it out, and reads the positions from a pipe.
+#include "ui/render/draw/graphviz.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <string_view>
+
+#include "rldb/support/cancel.h"
+#include "rldb/support/file.h"
+#include "rldb/support/file_system.h"
+#include "ui/render/draw/graphviz_library.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr int kSeconds = 10;
+constexpr rlim_t kMostBytes = rlim_t(2) << 30;  // besides those that the process has already
+constexpr double kPointsPerInch = 72;
+constexpr std::size_t kLarge = 500;       // nodes, from which crossings are searched for less long
+constexpr std::size_t kMostNodes = 5000;  // more take longer than anybody waits
+constexpr char kLaidOut = '+', kRefused = '-';
+
+std::string layout_request(const std::vector<LayerNode>& nodes, double height, double row, double gap) {
+  std::string dot = fmt::format(
+      "digraph {{ nodesep={:.4f}; ranksep={:.4f};{} node [shape=box, label=\"\", fixedsize=true, height={:.4f}]; "
+      "edge [arrowhead=none];\n",
+      gap / kPointsPerInch, (row - height) / kPointsPerInch,
+      nodes.size() > kLarge ? " nslimit=0.1; nslimit1=0.1; mclimit=0.2;" : "", height / kPointsPerInch);
+  std::size_t edges = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    dot += fmt::format("{} [width={:.4f}];\n", i, nodes[i].width / kPointsPerInch);
+    for (const int from : nodes[i].inputs) dot += fmt::format("{} -> {} [id={}];\n", from, i, edges++);
+  }
+  return dot + "}\n";
+}
+
+[[noreturn]] void lay_out_in_child(const std::string& dot, int to) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit cpu{kSeconds + 1, kSeconds + 1}, no_core{0, 0};
+  ::setrlimit(RLIMIT_CPU, &cpu);
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  std::size_t pages = 0;
+  if (std::FILE* sizes = std::fopen("/proc/self/statm", "r")) {
+    if (std::fscanf(sizes, "%zu", &pages) != 1) pages = 0;
+    std::fclose(sizes);
+  }
+  const rlim_t most = rlim_t(pages) * rlim_t(::sysconf(_SC_PAGESIZE)) + kMostBytes;
+  const rlimit memory{most, most};
+  if (pages > 0) ::setrlimit(RLIMIT_AS, &memory);
+  // The library writes warnings of its own.
+  if (const int null = ::open("/dev/null", O_RDWR); null >= 0)
+    for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) ::dup2(null, stream);
+  std::string text;
+  const bool good = graphviz_positions(dot, text);
+  text.insert(text.begin(), good ? kLaidOut : kRefused);
+  if (good) text += "end\n";
+  support::write_all(to, text);
+  ::_exit(0);
+}
+
+class LayoutChild {
+ public:
+  explicit LayoutChild(const std::string& dot) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return;
+    std::fflush(nullptr);
+    pid_ = ::fork();
+    if (pid_ == 0) lay_out_in_child(dot, ends[1]);
+    ::close(ends[1]);
+    fd_ = ends[0];
+  }
+  ~LayoutChild() {
+    if (fd_ >= 0) ::close(fd_);
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) continue;
+  }
+  LayoutChild(const LayoutChild&) = delete;
+  LayoutChild& operator=(const LayoutChild&) = delete;
+
+  // False: its time is over.
+  bool read_all(std::string& bytes) {
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + std::chrono::seconds(kSeconds);
+    while (fd_ >= 0 && pid_ > 0) {
+      support::poll();
+      if (Clock::now() > until) return false;
+      ::pollfd ready{fd_, POLLIN, 0};
+      if (::poll(&ready, 1, 20) <= 0) continue;
+      char buffer[1 << 14];
+      const ssize_t n = ::read(fd_, buffer, sizeof buffer);
+      if (n < 0 && errno == EINTR) continue;
+      if (n <= 0) break;
+      bytes.append(buffer, std::size_t(n));
+    }
+    return true;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  int fd_ = -1;
+};
+
+// Takes the next number of a line; `,` and blanks separate them.
+bool take_number(std::string_view& line, double& number) {
+  while (!line.empty() && (line.front() == ' ' || line.front() == ',')) line.remove_prefix(1);
+  const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+  if (error != std::errc() || !std::isfinite(number)) return false;
+  line.remove_prefix(std::size_t(end - line.data()));
+  return true;
+}
+
+// The answer of the child as a layout: y downwards, nodes by the middle of their top edges.
+class PositionReader {
+ public:
+  PositionReader(const std::vector<LayerNode>& nodes, double height, double row)
+      : nodes_(nodes), height_(height), row_(row) {
+    out_.curved = true;
+    out_.places.resize(nodes.size());
+    out_.edges.resize(nodes.size());
+    seen_.resize(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      out_.edges[i].resize(nodes[i].inputs.size());
+      for (std::size_t k = 0; k < nodes[i].inputs.size(); ++k) edges_.emplace_back(i, k);
+    }
+  }
+
+  std::optional<LayerLayout> read(std::string_view text) {
+    bool ended = false;
+    while (!text.empty()) {
+      const auto stop = std::min(text.find('\n'), text.size());
+      std::string_view line = text.substr(0, stop);
+      text.remove_prefix(std::min(stop + 1, text.size()));
+      if (line == "end") ended = true;
+      const auto word = line.substr(0, line.find(' '));
+      line.remove_prefix(std::min(word.size() + 1, line.size()));
+      if (word == "box" && !take_box(line)) return std::nullopt;
+      if (word == "node" && !take_node(line)) return std::nullopt;
+      if (word == "edge" && !take_edge(line)) return std::nullopt;
+    }
+    if (!ended || std::find(seen_.begin(), seen_.end(), false) != seen_.end()) return std::nullopt;
+    return join_ends() ? std::optional(std::move(out_)) : std::nullopt;
+  }
+
+ private:
+  bool take_box(std::string_view line) {
+    double left = 0, bottom = 0;
+    return take_number(line, left) && take_number(line, bottom) && take_number(line, out_.width) &&
+           take_number(line, out_.height);
+  }
+  bool take_place(std::string_view& line, LayerLayout::Place& place) const {
+    if (!take_number(line, place.x) || !take_number(line, place.y)) return false;
+    place.y = out_.height - place.y;
+    return true;
+  }
+  // Positions have five digits. Those of nodes are in rows, so theirs are known exactly.
+  bool take_node(std::string_view line) {
+    double number = 0;
+    LayerLayout::Place place;
+    if (!take_number(line, number) || number < 0 || number >= double(nodes_.size()) || !take_place(line, place))
+      return false;
+    place.y = std::round((place.y - height_ / 2) / row_) * row_;
+    out_.places[std::size_t(number)] = place;
+    seen_[std::size_t(number)] = true;
+    return true;
+  }
+  bool take_edge(std::string_view line) {
+    double id = 0;
+    if (!take_number(line, id) || id < 0 || id >= double(edges_.size())) return false;
+    const auto [node, input] = edges_[std::size_t(id)];
+    auto& points = out_.edges[node][input];
+    for (LayerLayout::Place place; take_place(line, place);) points.push_back(place);
+    return points.size() >= 4 && points.size() % 3 == 1;
+  }
+  // Edges begin and end at the boxes also where five digits are too few.
+  bool join_ends() {
+    for (const auto& [node, input] : edges_) {
+      auto& points = out_.edges[node][input];
+      if (points.empty()) return false;
+      points.front().y = out_.places[std::size_t(nodes_[node].inputs[input])].y + height_;
+      points.back().y = out_.places[node].y;
+    }
+    return true;
+  }
+
+  const std::vector<LayerNode>& nodes_;
+  double height_, row_;
+  std::vector<std::pair<std::size_t, std::size_t>> edges_;  // by id: node, number of the input
+  std::vector<bool> seen_;
+  LayerLayout out_;
+};
+
+}  // namespace
+
+std::optional<LayerLayout> graphviz_layout(const std::vector<LayerNode>& nodes, double height, double row, double gap,
+                                           std::string& why) {
+  if (nodes.empty()) return LayerLayout{};
+  if (nodes.size() > kMostNodes) {
+    why = fmt::format("Graphviz is not asked for more than {} bindings", kMostNodes);
+    return std::nullopt;
+  }
+  std::string answer;
+  LayoutChild child(layout_request(nodes, height, row, gap));
+  if (!child.read_all(answer)) {
+    why = fmt::format("Graphviz needs more than {} s", kSeconds);
+    return std::nullopt;
+  }
+  if (answer.starts_with(kRefused)) {
+    why = answer.substr(1);
+    return std::nullopt;
+  }
+  auto layout = answer.starts_with(kLaidOut) ? PositionReader(nodes, height, row).read(answer.substr(1)) : std::nullopt;
+  if (!layout) why = "Graphviz failed";
+  return layout;
+}
+
+}  // namespace rldb::ui
