@@ -1,6 +1,7 @@
 // The linker as a child process: which one, with which options, and its words if it fails.
 #include "aot/linker.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,9 +55,16 @@ std::string options_of(Form form, bool driver) {
   return {};
 }
 
+// Not every linker knows where the C library is: rldb itself uses it.
+std::string folder_of_c_library() {
+  Dl_info found;
+  if (::dladdr(reinterpret_cast<void*>(&std::getenv), &found) == 0 || !found.dli_fname) return {};
+  return " -L" + quoted(support::folder_of(found.dli_fname));
+}
+
 std::string libraries_of(Form form, bool driver) {
   if (form == Form::Object) return {};
-  return driver ? " -lm -pthread" : " -l:libm.so.6 -l:libc.so.6";
+  return driver ? " -lm -pthread" : folder_of_c_library() + " -l:libm.so.6 -l:libc.so.6";
 }
 
 }  // namespace
