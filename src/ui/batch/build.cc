@@ -1,11 +1,51 @@
-// rldb build FILE -o X.rlvm and rldb disasm FILE.
+// rldb build FILE -o OUTPUT and rldb disasm FILE.
+#include "rldb/aot/build.h"
+
 #include "rldb/debug/file_names.h"
+#include "rldb/source/diagnostic_aot.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/render/output_file.h"
 
 namespace rldb::ui {
 
+namespace {
+
+constexpr std::string_view kForms[] = {"an executable (.rlvm)", "a shared library (.so)", "an object file (.o)",
+                                       "a program"};
+
+// The name of the output says it, or a word; they must not contradict each other.
+std::optional<aot::Form> asked_for(const CommandLine& line, source::Diagnostics& out) {
+  const auto by_name = aot::form_of_name(line.output);
+  auto by_word = aot::form_of_word(line.emit);
+  if (line.standalone) by_word = aot::Form::Program;
+  if (by_name && by_word && *by_name != *by_word) {
+    out.add({},
+            source::message(diag::AotName, line.output, kForms[std::size_t(*by_name)], kForms[std::size_t(*by_word)]));
+    return std::nullopt;
+  }
+  if (by_word) return by_word;
+  if (by_name) return by_name;
+  // Standard output and devices have no name that says it.
+  if (line.output == "-" || line.output.starts_with("/dev/")) return aot::Form::Executable;
+  out.add({}, source::message(diag::AotForm, line.output));
+  return std::nullopt;
+}
+
+int build_library(session::Session& session, aot::Form form, const CommandLine& line, Console& console) {
+  source::Diagnostics diagnostics;
+  const auto files = aot::build(session, {form, line.output, line.linker}, diagnostics);
+  if (!files || !diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
+  if (!files) return kFailed;
+  for (const std::string& f : *files) console.write("wrote " + f + "\n");
+  return kGood;
+}
+
+}  // namespace
+
 int batch_build(const CommandLine& line, Console& console) {
+  source::Diagnostics refused;
+  const auto form = asked_for(line, refused);
+  if (!form) return fail(refused, {}, line, console, kUsage);
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
@@ -15,6 +55,7 @@ int batch_build(const CommandLine& line, Console& console) {
     report(diagnostics, session->sources(), line, console);
     return kFailed;
   }
+  if (*form != aot::Form::Executable) return build_library(*session, *form, line, console);
   auto bytes = debug::executable_file(*session, diagnostics);
   if (!bytes || !diagnostics.all().empty()) report(diagnostics, session->sources(), line, console);
   if (!bytes) return kFailed;

@@ -398,7 +398,20 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       files(1);
       add_model_options(app, c);
       add_to_relax(app, c);
-      app.add_option("-o,--output", c.output, "the executable to write")->required()->type_name("FILE");
+      app.add_option("-o,--output", c.output,
+                     "the file to write: x.rlvm, an executable for rldb and TVM; x.so or x.o, a library that needs "
+                     "neither, with a C header")
+          ->required()
+          ->type_name("FILE");
+      app.add_flag("--standalone", c.standalone,
+                   "write a program of its own, with arguments and results in .npy files");
+      app.add_option("--emit", c.emit, "what to write where the name does not say it")
+          ->check(CLI::IsMember({"rlvm", "so", "o", "program"}))
+          ->type_name("FORM");
+      app.add_option("--linker", c.linker,
+                     "for libraries and programs: a C compiler or linker other than the first of "
+                     "cc, gcc, clang, ld.lld and ld that is found")
+          ->type_name("COMMAND");
       app.add_flag("-O,--optimise", c.optimise, "optimise first, with the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:

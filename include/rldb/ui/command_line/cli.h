@@ -62,6 +62,9 @@ struct CommandLine {
   std::vector<std::string> rewriters;  // files of rewrite rules, applied before the passes
   // build
   bool optimise = false;
+  bool standalone = false;  // build: a program
+  std::string emit;         // build: the form, if the name does not say it
+  std::string linker;
   // run
   std::vector<std::string> inputs;
   std::string expected_output;

@@ -21,6 +21,7 @@
 
 #include "codegen/llvm/engine/accesses.h"
 #include "codegen/llvm/engine/job.h"
+#include "codegen/llvm/engine/machine.h"
 #include "codegen/llvm/engine/wrapping.h"
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/schedule/schedule.h"
@@ -45,6 +46,8 @@ void initialise() {
   }();
   (void)done;
 }
+
+}  // namespace
 
 std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
   initialise();
@@ -93,6 +96,19 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, con
   passes.run(module, modules);
 }
 
+void aim(llvm::Module& module, const llvm::TargetMachine& machine) {
+  module.setTargetTriple(machine.getTargetTriple().str());
+  module.setDataLayout(machine.createDataLayout());
+  for (llvm::Function& fn : module) {
+    if (fn.isDeclaration()) continue;
+    fn.addFnAttr("target-cpu", host().cpu);
+    fn.addFnAttr("target-features", host().features);
+    if (host().vector_bytes == 64) fn.addFnAttr("prefer-vector-width", "512");
+  }
+}
+
+namespace {
+
 // Everything that touches LLVM for one function; errors are returned as text.
 class Compilation {
  public:
@@ -113,21 +129,19 @@ class Compilation {
     wanted.check_bounds = options_.check_bounds;
     wanted.events = options_.events;
     wanted.vector_bytes = host().vector_bytes;
+    wanted.lines = options_.lines;
     Lowering lowering(context_, wanted);
     lowered = lowering.run(f, signature);
+    if (options_.symbol.empty()) return;
+    llvm::Function* entry = lowered.module->getFunction(kEntryName);
+    entry->setName(options_.symbol);
+    entry->setVisibility(llvm::GlobalValue::HiddenVisibility);
   }
   // Needed only by code generation; starting LLVM's code generator costs milliseconds.
   void target() {
     machine_ = make_machine(options_.opt_level);
     if (!machine_) refuse("LLVM has no code generator for this machine");
-    lowered.module->setTargetTriple(machine_->getTargetTriple().str());
-    lowered.module->setDataLayout(machine_->createDataLayout());
-    for (llvm::Function& fn : *lowered.module) {
-      if (fn.isDeclaration()) continue;
-      fn.addFnAttr("target-cpu", host().cpu);
-      fn.addFnAttr("target-features", host().features);
-      if (host().vector_bytes == 64) fn.addFnAttr("prefer-vector-width", "512");
-    }
+    aim(*lowered.module, *machine_);
   }
   void optimise_module(const JobState& job) {
     optimise(*lowered.module, *machine_, options_.opt_level, job);
@@ -254,7 +268,7 @@ ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignatu
     });
     Artefact out;
     out.signature = signature;
-    out.symbol = "rldb_kernel";
+    out.symbol = options.symbol.empty() ? std::string(kEntryName) : options.symbol;
     out.object = std::move(job->made);
     out.faults = std::move(job->faults);
     return out;

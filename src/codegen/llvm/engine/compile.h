@@ -2,6 +2,7 @@
 #pragma once
 
 #include "codegen/llvm/engine/artefact.h"
+#include "rldb/codegen/llvm/aot.h"
 #include "rldb/codegen/llvm/jit.h"
 
 namespace rldb::codegen {
@@ -20,6 +21,9 @@ struct CompileOptions {
   int opt_level = 3;
   runtime::NumericEvents events = 0;  // the code notes whether it writes one of these
   bool check_accesses = false;        // see accesses.h
+  // For object code that a linker joins with other: the entry's symbol, and where the statements are written.
+  std::string symbol;
+  const SourceLines* lines = nullptr;
 };
 
 enum class TextKind : std::uint8_t { Raw, Optimised, Assembly };

@@ -11,16 +11,14 @@
 
 #include "codegen/llvm/engine/cache.h"
 #include "codegen/llvm/engine/compile.h"
+#include "codegen/llvm/engine/emitted.h"
 #include "codegen/llvm/engine/engine.h"
 #include "codegen/llvm/engine/guard.h"
 #include "codegen/llvm/engine/helpers.h"
-#include "codegen/llvm/lower/barriers.h"
-#include "codegen/llvm/lower/launches.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/guarded.h"
-#include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/hash.h"
@@ -40,10 +38,6 @@ using support::Unit;
 
 namespace {
 
-source::Message unsupported(std::string_view name, std::string_view why) {
-  return source::message(diag::CodegenUnsupported, fmt::format("`{}`", name), why);
-}
-
 // Code in memory.
 struct Code {
   runtime::KernelEntry entry = nullptr;
@@ -61,16 +55,6 @@ struct Shared {
 
   CompileOptions compile_options(runtime::NumericEvents events = 0) const {
     return {options.fp, options.check_bounds, options.opt_level, events, options.check_accesses};
-  }
-  // The inputs of code generation.
-  ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) const {
-    auto split = split_at_barriers(ctx, launches_as_loops(ctx, f));
-    if (!split.ok()) return Failure(unsupported(name, split.error()));
-    f = *split;
-    if (!options.schedule || options.opt_level == 0) return f;
-    schedule::Options wanted;
-    wanted.require_proof = options.check_bounds;
-    return schedule::default_schedule(ctx, f, wanted).func;
   }
   std::string cache_key(const ir::PrimFunc* f, runtime::NumericEvents events) const {
     // Names count, because faults mention them; the function's own does not.
@@ -310,7 +294,7 @@ ir::Result<std::unique_ptr<Jit>> Jit::create(JitOptions options) {
 
 ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const ir::PrimFunc* emitted, impl_->shared->emitted(ctx, f, name));
+  RLDB_TRY(const ir::PrimFunc* emitted, emitted(ctx, f, name, impl_->shared->options));
   RLDB_TRY_VOID(check_lowers(emitted, signature, impl_->shared->compile_options()));
   auto kernel = std::make_shared<JitKernel>(impl_->shared, f, emitted, std::move(signature));
   impl_->kernels.insert_or_assign(std::string(name), kernel);
@@ -325,20 +309,20 @@ ir::Result<Unit> Jit::compile(std::string_view name) {
 
 ir::Result<std::string> Jit::llvm_ir(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name, bool optimised) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const ir::PrimFunc* emitted, impl_->shared->emitted(ctx, f, name));
+  RLDB_TRY(const ir::PrimFunc* emitted, emitted(ctx, f, name, impl_->shared->options));
   return compile_text(emitted, signature, impl_->shared->compile_options(),
                       optimised ? TextKind::Optimised : TextKind::Raw);
 }
 
 ir::Result<std::string> Jit::assembly(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const ir::PrimFunc* emitted, impl_->shared->emitted(ctx, f, name));
+  RLDB_TRY(const ir::PrimFunc* emitted, emitted(ctx, f, name, impl_->shared->options));
   return compile_text(emitted, signature, impl_->shared->compile_options(), TextKind::Assembly);
 }
 
 ir::Result<std::string> Jit::object_code(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(const KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const ir::PrimFunc* emitted, impl_->shared->emitted(ctx, f, name));
+  RLDB_TRY(const ir::PrimFunc* emitted, emitted(ctx, f, name, impl_->shared->options));
   RLDB_TRY(const Artefact made, codegen::compile(emitted, signature, impl_->shared->compile_options()));
   return to_blob(made, host().key);
 }

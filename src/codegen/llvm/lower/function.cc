@@ -47,10 +47,12 @@ Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& sig
   unwritten_ = eval::allocations_left_unwritten(f);
   result_ = signature.result;
   make_entry(f, signature);
+  begin_lines(f, signature.name);
   prepare_notes(f);
   hoist_allocations(f);
   stmt(f->body);
   finish();
+  end_lines();
   std::string problem;
   llvm::raw_string_ostream out(problem);
   if (llvm::verifyModule(*module_, &out)) refuse("the generated code is not valid: " + problem);
@@ -87,7 +89,7 @@ void Lowering::make_entry(const ir::PrimFunc* f, const runtime::KernelSignature&
   body_->getArg(unsigned(types.size() - 1))->addAttr(llvm::Attribute::NoAlias);
 
   entry_ = llvm::Function::Create(llvm::FunctionType::get(b_.getInt32Ty(), {ptr, ptr, ptr}, false),
-                                  llvm::GlobalValue::ExternalLinkage, "rldb_kernel", *module_);
+                                  llvm::GlobalValue::ExternalLinkage, kEntryName, *module_);
   entry_->setDoesNotThrow();
   b_.SetInsertPoint(llvm::BasicBlock::Create(c_, "entry", entry_));
   std::vector<Value*> args;

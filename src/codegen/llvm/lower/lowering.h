@@ -7,6 +7,7 @@
 // room.
 #pragma once
 
+#include <llvm/IR/DIBuilder.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
@@ -17,6 +18,7 @@
 #include <unordered_set>
 
 #include "codegen/llvm/engine/artefact.h"
+#include "rldb/codegen/llvm/aot.h"
 #include "rldb/codegen/llvm/jit.h"
 #include "rldb/ir/context.h"
 #include "rldb/schedule/bounds.h"
@@ -37,7 +39,11 @@ struct LowerOptions {
   bool check_bounds = false;
   unsigned vector_bytes = 32;  // of the host's vectors
   runtime::NumericEvents events = 0;
+  const SourceLines* lines = nullptr;  // for debuggers; null: none
 };
+
+// The symbol of the function that is made.
+inline constexpr const char* kEntryName = "rldb_kernel";
 
 struct Lowered {
   std::unique_ptr<llvm::Module> module;
@@ -114,8 +120,15 @@ class Lowering {
   void return_well();
   void finish();
 
+  // ---- lines (lower/lines.cc) ----
+  void begin_lines(const ir::PrimFunc* f, const std::string& name);
+  void end_lines();
+  // Instructions made until the result is gone belong to the statement's line.
+  class [[nodiscard]] AtLine;
+
   // ---- statements (lower/stmt.cc) ----
   void stmt(const ir::Stmt* s);
+  void one_stmt(const ir::Stmt* s);
   void while_loop(const ir::WhileStmt* s);
   void if_stmt(const ir::IfThenElse* s);
   void masked_if(const ir::IfThenElse* s, Value* c);
@@ -322,6 +335,8 @@ class Lowering {
   LowerOptions options_;
   std::unique_ptr<llvm::Module> module_;
   llvm::IRBuilder<> b_;
+  std::unique_ptr<llvm::DIBuilder> debug_;  // null: no lines
+  llvm::DISubprogram* subprogram_ = nullptr;
   llvm::Function* entry_ = nullptr;
   llvm::Function* body_ = nullptr;
   Value* fault_ = nullptr;

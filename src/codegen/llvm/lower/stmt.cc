@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "codegen/llvm/lower/depth.h"
+#include "codegen/llvm/lower/lines.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/printer.h"
@@ -17,6 +18,11 @@ using runtime::ErrorKind;
 void Lowering::start_dead_block() { b_.SetInsertPoint(new_block("dead")); }
 
 void Lowering::stmt(const ir::Stmt* s) {
+  const AtLine line(*this, s);
+  one_stmt(s);
+}
+
+void Lowering::one_stmt(const ir::Stmt* s) {
   DepthGuard guard(depth_, "it is nested too deeply");
   if (terminated()) start_dead_block();
   switch (s->stmt_kind()) {

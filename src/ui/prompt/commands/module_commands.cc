@@ -15,6 +15,7 @@
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/roundtrip.h"
 #include "rldb/session/relay_text.h"
+#include "rldb/source/diagnostic_aot.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_entry.h"
@@ -155,6 +156,8 @@ Status command_Save(Repl& repl, std::string_view rest) {
   // gdb's `save breakpoints FILE` would write the module.
   if (const std::vector<std::string> words = split_words(rest); words.size() == 2 && words[0] == "breakpoints")
     return repl.fail(source::message(diag::BreakpointsNotSaved));
+  if (rest.ends_with(".so") || rest.ends_with(".o"))
+    return repl.fail(source::message(diag::AotName, rest, "a library, which `rldb build` makes", "a text"));
   if (!repl.may_write(rest, rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   std::string bytes;

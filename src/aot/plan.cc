@@ -1,0 +1,123 @@
+// Resolving the function table of an executable, refusing by name, and scheduling the kernels.
+#include "aot/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/device_function.h"
+#include "rldb/bytecode/runtime_function.h"
+#include "rldb/ir/attr_name/symbol.h"
+#include "rldb/source/diagnostic_aot.h"
+#include "rldb/vm/instruction_set.h"
+
+namespace rldb::aot {
+
+namespace {
+
+using codegen::AotTarget;
+
+constexpr std::string_view kRuntimeFunctions[] = {
+#define RLDB_RUNTIME_FUNCTION(id, name, function, doc) name,
+#include "rldb/bytecode/runtime_function.def"
+};
+
+class Planner {
+ public:
+  Planner(session::Session& session, Plan& plan, source::Diagnostics& out)
+      : session_(session), plan_(plan), exe_(*plan.build->executable), out_(out) {}
+
+  void run() {
+    set_options();
+    for (const runtime::Device& d : session_.devices_of(plan_.build->lowered))
+      if (!d.is_host()) refuse("a device that is not the CPU", to_string(d));
+    for (const bytecode::FunctionEntry& f : exe_.functions) plan_.targets.push_back(target_of(f));
+  }
+
+ private:
+  void set_options() {
+    const session::Options& o = session_.options();
+    plan_.options.fp = o.fast_math ? codegen::FpMode::Fast : codegen::FpMode::Strict;
+    plan_.options.check_bounds = o.check_bounds;
+    plan_.options.opt_level = o.opt_level;
+    plan_.options.schedule = o.schedule;
+  }
+
+  void refuse(std::string_view kind, std::string_view name) {
+    out_.add({}, source::message(diag::AotUnsupported, kind, name));
+  }
+
+  AotTarget target_of(const bytecode::FunctionEntry& f) {
+    AotTarget t;
+    if (f.kind == bytecode::FunctionKind::Bytecode) {
+      t.kind = AotTarget::Kind::Bytecode;
+      t.exported = is_public(f.name);
+      return t;
+    }
+    const ir::Module* kernels = plan_.build->lowered;
+    if (const auto* k = kernels ? ir::as<ir::PrimFunc>(kernels->find(f.name)) : nullptr) {
+      t.kind = AotTarget::Kind::Kernel;
+      t.kernel = plan_.kernels.size();
+      plan_.kernels.push_back({f.name, k, nullptr});
+      return t;
+    }
+    if (const std::string_view symbol = codegen::runtime_symbol(f.name); !symbol.empty()) {
+      t.kind = AotTarget::Kind::Builtin;
+      t.symbol = std::string(symbol);
+      return t;
+    }
+    if (f.kind == bytecode::FunctionKind::VmTir)
+      refuse("a function compiled by TVM (`VMTIRFunc`)", f.name);
+    else if (bytecode::find_builtin(f.name) || f.name == kCallOperator)
+      refuse("the builtin", f.name);
+    else if (bytecode::is_device_function(f.name))
+      refuse("the function of a device's runtime", f.name);
+    else if (std::find(std::begin(kRuntimeFunctions), std::end(kRuntimeFunctions), f.name) !=
+             std::end(kRuntimeFunctions))
+      refuse("the runtime function", f.name);
+    else
+      plan_.externals.push_back(f.name);
+    return t;
+  }
+
+  // Functions that passes made (lifted closures) and private ones are not exported. An executable does not say.
+  bool is_public(std::string_view name) const {
+    const ir::Module* source = plan_.build->source;
+    if (!source) return !name.starts_with("lifted_func");
+    const auto* f = ir::as<ir::Function>(source->find(name));
+    return f && ir::find_attr(f->attrs, attr_name::GlobalSymbol);
+  }
+
+  static constexpr std::string_view kCallOperator = "rldb.call_operator";
+  session::Session& session_;
+  Plan& plan_;
+  const bytecode::Executable& exe_;
+  source::Diagnostics& out_;
+};
+
+}  // namespace
+
+std::optional<Plan> plan(session::Session& session, source::Diagnostics& out) {
+  Plan plan;
+  plan.build = session.runnable(out);
+  if (!plan.build) return std::nullopt;
+  if (vm::instructions_of(*plan.build->program)) {
+    out.add({}, source::message(diag::AotUnsupported, "a program of the Relay VM", session.program_path()));
+    return std::nullopt;
+  }
+  const std::size_t before = out.error_count();
+  Planner(session, plan, out).run();
+  if (out.error_count() > before) return std::nullopt;
+  for (PlannedKernel& k : plan.kernels) {
+    auto made = codegen::scheduled_kernel(session.context(), k.function, k.name, plan.options);
+    if (made.ok())
+      k.scheduled = *made;
+    else
+      out.add(session.context().span_of(k.function), source::message(diag::AotKernel, k.name, made.error().text));
+  }
+  if (out.error_count() > before) return std::nullopt;
+  return plan;
+}
+
+}  // namespace rldb::aot

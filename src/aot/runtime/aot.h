@@ -1,0 +1,285 @@
+/* The runtime of libraries that `rldb build` makes: what their code calls. Plain C, linked into each library, with no
+ * other need than the C library. docs/aot.md describes the whole.
+ *
+ * Registers of the program are TVMFFIAny; a register owns its object, an argument is lent. Objects have tvm-ffi's
+ * layout, so they pass to and from any other user of its ABI. Every function that can fail returns 0 or
+ * RLDB_AOT_FAILED, with the error in the thread's `error`. All symbols are weak and hidden: several libraries in one
+ * program share them. Users: the code that src/codegen/llvm/aot makes, and the files here. */
+#ifndef RLDB_AOT_RUNTIME_AOT_H_
+#define RLDB_AOT_RUNTIME_AOT_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rldb/runtime/ffi_abi.h"
+
+#define RLDB_AOT __attribute__((weak, visibility("hidden")))
+
+typedef TVMFFIAny Any;
+
+enum { kSucceeded = 0, kFailed = -1, kTail = -2 /* the callee and its arguments are in the thread's `tail` */ };
+
+/* The codes of errors, as runtime::ErrorKind numbers them; 0 is success. */
+typedef enum {
+  kErrorType = 1,
+  kErrorShape,
+  kErrorCount,
+  kErrorUnknownFunction,
+  kErrorAssert,
+  kErrorMemory,
+  kErrorBounds,
+  kErrorUnsupported,
+  kErrorFile,
+  kErrorInterrupted,
+  kErrorStack,
+  kErrorTooLong,
+  kErrorRaised
+} ErrorCode;
+
+/* ---- what a library consists of (written by codegen/llvm/aot, read by library.c) ---- */
+
+typedef struct Library Library;
+typedef int32_t (*Function)(Library*, const Any* args, int32_t count, Any* result);
+typedef int32_t (*KernelEntry)(const void* words, const int64_t* variables, void* fault);
+
+typedef struct State State;
+struct Library {
+  const uint8_t* facts; /* the tables, see library.c */
+  uint64_t facts_size;
+  const uint8_t* constants; /* data of tensors, each at a multiple of 64 */
+  const KernelEntry* kernels;
+  const Function* functions; /* of the function table: bytecode and builtins; null: others */
+  State* state;              /* made by the first call */
+};
+
+typedef struct {
+  const char* data;
+  uint64_t size;
+} Text;
+
+typedef struct {
+  int64_t code, value;
+} DimOp;
+
+typedef struct {
+  Text text;
+  uint64_t count;
+  DimOp* code;
+} Dim;
+
+typedef struct {
+  Text name;
+  uint8_t is_tensor, opaque;
+  DLDataType dtype;
+  int64_t variable; /* of a scalar; -1: none */
+  uint64_t rank;
+  Dim* shape;
+} KernelParam;
+
+typedef struct {
+  int64_t kind;
+  Text text, note;
+} FaultText;
+
+typedef struct {
+  Text name;
+  DLDataType result;
+  uint64_t variable_count, param_count, fault_count;
+  Text* variables;
+  KernelParam* params;
+  FaultText* faults;
+} Kernel;
+
+typedef enum { kBytecode, kKernel, kBuiltin, kExternal } FunctionKind;
+
+typedef struct {
+  Text text, bound_by;
+  uint64_t is_variable;
+} Slot;
+
+typedef struct {
+  Text variable, file;
+  uint64_t line;
+} Place;
+
+typedef struct {
+  Text name;
+  FunctionKind kind;
+  uint64_t kernel; /* its index, for kernels */
+  int64_t param_count;
+  Text* params;
+  Text* types; /* as printed; empty: not known */
+  uint64_t start, place_count, slot_count;
+  Place* places; /* of its instructions */
+  Slot* slots;
+} FunctionInfo;
+
+struct State {
+  Text name;
+  uint64_t constant_count, kernel_count, function_count;
+  Any* constants;
+  Kernel* kernels;
+  FunctionInfo* functions;
+  Any* values; /* the functions as values */
+};
+
+/* ---- objects ---- */
+
+typedef struct {
+  TVMFFIObject head;
+  uint8_t* data;
+  uint64_t size;
+  int borrowed; /* from the caller, for one call */
+} Storage;
+
+typedef struct {
+  TVMFFIObject head;
+  DLTensor tensor;
+  TVMFFIObject* owner; /* of its memory */
+  int64_t dims[];      /* shape, then strides */
+} Tensor;
+
+typedef struct {
+  TVMFFIObject head;
+  TVMFFIShapeCell shape;
+  int64_t dims[];
+} Shape;
+
+typedef struct {
+  TVMFFIObject head;
+  TVMFFISeqCell seq;
+  Any fields[];
+} Tuple;
+
+typedef struct {
+  TVMFFIObject head;
+  TVMFFIByteArray bytes;
+  char text[];
+} String;
+
+typedef struct {
+  TVMFFIObject head;
+  TVMFFIFunctionCell cell;
+  Library* library;
+  int64_t function; /* into the function table; -1: `called` */
+  Any called;       /* a function of someone else, with captured values */
+  int64_t captured_count;
+  Any captured[];
+} Closure;
+
+RLDB_AOT void rldb_aot_retain(const Any* v);
+RLDB_AOT void rldb_aot_release(Any* v);                /* and sets it to none */
+RLDB_AOT void rldb_aot_copy(Any* to, const Any* from); /* retains */
+RLDB_AOT void rldb_aot_set(Any* to, Any* from);        /* moves, and releases what was there */
+RLDB_AOT void rldb_aot_release_all(Any* v, int64_t count);
+RLDB_AOT void rldb_aot_unref(TVMFFIObject* object);
+RLDB_AOT void rldb_aot_ref(TVMFFIObject* object);
+
+RLDB_AOT Storage* rldb_aot_storage(uint64_t bytes); /* with any contents; null: failed */
+RLDB_AOT int rldb_aot_is_storage(const Any* v);
+RLDB_AOT int rldb_aot_is_own_tensor(const Any* v);
+/* A view of memory that `owner` owns (retained). */
+RLDB_AOT int32_t rldb_aot_view(TVMFFIObject* owner, void* data, int64_t rank, const int64_t* shape, DLDataType dtype,
+                               Any* result);
+RLDB_AOT int32_t rldb_aot_tensor(int64_t rank, const int64_t* shape, DLDataType dtype, Any* result);
+RLDB_AOT int32_t rldb_aot_shape(int64_t rank, const int64_t* dims, Any* result); /* null dims: zeros */
+RLDB_AOT int32_t rldb_aot_tuple(int64_t count, const Any* fields, Any* result);
+RLDB_AOT int32_t rldb_aot_string(const char* text, uint64_t size, Any* result);
+RLDB_AOT int32_t rldb_aot_closure(Library* library, int64_t function, const Any* called, const Any* captured,
+                                  int64_t count, Any* result);
+RLDB_AOT int rldb_aot_is_own_closure(const Any* v);
+
+/* ---- reading values ---- */
+
+static inline DLTensor* tensor_of(const Any* v) {
+  if (v->type_index == kTVMFFITensor) return (DLTensor*)TVMFFICellOf(v->v_obj);
+  return v->type_index == kTVMFFIDLTensorPtr ? (DLTensor*)v->v_ptr : NULL;
+}
+static inline TVMFFIShapeCell* shape_of(const Any* v) {
+  return v->type_index == kTVMFFIShape ? (TVMFFIShapeCell*)TVMFFICellOf(v->v_obj) : NULL;
+}
+static inline TVMFFISeqCell* tuple_of(const Any* v) {
+  return v->type_index == kTVMFFIArray ? (TVMFFISeqCell*)TVMFFICellOf(v->v_obj) : NULL;
+}
+static inline int is_integer(const Any* v) { return v->type_index == kTVMFFIInt || v->type_index == kTVMFFIBool; }
+RLDB_AOT int rldb_aot_text(const Any* v, Text* text); /* whether it is a string */
+static inline uint64_t element_bytes(DLDataType t) { return ((uint64_t)t.bits * t.lanes + 7) / 8; }
+static inline uint8_t* data_of(const DLTensor* t) { return (uint8_t*)t->data + t->byte_offset; }
+RLDB_AOT int64_t rldb_aot_element_count(const DLTensor* t);
+/* Product of dims and unit; 0: it does not fit, or a dim is negative. */
+RLDB_AOT int rldb_aot_bytes(int64_t rank, const int64_t* shape, uint64_t unit, uint64_t* bytes);
+RLDB_AOT int64_t rldb_aot_load_int(const void* at, DLDataType t);
+RLDB_AOT double rldb_aot_load_double(const void* at, DLDataType t);
+RLDB_AOT int rldb_aot_parse_dtype(const char* text, uint64_t size, DLDataType* out);
+
+/* ---- errors ---- */
+
+typedef struct {
+  char* data;
+  uint64_t size, room;
+} Buffer;
+
+RLDB_AOT void rldb_aot_put(Buffer* b, const char* format, ...) __attribute__((format(printf, 2, 3)));
+RLDB_AOT void rldb_aot_put_value(Buffer* b, const Any* v); /* `Tensor[(2, 3), float32]` */
+RLDB_AOT void rldb_aot_put_dtype(Buffer* b, DLDataType t);
+RLDB_AOT void rldb_aot_put_dims(Buffer* b, int64_t rank, const int64_t* dims);
+
+typedef struct Run Run; /* one call of a kernel */
+
+typedef struct {
+  Buffer message;
+  int code;                 /* 0: none */
+  int traced;               /* places that the error has passed */
+  int64_t slot, slot_value; /* of the shape heap, which the error is about; -1: none */
+  struct {
+    int64_t function;
+    Any* args;
+    int32_t count;
+  } tail;
+  int64_t depth;
+  char* stack_end;
+  Run* run;
+} Thread;
+extern RLDB_AOT __thread Thread rldb_aot_thread;
+
+RLDB_AOT int32_t rldb_aot_fail(ErrorCode code, const char* format, ...) __attribute__((format(printf, 2, 3)));
+/* A second line of the error. */
+RLDB_AOT void rldb_aot_note(const char* format, ...) __attribute__((format(printf, 1, 2)));
+RLDB_AOT int32_t rldb_aot_wrong(const char* function, int index, const char* wanted, const Any* found);
+RLDB_AOT void rldb_aot_trace(Library* library, int64_t function, int64_t pc);
+RLDB_AOT const char* rldb_aot_message(void);
+RLDB_AOT int rldb_aot_code(void);
+
+/* ---- calls ---- */
+
+RLDB_AOT State* rldb_aot_open(Library* library); /* null: failed */
+RLDB_AOT int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int32_t count, Any* result);
+RLDB_AOT int32_t rldb_aot_call(Library* library, int64_t function, const Any* args, int32_t count, Any* result);
+RLDB_AOT int32_t rldb_aot_call_kernel(Library* library, int64_t kernel, const Any* args, int32_t count, Any* result);
+RLDB_AOT int32_t rldb_aot_call_external(Library* library, int64_t function, const Any* args, int32_t count,
+                                        Any* result);
+RLDB_AOT int32_t rldb_aot_call_named(const char* name, uint64_t size, const Any* args, int32_t count, Any* result);
+RLDB_AOT int32_t rldb_aot_call_value(const Any* callee, const Any* args, int32_t count, Any* result);
+/* A tail call that replaces its caller's frame: wanted when calls are nested deeply. */
+RLDB_AOT int32_t rldb_aot_is_deep(void);
+RLDB_AOT int32_t rldb_aot_tail(int64_t function, const Any* args, int32_t count);
+RLDB_AOT int32_t rldb_aot_condition(const Any* v); /* 0, 1, or kFailed */
+RLDB_AOT void rldb_aot_start(Library* library, Any* registers, int64_t count, const Any* args, int32_t given);
+RLDB_AOT const Any* rldb_aot_constant(Library* library, int64_t index);
+RLDB_AOT const Any* rldb_aot_function_value(Library* library, int64_t index);
+RLDB_AOT int32_t rldb_aot_register(const char* name, TVMFFISafeCallType code, void* self);
+
+/* ---- functions that programs call (function.def) ---- */
+
+#define RLDB_AOT_FUNCTION(id, name) \
+  RLDB_AOT int32_t rldb_aot_##id(Library* library, const Any* args, int32_t count, Any* result);
+#include "rldb/codegen/llvm/aot_function.def"
+
+/* The first lines of one. */
+#define TAKES(least, most)                                \
+  (void)library;                                          \
+  if (count < (least) || ((most) >= 0 && count > (most))) \
+  return rldb_aot_fail(kErrorCount, "%s takes %d to %d arguments but %d given", __func__ + 9, least, most, count)
+#define WRONG(index, wanted) return rldb_aot_wrong(__func__ + 9, index, wanted, &args[index])
+
+#endif /* RLDB_AOT_RUNTIME_AOT_H_ */

@@ -1,0 +1,333 @@
+/* Calls: from outside into the library, between its functions, of values, and of functions that the host registered. */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aot/runtime/aot.h"
+
+enum { kTailDepth = 1000, kStackReserve = 256 * 1024 };
+
+/* ---- functions of the host ---- */
+
+typedef struct Registered {
+  struct Registered* next;
+  TVMFFISafeCallType code;
+  void* self;
+  char name[];
+} Registered;
+
+RLDB_AOT Registered* rldb_aot_registered;
+
+/* Rows are only added; one of the same name hides the earlier one. */
+int32_t rldb_aot_register(const char* name, TVMFFISafeCallType code, void* self) {
+  Registered* r = malloc(sizeof *r + strlen(name) + 1);
+  if (!r) return rldb_aot_fail(kErrorMemory, "no memory to register `%s`", name);
+  strcpy(r->name, name);
+  r->code = code;
+  r->self = self;
+  r->next = __atomic_load_n(&rldb_aot_registered, __ATOMIC_ACQUIRE);
+  while (!__atomic_compare_exchange_n(&rldb_aot_registered, &r->next, r, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    ;
+  return kSucceeded;
+}
+
+/* tvm-ffi's own, where the process has them (TVM, rldb). */
+#define IN_HOST __attribute__((weak))
+extern IN_HOST void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message);
+extern IN_HOST void TVMFFIErrorMoveFromRaised(TVMFFIObjectHandle* result);
+extern IN_HOST int TVMFFIFunctionGetGlobal(const TVMFFIByteArray* name, TVMFFIObjectHandle* out);
+
+static int32_t foreign_error(const char* name, uint64_t size) {
+  TVMFFIObject* error = NULL;
+  if (rldb_aot_thread.code != 0) { /* from this library, through the host */
+    rldb_aot_note("in `%.*s`", (int)size, name);
+    return kFailed;
+  }
+  if (TVMFFIErrorMoveFromRaised) TVMFFIErrorMoveFromRaised((TVMFFIObjectHandle*)&error);
+  if (!error) return rldb_aot_fail(kErrorRaised, "`%.*s` failed", (int)size, name);
+  const TVMFFIErrorCell* cell = TVMFFICellOf(error);
+  rldb_aot_fail(kErrorRaised, "`%.*s`: %.*s: %.*s", (int)size, name, (int)cell->kind.size, cell->kind.data,
+                (int)cell->message.size, cell->message.data);
+  rldb_aot_unref(error);
+  return kFailed;
+}
+
+static int32_t call_foreign(const char* name, uint64_t size, TVMFFISafeCallType code, void* self, const Any* args,
+                            int32_t count, Any* result) {
+  Any made = {0};
+  rldb_aot_thread.code = 0;
+  if (code(self, args, count, &made) != 0) return foreign_error(name, size);
+  rldb_aot_set(result, &made);
+  return kSucceeded;
+}
+
+int32_t rldb_aot_call_named(const char* name, uint64_t size, const Any* args, int32_t count, Any* result) {
+  for (Registered* r = __atomic_load_n(&rldb_aot_registered, __ATOMIC_ACQUIRE); r; r = r->next)
+    if (strlen(r->name) == size && memcmp(r->name, name, size) == 0)
+      return call_foreign(name, size, r->code, r->self, args, count, result);
+  if (TVMFFIFunctionGetGlobal) {
+    const TVMFFIByteArray text = {name, size};
+    TVMFFIObject* found = NULL;
+    if (TVMFFIFunctionGetGlobal(&text, (TVMFFIObjectHandle*)&found) == 0 && found) {
+      const TVMFFIFunctionCell* cell = TVMFFICellOf(found);
+      const int32_t done = call_foreign(name, size, cell->safe_call, found, args, count, result);
+      rldb_aot_unref(found);
+      return done;
+    }
+  }
+  return rldb_aot_fail(kErrorUnknownFunction, "no packed function `%.*s` is registered", (int)size, name);
+}
+
+int32_t rldb_aot_call_external(Library* library, int64_t function, const Any* args, int32_t count, Any* result) {
+  const Text name = library->state->functions[function].name;
+  return rldb_aot_call_named(name.data, name.size, args, count, result);
+}
+
+/* ---- functions of the library ---- */
+
+static char* stack_end(void) {
+  pthread_attr_t attr;
+  void* low = NULL;
+  size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &attr) != 0) return NULL;
+  pthread_attr_getstack(&attr, &low, &size);
+  pthread_attr_destroy(&attr);
+  return low ? (char*)low + (size < 4 * kStackReserve ? size / 4 : kStackReserve) : NULL;
+}
+
+int32_t rldb_aot_is_deep(void) { return rldb_aot_thread.depth >= kTailDepth; }
+
+int32_t rldb_aot_tail(int64_t function, const Any* args, int32_t count) {
+  Thread* t = &rldb_aot_thread;
+  t->tail.args = malloc(((size_t)count + 1) * sizeof(Any));
+  if (!t->tail.args) return rldb_aot_fail(kErrorMemory, "no memory for %d arguments", count);
+  for (int32_t i = 0; i < count; ++i) rldb_aot_copy(&t->tail.args[i], &args[i]);
+  t->tail.function = function;
+  t->tail.count = count;
+  return kTail;
+}
+
+static int32_t no_stack(Library* library, int64_t function) {
+  const FunctionInfo* f = &library->state->functions[function];
+  return rldb_aot_fail(kErrorStack, "stack overflow: %lld calls, the last one of `%.*s`",
+                       (long long)rldb_aot_thread.depth, (int)f->name.size, f->name.data);
+}
+
+static int32_t wrong_count(const FunctionInfo* f, int32_t count) {
+  return rldb_aot_fail(kErrorCount, "`%.*s` takes %lld arguments but %d given", (int)f->name.size, f->name.data,
+                       (long long)f->param_count, count);
+}
+
+/* Calls that replace their caller return here first. */
+static int32_t call_bytecode(Library* library, int64_t function, const Any* args, int32_t count, Any* result) {
+  Thread* t = &rldb_aot_thread;
+  Any* owned = NULL;
+  int32_t owned_count = 0, done;
+  if ((char*)&owned < t->stack_end) return no_stack(library, function);
+  ++t->depth;
+  for (;;) {
+    const FunctionInfo* f = &library->state->functions[function];
+    done = count == f->param_count ? library->functions[function](library, args, count, result) : wrong_count(f, count);
+    rldb_aot_release_all(owned, owned_count);
+    free(owned);
+    owned = NULL;
+    owned_count = 0;
+    if (done != kTail) break;
+    function = t->tail.function;
+    args = owned = t->tail.args;
+    count = owned_count = t->tail.count;
+  }
+  --t->depth;
+  return done;
+}
+
+int32_t rldb_aot_call(Library* library, int64_t function, const Any* args, int32_t count, Any* result) {
+  const FunctionInfo* f = &library->state->functions[function];
+  switch (f->kind) {
+    case kBytecode:
+      return call_bytecode(library, function, args, count, result);
+    case kKernel:
+      return rldb_aot_call_kernel(library, (int64_t)f->kernel, args, count, result);
+    case kBuiltin:
+      return library->functions[function](library, args, count, result);
+    case kExternal:
+      break;
+  }
+  return rldb_aot_call_external(library, function, args, count, result);
+}
+
+int32_t rldb_aot_call_value(const Any* callee, const Any* args, int32_t count, Any* result) {
+  if (callee->type_index != kTVMFFIFunction) return rldb_aot_wrong("a call", 0, "a Function", callee);
+  if (!rldb_aot_is_own_closure(callee)) {
+    const TVMFFIFunctionCell* cell = TVMFFICellOf(callee->v_obj);
+    static const char kName[] = "a function of the caller";
+    return call_foreign(kName, sizeof kName - 1, cell->safe_call, callee->v_obj, args, count, result);
+  }
+  const Closure* c = (const Closure*)callee->v_obj;
+  const int64_t all = count + c->captured_count;
+  Any* given = NULL;
+  if (c->captured_count > 0) {
+    given = malloc((size_t)all * sizeof(Any));
+    if (!given) return rldb_aot_fail(kErrorMemory, "no memory for %lld arguments", (long long)all);
+    if (count > 0) memcpy(given, args, (size_t)count * sizeof(Any));
+    memcpy(given + count, c->captured, (size_t)c->captured_count * sizeof(Any));
+    args = given;
+  }
+  Any held;
+  rldb_aot_copy(&held, callee); /* what it calls may release it */
+  const int32_t done = c->function >= 0 ? rldb_aot_call(c->library, c->function, args, (int32_t)all, result)
+                                        : rldb_aot_call_value(&c->called, args, (int32_t)all, result);
+  rldb_aot_release(&held);
+  free(given);
+  return done;
+}
+
+/* ---- from outside ---- */
+
+/* The caller's tensors that are not objects are lent: values that refer to their memory are copied before they leave.
+ */
+static int32_t keep(Any* v) {
+  if (v->type_index == kTVMFFITensor) {
+    Tensor* t = (Tensor*)v->v_obj;
+    Any owner = {0};
+    owner.type_index = kTVMFFIObject;
+    if (!rldb_aot_is_own_tensor(v) || !t->owner) return kSucceeded;
+    owner.v_obj = t->owner;
+    if (!rldb_aot_is_storage(&owner) || !((Storage*)t->owner)->borrowed) return kSucceeded;
+    Any copy = {0};
+    if (rldb_aot_tensor(t->tensor.ndim, t->tensor.shape, t->tensor.dtype, &copy) != kSucceeded) return kFailed;
+    memcpy(data_of(tensor_of(&copy)), data_of(&t->tensor),
+           (size_t)rldb_aot_element_count(&t->tensor) * element_bytes(t->tensor.dtype));
+    rldb_aot_set(v, &copy);
+    return kSucceeded;
+  }
+  Any* parts = NULL;
+  int64_t count = 0;
+  if (v->type_index == kTVMFFIArray) {
+    TVMFFISeqCell* cell = tuple_of(v);
+    parts = cell->data;
+    count = cell->size;
+  } else if (rldb_aot_is_own_closure(v)) {
+    Closure* c = (Closure*)v->v_obj;
+    parts = c->captured;
+    count = c->captured_count;
+  }
+  for (int64_t i = 0; i < count; ++i)
+    if (keep(&parts[i]) != kSucceeded) return kFailed;
+  return kSucceeded;
+}
+
+static int compact(const DLTensor* t) {
+  int64_t stride = 1;
+  if (!t->strides) return 1;
+  for (int32_t i = t->ndim; i-- > 0; stride *= t->shape[i])
+    if (t->shape[i] > 1 && t->strides[i] != stride) return 0;
+  return 1;
+}
+
+/* An argument as the program takes it. Tensors that are not objects become objects that borrow their memory. */
+static int32_t take(const FunctionInfo* f, int32_t index, const Any* from, Any* to) {
+  const DLTensor* t = tensor_of(from);
+  if (t) {
+    uint64_t bytes = 0;
+    const char* why = NULL;
+    if (t->device.device_type != 1)
+      why = "not on the CPU";
+    else if (t->ndim < 0 || !rldb_aot_bytes(t->ndim, t->shape, element_bytes(t->dtype), &bytes))
+      why = "of an impossible shape";
+    else if (!compact(t))
+      why = "not compact in row-major order";
+    else if (!t->data && bytes > 0)
+      why = "without data";
+    else if ((uintptr_t)data_of(t) % (element_bytes(t->dtype) > 8    ? 8
+                                      : element_bytes(t->dtype) == 0 ? 1
+                                                                     : element_bytes(t->dtype)) !=
+             0)
+      why = "not aligned to its elements";
+    if (why)
+      return rldb_aot_fail(kErrorType, "`%.*s`: argument %d (`%.*s`): a tensor that is %s", (int)f->name.size,
+                           f->name.data, index, (int)f->params[index].size, f->params[index].data, why);
+    if (from->type_index == kTVMFFITensor) {
+      rldb_aot_copy(to, from);
+      return kSucceeded;
+    }
+    Storage* s = rldb_aot_storage(0);
+    if (!s) return kFailed;
+    free(s->data);
+    s->data = data_of(t);
+    s->size = bytes;
+    s->borrowed = 1;
+    const int32_t done = rldb_aot_view(&s->head, s->data, t->ndim, t->shape, t->dtype, to);
+    rldb_aot_unref(&s->head);
+    return done;
+  }
+  Text text;
+  if (from->type_index == kTVMFFIRawStr && rldb_aot_text(from, &text)) return rldb_aot_string(text.data, text.size, to);
+  rldb_aot_copy(to, from);
+  return kSucceeded;
+}
+
+static const char* const kKinds[] = {"",
+                                     "TypeError",
+                                     "ValueError",
+                                     "TypeError",
+                                     "AttributeError",
+                                     "AssertionError",
+                                     "MemoryError",
+                                     "IndexError",
+                                     "NotImplementedError",
+                                     "ValueError",
+                                     "KeyboardInterrupt",
+                                     "RecursionError",
+                                     "RuntimeError",
+                                     "RuntimeError"};
+
+int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int32_t count, Any* result) {
+  Thread* t = &rldb_aot_thread;
+  const int outermost = t->depth == 0;
+  if (outermost) t->stack_end = stack_end();
+  t->code = 0;
+  Any* own = NULL;
+  Any made = {0};
+  int32_t done = kFailed;
+  State* s = rldb_aot_open(library);
+  if (!s) goto end;
+  const FunctionInfo* f = &s->functions[function];
+  if (count != f->param_count) {
+    wrong_count(f, count);
+    goto end;
+  }
+  own = calloc((size_t)count + 1, sizeof(Any));
+  if (!own) {
+    rldb_aot_fail(kErrorMemory, "no memory for %d arguments", count);
+    goto end;
+  }
+  for (int32_t i = 0; i < count; ++i)
+    if (take(f, i, &args[i], &own[i]) != kSucceeded) goto end;
+  done = rldb_aot_call(library, function, own, count, &made);
+  if (done == kSucceeded) done = keep(&made);
+end:
+  if (own) rldb_aot_release_all(own, count);
+  free(own);
+  if (done == kSucceeded) {
+    *result = made;
+    return kSucceeded;
+  }
+  rldb_aot_release(&made);
+  if (TVMFFIErrorSetRaisedFromCStr) TVMFFIErrorSetRaisedFromCStr(kKinds[t->code], rldb_aot_message());
+  return kFailed;
+}
+
+/* ---- the code of functions ---- */
+
+void rldb_aot_start(Library* library, Any* registers, int64_t count, const Any* args, int32_t given) {
+  (void)library;
+  memset(registers, 0, (size_t)count * sizeof(Any));
+  for (int32_t i = 0; i < given; ++i) rldb_aot_copy(&registers[i], &args[i]);
+}
+
+int32_t rldb_aot_condition(const Any* v) {
+  if (is_integer(v)) return v->v_int64 != 0;
+  return rldb_aot_wrong("If", 0, "an integer", v);
+}

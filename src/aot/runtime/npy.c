@@ -1,0 +1,127 @@
+/* Tensors in .npy files. */
+#include "aot/runtime/npy.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kMostHeader = 1 << 20, kMostRank = 64 };
+
+static const struct {
+  const char* name;
+  DLDataType type;
+} kTypes[] = {{"b1", {6, 8, 1}},  {"i1", {0, 8, 1}},  {"i2", {0, 16, 1}}, {"i4", {0, 32, 1}},
+              {"i8", {0, 64, 1}}, {"u1", {1, 8, 1}},  {"u2", {1, 16, 1}}, {"u4", {1, 32, 1}},
+              {"u8", {1, 64, 1}}, {"f2", {2, 16, 1}}, {"f4", {2, 32, 1}}, {"f8", {2, 64, 1}}};
+enum { kTypeCount = sizeof kTypes / sizeof *kTypes };
+
+/* The text after `'key':`, or null. */
+static const char* value_of(const char* header, const char* key) {
+  char quoted[32];
+  snprintf(quoted, sizeof quoted, "'%s':", key);
+  const char* at = strstr(header, quoted);
+  if (!at) return NULL;
+  at += strlen(quoted);
+  while (*at == ' ') ++at;
+  return at;
+}
+
+static const char* parse(const char* header, DLDataType* type, int64_t* rank, int64_t* shape) {
+  const char* descr = value_of(header, "descr");
+  const char* order = value_of(header, "fortran_order");
+  const char* dims = value_of(header, "shape");
+  if (!descr || !order || !dims || descr[0] != '\'' || dims[0] != '(') return "its header cannot be read";
+  if (strncmp(order, "False", 5) != 0) return "it is in column-major order";
+  if (descr[1] != '<' && descr[1] != '|') return "its numbers are not little-endian";
+  int found = -1;
+  for (int i = 0; i < kTypeCount; ++i)
+    if (strncmp(descr + 2, kTypes[i].name, 2) == 0 && descr[4] == '\'') found = i;
+  if (found < 0) return "its dtype is not supported";
+  *type = kTypes[found].type;
+  *rank = 0;
+  for (const char* at = dims + 1; *at && *at != ')';) {
+    char* end = NULL;
+    if (*at == ',' || *at == ' ') {
+      ++at;
+      continue;
+    }
+    const long long d = strtoll(at, &end, 10);
+    if (end == at || d < 0 || *rank == kMostRank) return "its shape cannot be read";
+    shape[(*rank)++] = d;
+    at = end;
+  }
+  return NULL;
+}
+
+static const char* read_header(FILE* f, char** header) {
+  unsigned char head[12];
+  static const unsigned char kMagic[6] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+  if (fread(head, 1, 10, f) != 10 || memcmp(head, kMagic, 6) != 0) return "it is not an .npy file";
+  uint64_t size = head[8] | (uint64_t)head[9] << 8;
+  if (head[6] < 1 || head[6] > 3) return "its version is not known";
+  if (head[6] > 1) {
+    if (fread(head + 10, 1, 2, f) != 2) return "it is cut short";
+    size |= (uint64_t)head[10] << 16 | (uint64_t)head[11] << 24;
+  }
+  if (size > kMostHeader) return "its header is too long";
+  *header = calloc(size + 1, 1);
+  if (!*header) return "there is no memory";
+  return fread(*header, 1, size, f) == size ? NULL : "it is cut short";
+}
+
+static const char* read_data(FILE* f, const char* header, const DLDataType* wanted, Any* result) {
+  DLDataType type;
+  int64_t rank = 0, shape[kMostRank];
+  const char* why = parse(header, &type, &rank, shape);
+  if (why) return why;
+  uint64_t bytes = 0;
+  if (!rldb_aot_bytes(rank, shape, element_bytes(type), &bytes)) return "its shape is too large";
+  /* Compared with the file before memory is allocated. */
+  const long begin = ftell(f);
+  if (begin < 0 || fseek(f, 0, SEEK_END) != 0) return "it cannot be measured";
+  const long end = ftell(f);
+  if (end < begin || (uint64_t)(end - begin) != bytes) return "its size does not fit its shape";
+  fseek(f, begin, SEEK_SET);
+  const int raw = type.code == 1 && wanted && wanted->bits == type.bits && wanted->code >= 4 && wanted->code != 6;
+  if (rldb_aot_tensor(rank, shape, raw ? *wanted : type, result) != kSucceeded) return "there is no memory for it";
+  if (fread(data_of(tensor_of(result)), 1, bytes, f) == bytes) return NULL;
+  rldb_aot_release(result);
+  return "it cannot be read";
+}
+
+const char* npy_read(const char* path, const DLDataType* wanted, Any* result) {
+  FILE* f = fopen(path, "rb");
+  if (!f) return "it cannot be opened";
+  char* header = NULL;
+  const char* why = read_header(f, &header);
+  if (!why) why = read_data(f, header, wanted, result);
+  free(header);
+  fclose(f);
+  return why;
+}
+
+const char* npy_write(const char* path, const DLTensor* t) {
+  const char* name = NULL;
+  for (int i = 0; i < kTypeCount; ++i)
+    if (kTypes[i].type.code == t->dtype.code && kTypes[i].type.bits == t->dtype.bits) name = kTypes[i].name;
+  if (!name) name = t->dtype.bits == 16 ? "u2" : t->dtype.bits <= 8 ? "u1" : NULL;
+  if (!name || t->dtype.lanes != 1) return "its dtype has no .npy form";
+  char header[2048];
+  int n = snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                   name[1] == '1' ? '|' : '<', name);
+  for (int32_t i = 0; i < t->ndim; ++i)
+    n += snprintf(header + n, sizeof header - (size_t)n, "%lld%s", (long long)t->shape[i],
+                  t->ndim == 1      ? ","
+                  : i + 1 < t->ndim ? ", "
+                                    : "");
+  n += snprintf(header + n, sizeof header - (size_t)n, "), }");
+  while ((10 + n + 1) % 64 != 0) header[n++] = ' ';
+  header[n++] = '\n';
+  const unsigned char head[10] = {0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, (unsigned char)n, (unsigned char)(n >> 8)};
+  const uint64_t bytes = (uint64_t)rldb_aot_element_count(t) * element_bytes(t->dtype);
+  FILE* f = fopen(path, "wb");
+  if (!f) return "it cannot be created";
+  const int good = fwrite(head, 1, 10, f) == 10 && fwrite(header, 1, (size_t)n, f) == (size_t)n &&
+                   fwrite(data_of(t), 1, bytes, f) == bytes;
+  return fclose(f) == 0 && good ? NULL : "it cannot be written";
+}

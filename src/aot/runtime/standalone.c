@@ -1,0 +1,179 @@
+/* The main of a program that `rldb build --standalone` makes: arguments from .npy files and numbers, results to files.
+ *
+ *   PROGRAM [FUNCTION] [NAME=]VALUE... [-o FILE.npy]
+ *
+ * Exit codes: 0 good, 1 the program failed, 2 wrong usage, as rldb's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "aot/runtime/aot.h"
+#include "aot/runtime/npy.h"
+
+enum { kGood = 0, kProgramFailed = 1, kUsage = 2, kMostParams = 4096 };
+
+extern Library* const rldb_aot_standalone;
+
+static int is_name(Text t, const char* text, size_t size) { return t.size == size && memcmp(t.data, text, size) == 0; }
+
+static int64_t find_function(const State* s, const char* name) {
+  for (uint64_t i = 0; i < s->function_count; ++i)
+    if (s->functions[i].kind == kBytecode && is_name(s->functions[i].name, name, strlen(name))) return (int64_t)i;
+  return -1;
+}
+
+static void show_usage(FILE* out, const char* program, const State* s) {
+  fprintf(out, "usage: %s [FUNCTION] [NAME=]VALUE... [-o FILE.npy]\nA VALUE is an .npy file or a number.\n", program);
+  for (uint64_t i = 0; i < s->function_count; ++i) {
+    const FunctionInfo* f = &s->functions[i];
+    if (f->kind != kBytecode) continue;
+    fprintf(out, "%.*s\n", (int)f->name.size, f->name.data);
+    for (int64_t p = 0; p < f->param_count; ++p)
+      fprintf(out, "  %.*s: %.*s\n", (int)f->params[p].size, f->params[p].data, (int)f->types[p].size,
+              f->types[p].data);
+  }
+}
+
+/* The dtype that a parameter's printed type names: `R.Tensor((n, 4), dtype="bfloat16")`. */
+static int dtype_in(Text type, DLDataType* out) {
+  char text[512];
+  if (type.size >= sizeof text) return 0;
+  memcpy(text, type.data, type.size);
+  text[type.size] = 0;
+  const char* at = strstr(text, "dtype=\"");
+  const char* end = at ? strchr(at + 7, '"') : NULL;
+  return end && rldb_aot_parse_dtype(at + 7, (uint64_t)(end - at - 7), out);
+}
+
+static int read_value(const char* text, Text type, Any* out) {
+  char* end = NULL;
+  const size_t size = strlen(text);
+  memset(out, 0, sizeof *out);
+  if (size > 4 && strcmp(text + size - 4, ".npy") == 0) {
+    DLDataType wanted;
+    const char* why = npy_read(text, dtype_in(type, &wanted) ? &wanted : NULL, out);
+    if (why) fprintf(stderr, "error: `%s`: %s\n", text, why);
+    return why == NULL;
+  }
+  out->type_index = kTVMFFIInt;
+  out->v_int64 = strtoll(text, &end, 10);
+  if (end != text && *end == 0) return 1;
+  out->type_index = kTVMFFIFloat;
+  out->v_float64 = strtod(text, &end);
+  if (end != text && *end == 0) return 1;
+  fprintf(stderr, "error: `%s` is neither an .npy file nor a number\n", text);
+  return 0;
+}
+
+/* `x=1`: the parameter and the text after the sign; otherwise the first parameter without a value. */
+static int64_t param_of(const FunctionInfo* f, const uint8_t* given, const char** text) {
+  const char* sign = strchr(*text, '=');
+  for (int64_t p = 0; p < f->param_count; ++p) {
+    if (sign ? is_name(f->params[p], *text, (size_t)(sign - *text)) : !given[p]) {
+      if (sign) *text = sign + 1;
+      return p;
+    }
+  }
+  return -1;
+}
+
+static int put_out(const char* path, const Any* v, int number) {
+  const DLTensor* t = tensor_of(v);
+  char name[4096];
+  if (v->type_index == kTVMFFIArray) {
+    const TVMFFISeqCell* fields = TVMFFICellOf(v->v_obj);
+    for (int64_t i = 0; i < fields->size; ++i)
+      if (!put_out(path, (const Any*)fields->data + i, (int)i)) return 0;
+    return 1;
+  }
+  if (!t || !path) {
+    Buffer text = {0};
+    rldb_aot_put_value(&text, v);
+    printf("%s\n", text.data ? text.data : "");
+    free(text.data);
+    return 1;
+  }
+  const size_t size = strlen(path);
+  const int stem = size > 4 && strcmp(path + size - 4, ".npy") == 0 ? (int)size - 4 : (int)size;
+  if (number < 0)
+    snprintf(name, sizeof name, "%s", path);
+  else
+    snprintf(name, sizeof name, "%.*s_%d.npy", stem, path, number);
+  const char* why = npy_write(name, t);
+  if (why) fprintf(stderr, "error: `%s`: %s\n", name, why);
+  return why == NULL;
+}
+
+static int run(const State* s, int64_t function, char** values, int count, const char* output) {
+  static Any args[kMostParams];
+  static uint8_t given[kMostParams];
+  const FunctionInfo* f = &s->functions[function];
+  if (f->param_count > kMostParams) {
+    fprintf(stderr, "error: the function has too many parameters\n");
+    return kUsage;
+  }
+  for (int i = 0; i < count; ++i) {
+    const char* text = values[i];
+    const int64_t p = param_of(f, given, &text);
+    if (p < 0) {
+      fprintf(stderr, "error: `%s`: there is no such parameter, or all have values\n", values[i]);
+      return kUsage;
+    }
+    if (!read_value(text, f->types[p], &args[p])) return kUsage;
+    given[p] = 1;
+  }
+  for (int64_t p = 0; p < f->param_count; ++p)
+    if (!given[p]) {
+      fprintf(stderr, "error: `%.*s` has no value\n", (int)f->params[p].size, f->params[p].data);
+      return kUsage;
+    }
+  Any result = {0};
+  const int32_t done = rldb_aot_enter(rldb_aot_standalone, function, args, (int32_t)f->param_count, &result);
+  if (done != kSucceeded) {
+    fprintf(stderr, "error: %s\n", rldb_aot_message());
+    return kProgramFailed;
+  }
+  const int written = put_out(output, &result, -1);
+  rldb_aot_release(&result);
+  rldb_aot_release_all(args, f->param_count);
+  return written ? kGood : kProgramFailed;
+}
+
+int main(int argc, char** argv) {
+  const State* s = rldb_aot_open(rldb_aot_standalone);
+  if (!s) {
+    fprintf(stderr, "error: %s\n", rldb_aot_message());
+    return kProgramFailed;
+  }
+  const char* output = NULL;
+  int count = 0;
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+      show_usage(stdout, argv[0], s);
+      return kGood;
+    }
+    if (strcmp(argv[i], "-o") == 0) {
+      if (i + 1 == argc) {
+        fprintf(stderr, "error: `-o` needs a file\n");
+        return kUsage;
+      }
+      output = argv[++i];
+    } else {
+      argv[1 + count++] = argv[i];
+    }
+  }
+  char** values = argv + 1;
+  int64_t function = count > 0 ? find_function(s, values[0]) : -1;
+  if (function >= 0) {
+    ++values;
+    --count;
+  } else {
+    function = find_function(s, "main");
+  }
+  if (function < 0) {
+    fprintf(stderr, "error: there is no function `main`: name one\n");
+    show_usage(stderr, argv[0], s);
+    return kUsage;
+  }
+  return run(s, function, values, count, output);
+}

@@ -1,0 +1,18 @@
+// The functions that the runtime in C has.
+#include "rldb/codegen/llvm/aot.h"
+
+namespace rldb::codegen {
+
+std::string_view runtime_symbol(std::string_view name) {
+  static constexpr struct {
+    std::string_view name, symbol;
+  } kRows[] = {
+#define RLDB_AOT_FUNCTION(id, name) {name, "rldb_aot_" #id},
+#include "rldb/codegen/llvm/aot_function.def"
+  };
+  for (const auto& row : kRows)
+    if (row.name == name) return row.symbol;
+  return {};
+}
+
+}  // namespace rldb::codegen

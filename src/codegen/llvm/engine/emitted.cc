@@ -1,0 +1,27 @@
+#include "codegen/llvm/engine/emitted.h"
+
+#include <fmt/format.h>
+
+#include "codegen/llvm/lower/barriers.h"
+#include "codegen/llvm/lower/launches.h"
+#include "rldb/schedule/schedule.h"
+#include "rldb/source/diagnostic_codegen.h"
+
+namespace rldb::codegen {
+
+source::Message unsupported(std::string_view name, std::string_view why) {
+  return source::message(diag::CodegenUnsupported, fmt::format("`{}`", name), why);
+}
+
+ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
+                                        const JitOptions& options) {
+  auto split = split_at_barriers(ctx, launches_as_loops(ctx, f));
+  if (!split.ok()) return support::Failure(unsupported(name, split.error()));
+  f = *split;
+  if (!options.schedule || options.opt_level == 0) return f;
+  schedule::Options wanted;
+  wanted.require_proof = options.check_bounds;
+  return schedule::default_schedule(ctx, f, wanted).func;
+}
+
+}  // namespace rldb::codegen

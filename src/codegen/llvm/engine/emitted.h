@@ -1,0 +1,13 @@
+// The function that code is generated for: threads as loops, with the default schedule. Internal to the room.
+#pragma once
+
+#include "rldb/codegen/llvm/jit.h"
+
+namespace rldb::codegen {
+
+source::Message unsupported(std::string_view name, std::string_view why);
+
+ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
+                                        const JitOptions& options);
+
+}  // namespace rldb::codegen
