@@ -31,7 +31,7 @@ namespace rldb::codegen {
 
 namespace {
 
-constexpr int kFormatVersion = 5;  // of the code that is made: a cached kernel of another one is not used
+constexpr int kFormatVersion = 6;  // of the code that is made: a cached kernel of another one is not used
 
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 
@@ -113,6 +113,8 @@ class Compilation {
     wanted.check_bounds = options_.check_bounds;
     wanted.events = options_.events;
     wanted.vector_bytes = host().vector_bytes;
+    // Code that is instrumented runs on one thread.
+    wanted.threads = options_.events == 0 && !options_.check_accesses;
     Lowering lowering(context_, wanted);
     lowered = lowering.run(f, signature);
   }

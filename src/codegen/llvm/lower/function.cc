@@ -48,6 +48,7 @@ Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& sig
   result_ = signature.result;
   make_entry(f, signature);
   prepare_notes(f);
+  find_parallel_loops(f);
   hoist_allocations(f);
   stmt(f->body);
   finish();

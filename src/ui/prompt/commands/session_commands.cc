@@ -8,6 +8,7 @@
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
 #include "rldb/source/diagnostic_command.h"
+#include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/support/file.h"
