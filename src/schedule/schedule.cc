@@ -210,19 +210,28 @@ Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& 
   };
   std::vector<Scheduled> nests = find();
   const ir::PrimFunc* made = apply(ctx, f, nests);
+  BoundsFacts after;
   if (options.require_proof) {
     // A form that needs bounds tests is worse than the original loops.
-    const BoundsFacts after = prove_bounds(made);
+    after = prove_bounds(made);
     for (const Scheduled& n : nests)
       if (n.stages.back().id != StepId::HoistInit && !after.all_proved(n.stages.back().stmt)) barred.insert(n.loop);
     if (!barred.empty()) {
       nests = find();
       made = apply(ctx, f, nests);
+      after = prove_bounds(made);
     }
   }
-  made = marked(ctx, made);
   if (options.record)
     for (Step& step : steps_of(ctx, f, nests)) steps.push_back(std::move(step));
+  std::string_view about;
+  if (const auto parallel = mark_parallel(scene, made->body, options.require_proof ? &after : nullptr, about)) {
+    const ir::PrimFunc* whole = ctx.prim_func(made->params, made->ret_type, parallel->stmt, made->attrs, made->s_tir);
+    ctx.set_origin(whole, made);
+    made = whole;
+    if (options.record) steps.push_back({parallel->id, about, made});
+  }
+  made = marked(ctx, made);
   if (!steps.empty()) steps.back().after = made;
   return {made, std::move(steps)};
 }

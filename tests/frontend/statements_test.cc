@@ -32,7 +32,7 @@ std::string shown(std::string_view text) {
   return out;
 }
 
-// What damage is reported for a text, as the text of its spans.
+// The damage reported for a text, as the text of its spans.
 std::vector<std::string> damage(std::string_view text) {
   source::Diagnostics found;
   frontend::cst::report_damage(frontend::cst::parse_tree({}, text), found);

@@ -4,6 +4,7 @@
 
 #include <unordered_set>
 
+#include "rldb/schedule/bounds.h"
 #include "schedule/build.h"
 #include "schedule/nest.h"
 
@@ -24,6 +25,11 @@ struct Scene {
 std::optional<Stage> inline_stages(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // inline.cc
 // The function's body with chains of nests done a block of rows at a time; `about`: the last block of the last chain.
 std::optional<Stage> fuse_rows(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // fuse_rows.cc
+
+// The body of a scheduled function with its independent outer loops marked as parallel (facts: of that body, where
+// accesses have to be proved); `about`: what the first of them writes.
+std::optional<Stage> mark_parallel(const Scene& scene, const ir::Stmt* body, const BoundsFacts* facts,
+                                   std::string_view& about);  // parallel.cc
 
 // Whether it is never negative, judging by the dimensions of parameters.
 bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0);  // elementwise.cc

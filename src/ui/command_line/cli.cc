@@ -12,6 +12,7 @@
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/sanitize.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/runtime/threads.h"
 #include "rldb/source/diagnostic.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/support/file.h"
@@ -113,6 +114,10 @@ void add_run_options(CLI::App& app, CommandLine& c) {
       ->type_name("LIB.so");
   app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
                "kernels report out-of-bounds accesses (default); --no-check-bounds: they do not check");
+  app.add_option_function<std::size_t>(
+         "--threads", [](std::size_t n) { runtime::set_thread_count(n); },
+         "threads that a kernel may use (default: the CPUs); results do not depend on it")
+      ->type_name("N");
   app.add_flag("--check-accesses", c.options.check_accesses,
                "kernels check each access once more in the optimised code (slow; to test rldb)");
   app.add_flag("--rfc-functions", c.options.rfc_functions,

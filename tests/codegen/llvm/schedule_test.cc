@@ -147,7 +147,7 @@ def kernel(A: T.Buffer(("m", "kk"), "float32"), B: T.Buffer(("kk", "n"), "float3
   schedule::Options options;
   options.record = true;
   const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
-  REQUIRE(result.steps.size() == 4);
+  REQUIRE(result.steps.size() == 5);
   CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
   check_verifies(t.ctx, result.func);
   check_text(result.func, ir::print_function("kernel", result.func));

@@ -32,7 +32,7 @@ namespace rldb::codegen {
 
 namespace {
 
-constexpr int kFormatVersion = 5;  // of the code that is made: a cached kernel of another one is not used
+constexpr int kFormatVersion = 6;  // of the code that is made: a cached kernel of another one is not used
 
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 
@@ -130,6 +130,8 @@ class Compilation {
     wanted.events = options_.events;
     wanted.vector_bytes = host().vector_bytes;
     wanted.lines = options_.lines;
+    // Code that is instrumented runs on one thread, as does that of a library, whose runtime has no pool.
+    wanted.threads = options_.events == 0 && !options_.check_accesses && options_.symbol.empty();
     Lowering lowering(context_, wanted);
     lowered = lowering.run(f, signature);
     if (options_.symbol.empty()) return;

@@ -106,6 +106,22 @@ Trap call_guarded(runtime::KernelEntry entry, const runtime::KernelWord* words, 
   return {point.signal, point.address};
 }
 
+Trap call_guarded(void (*call)(void*), void* context) {
+  install();
+  thread_local AltStack stack;
+  (void)stack;
+  Point point;
+  Point* const outer = t_point;
+  if (sigsetjmp(point.jump, 0) == 0) {
+    t_point = &point;
+    call(context);
+    t_point = outer;
+    return {};
+  }
+  t_point = outer;
+  return {point.signal, point.address};
+}
+
 GuardPause::GuardPause() : saved_(t_point) { t_point = nullptr; }
 GuardPause::~GuardPause() { t_point = static_cast<Point*>(saved_); }
 

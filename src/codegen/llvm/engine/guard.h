@@ -16,6 +16,8 @@ struct Trap {
 
 Trap call_guarded(runtime::KernelEntry entry, const runtime::KernelWord* words, const std::int64_t* variables,
                   runtime::KernelFault* fault, std::int32_t& status);
+// The same for a part of a kernel's code.
+Trap call_guarded(void (*call)(void*), void* context);
 
 // While one lives, signals are not the kernel's (a helper has called out of it).
 class GuardPause {

@@ -8,6 +8,7 @@
 
 #include "codegen/llvm/engine/accesses.h"
 #include "codegen/llvm/engine/guard.h"
+#include "codegen/llvm/engine/pieces.h"
 #include "rldb/runtime/any_contents.h"
 
 namespace rldb::codegen {
@@ -240,6 +241,7 @@ std::span<const HelperSymbol> helper_symbols() {
       {kAccessHelper, address(note_access)},
       {"rldb_bytes", address(bytes_of)},
       {"rldb_panel", address(panel)},
+      {kPiecesHelper, address(run_pieces)},
       {"rldb_call_packed", address(call_packed)},
       {"rldb_round", address(round_to_format)},
       {"rldb_decode", address(decode)},

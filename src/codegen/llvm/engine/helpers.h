@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "codegen/llvm/engine/guard.h"
 #include "rldb/runtime/kernel.h"
 #include "rldb/runtime/packed.h"
 
@@ -28,6 +29,9 @@ struct Run {
   runtime::Ref<runtime::Storage> panels[2];
   bool panel_turn = false;
   std::optional<runtime::Error> error;  // left by a helper
+  Trap trap;                            // in a piece of a parallel loop
+  bool check_memory = false;            // unchecked code: whether allocations were written past is to be noted
+  bool damaged = false;                 // one was
   Run* outer = nullptr;
 };
 Run*& current_run();

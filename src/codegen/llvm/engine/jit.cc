@@ -174,12 +174,14 @@ class JitKernel : public runtime::Kernel {
     Run state;
     state.args = args;
     state.registry = shared_->options.registry;
+    state.check_memory = !shared_->options.check_bounds;
     state.outer = current_run();
     current_run() = &state;
     runtime::KernelFault fault;
     std::int32_t status = 0;
-    const Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
+    Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
     current_run() = state.outer;
+    if (trap.signal == 0) trap = state.trap;
     noted_ = fault.noted != 0;
     if (trap.signal == 0 && status == 0 && !state.error && untouched(args, state))
       return runtime::result_of(signature_, fault);
@@ -221,6 +223,7 @@ class JitKernel : public runtime::Kernel {
   // Unchecked code: checks that nothing was written next to the arguments and the allocations.
   bool untouched(PackedArgs args, const Run& state) const {
     if (shared_->options.check_bounds) return true;
+    if (state.damaged) return false;
     for (const Value& v : args) {
       if (v.is(ValueKind::Tensor) && !runtime::intact(*v.as_tensor().storage())) return false;
       if (v.is(ValueKind::Storage) && !runtime::intact(*v.storage_ref())) return false;

@@ -101,7 +101,7 @@ std::vector<Lowering::Value*> Lowering::storage_extents(const ir::Buffer* b) {
 }
 
 void Lowering::allocate_buffer(const ir::Buffer* b) {
-  if (hoisted_.contains(b)) return;
+  if (hoisted_.contains(b) || private_.contains(b)) return;
   const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(b->data);
   const Memory memory = allocate(storage_extents(b), b->dtype, b->name, on_stack, unwritten_.contains(b));
   pointers_[b->data] = memory;
@@ -117,23 +117,23 @@ void Lowering::declare_view(const ir::Buffer* b, const Memory& memory) {
   views_[b] = std::move(v);
 }
 
+bool Lowering::size_is_known(const ir::Buffer* b) const {
+  std::vector<const ir::Var*> vars;
+  for (const auto* list : {&b->shape, &b->strides})
+    for (const ir::Expr* e : *list) {
+      bool simple = true;
+      ir::walk(e, [&](const ir::Node* n) { return simple = simple && !as<ir::BufferLoad>(n) && !as<ir::LetExpr>(n); });
+      if (!simple) return false;
+      ir::collect_vars(e, vars);
+    }
+  if (b->elem_offset && !as<ir::IntImm>(b->elem_offset)) return false;
+  return std::all_of(vars.begin(), vars.end(), [&](const ir::Var* v) { return vars_.contains(v); });
+}
+
 // Buffers whose size is known on entry are allocated there, once, also when they are inside loops.
 void Lowering::hoist_allocations(const ir::PrimFunc* f) {
-  const auto known = [&](const ir::Buffer* b) {
-    std::vector<const ir::Var*> vars;
-    for (const auto* list : {&b->shape, &b->strides})
-      for (const ir::Expr* e : *list) {
-        bool simple = true;
-        ir::walk(e,
-                 [&](const ir::Node* n) { return simple = simple && !as<ir::BufferLoad>(n) && !as<ir::LetExpr>(n); });
-        if (!simple) return false;
-        ir::collect_vars(e, vars);
-      }
-    if (b->elem_offset && !as<ir::IntImm>(b->elem_offset)) return false;
-    return std::all_of(vars.begin(), vars.end(), [&](const ir::Var* v) { return vars_.contains(v); });
-  };
   const auto hoist = [&](const ir::Buffer* b) {
-    if (hoisted_.contains(b) || !known(b)) return;
+    if (hoisted_.contains(b) || private_.contains(b) || !size_is_known(b)) return;
     allocate_buffer(b);
     hoisted_.insert(b);
   };

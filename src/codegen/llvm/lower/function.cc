@@ -49,6 +49,7 @@ Lowered Lowering::run(const ir::PrimFunc* f, const runtime::KernelSignature& sig
   make_entry(f, signature);
   begin_lines(f, signature.name);
   prepare_notes(f);
+  find_parallel_loops(f);
   hoist_allocations(f);
   stmt(f->body);
   finish();

@@ -1,6 +1,7 @@
 // Loops: as LLVM's loops, or unrolled and vectorised as the text specifies; chunks between checks of the interrupt.
 #include <fmt/format.h>
 
+#include "codegen/llvm/lower/chunk.h"
 #include "codegen/llvm/lower/depth.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/empty_nest.h"
@@ -76,6 +77,8 @@ bool leaves_loop(const ir::Stmt* s) {
 }
 
 }  // namespace
+
+std::int64_t chunk_of(const ir::ForStmt* loop) { return chunk_of(at_most(loop->extent), iterations(loop->body)); }
 
 // ---- explicit unrolling ----
 
@@ -227,7 +230,7 @@ void Lowering::for_loop(const ir::ForStmt* loop) {
 void Lowering::one_loop(const ir::ForStmt* loop) {
   if (vector_loop(loop) || unrolled_loop(loop)) return;
   if (schedule::has_flag(loop->annotations, attr_name::Nontemporal)) return nontemporal_loop(loop);
-  plain_loop(loop);
+  if (!parallel_loop(loop)) plain_loop(loop);
 }
 
 void Lowering::bind_loop(const ir::ForStmt* loop, Value* iv) {
@@ -254,7 +257,7 @@ void Lowering::plain_loop(const ir::ForStmt* loop) {
     fault_if(b_.CreateICmpSLE(step, i64(0)), ErrorKind::Unsupported,
              fmt::format("loop `{}` has step {{}}", loop->var->name), {step});
   }
-  std::int64_t chunk = chunk_of(at_most(loop->extent), iterations(loop->body));
+  std::int64_t chunk = chunk_of(loop);
   if (chunk > 1 && !llvm::isa<llvm::ConstantInt>(step)) chunk = 1;
   emit_loop(
       begin, end, step, loop, [&](Value* iv) { run_body(loop, iv); }, chunk);
@@ -285,7 +288,10 @@ void Lowering::nontemporal_loop(const ir::ForStmt* loop) {
     aligned = b_.CreateAnd(aligned, b_.CreateICmpEQ(low, i64(0)));
     return true;
   });
-  if (!known || stream_) return plain_loop(loop);
+  const auto either = [&] {
+    if (!parallel_loop(loop)) plain_loop(loop);
+  };
+  if (!known || stream_) return either();
   Block* past = new_block("stream");
   Block* through = new_block("cached");
   Block* end = new_block("streamed");
@@ -293,14 +299,14 @@ void Lowering::nontemporal_loop(const ir::ForStmt* loop) {
   b_.SetInsertPoint(past);
   {
     const auto stream = restore_later(stream_, true);
-    plain_loop(loop);
+    either();
   }
   if (!terminated()) {
     b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
     b_.CreateBr(end);
   }
   b_.SetInsertPoint(through);
-  plain_loop(loop);
+  either();
   if (!terminated()) b_.CreateBr(end);
   b_.SetInsertPoint(end);
 }

@@ -40,6 +40,7 @@ struct LowerOptions {
   unsigned vector_bytes = 32;  // of the host's vectors
   runtime::NumericEvents events = 0;
   const SourceLines* lines = nullptr;  // for debuggers; null: none
+  bool threads = true;                 // parallel loops with a grain may run on several
 };
 
 // The symbol of the function that is made.
@@ -156,6 +157,14 @@ class Lowering {
   std::uint64_t unrolled_size(const ir::Stmt* s, int depth = 0);
   void attach_loop_metadata(llvm::BranchInst* latch, const ir::ForStmt* source);
 
+  // ---- loops whose iterations may run on several threads (lower/parallel.cc) ----
+  void find_parallel_loops(const ir::PrimFunc* f);
+  bool parallel_loop(const ir::ForStmt* loop);
+  void allocate_private(const ir::ForStmt* loop);
+  llvm::Function* part_of(const ir::ForStmt* loop);
+  llvm::Function* with_captures(llvm::Function* draft, std::vector<Value*>& captures);
+  llvm::Function* unpacking(llvm::Function* part, llvm::StructType* captures);
+
   // ---- vectorised loops (lower/lanes.cc) ----
   bool vector_loop(const ir::ForStmt* loop);
   bool may_widen(const ir::ForStmt* loop);
@@ -182,6 +191,7 @@ class Lowering {
   void allocate_buffer(const ir::Buffer* b);
   void declare_view(const ir::Buffer* b, const Memory& memory);
   void hoist_allocations(const ir::PrimFunc* f);
+  bool size_is_known(const ir::Buffer* b) const;
   // `unwritten`: elements may be read before they are written; they are zero then, as memory from the arena is.
   Memory allocate(std::vector<Value*> extents, DType dtype, std::string_view name, bool on_stack, bool unwritten);
   std::vector<Value*> storage_extents(const ir::Buffer* b);
@@ -352,6 +362,9 @@ class Lowering {
   std::unordered_set<const ir::Var*> match_defined_;
   std::unordered_set<const ir::Buffer*> hoisted_;
   std::unordered_set<const ir::Buffer*> unwritten_;  // allocations whose elements may stay unwritten
+  // Parallel loops that get a function of their own, with the allocations that only they use: each piece has its own.
+  std::unordered_map<const ir::ForStmt*, std::vector<const ir::Buffer*>> parallel_;
+  std::unordered_set<const ir::Buffer*> private_;  // of loops that have not begun
   std::vector<Loop> loops_;
   std::unordered_map<const ir::Stmt*, std::uint64_t> unrolled_sizes_;
   std::unordered_set<const ir::ForStmt*> unrolled_;

@@ -3,6 +3,8 @@
 // Panels of B (depth x width) and of A (depth x height) are copied in reading order; a tile of height x width elements
 // of C stays in registers while the depth runs. The elements of C accumulate over the depth in ascending order from
 // the init value: the same order as the text's, whatever the blocking.
+#include <algorithm>
+
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/step_id.h"
@@ -16,7 +18,9 @@ namespace {
 
 constexpr std::int64_t kDepth = 256;     // width * depth elements of B stay in the first-level cache
 constexpr std::int64_t kColumns = 1024;  // depth * columns in the second
-constexpr std::int64_t kRows = 192;      // of A at a time
+constexpr std::int64_t kShare = 256;     // columns that are worth a copy of A's panels: a thread's share
+constexpr std::int64_t kShares = 8;
+constexpr std::int64_t kRows = 192;  // of A at a time
 
 // Blocks of the depth: of one size, if there is one that divides it.
 std::int64_t block_of_depth(const ir::Expr* extent) {
@@ -27,6 +31,18 @@ std::int64_t block_of_depth(const ir::Expr* extent) {
   return kDepth;
 }
 
+// Tiles of columns in a block. Blocks are shared out to threads, so they are many and equal, as far as the copies of A
+// that each block makes stay cheap.
+std::int64_t block_of_columns(const Contraction& c, const ir::Expr* tiles) {
+  const std::int64_t least = std::max<std::int64_t>(1, kShare / c.width());
+  const auto n = ir::const_int(tiles);
+  if (!n) return least;
+  if (*n < 2 * least) return *n;
+  const std::int64_t most = std::clamp<std::int64_t>((*n - 1) / kShares + 1, least, kColumns / c.width());
+  const std::int64_t blocks = (*n - 1) / most + 1;
+  return (*n - 1) / blocks + 1;
+}
+
 class ContractionWriter {
  public:
   using E = const ir::Expr*;
@@ -35,7 +51,8 @@ class ContractionWriter {
   ContractionWriter(const Scene& scene, const Contraction& c) : ctx_(scene.ctx), c_(c), t_(scene.ctx, c) {
     rows_ = t_.sections(t_.dim(c.rows, c.height, std::max<std::int64_t>(1, kRows / c.height)));
     i_ = rows_.front();
-    j_ = t_.dim(c.columns, c.width(), std::max<std::int64_t>(1, kColumns / c.width()));
+    j_ = t_.dim(c.columns, c.width(), 1);
+    j_.per_block = block_of_columns(c, j_.tiles);
     t_.depth = t_.dim(c.depth, 1, kDepth);
     t_.depth.per_block = std::min(t_.depth.per_block, block_of_depth(t_.depth.extent));
   }

@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "rldb/runtime/threads.h"
 #include "rldb/support/memory.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/terminal/guarded.h"
@@ -162,6 +163,18 @@ const std::vector<Option>& options() {
        [](Repl& r, std::string_view v) { return set_bool(r.suggestions, v); }},
       {"syntax", "current, sinfo, rfc", "spelling of printed TVMScript",
        [](Repl& r) { return syntax_name(of(r).print.syntax); }, set_syntax},
+      {"threads", "a count, or all",
+       "threads that a kernel may use, all: one for each CPU; results do not depend on it",
+       [](Repl&) {
+         const std::size_t chosen = runtime::chosen_thread_count();
+         return chosen == 0 ? std::string("all") : std::to_string(chosen);
+       },
+       [](Repl&, std::string_view v) {
+         const auto count = v == "all" ? std::optional<std::uint64_t>(0) : parse_count(v);
+         if (!count || (*count == 0 && v != "all")) return false;
+         runtime::set_thread_count(std::size_t(*count));
+         return true;
+       }},
       {"timeout", "seconds, 0 for none", "time limit of each entry",
        [](Repl& r) { return fmt::format("{}", r.timeout); },
        [](Repl& r, std::string_view v) { return set_double(r.timeout, v); }},
