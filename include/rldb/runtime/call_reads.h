@@ -3,7 +3,6 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "rldb/runtime/value.h"
@@ -20,8 +19,10 @@ struct CallReads {
   std::vector<ElementPlace> reads;
 };
 
-// `args`: as before the call. Nullopt: what the function does is not known here, or not for these arguments (sliding
-// windows, token trees and latent rows of a cache).
-std::optional<CallReads> call_reads(std::string_view function, PackedArgs args, const ElementPlace& written);
+using PackedFunctionPointer = Result<Value> (*)(PackedArgs);
+
+// `function`: of contrib.h, or null. `args`: as before the call. Nullopt: what the function does is not known here, or
+// not for these arguments (sliding windows, token trees and latent rows of a cache).
+std::optional<CallReads> call_reads(PackedFunctionPointer function, PackedArgs args, const ElementPlace& written);
 
 }  // namespace rldb::runtime

@@ -6,7 +6,9 @@
 
 #include "debug/provenance/may_write.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/runtime_function.h"
 #include "rldb/runtime/call_reads.h"
+#include "rldb/runtime/contrib.h"
 
 namespace rldb::debug {
 
@@ -27,6 +29,14 @@ bool leaves_arguments(std::string_view callee) {
   const auto id = bytecode::find_builtin(callee);
   return id && bytecode::info(*id).effect != BuiltinEffect::Mutate &&
          bytecode::info(*id).effect != BuiltinEffect::Control;
+}
+
+// The function of the runtime that a program calls by this name, or null.
+runtime::PackedFunctionPointer contrib_of(std::string_view callee) {
+#define RLDB_RUNTIME_FUNCTION(id, name, function, doc) \
+  if (callee == runtime_function::id) return runtime::function;
+#include "rldb/bytecode/runtime_function.def"
+  return nullptr;
 }
 
 bool covers(const Tensor& t, const MemoryPlace& p) {
@@ -210,7 +220,7 @@ std::optional<bool> Writers::known_wrote(const Touch& given, const MemoryRange& 
   const Value written = argument(run_, w.before->machine, w.call, given);
   if (!written.is(ValueKind::Tensor)) return std::nullopt;
   const auto known =
-      runtime::call_reads(w.callee, args, {written.as_tensor().storage().get(), std::size_t(range.begin)});
+      runtime::call_reads(contrib_of(w.callee), args, {written.as_tensor().storage().get(), std::size_t(range.begin)});
   if (!known) return std::nullopt;
   w.followed = true;
   for (const runtime::ElementPlace& p : known->reads)

@@ -1,7 +1,9 @@
 // The rows behind an element that a function of the paged cache writes.
 #include <algorithm>
+#include <iterator>
 
 #include "rldb/runtime/call_reads.h"
+#include "rldb/runtime/contrib.h"
 #include "runtime/kv/paged_cache.h"
 
 namespace rldb::runtime {
@@ -9,8 +11,6 @@ namespace rldb::runtime {
 using namespace kv;
 
 namespace {
-
-constexpr std::string_view kPrefix = "vm.builtin.";
 
 bool is_plain(const PagedCache& c) {
   if (c.slides() || c.has(AttentionKind::Latent) || c.has(AttentionKind::Windowed) || c.has(AttentionKind::Linear))
@@ -150,31 +150,20 @@ std::optional<CallReads> begin_forward(const PagedCache& c, PackedArgs args, con
 }
 
 // Functions of the cache that change its lists only.
-constexpr std::string_view kLists[] = {"kv_state_add_sequence",
-                                       "kv_state_remove_sequence",
-                                       "kv_state_fork_sequence",
-                                       "kv_state_popn",
-                                       "kv_state_clear",
-                                       "kv_state_end_forward",
-                                       "attention_kv_cache_empty",
-                                       "attention_kv_cache_get_num_available_pages",
-                                       "attention_kv_cache_get_total_sequence_length",
-                                       "attention_kv_cache_get_query_positions"};
-
-std::optional<CallReads> of_cache(std::string_view name, PackedArgs args, const ElementPlace& written) {
-  const auto cache = args.empty() ? std::nullopt : PagedCache::of(args[0]);
-  if (!cache || !is_plain(*cache)) return std::nullopt;
-  if (name == "attention_kv_cache_attention_with_fused_qkv") return attention(*cache, args, written);
-  if (name == "kv_state_begin_forward") return begin_forward(*cache, args, written);
-  if (std::find(std::begin(kLists), std::end(kLists), name) != std::end(kLists)) return CallReads{};
-  return std::nullopt;
-}
+constexpr PackedFunctionPointer kLists[] = {kv_state_add_sequence,   kv_state_remove_sequence, kv_state_fork_sequence,
+                                            kv_state_popn,           kv_state_clear,           kv_state_end_forward,
+                                            kv_cache_empty,          kv_cache_available_pages, kv_cache_total_length,
+                                            kv_cache_query_positions};
 
 }  // namespace
 
-std::optional<CallReads> call_reads(std::string_view function, PackedArgs args, const ElementPlace& written) {
-  if (!function.starts_with(kPrefix)) return std::nullopt;
-  return of_cache(function.substr(kPrefix.size()), args, written);
+std::optional<CallReads> call_reads(PackedFunctionPointer function, PackedArgs args, const ElementPlace& written) {
+  const auto cache = args.empty() ? std::nullopt : PagedCache::of(args[0]);
+  if (!cache || !is_plain(*cache)) return std::nullopt;
+  if (function == kv_cache_attention) return attention(*cache, args, written);
+  if (function == kv_state_begin_forward) return begin_forward(*cache, args, written);
+  if (std::find(std::begin(kLists), std::end(kLists), function) != std::end(kLists)) return CallReads{};
+  return std::nullopt;
 }
 
 }  // namespace rldb::runtime
