@@ -1,6 +1,8 @@
 // The listing: `[3] /conv1/Conv: y = Conv(x, w) {kernel_shape = [3, 3]}`, one line for each node.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "onnx/model.h"
 #include "onnx/tensor.h"
 #include "rldb/support/cancel.h"
@@ -66,8 +68,11 @@ class Lister {
   Listing result;
 
   void model(const Model& m) {
-    line(0, fmt::format("onnx model, ir_version {}{}{}{}", m.proto.ir_version(),
-                        m.proto.producer_name().empty() ? "" : ", by ", one_line(m.proto.producer_name()),
+    model_ = &m;
+    const std::string kind = m.is_exported() ? "pytorch program, schema " + one_line(m.schema)
+                                             : fmt::format("onnx model, ir_version {}", m.proto.ir_version());
+    line(0, fmt::format("{}{}{}{}", kind, m.proto.producer_name().empty() ? "" : ", by ",
+                        one_line(m.proto.producer_name()),
                         m.proto.producer_version().empty() ? "" : " " + one_line(m.proto.producer_version())));
     for (const auto& import : m.proto.opset_import())
       line(0, fmt::format("opset {} {}", one_line(domain_name(import.domain())), import.version()));
@@ -76,6 +81,8 @@ class Lister {
   }
 
  private:
+  const Model* model_ = nullptr;
+
   void line(int depth, const std::string& text) {
     result.text.append(std::size_t(2 * depth), ' ');
     result.text += text;
@@ -115,6 +122,42 @@ class Lister {
     }
   }
 
+  // The literal arguments, the module and the line of the program.
+  std::string arguments_text(const pb::NodeProto& node) {
+    std::string text;
+    const auto given = model_->arguments.find(&node);
+    for (const Argument& a : given == model_->arguments.end() ? std::vector<Argument>() : given->second.all) {
+      if (a.graph) text += (text.empty() ? "" : ", ") + one_line(a.name) + " = graph " + one_line(a.graph->name());
+      const bool operands = std::all_of(a.items.begin(), a.items.end(), [](const Item& i) {
+        return i.kind == Item::Kind::Tensor || i.kind == Item::Kind::None;
+      });
+      if (a.graph || operands) continue;
+      const std::string items = joined(a.items, [&](const Item& i) { return item_text(node, i); });
+      text += (text.empty() ? "" : ", ") + one_line(a.name) + " = " + (a.is_list ? "[" + items + "]" : items);
+    }
+    if (!text.empty()) text = " {" + text + "}";
+    return text + (node.doc_string().empty() ? "" : "  # " + one_line(node.doc_string()));
+  }
+
+  static std::string item_text(const pb::NodeProto& node, const Item& i) {
+    switch (i.kind) {
+      case Item::Kind::None:
+        return "None";
+      case Item::Kind::Tensor:
+      case Item::Kind::Symbol:
+        return one_line(node.input(int(i.number)));
+      case Item::Kind::Int:
+        return fmt::to_string(i.number);
+      case Item::Kind::Real:
+        return fmt::format("{}", i.real);
+      case Item::Kind::Truth:
+        return i.number ? "True" : "False";
+      case Item::Kind::Text:
+        return '"' + one_line(i.text) + '"';
+    }
+    return {};
+  }
+
   std::string node_text(const pb::NodeProto& node, int index) {
     const auto name = [](const std::string& v) { return v.empty() ? std::string("-") : one_line(v); };
     std::string text = fmt::format("[{}] ", index);
@@ -122,6 +165,7 @@ class Lister {
     text += joined(node.output(), name) + " = ";
     if (!is_default_domain(node.domain())) text += one_line(node.domain()) + ".";
     text += fmt::format("{}({})", one_line(node.op_type()), joined(node.input(), name));
+    if (model_->is_exported()) return text + arguments_text(node);
     if (node.attribute_size() == 0) return text;
     return text + fmt::format(" {{{}}}", joined(node.attribute(), [](const auto& a) {
                                 return one_line(a.name()) + " = " + attribute_text(a);

@@ -6,6 +6,7 @@
 
 #include <filesystem>
 
+#include "onnx/pt2/archive.h"
 #include "onnx/tensor.h"
 #include "rldb/source/diagnostic_onnx.h"
 
@@ -28,7 +29,7 @@ const pb::FunctionProto* Model::function(const std::string& domain, const std::s
 }
 
 bool is_model(std::string_view path, std::string_view bytes) {
-  if (path.ends_with(".onnx")) return true;
+  if (path.ends_with(".onnx") || is_archive(path, bytes)) return true;
   // The field ir_version comes first: no text begins like that.
   return bytes.size() > 2 && bytes[0] == 8 && bytes[1] > 0 && bytes[1] < 32 && bytes[1] != 9 && bytes[1] != 10;
 }
@@ -50,6 +51,7 @@ bool is_shallow(const pb::GraphProto& graph, int depth) {
 }  // namespace
 
 ModelRef read_model(std::string_view path, std::string_view bytes, source::Diagnostics& out) {
+  if (is_archive(path, bytes)) return read_archive(path, bytes, out);
   auto model = std::make_shared<Model>();
   model->path = path;
   const auto parent = std::filesystem::path(path).parent_path();

@@ -3,9 +3,12 @@
 
 #include <onnx.pb.h>
 
+#include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
+#include "onnx/pt2/arguments.h"
 #include "rldb/onnx/model.h"
 
 namespace rldb::onnx {
@@ -17,11 +20,25 @@ inline constexpr int kMaxNesting = 50;
 // The opset up to which the definitions of operators are known.
 inline constexpr std::int64_t kNewestOpset = 22;
 
+// The numbers that a symbol of a PyTorch program stands for.
+struct SymbolRange {
+  std::string name;
+  std::optional<std::int64_t> least, most;
+};
+
 class Model {
  public:
   pb::ModelProto proto;
   std::string folder;  // of the file, for external data
   std::string path;
+
+  // Of an archive of PyTorch (pt2/), whose program has the form of an ONNX graph:
+  std::string schema;                                             // its version; empty: an ONNX model
+  std::unordered_map<const pb::NodeProto*, Arguments> arguments;  // of each node
+  std::unordered_map<std::string, runtime::Value> weights;        // of the initialisers, which have no data
+  std::vector<SymbolRange> ranges;
+
+  bool is_exported() const { return !schema.empty(); }
 
   std::int64_t opset(const std::string& domain) const;  // 0: not imported
   const pb::FunctionProto* function(const std::string& domain, const std::string& name) const;

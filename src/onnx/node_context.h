@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "onnx/attribute.h"
+#include "onnx/pt2/arguments.h"
 #include "rldb/ops/emitter.h"
 
 namespace rldb::onnx {
@@ -60,6 +61,8 @@ class NodeContext : public ops::Emitter {
   std::string_view folder;  // of the model
   Values inputs;
   const CallAttributes* outer = nullptr;
+  const Arguments* arguments = nullptr;  // of a node of PyTorch
+  std::optional<DType> recorded;         // the dtype of its first result, as the program says it
   RunGraph run_graph;
   std::shared_ptr<const Known> result;  // a body that returns null has set it
   Values results;                       // of a subgraph: a body that returns null may set them instead

@@ -1,4 +1,4 @@
-// The rows of onnx_op.def, and what a model needs of them.
+// The rows of onnx_op.def and aten/aten_op.def, and what a model needs of them.
 #include "onnx/operators.h"
 
 #include <fmt/format.h>
@@ -17,6 +17,11 @@ const OperatorRow kRows[] = {
 #define RLDB_ONNX_OP_OWN(domain, name, since, function) {domain, name, since, bodies::function, {}},
 #define RLDB_ONNX_REFUSED(domain, name, why) {domain, name, 1, nullptr, why},
 #include "onnx/onnx_op.def"
+#define RLDB_ATEN_OP(domain, name, function, Target) {domain, name, 1, aten::function, #Target},
+#define RLDB_ATEN_OP_OWN(domain, name, function) {domain, name, 1, aten::function, {}},
+#define RLDB_ATEN_VIEW(domain, name, function) {domain, name, 1, aten::function, {}, true},
+#define RLDB_ATEN_REFUSED(domain, name, why) {domain, name, 1, nullptr, why},
+#include "onnx/aten/aten_op.def"
 };
 
 // Calls `visit` for each node of a graph, its subgraphs, and the functions that they call.

@@ -1,4 +1,4 @@
-// The table onnx_op.def as rows. Inside the room only.
+// The tables onnx_op.def and aten/aten_op.def as rows. Inside the room only.
 #pragma once
 
 #include "onnx/model.h"
@@ -14,11 +14,20 @@ namespace bodies {
 #include "onnx/onnx_op.def"
 }  // namespace bodies
 
+namespace aten {
+#define RLDB_ATEN_OP(domain, name, function, Target) Made function(NodeContext& c);
+#define RLDB_ATEN_OP_OWN(domain, name, function) Made function(NodeContext& c);
+#define RLDB_ATEN_VIEW(domain, name, function) Made function(NodeContext& c);
+#define RLDB_ATEN_REFUSED(domain, name, why)
+#include "onnx/aten/aten_op.def"
+}  // namespace aten
+
 struct OperatorRow {
   std::string_view domain, name;
-  std::int64_t since = 1;    // the oldest opset whose definition is translated
-  Translate body = nullptr;  // null: refused
-  std::string_view target;   // Relax operator, or why it is refused
+  std::int64_t since = 1;      // the oldest opset whose definition is translated
+  Translate body = nullptr;    // null: refused
+  std::string_view target;     // Relax operator (of PyTorch: that of ONNX), or why it is refused
+  bool shares_memory = false;  // of PyTorch: the result is a view of the first operand
 };
 // Null: neither translated nor known by name.
 const OperatorRow* operator_row(const std::string& domain, const std::string& name);

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "onnx/pt2/alias.h"
+#include "onnx/pt2/symbol.h"
 #include "onnx/tensor.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/attr_name/symbol.h"
@@ -52,7 +54,10 @@ Translator::Translator(ir::Context& ctx, const Model& model, source::FileId file
       listing_(list_model(model)),
       builder_(ctx),
       blocks_(ctx),
-      kernels_(ctx, builder_) {}
+      kernels_(ctx, builder_) {
+  if (model.is_exported())
+    for (const auto& info : model.proto.graph().value_info()) recorded_[info.name()] = &info.type();
+}
 
 // ---- the model ----
 
@@ -78,9 +83,11 @@ void Translator::record(const Scope& scope, Translation& made) const {
     made.nodes.push_back(
         {node_label(n, int(index)), domain + n.op_type(), index, span_of(n), {n.output().begin(), n.output().end()}});
     ++index;
-    for (const std::string& name : n.output())
-      if (const auto found = scope.values.find(name); found != scope.values.end())
-        if (const auto* v = ir::as<ir::Var>(found->second.expr)) made.values[name] = v;
+    for (const std::string& name : n.output()) {
+      const auto before = before_change_.find(name);
+      const Value* value = before == before_change_.end() ? scope.find(name) : &before->second;
+      if (const auto* v = value ? ir::as<ir::Var>(value->expr) : nullptr) made.values[name] = v;
+    }
   }
   std::unordered_set<std::string> weights;
   for (const auto& t : model_.proto.graph().initializer()) weights.insert(t.name());
@@ -92,6 +99,9 @@ const ir::Module* Translator::run(Translation& made) {
   if (!check_operators()) return nullptr;
   const pb::GraphProto& graph = model_.proto.graph();
   placed_ = ctx_.node_count();
+  for (const auto& input : graph.input())
+    for (const auto& d : input.type().tensor_type().shape().dim())
+      if (d.has_dim_param()) symbols_.insert(d.dim_param());
   Scope scope;
   if (!add_inputs(scope)) return nullptr;
   // Branches are not part of dataflow blocks.
@@ -117,8 +127,9 @@ const ir::Module* Translator::run(Translation& made) {
   }
   const ir::SeqExpr* body = blocks_.end_scope(result);
   constexpr std::string_view kEntry = "main";
-  const ir::NamedAttr attrs[] = {ctx_.named(attr_name::GlobalSymbol, ctx_.attr(kEntry)),
-                                 ctx_.named(attr_name::NumInput, ctx_.attr(std::int64_t(inputs_)))};
+  std::vector<ir::NamedAttr> attrs = symbol_bounds();
+  attrs.push_back(ctx_.named(attr_name::GlobalSymbol, ctx_.attr(kEntry)));
+  attrs.push_back(ctx_.named(attr_name::NumInput, ctx_.attr(std::int64_t(inputs_))));
   // Dims that are known at run time only are no part of the function's type.
   std::vector<const ir::Var*> symbols;
   for (const ir::Var* p : params_) ir::collect_vars(p->type, symbols);
@@ -150,6 +161,19 @@ const ir::Type* Translator::type_of(const pb::ValueInfoProto& input) {
       continue;
     }
     const bool named = d.has_dim_param() && !d.dim_param().empty();
+    if (named && model_.is_exported() && symbol_of_text(d.dim_param()).empty()) {
+      // `2*s0` is that expression if another input has a dim `s0`; otherwise it is a symbol of its own.
+      const Expr* made = size_of_text(ctx_, d.dim_param(), [&](const std::string& symbol) -> const Expr* {
+        if (!symbols_.contains(symbol)) return nullptr;
+        const ir::Var*& var = dims_[symbol];
+        if (!var) var = ctx_.var(blocks_.unique_name(valid_name(symbol, "d")), ctx_.int64());
+        return var;
+      });
+      if (made) {
+        dims.push_back(made);
+        continue;
+      }
+    }
     const std::string name = named ? d.dim_param() : fmt::format("{}_{}", input.name(), dims.size());
     const ir::Var*& var = dims_[named ? d.dim_param() : "\1" + name];
     if (!var) var = ctx_.var(blocks_.unique_name(valid_name(name, "d")), ctx_.int64());
@@ -194,7 +218,9 @@ bool Translator::add_initialisers(const pb::GraphProto& graph, Scope& scope, boo
   }
   for (const auto& t : graph.initializer()) {
     support::poll();
-    auto value = tensor_value(t, model_.folder);
+    const auto read = model_.weights.find(t.name());
+    auto value =
+        read != model_.weights.end() ? ir::Result<runtime::Value>(read->second) : tensor_value(t, model_.folder);
     if (!value.ok()) {
       out_.add({}, std::move(value).error());
       return false;
@@ -261,12 +287,61 @@ bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Fra
   c.opset = std::min(opset(n.domain(), frame), kNewestOpset);
   c.target = row->target;
   c.folder = model_.folder;
+  if (const auto given = model_.arguments.find(&n); given != model_.arguments.end()) c.arguments = &given->second;
+  if (const auto type = n.output_size() > 0 ? recorded_.find(n.output(0)) : recorded_.end(); type != recorded_.end())
+    c.recorded = dtype_of(type->second->tensor_type().elem_type());
   c.outer = frame.function ? &frame.attributes : nullptr;
   c.run_graph = [&](const pb::GraphProto& g, const Values& inputs) { return run_graph(g, inputs, scope, frame); };
   const std::size_t errors = out_.error_count();
   const Made made = row->body(c);
   if (!made.ok()) return out_.error_count() > errors ? false : fail(n, index, made.error());
-  return take_results(n, c, *made, scope);
+  if (!take_results(n, c, *made, scope)) return false;
+  return !model_.is_exported() || agrees_with_record(n, index, scope);
+}
+
+// Bounds of the symbols, as TVM's importer writes them.
+std::vector<ir::NamedAttr> Translator::symbol_bounds() {
+  std::vector<ir::NamedAttr> least, most, made;
+  for (const SymbolRange& r : model_.ranges) {
+    const auto dim = dims_.find(r.name);
+    if (dim == dims_.end()) continue;
+    if (r.least) least.push_back(ctx_.named(dim->second->name, ctx_.attr(*r.least)));
+    if (r.most) most.push_back(ctx_.named(dim->second->name, ctx_.attr(*r.most)));
+  }
+  if (!least.empty()) made.push_back(ctx_.named(attr_name::TirVarLowerBound, ctx_.attr_dict(least)));
+  if (!most.empty()) made.push_back(ctx_.named(attr_name::TirVarUpperBound, ctx_.attr_dict(most)));
+  return made;
+}
+
+// A program of PyTorch says what each value is: a translation that gives something else is wrong.
+bool Translator::agrees_with_record(const pb::NodeProto& n, int index, Scope& scope) {
+  if (changes_in_place(n) && n.output_size() > 0 && scope.find(n.output(0))) {
+    Value& changed = scope.values[n.input(0)];
+    const auto& results = model_.proto.graph().output();
+    const bool is_result =
+        std::any_of(results.begin(), results.end(), [&](const auto& r) { return r.name() == n.input(0); });
+    if (!is_result) before_change_.emplace(n.input(0), changed);
+    changed = *scope.find(n.output(0));
+  }
+  for (const std::string& name : n.output()) {
+    const auto found = recorded_.find(name);
+    const Value* v = scope.find(name);
+    const auto* t = v && v->expr ? ir::as<ir::TensorType>(v->expr->type) : nullptr;
+    if (found == recorded_.end() || !t) continue;
+    const auto& wanted = found->second->tensor_type();
+    bool same = dtype_of(wanted.elem_type()) == t->dtype && t->ndim == wanted.shape().dim_size();
+    for (int i = 0; same && t->has_shape && i < t->ndim; ++i) {
+      const auto n_here = int_of(t->shape[std::size_t(i)]);
+      const auto& d = wanted.shape().dim(i);
+      same = !n_here || !d.has_dim_value() || d.dim_value() == *n_here;
+    }
+    if (!same)
+      return fail(
+          n, index,
+          refuse(fmt::format("its result `{}` is recorded with another type than that of its translation", name))
+              .error);
+  }
+  return true;
 }
 
 bool Translator::take_results(const pb::NodeProto& n, NodeContext& c, const Expr* made, Scope& scope) {

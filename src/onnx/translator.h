@@ -46,6 +46,8 @@ class Translator {
   bool call(const pb::NodeProto& n, const pb::FunctionProto& f, const Values& inputs, Scope& scope, const Frame& frame);
   ir::Result<Values> run_graph(const pb::GraphProto& graph, const Values& inputs, const Scope& around,
                                const Frame& frame);
+  bool agrees_with_record(const pb::NodeProto& n, int index, Scope& scope);
+  std::vector<ir::NamedAttr> symbol_bounds();
   bool take_results(const pb::NodeProto& n, NodeContext& c, const Expr* made, Scope& scope);
   const Expr* output(const std::string& name, const Scope& scope, std::string_view of);
 
@@ -66,7 +68,11 @@ class Translator {
   std::vector<const ir::Var*> params_;
   std::size_t inputs_ = 0;  // of the parameters; the rest are weights
   std::unordered_map<std::string, const ir::Var*> dims_;
+  std::unordered_set<std::string> symbols_;  // dims of inputs, as they are written
   std::uint32_t placed_ = 0;
+  // Of a program of PyTorch: types of values, and the values of tensors before they were changed in place.
+  std::unordered_map<std::string, const pb::TypeProto*> recorded_;
+  std::unordered_map<std::string, Value> before_change_;
 };
 
 }  // namespace rldb::onnx

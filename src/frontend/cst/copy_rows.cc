@@ -120,19 +120,22 @@ class Copier {
 
   // The statement's own tree in the place of the placeholder.
   void put_in(const Statement& cut) {
-    const std::string_view text = cut_out_->text.substr(cut.begin, cut.end - cut.begin);
-    const TreePtr tree = parse_script(text);
+    const TreePtr tree = parse_statement(cut_out_->text, cut.begin, cut.end);
     TreeOptions options = options_;
     options.known = nullptr;
     options.max_depth = std::max(1, options_.max_depth - int(open_.size()) + 1);
     std::vector<NodeRow> own;
     copy_rows(ts_tree_root_node(tree.get()), options, nullptr, own);
+    // Without what the line behind it left.
+    const std::uint32_t size = cut.end - cut.begin;
+    while (!own.empty() && own.back().begin > size) own.pop_back();
     // The root stands for the file, unless nothing fitted.
     const std::uint32_t skipped = !own.empty() && own[0].kind == Kind::SourceFile ? 1 : 0;
     const auto base = static_cast<std::uint32_t>(rows_.size()) - skipped;
-    for (std::uint32_t i = skipped; i < own.size(); ++i)
-      rows_.push_back({own[i].kind, own[i].field, own[i].damaged, own[i].begin + cut.begin, own[i].end + cut.begin,
-                       own[i].next + base});
+    const auto count = static_cast<std::uint32_t>(own.size());
+    for (std::uint32_t i = skipped; i < count; ++i)
+      rows_.push_back({own[i].kind, own[i].field, own[i].damaged, own[i].begin + cut.begin,
+                       std::min(own[i].end, size) + cut.begin, std::min(own[i].next, count) + base});
   }
 
   // At the top of the body of the copied node, or of a dataflow block there.

@@ -139,11 +139,6 @@ TSInputEdit difference(std::string_view before, std::string_view after) {
           point(after, new_end)};
 }
 
-TreePtr parse_script(std::string_view text) {
-  thread_local ParserPtr parser = make_parser();
-  return parse_text(parser.get(), nullptr, text);
-}
-
 namespace {
 
 bool holds_error(const TreePtr& tree) { return ts_node_has_error(ts_tree_root_node(tree.get())); }
@@ -158,10 +153,17 @@ struct Reading {
   std::string_view tree_text() const { return cut_out.statements.empty() ? cut_out.text : with_placeholders; }
 };
 
+}  // namespace
+
+TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end) {
+  thread_local ParserPtr parser = make_parser();
+  return parse_text(parser.get(), nullptr, std::string(text.substr(begin, end - begin)) + "\npass\n");
+}
+
+namespace {
+
 Parses by_itself(std::string_view text) {
-  return [text](std::uint32_t begin, std::uint32_t end) {
-    return !holds_error(parse_script(text.substr(begin, end - begin)));
-  };
+  return [text](std::uint32_t begin, std::uint32_t end) { return !holds_error(parse_statement(text, begin, end)); };
 }
 
 // The tree of `text`, from that of another one.

@@ -28,7 +28,7 @@ TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, G
 // The one change that turns one text into another.
 TSInputEdit difference(std::string_view before, std::string_view after);
 
-// With a parser of the thread's own.
-TreePtr parse_script(std::string_view text);
+// A statement of a text, and a line behind it: recovery from an error at its end needs something to go on with.
+TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end);
 
 }  // namespace rldb::frontend::cst

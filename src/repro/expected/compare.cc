@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "rldb/eval/eval.h"
 #include "rldb/onnx/model.h"
@@ -16,18 +18,22 @@ namespace {
 constexpr std::string_view kEntry = "main";
 constexpr double kAtol = 1e-7, kRtol = 1e-3;  // of ONNX's tests
 
+// Variables, and the names in the model of what each holds: equal nodes are one binding.
+using WantedNames = std::unordered_map<const ir::Var*, std::vector<std::string>>;
+
 // Keeps the values of some variables.
 class Keeper : public eval::Watcher {
  public:
-  explicit Keeper(std::unordered_map<const ir::Var*, std::string> wanted) : wanted_(std::move(wanted)) {}
+  explicit Keeper(WantedNames wanted) : wanted_(std::move(wanted)) {}
   runtime::Result<support::Unit> bound(const ir::Binding* b, const runtime::Value& value) override {
-    if (const auto found = wanted_.find(b->var); found != wanted_.end()) kept[found->second] = value;
+    if (const auto found = wanted_.find(b->var); found != wanted_.end())
+      for (const std::string& name : found->second) kept[name] = value;
     return support::Unit{};
   }
   std::unordered_map<std::string, runtime::Value> kept;
 
  private:
-  std::unordered_map<const ir::Var*, std::string> wanted_;
+  WantedNames wanted_;
 };
 
 // Files have no bfloat16: its bits are an integer there.
@@ -99,8 +105,8 @@ ExpectedComparison compare_expected(session::Session& session, const onnx::Trans
   if (!args) return fails({});
   std::vector<runtime::Value> values;
   for (const session::Argument& a : *args) values.push_back(a.value);
-  std::unordered_map<const ir::Var*, std::string> wanted;
-  for (const auto& [name, var] : model.values) wanted.emplace(var, name);
+  WantedNames wanted;
+  for (const auto& [name, var] : model.values) wanted[var].push_back(name);
   Keeper keeper(std::move(wanted));
   const session::RunResult run = session.run_watched(model.module, kEntry, values, keeper, found);
   compare_values(model, set, keeper, tolerances, result);

@@ -1,0 +1,257 @@
+// Elementwise operators of PyTorch.
+#include <fmt/format.h>
+
+#include "onnx/aten/aten.h"
+#include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/function.h"
+#include "rldb/ir/op/unary.h"
+
+namespace rldb::onnx::aten {
+
+Made unary(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx(c.target, {m.self_value()}));
+}
+
+// Integers become float32 first.
+Made float_unary(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  if (!m.dtype(x).is_float()) x = m.cast(x, DType::Float(32));
+  return m.done(m.onnx(c.target, {Aten::of(x)}));
+}
+
+Made square_root_inverse(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.unary(op::Rsqrt, m.self()));
+}
+
+Made square(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  return m.done(m.mul(x, x));
+}
+
+Made truncated(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  return m.done(m.dtype(x).is_float() ? m.unary(op::Trunc, x) : x);
+}
+
+namespace {
+
+Made scaled_logarithm(Aten& m, double scale) {
+  const Expr* x = m.self();
+  if (!m.dtype(x).is_float()) x = m.cast(x, DType::Float(32));
+  return m.done(m.mul(m.onnx("Log", {Aten::of(x)}), scale));
+}
+
+}  // namespace
+
+Made log2(NodeContext& c) {
+  Aten m(c);
+  return scaled_logarithm(m, 1.4426950408889634);
+}
+
+Made log10(NodeContext& c) {
+  Aten m(c);
+  return scaled_logarithm(m, 0.4342944819032518);
+}
+
+// Above its threshold PyTorch gives x itself: the same number in float32.
+Made softplus(NodeContext& c) {
+  Aten m(c);
+  if (m.real("beta", 1) != 1 || m.real("threshold", 20) != 20) return refuse("its `beta` or `threshold` is given");
+  return m.done(m.onnx("Softplus", {m.self_value()}));
+}
+
+Made finite(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.unary(op::Isfinite, m.self()));
+}
+
+Made logical_not(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx("Not", {Aten::of(m.cast(m.self(), DType::Bool()))}));
+}
+
+Made silu(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  return m.done(m.mul(x, m.onnx("Sigmoid", {Aten::of(x)})));
+}
+
+Made gelu(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx("Gelu", {m.self_value()}, {{key::Approximate, m.text("approximate", "none")}}));
+}
+
+Made leaky_relu(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx("LeakyRelu", {m.self_value()}, {{key::Alpha, m.real("negative_slope", 0.01)}}));
+}
+
+Made elu(NodeContext& c) {
+  Aten m(c);
+  if (m.real("scale", 1) != 1 || m.real("input_scale", 1) != 1) return refuse("its scales are not 1");
+  return m.done(m.onnx("Elu", {m.self_value()}, {{key::Alpha, m.real("alpha", 1)}}));
+}
+
+Made hard_sigmoid(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const Expr* line = m.add(m.mul(x, 1.0 / 6), 0.5);
+  return m.done(m.max(m.min(line, m.lit(x, 1)), m.lit(x, 0)));
+}
+
+namespace {
+
+Made clamped(Aten& m, const Expr* x, std::optional<double> least, std::optional<double> most) {
+  if (least) x = m.max(x, m.lit(x, *least));
+  if (most) x = m.min(x, m.lit(x, *most));
+  return m.done(x);
+}
+
+}  // namespace
+
+Made hard_tanh(NodeContext& c) {
+  Aten m(c);
+  return clamped(m, m.self(), m.real("min_val", -1), m.real("max_val", 1));
+}
+
+Made relu6(NodeContext& c) {
+  Aten m(c);
+  return clamped(m, m.self(), 0, 6);
+}
+
+Made clamp(NodeContext& c) {
+  Aten m(c);
+  const auto bound = [&](std::string_view name) {
+    return m.given(name) ? std::optional(m.real(name, 0)) : std::nullopt;
+  };
+  return clamped(m, m.cast(m.self(), m.result_type(m.dtype(m.self()))), bound("min"), bound("max"));
+}
+
+// ---- two operands ----
+
+namespace {
+
+Values both(Aten& m, DType t) { return {Aten::of(m.cast(m.self(), t)), Aten::of(m.tensor_as("other", t))}; }
+
+}  // namespace
+
+// With `alpha`, a factor of the second operand.
+Made binary(NodeContext& c) {
+  Aten m(c);
+  const DType t = m.promoted({"self", "other"});
+  Values operands = both(m, t);
+  if (m.given("alpha") && m.real("alpha", 1) != 1) operands[1].expr = m.mul(operands[1].expr, m.real("alpha", 1));
+  return m.done(m.onnx(c.target, operands));
+}
+
+Made logical(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx(c.target, both(m, DType::Bool())));
+}
+
+// Of truth values it is the logical operator; `Target` is without its `Bitwise`.
+Made bitwise(NodeContext& c) {
+  Aten m(c);
+  const DType t = m.promoted({"self", "other"});
+  return m.done(m.onnx(t.is_bool() ? std::string(c.target) : "Bitwise" + std::string(c.target), both(m, t)));
+}
+
+Made not_equal(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx("Not", {Aten::of(m.onnx("Equal", both(m, m.promoted({"self", "other"}))))}));
+}
+
+Made divide(NodeContext& c) {
+  Aten m(c);
+  DType t = m.promoted({"self", "other"});
+  const std::string rounding = m.text("rounding_mode", "");
+  if (rounding.empty() && !t.is_float()) t = DType::Float(32);
+  const Values operands = both(m, t);
+  if (!m.good()) return m.done(nullptr);
+  if (rounding == "floor") return m.done(m.each(op::FloorDivide, operands[0].expr, operands[1].expr));
+  if (rounding == "trunc" && t.is_float()) return m.done(m.unary(op::Trunc, m.div(operands[0].expr, operands[1].expr)));
+  return m.done(m.onnx("Div", operands));
+}
+
+Made floor_divide(NodeContext& c) {
+  Aten m(c);
+  const Values operands = both(m, m.promoted({"self", "other"}));
+  return m.done(m.good() ? m.each(op::FloorDivide, operands[0].expr, operands[1].expr) : nullptr);
+}
+
+Made reverse_subtract(NodeContext& c) {
+  Aten m(c);
+  const Values operands = both(m, m.promoted({"self", "other"}));
+  if (m.real("alpha", 1) != 1) return refuse("its factor `alpha` is not 1");
+  return m.done(m.good() ? m.sub(operands[1].expr, operands[0].expr) : nullptr);
+}
+
+Made power(NodeContext& c) {
+  Aten m(c);
+  const DType t = m.promoted({"self", "exponent"});
+  return m.done(m.onnx("Pow", {Aten::of(m.cast(m.self(), t)), Aten::of(m.tensor_as("exponent", t))}));
+}
+
+Made where(NodeContext& c) {
+  Aten m(c);
+  const DType t = m.promoted({"self", "other"});
+  return m.done(m.where(m.tensor("condition"), m.tensor_as("self", t), m.tensor_as("other", t)));
+}
+
+Made masked_fill(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  return m.done(m.where(m.tensor("mask"), m.tensor_as("value", m.dtype(x)), x));
+}
+
+// ---- copies ----
+
+Made same(NodeContext& c) {
+  Aten m(c);
+  return m.give({m.self_value()});
+}
+
+Made converted(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  return m.done(m.cast(x, m.result_type(m.dtype(x))));
+}
+
+Made dropout(NodeContext& c) {
+  Aten m(c);
+  if (m.truth("train", false)) return refuse("it is to be trained: the elements that it drops are random");
+  return m.give({m.self_value()});
+}
+
+// ---- sizes ----
+
+Made size_of_axis(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const std::size_t axis = m.axis(m.integer("dim", 0), x);
+  const Dims dims = m.dims(x);
+  if (!m.good()) return m.done(nullptr);
+  return c.know({DType::Int(64), 0, {dims[axis]}});
+}
+
+// Python's arithmetic of sizes.
+Made size_arithmetic(NodeContext& c) {
+  Aten m(c);
+  Values operands;
+  if (c.arguments)
+    for (const Argument& a : c.arguments->all)
+      for (const Value& v : m.values(&a)) operands.push_back(v);
+  return m.give(m.onnx_all(c.target, operands, {}, 1));
+}
+
+// The assertions of a program on its symbols were checked when it was exported. The result of a comparison is a value
+// that nothing else can use.
+Made assertion(NodeContext& c) { return Aten(c).give({Value()}); }
+
+}  // namespace rldb::onnx::aten

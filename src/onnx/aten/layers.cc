@@ -1,0 +1,238 @@
+// Layers and reductions of PyTorch.
+#include <cmath>
+#include <limits>
+
+#include "onnx/aten/aten.h"
+#include "rldb/ir/op/nn.h"
+#include "rldb/ir/op/reduction.h"
+#include "rldb/ir/op_attr/window_attr.h"
+
+namespace rldb::onnx::aten {
+
+// ---- products ----
+
+Made linear(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const Expr* made = m.matmul(x, m.permute(m.tensor("weight"), {1, 0}));
+  if (m.given("bias")) made = m.add(made, m.tensor("bias"));
+  return m.done(made);
+}
+
+Made matmul(NodeContext& c) {
+  Aten m(c);
+  const std::string_view other = m.given("mat2") ? "mat2" : "other";
+  return m.done(m.matmul(m.self(), m.tensor(other)));
+}
+
+// beta * self + alpha * (a @ b)
+Made add_product(NodeContext& c) {
+  Aten m(c);
+  const bool batched = m.given("batch1");
+  const Expr* made = m.matmul(m.tensor(batched ? "batch1" : "mat1"), m.tensor(batched ? "batch2" : "mat2"));
+  const Expr* bias = m.self();
+  if (m.real("alpha", 1) != 1) made = m.mul(made, m.real("alpha", 1));
+  if (m.real("beta", 1) != 1) bias = m.mul(bias, m.real("beta", 1));
+  return m.done(m.add(bias, made));
+}
+
+// ---- windows ----
+
+namespace {
+
+Ints on_both_sides(Ints pads) {
+  const Ints once = pads;
+  pads.insert(pads.end(), once.begin(), once.end());
+  return pads;
+}
+
+// The number of spatial axes; a failure for data without a batch.
+std::size_t spatial_axes(Aten& m, const Expr* x) {
+  const std::size_t n = m.rank(x);
+  if (n < 3) m.fail("its data has no batch, channels and spatial axes");
+  return n < 3 ? 1 : n - 2;
+}
+
+}  // namespace
+
+Made convolution(NodeContext& c) {
+  Aten m(c);
+  const Expr *x = m.self(), *weight = m.tensor("weight");
+  const std::size_t n = spatial_axes(m, x);
+  if (m.rank(weight) != n + 2) return m.done(m.fail("its data has no batch"));
+  const bool transposed = m.truth("transposed", c.target == "Transposed");
+  Attributes attributes{{key::Strides, m.per_axis("stride", n, {1})},
+                        {key::Dilations, m.per_axis("dilation", n, {1})},
+                        {key::Group, m.integer("groups", 1)}};
+  const std::string how = m.text("padding", "");
+  if (how == "same")
+    attributes.push_back({key::AutoPad, std::string("SAME_UPPER")});
+  else if (how != "valid")
+    attributes.push_back({key::Pads, on_both_sides(m.per_axis("padding", n, {0}))});
+  if (transposed) attributes.push_back({key::OutputPadding, m.per_axis("output_padding", n, {0})});
+  Values operands{Aten::of(x), Aten::of(weight)};
+  if (m.given("bias")) operands.push_back(m.value("bias"));
+  return m.done(m.onnx(transposed ? "ConvTranspose" : "Conv", operands, attributes));
+}
+
+namespace {
+
+Attributes window_attributes(Aten& m, std::size_t n) {
+  const Ints kernel = m.per_axis("kernel_size", n, {});
+  return {{key::KernelShape, kernel},
+          {key::Strides, m.per_axis("stride", n, kernel)},
+          {key::Pads, on_both_sides(m.per_axis("padding", n, {0}))},
+          {key::CeilMode, std::int64_t(m.truth("ceil_mode", false))}};
+}
+
+}  // namespace
+
+Made max_pool(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const std::size_t n = spatial_axes(m, x);
+  Attributes attributes = window_attributes(m, n);
+  attributes.push_back({key::Dilations, m.per_axis("dilation", n, {1})});
+  return m.done(m.onnx("MaxPool", {Aten::of(x)}, attributes));
+}
+
+Made average_pool(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  if (m.given("divisor_override")) return refuse("its divisor is given");
+  Attributes attributes = window_attributes(m, spatial_axes(m, x));
+  attributes.push_back({key::CountIncludePad, std::int64_t(m.truth("count_include_pad", true))});
+  return m.done(m.onnx("AveragePool", {Aten::of(x)}, attributes));
+}
+
+Made adaptive_average_pool(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const std::size_t n = spatial_axes(m, x);
+  const Ints size = m.per_axis("output_size", n, {1});
+  if (!m.good()) return m.done(nullptr);
+  if (size == Ints(n, 1)) return m.done(m.reduce(op::Mean, x, iota(2, std::int64_t(n) + 2), true));
+  if (n > 2) return refuse("it has three axes, and its result is not one element of each");
+  return m.done(m.op(n == 1 ? op::NnAdaptiveAvgPool1d : op::NnAdaptiveAvgPool2d, {x},
+                     {{op_attr::OutputSize, c.ints_attr(size)}}));
+}
+
+// ---- normalisation ----
+
+// (result, empty, empty): the saved statistics of inference are none.
+Made batch_norm(NodeContext& c) {
+  Aten m(c);
+  if (m.truth("training", false)) return refuse("it is to be trained");
+  const Expr* x = m.self();
+  const Dims dims = m.dims(x);
+  if (!m.good() || dims.size() < 2) return m.done(m.fail("its data has no channels"));
+  const auto or_all = [&](std::string_view name, double otherwise) {
+    return Aten::of(m.given(name) ? m.tensor(name) : m.full({dims[1]}, m.dtype(x), otherwise));
+  };
+  const Values operands{Aten::of(x), or_all("weight", 1), or_all("bias", 0), or_all("running_mean", 0),
+                        or_all("running_var", 1)};
+  const Expr* made = m.onnx("BatchNormalization", operands, {{key::Epsilon, m.real("eps", 1e-5)}});
+  return m.give({Aten::of(made)});
+}
+
+Made layer_norm(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const Dims shape = m.sizes("normalized_shape");
+  Values operands{Aten::of(x), Aten::of(m.given("weight") ? m.tensor("weight") : m.full(shape, m.dtype(x), 1))};
+  if (m.given("bias")) operands.push_back(m.value("bias"));
+  const Expr* made = m.onnx("LayerNormalization", operands,
+                            {{key::Axis, -std::int64_t(shape.size())}, {key::Epsilon, m.real("eps", 1e-5)}});
+  return m.give({Aten::of(made)});
+}
+
+Made group_norm(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const Dims dims = m.dims(x);
+  if (!m.good() || dims.size() < 2) return m.done(m.fail("its data has no channels"));
+  const auto or_all = [&](std::string_view name, double otherwise) {
+    return Aten::of(m.given(name) ? m.tensor(name) : m.full({dims[1]}, m.dtype(x), otherwise));
+  };
+  return m.done(m.onnx("GroupNormalization", {Aten::of(x), or_all("weight", 1), or_all("bias", 0)},
+                       {{key::NumGroups, m.integer("num_groups", 1)}, {key::Epsilon, m.real("eps", 1e-5)}}));
+}
+
+Made softmax(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  return m.done(
+      m.onnx(c.target, {Aten::of(m.cast(x, m.result_type(m.dtype(x))))}, {{key::Axis, m.integer("dim", -1)}}));
+}
+
+// softmax(query @ key^T * scale + mask) @ value
+Made attention(NodeContext& c) {
+  Aten m(c);
+  if (m.real("dropout_p", 0) != 0 || m.truth("enable_gqa", false))
+    return refuse("only attention without dropout and groups is translated");
+  const Expr *query = m.tensor("query"), *keys = m.tensor("key"), *mask = m.tensor_if("attn_mask");
+  const std::size_t n = m.rank(query);
+  if (!m.good() || n < 2) return m.done(m.fail("its query is not a matrix"));
+  const double scale = m.given("scale") ? m.real("scale", 1) : 1 / std::sqrt(double(m.size(query, n - 1)));
+  Ints turned = iota(0, std::int64_t(n));
+  std::swap(turned[n - 1], turned[n - 2]);
+  const Expr* scores = m.mul(m.matmul(query, m.permute(keys, turned)), scale);
+  if (m.truth("is_causal", false)) {
+    if (mask || !m.good()) return m.done(m.fail("it has a mask and is causal"));
+    const Expr* ones = m.full({m.dims(query)[n - 2], m.dims(keys)[n - 2]}, DType::Float(32), 1);
+    mask = m.cast(m.onnx("Trilu", {Aten::of(ones)}, {{key::Upper, std::int64_t(0)}}), DType::Bool());
+  }
+  if (mask && m.dtype(mask).is_bool()) {
+    scores = m.where(mask, scores, m.lit(scores, -std::numeric_limits<double>::infinity()));
+  } else if (mask) {
+    scores = m.add(scores, mask);
+  }
+  return m.done(m.matmul(m.onnx("Softmax", {Aten::of(scores)}, {{key::Axis, std::int64_t(-1)}}), m.tensor("value")));
+}
+
+// ---- reductions ----
+
+Made reduce(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  x = m.cast(x, m.result_type(m.dtype(x)));
+  return m.done(m.onnx(c.target, {Aten::of(x), m.known(m.axes("dim", x))},
+                       {{key::Keepdims, std::int64_t(m.truth("keepdim", false))}}));
+}
+
+Made arg_extreme(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const bool flat = !m.given("dim");
+  if (flat) x = m.reshape(x, {ir::product(c.ctx, m.dims(x))});
+  const Expr* made =
+      m.onnx(c.target, {Aten::of(x)},
+             {{key::Axis, m.integer("dim", 0)}, {key::Keepdims, std::int64_t(m.truth("keepdim", false))}});
+  return m.done(flat ? m.reshape(made, {}) : made);
+}
+
+// (values, indices)
+Made extreme_along(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const std::int64_t keep = m.truth("keepdim", false), axis = m.integer("dim", 0);
+  const Expr* values =
+      m.onnx("Reduce" + std::string(c.target), {Aten::of(x), m.known(Ints{axis})}, {{key::Keepdims, keep}});
+  const Expr* places = m.onnx("Arg" + std::string(c.target), {Aten::of(x)}, {{key::Axis, axis}, {key::Keepdims, keep}});
+  return m.give({Aten::of(values), Aten::of(places)});
+}
+
+Made cumulative_sum(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  return m.done(m.onnx("CumSum", {Aten::of(m.cast(x, m.result_type(m.dtype(x)))), m.known(Ints{m.integer("dim", 0)})}));
+}
+
+Made top_k(NodeContext& c) {
+  Aten m(c);
+  return m.give(m.onnx_all("TopK", {m.self_value(), m.known(Ints{m.integer("k", 1)})},
+                           {{key::Axis, m.integer("dim", -1)}, {key::Largest, std::int64_t(m.truth("largest", true))}},
+                           2));
+}
+
+}  // namespace rldb::onnx::aten

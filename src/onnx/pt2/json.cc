@@ -1,0 +1,116 @@
+// Checked access to JSON.
+#include "onnx/pt2/json.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+
+#include "rldb/ops/emitter.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::onnx {
+
+namespace {
+
+constexpr std::size_t kLongestJson = std::size_t(64) << 20;
+constexpr int kDeepestJson = 200;
+
+// Brackets outside of strings.
+bool is_shallow_json(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_string && c == '\\')
+      ++i;
+    else if (c == '"')
+      in_string = !in_string;
+    else if (!in_string && (c == '{' || c == '['))
+      ++depth;
+    else if (!in_string && (c == '}' || c == ']'))
+      --depth;
+    if (depth > kDeepestJson) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+ir::Result<json> parse_json(std::string_view text, std::string_view name) {
+  if (text.size() > kLongestJson)
+    return ops::refuse(fmt::format("`{}` has {} bytes, and at most {} are read", name, text.size(), kLongestJson));
+  if (!is_shallow_json(text)) return ops::refuse(fmt::format("`{}` is nested more than {} deep", name, kDeepestJson));
+  support::poll();
+  json made = json::parse(text, nullptr, false);
+  if (made.is_discarded()) return ops::refuse(fmt::format("`{}` is no JSON", name));
+  return made;
+}
+
+support::Failure<source::Message> Field::bad(std::string_view what) const {
+  return ops::refuse(fmt::format("`{}` {}", path_, what));
+}
+
+bool Field::has(std::string_view name) const {
+  return value_->is_object() && value_->contains(name) && !value_->at(std::string(name)).is_null();
+}
+
+ir::Result<Field> Field::at(std::string_view name) const {
+  if (!value_->is_object()) return bad("is not an object");
+  const auto found = value_->find(name);
+  if (found == value_->end()) return bad(fmt::format("has no field `{}`", name));
+  return Field(*found, path_ + "." + std::string(name));
+}
+
+ir::Result<std::vector<Field>> Field::items() const {
+  if (!value_->is_array()) return bad("is not a list");
+  std::vector<Field> made;
+  for (std::size_t i = 0; i < value_->size(); ++i) made.emplace_back((*value_)[i], fmt::format("{}[{}]", path_, i));
+  return made;
+}
+
+ir::Result<std::pair<std::string, Field>> Field::only() const {
+  if (!value_->is_object()) return bad("is not an object");
+  // Older versions write the other fields of a union as null.
+  const json* found = nullptr;
+  std::string name;
+  for (const auto& [key, value] : value_->items()) {
+    if (found && value.is_null()) continue;
+    if (found && !found->is_null()) return bad("has more than one field");
+    found = &value;
+    name = key;
+  }
+  if (!found) return bad("has no field");
+  return std::pair(name, Field(*found, path_ + "." + name));
+}
+
+ir::Result<std::string> Field::text() const {
+  if (!value_->is_string()) return bad("is not a string");
+  return value_->get<std::string>();
+}
+
+ir::Result<std::int64_t> Field::integer() const {
+  if (!value_->is_number_integer() ||
+      (value_->is_number_unsigned() && value_->get<std::uint64_t>() > std::uint64_t(INT64_MAX)))
+    return bad("is not a number of 64 bits");
+  return value_->get<std::int64_t>();
+}
+
+ir::Result<double> Field::real() const {
+  if (value_->is_number()) return value_->get<double>();
+  if (value_->is_string()) {
+    const auto& name = value_->get_ref<const std::string&>();
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (name == "NaN") return std::nan("");
+    if (name == "Infinity") return kInfinity;
+    if (name == "-Infinity") return -kInfinity;
+  }
+  return bad("is not a number");
+}
+
+ir::Result<bool> Field::truth() const {
+  if (!value_->is_boolean()) return bad("is not true or false");
+  return value_->get<bool>();
+}
+
+}  // namespace rldb::onnx
