@@ -24,7 +24,7 @@ struct Tool {
 };
 constexpr Tool kTools[] = {{"cc", true}, {"gcc", true}, {"clang", true}, {"ld.lld", false}, {"ld", false}};
 
-std::string quoted(std::string_view text) {
+std::string shell_word(std::string_view text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return out + "'";
@@ -59,7 +59,7 @@ std::string options_of(Form form, bool driver) {
 std::string folder_of_c_library() {
   Dl_info found;
   if (::dladdr(reinterpret_cast<void*>(&std::getenv), &found) == 0 || !found.dli_fname) return {};
-  return " -L" + quoted(support::folder_of(found.dli_fname));
+  return " -L" + shell_word(support::folder_of(found.dli_fname));
 }
 
 std::string libraries_of(Form form, bool driver) {
@@ -84,10 +84,10 @@ support::Result<support::Unit, std::string> link(const Request& request, const s
     return Failure(std::string(request.form == Form::Program
                                    ? "no C compiler was found: looked for cc, gcc and clang"
                                    : "no linker was found: looked for cc, gcc, clang, ld.lld and ld"));
-  std::string command = fmt::format("{} {} -o {}", tool, options_of(request.form, driver), quoted(output));
-  for (const std::string& o : objects) command += " " + quoted(o);
+  std::string command = fmt::format("{} {} -o {}", tool, options_of(request.form, driver), shell_word(output));
+  for (const std::string& o : objects) command += " " + shell_word(o);
   const std::string log = folder + "/log";
-  command += libraries_of(request.form, driver) + " > " + quoted(log) + " 2>&1";
+  command += libraries_of(request.form, driver) + " > " + shell_word(log) + " 2>&1";
   const int status = support::run_shell(command);
   if (status == 0) return support::Unit{};
   auto text = support::read_file(log, 1 << 16);
