@@ -2,8 +2,12 @@
 #include "rldb/runtime/threads.h"
 
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include "codegen/llvm/both_engines.h"
+#include "codegen/llvm/engine/pieces.h"
+#include "rldb/ir/walk.h"
+#include "rldb/schedule/written_first.h"
 
 using namespace rldb;
 using namespace rldb::codegen::testing;
@@ -30,6 +34,37 @@ std::string gather_from(int first) {
   return text;
 }
 
+// Whether the code of a kernel has a loop that may run in pieces.
+bool has_pieces(const std::string& text) {
+  Text t(text);
+  const auto code = codegen::Jit::create({}).value()->llvm_ir(t.ctx, t.f, "kernel", false).value();
+  return code.find(codegen::kPiecesHelper) != std::string::npos;
+}
+
+// About the loop `i` of a kernel and the memory `R`: whether each iteration reads only what it has written.
+bool written_first(const std::string& body) {
+  Text t(R"(
+from tvm.script import tirx as T
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((64, 96), "float32"), B: T.Buffer((64, 96), "float32")):
+    with T.sblock("root"):
+        T.reads()
+        T.writes()
+        R = T.sblock_alloc_buffer((8, 12), "float32")
+        for i in range(64):
+)" + body);
+  const ir::ForStmt* loop = nullptr;
+  const ir::Buffer* buffer = nullptr;
+  ir::walk(t.f->body, [&](const ir::Node* n) {
+    if (const auto* l = ir::as<ir::ForStmt>(n); l && !loop) loop = l;
+    if (const auto* b = ir::as<ir::SBlock>(n); b && !b->alloc_buffers.empty()) buffer = b->alloc_buffers[0];
+    return true;
+  });
+  REQUIRE(loop);
+  REQUIRE(buffer);
+  return schedule::writes_before_reads(loop, buffer);
+}
+
 void same_on_threads(const std::string& text, const Case& c) {
   for (const std::size_t threads : {1, 2, 7}) {
     const Threads chosen(threads);
@@ -43,23 +78,39 @@ void same_on_threads(const std::string& text, const Case& c) {
 TEST_CASE("threads: a product, softmax and a chain of functions, large enough for pieces") {
   Case product;
   product.tolerance = {1e-5, 1e-5, true};
-  same_on_threads(R"(
+  const auto product_of = [](const std::string& columns) {
+    return fmt::format(R"(
 from tvm.script import tirx as T
 @T.prim_func(s_tir=True)
-def kernel(A: T.Buffer((50, 40), "float32"), B: T.Buffer((40, 1040), "float32"), C: T.Buffer((50, 1040), "float32")):
-    T.func_attr({"tirx.noalias": True})
-    for i, j, k in T.grid(50, 1040, 40):
+def kernel(A: T.Buffer((50, 40), "float32"), B: T.Buffer((40, {0}), "float32"), C: T.Buffer((50, {0}), "float32")):
+    T.func_attr({{"tirx.noalias": True}})
+    for i, j, k in T.grid(50, {0}, 40):
         with T.sblock("C"):
             vi, vj, vk = T.axis.remap("SSR", [i, j, k])
             with T.init():
                 C[vi, vj] = T.float32(0)
             C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
 )",
-                  product);
+                       columns);
+  };
+  for (const char* columns : {"1056", "1040"}) {
+    CHECK(has_pieces(product_of(columns)));
+    same_on_threads(product_of(columns), product);
+  }
   Case sized;
-  sized.symbols = {{"n", 300}, {"m", 1000}};
-  same_on_threads(elementwise("T.exp(A[i]) + B[i]", "float32", "float32", "float32"), sized);
-  same_on_threads(R"(
+  sized.symbols = {{"n", 60000}, {"m", 20}};
+  const std::string chain = R"(
+from tvm.script import tirx as T
+@T.prim_func
+def kernel(A: T.Buffer(("n",), "float32"), B: T.Buffer(("n",), "float32"), C: T.Buffer(("n",), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    n = T.int64()
+    for i in range(n):
+        C[i] = T.exp(A[i]) + B[i]
+)";
+  CHECK(has_pieces(chain));
+  same_on_threads(chain, sized);
+  const std::string rows = R"(
 from tvm.script import tirx as T
 @T.prim_func(s_tir=True)
 def kernel(a: T.handle, b: T.handle):
@@ -78,8 +129,73 @@ def kernel(a: T.handle, b: T.handle):
         with T.sblock("norm"):
             vi, vj = T.axis.remap("SS", [i, j])
             B[vi, vj] = T.exp(A[vi, vj]) / S[vi]
-)",
-                  sized);
+)";
+  CHECK(has_pieces(rows));
+  same_on_threads(rows, sized);
+}
+
+TEST_CASE("threads: memory whose elements are written before they are read in each iteration") {
+  const std::string fill = R"(
+            for j, k, l in T.grid(8, 3, 4):
+                R[j, k * 4 + l] = A[i, j * 12 + k * 4 + l]
+)";
+  CHECK(written_first(fill + "            for j, k in T.grid(8, 12):\n                B[i, j * 12 + k] = R[j, k]\n"));
+  CHECK(written_first(
+      fill + "            for j, k in T.grid(6, 5):\n                B[i, j * 2 + k] = R[j + 2, k * 2 + 1]\n"));
+  CHECK(!written_first(fill + "            for j, k in T.grid(8, 12):\n                B[i, j] = R[j + 1, k]\n"));
+  CHECK(!written_first("            for j in range(8):\n                B[i, j] = R[j, 0]\n" + fill));
+  // Rows that depend on an outer loop, and a remainder.
+  const std::string rows = R"(
+            for o in range(3):
+                for j, k in T.grid(T.min(4, 10 - o * 4), 12):
+                    R[j, k] = A[o * 4 + j, k]
+                for j, k in T.grid(EXTENT, 12):
+                    B[o * 4 + j, k] = R[j, k]
+)";
+  const auto with = [&](const std::string& extent) {
+    std::string text = rows;
+    return text.replace(text.find("EXTENT"), 6, extent);
+  };
+  CHECK(written_first(with("T.min(4, 10 - o * 4)")));
+  CHECK(!written_first(with("T.min(4, 11 - o * 4)")));
+  CHECK(!written_first(with("4")));
+  // One of two branches, or both.
+  const std::string branch = R"(
+            if i < 3:
+                for j, k in T.grid(8, 12):
+                    R[j, k] = T.float32(0)
+            else:
+                for j, k in T.grid(OTHER, 12):
+                    R[j, k] = A[i, j]
+            for j, k in T.grid(8, 12):
+                R[j, k] = R[j, k] + A[i, k]
+            B[i, 0] = R[7, 11]
+)";
+  const auto other = [&](const std::string& extent) {
+    std::string text = branch;
+    return text.replace(text.find("OTHER"), 5, extent);
+  };
+  CHECK(written_first(other("8")));
+  CHECK(!written_first(other("7")));
+  // Two parts, side by side and with a gap.
+  const auto parts = [&](const std::string& second) {
+    return written_first(
+        "            for j in range(8):\n                for k in range(7):\n                    R[j, k] = A[i, k]\n"
+        "                for k in range(5):\n                    R[j, " +
+        second + " + k] = A[i, k]\n            for j, k in T.grid(8, 12):\n                B[i, k] = R[j, k]\n");
+  };
+  CHECK(parts("7"));
+  CHECK(!parts("8"));
+  // A diagonal, steps that leave gaps, a loop that may not run, and a write under a condition.
+  const std::string read = "            for j in range(8):\n                B[i, j] = R[j, j]\n";
+  CHECK(!written_first("            for j in range(8):\n                R[j, j] = A[i, j]\n" + read));
+  CHECK(!written_first("            for j, k in T.grid(8, 6):\n                R[j, k * 2] = A[i, j]\n" + read));
+  CHECK(!written_first("            for j, k, l in T.grid(8, 12, i):\n                R[j, k] = A[i, j]\n" + read));
+  CHECK(written_first("            for j, k, l in T.grid(8, 12, 2):\n                R[j, k] = A[i, j]\n" + read));
+  CHECK(
+      !written_first("            for j, k in T.grid(8, 12):\n                if A[i, j] > T.float32(0):\n"
+                     "                    R[j, k] = A[i, j]\n" +
+                     read));
 }
 
 TEST_CASE("threads: memory that only the loop uses is each piece's own") {

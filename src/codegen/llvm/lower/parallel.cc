@@ -14,6 +14,7 @@
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/schedule/written_first.h"
 
 namespace rldb::codegen {
 
@@ -86,7 +87,7 @@ void Lowering::find_parallel_loops(const ir::PrimFunc* f) {
       const auto here = inside.count.find(b);
       if (here == inside.count.end() || here->second != all.count.at(b) || all.pointers.contains(b->data)) continue;
       // One that is read before it is written keeps what earlier iterations left.
-      fits = fits && !unwritten_.contains(b);
+      fits = fits && (!unwritten_.contains(b) || schedule::writes_before_reads(loops[i], b));
       if (!private_.contains(b)) own.push_back(b);
     }
     // Memory that is allocated inside but used in another way.

@@ -1,0 +1,290 @@
+// An abstract run of one iteration: the boxes of elements that are certainly written, and each read against them.
+#include "rldb/schedule/written_first.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "rldb/ir/equal.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
+
+namespace rldb::schedule {
+
+using ir::as;
+using ir::BinaryKind;
+
+namespace {
+
+constexpr int kDeepest = 64;
+
+// constant + the sum of factor * variable
+struct Form {
+  std::int64_t constant = 0;
+  std::map<const ir::Var*, std::int64_t> factors;  // none is 0
+
+  std::int64_t factor(const ir::Var* v) const {
+    const auto at = factors.find(v);
+    return at == factors.end() ? 0 : at->second;
+  }
+  bool operator==(const Form&) const = default;
+};
+
+bool add(Form& to, const Form& more, std::int64_t times) {
+  std::int64_t product = 0;
+  if (__builtin_mul_overflow(more.constant, times, &product) ||
+      __builtin_add_overflow(to.constant, product, &to.constant))
+    return false;
+  for (const auto& [v, factor] : more.factors) {
+    std::int64_t& sum = to.factors[v];
+    if (__builtin_mul_overflow(factor, times, &product) || __builtin_add_overflow(sum, product, &sum)) return false;
+    if (sum == 0) to.factors.erase(v);
+  }
+  return true;
+}
+
+// From `base` on, `count` elements, times the extent of a loop unless that is null.
+struct Side {
+  Form base;
+  std::int64_t count = 1;
+  const ir::Expr* times = nullptr;
+};
+using Box = std::vector<Side>;
+
+bool same_extent(const ir::Expr* a, const ir::Expr* b) { return a == b || (a && b && ir::structural_equal(a, b)); }
+
+bool same_box(const Box& a, const Box& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Side& x, const Side& y) {
+    return x.base == y.base && x.count == y.count && same_extent(x.times, y.times);
+  });
+}
+
+// Extends a box by one that continues it in one direction.
+bool join(Box& box, const Box& next) {
+  Side* differs = nullptr;
+  for (std::size_t i = 0; i < box.size(); ++i) {
+    Side& a = box[i];
+    const Side& b = next[i];
+    if (a.base == b.base && a.count == b.count && same_extent(a.times, b.times)) continue;
+    Form ahead = b.base;
+    if (differs || a.times || b.times || !add(ahead, a.base, -1) || !ahead.factors.empty() || ahead.constant != a.count)
+      return false;
+    differs = &a;
+    if (__builtin_add_overflow(a.count, b.count, &a.count)) return false;
+  }
+  return differs != nullptr;
+}
+
+bool holds(const Side& written, const Side& read) {
+  Form ahead = read.base;
+  if (!add(ahead, written.base, -1) || !ahead.factors.empty() || ahead.constant < 0) return false;
+  if (written.times || read.times)
+    return ahead.constant == 0 && read.count == written.count && same_extent(written.times, read.times);
+  return ahead.constant <= written.count - read.count;
+}
+
+bool mentions(const ir::Expr* e, const ir::Var* v) {
+  bool found = false;
+  if (e) ir::walk(e, [&](const ir::Node* n) { return !(found = found || n == v); });
+  return found;
+}
+
+class Iteration {
+ public:
+  explicit Iteration(const ir::Buffer* buffer) : buffer_(buffer) {}
+
+  bool run(const ir::Stmt* body) {
+    visit(body);
+    return good_;
+  }
+
+ private:
+  struct Written {
+    Box box;
+    std::size_t loops;  // that were open around it
+  };
+
+  void visit(const ir::Stmt* s) {
+    if (!s || !good_) return;
+    if (const auto* seq = as<ir::SeqStmt>(s)) {
+      for (const ir::Stmt* each : seq->stmts) visit(each);
+    } else if (const auto* loop = as<ir::ForStmt>(s)) {
+      visit_loop(loop);
+    } else if (const auto* realize = as<ir::SBlockRealize>(s)) {
+      visit_block(realize);
+    } else if (const auto* branch = as<ir::IfThenElse>(s)) {
+      check_reads(branch->cond);
+      const std::vector<Written> then_case = visited_apart(branch->then_case);
+      const std::vector<Written> else_case = visited_apart(branch->else_case);
+      for (const Written& w : then_case)
+        if (std::any_of(else_case.begin(), else_case.end(), [&](const Written& o) { return same_box(w.box, o.box); }))
+          written_.push_back(w);
+    } else if (const auto* store = as<ir::BufferStore>(s)) {
+      check_reads(store->value);
+      for (const ir::Expr* e : store->indices) check_reads(e);
+      if (store->predicate) check_reads(store->predicate);
+      if (store->buffer == buffer_ && !store->predicate) note_store(store);
+    } else {
+      visit_rest(s);
+    }
+  }
+
+  // About statements of other kinds, and those in them, nothing is taken for written.
+  void visit_rest(const ir::Stmt* s) {
+    ir::for_each_use(s, [&](const ir::Node* n) {
+      if (const auto* inner = as<ir::Stmt>(n))
+        (void)visited_apart(inner);
+      else
+        check_reads(n);
+    });
+  }
+
+  // The boxes that a statement writes, if it runs; afterwards they do not count as written.
+  std::vector<Written> visited_apart(const ir::Stmt* s) {
+    const auto before = static_cast<std::ptrdiff_t>(written_.size());
+    visit(s);
+    std::vector<Written> own(written_.begin() + before, written_.end());
+    written_.resize(std::size_t(before));
+    return own;
+  }
+
+  void visit_block(const ir::SBlockRealize* realize) {
+    const ir::SBlock* block = realize->block;
+    for (std::size_t i = 0; i < block->iter_vars.size() && i < realize->iter_values.size(); ++i)
+      axes_[block->iter_vars[i].var] = realize->iter_values[i];
+    for (const ir::Expr* e : realize->iter_values) check_reads(e);
+    check_reads(realize->predicate);
+    (void)visited_apart(block->init);
+    if (ir::is_const(realize->predicate, 1)) return visit(block->body);
+    (void)visited_apart(block->body);
+  }
+
+  void visit_loop(const ir::ForStmt* loop) {
+    check_reads(loop->min);
+    check_reads(loop->extent);
+    loops_.push_back(loop);
+    std::vector<Written> own = visited_apart(loop->body);
+    loops_.pop_back();
+    for (Written& w : own)
+      if (widen(w.box, loop)) {
+        w.loops = loops_.size();
+        note(std::move(w));
+      }
+  }
+
+  void note(Written w) {
+    for (std::size_t i = 0, n = written_.size(); i < n; ++i) {
+      Written both = written_[i];
+      if (both.loops == w.loops && join(both.box, w.box)) written_.push_back(std::move(both));
+    }
+    written_.push_back(std::move(w));
+  }
+
+  static bool from_zero(const ir::ForStmt* loop) {
+    return ir::is_const(loop->min, 0) && !loop->step && loop->for_kind != ir::ForKind::ThreadBinding;
+  }
+
+  // The box that all iterations write together; false: they do not fill one, or there may be none.
+  static bool widen(Box& box, const ir::ForStmt* loop) {
+    Side* in = nullptr;
+    for (Side& side : box) {
+      if (mentions(side.times, loop->var)) return false;
+      if (side.base.factor(loop->var) == 0) continue;
+      if (in) return false;
+      in = &side;
+    }
+    const auto extent = ir::const_int(loop->extent);
+    if (!in) return extent && *extent > 0;
+    if (!from_zero(loop) || in->times || in->base.factor(loop->var) != in->count) return false;
+    in->base.factors.erase(loop->var);
+    if (!extent) return in->times = loop->extent, true;
+    return *extent >= 0 && !__builtin_mul_overflow(in->count, *extent, &in->count);
+  }
+
+  // A box around what all iterations read together.
+  static bool widen_read(Side& side, const ir::ForStmt* loop) {
+    if (mentions(side.times, loop->var)) return false;
+    const std::int64_t factor = side.base.factor(loop->var);
+    if (factor == 0) return true;
+    if (!from_zero(loop) || side.times || factor < 0) return false;
+    side.base.factors.erase(loop->var);
+    const auto extent = ir::const_int(loop->extent);
+    if (!extent) return side.times = loop->extent, factor == side.count;
+    std::int64_t last = 0;
+    return *extent >= 1 && !__builtin_mul_overflow(factor, *extent - 1, &last) &&
+           !__builtin_add_overflow(side.count, last, &side.count);
+  }
+
+  void check_reads(const ir::Node* n) {
+    if (!n) return;
+    ir::walk(n, [&](const ir::Node* part) {
+      if (const auto* load = as<ir::BufferLoad>(part); load && load->buffer == buffer_)
+        good_ = good_ && is_written(load);
+      return good_;
+    });
+  }
+
+  bool is_written(const ir::BufferLoad* load) const {
+    const auto read = point(load->indices);
+    return read && std::any_of(written_.begin(), written_.end(), [&](const Written& w) {
+             Box box = *read;
+             for (std::size_t i = loops_.size(); i-- > w.loops;)
+               for (Side& side : box)
+                 if (!widen_read(side, loops_[i])) return false;
+             return std::equal(w.box.begin(), w.box.end(), box.begin(), box.end(), holds);
+           });
+  }
+
+  void note_store(const ir::BufferStore* store) {
+    if (auto box = point(store->indices)) written_.push_back({std::move(*box), loops_.size()});
+  }
+
+  std::optional<Box> point(ir::Span<const ir::Expr*> indices) const {
+    Box box;
+    for (const ir::Expr* e : indices) {
+      Side side;
+      if (!add_expr(side.base, e, 1, 0)) return std::nullopt;
+      box.push_back(std::move(side));
+    }
+    return box;
+  }
+
+  bool add_expr(Form& to, const ir::Expr* e, std::int64_t times, int depth) const {
+    if (depth > kDeepest) return false;
+    if (const auto n = ir::const_int(e)) return add(to, {*n, {}}, times);
+    if (const auto* v = as<ir::Var>(e)) {
+      const auto axis = axes_.find(v);
+      return axis == axes_.end() ? add(to, {0, {{v, 1}}}, times) : add_expr(to, axis->second, times, depth + 1);
+    }
+    if (const auto* c = as<ir::CastExpr>(e)) return keeps_value(c) && add_expr(to, c->value, times, depth + 1);
+    const auto* b = as<ir::BinaryExpr>(e);
+    if (!b) return false;
+    if (b->kind == BinaryKind::Add) return add_expr(to, b->a, times, depth + 1) && add_expr(to, b->b, times, depth + 1);
+    const auto by = ir::const_int(b->b);
+    std::int64_t product = 0;
+    return b->kind == BinaryKind::Mul && by && !__builtin_mul_overflow(times, *by, &product) &&
+           add_expr(to, b->a, product, depth + 1);
+  }
+
+  static bool keeps_value(const ir::CastExpr* c) {
+    const ir::DType from = c->value->dtype(), to = c->dtype();
+    return from.is_int() && to.is_int() && to.bits >= from.bits;
+  }
+
+  const ir::Buffer* buffer_;
+  std::vector<const ir::ForStmt*> loops_;                     // open, within the iteration
+  std::unordered_map<const ir::Var*, const ir::Expr*> axes_;  // of blocks
+  std::vector<Written> written_;
+  bool good_ = true;
+};
+
+}  // namespace
+
+bool writes_before_reads(const ir::ForStmt* loop, const ir::Buffer* buffer) {
+  return Iteration(buffer).run(loop->body);
+}
+
+}  // namespace rldb::schedule
