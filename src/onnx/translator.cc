@@ -296,7 +296,9 @@ bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Fra
   const Made made = row->body(c);
   if (!made.ok()) return out_.error_count() > errors ? false : fail(n, index, made.error());
   if (!take_results(n, c, *made, scope)) return false;
-  return !model_.is_exported() || agrees_with_record(n, index, scope);
+  if (!model_.is_exported()) return true;
+  take_change(n, scope);
+  return agrees_with_record(n, index, scope);
 }
 
 // Bounds of the symbols, as TVM's importer writes them.
@@ -313,16 +315,19 @@ std::vector<ir::NamedAttr> Translator::symbol_bounds() {
   return made;
 }
 
+// A tensor that a node changes in place is the node's result from here on.
+void Translator::take_change(const pb::NodeProto& n, Scope& scope) {
+  if (!changes_in_place(n) || n.output_size() == 0 || !scope.find(n.output(0))) return;
+  Value& changed = scope.values[n.input(0)];
+  const auto& results = model_.proto.graph().output();
+  const bool is_result =
+      std::any_of(results.begin(), results.end(), [&](const auto& r) { return r.name() == n.input(0); });
+  if (!is_result) before_change_.emplace(n.input(0), changed);
+  changed = *scope.find(n.output(0));
+}
+
 // A program of PyTorch says what each value is: a translation that gives something else is wrong.
-bool Translator::agrees_with_record(const pb::NodeProto& n, int index, Scope& scope) {
-  if (changes_in_place(n) && n.output_size() > 0 && scope.find(n.output(0))) {
-    Value& changed = scope.values[n.input(0)];
-    const auto& results = model_.proto.graph().output();
-    const bool is_result =
-        std::any_of(results.begin(), results.end(), [&](const auto& r) { return r.name() == n.input(0); });
-    if (!is_result) before_change_.emplace(n.input(0), changed);
-    changed = *scope.find(n.output(0));
-  }
+bool Translator::agrees_with_record(const pb::NodeProto& n, int index, const Scope& scope) {
   for (const std::string& name : n.output()) {
     const auto found = recorded_.find(name);
     const Value* v = scope.find(name);

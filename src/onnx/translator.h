@@ -46,7 +46,8 @@ class Translator {
   bool call(const pb::NodeProto& n, const pb::FunctionProto& f, const Values& inputs, Scope& scope, const Frame& frame);
   ir::Result<Values> run_graph(const pb::GraphProto& graph, const Values& inputs, const Scope& around,
                                const Frame& frame);
-  bool agrees_with_record(const pb::NodeProto& n, int index, Scope& scope);
+  void take_change(const pb::NodeProto& n, Scope& scope);
+  bool agrees_with_record(const pb::NodeProto& n, int index, const Scope& scope);
   std::vector<ir::NamedAttr> symbol_bounds();
   bool take_results(const pb::NodeProto& n, NodeContext& c, const Expr* made, Scope& scope);
   const Expr* output(const std::string& name, const Scope& scope, std::string_view of);

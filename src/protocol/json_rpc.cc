@@ -4,34 +4,18 @@
 
 #include <utility>
 
+#include "rldb/support/json_document.h"
+
 namespace rldb::protocol {
 
 namespace {
-
-// Nested arrays and objects, without those in strings: the parser takes any depth, but writing and freeing recurse.
-int nesting_of(std::string_view text) {
-  int depth = 0, deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\')
-      ++i;
-    else if (c == '"')
-      in_string = !in_string;
-    else if (!in_string && (c == '[' || c == '{'))
-      deepest = std::max(deepest, ++depth);
-    else if (!in_string && (c == ']' || c == '}'))
-      --depth;
-  }
-  return deepest;
-}
 
 bool is_id(const Json& id) { return id.is_string() || id.is_number(); }
 
 }  // namespace
 
 RpcResult<Json> parse_bounded(std::string_view text) {
-  if (nesting_of(text) > kMaxNesting)
+  if (support::json_nesting(text) > kMaxNesting)
     return rpc_failure(RpcCode::ParseError, fmt::format("the message is nested more than {} deep", kMaxNesting));
   Json message = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (message.is_discarded()) return rpc_failure(RpcCode::ParseError, "the message is not JSON");

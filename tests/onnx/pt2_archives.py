@@ -293,6 +293,47 @@ def kinds(path):
     write(path, found)
 
 
+def lifted(path):
+    """`torch.tensor([1.0, 2.0])` in a model: a constant that is copied and detached. Also dropout of an input in place,
+    which changes nothing in evaluation mode."""
+    p = Program()
+    p.input("x", [2])
+    p.weight("c_lifted_tensor_0", "lifted_tensor_0", [2], [1, 2], kind="tensor_constant")
+    p.node("copied", A + "lift_fresh_copy.default", [2], self="%c_lifted_tensor_0")
+    p.node("detached", A + "detach_.default", [2], self="%copied")
+    p.node("relu_", A + "relu_.default", [2], self="%detached")
+    p.node("kept", A + "dropout_.default", [2], self="%x", p=0.5, train=False)
+    p.node("y", A + "add.Tensor", [2], self="%kept", other="%relu_")
+    p.node("z", A + "add.Tensor", [2], self="%y", other="%c_lifted_tensor_0")
+    p.output("z")
+    found = members(p)
+    for name in ("weight_0", "model_weights_config.json"):
+        found["m/data/constants/" + name.replace("weights", "constants")] = found.pop("m/data/weights/" + name)
+    write(path, found)
+
+
+def nested_size(depth):
+    """`s0 - (s0 - (...))`"""
+    text = "s0"
+    for _ in range(depth):
+        text = "s0 - (%s)" % text
+    return text
+
+
+def nested_sizes():
+    p = Program()
+    p.input("x", ["s0", nested_size(38), "s0 - (2*s0 - 3)"])
+    p.node("y", A + "neg.default", ["s0", nested_size(38), 3], self="%x")
+    p.output("y")
+    return p
+
+
+def unread_argument():
+    p = one("add.Tensor", [2, 3], self="%x", other=1)
+    p.nodes[0]["inputs"][1]["arg"] = {"as_complex": {"real": 1.0, "imag": 2.0}}
+    return p
+
+
 def refused():
     p = one("to_sparse.default", [2, 3], self="%x")
     p.node("z", "torch.ops.mine.special.default", [2, 3], self="%y")
@@ -341,6 +382,15 @@ def main(folder):
     bomb = members(mlp())
     bomb["m/models/model.json"] = " " * (1 << 27)
     write(folder + "/bomb.pt2", bomb, zipfile.ZIP_DEFLATED)
+    many = members(mlp())
+    many["m/models/model.json"] = "[" + "{}," * (1 << 22) + "0]"
+    write(folder + "/many.pt2", many, zipfile.ZIP_DEFLATED)
+    big_endian = members(mlp())
+    big_endian["m/byteorder"] = "big"
+    write(folder + "/big_endian.pt2", big_endian)
+    lifted(folder + "/lifted.pt2")
+    write(folder + "/nested_sizes.pt2", members(nested_sizes()))
+    write(folder + "/unread_argument.pt2", members(unread_argument()))
     views = mlp()
     views.weights["layer.weight"] = ([1 << 20, 1 << 20], [0, 0], [1.0])
     write(folder + "/views.pt2", members(views))

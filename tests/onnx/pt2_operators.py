@@ -114,6 +114,8 @@ def elementwise():
     each("relu6.default", lambda a: min(max(a, 0), 6), "q")
     each("clamp.default", lambda a: min(max(a, -1), 0.5), min=-1, max=0.5)
     each("clamp.default", lambda a: max(a, 1), "n", LONG, min=1)
+    each("clamp.default", lambda a: min(max(a, 2 ** 53 + 1), 2 ** 53 + 3), "n", LONG, min=2 ** 53 + 1, max=2 ** 53 + 3)
+    each("clamp.default", lambda a: min(max(a, -1.5), 1.5), "n", FLOAT, min=-1.5, max=1.5)
     each("clamp_min.default", lambda a: max(a, 0.25), min=0.25)
     each("clamp_max.default", lambda a: min(a, 0.25), max=0.25)
 
@@ -244,6 +246,8 @@ def shapes():
     node("concat.default", [4, 3], p + flat("q"), tensors=["%p", "%q"])
     node("stack.default", [2, 3, 2], [z for pair in zip(p, flat("q")) for z in pair], tensors=["%p", "%q"], dim=-1)
     node("flip.default", [2, 3], p[::-1], self="%p", dims=[0, 1])
+    node("flip.default", [2, 3], None, self="%p", dims=[])  # PyTorch flips no axis
+    used("p")
     node("gather.default", [2, 2], [1, 3, 5, 5], self="%p", dim=1, index="%g")
     node("index_select.default", [2, 2], [3, 1, 6, 4], self="%p", dim=1, index="%i")
     node("embedding.default", [2, 2], [5, 6, 1, 2], weight="%c", indices="%i")
@@ -265,6 +269,9 @@ def made():
         node("new_%s.default" % name, [2], [value] * 2, self="%x", size=[2])
         node(name + "_like.default", [2, 3], [value] * 6, LONG, self="%n")
     node("full_like.default", [2, 3], [0.5] * 6, self="%x", fill_value=0.5)
+    for value in (2 ** 53 + 1, 2 ** 63 - 1):  # no float64 is that number
+        node("full.default", [1], [value], LONG, size=[1], fill_value=value, dtype=LONG)
+    node("full.default", [2], [True] * 2, BOOL, size=[2], fill_value=True, dtype=BOOL)
     node("arange.default", [4], [0, 1, 2, 3], LONG, end=4)
     node("arange.start", [2], [2, 3], LONG, start=2, end=4)
     node("arange.start_step", [3], [0, 0.5, 1], start=0, end=1.5, step=0.5)
@@ -302,6 +309,13 @@ def layers():
          padding=[1])
     node("avg_pool1d.default", [1, 2, 3], [1, 2.5, 4, 5, 6.5, 8], self="%line", kernel_size=[2], stride=[2],
          padding=[1], count_include_pad=False)
+    # With `ceil_mode` the last window may be cut off: it is divided by its part that is data or padding. The last case
+    # has no third window: it would begin in the padding.
+    node("avg_pool1d.default", [1, 2, 2], [2, 4, 6, 8], self="%line", kernel_size=[3], stride=[3], ceil_mode=True)
+    node("avg_pool1d.default", [1, 2, 3], [1, 3, 2, 11 / 3, 7, 4], self="%line", kernel_size=[3], stride=[2],
+         padding=[1], ceil_mode=True)
+    node("avg_pool1d.default", [1, 2, 2], [0.5, 3.5, 2.5, 7.5], self="%line", kernel_size=[2], stride=[3], padding=[1],
+         ceil_mode=True)
     node("avg_pool2d.default", [1, 2, 1, 2], [2.5, 4.5, 10.5, 12.5], self="%picture", kernel_size=[2, 2])
     node("avg_pool3d.default", [1, 1, 1, 1, 1], [3.5], self="%cube", kernel_size=[2, 2, 2])
     node("adaptive_avg_pool1d.default", [1, 2, 2], [1.5, 3.5, 5.5, 7.5], self="%line", output_size=[2])
@@ -379,6 +393,7 @@ def reductions():
     node("logsumexp.default", [2], [math.log(sum(map(math.exp, row))) for row in (x[:3], x[3:])], self="%x", dim=[1])
     node("argmax.default", [2], [0, 1], LONG, self="%q", dim=1)
     node("argmin.default", [], [5], LONG, self="%q")
+    node("argmin.default", [1, 1], [5], LONG, self="%q", keepdim=True)
     node("max.dim", [[2, 1], [2, 1]], [[3, 2], [0, 1]], [FLOAT, LONG], self="%q", dim=1, keepdim=True)
     node("min.dim", [[2], [2]], [[1, -4], [2, 2]], [FLOAT, LONG], self="%q", dim=1)
     node("cumsum.default", [2, 3], [1, 3, 6, 4, 9, 15], self="%p", dim=1)

@@ -68,7 +68,8 @@ const Expr* Aten::tensor_as(std::string_view name, DType t) {
   if (a && a->items.size() == 1) {
     const Item& i = a->items[0];
     if (i.kind == Item::Kind::Real && t.is_float()) return lit(t, i.real);
-    if (i.kind == Item::Kind::Int && i.number < kExact && i.number > -kExact) return lit(t, double(i.number));
+    const bool exact = i.number < kExact && i.number > -kExact;
+    if ((i.kind == Item::Kind::Int && exact) || i.kind == Item::Kind::Truth) return lit(t, double(i.number));
   }
   return cast(tensor(name), t);
 }

@@ -107,9 +107,10 @@ Made hard_sigmoid(NodeContext& c) {
 
 namespace {
 
-Made clamped(Aten& m, const Expr* x, std::optional<double> least, std::optional<double> most) {
-  if (least) x = m.max(x, m.lit(x, *least));
-  if (most) x = m.min(x, m.lit(x, *most));
+// Null: no bound.
+Made clamped(Aten& m, const Expr* x, const Expr* least, const Expr* most) {
+  if (least) x = m.max(x, least);
+  if (most) x = m.min(x, most);
   return m.done(x);
 }
 
@@ -117,20 +118,22 @@ Made clamped(Aten& m, const Expr* x, std::optional<double> least, std::optional<
 
 Made hard_tanh(NodeContext& c) {
   Aten m(c);
-  return clamped(m, m.self(), m.real("min_val", -1), m.real("max_val", 1));
+  const Expr* x = m.self();
+  return clamped(m, x, m.lit(x, m.real("min_val", -1)), m.lit(x, m.real("max_val", 1)));
 }
 
 Made relu6(NodeContext& c) {
   Aten m(c);
-  return clamped(m, m.self(), 0, 6);
+  const Expr* x = m.self();
+  return clamped(m, x, m.lit(x, 0), m.lit(x, 6));
 }
 
 Made clamp(NodeContext& c) {
   Aten m(c);
-  const auto bound = [&](std::string_view name) {
-    return m.given(name) ? std::optional(m.real(name, 0)) : std::nullopt;
-  };
-  return clamped(m, m.cast(m.self(), m.result_type(m.dtype(m.self()))), bound("min"), bound("max"));
+  const Expr* x = m.self();
+  const DType t = m.result_type(m.dtype(x));
+  const auto bound = [&](std::string_view name) { return m.given(name) ? m.tensor_as(name, t) : nullptr; };
+  return clamped(m, m.cast(x, t), bound("min"), bound("max"));
 }
 
 // ---- two operands ----

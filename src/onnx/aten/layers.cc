@@ -1,4 +1,5 @@
 // Layers and reductions of PyTorch.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -96,12 +97,41 @@ Made max_pool(NodeContext& c) {
   return m.done(m.onnx("MaxPool", {Aten::of(x)}, attributes));
 }
 
+namespace {
+
+// The data with its pads. PyTorch divides by the part of a window that lies in these, ONNX by the whole window. Pads
+// behind the last window are left out: a window must not begin there.
+const Expr* with_counted_pads(Aten& m, const Expr* x, std::size_t n) {
+  const Ints kernel = m.per_axis("kernel_size", n, {}), stride = m.per_axis("stride", n, kernel),
+             padding = m.per_axis("padding", n, {0});
+  if (!m.good() || padding == Ints(n, 0)) return x;
+  Ints pads(2 * (n + 2));
+  for (std::size_t k = 0; k < n; ++k) {
+    const std::int64_t front = m.size(x, k + 2) + padding[k];
+    if (!m.good() || stride[k] < 1) return m.fail("its strides are not positive");
+    std::int64_t last = (front + padding[k] - kernel[k] + stride[k] - 1) / stride[k] * stride[k];  // where it begins
+    if (last >= front) last -= stride[k];
+    pads[k + 2] = padding[k];
+    pads[n + 4 + k] = std::clamp(last + kernel[k] - front, std::int64_t(0), padding[k]);
+  }
+  return m.onnx("Pad", {Aten::of(x), m.known(pads)});
+}
+
+}  // namespace
+
 Made average_pool(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
   if (m.given("divisor_override")) return refuse("its divisor is given");
-  Attributes attributes = window_attributes(m, spatial_axes(m, x));
-  attributes.push_back({key::CountIncludePad, std::int64_t(m.truth("count_include_pad", true))});
+  const std::size_t n = spatial_axes(m, x);
+  const bool counts_pads = m.truth("count_include_pad", true), last_partial = m.truth("ceil_mode", false);
+  Attributes attributes = window_attributes(m, n);
+  if (counts_pads && last_partial) {
+    x = with_counted_pads(m, x, n);
+    for (Attribute& a : attributes)
+      if (a.name == key::Pads) a.value = Ints(2 * n, 0);
+  }
+  attributes.push_back({key::CountIncludePad, std::int64_t(counts_pads && !last_partial)});
   return m.done(m.onnx("AveragePool", {Aten::of(x)}, attributes));
 }
 
@@ -203,12 +233,12 @@ Made reduce(NodeContext& c) {
 Made arg_extreme(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
-  const bool flat = !m.given("dim");
+  const bool flat = !m.given("dim"), keep = m.truth("keepdim", false);
+  const std::size_t axes = m.rank(x);
   if (flat) x = m.reshape(x, {ir::product(c.ctx, m.dims(x))});
   const Expr* made =
-      m.onnx(c.target, {Aten::of(x)},
-             {{key::Axis, m.integer("dim", 0)}, {key::Keepdims, std::int64_t(m.truth("keepdim", false))}});
-  return m.done(flat ? m.reshape(made, {}) : made);
+      m.onnx(c.target, {Aten::of(x)}, {{key::Axis, m.integer("dim", 0)}, {key::Keepdims, std::int64_t(keep)}});
+  return m.done(flat ? m.reshape(made, Dims(keep ? axes : 0, c.i64(1))) : made);
 }
 
 // (values, indices)

@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "onnx/aten/aten.h"
+#include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
+#include "rldb/ir/op_attr/dtype_attr.h"
 
 namespace rldb::onnx::aten {
 
@@ -227,7 +229,7 @@ Made slice(NodeContext& c) {
 Made flip(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
-  for (const std::int64_t a : m.axes("dims", x)) x = m.op(op::Flip, {x}, {{op_attr::Axis, c.ctx.attr(a)}});
+  for (const std::int64_t a : m.ints("dims", {})) x = m.op(op::Flip, {x}, {{op_attr::Axis, c.ctx.attr(a)}});
   return m.done(x);
 }
 
@@ -261,7 +263,9 @@ Made index(NodeContext& c) {
   if (!axis) return refuse("it has no indices");
   const Value at = m.values(list)[*axis];
   const Expr* places = m.take(c.tensor_of_value(at));
-  if (m.dtype(places).is_bool()) return refuse("its indices are truth values, so that its shape depends on them");
+  const DType t = m.dtype(places);
+  if (t.is_bool() || t == DType::UInt(8))
+    return refuse("its indices are truth values, so that its shape depends on them");
   return m.done(m.onnx("Gather", {m.self_value(), Aten::of(places)}, {{key::Axis, std::int64_t(*axis)}}));
 }
 
@@ -294,26 +298,24 @@ Made pad(NodeContext& c) {
 
 namespace {
 
-Made filled(Aten& m, const Dims& dims, double value) {
-  if (!m.good()) return m.done(nullptr);
-  return m.done(m.full(dims, m.result_type(DType::Float(32)), value));
-}
-
-double fill_of(Aten& m) {
+Made filled(Aten& m, const Dims& dims) {
   const std::string_view what = m.c.target;
-  return what == "Value" ? m.real("fill_value", 0) : what == "One" ? 1 : 0;
+  const DType t = m.result_type(DType::Float(32));
+  const Expr* value = what == "Value" ? m.tensor_as("fill_value", t) : m.lit(t, what == "One" ? 1 : 0);
+  if (!m.good()) return m.done(nullptr);
+  return m.done(m.op(op::Full, {m.c.ctx.shape(dims), value}, {{op_attr::Dtype, m.c.ctx.attr(t)}}));
 }
 
 }  // namespace
 
 Made full(NodeContext& c) {
   Aten m(c);
-  return filled(m, m.sizes("size"), fill_of(m));
+  return filled(m, m.sizes("size"));
 }
 
 Made full_like(NodeContext& c) {
   Aten m(c);
-  return filled(m, m.dims(m.self()), fill_of(m));
+  return filled(m, m.dims(m.self()));
 }
 
 Made arange(NodeContext& c) {

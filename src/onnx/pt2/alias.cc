@@ -13,9 +13,11 @@
 namespace rldb::onnx {
 
 bool changes_in_place(const pb::NodeProto& node) {
-  if (node.domain() != "aten") return false;
+  if (node.domain() != "aten" || node.input_size() == 0) return false;
   const std::string name = node.op_type().substr(0, node.op_type().find('.'));
-  return name.size() > 1 && name.ends_with("_") && !name.ends_with("__") && node.input_size() > 0;
+  if (name.size() < 2 || !name.ends_with("_") || name.ends_with("__")) return false;
+  const OperatorRow* row = operator_row(node.domain(), node.op_type());
+  return !row || !row->shares_memory;
 }
 
 namespace {

@@ -7,7 +7,7 @@
 
 namespace rldb::onnx {
 
-// `relu_.default`, not `__and__.Tensor`.
+// `relu_.default`; not `__and__.Tensor`, and not a view such as `detach_.default`, which changes no element.
 bool changes_in_place(const pb::NodeProto& node);
 
 ir::Result<support::Unit> check_memory_changes(const pb::GraphProto& graph);

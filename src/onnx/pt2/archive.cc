@@ -65,10 +65,10 @@ ir::Result<support::Unit> read_parts(std::string_view path, std::string_view byt
   const auto text = archive.read(layout.program, buffer);
   if (!text.ok()) return ops::refuse(text.error().message);
   const std::string& name = archive.members()[layout.program].name;
-  RLDB_TRY(const json document, parse_json(*text, name));
+  RLDB_TRY(const support::JsonDocument document, parse_json(*text, name));
   Weights weights(archive, layout.prefix, layout.model);
   RLDB_TRY_VOID(weights.open());
-  return read_program(Field(document, name.substr(name.rfind('/') + 1)), weights, model);
+  return read_program(Field(*document, name.substr(name.rfind('/') + 1)), weights, model);
 }
 
 }  // namespace

@@ -195,7 +195,7 @@ ir::Result<Argument> GraphReader::argument(const Field& named, pb::NodeProto& to
 ir::Result<support::Unit> GraphReader::items(const std::string& kind, const Field& value, pb::NodeProto& to,
                                              Argument& made) {
   // A list is the plural of its items' kind.
-  made.is_list = kind.ends_with("s") && kind != "as_device" && kind != "as_class";
+  made.is_list = kind.ends_with("s") && kind != "as_class";
   if (!made.is_list) {
     RLDB_TRY(Item one, item(kind, value, to));
     made.items.push_back(std::move(one));
@@ -253,7 +253,7 @@ ir::Result<Item> GraphReader::item(std::string_view kind, const Field& value, pb
     made.text = text_field(value, "type");
     return made;
   }
-  return value.bad("is an argument of a kind that is not translated");
+  return value.bad(fmt::format("is an argument of `{}.{}`, of a kind that is not read", to.domain(), to.op_type()));
 }
 
 ir::Result<support::Unit> GraphReader::branch(const Field& value, pb::NodeProto& to, Argument& made) {

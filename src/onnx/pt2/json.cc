@@ -7,7 +7,6 @@
 #include <limits>
 
 #include "rldb/ops/emitter.h"
-#include "rldb/support/cancel.h"
 
 namespace rldb::onnx {
 
@@ -16,35 +15,22 @@ namespace {
 constexpr std::size_t kLongestJson = std::size_t(64) << 20;
 constexpr int kDeepestJson = 200;
 
-// Brackets outside of strings.
-bool is_shallow_json(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (in_string && c == '\\')
-      ++i;
-    else if (c == '"')
-      in_string = !in_string;
-    else if (!in_string && (c == '{' || c == '['))
-      ++depth;
-    else if (!in_string && (c == '}' || c == ']'))
-      --depth;
-    if (depth > kDeepestJson) return false;
-  }
-  return true;
-}
-
 }  // namespace
 
-ir::Result<json> parse_json(std::string_view text, std::string_view name) {
+ir::Result<support::JsonDocument> parse_json(std::string_view text, std::string_view name) {
   if (text.size() > kLongestJson)
     return ops::refuse(fmt::format("`{}` has {} bytes, and at most {} are read", name, text.size(), kLongestJson));
-  if (!is_shallow_json(text)) return ops::refuse(fmt::format("`{}` is nested more than {} deep", name, kDeepestJson));
-  support::poll();
-  json made = json::parse(text, nullptr, false);
-  if (made.is_discarded()) return ops::refuse(fmt::format("`{}` is no JSON", name));
-  return made;
+  auto made = support::read_json(text, kDeepestJson);
+  if (made.ok()) return std::move(made).value();
+  switch (made.error()) {
+    case support::JsonProblem::TooDeep:
+      return ops::refuse(fmt::format("`{}` is nested more than {} deep", name, kDeepestJson));
+    case support::JsonProblem::TooLarge:
+      return ops::refuse(fmt::format("`{}` is over the memory limit", name));
+    case support::JsonProblem::NotJson:
+      break;
+  }
+  return ops::refuse(fmt::format("`{}` is no JSON", name));
 }
 
 support::Failure<source::Message> Field::bad(std::string_view what) const {

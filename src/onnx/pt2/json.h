@@ -7,13 +7,14 @@
 #include <string_view>
 
 #include "rldb/ir/context.h"
+#include "rldb/support/json_document.h"
 
 namespace rldb::onnx {
 
 using nlohmann::json;
 
-// Nesting is bounded and the text is at most 64 MiB, before memory is allocated for it.
-ir::Result<json> parse_json(std::string_view text, std::string_view name);
+// Nesting and memory are bounded, and the text is at most 64 MiB, before memory is allocated for it.
+ir::Result<support::JsonDocument> parse_json(std::string_view text, std::string_view name);
 
 // A value, and its path in the document for messages.
 class Field {

@@ -165,12 +165,17 @@ class SizeParser {
   std::size_t at_ = 0;
 };
 
+// `a + (-b)` is `a - b`.
+bool is_difference(const SizeNode& n) { return n.op == SizeOp::Sum && n.operands[1]->op == SizeOp::Negative; }
+
 const ir::Expr* size_of(ir::Context& ctx, const SizeNode& n, const SymbolValue& value) {
   if (n.op == SizeOp::Number) return ctx.i64(n.number);
   if (n.op == SizeOp::Symbol) return value(n.name);
+  const bool subtracts = is_difference(n);
   std::vector<const ir::Expr*> at;
   for (const SizeRef& o : n.operands) {
-    at.push_back(size_of(ctx, *o, value));
+    const bool second = subtracts && !at.empty();
+    at.push_back(size_of(ctx, second ? *o->operands[0] : *o, value));
     if (!at.back()) return nullptr;
   }
   const bool divides = n.op == SizeOp::Quotient || n.op == SizeOp::Remainder;
@@ -179,11 +184,8 @@ const ir::Expr* size_of(ir::Context& ctx, const SizeNode& n, const SymbolValue& 
   switch (n.op) {
     case SizeOp::Negative:
       return ir::mul(ctx, ctx.i64(-1), at[0]);
-    case SizeOp::Sum: {
-      const SizeNode& right = *n.operands[1];
-      if (right.op == SizeOp::Negative) return ir::sub(ctx, at[0], size_of(ctx, *right.operands[0], value));
-      return ir::add(ctx, at[0], at[1]);
-    }
+    case SizeOp::Sum:
+      return subtracts ? ir::sub(ctx, at[0], at[1]) : ir::add(ctx, at[0], at[1]);
     case SizeOp::Product:
       return ir::mul(ctx, at[0], at[1]);
     case SizeOp::Quotient:
@@ -205,6 +207,11 @@ const ir::Expr* size_of(ir::Context& ctx, const SizeNode& n, const SymbolValue& 
 std::string text_of(const SizeNode& n) {
   if (n.op == SizeOp::Number) return std::to_string(n.number);
   if (n.op == SizeOp::Symbol) return n.name;
+  if (is_difference(n)) {
+    const SizeNode& right = *n.operands[1]->operands[0];
+    const bool plain = right.op != SizeOp::Sum && right.op != SizeOp::Negative;
+    return text_of(*n.operands[0]) + " - " + (plain ? text_of(right) : "(" + text_of(right) + ")");
+  }
   const auto part = [&](std::size_t i) {
     const SizeNode& o = *n.operands[i];
     const bool is_sum = o.op == SizeOp::Sum || o.op == SizeOp::Negative;

@@ -111,7 +111,23 @@ void copy_strided(const StoredTensor& t, const char* from, std::size_t size, std
 
 // ---- tables ----
 
+namespace {
+
+// torch writes the order of its machine beside the tensors.
+ir::Result<support::Unit> check_byte_order(const runtime::ZipArchive& archive, const std::string& folder,
+                                           std::string_view name) {
+  const auto order = archive.find(folder + "byteorder");
+  if (!order) return support::Unit();
+  std::string buffer;
+  RLDB_TRY(const std::string_view endian, with_message(archive.read(*order, buffer)));
+  if (endian != "little") return ops::refuse(fmt::format("the tensors of `{}` are not little-endian", name));
+  return support::Unit();
+}
+
+}  // namespace
+
 ir::Result<support::Unit> Weights::open() {
+  RLDB_TRY_VOID(check_byte_order(archive_, prefix_, "data/weights"));
   const Place state{"data/weights/",
                     ".pt",
                     {"_weights_config.json", "_model_param_config.json"},
@@ -142,8 +158,8 @@ ir::Result<support::Unit> Weights::open_kind(const Place& place, Tensors& to) {
 
 ir::Result<support::Unit> Weights::open_table(std::string_view name, std::string_view text, const std::string& folder,
                                               Tensors& to) {
-  RLDB_TRY(const json document, parse_json(text, name));
-  RLDB_TRY(const Field config, Field(document, std::string(name)).at("config"));
+  RLDB_TRY(const support::JsonDocument document, parse_json(text, name));
+  RLDB_TRY(const Field config, Field(*document, std::string(name)).at("config"));
   if (!config.value().is_object()) return config.bad("is not an object");
   for (const auto& [key, value] : config.value().items()) {
     support::poll();
@@ -188,11 +204,8 @@ ir::Result<const Weights::Saved*> Weights::saved_of(std::size_t member) {
     saved.folder = inside.substr(0, inside.size() - std::string_view("data.pkl").size());
   }
   if (!pickle) return ops::refuse(fmt::format("`{}` has no `data.pkl`", name));
+  RLDB_TRY_VOID(check_byte_order(*saved.archive, saved.folder, name));
   std::string text;
-  if (const auto order = saved.archive->find(saved.folder + "byteorder")) {
-    RLDB_TRY(const std::string_view endian, with_message(saved.archive->read(*order, text)));
-    if (endian != "little") return ops::refuse(fmt::format("the tensors of `{}` are not little-endian", name));
-  }
   RLDB_TRY(const std::string_view pickled, with_message(saved.archive->read(*pickle, text)));
   RLDB_TRY(saved.tensors, read_pickle(pickled));
   return &saved;

@@ -9,6 +9,7 @@
 #include "rldb/runtime/tensor_archive.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/json_document.h"
 #include "runtime/file/bytes.h"
 #include "runtime/file/take.h"
 
@@ -40,26 +41,6 @@ constexpr std::array kTypes = std::to_array<NamedType>({
     {"F8_E5M2", {TypeCode::Float8E5M2, 8, 1}},
     {"F8_E8M0", {TypeCode::Float8E8M0FNU, 8, 1}},
 });
-
-// The header's bytes, cut short when the work is cancelled: the JSON library does not survive exceptions.
-struct Reading {
-  using difference_type = std::ptrdiff_t;
-  using value_type = char;
-  using pointer = const char*;
-  using reference = const char&;
-  using iterator_category = std::forward_iterator_tag;
-
-  const char* at = nullptr;
-  reference operator*() const { return *at; }
-  Reading& operator++() {
-    ++at;
-    return *this;
-  }
-  Reading operator++(int) { return {at++}; }
-  bool operator==(const Reading& end) const {
-    return at == end.at || support::cancel_flag().load(std::memory_order_relaxed);
-  }
-};
 
 // Integers of a JSON array, all non-negative.
 bool read_sizes(const nlohmann::json& array, std::vector<std::int64_t>& out) {
@@ -149,12 +130,14 @@ Result<std::unique_ptr<TensorArchive>> open_safetensors(support::RandomAccess by
     return bad_file(name, fmt::format("a header of {} bytes in a file of {}", length, bytes.size()));
   }
   RLDB_TRY(const std::string_view text, take(bytes, kLengthSize, length, name, buffer));
-  const auto header = nlohmann::json::parse(Reading{text.data()}, Reading{text.data() + text.size()}, nullptr, false);
-  support::poll();
-  if (!header.is_object()) return bad_file(name, "the header is not a JSON object");
+  constexpr int kDeepest = 64;  // headers have lists in objects in an object
+  const auto header = support::read_json(text, kDeepest);
+  if (!header.ok() && header.error() == support::JsonProblem::TooLarge)
+    return fail(ErrorKind::OutOfMemory, fmt::format("`{}`: its header is over the memory limit", name));
+  if (!header.ok() || !(*header)->is_object()) return bad_file(name, "the header is not a JSON object");
   const std::uint64_t data = kLengthSize + length;
   std::vector<std::pair<std::string, Entry>> found;
-  for (const auto& [key, entry] : header.items()) {
+  for (const auto& [key, entry] : (*header)->items()) {
     support::poll();
     if (key == "__metadata__") continue;
     RLDB_TRY(Entry checked, check_entry(entry, bytes.size() - data, fmt::format("{}:{}", name, key)));
