@@ -104,11 +104,10 @@ class Planner {
     });
   }
 
-  // Functions that passes made (lifted closures) and private ones are not exported. An executable does not say.
+  // Functions that passes made (lifted closures) and private ones are not exported.
   bool is_public(std::string_view name) const {
     const ir::Module* source = plan_.build->source;
-    if (!source) return !name.starts_with("lifted_func");
-    const auto* f = ir::as<ir::Function>(source->find(name));
+    const auto* f = source ? ir::as<ir::Function>(source->find(name)) : nullptr;
     return f && ir::find_attr(f->attrs, attr_name::GlobalSymbol);
   }
 
