@@ -128,7 +128,9 @@ class Builder {
       const std::string header = std::filesystem::path(request_.output).replace_extension(".h").string();
       if (!write(header, header_text(plan_, name_))) return std::nullopt;
     }
-    for (const std::string& e : plan_.externals) out_.add({}, source::message(diag::AotExternal, e, name_));
+    for (const std::string& e : plan_.externals)
+      out_.add({}, request_.form == Form::Program ? source::message(diag::AotMissing, e)
+                                                  : source::message(diag::AotExternal, e, name_));
     return files_;
   }
 

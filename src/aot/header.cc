@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/error.h"
@@ -123,12 +124,24 @@ static inline const TVMFFIAny* rldb_aot_field(const TVMFFIAny* v, int64_t i) {
 #endif
 )__";
 
+// Words of C and C++, macros that compilers define, and the names in a generated function.
 constexpr std::string_view kWords[] = {
-    "auto",     "break",  "case",  "char",   "const",  "continue", "default", "do",      "double",   "else",
-    "enum",     "extern", "float", "for",    "goto",   "if",       "inline",  "int",     "long",     "new",
-    "register", "return", "short", "signed", "sizeof", "static",   "struct",  "switch",  "typedef",  "union",
-    "unsigned", "void",   "while", "class",  "delete", "this",     "private", "public",  "template", "operator",
-    "result",   "args",   "and",   "or",     "not",    "xor",      "bool",    "volatile"};
+    "alignas",      "alignof",     "and",        "and_eq",    "asm",       "auto",
+    "bitand",       "bitor",       "bool",       "break",     "case",      "catch",
+    "char",         "class",       "co_await",   "co_return", "co_yield",  "compl",
+    "concept",      "const",       "const_cast", "consteval", "constexpr", "constinit",
+    "continue",     "decltype",    "default",    "delete",    "do",        "double",
+    "dynamic_cast", "else",        "enum",       "explicit",  "export",    "extern",
+    "false",        "float",       "for",        "friend",    "goto",      "if",
+    "inline",       "int",         "long",       "mutable",   "namespace", "new",
+    "noexcept",     "not",         "not_eq",     "nullptr",   "operator",  "or",
+    "or_eq",        "private",     "protected",  "public",    "register",  "reinterpret_cast",
+    "requires",     "restrict",    "return",     "short",     "signed",    "sizeof",
+    "static",       "static_cast", "struct",     "switch",    "template",  "this",
+    "thread_local", "throw",       "true",       "try",       "typedef",   "typeid",
+    "typename",     "typeof",      "union",      "unsigned",  "using",     "virtual",
+    "void",         "volatile",    "wchar_t",    "while",     "xor",       "xor_eq",
+    "NULL",         "linux",       "unix",       "args",      "result"};
 
 std::string identifier(std::string_view name) {
   std::string out(name);
@@ -150,8 +163,7 @@ struct CParam {
   std::string name, type, make;
 };
 
-CParam c_param(std::string_view name, std::string_view type) {
-  const std::string id = identifier(name);
+CParam c_param(const std::string& id, std::string_view type) {
   if (type.starts_with("R.Tensor")) return {id, "DLTensor*", "rldb_aot_of_tensor(" + id + ")"};
   if (type.starts_with("T.int") || type.starts_with("T.uint") || type.starts_with("T.bool"))
     return {id, "int64_t", "rldb_aot_of_int(" + id + ")"};
@@ -160,17 +172,36 @@ CParam c_param(std::string_view name, std::string_view type) {
   return {id, "TVMFFIAny", id};
 }
 
-// A comment cannot be ended by what it quotes.
+// A comment neither ends nor begins in what it quotes.
 std::string in_comment(std::string text) {
-  for (std::size_t at = 0; (at = text.find("*/", at)) != std::string::npos;) text.replace(at, 2, "* /");
+  for (const std::string_view mark : {"*/", "/*"})
+    for (std::size_t at = 0; (at = text.find(mark, at)) != std::string::npos;) text.insert(at + 1, " ");
   return text;
 }
 
-std::string function_text(const Plan& plan, const std::string& library, std::size_t index) {
+// Adds a number if the name is taken.
+std::string unlike(std::set<std::string>& taken, const std::string& name) {
+  std::string made = name;
+  for (int i = 2; !taken.insert(made).second; ++i) made = fmt::format("{}_{}", name, i);
+  return made;
+}
+
+std::string in_quotes(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '"' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+// `id`: the function's name in C.
+std::string function_text(const Plan& plan, const std::string& library, std::size_t index, const std::string& id) {
   const bytecode::Executable& exe = *plan.build->executable;
   const bytecode::FunctionEntry& f = exe.functions[index];
   const bytecode::FunctionDebug* debug = exe.debug.function(bytecode::FunctionIndex(std::int64_t(index)));
   std::vector<CParam> params;
+  std::set<std::string> taken;
   std::string as_written;
   for (std::int64_t i = 0; i < f.num_args; ++i) {
     const std::string name =
@@ -180,19 +211,16 @@ std::string function_text(const Plan& plan, const std::string& library, std::siz
       for (const bytecode::VariableRange& v : debug->variables)
         if (v.is_parameter && v.reg == bytecode::RegName(i)) type = v.type;
     as_written += fmt::format("\n *   {}: {}", name, type.empty() ? "(not known)" : type);
-    params.push_back(c_param(name, type));
-    for (std::size_t k = 0; k + 1 < params.size(); ++k)
-      if (params[k].name == params.back().name) params.back() = c_param(name + fmt::format("_{}", i), type);
+    params.push_back(c_param(unlike(taken, identifier(name)), type));
   }
   const ir::Module* source = plan.build->source;
   const auto* function = source ? ir::as<ir::Function>(source->find(f.name)) : nullptr;
   if (function) as_written += "\n * gives " + ir::print_type(function->ret_type);
-  std::string text = fmt::format("\n/* {}{}\n */\n", f.name, in_comment(as_written));
-  const std::string id = identifier(f.name);
+  std::string text = fmt::format("\n/* {}\n */\n", in_comment(f.name + as_written));
   text += fmt::format(
       "int {}_ffi_{}(void* self, const TVMFFIAny* args, int32_t count, TVMFFIAny* result)\n"
-      "    __asm__(\"__tvm_ffi_{}\");\n",
-      library, id, f.name);
+      "    __asm__(\"{}.{}\");\n",
+      library, id, library, in_quotes(f.name));
   std::string list, made;
   for (const CParam& p : params) {
     list += fmt::format("{} {}, ", p.type, p.name);
@@ -237,8 +265,14 @@ std::string header_text(const Plan& plan, const std::string& name) {
       name);
   for (const std::string& e : plan.externals) text += fmt::format("/* To be registered: {} */\n", in_comment(e));
   const bytecode::Executable& exe = *plan.build->executable;
-  for (std::size_t i = 0; i < exe.functions.size(); ++i)
-    if (plan.targets[i].exported) text += function_text(plan, name, i);
+  std::set<std::string> taken = {"error_code", "error_message", "release", "register_function"};
+  for (std::size_t i = 0; i < exe.functions.size(); ++i) {
+    if (!plan.targets[i].exported) continue;
+    std::string id = identifier(exe.functions[i].name);
+    while (taken.contains(id) || taken.contains("ffi_" + id)) id += "_";  // both are declared
+    taken.insert({id, "ffi_" + id});
+    text += function_text(plan, name, i, id);
+  }
   text += "\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
   return text;
 }

@@ -16,6 +16,7 @@ namespace rldb::aot {
 namespace {
 
 using support::Failure;
+using support::shell_word;
 
 // A driver of a C compiler knows the C library's files; a bare linker is given their names.
 struct Tool {
@@ -24,10 +25,12 @@ struct Tool {
 };
 constexpr Tool kTools[] = {{"cc", true}, {"gcc", true}, {"clang", true}, {"ld.lld", false}, {"ld", false}};
 
-std::string shell_word(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
+// By the name of the command: `cc -fuse-ld=lld` is a driver, `/usr/bin/ld.bfd` and `mold` are not.
+bool is_driver(std::string_view command) {
+  std::string_view name = command.substr(0, command.find(' '));
+  name.remove_prefix(name.rfind('/') + 1);
+  return name != "ld" && name != "lld" && name != "gold" && name != "mold" && !name.starts_with("ld.") &&
+         !name.ends_with("-ld") && name.find("-ld.") == std::string_view::npos;
 }
 
 bool on_path(std::string_view name) {
@@ -72,7 +75,7 @@ std::string libraries_of(Form form, bool driver) {
 support::Result<support::Unit, std::string> link(const Request& request, const std::vector<std::string>& objects,
                                                  const std::string& folder, const std::string& output) {
   std::string tool = request.linker;
-  bool driver = tool.empty() || (!tool.ends_with("ld") && !tool.ends_with("ld.lld"));
+  bool driver = tool.empty() || is_driver(tool);
   for (const Tool& t : kTools) {
     if (!tool.empty() || (request.form == Form::Program && !t.driver) || !on_path(t.name)) continue;
     tool = t.name;

@@ -4,11 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "rldb/bytecode/builtin.h"
+#include "rldb/bytecode/builtin/absent.h"
 #include "rldb/bytecode/device_function.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/attr_name/symbol.h"
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_aot.h"
 #include "rldb/vm/instruction_set.h"
 
@@ -60,6 +65,7 @@ class Planner {
       t.kind = AotTarget::Kind::Kernel;
       t.kernel = plan_.kernels.size();
       plan_.kernels.push_back({f.name, k, nullptr});
+      packed_calls_of(k);
       return t;
     }
     if (const std::string_view symbol = codegen::runtime_symbol(f.name); !symbol.empty()) {
@@ -69,31 +75,47 @@ class Planner {
     }
     if (f.kind == bytecode::FunctionKind::VmTir)
       refuse("a function compiled by TVM (`VMTIRFunc`)", f.name);
-    else if (bytecode::find_builtin(f.name) || f.name == kCallOperator)
-      refuse("the builtin", f.name);
-    else if (bytecode::is_device_function(f.name))
-      refuse("the function of a device's runtime", f.name);
-    else if (std::find(std::begin(kRuntimeFunctions), std::end(kRuntimeFunctions), f.name) !=
-             std::end(kRuntimeFunctions))
-      refuse("the runtime function", f.name);
     else
-      plan_.externals.push_back(f.name);
+      called_by_name(f.name);
     return t;
   }
 
-  // Functions that passes made (lifted closures) and private ones are not exported. An executable does not say.
+  // A function that the library does not contain: one that only rldb has, or the host's.
+  void called_by_name(std::string_view name) {
+    if (bytecode::find_builtin(name) || name == builtin::CallOperator)
+      refuse("the builtin", name);
+    else if (bytecode::is_device_function(name))
+      refuse("the function of a device's runtime", name);
+    else if (std::find(std::begin(kRuntimeFunctions), std::end(kRuntimeFunctions), name) != std::end(kRuntimeFunctions))
+      refuse("the runtime function", name);
+    else if (std::find(plan_.externals.begin(), plan_.externals.end(), name) == plan_.externals.end())
+      plan_.externals.emplace_back(name);
+  }
+
+  void packed_calls_of(const ir::PrimFunc* kernel) {
+    ir::walk(kernel->body, [&](const ir::Node* n) {
+      const auto* call = ir::as<ir::Call>(n);
+      if (!call || call->args.empty()) return true;
+      const bool packed =
+          ir::is_call_of(call, ir::intrin::TvmCallPacked) || ir::is_call_of(call, ir::intrin::TvmCallCpacked);
+      const auto* name = packed ? ir::as<ir::StringImm>(call->args[0]) : nullptr;
+      if (name && called_.insert(name->value).second) called_by_name(name->value);
+      return true;
+    });
+  }
+
+  // Functions that passes made (lifted closures) and private ones are not exported.
   bool is_public(std::string_view name) const {
     const ir::Module* source = plan_.build->source;
-    if (!source) return !name.starts_with("lifted_func");
-    const auto* f = ir::as<ir::Function>(source->find(name));
+    const auto* f = source ? ir::as<ir::Function>(source->find(name)) : nullptr;
     return f && ir::find_attr(f->attrs, attr_name::GlobalSymbol);
   }
 
-  static constexpr std::string_view kCallOperator = "rldb.call_operator";
   session::Session& session_;
   Plan& plan_;
   const bytecode::Executable& exe_;
   source::Diagnostics& out_;
+  std::set<std::string_view> called_;  // in kernels
 };
 
 }  // namespace

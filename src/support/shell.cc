@@ -78,4 +78,10 @@ int run_shell(const std::string& command) {
   return status;
 }
 
+std::string shell_word(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
 }  // namespace rldb::support

@@ -1,8 +1,9 @@
-// A shell command, run as by `system`, except that a cancellation ends it. Users: the prompt (`!command`), the oracle
-// that queries a program.
+// A shell command, run as by `system`, except that a cancellation ends it. Users: the prompt (`!command`, `:edit`), the
+// oracle that queries a program, aot (the linker).
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace rldb::support {
 
@@ -11,5 +12,8 @@ namespace rldb::support {
 //
 // With a terminal as standard input the command has it, and its ^C; otherwise a ^C cancels the work.
 int run_shell(const std::string& command);
+
+// The text as one word of a command, in single quotes.
+std::string shell_word(std::string_view text);
 
 }  // namespace rldb::support

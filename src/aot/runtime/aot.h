@@ -105,7 +105,8 @@ typedef struct {
 typedef struct {
   Text name;
   FunctionKind kind;
-  uint64_t kernel; /* its index, for kernels */
+  uint64_t kernel;   /* its index, for kernels */
+  uint64_t exported; /* bytecode that whoever uses the library may call */
   int64_t param_count;
   Text* params;
   Text* types; /* as printed; empty: not known */
@@ -210,6 +211,13 @@ RLDB_AOT int64_t rldb_aot_element_count(const DLTensor* t);
 RLDB_AOT int rldb_aot_bytes(int64_t rank, const int64_t* shape, uint64_t unit, uint64_t* bytes);
 RLDB_AOT int64_t rldb_aot_load_int(const void* at, DLDataType t);
 RLDB_AOT double rldb_aot_load_double(const void* at, DLDataType t);
+static inline int same_dtype(DLDataType a, DLDataType b) {
+  return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
+}
+static inline int is_void(DLDataType t) { return t.code == 3 && t.bits == 0; }
+static inline int is_handle(DLDataType t) { return t.code == 3 && t.bits != 0; }
+static inline int is_float(DLDataType t) { return t.code == 2 || t.code == 4 || t.code >= 7; }
+RLDB_AOT int rldb_aot_dtype(const Any* v, DLDataType* out); /* whether it is a dtype, or the name of one */
 RLDB_AOT int rldb_aot_parse_dtype(const char* text, uint64_t size, DLDataType* out);
 
 /* ---- errors ---- */
@@ -220,7 +228,7 @@ typedef struct {
 } Buffer;
 
 RLDB_AOT void rldb_aot_put(Buffer* b, const char* format, ...) __attribute__((format(printf, 2, 3)));
-RLDB_AOT void rldb_aot_put_value(Buffer* b, const Any* v); /* `Tensor[(2, 3), float32]` */
+RLDB_AOT void rldb_aot_put_value(Buffer* b, const Any* v); /* `Tensor[(2, 3), "float32"]` */
 RLDB_AOT void rldb_aot_put_dtype(Buffer* b, DLDataType t);
 RLDB_AOT void rldb_aot_put_dims(Buffer* b, int64_t rank, const int64_t* dims);
 
@@ -239,6 +247,8 @@ typedef struct {
   int64_t depth;
   char* stack_end;
   Run* run;
+  int ends;              /* an object does */
+  TVMFFIObject* waiting; /* those that end after it */
 } Thread;
 extern RLDB_AOT __thread Thread rldb_aot_thread;
 
@@ -269,17 +279,21 @@ RLDB_AOT const Any* rldb_aot_constant(Library* library, int64_t index);
 RLDB_AOT const Any* rldb_aot_function_value(Library* library, int64_t index);
 RLDB_AOT int32_t rldb_aot_register(const char* name, TVMFFISafeCallType code, void* self);
 
-/* ---- functions that programs call (function.def) ---- */
+/* ---- functions that programs call (aot_function.def) ---- */
 
 #define RLDB_AOT_FUNCTION(id, name) \
   RLDB_AOT int32_t rldb_aot_##id(Library* library, const Any* args, int32_t count, Any* result);
 #include "rldb/codegen/llvm/aot_function.def"
 
+/* The name by which programs call the function of the runtime `rldb_aot_<Id>` (aot_function.def). */
+RLDB_AOT const char* rldb_aot_name_of(const char* function);
+#define NAME rldb_aot_name_of(__func__)
+RLDB_AOT int32_t rldb_aot_wrong_count(const char* name, int least, int most, int32_t count); /* most: -1: any number */
+
 /* The first lines of one. */
-#define TAKES(least, most)                                \
-  (void)library;                                          \
-  if (count < (least) || ((most) >= 0 && count > (most))) \
-  return rldb_aot_fail(kErrorCount, "%s takes %d to %d arguments but %d given", __func__ + 9, least, most, count)
-#define WRONG(index, wanted) return rldb_aot_wrong(__func__ + 9, index, wanted, &args[index])
+#define TAKES(least, most) \
+  (void)library;           \
+  if (count < (least) || ((most) >= 0 && count > (most))) return rldb_aot_wrong_count(NAME, least, most, count)
+#define WRONG(index, wanted) return rldb_aot_wrong(NAME, index, wanted, &args[index])
 
 #endif /* RLDB_AOT_RUNTIME_AOT_H_ */

@@ -49,8 +49,7 @@ static int32_t write(const char* name, const Any* args, int append, Any* result)
   const DLTensor* rows = tensor_of(&args[1]);
   if (!cache_of(&args[0], &c)) return rldb_aot_wrong(name, 0, "a cache of keys and values", &args[0]);
   const DLTensor* data = tensor_of(c.data);
-  int good = rows && rows->ndim == data->ndim && rows->dtype.code == data->dtype.code &&
-             rows->dtype.bits == data->dtype.bits && rows->dtype.lanes == data->dtype.lanes;
+  int good = rows && rows->ndim == data->ndim && same_dtype(rows->dtype, data->dtype);
   for (int32_t i = 1; good && i < rows->ndim; ++i) good = rows->shape[i] == data->shape[i];
   if (!good || rows->ndim == 0) return rldb_aot_wrong(name, 1, "rows that fit the cache", &args[1]);
   const int64_t at = append ? *c.filled : 0, count = rows->shape[0];
@@ -79,7 +78,7 @@ int32_t rldb_aot_CacheCreate(Library* library, const Any* args, int32_t count, A
   if (done != kSucceeded) return done;
   pair[0] = *result;
   pair[1] = args[0];
-  done = write(__func__ + 9, pair, 1, &ignored);
+  done = write(NAME, pair, 1, &ignored);
   rldb_aot_release(&ignored);
   Cache c;
   cache_of(result, &c);
@@ -95,12 +94,12 @@ int32_t rldb_aot_CacheCreate(Library* library, const Any* args, int32_t count, A
 
 int32_t rldb_aot_CacheAppend(Library* library, const Any* args, int32_t count, Any* result) {
   TAKES(2, 2);
-  return write(__func__ + 9, args, 1, result);
+  return write(NAME, args, 1, result);
 }
 
 int32_t rldb_aot_CacheUpdate(Library* library, const Any* args, int32_t count, Any* result) {
   TAKES(2, 2);
-  return write(__func__ + 9, args, 0, result);
+  return write(NAME, args, 0, result);
 }
 
 int32_t rldb_aot_CacheView(Library* library, const Any* args, int32_t count, Any* result) {
@@ -135,12 +134,12 @@ static int32_t each(const char* name, const Any* args, int64_t n) {
 int32_t rldb_aot_CachesClear(Library* library, const Any* args, int32_t count, Any* result) {
   TAKES(1, 1);
   (void)result;
-  return each(__func__ + 9, args, -1);
+  return each(NAME, args, -1);
 }
 
 int32_t rldb_aot_CachesPop(Library* library, const Any* args, int32_t count, Any* result) {
   TAKES(2, 2);
   (void)result;
   if (!is_integer(&args[1]) || args[1].v_int64 < 0) WRONG(1, "a number of rows");
-  return each(__func__ + 9, args, args[1].v_int64);
+  return each(NAME, args, args[1].v_int64);
 }

@@ -187,35 +187,73 @@ int32_t rldb_aot_call_value(const Any* callee, const Any* args, int32_t count, A
 
 /* The caller's tensors that are not objects are lent: values that refer to their memory are copied before they leave.
  */
-static int32_t keep(Any* v) {
-  if (v->type_index == kTVMFFITensor) {
-    Tensor* t = (Tensor*)v->v_obj;
-    Any owner = {0};
-    owner.type_index = kTVMFFIObject;
-    if (!rldb_aot_is_own_tensor(v) || !t->owner) return kSucceeded;
-    owner.v_obj = t->owner;
-    if (!rldb_aot_is_storage(&owner) || !((Storage*)t->owner)->borrowed) return kSucceeded;
-    Any copy = {0};
-    if (rldb_aot_tensor(t->tensor.ndim, t->tensor.shape, t->tensor.dtype, &copy) != kSucceeded) return kFailed;
-    memcpy(data_of(tensor_of(&copy)), data_of(&t->tensor),
-           (size_t)rldb_aot_element_count(&t->tensor) * element_bytes(t->tensor.dtype));
-    rldb_aot_set(v, &copy);
-    return kSucceeded;
-  }
-  Any* parts = NULL;
-  int64_t count = 0;
-  if (v->type_index == kTVMFFIArray) {
-    TVMFFISeqCell* cell = tuple_of(v);
-    parts = cell->data;
-    count = cell->size;
-  } else if (rldb_aot_is_own_closure(v)) {
-    Closure* c = (Closure*)v->v_obj;
-    parts = c->captured;
-    count = c->captured_count;
-  }
-  for (int64_t i = 0; i < count; ++i)
-    if (keep(&parts[i]) != kSucceeded) return kFailed;
+static int is_lent(const Any* v) {
+  Any owner = {0};
+  if (!rldb_aot_is_own_tensor(v)) return 0;
+  owner.v_obj = ((Tensor*)v->v_obj)->owner;
+  owner.type_index = owner.v_obj ? kTVMFFIObject : kTVMFFINone;
+  return rldb_aot_is_storage(&owner) && ((Storage*)owner.v_obj)->borrowed;
+}
+
+static int32_t keep_tensor(Any* v) {
+  const DLTensor* t = tensor_of(v);
+  Any copy = {0};
+  if (rldb_aot_tensor(t->ndim, t->shape, t->dtype, &copy) != kSucceeded) return kFailed;
+  memcpy(data_of(tensor_of(&copy)), data_of(t), (size_t)rldb_aot_element_count(t) * element_bytes(t->dtype));
+  rldb_aot_set(v, &copy);
   return kSucceeded;
+}
+
+static int64_t parts_of(const Any* v, Any** parts) {
+  TVMFFISeqCell* cell = tuple_of(v);
+  if (cell) {
+    *parts = cell->data;
+    return cell->size;
+  }
+  if (!rldb_aot_is_own_closure(v)) return 0;
+  Closure* c = (Closure*)v->v_obj;
+  *parts = c->captured;
+  return c->captured_count;
+}
+
+/* Values may be nested deeply: those that are still to be looked at are a list. */
+static int32_t keep(Any* v) {
+  Any** rest = NULL;
+  uint64_t count = 0, room = 0;
+  int32_t done = kSucceeded;
+  if (is_lent(v)) return keep_tensor(v);
+  while (v && done == kSucceeded) {
+    Any* parts = NULL;
+    const int64_t size = parts_of(v, &parts);
+    for (int64_t i = 0; i < size && done == kSucceeded; ++i) {
+      if (is_lent(&parts[i])) done = keep_tensor(&parts[i]);
+      if (parts[i].type_index != kTVMFFIArray && parts[i].type_index != kTVMFFIFunction) continue;
+      if (count == room) {
+        Any** larger = realloc(rest, (2 * room + 16) * sizeof(Any*));
+        if (!larger) {
+          done = rldb_aot_fail(kErrorMemory, "no memory for a result");
+          break;
+        }
+        rest = larger;
+        room = 2 * room + 16;
+      }
+      rest[count++] = &parts[i];
+    }
+    v = count > 0 ? rest[--count] : NULL;
+  }
+  free(rest);
+  return done;
+}
+
+/* Whether something besides the arguments themselves refers to memory that is lent with them. */
+static int is_referred_to(const Any* args, int32_t count) {
+  for (int32_t i = 0; i < count; ++i) {
+    if (!is_lent(&args[i])) continue;
+    const TVMFFIObject* tensor = args[i].v_obj;
+    if ((uint32_t)tensor->combined_ref_count > 1) return 1;
+    if ((uint32_t)((const Tensor*)tensor)->owner->combined_ref_count > 1) return 1;
+  }
+  return 0;
 }
 
 static int compact(const DLTensor* t) {
@@ -285,8 +323,7 @@ static const char* const kKinds[] = {"",
 
 int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int32_t count, Any* result) {
   Thread* t = &rldb_aot_thread;
-  const int outermost = t->depth == 0;
-  if (outermost) t->stack_end = stack_end();
+  if (!t->stack_end) t->stack_end = stack_end();
   t->code = 0;
   Any* own = NULL;
   Any made = {0};
@@ -306,7 +343,7 @@ int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int3
   for (int32_t i = 0; i < count; ++i)
     if (take(f, i, &args[i], &own[i]) != kSucceeded) goto end;
   done = rldb_aot_call(library, function, own, count, &made);
-  if (done == kSucceeded) done = keep(&made);
+  if (done == kSucceeded && (t->depth > 0 || is_referred_to(own, count))) done = keep(&made);
 end:
   if (own) rldb_aot_release_all(own, count);
   free(own);

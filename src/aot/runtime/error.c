@@ -70,6 +70,24 @@ int32_t rldb_aot_wrong(const char* function, int index, const char* wanted, cons
   return kFailed;
 }
 
+const char* rldb_aot_name_of(const char* function) {
+  static const struct {
+    const char *function, *name;
+  } kRows[] = {
+#define RLDB_AOT_FUNCTION(id, name) {"rldb_aot_" #id, name},
+#include "rldb/codegen/llvm/aot_function.def"
+  };
+  for (size_t i = 0; i < sizeof kRows / sizeof *kRows; ++i)
+    if (strcmp(kRows[i].function, function) == 0) return kRows[i].name;
+  return function;
+}
+
+int32_t rldb_aot_wrong_count(const char* name, int least, int most, int32_t count) {
+  if (least == most) return rldb_aot_fail(kErrorCount, "%s takes %d arguments but %d given", name, least, count);
+  if (most < 0) return rldb_aot_fail(kErrorCount, "%s takes at least %d arguments but %d given", name, least, count);
+  return rldb_aot_fail(kErrorCount, "%s takes %d to %d arguments but %d given", name, least, most, count);
+}
+
 /* The origin of a slot's value, as the machine's debug information has it. */
 static void note_slot(const FunctionInfo* f) {
   Thread* t = &rldb_aot_thread;

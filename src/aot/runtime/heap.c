@@ -151,13 +151,13 @@ static int32_t check_failed(const Any* where, const char* wanted, const Any* fou
   return kFailed;
 }
 
-static int dtype_of(const Any* v, DLDataType* t) {
-  Text text;
-  if (v->type_index == kTVMFFIDataType) {
-    *t = v->v_dtype;
-    return 1;
-  }
-  return rldb_aot_text(v, &text) && rldb_aot_parse_dtype(text.data, text.size, t);
+static int32_t dtype_failed(const Any* where, const char* of, DLDataType wanted, const Any* found) {
+  Buffer text = {0};
+  rldb_aot_put(&text, "%s", of);
+  rldb_aot_put_dtype(&text, wanted);
+  check_failed(where, text.data ? text.data : "another dtype", found);
+  free(text.data);
+  return kFailed;
 }
 
 int32_t rldb_aot_CheckTensorInfo(Library* library, const Any* args, int32_t count, Any* result) {
@@ -173,15 +173,10 @@ int32_t rldb_aot_CheckTensorInfo(Library* library, const Any* args, int32_t coun
                          t->ndim);
   DLDataType wanted;
   if (count == 3 || args[2].type_index == kTVMFFINone) return kSucceeded;
-  if (!dtype_of(&args[2], &wanted)) WRONG(2, "a dtype");
-  if (wanted.code == 3 && wanted.bits == 0) return kSucceeded;
-  if (wanted.code == t->dtype.code && wanted.bits == t->dtype.bits && wanted.lanes == t->dtype.lanes) return kSucceeded;
-  Buffer text = {0};
-  rldb_aot_put(&text, "Tensor with dtype ");
-  rldb_aot_put_dtype(&text, wanted);
-  check_failed(where, text.data ? text.data : "another dtype", &args[0]);
-  free(text.data);
-  return kFailed;
+  if (!rldb_aot_dtype(&args[2], &wanted)) WRONG(2, "a dtype");
+  if (is_void(wanted)) return kSucceeded;
+  if (same_dtype(wanted, t->dtype)) return kSucceeded;
+  return dtype_failed(where, "Tensor with dtype ", wanted, &args[0]);
 }
 
 int32_t rldb_aot_CheckShapeInfo(Library* library, const Any* args, int32_t count, Any* result) {
@@ -199,15 +194,9 @@ int32_t rldb_aot_CheckPrimValueInfo(Library* library, const Any* args, int32_t c
   TAKES(3, 3);
   (void)result;
   DLDataType t;
-  if (!dtype_of(&args[1], &t)) WRONG(1, "a dtype");
-  const int is_float = t.code == 2 || t.code == 4 || t.code >= 7;
-  if (t.code == 3 || (is_float ? args[0].type_index == kTVMFFIFloat : is_integer(&args[0]))) return kSucceeded;
-  Buffer text = {0};
-  rldb_aot_put(&text, "dtype ");
-  rldb_aot_put_dtype(&text, t);
-  check_failed(&args[2], text.data ? text.data : "another dtype", &args[0]);
-  free(text.data);
-  return kFailed;
+  if (!rldb_aot_dtype(&args[1], &t)) WRONG(1, "a dtype");
+  if (t.code == 3 || (is_float(t) ? args[0].type_index == kTVMFFIFloat : is_integer(&args[0]))) return kSucceeded;
+  return dtype_failed(&args[2], "dtype ", t, &args[0]);
 }
 
 int32_t rldb_aot_CheckTupleInfo(Library* library, const Any* args, int32_t count, Any* result) {

@@ -157,6 +157,7 @@ static void read_function(Reader* r, FunctionInfo* f) {
   f->name = text(r);
   f->kind = (FunctionKind)number(r);
   f->kernel = number(r);
+  f->exported = number(r);
   f->param_count = (int64_t)number(r);
   f->params = rows(r, (uint64_t)f->param_count, sizeof(Text));
   f->types = rows(r, (uint64_t)f->param_count, sizeof(Text));

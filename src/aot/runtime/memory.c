@@ -4,15 +4,6 @@
 
 #include "aot/runtime/aot.h"
 
-static int dtype_argument(const Any* v, DLDataType* t) {
-  Text text;
-  if (v->type_index == kTVMFFIDataType) {
-    *t = v->v_dtype;
-    return 1;
-  }
-  return rldb_aot_text(v, &text) && rldb_aot_parse_dtype(text.data, text.size, t);
-}
-
 /* A shape of one number is in bytes; TVM takes it in elements, and files of TVM's may need that. */
 int32_t rldb_aot_AllocStorage(Library* library, const Any* args, int32_t count, Any* result) {
   TAKES(4, 5);
@@ -20,7 +11,7 @@ int32_t rldb_aot_AllocStorage(Library* library, const Any* args, int32_t count, 
   DLDataType t;
   uint64_t bytes = 0;
   if (!s) WRONG(1, "a Shape");
-  if (!dtype_argument(&args[3], &t)) WRONG(3, "a dtype");
+  if (!rldb_aot_dtype(&args[3], &t)) WRONG(3, "a dtype");
   if (!rldb_aot_bytes((int64_t)s->size, s->data, element_bytes(t), &bytes)) WRONG(1, "the shape of a storage");
   Storage* made = rldb_aot_storage(bytes);
   if (!made) return kFailed;
@@ -37,17 +28,20 @@ int32_t rldb_aot_AllocTensor(Library* library, const Any* args, int32_t count, A
   if (!rldb_aot_is_storage(&args[0])) WRONG(0, "a Storage");
   if (!is_integer(&args[1])) WRONG(1, "an integer");
   if (!s) WRONG(2, "a Shape");
-  if (!dtype_argument(&args[3], &t)) WRONG(3, "a dtype");
+  if (!rldb_aot_dtype(&args[3], &t)) WRONG(3, "a dtype");
   Storage* storage = (Storage*)args[0].v_obj;
   const int64_t offset = args[1].v_int64;
   const int good = rldb_aot_bytes((int64_t)s->size, s->data, element_bytes(t), &bytes) && offset >= 0 &&
                    (uint64_t)offset <= storage->size && bytes <= storage->size - (uint64_t)offset;
   if (good) return rldb_aot_view(&storage->head, storage->data + offset, (int64_t)s->size, s->data, t, result);
-  Buffer dims = {0};
-  rldb_aot_put_dims(&dims, (int64_t)s->size, s->data);
-  rldb_aot_fail(kErrorMemory, "a tensor of shape (%s) at byte %lld does not fit into a storage of %llu bytes",
-                dims.data ? dims.data : "", (long long)offset, (unsigned long long)storage->size);
-  free(dims.data);
+  Buffer what = {0};
+  rldb_aot_put(&what, "(");
+  rldb_aot_put_dims(&what, (int64_t)s->size, s->data);
+  rldb_aot_put(&what, "), ");
+  rldb_aot_put_dtype(&what, t);
+  rldb_aot_fail(kErrorMemory, "%s: a tensor of shape %s at byte %lld does not fit into a storage of %llu bytes", NAME,
+                what.data ? what.data : "", (long long)offset, (unsigned long long)storage->size);
+  free(what.data);
   return kFailed;
 }
 
@@ -67,7 +61,7 @@ int32_t rldb_aot_AllocShaped(Library* library, const Any* args, int32_t count, A
   const TVMFFIShapeCell* s = shape_of(&args[0]);
   DLDataType t;
   if (!s) WRONG(0, "a Shape");
-  if (!dtype_argument(&args[1], &t)) WRONG(1, "a dtype");
+  if (!rldb_aot_dtype(&args[1], &t)) WRONG(1, "a dtype");
   if (rldb_aot_tensor((int64_t)s->size, s->data, t, result) != kSucceeded) return kFailed;
   clear(result);
   return kSucceeded;
@@ -100,7 +94,8 @@ static int32_t view_of(const char* name, const Any* v, int64_t rank, const int64
   Buffer dims = {0}, from = {0};
   rldb_aot_put_dims(&dims, rank, shape);
   rldb_aot_put_value(&from, v);
-  rldb_aot_fail(kErrorShape, "%s: cannot view %s as (%s)", name, from.data, dims.data ? dims.data : "");
+  rldb_aot_fail(kErrorShape, whole ? "%s: cannot reshape %s to (%s)" : "%s: cannot view %s as (%s)", name,
+                from.data ? from.data : "?", dims.data ? dims.data : "");
   free(dims.data);
   free(from.data);
   return kFailed;
@@ -112,7 +107,7 @@ int32_t rldb_aot_Reshape(Library* library, const Any* args, int32_t count, Any* 
   const TVMFFIShapeCell* s = shape_of(&args[1]);
   if (!t) WRONG(0, "a Tensor");
   if (!s) WRONG(1, "a Shape");
-  return view_of("vm.builtin.reshape", &args[0], (int64_t)s->size, s->data, t->dtype, 0, 1, result);
+  return view_of(NAME, &args[0], (int64_t)s->size, s->data, t->dtype, 0, 1, result);
 }
 
 int32_t rldb_aot_MemoryView(Library* library, const Any* args, int32_t count, Any* result) {
@@ -123,8 +118,8 @@ int32_t rldb_aot_MemoryView(Library* library, const Any* args, int32_t count, An
   if (!s && args[1].type_index != kTVMFFINone) WRONG(1, "a Shape");
   DLDataType dtype = t->dtype;
   if (args[2].type_index != kTVMFFINone) {
-    if (!dtype_argument(&args[2], &dtype)) WRONG(2, "a dtype");
-    if (dtype.code == 3 && dtype.bits == 0) dtype = t->dtype;
+    if (!rldb_aot_dtype(&args[2], &dtype)) WRONG(2, "a dtype");
+    if (is_void(dtype)) dtype = t->dtype;
   }
   if (args[3].type_index != kTVMFFINone && !is_integer(&args[3])) WRONG(3, "an integer");
   const int64_t offset = args[3].type_index == kTVMFFINone ? 0 : args[3].v_int64;

@@ -106,6 +106,7 @@ const char* npy_write(const char* path, const DLTensor* t) {
     if (kTypes[i].type.code == t->dtype.code && kTypes[i].type.bits == t->dtype.bits) name = kTypes[i].name;
   if (!name) name = t->dtype.bits == 16 ? "u2" : t->dtype.bits <= 8 ? "u1" : NULL;
   if (!name || t->dtype.lanes != 1) return "its dtype has no .npy form";
+  if (t->ndim > kMostRank) return "its rank is too large";
   char header[2048];
   int n = snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
                    name[1] == '1' ? '|' : '<', name);

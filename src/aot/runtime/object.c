@@ -9,11 +9,31 @@ static const uint64_t kOneWeak = (uint64_t)1 << 32;
 
 void rldb_aot_ref(TVMFFIObject* object) { __atomic_fetch_add(&object->combined_ref_count, 1, __ATOMIC_RELAXED); }
 
+/* Objects that end while another one does wait in a list, linked by their counts, so that the end of a long list of
+ * values needs no stack. */
+static void end_object(TVMFFIObject* object) {
+  Thread* t = &rldb_aot_thread;
+  if (!object->deleter) return;
+  if (t->ends) {
+    object->combined_ref_count = (uintptr_t)t->waiting;
+    t->waiting = object;
+    return;
+  }
+  t->ends = 1;
+  object->deleter(object, kDestroy | kFree);
+  while ((object = t->waiting) != NULL) {
+    t->waiting = (TVMFFIObject*)(uintptr_t)object->combined_ref_count;
+    object->combined_ref_count = kOneWeak;
+    object->deleter(object, kDestroy | kFree);
+  }
+  t->ends = 0;
+}
+
 void rldb_aot_unref(TVMFFIObject* object) {
   const uint64_t before = __atomic_fetch_sub(&object->combined_ref_count, 1, __ATOMIC_ACQ_REL);
   if ((uint32_t)before != 1) return;
   if (before == (kOneWeak | 1)) {
-    if (object->deleter) object->deleter(object, kDestroy | kFree);
+    end_object(object);
     return;
   }
   if (object->deleter) object->deleter(object, kDestroy);

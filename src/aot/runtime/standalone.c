@@ -3,6 +3,7 @@
  *   PROGRAM [FUNCTION] [NAME=]VALUE... [-o FILE.npy]
  *
  * Exit codes: 0 good, 1 the program failed, 2 wrong usage, as rldb's. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@ static int is_name(Text t, const char* text, size_t size) { return t.size == siz
 
 static int64_t find_function(const State* s, const char* name) {
   for (uint64_t i = 0; i < s->function_count; ++i)
-    if (s->functions[i].kind == kBytecode && is_name(s->functions[i].name, name, strlen(name))) return (int64_t)i;
+    if (s->functions[i].exported && is_name(s->functions[i].name, name, strlen(name))) return (int64_t)i;
   return -1;
 }
 
@@ -26,7 +27,7 @@ static void show_usage(FILE* out, const char* program, const State* s) {
   fprintf(out, "usage: %s [FUNCTION] [NAME=]VALUE... [-o FILE.npy]\nA VALUE is an .npy file or a number.\n", program);
   for (uint64_t i = 0; i < s->function_count; ++i) {
     const FunctionInfo* f = &s->functions[i];
-    if (f->kind != kBytecode) continue;
+    if (!f->exported) continue;
     fprintf(out, "%.*s\n", (int)f->name.size, f->name.data);
     for (int64_t p = 0; p < f->param_count; ++p)
       fprintf(out, "  %.*s: %.*s\n", (int)f->params[p].size, f->params[p].data, (int)f->types[p].size,
@@ -56,8 +57,13 @@ static int read_value(const char* text, Text type, Any* out) {
     return why == NULL;
   }
   out->type_index = kTVMFFIInt;
+  errno = 0;
   out->v_int64 = strtoll(text, &end, 10);
-  if (end != text && *end == 0) return 1;
+  if (end != text && *end == 0) {
+    if (errno == 0) return 1;
+    fprintf(stderr, "error: `%s` does not fit into 64 bits\n", text);
+    return 0;
+  }
   out->type_index = kTVMFFIFloat;
   out->v_float64 = strtod(text, &end);
   if (end != text && *end == 0) return 1;
@@ -77,31 +83,65 @@ static int64_t param_of(const FunctionInfo* f, const uint8_t* given, const char*
   return -1;
 }
 
-static int put_out(const char* path, const Any* v, int number) {
-  const DLTensor* t = tensor_of(v);
-  char name[4096];
-  if (v->type_index == kTVMFFIArray) {
-    const TVMFFISeqCell* fields = TVMFFICellOf(v->v_obj);
-    for (int64_t i = 0; i < fields->size; ++i)
-      if (!put_out(path, (const Any*)fields->data + i, (int)i)) return 0;
+/* A value as rldb writes it to a file: numbers and shapes are tensors too. 0: no file can hold it. */
+static int as_tensor(const Any* v, Any* out) {
+  const DLDataType integer = {0, 64, 1}, number = {2, 64, 1}, boolean = {6, 8, 1};
+  const TVMFFIShapeCell* s = shape_of(v);
+  const int64_t rank = s ? (int64_t)s->size : 0;
+  const DLDataType type = v->type_index == kTVMFFIFloat ? number : v->type_index == kTVMFFIBool ? boolean : integer;
+  if (tensor_of(v)) {
+    rldb_aot_copy(out, v);
     return 1;
   }
-  if (!t || !path) {
-    Buffer text = {0};
-    rldb_aot_put_value(&text, v);
-    printf("%s\n", text.data ? text.data : "");
-    free(text.data);
+  if (!s && !is_integer(v) && v->type_index != kTVMFFIFloat) return 0;
+  if (rldb_aot_tensor(s ? 1 : 0, &rank, type, out) != kSucceeded) return 0;
+  if (s && rank > 0) memcpy(data_of(tensor_of(out)), s->data, s->size * sizeof(int64_t));
+  if (!s) memcpy(data_of(tensor_of(out)), &v->v_int64, element_bytes(type));
+  return 1;
+}
+
+static void print_value(FILE* to, const char* before, const Any* v) {
+  Buffer text = {0};
+  rldb_aot_put_value(&text, v);
+  fprintf(to, "%s%s\n", before, text.data ? text.data : "");
+  free(text.data);
+}
+
+/* `next`: the number of the next file, counted over the fields of nested tuples; -1: the result is one value. */
+static int put_value(const char* path, const Any* v, int* next) {
+  char name[4096];
+  Any t = {0};
+  if (!path) {
+    print_value(stdout, "", v);
     return 1;
+  }
+  if (v->type_index == kTVMFFINone) return 1;
+  if (!as_tensor(v, &t)) {
+    print_value(stderr, "error: the result cannot be written: it holds ", v);
+    return 0;
   }
   const size_t size = strlen(path);
   const int stem = size > 4 && strcmp(path + size - 4, ".npy") == 0 ? (int)size - 4 : (int)size;
-  if (number < 0)
+  if (*next < 0)
     snprintf(name, sizeof name, "%s", path);
   else
-    snprintf(name, sizeof name, "%.*s_%d.npy", stem, path, number);
-  const char* why = npy_write(name, t);
+    snprintf(name, sizeof name, "%.*s_%d.npy", stem, path, (*next)++);
+  const char* why = npy_write(name, tensor_of(&t));
   if (why) fprintf(stderr, "error: `%s`: %s\n", name, why);
+  rldb_aot_release(&t);
   return why == NULL;
+}
+
+static int put_out(const char* path, const Any* v, int* next) {
+  const TVMFFISeqCell* fields;
+  while ((fields = tuple_of(v)) != NULL) { /* the last field without recursion: long lists */
+    if (*next < 0) *next = 0;
+    if (fields->size == 0) return 1;
+    for (int64_t i = 0; i + 1 < fields->size; ++i)
+      if (!put_out(path, (const Any*)fields->data + i, next)) return 0;
+    v = (const Any*)fields->data + fields->size - 1;
+  }
+  return put_value(path, v, next);
 }
 
 static int run(const State* s, int64_t function, char** values, int count, const char* output) {
@@ -133,7 +173,8 @@ static int run(const State* s, int64_t function, char** values, int count, const
     fprintf(stderr, "error: %s\n", rldb_aot_message());
     return kProgramFailed;
   }
-  const int written = put_out(output, &result, -1);
+  int next = -1;
+  const int written = put_out(output, &result, &next);
   rldb_aot_release(&result);
   rldb_aot_release_all(args, f->param_count);
   return written ? kGood : kProgramFailed;

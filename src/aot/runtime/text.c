@@ -71,6 +71,15 @@ int rldb_aot_parse_dtype(const char* text, uint64_t size, DLDataType* out) {
   return 0;
 }
 
+int rldb_aot_dtype(const Any* v, DLDataType* out) {
+  Text text;
+  if (v->type_index == kTVMFFIDataType) {
+    *out = v->v_dtype;
+    return 1;
+  }
+  return rldb_aot_text(v, &text) && rldb_aot_parse_dtype(text.data, text.size, out);
+}
+
 void rldb_aot_put_dims(Buffer* b, int64_t rank, const int64_t* dims) {
   for (int64_t i = 0; i < rank; ++i) rldb_aot_put(b, "%s%lld", i > 0 ? ", " : "", (long long)dims[i]);
 }
@@ -98,9 +107,9 @@ void rldb_aot_put_value(Buffer* b, const Any* v) {
   if (t) {
     rldb_aot_put(b, "Tensor[(");
     rldb_aot_put_dims(b, t->ndim, t->shape);
-    rldb_aot_put(b, t->ndim == 1 ? ",), " : "), ");
+    rldb_aot_put(b, t->ndim == 1 ? ",), \"" : "), \"");
     rldb_aot_put_dtype(b, t->dtype);
-    rldb_aot_put(b, "]");
+    rldb_aot_put(b, "\"]");
     return;
   }
   Text text;

@@ -45,7 +45,7 @@ static int32_t field(const Any* args, const char* name, Any** out) {
 int32_t rldb_aot_TupleGetItem(Library* library, const Any* args, int32_t count, Any* result) {
   TAKES(2, 2);
   Any* f = NULL;
-  if (field(args, __func__ + 9, &f) != kSucceeded) return kFailed;
+  if (field(args, NAME, &f) != kSucceeded) return kFailed;
   rldb_aot_copy(result, f);
   return kSucceeded;
 }
@@ -54,7 +54,7 @@ int32_t rldb_aot_TupleResetItem(Library* library, const Any* args, int32_t count
   TAKES(2, 2);
   (void)result;
   Any* f = NULL;
-  if (field(args, __func__ + 9, &f) != kSucceeded) return kFailed;
+  if (field(args, NAME, &f) != kSucceeded) return kFailed;
   rldb_aot_release(f);
   return kSucceeded;
 }

@@ -1,6 +1,8 @@
 // rldb build FILE -o OUTPUT and rldb disasm FILE.
 #include "rldb/aot/build.h"
 
+#include <filesystem>
+
 #include "rldb/debug/file_names.h"
 #include "rldb/source/diagnostic_aot.h"
 #include "rldb/ui/batch/batch.h"
@@ -23,10 +25,20 @@ std::optional<aot::Form> asked_for(const CommandLine& line, source::Diagnostics&
             source::message(diag::AotName, line.output, kForms[std::size_t(*by_name)], kForms[std::size_t(*by_word)]));
     return std::nullopt;
   }
-  if (by_word) return by_word;
-  if (by_name) return by_name;
-  // Standard output and devices have no name that says it.
-  if (line.output == "-" || line.output.starts_with("/dev/")) return aot::Form::Executable;
+  // Standard output and devices have no name that says it, and a library is several files.
+  const bool stream = line.output == "-" || line.output.starts_with("/dev/");
+  if (stream && by_word && *by_word != aot::Form::Executable) {
+    out.add({}, source::message(diag::AotName, line.output, "a stream", kForms[std::size_t(*by_word)]));
+    return std::nullopt;
+  }
+  if (stream) return aot::Form::Executable;
+  const auto form = by_word ? by_word : by_name;
+  std::error_code none;
+  if (form && form != by_name && std::filesystem::equivalent(line.files[0], line.output, none)) {
+    out.add({}, source::message(diag::AotName, line.output, "the module that is built", kForms[std::size_t(*form)]));
+    return std::nullopt;
+  }
+  if (form) return form;
   out.add({}, source::message(diag::AotForm, line.output));
   return std::nullopt;
 }

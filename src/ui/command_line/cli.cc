@@ -97,6 +97,11 @@ void add_syntax(CLI::App& app, CommandLine& c) {
            "SPELLING");
 }
 
+void add_check_bounds(CLI::App& app, CommandLine& c) {
+  app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
+               "kernels report out-of-bounds accesses (default); --no-check-bounds: they do not check");
+}
+
 void add_run_options(CLI::App& app, CommandLine& c) {
   add_enum(app, "--engine", c.options.engine, kEngines,
            "jit (default), eval (reference evaluator) or vm (VM with interpreted kernels)", "ENGINE");
@@ -112,8 +117,7 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_option("--plugin", c.plugins, "shared library of packed functions")
       ->allow_extra_args(false)
       ->type_name("LIB.so");
-  app.add_flag("--check-bounds,!--no-check-bounds", c.options.check_bounds,
-               "kernels report out-of-bounds accesses (default); --no-check-bounds: they do not check");
+  add_check_bounds(app, c);
   app.add_option_function<std::size_t>(
          "--threads", [](std::size_t n) { runtime::set_thread_count(n); },
          "threads that a kernel may use (default: the CPUs); results do not depend on it")
@@ -417,6 +421,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                      "for libraries and programs: a C compiler or linker other than the first of "
                      "cc, gcc, clang, ld.lld and ld that is found")
           ->type_name("COMMAND");
+      add_check_bounds(app, c);
       app.add_flag("-O,--optimise", c.optimise, "optimise first, with the pipeline `cpu_generic`");
       break;
     case Subcommand::Disasm:

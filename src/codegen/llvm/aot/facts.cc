@@ -110,6 +110,7 @@ class FactWriter : public support::ByteWriter {
     string(f.name);
     u64(std::uint64_t(target.kind));
     u64(target.kernel);
+    u64(target.exported);
     const std::size_t params = f.num_args > 0 ? std::size_t(f.num_args) : 0;
     u64(params);
     for (std::size_t i = 0; i < params; ++i) {

@@ -101,14 +101,22 @@ void ProgramModule::make_library(const Facts& facts) {
   new llvm::GlobalVariable(*module, ptr, true, llvm::GlobalValue::ExternalLinkage, library, "rldb_aot_standalone");
 }
 
+// Twice: under tvm-ffi's name, weak because libraries that are linked together may have functions of one name, and
+// under
+// `<library>.<function>`, which no function in C is called, for its header.
 void ProgramModule::export_functions() {
   llvm::Function* enter = runtime("rldb_aot_enter", i32, {ptr, i64, ptr, i32, ptr});
+  llvm::FunctionType* type = llvm::FunctionType::get(i32, {ptr, ptr, i32, ptr}, false);
+  const auto export_as = [&](const std::string& name, llvm::GlobalValue::LinkageTypes linkage, std::size_t index) {
+    auto* f = llvm::Function::Create(type, linkage, name, *module);
+    b.SetInsertPoint(llvm::BasicBlock::Create(c, "entry", f));
+    b.CreateRet(b.CreateCall(enter, {library, b.getInt64(index), f->getArg(1), f->getArg(2), f->getArg(3)}));
+  };
   for (std::size_t i = 0; i < functions.size(); ++i) {
     if (!functions[i] || !program.targets[i].exported) continue;
-    auto* f = llvm::Function::Create(llvm::FunctionType::get(i32, {ptr, ptr, i32, ptr}, false),
-                                     llvm::GlobalValue::ExternalLinkage, "__tvm_ffi_" + exe.functions[i].name, *module);
-    b.SetInsertPoint(llvm::BasicBlock::Create(c, "entry", f));
-    b.CreateRet(b.CreateCall(enter, {library, b.getInt64(i), f->getArg(1), f->getArg(2), f->getArg(3)}));
+    const std::string& name = exe.functions[i].name;
+    export_as("__tvm_ffi_" + name, llvm::GlobalValue::WeakAnyLinkage, i);
+    export_as(program.name + "." + name, llvm::GlobalValue::ExternalLinkage, i);
   }
 }
 

@@ -86,12 +86,6 @@ Status read_file_again(Repl& repl) {
   return diagnostics.has_errors() ? Status::Failed : Status::Good;  // a pass that failed
 }
 
-std::string shell_word(std::string_view path) {
-  std::string out = "'";
-  for (const char c : path) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string editor_name() {
   for (const char* variable : {"VISUAL", "EDITOR"})
     if (const char* name = std::getenv(variable); name && *name) return name;
@@ -103,7 +97,7 @@ bool run_editor(Repl& repl, const std::string& path) {
   if (!repl.may("run an editor", editor)) return false;
   repl.console().write("");
   repl.console().pause();
-  const int status = support::run_shell(editor + " " + shell_word(path));
+  const int status = support::run_shell(editor + " " + support::shell_word(path));
   repl.console().resume();
   support::poll();
   if (status == 0) return true;
