@@ -152,6 +152,12 @@ Result<Machine> partial_snapshot(const Machine& machine, std::size_t from) {
   return copy;
 }
 
+bool clears_memory(const Program& program, Pc pc) {
+  if (instructions_of(program)) return false;
+  const Decoded& d = program.impl().code[std::size_t(pc)];
+  return d.op == Op::CallBuiltin && d.builtin == alloc_cleared_tensor;
+}
+
 std::size_t Machine::snapshot_bytes() const {
   if (const InstructionSet* other = instructions_of(*program_)) return other->copied_bytes(registers_);
   Sizer sizer(program_->impl());

@@ -10,4 +10,8 @@ namespace rldb::vm {
 // Relax VM only. Errors: OutOfMemory, Unsupported (values nested too deep).
 Result<Machine> partial_snapshot(const Machine& machine, std::size_t from);
 
+// Whether the call at `pc` allocates a tensor and clears its memory, which may be reused: its consumer may leave
+// elements unwritten.
+bool clears_memory(const Program& program, Pc pc);
+
 }  // namespace rldb::vm

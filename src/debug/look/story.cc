@@ -197,7 +197,7 @@ bool Debugger::Impl::why_memory(WhyTarget target, int binding, std::size_t frame
   const vm::Machine& m = run->machine();
   if (!m.running()) return false;
   if (const auto path = path_to(m, frame, t.storage().get()))
-    return WhyMemory(*this, run->time(), steps).tell(target.shown, *path, t, position, depth);
+    return WhyMemory(*run, run->time(), steps).tell(target.shown, *path, t, position, depth);
   const vm::Frame& f = m.frames()[frame];
   // An alias, or a field of a tuple, has no register of its own.
   constexpr int kMost = 1000;
@@ -206,7 +206,7 @@ bool Debugger::Impl::why_memory(WhyTarget target, int binding, std::size_t frame
       if (v.name != target.base || v.begin > f.pc) continue;
       const auto time = latest_time(v.begin, frame);
       if (time &&
-          WhyMemory(*this, *time, steps).tell(target.shown, {frame, v.range->reg, target.fields}, t, position, depth))
+          WhyMemory(*run, *time, steps).tell(target.shown, {frame, v.range->reg, target.fields}, t, position, depth))
         return true;
     }
     const ir::Binding* b = binding >= 0 ? run->code().binding(binding).binding : nullptr;

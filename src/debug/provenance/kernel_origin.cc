@@ -76,12 +76,6 @@ class Follow {
 
 Result<KernelOrigin> origin_in(KernelWrites& kernel, const MemoryPlace& place) { return Follow(kernel).run(place); }
 
-Result<std::unique_ptr<KernelWrites>> kernel_writes(const ir::PrimFunc* f, const std::vector<runtime::Value>& args) {
-  if (auto sorting = sorting_kernel(f, args)) return std::unique_ptr<KernelWrites>(std::move(sorting));
-  auto sliced = sliced_kernel(f, args);
-  return sliced.ok() ? std::move(sliced) : recorded_kernel(f, args);
-}
-
 Result<KernelOrigin> kernel_origin(const ir::PrimFunc* f, const std::vector<runtime::Value>& args,
                                    const MemoryPlace& place) {
   if (const auto sorting = sorting_kernel(f, args)) return origin_in(*sorting, place);

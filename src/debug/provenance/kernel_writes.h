@@ -57,10 +57,6 @@ runtime::Result<std::unique_ptr<KernelWrites>> sliced_kernel(const ir::PrimFunc*
 runtime::Result<std::unique_ptr<KernelWrites>> recorded_kernel(const ir::PrimFunc* f,
                                                                const std::vector<runtime::Value>& args);
 
-// The first source that can follow the kernel.
-runtime::Result<std::unique_ptr<KernelWrites>> kernel_writes(const ir::PrimFunc* f,
-                                                             const std::vector<runtime::Value>& args);
-
 // Where an element of memory before the call was read by it, on the way to an element that it wrote.
 struct KernelSource {
   MemoryPlace place;
@@ -77,7 +73,7 @@ struct KernelOrigin {
 // From which elements of the arguments the call computed one of them: through its own memory, and through outputs that
 // it reads again.
 runtime::Result<KernelOrigin> origin_in(KernelWrites& kernel, const MemoryPlace& place);
-// By the first source that can follow it.
+// By the first source that can follow the kernel.
 runtime::Result<KernelOrigin> kernel_origin(const ir::PrimFunc* f, const std::vector<runtime::Value>& args,
                                             const MemoryPlace& place);
 

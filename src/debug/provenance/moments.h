@@ -13,7 +13,6 @@ class Moments {
   using Machine = std::shared_ptr<const Skimmed>;
   // Null: the run has no history. `whole`: all contents must be those of the run.
   Machine at(std::uint64_t time, bool whole);
-  const Run& run() const { return run_; }
 
  private:
   const Run& run_;

@@ -5,7 +5,6 @@
 // User: Debugger::why.
 #pragma once
 
-#include "debug/impl.h"
 #include "debug/provenance/writers.h"
 #include "rldb/debug/story.h"
 
@@ -14,8 +13,8 @@ namespace rldb::debug {
 class WhyMemory {
  public:
   // `time`: the moment that the first question is about.
-  WhyMemory(const Debugger::Impl& d, std::uint64_t time, std::vector<CauseStep>& steps)
-      : run_(*d.run), map_(d.run->code()), writers_(*d.run, time), steps_(steps), time_(time) {}
+  WhyMemory(const Run& run, std::uint64_t time, std::vector<CauseStep>& steps)
+      : run_(run), map_(run.code()), writers_(run, time), steps_(steps), time_(time) {}
 
   // An element of the tensor behind a register. False: the run has no history of it, and nothing was added.
   bool tell(std::string_view name, const ValuePath& path, const runtime::Tensor& t, std::int64_t position, int depth);

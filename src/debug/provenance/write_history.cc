@@ -208,18 +208,19 @@ std::optional<ValuePath> WriteHistory::untouched(const MemoryRange& range, std::
   if (range.interval != 0) return std::nullopt;
   for (const CallMoment& call : intervals_[0].calls) {
     const auto given = [&](const Touch& t) { return overlaps(t, range); };
-    if (call.time >= since && std::any_of(call.args.begin(), call.args.end(), given) && may_write(call))
+    if (call.time < since) continue;
+    const bool concerned = std::any_of(call.args.begin(), call.args.end(), given) ||
+                           std::any_of(call.results.begin(), call.results.end(), given);
+    if (concerned && may_write(call)) return std::nullopt;
+    // Other memory, at an address that was freed.
+    const auto here = [&](const Touch& t) { return t.memory == range.memory; };
+    if (std::none_of(call.args.begin(), call.args.end(), here) &&
+        std::any_of(call.results.begin(), call.results.end(), here))
       return std::nullopt;
   }
   for (const auto& [at, memory] : intervals_[0].at_end)
     if (memory == range.memory) return at;
   return std::nullopt;
-}
-
-int WriteHistory::parameter(const MemoryRange& range) const {
-  const Interval& i = intervals_[range.interval];
-  const auto way = i.at_begin.find(range.memory);
-  return i.begin != 0 || way == i.at_begin.end() || way->second.frame != 0 ? -1 : int(way->second.reg);
 }
 
 }  // namespace rldb::debug

@@ -61,8 +61,6 @@ class WriteHistory {
   // have written it. Only within the latest interval.
   std::optional<ValuePath> untouched(const MemoryRange& range, std::uint64_t since,
                                      const std::function<bool(const CallMoment&)>& may_write) const;
-  // A register of frame 0 that reached the memory at the start of the run: a parameter. -1: none.
-  int parameter(const MemoryRange& range) const;
 
  private:
   struct Interval {

@@ -9,6 +9,7 @@
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/runtime/call_reads.h"
 #include "rldb/runtime/contrib.h"
+#include "rldb/vm/partial_snapshot.h"
 
 namespace rldb::debug {
 
@@ -92,6 +93,7 @@ Writers::Found Writers::last(MemoryRange& range, std::uint64_t time) {
 }
 
 bool Writers::may_write(const CallMoment& call, const MemoryRange& range) const {
+  if (clears(call, range)) return true;
   const bytecode::Executable& exe = run_.code().executable();
   if (!run_.is_kernel_call(call.pc))
     return !leaves_arguments(exe.functions[std::size_t(exe.instruction(call.pc).callee)].name);
@@ -103,6 +105,13 @@ bool Writers::may_write(const CallMoment& call, const MemoryRange& range) const 
     const std::size_t i = std::size_t(t.arg - shift);
     return overlaps_range(t, range) && (i >= written.size() || written[i]);
   });
+}
+
+// An allocation in reused memory that clears it.
+bool Writers::clears(const CallMoment& call, const MemoryRange& range) const {
+  return std::any_of(call.results.begin(), call.results.end(),
+                     [&](const Touch& t) { return overlaps_range(t, range); }) &&
+         vm::clears_memory(run_.machine().program(), call.pc);
 }
 
 bool Writers::wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged) {
@@ -184,7 +193,9 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
       std::any_of(call.args.begin(), call.args.end(), [&](const Touch& t) { return t.memory == range.memory; });
   const bool returned =
       std::any_of(call.results.begin(), call.results.end(), [&](const Touch& t) { return overlaps_range(t, range); });
-  if (returned && !known) {
+  const bool cleared = clears(call, range);
+  if (cleared) w.problem = "its memory was cleared when its tensor was allocated";
+  if ((returned && !known) || cleared) {
     w.before = moments_.at(call.time, false);
     return w.before != nullptr;
   }
@@ -231,21 +242,6 @@ std::optional<bool> Writers::known_wrote(const Touch& given, const MemoryRange& 
       break;
     }
   return known->writes;
-}
-
-runtime::Result<std::unique_ptr<Writers::KernelCall>> Writers::kernel_call(const CallMoment& call) {
-  const auto fail = [](std::string_view why) {
-    return runtime::fail(runtime::ErrorKind::Unsupported, std::string(why));
-  };
-  auto made = std::make_unique<KernelCall>();
-  made->before = moments_.at(call.time, true);
-  if (!made->before) return fail("the run has no history of this call");
-  const ir::PrimFunc* f = run_.kernel_function(made->before->machine, call.pc);
-  auto args = run_.kernel_arguments(made->before->machine);
-  if (!f || !args) return fail("its TensorIR is not known");
-  made->args = *std::move(args);
-  RLDB_TRY(made->writes, kernel_writes(f, made->args));
-  return made;
 }
 
 Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interval) {

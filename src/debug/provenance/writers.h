@@ -1,4 +1,4 @@
-// The call that wrote some bytes last, with what it read for them. Users: WhyMemory, Debugger's `:when`, `:writes`.
+// The call that wrote some bytes last, with what it read for them. User: WhyMemory.
 #pragma once
 
 #include "debug/provenance/kernel_writes.h"
@@ -33,8 +33,6 @@ class Writers {
   Writers(const Run& run, std::uint64_t time) : run_(run), moments_(run), history_(run, time), time_(time) {}
 
   WriteHistory& history() { return history_; }
-  const Run& run() const { return run_; }
-  Moments& moments() { return moments_; }
 
   struct Found {
     WriteHistory::End end = WriteHistory::End::Lost;
@@ -48,14 +46,6 @@ class Writers {
   // Whether a call can write memory that it was given in these places, by any means.
   bool may_write(const CallMoment& call, const MemoryRange& range) const;
 
-  // The writes of a kernel call, executed whole. Unsupported: they cannot be followed.
-  struct KernelCall {
-    Moments::Machine before;
-    std::vector<runtime::Value> args;  // as the kernel gets them
-    std::unique_ptr<KernelWrites> writes;
-  };
-  runtime::Result<std::unique_ptr<KernelCall>> kernel_call(const CallMoment& call);
-
   // An argument of a call with the contents that it had before it: a tensor. Null: it cannot be had.
   runtime::Value contents(const Writer& w, const Touch& touch, std::size_t interval);
   // The same, whatever its contents are.
@@ -65,6 +55,7 @@ class Writers {
   bool wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool& settled);
+  bool clears(const CallMoment& call, const MemoryRange& range) const;
   bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   std::optional<bool> known_wrote(const Touch& given, const MemoryRange& range, Writer& w);
   void keep_sources(const KernelOrigin& origin, const std::vector<runtime::Value>& args, Writer& w) const;

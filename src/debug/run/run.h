@@ -89,6 +89,12 @@ class Run {
   // A separate machine as it was at a past time. Nullopt: no history, or interrupted.
   std::optional<vm::Machine> machine_at(std::uint64_t time) const;
 
+  // Storages of so many bytes and more are left out where a part of the run is skimmed (run/skim.h); kNoSkim: nothing
+  // is skimmed.
+  static constexpr std::size_t kNoSkim = ~std::size_t(0);
+  std::size_t skim_from() const { return skim_from_; }
+  void set_skim_from(std::size_t bytes) { skim_from_ = bytes; }
+
   // ---- kernels ----
   bool in_kernel() const { return kernel_ != nullptr; }
   KernelStepper* kernel() const { return kernel_.get(); }
@@ -149,7 +155,8 @@ class Run {
   KernelCode kernel_code_{session_};
   std::unique_ptr<KernelStepper> kernel_;
   std::optional<vm::Fault> kernel_fault_;
-  bool over_ = false;        // a machine without frames has run
+  bool over_ = false;  // a machine without frames has run
+  std::size_t skim_from_ = std::size_t(1) << 20;
   bool can_go_back_ = true;  // false: there was no memory to save untouched_args_
 };
 

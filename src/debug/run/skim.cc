@@ -24,9 +24,8 @@ using vm::CallAction;
 
 namespace {
 
-constexpr std::size_t kLarge = std::size_t(1) << 20;  // bytes of a storage that is not copied
-
-// They look at the headers of tensors only, and write nothing but the shape heap.
+// They look at the headers of tensors only, and write nothing but the shape heap and, if it is to be cleared, a tensor
+// that they allocate.
 constexpr std::array kOnlyHeaders{builtin::AllocShapeHeap,
                                   builtin::MatchShape,
                                   builtin::MatchPrimValue,
@@ -86,13 +85,22 @@ class SkimHook : public vm::Hook {
     RLDB_UNREACHABLE("target kind");
   }
 
+  void after_call(const vm::Machine&, const vm::CallEvent&, const Value& result) override {
+    if (result.is(ValueKind::Storage)) made_.insert(result.storage_ref().get());
+  }
+
  private:
   CallAction refuse() {
     refused_ = true;
     return CallAction::Skip;
   }
   // Memory that is not copied, or whose contents are not known.
-  bool is_out_of_reach(const Storage* s) const { return s->size() >= kLarge || unknown_.contains(s); }
+  bool is_out_of_reach(const Storage* s) const { return s->size() >= run_.skim_from() || unknown_.contains(s); }
+  // Memory that the checkpoint may have, too.
+  bool is_shared(const Value& v) const {
+    return v.is(ValueKind::Storage) && v.storage_ref()->size() >= run_.skim_from() &&
+           !made_.contains(v.storage_ref().get());
+  }
   bool reaches_out(const Value& v, int depth = 0) const {
     if (depth > 100 || v.is(ValueKind::Object)) return true;
     if (v.is(ValueKind::Tensor)) return is_out_of_reach(v.as_tensor().storage().get());
@@ -135,6 +143,7 @@ class SkimHook : public vm::Hook {
       return own ? CallAction::Run : whole(call.args);
     }
     if (std::find(kOnlyHeaders.begin(), kOnlyHeaders.end(), name) == kOnlyHeaders.end()) return whole(call.args);
+    if (vm::clears_memory(m.program(), call.pc) && is_shared(call.args[0])) return refuse();
     // A heap that is not copied must not be written.
     const bool matches = name == builtin::MatchShape || name == builtin::MatchPrimValue;
     if (matches && call.args.size() > 1 && reaches_out(call.args[1])) return refuse();
@@ -156,13 +165,15 @@ class SkimHook : public vm::Hook {
   std::uint64_t seen_ = 0;  // one more than the time visited last
   bool refused_ = false;
   std::set<const Storage*> unknown_;
+  std::set<const Storage*> made_;  // by this execution
   std::map<const ir::PrimFunc*, std::vector<bool>> written_;
 };
 
 std::optional<vm::Machine> begin_at(const Run& run, std::uint64_t time) {
-  const vm::Machine* point = run.is_changed() ? nullptr : run.timeline().at_or_before(time);
+  const bool skims = !run.is_changed() && run.skim_from() != Run::kNoSkim;
+  const vm::Machine* point = !skims ? nullptr : run.timeline().at_or_before(time);
   if (!point || !point->running() || vm::instructions_of(point->program())) return std::nullopt;
-  auto copy = vm::partial_snapshot(*point, kLarge);
+  auto copy = vm::partial_snapshot(*point, run.skim_from());
   return copy.ok() ? std::optional(*std::move(copy)) : std::nullopt;
 }
 

@@ -121,6 +121,7 @@ void add_run_options(CLI::App& app, CommandLine& c) {
   app.add_option_function<std::size_t>(
          "--threads", [](std::size_t n) { runtime::set_thread_count(n); },
          "threads that a kernel may use (default: the CPUs); results do not depend on it")
+      ->check(CLI::Range(std::size_t(1), runtime::kMostThreads))
       ->type_name("N");
   app.add_flag("--check-accesses", c.options.check_accesses,
                "kernels check each access once more in the optimised code (slow; to test rldb)");

@@ -163,7 +163,7 @@ const std::vector<Option>& options() {
        [](Repl& r, std::string_view v) { return set_bool(r.suggestions, v); }},
       {"syntax", "current, sinfo, rfc", "spelling of printed TVMScript",
        [](Repl& r) { return syntax_name(of(r).print.syntax); }, set_syntax},
-      {"threads", "a count, or all",
+      {"threads", "1 to 256, or all",
        "threads that a kernel may use, all: one for each CPU; results do not depend on it",
        [](Repl&) {
          const std::size_t chosen = runtime::chosen_thread_count();
@@ -171,7 +171,7 @@ const std::vector<Option>& options() {
        },
        [](Repl&, std::string_view v) {
          const auto count = v == "all" ? std::optional<std::uint64_t>(0) : parse_count(v);
-         if (!count || (*count == 0 && v != "all")) return false;
+         if (!count || (*count == 0 && v != "all") || *count > runtime::kMostThreads) return false;
          runtime::set_thread_count(std::size_t(*count));
          return true;
        }},
