@@ -94,7 +94,10 @@ def documents(s):
     check("the binding lights up in the last version", any(own[0] in row[1:] for row in last["relatives"]), own)
     check("and its kernel", any(own[0] in k["relatives"] for k in program["kernels"] if k["name"] == "add"), program["kernels"])
     check("and its instructions", any(own[0] in row[2:] for f in s.json("instructions")["functions"] for row in f["instructions"]))
-    check("a difference", any(row[0] == "+" for hunk in s.json("diff?version=1")["hunks"] for row in hunk))
+    changed = [row for hunk in s.json("diff?version=1")["hunks"] for row in hunk]
+    second = s.json("text?version=1")["text"].split("\n")
+    check("a difference", any(row[0] == "+" for row in changed))
+    check("equal lines are numbered on both sides", all(lines[b - 1] == second[a - 1] for mark, b, a in changed if mark == " "))
     graph = s.json("graph?version=0&function=main")["nodes"]
     check("a graph", [n["name"] for n in graph][-1] == "gv" and graph[-1]["result"] and len(graph[-1]["inputs"]) == 2, graph[-1])
     kernel = s.json("kernel?name=relu")
@@ -127,6 +130,13 @@ def session(s, line):
     check("completion", ":reverse-next" in [":" + c.lstrip(":") for c in s.json("complete?text=:reverse-")["candidates"]])
     check("a pass", s.json("command", {"entry": ":kill"}) and s.json("command", {"entry": ":run-pass LegalizeOps"})["ok"])
     check("is a version", s.json("program")["versions"][1]["pass"] == "LegalizeOps")
+    profile = s.json("profile", {"call": "main"})
+    check("a profile", profile["profiles"][0]["function"] == "main" and not profile["problem"], profile)
+    refused = s.json("profile", {"call": "no_such"})
+    check("a profile that cannot be made says why", not refused["profiles"] and "no_such" in refused["problem"], refused)
+    document = s.json("program")["document"]
+    s.json("command", {"entry": ":set syntax sinfo"})
+    check("another syntax makes other texts", s.json("program")["document"] > document)
 
 
 def refusals(s):
@@ -182,6 +192,15 @@ def hostile():
         check("its documents", {"program", "text?version=0", "diff?version=1", "instructions", "kernel?name=add"} <= set(recorded), list(recorded))
         check("nothing of the program is markup", page.count("<script") == 2 and "<img" not in page and "onerror=alert(1)&gt;" in page)
         check("texts without scripts", '<pre class="out" id="text-1">' in page)
+        check("equal replies stand in it once", any(isinstance(reply, str) and isinstance(recorded[reply], dict) for reply in recorded.values()), list(recorded))
+
+
+# Nobody would be let in: batch sessions end, and replies in JSON are for whoever writes the entries.
+def sessions_without_a_page():
+    for options in (["--batch"], ["--format=json"]):
+        done = subprocess.run([RLDB, "-nx", "-q", *options, "--serve", MODULE], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        said = done.stdout + done.stderr
+        check(f"no page with {options[0]}", "http://" not in said and "no page of its own" in said, said)
 
 
 served = Session(MODULE)
@@ -194,5 +213,6 @@ try:
 finally:
     served.close()
 hostile()
+sessions_without_a_page()
 print(f"{passed} passed, {failed} failed")
 sys.exit(1 if failed else 0)
