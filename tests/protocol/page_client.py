@@ -2,11 +2,14 @@
 import http.client
 import json
 import os
+import pty
 import re
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 RLDB, MODULE = sys.argv[1:3]
 passed = failed = 0
@@ -42,7 +45,10 @@ class Session:
             line = self.process.stdout.readline()
             if not line:
                 raise SystemExit("no address\n0 passed, 1 failed")
-        match = re.search(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", line)
+        self.take_address(line)
+
+    def take_address(self, text):
+        match = re.search(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", text)
         self.port, self.token = int(match.group(1)), match.group(2)
 
     def ask(self, path, body=None, headers=None, token=None, method=None):
@@ -74,6 +80,37 @@ class Session:
     def close(self):
         self.process.kill()
         self.process.wait()
+
+
+class SessionAtTerminal(Session):
+    def __init__(self, module, home, terminal):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(HOME=home, XDG_STATE_HOME=home, TERM=terminal)
+            os.execv(RLDB, [RLDB, "-nx", "-q", "--color=never", "--serve", module])
+        self.said = ""
+        threading.Thread(target=self.read, daemon=True).start()
+        if not self.shows("rldb> "):
+            raise SystemExit("no prompt\n0 passed, 1 failed")
+        self.take_address(self.said)
+
+    def read(self):
+        try:
+            while chunk := os.read(self.fd, 65536):
+                self.said += chunk.decode(errors="replace")
+        except OSError:  # the other end is closed
+            pass
+
+    def shows(self, text):
+        for _ in range(300):
+            if text in self.said:
+                return True
+            time.sleep(0.1)
+        return False
+
+    def type(self, text):
+        self.said = ""
+        os.write(self.fd, text.encode())
 
 
 def documents(s):
@@ -123,6 +160,7 @@ def session(s, line):
     check("a value", value["kind"] == "tensor" and value["slice"]["columns"] == 8 and value["facts"]["histogram"], value)
     check("an expression with an error", s.json("value?name=no_such")["problem"])
     check("why", any(step["name"] == "x" for step in s.json("why?name=lv0")["steps"]))
+    check("a record with space", s.json("console?since=0")["full"] is False)
     console = s.json("console?since=0")["entries"]
     check("the console", [e["text"] for e in console][-3:] == [":run", ":next", ":reverse-next"], [e["text"] for e in console])
     check("an entry that fails", not s.json("command", {"entry": ":no-such"})["ok"])
@@ -203,6 +241,22 @@ def sessions_without_a_page():
         check(f"no page with {options[0]}", "http://" not in said and "no page of its own" in said, said)
 
 
+# Entries of the page are shown at the terminal, and so is the stop that they lead to.
+def at_a_terminal():
+    for terminal in ("xterm", "dumb"):
+        with tempfile.TemporaryDirectory() as home:
+            s = SessionAtTerminal(MODULE, home, terminal)
+            check(f"{terminal}: a start", s.json("command", {"entry": ":start"})["ok"])
+            check(f"{terminal}: is shown", s.shows("page: :start"), s.said)
+            check(f"{terminal}: the prompt follows", s.shows("(rldb main) "), s.said)
+            s.type(":serve off\r")
+            check(f"{terminal}: closed", s.shows("no page is served"), s.said)
+            s.type(":quit\r")
+            check(f"{terminal}: asks", s.shows("(y/n)"), s.said)
+            s.type("y\r")
+            check(f"{terminal}: ends", os.waitpid(s.pid, 0)[1] == 0)
+
+
 served = Session(MODULE)
 try:
     session(served, documents(served))
@@ -214,5 +268,6 @@ finally:
     served.close()
 hostile()
 sessions_without_a_page()
+at_a_terminal()
 print(f"{passed} passed, {failed} failed")
 sys.exit(1 if failed else 0)

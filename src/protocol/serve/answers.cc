@@ -208,7 +208,7 @@ Json Answers::console(std::size_t since) {
                     {"ended", entry.ended},
                     {"pieces", std::move(pieces)}});
   }
-  return {{"entries", std::move(rows)}};
+  return {{"entries", std::move(rows)}, {"full", repl_.recorded().full()}};
 }
 
 Answers::Reply Answers::value(std::string_view expression, const HttpRequest& request) {

@@ -61,6 +61,7 @@ function showEntries(doc) {
     }
     old ? old.replaceWith(node) : log.append(node);
   }
+  if (doc.full && !document.getElementById("full")) log.append(el("p", { id: "full", class: "note" }, "The record of this session is full: the terminal alone shows the output from here on."));
   while (log.childElementCount > 500) log.firstElementChild.remove();
   log.scrollTop = log.scrollHeight;
 }
