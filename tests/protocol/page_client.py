@@ -2,11 +2,14 @@
 import http.client
 import json
 import os
+import pty
 import re
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 
 RLDB, MODULE = sys.argv[1:3]
 passed = failed = 0
@@ -42,7 +45,10 @@ class Session:
             line = self.process.stdout.readline()
             if not line:
                 raise SystemExit("no address\n0 passed, 1 failed")
-        match = re.search(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", line)
+        self.take_address(line)
+
+    def take_address(self, text):
+        match = re.search(r"http://127\.0\.0\.1:(\d+)/([0-9a-f]{32})/", text)
         self.port, self.token = int(match.group(1)), match.group(2)
 
     def ask(self, path, body=None, headers=None, token=None, method=None):
@@ -76,6 +82,37 @@ class Session:
         self.process.wait()
 
 
+class SessionAtTerminal(Session):
+    def __init__(self, module, home, terminal):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.environ.update(HOME=home, XDG_STATE_HOME=home, TERM=terminal)
+            os.execv(RLDB, [RLDB, "-nx", "-q", "--color=never", "--serve", module])
+        self.said = ""
+        threading.Thread(target=self.read, daemon=True).start()
+        if not self.shows("rldb> "):
+            raise SystemExit("no prompt\n0 passed, 1 failed")
+        self.take_address(self.said)
+
+    def read(self):
+        try:
+            while chunk := os.read(self.fd, 65536):
+                self.said += chunk.decode(errors="replace")
+        except OSError:  # the other end is closed
+            pass
+
+    def shows(self, text):
+        for _ in range(300):
+            if text in self.said:
+                return True
+            time.sleep(0.1)
+        return False
+
+    def type(self, text):
+        self.said = ""
+        os.write(self.fd, text.encode())
+
+
 def documents(s):
     status, page, headers = s.ask("")
     policy = headers["Content-Security-Policy"]
@@ -94,7 +131,10 @@ def documents(s):
     check("the binding lights up in the last version", any(own[0] in row[1:] for row in last["relatives"]), own)
     check("and its kernel", any(own[0] in k["relatives"] for k in program["kernels"] if k["name"] == "add"), program["kernels"])
     check("and its instructions", any(own[0] in row[2:] for f in s.json("instructions")["functions"] for row in f["instructions"]))
-    check("a difference", any(row[0] == "+" for hunk in s.json("diff?version=1")["hunks"] for row in hunk))
+    changed = [row for hunk in s.json("diff?version=1")["hunks"] for row in hunk]
+    second = s.json("text?version=1")["text"].split("\n")
+    check("a difference", any(row[0] == "+" for row in changed))
+    check("equal lines are numbered on both sides", all(lines[b - 1] == second[a - 1] for mark, b, a in changed if mark == " "))
     graph = s.json("graph?version=0&function=main")["nodes"]
     check("a graph", [n["name"] for n in graph][-1] == "gv" and graph[-1]["result"] and len(graph[-1]["inputs"]) == 2, graph[-1])
     kernel = s.json("kernel?name=relu")
@@ -120,6 +160,7 @@ def session(s, line):
     check("a value", value["kind"] == "tensor" and value["slice"]["columns"] == 8 and value["facts"]["histogram"], value)
     check("an expression with an error", s.json("value?name=no_such")["problem"])
     check("why", any(step["name"] == "x" for step in s.json("why?name=lv0")["steps"]))
+    check("a record with space", s.json("console?since=0")["full"] is False)
     console = s.json("console?since=0")["entries"]
     check("the console", [e["text"] for e in console][-3:] == [":run", ":next", ":reverse-next"], [e["text"] for e in console])
     check("an entry that fails", not s.json("command", {"entry": ":no-such"})["ok"])
@@ -127,6 +168,13 @@ def session(s, line):
     check("completion", ":reverse-next" in [":" + c.lstrip(":") for c in s.json("complete?text=:reverse-")["candidates"]])
     check("a pass", s.json("command", {"entry": ":kill"}) and s.json("command", {"entry": ":run-pass LegalizeOps"})["ok"])
     check("is a version", s.json("program")["versions"][1]["pass"] == "LegalizeOps")
+    profile = s.json("profile", {"call": "main"})
+    check("a profile", profile["profiles"][0]["function"] == "main" and not profile["problem"], profile)
+    refused = s.json("profile", {"call": "no_such"})
+    check("a profile that cannot be made says why", not refused["profiles"] and "no_such" in refused["problem"], refused)
+    document = s.json("program")["document"]
+    s.json("command", {"entry": ":set syntax sinfo"})
+    check("another syntax makes other texts", s.json("program")["document"] > document)
 
 
 def refusals(s):
@@ -182,6 +230,31 @@ def hostile():
         check("its documents", {"program", "text?version=0", "diff?version=1", "instructions", "kernel?name=add"} <= set(recorded), list(recorded))
         check("nothing of the program is markup", page.count("<script") == 2 and "<img" not in page and "onerror=alert(1)&gt;" in page)
         check("texts without scripts", '<pre class="out" id="text-1">' in page)
+        check("equal replies stand in it once", any(isinstance(reply, str) and isinstance(recorded[reply], dict) for reply in recorded.values()), list(recorded))
+
+
+# Nobody would be let in: batch sessions end, and replies in JSON are for whoever writes the entries.
+def sessions_without_a_page():
+    for options in (["--batch"], ["--format=json"]):
+        done = subprocess.run([RLDB, "-nx", "-q", *options, "--serve", MODULE], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+        said = done.stdout + done.stderr
+        check(f"no page with {options[0]}", "http://" not in said and "no page of its own" in said, said)
+
+
+# Entries of the page are shown at the terminal, and so is the stop that they lead to.
+def at_a_terminal():
+    for terminal in ("xterm", "dumb"):
+        with tempfile.TemporaryDirectory() as home:
+            s = SessionAtTerminal(MODULE, home, terminal)
+            check(f"{terminal}: a start", s.json("command", {"entry": ":start"})["ok"])
+            check(f"{terminal}: is shown", s.shows("page: :start"), s.said)
+            check(f"{terminal}: the prompt follows", s.shows("(rldb main) "), s.said)
+            s.type(":serve off\r")
+            check(f"{terminal}: closed", s.shows("no page is served"), s.said)
+            s.type(":quit\r")
+            check(f"{terminal}: asks", s.shows("(y/n)"), s.said)
+            s.type("y\r")
+            check(f"{terminal}: ends", os.waitpid(s.pid, 0)[1] == 0)
 
 
 served = Session(MODULE)
@@ -194,5 +267,7 @@ try:
 finally:
     served.close()
 hostile()
+sessions_without_a_page()
+at_a_terminal()
 print(f"{passed} passed, {failed} failed")
 sys.exit(1 if failed else 0)

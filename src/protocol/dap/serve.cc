@@ -1,16 +1,14 @@
 // rldb dap [--port N]: a server of the Debug Adapter Protocol.
-#include <arpa/inet.h>
 #include <fmt/format.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <new>
 
 #include "protocol/dap/adapter.h"
+#include "protocol/loopback.h"
 #include "protocol/message_frames.h"
 #include "rldb/protocol/dap.h"
 #include "rldb/source/diagnostic_entry.h"
@@ -31,26 +29,6 @@ bool write_all(int fd, std::string_view bytes) {
     bytes.remove_prefix(std::size_t(n));
   }
   return true;
-}
-
-// A socket that listens on loopback; -1: `why`.
-int listen_on(std::uint16_t port, std::uint16_t& chosen, std::string& why) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int on = 1;
-  if (fd >= 0) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (fd < 0 || ::bind(fd, generic, size) != 0 || ::listen(fd, 1) != 0 || ::getsockname(fd, generic, &size) != 0) {
-    why = std::strerror(errno);
-    if (fd >= 0) ::close(fd);
-    return -1;
-  }
-  chosen = ntohs(address.sin_port);
-  return fd;
 }
 
 }  // namespace
@@ -87,7 +65,7 @@ namespace {
 int serve_port(const CommandLine& line, Console& console) {
   std::uint16_t port = 0;
   std::string why;
-  const int listening = protocol::dap::listen_on(*line.port, port, why);
+  const int listening = protocol::listen_on_loopback(*line.port, port, why);
   if (listening < 0) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::BadArgument, fmt::format("port {}: {}", *line.port, why)));

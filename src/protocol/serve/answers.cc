@@ -10,8 +10,6 @@
 
 #include "protocol/json_rpc.h"
 #include "protocol/serve/tensor_document.h"
-#include "rldb/debug/profile.h"
-#include "rldb/ui/command_line/cache_folder.h"
 #include "rldb/ui/page/document.h"
 #include "rldb/ui/prompt/completion.h"
 #include "rldb/ui/prompt/start_run.h"
@@ -28,6 +26,7 @@ using ui::Json;
 constexpr double kSeconds = 20;               // for a request that only looks
 constexpr int kWhyDepth = 4;                  // levels
 constexpr std::size_t kMostPiece = 1u << 19;  // bytes of one piece of output
+constexpr std::string_view kCut = "\n... (the terminal has the rest)\n";
 
 std::optional<std::size_t> number_in(const HttpRequest& request, std::string_view name) {
   const std::string_view text = request.argument(name);
@@ -90,6 +89,12 @@ std::string text_of_table(std::string_view html) {
   return out;
 }
 
+std::string shortened(std::string text) {
+  if (text.size() <= kMostPiece) return text;
+  text.resize(kMostPiece);
+  return text.append(kCut);
+}
+
 Json piece_json(const ui::OutputPiece& piece) {
   Json out{{"kind", name_of(piece.kind)}};
   if (piece.kind == ui::OutputKind::Diff) {
@@ -98,13 +103,15 @@ Json piece_json(const ui::OutputPiece& piece) {
       text += hunk.head() + "\n";
       for (const ui::DiffLine& line : hunk.lines) text += line.mark + line.text + "\n";
     }
-    out["text"] = text.substr(0, kMostPiece);
+    out["text"] = shortened(std::move(text));
+  } else if (piece.kind == ui::OutputKind::Picture && piece.text.size() > kMostPiece) {
+    out = {{"kind", name_of(ui::OutputKind::Text)}, {"text", "(a picture that is too large for the console)\n"}};
   } else if (piece.kind == ui::OutputKind::Picture) {
-    out["text"] = piece.text.size() <= kMostPiece ? piece.text : std::string();
+    out["text"] = piece.text;
   } else if (piece.kind == ui::OutputKind::Value) {
-    out["text"] = text_of_table(std::string_view(piece.text).substr(0, kMostPiece));
+    out["text"] = text_of_table(shortened(piece.text));
   } else {
-    out["text"] = ui::without_colors(piece.text.substr(0, kMostPiece));
+    out["text"] = ui::without_colors(shortened(piece.text));
   }
   return out;
 }
@@ -116,24 +123,24 @@ HttpResponse Answers::answer(const HttpRequest& request) {
     const std::string nonce = ui::random_word();
     return {200, "text/html", ui::live_document(nonce), ui::live_policy(nonce)};
   }
-  Reply reply;
+  std::string reply;  // empty: there is no such thing
   Json body;
   if (request.method == "POST") {
     auto read = parse_bounded(request.body);
     if (!read.ok() || !read->is_object()) return http_error(400, "the body is not a JSON object");
     body = *std::move(read);
   }
-  const auto work = [&] { reply = request.method == "POST" ? post(request, body) : get(request); };
-  // Entries have the session's own limit and guard.
-  const bool is_entry = request.path == "command" || request.path == "break";
-  std::optional<ui::Abandoned> abandoned;
-  if (is_entry)
+  const auto work = [&] {
+    if (const Reply json = request.method == "POST" ? post(request, body) : get(request))
+      reply = json->dump(-1, ' ', false, Json::error_handler_t::replace);
+  };
+  // Entries and profiles have the session's own limit and guard.
+  if (request.method == "POST")
     work();
-  else
-    abandoned = ui::run_guarded(work, kSeconds);
-  if (abandoned) return http_error(503, abandoned->message.text);
-  if (!reply) return http_error(404, "there is no such thing in this session");
-  return {200, "application/json", reply->dump(-1, ' ', false, Json::error_handler_t::replace), {}};
+  else if (const auto abandoned = ui::run_guarded(work, kSeconds))
+    return http_error(503, abandoned->message.text);
+  if (reply.empty()) return http_error(404, "there is no such thing in this session");
+  return {200, "application/json", std::move(reply), {}};
 }
 
 Answers::Reply Answers::get(const HttpRequest& request) {
@@ -201,7 +208,7 @@ Json Answers::console(std::size_t since) {
                     {"ended", entry.ended},
                     {"pieces", std::move(pieces)}});
   }
-  return {{"entries", std::move(rows)}};
+  return {{"entries", std::move(rows)}, {"full", repl_.recorded().full()}};
 }
 
 Answers::Reply Answers::value(std::string_view expression, const HttpRequest& request) {
@@ -264,18 +271,19 @@ Answers::Reply Answers::toggle_breakpoint(const Json& body) {
   return Json{{"ok", true}};
 }
 
+// As the entry `:profile` does it, under the session's limits. The terminal shows who asked and what failed.
 Answers::Reply Answers::profile(const std::string& words) {
   ++revision_;
-  auto call = ui::prepare_call(repl_, words);
-  if (!call) return Json{{"problem", "the call could not be made; the console says why"}};
-  debug::ProfileRequest request;
-  request.function = call->function;
-  request.arguments = std::move(call->by_rank);
-  request.peaks = debug::peak_rates(ui::peak_rates_folder(repl_.line().cache));
-  source::Diagnostics diagnostics;
-  std::vector<runtime::Value> results;
-  const auto profiles = debug::profile_run(repl_.session(), repl_.group.get(), request, results, diagnostics);
-  return Json{{"profiles", ui::profile_json(profiles)}, {"problem", problems_of(diagnostics)}};
+  const std::string entry = ":profile " + words;
+  repl_.console().print("page: {}\n", entry);
+  repl_.last() = {};
+  ui::ProfiledCall done;
+  (void)repl_.guard(entry, [&] {
+    done = ui::profile_call(repl_, ui::split_words(words), 1, true);
+    return done.completed ? ui::Status::Good : ui::Status::Failed;
+  });
+  return Json{{"profiles", ui::profile_json(done.profiles)},
+              {"problem", fmt::format("{}", fmt::join(repl_.last().errors, "\n"))}};
 }
 
 }  // namespace rldb::protocol

@@ -6,6 +6,7 @@
 #include "protocol/serve/answers.h"
 #include "protocol/serve/listener.h"
 #include "rldb/protocol/live_page.h"
+#include "rldb/support/memory.h"
 #include "rldb/ui/page/document.h"
 
 namespace rldb::protocol {
@@ -37,7 +38,10 @@ class Door : public ui::PageDoor {
       listener_->set_working(works);
       const HttpResponse response = answers_->answer(waiting->request);
       listener_->set_working(false);
-      listener_->answer(waiting->connection, response);
+      {
+        const support::MemoryLimitExempt exempt;  // nothing catches it at this point
+        listener_->answer(waiting->connection, response);
+      }
       if (works) tell();
       if (answers_->take_quit()) return ui::Status::Quit;
       end_if_closed();

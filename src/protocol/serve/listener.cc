@@ -1,9 +1,7 @@
 // The loop over sockets.
 #include "protocol/serve/listener.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -11,11 +9,11 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "protocol/loopback.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::protocol {
@@ -59,21 +57,11 @@ struct Listener::Connection {
 };
 
 std::unique_ptr<Listener> Listener::open(std::uint16_t port, std::string token, std::string& why) {
-  const int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  const int on = 1;
-  if (fd >= 0) ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  address.sin_port = htons(port);
-  socklen_t size = sizeof address;
-  auto* generic = reinterpret_cast<sockaddr*>(&address);
-  if (fd < 0 || ::bind(fd, generic, size) != 0 || ::listen(fd, 16) != 0 || ::getsockname(fd, generic, &size) != 0) {
-    why = std::strerror(errno);
-    if (fd >= 0) ::close(fd);
-    return nullptr;
-  }
-  return std::unique_ptr<Listener>(new Listener(fd, {std::move(token), ntohs(address.sin_port)}));
+  std::uint16_t chosen = 0;
+  const int fd = listen_on_loopback(port, chosen, why);
+  if (fd < 0) return nullptr;
+  ::fcntl(fd, F_SETFL, O_NONBLOCK);  // who connects may be gone when it is accepted
+  return std::unique_ptr<Listener>(new Listener(fd, {std::move(token), chosen}));
 }
 
 Listener::Listener(int fd, HttpAccess access)

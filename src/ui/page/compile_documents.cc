@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/debug/version_text.h"
@@ -25,6 +26,10 @@ std::string first_problem(const source::Diagnostics& diagnostics) {
   return diagnostics.all().empty() ? std::string() : diagnostics.all()[0].message;
 }
 
+auto as_tuple(const ir::PrintOptions& o) {
+  return std::tie(o.syntax, o.show_meta, o.show_all_ty, o.header, o.pep695, o.tensor_ir, o.module_alias);
+}
+
 std::vector<std::string> kernel_names(const ir::Module* lowered) {
   std::vector<std::string> names;
   for (const ir::ModuleEntry& entry : lowered->entries)
@@ -37,7 +42,7 @@ std::vector<std::string> kernel_names(const ir::Module* lowered) {
 struct CompileDocuments::State {
   State(session::Session& s, const debug::Debugger* d) : session(s), debugger(d) {}
 
-  // Everything again if the program or its build is another one.
+  // Everything again if the program or its build is another one, or is to be printed in another way.
   void refresh() {
     std::shared_ptr<const session::Build> now = debugger ? debugger->build() : nullptr;
     if (session.program() && (!now || now->source != session.module())) {
@@ -47,12 +52,13 @@ struct CompileDocuments::State {
     }
     std::vector<debug::ModuleVersion> list = debug::module_versions(session, now.get());
     const bool same =
-        now == build && list.size() == versions.size() &&
+        now == build && list.size() == versions.size() && as_tuple(print) == as_tuple(session.options().print) &&
         std::equal(list.begin(), list.end(), versions.begin(),
                    [](const debug::ModuleVersion& a, const debug::ModuleVersion& b) { return a.module == b.module; });
     if (same && relatives) return;
     build = std::move(now);
     versions = std::move(list);
+    print = session.options().print;
     relatives.emplace(session.context(), versions);
     texts.clear();
     mapped.clear();
@@ -66,15 +72,16 @@ struct CompileDocuments::State {
   }
 
   const std::string& text_of(std::size_t version) {
-    const auto [it, fresh] = texts.try_emplace(version);
-    if (fresh) it->second = ir::print(versions[version].module, session.options().print);
-    return it->second;
+    const auto it = texts.find(version);
+    if (it != texts.end()) return it->second;
+    return texts[version] = ir::print(versions[version].module, print);  // which may be cancelled
   }
 
   session::Session& session;
   const debug::Debugger* debugger;
   std::shared_ptr<const session::Build> build;
-  std::string problem;  // why there is no build
+  std::string problem;     // why there is no build
+  ir::PrintOptions print;  // of all texts
   std::vector<debug::ModuleVersion> versions;
   std::optional<Relatives> relatives;
   std::map<std::size_t, std::string> texts;
@@ -118,7 +125,7 @@ std::optional<PageJson> CompileDocuments::text(std::size_t version) {
   State& s = *state_;
   s.refresh();
   if (version >= s.versions.size()) return std::nullopt;
-  PageJson out = version_document(s.versions[version], version, *s.relatives, s.session.options().print);
+  PageJson out = version_document(s.versions[version], version, *s.relatives, s.print);
   // The line of each instruction; 0: none.
   PageJson lines = PageJson::array();
   if (s.build && s.build->executable) {
@@ -147,7 +154,7 @@ std::optional<PageJson> CompileDocuments::diff(std::size_t version) {
       PageJson rows = PageJson::array();
       for (const support::DiffLine& line : hunk.lines) {
         support::poll();
-        rows.push_back({std::string(1, line.mark), line.before + 1, line.after + 1, line.text});
+        rows.push_back({std::string(1, line.mark), line.before + 1, line.after + 1});
       }
       hunks.push_back(std::move(rows));
     }

@@ -5,6 +5,7 @@
 #include <sys/random.h>
 
 #include <array>
+#include <unordered_map>
 
 #include "rldb/support/cancel.h"
 #include "rldb/ui/page/compile_documents.h"
@@ -26,11 +27,13 @@ std::string replaced(std::string text, std::string_view mark, std::string_view b
   return at == std::string::npos ? text : text.replace(at, mark.size(), by);
 }
 
+std::string text_of_json(const PageJson& json) { return json.dump(-1, ' ', false, PageJson::error_handler_t::replace); }
+
 // In a script element nothing but `</script` and `<!--` ends or changes it: no `<` is left.
-std::string json_in_html(const PageJson& json) {
+std::string json_in_html(std::string_view json) {
   std::string out;
-  for (const char c : json.dump(-1, ' ', false, PageJson::error_handler_t::replace))
-    c == '<' ? out += "\\u003c" : out += c;
+  out.reserve(json.size() + json.size() / 8);
+  for (const char c : json) c == '<' ? out += "\\u003c" : out += c;
   return out;
 }
 
@@ -46,19 +49,20 @@ std::string document(std::string_view title, std::string_view policy, std::strin
                   fmt::format("<script nonce=\"{}\">\n\"use strict\";\n{}</script>", nonce, page_scripts()));
 }
 
-// Requests that the page would send, with their replies.
+// Requests that the page would send, with their replies. A pass changes few functions, and a function few times: a
+// reply that was there before is the request that it was to.
 class Recorded {
  public:
   explicit Recorded(session::Session& session) : documents_(session, nullptr) {}
 
-  PageJson all() {
+  std::string all() {
     PageJson program = documents_.program();
     const std::size_t versions = program["versions"].size();
     for (std::size_t v = 0; v < versions; ++v) add_version(v, program["functions"]);
     keep("instructions", documents_.instructions());
     add_kernels(program["kernels"]);
-    out_["program"] = std::move(program);
-    return std::move(out_);
+    keep("program", std::move(program));
+    return "{" + std::move(out_) + "}";
   }
   // The texts stand in the report, once.
   const std::string& texts() const { return texts_; }
@@ -66,7 +70,13 @@ class Recorded {
  private:
   void keep(const std::string& request, std::optional<PageJson> reply) {
     support::poll();
-    if (reply) out_[request] = *std::move(reply);
+    if (!reply) return;
+    reply->erase("version");  // the request has it
+    std::string text = text_of_json(*reply);
+    if (!out_.empty()) out_ += ",\n";
+    out_ += text_of_json(request) + ":";
+    const auto [first, fresh] = requests_.try_emplace(std::move(text), request);
+    out_ += fresh ? first->first : text_of_json(first->second);
   }
 
   void add_version(std::size_t v, const PageJson& functions) {
@@ -90,13 +100,14 @@ class Recorded {
     for (std::size_t i = 0; i < kernels.size() && i < kMostKernels && bytes < kMostKernelText; ++i) {
       const std::string name = kernels[i]["name"];
       auto kernel = documents_.kernel(name);
-      if (kernel) bytes += kernel->dump(-1, ' ', false, PageJson::error_handler_t::replace).size();
+      if (kernel) bytes += text_of_json(*kernel).size();
       keep("kernel?name=" + name, std::move(kernel));
     }
   }
 
   CompileDocuments documents_;
-  PageJson out_ = PageJson::object();
+  std::string out_;                                        // rows of a JSON object
+  std::unordered_map<std::string, std::string> requests_;  // by reply
   std::string texts_;
 };
 

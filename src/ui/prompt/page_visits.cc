@@ -32,11 +32,11 @@ int OtherInput::descriptor() {
   const int file = repl_.file_watch ? repl_.file_watch->descriptor() : -1;
   const int page = is_open(page_door()) ? page_door()->descriptor() : -1;
   if (file < 0 || page < 0) return file < 0 ? page : file;
-  if (both_ >= 0 && file == file_ && page == page_) return both_;
+  // Made anew for each wait: a descriptor that was closed is no longer in it, even if a new one has the same number.
   if (both_ >= 0) ::close(both_);
   both_ = ::epoll_create1(EPOLL_CLOEXEC);
-  wait_for_too(both_, file_ = file);
-  wait_for_too(both_, page_ = page);
+  wait_for_too(both_, file);
+  wait_for_too(both_, page);
   return both_;
 }
 

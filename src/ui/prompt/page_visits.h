@@ -20,7 +20,6 @@ class OtherInput {
  private:
   Repl& repl_;
   int both_ = -1;  // an epoll descriptor over the two
-  int file_ = -1, page_ = -1;
 };
 
 // Tells the page when an entry of the terminal begins and ends.

@@ -226,10 +226,11 @@ int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console,
   if (mode) add_screen_hooks(hooks, mode->screen);
   OtherInput other(repl);
   hooks.other_input = [&other] { return other.descriptor(); };
-  hooks.on_other_input = [&other, &console] {
+  hooks.on_other_input = [&repl, &other, &console] {
     console.begin("", false);
     other.take();
     console.end();
+    return repl.prompt();
   };
   auto editor = make_terminal_editor(hooks, history_path(), console.color(), mode ? &mode->full : nullptr);
   if (!line.quiet) console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);

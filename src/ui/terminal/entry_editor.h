@@ -39,6 +39,8 @@ class EntryEditor {
   enum class Request : std::uint8_t { None, Accept, End, ClearScreen, EditInEditor, ReadInitFile };
 
   void begin(std::string prompt);
+  // Of the entry that is being typed.
+  void set_prompt(std::string prompt) { prompt_ = std::move(prompt); }
   // `more`: further bytes are waiting, as in a paste that the terminal does not mark.
   void byte(char c, bool more = false);
   bool waits() const { return !pending_.empty(); }  // bytes have arrived that are not a key yet

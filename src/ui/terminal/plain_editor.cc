@@ -22,15 +22,15 @@ class PlainEditor : public LineEditor {
  public:
   explicit PlainEditor(LineEditorHooks hooks) : hooks_(std::move(hooks)) {}
 
-  LineResult read(const std::string& prompt) override {
+  LineResult read(const std::string& at_first) override {
     PromptSignals signals;
-    std::string text;
+    std::string text, prompt = at_first;
     bool first = true;
     show(prompt);
     while (true) {
       std::string line;
       while (!take_line(line)) {
-        const auto stopped = more(signals, first ? prompt : std::string(kContinuation));
+        const auto stopped = more(signals, prompt);
         if (!stopped) continue;
         // The input may end without a line break.
         const bool ended = *stopped == LineResult::Kind::End;
@@ -45,7 +45,7 @@ class PlainEditor : public LineEditor {
       first = false;
       if (!hooks_.wants_more(text, line.find_first_not_of(" \t") == std::string::npos))
         return {LineResult::Kind::Entry, text};
-      show(kContinuation);
+      show(prompt = kContinuation);
     }
   }
 
@@ -59,13 +59,13 @@ class PlainEditor : public LineEditor {
   }
 
   // Reads the available input. Returns how reading ended, if it did.
-  std::optional<LineResult::Kind> more(PromptSignals& signals, const std::string& prompt) {
+  std::optional<LineResult::Kind> more(PromptSignals& signals, std::string& prompt) {
     switch (signals.wait(-1, hooks_.other_input ? hooks_.other_input() : -1)) {
       case PromptEvent::Input:
         break;
       case PromptEvent::Other:
         show("\n");
-        hooks_.on_other_input();
+        if (std::string now = hooks_.on_other_input(); prompt != kContinuation) prompt = std::move(now);
         show(prompt);
         return std::nullopt;
       case PromptEvent::Interrupt:

@@ -56,7 +56,7 @@ class TerminalEditor : public LineEditor {
     PromptSignals signals;
     RawMode raw(keys_.bracketed_paste);
     raw_ = &raw;
-    if (full_ && !full_->follow() && full_->on()) full_->fill();
+    fill_panes();
     begin_row();
     editor_.begin(prompt);
     styled_.reset();
@@ -83,7 +83,8 @@ class TerminalEditor : public LineEditor {
         read_keys(signals);
         break;
       case PromptEvent::Other:
-        lend_terminal([&] { hooks_.on_other_input(); });
+        lend_terminal([&] { editor_.set_prompt(hooks_.on_other_input()); });
+        fill_panes();
         begin_row();
         show();
         break;
@@ -111,6 +112,11 @@ class TerminalEditor : public LineEditor {
         end(LineResult::Kind::Terminated);
         break;
     }
+  }
+
+  // An entry, of whomever, may have moved the run or turned screen mode on or off.
+  void fill_panes() {
+    if (full_ && !full_->follow() && full_->on()) full_->fill();
   }
 
   void cancel() {

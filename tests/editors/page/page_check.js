@@ -90,6 +90,9 @@ async function session(page) {
     }
     await picture(page, 'kernel');
   });
+  await step('names with every character', async () => {
+    check((await page.evaluate('get("value", { name: "a&b=c#d%41+\u00e9", index: "" })')).name === 'a&b=c#d%41+\u00e9', 0);
+  });
   await step('the console', async () => {
     await page.fill('#entry', ':bt');
     await page.press('#entry', 'Enter');
@@ -117,6 +120,9 @@ async function large(browser) {
     console.log(`${name}: ${(spent / kClick).toFixed(2)} of the limit`);
     check(spent <= kClick, spent);
   });
+  // Edges over several layers have hundreds of thousands of bends.
+  await step('a layout of many long edges', async () => check(await page.evaluate(
+    'layOut(Array.from({ length: 20000 }, (_, i) => ({ width: 50, inputs: i < 10 ? [] : [i - 1, i - 9, i - 10] }))).height > 0'), 0));
   await step('10,000 bindings', async () => check(await page.evaluate('app.panes[0].lines.length > 10000'), 0));
   await most('a line', 'app.panes[0].list.pick(5000)', 'document.querySelector("#left .row.picked")');
   await most('a scroll', 'document.querySelector("#left .list").scrollTop = 90000', '[...document.querySelectorAll("#left .row")].some((r) => Number(r.dataset.i) > 4990)');

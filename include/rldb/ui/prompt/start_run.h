@@ -1,5 +1,5 @@
 // Runs of a function from words as `:run` takes them: the arguments first, then the run up to its first stop.
-// Users: `:run`, `:start`, `:time`, the debug adapter.
+// Users: `:run`, `:start`, `:time`, `:profile`, the debug adapter, the live page.
 #pragma once
 
 #include <optional>
@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/debug/profile.h"
 #include "rldb/ui/prompt/state.h"
 
 namespace rldb::ui {
@@ -21,6 +22,14 @@ struct PreparedCall {
 // not given are made up, which is told. Null: reported.
 std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view words);
 std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words);
+
+struct ProfiledCall {
+  std::vector<debug::Profile> profiles;  // empty: reported
+  bool completed = false;                // its result is `_`
+};
+// `rates`: those of the machine too, as bounds; they are measured once and kept.
+ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_t runs, bool rates);
+
 // Of several ranks, the others run first. On the evaluator it runs to the end. Null: reported.
 std::optional<debug::StopReport> start_call(Repl& repl, const PreparedCall& call, bool stop_at_entry);
 

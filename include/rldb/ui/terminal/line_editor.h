@@ -46,9 +46,9 @@ struct LineEditorHooks {
   // Is the newest entry of the history that begins with the text suggested after it?
   std::function<bool()> suggests;
   // A descriptor that is waited for beside the keys, -1: none; and the work to do when it can be read. The terminal is
-  // lent to that work.
+  // lent to that work, which returns the prompt as it is afterwards.
   std::function<int()> other_input;
-  std::function<void()> on_other_input;
+  std::function<std::string()> on_other_input;
   // Screen mode: true if the key was for the screen. `keys`: its bytes.
   std::function<bool(KeyFunction function, std::string_view keys)> screen_key;
   // Single-key mode: the entry for a letter typed at an empty entry; empty: the letter was consumed.

@@ -20,30 +20,26 @@ const recorded = (() => {
 })();
 const isStatic = recorded !== null;
 
-// The reply to a request, or null. The static form has them all in it, and the texts of versions beside them.
-async function get(path) {
-  if (!isStatic) {
-    const reply = await fetch(path.split("?")[0] + query(path), { cache: "no-store" });
-    return reply.ok ? reply.json() : null;
-  }
-  const found = recorded[path];
-  if (!found) return null;
-  if (path.startsWith("text?") && found.text === undefined)
-    found.text = document.getElementById("text-" + found.version).textContent;
-  return found;
+// A request as text. Names of a program may contain everything, so they are encoded when it is sent.
+function address(path, query, encode = String) {
+  const pairs = Object.entries(query).map(([name, value]) => name + "=" + encode(value));
+  return pairs.length ? path + "?" + pairs.join("&") : path;
 }
-// Names of a program may contain everything.
-function query(path) {
-  const at = path.indexOf("?");
-  if (at < 0) return "";
-  return "?" + path.slice(at + 1).split("&").map((pair) => {
-    const eq = pair.indexOf("=");
-    return pair.slice(0, eq) + "=" + encodeURIComponent(pair.slice(eq + 1));
-  }).join("&");
+// The reply to a request; null: there is no such thing. One that rldb had to abandon has `problem` alone. The static
+// form has all replies in it, equal ones once, and the texts of versions beside them.
+async function get(path, query = {}) {
+  if (!isStatic) {
+    const reply = await fetch(address(path, query, encodeURIComponent), { cache: "no-store" });
+    if (reply.status === 404) return null;
+    return reply.ok ? reply.json() : { problem: (await reply.json()).error, abandoned: true };
+  }
+  const reply = recorded[address(path, query)], found = typeof reply === "string" ? recorded[reply] : reply;
+  if (!found) return null;
+  return path === "text" ? { ...found, text: document.getElementById("text-" + query.version).textContent } : found;
 }
 async function post(path, body) {
   const reply = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });
-  return reply.json();
+  return reply.ok ? reply.json() : { problem: (await reply.json()).error };
 }
 
 const rowHeight = 18;

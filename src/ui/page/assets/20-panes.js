@@ -2,9 +2,12 @@
 
 const app = { program: null, state: null, panes: [], lit: new Set(), cache: new Map(), version: 0, function: "main" };
 
-async function cached(path) {
-  if (!app.cache.has(path)) app.cache.set(path, get(path));
-  return app.cache.get(path);
+async function cached(path, query = {}) {
+  const key = address(path, query);
+  if (!app.cache.has(key)) app.cache.set(key, get(path, query));
+  const doc = await app.cache.get(key);
+  if (doc?.abandoned) app.cache.delete(key);
+  return doc;
 }
 
 function versionName(v) {
@@ -80,9 +83,9 @@ class Pane {
   nothing(why) { this.relatives = () => null; this.lay([why], { fill: (row) => row.append(why) }); }
 
   async showText(version, turn) {
-    const doc = await cached("text?version=" + version);
+    const doc = await cached("text", { version });
     if (turn !== this.turn) return;
-    if (!doc) return this.nothing("No program with versions is loaded.");
+    if (!doc || doc.problem) return this.nothing(doc?.problem || "No program with versions is loaded.");
     doc.table ??= relativesByLine(doc);
     const lines = doc.text.split("\n");
     this.relatives = (i) => doc.table.get(i + 1);
@@ -138,18 +141,21 @@ class Pane {
   redraw() { this.view.value === "graph" ? this.graph.draw() : this.list.redraw(); }
 
   async showDiff(version, turn) {
-    const doc = await cached("diff?version=" + version);
+    const doc = await cached("diff", { version });
     if (turn !== this.turn) return;
-    if (!doc || doc.hunks.length === 0) return this.nothing(version === 0 ? "The version as loaded: nothing before it." : "No differences.");
-    const text = await cached("text?version=" + version), old = await cached("text?version=" + (version - 1));
+    if (!doc || doc.problem) return this.nothing(doc?.problem || "No program with versions is loaded.");
+    if (doc.hunks.length === 0) return this.nothing(version === 0 ? "The version as loaded: nothing before it." : "No differences.");
+    const [text, old] = await Promise.all([cached("text", { version }), cached("text", { version: version - 1 })]);
     if (turn !== this.turn) return;
+    if (text.problem || old.problem) return this.nothing(text.problem || old.problem);
     text.table ??= relativesByLine(text);
     old.table ??= relativesByLine(old);
-    const rows = doc.hunks.flatMap((hunk, h) => (h ? [[" ", 0, 0, "⋯"]] : []).concat(hunk));
+    const rows = doc.hunks.flatMap((hunk, h) => (h ? [[" ", 0, 0]] : []).concat(hunk));
+    const after = text.text.split("\n"), before = old.text.split("\n");
     this.relatives = (i) => rows[i][0] === "-" ? old.table.get(rows[i][1]) : text.table.get(rows[i][2]);
-    this.lay(rows.map((row) => row[3]), {
+    this.lay(rows.map(([mark, b, a]) => a === 0 ? "⋯" : mark === "-" ? before[b - 1] : after[a - 1]), {
       fill: (row, i) => {
-        const [mark, before, after, line] = rows[i];
+        const [mark, before, after] = rows[i], line = this.lines[i];
         row.append(el("span", { class: "gutter" }, mark === "-" ? before + " −" : mark === "+" ? after + " +" : String(after || "")), el("span", {}, painted(line)));
         row.classList.toggle("add", mark === "+");
         row.classList.toggle("del", mark === "-");
@@ -161,7 +167,7 @@ class Pane {
   }
   async showKernel(form, turn) {
     const name = this.item.value;
-    const doc = name ? await cached("kernel?name=" + name) : null;
+    const doc = name ? await cached("kernel", { name }) : null;
     if (turn !== this.turn) return;
     if (!doc) return this.nothing(name ? "The text of this kernel is not in this page." : "The program has no kernels.");
     this.relatives = () => doc.relatives;
@@ -178,7 +184,7 @@ class Pane {
   async showInstructions(turn) {
     const doc = await cached("instructions");
     if (turn !== this.turn) return;
-    if (!doc) return this.nothing(app.program.problem || "The program has no instructions.");
+    if (!doc || doc.problem) return this.nothing(doc?.problem || app.program.problem || "The program has no instructions.");
     const rows = doc.functions.flatMap((f) => [[null, f.function], ...f.instructions]);
     this.relatives = (i) => rows[i].slice(2);
     this.lay(rows.map((row) => row[1]), {
@@ -192,10 +198,10 @@ class Pane {
     });
   }
   async showGraph(version, turn) {
-    const doc = await cached(`graph?version=${version}&function=${this.item.value}`);
+    const doc = await cached("graph", { version, function: this.item.value });
     if (turn !== this.turn) return;
-    this.graph.show(doc ? doc.nodes : []);
-    if (!doc) this.note.textContent = "This version has no such function.";
+    this.graph.show(doc?.nodes ?? []);
+    if (!doc?.nodes) this.note.textContent = doc?.problem || "This version has no such function.";
   }
   find(step) {
     const word = this.search.value.toLowerCase();

@@ -8,7 +8,7 @@ function layOut(nodes) {
   const rank = nodes.map(() => 0), users = nodes.map(() => []);
   nodes.forEach((node, i) => node.inputs.forEach((j) => { if (j < i) { rank[i] = Math.max(rank[i], rank[j] + 1); users[j].push(i); } }));
   // What has no inputs stands right above its first use.
-  nodes.forEach((node, i) => { if (node.inputs.length === 0 && users[i].length) rank[i] = Math.max(0, Math.min(...users[i].map((u) => rank[u])) - 1); });
+  nodes.forEach((node, i) => { if (node.inputs.length === 0 && users[i].length) rank[i] = Math.max(0, users[i].reduce((least, u) => Math.min(least, rank[u]), Infinity) - 1); });
   const items = nodes.map((node, i) => ({ width: node.width, rank: rank[i], up: [], down: [], x: 0 }));
   const edges = [], cut = [];
   nodes.forEach((node, i) => node.inputs.forEach((j) => {
@@ -38,10 +38,11 @@ function layOut(nodes) {
   for (const layer of layers) { let x = 0; for (const i of layer) { items[i].x = x + items[i].width / 2; x += items[i].width + boxGap; } }
   for (let sweep = 0; sweep < 8; ++sweep)
     for (let k = 0; k < layers.length; ++k) align(items, layers[sweep % 2 === 0 ? k : layers.length - 1 - k], sweep % 2 === 0);
-  const left = Math.min(0, ...layers.map((layer) => layer.length ? items[layer[0]].x - items[layer[0]].width / 2 : 0));
+  // One by one: there are too many for the arguments of one call.
+  const left = layers.reduce((least, layer) => layer.length ? Math.min(least, items[layer[0]].x - items[layer[0]].width / 2) : least, 0);
   const place = (i) => ({ x: items[i].x - left, y: items[i].rank * (boxHeight + layerGap) });
   return { places: nodes.map((_, i) => place(i)), edges: edges.map((e) => ({ from: e.from, to: e.to, points: e.chain.map(place) })), cut,
-    width: Math.max(0, ...items.map((item) => item.x + item.width / 2 - left)), height: layers.length * (boxHeight + layerGap) };
+    width: items.reduce((most, item) => Math.max(most, item.x + item.width / 2 - left), 0), height: layers.length * (boxHeight + layerGap) };
 }
 
 // A layer is put where its neighbours pull it, in its order and without overlaps.

@@ -43,7 +43,7 @@ class GraphView {
         if (!scopes.has(scope)) scopes.set(scope, items.push({ scope, name: scope, members: [], inputs: new Set(), relatives: [], type: "" }) - 1);
         of[i] = scopes.get(scope);
         items[of[i]].members.push(i);
-        if (node.relatives) items[of[i]].relatives.push(...node.relatives);
+        for (const relative of node.relatives ?? []) items[of[i]].relatives.push(relative);
       } else {
         of[i] = items.push({ ...node, inputs: new Set(), index: i }) - 1;
       }

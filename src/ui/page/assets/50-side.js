@@ -68,7 +68,7 @@ const sideContent = {
     const input = el("input", { class: "mono", value: side.name, "aria-label": "expression", placeholder: "name or expression",
       onkeydown: (event) => { if (event.key === "Enter") { side.name = input.value; side.index = []; showSide("value"); } } });
     if (!side.name) return [input, note("Click a binding, or type an expression.")];
-    const value = await get(`value?name=${side.name}&index=${side.index.join(",")}`);
+    const value = await get("value", { name: side.name, index: side.index.join(",") });
     const out = [input, link("why?", () => showWhy(side.name))];
     if (!value || value.problem) return [...out, el("p", { class: "bad" }, value?.problem || "no value")];
     if (value.kind !== "tensor") return [...out, el("pre", {}, value.text)];
@@ -94,6 +94,7 @@ const sideContent = {
   async stop() {
     if (isStatic) return note("A compile without a run. Hover a line: its relatives light up in the other pane. Click it: the other pane goes there.");
     const stop = app.state?.active || app.state?.stop.kind === "finished" ? await get("stop") : null;
+    if (stop?.problem) return [el("p", { class: "bad" }, stop.problem)];
     if (!stop || !stop.locals) return [note("Nothing is stopped. `Start` stops `main` at its first binding, with generated inputs.")];
     const frames = stop.frames.map((f) => [link(`#${f.number} ${f.where.function}${f.where.binding ? ":" + f.where.binding : ""}`, () => enter(`:frame ${f.number}`)), f.where.line ?? ""]);
     const locals = stop.locals.locals.map((l) => [link(l.name, () => showValue(l.name)), l.live ? summary(l.value) : "freed", l.storage ?? ""]);
@@ -108,7 +109,7 @@ const sideContent = {
     return [table(["slot", "expression", "value", "bound by"], stop.heap.map((s) => [String(s.slot), s.expression, s.value === null ? "not set" : String(s.value), s.bound_by ?? ""]), [0, 2])];
   },
   async memory() {
-    const doc = await cached("memory?version=" + app.version);
+    const doc = await cached("memory", { version: app.version });
     if (!doc) return note("no memory plan");
     if (doc.problem) return note(doc.problem);
     const out = [note(versionName(app.version))];
@@ -166,7 +167,7 @@ function amount(size) {
 const sizeText = (t) => amount(t.size);
 
 async function showWhy(name) {
-  const doc = await get("why?name=" + name);
+  const doc = await get("why", { name });
   const rows = (doc?.steps ?? []).map((s) => {
     const first = el("span", {}, link(s.name, () => showValue(s.name)));
     first.style.paddingLeft = 12 * s.depth + "px";

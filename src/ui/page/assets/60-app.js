@@ -19,6 +19,7 @@ async function enter(entry) {
   for (const button of document.querySelectorAll("#verbs button")) button.disabled = true;
   try {
     const reply = await post("command", { entry });
+    if (reply.problem) return say(reply.problem);
     if (reply.quit) return say("The session has ended, unless a terminal holds it.");
     await refresh();
   } catch {
@@ -60,6 +61,7 @@ function showEntries(doc) {
     }
     old ? old.replaceWith(node) : log.append(node);
   }
+  if (doc.full && !document.getElementById("full")) log.append(el("p", { id: "full", class: "note" }, "The record of this session is full: the terminal alone shows the output from here on."));
   while (log.childElementCount > 500) log.firstElementChild.remove();
   log.scrollTop = log.scrollHeight;
 }
@@ -67,10 +69,11 @@ function showEntries(doc) {
 let shownEntries = 0;
 async function refresh() {
   const state = await get("state");
-  if (!state) return;
+  if (!state || state.problem) return say(state?.problem ?? "");
   const stopped = app.state?.stop.time !== state.stop.time || app.state?.active !== state.active;
   app.state = state;
   const program = await get("program");
+  if (program.abandoned) return say(program.problem);
   const changed = program.document !== app.program?.document;
   app.program = program;
   const where = state.stop.where;
@@ -89,7 +92,9 @@ async function refresh() {
       if (now) pane.list.reveal(now - 1);
     }
   }
-  showEntries(await get("console?since=" + Math.max(0, shownEntries - 1)) ?? { entries: [] });
+  const log = await get("console", { since: Math.max(0, shownEntries - 1) });
+  if (log.problem) return say(log.problem);
+  showEntries(log);
   shownEntries = state.entries;
   if (side.tab !== "profile") await showSide();
   document.getElementById("prompt").textContent = state.prompt;
@@ -113,9 +118,9 @@ function consoleBox() {
       event.preventDefault();
     } else if (event.key === "Tab" && input.value && !event.shiftKey) {
       event.preventDefault();
-      const found = await get("complete?text=" + input.value);
-      if (found?.candidates.length === 1) input.value = input.value.slice(0, found.start) + found.candidates[0];
-      else if (found?.candidates.length) say(found.candidates.slice(0, 20).join("  "));
+      const found = await get("complete", { text: input.value });
+      if (found?.candidates?.length === 1) input.value = input.value.slice(0, found.start) + found.candidates[0];
+      else if (found?.candidates?.length) say(found.candidates.slice(0, 20).join("  "));
     }
   });
   return el("section", { class: "box", id: "console", "aria-label": "console" }, el("div", { id: "log", role: "log", tabindex: "0", "aria-label": "output" }),
@@ -155,6 +160,10 @@ async function begin() {
   if (!isStatic) {
     await refresh();
     const events = new EventSource("events");
+    // The browser connects again by itself, as long as the page is open.
+    let lost = false;
+    events.onerror = () => { lost = true; say("rldb does not answer; this page shows its last state."); };
+    events.onopen = () => { if (lost && !busy) refresh(); lost = false; };
     events.onmessage = (event) => { if (!busy && Number(event.data) !== app.state?.revision) refresh(); };
     return;
   }

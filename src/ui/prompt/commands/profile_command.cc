@@ -68,29 +68,34 @@ Status show_profile(Repl& repl, const std::vector<debug::Profile>& profiles, con
 
 }  // namespace
 
+ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_t runs, bool rates) {
+  if (repl.group && !needs(repl, "a profile of several ranks", session::kRanks)) return {};
+  auto call = prepare_call(repl, std::move(words));
+  if (!call) return {};
+  debug::ProfileRequest request;
+  request.function = call->function;
+  request.arguments = std::move(call->by_rank);
+  request.runs = runs;
+  if (rates) request.peaks = debug::peak_rates(peak_rates_folder(repl.line().cache));
+  source::Diagnostics diagnostics;
+  std::vector<runtime::Value> results;
+  ProfiledCall done{debug::profile_run(repl.session(), repl.group.get(), request, results, diagnostics)};
+  done.completed = repl.report(diagnostics) == Status::Good;
+  if (done.completed && !done.profiles.empty() && repl.rank < results.size() && !results[repl.rank].is_null()) {
+    repl.last().value = results[repl.rank];
+    repl.session().set_value("_", results[repl.rank]);
+  }
+  return done;
+}
+
 Status command_Profile(Repl& repl, std::string_view rest) {
   std::vector<std::string> words = split_words(rest);
   const ProfileOptions options = take_profile_options(words);
   if (!options.problem.empty()) return Status::Usage;
-  if (repl.group && !needs(repl, "a profile of several ranks", session::kRanks)) return Status::Failed;
-  auto call = prepare_call(repl, std::move(words));
-  if (!call) return Status::Failed;
-  debug::ProfileRequest request;
-  request.function = call->function;
-  request.arguments = std::move(call->by_rank);
-  request.runs = options.runs;
-  if (!options.counts) request.peaks = debug::peak_rates(peak_rates_folder(repl.line().cache));
-  source::Diagnostics diagnostics;
-  std::vector<runtime::Value> results;
-  const auto profiles = debug::profile_run(repl.session(), repl.group.get(), request, results, diagnostics);
-  const Status ran = repl.report(diagnostics);
-  if (profiles.empty()) return Status::Failed;
-  const Status shown = show_profile(repl, profiles, options);
-  if (ran == Status::Good && repl.rank < results.size() && !results[repl.rank].is_null()) {
-    repl.last().value = results[repl.rank];
-    repl.session().set_value("_", results[repl.rank]);
-  }
-  return ran == Status::Good ? shown : Status::Failed;
+  const ProfiledCall done = profile_call(repl, std::move(words), options.runs, !options.counts);
+  if (done.profiles.empty()) return Status::Failed;
+  const Status shown = show_profile(repl, done.profiles, options);
+  return done.completed ? shown : Status::Failed;
 }
 
 }  // namespace rldb::ui

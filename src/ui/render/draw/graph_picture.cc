@@ -26,7 +26,7 @@ constexpr std::size_t kMostLetters = 48;
 constexpr std::string_view kEdge = "#555";
 // Layers that an edge may span. A longer one can be followed by nobody, and thousands of them (a mask that every block
 // of a model reads) would take minutes to lay out.
-constexpr int kLongestEdge = 40;
+constexpr std::size_t kLongestEdge = 40;
 // Edges that leave a box. A value that more bindings read (a table that every head of an attention slices) would pull
 // all of them into one row.
 constexpr int kMostEdges = 8;
@@ -41,23 +41,11 @@ struct Drawing {
   std::vector<LayerNode> layout;
 };
 
-// The layer of each node: below its inputs; one without inputs is right above its first use.
-std::vector<int> layers_of(const BindingGraph& graph) {
-  std::vector<int> layers(graph.nodes.size(), 0);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
-    for (const int from : graph.nodes[i].inputs) layers[i] = std::max(layers[i], layers[std::size_t(from)] + 1);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
-    if (!graph.nodes[i].inputs.empty() || graph.nodes[i].users.empty()) continue;
-    int first = layers[std::size_t(graph.nodes[i].users.front())];
-    for (const int user : graph.nodes[i].users) first = std::min(first, layers[std::size_t(user)]);
-    layers[i] = std::max(0, first - 1);
-  }
-  return layers;
-}
-
 // For each node, the inputs that an edge leads from.
 std::vector<std::vector<int>> drawn_edges(const BindingGraph& graph) {
-  const std::vector<int> layers = layers_of(graph);
+  std::vector<LayerNode> nodes;
+  for (const GraphNode& n : graph.nodes) nodes.push_back({0, n.inputs});
+  const std::vector<std::size_t> layers = layers_of(nodes);
   std::vector<int> edges_from(graph.nodes.size(), 0);
   std::vector<std::vector<int>> drawn(graph.nodes.size());
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {

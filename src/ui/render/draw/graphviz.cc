@@ -48,7 +48,11 @@ std::string layout_request(const std::vector<LayerNode>& nodes, double height, d
   return dot + "}\n";
 }
 
-[[noreturn]] void lay_out_in_child(const std::string& dot, int to) {
+// A fork of the session: nothing of it, neither its exceptions nor its signal handlers, may act in its name.
+[[noreturn]] void lay_out_in_child(const std::string& dot, int to) noexcept {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM, SIGHUP, SIGPIPE})
+    ::signal(signal, SIG_DFL);
+  ::signal(SIGINT, SIG_IGN);  // ^C is for the session, which ends this process
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   const rlimit cpu{kSeconds + 1, kSeconds + 1}, no_core{0, 0};
   ::setrlimit(RLIMIT_CPU, &cpu);

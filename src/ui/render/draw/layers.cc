@@ -34,24 +34,12 @@ class Layout {
  private:
   void assign_layers() {
     items_.resize(nodes_.size());
+    const std::vector<std::size_t> layers = layers_of(nodes_);
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       items_[i].node = int(i);
       items_[i].width = nodes_[i].width;
-      for (const int from : nodes_[i].inputs)
-        items_[i].layer = std::max(items_[i].layer, items_[std::size_t(from)].layer + 1);
+      items_[i].layer = layers[i];
     }
-    sink_sources();
-  }
-  // A node without inputs stands right above its first use, not at the top.
-  void sink_sources() {
-    std::vector<std::size_t> first_use(nodes_.size(), 0);  // 0: none
-    for (std::size_t i = 0; i < nodes_.size(); ++i)
-      for (const int from : nodes_[i].inputs) {
-        std::size_t& first = first_use[std::size_t(from)];
-        first = first == 0 ? items_[i].layer : std::min(first, items_[i].layer);
-      }
-    for (std::size_t i = 0; i < nodes_.size(); ++i)
-      if (nodes_[i].inputs.empty() && first_use[i] > 0) items_[i].layer = first_use[i] - 1;
   }
 
   // Adds points for edges that span several layers; beyond a limit edges go straight.
@@ -167,6 +155,21 @@ class Layout {
 };
 
 }  // namespace
+
+std::vector<std::size_t> layers_of(const std::vector<LayerNode>& nodes) {
+  std::vector<std::size_t> layers(nodes.size(), 0);
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    for (const int from : nodes[i].inputs) layers[i] = std::max(layers[i], layers[std::size_t(from)] + 1);
+  std::vector<std::size_t> first_use(nodes.size(), 0);  // 0: none
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    for (const int from : nodes[i].inputs) {
+      std::size_t& first = first_use[std::size_t(from)];
+      first = first == 0 ? layers[i] : std::min(first, layers[i]);
+    }
+  for (std::size_t i = 0; i < nodes.size(); ++i)
+    if (nodes[i].inputs.empty() && first_use[i] > 0) layers[i] = first_use[i] - 1;
+  return layers;
+}
 
 LayerLayout lay_out(const std::vector<LayerNode>& nodes, double height, double row, double gap) {
   return Layout(nodes, height, row, gap).run();
