@@ -134,6 +134,7 @@ struct CommandLine {
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   repro::MemoryLimit memory_limit;
+  repro::TimeLimit time_limit;
   repro::PartnerOptions partner;  // without a command: none
   unsigned jobs = 1;
   double seconds = 0;      // for the whole work; 0: no limit
