@@ -91,6 +91,7 @@ struct ReduceOptions {
 };
 
 struct FuzzOptions {
+  bool relay = false;  // programs of Relay
   std::size_t programs = 0;
   bool coverage = false;                  // a histogram of what the programs reach
   std::vector<std::string> seed_folders;  // modules to start from
