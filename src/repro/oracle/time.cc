@@ -127,10 +127,11 @@ MeasuredTime measure_time(session::Session& session, const ir::Module* module, c
       } while (cap.spent() < kLeast && runs < kMostRuns);
     } catch (const support::Cancelled&) {
       if (!cap.take_expiry()) throw;
-      if (runs > 0) break;
-      out.stopped = true;
-      out.seconds = std::chrono::duration<double>(spent).count();
-      return out;
+      if (runs == 0) {
+        out.stopped = true;
+        out.seconds = cap.spent();
+        return out;
+      }
     }
     const double seconds = std::chrono::duration<double>(spent).count() / runs;
     out.seconds = std::min(out.seconds.value_or(seconds), seconds);
