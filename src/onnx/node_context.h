@@ -48,6 +48,11 @@ struct Value {
 };
 using Values = std::vector<Value>;
 
+// All its elements are numbers.
+bool is_literal(const Known& known);
+// As a tensor, if it is literal.
+ir::Result<runtime::Value> literal_value(const Known& known);
+
 // Attributes of the node that calls a function, by name.
 using CallAttributes = std::map<std::string, const pb::AttributeProto*, std::less<>>;
 // The outputs of a subgraph with these inputs.

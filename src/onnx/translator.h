@@ -33,6 +33,9 @@ class Translator {
  private:
   bool check_operators();
   void record(const Scope& scope, Translation& made) const;
+  template <class Nodes>
+  void record_inner(const Nodes& all, const std::string& around, Translation& made) const;
+  void record_value(const std::string& name, const Value& value, Translation& made) const;
   bool add_inputs(Scope& scope);
   bool add_input(const pb::ValueInfoProto& input, Scope& scope);
   bool add_initialisers(const pb::GraphProto& graph, Scope& scope, bool as_params);

@@ -37,7 +37,8 @@ struct CommandAnswer {
   std::string last_line;
   std::string form;  // without what is specific to one program or run
 };
-CommandAnswer ask_test_command(const std::string& command, std::string_view text);
+CommandAnswer ask_test_command(const std::string& command, std::string_view text,
+                               std::string_view file_name = "module.py");
 
 struct Question {
   OracleKind kind = OracleKind::Any;

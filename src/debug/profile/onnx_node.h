@@ -11,10 +11,8 @@ namespace rldb::debug {
 // Its label; empty: the program was no ONNX model, or no node is written there.
 inline std::string onnx_node_at(const session::Session& session, const source::Span& span) {
   const onnx::Translation* model = session.program() ? session.program()->onnx() : nullptr;
-  if (model && span)
-    for (const onnx::Node& n : model->nodes)
-      if (n.place.file == span.file && n.place.begin == span.begin) return n.label;
-  return {};
+  const onnx::Node* node = model ? model->find(span) : nullptr;
+  return node ? node->label : std::string();
 }
 
 }  // namespace rldb::debug

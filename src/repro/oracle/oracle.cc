@@ -369,11 +369,11 @@ std::optional<int> run_test_command(const std::string& command, std::string_view
   return ask_test_command(command, text).code;
 }
 
-CommandAnswer ask_test_command(const std::string& command, std::string_view text) {
+CommandAnswer ask_test_command(const std::string& command, std::string_view text, std::string_view file_name) {
   CommandAnswer answer;
   const support::TemporaryFolder folder("test");
   if (folder.path().empty()) return answer;
-  const std::string path = folder.path() + "/module.py", errors = folder.path() + "/errors";
+  const std::string path = fmt::format("{}/{}", folder.path(), file_name), errors = folder.path() + "/errors";
   int status = -1;
   if (support::write_file(path, text, support::Durable::No).ok())
     status = support::run_shell("{ " + command + " '" + path + "'\n} 2>'" + errors + "'");

@@ -185,6 +185,34 @@ void add_model_options(CLI::App& app, CommandLine& c) {
       ->type_name("NAME=VALUE");
 }
 
+CLI::Option* add_expected(CLI::App& app, CommandLine& c) {
+  return app
+      .add_option("--expected", c.expected,
+                  "of an ONNX model: values of another framework, as a test of ONNX (test_data_set_0, input_0.pb, "
+                  "output_0.pb), .npz, or a folder with NODE.npy")
+      ->type_name("DIR");
+}
+
+// The smallest ONNX model of `rldb reduce`.
+void add_onnx_output(CLI::App& app, CommandLine& c) {
+  auto* file = app.add_option("--onnx", c.onnx_output,
+                              "of an ONNX model: also write the smallest ONNX model with the same fault, and beside "
+                              "OUT.onnx a folder OUT with its inputs and results, if the fault is in values")
+                   ->type_name("OUT.onnx")
+                   ->check(CLI::Validator(
+                       [](const std::string& path) {
+                         return path.ends_with(".onnx") && path.size() > 5 ? std::string() : "not a name NAME.onnx: " + path;
+                       },
+                       ""));
+  app.add_option("--test-model", c.test_model,
+                 "with --onnx: like --test, but the command is given the file of an ONNX model")
+      ->type_name("COMMAND")
+      ->needs(file)
+      ->excludes("--test")
+      ->excludes("--expected-output");
+  add_expected(app, c)->needs(file)->excludes("--test")->excludes("--test-model")->excludes("--expected-output");
+}
+
 void add_to_relax(CLI::App& app, CommandLine& c) {
   app.add_flag_callback(
       "--to-relax", [&c] { c.options.machine = session::Machine::Relax; }, "translate Relay text to Relax");
@@ -496,10 +524,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
              "engine for the kernels of the second program")
           ->check(CLI::IsMember(kEngines))
           ->type_name("ENGINE");
-      app.add_option("--expected", c.expected,
-                     "of an ONNX model: values of another framework, as a test of ONNX (test_data_set_0, input_0.pb, "
-                     "output_0.pb), .npz, or a folder with NODE.npy")
-          ->type_name("DIR");
+      add_expected(app, c);
       app.add_option("--recorded", c.recorded,
                      "a folder with a recorded run of TVM: each of its calls is run on the arguments recorded for it "
                      "(python/rldb_tvm.py records)")
@@ -549,6 +574,7 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
       add_partner(app, c, "--test-server",
                   "like --test, but the command stays up and is asked by lines of JSON (docs/repro.md, \"Partners\"): "
                   "for one that takes long to start");
+      add_onnx_output(app, c);
       app.add_option("--seconds", c.seconds, "stop after this many seconds and keep the smallest module so far")
           ->check(CLI::NonNegativeNumber);
       break;

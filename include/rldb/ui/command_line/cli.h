@@ -97,7 +97,9 @@ struct CommandLine {
   std::string tvm_script;                 // the same in Python, for TVM
   bool keep_defined = false;              // reduce: no candidates with accesses out of bounds
   bool by_kernel = false;                 // bisect: the kernel that the JIT compiles incorrectly
-  std::string expected;                   // compare: values of another framework, beside an ONNX model
+  std::string expected;                   // compare, reduce: values of another framework, beside an ONNX model
+  std::string onnx_output;                // reduce: a file for the smallest ONNX model; empty: none
+  std::string test_model;                 // reduce: a command that is given the file of an ONNX model
   std::string recorded;                   // compare: the folder of a recorded run of TVM
   bool shadow = false;                    // compare: both sides against a run in float64
   repro::Sanitizers sanitizers;
