@@ -151,7 +151,7 @@ std::optional<WrittenModel> write_smallest_model(const CommandLine& line, sessio
   if (!model) found.add({}, source::message(diag::NotOnnx, line.files[0]));
   if (job.ranks()) found.add({}, source::message(diag::OnnxReductionAlone));
   if (found.has_errors()) return failed(found, session, line, console, kUsage, code);
-  repro::OnnxQuestion asked{question, line.test_model, std::nullopt};
+  repro::OnnxQuestion asked{question, line.reduce.test_model, std::nullopt};
   if (!line.expected.empty()) {
     asked.expected = differing_set(line, session, *model, found, code);
     if (!asked.expected) return failed(found, session, line, console, code, code);
@@ -166,15 +166,15 @@ std::optional<WrittenModel> write_smallest_model(const CommandLine& line, sessio
     found.add({}, source::message(diag::CannotTell, r.why));
     return failed(found, session, line, console, kCannotTell, code);
   }
-  if (!write_model(r, line.onnx_output, found, console))
+  if (!write_model(r, line.reduce.onnx, found, console))
     return failed(found, session, line, console, kUsage, code);
-  tell_model(r, line.onnx_output, console);
+  tell_model(r, line.reduce.onnx, console);
   // What is in the file is what is reduced further.
-  if (!session.load_file(line.onnx_output, found)) return failed(found, session, line, console, kUsage, code);
-  WrittenModel written{{}, !line.test_model.empty(), reduction_json(r, line.onnx_output)};
+  if (!session.load_file(line.reduce.onnx, found)) return failed(found, session, line, console, kUsage, code);
+  WrittenModel written{{}, !line.reduce.test_model.empty(), reduction_json(r, line.reduce.onnx)};
   question.function = onnx::kEntry;
   question.inputs.clear();
-  written.inputs = input_texts(*session.program()->onnx(), r, line.onnx_output);
+  written.inputs = input_texts(*session.program()->onnx(), r, line.reduce.onnx);
   if (!asked.expected) return written;
   question.inputs = written.inputs;
   for (const auto& [name, value] : r.outputs) question.expected.push_back(value);
