@@ -13,8 +13,10 @@
 
 namespace rldb::onnx {
 
-bool is_default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-std::string domain_name(const std::string& domain) { return is_default_domain(domain) ? "ai.onnx" : domain; }
+bool is_default_domain(const std::string& domain) { return domain.empty() || domain == kOnnxDomain; }
+std::string domain_name(const std::string& domain) {
+  return is_default_domain(domain) ? std::string(kOnnxDomain) : domain;
+}
 
 std::int64_t Model::opset(const std::string& domain) const {
   for (const auto& import : proto.opset_import())

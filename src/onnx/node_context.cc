@@ -189,6 +189,7 @@ std::int64_t NodeContext::integer(std::string_view name, std::int64_t otherwise)
   return a && a->has_i() ? a->i() : otherwise;
 }
 double NodeContext::real(std::string_view name, double otherwise) const {
+  if (const auto exact = exact_reals.find(name); exact != exact_reals.end()) return exact->second;
   const auto* a = attr(name);
   return a && a->has_f() ? double(a->f()) : otherwise;
 }
