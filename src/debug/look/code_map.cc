@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rldb/debug/model_node.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -91,6 +92,7 @@ void CodeMap::place(UserBinding& b) {
   if (!buffer) return;
   b.file = buffer->name();
   b.line = buffer->line_column(b.span.begin).line;
+  b.model_node = model_node_label(session_, b.span);
 }
 
 void CodeMap::collect(std::string_view function, const ir::SeqExpr* body, int depth) {

@@ -9,7 +9,6 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/control.h"
-#include "rldb/debug/model_node.h"
 
 namespace rldb::debug {
 
@@ -22,7 +21,7 @@ using runtime::ValueKind;
 namespace {
 
 // The row of the bindings that an instruction serves.
-ProfileRow binding_row(const CodeMap& map, Pc pc, const session::Session& session) {
+ProfileRow binding_row(const CodeMap& map, Pc pc) {
   ProfileRow row;
   row.function = map.function_name(pc);
   std::vector<std::string> names, nodes;
@@ -30,7 +29,7 @@ ProfileRow binding_row(const CodeMap& map, Pc pc, const session::Session& sessio
     const UserBinding& u = map.binding(b);
     if (names.empty()) row.file = u.file, row.line = u.line;
     names.push_back(u.name.empty() ? "(result)" : u.name);
-    std::string label = model_node_label(session, u.span);
+    const std::string& label = u.model_node;
     if (!label.empty() && std::find(nodes.begin(), nodes.end(), label) == nodes.end()) nodes.push_back(label);
   }
   row.name = names.empty() ? fmt::format("{}, outside of bindings", row.function)
@@ -50,7 +49,7 @@ ObservedCode::ObservedCode(std::shared_ptr<const session::Build> build, session:
   for (Pc pc = 0; pc < exe.end(); ++pc) {
     if (map.function_of(pc) < 0) continue;
     const auto [it, fresh] = rows.try_emplace({map.function_of(pc), map.group_of(pc)}, -1);
-    if (fresh) it->second = collector_.add_binding(binding_row(map, pc, session));
+    if (fresh) it->second = collector_.add_binding(binding_row(map, pc));
     binding_of_[std::size_t(pc)] = it->second;
   }
   callees_.assign(exe.functions.size(), -1);
