@@ -92,8 +92,7 @@ void Translator::record_inner(const Nodes& all, const std::string& around, Trans
   int index = 0;
   for (const auto& n : all) {
     const std::string label = node_label(n, index);
-    if (!around.empty())
-      made.inner.push_back({around + " > " + label, op_name(n), std::size_t(index), span_of(n), {}});
+    if (!around.empty()) made.inner.push_back({around + " > " + label, op_name(n), std::size_t(index), span_of(n), {}});
     ++index;
     for (const auto& a : n.attribute()) {
       const std::string inside = around.empty() ? label : around + " > " + label;
@@ -125,11 +124,9 @@ void Translator::record(const Scope& scope, Translation& made) const {
     }
   }
   record_inner(graph.node(), {}, made);
-  for (const auto& f : model_.proto.functions())
-    record_inner(f.node(), domain_name(f.domain()) + "." + f.name(), made);
+  for (const auto& f : model_.proto.functions()) record_inner(f.node(), domain_name(f.domain()) + "." + f.name(), made);
   for (std::size_t i = 0; i < made.nodes.size(); ++i) made.node_at[made.nodes[i].place.begin] = i;
-  for (std::size_t i = 0; i < made.inner.size(); ++i)
-    made.node_at[made.inner[i].place.begin] = made.nodes.size() + i;
+  for (std::size_t i = 0; i < made.inner.size(); ++i) made.node_at[made.inner[i].place.begin] = made.nodes.size() + i;
   made.file = file_;
   std::unordered_set<std::string> weights;
   for (const auto& t : graph.initializer()) weights.insert(t.name());

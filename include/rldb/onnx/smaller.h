@@ -64,8 +64,8 @@ ModelChanges without_unread(const ModelRef& model, const Seen& seen);
 ModelChanges fewer_outputs(const ModelRef& model, const Seen& seen);
 // The results of an earlier node are the outputs, those in the middle first.
 ModelChanges earlier_outputs(const ModelRef& model, const Seen& seen);
-// Runs of `length` nodes are replaced by their values: inputs of the model, or initialisers where they are small numbers
-// that other nodes take as shapes and axes.
+// Runs of `length` nodes are replaced by their values: inputs of the model, or initialisers where they are small
+// numbers that other nodes take as shapes and axes.
 ModelChanges values_for_nodes(const ModelRef& model, const Seen& seen, std::size_t length);
 // A node is replaced by one of its operands of the same type; in subgraphs and functions by any.
 ModelChanges operands_for_nodes(const ModelRef& model, const Seen& seen);

@@ -217,7 +217,8 @@ Made attention(NodeContext& c) {
   } else if (mask) {
     scores = m.add(scores, mask);
   }
-  return m.done(m.matmul(m.onnx(op_name::Softmax, {Aten::of(scores)}, {{key::Axis, std::int64_t(-1)}}), m.tensor("value")));
+  return m.done(
+      m.matmul(m.onnx(op_name::Softmax, {Aten::of(scores)}, {{key::Axis, std::int64_t(-1)}}), m.tensor("value")));
 }
 
 // ---- reductions ----
@@ -257,7 +258,8 @@ Made extreme_along(NodeContext& c) {
 Made cumulative_sum(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
-  return m.done(m.onnx(op_name::CumSum, {Aten::of(m.cast(x, m.result_type(m.dtype(x)))), m.known(Ints{m.integer("dim", 0)})}));
+  return m.done(
+      m.onnx(op_name::CumSum, {Aten::of(m.cast(x, m.result_type(m.dtype(x)))), m.known(Ints{m.integer("dim", 0)})}));
 }
 
 Made top_k(NodeContext& c) {

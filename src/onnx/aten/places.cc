@@ -9,12 +9,12 @@ namespace {
 
 // The axes with indices are brought to the front; `back` undoes it.
 struct Places {
-  const Expr* data = nullptr;   // its indexed axes first
-  const Expr* at = nullptr;     // (of the indices' common shape..., axes)
-  Dims common;                  // that shape
+  const Expr* data = nullptr;  // its indexed axes first
+  const Expr* at = nullptr;    // (of the indices' common shape..., axes)
+  Dims common;                 // that shape
   std::size_t axes = 0, first = 0;
-  bool side_by_side = true;     // the result's dims of the indices are where the first one is
-  Ints order;                   // of the data's axes
+  bool side_by_side = true;  // the result's dims of the indices are where the first one is
+  Ints order;                // of the data's axes
 };
 
 struct IndexedAxes {
@@ -50,7 +50,8 @@ ir::Result<Places> places_of(Aten& m, const IndexedAxes& indexed) {
   p.side_by_side = indexed.axes.back() - p.first + 1 == p.axes;
   for (const std::size_t a : indexed.axes) p.order.push_back(std::int64_t(a));
   for (std::size_t a = 0; a < rank; ++a)
-    if (std::find(indexed.axes.begin(), indexed.axes.end(), a) == indexed.axes.end()) p.order.push_back(std::int64_t(a));
+    if (std::find(indexed.axes.begin(), indexed.axes.end(), a) == indexed.axes.end())
+      p.order.push_back(std::int64_t(a));
   p.data = m.permute(x, p.order);
   // A sum of zeros has the common shape.
   const Expr* sum = nullptr;

@@ -15,7 +15,8 @@ namespace rldb::onnx::aten {
 Made view(NodeContext& c) {
   Aten m(c);
   const std::string_view name = m.given("size") ? "size" : "shape";
-  return m.done(m.onnx(op_name::Reshape, {m.self_value(), m.known(m.sizes(name))}, {{key::Allowzero, std::int64_t(1)}}));
+  return m.done(
+      m.onnx(op_name::Reshape, {m.self_value(), m.known(m.sizes(name))}, {{key::Allowzero, std::int64_t(1)}}));
 }
 
 Made permute(NodeContext& c) {
@@ -223,7 +224,7 @@ Made slice(NodeContext& c) {
     return m.given(name) ? m.known(m.sizes(name)) : m.known(Ints{otherwise});
   };
   return m.done(m.onnx(op_name::Slice, {m.self_value(), bound("start", 0), bound("end", INT64_MAX),
-                                 m.known(Ints{m.integer("dim", 0)}), m.known(Ints{m.integer("step", 1)})}));
+                                        m.known(Ints{m.integer("dim", 0)}), m.known(Ints{m.integer("step", 1)})}));
 }
 
 Made flip(NodeContext& c) {
@@ -237,7 +238,8 @@ Made flip(NodeContext& c) {
 
 Made gather(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx(op_name::GatherElements, {m.self_value(), m.value("index")}, {{key::Axis, m.integer("dim", 0)}}));
+  return m.done(
+      m.onnx(op_name::GatherElements, {m.self_value(), m.value("index")}, {{key::Axis, m.integer("dim", 0)}}));
 }
 
 Made index_select(NodeContext& c) {

@@ -104,7 +104,8 @@ Made decided(NodeContext& c, const Value& given, const pb::GraphProto& yes, cons
     RLDB_TRY(const Values values, c.run_graph(g, operands));
     return tensors_of(c, values);
   };
-  RLDB_TRY(const Expr* tuple, choice(c, condition, [&] { return run(yes); }, [&] { return run(no); }));
+  RLDB_TRY(const Expr* tuple, choice(
+                                  c, condition, [&] { return run(yes); }, [&] { return run(no); }));
   RLDB_TRY(const Exprs fields, named_fields(c, tuple));
   set_results(c, fields);
   return nullptr;

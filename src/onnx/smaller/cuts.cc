@@ -29,13 +29,11 @@ ModelChanges fewer_outputs(const ModelRef& model, const Seen&) {
   ModelChanges changes;
   const int count = model->proto.graph().output_size();
   for (int i = 0; i < count && count > 1; ++i)
-    changes.push_back(change("one output", model, [i](Model& m, SmallerModel&) {
-      return keep_outputs(m, [i](int k) { return k == i; });
-    }));
+    changes.push_back(change("one output", model,
+                             [i](Model& m, SmallerModel&) { return keep_outputs(m, [i](int k) { return k == i; }); }));
   for (int i = 0; i < count && count > 2; ++i)
-    changes.push_back(change("one output fewer", model, [i](Model& m, SmallerModel&) {
-      return keep_outputs(m, [i](int k) { return k != i; });
-    }));
+    changes.push_back(change("one output fewer", model,
+                             [i](Model& m, SmallerModel&) { return keep_outputs(m, [i](int k) { return k != i; }); }));
   return changes;
 }
 
@@ -121,10 +119,9 @@ ModelChanges values_for_nodes(const ModelRef& model, const Seen& seen, std::size
   const int count = model->proto.graph().node_size(), step = int(std::min<std::size_t>(length, std::size_t(count)));
   for (int begin = 0; begin < count && step > 0; begin += step) {
     const int end = std::min(count, begin + step);
-    changes.push_back(change(end - begin == 1 ? "a node's values" : "values for nodes", model,
-                             [begin, end, &seen](Model& m, SmallerModel& made) {
-                               return take_values(m, seen, begin, end, made);
-                             }));
+    changes.push_back(
+        change(end - begin == 1 ? "a node's values" : "values for nodes", model,
+               [begin, end, &seen](Model& m, SmallerModel& made) { return take_values(m, seen, begin, end, made); }));
   }
   return changes;
 }

@@ -155,9 +155,9 @@ ModelChanges smaller_dims(const ModelRef& model, const Seen& seen) {
     for (const std::int64_t to : std::set<std::int64_t>{1, 2, 3, 4, from / 2})
       for (const bool also : {false, true})
         if (to > 0 && to < from)
-          changes.push_back(change("smaller dims", model, [by = NewDim{from, to, also}, &seen](Model& m, SmallerModel& s) {
-            return cut_dims(m, seen, by, s);
-          }));
+          changes.push_back(change(
+              "smaller dims", model,
+              [by = NewDim{from, to, also}, &seen](Model& m, SmallerModel& s) { return cut_dims(m, seen, by, s); }));
   return changes;
 }
 

@@ -68,8 +68,9 @@ void drop_uncalled(pb::ModelProto& model) {
     Calls calls;
     add_calls(model.graph().node(), calls);
     for (const auto& f : model.functions()) add_calls(f.node(), calls);
-    keep_those(*model.mutable_functions(),
-               [&](const auto& f) { return calls.contains({domain_name(f.domain()), f.name()}); });
+    keep_those(*model.mutable_functions(), [&](const auto& f) {
+      return calls.contains({domain_name(f.domain()), f.name()});
+    });
     keep_those(*model.mutable_opset_import(), [&](const auto& import) {
       const std::string domain = domain_name(import.domain());
       return is_default_domain(domain) ||
@@ -95,12 +96,15 @@ Names unread_of(const pb::GraphProto& graph) {
 void drop_unread(Model& model, const Names& unread_before) {
   pb::GraphProto& graph = *model.proto.mutable_graph();
   const Names read = read_in(graph, unread_before);
-  const auto named = [&](const auto& item) { return read.contains(item.name()) || unread_before.contains(item.name()); };
+  const auto named = [&](const auto& item) {
+    return read.contains(item.name()) || unread_before.contains(item.name());
+  };
   keep_those(*graph.mutable_node(),
              [&](const auto& n) { return gives_one_of(n, read) || unread_before.contains(key_of(n)); });
   keep_those(*graph.mutable_initializer(), named);
   keep_those(*graph.mutable_input(), named);
-  std::erase_if(model.weights, [&](const auto& w) { return !read.contains(w.first) && !unread_before.contains(w.first); });
+  std::erase_if(model.weights,
+                [&](const auto& w) { return !read.contains(w.first) && !unread_before.contains(w.first); });
   drop_uncalled(model.proto);
 }
 

@@ -23,7 +23,8 @@ std::string packed(const runtime::Tensor& t) {
   std::string bytes(std::size_t(t.element_count() + 1) / 2, '\0');
   for (std::int64_t i = 0; i < t.element_count(); ++i) {
     const auto value = unsigned(runtime::load_as_int(t.data() + i, t.dtype())) & 15;
-    bytes[std::size_t(i / 2)] = char(static_cast<unsigned char>(bytes[std::size_t(i / 2)]) | (value << (i % 2 ? 4 : 0)));
+    bytes[std::size_t(i / 2)] =
+        char(static_cast<unsigned char>(bytes[std::size_t(i / 2)]) | (value << (i % 2 ? 4 : 0)));
   }
   return bytes;
 }

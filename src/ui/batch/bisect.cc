@@ -327,8 +327,7 @@ int batch_reduce(const CommandLine& line, Console& console) {
     (void)write_output(line.output, printed(smaller, line), console);
   };
   repro::ProgramReduction r;
-  if (model && model->only_translated)
-    return give_translation(*model, *session, line, console) ? kGood : kUsage;
+  if (model && model->only_translated) return give_translation(*model, *session, line, console) ? kGood : kUsage;
   r = repro::reduce_program(*session, *question, options);
   // Generated inputs did not show it.
   if (!r.found && model && !model->inputs.empty() && question->inputs.empty()) {

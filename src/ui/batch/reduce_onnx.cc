@@ -43,7 +43,8 @@ std::optional<repro::ExpectedSet> differing_set(const CommandLine& line, session
   for (const repro::ExpectedSet& set : *sets)
     if (repro::compare_expected(session, model, set, line.tolerances).verdict == Verdict::Differs) return set;
   code = kCannotTell;
-  found.add({}, source::message(diag::CannotTell, fmt::format("no value of the model differs from `{}`", line.expected)));
+  found.add({},
+            source::message(diag::CannotTell, fmt::format("no value of the model differs from `{}`", line.expected)));
   return std::nullopt;
 }
 
@@ -120,8 +121,8 @@ std::vector<std::string> input_texts(const onnx::Translation& model, const repro
   for (std::size_t i = 0; i < model.inputs.size() && i < model.function()->params.size(); ++i)
     for (std::size_t k = 0; k < r.inputs.size(); ++k)
       if (r.inputs[k].first == model.inputs[i])
-        texts.push_back(fmt::format("{}=@{}/{}/input_{}.pb", model.function()->params[i]->name, data_folder(path),
-                                    kTestSet, k));
+        texts.push_back(
+            fmt::format("{}=@{}/{}/input_{}.pb", model.function()->params[i]->name, data_folder(path), kTestSet, k));
   return texts;
 }
 
@@ -159,15 +160,13 @@ std::optional<WrittenModel> write_smallest_model(const CommandLine& line, sessio
   }
   Progress progress(console);
   std::optional<std::size_t> first;
-  const repro::OnnxReduction r =
-      repro::reduce_onnx(session, *model, asked, options_of(line, progress, console, first));
+  const repro::OnnxReduction r = repro::reduce_onnx(session, *model, asked, options_of(line, progress, console, first));
   progress.clear();
   if (!r.model) {
     found.add({}, source::message(diag::CannotTell, r.why));
     return failed(found, session, line, console, kCannotTell, code);
   }
-  if (!write_model(r, line.reduce.onnx, found, console))
-    return failed(found, session, line, console, kUsage, code);
+  if (!write_model(r, line.reduce.onnx, found, console)) return failed(found, session, line, console, kUsage, code);
   tell_model(r, line.reduce.onnx, console);
   // What is in the file is what is reduced further.
   if (!session.load_file(line.reduce.onnx, found)) return failed(found, session, line, console, kUsage, code);

@@ -21,6 +21,7 @@ struct WrittenModel {
 // The session's program becomes the translation of the written file, and the question one about it. None: `code` says
 // why, and it is diagnosed.
 std::optional<WrittenModel> write_smallest_model(const CommandLine& line, session::Session& session,
-                                                 repro::Question& question, const Job& job, Console& console, int& code);
+                                                 repro::Question& question, const Job& job, Console& console,
+                                                 int& code);
 
 }  // namespace rldb::ui

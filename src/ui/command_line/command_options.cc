@@ -18,7 +18,9 @@ void add_files(CLI::App& app, CommandLine& c, int count) {
 // An output that only inspects the module needs no passes.
 void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
-  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
+  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")
+      ->type_name("FILE")
+      ->check(name_of_text());
   app.add_flag("--print-ir-after-change", c.opt.print_ir_after_change,
                "print the module after each pass that changed it");
   const auto passes = [&](const char* name, std::vector<std::string>& to, const char* doc) {
@@ -253,7 +255,9 @@ void add_reduce_command(CLI::App& app, CommandLine& c) {
   add_files(app, c, 1);
   add_model_options(app, c);
   add_oracle(app, c);
-  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
+  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")
+      ->type_name("FILE")
+      ->check(name_of_text());
   app.add_option("-j,--jobs", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
   app.add_flag("--keep-defined", c.reduce.keep_defined,
                "refuse candidates that access tensors out of bounds, unless the program itself does");

@@ -161,6 +161,15 @@ void add_model_options(CLI::App& app, CommandLine& c) {
       ->type_name("NAME=VALUE");
 }
 
+CLI::Validator name_of_text() {
+  return CLI::Validator(
+      [](const std::string& path) {
+        const bool model = path.ends_with(".onnx") || path.ends_with(".pt2");
+        return model ? "modules are not written as ONNX models: " + path : std::string();
+      },
+      "");
+}
+
 CLI::Option* add_expected(CLI::App& app, CommandLine& c) {
   return app
       .add_option("--expected", c.expected,
