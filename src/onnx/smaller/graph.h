@@ -37,7 +37,7 @@ void rename_reads(Nodes& nodes, const std::string& from, const std::string& to);
 // An input or output of this name and type.
 void set_type(pb::ValueInfoProto& info, const std::string& name, const SeenValue& value);
 // The number of a dtype in the format.
-std::int32_t dtype_number(DType dtype);
+std::int32_t dtype_number(runtime::DType dtype);
 // The value as a weight of the model.
 void add_weight(Model& model, const std::string& name, const runtime::Value& value);
 
