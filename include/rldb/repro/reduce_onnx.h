@@ -2,7 +2,7 @@
 //
 // Candidates are models with fewer nodes, whose inputs are what the first run gave; each is translated and asked as
 // `reduce` asks modules, in child processes. The first in their order that shows the symptom is where the next ones
-// start from. What remains keeps the names of the nodes. Users: `rldb reduce --onnx`.
+// start from. The names of the nodes stay. Users: `rldb reduce --onnx`.
 #pragma once
 
 #include <functional>

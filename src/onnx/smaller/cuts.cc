@@ -86,7 +86,7 @@ bool is_shape_like(const SeenValue& seen) {
   return t.ndim() <= 1 && t.element_count() <= kMostOfShape;
 }
 
-// What the nodes from `begin` to `end` give, and others or the model's outputs read.
+// The values that the nodes from `begin` to `end` give, and others or the model's outputs read.
 bool take_values(Model& model, const Seen& seen, int begin, int end, SmallerModel& made) {
   pb::GraphProto& graph = *model.proto.mutable_graph();
   Names read;

@@ -1,3 +1,4 @@
+// Who reads what, copies without what became useless, and values as parts of a graph.
 #include "onnx/smaller/graph.h"
 
 #include <algorithm>

@@ -41,7 +41,7 @@ std::int32_t dtype_number(runtime::DType dtype);
 // The value as a weight of the model.
 void add_weight(Model& model, const std::string& name, const runtime::Value& value);
 
-// A change of a copy; false: it does not apply. What it makes useless is dropped.
+// A change of a copy; false: it does not apply. Nodes that it makes useless are dropped.
 ModelChange change(std::string move, const ModelRef& model, std::function<bool(Model&, SmallerModel&)> edit);
 
 }  // namespace rldb::onnx

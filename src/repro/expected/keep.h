@@ -10,7 +10,7 @@ struct KeptValues {
   onnx::Tensors values;  // of nodes
   session::RunResult run;
 };
-// What the run gave until it ended is there too if it fails, which is diagnosed.
+// The values that a run gave until it failed are there too; the failure is diagnosed.
 KeptValues keep_values(session::Session& session, const onnx::Translation& model,
                        const std::vector<runtime::Value>& arguments, source::Diagnostics& out);
 

@@ -34,8 +34,8 @@ std::string plain_name(std::string_view name) {
   return made;
 }
 
-// What the names of files stand for: inputs first, then outputs of nodes, then nodes by their first output. Exact names
-// come before those with `_`.
+// The values that the names of files stand for: inputs first, then outputs of nodes, then nodes by their first output.
+// Exact names come before those with `_`.
 class NamesOfModel {
  public:
   explicit NamesOfModel(const onnx::Translation& model) {

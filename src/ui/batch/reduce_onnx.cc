@@ -1,3 +1,4 @@
+// The smallest model: question, files, report.
 #include "ui/batch/reduce_onnx.h"
 
 #include <fmt/format.h>
@@ -168,7 +169,7 @@ std::optional<WrittenModel> write_smallest_model(const CommandLine& line, sessio
   }
   if (!write_model(r, line.reduce.onnx, found, console)) return failed(found, session, line, console, kUsage, code);
   tell_model(r, line.reduce.onnx, console);
-  // What is in the file is what is reduced further.
+  // The file is reduced further, as anybody reads it.
   if (!session.load_file(line.reduce.onnx, found)) return failed(found, session, line, console, kUsage, code);
   WrittenModel written{{}, !line.reduce.test_model.empty(), reduction_json(r, line.reduce.onnx)};
   question.function = onnx::kEntry;
