@@ -3,6 +3,8 @@
 
 #include <doctest/doctest.h>
 
+#include <sstream>
+
 #include "onnx/model_text.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/support/text.h"
@@ -35,7 +37,8 @@ struct Read {
 // The lines of inputs, initialisers, nodes and outputs, without numbers of nodes.
 std::string lines_of(const rldb::onnx::Model& model) {
   std::string text;
-  for (const std::string_view whole : support::split(rldb::onnx::listing(model), '\n')) {
+  std::istringstream listing(rldb::onnx::listing(model));
+  for (std::string whole; std::getline(listing, whole);) {
     std::string_view line = support::trim(whole);
     if (line.starts_with("[")) line.remove_prefix(line.find(' ') + 1);
     const bool head = line.starts_with("onnx model") || line.starts_with("opset") || line.starts_with("graph ");
