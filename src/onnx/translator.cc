@@ -47,19 +47,33 @@ bool has_branches(const pb::GraphProto& graph) {
 
 }  // namespace
 
-Translator::Translator(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
+namespace {
+
+// The weights that lie in the model's memory keep it.
+class HeldModel final : public runtime::Object {
+ public:
+  explicit HeldModel(ModelRef model) : model_(std::move(model)) {}
+
+ private:
+  ModelRef model_;
+};
+
+}  // namespace
+
+Translator::Translator(ir::Context& ctx, const ModelRef& held, source::FileId file, const Options& options,
                        source::Diagnostics& out)
     : ctx_(ctx),
-      model_(model),
+      model_(*held),
+      owner_(new HeldModel(held)),
       file_(file),
       options_(options),
       out_(out),
-      listing_(list_model(model)),
+      listing_(list_model(model_)),
       builder_(ctx),
       blocks_(ctx),
       kernels_(ctx, builder_) {
-  if (model.is_exported())
-    for (const auto& info : model.proto.graph().value_info()) recorded_[info.name()] = &info.type();
+  if (model_.is_exported())
+    for (const auto& info : model_.proto.graph().value_info()) recorded_[info.name()] = &info.type();
 }
 
 // ---- the model ----
@@ -258,8 +272,8 @@ bool Translator::add_initialisers(const pb::GraphProto& graph, Scope& scope, boo
   for (const auto& t : graph.initializer()) {
     support::poll();
     const auto read = model_.weights.find(t.name());
-    auto value =
-        read != model_.weights.end() ? ir::Result<runtime::Value>(read->second) : tensor_value(t, model_.folder);
+    auto value = read != model_.weights.end() ? ir::Result<runtime::Value>(read->second)
+                                              : tensor_value(t, model_.folder, owner_);
     if (!value.ok()) {
       out_.add({}, std::move(value).error());
       return false;
@@ -486,7 +500,7 @@ std::shared_ptr<const Translation> to_relax(ir::Context& ctx, const ModelRef& mo
                                             const Options& options, source::Diagnostics& out) {
   auto made = std::make_shared<Translation>();
   made->model = model;
-  made->module = Translator(ctx, *model, file, options, out).run(*made);
+  made->module = Translator(ctx, model, file, options, out).run(*made);
   return made->module ? made : nullptr;
 }
 

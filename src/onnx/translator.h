@@ -24,7 +24,7 @@ struct Frame {
 
 class Translator {
  public:
-  Translator(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
+  Translator(ir::Context& ctx, const ModelRef& model, source::FileId file, const Options& options,
              source::Diagnostics& out);
 
   // Null after errors.
@@ -62,6 +62,7 @@ class Translator {
 
   ir::Context& ctx_;
   const Model& model_;
+  const support::Ref<runtime::Object> owner_;  // of the model
   const source::FileId file_;
   const Options& options_;
   source::Diagnostics& out_;
