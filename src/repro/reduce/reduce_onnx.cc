@@ -121,9 +121,9 @@ class OnnxReducer {
     Question q = question_for(*model, texts);
     q.kind = q.kind == OracleKind::Nan ? OracleKind::Nan : OracleKind::Values;
     Oracle oracle(session_, q);
-    (void)oracle.start(model->module);  // its arguments are of use even if it cannot run
-    const auto& arguments = oracle.arguments();
-    if (!arguments.empty()) of_run = keep_values(session_, *model, arguments, found).values;
+    const bool runs = oracle.start(model->module);
+    const auto& arguments = oracle.arguments();  // of use even if it cannot run
+    if (runs) of_run = keep_values(session_, *model, arguments, found).values;
     for (std::size_t i = 0; i < model->inputs.size() && i < arguments.size(); ++i) {
       of_run[model->inputs[i]] = arguments[i];
       if (given_inputs_) inputs_[model->inputs[i]] = arguments[i];
