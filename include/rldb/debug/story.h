@@ -45,7 +45,6 @@ struct CauseStep {
   std::string value;    // abbreviated, or in parentheses why there is none
   std::string file;     // of the binding; empty: not known
   std::uint32_t line = 0;
-  std::string node;                   // of the ONNX model that the program was; empty: none
   std::vector<std::string> kernels;   // of an element: those that computed it
   std::optional<std::uint64_t> time;  // of an element: before the call that wrote it
   std::string iteration;              // of an element: the loop variables at its last write, `i = 3, k = 7`

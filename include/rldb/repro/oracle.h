@@ -42,8 +42,7 @@ struct CommandAnswer {
   std::string last_line;
   std::string form;  // without what is specific to one program or run
 };
-CommandAnswer ask_test_command(const std::string& command, std::string_view text,
-                               std::string_view file_name = "module.py");
+CommandAnswer ask_test_command(const std::string& command, std::string_view text);
 
 struct Question {
   OracleKind kind = OracleKind::Any;

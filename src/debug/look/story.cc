@@ -47,7 +47,6 @@ class Why {
     step.binding = support::one_line(ir::print_binding(b));
     step.line = u.line;
     if (u.line) step.file = u.file;
-    step.node = u.model_node;
     const std::vector<const ir::Var*> uses = ir::free_vars(b->value);
     if (std::find(told_.begin(), told_.end(), binding) != told_.end())
       step.rest = CauseStep::Rest::Above;
@@ -84,7 +83,6 @@ class WhyElement {
     const UserBinding& u = map_.binding(binding);
     step.line = u.line;
     if (u.line) step.file = u.file;
-    step.node = u.model_node;
     auto origin = origin_of_element(
         session_, map_, binding,
         [&](const ir::Var* v) -> std::optional<Value> {
@@ -262,8 +260,7 @@ std::vector<std::string> lines_of(const std::vector<CauseStep>& steps) {
   std::vector<std::string> lines;
   for (const CauseStep& s : steps) {
     const std::string pad(s.depth * 2, ' ');
-    const std::string node = s.node.empty() ? "" : ", node " + s.node;
-    const std::string place = s.line ? fmt::format("   # {}:{}{}", s.file, s.line, node) : "";
+    const std::string place = s.line ? fmt::format("   # {}:{}", s.file, s.line) : "";
     const std::string role = s.role.empty() ? "" : fmt::format(" ({})", s.role);
     if (!s.problem.empty()) {
       lines.push_back(fmt::format("{}{} = {}{}{}: {}", pad, s.name, s.value, role, place, s.problem));

@@ -176,7 +176,6 @@ void WhyMemory::describe(const Writer& w, CauseStep& step) const {
   const UserBinding& u = map_.binding(group.back());
   step.line = u.line;
   if (u.line) step.file = u.file;
-  step.node = u.model_node;
 }
 
 std::string WhyMemory::name_at(const CallMoment& call, int arg) const {

@@ -8,6 +8,7 @@
 
 #include "repro/borrow.h"
 #include "repro/expected/keep.h"
+#include "repro/oracle/ask_about_file.h"
 #include "repro/reduce/child.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/support/cancel.h"
@@ -150,7 +151,7 @@ class OnnxReducer {
   std::optional<Symptom> ask_command(const ModelRef& model) {
     const auto bytes = onnx::model_file(*onnx::with_output_types(model, seen_));
     if (!bytes.ok()) return std::nullopt;
-    const CommandAnswer answer = ask_test_command(question_.command, *bytes, kModelFile);
+    const CommandAnswer answer = ask_about_file(question_.command, *bytes, kModelFile);
     if (answer.code != 0) return std::nullopt;
     const std::string text = answer.last_line.empty() ? "the test command reports the fault" : answer.last_line;
     return Symptom{SymptomKind::Command, {}, {}, text, answer.form};

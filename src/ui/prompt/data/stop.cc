@@ -166,7 +166,7 @@ Json when_json(const debug::NameHistory& history) {
 
 Json why_json(const std::vector<debug::CauseStep>& steps) {
   Json rows = Json::array();
-  for (const debug::CauseStep& s : steps) {
+  for (const debug::CauseStep& s : steps)
     rows.push_back({{"depth", s.depth},
                     {"name", s.name},
                     {"binding", or_null(s.binding)},
@@ -177,8 +177,6 @@ Json why_json(const std::vector<debug::CauseStep>& steps) {
                     {"problem", or_null(s.problem)},
                     {"remark", or_null(s.remark)},
                     {"left_out", rest_of(s.rest)}});
-    if (!s.node.empty()) rows.back()["node"] = s.node;
-  }
   return rows;
 }
 
