@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <map>
 
-#include "rldb/debug/model_node.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -92,7 +91,6 @@ void CodeMap::place(UserBinding& b) {
   if (!buffer) return;
   b.file = buffer->name();
   b.line = buffer->line_column(b.span.begin).line;
-  b.model_node = model_node_label(session_, b.span);
 }
 
 void CodeMap::collect(std::string_view function, const ir::SeqExpr* body, int depth) {

@@ -28,7 +28,6 @@ struct UserBinding {
   source::Span span;
   std::string file;  // name of its text; empty: not known
   std::uint32_t line = 0;
-  std::string model_node;  // of the ONNX model that the program was; empty: none
 };
 
 // A variable of the user and the register that holds it. Lowering renames: the tensor that a kernel fills for `lv` is

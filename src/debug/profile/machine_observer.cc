@@ -9,6 +9,7 @@
 
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/control.h"
+#include "rldb/debug/model_node.h"
 
 namespace rldb::debug {
 
@@ -21,7 +22,7 @@ using runtime::ValueKind;
 namespace {
 
 // The row of the bindings that an instruction serves.
-ProfileRow binding_row(const CodeMap& map, Pc pc) {
+ProfileRow binding_row(const CodeMap& map, Pc pc, const session::Session& session) {
   ProfileRow row;
   row.function = map.function_name(pc);
   std::vector<std::string> names, nodes;
@@ -29,7 +30,7 @@ ProfileRow binding_row(const CodeMap& map, Pc pc) {
     const UserBinding& u = map.binding(b);
     if (names.empty()) row.file = u.file, row.line = u.line;
     names.push_back(u.name.empty() ? "(result)" : u.name);
-    const std::string& label = u.model_node;
+    std::string label = model_node_label(session, u.span);
     if (!label.empty() && std::find(nodes.begin(), nodes.end(), label) == nodes.end()) nodes.push_back(label);
   }
   row.name = names.empty() ? fmt::format("{}, outside of bindings", row.function)
@@ -49,7 +50,7 @@ ObservedCode::ObservedCode(std::shared_ptr<const session::Build> build, session:
   for (Pc pc = 0; pc < exe.end(); ++pc) {
     if (map.function_of(pc) < 0) continue;
     const auto [it, fresh] = rows.try_emplace({map.function_of(pc), map.group_of(pc)}, -1);
-    if (fresh) it->second = collector_.add_binding(binding_row(map, pc));
+    if (fresh) it->second = collector_.add_binding(binding_row(map, pc, session));
     binding_of_[std::size_t(pc)] = it->second;
   }
   callees_.assign(exe.functions.size(), -1);
