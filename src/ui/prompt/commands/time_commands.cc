@@ -1,6 +1,7 @@
 // Moments of a run, and changing what happens in it.
 #include <fmt/format.h>
 
+#include "rldb/debug/model_node.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/ui/prompt/data.h"
@@ -74,6 +75,21 @@ Status command_When(Repl& repl, std::string_view rest) {
   return repl.wants_json() ? repl.give(when_json(history)) : show_lines(repl, debug::lines_of(history));
 }
 
+// The place of a step in an ONNX model, with its node.
+static std::vector<std::string> lines_with_nodes(const session::Session& session,
+                                                 const std::vector<debug::CauseStep>& steps) {
+  std::vector<std::string> all;
+  for (const debug::CauseStep& s : steps) {
+    const onnx::Node* node = debug::model_node_at(session, s.file, s.line);
+    const std::string place = fmt::format("# {}:{}", s.file, s.line);
+    for (std::string& text : debug::lines_of({s})) {
+      if (node && text.ends_with(place)) text += ", node " + node->label;
+      all.push_back(std::move(text));
+    }
+  }
+  return all;
+}
+
 Status command_Why(Repl& repl, std::string_view rest) {
   constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
   // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets.
@@ -89,7 +105,12 @@ Status command_Why(Repl& repl, std::string_view rest) {
   const std::vector<debug::CauseStep> steps =
       repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
-  return repl.wants_json() ? repl.give(why_json(steps)) : show_lines(repl, debug::lines_of(steps));
+  if (!repl.wants_json()) return show_lines(repl, lines_with_nodes(repl.session(), steps));
+  Json rows = why_json(steps);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (const onnx::Node* node = debug::model_node_at(repl.session(), steps[i].file, steps[i].line))
+      rows[i]["node"] = node->label;
+  return repl.give(std::move(rows));
 }
 
 Status command_Skip(Repl& repl, std::string_view rest) {
