@@ -1,0 +1,79 @@
+// A planted miscompilation is found by an agent that has nothing but the tools of `rldb mcp`: that the pipeline is at
+// fault, the pass, the rewrite, the tensor that was overwritten, and a small module that shows it.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include "protocol/mcp/server.h"
+#include "rldb/support/planted.h"
+
+using namespace rldb;
+using protocol::Json;
+
+namespace {
+
+constexpr std::string_view kPasses =
+    "LegalizeOps,ToNonDataflow,RemovePurityChecking,CallTIRRewrite,StaticPlanBlockMemory";
+
+// A chain of bindings, one of which reads a value from far before it.
+std::string chain() {
+  constexpr int kBindings = 40;
+  constexpr std::string_view kType = "R.Tensor((4, 4), \"float32\")";
+  std::string text = fmt::format(
+      "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: {0}) -> {0}:\n        with R.dataflow():\n",
+      kType);
+  for (int i = 0; i < kBindings; ++i) {
+    const std::string last = i == 0 ? "x" : fmt::format("v{}", i - 1);
+    const std::string value = i == 20      ? "R.subtract(v19, v10)"
+                              : i % 2 == 0 ? fmt::format("R.add({}, x)", last)
+                                           : fmt::format("R.negative({})", last);
+    text += fmt::format("            v{} = {}\n", i, value);
+  }
+  return text + fmt::format("            R.output(v{0})\n        return v{0}\n", kBindings - 1);
+}
+
+struct Agent {
+  Agent() : server(with_time(), mcp_roots()) {}
+  static ui::CommandLine with_time() {
+    ui::CommandLine line;
+    line.timeout = 900;  // a busy machine is slow, and the result has to be the same
+    return line;
+  }
+  static protocol::mcp::Roots mcp_roots() {
+    std::string missing;
+    return {{}, missing};
+  }
+  // The data of a call.
+  Json operator()(std::string_view tool, Json arguments) {
+    auto result = server.answer({"tools/call", {{"name", tool}, {"arguments", std::move(arguments)}}, Json(1)});
+    REQUIRE(result.ok());
+    INFO(result->dump());
+    REQUIRE((*result)["isError"] == false);
+    return (*result)["structuredContent"]["data"];
+  }
+  protocol::mcp::Server server;
+};
+
+}  // namespace
+
+TEST_CASE("planted: with the tools of `rldb mcp` alone an agent finds the pass, the rewrite and the tensor") {
+  Agent agent;
+  const Json p = agent("open", {{"text", chain()}})["handle"];
+  CHECK(agent("compare", {{"program", p}, {"passes", kPasses}})["verdict"] == "equal");
+  support::planted_bug = support::Bug::EarlyRelease;
+  CHECK(agent("compare", {{"program", p}, {"passes", kPasses}})["verdict"] == "differs");
+  const Json found = agent("bisect", {{"program", p}, {"passes", kPasses}});
+  CHECK(found["verdict"] == "found");
+  CHECK(found["pass"] == "StaticPlanBlockMemory");
+  CHECK(found["rewrite"]["number"] > 0);
+  CHECK(found["comparison"]["first"]["inputs"].dump().find("v10") != std::string::npos);
+  // The memory of which tensor: the checker of storage says it by itself.
+  agent("run_passes", {{"program", p}, {"passes", kPasses}});
+  const Json checked = agent("query", {{"program", p}, {"what", "sanitize"}, {"argument", "storage"}});
+  REQUIRE(checked["findings"].size() > 0);
+  CHECK(checked["findings"][0]["planner"] == "StaticPlanBlockMemory");
+  // A small module, which the agent can show.
+  const Json small = agent("open", {{"text", chain()}})["handle"];
+  CHECK(agent("reduce", {{"program", small}, {"passes", kPasses}})["after"]["bindings"] <= 5);
+  CHECK(agent("show", {{"program", small}})["text"].get<std::string>().find("R.subtract") != std::string::npos);
+  support::planted_bug = support::Bug::None;
+}
