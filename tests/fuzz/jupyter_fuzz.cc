@@ -60,7 +60,7 @@ class Notebook {
     l.color = ui::Color::Never;
     l.timeout = 2;
     l.options.engine = session::Engine::Vm;
-    l.no_init = true;
+    l.prompt.no_init = true;
     return l;
   }
   std::string piece() {
