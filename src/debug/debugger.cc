@@ -1,3 +1,4 @@
+// A debugger's run: whether there is one, its snapshots, the way back to a run that waits.
 #include "rldb/debug/debugger.h"
 
 #include "debug/impl.h"

@@ -1,11 +1,12 @@
 // Fuzz target: a client of a notebook's kernel. An input is the text of a module, which is the first cell; requests of
 // every type follow, as frames: some damaged, some with members of wrong types, chosen by the text's bytes. Whatever
-// arrives, what is a request gets a reply, and the kernel goes on.
+// arrives, a request gets a reply, and the kernel goes on.
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "fuzz/mutate.h"
-#include "protocol/jupyter/kernel.h"
+#include "rldb/protocol/notebook.h"
 
 namespace rldb::fuzz {
 
@@ -13,21 +14,12 @@ const std::vector<std::string> kSeedEndings{".py", ".relay"};
 
 namespace {
 
-using namespace protocol::jupyter;
-using protocol::Json;
+using Json = nlohmann::ordered_json;
+using protocol::NotebookKernel;
 
 constexpr int kRequests = 16;
-constexpr std::string_view kKey = "key";
+constexpr double kSeconds = 2;  // for a cell
 constexpr std::string_view kEnd = "END_OF_CELL";
-
-class Silent : public Client {
- public:
-  void publish(std::string_view, Json content) override {
-    (void)content.dump(-1, ' ', false, Json::error_handler_t::replace);
-  }
-  std::optional<std::string> ask(const std::string&) override { return std::nullopt; }
-  void publish_standard_streams() override {}
-};
 
 // Cells of pieces of a text must not start a shell or write files: without these characters there are no commands.
 std::string harmless(std::string text) {
@@ -37,7 +29,7 @@ std::string harmless(std::string text) {
 
 class Notebook {
  public:
-  explicit Notebook(const std::string& text) : text_(text), kernel_(line(), client_) {
+  explicit Notebook(const std::string& text) : text_(text) {
     std::uint64_t seed = 1469598103934665603ULL;
     for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     rng_.seed(seed);
@@ -55,14 +47,6 @@ class Notebook {
   }
 
  private:
-  static ui::CommandLine line() {
-    ui::CommandLine l;
-    l.color = ui::Color::Never;
-    l.timeout = 2;
-    l.options.engine = session::Engine::Vm;
-    l.prompt.no_init = true;
-    return l;
-  }
   std::string piece() {
     const std::size_t at = below(rng_, text_.size() + 1);
     return harmless(text_.substr(at, below(rng_, 60)));
@@ -83,23 +67,13 @@ class Notebook {
       if (below(rng_, 3) != 0) out[key] = value(key);
     return out;
   }
-  void send(const char* type, Json content) {
-    Message message;
-    message.identities = {"client"};
-    message.header = new_header(type, "session");
-    message.content = std::move(content);
-    Frames frames = frames_of(message, kKey);
+  void send(const char* type, const Json& content) {
+    NotebookKernel::Frames frames = kernel_.request(type, content.dump(-1, ' ', false, Json::error_handler_t::replace));
     const bool damaged = below(rng_, 6) == 0;
     if (damaged) damage(frames);
-    // Without a key nothing is signed: the damage is in what is read.
-    const auto read = message_of(frames, damaged && below(rng_, 2) == 0 ? std::string_view() : kKey);
-    if (!read.ok()) {
-      if (!damaged) ++unanswered_;
-      return;
-    }
-    if (!kernel_.answer(*read) && !damaged) ++unanswered_;
+    if (kernel_.answer(frames).empty() && !damaged) ++unanswered_;
   }
-  void damage(Frames& frames) {
+  void damage(NotebookKernel::Frames& frames) {
     const std::size_t at = below(rng_, frames.size());
     if (below(rng_, 3) == 0)
       frames.erase(frames.begin() + std::ptrdiff_t(at));
@@ -110,8 +84,8 @@ class Notebook {
   const std::string& text_;
   Rng rng_;
   int unanswered_ = 0;
-  Silent client_;
-  Kernel kernel_;
+  // Nothing is signed, so that damage is found where it is read.
+  NotebookKernel kernel_{"", kSeconds};
 };
 
 }  // namespace

@@ -3,11 +3,13 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
-#include "protocol/mcp/server.h"
+#include <nlohmann/json.hpp>
+
+#include "rldb/protocol/mcp.h"
 #include "rldb/support/planted.h"
 
 using namespace rldb;
-using protocol::Json;
+using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -32,25 +34,19 @@ std::string chain() {
 }
 
 struct Agent {
-  Agent() : server(with_time(), mcp_roots()) {}
-  static ui::CommandLine with_time() {
-    ui::CommandLine line;
-    line.timeout = 900;  // a busy machine is slow, and the result has to be the same
-    return line;
-  }
-  static protocol::mcp::Roots mcp_roots() {
-    std::string missing;
-    return {{}, missing};
-  }
   // The data of a call.
   Json operator()(std::string_view tool, Json arguments) {
-    auto result = server.answer({"tools/call", {{"name", tool}, {"arguments", std::move(arguments)}}, Json(1)});
-    REQUIRE(result.ok());
-    INFO(result->dump());
-    REQUIRE((*result)["isError"] == false);
-    return (*result)["structuredContent"]["data"];
+    const Json message{{"jsonrpc", "2.0"},
+                       {"id", 1},
+                       {"method", "tools/call"},
+                       {"params", {{"name", tool}, {"arguments", std::move(arguments)}}}};
+    const Json reply = Json::parse(server.answer(message.dump()), nullptr, false);
+    INFO(reply.dump());
+    REQUIRE(reply.contains("result"));
+    REQUIRE(reply["result"]["isError"] == false);
+    return reply["result"]["structuredContent"]["data"];
   }
-  protocol::mcp::Server server;
+  protocol::AgentServer server{900};  // seconds: a busy machine is slow, and the result has to be the same
 };
 
 }  // namespace

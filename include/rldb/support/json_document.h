@@ -1,7 +1,7 @@
 // JSON texts from outside, read within bounds. The JSON library does not survive an exception while it builds or frees
 // a document, so that the memory limit and ^C must not throw there: nesting and memory are bounded before, and a
-// cancelled reading ends like a text that is cut off. Users: protocol (nesting), tensor files, onnx, metadata of modules and
-// of plugins, journals, recorded runs, partners.
+// cancelled reading ends like a text that is cut off. Users: protocol (nesting), tensor files, onnx, metadata of
+// modules and of plugins, journals, recorded runs, partners.
 #pragma once
 
 #include <cstdint>

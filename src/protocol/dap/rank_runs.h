@@ -19,7 +19,7 @@
 
 namespace rldb::protocol::dap {
 
-// What a client knows of a rank's stop.
+// The stop of a rank as its client knows it.
 struct StopView {
   std::optional<std::vector<debug::FrameInfo>> frames;
   std::int64_t first_frame = 1;      // the number of the innermost one

@@ -1,8 +1,8 @@
 // GraphFold: the boxes of a picture of a large graph, which are fewer than its bindings.
 //
-// A parameter that one binding reads is named in that binding's box: a model has hundreds of weights, each used once. Of
-// parallel chains that are alike (the eight lanes in which packed weights are taken apart), one is drawn.
-// A small graph is drawn as it is. Users: graph_picture, the page.
+// A parameter that one binding reads is named in that binding's box: a model has hundreds of weights, each used once.
+// Of parallel chains that are alike (the eight lanes in which packed weights are taken apart), one is drawn. A small
+// graph is drawn as it is. Users: graph_picture, the page.
 #pragma once
 
 #include <vector>

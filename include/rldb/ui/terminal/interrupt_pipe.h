@@ -1,7 +1,8 @@
 // ^C as something that `poll` waits for: a signal between a look at a flag and the wait is not lost.
 //
-// While it lives, ^C makes its descriptor readable, and also does what it did before (work at hand is cancelled). One at a
-// time in a process. Used by waits for other programs: the live page of a session without a terminal, `rldb dap --port`.
+// While it lives, ^C makes its descriptor readable, and also does what it did before (work at hand is cancelled). One
+// at a time in a process. Used by waits for other programs: the live page of a session without a terminal, `rldb dap
+// --port`.
 #pragma once
 
 #include <csignal>

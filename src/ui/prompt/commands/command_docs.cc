@@ -1,3 +1,4 @@
+// The pages that are made from tables: commands, expressions, types of replies.
 #include "ui/prompt/commands/command_docs.h"
 
 #include <fmt/format.h>

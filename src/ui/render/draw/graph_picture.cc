@@ -8,9 +8,9 @@
 
 #include "rldb/support/cancel.h"
 #include "rldb/ui/render/graph.h"
+#include "rldb/ui/render/graph_fold.h"
 #include "rldb/ui/render/layers.h"
 #include "rldb/ui/render/table.h"
-#include "rldb/ui/render/graph_fold.h"
 #include "ui/render/draw/graphviz.h"
 #include "ui/render/draw/node_text.h"
 #include "ui/render/draw/svg.h"
