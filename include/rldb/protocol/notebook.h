@@ -1,5 +1,5 @@
-// The kernel of notebooks without sockets: frames in, frames out. Used by its fuzz target; the program runs the kernel on
-// sockets (`rldb jupyter`).
+// The kernel of notebooks without sockets: frames in, frames out. Used by its fuzz target; the program runs the kernel
+// on sockets (`rldb jupyter`).
 #pragma once
 
 #include <memory>
