@@ -25,6 +25,7 @@ Json Adapter::threads() const {
 
 // A run of the program begins; what is known of stops before it is old.
 void Adapter::begin_ranks() {
+  exit_code_ = 0;
   variables_->forget_all();
   runs_->begin();
   variables_->select(runs_->current(), runs_->count());
