@@ -1,3 +1,4 @@
+// A debugger's run: whether there is one, its snapshots, the way back to a run that waits.
 #include "rldb/debug/debugger.h"
 
 #include "debug/impl.h"
@@ -57,12 +58,17 @@ std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
 
 void Debugger::restore(Snapshot& snapshot) {
   Impl& d = *impl_;
-  d.breakpoints = std::move(snapshot.breakpoints);
-  d.next_number = snapshot.next_number;
   d.run = std::move(snapshot.run);
   d.part = snapshot.part;
   d.last = std::move(snapshot.last);
   d.waiting = std::move(snapshot.waiting);
+  if (snapshot.parked) {
+    d.checkpoints = std::move(snapshot.checkpoints);
+    resolve_breakpoints();
+    return;
+  }
+  d.breakpoints = std::move(snapshot.breakpoints);
+  d.next_number = snapshot.next_number;
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
   // The abandoned instruction may have been executed in part.
   if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;

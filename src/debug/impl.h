@@ -220,6 +220,9 @@ struct Debugger::Snapshot {
   int part = 0;
   StopReport last;
   std::vector<Debugger::Impl::Waiting> waiting;
+  // A run that was put aside where it stood (parked_run.h): it goes on with the debugger's present breakpoints.
+  bool parked = false;
+  std::map<std::string, std::uint64_t, std::less<>> checkpoints = {};
 };
 
 // `mlp.py` matches `models/mlp.py`.

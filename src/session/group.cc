@@ -110,7 +110,7 @@ struct Group::Member {
 };
 
 Group::Group(Session& session, std::size_t ranks, std::size_t groups)
-    : session_(session), ranks_(ranks), group_size_(ranks / groups), meetings_(ranks) {
+    : session_(session), ranks_(ranks), group_size_(ranks / groups), meetings_(ranks), own_(ranks) {
   runtime::set_workers(this);
 }
 
@@ -121,7 +121,8 @@ Group::~Group() {
 bool Group::run(std::string_view function, const std::vector<std::vector<Value>>& args, Diagnostics& out) {
   meetings_.assign(ranks_, {});
   messages_.clear();
-  own_.clear();
+  own_.assign(ranks_, {});
+  ++runs_;
   results_.clear();
   if (session_.options().engine == Engine::Eval) {
     out.add({}, source::message(diag::RanksNeedMachine));
@@ -318,11 +319,12 @@ Result<Value> Group::meet(Collective what, PackedArgs args) {
 Result<Value> Group::meet_again(Collective what, PackedArgs args) {
   const std::vector<Meeting>& met = meetings_[rank_];
   const std::uint64_t now = vm::call_time();
-  const auto at = std::lower_bound(own_.begin(), own_.end(), now);
-  const auto index = std::size_t(at - own_.begin());
-  if (at == own_.end() || *at != now) {
-    own_.erase(at, own_.end());
-    own_.push_back(now);
+  std::vector<std::uint64_t>& own = own_[rank_];
+  const auto at = std::lower_bound(own.begin(), own.end(), now);
+  const auto index = std::size_t(at - own.begin());
+  if (at == own.end() || *at != now) {
+    own.erase(at, own.end());
+    own.push_back(now);
   }
   if (index >= met.size() || met[index].what != what)
     return runtime::fail(

@@ -50,6 +50,13 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_option("--html", c.opt.html,
                  "write an HTML report of the pipeline: passes, times, changes side by side, memory plan")
       ->type_name("FILE");
+  app.add_option(
+         "--input", c.inputs,
+         "with --html: a value of a parameter (2x3xf32=1,2,3,4,5,6, @x.npy, name=...); the module is run, and the "
+         "page has the values of its bindings")
+      ->allow_extra_args(false)
+      ->needs("--html")
+      ->type_name("VALUE");
   app.add_option("--rewriter", c.opt.rewriters, "apply the rewrite rules in a file before the passes")
       ->allow_extra_args(false)
       ->type_name("FILE");
