@@ -1,0 +1,350 @@
+// The instructions of a Program, one after another.
+#include <cstring>
+
+#include "eval/compiled/execution.h"
+
+namespace rldb::eval {
+
+using runtime::Result;
+
+namespace {
+
+std::int64_t plus(std::int64_t a, std::int64_t b) { return std::int64_t(std::uint64_t(a) + std::uint64_t(b)); }
+std::int64_t minus(std::int64_t a, std::int64_t b) { return std::int64_t(std::uint64_t(a) - std::uint64_t(b)); }
+std::int64_t times(std::int64_t a, std::int64_t b) { return std::int64_t(std::uint64_t(a) * std::uint64_t(b)); }
+std::int64_t to_32(std::int64_t v) { return std::int32_t(std::uint32_t(v)); }
+double single(double v) { return double(float(v)); }
+
+// Divisions of small numbers are several times faster in 32 bits.
+bool is_small(std::int64_t a, std::int64_t b) { return ((std::uint64_t(a) | std::uint64_t(b)) >> 32) == 0; }
+std::int64_t quotient(std::int64_t a, std::int64_t b) {
+  return is_small(a, b) ? std::int64_t(std::uint32_t(a) / std::uint32_t(b)) : floor_div(a, b);
+}
+std::int64_t remainder(std::int64_t a, std::int64_t b) {
+  return is_small(a, b) ? std::int64_t(std::uint32_t(a) % std::uint32_t(b)) : floor_mod(a, b);
+}
+
+template <class T>
+T read(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+template <class T>
+void write(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+}  // namespace
+
+Scalar TirMachine::Impl::Execution::operand(std::uint32_t reg, bool is_float) const {
+  return is_float ? of_float(regs_[reg].f) : of_int(regs_[reg].i);
+}
+
+// The position of an element; negative: out of bounds.
+inline std::int64_t TirMachine::Impl::Execution::element(const View& v, std::uint32_t first) const {
+  std::int64_t at = v.offset;
+  const std::uint32_t* index = p_.operands.data() + first;
+  for (std::size_t i = 0; i < v.rank; ++i) {
+    const std::int64_t x = regs_[index[i]].i;
+    if (std::uint64_t(x) >= std::uint64_t(v.shape[i])) return -1;
+    at = plus(at, times(x, v.strides[i]));
+  }
+  return std::uint64_t(at) < v.count ? at : -1;
+}
+
+// False: the machine has to do it.
+bool TirMachine::Impl::Execution::enter(const Loop& loop) {
+  const std::int64_t min = regs_[loop.min].i, extent = regs_[loop.extent].i, step = regs_[loop.step].i;
+  if (step <= 0) return false;
+  bool empty = extent <= 0;
+  if (!(loop.is_root && inside_loop_))
+    for (const std::uint32_t inner : loop.inner_extents) empty = empty || regs_[inner].i <= 0;
+  std::int64_t end = min, beyond = 0;
+  if (!empty && (__builtin_add_overflow(min, extent, &end) || __builtin_add_overflow(end, step, &beyond))) return false;
+  // Values that do not fit the variable wrap.
+  if (!empty && (wrap(min, loop.type) != min || wrap(end - 1, loop.type) != end - 1)) return false;
+  regs_[loop.var].i = min;
+  regs_[loop.end].i = end;
+  return true;
+}
+
+// False: it has no value.
+bool TirMachine::Impl::Execution::binary(const Instruction& i) {
+  const bool is_float = i.type.is_float();
+  auto made = eval::binary(ir::BinaryKind(i.c), operand(i.a, is_float), operand(i.b, is_float), i.type);
+  if (!made.ok()) return false;
+  if (is_float)
+    regs_[i.to].f = made->f;
+  else
+    regs_[i.to].i = made->i;
+  return true;
+}
+
+void TirMachine::Impl::Execution::call(const Instruction& i) {
+  const Function& f = p_.functions[i.c];
+  Scalar args[3];
+  for (std::size_t k = 0; k < f.floats.size(); ++k) args[k] = operand(p_.operands[i.b + k], f.floats[k]);
+  const Scalar made = f.body({args, f.floats.size()}, f.argument, f.result);
+  if (f.result.is_float())
+    regs_[i.to].f = made.f;
+  else
+    regs_[i.to].i = made.i;
+}
+
+#define RLDB_SET_I(value) \
+  r[i.to].i = (value);    \
+  break
+#define RLDB_SET_F(value) \
+  r[i.to].f = (value);    \
+  break
+#define RLDB_LOAD(field, type, value)                                   \
+  {                                                                     \
+    const View& v = views_[i.a];                                        \
+    const std::int64_t at = element(v, i.b);                            \
+    if (at < 0) return hand_over(p_.place_of[pc]);                      \
+    const type x = read<type>(v.data + std::size_t(at) * sizeof(type)); \
+    r[i.to].field = (value);                                            \
+    break;                                                              \
+  }
+#define RLDB_STORE(type, value)                                        \
+  {                                                                    \
+    const View& v = views_[i.a];                                       \
+    const std::int64_t at = element(v, i.b);                           \
+    if (at < 0) return hand_over(p_.place_of[pc]);                     \
+    write<type>(v.data + std::size_t(at) * sizeof(type), type(value)); \
+    break;                                                             \
+  }
+#define RLDB_POLL()                                            \
+  if (steps_ > stop_) {                                        \
+    if (const auto left = poll(p_.place_of[pc])) return *left; \
+  }
+
+Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execute() {
+  Register* const r = regs_.data();
+  const Instruction* const code = p_.code.data();
+  stop_ = steps_;
+  for (std::size_t pc = 0;; ++pc) {
+    const Instruction& i = code[pc];
+    switch (i.op) {
+      case Op::AddI:
+        RLDB_SET_I(plus(r[i.a].i, r[i.b].i));
+      case Op::SubI:
+        RLDB_SET_I(minus(r[i.a].i, r[i.b].i));
+      case Op::MulI:
+        RLDB_SET_I(times(r[i.a].i, r[i.b].i));
+      case Op::AddI32:
+        RLDB_SET_I(to_32(plus(r[i.a].i, r[i.b].i)));
+      case Op::SubI32:
+        RLDB_SET_I(to_32(minus(r[i.a].i, r[i.b].i)));
+      case Op::MulI32:
+        RLDB_SET_I(to_32(times(r[i.a].i, r[i.b].i)));
+      case Op::MinI:
+        RLDB_SET_I(r[i.a].i < r[i.b].i ? r[i.a].i : r[i.b].i);
+      case Op::MaxI:
+        RLDB_SET_I(r[i.a].i < r[i.b].i ? r[i.b].i : r[i.a].i);
+      case Op::MinU:
+        RLDB_SET_I(std::uint64_t(r[i.a].i) < std::uint64_t(r[i.b].i) ? r[i.a].i : r[i.b].i);
+      case Op::MaxU:
+        RLDB_SET_I(std::uint64_t(r[i.a].i) < std::uint64_t(r[i.b].i) ? r[i.b].i : r[i.a].i);
+      case Op::EqI:
+        RLDB_SET_I(r[i.a].i == r[i.b].i);
+      case Op::NeI:
+        RLDB_SET_I(r[i.a].i != r[i.b].i);
+      case Op::LtI:
+        RLDB_SET_I(r[i.a].i < r[i.b].i);
+      case Op::LeI:
+        RLDB_SET_I(r[i.a].i <= r[i.b].i);
+      case Op::LtU:
+        RLDB_SET_I(std::uint64_t(r[i.a].i) < std::uint64_t(r[i.b].i));
+      case Op::LeU:
+        RLDB_SET_I(std::uint64_t(r[i.a].i) <= std::uint64_t(r[i.b].i));
+      case Op::AndI:
+        RLDB_SET_I(r[i.a].i != 0 && r[i.b].i != 0);
+      case Op::OrI:
+        RLDB_SET_I(r[i.a].i != 0 || r[i.b].i != 0);
+      case Op::FloorDivBy:
+        RLDB_SET_I(quotient(r[i.a].i, r[i.b].i));
+      case Op::FloorModBy:
+        RLDB_SET_I(remainder(r[i.a].i, r[i.b].i));
+      case Op::FloorDiv:
+        if (r[i.b].i == 0) return hand_over(p_.place_of[pc]);
+        RLDB_SET_I(quotient(r[i.a].i, r[i.b].i));
+      case Op::FloorMod:
+        if (r[i.b].i == 0) return hand_over(p_.place_of[pc]);
+        RLDB_SET_I(remainder(r[i.a].i, r[i.b].i));
+      case Op::AddF:
+        RLDB_SET_F(r[i.a].f + r[i.b].f);
+      case Op::SubF:
+        RLDB_SET_F(r[i.a].f - r[i.b].f);
+      case Op::MulF:
+        RLDB_SET_F(r[i.a].f * r[i.b].f);
+      case Op::DivF:
+        RLDB_SET_F(r[i.a].f / r[i.b].f);
+      case Op::AddF32:
+        RLDB_SET_F(single(r[i.a].f + r[i.b].f));
+      case Op::SubF32:
+        RLDB_SET_F(single(r[i.a].f - r[i.b].f));
+      case Op::MulF32:
+        RLDB_SET_F(single(r[i.a].f * r[i.b].f));
+      case Op::DivF32:
+        RLDB_SET_F(single(r[i.a].f / r[i.b].f));
+      case Op::MinF:
+        RLDB_SET_F(r[i.a].f < r[i.b].f ? r[i.a].f : r[i.b].f);
+      case Op::MaxF:
+        RLDB_SET_F(r[i.a].f > r[i.b].f ? r[i.a].f : r[i.b].f);
+      case Op::EqF:
+        RLDB_SET_I(r[i.a].f == r[i.b].f);
+      case Op::NeF:
+        RLDB_SET_I(r[i.a].f != r[i.b].f);
+      case Op::LtF:
+        RLDB_SET_I(r[i.a].f < r[i.b].f);
+      case Op::LeF:
+        RLDB_SET_I(r[i.a].f <= r[i.b].f);
+      case Op::Binary:
+        if (!binary(i)) return hand_over(p_.place_of[pc]);
+        break;
+      case Op::NotI:
+        RLDB_SET_I(!r[i.a].i);
+      case Op::Wrap:
+        RLDB_SET_I(wrap(r[i.a].i, i.type));
+      case Op::Round:
+        RLDB_SET_F(round_to(r[i.a].f, i.type));
+      case Op::RoundF32:
+        RLDB_SET_F(single(r[i.a].f));
+      case Op::IntToF:
+        RLDB_SET_F(double(r[i.a].i));
+      case Op::UIntToF:
+        RLDB_SET_F(double(std::uint64_t(r[i.a].i)));
+      case Op::Convert:
+        RLDB_SET_I(convert(of_float(r[i.a].f), i.type, p_.types[i.c]).i);
+      case Op::Reinterpret: {
+        alignas(8) std::byte bytes[8] = {};
+        store(bytes, i.type, operand(i.a, i.type.is_float()));
+        const Scalar made = load(bytes, p_.types[i.c]);
+        if (p_.types[i.c].is_float()) {
+          RLDB_SET_F(made.f);
+        }
+        RLDB_SET_I(made.i);
+      }
+      case Op::Select:
+        r[i.to] = r[i.a].i ? r[i.b] : r[i.c];
+        break;
+      case Op::Move:
+        r[i.to] = r[i.a];
+        break;
+      case Op::Call:
+        call(i);
+        break;
+      case Op::ReadVariable: {
+        const Scalar* value = m_.env.vars.find(p_.variables[i.a]->id);
+        RLDB_CHECK(value, "a variable that the machine defines has no value");
+        if (i.type.is_float()) {
+          RLDB_SET_F(value->f);
+        }
+        RLDB_SET_I(value->i);
+      }
+      case Op::LoadF32:
+        RLDB_LOAD(f, float, double(x))
+      case Op::LoadF64:
+        RLDB_LOAD(f, double, x)
+      case Op::LoadI64:
+        RLDB_LOAD(i, std::int64_t, x)
+      case Op::LoadI32:
+        RLDB_LOAD(i, std::int32_t, x)
+      case Op::LoadI8:
+        RLDB_LOAD(i, std::int8_t, x)
+      case Op::LoadU8:
+        RLDB_LOAD(i, std::uint8_t, x)
+      case Op::LoadBool:
+        RLDB_LOAD(i, std::uint8_t, x != 0)
+      case Op::LoadAny: {
+        const View& v = views_[i.a];
+        const std::int64_t at = element(v, i.b);
+        if (at < 0) return hand_over(p_.place_of[pc]);
+        const Scalar x = load(v.data + std::size_t(at) * i.type.bytes(), i.type);
+        if (i.type.is_float()) {
+          RLDB_SET_F(x.f);
+        }
+        RLDB_SET_I(x.i);
+      }
+      case Op::StoreF32:
+        RLDB_STORE(float, r[i.to].f)
+      case Op::StoreF64:
+        RLDB_STORE(double, r[i.to].f)
+      case Op::StoreI64:
+        RLDB_STORE(std::int64_t, r[i.to].i)
+      case Op::StoreI32:
+        RLDB_STORE(std::int32_t, r[i.to].i)
+      case Op::StoreI8:
+        RLDB_STORE(std::int8_t, r[i.to].i)
+      case Op::StoreAny: {
+        const View& v = views_[i.a];
+        const std::int64_t at = element(v, i.b);
+        if (at < 0) return hand_over(p_.place_of[pc]);
+        store(v.data + std::size_t(at) * i.type.bytes(), i.type, operand(i.to, i.type.is_float()));
+        break;
+      }
+      case Op::Check:
+        if (element(views_[i.a], i.b) < 0) return hand_over(p_.place_of[pc]);
+        break;
+      case Op::Label:
+        break;
+      case Op::Jump:
+        pc = std::size_t(i.to) - 1;
+        break;
+      case Op::JumpIfZero:
+        if (!r[i.a].i) pc = std::size_t(i.to) - 1;
+        break;
+      case Op::Count:
+        steps_ += i.a;
+        RLDB_POLL()
+        break;
+      case Op::Uncount:
+        steps_ -= p_.places[p_.place_of[pc]].undo;
+        break;
+      case Op::Enter: {
+        const Loop& loop = p_.loops[i.c];
+        if (!enter(loop)) return hand_over(p_.place_of[pc]);
+        if (r[loop.var].i >= r[loop.end].i) pc = std::size_t(i.to) - 1;
+        break;
+      }
+      case Op::Next:
+        if (++r[i.a].i >= r[i.b].i) break;
+        steps_ += i.d;
+        RLDB_POLL()
+        pc = std::size_t(i.to) - 1;
+        break;
+      case Op::NextBy:
+        if ((r[i.a].i += r[i.c].i) >= r[i.b].i) break;
+        steps_ += i.d;
+        RLDB_POLL()
+        pc = std::size_t(i.to) - 1;
+        break;
+      case Op::Walk: {
+        RLDB_TRY(const bool one, walk(p_.place_of[pc]));
+        if (!one) return Outcome::HandedOver;
+        break;
+      }
+      case Op::OpenBuffers:
+        if (!open_buffers(p_.blocks[i.a], i.b)) return hand_over(p_.place_of[pc]);
+        break;
+      case Op::FindBuffer:
+        views_[i.a] = view_of(p_.buffers[i.a]);
+        break;
+      case Op::HandOver:
+        return hand_over(p_.place_of[pc]);
+      case Op::End:
+        m_.steps = steps_;
+        return Outcome::Done;
+    }
+  }
+}
+
+#undef RLDB_SET_I
+#undef RLDB_SET_F
+#undef RLDB_LOAD
+#undef RLDB_STORE
+#undef RLDB_POLL
+
+}  // namespace rldb::eval
