@@ -53,18 +53,18 @@ void check_script(const std::string& path, const repro::FuzzFinding& f, const Co
 int write_programs(session::Session& session, const CommandLine& line, Console& console) {
   constexpr std::size_t kPrograms = 100;
   std::error_code ignored;
-  std::filesystem::create_directories(line.write_to, ignored);
-  const std::size_t wanted = line.programs > 0 ? line.programs : kPrograms;
+  std::filesystem::create_directories(line.fuzz.write_to, ignored);
+  const std::size_t wanted = line.fuzz.programs > 0 ? line.fuzz.programs : kPrograms;
   std::size_t written = 0, left_out = 0;
   for (std::uint64_t seed = line.options.seed; written < wanted && left_out < wanted; ++seed) {
     support::poll();
     const auto program = repro::generate(session, seed);
-    const std::string stem = (std::filesystem::path(line.write_to) / fmt::format("fuzz-{:016x}", seed)).string();
+    const std::string stem = (std::filesystem::path(line.fuzz.write_to) / fmt::format("fuzz-{:016x}", seed)).string();
     const auto result = program ? repro::write_program(session, *program, stem) : repro::WrittenProgram{};
     ++(result.files.empty() ? left_out : written);
     if (!result.why.empty()) console.print_error("seed {}: {}\n", seed, result.why);
   }
-  console.print("{} written to {}\n", support::counted(written, "program"), line.write_to);
+  console.print("{} written to {}\n", support::counted(written, "program"), line.fuzz.write_to);
   return written == wanted ? kGood : kFailed;
 }
 
@@ -107,15 +107,15 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   repro::FuzzOptions options;
   options.ranks = job.ranks();
   if (!line.passes.empty()) options.passes = line.passes;
-  options.coverage = line.coverage;
-  options.seeds = line.seed_folders;
-  if (!line.write_to.empty()) return write_programs(*session, line, console);
+  options.coverage = line.fuzz.coverage;
+  options.seeds = line.fuzz.seed_folders;
+  if (!line.fuzz.write_to.empty()) return write_programs(*session, line, console);
   source::Diagnostics wrong;
   if (!pipeline::parse(passes::pass_table(), options.passes, session->sources(), wrong))
     return fail(wrong, session->sources(), line, console, kUsage);
   options.seed = line.options.seed;
-  options.programs = line.programs;
-  options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kSeconds;
+  options.programs = line.fuzz.programs;
+  options.seconds = line.seconds > 0 || line.fuzz.programs > 0 ? line.seconds : kSeconds;
   Progress progress(console);
   options.progress = tell_findings(progress, console, options.seconds, options.programs);
   const repro::FuzzReport found = repro::fuzz(*session, options);

@@ -247,9 +247,10 @@ ReproFile repro_of_comparison(const CommandLine& line, const session::Session& s
   std::string entry = ":compare";
   if (a.function != "main") entry += " --function=" + a.function;
   if (!line.passes.empty()) entry += " " + quoted_word("--passes=" + line.passes);
-  if (!line.other_passes.empty()) entry += " " + quoted_word("--other-passes=" + line.other_passes);
-  if (line.other_engine) entry += fmt::format(" --other-engine={}", session::to_string(*line.other_engine));
-  if (line.shadow) entry += " --shadow";
+  if (!line.compare.other_passes.empty()) entry += " " + quoted_word("--other-passes=" + line.compare.other_passes);
+  if (line.compare.other_engine)
+    entry += fmt::format(" --other-engine={}", session::to_string(*line.compare.other_engine));
+  if (line.compare.shadow) entry += " --shadow";
   entry += tolerance_flags(line.tolerances);
   repro.entry = other ? with_document(entry + " ", module_text(other, line.options.print)) : entry;
   repro.expectations = {":expect not output \"differs:\"", ":expect success"};
@@ -320,7 +321,7 @@ std::string prompt_entry(const CommandLine& line) {
   const std::string passes = quoted_word(line.passes);
   switch (line.subcommand) {
     case Subcommand::Check:
-      return line.roundtrip ? ":verify --roundtrip" : ":verify";
+      return line.check.roundtrip ? ":verify --roundtrip" : ":verify";
     case Subcommand::Print:
       return ":show";
     case Subcommand::Opt:
