@@ -37,6 +37,7 @@ Operand Assembler::free(const ir::Var* v) {
 // A value that depends on something in the current loop's body is computed here; any other at the beginning of an
 // iteration of the loop in which it changes.
 Operand Assembler::put(Instruction i, int level) {
+  level = std::min(level, 2 * depth() + 1);
   if (level % 2 == 1 && level / 2 == depth()) {
     i.to = new_register();
     emit(i);
@@ -83,6 +84,51 @@ std::uint32_t Assembler::buffer(const ir::Buffer* b) {
   const auto [it, fresh] = buffers_.try_emplace(b, std::uint32_t(program_.buffers.size()));
   if (fresh) program_.buffers.push_back(b);
   return it->second;
+}
+
+void Assembler::find(const ir::Buffer* b) {
+  const std::uint32_t number = buffer(b);
+  emit({Op::FindBuffer, {}, 0, number});
+  found_[number] = 2 * depth() + 1;
+  std::erase_if(known_, [&](const auto& row) {
+    const auto& [op, code, bits, a, b, c] = row.first;
+    return (op == Op::Origin || op == Op::Along) && c / 16 == number;
+  });
+}
+
+Access Assembler::access(const ir::Buffer* b, std::vector<Operand> indices) {
+  const std::uint32_t number = buffer(b) * 16;
+  const auto found = found_.find(number / 16);
+  const int level = found == found_.end() ? 0 : found->second;
+  std::vector<std::uint32_t> order;
+  for (std::uint32_t i = 0; i < indices.size(); ++i) order.push_back(i);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::uint32_t i, std::uint32_t j) { return indices[i].level < indices[j].level; });
+  Access at{put({Op::Origin, {}, 0, 0, 0, number}, level), constant(std::int64_t(0)),
+            number + std::uint32_t(order.size())};
+  for (const std::uint32_t i : order) {
+    if (at.along != number + order.size())
+      at.position =
+          put({Op::Along, {}, 0, at.position.reg, at.index.reg, at.along}, std::max(at.position.level, at.index.level));
+    at.index = indices[i];
+    at.along = number + i;
+  }
+  return at;
+}
+
+Operand Assembler::here(Op op, DType type, const Access& of) {
+  return here(op, type, of.position.reg, of.index.reg, of.along);
+}
+
+Operand Assembler::add_single(Operand a, Operand b) {
+  const int level = std::max(a.level, b.level);
+  Instruction* last = lines().empty() ? nullptr : &lines().back().instruction;
+  const bool follows = last && last->op == Op::MulF32 && level == 2 * depth() + 1;
+  if (!follows || (last->to != a.reg && last->to != b.reg) || a.reg == b.reg) return pure(Op::AddF32, {}, a, b);
+  const bool second = last->to == b.reg;
+  const Operand to{new_register(), level};
+  *last = {second ? Op::MulAddF32 : Op::MulAddLastF32, {}, to.reg, last->a, last->b, (second ? a : b).reg, last->to};
+  return to;
 }
 
 std::uint32_t Assembler::type(DType t) {

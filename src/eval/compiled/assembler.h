@@ -18,6 +18,12 @@ struct Operand {
   int level = 0;
 };
 
+// An element: a position, and one more index with its dimension and buffer.
+struct Access {
+  Operand position, index;
+  std::uint32_t along = 0;
+};
+
 class Assembler {
  public:
   using DType = runtime::DType;
@@ -41,7 +47,16 @@ class Assembler {
   Operand call(Function f, const std::vector<Operand>& operands);
   // Here, and each time: it may fault, or reads memory.
   Operand here(Op op, DType type, std::uint32_t a, std::uint32_t b = 0, std::uint32_t c = 0);
+  Operand here(Op op, DType type, const Access& of);
   Operand free(const ir::Var* v);
+  // Rounded products and sums of float32; the sum after a product is one instruction.
+  Operand add_single(Operand a, Operand b);
+
+  // ---- buffers ----
+  std::uint32_t buffer(const ir::Buffer* b);
+  // From now on, in this loop's body, it is another one.
+  void find(const ir::Buffer* b);
+  Access access(const ir::Buffer* b, std::vector<Operand> indices);
 
   // ---- lines ----
   void emit(Instruction i) { emit(i, place_); }
@@ -64,7 +79,6 @@ class Assembler {
   void place_label(std::uint32_t label) { emit({Op::Label, {}, label}); }
   Lines& lines() { return levels_.back().lines; }
   std::uint32_t operands(const std::vector<Operand>& of);
-  std::uint32_t buffer(const ir::Buffer* b);
   std::uint32_t type(DType t);
 
   // ---- levels ----
@@ -106,6 +120,7 @@ class Assembler {
   std::map<std::int64_t, Operand> constants_;  // by bits
   std::map<const ir::Var*, Operand> free_;
   std::map<const ir::Buffer*, std::uint32_t> buffers_;
+  std::map<std::uint32_t, int> found_;  // by buffer: the level at which it was looked up, if inside the program
   std::uint32_t labels_ = 0;
   std::vector<Segment> open_;
   std::vector<std::uint32_t> segments_;  // steps of each

@@ -84,9 +84,11 @@ std::optional<Operand> Compiler::make(const ir::Expr* e, int lane) {
       return let(as<ir::LetExpr>(e), lane);
     case ir::ExprKind::Call:
       return call(as<ir::Call>(e), lane);
-    default:
-      return std::nullopt;
+#define RLDB_GRAPH(Kind, Struct, doc) case ir::ExprKind::Kind:
+#include "rldb/ir/node.def"
+      break;
   }
+  return std::nullopt;
 }
 
 std::optional<Operand> Compiler::variable(const ir::Var* v, int lane) {
@@ -172,7 +174,7 @@ std::optional<Operand> Compiler::float_binary(BinaryKind kind, Operand a, Operan
   };
   switch (kind) {
     case BinaryKind::Add:
-      return arithmetic(Op::AddF, Op::AddF32);
+      return single ? code_.add_single(a, b) : arithmetic(Op::AddF, Op::AddF32);
     case BinaryKind::Sub:
       return arithmetic(Op::SubF, Op::SubF32);
     case BinaryKind::Mul:
@@ -352,7 +354,7 @@ std::optional<Operand> Compiler::function(const ir::Call* c, int lane) {
 
 // ---- memory ----
 
-std::optional<std::uint32_t> Compiler::indices(const ir::Buffer* b, ir::Span<const ir::Expr*> of, int lane) {
+std::optional<Access> Compiler::access(const ir::Buffer* b, ir::Span<const ir::Expr*> of, int lane) {
   if (b->dtype.lanes != 1 || of.size() != b->shape.size() || of.size() > kMaxRank) return std::nullopt;
   std::vector<Operand> operands;
   for (const ir::Expr* e : of) {
@@ -360,7 +362,7 @@ std::optional<std::uint32_t> Compiler::indices(const ir::Buffer* b, ir::Span<con
     if (!index) return std::nullopt;
     operands.push_back(*index);
   }
-  return code_.operands(operands);
+  return code_.access(b, std::move(operands));
 }
 
 std::optional<Operand> Compiler::load(const ir::BufferLoad* l, int lane) {
@@ -374,9 +376,9 @@ std::optional<Operand> Compiler::load(const ir::BufferLoad* l, int lane) {
     to = code_.here(Op::Move, {}, code_.constant(std::int64_t(0)).reg);
     code_.emit({Op::JumpIfZero, {}, end, on->reg});
   }
-  const auto at = indices(l->buffer, l->indices, lane);
+  const auto at = access(l->buffer, l->indices, lane);
   if (!at) return std::nullopt;
-  const Operand loaded = code_.here(load_op(t), t, code_.buffer(l->buffer), *at);
+  const Operand loaded = code_.here(load_op(t), t, *at);
   if (!on) return loaded;
   code_.emit({Op::Move, {}, to.reg, loaded.reg});
   code_.place_label(end);

@@ -338,9 +338,9 @@ void Compiler::open_buffers(const ir::SBlock* b, std::uint32_t axes) {
   Program& p = code_.program();
   code_.emit({Op::OpenBuffers, {}, 0, std::uint32_t(p.blocks.size()), axes});
   p.blocks.push_back(b);
-  for (const ir::Buffer* made : b->alloc_buffers) code_.emit({Op::FindBuffer, {}, 0, code_.buffer(made)});
+  for (const ir::Buffer* made : b->alloc_buffers) code_.find(made);
   for (const ir::MatchBufferRegion& m : b->match_buffers) {
-    code_.emit({Op::FindBuffer, {}, 0, code_.buffer(m.buffer)});
+    code_.find(m.buffer);
     for (const ir::Expr* e : m.buffer->shape)
       if (const auto* v = as<ir::Var>(e)) read(v);
     for (const ir::Expr* e : m.buffer->strides)
@@ -384,7 +384,7 @@ bool Compiler::attribute(const ir::AttrStmt* s) {
 void Compiler::walk(const ir::Stmt* s, const ir::Buffer* declared) {
   count(s);
   code_.emit({Op::Walk});
-  if (declared) code_.emit({Op::FindBuffer, {}, 0, code_.buffer(declared)});
+  if (declared) code_.find(declared);
 }
 
 // A variable that the machine has defined.
@@ -485,26 +485,26 @@ bool Compiler::store_lanes(const ir::BufferStore* s) {
     if (!on) return false;
     const std::uint32_t end = code_.new_label();
     code_.emit({Op::JumpIfZero, {}, end, on->reg});
-    const auto at = indices(s->buffer, s->indices, 0);
+    const auto at = access(s->buffer, s->indices, 0);
     if (!at) return false;
     write(s, values[0], *at);
     code_.place_label(end);
     return true;
   }
-  std::vector<std::uint32_t> at;
+  std::vector<Access> at;
   for (int lane = 0; lane < lanes; ++lane) {
-    const auto first = indices(s->buffer, s->indices, lane);
-    if (!first) return false;
-    at.push_back(*first);
-    if (lanes > 1) code_.emit({Op::Check, {}, 0, code_.buffer(s->buffer), *first});
+    const auto one = access(s->buffer, s->indices, lane);
+    if (!one) return false;
+    at.push_back(*one);
+    if (lanes > 1) code_.emit({Op::Check, {}, 0, one->position.reg, one->index.reg, one->along});
   }
   for (std::size_t lane = 0; lane < values.size(); ++lane) write(s, values[lane], at[lane]);
   return true;
 }
 
-void Compiler::write(const ir::BufferStore* s, Operand value, std::uint32_t at) {
+void Compiler::write(const ir::BufferStore* s, Operand value, const Access& at) {
   const DType t = s->buffer->dtype.element();
-  code_.emit({store_op(t), t, value.reg, code_.buffer(s->buffer), at});
+  code_.emit({store_op(t), t, value.reg, at.position.reg, at.index.reg, at.along});
 }
 
 }  // namespace rldb::eval

@@ -43,8 +43,7 @@ class Compiler {
   Value function(const ir::Call* c, int lane);
   Value multiply_add(const ir::Call* c, int lane);
   Value load(const ir::BufferLoad* l, int lane);
-  // The first of its operands.
-  std::optional<std::uint32_t> indices(const ir::Buffer* b, ir::Span<const ir::Expr*> of, int lane);
+  std::optional<Access> access(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, int lane);
 
   // ---- statements (compile_stmt.cc); false: the program cannot be made ----
   bool statement(const ir::Stmt* s);
@@ -65,7 +64,7 @@ class Compiler {
   void leave(const ir::Stmt* s, bool for_good);
   void store(const ir::BufferStore* s);
   bool store_lanes(const ir::BufferStore* s);
-  void write(const ir::BufferStore* s, Operand value, std::uint32_t at);
+  void write(const ir::BufferStore* s, Operand value, const Access& at);
   void bind(const ir::BindStmt* s);
   void check(const ir::AssertStmt* s);
   void walk(const ir::Stmt* s, const ir::Buffer* declared = nullptr);

@@ -18,10 +18,10 @@ double single(double v) { return double(float(v)); }
 // Divisions of small numbers are several times faster in 32 bits.
 bool is_small(std::int64_t a, std::int64_t b) { return ((std::uint64_t(a) | std::uint64_t(b)) >> 32) == 0; }
 std::int64_t quotient(std::int64_t a, std::int64_t b) {
-  return is_small(a, b) ? std::int64_t(std::uint32_t(a) / std::uint32_t(b)) : floor_div(a, b);
+  return is_small(a, b) ? std::int64_t(std::uint32_t(a) / std::uint32_t(b)) : support::floor_div(a, b);
 }
 std::int64_t remainder(std::int64_t a, std::int64_t b) {
-  return is_small(a, b) ? std::int64_t(std::uint32_t(a) % std::uint32_t(b)) : floor_mod(a, b);
+  return is_small(a, b) ? std::int64_t(std::uint32_t(a) % std::uint32_t(b)) : support::floor_mod(a, b);
 }
 
 template <class T>
@@ -41,16 +41,18 @@ Scalar TirMachine::Impl::Execution::operand(std::uint32_t reg, bool is_float) co
   return is_float ? of_float(regs_[reg].f) : of_int(regs_[reg].i);
 }
 
-// The position of an element; negative: out of bounds.
-inline std::int64_t TirMachine::Impl::Execution::element(const View& v, std::uint32_t first) const {
-  std::int64_t at = v.offset;
-  const std::uint32_t* index = p_.operands.data() + first;
-  for (std::size_t i = 0; i < v.rank; ++i) {
-    const std::int64_t x = regs_[index[i]].i;
-    if (std::uint64_t(x) >= std::uint64_t(v.shape[i])) return -1;
-    at = plus(at, times(x, v.strides[i]));
-  }
-  return std::uint64_t(at) < v.count ? at : -1;
+// A position moved along a dimension; negative: out of bounds.
+inline std::int64_t TirMachine::Impl::Execution::along(const Instruction& i) const {
+  const Dimension& d = dimensions_[i.c];
+  const std::int64_t position = regs_[i.a].i, index = regs_[i.b].i;
+  if (position < 0 || std::uint64_t(index) >= d.extent) return -1;
+  return plus(position, times(index, d.stride));
+}
+
+inline std::byte* TirMachine::Impl::Execution::element(const Instruction& i, std::size_t width) const {
+  const std::int64_t at = along(i);
+  const View& v = views_[i.c / 16];
+  return std::uint64_t(at) < v.count ? v.data + std::size_t(at) * width : nullptr;
 }
 
 // False: the machine has to do it.
@@ -98,22 +100,20 @@ void TirMachine::Impl::Execution::call(const Instruction& i) {
 #define RLDB_SET_F(value) \
   r[i.to].f = (value);    \
   break
-#define RLDB_LOAD(field, type, value)                                   \
-  {                                                                     \
-    const View& v = views_[i.a];                                        \
-    const std::int64_t at = element(v, i.b);                            \
-    if (at < 0) return hand_over(p_.place_of[pc]);                      \
-    const type x = read<type>(v.data + std::size_t(at) * sizeof(type)); \
-    r[i.to].field = (value);                                            \
-    break;                                                              \
+#define RLDB_LOAD(field, type, value)               \
+  {                                                 \
+    const std::byte* at = element(i, sizeof(type)); \
+    if (!at) return hand_over(p_.place_of[pc]);     \
+    const type x = read<type>(at);                  \
+    r[i.to].field = (value);                        \
+    break;                                          \
   }
-#define RLDB_STORE(type, value)                                        \
-  {                                                                    \
-    const View& v = views_[i.a];                                       \
-    const std::int64_t at = element(v, i.b);                           \
-    if (at < 0) return hand_over(p_.place_of[pc]);                     \
-    write<type>(v.data + std::size_t(at) * sizeof(type), type(value)); \
-    break;                                                             \
+#define RLDB_STORE(type, value)                 \
+  {                                             \
+    std::byte* at = element(i, sizeof(type));   \
+    if (!at) return hand_over(p_.place_of[pc]); \
+    write<type>(at, type(value));               \
+    break;                                      \
   }
 #define RLDB_POLL()                                            \
   if (steps_ > stop_) {                                        \
@@ -193,6 +193,16 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         RLDB_SET_F(r[i.a].f < r[i.b].f ? r[i.a].f : r[i.b].f);
       case Op::MaxF:
         RLDB_SET_F(r[i.a].f > r[i.b].f ? r[i.a].f : r[i.b].f);
+      case Op::MulAddF32:
+        r[i.d].f = single(r[i.a].f * r[i.b].f);
+        RLDB_SET_F(single(r[i.c].f + r[i.d].f));
+      case Op::MulAddLastF32:
+        r[i.d].f = single(r[i.a].f * r[i.b].f);
+        RLDB_SET_F(single(r[i.d].f + r[i.c].f));
+      case Op::Origin:
+        RLDB_SET_I(views_[i.c / 16].offset);
+      case Op::Along:
+        RLDB_SET_I(along(i));
       case Op::EqF:
         RLDB_SET_I(r[i.a].f == r[i.b].f);
       case Op::NeF:
@@ -259,10 +269,9 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
       case Op::LoadBool:
         RLDB_LOAD(i, std::uint8_t, x != 0)
       case Op::LoadAny: {
-        const View& v = views_[i.a];
-        const std::int64_t at = element(v, i.b);
-        if (at < 0) return hand_over(p_.place_of[pc]);
-        const Scalar x = load(v.data + std::size_t(at) * i.type.bytes(), i.type);
+        const std::byte* at = element(i, i.type.bytes());
+        if (!at) return hand_over(p_.place_of[pc]);
+        const Scalar x = load(at, i.type);
         if (i.type.is_float()) {
           RLDB_SET_F(x.f);
         }
@@ -279,14 +288,13 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
       case Op::StoreI8:
         RLDB_STORE(std::int8_t, r[i.to].i)
       case Op::StoreAny: {
-        const View& v = views_[i.a];
-        const std::int64_t at = element(v, i.b);
-        if (at < 0) return hand_over(p_.place_of[pc]);
-        store(v.data + std::size_t(at) * i.type.bytes(), i.type, operand(i.to, i.type.is_float()));
+        std::byte* at = element(i, i.type.bytes());
+        if (!at) return hand_over(p_.place_of[pc]);
+        store(at, i.type, operand(i.to, i.type.is_float()));
         break;
       }
       case Op::Check:
-        if (element(views_[i.a], i.b) < 0) return hand_over(p_.place_of[pc]);
+        if (!element(i, 1)) return hand_over(p_.place_of[pc]);
         break;
       case Op::Label:
         break;
@@ -330,7 +338,7 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         if (!open_buffers(p_.blocks[i.a], i.b)) return hand_over(p_.place_of[pc]);
         break;
       case Op::FindBuffer:
-        views_[i.a] = view_of(p_.buffers[i.a]);
+        find(i.a);
         break;
       case Op::HandOver:
         return hand_over(p_.place_of[pc]);

@@ -35,28 +35,27 @@ bool TirMachine::Impl::Execution::prepare() {
     else
       regs_[f.to].i = value->i;
   }
-  for (const ir::Buffer* b : p_.buffers) views_.push_back(view_of(b));
+  views_.resize(p_.buffers.size());
+  dimensions_.resize(p_.buffers.size() * 16);
+  for (std::uint32_t i = 0; i < p_.buffers.size(); ++i) find(i);
   return true;
 }
 
-TirMachine::Impl::Execution::View TirMachine::Impl::Execution::view_of(const ir::Buffer* b) const {
-  View view;
-  const auto it = m_.env.buffers.find(b);
-  if (it == m_.env.buffers.end()) return view;
+void TirMachine::Impl::Execution::find(std::uint32_t number) {
+  View& view = views_[number];
+  view = {};
+  const auto it = m_.env.buffers.find(p_.buffers[number]);
+  if (it == m_.env.buffers.end()) return;
   const BufferValue& value = it->second;
-  const std::size_t rank = b->shape.size();
+  const std::size_t rank = p_.buffers[number]->shape.size(), bytes = value.dtype.bytes();
   if (rank > kMaxRank || value.shape.size() != rank || value.strides.size() != rank || !value.storage ||
-      value.end < value.byte_offset || value.dtype.bytes() == 0)
-    return view;
-  view.data = value.storage->data() + value.byte_offset;
-  view.offset = value.offset;
-  view.count = (value.end - value.byte_offset) / value.dtype.bytes();
-  view.rank = rank;
-  for (std::size_t i = 0; i < rank; ++i) {
-    view.shape[i] = std::max<std::int64_t>(value.shape[i], 0);
-    view.strides[i] = value.strides[i];
-  }
-  return view;
+      value.end < value.byte_offset || bytes == 0 || value.offset < 0)
+    return;
+  view = {value.storage->data() + value.byte_offset, value.offset, (value.end - value.byte_offset) / bytes};
+  Dimension* dimensions = &dimensions_[number * 16];
+  for (std::size_t i = 0; i < rank; ++i)
+    dimensions[i] = {std::uint64_t(std::max<std::int64_t>(value.shape[i], 0)), value.strides[i]};
+  dimensions[rank] = {1, 0};
 }
 
 // ---- to the machine ----

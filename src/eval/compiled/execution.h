@@ -24,16 +24,20 @@ class TirMachine::Impl::Execution {
   // A buffer's elements. Every access is outside if it has no memory.
   struct View {
     std::byte* data = nullptr;
-    std::int64_t offset = 0;
+    std::int64_t offset = -1;
     std::uint64_t count = 0;
-    std::size_t rank = 0;
-    std::int64_t shape[kMaxRank], strides[kMaxRank];
+  };
+  // By buffer times 16 plus dimension; the one after the last is for buffers without dimensions.
+  struct Dimension {
+    std::uint64_t extent = 0;
+    std::int64_t stride = 0;
   };
 
   bool prepare();
-  View view_of(const ir::Buffer* b) const;
+  void find(std::uint32_t buffer);
   Result<Outcome> execute();
-  std::int64_t element(const View& v, std::uint32_t first) const;
+  std::int64_t along(const Instruction& i) const;
+  std::byte* element(const Instruction& i, std::size_t width) const;
   bool enter(const Loop& loop);
   Scalar operand(std::uint32_t reg, bool is_float) const;
   bool binary(const Instruction& i);
@@ -53,6 +57,7 @@ class TirMachine::Impl::Execution {
   const RunLimits& limits_;
   std::vector<Register> regs_;
   std::vector<View> views_;
+  std::vector<Dimension> dimensions_;
   std::size_t base_ = 0;      // of the stack
   bool inside_loop_ = false;  // the activity below the program is a loop
   std::uint64_t steps_;       // with those that are counted ahead

@@ -59,6 +59,9 @@ enum class Op : std::uint8_t {
   NeF,
   LtF,
   LeF,
+  // d = a * b, to = c + d or (Last) d + c, each rounded
+  MulAddF32,
+  MulAddLastF32,
   // c: a BinaryKind, of `type`; for everything that has no instruction of its own. A zero divisor is a fault.
   Binary,
   // to = op a
@@ -78,7 +81,11 @@ enum class Op : std::uint8_t {
   Call,
   // to = variable number a of the environment
   ReadVariable,
-  // to = an element of buffer a, of `type`. b: the first index in `operands`. An access out of bounds is a fault.
+  // The position of an element is summed up dimension by dimension, those of outer loops first. c: the number of the
+  // buffer times 16, plus the dimension. A position that is out of bounds is negative.
+  Origin,  // to = where buffer c begins
+  Along,   // to = a, moved by index b in dimension c
+  // to = the element of `type` at a, moved by index b in dimension c. An access out of bounds is a fault.
   LoadF32,
   LoadF64,
   LoadI64,
@@ -87,7 +94,7 @@ enum class Op : std::uint8_t {
   LoadU8,
   LoadBool,
   LoadAny,
-  // The element = register `to`.
+  // That element = register `to`.
   StoreF32,
   StoreF64,
   StoreI64,
@@ -132,7 +139,7 @@ union Register {
   double f;
 };
 
-inline constexpr std::size_t kMaxRank = 8;  // of buffers that are accessed
+inline constexpr std::size_t kMaxRank = 15;  // of buffers that are accessed
 inline constexpr std::uint32_t kNone = ~std::uint32_t(0);
 
 // Part of the machine's stack while a statement below it runs, and the variables that are in scope because of it.
