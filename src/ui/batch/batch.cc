@@ -81,6 +81,8 @@ constexpr OptionNeed kOptionNeeds[] = {
     {"`--by=kernel`", session::kModule, [](const CommandLine& line) { return line.bisect.by_kernel; }},
     {"`--oracle=memory`", session::kModule,
      [](const CommandLine& line) { return line.oracle == repro::OracleKind::Memory; }},
+    {"`--oracle=time`", session::kModule,
+     [](const CommandLine& line) { return line.oracle == repro::OracleKind::Time; }},
 };
 
 }  // namespace

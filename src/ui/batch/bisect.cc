@@ -98,6 +98,7 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.kind = asks ? repro::OracleKind::Command : line.oracle;
   q.command = line.test_command;
   q.memory = line.memory_limit;
+  q.time = line.time_limit;
   q.keep_defined = line.reduce.keep_defined;
   q.passes = line.passes;
   q.function = function_of(line, session);

@@ -17,28 +17,12 @@ constexpr std::string_view kSuccess = ":expect success";
 // The value that a correct program returns; the printer gives no parameter this name.
 constexpr std::string_view kExpected = "expected_result";
 
-std::string_view word_of(repro::OracleKind kind) {
-  using repro::OracleKind;
-  switch (kind) {
-    case OracleKind::Values:
-      return "values";
-    case OracleKind::Nan:
-      return "nan";
-    case OracleKind::Diagnostic:
-      return "diagnostic";
-    case OracleKind::Memory:
-      return "memory";
-    case OracleKind::Any:
-    case OracleKind::Command:
-      break;
-  }
-  return {};
-}
-
 std::string oracle_flags(const repro::Question& q) {
   std::string text;
-  if (const auto word = word_of(q.kind); !word.empty()) text += fmt::format(" --oracle={}", word);
+  const std::string_view word = repro::word_of(q.kind);
+  if (!word.empty() && q.kind != repro::OracleKind::Any) text += fmt::format(" --oracle={}", word);
   if (q.kind == repro::OracleKind::Memory) text += " --memory-limit=" + repro::to_string(q.memory);
+  if (q.kind == repro::OracleKind::Time) text += " --time-limit=" + repro::to_string(q.time);
   if (!q.command.empty()) text += " " + quoted_word("--test=" + q.command);
   if (!q.expected.empty()) text += fmt::format(" --expected={}", kExpected);
   return text + tolerance_flags(q.tolerances);

@@ -268,6 +268,9 @@ void add_reduce_command(CLI::App& app, CommandLine& c) {
 }
 
 void add_fuzz_command(CLI::App& app, CommandLine& c) {
+  auto* relay = app.add_flag("--relay", c.fuzz.relay,
+                             "programs of Relay: through the passes of the Relay VM's compiler, and beside their "
+                             "translation to Relax");
   app.add_option("--passes", c.passes, "pipeline to apply to each program (default: cpu_generic)")
       ->type_name("PIPELINE");
   app.add_option("--time", c.seconds, "stop after this many seconds (default without --programs: 60)")
@@ -292,6 +295,8 @@ void add_fuzz_command(CLI::App& app, CommandLine& c) {
   add_save_repro(app, c);
   add_tvm_script(app, c);
   add_run_options(app, c);
+  for (const char* other : {"--coverage", "--seeds", "--write", "--against", "--tvm-script", "--save-repro"})
+    relay->excludes(app.get_option(other));
 }
 
 void add_mcp_command(CLI::App& app, CommandLine& c) {

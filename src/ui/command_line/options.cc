@@ -235,9 +235,8 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   auto* passes = app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
   auto* oracle = app.add_option_function<std::string>(
                         "--oracle", [&c](const std::string& word) { c.oracle = *repro::parse_oracle(word); },
-                        "kind of fault: any (values, or a pass that fails), values, nan, diagnostic, or memory (a peak "
-                        "above --memory-limit)")
-                     ->check(CLI::IsMember({"any", "values", "nan", "diagnostic", "memory"}))
+                        "kind of fault: " + repro::oracle_doc())
+                     ->check(CLI::IsMember(repro::oracle_words()))
                      ->type_name("WHAT");
   auto* memory =
       app.add_option_function<std::string>(
@@ -250,6 +249,18 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
               },
               ""))
           ->type_name("SIZE|Nx")
+          ->needs(oracle);
+  auto* time =
+      app.add_option_function<std::string>(
+             "--time-limit", [&c](const std::string& text) { c.time_limit = *repro::parse_time_limit(text); },
+             "for --oracle=time: processor time of each pass and of a run, as in 2s or 100ms, or a multiple of the run "
+             "before the first pass, as in 5x (default: 3x)")
+          ->check(CLI::Validator(
+              [](const std::string& text) {
+                return repro::parse_time_limit(text) ? std::string() : "not a time or a factor: " + text;
+              },
+              ""))
+          ->type_name("TIME|Nx")
           ->needs(oracle);
   auto* test =
       app.add_option(
@@ -264,11 +275,13 @@ std::vector<CLI::Option*> add_oracle(CLI::App& app, CommandLine& c) {
   add_inputs(app, c);
   add_tolerances(app, c);
   add_run_options(app, c);
-  app.callback([&c, memory] {
+  app.callback([&c, memory, time] {
     if (memory->count() > 0 && c.oracle != repro::OracleKind::Memory)
       throw CLI::ValidationError("--memory-limit", "is for --oracle=memory only");
+    if (time->count() > 0 && c.oracle != repro::OracleKind::Time)
+      throw CLI::ValidationError("--time-limit", "is for --oracle=time only");
   });
-  return {passes, oracle, memory, test, expected};
+  return {passes, oracle, memory, time, test, expected};
 }
 
 }  // namespace rldb::ui

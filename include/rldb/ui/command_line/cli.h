@@ -91,6 +91,7 @@ struct ReduceOptions {
 };
 
 struct FuzzOptions {
+  bool relay = false;  // programs of Relay
   std::size_t programs = 0;
   bool coverage = false;                  // a histogram of what the programs reach
   std::vector<std::string> seed_folders;  // modules to start from
@@ -134,6 +135,7 @@ struct CommandLine {
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::string test_command;
   repro::MemoryLimit memory_limit;
+  repro::TimeLimit time_limit;
   repro::PartnerOptions partner;  // without a command: none
   unsigned jobs = 1;
   double seconds = 0;      // for the whole work; 0: no limit
