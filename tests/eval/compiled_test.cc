@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -101,7 +102,7 @@ std::string text_of(const runtime::Error& e) {
   return out;
 }
 
-// What can be seen of a machine.
+// All that can be seen of a machine.
 std::string state_of(const TirMachine& m) {
   std::string out = fmt::format("steps {}, at {}\n", m.steps(), static_cast<const void*>(m.current()));
   for (const auto& [var, value] : m.variables())
@@ -192,7 +193,9 @@ bool has_compiled_form(const std::string& text) {
 }  // namespace
 
 TEST_CASE("random kernels: run and stepped") {
-  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+  const char* more = std::getenv("RLDB_KERNEL_SEEDS");
+  const std::uint64_t seeds = more ? std::strtoull(more, nullptr, 10) : 150;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     fuzz::Rng rng(seed);
     const std::string text = fuzz::KernelText(rng).make();
     Module m(text);
@@ -373,6 +376,7 @@ TEST_CASE("expressions: lanes, predicates, lets, both sides of conditions") {
   const std::string text = R"(
 @T.prim_func
 def k(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "float32"), I: T.Buffer((32,), "int32"), H: T.Buffer((32,), "float16")):
+    x = T.int32()
     for i in range(4):
         B[i * 8:i * 8 + 8] = A[i * 8:i * 8 + 8] * T.Broadcast(A[i], 8) + T.Cast("float32x8", T.Ramp(i, 2, 8))
     for i in range(32):

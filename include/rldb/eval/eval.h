@@ -53,7 +53,7 @@ struct TirPlace {
 
 // Where TirMachine::run ends before the end of the function.
 struct RunLimits {
-  std::optional<std::uint64_t> until;           // in steps since the start
+  std::optional<std::uint64_t> until;            // in steps since the start
   const std::atomic<bool>* interrupt = nullptr;  // set by others
 };
 

@@ -61,14 +61,14 @@ class Assembler {
   // ---- lines ----
   void emit(Instruction i) { emit(i, place_); }
   void emit(Instruction i, std::uint32_t place) { lines().push_back({i, place}); }
-  // What `write` emits belongs to a place.
+  // The lines of `write` belong to a place.
   template <class F>
   void at(std::uint32_t place, F write) {
     const std::uint32_t before = std::exchange(place_, place);
     write();
     place_ = before;
   }
-  // What `write` emits at this level, apart.
+  // The lines that `write` emits at this level, apart.
   template <class F>
   Lines apart(F write) {
     Lines before = std::exchange(lines(), {});
@@ -83,7 +83,7 @@ class Assembler {
 
   // ---- levels ----
   void open_level() { levels_.emplace_back(); }
-  // What goes to the beginning of an iteration, followed by the rest.
+  // The lines that go to the beginning of an iteration, followed by the rest.
   Lines close_level();
   void append(Lines lines);
 

@@ -210,6 +210,7 @@ bool Compiler::counted(const ir::Stmt* s, Loop made, const ir::Var* var, const i
   const bool is_for = as<ir::ForStmt>(s);
   const std::uint32_t before = code_.add_place({frame_, s});
   const auto number = std::uint32_t(code_.program().loops.size());
+  code_.program().loops.emplace_back();
   made.end = code_.new_register();
   code_.open_level();
   const Operand at = code_.variable();
@@ -241,7 +242,6 @@ bool Compiler::counted(const ir::Stmt* s, Loop made, const ir::Var* var, const i
   code_.count(head);
   code_.close_segment();
   code_.place_label(end);
-  code_.program().loops.resize(std::max<std::size_t>(code_.program().loops.size(), number + 1));
   code_.program().loops[number] = std::move(made);
   scope_.erase(var);
   frame_ = outer;
@@ -307,7 +307,7 @@ bool Compiler::block(const ir::Stmt* s, const ir::SBlock* b, const ir::SBlockRea
   const std::uint32_t outer = frame_;
   const std::uint32_t axes = add_frame({});
   frame_ = axes;
-  Operand first = code_.constant(std::int64_t(1));
+  Value first;  // whether every reduction axis is at its start; none: there are none
   if (realize && !bind_axes(b, realize, first, axes)) return false;
   open_buffers(b, axes);
   if (!block_body(s, b, first)) return false;
@@ -318,7 +318,7 @@ bool Compiler::block(const ir::Stmt* s, const ir::SBlock* b, const ir::SBlockRea
   return true;
 }
 
-bool Compiler::bind_axes(const ir::SBlock* b, const ir::SBlockRealize* realize, Operand& first, std::uint32_t axes) {
+bool Compiler::bind_axes(const ir::SBlock* b, const ir::SBlockRealize* realize, Value& first, std::uint32_t axes) {
   for (std::size_t i = 0; i < b->iter_vars.size(); ++i) {
     const ir::IterVar& axis = b->iter_vars[i];
     const Value value = integer(realize->iter_values[i]);
@@ -328,7 +328,9 @@ bool Compiler::bind_axes(const ir::SBlock* b, const ir::SBlockRealize* realize, 
     if (reads_memory(axis.dom.min)) return false;
     const Value min = integer(axis.dom.min);
     if (!min) return false;
-    if (b->init) first = code_.pure(Op::AndI, {}, first, code_.pure(Op::EqI, {}, *value, *min));
+    if (!b->init) continue;
+    const Operand at_start = code_.pure(Op::EqI, {}, *value, *min);
+    first = first ? code_.pure(Op::AndI, {}, *first, at_start) : at_start;
   }
   return true;
 }
@@ -349,12 +351,12 @@ void Compiler::open_buffers(const ir::SBlock* b, std::uint32_t axes) {
   }
 }
 
-bool Compiler::block_body(const ir::Stmt* s, const ir::SBlock* b, Operand first) {
+bool Compiler::block_body(const ir::Stmt* s, const ir::SBlock* b, Value first) {
   const std::uint32_t axes = frame_;
   if (b->init) {
     const std::uint32_t body = code_.new_label();
     const std::uint32_t opening = add_frame({.kind = Frame::Kind::Fixed, .stmt = s, .at = 1, .started = true});
-    code_.emit({Op::JumpIfZero, {}, body, first.reg});
+    if (first) code_.emit({Op::JumpIfZero, {}, body, first->reg});
     code_.open_segment();
     frame_ = opening;
     if (!statement(b->init)) return false;
@@ -414,7 +416,7 @@ void Compiler::leave(const ir::Stmt* s, bool for_good) {
   count(s);
   if (exits_.empty()) return code_.emit({Op::HandOver});
   const Exits& to = exits_.back();
-  // What the segments inside of the loop have counted and is passed over.
+  // The steps that segments inside of the loop have counted and that are passed over.
   code_.emit({Op::Uncount}, code_.add_place({}, to.segments));
   code_.emit({Op::Jump, {}, for_good ? to.stop : to.next});
 }

@@ -56,9 +56,9 @@ class Compiler {
   bool branch(const ir::IfThenElse* s);
   bool guarded(const ir::Stmt* s);  // in a segment of its own
   bool block(const ir::Stmt* s, const ir::SBlock* b, const ir::SBlockRealize* realize);
-  bool bind_axes(const ir::SBlock* b, const ir::SBlockRealize* realize, Operand& first, std::uint32_t axes);
+  bool bind_axes(const ir::SBlock* b, const ir::SBlockRealize* realize, Value& first, std::uint32_t axes);
   void open_buffers(const ir::SBlock* b, std::uint32_t axes);
-  bool block_body(const ir::Stmt* s, const ir::SBlock* b, Operand first);
+  bool block_body(const ir::Stmt* s, const ir::SBlock* b, Value first);
   bool attribute(const ir::AttrStmt* s);
   bool evaluate(const ir::Evaluate* s);
   void leave(const ir::Stmt* s, bool for_good);

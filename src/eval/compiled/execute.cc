@@ -41,20 +41,6 @@ Scalar TirMachine::Impl::Execution::operand(std::uint32_t reg, bool is_float) co
   return is_float ? of_float(regs_[reg].f) : of_int(regs_[reg].i);
 }
 
-// A position moved along a dimension; negative: out of bounds.
-inline std::int64_t TirMachine::Impl::Execution::along(const Instruction& i) const {
-  const Dimension& d = dimensions_[i.c];
-  const std::int64_t position = regs_[i.a].i, index = regs_[i.b].i;
-  if (position < 0 || std::uint64_t(index) >= d.extent) return -1;
-  return plus(position, times(index, d.stride));
-}
-
-inline std::byte* TirMachine::Impl::Execution::element(const Instruction& i, std::size_t width) const {
-  const std::int64_t at = along(i);
-  const View& v = views_[i.c / 16];
-  return std::uint64_t(at) < v.count ? v.data + std::size_t(at) * width : nullptr;
-}
-
 // False: the machine has to do it.
 bool TirMachine::Impl::Execution::enter(const Loop& loop) {
   const std::int64_t min = regs_[loop.min].i, extent = regs_[loop.extent].i, step = regs_[loop.step].i;
@@ -100,32 +86,50 @@ void TirMachine::Impl::Execution::call(const Instruction& i) {
 #define RLDB_SET_F(value) \
   r[i.to].f = (value);    \
   break
+#define RLDB_HAND_OVER() return steps_ = steps, hand_over(p_.place_of[pc])
 #define RLDB_LOAD(field, type, value)               \
   {                                                 \
     const std::byte* at = element(i, sizeof(type)); \
-    if (!at) return hand_over(p_.place_of[pc]);     \
+    if (!at) RLDB_HAND_OVER();                      \
     const type x = read<type>(at);                  \
     r[i.to].field = (value);                        \
     break;                                          \
   }
-#define RLDB_STORE(type, value)                 \
-  {                                             \
-    std::byte* at = element(i, sizeof(type));   \
-    if (!at) return hand_over(p_.place_of[pc]); \
-    write<type>(at, type(value));               \
-    break;                                      \
+#define RLDB_STORE(type, value)               \
+  {                                           \
+    std::byte* at = element(i, sizeof(type)); \
+    if (!at) RLDB_HAND_OVER();                \
+    write<type>(at, type(value));             \
+    break;                                    \
   }
-#define RLDB_POLL()                                            \
-  if (steps_ > stop_) {                                        \
+#define RLDB_COUNT(number)                                     \
+  steps += (number);                                           \
+  if (steps > stop_) {                                         \
+    steps_ = steps;                                            \
     if (const auto left = poll(p_.place_of[pc])) return *left; \
   }
 
 Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execute() {
   Register* const r = regs_.data();
   const Instruction* const code = p_.code.data();
-  stop_ = steps_;
+  const Dimension* const dimensions = dimensions_.data();
+  const View* const views = views_.data();
+  std::uint64_t steps = stop_ = steps_;
+  // A position moved along a dimension; negative: out of bounds.
+  const auto along = [&](const Instruction& i) -> std::int64_t {
+    const Dimension& d = dimensions[i.c];
+    const std::int64_t position = r[i.a].i, index = r[i.b].i;
+    if (position < 0 || std::uint64_t(index) >= d.extent) return -1;
+    return plus(position, times(index, d.stride));
+  };
+  const auto element = [&](const Instruction& i, std::size_t width) -> std::byte* {
+    const std::int64_t at = along(i);
+    const View& v = views[i.c / 16];
+    return std::uint64_t(at) < v.count ? v.data + std::size_t(at) * width : nullptr;
+  };
   for (std::size_t pc = 0;; ++pc) {
     const Instruction& i = code[pc];
+    if (i.op > Op::End) __builtin_unreachable();  // saves a test before each instruction
     switch (i.op) {
       case Op::AddI:
         RLDB_SET_I(plus(r[i.a].i, r[i.b].i));
@@ -168,10 +172,10 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
       case Op::FloorModBy:
         RLDB_SET_I(remainder(r[i.a].i, r[i.b].i));
       case Op::FloorDiv:
-        if (r[i.b].i == 0) return hand_over(p_.place_of[pc]);
+        if (r[i.b].i == 0) RLDB_HAND_OVER();
         RLDB_SET_I(quotient(r[i.a].i, r[i.b].i));
       case Op::FloorMod:
-        if (r[i.b].i == 0) return hand_over(p_.place_of[pc]);
+        if (r[i.b].i == 0) RLDB_HAND_OVER();
         RLDB_SET_I(remainder(r[i.a].i, r[i.b].i));
       case Op::AddF:
         RLDB_SET_F(r[i.a].f + r[i.b].f);
@@ -200,7 +204,7 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         r[i.d].f = single(r[i.a].f * r[i.b].f);
         RLDB_SET_F(single(r[i.d].f + r[i.c].f));
       case Op::Origin:
-        RLDB_SET_I(views_[i.c / 16].offset);
+        RLDB_SET_I(views[i.c / 16].offset);
       case Op::Along:
         RLDB_SET_I(along(i));
       case Op::EqF:
@@ -212,7 +216,7 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
       case Op::LeF:
         RLDB_SET_I(r[i.a].f <= r[i.b].f);
       case Op::Binary:
-        if (!binary(i)) return hand_over(p_.place_of[pc]);
+        if (!binary(i)) RLDB_HAND_OVER();
         break;
       case Op::NotI:
         RLDB_SET_I(!r[i.a].i);
@@ -270,7 +274,7 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         RLDB_LOAD(i, std::uint8_t, x != 0)
       case Op::LoadAny: {
         const std::byte* at = element(i, i.type.bytes());
-        if (!at) return hand_over(p_.place_of[pc]);
+        if (!at) RLDB_HAND_OVER();
         const Scalar x = load(at, i.type);
         if (i.type.is_float()) {
           RLDB_SET_F(x.f);
@@ -289,12 +293,12 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         RLDB_STORE(std::int8_t, r[i.to].i)
       case Op::StoreAny: {
         std::byte* at = element(i, i.type.bytes());
-        if (!at) return hand_over(p_.place_of[pc]);
+        if (!at) RLDB_HAND_OVER();
         store(at, i.type, operand(i.to, i.type.is_float()));
         break;
       }
       case Op::Check:
-        if (!element(i, 1)) return hand_over(p_.place_of[pc]);
+        if (!element(i, 1)) RLDB_HAND_OVER();
         break;
       case Op::Label:
         break;
@@ -305,45 +309,43 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         if (!r[i.a].i) pc = std::size_t(i.to) - 1;
         break;
       case Op::Count:
-        steps_ += i.a;
-        RLDB_POLL()
+        RLDB_COUNT(i.a)
         break;
       case Op::Uncount:
-        steps_ -= p_.places[p_.place_of[pc]].undo;
+        steps -= p_.places[p_.place_of[pc]].undo;
         break;
       case Op::Enter: {
         const Loop& loop = p_.loops[i.c];
-        if (!enter(loop)) return hand_over(p_.place_of[pc]);
+        if (!enter(loop)) RLDB_HAND_OVER();
         if (r[loop.var].i >= r[loop.end].i) pc = std::size_t(i.to) - 1;
         break;
       }
       case Op::Next:
         if (++r[i.a].i >= r[i.b].i) break;
-        steps_ += i.d;
-        RLDB_POLL()
+        RLDB_COUNT(i.d)
         pc = std::size_t(i.to) - 1;
         break;
       case Op::NextBy:
         if ((r[i.a].i += r[i.c].i) >= r[i.b].i) break;
-        steps_ += i.d;
-        RLDB_POLL()
+        RLDB_COUNT(i.d)
         pc = std::size_t(i.to) - 1;
         break;
       case Op::Walk: {
+        steps_ = steps;
         RLDB_TRY(const bool one, walk(p_.place_of[pc]));
         if (!one) return Outcome::HandedOver;
         break;
       }
       case Op::OpenBuffers:
-        if (!open_buffers(p_.blocks[i.a], i.b)) return hand_over(p_.place_of[pc]);
+        if (!open_buffers(p_.blocks[i.a], i.b)) RLDB_HAND_OVER();
         break;
       case Op::FindBuffer:
         find(i.a);
         break;
       case Op::HandOver:
-        return hand_over(p_.place_of[pc]);
+        RLDB_HAND_OVER();
       case Op::End:
-        m_.steps = steps_;
+        m_.steps = steps;
         return Outcome::Done;
     }
   }
@@ -351,8 +353,9 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
 
 #undef RLDB_SET_I
 #undef RLDB_SET_F
+#undef RLDB_HAND_OVER
 #undef RLDB_LOAD
 #undef RLDB_STORE
-#undef RLDB_POLL
+#undef RLDB_COUNT
 
 }  // namespace rldb::eval

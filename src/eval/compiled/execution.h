@@ -36,8 +36,6 @@ class TirMachine::Impl::Execution {
   bool prepare();
   void find(std::uint32_t buffer);
   Result<Outcome> execute();
-  std::int64_t along(const Instruction& i) const;
-  std::byte* element(const Instruction& i, std::size_t width) const;
   bool enter(const Loop& loop);
   Scalar operand(std::uint32_t reg, bool is_float) const;
   bool binary(const Instruction& i);
