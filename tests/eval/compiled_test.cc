@@ -4,12 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
+#include "eval/compiled/half.h"
 #include "eval/compiled/statements.h"
 #include "fuzz/kernel_input.h"
 #include "rldb/eval/eval.h"
@@ -191,6 +193,29 @@ bool has_compiled_form(const std::string& text) {
 }
 
 }  // namespace
+
+TEST_CASE("halves: every number, and between all numbers") {
+  using runtime::DType;
+  for (const DType t : {DType::Float(16), DType::BFloat16()}) {
+    int wrong = 0;
+    const auto same = [](double a, double b) { return std::memcmp(&a, &b, sizeof a) == 0; };
+    for (std::uint32_t word = 0; word < 0x10000; ++word) {
+      std::byte at[2], fast[2], slow[2];
+      std::memcpy(at, &word, 2);
+      const double v = eval::load(at, t).f;
+      wrong += !same(eval::load_half(at, t), v);
+      if (!std::isfinite(v)) continue;
+      for (const double x : {v, std::nextafter(v, 1e300), v * (1 + 0x1p-12), v * (1 + 0x1p-11), v * (1 + 0x1p-9),
+                             v * (1 + 0x1p-8), v * (1 + 3 * 0x1p-11), v * (1 + 3 * 0x1p-8), v * 1.3, -v * 1e30}) {
+        wrong += !same(eval::round_half(x, t), eval::round_to(x, t));
+        eval::store_half(fast, t, x);
+        eval::store(slow, t, eval::of_float(x));
+        wrong += std::memcmp(fast, slow, 2) != 0;
+      }
+    }
+    CHECK(wrong == 0);
+  }
+}
 
 TEST_CASE("random kernels: run and stepped") {
   const char* more = std::getenv("RLDB_KERNEL_SEEDS");

@@ -22,6 +22,7 @@ Operand Assembler::constant(std::int64_t value) {
 
 // A register holds the bits of either kind.
 Operand Assembler::constant(double value) { return constant(std::bit_cast<std::int64_t>(value)); }
+Operand Assembler::constant(float value) { return constant(std::int64_t(std::bit_cast<std::uint32_t>(value))); }
 
 Operand Assembler::variable() { return {new_register(), 2 * depth()}; }
 

@@ -39,6 +39,7 @@ class Assembler {
   // ---- values ----
   Operand constant(std::int64_t value);
   Operand constant(double value);
+  Operand constant(float value);
   Operand variable();  // of the current level: a loop's
   std::uint32_t new_register();
   // Without a fault.

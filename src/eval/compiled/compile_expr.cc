@@ -17,6 +17,10 @@ constexpr int kMaxDepth = 800;
 
 bool is_number(DType t) { return t.is_float() || t.is_integral() || t.is_handle() || t.is_void(); }
 
+bool same_kind(const ir::Expr* a, const ir::Expr* b) {
+  return kind_of(a->dtype().element()) == kind_of(b->dtype().element());
+}
+
 Op load_op(DType t) {
   if (t == DType::Float(32)) return Op::LoadF32;
   if (t == DType::Float(64)) return Op::LoadF64;
@@ -25,6 +29,7 @@ Op load_op(DType t) {
   if (t == DType::Int(8)) return Op::LoadI8;
   if (t == DType::UInt(8)) return Op::LoadU8;
   if (t == DType::Bool()) return Op::LoadBool;
+  if (is_half(t)) return Op::LoadHalf;
   return Op::LoadAny;
 }
 
@@ -53,7 +58,7 @@ std::optional<Operand> Compiler::make(const ir::Expr* e, int lane) {
       return code_.constant(as<ir::IntImm>(e)->value);
     case ir::ExprKind::FloatImm:
       if (!e->dtype().is_float()) return std::nullopt;
-      return code_.constant(round_to(as<ir::FloatImm>(e)->value, e->dtype().element()));
+      return constant(as<ir::FloatImm>(e));
     case ir::ExprKind::Binary:
       return binary(as<ir::BinaryExpr>(e), lane);
     case ir::ExprKind::BufferLoad:
@@ -91,6 +96,11 @@ std::optional<Operand> Compiler::make(const ir::Expr* e, int lane) {
   return std::nullopt;
 }
 
+Operand Compiler::constant(const ir::FloatImm* e) {
+  const double value = round_to(e->value, e->dtype().element());
+  return kind_of(e->dtype().element()) == Kind::Single ? code_.constant(float(value)) : code_.constant(value);
+}
+
 std::optional<Operand> Compiler::variable(const ir::Var* v, int lane) {
   if (const auto it = scope_.find(v); it != scope_.end())
     return it->second[std::min(std::size_t(lane), it->second.size() - 1)];
@@ -100,7 +110,7 @@ std::optional<Operand> Compiler::variable(const ir::Var* v, int lane) {
 
 std::optional<Operand> Compiler::let(const ir::LetExpr* e, int lane) {
   const Value value = expr(e->value, lane);
-  if (!value || e->var->dtype().is_float() != e->value->dtype().is_float()) return std::nullopt;
+  if (!value || !same_kind(e->var, e->value)) return std::nullopt;
   scope_[e->var] = {*value};
   const Value body = expr(e->body, lane);
   scope_.erase(e->var);
@@ -112,7 +122,7 @@ std::optional<Operand> Compiler::let(const ir::LetExpr* e, int lane) {
 std::optional<Operand> Compiler::binary(const ir::BinaryExpr* e, int lane) {
   if (ir::is_logic(e->op())) return logic(e, lane);
   const DType t = e->a->dtype().element();
-  if (t.is_float() != e->b->dtype().is_float()) return std::nullopt;
+  if (!same_kind(e->a, e->b) || (!ir::is_comparison(e->op()) && !same_kind(e, e->a))) return std::nullopt;
   const Value a = expr(e->a, lane);
   const Value b = a ? expr(e->b, lane) : std::nullopt;
   if (!b) return std::nullopt;
@@ -142,7 +152,7 @@ std::optional<Operand> Compiler::logic(const ir::BinaryExpr* e, int lane) {
 
 std::optional<Operand> Compiler::choose(Operand condition, const ir::Expr* a, int lane_a, const ir::Expr* b,
                                         int lane_b) {
-  if (a->dtype().is_float() != b->dtype().is_float()) return std::nullopt;
+  if (!same_kind(a, b)) return std::nullopt;
   Value x, y;
   Assembler::Lines left = code_.apart([&] { x = expr(a, lane_a); });
   Assembler::Lines right = code_.apart([&] { y = expr(b, lane_b); });
@@ -164,13 +174,21 @@ Operand Compiler::wrapped(Operand v, DType t) { return t.bits >= 64 || t.bits ==
 
 Operand Compiler::rounded(Operand v, DType t) {
   if (t == DType::Float(64)) return v;
-  return t == DType::Float(32) ? code_.pure(Op::RoundF32, {}, v) : code_.pure(Op::Round, t, v);
+  return kind_of(t) == Kind::Single ? code_.pure(Op::ToF32, {}, v)
+                                    : code_.pure(is_half(t) ? Op::RoundHalf : Op::Round, t, v);
+}
+
+Operand Compiler::widened(Operand v, DType t) {
+  return kind_of(t) == Kind::Single ? code_.pure(Op::FromF32, {}, v) : v;
 }
 
 std::optional<Operand> Compiler::float_binary(BinaryKind kind, Operand a, Operand b, DType t) {
-  const bool single = t == DType::Float(32);
+  const bool single = kind_of(t) == Kind::Single;
   const auto arithmetic = [&](Op plain, Op in_single) {
     return single ? code_.pure(in_single, {}, a, b) : rounded(code_.pure(plain, {}, a, b), t);
+  };
+  const auto exact = [&](Op plain, Op in_single, Operand x, Operand y) {
+    return code_.pure(single ? in_single : plain, {}, x, y);
   };
   switch (kind) {
     case BinaryKind::Add:
@@ -182,21 +200,21 @@ std::optional<Operand> Compiler::float_binary(BinaryKind kind, Operand a, Operan
     case BinaryKind::Div:
       return arithmetic(Op::DivF, Op::DivF32);
     case BinaryKind::Min:
-      return code_.pure(Op::MinF, {}, a, b);
+      return exact(Op::MinF, Op::MinF32, a, b);
     case BinaryKind::Max:
-      return code_.pure(Op::MaxF, {}, a, b);
+      return exact(Op::MaxF, Op::MaxF32, a, b);
     case BinaryKind::EQ:
-      return code_.pure(Op::EqF, {}, a, b);
+      return exact(Op::EqF, Op::EqF32, a, b);
     case BinaryKind::NE:
-      return code_.pure(Op::NeF, {}, a, b);
+      return exact(Op::NeF, Op::NeF32, a, b);
     case BinaryKind::LT:
-      return code_.pure(Op::LtF, {}, a, b);
+      return exact(Op::LtF, Op::LtF32, a, b);
     case BinaryKind::LE:
-      return code_.pure(Op::LeF, {}, a, b);
+      return exact(Op::LeF, Op::LeF32, a, b);
     case BinaryKind::GT:
-      return code_.pure(Op::LtF, {}, b, a);
+      return exact(Op::LtF, Op::LtF32, b, a);
     case BinaryKind::GE:
-      return code_.pure(Op::LeF, {}, b, a);
+      return exact(Op::LeF, Op::LeF32, b, a);
     case BinaryKind::Mod:
     case BinaryKind::FloorDiv:
     case BinaryKind::FloorMod:
@@ -268,12 +286,13 @@ std::optional<Operand> Compiler::divide(BinaryKind kind, Operand a, Operand b, D
 
 std::optional<Operand> Compiler::convert(Operand v, DType from, DType to) {
   if (to.is_float()) {
-    if (from.is_float()) return rounded(v, to);
+    if (from.is_float() && kind_of(from) == Kind::Single && kind_of(to) == Kind::Single) return v;
+    if (from.is_float()) return rounded(widened(v, from), to);
     return rounded(code_.pure(from.is_uint() && from.bits == 64 ? Op::UIntToF : Op::IntToF, {}, v), to);
   }
-  if (to.is_bool() && from.is_float()) return code_.pure(Op::NeF, {}, v, code_.constant(0.0));
+  if (to.is_bool() && from.is_float()) return code_.pure(Op::NeF, {}, widened(v, from), code_.constant(0.0));
   if (to.is_bool()) return truth(v);
-  if (from.is_float()) return code_.pure(Op::Convert, from, v, {}, code_.type(to));
+  if (from.is_float()) return code_.pure(Op::Convert, from, widened(v, from), {}, code_.type(to));
   return to.is_handle() ? v : wrapped(v, to);
 }
 
@@ -305,15 +324,15 @@ std::optional<Operand> Compiler::call(const ir::Call* c, int lane) {
   const DType result = c->dtype().element();
   if (is_call_of<ir::intrin::IfThenElse>(c)) {
     const Value condition = integer(c->args[0], lane % lanes_of(c->args[0]));
-    return condition ? choose(*condition, c->args[1], lane, c->args[2], lane) : condition;
+    return condition && same_kind(c, c->args[1]) ? choose(*condition, c->args[1], lane, c->args[2], lane)
+                                                 : std::nullopt;
   }
   if (is_call_of<ir::intrin::Reinterpret>(c)) {
     const Value v = expr(c->args[0], lane);
     return v ? Value(code_.pure(Op::Reinterpret, c->args[0]->dtype().element(), *v, {}, code_.type(result))) : v;
   }
   if (is_call_of<ir::intrin::Likely>(c)) {
-    if (c->args[0]->dtype().is_float() != result.is_float()) return std::nullopt;
-    return expr(c->args[0], lane);
+    return same_kind(c, c->args[0]) ? expr(c->args[0], lane) : std::nullopt;
   }
   if (ir::is_multiply_add(c)) return multiply_add(c, lane);
   return function(c, lane);
@@ -322,7 +341,7 @@ std::optional<Operand> Compiler::call(const ir::Call* c, int lane) {
 std::optional<Operand> Compiler::multiply_add(const ir::Call* c, int lane) {
   const DType t = c->dtype().element();
   for (std::size_t i = 1; i <= 3; ++i)
-    if (!t.is_float() || !c->args[i]->dtype().is_float()) return std::nullopt;
+    if (!t.is_float() || !same_kind(c, c->args[i])) return std::nullopt;
   const Value a = expr(c->args[1], lane), b = expr(c->args[2], lane), sum = expr(c->args[3], lane);
   if (!a || !b || !sum) return std::nullopt;
   const Value product = float_binary(BinaryKind::Mul, *a, *b, t);
@@ -347,7 +366,7 @@ std::optional<Operand> Compiler::function(const ir::Call* c, int lane) {
     const Value v = expr(operand, lane);
     if (!v) return v;
     operands.push_back(*v);
-    f.floats.push_back(is_float);
+    f.operands.push_back(kind_of(operand->dtype().element()));
   }
   return code_.call(std::move(f), operands);
 }
@@ -367,7 +386,7 @@ std::optional<Access> Compiler::access(const ir::Buffer* b, ir::Span<const ir::E
 
 std::optional<Operand> Compiler::load(const ir::BufferLoad* l, int lane) {
   const DType t = l->buffer->dtype.element();
-  if (!is_number(t) || t.is_void() || t.is_float() != l->dtype().is_float()) return std::nullopt;
+  if (!is_number(t) || t.is_void() || kind_of(t) != kind_of(l->dtype().element())) return std::nullopt;
   const Value on = l->predicate ? integer(l->predicate, lane) : std::nullopt;
   if (l->predicate && !on) return std::nullopt;
   const std::uint32_t end = code_.new_label();

@@ -33,7 +33,7 @@ Op store_op(runtime::DType t) {
   if (t == DType::Int(64)) return Op::StoreI64;
   if (t == DType::Int(32)) return Op::StoreI32;
   if (t == DType::Int(8)) return Op::StoreI8;
-  return Op::StoreAny;
+  return is_half(t) ? Op::StoreHalf : Op::StoreAny;
 }
 
 std::vector<std::uint32_t> registers(const std::vector<Operand>& of) {
@@ -438,7 +438,7 @@ void Compiler::bind(const ir::BindStmt* s) {
   if (as<ir::PointerType>(s->var->type)) return walk(s);
   count(s);
   std::vector<Operand> values;
-  bool known = lanes <= kMaxLanes && s->var->dtype().is_float() == s->value->dtype().is_float();
+  bool known = lanes <= kMaxLanes && kind_of(s->var->dtype().element()) == kind_of(s->value->dtype().element());
   Assembler::Lines lines = code_.apart([&] {
     for (int lane = 0; known && lane < lanes; ++lane) {
       const Value v = expr(s->value, lane);
@@ -472,7 +472,7 @@ void Compiler::store(const ir::BufferStore* s) {
 bool Compiler::store_lanes(const ir::BufferStore* s) {
   const int lanes = lanes_of(s->value);
   const DType t = s->buffer->dtype.element();
-  if (lanes > kMaxLanes || t.is_void() || t.is_float() != s->value->dtype().is_float()) return false;
+  if (lanes > kMaxLanes || t.is_void() || kind_of(t) != kind_of(s->value->dtype().element())) return false;
   std::vector<Operand> values;
   for (int lane = 0; lane < lanes; ++lane) {
     const Value v = expr(s->value, lane);

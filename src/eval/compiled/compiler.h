@@ -24,6 +24,7 @@ class Compiler {
   Value expr(const ir::Expr* e, int lane = 0);
   Value make(const ir::Expr* e, int lane);
   Value integer(const ir::Expr* e, int lane = 0);
+  Operand constant(const ir::FloatImm* e);
   Value variable(const ir::Var* v, int lane);
   Value let(const ir::LetExpr* e, int lane);
   Value binary(const ir::BinaryExpr* e, int lane);
@@ -32,7 +33,8 @@ class Compiler {
   Value float_binary(BinaryKind kind, Operand a, Operand b, DType t);
   Value divide(BinaryKind kind, Operand a, Operand b, DType t, const ir::Expr* divisor);
   Value convert(Operand v, DType from, DType to);
-  Operand rounded(Operand v, DType t);
+  Operand rounded(Operand v, DType t);  // from double
+  Operand widened(Operand v, DType t);  // to double
   Operand wrapped(Operand v, DType t);
   Operand truth(Operand v);
   // Only one side is evaluated.

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "eval/compiled/execution.h"
+#include "eval/compiled/half.h"
 
 namespace rldb::eval {
 
@@ -13,7 +14,8 @@ std::int64_t plus(std::int64_t a, std::int64_t b) { return std::int64_t(std::uin
 std::int64_t minus(std::int64_t a, std::int64_t b) { return std::int64_t(std::uint64_t(a) - std::uint64_t(b)); }
 std::int64_t times(std::int64_t a, std::int64_t b) { return std::int64_t(std::uint64_t(a) * std::uint64_t(b)); }
 std::int64_t to_32(std::int64_t v) { return std::int32_t(std::uint32_t(v)); }
-double single(double v) { return double(float(v)); }
+// A machine of doubles makes a signalling NaN quiet where it reads it, here that is where one is passed on.
+float quiet(float v) { return v != v ? v * 1.0f : v; }
 
 // Divisions of small numbers are several times faster in 32 bits.
 bool is_small(std::int64_t a, std::int64_t b) { return ((std::uint64_t(a) | std::uint64_t(b)) >> 32) == 0; }
@@ -37,8 +39,32 @@ void write(std::byte* at, T value) {
 
 }  // namespace
 
-Scalar TirMachine::Impl::Execution::operand(std::uint32_t reg, bool is_float) const {
-  return is_float ? of_float(regs_[reg].f) : of_int(regs_[reg].i);
+Scalar TirMachine::Impl::Execution::operand(std::uint32_t reg, Kind kind) const {
+  const Register& r = regs_[reg];
+  switch (kind) {
+    case Kind::Integer:
+      return of_int(r.i);
+    case Kind::Single:
+      return of_float(double(r.s));
+    case Kind::Double:
+      return of_float(r.f);
+  }
+  RLDB_UNREACHABLE("every kind has its case");
+}
+
+void TirMachine::Impl::Execution::set(std::uint32_t reg, Scalar value, Kind kind) {
+  Register& r = regs_[reg];
+  switch (kind) {
+    case Kind::Integer:
+      r.i = value.i;
+      break;
+    case Kind::Single:
+      r.s = float(value.f);
+      break;
+    case Kind::Double:
+      r.f = value.f;
+      break;
+  }
 }
 
 // False: the machine has to do it.
@@ -59,25 +85,17 @@ bool TirMachine::Impl::Execution::enter(const Loop& loop) {
 
 // False: it has no value.
 bool TirMachine::Impl::Execution::binary(const Instruction& i) {
-  const bool is_float = i.type.is_float();
-  auto made = eval::binary(ir::BinaryKind(i.c), operand(i.a, is_float), operand(i.b, is_float), i.type);
-  if (!made.ok()) return false;
-  if (is_float)
-    regs_[i.to].f = made->f;
-  else
-    regs_[i.to].i = made->i;
-  return true;
+  const Kind kind = kind_of(i.type);
+  auto made = eval::binary(ir::BinaryKind(i.c), operand(i.a, kind), operand(i.b, kind), i.type);
+  if (made.ok()) set(i.to, *made, kind);
+  return made.ok();
 }
 
 void TirMachine::Impl::Execution::call(const Instruction& i) {
   const Function& f = p_.functions[i.c];
   Scalar args[3];
-  for (std::size_t k = 0; k < f.floats.size(); ++k) args[k] = operand(p_.operands[i.b + k], f.floats[k]);
-  const Scalar made = f.body({args, f.floats.size()}, f.argument, f.result);
-  if (f.result.is_float())
-    regs_[i.to].f = made.f;
-  else
-    regs_[i.to].i = made.i;
+  for (std::size_t k = 0; k < f.operands.size(); ++k) args[k] = operand(p_.operands[i.b + k], f.operands[k]);
+  set(i.to, f.body({args, f.operands.size()}, f.argument, f.result), kind_of(f.result));
 }
 
 #define RLDB_SET_I(value) \
@@ -86,7 +104,10 @@ void TirMachine::Impl::Execution::call(const Instruction& i) {
 #define RLDB_SET_F(value) \
   r[i.to].f = (value);    \
   break
-#define RLDB_HAND_OVER() return steps_ = steps, hand_over(p_.place_of[pc])
+#define RLDB_SET_S(value) \
+  r[i.to].s = (value);    \
+  break
+#define RLDB_HAND_OVER() return steps_ = steps, hand_over(p_.place_of[std::size_t(now - code)])
 #define RLDB_LOAD(field, type, value)               \
   {                                                 \
     const std::byte* at = element(i, sizeof(type)); \
@@ -102,35 +123,32 @@ void TirMachine::Impl::Execution::call(const Instruction& i) {
     write<type>(at, type(value));             \
     break;                                    \
   }
-#define RLDB_COUNT(number)                                     \
-  steps += (number);                                           \
-  if (steps > stop_) {                                         \
-    steps_ = steps;                                            \
-    if (const auto left = poll(p_.place_of[pc])) return *left; \
+#define RLDB_COUNT(number)                                                          \
+  steps += (number);                                                                \
+  if (steps > stop_) {                                                              \
+    steps_ = steps;                                                                 \
+    if (const auto left = poll(p_.place_of[std::size_t(now - code)])) return *left; \
   }
 
 Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execute() {
   Register* const r = regs_.data();
   const Instruction* const code = p_.code.data();
   const Dimension* const dimensions = dimensions_.data();
-  const View* const views = views_.data();
   std::uint64_t steps = stop_ = steps_;
-  // A position moved along a dimension; negative: out of bounds.
   const auto along = [&](const Instruction& i) -> std::int64_t {
     const Dimension& d = dimensions[i.c];
-    const std::int64_t position = r[i.a].i, index = r[i.b].i;
-    if (position < 0 || std::uint64_t(index) >= d.extent) return -1;
-    return plus(position, times(index, d.stride));
+    return std::uint64_t(r[i.b].i) < d.extent ? plus(r[i.a].i, times(r[i.b].i, d.stride)) : kOutside;
   };
   const auto element = [&](const Instruction& i, std::size_t width) -> std::byte* {
+    const Dimension& d = dimensions[i.c];
     const std::int64_t at = along(i);
-    const View& v = views[i.c / 16];
-    return std::uint64_t(at) < v.count ? v.data + std::size_t(at) * width : nullptr;
+    return std::uint64_t(at) < d.count ? d.data + std::size_t(at) * width : nullptr;
   };
-  for (std::size_t pc = 0;; ++pc) {
-    const Instruction& i = code[pc];
-    if (i.op > Op::End) __builtin_unreachable();  // saves a test before each instruction
-    switch (i.op) {
+  for (const Instruction* now = code;; ++now) {
+    const Instruction& i = *now;
+    const Op op = i.op;
+    if (op > Op::End) __builtin_unreachable();  // saves a test before each instruction
+    switch (op) {
       case Op::AddI:
         RLDB_SET_I(plus(r[i.a].i, r[i.b].i));
       case Op::SubI:
@@ -186,25 +204,37 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
       case Op::DivF:
         RLDB_SET_F(r[i.a].f / r[i.b].f);
       case Op::AddF32:
-        RLDB_SET_F(single(r[i.a].f + r[i.b].f));
+        RLDB_SET_S(r[i.a].s + r[i.b].s);
       case Op::SubF32:
-        RLDB_SET_F(single(r[i.a].f - r[i.b].f));
+        RLDB_SET_S(r[i.a].s - r[i.b].s);
       case Op::MulF32:
-        RLDB_SET_F(single(r[i.a].f * r[i.b].f));
+        RLDB_SET_S(r[i.a].s * r[i.b].s);
       case Op::DivF32:
-        RLDB_SET_F(single(r[i.a].f / r[i.b].f));
+        RLDB_SET_S(r[i.a].s / r[i.b].s);
       case Op::MinF:
         RLDB_SET_F(r[i.a].f < r[i.b].f ? r[i.a].f : r[i.b].f);
       case Op::MaxF:
         RLDB_SET_F(r[i.a].f > r[i.b].f ? r[i.a].f : r[i.b].f);
+      case Op::MinF32:
+        RLDB_SET_S(r[i.a].s < r[i.b].s ? r[i.a].s : r[i.b].s);
+      case Op::MaxF32:
+        RLDB_SET_S(r[i.a].s > r[i.b].s ? r[i.a].s : r[i.b].s);
+      case Op::EqF32:
+        RLDB_SET_I(r[i.a].s == r[i.b].s);
+      case Op::NeF32:
+        RLDB_SET_I(r[i.a].s != r[i.b].s);
+      case Op::LtF32:
+        RLDB_SET_I(r[i.a].s < r[i.b].s);
+      case Op::LeF32:
+        RLDB_SET_I(r[i.a].s <= r[i.b].s);
       case Op::MulAddF32:
-        r[i.d].f = single(r[i.a].f * r[i.b].f);
-        RLDB_SET_F(single(r[i.c].f + r[i.d].f));
+        r[i.d].s = r[i.a].s * r[i.b].s;
+        RLDB_SET_S(r[i.c].s + r[i.d].s);
       case Op::MulAddLastF32:
-        r[i.d].f = single(r[i.a].f * r[i.b].f);
-        RLDB_SET_F(single(r[i.d].f + r[i.c].f));
+        r[i.d].s = r[i.a].s * r[i.b].s;
+        RLDB_SET_S(r[i.d].s + r[i.c].s);
       case Op::Origin:
-        RLDB_SET_I(views[i.c / 16].offset);
+        RLDB_SET_I(dimensions[i.c].offset);
       case Op::Along:
         RLDB_SET_I(along(i));
       case Op::EqF:
@@ -222,10 +252,14 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         RLDB_SET_I(!r[i.a].i);
       case Op::Wrap:
         RLDB_SET_I(wrap(r[i.a].i, i.type));
+      case Op::RoundHalf:
+        RLDB_SET_F(round_half(r[i.a].f, i.type));
       case Op::Round:
         RLDB_SET_F(round_to(r[i.a].f, i.type));
-      case Op::RoundF32:
-        RLDB_SET_F(single(r[i.a].f));
+      case Op::ToF32:
+        RLDB_SET_S(float(r[i.a].f));
+      case Op::FromF32:
+        RLDB_SET_F(double(r[i.a].s));
       case Op::IntToF:
         RLDB_SET_F(double(r[i.a].i));
       case Op::UIntToF:
@@ -234,12 +268,9 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         RLDB_SET_I(convert(of_float(r[i.a].f), i.type, p_.types[i.c]).i);
       case Op::Reinterpret: {
         alignas(8) std::byte bytes[8] = {};
-        store(bytes, i.type, operand(i.a, i.type.is_float()));
-        const Scalar made = load(bytes, p_.types[i.c]);
-        if (p_.types[i.c].is_float()) {
-          RLDB_SET_F(made.f);
-        }
-        RLDB_SET_I(made.i);
+        store(bytes, i.type, operand(i.a, kind_of(i.type)));
+        set(i.to, load(bytes, p_.types[i.c]), kind_of(p_.types[i.c]));
+        break;
       }
       case Op::Select:
         r[i.to] = r[i.a].i ? r[i.b] : r[i.c];
@@ -253,13 +284,11 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
       case Op::ReadVariable: {
         const Scalar* value = m_.env.vars.find(p_.variables[i.a]->id);
         RLDB_CHECK(value, "a variable that the machine defines has no value");
-        if (i.type.is_float()) {
-          RLDB_SET_F(value->f);
-        }
-        RLDB_SET_I(value->i);
+        set(i.to, *value, kind_of(i.type));
+        break;
       }
       case Op::LoadF32:
-        RLDB_LOAD(f, float, double(x))
+        RLDB_LOAD(s, float, x)
       case Op::LoadF64:
         RLDB_LOAD(f, double, x)
       case Op::LoadI64:
@@ -272,17 +301,19 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         RLDB_LOAD(i, std::uint8_t, x)
       case Op::LoadBool:
         RLDB_LOAD(i, std::uint8_t, x != 0)
+      case Op::LoadHalf: {
+        const std::byte* at = element(i, 2);
+        if (!at) RLDB_HAND_OVER();
+        RLDB_SET_F(load_half(at, i.type));
+      }
       case Op::LoadAny: {
         const std::byte* at = element(i, i.type.bytes());
         if (!at) RLDB_HAND_OVER();
-        const Scalar x = load(at, i.type);
-        if (i.type.is_float()) {
-          RLDB_SET_F(x.f);
-        }
-        RLDB_SET_I(x.i);
+        set(i.to, load(at, i.type), kind_of(i.type));
+        break;
       }
       case Op::StoreF32:
-        RLDB_STORE(float, r[i.to].f)
+        RLDB_STORE(float, quiet(r[i.to].s))
       case Op::StoreF64:
         RLDB_STORE(double, r[i.to].f)
       case Op::StoreI64:
@@ -291,10 +322,16 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
         RLDB_STORE(std::int32_t, r[i.to].i)
       case Op::StoreI8:
         RLDB_STORE(std::int8_t, r[i.to].i)
+      case Op::StoreHalf: {
+        std::byte* at = element(i, 2);
+        if (!at) RLDB_HAND_OVER();
+        store_half(at, i.type, r[i.to].f);
+        break;
+      }
       case Op::StoreAny: {
         std::byte* at = element(i, i.type.bytes());
         if (!at) RLDB_HAND_OVER();
-        store(at, i.type, operand(i.to, i.type.is_float()));
+        store(at, i.type, operand(i.to, kind_of(i.type)));
         break;
       }
       case Op::Check:
@@ -303,36 +340,36 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
       case Op::Label:
         break;
       case Op::Jump:
-        pc = std::size_t(i.to) - 1;
+        now = code + i.to - 1;
         break;
       case Op::JumpIfZero:
-        if (!r[i.a].i) pc = std::size_t(i.to) - 1;
+        if (!r[i.a].i) now = code + i.to - 1;
         break;
       case Op::Count:
         RLDB_COUNT(i.a)
         break;
       case Op::Uncount:
-        steps -= p_.places[p_.place_of[pc]].undo;
+        steps -= p_.places[p_.place_of[std::size_t(now - code)]].undo;
         break;
       case Op::Enter: {
         const Loop& loop = p_.loops[i.c];
         if (!enter(loop)) RLDB_HAND_OVER();
-        if (r[loop.var].i >= r[loop.end].i) pc = std::size_t(i.to) - 1;
+        if (r[loop.var].i >= r[loop.end].i) now = code + i.to - 1;
         break;
       }
       case Op::Next:
         if (++r[i.a].i >= r[i.b].i) break;
         RLDB_COUNT(i.d)
-        pc = std::size_t(i.to) - 1;
+        now = code + i.to - 1;
         break;
       case Op::NextBy:
         if ((r[i.a].i += r[i.c].i) >= r[i.b].i) break;
         RLDB_COUNT(i.d)
-        pc = std::size_t(i.to) - 1;
+        now = code + i.to - 1;
         break;
       case Op::Walk: {
         steps_ = steps;
-        RLDB_TRY(const bool one, walk(p_.place_of[pc]));
+        RLDB_TRY(const bool one, walk(p_.place_of[std::size_t(now - code)]));
         if (!one) return Outcome::HandedOver;
         break;
       }
@@ -353,6 +390,7 @@ Result<TirMachine::Impl::Execution::Outcome> TirMachine::Impl::Execution::execut
 
 #undef RLDB_SET_I
 #undef RLDB_SET_F
+#undef RLDB_SET_S
 #undef RLDB_HAND_OVER
 #undef RLDB_LOAD
 #undef RLDB_STORE

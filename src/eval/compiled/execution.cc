@@ -30,32 +30,27 @@ bool TirMachine::Impl::Execution::prepare() {
   for (const Program::Free& f : p_.free) {
     const Scalar* value = m_.env.vars.find(f.var->id);
     if (!value) return false;
-    if (f.var->dtype().is_float())
-      regs_[f.to].f = value->f;
-    else
-      regs_[f.to].i = value->i;
+    set(f.to, *value, kind_of(f.var->dtype().element()));
   }
-  views_.resize(p_.buffers.size());
   dimensions_.resize(p_.buffers.size() * 16);
   for (std::uint32_t i = 0; i < p_.buffers.size(); ++i) find(i);
   return true;
 }
 
 void TirMachine::Impl::Execution::find(std::uint32_t number) {
-  View& view = views_[number];
-  view = {};
+  Dimension* const dimensions = &dimensions_[number * 16];
+  std::fill_n(dimensions, 16, Dimension());
   const auto it = m_.env.buffers.find(p_.buffers[number]);
   if (it == m_.env.buffers.end()) return;
   const BufferValue& value = it->second;
   const std::size_t rank = p_.buffers[number]->shape.size(), bytes = value.dtype.bytes();
   if (rank > kMaxRank || value.shape.size() != rank || value.strides.size() != rank || !value.storage ||
-      value.end < value.byte_offset || bytes == 0 || value.offset < 0)
+      value.end < value.byte_offset || bytes == 0)
     return;
-  view = {value.storage->data() + value.byte_offset, value.offset, (value.end - value.byte_offset) / bytes};
-  Dimension* dimensions = &dimensions_[number * 16];
-  for (std::size_t i = 0; i < rank; ++i)
-    dimensions[i] = {std::uint64_t(std::max<std::int64_t>(value.shape[i], 0)), value.strides[i]};
-  dimensions[rank] = {1, 0};
+  for (std::size_t i = 0; i <= rank; ++i)
+    dimensions[i] = {i < rank ? std::uint64_t(std::max<std::int64_t>(value.shape[i], 0)) : 1,
+                     i < rank ? value.strides[i] : 0, value.storage->data() + value.byte_offset,
+                     (value.end - value.byte_offset) / bytes, value.offset};
 }
 
 // ---- to the machine ----
@@ -70,14 +65,14 @@ std::vector<const Frame*> TirMachine::Impl::Execution::frames_to(std::uint32_t f
 void TirMachine::Impl::Execution::set_variables(std::uint32_t frame) {
   for (const Frame* f : frames_to(frame))
     for (const Frame::Variable& v : f->variables) {
-      const bool is_float = v.var->dtype().is_float();
+      const Kind kind = kind_of(v.var->dtype().element());
       if (v.lanes.size() == 1) {
-        m_.env.vars.set(v.var->id, operand(v.lanes[0], is_float));
+        m_.env.vars.set(v.var->id, operand(v.lanes[0], kind));
         continue;
       }
       std::vector<Scalar>& lanes = m_.env.vectors[v.var];
       lanes.clear();
-      for (const std::uint32_t reg : v.lanes) lanes.push_back(operand(reg, is_float));
+      for (const std::uint32_t reg : v.lanes) lanes.push_back(operand(reg, kind));
     }
 }
 

@@ -21,23 +21,24 @@ class TirMachine::Impl::Execution {
   Result<Outcome> run();
 
  private:
-  // A buffer's elements. Every access is outside if it has no memory.
-  struct View {
-    std::byte* data = nullptr;
-    std::int64_t offset = -1;
-    std::uint64_t count = 0;
-  };
-  // By buffer times 16 plus dimension; the one after the last is for buffers without dimensions.
+  // A position that stays negative when other dimensions are added.
+  static constexpr std::int64_t kOutside = INT64_MIN / 2;
+
+  // Of a buffer (number times 16 plus dimension; the one after the last is for buffers without dimensions), with its
+  // memory. Every access is outside if there is none.
   struct Dimension {
     std::uint64_t extent = 0;
     std::int64_t stride = 0;
+    std::byte* data = nullptr;
+    std::uint64_t count = 0;  // elements
+    std::int64_t offset = kOutside;
   };
-
   bool prepare();
   void find(std::uint32_t buffer);
   Result<Outcome> execute();
   bool enter(const Loop& loop);
-  Scalar operand(std::uint32_t reg, bool is_float) const;
+  Scalar operand(std::uint32_t reg, Kind kind) const;
+  void set(std::uint32_t reg, Scalar value, Kind kind);
   bool binary(const Instruction& i);
   void call(const Instruction& i);
   // After steps were counted; nullopt: it may go on.
@@ -54,7 +55,6 @@ class TirMachine::Impl::Execution {
   const Program& p_;
   const RunLimits& limits_;
   std::vector<Register> regs_;
-  std::vector<View> views_;
   std::vector<Dimension> dimensions_;
   std::size_t base_ = 0;      // of the stack
   bool inside_loop_ = false;  // the activity below the program is a loop

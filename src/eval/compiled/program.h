@@ -44,7 +44,7 @@ enum class Op : std::uint8_t {
   // A zero b is a fault.
   FloorDiv,
   FloorMod,
-  // Computed in double; the ones of float32 are rounded to it.
+  // In double, and in single for float32: a sum of two singles in double, rounded, is their sum in single.
   AddF,
   SubF,
   MulF,
@@ -59,6 +59,12 @@ enum class Op : std::uint8_t {
   NeF,
   LtF,
   LeF,
+  MinF32,
+  MaxF32,
+  EqF32,
+  NeF32,
+  LtF32,
+  LeF32,
   // d = a * b, to = c + d or (Last) d + c, each rounded
   MulAddF32,
   MulAddLastF32,
@@ -68,7 +74,9 @@ enum class Op : std::uint8_t {
   NotI,
   Wrap,
   Round,
-  RoundF32,
+  RoundHalf,
+  ToF32,
+  FromF32,
   IntToF,
   UIntToF,
   // `type` to the dtype number c.
@@ -93,6 +101,7 @@ enum class Op : std::uint8_t {
   LoadI8,
   LoadU8,
   LoadBool,
+  LoadHalf,
   LoadAny,
   // That element = register `to`.
   StoreF32,
@@ -100,6 +109,7 @@ enum class Op : std::uint8_t {
   StoreI64,
   StoreI32,
   StoreI8,
+  StoreHalf,
   StoreAny,
   // Only the checks of an access.
   Check,
@@ -134,8 +144,16 @@ struct Instruction {
   std::uint32_t to = 0, a = 0, b = 0, c = 0, d = 0;
 };
 
+// How the values of a dtype are in a register.
+enum class Kind : std::uint8_t { Integer, Single, Double };
+inline Kind kind_of(runtime::DType t) {
+  if (!t.is_float()) return Kind::Integer;
+  return t.code == runtime::TypeCode::Float && t.bits == 32 ? Kind::Single : Kind::Double;
+}
+inline bool is_half(runtime::DType t) { return t.is_bfloat16() || t == runtime::DType::Float(16); }
 union Register {
   std::int64_t i;
+  float s;
   double f;
 };
 
@@ -177,7 +195,7 @@ struct Loop {
 struct Function {
   IntrinsicFn body;
   runtime::DType argument, result;
-  std::vector<bool> floats;  // by operand
+  std::vector<Kind> operands;
 };
 
 struct Program {
