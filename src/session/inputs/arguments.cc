@@ -21,6 +21,7 @@
 #include "session/engines.h"
 #include "session/inputs/made_up.h"
 #include "session/inputs/objects.h"
+#include "session/program/executable_devices.h"
 
 namespace rldb::session {
 
@@ -392,13 +393,19 @@ std::optional<Value> Session::made_by(const std::string& function) {
 support::Result<std::vector<Value>, Session::Misplaced> Session::placed(const ir::Module* module,
                                                                         std::string_view function,
                                                                         std::vector<Value> values) const {
-  const runtime::DeviceList devices = devices_of(module);
+  runtime::DeviceList devices = devices_of(module);
+  // Of an executable: what its notes say.
+  Diagnostics ignored;
+  const bool noted = !module && program_ && program_->kind() == ProgramKind::RelaxExecutable;
+  const std::shared_ptr<const Build> view = noted ? program_->viewable(ignored) : nullptr;
+  if (view && devices.empty()) devices = noted_devices(*view->executable);
   const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto* t = f && i < f->params.size() ? ir::as<ir::TensorType>(f->params[i]->type) : nullptr;
     const ir::VDevice* own = t && !devices.empty() ? t->vdevice : nullptr;
-    const runtime::Device device = own ? runtime::Device{runtime::device_type_of(own->target_kind), own->device_id}
-                                       : runtime::device_at(devices, 0);
+    runtime::Device device = own ? runtime::Device{runtime::device_type_of(own->target_kind), own->device_id}
+                                 : runtime::device_at(devices, 0);
+    if (view) device = noted_device(*view->executable, function, i).value_or(device);
     auto there = runtime::on_device(values[i], device);
     if (!there.ok()) return support::Failure(Misplaced{i, there.error().message});
     values[i] = *std::move(there);

@@ -12,6 +12,7 @@
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/ui/prompt/data.h"
+#include "rldb/ui/prompt/rank_job.h"
 #include "rldb/ui/prompt/start_run.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/duration.h"
@@ -28,7 +29,7 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
                                                std::span<const std::string> words, std::size_t rank) {
   source::Diagnostics diagnostics;
   std::optional<std::vector<std::string>> own(std::in_place, words.begin(), words.end());
-  if (repl.group) own = session::inputs_of_rank(words, rank, repl.ranks, diagnostics);
+  if (repl.group || prompt_ranks()) own = session::inputs_of_rank(words, rank, repl.ranks, diagnostics);
   auto arguments = own ? repl.session().arguments(function, *own, diagnostics) : std::nullopt;
   if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
   std::vector<Value> values;
@@ -69,9 +70,15 @@ namespace {
 
 // Runs the group as far as it gets. False: it does not finish, and stopping to inspect that was not requested.
 bool run_group(Repl& repl, const PreparedCall& call, bool looked_at) {
-  if (!repl.group) return true;
+  session::ProcessGroup* job = prompt_ranks();
+  if (!repl.group && !job) return true;
   if (!needs(repl, "a run on several ranks", session::kRanks)) return false;  // loaded after `:ranks`
   source::Diagnostics diagnostics;
+  if (job) {
+    const bool started = job->start_others(repl.session(), call.function, call.by_rank, diagnostics);
+    repl.report(diagnostics);
+    return started;
+  }
   repl.session().mute(true);
   const bool good = repl.group->run(call.function, call.by_rank, diagnostics);
   repl.session().mute(false);
@@ -334,6 +341,7 @@ Status command_Ranks(Repl& repl, std::string_view rest) {
     const auto groups = words.size() > 2 ? whole_number(words[2]) : std::optional<std::size_t>(1);
     if (!rank || *rank >= *count) return repl.fail(source::message(diag::NoSuchRank, words[1], rest, *count));
     if (!groups || *groups < 1 || *count % *groups != 0) return Status::Usage;
+    if (prompt_ranks()) return repl.fail(source::message(diag::RanksOfJob, "`:ranks`", prompt_ranks()->size()));
     if (*count > 1 && repl.session().program() && !needs(repl, "`:ranks`", session::kRanks)) return Status::Failed;
     repl.group.reset();  // before another one is made: it unsets the current workers
     if (*count > 1) repl.group = std::make_unique<session::Group>(repl.session(), *count, *groups);
