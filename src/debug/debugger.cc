@@ -1,3 +1,4 @@
+// The state of the debugger: its present run, snapshots, questions about it as a whole.
 #include "rldb/debug/debugger.h"
 
 #include "debug/impl.h"
@@ -27,6 +28,7 @@ bool Debugger::active() const {
 
 void Debugger::kill() {
   impl_->waiting.clear();
+  impl_->beside.reset();
   kill_one();
 }
 
@@ -52,7 +54,7 @@ const StopReport& Debugger::last_stop() const { return impl_->last; }
 std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
   const Impl& d = *impl_;
   return std::make_shared<Snapshot>(
-      Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last, d.waiting});
+      Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last, d.waiting, d.beside});
 }
 
 void Debugger::restore(Snapshot& snapshot) {
@@ -63,6 +65,7 @@ void Debugger::restore(Snapshot& snapshot) {
   d.part = snapshot.part;
   d.last = std::move(snapshot.last);
   d.waiting = std::move(snapshot.waiting);
+  d.beside = std::move(snapshot.beside);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
   // The abandoned instruction may have been executed in part.
   if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;

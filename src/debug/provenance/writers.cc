@@ -97,7 +97,7 @@ bool Writers::may_write(const CallMoment& call, const MemoryRange& range) const 
   const bytecode::Executable& exe = run_.code().executable();
   if (!run_.is_kernel_call(call.pc))
     return !leaves_arguments(exe.functions[std::size_t(exe.instruction(call.pc).callee)].name);
-  const ir::PrimFunc* f = run_.is_changed() ? nullptr : run_.kernel_function(run_.machine(), call.pc);
+  const ir::PrimFunc* f = run_.has_other_kernels() ? nullptr : run_.kernel_function(run_.machine(), call.pc);
   if (!f) return true;
   const std::vector<bool> written = debug::may_write(f);
   const int shift = run_.is_direct_kernel_call(call.pc) ? 0 : 1;

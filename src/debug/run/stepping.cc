@@ -370,6 +370,7 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
 StopReport Debugger::start(std::shared_ptr<const session::Build> build, std::string_view function,
                            std::span<const Value> args, bool stop_at_entry, source::Diagnostics& out) {
   impl_->waiting.clear();
+  impl_->beside.reset();
   return impl_->begin(*this, std::move(build), function, args, stop_at_entry, out);
 }
 

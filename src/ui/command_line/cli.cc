@@ -461,12 +461,12 @@ void add_options(Subcommand id, CLI::App& app, CommandLine& c) {
                std::string wrong;
                const auto which = repro::parse_sanitizers(text, wrong);
                if (!which)
-                 throw CLI::ValidationError("--sanitize",
-                                            "knows storage, uninit, nan, bounds and overflow, not `" + wrong + "`");
+                 throw CLI::ValidationError(
+                     "--sanitize", "knows storage, uninit, nan, bounds, overflow and race, not `" + wrong + "`");
                c.sanitizers = *which;
              },
              "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
-             "bounds, overflow (integers)")
+             "bounds, overflow (integers), race (of GPU threads)")
           ->type_name("WHAT,...");
       add_profile(app, c);
       app.add_option(
