@@ -13,7 +13,7 @@ class LentProgram {
  public:
   LentProgram(Session& session, std::unique_ptr<Program> program)
       : session_(session), own_(session.exchange_program(std::move(program))) {}
-  LentProgram(Session& session, const ir::Module* module) : LentProgram(session, nullptr) {
+  LentProgram(Session& session, const ir::Module* module) : LentProgram(session, std::unique_ptr<Program>()) {
     session.set_program(module);
   }
   ~LentProgram() { session_.exchange_program(std::move(own_)); }

@@ -62,7 +62,7 @@ class ThreadAccesses : public eval::AccessWatcher {
 
   // Before each statement.
   void see_statement() {
-    const auto* e = as<ir::EvaluateStmt>(machine_.current());
+    const auto* e = as<ir::Evaluate>(machine_.current());
     const ir::Meeting m = e ? ir::meeting_of(e->value) : ir::Meeting::None;
     fresh_ = false;
     if (m != ir::Meeting::Barrier && m != ir::Meeting::AllReduce) return;
