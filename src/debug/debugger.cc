@@ -29,6 +29,7 @@ bool Debugger::active() const {
 void Debugger::kill() {
   impl_->waiting.clear();
   impl_->beside.reset();
+  impl_->parked.clear();
   kill_one();
 }
 
@@ -53,8 +54,8 @@ const StopReport& Debugger::last_stop() const { return impl_->last; }
 
 std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
   const Impl& d = *impl_;
-  return std::make_shared<Snapshot>(
-      Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last, d.waiting, d.beside});
+  return std::make_shared<Snapshot>(Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part,
+                                             d.last, d.waiting, d.beside, d.parked});
 }
 
 void Debugger::restore(Snapshot& snapshot) {
@@ -66,6 +67,7 @@ void Debugger::restore(Snapshot& snapshot) {
   d.last = std::move(snapshot.last);
   d.waiting = std::move(snapshot.waiting);
   d.beside = std::move(snapshot.beside);
+  d.parked = std::move(snapshot.parked);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
   // The abandoned instruction may have been executed in part.
   if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;

@@ -43,6 +43,15 @@ struct Debugger::Impl {
     int present = 1;
   };
   std::optional<Beside> beside;
+  // Runs of other ranks, by their numbers.
+  std::map<int, Waiting> parked;
+  // It becomes the present run.
+  void take(Waiting next) {
+    run = std::move(next.run);
+    last = std::move(next.last);
+    part = next.part;
+    checkpoints = std::move(next.checkpoints);
+  }
 
   // A finished run of the present program is asked about the moment before it returned: its machine goes there, and the
   // report of its end stays. `to_end` is the way back, for verbs that go on from the end. True: it can be asked.
@@ -220,6 +229,7 @@ struct Debugger::Snapshot {
   StopReport last;
   std::vector<Debugger::Impl::Waiting> waiting;
   std::optional<Debugger::Impl::Beside> beside;
+  std::map<int, Debugger::Impl::Waiting> parked;
 };
 
 // `mlp.py` matches `models/mlp.py`.

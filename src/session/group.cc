@@ -318,11 +318,12 @@ Result<Value> Group::meet(Collective what, PackedArgs args) {
 Result<Value> Group::meet_again(Collective what, PackedArgs args) {
   const std::vector<Meeting>& met = meetings_[rank_];
   const std::uint64_t now = vm::call_time();
-  const auto at = std::lower_bound(own_.begin(), own_.end(), now);
-  const auto index = std::size_t(at - own_.begin());
-  if (at == own_.end() || *at != now) {
-    own_.erase(at, own_.end());
-    own_.push_back(now);
+  std::vector<std::uint64_t>& own = own_[rank_];
+  const auto at = std::lower_bound(own.begin(), own.end(), now);
+  const auto index = std::size_t(at - own.begin());
+  if (at == own.end() || *at != now) {
+    own.erase(at, own.end());
+    own.push_back(now);
   }
   if (index >= met.size() || met[index].what != what)
     return runtime::fail(

@@ -64,6 +64,17 @@ struct Rerun {
 std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<const runtime::Value> args,
                            source::Diagnostics& out);
 
+// Runs of other ranks: each waits under its number, stopped where it was left.
+//
+// The present run waits under `own` from now on, and the one that waits under `other` is the present one. False: none
+// waits there.
+bool exchange_run(Debugger& debugger, int own, int other);
+// The present run waits under `own`, and a run of the same function on other arguments, stopped at the same place, is
+// the present one; if it does not come to that place, as it ended. Nullopt: diagnosed.
+// `begins`: called before the other run begins.
+std::optional<Rerun> begin_beside(Debugger& debugger, int own, std::span<const runtime::Value> args,
+                                  const std::function<void()>& begins, source::Diagnostics& out);
+
 // The pair: labels of both runs, and which is the present one (0 or 1). Nullopt: there is none.
 struct Pair {
   std::string labels[2];

@@ -47,8 +47,10 @@ class Group : public runtime::Workers {
   // A run that begins outside `run` from now on is this rank's, and meets what the others brought in the last run.
   void be(std::size_t rank) {
     rank_ = rank;
-    own_.clear();
+    own_[rank].clear();
   }
+  // The run of this rank, begun before, goes on from now on.
+  void turn_to(std::size_t rank) { rank_ = rank; }
 
   std::int64_t id() const override { return std::int64_t(rank_); }
   runtime::Result<runtime::Value> meet(runtime::Collective what, runtime::PackedArgs args) override;
@@ -83,7 +85,7 @@ class Group : public runtime::Workers {
   bool meeting_ = false;                        // the rank may pass its collective
   std::vector<std::vector<Meeting>> meetings_;  // by rank
   std::map<std::pair<std::size_t, std::size_t>, std::deque<runtime::Value>> messages_;  // from a rank to another
-  std::vector<std::uint64_t> own_;  // when the rank that runs alone reached each of them
+  std::map<std::size_t, std::vector<std::uint64_t>> own_;  // by rank: when the one that runs alone reached each of them
   std::vector<runtime::Value> results_;
 };
 

@@ -311,9 +311,17 @@ Lockstep run_in_lockstep(Debugger& debugger, Side left, Side right, const Tolera
   return result;
 }
 
-std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<const Value> args,
-                           source::Diagnostics& out) {
-  Debugger::Impl& d = debugger.impl();
+namespace {
+
+// The present run's function on other arguments, up to the same place.
+struct Again {
+  std::shared_ptr<Run> run;
+  Rerun result;
+  Outcome end;
+};
+
+std::optional<Again> run_again(Debugger::Impl& d, std::span<const Value> args, const std::function<void()>& begins,
+                               source::Diagnostics& out) {
   if (!d.run || d.last.kind == StopKind::None) {
     out.add({}, source::message(diag::NotStopped));
     return std::nullopt;
@@ -323,29 +331,47 @@ std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<cons
     out.add({}, source::message(diag::RunFailed, "the run keeps no history, or is of one kernel alone"));
     return std::nullopt;
   }
-  const std::shared_ptr<Run> before = d.run;
-  const Pc place = before->pc();
-  vm::StopSet stops(before->code().executable().instruction_count());
+  const Pc place = d.run->pc();
+  vm::StopSet stops(d.run->code().executable().instruction_count());
   stops.set(place);
-  Rerun result;
-  before->search(
-      stops, [&](const vm::Machine& m) { result.times += m.instructions() < before->time(); }, [] { return false; });
-  auto machine = d.session.start(*before->code().build(), before->function(), args, out);
+  Again again;
+  d.run->search(
+      stops, [&](const vm::Machine&) { ++again.result.times; }, [] { return false; });
+  begins();
+  const auto build = d.run->code().build();
+  auto machine = d.session.start(*build, d.run->function(), args, out);
   if (!machine) return std::nullopt;
-  Side again{std::move(label), std::make_shared<Run>(d.code_of(before->code().build()), *std::move(machine), d.session,
-                                                     before->function(), args)};
-  Outcome end;
-  std::uint64_t left = result.times - (again.run->pc() == place ? 1 : 0);
-  while (left > 0 && !(end = again.run->advance(&stops)).finished() && !end.faulted() && end.reason == StopReason::Hook)
+  again.run = std::make_shared<Run>(d.code_of(build), *std::move(machine), d.session, d.run->function(), args);
+  std::uint64_t left = again.result.times - (again.run->pc() == place ? 1 : 0);
+  while (left > 0) {
+    again.end = again.run->advance(&stops);
+    if (!again.end.stopped() || again.end.reason != StopReason::Hook) break;
     --left;
-  result.arrived = left == 0;
-  const std::vector<LocalInfo> were = debugger.locals(0);
-  Debugger::Impl::Waiting waiting{before, d.last, d.part, d.checkpoints};
-  result.stop = keep_pair(debugger, std::move(waiting), "the run before", std::move(again));
-  if (end.finished()) {
-    result.stop.value = end.value;
-    d.last = result.stop;
   }
+  again.result.arrived = left == 0;
+  return again;
+}
+
+// The report of a run that has just become the present one.
+StopReport report_again(Debugger::Impl& d, StopReport stop, Again& again) {
+  if (again.result.arrived || !again.end.finished()) return stop;
+  stop.value = std::move(again.end.value);
+  return d.last = stop;
+}
+
+}  // namespace
+
+std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<const Value> args,
+                           source::Diagnostics& out) {
+  Debugger::Impl& d = debugger.impl();
+  auto again = run_again(
+      d, args, [] {}, out);
+  if (!again) return std::nullopt;
+  const std::vector<LocalInfo> were = debugger.locals(0);
+  Debugger::Impl::Waiting waiting{d.run, d.last, d.part, d.checkpoints};
+  Rerun& result = again->result;
+  result.stop = report_again(
+      d, keep_pair(debugger, std::move(waiting), "the run before", {std::move(label), again->run}), *again);
   if (!result.arrived) return result;
   for (const LocalInfo& now : debugger.locals(0)) {
     const auto was = std::find_if(were.begin(), were.end(), [&](const LocalInfo& l) { return l.name == now.name; });
@@ -357,6 +383,29 @@ std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<cons
       result.differences.push_back(*std::move(difference));
   }
   return result;
+}
+
+bool exchange_run(Debugger& debugger, int own, int other) {
+  Debugger::Impl& d = debugger.impl();
+  const auto found = d.parked.find(other);
+  if (found == d.parked.end()) return false;
+  Debugger::Impl::Waiting next = std::move(found->second);
+  d.parked.erase(found);
+  d.parked.insert_or_assign(own, Debugger::Impl::Waiting{d.run, d.last, d.part, d.checkpoints});
+  d.take(std::move(next));
+  debugger.resolve_breakpoints();
+  return true;
+}
+
+std::optional<Rerun> begin_beside(Debugger& debugger, int own, std::span<const Value> args,
+                                  const std::function<void()>& begins, source::Diagnostics& out) {
+  Debugger::Impl& d = debugger.impl();
+  auto again = run_again(d, args, begins, out);
+  if (!again) return std::nullopt;
+  d.parked.insert_or_assign(own, Debugger::Impl::Waiting{d.run, d.last, d.part, d.checkpoints});
+  again->result.stop = report_again(d, presented(d, again->run), *again);
+  debugger.resolve_breakpoints();
+  return std::move(again->result);
 }
 
 std::optional<Pair> pair_of(const Debugger& debugger) {
@@ -373,10 +422,7 @@ bool select_side(Debugger& debugger, int side) {
   Debugger::Impl::Waiting other = std::exchange(d.beside->other, std::move(now));
   d.beside->present = side;
   d.waiting.clear();
-  d.run = std::move(other.run);
-  d.last = std::move(other.last);
-  d.part = other.part;
-  d.checkpoints = std::move(other.checkpoints);
+  d.take(std::move(other));
   debugger.resolve_breakpoints();
   return true;
 }

@@ -371,6 +371,7 @@ StopReport Debugger::start(std::shared_ptr<const session::Build> build, std::str
                            std::span<const Value> args, bool stop_at_entry, source::Diagnostics& out) {
   impl_->waiting.clear();
   impl_->beside.reset();
+  impl_->parked.clear();
   return impl_->begin(*this, std::move(build), function, args, stop_at_entry, out);
 }
 

@@ -1,6 +1,7 @@
 // Where memory was written, what an element reached, which pass made a binding.
 #include "rldb/ui/prompt/provenance_data.h"
 #include "rldb/ui/prompt/state.h"
+#include "ui/prompt/commands/at_rank.h"
 
 namespace rldb::ui {
 
@@ -15,6 +16,8 @@ Status print_lines(Repl& repl, const std::vector<std::string>& lines) {
 
 Status command_Influence(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
+  const AtRank rank(repl, rest);
+  if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto influence = debug::influence_of(repl.debugger(), rest, repl.frame(), diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !influence) return Status::Failed;
@@ -26,6 +29,8 @@ Status command_Writes(Repl& repl, std::string_view rest) {
   const bool each = rest.starts_with(kEach);
   if (each) rest = trim(rest.substr(kEach.size()));
   if (rest.empty()) return Status::Usage;
+  const AtRank rank(repl, rest);
+  if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   const auto writes = debug::writes_to(repl.debugger(), rest, each, repl.frame(), diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !writes) return Status::Failed;
