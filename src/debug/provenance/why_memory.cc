@@ -149,6 +149,7 @@ bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Que
 void WhyMemory::describe(const Writer& w, CauseStep& step) const {
   step.kernels = {w.callee};
   step.problem = w.problem;
+  if (!w.others.empty()) step.remark = w.others;
   step.time = w.call.time;
   step.iteration = iteration_text(w.last.loops);
   step.writes = w.writes;

@@ -230,10 +230,12 @@ std::optional<bool> Writers::known_wrote(const Touch& given, const MemoryRange& 
   }
   const Value written = argument(run_, w.before->machine, w.call, given);
   if (!written.is(ValueKind::Tensor)) return std::nullopt;
-  const auto known =
-      runtime::call_reads(contrib_of(w.callee), args, {written.as_tensor().storage().get(), std::size_t(range.begin)});
+  const runtime::ElementPlace place{written.as_tensor().storage().get(), std::size_t(range.begin)};
+  auto known = runtime::call_reads(contrib_of(w.callee), args, place);
+  if (!known) known = runtime::collective_reads(contrib_of(w.callee), args, place);
   if (!known) return std::nullopt;
   w.followed = true;
+  w.others = known->others;
   for (const runtime::ElementPlace& p : known->reads)
     for (const Touch& t : w.call.args) {
       const Value v = argument(run_, w.before->machine, w.call, t);

@@ -25,6 +25,7 @@ struct Writer {
   bool followed = false;            // `sources` are all that it read; else they are not known
   std::vector<CallSource> sources;  // in ascending order of argument
   std::string problem;              // why a kernel could not be followed
+  std::string others;               // of a collective: where elements of other workers come in
 };
 
 class Writers {
