@@ -220,6 +220,10 @@ struct Debugger::Impl {
   static bool value_in_kernel(const eval::TirMachine& k, std::string_view name, runtime::Value& out);
 };
 
+// For the room's functions over a debugger, which are doors of their own (influence.h, side_by_side.h, ...).
+Debugger::Impl& impl_of(Debugger& debugger);
+const Debugger::Impl& impl_of(const Debugger& debugger);
+
 struct Debugger::Snapshot {
   std::map<int, Breakpoint> breakpoints;
   int next_number = 1;

@@ -123,6 +123,7 @@ bool Group::run(std::string_view function, const std::vector<std::vector<Value>>
   messages_.clear();
   own_.clear();
   results_.clear();
+  arguments_ = args;
   if (session_.options().engine == Engine::Eval) {
     out.add({}, source::message(diag::RanksNeedMachine));
     return false;

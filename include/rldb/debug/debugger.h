@@ -326,10 +326,7 @@ class Debugger {
   };
   std::vector<KernelLine> kernel_lines(std::size_t count, std::optional<std::uint32_t> around = {}) const;
 
-  // Private to the room, whose other doors are functions over it.
-  struct Impl;
-  const Impl& impl() const { return *impl_; }
-  Impl& impl() { return *impl_; }
+  struct Impl;  // private to the room
 
  private:
   std::unique_ptr<Impl> impl_;

@@ -78,19 +78,6 @@ class TirMachine {
   // After `start`: continues as if `place.steps` steps had been made.
   runtime::Result<support::Unit> seek(const TirPlace& place);
   std::uint64_t steps() const;
-
-  // ---- the threads of a GPU block that take turns, because they have barriers ----
-  struct ThreadView {
-    enum class State : std::uint8_t { NotBegun, Ready, Waiting, Done } state = State::NotBegun;
-    std::string name;         // `threadIdx.x = 3`
-    const ir::Stmt* at = {};  // the statement that it runs next, or waits at; null: it has not begun, or is done
-    bool current = false;     // its turn
-  };
-  // Empty: the kernel has none, or they are loops.
-  std::vector<ThreadView> threads() const;
-  // A copy in which another thread has its turn: to look at, not to step. Null: it is none that has begun.
-  std::unique_ptr<TirMachine> as_thread(std::size_t thread) const;
-
   runtime::Value result() const;  // of a PrimFunc that returns a value
 
  private:

@@ -47,8 +47,7 @@ struct Sanitizers {
   bool nan = false;
   bool bounds = false;
   bool overflow = false;
-  bool race = false;  // of GPU threads
-  bool any() const { return storage || unwritten || nan || bounds || overflow || race; }
+  bool any() const { return storage || unwritten || nan || bounds || overflow; }
 };
 
 }  // namespace rldb::repro

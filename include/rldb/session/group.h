@@ -44,6 +44,8 @@ class Group : public runtime::Workers {
   bool run(std::string_view function, const std::vector<std::vector<runtime::Value>>& args, Diagnostics& out);
   // The results, by rank, of a run that went well.
   const std::vector<runtime::Value>& results() const { return results_; }
+  // With which it was begun, by rank; empty: there was none.
+  const std::vector<std::vector<runtime::Value>>& arguments() const { return arguments_; }
   // A run that begins outside `run` from now on is this rank's, and meets what the others brought in the last run.
   void be(std::size_t rank) {
     rank_ = rank;
@@ -87,6 +89,7 @@ class Group : public runtime::Workers {
   std::map<std::pair<std::size_t, std::size_t>, std::deque<runtime::Value>> messages_;  // from a rank to another
   std::map<std::size_t, std::vector<std::uint64_t>> own_;  // by rank: when the one that runs alone reached each of them
   std::vector<runtime::Value> results_;
+  std::vector<std::vector<runtime::Value>> arguments_;
 };
 
 // The `--input` texts of one rank: `x@1=...` is for parameter x of rank 1 alone, instead of an `x=...` for all.

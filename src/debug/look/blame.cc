@@ -197,7 +197,7 @@ const ir::Binding* lowered_binding(const CodeMap& map, const session::Session& s
 }  // namespace
 
 std::optional<Blame> blame(Debugger& debugger, std::string_view target, int frame, source::Diagnostics& out) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   session::Session& session = d.session;
   if (!session.module())
     return refuse(out, source::message(diag::NoSuchThing, "version with a pass behind it in this program", target));

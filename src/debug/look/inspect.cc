@@ -240,7 +240,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
     finder.emplace(d, d.run->machine(), d.run->code(), index, d.part, true);
   const expression::NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
-    if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->seen(), name, v)) return v;
+    if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->machine(), name, v)) return v;
     if (const Value* known = over ? d.session.find_value(name) : nullptr) return *known;
     if (finder) return finder->find(name);
     if (const Value* known = d.session.find_value(name)) return *known;

@@ -323,7 +323,7 @@ void Follower::list_held() {
 
 std::optional<Influence> influence_of(Debugger& debugger, std::string_view target, int frame,
                                       source::Diagnostics& out) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   const auto refuse = [&](std::string_view why) -> std::optional<Influence> {
     out.add({}, source::message(diag::RunFailed, why));
     return std::nullopt;

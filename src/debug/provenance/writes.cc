@@ -62,7 +62,7 @@ std::optional<std::pair<std::int64_t, std::int64_t>> byte_range(std::string_view
 class Asking {
  public:
   Asking(Debugger& debugger, int frame, source::Diagnostics& out)
-      : debugger_(debugger), d_(debugger.impl()), frame_(frame), out_(out) {}
+      : debugger_(debugger), d_(impl_of(debugger)), frame_(frame), out_(out) {}
 
   std::optional<Asked> read(std::string_view target) {
     const auto bracket = target.find(")[");
@@ -197,7 +197,7 @@ class Asking {
 
 std::optional<RangeWrites> writes_to(Debugger& debugger, std::string_view target, bool each, int frame,
                                      source::Diagnostics& out) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   if (!d.can_be_asked()) {
     out.add({}, source::message(diag::NotStopped));
     return std::nullopt;

@@ -271,7 +271,7 @@ StopReport presented(Debugger::Impl& d, std::shared_ptr<Run> run) {
 
 // `first` waits, `second` is the present run.
 StopReport keep_pair(Debugger& debugger, Debugger::Impl::Waiting first, std::string first_label, Side second) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   d.waiting.clear();
   d.beside = Debugger::Impl::Beside{std::move(first), {std::move(first_label), std::move(second.label)}, 1};
   const StopReport stop = presented(d, std::move(second.run));
@@ -283,7 +283,7 @@ StopReport keep_pair(Debugger& debugger, Debugger::Impl::Waiting first, std::str
 
 std::optional<Side> prepare_side(Debugger& debugger, std::string label, std::string_view function,
                                  std::span<const Value> args, source::Diagnostics& out) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   auto build = d.session.runnable(out);
   if (!build) return std::nullopt;
   std::vector<Value> own;
@@ -305,7 +305,7 @@ Lockstep run_in_lockstep(Debugger& debugger, Side left, Side right, const Tolera
   const bool by_id = Definitions(left.run->code()).shares_text_with(Definitions(right.run->code()));
   Lockstep result = Lockstepper(left, right, tolerance, by_id).run();
   if (result.verdict != Lockstep::Verdict::Differs) return result;
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   const StopReport first = presented(d, left.run);
   keep_pair(debugger, {left.run, first, 0, {}}, std::move(left.label), std::move(right));
   return result;
@@ -363,7 +363,7 @@ StopReport report_again(Debugger::Impl& d, StopReport stop, Again& again) {
 
 std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<const Value> args,
                            source::Diagnostics& out) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   auto again = run_again(
       d, args, [] {}, out);
   if (!again) return std::nullopt;
@@ -386,7 +386,7 @@ std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<cons
 }
 
 bool exchange_run(Debugger& debugger, int own, int other) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   const auto found = d.parked.find(other);
   if (found == d.parked.end()) return false;
   Debugger::Impl::Waiting next = std::move(found->second);
@@ -399,7 +399,7 @@ bool exchange_run(Debugger& debugger, int own, int other) {
 
 std::optional<Rerun> begin_beside(Debugger& debugger, int own, std::span<const Value> args,
                                   const std::function<void()>& begins, source::Diagnostics& out) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   auto again = run_again(d, args, begins, out);
   if (!again) return std::nullopt;
   d.parked.insert_or_assign(own, Debugger::Impl::Waiting{d.run, d.last, d.part, d.checkpoints});
@@ -409,13 +409,13 @@ std::optional<Rerun> begin_beside(Debugger& debugger, int own, std::span<const V
 }
 
 std::optional<Pair> pair_of(const Debugger& debugger) {
-  const auto& beside = debugger.impl().beside;
+  const auto& beside = impl_of(debugger).beside;
   if (!beside) return std::nullopt;
   return Pair{{beside->labels[0], beside->labels[1]}, beside->present};
 }
 
 bool select_side(Debugger& debugger, int side) {
-  Debugger::Impl& d = debugger.impl();
+  Debugger::Impl& d = impl_of(debugger);
   if (!d.beside) return false;
   if (side == d.beside->present) return true;
   Debugger::Impl::Waiting now{d.run, d.last, d.part, d.checkpoints};

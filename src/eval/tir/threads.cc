@@ -375,41 +375,4 @@ Pointer* TirMachine::Impl::shared_memory(const ir::Node* of, std::string_view sc
   return &grid->shared[{of, group}];
 }
 
-// ---- looking at them ----
-
-std::vector<TirMachine::ThreadView> TirMachine::threads() const {
-  std::vector<ThreadView> list;
-  if (!impl_->grid) return list;
-  Grid grid = *impl_->grid;
-  for (std::size_t i = 0; i < grid.running.size(); ++i) {
-    const Thread& t = grid.running[i];
-    const bool current = i == grid.current;
-    const std::vector<Activity>& stack = current ? impl_->stack : t.stack;
-    ThreadView row;
-    row.name = grid.name_of(i);
-    row.current = current;
-    row.state = t.done               ? ThreadView::State::Done
-                : t.waits            ? ThreadView::State::Waiting
-                : current || t.begun ? ThreadView::State::Ready
-                                     : ThreadView::State::NotBegun;
-    if (stack.size() > grid.depth() && row.state != ThreadView::State::NotBegun) row.at = stack.back().stmt;
-    list.push_back(std::move(row));
-  }
-  return list;
-}
-
-std::unique_ptr<TirMachine> TirMachine::as_thread(std::size_t thread) const {
-  if (!impl_->grid || thread >= impl_->grid->running.size()) return nullptr;
-  const Thread& wanted = impl_->grid->running[thread];
-  if (thread != impl_->grid->current && (!wanted.begun || wanted.done)) return nullptr;
-  auto copy = std::make_unique<TirMachine>(*this);
-  Impl& i = *copy->impl_;
-  if (thread == i.grid->current) return copy;
-  Thread& now = i.grid->running[i.grid->current];
-  now.stack = std::move(i.stack);
-  now.env = std::move(i.env);
-  i.take_turn(thread);
-  return copy;
-}
-
 }  // namespace rldb::eval

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "repro/sanitize/race.h"
+#include "repro/sanitize/uninit.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
 
@@ -127,9 +127,11 @@ std::string allocated_as(const std::string& name, const std::string& allocation)
 
 namespace {
 
-constexpr std::pair<std::string_view, bool Sanitizers::*> kWords[] = {
-    {"storage", &Sanitizers::storage}, {"uninit", &Sanitizers::unwritten},  {"nan", &Sanitizers::nan},
-    {"bounds", &Sanitizers::bounds},   {"overflow", &Sanitizers::overflow}, {"race", &Sanitizers::race}};
+constexpr std::pair<std::string_view, bool Sanitizers::*> kWords[] = {{"storage", &Sanitizers::storage},
+                                                                      {"uninit", &Sanitizers::unwritten},
+                                                                      {"nan", &Sanitizers::nan},
+                                                                      {"bounds", &Sanitizers::bounds},
+                                                                      {"overflow", &Sanitizers::overflow}};
 
 }  // namespace
 
@@ -179,16 +181,13 @@ SanitizedRun run_sanitized(session::Session& session, const Program& program, co
   SanitizedRun out;
   Program checked = program;
   if (which.bounds || which.overflow) checked.kernels = session::Engine::Eval;
-  RaceRecorder recorder(memory_for_copies(), which, session.registry());
+  UninitRecorder recorder(memory_for_copies(), which, session.registry());
   out.trace = record(session, checked, recorder);
   out.findings = sanitize(out.trace, which);
   add_by_element(out.findings, recorder.findings());
   if (!recorder.not_looked_at().empty() && out.trace.incomplete.empty())
     out.trace.incomplete = fmt::format("what these kernels read could not be looked at, element by element: {}",
                                        fmt::join(recorder.not_looked_at(), ", "));
-  if (!recorder.not_raced().empty() && out.trace.incomplete.empty())
-    out.trace.incomplete = fmt::format("the threads of these kernels could not be followed to their end: {}",
-                                       fmt::join(recorder.not_raced(), ", "));
   if (which.bounds && out.trace.error_kind == runtime::ErrorKind::OutOfBounds) {
     Finding f;
     f.kind = Finding::Kind::Bounds;
@@ -227,9 +226,6 @@ std::string to_string(const Finding& f) {
     case Finding::Kind::Nan:
       return fmt::format("{} is {} at [{}], but its operands are finite", reader_of(f), f.value,
                          fmt::join(f.element, ", "));
-    case Finding::Kind::Race:
-      return fmt::format("{}: `{}` at [{}] is {}, and {}", reader_of(f), f.tensor, fmt::join(f.element, ", "),
-                         f.statement, f.number);
     case Finding::Kind::Bounds:
       return fmt::format("{}: {}", reader_of(f), f.statement);
     case Finding::Kind::Overflow:

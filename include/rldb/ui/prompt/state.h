@@ -235,8 +235,6 @@ class Repl {
   bool repeating = false;
   std::size_t ranks = 1;
   std::size_t rank = 0;
-  // Of the present run, the arguments of each rank; empty: there is only one.
-  std::vector<std::vector<runtime::Value>> rank_arguments;
   // Options of `:set`.
   bool highlight = true;
   bool hints = true;        // below an entry being typed

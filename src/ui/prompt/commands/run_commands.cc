@@ -101,7 +101,6 @@ std::optional<debug::StopReport> start_call(Repl& repl, const PreparedCall& call
   }
   source::Diagnostics diagnostics;
   repl.begin_run();
-  repl.rank_arguments = repl.group ? call.by_rank : std::vector<std::vector<Value>>();
   debug::StopReport stop = repl.debugger().start(call.function, call.values, stop_at_entry, diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return std::nullopt;
   return stop;
