@@ -44,6 +44,8 @@ class Group : public runtime::Workers {
   bool run(std::string_view function, const std::vector<std::vector<runtime::Value>>& args, Diagnostics& out);
   // The results, by rank, of a run that went well.
   const std::vector<runtime::Value>& results() const { return results_; }
+  // With which it was begun, by rank; empty: there was none.
+  const std::vector<std::vector<runtime::Value>>& arguments() const { return arguments_; }
   // A run that begins outside `run` from now on is this rank's, and meets what the others brought in the last run.
   void be(std::size_t rank) {
     rank_ = rank;
@@ -90,6 +92,7 @@ class Group : public runtime::Workers {
   std::vector<std::vector<std::uint64_t>> own_;  // by rank: when its run alone reached each of them
   std::size_t runs_ = 0;
   std::vector<runtime::Value> results_;
+  std::vector<std::vector<runtime::Value>> arguments_;
 };
 
 // The `--input` texts of one rank: `x@1=...` is for parameter x of rank 1 alone, instead of an `x=...` for all.

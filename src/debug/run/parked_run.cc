@@ -7,7 +7,7 @@ namespace rldb::debug {
 
 std::shared_ptr<Debugger::Snapshot> park(Debugger& debugger) {
   std::shared_ptr<Debugger::Snapshot> run = debugger.snapshot();
-  run->parked = true;
+  run->set_aside = true;
   run->checkpoints = debugger.checkpoints();
   debugger.kill();
   return run;

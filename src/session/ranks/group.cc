@@ -53,6 +53,7 @@ bool Group::run(std::string_view function, const std::vector<std::vector<Value>>
   own_.assign(ranks_, {});
   ++runs_;
   results_.clear();
+  arguments_ = args;
   if (session_.options().engine == Engine::Eval) {
     out.add({}, source::message(diag::RanksNeedMachine));
     return false;

@@ -6,6 +6,7 @@
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
+#include "ui/prompt/commands/at_rank.h"
 #include "ui/prompt/view.h"
 
 namespace rldb::ui {
@@ -63,6 +64,8 @@ Status command_When(Repl& repl, std::string_view rest) {
     repl.print("{}\n", debug::to_string(repl.debugger().history()));
     return Status::Good;
   }
+  const AtRank rank(repl, rest);
+  if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   if (rest.ends_with(']')) {
     std::vector<debug::CauseStep> steps = repl.debugger().why(rest, repl.frame(), 0, diagnostics);
@@ -95,12 +98,16 @@ Status command_Why(Repl& repl, std::string_view rest) {
   // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets.
   std::string_view target = rest;
   std::optional<std::uint64_t> depth = kDepth;
-  if (const auto blank = rest.find_last_of(" \t"); blank != std::string_view::npos && !rest.ends_with(']')) {
+  const auto bracket = rest.rfind(']');
+  if (const auto blank = rest.find_last_of(" \t");
+      blank != std::string_view::npos && (bracket == std::string_view::npos || bracket < blank)) {
     depth = parse_count(rest.substr(blank + 1));
     target = trim(rest.substr(0, blank));
   }
   if (target.empty() || !depth) return Status::Usage;
   if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
+  const AtRank rank(repl, target);
+  if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   const std::vector<debug::CauseStep> steps =
       repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
