@@ -90,7 +90,7 @@ class ByteReader {
   bool have(std::uint64_t n) {
     if (!ok()) return false;
     if (n > left()) {
-      fail("the file ends too early");
+      fail("unexpected end of file");
       return false;
     }
     return true;

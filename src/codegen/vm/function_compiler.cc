@@ -299,7 +299,8 @@ Arg FunctionCompiler::call_global(const Call* c, const GlobalVar* g) {
   if (const auto* relax = as<Function>(f)) {
     if (relax->params.size() != c->args.size())
       return fail(c, "the call " + brief(c),
-                  fmt::format("`{}` takes {} arguments but gets {}", g->name, relax->params.size(), c->args.size()));
+                  fmt::format("`{}` takes {}, {} given", g->name, support::counted(relax->params.size(), "argument"),
+                              c->args.size()));
     return emit_call(g->name, values(c->args), c->type, FunctionKind::Bytecode);
   }
   if (isa<PrimFunc>(f)) return emit_call(g->name, values(c->args), c->type);
@@ -312,6 +313,7 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
   static constexpr op::RuleTable<Rule> kRules{
 #define RLDB_OP_CODE(Op, function) {op::Id::Op, &FunctionCompiler::function},
 #include "rldb/ir/op/rule.def"
+#include "rldb/support/text.h"
   };
   if (const Rule rule = kRules.find(op)) return (this->*rule)(c);
   if (op::has(op, op::Trait::Inspects)) {

@@ -64,7 +64,9 @@ Result<Bound> bind_args(const OpInfo& info, std::span<const CallArg> args) {
       continue;
     }
     if (next >= info.params.size() || info.params[next].keyword_only)
-      return Failure(message(diag::OpTooManyArguments, info.short_name(), next, args.size()).with_argument(int(i)));
+      return Failure(message(diag::OpTooManyArguments, info.short_name(),
+                             support::counted(std::size_t(next), "positional argument"), args.size())
+                         .with_argument(int(i)));
     if (b.by_param[next])
       return Failure(
           message(diag::OpDuplicateArgument, info.short_name(), info.params[next].name).with_argument(int(i)));
@@ -401,6 +403,7 @@ Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::s
   static constexpr Row kTable[] = {
 #define RLDB_OP_SIGN(sign, Op) {sign, op::Id::Op},
 #include "rldb/ir/op/rule.def"
+#include "rldb/support/text.h"
   };
   for (const Row& row : kTable) {
     if (row.sign != op) continue;

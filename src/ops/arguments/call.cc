@@ -152,7 +152,9 @@ Result<ir::CallSpec> destination_passing(ir::Context& ctx, std::string_view name
     attrs.push_back({a.name, c});
   }
   RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
-  if (p.positional.size() > next) return Failure(message(diag::OpTooManyArguments, name, next, p.positional.size()));
+  if (p.positional.size() > next)
+    return Failure(message(diag::OpTooManyArguments, name, support::counted(std::size_t(next), "positional argument"),
+                           p.positional.size()));
   const ir::Type* out = one_type(ctx, p.types);
   return ir::CallSpec{ctx.op(info->name), ctx.list<const Expr*>({func, args}), ctx.list(attrs),
                       ctx.list<const ir::Type*>({out})};
@@ -274,6 +276,7 @@ CallForm find_call_form(std::string_view full_name) {
   static constexpr op::RuleTable<CallForm> kForms{
 #define RLDB_OP_FORM(Op, function) {op::Id::Op, form::function},
 #include "rldb/ir/op/rule.def"
+#include "rldb/support/text.h"
   };
   return kForms.find(full_name);
 }

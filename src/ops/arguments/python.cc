@@ -216,7 +216,9 @@ Result<std::vector<const CallArg*>> bind(std::string_view name, std::span<const 
       if (at == names.size())
         return Failure(message(diag::OpUnknownArgument, name, args[i].keyword).with_argument(int(i)));
     } else if (next++ >= names.size()) {
-      return Failure(message(diag::OpTooManyArguments, name, names.size(), args.size()).with_argument(int(i)));
+      return Failure(
+          message(diag::OpTooManyArguments, name, support::counted(names.size(), "positional argument"), args.size())
+              .with_argument(int(i)));
     }
     if (out[at]) return Failure(message(diag::OpDuplicateArgument, name, names.begin()[at]).with_argument(int(i)));
     out[at] = &args[i];
@@ -258,6 +260,7 @@ std::vector<CallArg> adapt_arguments(ir::Context& ctx, std::string_view full_nam
   static constexpr op::RuleTable<void (*)(ir::Context&, std::vector<CallArg>&)> kRules{
 #define RLDB_OP_ADAPT(Op, function) {op::Id::Op, form::function},
 #include "rldb/ir/op/rule.def"
+#include "rldb/support/text.h"
   };
   std::vector<CallArg> out(args.begin(), args.end());
   if (const auto adapt = kRules.find(full_name)) adapt(ctx, out);

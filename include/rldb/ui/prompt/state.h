@@ -27,6 +27,11 @@ namespace rldb::session {
 class Group;
 }
 
+namespace rldb::expression {
+enum class Language : std::uint8_t;  // language.h
+enum class NameKind : std::uint8_t;
+}  // namespace rldb::expression
+
 namespace rldb::ui {
 
 // The result of the last entry, for `:expect`, `_` and the exit code.
@@ -298,7 +303,10 @@ class Repl {
   void show_result(const runtime::Value& value, std::string_view name = {});
   void show_defined(std::string_view name, std::string_view text);
   Status run_entry(std::string_view text);
-  std::optional<Status> run_expression(std::string_view text, source::Diagnostics& diagnostics);
+  // Of an entry without a command.
+  expression::Language language_of(std::string_view text) const;
+  expression::NameKind kind_of_name(std::string_view name) const;
+  Status run_expression(std::string_view text);
   bool names_value(std::string_view name) const;
   Status run_name(std::string_view name);
   std::optional<Status> run_to_binding(std::string_view name);

@@ -48,7 +48,7 @@ Status write_profile_file(Repl& repl, const std::string& path, const std::string
   if (!repl.may_write(path, path)) return Status::Failed;
   const auto written = support::write_file(path, text);
   if (!written.ok()) return repl.fail(source::message(diag::FileNotWritten, path, written.error().reason));
-  if (!repl.wants_json()) repl.print("written: {}\n", path);
+  if (!repl.wants_json()) repl.print("wrote {}\n", path);
   return Status::Good;
 }
 

@@ -11,6 +11,7 @@
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
+#include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/start_run.h"
 #include "rldb/ui/prompt/state.h"
@@ -33,7 +34,7 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
   if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
   std::vector<Value> values;
   for (const session::Argument& a : *arguments) {
-    if (a.generated && rank == 0) repl.print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+    if (a.generated && rank == 0) repl.print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
     values.push_back(a.value);
   }
   return values;

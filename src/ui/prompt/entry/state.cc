@@ -39,7 +39,11 @@ class Repl::Tee : public Console {
       return;
     }
     keep(text, kind);
-    if (!muted) to_.write(text);
+    if (muted) return;
+    if (kind == OutputKind::Text)
+      to_.prose(text);
+    else
+      to_.write(text);
   }
   void error(std::string_view text) override {
     keep(text, OutputKind::Error);
@@ -50,9 +54,11 @@ class Repl::Tee : public Console {
   std::string* diverted = nullptr;
   OutputKind kind = OutputKind::Text;
   bool lost() const override { return to_.lost(); }
+  int columns() const override { return to_.columns(); }
   void doing(std::string_view what) override { to_.doing(what); }
   void pause() override { to_.pause(); }
   void resume() override { to_.resume(); }
+  void without_pages() override { to_.without_pages(); }
   std::string take() { return std::exchange(text_, {}); }
 
  private:
@@ -322,7 +328,7 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
   if (abandoned->internal) {
     const std::string path =
         write_internal_error(*session_, abandoned->message.text, with_author(std::string(entry), author_));
-    if (!path.empty()) console_->error("written: " + path + "\n");
+    if (!path.empty()) console_->error("wrote " + path + "\n");
   }
   last_.exit_code = abandoned->exit_code;
   return Status::Failed;
