@@ -16,6 +16,7 @@
 #include "rldb/runtime/copy.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::codegen {
 namespace {
@@ -313,7 +314,6 @@ Arg FunctionCompiler::call_operator(const Call* c, std::string_view op) {
   static constexpr op::RuleTable<Rule> kRules{
 #define RLDB_OP_CODE(Op, function) {op::Id::Op, &FunctionCompiler::function},
 #include "rldb/ir/op/rule.def"
-#include "rldb/support/text.h"
   };
   if (const Rule rule = kRules.find(op)) return (this->*rule)(c);
   if (op::has(op, op::Trait::Inspects)) {

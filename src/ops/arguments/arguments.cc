@@ -11,6 +11,7 @@
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops {
 namespace {
@@ -403,7 +404,6 @@ Result<ir::CallSpec> operator_call(ir::Context& ctx, std::string_view op, std::s
   static constexpr Row kTable[] = {
 #define RLDB_OP_SIGN(sign, Op) {sign, op::Id::Op},
 #include "rldb/ir/op/rule.def"
-#include "rldb/support/text.h"
   };
   for (const Row& row : kTable) {
     if (row.sign != op) continue;

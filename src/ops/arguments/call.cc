@@ -6,6 +6,7 @@
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops {
 namespace {
@@ -276,7 +277,6 @@ CallForm find_call_form(std::string_view full_name) {
   static constexpr op::RuleTable<CallForm> kForms{
 #define RLDB_OP_FORM(Op, function) {op::Id::Op, form::function},
 #include "rldb/ir/op/rule.def"
-#include "rldb/support/text.h"
   };
   return kForms.find(full_name);
 }

@@ -14,6 +14,7 @@
 #include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops {
 namespace {
@@ -260,7 +261,6 @@ std::vector<CallArg> adapt_arguments(ir::Context& ctx, std::string_view full_nam
   static constexpr op::RuleTable<void (*)(ir::Context&, std::vector<CallArg>&)> kRules{
 #define RLDB_OP_ADAPT(Op, function) {op::Id::Op, form::function},
 #include "rldb/ir/op/rule.def"
-#include "rldb/support/text.h"
   };
   std::vector<CallArg> out(args.begin(), args.end());
   if (const auto adapt = kRules.find(full_name)) adapt(ctx, out);

@@ -10,7 +10,6 @@
 #include "rldb/ir/type_relation.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic_type.h"
-#include "rldb/support/text.h"
 
 namespace rldb::ops {
 namespace {
@@ -63,8 +62,8 @@ Result<support::Unit> check_count(const OpInfo& info, std::size_t count) {
   std::string want = least == most      ? std::to_string(least)
                      : most == SIZE_MAX ? "at least " + std::to_string(least)
                                         : std::to_string(least) + " to " + std::to_string(most);
-  return Failure(
-      message(diag::OpArgumentCount, info.short_name(), support::counted(std::size_t(want), "argument"), count));
+  want += least == 1 && (most == 1 || most == SIZE_MAX) ? " argument" : " arguments";
+  return Failure(message(diag::OpArgumentCount, info.short_name(), want, count));
 }
 
 // A parameter that is a scalar in the row accepts no tensor: no kernel could be made of it.

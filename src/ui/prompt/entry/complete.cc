@@ -132,9 +132,9 @@ const std::string& PaintedSource::line(source::FileId file, const source::Buffer
   return number >= 1 && number <= lines_.size() ? lines_[number - 1] : none;
 }
 
-std::vector<TextStyle> entry_styles(frontend::Highlighter& highlighter, std::string_view text, std::size_t begin,
+std::vector<TextStyle> entry_styles(frontend::EntryTree& tree, std::string_view text, std::size_t begin,
                                     std::size_t end) {
-  if (!text.starts_with(':')) return styles_of(highlighter.highlight(text, begin, end));
+  if (!text.starts_with(':')) return styles_of(tree.highlight(text, begin, end));
   const std::size_t word = std::min(text.find_first_of(" \t\n"), text.size());
   const bool known = find_command(text.substr(1, word - 1)).command != nullptr;
   return {{0, word, known ? "1;36" : "31"}};
