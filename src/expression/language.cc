@@ -1,3 +1,4 @@
+// Questions about the language of expressions, without evaluating: which language a text is in, what the tables have.
 #include "rldb/expression/language.h"
 
 #include <algorithm>

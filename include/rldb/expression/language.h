@@ -23,7 +23,7 @@ bool is_expression(std::string_view text, source::Diagnostics& out);
 // is no expression. An expression: operators between values, comparisons, elements and slices of tensors, attributes,
 // functions of this language, `$names`, `@files`; also in the arguments of a call those of these that TVMScript lacks.
 enum class Language : std::uint8_t { Script, Expression };
-// What is known of a name. Symbols have no value, so that an expression could not be evaluated.
+// The facts that matter about a name. Symbols have no value, so that an expression could not be evaluated.
 enum class NameKind : std::uint8_t { Other, Tensor, Function, Symbol };
 Language language_of(std::string_view text, const std::function<NameKind(std::string_view)>& kind_of);
 

@@ -1,5 +1,5 @@
-// The files that the examples of the help name, `docs/examples/mlp.py`: in the folder of the sources, and, wherever rldb
-// is started, those beside the program: installed ones, and those of the sources that it was built from.
+// The files that the examples of the help name, `docs/examples/mlp.py`: in the folder of the sources, and, wherever
+// rldb is started, those beside the program: installed ones, and those of the sources that it was built from.
 #pragma once
 
 #include <string>

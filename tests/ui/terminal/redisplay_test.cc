@@ -130,8 +130,8 @@ TEST_CASE("a terminal that has wrapped the rows anew, several times, is drawn on
     constexpr int kHeight = 60;  // room for all of it
     const std::size_t point = std::size_t(below(int(text.size()) + 1));
     const auto laid_out = [&](int width) {
-      std::vector<std::string> cut;
-      for (const std::string& hint : hints) cut.push_back(hint.substr(0, std::size_t(width - 1)));
+      std::vector<LineBelow> cut;
+      for (const std::string& hint : hints) cut.push_back({hint.substr(0, std::size_t(width - 1))});
       return lay_out({"rldb> ", "1", text, point, nullptr, &cut}, width);
     };
     int width = 20 + below(100);
