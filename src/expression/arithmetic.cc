@@ -7,6 +7,7 @@
 
 #include "rldb/expression/array.h"
 #include "rldb/expression/operator.h"
+#include "rldb/support/integer.h"
 
 namespace rldb::expression {
 
@@ -40,16 +41,8 @@ double floor_divide(double a, double b) {
   return quotient - down > 0.5 ? down + 1 : down;
 }
 // By zero: zero, as in NumPy (without its warning). Plain numbers are checked before.
-std::int64_t floor_divide(std::int64_t a, std::int64_t b) {
-  if (b == 0) return 0;
-  if (b == -1) return wrap_subtract(0, a);
-  return a / b - (a % b != 0 && (a % b < 0) != (b < 0) ? 1 : 0);
-}
-std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
-  if (b == 0 || b == -1) return 0;
-  const std::int64_t rest = a % b;
-  return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
-}
+std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return b == 0 ? 0 : support::floor_div(a, b); }
+std::int64_t floor_remainder(std::int64_t a, std::int64_t b) { return b == 0 ? 0 : support::floor_mod(a, b); }
 std::int64_t power(std::int64_t a, std::int64_t b) {
   std::int64_t result = 1;
   for (; b > 0; b >>= 1) {

@@ -47,8 +47,7 @@ bool has(std::string_view name, Trait any_of) {
 
 bool is_call_with(const ir::Expr* e, Trait any_of) {
   const auto* call = ir::as<ir::Call>(e);
-  const auto* callee = call ? ir::as<ir::Op>(call->callee) : nullptr;
-  return callee != nullptr && has(callee->name, any_of);
+  return call != nullptr && has(call->callee, any_of);
 }
 
 }  // namespace rldb::op

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "ops/rows.h"
+#include "rldb/ir/op_id.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/ops/op_info.h"
@@ -174,6 +175,7 @@ OpInfo parse_row(const Row& row) {
 struct Registry {
   std::vector<OpInfo> infos;
   std::unordered_map<std::string_view, const OpInfo*> by_name;
+  std::vector<const OpInfo*> by_id;  // of the rows of op/op.def
 };
 
 bool registry_in_use = false;
@@ -189,6 +191,7 @@ const Registry& registry() {
       out.by_name.emplace(info.name, &info);
       out.by_name.emplace(info.short_name(), &info);
     }
+    for (const op::Row& row : op::rows()) out.by_id.push_back(out.by_name.at(row.name));
     return out;
   }();
   return r;
@@ -216,6 +219,12 @@ const OpInfo* find(std::string_view name) {
   const auto& map = registry().by_name;
   auto it = map.find(name);
   return it == map.end() ? nullptr : it->second;
+}
+
+const OpInfo* find(const ir::Expr* callee) {
+  const auto* op = ir::as<ir::Op>(callee);
+  if (!op) return nullptr;
+  return op->row ? registry().by_id[std::size_t(op->row->id)] : find(op->name);
 }
 
 const std::vector<OpInfo>& all() { return registry().infos; }

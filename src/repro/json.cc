@@ -164,7 +164,8 @@ json of(const TraceBisection& b) {
 
 json of(const Symptom& s) {
   json out = {{"kind", to_string(s.kind)}, {"pass", s.pass}, {"id", s.id}, {"text", s.text}};
-  if (s.kind == SymptomKind::Memory) out["memory"] = {{"bytes", s.bytes}, {"limit", s.limit}};
+  if (s.kind == SymptomKind::Memory) out["memory"] = {{"bytes", s.amount}, {"limit", s.limit}};
+  if (s.kind == SymptomKind::Time) out["time"] = {{"microseconds", s.amount}, {"limit", s.limit}};
   return out;
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("memory: the pass after which more is held at once") {
   REQUIRE(found.verdict == repro::PassBisection::Verdict::Found);
   CHECK(found.pass.name() == "TopologicalSort");
   CHECK(found.symptom.kind == repro::SymptomKind::Memory);
-  CHECK(found.symptom.bytes >= 6 * kLarge);
+  CHECK(found.symptom.amount >= 6 * kLarge);
   CHECK(found.symptom.limit < 3 * kLarge);
   CHECK(repro::to_json(found).find("\"limit\"") != std::string::npos);
 

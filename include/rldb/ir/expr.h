@@ -12,6 +12,10 @@
 #include "rldb/ir/type.h"
 #include "rldb/runtime/value.h"
 
+namespace rldb::op {
+struct Row;  // op_traits.h
+}
+
 namespace rldb::ir {
 
 struct Stmt;
@@ -87,11 +91,12 @@ struct ExternFunc : Expr {
   }
 };
 // One node per name and Context. Relax operators carry their full name ("relax.nn.relu"), TensorIR intrinsics
-// "tir.<name>". `known` is set by the operator registry when it has a row for the name.
+// "tir.<name>". An operator of either table carries its row: what reads traits or compares operators looks at rows.
 struct Op : Expr {
   RLDB_KIND(Op)
   std::string_view name;
-  const IntrinsicInfo* intrinsic;  // row of the TensorIR intrinsic that this is; null for everything else
+  const op::Row* row;              // of the Relax operator that this is; null for everything else
+  const IntrinsicInfo* intrinsic;  // of the TensorIR intrinsic that this is; null for everything else
   template <class F>
   void fields(F&& f) const {
     f.data("name", name);

@@ -54,6 +54,10 @@ class RuleTable {
     const Row* r = op::find(name);
     return r ? rules_[std::size_t(r->id)] : nullptr;
   }
+  Rule find(const ir::Expr* callee) const {
+    const Row* r = row_of(callee);
+    return r ? rules_[std::size_t(r->id)] : nullptr;
+  }
 
  private:
   std::array<Rule, kCount> rules_{};

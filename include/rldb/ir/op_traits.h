@@ -51,6 +51,15 @@ const Row& row(Id id);
 std::span<const Row> rows();  // by id
 // The operator has at least one of the traits. One without a row has none.
 bool has(std::string_view name, Trait any_of);
+// The row of an operator; null for any other expression, and for an operator without a row.
+inline const Row* row_of(const ir::Expr* callee) {
+  const auto* op = ir::as<ir::Op>(callee);
+  return op ? op->row : nullptr;
+}
+inline bool has(const ir::Expr* callee, Trait any_of) {
+  const Row* r = row_of(callee);
+  return r != nullptr && r->has(any_of);
+}
 // The expression is a call of such an operator.
 bool is_call_with(const ir::Expr* e, Trait any_of);
 

@@ -117,10 +117,8 @@ struct OpInfo {
 
 // The row of that name ("relax.add", or "add" as after R.), or null.
 const OpInfo* find(std::string_view name);
-inline const OpInfo* find(const ir::Expr* callee) {
-  const auto* op = ir::as<ir::Op>(callee);
-  return op ? find(op->name) : nullptr;
-}
+// The row of an operator; null for any other expression.
+const OpInfo* find(const ir::Expr* callee);
 const std::vector<OpInfo>& all();  // sorted by name
 // The nearest registered name to a misspelt one, without "relax.", or empty.
 std::string_view nearest_name(std::string_view name);

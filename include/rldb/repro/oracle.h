@@ -18,6 +18,9 @@
 namespace rldb::repro {
 
 std::optional<OracleKind> parse_oracle(std::string_view word);
+std::string_view word_of(OracleKind kind);  // empty: another option than `--oracle` chooses it
+std::vector<std::string> oracle_words();    // all of `--oracle`
+std::string oracle_doc();                   // each word with its meaning
 
 // Memory held by a run on the machine: the bytes of the storages and tensors that its instructions allocated and that
 // are alive at once. Arguments and constants are not counted, nor is memory of a kernel or a packed function itself.
@@ -28,6 +31,8 @@ struct MemoryUse {
 
 std::optional<MemoryLimit> parse_memory_limit(std::string_view text);  // `64K`, `1.5x`
 std::string to_string(const MemoryLimit& limit);
+std::optional<TimeLimit> parse_time_limit(std::string_view text);  // `2s`, `0.5`, `100ms`, `3x`
+std::string to_string(const TimeLimit& limit);
 
 // Runs a command on a file with this text: its exit code. nullopt: a signal ended it, or it could not be started.
 std::optional<int> run_test_command(const std::string& command, std::string_view text);
@@ -48,6 +53,7 @@ struct Question {
   std::string command;                   // Command; the file's path is added
   const Partner* partner = nullptr;      // Command: is asked instead; its results have to be those of the module
   MemoryLimit memory;                    // Memory
+  TimeLimit time;                        // Time
   bool keep_defined = false;             // programs with accesses out of bounds show no symptom
   Tolerances tolerances;
 };
@@ -69,15 +75,15 @@ struct Symptom {
   std::string id;    // of the diagnostic or error; the place of an internal error; the signal
   std::string text;  // for the reader
   std::string form;  // of the diagnostic or error: its text without the names and numbers of this program
-  std::size_t bytes = 0, limit = 0;  // Memory: bytes held, and the limit
+  std::size_t amount = 0, limit = 0;  // Memory: bytes held, and the limit; Time: microseconds
   bool is_failure() const { return repro::is_failure(kind); }
   friend bool operator==(const Symptom& a, const Symptom& b) {
     return a.kind == b.kind && a.pass == b.pass && a.id == b.id && a.form == b.form;
   }
 };
 
-// The symptom of a smaller program is that of the first one: the same, and where it is about memory, at least half as
-// much more than the limit, which is a multiple of what the program itself needs.
+// The symptom of a smaller program is that of the first one: the same, and where it is about memory or time, at least
+// half as much more than the limit, if that is a multiple of what the program itself needs.
 bool still_shows(const Symptom& wanted, const Symptom& found, const Question& question);
 
 // One question, asked of many versions of a session's program, of any kind. If the program cannot be run before the
@@ -157,6 +163,8 @@ class Oracle : public VersionOracle {
   runtime::Value find_finite(const ir::Module* module, const std::vector<bool>& generated, runtime::Value result);
   bool start_memory(const ir::Module* module);
   std::optional<Symptom> look_at_memory(const ir::Module* version);
+  bool start_time(const ir::Module* module);
+  std::optional<Symptom> look_at_time(const ir::Module* version);
   std::optional<Symptom> look_at_values(const ir::Module* version);
   std::optional<Symptom> run_command(const ir::Module* version);
   std::optional<Symptom> ask_partner(const ir::Module* version);
@@ -164,7 +172,7 @@ class Oracle : public VersionOracle {
 
   const ir::Module* first_ = nullptr;  // whose arguments they are
   std::vector<runtime::Value> last_;   // of the version seen last, if it ran
-  std::size_t most_ = 0;               // bytes that may be held
+  std::size_t most_ = 0;               // bytes that may be held, or microseconds that a run may take
   bool over_before_ = false;           // the limit is exceeded already before the first pass
 };
 

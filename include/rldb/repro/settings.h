@@ -24,18 +24,21 @@ struct Tolerances {
 };
 
 enum class OracleKind : std::uint8_t {
-  Any,         // values, or a pass that fails
-  Values,      // the result differs from that before the first pass, or from the expected one
-  Nan,         // the result contains a NaN or an infinity that was not there before the first pass
-  Diagnostic,  // a pass rejects the program, or its result does not verify
-  Memory,      // a run holds more memory than a limit
-  Command,     // a command that is given the module's file reports it by exit code 0
+#define RLDB_ORACLE_KIND(Kind, word, doc) Kind,
+#include "rldb/repro/oracle_kind.def"
 };
 
 // Of Memory: this many bytes; or, if 0, this multiple of the program's memory before its first pass.
 struct MemoryLimit {
   std::size_t bytes = 0;
   double times = 1;
+};
+
+// Of Time, in processor time of all threads: so many seconds for each pass and for a run; or, if 0, this multiple of
+// the program's run before its first pass (passes are not limited then).
+struct TimeLimit {
+  double seconds = 0;
+  double times = 3;
 };
 
 struct Sanitizers {

@@ -21,31 +21,13 @@ namespace rldb::runtime {
 // An integer expression over symbolic variables, in postfix: dims such as `n * 2`.
 struct DimOp {
   enum class Code : std::uint8_t {
-    Const,
-    Var,
-    Add,
-    Sub,
-    Mul,
-    FloorDiv,
-    FloorMod,
-    TruncDiv,
-    TruncMod,
-    Min,
-    Max,
-    Eq,
-    Ne,
-    Lt,
-    Le,
-    Gt,
-    Ge,
-    And,
-    Or,
-    Not,
-    Select
+#define RLDB_DIM_OP(Code, operands) Code,
+#include "rldb/runtime/dim_op.def"
   };
   Code code;
   std::int64_t value = 0;  // Const: the constant; Var: index into KernelSignature::variables
 };
+std::size_t operand_count(DimOp::Code code);
 struct DimExpr {
   std::vector<DimOp> code;
   std::string text;  // as written, for messages

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "rldb/support/integer.h"
+
 namespace rldb::debug {
 
 using ir::as;
@@ -19,7 +21,7 @@ std::int64_t product(std::int64_t a, std::int64_t b) {
   return bounded(p);
 }
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+using support::floor_div;
 
 Interval times(Interval a, Interval b) {
   const std::int64_t all[] = {product(a.low, b.low), product(a.low, b.high), product(a.high, b.low),

@@ -80,18 +80,6 @@ std::string to_text(Scalar v, DType t) {
   return fmt::format("{}", v.i);
 }
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  if (b == -1) return std::int64_t(0 - std::uint64_t(a));  // INT64_MIN / -1 wraps
-  const std::int64_t q = a / b;
-  return a % b != 0 && (a % b < 0) != (b < 0) ? q - 1 : q;
-}
-
-std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
-  if (b == -1) return 0;
-  const std::int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
 namespace {
 
 runtime::Result<Scalar> float_binary(BinaryKind kind, double a, double b, DType t) {

@@ -8,6 +8,7 @@
 #include "rldb/ir/node.h"
 #include "rldb/runtime/dtype.h"
 #include "rldb/runtime/error.h"
+#include "rldb/support/integer.h"
 
 namespace rldb::eval {
 
@@ -33,7 +34,7 @@ std::string to_text(Scalar v, DType t);
 // `kind` is one of Add .. Or; `t` is the operands' dtype. Division by an integer zero is an error.
 runtime::Result<Scalar> binary(ir::BinaryKind kind, Scalar a, Scalar b, DType t);
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b);  // b != 0
-std::int64_t floor_mod(std::int64_t a, std::int64_t b);
+using support::floor_div;
+using support::floor_mod;
 
 }  // namespace rldb::eval

@@ -234,14 +234,9 @@ Bounds Canonicaliser::compute_atom_bounds(const Expr* e) {
       return multiplied(x, y);
     case BinaryKind::Add:
     case BinaryKind::Sub:
-    case BinaryKind::EQ:
-    case BinaryKind::NE:
-    case BinaryKind::LT:
-    case BinaryKind::LE:
-    case BinaryKind::GT:
-    case BinaryKind::GE:
-    case BinaryKind::And:
-    case BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
       break;  // sums were handled before; comparisons are bool: the range of the dtype
   }
   return {};

@@ -173,14 +173,9 @@ Poly Canonicaliser::leaf_poly(const Expr* e) {
       return min_max(b);
     case BinaryKind::Add:
     case BinaryKind::Sub:
-    case BinaryKind::EQ:
-    case BinaryKind::NE:
-    case BinaryKind::LT:
-    case BinaryKind::LE:
-    case BinaryKind::GT:
-    case BinaryKind::GE:
-    case BinaryKind::And:
-    case BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
       break;
   }
   return other();

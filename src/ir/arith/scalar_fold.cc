@@ -25,17 +25,6 @@ std::int64_t trunc_mod(DType t, std::int64_t a, std::int64_t b) {
 
 }  // namespace
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  if (b == -1) return wrap(0 - bits(a));
-  const std::int64_t q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
-}
-std::int64_t floor_mod(std::int64_t a, std::int64_t b) {
-  if (b == -1) return 0;
-  const std::int64_t r = a % b;
-  return r != 0 && (r < 0) != (b < 0) ? r + b : r;
-}
-
 std::int64_t wrap_to(DType t, std::int64_t v) {
   if (t.is_bool()) return v != 0;
   if (t.bits >= 64 || t.bits == 0) return v;
@@ -109,14 +98,9 @@ std::optional<double> fold_float(BinaryKind kind, double a, double b) {
     case BinaryKind::Mod:
     case BinaryKind::FloorDiv:
     case BinaryKind::FloorMod:
-    case BinaryKind::EQ:
-    case BinaryKind::NE:
-    case BinaryKind::LT:
-    case BinaryKind::LE:
-    case BinaryKind::GT:
-    case BinaryKind::GE:
-    case BinaryKind::And:
-    case BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
       break;  // remainders of floats are left to the program
   }
   return std::nullopt;

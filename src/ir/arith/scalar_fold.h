@@ -6,6 +6,7 @@
 
 #include "rldb/ir/comparison.h"
 #include "rldb/runtime/dtype.h"
+#include "rldb/support/integer.h"
 
 namespace rldb::ir {
 
@@ -16,8 +17,8 @@ std::optional<std::int64_t> fold_int(BinaryKind kind, DType t, std::int64_t a, s
 // nullopt if the operator is not defined on floats, or divides by zero.
 std::optional<double> fold_float(BinaryKind kind, double a, double b);
 bool fold_float_compare(Comparison op, double a, double b);
-std::int64_t floor_div(std::int64_t a, std::int64_t b);  // b != 0; INT64_MIN / -1 wraps
-std::int64_t floor_mod(std::int64_t a, std::int64_t b);
+using support::floor_div;
+using support::floor_mod;
 std::int64_t wrap_to(DType t, std::int64_t v);  // two's complement value of the low bits
 
 }  // namespace rldb::ir

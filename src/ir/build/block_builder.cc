@@ -9,40 +9,27 @@ bool is_leaf(const Expr* e) {
   switch (e->expr_kind()) {
     case ExprKind::Var:
     case ExprKind::DataflowVar:
-    case ExprKind::GlobalVar:
-    case ExprKind::Constant:
-    case ExprKind::MetaConstant:
     case ExprKind::ShapeExpr:
-    case ExprKind::ExternFunc:
-    case ExprKind::Op:
     case ExprKind::StringImm:
     case ExprKind::DTypeImm:
+#define RLDB_ATOM(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       return true;
     case ExprKind::Call:
       // An intrinsic is part of scalar arithmetic.
       return is_tir_op(static_cast<const Call*>(e)->callee);
-    case ExprKind::TupleGetItem:
-    case ExprKind::If:
-    case ExprKind::SeqExpr:
-    case ExprKind::Function:
-    case ExprKind::PrimFunc:
-    case ExprKind::OpaqueFunc:
+#define RLDB_STEP(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       return false;
     case ExprKind::Tuple:
     case ExprKind::IntImm:
     case ExprKind::FloatImm:
     case ExprKind::Binary:
-    case ExprKind::Not:
-    case ExprKind::Cast:
-    case ExprKind::Select:
-    case ExprKind::BufferLoad:
     case ExprKind::ProducerLoad:
-    case ExprKind::Ramp:
-    case ExprKind::Broadcast:
-    case ExprKind::Shuffle:
-    case ExprKind::Let:
     case ExprKind::CommReducer:
     case ExprKind::Lambda:
+#define RLDB_SCALAR(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       break;  // scalar expressions are values in place
   }
   return e->type->kind == TypeKind::Prim;

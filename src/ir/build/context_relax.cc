@@ -6,6 +6,7 @@
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
@@ -62,7 +63,7 @@ const Op* Context::op(std::string_view name) {
   const IntrinsicInfo* intrinsic =
       name.starts_with(kTirPrefix) ? find_intrinsic(name.substr(kTirPrefix.size())) : nullptr;
   if (intrinsic && intrinsic->op != name) intrinsic = nullptr;  // another spelling is another Op
-  const auto* made = make_expr<Op>(NodeKind::Op, any_, name, intrinsic);
+  const auto* made = make_expr<Op>(NodeKind::Op, any_, name, op::find(name), intrinsic);
   tables_->ops.emplace(name, made);
   return made;
 }

@@ -5,6 +5,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_type.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/integer.h"
 
 namespace rldb::ir {
 
@@ -49,7 +50,7 @@ class AtOnes {
     } else if (kind == BinaryKind::Max) {
       out = std::max(x, y);
     } else if (kind == BinaryKind::FloorDiv && y > 0) {
-      out = x / y - (x % y < 0 ? 1 : 0);
+      out = support::floor_div(x, y);
     } else {
       return std::nullopt;  // a remainder, say: it is no larger than its operand
     }

@@ -104,7 +104,7 @@ void Printer::call_with_out_type(const Call* c, std::string_view op) {
 }
 
 void Printer::call_relax_op(const Call* c, std::string_view op) {
-  const op::Row* row = op::find(as<Op>(c->callee)->name);
+  const op::Row* row = as<Op>(c->callee)->row;
   const auto has = [row](op::Trait t) { return row != nullptr && row->has(t); };
   if (has(op::Trait::OutType)) return call_with_out_type(c, op);
   r(op);

@@ -32,8 +32,7 @@ bool looks_impure(const Function* f) {
     const auto* c = as<Call>(n);
     const auto* op = c != nullptr ? as<Op>(c->callee) : nullptr;
     if (c == nullptr || found) return !found;
-    const op::Row* row = op != nullptr ? op::find(op->name) : nullptr;
-    found = op == nullptr || (op::is_relax(op->name) && (row == nullptr || !row->pure));
+    found = op == nullptr || (op::is_relax(op->name) && (op->row == nullptr || !op->row->pure));
     return !found;
   });
   return found;

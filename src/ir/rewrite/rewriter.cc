@@ -234,16 +234,13 @@ const Expr* Rewriter::rebuild(const Expr* e) {
     }
     case ExprKind::Var:
     case ExprKind::DataflowVar:
-    case ExprKind::GlobalVar:
-    case ExprKind::Constant:
-    case ExprKind::MetaConstant:
-    case ExprKind::ExternFunc:
-    case ExprKind::Op:
     case ExprKind::OpaqueFunc:
     case ExprKind::StringImm:
     case ExprKind::DTypeImm:
     case ExprKind::IntImm:
     case ExprKind::FloatImm:
+#define RLDB_ATOM(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       return e;  // nothing below them to rewrite
     case ExprKind::Call:
     case ExprKind::SeqExpr:

@@ -90,17 +90,11 @@ void ExprVisitor::visit(const Node* root) {
       case ExprKind::IntImm:
       case ExprKind::FloatImm:
       case ExprKind::Binary:
-      case ExprKind::Not:
-      case ExprKind::Cast:
-      case ExprKind::Select:
-      case ExprKind::BufferLoad:
       case ExprKind::ProducerLoad:
-      case ExprKind::Ramp:
-      case ExprKind::Broadcast:
-      case ExprKind::Shuffle:
-      case ExprKind::Let:
       case ExprKind::CommReducer:
       case ExprKind::Lambda:
+#define RLDB_SCALAR(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
         return visit_other(e);
     }
     return true;

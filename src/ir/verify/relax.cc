@@ -22,38 +22,24 @@ bool is_operand(const Expr* e) {
       const auto* op = as<Op>(static_cast<const Call*>(e)->callee);
       return as<PrimType>(e->type) != nullptr && op != nullptr && !op::is_relax(op->name);
     }
-    case ExprKind::TupleGetItem:
-    case ExprKind::If:
-    case ExprKind::SeqExpr:
-    case ExprKind::Function:
-    case ExprKind::PrimFunc:
-    case ExprKind::OpaqueFunc:
+#define RLDB_STEP(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       return false;
     case ExprKind::Var:
     case ExprKind::DataflowVar:
-    case ExprKind::GlobalVar:
-    case ExprKind::Constant:
-    case ExprKind::MetaConstant:
     case ExprKind::ShapeExpr:
-    case ExprKind::ExternFunc:
-    case ExprKind::Op:
     case ExprKind::Tuple:
     case ExprKind::StringImm:
     case ExprKind::DTypeImm:
     case ExprKind::IntImm:
     case ExprKind::FloatImm:
     case ExprKind::Binary:
-    case ExprKind::Not:
-    case ExprKind::Cast:
-    case ExprKind::Select:
-    case ExprKind::BufferLoad:
     case ExprKind::ProducerLoad:
-    case ExprKind::Ramp:
-    case ExprKind::Broadcast:
-    case ExprKind::Shuffle:
-    case ExprKind::Let:
     case ExprKind::CommReducer:
     case ExprKind::Lambda:
+#define RLDB_ATOM(Kind, ...) case ExprKind::Kind:
+#define RLDB_SCALAR(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       return true;
   }
   return true;

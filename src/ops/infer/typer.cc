@@ -147,7 +147,7 @@ void install(ir::Context& ctx) {
 bool is_pure_call(const ir::Call* call) {
   if (const auto* op = ir::as<ir::Op>(call->callee)) {
     if (ir::is_tir_op(op)) return true;
-    const OpInfo* info = find(op->name);
+    const OpInfo* info = find(call->callee);
     // Nothing is known about an operator without a row; treating it as pure keeps dataflow blocks readable.
     return !info || info->purity == Purity::Pure;
   }

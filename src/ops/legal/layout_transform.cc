@@ -13,6 +13,7 @@
 #include "rldb/ir/op_attr/layout_attr.h"
 #include "rldb/ir/op_attr/pad_attr.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/integer.h"
 
 namespace rldb::ops::legal {
 
@@ -153,23 +154,18 @@ class Collisions {
       case ir::BinaryKind::Mul:
         return __builtin_mul_overflow(*x, *y, &made) ? std::nullopt : std::optional(made);
       case ir::BinaryKind::FloorDiv:
-        return *y > 0 ? std::optional(*x / *y - (*x % *y < 0 ? 1 : 0)) : std::nullopt;
+        return *y > 0 ? std::optional(support::floor_div(*x, *y)) : std::nullopt;
       case ir::BinaryKind::FloorMod:
-        return *y > 0 ? std::optional(*x % *y + (*x % *y < 0 ? *y : 0)) : std::nullopt;
+        return *y > 0 ? std::optional(support::floor_mod(*x, *y)) : std::nullopt;
       case ir::BinaryKind::Min:
         return std::min(*x, *y);
       case ir::BinaryKind::Max:
         return std::max(*x, *y);
       case ir::BinaryKind::Div:
       case ir::BinaryKind::Mod:
-      case ir::BinaryKind::EQ:
-      case ir::BinaryKind::NE:
-      case ir::BinaryKind::LT:
-      case ir::BinaryKind::LE:
-      case ir::BinaryKind::GT:
-      case ir::BinaryKind::GE:
-      case ir::BinaryKind::And:
-      case ir::BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case ir::BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case ir::BinaryKind::Kind:
+#include "rldb/ir/node.def"
         return std::nullopt;
     }
     return std::nullopt;

@@ -219,7 +219,7 @@ class GraphBuilder {
   }
 
   static bool has_text(const Op* op) {
-    const op::Row* row = op ? op::find(op->name) : nullptr;
+    const op::Row* row = op ? op->row : nullptr;
     using op::Trait;
     return row && row->pure &&
            !row->has(Trait::CallTir | Trait::CallsClosure | Trait::CallsPacked | Trait::PureOverride |

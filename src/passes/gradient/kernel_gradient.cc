@@ -148,14 +148,9 @@ class Derivative {
       case BinaryKind::Mod:
       case BinaryKind::FloorDiv:
       case BinaryKind::FloorMod:
-      case BinaryKind::EQ:
-      case BinaryKind::NE:
-      case BinaryKind::LT:
-      case BinaryKind::LE:
-      case BinaryKind::GT:
-      case BinaryKind::GE:
-      case BinaryKind::And:
-      case BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
         break;
     }
     return fail(e);

@@ -25,8 +25,7 @@ enum class CallForm { None, Plain, Inplace };
 
 CallForm form_of(const Call* call) {
   const auto* op = as<Op>(call->callee);
-  if (!op || call->args.size() < 2) return CallForm::None;
-  if (!op::has(op->name, op::Trait::CallTir)) return CallForm::None;
+  if (!op || call->args.size() < 2 || !op::has(op, op::Trait::CallTir)) return CallForm::None;
   // The gradient's name was only for Gradient; such a call is like any other now.
   return op->name == op::CallTirInplace ? CallForm::Inplace : CallForm::Plain;
 }

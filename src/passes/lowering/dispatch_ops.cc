@@ -22,7 +22,7 @@ class Dispatcher : public CallExpander {
  protected:
   const Expr* expand(const Call* call) override {
     const auto* callee = as<Op>(call->callee);
-    if (!callee || !op::has(callee->name, operators_)) return nullptr;
+    if (!callee || !op::has(callee, operators_)) return nullptr;
     if (!on_cpu(call) || !may_rewrite([&] { return fmt::format("`{}` becomes a kernel", callee->name); }))
       return nullptr;
     if (const Call* known = kernels_.memo.find(call)) return known;

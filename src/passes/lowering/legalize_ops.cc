@@ -181,7 +181,7 @@ class OpLegalizer : public Rewriter {
 
   // An operator implemented by a packed function: its arguments are passed on.
   const Call* as_packed(const Call* call) {
-    const op::Row* row = op::find(as<Op>(call->callee)->name);
+    const op::Row* row = op::row_of(call->callee);
     if (!row || !row->has(op::Trait::Packed)) return nullptr;
     std::vector<const Expr*> args(call->args.begin(), call->args.end());
     const Expr* callee = ctx_.extern_func(builtin::run_function(op::short_name(row->name)));

@@ -28,8 +28,7 @@ namespace {
 
 // Operators and builtins whose result may alias their first argument.
 bool is_view(const Call* call) {
-  if (const auto* op = as<Op>(call->callee))
-    return op::has(op->name, op::Trait::View) || op::has(op->name, op::Trait::Identity);
+  if (isa<Op>(call->callee)) return op::has(call->callee, op::Trait::View | op::Trait::Identity);
   const auto* packed = as<ExternFunc>(call->callee);
   if (!packed) return false;
   for (const std::string_view name : {builtin::Copy, builtin::Reshape, builtin::ToDevice, builtin::EnsureZeroOffset,

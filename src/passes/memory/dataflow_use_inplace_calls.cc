@@ -47,8 +47,7 @@ bool is_one_of(std::span<const std::string_view> names, const Expr* callee) {
 
 // An operator whose class says so.
 bool may_overwrite(const Expr* callee) {
-  const auto* o = as<Op>(callee);
-  const op::Row* row = o ? op::find(o->name) : nullptr;
+  const op::Row* row = op::row_of(callee);
   return row && op::may_overwrite(row->id);
 }
 

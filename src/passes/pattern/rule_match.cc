@@ -23,8 +23,7 @@ bool has_effect(const Binding* b) {
 }
 
 bool is_commutative(const Call* call) {
-  const auto* o = as<Op>(call->callee);
-  return o && call->args.size() == 2 && op::has(o->name, op::Trait::Commutative);
+  return call->args.size() == 2 && op::has(call->callee, op::Trait::Commutative);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace {
 ui::CommandLine for_clients(const ui::CommandLine& line) {
   ui::CommandLine own = line;
   own.files.clear();
-  own.batch = own.quiet = own.no_init = true;
+  own.prompt.batch = own.prompt.quiet = own.prompt.no_init = true;
   own.format = ui::Format::Text;
   return own;
 }

@@ -65,10 +65,10 @@ namespace {
 int serve_port(const CommandLine& line, Console& console) {
   std::uint16_t port = 0;
   std::string why;
-  const int listening = protocol::listen_on_loopback(*line.port, port, why);
+  const int listening = protocol::listen_on_loopback(*line.dap.port, port, why);
   if (listening < 0) {
     source::Diagnostics diagnostics;
-    diagnostics.add({}, source::message(diag::BadArgument, fmt::format("port {}: {}", *line.port, why)));
+    diagnostics.add({}, source::message(diag::BadArgument, fmt::format("port {}: {}", *line.dap.port, why)));
     console.diagnose(diagnostics, {});
     return kUsage;
   }
@@ -90,7 +90,7 @@ int serve_port(const CommandLine& line, Console& console) {
 int serve_dap(const CommandLine& line, Console& console) {
   // A client that has gone is an error of `write`.
   std::signal(SIGPIPE, SIG_IGN);
-  if (line.port) return serve_port(line, console);
+  if (line.dap.port) return serve_port(line, console);
   protocol::dap::serve_client(line, STDIN_FILENO, STDOUT_FILENO);
   return kGood;
 }

@@ -30,7 +30,7 @@ int refuse_jupyter(Console& console, int code, std::string text) {
 }
 
 int install_kernel(const CommandLine& line, Console& console) {
-  const std::string folder = spec_folder(line.prefix);
+  const std::string folder = spec_folder(line.jupyter.prefix);
   if (folder.empty()) return refuse_jupyter(console, kFailed, "there is no home folder: --prefix=DIR names another");
   std::error_code wrong;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", wrong);

@@ -23,7 +23,7 @@ ui::CommandLine for_agents(const ui::CommandLine& line) {
   own.options.cache_dir.clear();
   own.format = ui::Format::Json;
   own.timeout = line.timeout > 0 ? line.timeout : kUsualTimeout;
-  own.batch = own.quiet = own.no_init = true;
+  own.prompt.batch = own.prompt.quiet = own.prompt.no_init = true;
   return own;
 }
 

@@ -113,19 +113,10 @@ Interpreter::Done Interpreter::execute(const Program::Code& code) {
       break;
     }
     case Opcode::Move:
-    case Opcode::AllocTensor:
-    case Opcode::AllocTensorReg:
-    case Opcode::AllocADT:
-    case Opcode::AllocClosure:
-    case Opcode::GetField:
-    case Opcode::LoadConst:
-    case Opcode::GetTag:
-    case Opcode::LoadConsti:
-    case Opcode::AllocStorage:
-    case Opcode::ShapeOf:
-    case Opcode::ReshapeTensor:
-    case Opcode::DeviceCopy:
-    case Opcode::KillRegister: {
+    case Opcode::KillRegister:
+#define RLDB_RELAY_VALUE(Id, ...) case Opcode::Id:
+#include "rldb/relay/vm/opcode.def"
+    {
       RLDB_TRY(Value made, compute(i));
       reg(i.dst) = std::move(made);
       break;

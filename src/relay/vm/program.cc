@@ -46,20 +46,10 @@ bool is_tail(const Executable& exe, Pc pc) {
       case Opcode::Invoke:
       case Opcode::InvokeClosure:
       case Opcode::InvokePacked:
-      case Opcode::AllocTensor:
-      case Opcode::AllocTensorReg:
-      case Opcode::AllocADT:
-      case Opcode::AllocClosure:
-      case Opcode::GetField:
       case Opcode::If:
-      case Opcode::LoadConst:
-      case Opcode::GetTag:
-      case Opcode::LoadConsti:
       case Opcode::Fatal:
-      case Opcode::AllocStorage:
-      case Opcode::ShapeOf:
-      case Opcode::ReshapeTensor:
-      case Opcode::DeviceCopy:
+#define RLDB_RELAY_VALUE(Id, ...) case Opcode::Id:
+#include "rldb/relay/vm/opcode.def"
         return false;
     }
     ++pc;

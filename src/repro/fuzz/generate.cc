@@ -60,7 +60,7 @@ class Generator {
   void choose() {
     for (std::size_t i = 0; i < 3; ++i) setting_.sizes.push_back(kSizes[random_.below(std::size(kSizes))]);
     setting_.floats = {DType::Float(32), DType::Float(32), DType::Float(32)};
-    if (random_.one_in(4)) setting_.floats = {DType::Float(16)};
+    if (random_.one_in(4)) setting_.floats = {random_.one_in(3) ? DType::BFloat16() : DType::Float(16)};
     if (random_.one_in(8)) setting_.floats = {DType::Float(64)};
     const DType ints[] = {DType::Int(32), DType::Int(64), DType::Int(8), DType::UInt(8), DType::Int(32)};
     setting_.ints = {ints[random_.below(std::size(ints))], ints[random_.below(std::size(ints))]};

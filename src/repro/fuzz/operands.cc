@@ -47,6 +47,7 @@ Range moderate(DType dtype) {
   if (dtype.is_bool()) return {0, 1};
   if (dtype.is_uint()) return {0, dtype.bits == 8 ? 255.0 : 10'000.0};
   if (dtype.is_int()) return dtype.bits == 8 ? Range{-127, 127} : Range{-30'000, 30'000};
+  if (dtype.is_bfloat16()) return {-8, 8};  // 8 bits of precision: a sum of larger ones is mostly rounding
   return dtype.bits == 16 ? Range{-64, 64} : Range{-5000, 5000};
 }
 

@@ -19,6 +19,7 @@
 #include "repro/finite.h"
 #include "repro/oracle/leaves.h"
 #include "repro/oracle/memory.h"
+#include "repro/oracle/time.h"
 #include "repro/partner/symptom.h"
 #include "repro/values.h"
 #include "rldb/ir/op_traits.h"
@@ -44,6 +45,14 @@ struct SymptomRow {
 constexpr SymptomRow kSymptoms[] = {
 #define RLDB_SYMPTOM(Kind, name, is_failure) {name, is_failure},
 #include "rldb/repro/symptom.def"
+};
+
+struct OracleRow {
+  std::string_view word, doc;
+};
+constexpr OracleRow kOracles[] = {
+#define RLDB_ORACLE_KIND(Kind, word, doc) {word, doc},
+#include "rldb/repro/oracle_kind.def"
 };
 
 // Limit for kernels evaluated in one run: some tenths of a second.
@@ -92,13 +101,26 @@ std::optional<SymptomKind> parse_symptom_kind(std::string_view name) {
 
 bool is_failure(SymptomKind kind) { return kSymptoms[std::size_t(kind)].is_failure; }
 
+std::string_view word_of(OracleKind kind) { return kOracles[std::size_t(kind)].word; }
+
 std::optional<OracleKind> parse_oracle(std::string_view word) {
-  if (word == "any") return OracleKind::Any;
-  if (word == "values") return OracleKind::Values;
-  if (word == "nan") return OracleKind::Nan;
-  if (word == "diagnostic") return OracleKind::Diagnostic;
-  if (word == "memory") return OracleKind::Memory;
+  for (std::size_t i = 0; i < std::size(kOracles); ++i)
+    if (!word.empty() && kOracles[i].word == word) return OracleKind(i);
   return std::nullopt;
+}
+
+std::vector<std::string> oracle_words() {
+  std::vector<std::string> out;
+  for (const OracleRow& row : kOracles)
+    if (!row.word.empty()) out.emplace_back(row.word);
+  return out;
+}
+
+std::string oracle_doc() {
+  std::string out;
+  for (const OracleRow& row : kOracles)
+    if (!row.word.empty()) out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", row.word, row.doc);
+  return out;
 }
 
 bool Oracle::start(pipeline::ModuleRef version) {
@@ -134,6 +156,7 @@ bool Oracle::start_with_dims(const ir::Module* module) {
   first_ = module;
   note_tried(module, generated);
   if (question_.kind == OracleKind::Memory) return start_memory(module);
+  if (question_.kind == OracleKind::Time) return start_time(module);
   if (!question_.expected.empty() && question_.kind != OracleKind::Nan) {
     reference_ = question_.expected;
     return true;
@@ -183,7 +206,8 @@ std::optional<Symptom> Oracle::look(pipeline::ModuleRef seen) {
   if (question_.kind == OracleKind::Command) return run_command(version);
   unseen_ = wants_run() ? why_ : std::string();
   if (!wants_run() || !unseen_.empty()) return std::nullopt;
-  return question_.kind == OracleKind::Memory ? look_at_memory(version) : look_at_values(version);
+  if (question_.kind == OracleKind::Memory) return look_at_memory(version);
+  return question_.kind == OracleKind::Time ? look_at_time(version) : look_at_values(version);
 }
 
 bool Oracle::start_memory(const ir::Module* module) {
@@ -203,9 +227,52 @@ std::optional<Symptom> Oracle::look_at_memory(const ir::Module* version) {
   // Memory exceeded because of the passes is a different symptom from memory exceeded before them.
   Symptom s{SymptomKind::Memory, {}, over_before_ ? "before the first pass" : "after the passes", {}, {}};
   s.text = fmt::format("{} bytes are held at once, {}; the limit is {}", now.use->bytes, now.use->place, most_);
-  s.bytes = now.use->bytes;
+  s.amount = now.use->bytes;
   s.limit = most_;
   return s;
+}
+
+namespace {
+
+constexpr double kMicroseconds = 1e6;
+// A multiple of less than this says nothing: the clock and the machine are not that regular.
+constexpr double kShortestRun = 1e-3;
+
+std::string seconds_text(double seconds) {
+  return seconds < 1 ? fmt::format("{:.3g} ms", seconds * 1000) : fmt::format("{:.3g} s", seconds);
+}
+
+Symptom too_slow(std::string pass, std::string id, std::string_view what, const MeasuredTime& took, double limit) {
+  Symptom s{SymptomKind::Time, std::move(pass), std::move(id), {}, {}};
+  s.text = took.stopped ? fmt::format("{} was stopped after {} of processor time; the limit is {}", what,
+                                      seconds_text(*took.seconds), seconds_text(limit))
+                        : fmt::format("{} takes {} of processor time; the limit is {}", what,
+                                      seconds_text(*took.seconds), seconds_text(limit));
+  s.amount = std::size_t(*took.seconds * kMicroseconds);
+  s.limit = std::size_t(limit * kMicroseconds);
+  return s;
+}
+
+}  // namespace
+
+bool Oracle::start_time(const ir::Module* module) {
+  const double limit = question_.time.seconds;
+  const MeasuredTime before = measure_time(session_, module, question_.function, arguments_, limit);
+  why_ = before.why;
+  if (!before.seconds) return false;
+  const double most = limit > 0 ? limit : question_.time.times * std::max(*before.seconds, kShortestRun);
+  most_ = std::size_t(most * kMicroseconds);
+  over_before_ = limit > 0 && *before.seconds > limit;
+  return true;
+}
+
+std::optional<Symptom> Oracle::look_at_time(const ir::Module* version) {
+  const double limit = double(most_) / kMicroseconds;
+  const MeasuredTime now = measure_time(session_, version, question_.function, arguments_of(version), limit);
+  unseen_ = now.why;
+  if (!now.seconds || *now.seconds <= limit) return std::nullopt;
+  // As for memory: whether the passes make it slow is a part of the symptom.
+  return too_slow({}, over_before_ ? "before the first pass" : "after the passes", "a run", now, limit);
 }
 
 std::optional<Symptom> Oracle::look_at_values(const ir::Module* version) {
@@ -258,13 +325,22 @@ std::optional<Symptom> VersionOracle::apply(const pipeline::Invocation& pass, pi
   source::Diagnostics found;
   bool ok = false;
   after = {};
+  const double limit = question_.kind == OracleKind::Time ? question_.time.seconds : 0;
+  std::optional<CpuLimit> timer;
+  if (limit > 0) timer.emplace(limit * kHopeless);
   try {
     session_.options().verify_each = true;
     ok = session_.program()->run_passes(std::vector{pass}, found);
+    support::poll_cause();
   } catch (const support::InternalError& error) {
     return Symptom{SymptomKind::Internal, std::string(pass.name()), place_of(error), error.what()};
+  } catch (const support::Cancelled&) {
+    const double spent = timer ? timer->spent() : 0;
+    if (!timer || !timer->take_expiry()) throw;
+    return too_slow(std::string(pass.name()), "a pass", "the pass", {spent, true, {}}, limit);
   }
-  support::poll_cause();
+  if (timer && timer->spent() > limit)
+    return too_slow(std::string(pass.name()), "a pass", "the pass", {timer->spent(), false, {}}, limit);
   if (ok) after = session_.program()->history().current();
   if (ok) return std::nullopt;
   Symptom s{SymptomKind::Fails, std::string(pass.name()), {}, {}};
@@ -278,7 +354,8 @@ std::optional<Symptom> VersionOracle::ask(pipeline::ModuleRef version,
   if (!start(version) && !wants_failures()) return std::nullopt;
   for (const pipeline::Invocation& pass : passes) {
     pipeline::ModuleRef after;
-    if (auto failed = apply(pass, version, after)) return wants_failures() ? failed : std::nullopt;
+    if (auto failed = apply(pass, version, after))
+      return wants_failures() || failed->kind == SymptomKind::Time ? failed : std::nullopt;
     version = after;
     if (changes_values(pass) && look(version)) accept_as_meant(pass);
   }
@@ -293,9 +370,11 @@ bool VersionOracle::is_same(pipeline::ModuleRef a, pipeline::ModuleRef b) {
 
 bool still_shows(const Symptom& wanted, const Symptom& found, const Question& question) {
   if (!(wanted == found)) return false;
-  if (wanted.kind != SymptomKind::Memory || question.memory.bytes > 0 || wanted.limit == 0) return true;
-  const double excess = double(wanted.bytes) / double(wanted.limit) - 1;
-  return found.limit > 0 && double(found.bytes) / double(found.limit) - 1 >= excess / 2;
+  const bool by_factor = (wanted.kind == SymptomKind::Memory && question.memory.bytes == 0) ||
+                         (wanted.kind == SymptomKind::Time && question.time.seconds == 0);
+  if (!by_factor || wanted.limit == 0) return true;
+  const double excess = double(wanted.amount) / double(wanted.limit) - 1;
+  return found.limit > 0 && double(found.amount) / double(found.limit) - 1 >= excess / 2;
 }
 
 // On generated inputs, by the evaluator. A program that cannot be called may do so.

@@ -26,7 +26,7 @@ namespace rldb::repro {
 // One that is present begins with `+`.
 std::string to_wire(const std::optional<Symptom>& s) {
   if (!s) return "-";
-  return "+" + to_parts({std::string(to_string(s->kind)), s->pass, s->id, s->text, s->form, std::to_string(s->bytes),
+  return "+" + to_parts({std::string(to_string(s->kind)), s->pass, s->id, s->text, s->form, std::to_string(s->amount),
                          std::to_string(s->limit)});
 }
 
@@ -43,7 +43,7 @@ std::optional<Symptom> from_wire(std::string_view bytes) {
   const auto kind = parse_symptom_kind((*parts)[0]);
   if (!kind) return std::nullopt;
   Symptom s{*kind, (*parts)[1], (*parts)[2], (*parts)[3], (*parts)[4]};
-  return read_number((*parts)[5], s.bytes) && read_number((*parts)[6], s.limit) ? std::optional(s) : std::nullopt;
+  return read_number((*parts)[5], s.amount) && read_number((*parts)[6], s.limit) ? std::optional(s) : std::nullopt;
 }
 
 namespace {

@@ -30,11 +30,17 @@ using Clock = std::chrono::steady_clock;
 // that the result does not depend on it.
 constexpr std::size_t kBatch = 16;
 
+// Of the limit of a question about time.
+constexpr double kChildTimes = 25;
+
 class Reducer {
  public:
   Reducer(session::Session& session, Question question, const ReduceOptions& options, Reduction& out)
       : session_(session), question_(std::move(question)), options_(options), out_(out) {
     limits_.seconds = options.candidate_seconds;
+    // A run is measured several times, and stopped only far above the limit.
+    if (question_.kind == OracleKind::Time && question_.time.seconds > 0)
+      limits_.seconds = std::max(limits_.seconds, kChildTimes * question_.time.seconds);
     if (options.ranks) ranks_.emplace(*options.ranks);
   }
 

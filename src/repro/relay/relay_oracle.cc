@@ -27,8 +27,8 @@ bool RelayOracle::start(pipeline::ModuleRef module) {
   why_.clear();
   reference_.clear();
   first_ = module;
-  if (question_.kind == OracleKind::Memory) {
-    why_ = "`--oracle=memory` measures runs of the Relax VM";
+  if (question_.kind == OracleKind::Memory || question_.kind == OracleKind::Time) {
+    why_ = fmt::format("`--oracle={}` measures runs of the Relax VM", word_of(question_.kind));
     return false;
   }
   if (!wants_run() || validates()) return true;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <utility>
 
+#include "rldb/support/integer.h"
 #include "rldb/support/text.h"
 
 namespace rldb::runtime {
@@ -28,10 +29,7 @@ support::Failure<Error> bad_expr(const DimExpr& e, std::string_view why) {
   return fail(ErrorKind::TypeMismatch, fmt::format("cannot compute `{}`: {}", e.text, why));
 }
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  const std::int64_t q = a / b;
-  return a % b != 0 && ((a < 0) != (b < 0)) ? q - 1 : q;
-}
+using support::floor_div;
 
 enum class Trouble { None, DivisionByZero, Overflow };
 
@@ -129,37 +127,6 @@ class Stack {
   std::vector<std::int64_t> spilled_;
   std::size_t size_ = 0;
 };
-
-std::size_t operand_count(Code code) {
-  switch (code) {
-    case Code::Const:
-    case Code::Var:
-      return 0;
-    case Code::Not:
-      return 1;
-    case Code::Select:
-      return 3;
-    case Code::Add:
-    case Code::Sub:
-    case Code::Mul:
-    case Code::FloorDiv:
-    case Code::FloorMod:
-    case Code::TruncDiv:
-    case Code::TruncMod:
-    case Code::Min:
-    case Code::Max:
-    case Code::Eq:
-    case Code::Ne:
-    case Code::Lt:
-    case Code::Le:
-    case Code::Gt:
-    case Code::Ge:
-    case Code::And:
-    case Code::Or:
-      return 2;
-  }
-  return 0;
-}
 
 // --- binding --------------------------------------------------------------------------------------
 
@@ -411,6 +378,14 @@ class Binder {
 };
 
 }  // namespace
+
+std::size_t operand_count(DimOp::Code code) {
+  static constexpr std::size_t kCounts[] = {
+#define RLDB_DIM_OP(Code, operands) operands,
+#include "rldb/runtime/dim_op.def"
+  };
+  return kCounts[std::size_t(code)];
+}
 
 Result<std::int64_t> evaluate(const DimExpr& e, std::span<const std::int64_t> variables) {
   Stack stack;

@@ -7,10 +7,10 @@
 #include "rldb/ir/comparison.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/hint.h"
+#include "rldb/ir/prover.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
-#include "schedule/prove/poly.h"
 
 namespace rldb::schedule {
 
@@ -18,6 +18,9 @@ using ir::as;
 using ir::BinaryKind;
 using ir::Comparison;
 using ir::DType;
+using ir::prove::Poly;
+using ir::prove::Prover;
+using ir::prove::Symbol;
 
 namespace {
 
@@ -221,15 +224,10 @@ Poly Analysis::binary(const ir::BinaryExpr* e) {
       const Poly out = remainder ? a - b * q : q;
       return out.valid() ? out : unknown(t);
     }
-    case BinaryKind::EQ:
-    case BinaryKind::NE:
-    case BinaryKind::LT:
-    case BinaryKind::LE:
-    case BinaryKind::GT:
-    case BinaryKind::GE:
-    case BinaryKind::And:
-    case BinaryKind::Or:
-      break;  // bool
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
+    break;  // bool
   }
   return unknown(t);
 }

@@ -8,6 +8,7 @@
 #include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/integer.h"
 
 namespace rldb::session {
 
@@ -35,7 +36,7 @@ std::set<int> both(const Interval& a, const Interval& b) {
   return out;
 }
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+using support::floor_div;
 
 // The hull of the results at the corners: correct for operations that are monotone in each operand.
 template <class Fn>
@@ -172,14 +173,9 @@ class KernelVisit {
         return remainder(a, b, false);
       case BinaryKind::FloorMod:
         return remainder(a, b, true);
-      case BinaryKind::EQ:
-      case BinaryKind::NE:
-      case BinaryKind::LT:
-      case BinaryKind::LE:
-      case BinaryKind::GT:
-      case BinaryKind::GE:
-      case BinaryKind::And:
-      case BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
         break;  // handled above
     }
     return unknown(both(a, b));

@@ -74,8 +74,8 @@ int batch_against(const CommandLine& line, session::Session& session, const Job&
   if (!partner) return kUsage;
   repro::AgainstOptions options;
   options.seed = line.options.seed;
-  options.programs = line.programs;
-  options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kUsualSeconds;
+  options.programs = line.fuzz.programs;
+  options.seconds = line.seconds > 0 || line.fuzz.programs > 0 ? line.seconds : kUsualSeconds;
   options.jobs = line.jobs;
   options.tolerances = line.tolerances;
   Progress progress(console);

@@ -64,23 +64,25 @@ struct OptionNeed {
   bool (*given)(const CommandLine& line);
 };
 constexpr OptionNeed kOptionNeeds[] = {
-    {"`--sanitize`", session::kModule, [](const CommandLine& line) { return line.sanitizers.any(); }},
-    {"`--ranks`", session::kRanks, [](const CommandLine& line) { return line.ranks > 1; }},
+    {"`--sanitize`", session::kModule, [](const CommandLine& line) { return line.run.sanitizers.any(); }},
+    {"`--ranks`", session::kRanks, [](const CommandLine& line) { return line.run.ranks > 1; }},
     {"`--save-repro`", session::kModule,
      [](const CommandLine& line) { return !line.save_repro.empty() && line.subcommand != Subcommand::Opt; }},
     {"`--tvm-script`", session::kModule,
-     [](const CommandLine& line) { return !line.tvm_script.empty() && line.recorded.empty(); }},
+     [](const CommandLine& line) { return !line.tvm_script.empty() && line.compare.recorded.empty(); }},
     {"`--kernels`", session::kKernelFile, [](const CommandLine& line) { return !line.options.kernels_file.empty(); }},
     {"`--test-server`", session::kModule, [](const CommandLine& line) { return !line.partner.command.empty(); }},
     {"`--trust-kernels`", session::kKernelFile, [](const CommandLine& line) { return line.options.trust_kernels; }},
     {"`--plugin`", session::kPlugins, [](const CommandLine& line) { return !line.plugins.empty(); }},
-    {"`-O`", session::kModule, [](const CommandLine& line) { return line.optimise; }},
-    {"`--html`", session::kVersions, [](const CommandLine& line) { return !line.html.empty(); }},
-    {"`--memory-report`", session::kModule, [](const CommandLine& line) { return !line.memory_report.empty(); }},
-    {"`--rewriter`", session::kModule, [](const CommandLine& line) { return !line.rewriters.empty(); }},
-    {"`--by=kernel`", session::kModule, [](const CommandLine& line) { return line.by_kernel; }},
+    {"`-O`", session::kModule, [](const CommandLine& line) { return line.build.optimise; }},
+    {"`--html`", session::kVersions, [](const CommandLine& line) { return !line.opt.html.empty(); }},
+    {"`--memory-report`", session::kModule, [](const CommandLine& line) { return !line.opt.memory_report.empty(); }},
+    {"`--rewriter`", session::kModule, [](const CommandLine& line) { return !line.opt.rewriters.empty(); }},
+    {"`--by=kernel`", session::kModule, [](const CommandLine& line) { return line.bisect.by_kernel; }},
     {"`--oracle=memory`", session::kModule,
      [](const CommandLine& line) { return line.oracle == repro::OracleKind::Memory; }},
+    {"`--oracle=time`", session::kModule,
+     [](const CommandLine& line) { return line.oracle == repro::OracleKind::Time; }},
 };
 
 }  // namespace

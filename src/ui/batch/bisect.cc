@@ -54,9 +54,9 @@ bool read_expected_leaves(const CommandLine& line, session::Session& session, Co
 
 int bisect_folder(const CommandLine& line, session::Session& session, Console& console) {
   using Verdict = repro::TraceBisection::Verdict;
-  if (!line.original.empty() && !support::file_exists(line.original)) {
+  if (!line.bisect.original.empty() && !support::file_exists(line.bisect.original)) {
     source::Diagnostics missing;
-    missing.add({}, source::message(diag::FileNotFound, line.original, "there is no such file"));
+    missing.add({}, source::message(diag::FileNotFound, line.bisect.original, "there is no such file"));
     return fail(missing, session.sources(), line, console, kUsage);
   }
   const bool json = line.format == Format::Json;
@@ -64,24 +64,27 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
   repro::Followed what;
   what.function = line.function;
   what.inputs = line.inputs;
-  what.original = line.original;
+  what.original = line.bisect.original;
   if (!read_expected_leaves(line, session, console, what.expected)) return kUsage;
   Progress progress(console);
   const repro::BisectProgress show = shown_by(progress, "stages");
-  if (line.traces.size() == 1) {
-    const repro::TraceBisection found = repro::bisect_trace(session, line.traces[0], line.tolerances, what, show);
+  if (line.bisect.traces.size() == 1) {
+    const repro::TraceBisection found =
+        repro::bisect_trace(session, line.bisect.traces[0], line.tolerances, what, show);
     progress.clear();
-    console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0]));
+    console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.bisect.traces[0]));
     if (found.verdict == Verdict::Found && found.bad_program.module &&
         !(line.save_repro.empty() && line.tvm_script.empty()) &&
-        !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.traces[0]), line, session,
-                     console))
+        !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.bisect.traces[0]), line,
+                     session, console))
       return kUsage;
     verdict = found.verdict;
   } else {
-    const auto found = repro::bisect_two_traces(session, line.traces[0], line.traces[1], line.tolerances, what, show);
+    const auto found =
+        repro::bisect_two_traces(session, line.bisect.traces[0], line.bisect.traces[1], line.tolerances, what, show);
     progress.clear();
-    console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.traces[0], line.traces[1]));
+    console.print("{}\n",
+                  json ? repro::to_json(found) : repro::to_string(found, line.bisect.traces[0], line.bisect.traces[1]));
     verdict = found.verdict();
   }
   return verdict == Verdict::Agree ? kGood : verdict == Verdict::Found ? kFailed : kCannotTell;
@@ -95,7 +98,8 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   q.kind = asks ? repro::OracleKind::Command : line.oracle;
   q.command = line.test_command;
   q.memory = line.memory_limit;
-  q.keep_defined = line.keep_defined;
+  q.time = line.time_limit;
+  q.keep_defined = line.reduce.keep_defined;
   q.passes = line.passes;
   q.function = function_of(line, session);
   q.inputs = line.inputs;
@@ -254,8 +258,8 @@ int batch_bisect(const CommandLine& line, Console& console) {
                         job.ranks()->size() - 1);
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  if (line.traces.size() == 1 || line.traces.size() == 2) return bisect_folder(line, *session, console);
-  if (!line.files.empty() && line.by_kernel) return bisect_by_kernel(line, *session, console);
+  if (line.bisect.traces.size() == 1 || line.bisect.traces.size() == 2) return bisect_folder(line, *session, console);
+  if (!line.files.empty() && line.bisect.by_kernel) return bisect_by_kernel(line, *session, console);
   if (!line.files.empty() && !line.passes.empty()) return bisect_pipeline(line, *session, console);
   source::Diagnostics diagnostics;
   diagnostics.add({}, source::message(diag::NothingToBisect));

@@ -18,8 +18,8 @@ constexpr std::string_view kForms[] = {"an executable (.rlvm)", "a shared librar
 // The name of the output says it, or a word; they must not contradict each other.
 std::optional<aot::Form> asked_for(const CommandLine& line, source::Diagnostics& out) {
   const auto by_name = aot::form_of_name(line.output);
-  auto by_word = aot::form_of_word(line.emit);
-  if (line.standalone) by_word = aot::Form::Program;
+  auto by_word = aot::form_of_word(line.build.emit);
+  if (line.build.standalone) by_word = aot::Form::Program;
   if (by_name && by_word && *by_name != *by_word) {
     out.add({},
             source::message(diag::AotName, line.output, kForms[std::size_t(*by_name)], kForms[std::size_t(*by_word)]));
@@ -45,7 +45,7 @@ std::optional<aot::Form> asked_for(const CommandLine& line, source::Diagnostics&
 
 int build_library(session::Session& session, aot::Form form, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
-  const auto files = aot::build(session, {form, line.output, line.linker}, diagnostics);
+  const auto files = aot::build(session, {form, line.output, line.build.linker}, diagnostics);
   if (!files || !diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   if (!files) return kFailed;
   for (const std::string& f : *files) console.write("wrote " + f + "\n");
@@ -63,7 +63,7 @@ int batch_build(const CommandLine& line, Console& console) {
   if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
   source::Diagnostics diagnostics;
   // Followed by the minimum build, `zero` is `cpu_generic`.
-  if (line.optimise && !session->run_passes("zero", diagnostics)) {
+  if (line.build.optimise && !session->run_passes("zero", diagnostics)) {
     report(diagnostics, session->sources(), line, console);
     return kFailed;
   }

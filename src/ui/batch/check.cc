@@ -55,7 +55,7 @@ void check_file(const std::string& path, const CommandLine& line, FileCheck& che
   if (!loaded) {
     check.code = kBadText;
     check.what = support::counted(check.diagnostics.error_count(), "error");
-  } else if (line.roundtrip) {
+  } else if (line.check.roundtrip) {
     check.what = repro::roundtrip(session, line.options.print, check.diagnostics);
     if (!check.what.empty()) check.code = kFailed;
   }

@@ -64,7 +64,7 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
   a.function = function_of(line, session);
   a.kernels = line.options.engine;
   b = a;
-  b.kernels = line.other_engine.value_or(a.kernels);
+  b.kernels = line.compare.other_engine.value_or(a.kernels);
   if (line.files.size() == 2)
     if (const int code = read(session, line.files[1], line, b, console); code != kGood) return code;
   const auto has_only_kernels = [](const repro::Program& p) { return p.module && repro::has_only_kernels(p.module); };
@@ -77,22 +77,22 @@ int read_sides(session::Session& session, const CommandLine& line, Sides& sides,
     return kUsage;
   }
   inputs = std::move(*made);
-  inputs.passes = line.other_passes.empty() ? line.passes : line.passes + "," + line.other_passes;
+  inputs.passes = line.compare.other_passes.empty() ? line.passes : line.passes + "," + line.compare.other_passes;
   first = a;
   if (line.files.size() == 2) other = b.module;
-  if (line.other_engine) b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
-  const bool both = !line.other_passes.empty();  // the second program has a pipeline of its own
+  if (line.compare.other_engine) b.label += fmt::format(" with kernels by {}", session::to_string(b.kernels));
+  const bool both = !line.compare.other_passes.empty();  // the second program has a pipeline of its own
   const auto apply = [&](const std::string& passes, repro::Program& side) {
     return passes.empty() || apply_passes(session, passes, side, diagnostics);
   };
-  if ((!both || apply(line.passes, a)) && apply(both ? line.other_passes : line.passes, b)) return kGood;
+  if ((!both || apply(line.passes, a)) && apply(both ? line.compare.other_passes : line.passes, b)) return kGood;
   report(diagnostics, session.sources(), line, console);
   return kFailed;
 }
 
 // If both are stages of one folder, follows the changes between them. The exit code; nullopt: they are not.
 std::optional<int> compare_two_stages(session::Session& session, const CommandLine& line, Console& console) {
-  if (line.files.size() != 2 || line.other_engine || !line.passes.empty() || !line.other_passes.empty())
+  if (line.files.size() != 2 || line.compare.other_engine || !line.passes.empty() || !line.compare.other_passes.empty())
     return std::nullopt;
   const auto a = repro::parse_stage_name(line.files[0]), b = repro::parse_stage_name(line.files[1]);
   if (!a || !b || a->folder != b->folder) return std::nullopt;
@@ -103,7 +103,7 @@ std::optional<int> compare_two_stages(session::Session& session, const CommandLi
   report(diagnostics, session.sources(), line, console);
   if (!found_both) return kBadText;
   const auto found = repro::compare_stages(session, first->stages, first->index, second, {line.function, line.inputs},
-                                           line.tolerances, line.shadow);
+                                           line.tolerances, line.compare.shadow);
   const std::string text = repro::to_string(found.comparison, first->stage().file, first->stages[second].file);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(found.comparison) : text);
   const int code = exit_code(found.comparison);
@@ -115,11 +115,12 @@ std::optional<int> compare_two_stages(session::Session& session, const CommandLi
 // The sides of one module are it before and after passes. False: diagnosed.
 bool save_for_tvm(const repro::Program& first, const Sides& sides, const std::string& seen, session::Session& session,
                   const CommandLine& line, Console& console) {
-  if (!line.other_engine && line.other_passes.empty())
+  if (!line.compare.other_engine && line.compare.other_passes.empty())
     return save_tvm_script(line, first, sides.other, line.passes, sides.inputs.arguments, seen, session, console);
   source::Diagnostics found;
-  found.add({}, source::message(diag::NoTvmScript, line.other_engine ? "the sides are two engines of rldb"
-                                                                     : "`--other-passes` compares two pipelines"));
+  found.add({},
+            source::message(diag::NoTvmScript, line.compare.other_engine ? "the sides are two engines of rldb"
+                                                                         : "`--other-passes` compares two pipelines"));
   report(found, session.sources(), line, console);
   return false;
 }
@@ -150,7 +151,7 @@ static int compare_expected_values(session::Session& session, const CommandLine&
   source::Diagnostics found;
   const onnx::Translation* model = session.program()->onnx();
   if (!model) found.add({}, source::message(diag::NotOnnx, line.files[0]));
-  const auto sets = model ? repro::read_expected(*model, line.expected, found) : std::nullopt;
+  const auto sets = model ? repro::read_expected(*model, line.compare.expected, found) : std::nullopt;
   if (!sets) return fail(found, session.sources(), line, console, kUsage);
   using Verdict = repro::ExpectedComparison::Verdict;
   std::vector<repro::ExpectedComparison> all;
@@ -168,9 +169,10 @@ static int compare_expected_values(session::Session& session, const CommandLine&
 int batch_compare(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  if (!line.recorded.empty()) return compare_recorded(*session, line, console);
-  if (!line.expected.empty()) return compare_expected_values(*session, line, console);
-  if (line.files.size() == 1 && line.passes.empty() && line.other_passes.empty() && !line.other_engine) {
+  if (!line.compare.recorded.empty()) return compare_recorded(*session, line, console);
+  if (!line.compare.expected.empty()) return compare_expected_values(*session, line, console);
+  if (line.files.size() == 1 && line.passes.empty() && line.compare.other_passes.empty() &&
+      !line.compare.other_engine) {
     source::Diagnostics diagnostics;
     diagnostics.add({}, source::message(diag::NothingToCompare));
     report(diagnostics, session->sources(), line, console);
@@ -181,7 +183,7 @@ int batch_compare(const CommandLine& line, Console& console) {
   if (const int code = read_sides(*session, line, sides, console); code != kGood) return code;
   const repro::Comparison result =
       sides.kernels ? repro::compare_kernels(*session, sides.a.module, sides.b.module, line.tolerances)
-                    : repro::compare(*session, sides.a, sides.b, sides.inputs, line.tolerances, line.shadow);
+                    : repro::compare(*session, sides.a, sides.b, sides.inputs, line.tolerances, line.compare.shadow);
   const std::string text = repro::to_string(result, sides.a.label, sides.b.label);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(result) : text);
   const int code = exit_code(result);

@@ -36,9 +36,9 @@ std::string_view option_without_use(const CommandLine& line) {
   if (line.files.size() > 1) return "a second program";
   if (!line.inputs.empty()) return "--input";
   if (!line.function.empty()) return "--function";
-  if (line.other_engine) return "--other-engine";
-  if (!line.other_passes.empty()) return "--other-passes";
-  if (line.shadow) return "--shadow";
+  if (line.compare.other_engine) return "--other-engine";
+  if (!line.compare.other_passes.empty()) return "--other-passes";
+  if (line.compare.shadow) return "--shadow";
   if (!line.save_repro.empty()) return "--save-repro";
   return {};
 }
@@ -66,7 +66,7 @@ int compare_recorded(session::Session& session, const CommandLine& line, Console
                   fmt::format("{} of {} calls, {}", done, count, what));
   };
   found.clear();
-  const auto replay = repro::replay_recorded(session, session.module(), line.recorded, options, found);
+  const auto replay = repro::replay_recorded(session, session.module(), line.compare.recorded, options, found);
   progress.clear();
   if (!replay) return fail(found, session.sources(), line, console, kUsage);
   console.print("{}\n", line.format == Format::Json ? repro::to_json(*replay) : repro::to_string(*replay));

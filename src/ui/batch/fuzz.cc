@@ -6,12 +6,15 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "rldb/relay/passes/pass.h"
 #include "rldb/repro/generate.h"
+#include "rldb/repro/relay_fuzz.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/batch/batch.h"
+#include "rldb/ui/render/output_file.h"
 #include "ui/batch/against.h"
 #include "ui/batch/job.h"
 #include "ui/batch/progress.h"
@@ -23,6 +26,7 @@ namespace rldb::ui {
 namespace {
 
 constexpr double kSeconds = 60;
+constexpr std::string_view kRelayPasses = "default";
 
 ReproFile repro_of_finding(const repro::FuzzFinding& f, session::Session& session, const CommandLine& line) {
   const session::Options before = session.options();
@@ -53,18 +57,19 @@ void check_script(const std::string& path, const repro::FuzzFinding& f, const Co
 int write_programs(session::Session& session, const CommandLine& line, Console& console) {
   constexpr std::size_t kPrograms = 100;
   std::error_code ignored;
-  std::filesystem::create_directories(line.write_to, ignored);
-  const std::size_t wanted = line.programs > 0 ? line.programs : kPrograms;
+  std::filesystem::create_directories(line.fuzz.write_to, ignored);
+  const std::size_t wanted = line.fuzz.programs > 0 ? line.fuzz.programs : kPrograms;
   std::size_t written = 0, left_out = 0;
   for (std::uint64_t seed = line.options.seed; written < wanted && left_out < wanted; ++seed) {
     support::poll();
     const auto program = repro::generate(session, seed);
-    const std::string stem = (std::filesystem::path(line.write_to) / fmt::format("fuzz-{:016x}", seed)).string();
+    const std::string stem = (std::filesystem::path(line.fuzz.write_to) / fmt::format("fuzz-{:016x}", seed)).string();
     const auto result = program ? repro::write_program(session, *program, stem) : repro::WrittenProgram{};
     ++(result.files.empty() ? left_out : written);
     if (!result.why.empty()) console.print_error("seed {}: {}\n", seed, result.why);
   }
-  console.print("wrote {} to {}\n", support::counted(written, "program"), line.write_to);
+  console.print("wrote {} to {}
+", support::counted(written, "program"), line.fuzz.write_to);
   return written == wanted ? kGood : kFailed;
 }
 
@@ -96,6 +101,35 @@ bool save(const repro::FuzzReport& found, session::Session& session, const Comma
   return true;
 }
 
+// Each finding's program is written to the folder of the line.
+int fuzz_relay_programs(session::Session& session, const CommandLine& line, Console& console) {
+  repro::FuzzOptions options;
+  options.passes = line.passes.empty() ? std::string(kRelayPasses) : line.passes;
+  options.seed = line.options.seed;
+  options.programs = line.fuzz.programs;
+  options.seconds = line.seconds > 0 || line.fuzz.programs > 0 ? line.seconds : kSeconds;
+  source::Diagnostics found;
+  if (!pipeline::parse(relay::pass_table(), options.passes, session.sources(), found))
+    return fail(found, session.sources(), line, console, kUsage);
+  Progress progress(console);
+  options.progress = tell_findings(progress, console, options.seconds, options.programs);
+  const repro::RelayFuzzReport report = repro::fuzz_relay(session, options);
+  progress.clear();
+  console.print("{}\n", repro::to_string(report));
+  std::error_code ignored;  // a missing folder is diagnosed when the first file is written
+  if (!line.output.empty()) std::filesystem::create_directories(line.output, ignored);
+  for (const repro::RelayFuzzFinding& f : report.findings) {
+    const std::string name = fmt::format("fuzz-{:016x}.relay", f.seed);
+    if (!line.output.empty() && !write_output((std::filesystem::path(line.output) / name).string(), f.program, console))
+      return kUsage;
+  }
+  if (!report.findings.empty()) return kFailed;
+  if (report.compared > 0 && report.translated > 0) return kGood;
+  found.add({},
+            source::message(diag::CannotTell, "no program could be run before and after the passes, and translated"));
+  return fail(found, session.sources(), line, console, kCannotTell);
+}
+
 }  // namespace
 
 int batch_fuzz(const CommandLine& line, Console& console) {
@@ -103,19 +137,20 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   if (!session) return kUsage;
   const Job job(line, console);
   if (!job.fine()) return kUsage;
+  if (line.fuzz.relay) return fuzz_relay_programs(*session, line, console);
   if (!line.partner.command.empty()) return batch_against(line, *session, job, console);
   repro::FuzzOptions options;
   options.ranks = job.ranks();
   if (!line.passes.empty()) options.passes = line.passes;
-  options.coverage = line.coverage;
-  options.seeds = line.seed_folders;
-  if (!line.write_to.empty()) return write_programs(*session, line, console);
+  options.coverage = line.fuzz.coverage;
+  options.seeds = line.fuzz.seed_folders;
+  if (!line.fuzz.write_to.empty()) return write_programs(*session, line, console);
   source::Diagnostics wrong;
   if (!pipeline::parse(passes::pass_table(), options.passes, session->sources(), wrong))
     return fail(wrong, session->sources(), line, console, kUsage);
   options.seed = line.options.seed;
-  options.programs = line.programs;
-  options.seconds = line.seconds > 0 || line.programs > 0 ? line.seconds : kSeconds;
+  options.programs = line.fuzz.programs;
+  options.seconds = line.seconds > 0 || line.fuzz.programs > 0 ? line.seconds : kSeconds;
   Progress progress(console);
   options.progress = tell_findings(progress, console, options.seconds, options.programs);
   const repro::FuzzReport found = repro::fuzz(*session, options);

@@ -21,14 +21,14 @@ namespace {
 
 // Applies each file of rules in turn; with --validate-each the values before and after it are compared.
 int rewrite(const CommandLine& line, session::Session& session, Console& console) {
-  for (const std::string& path : line.rewriters) {
+  for (const std::string& path : line.opt.rewriters) {
     source::Diagnostics diagnostics;
     const ir::Module* before = session.module();
     const std::optional<std::size_t> count = rewrite_by_file(session, path, diagnostics);
     if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
     if (!count) return kFailed;
     console.print_error("# {}: {} replaced\n", path, *count);
-    if (!line.validate_each || *count == 0) continue;
+    if (!line.opt.validate_each || *count == 0) continue;
     const repro::Validation result = repro::validate_versions(session, before, session.module());
     console.print_error("# validate {}: {}\n", path, repro::to_string(result));
     if (!result.difference.empty()) return kFailed;
@@ -48,11 +48,12 @@ bool write_memory_report(const CommandLine& line, session::Session& session, Con
     return false;
   }
   const MemoryView view = memory_view(session, MemoryView().width);
-  if (line.memory_report == "-") {
+  if (line.opt.memory_report == "-") {
     console.error(memory_text(*functions, view));
     return true;
   }
-  return write_output(line.memory_report, render_memory(*functions, memory_format(line.memory_report), view), console);
+  return write_output(line.opt.memory_report, render_memory(*functions, memory_format(line.opt.memory_report), view),
+                      console);
 }
 
 MemoryPlan memory_plan(const CommandLine& line, session::Session& session, const ir::Module* module) {
@@ -84,12 +85,12 @@ bool write_html(const CommandLine& line, session::Session& session, pipeline::Mo
   const std::string title = "rldb opt: " + report.file;
   const std::string page = session.module() ? static_document(session, title, report_body(report, made_by()))
                                             : report_page(report, made_by());
-  return write_output(line.html, page, console);
+  return write_output(line.opt.html, page, console);
 }
 
 // For an unknown pass, `--print-ir-before=X` would print nothing, as if X did not run. False: diagnosed.
 bool names_passes(const CommandLine& line, session::Session& session, source::Diagnostics& out) {
-  for (const auto* names : {&line.print_ir_before, &line.print_ir_after})
+  for (const auto* names : {&line.opt.print_ir_before, &line.opt.print_ir_after})
     for (const std::string& name : *names)
       if (name != "*" && !pipeline::parse(session.program()->passes(), name, session.sources(), out)) return false;
   return true;
@@ -114,7 +115,7 @@ class Optimisation {
       : line_(line),
         session_(session),
         console_(console),
-        limit_(line.bisect_limit.value_or(-1), announcement()),
+        limit_(line.opt.bisect_limit.value_or(-1), announcement()),
         printer_(line, session, console),
         dumper_(line, session, console),
         validator_(session, console) {}
@@ -124,12 +125,12 @@ class Optimisation {
     source::Diagnostics found;
     const bool ok = session_.program()->run_passes(passes, found, instruments());
     if (!ok || !found.all().empty()) report(found, session_.sources(), line_, console_);
-    if (line_.time_passes) print_times(recorder_.records, line_, session_, console_);
-    const bool told =
-        line_.html.empty() || write_html(line_, session_, loaded, recorder_.records, validator_, found, !ok, console_);
+    if (line_.opt.time_passes) print_times(recorder_.records, line_, session_, console_);
+    const bool told = line_.opt.html.empty() ||
+                      write_html(line_, session_, loaded, recorder_.records, validator_, found, !ok, console_);
     if (!ok) return failed(found);
     if (!write_module()) return kUsage;
-    if (!line_.memory_report.empty() && !write_memory_report(line_, session_, console_)) return kFailed;
+    if (!line_.opt.memory_report.empty() && !write_memory_report(line_, session_, console_)) return kFailed;
     if (!told) return kUsage;
     if (const pipeline::Record* record = validator_.changed_values()) {
       const std::string seen = "values differ: " + validator_.difference();
@@ -142,7 +143,7 @@ class Optimisation {
  private:
   // LLVM's wording, for which scripts search.
   pipeline::BisectLimit::Announce announcement() const {
-    if (!line_.bisect_limit) return {};
+    if (!line_.opt.bisect_limit) return {};
     return [this](std::size_t number, const pipeline::Invocation& pass, bool runs) {
       console_.print_error("BISECT: {}running pass ({}) {}\n", runs ? "" : "NOT ", number, pipeline::to_string(pass));
     };
@@ -150,8 +151,8 @@ class Optimisation {
 
   pipeline::Instruments instruments() {
     pipeline::Instruments all{&limit_, &recorder_, &printer_};
-    if (!line_.dump_ir_to.empty()) all.push_back(&dumper_);
-    if (line_.validate_each) all.push_back(&validator_);
+    if (!line_.opt.dump_ir_to.empty()) all.push_back(&dumper_);
+    if (line_.opt.validate_each) all.push_back(&validator_);
     return all;
   }
 

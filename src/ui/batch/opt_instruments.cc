@@ -39,14 +39,14 @@ void PrintIr::print(std::string_view when, const pipeline::Invocation& pass, pip
 }
 
 void PrintIr::before(const pipeline::Invocation& pass, pipeline::ModuleRef module) {
-  if (is_named(line_.print_ir_before, pass)) print("before", pass, module);
+  if (is_named(line_.opt.print_ir_before, pass)) print("before", pass, module);
 }
 
 pipeline::Result<support::Unit> PrintIr::after(const Record& record) {
-  const bool on_change = line_.print_ir_after_change || line_.print_changed == "quiet";
-  if (is_named(line_.print_ir_after, record.pass) || (on_change && !record.changed.empty()))
+  const bool on_change = line_.opt.print_ir_after_change || line_.opt.print_changed == "quiet";
+  if (is_named(line_.opt.print_ir_after, record.pass) || (on_change && !record.changed.empty()))
     print("after", record.pass, record.after);
-  if (line_.print_changed == "diff" || line_.print_changed == "cdiff") print_diff(record);
+  if (line_.opt.print_changed == "diff" || line_.opt.print_changed == "cdiff") print_diff(record);
   return support::Unit{};
 }
 
@@ -54,7 +54,7 @@ void PrintIr::print_diff(const Record& record) {
   const std::string name = pipeline::to_string(record.pass);
   if (record.changed.empty()) return console_.print_error("# {}: no change\n", name);
   DiffOptions options = diff_options(line_, console_, STDERR_FILENO);
-  options.color = options.color || line_.print_changed == "cdiff";
+  options.color = options.color || line_.opt.print_changed == "cdiff";
   console_.print_error("# {} changed {}\n", name, fmt::join(record.changed, ", "));
   const session::Program& program = *session_.program();
   console_.error(text_diff(*program.text_of(record.before, TextFor::Comparing),
@@ -66,16 +66,16 @@ void PrintIr::print_diff(const Record& record) {
 
 pipeline::Result<support::Unit> DumpIr::after(const Record& record) {
   const std::size_t number = count_++;
-  if (::mkdir(line_.dump_ir_to.c_str(), 0777) != 0 && errno != EEXIST) {
+  if (::mkdir(line_.opt.dump_ir_to.c_str(), 0777) != 0 && errno != EEXIST) {
     source::Diagnostics d;
-    d.add({}, source::message(diag::FileNotWritten, line_.dump_ir_to, std::strerror(errno)));
+    d.add({}, source::message(diag::FileNotWritten, line_.opt.dump_ir_to, std::strerror(errno)));
     console_.diagnose(d, session_.sources());
     ok_ = false;
     return support::Unit{};
   }
   const session::Program& program = *session_.program();
   const std::string path =
-      fmt::format("{}/{:03}_{}{}", line_.dump_ir_to, number, record.pass.name(), program.extension());
+      fmt::format("{}/{:03}_{}{}", line_.opt.dump_ir_to, number, record.pass.name(), program.extension());
   ok_ = write_output(path, *program.text_of(record.after, TextFor::Saving) + "\n", console_) && ok_;
   return support::Unit{};
 }

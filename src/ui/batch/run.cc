@@ -147,7 +147,7 @@ int run_sanitized(session::Session& session, const std::string& function,
   program.function = function;
   program.args = values;
   program.kernels = line.options.engine;
-  auto [trace, findings] = repro::run_sanitized(session, program, line.sanitizers);
+  auto [trace, findings] = repro::run_sanitized(session, program, line.run.sanitizers);
   repro::name_planners(findings, session, line.files[0]);
   for (const repro::Finding& f : findings) diagnostics.add({}, source::message(diag::MemoryFault, repro::to_string(f)));
   if (!trace.error.empty()) diagnostics.add({}, source::message(diag::RunFailed, trace.error));
@@ -156,7 +156,7 @@ int run_sanitized(session::Session& session, const std::string& function,
   if (!diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   if (failed) {
     const std::string seen = diagnostics.first_error("the run failed");
-    const std::string entry = fmt::format(":sanitize {} {}", repro::to_string(line.sanitizers), function);
+    const std::string entry = fmt::format(":sanitize {} {}", repro::to_string(line.run.sanitizers), function);
     keep({arguments, entry, seen, not_error(seen)}, false, session, line, console);
   }
   if (failed || diagnostics.has_errors()) return failed ? kFailed : kCannotTell;
@@ -187,9 +187,10 @@ session::RunResult run_recorded(session::Session& session, const std::string& fu
     out.add(stop.where.span, std::move(m));
   }
   const auto run = result.ok || result.fault ? run_of(session, debugger, out) : std::nullopt;
-  const auto written = run ? write_run(line.record, *run, out) : std::nullopt;
+  const auto written = run ? write_run(line.run.record, *run, out) : std::nullopt;
   if (written)
-    console.print_error("note: wrote {} ({} bytes); `rldb {}` opens it\n", line.record, written->bytes, line.record);
+    console.print_error("note: wrote {} ({} bytes); `rldb {}` opens it\n", line.run.record, written->bytes,
+                        line.run.record);
   return result;
 }
 
@@ -202,8 +203,8 @@ void note_arguments(const std::vector<session::Argument>& arguments, Console& co
 int run_ranks(session::Session& session, const std::string& function, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
   std::vector<std::vector<Value>> by_rank;
-  for (std::size_t rank = 0; rank < line.ranks; ++rank) {
-    const auto texts = session::inputs_of_rank(line.inputs, rank, line.ranks, diagnostics);
+  for (std::size_t rank = 0; rank < line.run.ranks; ++rank) {
+    const auto texts = session::inputs_of_rank(line.inputs, rank, line.run.ranks, diagnostics);
     const auto arguments = texts ? session.arguments(function, *texts, diagnostics) : std::nullopt;
     if (!arguments) {
       report(diagnostics, session.sources(), line, console);
@@ -213,9 +214,9 @@ int run_ranks(session::Session& session, const std::string& function, const Comm
     by_rank.emplace_back();
     for (const session::Argument& a : *arguments) by_rank.back().push_back(a.value);
   }
-  session::Group group(session, line.ranks, line.groups);
+  session::Group group(session, line.run.ranks, line.run.groups);
   std::vector<Value> results;
-  if (line.profiles()) {
+  if (line.run.profile.any()) {
     if (const auto code = run_profiled(session, &group, function, by_rank, line, console, results)) return *code;
   } else {
     const bool good = group.run(function, by_rank, diagnostics);
@@ -224,7 +225,7 @@ int run_ranks(session::Session& session, const std::string& function, const Comm
     results = group.results();
   }
   if (line.output.empty() && line.expected_output.empty()) {
-    for (std::size_t rank = 0; rank < line.ranks; ++rank)
+    for (std::size_t rank = 0; rank < line.run.ranks; ++rank)
       console.print("rank {}: {}\n", rank, runtime::format_value(results[rank]));
     return kGood;
   }
@@ -251,7 +252,7 @@ int batch_run(const CommandLine& line, Console& console) {
   if (!session) return kUsage;
   if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
   const std::string function = function_of(line, *session);
-  if (line.ranks > 1) return run_ranks(*session, function, line, console);
+  if (line.run.ranks > 1) return run_ranks(*session, function, line, console);
   source::Diagnostics diagnostics;
   auto arguments = session->arguments(function, line.inputs, diagnostics);
   if (!arguments) {
@@ -261,11 +262,11 @@ int batch_run(const CommandLine& line, Console& console) {
   if (line.format == Format::Text) note_arguments(*arguments, console);
   std::vector<Value> values;
   for (const session::Argument& a : *arguments) values.push_back(a.value);
-  if (line.sanitizers.any()) return run_sanitized(*session, function, *arguments, values, line, console);
+  if (line.run.sanitizers.any()) return run_sanitized(*session, function, *arguments, values, line, console);
   session::RunResult result;
-  if (!line.record.empty()) {
+  if (!line.run.record.empty()) {
     result = run_recorded(*session, function, values, line, console, diagnostics);
-  } else if (line.profiles()) {
+  } else if (line.run.profile.any()) {
     std::vector<Value> results;
     if (const auto code = run_profiled(*session, nullptr, function, {values}, line, console, results)) return *code;
     result.ok = true;

@@ -15,17 +15,20 @@ namespace {
 
 // False: a file could not be written, which is diagnosed.
 bool write_profile(const std::vector<debug::Profile>& profiles, const CommandLine& line, Console& console) {
-  if (line.profile == "-")
+  if (line.run.profile.tables == "-")
     console.error(profile_text(profiles, ProfileColumns::All));
-  else if (line.profile.ends_with(".json") &&
-           !write_output(line.profile, profile_json(profiles).dump(1) + "\n", console))
+  else if (line.run.profile.tables.ends_with(".json") &&
+           !write_output(line.run.profile.tables, profile_json(profiles).dump(1) + "\n", console))
     return false;
-  else if (!line.profile.empty() && !line.profile.ends_with(".json") &&
-           !write_output(line.profile, profile_text(profiles, ProfileColumns::All), console))
+  else if (!line.run.profile.tables.empty() && !line.run.profile.tables.ends_with(".json") &&
+           !write_output(line.run.profile.tables, profile_text(profiles, ProfileColumns::All), console))
     return false;
-  if (!line.profile_trace.empty() && !write_output(line.profile_trace, profile_trace(profiles), console)) return false;
-  if (!line.profile_flame.empty() && !write_output(line.profile_flame, flame_svg(profiles), console)) return false;
-  return line.profile_memory.empty() || write_output(line.profile_memory, memory_timeline_svg(profiles), console);
+  if (!line.run.profile.trace.empty() && !write_output(line.run.profile.trace, profile_trace(profiles), console))
+    return false;
+  if (!line.run.profile.flame.empty() && !write_output(line.run.profile.flame, flame_svg(profiles), console))
+    return false;
+  return line.run.profile.memory.empty() ||
+         write_output(line.run.profile.memory, memory_timeline_svg(profiles), console);
 }
 
 }  // namespace
@@ -36,7 +39,7 @@ std::optional<int> run_profiled(session::Session& session, session::Group* group
   debug::ProfileRequest request;
   request.function = function;
   request.arguments = std::move(by_rank);
-  request.runs = line.profile_runs;
+  request.runs = line.run.profile.runs;
   request.peaks = debug::peak_rates(peak_rates_folder(line.cache));
   source::Diagnostics diagnostics;
   const auto profiles = debug::profile_run(session, group, request, results, diagnostics);

@@ -17,28 +17,12 @@ constexpr std::string_view kSuccess = ":expect success";
 // The value that a correct program returns; the printer gives no parameter this name.
 constexpr std::string_view kExpected = "expected_result";
 
-std::string_view word_of(repro::OracleKind kind) {
-  using repro::OracleKind;
-  switch (kind) {
-    case OracleKind::Values:
-      return "values";
-    case OracleKind::Nan:
-      return "nan";
-    case OracleKind::Diagnostic:
-      return "diagnostic";
-    case OracleKind::Memory:
-      return "memory";
-    case OracleKind::Any:
-    case OracleKind::Command:
-      break;
-  }
-  return {};
-}
-
 std::string oracle_flags(const repro::Question& q) {
   std::string text;
-  if (const auto word = word_of(q.kind); !word.empty()) text += fmt::format(" --oracle={}", word);
+  const std::string_view word = repro::word_of(q.kind);
+  if (!word.empty() && q.kind != repro::OracleKind::Any) text += fmt::format(" --oracle={}", word);
   if (q.kind == repro::OracleKind::Memory) text += " --memory-limit=" + repro::to_string(q.memory);
+  if (q.kind == repro::OracleKind::Time) text += " --time-limit=" + repro::to_string(q.time);
   if (!q.command.empty()) text += " " + quoted_word("--test=" + q.command);
   if (!q.expected.empty()) text += fmt::format(" --expected={}", kExpected);
   return text + tolerance_flags(q.tolerances);
@@ -247,9 +231,10 @@ ReproFile repro_of_comparison(const CommandLine& line, const session::Session& s
   std::string entry = ":compare";
   if (a.function != "main") entry += " --function=" + a.function;
   if (!line.passes.empty()) entry += " " + quoted_word("--passes=" + line.passes);
-  if (!line.other_passes.empty()) entry += " " + quoted_word("--other-passes=" + line.other_passes);
-  if (line.other_engine) entry += fmt::format(" --other-engine={}", session::to_string(*line.other_engine));
-  if (line.shadow) entry += " --shadow";
+  if (!line.compare.other_passes.empty()) entry += " " + quoted_word("--other-passes=" + line.compare.other_passes);
+  if (line.compare.other_engine)
+    entry += fmt::format(" --other-engine={}", session::to_string(*line.compare.other_engine));
+  if (line.compare.shadow) entry += " --shadow";
   entry += tolerance_flags(line.tolerances);
   repro.entry = other ? with_document(entry + " ", module_text(other, line.options.print)) : entry;
   repro.expectations = {":expect not output \"differs:\"", ":expect success"};
@@ -320,7 +305,7 @@ std::string prompt_entry(const CommandLine& line) {
   const std::string passes = quoted_word(line.passes);
   switch (line.subcommand) {
     case Subcommand::Check:
-      return line.roundtrip ? ":verify --roundtrip" : ":verify";
+      return line.check.roundtrip ? ":verify --roundtrip" : ":verify";
     case Subcommand::Print:
       return ":show";
     case Subcommand::Opt:

@@ -205,7 +205,7 @@ class Tests {
     std::size_t next = 0;
     while (next < line_.files.size() || !running_.empty()) {
       while (next < line_.files.size() && at_work() < line_.jobs)
-        if (!start(line_.files[next++])) return line_.git_bisect ? kCannotTell : kUsage;
+        if (!start(line_.files[next++])) return line_.test.git_bisect ? kCannotTell : kUsage;
       wait();
       while (!running_.empty() && running_.front().ended) {
         if (const int code = finish(running_.front()); code != kGood) return code;
@@ -216,10 +216,10 @@ class Tests {
       console_.print("{}\n", rows_.dump(2, ' ', false, Json::error_handler_t::replace));
       return failed_ == 0 ? kGood : kFailed;
     }
-    const bool replies = !line_.bless && !line_.update_only_output && !line_.git_bisect;
+    const bool replies = !line_.test.bless && !line_.test.update_only_output && !line_.test.git_bisect;
     if (failed_ > 0 && replies) console_.print_error("run `rldb test --bless` to accept the new replies\n");
     console_.print("{} passed, {} failed\n", passed_, failed_);
-    if (line_.git_bisect) return faults_ > 0 ? kFailed : failed_ > 0 ? kCannotTell : kGood;
+    if (line_.test.git_bisect) return faults_ > 0 ? kFailed : failed_ > 0 ? kCannotTell : kGood;
     return failed_ == 0 ? kGood : kFailed;
   }
 
@@ -284,7 +284,7 @@ class Tests {
       console_.print_error("interrupted in {}\n", r.path);
       return 128 + SIGINT;
     }
-    const bool rewrite = line_.bless || (line_.update_only_output && result->expectations_hold);
+    const bool rewrite = line_.test.bless || (line_.test.update_only_output && result->expectations_hold);
     if (rewrite && result->blessed != r.text) {
       if (!write_output(r.path, result->blessed, console_)) return kUsage;
       if (!json()) console_.print("blessed {}\n", r.path);
@@ -318,7 +318,7 @@ class Tests {
 
 int batch_test(const CommandLine& line, Console& console) {
   if (line.test_command.empty()) return Tests(line, console).run();
-  if (line.git_bisect) return git_bisect(line, console);
+  if (line.test.git_bisect) return git_bisect(line, console);
   source::Diagnostics diagnostics;
   diagnostics.add({}, source::message(diag::TestWantsGitBisect));
   console.diagnose(diagnostics, {});

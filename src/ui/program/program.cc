@@ -35,7 +35,7 @@ int dispatch(const CommandLine& line, Console& console) {
   switch (line.subcommand) {
     case Subcommand::Repl: {
       // Batch sessions do not wait for anybody; replies in JSON answer the program that writes the entries.
-      const bool waits = !line.batch && line.format != Format::Json;
+      const bool waits = !line.prompt.batch && line.format != Format::Json;
       const auto page = waits ? protocol::make_page_door() : nullptr;
       set_page_door(page.get());
       const int code = run_repl(line, console);

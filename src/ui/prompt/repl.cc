@@ -72,13 +72,13 @@ int failure_code(Repl& repl) { return repl.last().exit_code == kGood ? kFailed :
 
 // -x and -ex in the order given. False: leave.
 bool run_startup(Repl& repl, const CommandLine& line, int& code) {
-  for (const auto& [is_file, text] : line.startup) {
+  for (const auto& [is_file, text] : line.prompt.startup) {
     repl.on_command_line = true;
     const Status status = is_file ? repl.execute(":source " + text) : repl.execute(text);
     repl.on_command_line = false;
     if (status == Status::Quit) return false;
     if (status != Status::Good && code == kGood) code = failure_code(repl);
-    if (status != Status::Good && line.batch) return false;
+    if (status != Status::Good && line.prompt.batch) return false;
   }
   return true;
 }
@@ -104,7 +104,7 @@ int run_pipe(Repl& repl) {
     text.append(chunk, n);
   }
   const Status status = repl.run_script(text, "<stdin>", true);
-  if (status != Status::Quit && !repl.line().batch) serve_until_interrupted(repl);
+  if (status != Status::Quit && !repl.line().prompt.batch) serve_until_interrupted(repl);
   return status == Status::Failed ? failure_code(repl) : repl.exit_code();
 }
 
@@ -233,15 +233,16 @@ int run_interactive(Repl& repl, const CommandLine& line, ScreenConsole& console,
     return repl.prompt();
   };
   auto editor = make_terminal_editor(hooks, history_path(), console.color(), mode ? &mode->full : nullptr);
-  if (!line.quiet) console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);
-  if (!line.resume) offer_resume(repl);
+  if (!line.prompt.quiet)
+    console.print("rldb {}: a REPL and debugger for Relax IR. `:help` lists the commands.\n", kVersion);
+  if (!line.prompt.resume) offer_resume(repl);
   return run_loop(*editor, repl, console, hooks, ended);
 }
 
 // A session at a terminal can be restored when it is killed.
 void begin_journal(Repl& repl, const CommandLine& line) {
   char folder[PATH_MAX];
-  JournalHeader header{line.arguments, ::getcwd(folder, sizeof folder) ? folder : "", std::time(nullptr)};
+  JournalHeader header{line.prompt.arguments, ::getcwd(folder, sizeof folder) ? folder : "", std::time(nullptr)};
   std::string why;
   auto journal = Journal::create(header, why);
   if (journal) {
@@ -256,18 +257,18 @@ void begin_journal(Repl& repl, const CommandLine& line) {
 // `ended`: left normally, as opposed to being ended by a signal or by the loss of the terminal.
 int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenConsole& console, bool& ended) {
   int code = open_files(repl, line);
-  if (code != kGood && line.batch) return code;
+  if (code != kGood && line.prompt.batch) return code;
   std::optional<ScreenMode> mode;
   if (interactive && is_screen()) mode.emplace(repl, console);
   if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
   if (interactive) repl.go_on = [&console] { return wait_for_enter(console); };
-  if (!line.no_init && !line.batch) read_start_files(repl);
-  if (line.watch) repl.execute(":watch-file on");
+  if (!line.prompt.no_init && !line.prompt.batch) read_start_files(repl);
+  if (line.prompt.watch) repl.execute(":watch-file on");
   if (!run_startup(repl, line, code)) return code != kGood ? code : repl.exit_code();
-  if (line.resume) repl.execute(":resume");
-  if (line.batch && !line.startup.empty()) return code != kGood ? code : repl.exit_code();
+  if (line.prompt.resume) repl.execute(":resume");
+  if (line.prompt.batch && !line.prompt.startup.empty()) return code != kGood ? code : repl.exit_code();
   if (!interactive) {
-    const bool dialogue = line.format == Format::Json && !line.batch;
+    const bool dialogue = line.format == Format::Json && !line.prompt.batch;
     const int piped = dialogue ? run_dialogue(repl) : run_pipe(repl);
     return code != kGood ? code : piped;
   }
@@ -279,8 +280,8 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenCon
 int run_repl(const CommandLine& line, Console& console) {
   ScreenConsole screen(console);
   Repl repl(line, screen);
-  const bool interactive = ::isatty(STDIN_FILENO) && !line.batch;
-  if (interactive || line.journal) begin_journal(repl, line);
+  const bool interactive = ::isatty(STDIN_FILENO) && !line.prompt.batch;
+  if (interactive || line.prompt.journal) begin_journal(repl, line);
   bool ended = true;
   const int code = run_session(repl, line, interactive, screen, ended);
   if (repl.journal() && ended && !console.lost()) repl.journal()->remove();

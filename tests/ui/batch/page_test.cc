@@ -101,7 +101,7 @@ CommandLine opt_line(const std::string& file, const std::string& passes, const s
   line.subcommand = Subcommand::Opt;
   line.files = {file};
   line.passes = passes;
-  line.html = html;
+  line.opt.html = html;
   return line;
 }
 

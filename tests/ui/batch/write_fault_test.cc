@@ -154,17 +154,17 @@ TEST_CASE("--dump-ir-to: each file is whole or not there") {
   CommandLine line;
   line.files = {kModule};
   line.passes = "Normalize,LegalizeOps";
-  line.dump_ir_to = folder / "ir";
+  line.opt.dump_ir_to = folder / "ir";
   CapturedConsole console;
   REQUIRE(batch_opt(line, console) == kGood);
-  const std::string first = text_of(line.dump_ir_to + "/000_Normalize.py");
+  const std::string first = text_of(line.opt.dump_ir_to + "/000_Normalize.py");
   REQUIRE(first.size() > 100);
   int code = 0;
   with_each_fault([&] { code = batch_opt(line, console); },
                   [&](FileSystemFault::Call, int) {
                     CHECK(code == kFailed);
-                    CHECK(text_of(line.dump_ir_to + "/000_Normalize.py") == first);
-                    CHECK(temporaries(line.dump_ir_to) == 0);
+                    CHECK(text_of(line.opt.dump_ir_to + "/000_Normalize.py") == first);
+                    CHECK(temporaries(line.opt.dump_ir_to) == 0);
                   });
 }
 

@@ -58,37 +58,6 @@ class Reader : public support::ByteReader {
   bool at_end() const { return left() == 0; }
 };
 
-int arity(DimOp::Code code) {
-  switch (code) {
-    case DimOp::Code::Const:
-    case DimOp::Code::Var:
-      return 0;
-    case DimOp::Code::Not:
-      return 1;
-    case DimOp::Code::Select:
-      return 3;
-    case DimOp::Code::Add:
-    case DimOp::Code::Sub:
-    case DimOp::Code::Mul:
-    case DimOp::Code::FloorDiv:
-    case DimOp::Code::FloorMod:
-    case DimOp::Code::TruncDiv:
-    case DimOp::Code::TruncMod:
-    case DimOp::Code::Min:
-    case DimOp::Code::Max:
-    case DimOp::Code::Eq:
-    case DimOp::Code::Ne:
-    case DimOp::Code::Lt:
-    case DimOp::Code::Le:
-    case DimOp::Code::Gt:
-    case DimOp::Code::Ge:
-    case DimOp::Code::And:
-    case DimOp::Code::Or:
-      return 2;
-  }
-  return 0;
-}
-
 DimExpr read_dim(Reader& in, std::size_t variables) {
   DimExpr e;
   e.text = std::string(in.text());
@@ -98,7 +67,7 @@ DimExpr read_dim(Reader& in, std::size_t variables) {
     DimOp op{DimOp::Code(in.below(std::uint64_t(DimOp::Code::Select) + 1)), 0};
     op.value = std::int64_t(in.u64());
     if (op.code == DimOp::Code::Var && (op.value < 0 || std::size_t(op.value) >= variables)) in.fail("damaged");
-    depth -= arity(op.code);
+    depth -= std::int64_t(runtime::operand_count(op.code));
     if (depth < 0) in.fail("damaged");
     ++depth;
     e.code.push_back(op);

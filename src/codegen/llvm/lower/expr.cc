@@ -211,14 +211,9 @@ Lowering::Value* Lowering::binary(const ir::BinaryExpr* e) {
     case BinaryKind::Mul:
     case BinaryKind::Min:
     case BinaryKind::Max:
-    case BinaryKind::EQ:
-    case BinaryKind::NE:
-    case BinaryKind::LT:
-    case BinaryKind::LE:
-    case BinaryKind::GT:
-    case BinaryKind::GE:
-    case BinaryKind::And:
-    case BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
       break;  // cannot fault
   }
   return int_binary(e->op(), a, b, t);
@@ -578,14 +573,9 @@ int Lowering::significant_bits(const ir::Expr* e, int depth) {
       return std::max(left(), right());
     case BinaryKind::Mod:
     case BinaryKind::Sub:
-    case BinaryKind::EQ:
-    case BinaryKind::NE:
-    case BinaryKind::LT:
-    case BinaryKind::LE:
-    case BinaryKind::GT:
-    case BinaryKind::GE:
-    case BinaryKind::And:
-    case BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
       break;
   }
   return all;
@@ -624,14 +614,9 @@ bool Lowering::non_negative(const ir::Expr* e, int depth) {
     case BinaryKind::Mod:
       return non_negative(b->a, depth + 1);
     case BinaryKind::Sub:
-    case BinaryKind::EQ:
-    case BinaryKind::NE:
-    case BinaryKind::LT:
-    case BinaryKind::LE:
-    case BinaryKind::GT:
-    case BinaryKind::GE:
-    case BinaryKind::And:
-    case BinaryKind::Or:
+#define RLDB_COMPARISON(Kind, ...) case BinaryKind::Kind:
+#define RLDB_LOGIC(Kind, ...) case BinaryKind::Kind:
+#include "rldb/ir/node.def"
       break;  // comparisons are bool; a difference may be anything
   }
   return false;

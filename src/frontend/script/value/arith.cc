@@ -13,6 +13,7 @@
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/integer.h"
 
 namespace rldb::frontend::script {
 
@@ -37,10 +38,7 @@ bool is_comparison(Op op) { return op >= Op::Eq && op <= Op::Ge; }
 
 // ---- Python numbers ----
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) {
-  const std::int64_t q = a / b;
-  return a % b != 0 && (a < 0) != (b < 0) ? q - 1 : q;
-}
+using support::floor_div;
 
 template <class T>
 std::optional<bool> compare(Op op, T a, T b) {

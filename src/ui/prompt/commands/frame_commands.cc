@@ -92,10 +92,11 @@ Status command_Bt(Repl& repl, std::string_view rest) {
   if (repl.wants_json()) return repl.give(frames_json(repl, full));
   constexpr std::size_t kFirst = 20, kLast = 5;
   std::size_t first = frames.size(), last = 0;  // frames shown from either end
+  const std::size_t count = std::min<std::size_t>(given.value_or(0), frames.size());
   if (given && outermost)
-    first = 0, last = std::min<std::size_t>(*given, frames.size());
+    first = 0, last = count;
   else if (given)
-    first = std::min<std::size_t>(*given, frames.size());
+    first = count;
   else if (!full && frames.size() > kFirst + kLast)
     first = kFirst, last = kLast;
   for (std::size_t i = 0; i < first; ++i) print_frame(repl, frames[i], full);

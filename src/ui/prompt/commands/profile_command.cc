@@ -15,7 +15,7 @@ namespace rldb::ui {
 
 namespace {
 
-struct ProfileOptions {
+struct ProfileFlags {
   std::size_t runs = 1;
   bool counts = false;
   std::string json, trace, flame, memory;  // files
@@ -23,8 +23,8 @@ struct ProfileOptions {
 };
 
 // Takes the options out of the words.
-ProfileOptions take_profile_options(std::vector<std::string>& words) {
-  ProfileOptions options;
+ProfileFlags take_profile_options(std::vector<std::string>& words) {
+  ProfileFlags options;
   const std::pair<std::string_view, std::string*> files[] = {{"--json=", &options.json},
                                                              {"--trace=", &options.trace},
                                                              {"--flame=", &options.flame},
@@ -52,7 +52,7 @@ Status write_profile_file(Repl& repl, const std::string& path, const std::string
   return Status::Good;
 }
 
-Status show_profile(Repl& repl, const std::vector<debug::Profile>& profiles, const ProfileOptions& options) {
+Status show_profile(Repl& repl, const std::vector<debug::Profile>& profiles, const ProfileFlags& options) {
   const std::pair<const std::string*, std::string (*)(const std::vector<debug::Profile>&)> pictures[] = {
       {&options.trace, profile_trace}, {&options.flame, flame_svg}, {&options.memory, memory_timeline_svg}};
   if (repl.wants_json())
@@ -90,7 +90,7 @@ ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_
 
 Status command_Profile(Repl& repl, std::string_view rest) {
   std::vector<std::string> words = split_words(rest);
-  const ProfileOptions options = take_profile_options(words);
+  const ProfileFlags options = take_profile_options(words);
   if (!options.problem.empty()) return Status::Usage;
   const ProfiledCall done = profile_call(repl, std::move(words), options.runs, !options.counts);
   if (done.profiles.empty()) return Status::Failed;

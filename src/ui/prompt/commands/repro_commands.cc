@@ -38,6 +38,7 @@ std::optional<repro::Question> question_of(Repl& repl, std::vector<std::string> 
   q.kind = flags->test.empty() ? flags->oracle : repro::OracleKind::Command;
   q.command = flags->test;
   q.memory = flags->memory.value_or(repro::MemoryLimit());
+  q.time = flags->time.value_or(repro::TimeLimit());
   q.expected = flags->expected;
   q.tolerances = flags->tolerances;
   q.function = flags->function;

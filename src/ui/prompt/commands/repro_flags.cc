@@ -56,7 +56,7 @@ constexpr Flag kFlags[] = {
      [](Repl&, std::string_view t, ReproFlags& f) { return read_optional(t, f.tolerances.rtol); }},
     {"ulp", "a count", [](Repl&, std::string_view t, ReproFlags& f) { return read_optional(t, f.tolerances.ulp); }},
     {"exact", "", [](Repl&, std::string_view, ReproFlags& f) { return f.tolerances.exact = true; }},
-    {"oracle", "any, values, nan, diagnostic or memory",
+    {"oracle", "any, values, nan, diagnostic, memory or time",
      [](Repl&, std::string_view t, ReproFlags& f) {
        const auto kind = repro::parse_oracle(t);
        f.oracle = kind.value_or(f.oracle);
@@ -66,6 +66,11 @@ constexpr Flag kFlags[] = {
      [](Repl&, std::string_view t, ReproFlags& f) {
        f.memory = repro::parse_memory_limit(t);
        return f.memory.has_value();
+     }},
+    {"time-limit", "seconds, as 2s or 100ms, or a factor, as 3x",
+     [](Repl&, std::string_view t, ReproFlags& f) {
+       f.time = repro::parse_time_limit(t);
+       return f.time.has_value();
      }},
     {"test", "a command",
      [](Repl& repl, std::string_view t, ReproFlags& f) {
@@ -136,9 +141,15 @@ std::optional<ReproFlags> take_repro_flags(Repl& repl, std::vector<std::string>&
       return std::nullopt;
   }
   words = std::move(rest);
-  if (!flags.memory || flags.oracle == repro::OracleKind::Memory) return flags;
-  repl.fail(source::message(diag::BadReproOption, "--memory-limit", "is for --oracle=memory only"));
-  return std::nullopt;
+  if (flags.memory && flags.oracle != repro::OracleKind::Memory) {
+    repl.fail(source::message(diag::BadReproOption, "--memory-limit", "is for --oracle=memory only"));
+    return std::nullopt;
+  }
+  if (flags.time && flags.oracle != repro::OracleKind::Time) {
+    repl.fail(source::message(diag::BadReproOption, "--time-limit", "is for --oracle=time only"));
+    return std::nullopt;
+  }
+  return flags;
 }
 
 }  // namespace rldb::ui

@@ -14,6 +14,7 @@ struct ReproFlags {
   repro::Tolerances tolerances;
   repro::OracleKind oracle = repro::OracleKind::Any;
   std::optional<repro::MemoryLimit> memory;
+  std::optional<repro::TimeLimit> time;
   std::string test;
   std::vector<runtime::Value> expected;  // leaf by leaf
   std::string function = "main";

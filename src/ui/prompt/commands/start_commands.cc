@@ -48,7 +48,7 @@ Status command_Trust(Repl& repl, std::string_view rest) {
 Status command_Tour(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   CommandLine line;
-  line.batch = true;
+  line.prompt.batch = true;
   Repl guide(line, repl.console());
   repl.console().without_pages();
   for (const TourStep& step : tour_steps(columns_of_reader(repl))) {

@@ -1,10 +1,10 @@
 // Polynomials over symbols, and the proof that one is never negative.
-#include "schedule/prove/poly.h"
+#include "rldb/ir/prover.h"
 
 #include <algorithm>
 #include <numeric>
 
-namespace rldb::schedule {
+namespace rldb::ir::prove {
 
 namespace {
 
@@ -331,4 +331,4 @@ Poly Prover::floor_div(const Poly& a, const Poly& b) {
   return whole + Poly::of(it->second);
 }
 
-}  // namespace rldb::schedule
+}  // namespace rldb::ir::prove

@@ -1,9 +1,9 @@
-// Poly: polynomials with integer coefficients over numbered symbols, and proofs that one is never negative.
+// Prover: polynomials with integer coefficients over numbered symbols, and proofs that one is never negative.
 //
 // A Prover has facts: polynomials that are >= 0 for all values of the symbols. Each fact belongs to its
 // highest symbol, and a proof removes symbols from the highest to the lowest, by subtracting multiples of facts, until
 // a constant is left. So symbols must be created in the order of their scopes: shape variables, then loops from the
-// outermost to the innermost. Sound, not complete; every proof has a budget. User: bounds.cc.
+// outermost to the innermost. Sound, not complete; every proof has a budget. User: schedule/bounds.h.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 #include <optional>
 #include <vector>
 
-namespace rldb::schedule {
+namespace rldb::ir::prove {
 
 using Symbol = std::int32_t;
 
@@ -102,4 +102,4 @@ class Prover {
   int budget_ = 2'000'000;  // left in all
 };
 
-}  // namespace rldb::schedule
+}  // namespace rldb::ir::prove
