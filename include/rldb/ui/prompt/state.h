@@ -21,6 +21,7 @@
 #include "rldb/ui/prompt/command.h"
 #include "rldb/ui/prompt/journal.h"
 #include "rldb/ui/prompt/record.h"
+#include "rldb/ui/prompt/value_history.h"
 #include "rldb/ui/terminal/console.h"
 
 namespace rldb::session {
@@ -252,6 +253,7 @@ class Repl {
   PaintedSource painted;
   std::vector<Display> displays;
   int next_display = 1;
+  ValueHistory printed;
 
  private:
   class Tee;
@@ -273,6 +275,8 @@ class Repl {
   };
   // `execute` for a non-empty entry, once it has been recorded.
   Status execute_recorded(std::string_view entry);
+  // Gives the session the printed values that the text names (`$1`).
+  void lend_printed(std::string_view text);
   // The entry with its first word replaced by the text of an alias.
   // `author`: of the result, which is the user's only if both parts are.
   std::string without_alias(std::string_view entry, debug::Author& author) const;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "rldb/bytecode/serialise.h"
+#include "rldb/expression/language.h"
 #include "rldb/ir/printer.h"
 #include "rldb/session/group.h"
 #include "rldb/session/program_kind.h"
@@ -145,6 +146,19 @@ Status Repl::execute(std::string_view entry) {
   return status;
 }
 
+void Repl::lend_printed(std::string_view text) {
+  for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at)) {
+    std::size_t end = at + 1;
+    if (end < text.size() && text[end] == '$')
+      ++end;
+    else
+      while (end < text.size() && expression::is_name_byte(text[end])) ++end;
+    const std::string_view name = text.substr(at, end - at);
+    if (const runtime::Value* value = printed.find(name)) session_->set_value(std::string(name), *value);
+    at = end;
+  }
+}
+
 Status Repl::execute_recorded(std::string_view entry) {
   const std::size_t version = version_now();
   const bool active = debugger_->active();
@@ -155,6 +169,7 @@ Status Repl::execute_recorded(std::string_view entry) {
     tee_->take();
   }
   const auto work = [&] {
+    lend_printed(entry);
     debug::StoredEntry kept{std::string(entry), author_};
     if (entered_.size() + 1 >= entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
     const Target target = target_of(text);
