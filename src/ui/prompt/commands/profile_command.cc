@@ -89,7 +89,7 @@ ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_
 }
 
 Status command_Profile(Repl& repl, std::string_view rest) {
-  std::vector<std::string> words = split_words(rest);
+  std::vector<std::string> words = split_values(rest);
   const ProfileFlags options = take_profile_options(words);
   if (!options.problem.empty()) return Status::Usage;
   const ProfiledCall done = profile_call(repl, std::move(words), options.runs, !options.counts);

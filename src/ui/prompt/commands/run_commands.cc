@@ -43,7 +43,7 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
 }  // namespace
 
 std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view rest) {
-  return prepare_call(repl, split_words(rest));
+  return prepare_call(repl, split_values(rest));
 }
 
 std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words) {
@@ -112,7 +112,7 @@ namespace {
 // As in gdb, a run without arguments is called like the last one.
 std::string call_text(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return std::string(rest);
-  const std::vector<std::string> words = split_words(repl.last_call), names = repl.session().function_names();
+  const std::vector<std::string> words = split_values(repl.last_call), names = repl.session().function_names();
   if (words.empty()) return {};
   const bool value_first = words[0].find_first_of("=@(") != std::string::npos;
   if (!value_first && std::find(names.begin(), names.end(), words[0]) == names.end()) return {};  // another program
