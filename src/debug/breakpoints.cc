@@ -350,8 +350,16 @@ Breakpoint* Debugger::find_breakpoint(int number) {
 
 bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
   auto read = expression::parse(text);
-  if (!read.ok()) out.add({}, source::message(diag::BadExpression, read.error().message));
-  return read.ok();
+  if (!read.ok()) {
+    out.add({}, source::message(diag::BadExpression, read.error().message));
+    return false;
+  }
+  const expression::UnknownAttribute unknown = expression::unknown_attribute(text);
+  if (unknown.name.empty()) return true;
+  source::Message m = source::message(diag::BadExpression, fmt::format("no value has an attribute `{}`", unknown.name));
+  if (!unknown.near.empty()) m.hint = fmt::format("did you mean `{}`?", unknown.near);
+  out.add({}, std::move(m));
+  return false;
 }
 
 bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {

@@ -24,6 +24,26 @@ bool is_expression(std::string_view text, source::Diagnostics& out) {
   return parsed.ok() && !is_script(*parsed);
 }
 
+UnknownAttribute unknown_attribute(std::string_view text) {
+  const auto parsed = parse(text);
+  if (!parsed.ok()) return {};
+  std::vector<std::string_view> known;
+  for (const AttributeRow& row : attributes()) known.push_back(row.name);
+  for (const FunctionRow& row : functions())
+    if (row.is_fact()) known.push_back(row.name);
+  std::vector<const Term*> callees;
+  for (const Term& t : parsed->terms)
+    if (t.kind == TermKind::Call) callees.push_back(&parsed->child(t, 0));
+  for (const Term& t : parsed->terms) {
+    if (t.kind != TermKind::Attribute || std::find(callees.begin(), callees.end(), &t) != callees.end()) continue;
+    const std::string name = dotted_name(*parsed, t);
+    const bool script = name.starts_with("R.") || name.starts_with("T.") || name.starts_with("I.");
+    if (!script && std::find(known.begin(), known.end(), t.text) == known.end())
+      return {t.text, source::nearest(t.text, known)};
+  }
+  return {};
+}
+
 namespace {
 
 class Form {

@@ -18,6 +18,13 @@ bool check_expression(std::string_view text, source::Diagnostics& out);
 // The same, and the text is more than TVMScript: a plain call of an operator is left to the front end.
 bool is_expression(std::string_view text, source::Diagnostics& out);
 
+// The first attribute in an expression that no value has, `x.shpe`, and the nearest one that there is; empty: none.
+struct UnknownAttribute {
+  std::string name;
+  std::string_view near;
+};
+UnknownAttribute unknown_attribute(std::string_view text);
+
 // The language of an entry is told by its form, before anything is read or run. TVMScript: names, literals, tuples and
 // lists of them, calls of operators and of functions of the module with arguments as in a module, and every text that
 // is no expression. An expression: operators between values, comparisons, elements and slices of tensors, attributes,
