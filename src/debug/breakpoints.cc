@@ -8,6 +8,7 @@
 #include "debug/impl.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
+#include "rldb/expression/language.h"
 #include "rldb/onnx/model.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -354,10 +355,10 @@ bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
     out.add({}, source::message(diag::BadExpression, read.error().message));
     return false;
   }
-  const expression::UnknownAttribute unknown = expression::unknown_attribute(text);
-  if (unknown.name.empty()) return true;
-  source::Message m = source::message(diag::BadExpression, fmt::format("no value has an attribute `{}`", unknown.name));
-  if (!unknown.near.empty()) m.hint = fmt::format("did you mean `{}`?", unknown.near);
+  const expression::UnknownAttribute wrong = expression::unknown_attribute(text);
+  if (wrong.name.empty()) return true;
+  source::Message m = source::message(diag::BadExpression, fmt::format("no value has an attribute `{}`", wrong.name));
+  if (!wrong.near.empty()) m.hint = fmt::format("did you mean `{}`?", wrong.near);
   out.add({}, std::move(m));
   return false;
 }
