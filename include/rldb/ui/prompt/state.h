@@ -165,6 +165,8 @@ class Repl {
   // Writes the diagnostics and remembers them for `:expect error`. Returns Failed if there was an error.
   Status report(const source::Diagnostics& diagnostics);
   Status fail(source::Message message);
+  // Which frames have the names of a text that could not be evaluated in the selected one.
+  void tell_other_frames(std::string_view text);
   void show_value(const runtime::Value& value, std::string_view name = {});
   // By the entries of a printer of its type. False: there is none, it failed, or this is its own output.
   bool show_by_printer(const runtime::Value& value, std::string_view name);

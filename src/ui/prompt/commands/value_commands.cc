@@ -68,7 +68,7 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   const auto value = repl.debugger().evaluate(e->text, repl.frame(), diagnostics, &notes,
                                               repl.debugger().call_runner(stop, diagnostics));
   if (stop) return repl.show_stop_in_call(*stop);
-  if (repl.report(diagnostics) == Status::Failed || !value) return Status::Failed;
+  if (repl.report(diagnostics) == Status::Failed || !value) return repl.tell_other_frames(e->text), Status::Failed;
   repl.last().value = *value;
   if (repl.wants_json()) {
     const std::int64_t most = repl.print_format.max_elements;

@@ -69,6 +69,24 @@ std::string_view only_line(std::string_view text) {
 
 }  // namespace
 
+// A name without a value in the selected frame may have one in another, which is then named.
+void Repl::tell_other_frames(std::string_view text) {
+  if (!debugger_->active() || json_) return;
+  constexpr int kMostFrames = 64;
+  const std::vector<debug::FrameInfo> frames = debugger_->frames();
+  for (const std::string_view name : expression::names_in(text)) {
+    if (!frame_name_kind(*this, name).empty() || session_->find_value(name)) continue;
+    for (int f = 0; f < std::min(int(frames.size()), kMostFrames); ++f) {
+      const std::vector<debug::LocalInfo> locals = f == frame_ ? std::vector<debug::LocalInfo>() : debugger_->locals(f);
+      if (std::none_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& l) { return l.name == name; }))
+        continue;
+      print("note: `{}` is a variable of frame {}, `{}`: `frame {}` selects it\n", name, f,
+            frames[std::size_t(f)].where.function, f);
+      break;
+    }
+  }
+}
+
 expression::Language Repl::language_of(std::string_view text) const {
   if (text.find('\n') != std::string_view::npos) return expression::Language::Script;
   return expression::language_of(text, [this](std::string_view name) { return kind_of_name(name); });
@@ -103,7 +121,7 @@ Status Repl::run_expression(std::string_view text) {
   std::optional<debug::StopReport> stop;
   const auto value = debugger_->evaluate(text, frame_, diagnostics, &notes, debugger_->call_runner(stop, diagnostics));
   if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop_in_call(*stop);
-  if (report(diagnostics) == Status::Failed || !value) return Status::Failed;
+  if (report(diagnostics) == Status::Failed || !value) return tell_other_frames(text), Status::Failed;
   last_.value = *value;
   last_.type = session::type_of_value(session_->context(), *value);
   if (value->is_null()) return Status::Good;
@@ -132,7 +150,7 @@ Status Repl::run_name(std::string_view name) {
     source::Diagnostics diagnostics;
     std::vector<std::string> notes;
     const auto value = debugger_->evaluate(name, frame_, diagnostics, &notes);
-    if (report(diagnostics) == Status::Failed || !value) return Status::Failed;
+    if (report(diagnostics) == Status::Failed || !value) return tell_other_frames(name), Status::Failed;
     last_.value = *value;
     if (!value->is_null()) session_->set_value("_", *value);
     show_result(*value);
@@ -282,7 +300,7 @@ Status Repl::run_entry(std::string_view text) {
   scope.close(defined);
   if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop(*stop);
   const Status status = report(diagnostics);
-  if (!result.ok || status == Status::Failed) return Status::Failed;
+  if (!result.ok || status == Status::Failed) return tell_other_frames(text), Status::Failed;
   if (const std::string running = on_the_stack(result); !running.empty()) {
     if (!may_end_run(fmt::format("a new definition of `{}`, which is being executed", running))) {
       session_->set_program(std::move(program));
