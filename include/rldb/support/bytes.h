@@ -90,7 +90,7 @@ class ByteReader {
   bool have(std::uint64_t n) {
     if (!ok()) return false;
     if (n > left()) {
-      fail("unexpected end of file");
+      fail("the file ends too early");
       return false;
     }
     return true;
