@@ -95,7 +95,12 @@ class Reader {
   }
   std::string_view word() {
     const std::size_t begin = at_;
-    if (peek() == '$' && starts_name(peek(1))) ++at_;  // a variable of the session
+    if (peek() == '$') {  // `$a`: a variable of the session; `$1`, `$`, `$$`: a value that was printed
+      ++at_;
+      if (peek() == '$') return ++at_, text().substr(begin, 2);
+      while (continues_name(peek())) ++at_;
+      return text().substr(begin, at_ - begin);
+    }
     if (starts_name(peek()))
       while (continues_name(peek())) ++at_;
     return text().substr(begin, at_ - begin);

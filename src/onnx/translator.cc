@@ -15,6 +15,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_onnx.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::onnx {
 
@@ -452,7 +453,8 @@ ir::Result<Values> Translator::run_graph(const pb::GraphProto& graph, const Valu
   scope.outer = &around;
   if (!add_initialisers(graph, scope, false)) return refuse("its graph has errors");
   if (std::size_t(graph.input_size()) != inputs.size())
-    return refuse(fmt::format("its graph has {} inputs, and {} values are given", graph.input_size(), inputs.size()));
+    return refuse(fmt::format("its graph has {}, {} given", support::counted(std::size_t(graph.input_size()), "input"),
+                              inputs.size()));
   for (int i = 0; i < graph.input_size(); ++i) scope.values[graph.input(i).name()] = inputs[std::size_t(i)];
   if (!nodes(graph.node(), scope, frame)) return refuse("its graph has errors");
   Values made;

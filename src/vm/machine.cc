@@ -7,6 +7,7 @@
 
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/support/check.h"
+#include "rldb/support/text.h"
 #include "rldb/vm/call_time.h"
 #include "rldb/vm/instruction_set.h"
 #include "vm/interpreter.h"
@@ -92,8 +93,9 @@ std::uint64_t call_time() { return time_of_call; }
 
 Result<Value> Interpreter::call_packed(const runtime::PackedInfo& packed, PackedArgs args) {
   if (packed.arity >= 0 && std::size_t(packed.arity) != args.size())
-    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("packed function `{}` takes {} arguments but {} given",
-                                                               packed.function->name, packed.arity, args.size()));
+    return runtime::fail(ErrorKind::ArgumentCount,
+                         fmt::format("packed function `{}` takes {}, {} given", packed.function->name,
+                                     support::counted(std::size_t(packed.arity), "argument"), args.size()));
   RLDB_TRY_VOID(runtime::check_devices(packed, args));
   time_of_call = m_.instructions_;
   if (m_.log_) return m_.log_->call(*m_.program_, m_.instructions_, *packed.function, args);

@@ -191,14 +191,17 @@ Answer Adapter::on_completions(const Request& request) {
                                                           columns_from_1_ ? column : column + 1, 1, 1 << 30))};
   const std::size_t cursor = buffer.offset(at, source::ColumnUnit::Utf16);
   std::size_t start = cursor;
-  const std::vector<std::string> candidates = ui::complete_entry(*repl_, text, cursor, start);
+  const ui::Candidates candidates = ui::complete_entry(*repl_, text, cursor, start);
   constexpr std::size_t kMost = 500;
   const std::uint32_t begin = buffer.line_column(std::uint32_t(start), source::ColumnUnit::Utf16).column;
   const std::uint32_t end = buffer.line_column(std::uint32_t(cursor), source::ColumnUnit::Utf16).column;
   Json targets = Json::array();
-  for (std::size_t i = 0; i < candidates.size() && i < kMost; ++i)
-    targets.push_back(
-        {{"label", candidates[i]}, {"start", column_to_client(begin)}, {"length", end - std::min(begin, end)}});
+  for (std::size_t i = 0; i < candidates.size() && i < kMost; ++i) {
+    Json target{
+        {"label", candidates[i].text}, {"start", column_to_client(begin)}, {"length", end - std::min(begin, end)}};
+    if (!candidates[i].about.empty()) target["detail"] = candidates[i].about;
+    targets.push_back(std::move(target));
+  }
   return Json{{"targets", std::move(targets)}};
 }
 

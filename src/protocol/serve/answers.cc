@@ -161,8 +161,9 @@ Answers::Reply Answers::get(const HttpRequest& request) {
   if (path == "complete") {
     std::size_t start = 0;
     const std::string text(request.argument("text"));
-    const auto candidates = ui::complete_entry(repl_, text, text.size(), start);
-    return Json{{"start", start}, {"candidates", candidates}};
+    Json candidates = Json::array();
+    for (const ui::Candidate& c : ui::complete_entry(repl_, text, text.size(), start)) candidates.push_back(c.text);
+    return Json{{"start", start}, {"candidates", std::move(candidates)}};
   }
   return std::nullopt;
 }

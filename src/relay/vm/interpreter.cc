@@ -6,6 +6,7 @@
 
 #include "rldb/runtime/copy.h"
 #include "rldb/support/check.h"
+#include "rldb/support/text.h"
 
 namespace rldb::relay_vm {
 
@@ -192,8 +193,9 @@ std::vector<Value> Interpreter::list(std::span<const Word> registers) {
 Interpreter::Done Interpreter::call(FunctionIndex function, std::vector<Value> args, const Program::Code& code) {
   const relay_bytecode::FunctionEntry& f = program_.executable().functions[std::size_t(function)];
   if (args.size() != f.params.size())
-    return runtime::fail(ErrorKind::ArgumentCount,
-                         fmt::format("`{}` takes {} arguments, {} are given", f.name, f.params.size(), args.size()));
+    return runtime::fail(
+        ErrorKind::ArgumentCount,
+        fmt::format("`{}` takes {}, {} given", f.name, support::counted(f.params.size(), "argument"), args.size()));
   RLDB_TRY_VOID(room_for(function, code.tail));
   RegName return_register = code.instruction.dst;
   if (code.tail) {

@@ -18,6 +18,7 @@
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/support/file.h"
+#include "rldb/support/text.h"
 #include "session/engines.h"
 #include "session/inputs/made_up.h"
 #include "session/inputs/objects.h"
@@ -374,7 +375,8 @@ static bool take_members(std::string_view text, const runtime::TensorArchive& ar
   constexpr std::size_t kShown = 5;
   const std::string more = unused.size() > kShown ? fmt::format(" and {} more", unused.size() - kShown) : "";
   unused.resize(std::min(unused.size(), kShown));
-  out.add({}, source::message(diag::MembersUnused, text.substr(1), taken, fmt::join(unused, ", "), more));
+  out.add({}, source::message(diag::MembersUnused, text.substr(1), support::counted(taken, "parameter"),
+                              fmt::join(unused, ", "), more));
   return true;
 }
 
@@ -462,7 +464,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
       index = position;
     }
     if (index == ps.size()) {
-      out.add({}, source::message(diag::TooManyInputs, function, ps.size(), texts.size())
+      out.add({}, source::message(diag::TooManyInputs, function, support::counted(ps.size(), "argument"), texts.size())
                       .with_hint("parameters: " + join_names(ps)));
       return std::nullopt;
     }

@@ -16,6 +16,7 @@
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
+#include "rldb/support/text.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/prompt/rank_job.h"
 #include "rldb/ui/prompt/run_record.h"
@@ -83,7 +84,7 @@ int compare_result(const std::string& path, const std::vector<Value>& tensors, s
     for (const auto& [name, value] : *expected)
       if (name == fmt::format("out{}", i)) wanted.emplace_back(name, value);
   if (wanted.size() != tensors.size() || expected->size() < tensors.size()) {
-    diagnostics.add({}, source::message(diag::OutputNames, path, fmt::format("{} tensor(s)", expected->size()),
+    diagnostics.add({}, source::message(diag::OutputNames, path, support::counted(expected->size(), "tensor"),
                                         fmt::format("{}", tensors.size())));
   }
   for (std::size_t i = 0; i < wanted.size() && i < tensors.size(); ++i) {
@@ -197,7 +198,7 @@ session::RunResult run_recorded(session::Session& session, const std::string& fu
 
 void note_arguments(const std::vector<session::Argument>& arguments, Console& console) {
   for (const session::Argument& a : arguments)
-    if (a.generated) console.print_error("note: made up {} = {}\n", a.parameter, runtime::describe(a.value));
+    if (a.generated) console.print_error("note: generated {} = {}\n", a.parameter, runtime::describe(a.value));
 }
 
 // Several workers, and the result of each. Rank 0's result is written and compared.

@@ -73,6 +73,9 @@ TEST_CASE("words hold quotes together") {
   CHECK(words[1] == "b c");
   CHECK(words[2] == "d=e f");
   CHECK(words[3] == "it's ");
+  CHECK(split_values("main (2xf32=1,2; 3) x=[1, 2] y") ==
+        std::vector<std::string>{"main", "(2xf32=1,2; 3)", "x=[1, 2]", "y"});
+  CHECK(split_values("a ) b (c d") == std::vector<std::string>{"a", ")", "b", "(c d"});
 }
 
 TEST_CASE("docs/commands.md is current: scripts/gen_docs") {

@@ -25,6 +25,7 @@
 #include "rldb/support/hash.h"
 #include "rldb/support/memory.h"
 #include "rldb/support/progress.h"
+#include "rldb/support/text.h"
 
 namespace rldb::codegen {
 
@@ -189,8 +190,9 @@ class JitKernel : public runtime::Kernel {
       }
     }
     if (args.size() != signature_.params.size() || variables.size() != signature_.variables.size())
-      return fail(ErrorKind::ArgumentCount, fmt::format("kernel `{}` takes {} argument(s) but {} were given",
-                                                        signature_.name, signature_.params.size(), args.size()));
+      return fail(ErrorKind::ArgumentCount,
+                  fmt::format("kernel `{}` takes {}, {} given", signature_.name,
+                              support::counted(signature_.params.size(), "argument"), args.size()));
     constexpr std::size_t kInline = 16;
     runtime::KernelWord small[kInline];
     std::vector<runtime::KernelWord> large;

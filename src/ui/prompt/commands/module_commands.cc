@@ -36,6 +36,7 @@
 #include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/commands/loaded.h"
 #include "ui/prompt/commands/versions.h"
+#include "ui/prompt/example_file.h"
 #include "ui/prompt/kernel_view.h"
 #include "ui/prompt/view.h"
 
@@ -129,7 +130,7 @@ Status command_Load(Repl& repl, std::string_view rest) {
   const auto document = here_document(rest);
   if (!document && is_run_file_at(std::string(rest))) return open_run(repl, std::string(rest));
   if (!document) {
-    const bool ok = repl.session().load_file(std::string(rest), diagnostics);
+    const bool ok = repl.session().load_file(example_file(repl, rest), diagnostics);
     return loaded(repl, ok, diagnostics);
   }
   const std::string name(document->first.empty() ? "<here>" : document->first);

@@ -11,6 +11,7 @@
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
+#include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/rank_job.h"
 #include "rldb/ui/prompt/start_run.h"
@@ -34,7 +35,7 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
   if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
   std::vector<Value> values;
   for (const session::Argument& a : *arguments) {
-    if (a.generated && rank == 0) repl.print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+    if (a.generated && rank == 0) repl.print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
     values.push_back(a.value);
   }
   return values;
@@ -43,7 +44,7 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
 }  // namespace
 
 std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view rest) {
-  return prepare_call(repl, split_words(rest));
+  return prepare_call(repl, split_values(rest));
 }
 
 std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words) {
@@ -118,7 +119,7 @@ namespace {
 // As in gdb, a run without arguments is called like the last one.
 std::string call_text(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return std::string(rest);
-  const std::vector<std::string> words = split_words(repl.last_call), names = repl.session().function_names();
+  const std::vector<std::string> words = split_values(repl.last_call), names = repl.session().function_names();
   if (words.empty()) return {};
   const bool value_first = words[0].find_first_of("=@(") != std::string::npos;
   if (!value_first && std::find(names.begin(), names.end(), words[0]) == names.end()) return {};  // another program
