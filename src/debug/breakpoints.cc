@@ -8,6 +8,7 @@
 #include "debug/impl.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
+#include "rldb/expression/language.h"
 #include "rldb/onnx/model.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -350,8 +351,16 @@ Breakpoint* Debugger::find_breakpoint(int number) {
 
 bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
   auto read = expression::parse(text);
-  if (!read.ok()) out.add({}, source::message(diag::BadExpression, read.error().message));
-  return read.ok();
+  if (!read.ok()) {
+    out.add({}, source::message(diag::BadExpression, read.error().message));
+    return false;
+  }
+  const expression::UnknownAttribute wrong = expression::unknown_attribute(text);
+  if (wrong.name.empty()) return true;
+  source::Message m = source::message(diag::BadExpression, fmt::format("no value has an attribute `{}`", wrong.name));
+  if (!wrong.near.empty()) m.hint = fmt::format("did you mean `{}`?", wrong.near);
+  out.add({}, std::move(m));
+  return false;
 }
 
 bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {

@@ -71,7 +71,7 @@ std::string FunctionRow::misfit(std::size_t count, const std::vector<std::string
     if (i < list.size())
       given[i] = true;
     else if (!list.back().rest)
-      return fmt::format("{}, but {} arguments are given", takes(), positional - first);
+      return fmt::format("{}, but got {}", takes(), support::counted(positional - first, "argument"));
   }
   for (const std::string& keyword : keywords) {
     if (keyword.empty()) continue;

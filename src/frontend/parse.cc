@@ -7,7 +7,7 @@
 #include "frontend/script/module.h"
 #include "frontend/script/value/types.h"
 #include "frontend/text.h"
-#include "rldb/frontend/highlighter.h"
+#include "rldb/frontend/entry_tree.h"
 
 namespace rldb::frontend {
 
@@ -66,6 +66,6 @@ bool is_syntax(std::string_view text) {
 std::optional<ClosedEntry> close_brackets(std::string_view text) { return cst::close_brackets(text); }
 Completeness completeness(std::string_view text) { return cst::completeness(text); }
 int next_indent(std::string_view text) { return cst::next_indent(text); }
-std::vector<Highlight> highlight(std::string_view text) { return Highlighter().highlight(text, 0, text.size()); }
+std::vector<Highlight> highlight(std::string_view text) { return EntryTree().highlight(text, 0, text.size()); }
 
 }  // namespace rldb::frontend

@@ -28,8 +28,7 @@ std::string of_relax(session::Session& session, const ir::PrintOptions& options,
   free.map_free_vars = true;
   if (const auto difference = ir::first_difference(module, again.module);
       difference && ir::first_difference(module, again.module, free))
-    return "the reparsed module differs at " + difference->path + ": " + difference->left + " against " +
-           difference->right;
+    return "the reparsed module differs at " + difference->path + ": " + difference->left + " vs " + difference->right;
   if (ir::print(again.module, print) != text) return "printing the reparsed module gives another text";
   return {};
 }

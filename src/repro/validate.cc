@@ -20,6 +20,7 @@
 #include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/progress.h"
+#include "rldb/support/text.h"
 
 namespace rldb::repro {
 
@@ -292,8 +293,8 @@ Validation validate_versions(session::Session& session, const ir::Module* before
     const bool other = f->params.size() != g->params.size();
     const bool adapt = (takes_as_many_values(f, g) && !take_the_same(f, g)) || lifts_parameters(after, entry.name);
     if (other && !adapt) {
-      out.not_run.push_back(fmt::format("{} (it takes {} arguments before and {} after)", entry.name, f->params.size(),
-                                        g->params.size()));
+      out.not_run.push_back(fmt::format("{} (it takes {} before and {} after)", entry.name,
+                                        support::counted(f->params.size(), "argument"), g->params.size()));
       continue;
     }
     std::vector<Pair> ways = pairs;

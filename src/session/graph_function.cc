@@ -138,7 +138,8 @@ Result<std::vector<std::int64_t>> GraphFunction::bind(PackedArgs args, bool all)
   const std::size_t count = graph_.inputs.size() + (all ? graph_.outputs.size() : 0);
   if (args.size() != count)
     return runtime::fail(ErrorKind::ArgumentCount,
-                         fmt::format("`{}` takes {} arguments, got {}", graph_.symbol, count, args.size()));
+                         fmt::format("`{}` takes {}, {} given", graph_.symbol,
+                                     support::counted(std::size_t(count), "argument"), args.size()));
   std::vector<Value> tensors;
   for (std::size_t i = 0; i < args.size(); ++i)
     if (i >= graph_.inputs.size() || !graph_.inputs[i].is_shape) tensors.push_back(args[i]);

@@ -7,6 +7,7 @@
 
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/support/check.h"
+#include "rldb/support/text.h"
 #include "rldb/vm/call_time.h"
 #include "rldb/vm/instruction_set.h"
 #include "vm/interpreter.h"
@@ -92,8 +93,9 @@ std::uint64_t call_time() { return time_of_call; }
 
 Result<Value> Interpreter::call_packed(const runtime::PackedInfo& packed, PackedArgs args) {
   if (packed.arity >= 0 && std::size_t(packed.arity) != args.size())
-    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("packed function `{}` takes {} arguments but {} given",
-                                                               packed.function->name, packed.arity, args.size()));
+    return runtime::fail(ErrorKind::ArgumentCount,
+                         fmt::format("packed function `{}` takes {}, {} given", packed.function->name,
+                                     support::counted(std::size_t(packed.arity), "argument"), args.size()));
   RLDB_TRY_VOID(runtime::check_devices(packed, args));
   time_of_call = m_.instructions_;
   if (m_.log_) return m_.log_->call(*m_.program_, m_.instructions_, *packed.function, args);
@@ -180,6 +182,7 @@ Result<support::Unit> Machine::start(const Value& callable, PackedArgs args) {
   if (std::size_t(entry.num_args) != all.size()) return support::Failure(wrong_argument_count(entry, all.size()));
   runtime::Error error;
   if (Interpreter::frame_error(*this, index, error)) return support::Failure(std::move(error));
+  if (const InstructionSet* other = instructions_of(*program_)) RLDB_TRY_VOID(other->place_arguments(index, all));
   Interpreter::push_frame(*this, index, bytecode::kVoidRegister);
   std::move(all.begin(), all.end(), registers_.begin());
   return support::Unit{};

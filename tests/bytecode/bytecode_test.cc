@@ -219,7 +219,7 @@ TEST_CASE("a direct call of bytecode must bring as many arguments as the callee 
   b.end_function();
   auto checked = verify(b.finish());
   REQUIRE_FALSE(checked.ok());
-  CHECK(checked.error().message.find("`callee` takes 2 arguments but gets 1") != std::string::npos);
+  CHECK(checked.error().message.find("`callee` takes 2 arguments, 1 given") != std::string::npos);
 }
 
 TEST_CASE("variables are found by register and pc") {

@@ -149,7 +149,7 @@ Outcome apply_and_compare(Session& session, const Case& c, const std::string& ex
   const auto wanted = frontend::parse(session.context(), session.sources(), file, d2);
   if (!wanted.ok || !wanted.module) return failed("expected text: " + first_error(d2, session.sources()));
   if (const auto difference = ir::first_difference(got, wanted.module))
-    return failed(fmt::format("differs at {}: {} against {}", difference->path, difference->left, difference->right));
+    return failed(fmt::format("differs at {}: {} vs {}", difference->path, difference->left, difference->right));
   return {true, {}};
 }
 

@@ -286,7 +286,7 @@ TEST_CASE("conditions as machine code hold where the language says") {
     for (bool first = true; fast->forward(search_for(conditional), first, {}, met) == KernelStepper::Found::Yes;
          first = false)
       have.push_back(fast->machine().steps());
-    CHECK_MESSAGE(have == want, fmt::format("{}: {} against {}", said, fmt::join(have, " "), fmt::join(want, " ")));
+    CHECK_MESSAGE(have == want, fmt::format("{}: {} vs {}", said, fmt::join(have, " "), fmt::join(want, " ")));
     reached += int(want.size());
   }
   CHECK(reached > 20);

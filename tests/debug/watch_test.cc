@@ -55,7 +55,7 @@ TEST_CASE("the first NaN is caught where it is made, with the state of its input
   StopReport r = f.start({f32({4}, {1, 2, -3, 4})}, false);
   REQUIRE(r.kind == StopKind::Breakpoint);
   CHECK(r.breakpoints == std::vector<int>{n});
-  CHECK(has(r, "NaN in b at [2]; its inputs have none"));
+  CHECK(has(r, "NaN in b at [2]; no input has one"));
   CHECK(has(r, "in main:b: call halve"));
   r = f.debugger.resume();
   CHECK(has(r, "NaN in c at [2]; its input b has one at [2]"));

@@ -1,7 +1,7 @@
 #include <doctest/doctest.h>
 
 #include "frontend/frontend_helper.h"
-#include "rldb/frontend/highlighter.h"
+#include "rldb/frontend/entry_tree.h"
 
 using namespace rldb;
 using frontend::Completeness;
@@ -49,7 +49,7 @@ TEST_CASE("highlighting paints without overlap, in order") {
 TEST_CASE("highlighting of a text that is typed is that of the text as it is") {
   const std::string_view pieces[] = {"x = R.add(y, 1)\n", "    ", "\"\"\"", "'s'", "# c\n",    "def f(a):\n",
                                      "@R.function\n",     "(",    "]",      "\n",  "\xE2\x82", "with R.dataflow():\n"};
-  frontend::Highlighter typed;
+  frontend::EntryTree typed;
   std::string text;
   std::uint32_t seed = 5;
   const auto below = [&](std::size_t n) { return (seed = seed * 1103515245 + 12345, std::size_t(seed >> 8) % n); };
@@ -67,6 +67,7 @@ TEST_CASE("highlighting of a text that is typed is that of the text as it is") {
       for (std::size_t k = h.begin; k < h.end; ++k)
         if (k >= begin && k < end) whole[k] = h.capture;
     CHECK(seen == whole);
+    CHECK(typed.completeness(text) == completeness(text));
   }
 }
 

@@ -31,6 +31,31 @@ def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")):
   CHECK(type_of(r, "main") == "R.Tensor((2, 3), dtype=\"float32\")");
 }
 
+// As in TVM's NormalizeCallTIR: the fields of a tuple that is a parameter are bound and passed in line.
+TEST_CASE("a tuple parameter as the arguments of call_tir is unpacked") {
+  Reading t(R"(@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def f(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32"), C: T.Buffer((16,), "float32")):
+        for i in range(16):
+            C[i] = A[i] + B[i]
+
+    @R.function
+    def main(args: R.Tuple(R.Tensor((16,), "float32"), R.Tensor((16,), "float32"))):
+        cls = Module
+        with R.dataflow():
+            c = R.call_tir(cls.f, args, out_ty=R.Tensor((16,), "float32"))
+            R.output(c)
+        return c
+)");
+  INFO(t.rendered());
+  REQUIRE(t.result.ok);
+  const std::string text = ir::print(t.result.module);
+  INFO(text);
+  CHECK(text.find("lv: R.Tensor((16,), dtype=\"float32\") = args[0]") != std::string::npos);
+  CHECK(text.find("R.call_tir(cls.f, (lv, lv1), out_ty") != std::string::npos);
+}
+
 TEST_CASE("symbolic variables in every spelling give the same module") {
   const std::string body = R"(
     with R.dataflow():

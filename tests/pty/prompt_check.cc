@@ -128,7 +128,7 @@ void check_screen(const std::string& program) {
   seen = screen_after(program, {pasted, "\r"}, "defined g");
   check(holds(seen, "defined g\nrldb>"), "a pasted function is defined by Enter", seen);
   seen = screen_after(program, {"\033[200~# of mine\ra = R.const(3)\033[201~\r", ":print a + 1\r"}, "\n4");
-  check(holds(seen, "\na + 1 = 4\n"), "a pasted comment does not hide what follows it", seen);
+  check(holds(seen, "\n$1 = a + 1 = 4\n"), "a pasted comment does not hide what follows it", seen);
   seen = screen_after(program,
                       {"\033[200~:load <<END\r@I.ir_module\rclass M:\r    @R.function\r    def main(x: R.Tensor((2,), "
                        "\"float32\")):\r        return x\rEND\r\033[201~\r"},
@@ -215,8 +215,34 @@ void check_pager(const std::string& program) {
   p.terminal.wait_for_after(":help", "-- more:", 15);
   p.terminal.forget();
   p.terminal.send(":set list-lines\r");
-  check(p.terminal.wait_for("list-lines = 7", 15), "keys typed at the end of a page belong to the next entry",
+  check(p.terminal.wait_for("list-lines = 7", 15), "a colon at the end of a page begins the next entry",
         p.terminal.said());
+  p.terminal.read_for(0.2);
+  p.terminal.send(":help\r");
+  p.terminal.wait_for_after(":help", "-- more:", 15);
+  p.terminal.forget();
+  p.terminal.send("xz\033[A\033[5~");
+  p.terminal.read_for(0.3);
+  p.terminal.send("q");
+  check(p.terminal.wait_for("rldb> ", 15) && !holds(p.terminal.said(), "rldb> x") && !holds(p.terminal.said(), "[A"),
+        "other keys at the end of a page are nobody's", p.terminal.said());
+  p.terminal.read_for(0.2);
+  p.terminal.send(":help\r");
+  p.terminal.wait_for_after(":help", "-- more:", 15);
+  p.terminal.forget();
+  p.terminal.send("/end the SESSION\177\177\177\177\177\177\177session\r");
+  check(p.terminal.wait_for(":quit", 15) && holds(p.terminal.said(), "...\r\n"), "a search goes on to a line below",
+        p.terminal.said());
+  check(p.terminal.wait_for("rldb> ", 15), "which is the last one", p.terminal.said());
+  p.terminal.read_for(0.2);
+  p.terminal.send(":help\r");
+  p.terminal.wait_for_after(":help", "-- more:", 15);
+  p.terminal.forget();
+  p.terminal.send("/no such text\r");
+  check(p.terminal.wait_for("`no such text`: not found -- more:", 15), "a text that is not there", p.terminal.said());
+  p.terminal.send("g");
+  check(p.terminal.wait_for(":quit", 15) && p.terminal.wait_for("rldb> ", 15), "leaves out nothing", p.terminal.said());
+  p.terminal.read_for(0.2);
   p.terminal.forget();
   p.terminal.send(":help\r:set list-lines\r");
   check(p.terminal.wait_for("list-lines = 7", 15) && !holds(p.terminal.said(), "-- more:"),

@@ -152,7 +152,7 @@ std::optional<std::string> gradient_fault(const ops::OpInfo& info, double from) 
       const double wanted = (up - down) / (2 * kStep);
       const double got = gradients.as_tuple().fields[k].as_tensor().at(i);
       if (!(std::fabs(got - wanted) <= 1e-5 * (1 + std::fabs(wanted))))
-        return fmt::format("operand {}, element {}: {} against {}", k, i, got, wanted);
+        return fmt::format("operand {}, element {}: {} vs {}", k, i, got, wanted);
     }
   }
   return std::string();

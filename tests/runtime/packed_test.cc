@@ -65,7 +65,7 @@ TEST_CASE_FIXTURE(Fixture, "custom_add and test.vm.add: sums, broadcasting, dtyp
   CHECK(elements(good("test.vm.add", {vec({127}, DType::Int(8)), vec({1}, DType::Int(8))})) ==
         std::vector<double>{-128});
   CHECK(bad("custom_add", {vec({1, 2}), vec({1, 2, 3})}).message ==
-        "Tensor[(2,), \"float32\"] and Tensor[(3,), \"float32\"] do not broadcast: 2 against 3");
+        "Tensor[(2,), \"float32\"] and Tensor[(3,), \"float32\"] do not broadcast: 2 vs 3");
   CHECK(bad("custom_add", {vec({1}), vec({1}, DType::Int(8))}).kind == ErrorKind::TypeMismatch);
   CHECK(bad("custom_add", {vec({1}), Value::of_int(1)}).message == "argument 1: expected a tensor, got 1");
   CHECK(bad("custom_add", {vec({1})}).kind == ErrorKind::ArgumentCount);

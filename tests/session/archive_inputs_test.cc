@@ -77,7 +77,7 @@ TEST_CASE_FIXTURE(Fixture, "a member that names no parameter is reported, a para
   CHECK(session.arguments("main", texts, d));
   CHECK_FALSE(d.has_errors());
   REQUIRE(d.all().size() == 1);
-  CHECK(d.all()[0].message.ends_with("gives 1 parameter(s); no parameter is named typo"));
+  CHECK(d.all()[0].message.ends_with("has values for 1 parameter; no parameter is named typo"));
   source::Diagnostics twice;
   const std::vector<std::string> both = {"x=2xf32=0,0", text};
   CHECK_FALSE(session.arguments("main", both, twice));

@@ -69,7 +69,7 @@ class Script(unittest.TestCase):
     def test_compare(self):
         script = FOLDER / "s.py"
         self.assertEqual(rldb("compare", "m.py", "m2.py", "--tvm-script", script)[0], 1)
-        self.head(script, "differs: m.py against m2.py")
+        self.head(script, "differs: m.py vs m2.py")
         code, text, asked = run(script)
         self.assertEqual(code, 1)
         self.assertIn("after the passes, result 0", text)

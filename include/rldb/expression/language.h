@@ -1,6 +1,8 @@
 // Queries of the prompt about the expression language, without evaluating: does a text belong to it, what does it know.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +17,22 @@ bool check_expression(std::string_view text, source::Diagnostics& out);
 
 // The same, and the text is more than TVMScript: a plain call of an operator is left to the front end.
 bool is_expression(std::string_view text, source::Diagnostics& out);
+
+// The first attribute in an expression that no value has, `x.shpe`, and the nearest one that there is; empty: none.
+struct UnknownAttribute {
+  std::string name;
+  std::string_view near;
+};
+UnknownAttribute unknown_attribute(std::string_view text);
+
+// The language of an entry is told by its form, before anything is read or run. TVMScript: names, literals, tuples and
+// lists of them, calls of operators and of functions of the module with arguments as in a module, and every text that
+// is no expression. An expression: operators between values, comparisons, elements and slices of tensors, attributes,
+// functions of this language, `$names`, `@files`; also in the arguments of a call those of these that TVMScript lacks.
+enum class Language : std::uint8_t { Script, Expression };
+// The facts that matter about a name. Symbols have no value, so that an expression could not be evaluated.
+enum class NameKind : std::uint8_t { Other, Tensor, Function, Symbol };
+Language language_of(std::string_view text, const std::function<NameKind(std::string_view)>& kind_of);
 
 // An operand of arithmetic as a tensor: numbers get rank 0, shapes and lists of numbers become tensors; all else is
 // refused.

@@ -9,6 +9,7 @@
 #include "bytecode/verify/verify_debug.h"
 #include "rldb/bytecode/executable.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::bytecode {
 namespace {
@@ -157,8 +158,8 @@ class Verifier {
     if (i.dst > kVmRegister) return bad(fmt::format("`{}` pc {}: special dst", f.name, pc));
     const FunctionEntry& callee = exe_.functions[std::size_t(i.callee)];
     if (callee.kind == FunctionKind::Bytecode && callee.num_args != std::int64_t(i.args.size()))
-      return bad(fmt::format("`{}` pc {}: `{}` takes {} arguments but gets {}", f.name, pc, callee.name,
-                             callee.num_args, i.args.size()));
+      return bad(fmt::format("`{}` pc {}: `{}` takes {}, {} given", f.name, pc, callee.name,
+                             support::counted(std::size_t(callee.num_args), "argument"), i.args.size()));
     for (std::size_t a = 0; a < i.args.size(); ++a) {
       RLDB_TRY_VOID(check_arg(f, pc, i.arg(a)));
     }

@@ -16,6 +16,7 @@
 #include "rldb/runtime/copy.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::codegen {
 namespace {
@@ -299,7 +300,8 @@ Arg FunctionCompiler::call_global(const Call* c, const GlobalVar* g) {
   if (const auto* relax = as<Function>(f)) {
     if (relax->params.size() != c->args.size())
       return fail(c, "the call " + brief(c),
-                  fmt::format("`{}` takes {} arguments but gets {}", g->name, relax->params.size(), c->args.size()));
+                  fmt::format("`{}` takes {}, {} given", g->name, support::counted(relax->params.size(), "argument"),
+                              c->args.size()));
     return emit_call(g->name, values(c->args), c->type, FunctionKind::Bytecode);
   }
   if (isa<PrimFunc>(f)) return emit_call(g->name, values(c->args), c->type);

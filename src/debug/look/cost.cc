@@ -95,7 +95,7 @@ class Costing {
   Amount bytes_of(const ir::Type* type) {
     const auto* t = ir::as<ir::TensorType>(type);
     if (!t || !t->has_shape) {
-      if (t) cost_.unknown = "a tensor whose shape is known only when it runs";
+      if (t) cost_.unknown = "a tensor whose shape is known only at run time";
       return {};
     }
     Amount bytes(double(t->dtype.bytes()));

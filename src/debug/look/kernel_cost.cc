@@ -25,7 +25,7 @@ class KernelCounter {
     ir::for_each_use(s, [&](const ir::Node* n) {
       if (const auto* inner = ir::as<ir::Stmt>(n)) count(inner, times, depth + 1);
     });
-    if (ir::isa<ir::WhileStmt>(s)) cost.unknown = "a `while` loop, counted once";
+    if (ir::isa<ir::WhileStmt>(s)) cost.unknown = "a `while` loop (its body is counted once)";
   }
 
   KernelCost cost;
@@ -34,7 +34,7 @@ class KernelCounter {
   void count_loop(const ir::ForStmt* loop, const Amount& times, int depth) {
     auto extent = amount_of(loop->extent, vars_);
     if (!extent) {
-      cost.unknown = "a loop whose extent is known only when it runs, counted once";
+      cost.unknown = "a loop of unknown extent (its body is counted once)";
       extent = Amount(1);
     }
     // The mean of its values stands for the variable.

@@ -166,7 +166,7 @@ std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const
     for (const Operand& input : all)
       if (const std::int64_t there = input.is_output ? -1 : find(*input.tensor, event); there >= 0 && from.empty())
         from = fmt::format("; its input {} has one at {}", input.name, place_of(*input.tensor, there));
-    if (from.empty()) from = "; its inputs have none";
+    if (from.empty()) from = "; no input has one";
     return fmt::format("{} in {} at {}{}", text, o.name, place_of(*o.tensor, at), from);
   }
   return std::nullopt;

@@ -31,6 +31,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/support/large_stack.h"
+#include "rldb/support/text.h"
 
 namespace rldb::eval {
 
@@ -134,8 +135,8 @@ class RelaxEval {
   static Result<Value> wrong_count(const ir::Function* f, std::string_view name, std::size_t given) {
     std::string names;
     for (const ir::Var* p : f->params) names += (names.empty() ? "" : ", ") + std::string(p->name);
-    return fail(ErrorKind::ArgumentCount,
-                fmt::format("`{}` takes {} argument(s) ({}) but {} were given", name, f->params.size(), names, given));
+    return fail(ErrorKind::ArgumentCount, fmt::format("`{}` takes {} ({}), {} given", name,
+                                                      support::counted(f->params.size(), "argument"), names, given));
   }
 
   // A call that is reported to the watcher before and after.

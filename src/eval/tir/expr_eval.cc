@@ -229,8 +229,8 @@ Result<std::byte*> ExprEval::address(const ir::Buffer* b, ir::Span<const ir::Exp
     RLDB_TRY(const Scalar index, eval(indices[i], index_lanes > 1 ? lane / element_lanes : 0));
     if (index.i < 0 || index.i >= value.shape[i])
       return fail(ErrorKind::OutOfBounds,
-                  fmt::format("access out of bounds: `{}`, index {} is {}, but the dimension has {} element(s)",
-                              b->name, i, index.i, value.shape[i]));
+                  fmt::format("access out of bounds: `{}`, index {} is {}, but the extent is {}", b->name, i, index.i,
+                              value.shape[i]));
     at += index.i * value.strides[i];
   }
   const std::size_t lane_bytes =

@@ -164,7 +164,7 @@ const Scalar* TirMachine::Impl::outer_value(const ir::AttrStmt* s) const {
 Result<Unit> TirMachine::Impl::place_of_thread(const ir::Stmt* s, const ir::Var* var, Activity& top) {
   const ThreadAxis* axis = grid->axis(ir::thread_tag(s));
   if (!axis || axis->extent != top.end - top.at)
-    return fail(ErrorKind::Unsupported, fmt::format("`{}` has {} thread(s) here, and {} where the kernel begins",
+    return fail(ErrorKind::Unsupported, fmt::format("the extent of `{}` is {} here, but {} where the kernel begins",
                                                     ir::thread_tag(s), top.end - top.at, axis ? axis->extent : 0));
   env.vars.set(var->id, of_int(wrap(top.at + axis->at, var->dtype())));
   top.at = top.end;

@@ -7,6 +7,7 @@
 #include "rldb/eval/access_watcher.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/support/text.h"
 
 namespace rldb::eval {
 
@@ -148,7 +149,7 @@ Result<Unit> TirMachine::Impl::match_region(const ir::MatchBufferRegion& m) {
     RLDB_TRY(const std::int64_t extent, expr().integer(m.source.region[i].extent));
     if (min < 0 || extent < 0 || min + extent > source.shape[i])
       return fail(ErrorKind::OutOfBounds,
-                  fmt::format("match_buffer of `{}`, dimension {}: {}:{} is not inside its {} element(s)",
+                  fmt::format("match_buffer of `{}`, dimension {}: {}:{} is not within its extent {}",
                               m.source.buffer->name, i, min, min + extent, source.shape[i]));
     v.offset += min * source.strides[i];
     extents.push_back(extent);
@@ -194,8 +195,8 @@ Result<Unit> TirMachine::Impl::bind_dim(const ir::Expr* e, std::int64_t value, s
 
 Result<Unit> TirMachine::Impl::start(runtime::PackedArgs args) {
   if (args.size() != f->params.size())
-    return fail(ErrorKind::ArgumentCount,
-                fmt::format("the kernel takes {} argument(s) but {} were given", f->params.size(), args.size()));
+    return fail(ErrorKind::ArgumentCount, fmt::format("the kernel takes {}, {} given",
+                                                      support::counted(f->params.size(), "argument"), args.size()));
   env = {};
   stack.clear();
   grid.reset();

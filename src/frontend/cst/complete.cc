@@ -52,34 +52,47 @@ std::optional<ClosedEntry> close_brackets(std::string_view text) {
   return closed;
 }
 
-Completeness completeness(std::string_view text) {
+std::optional<Completeness> completeness_by_brackets(std::string_view text) {
   const std::string_view trimmed = trim_right(text);
   if (trimmed.empty()) return Completeness::Complete;
   const Scan scan = scan_brackets(text, 0, text.size());
   if (scan.stray != Scan::kNone) return Completeness::Complete;
   if (!scan.open.empty() || scan.long_string != Scan::kNone) return Completeness::Incomplete;
   if (trimmed.back() == '\\') return Completeness::Incomplete;
-  const Tree tree = parse_tree({}, text);
-  const Node root(&tree, 0);
-  Node last;
-  for (Node s : root.children()) last = s;
-  if (!last) return Completeness::Complete;
+  return std::nullopt;
+}
+
+Completeness completeness_by_statement(std::string_view text, Kind last, bool ends_in_header) {
+  const std::string_view trimmed = trim_right(text);
   // A decorator that no definition follows.
   const std::string_view line = last_line(trimmed);
   if (line.substr(indent_of(line)).starts_with("@")) return Completeness::Incomplete;
-  // A header without its block is damage that touches the end.
-  for (std::size_t i = tree.rows.size(); i-- > 0;) {
-    const NodeRow& row = tree.rows[i];
-    if (row.kind == Kind::Block && row.next == i + 1 && row.end + 1 >= trimmed.size()) return Completeness::Incomplete;
-    if (row.end < trimmed.size() && row.kind != Kind::Block) break;
-  }
-  if (code_of(line).ends_with(":")) return Completeness::Incomplete;
-  if (is_compound(last.kind()) || last.is(Kind::Error)) {
+  if (ends_in_header || code_of(line).ends_with(":")) return Completeness::Incomplete;
+  if (is_compound(last) || last == Kind::Error) {
     const bool several_lines = trimmed.find('\n') != std::string_view::npos;
-    if (several_lines || is_compound(last.kind()))
+    if (several_lines || is_compound(last))
       return ends_in_empty_line(text) ? Completeness::Complete : Completeness::Open;
   }
   return Completeness::Complete;
+}
+
+// A header without its block is damage that touches the end.
+static bool ends_in_header(const Tree& tree, std::size_t size) {
+  for (std::size_t i = tree.rows.size(); i-- > 0;) {
+    const NodeRow& row = tree.rows[i];
+    if (row.kind == Kind::Block && row.next == i + 1 && row.end + 1 >= size) return true;
+    if (row.end < size && row.kind != Kind::Block) break;
+  }
+  return false;
+}
+
+Completeness completeness(std::string_view text) {
+  if (const auto by_brackets = completeness_by_brackets(text)) return *by_brackets;
+  const Tree tree = parse_tree({}, text);
+  Node last;
+  for (Node s : Node(&tree, 0).children()) last = s;
+  if (!last) return Completeness::Complete;
+  return completeness_by_statement(text, last.kind(), ends_in_header(tree, trim_right(text).size()));
 }
 
 int next_indent(std::string_view text) {

@@ -67,7 +67,7 @@ class Reporter {
     while (begin > 0 && is_word_byte(tree_.text[begin - 1])) --begin;
     while (end < tree_.text.size() && is_word_byte(tree_.text[end])) ++end;
     const std::string_view word = tree_.text.substr(begin, end - begin);
-    say(span_of(begin, end), source::message(diag::SyntaxError, fmt::format("`{}` is not expected here", word)));
+    say(span_of(begin, end), source::message(diag::SyntaxError, fmt::format("unexpected `{}`", word)));
   }
 
   // The line that is too deep; a tab in it, or in the line before, is the likely reason.
@@ -186,7 +186,7 @@ class Reporter {
     const std::string_view before = tree_.text.substr(line_start(n.row().begin), begin - line_start(n.row().begin));
     std::string shown(text.substr(0, 40));
     if (text.size() > 40) shown += "...";
-    source::Message m = source::message(diag::SyntaxError, fmt::format("`{}` is not expected here", shown));
+    source::Message m = source::message(diag::SyntaxError, fmt::format("unexpected `{}`", shown));
     if (before.find_first_not_of(" \t") == std::string_view::npos && header_without_colon(begin)) {
       m = source::message(diag::SyntaxError, "a header line ends with `:`");
     } else if (text.front() == '=' && is_condition(before)) {

@@ -1,4 +1,4 @@
-// Highlighting by grammar/queries/highlights.scm, which is linked in verbatim.
+// The tree of an entry, and highlighting by grammar/queries/highlights.scm, which is linked in verbatim.
 #include "frontend/cst/query.h"
 
 #include <tree_sitter/api.h>
@@ -9,8 +9,9 @@
 #include <string>
 
 #include "frontend/cst/parser.h"
+#include "frontend/cst/ts_language.h"
 #include "frontend/cst/ts_parser.h"
-#include "rldb/frontend/highlighter.h"
+#include "rldb/frontend/entry_tree.h"
 #include "rldb/support/cancel.h"
 
 extern "C" const TSLanguage* tree_sitter_tvmscript(void);
@@ -152,35 +153,52 @@ std::vector<Capture> captures_of(const HighlightQuery& query, TSNode root, std::
 
 namespace rldb::frontend {
 
-struct Highlighter::State {
+struct EntryTree::State {
   cst::ParserPtr parser = cst::make_parser();
   cst::TreePtr tree;
   std::string text;  // that `tree` belongs to
-};
 
-Highlighter::Highlighter() : state_(std::make_unique<State>()) {}
-Highlighter::~Highlighter() = default;
-
-std::vector<Highlight> Highlighter::highlight(std::string_view text, std::size_t begin, std::size_t end) {
-  const cst::HighlightQuery& query = cst::highlight_query();
-  end = std::min(end, text.size());
-  State& s = *state_;
-  if (!query.get() || begin >= end || !cst::within_limits(text)) return {};
-  if (!s.tree || s.text != text) {
+  // Null: the text is over the runtime's limits.
+  const TSTree* follow(std::string_view now) {
+    if (!cst::within_limits(now)) return nullptr;
+    if (tree && text == now) return tree.get();
     // In any event, the tree belongs to the named text or there is none.
-    auto old = std::move(s.tree);
+    auto old = std::move(tree);
     if (old) {
-      const TSInputEdit edit = cst::difference(s.text, text);
+      const TSInputEdit edit = cst::difference(text, now);
       ts_tree_edit(old.get(), &edit);
     }
-    s.text = text;
-    s.tree = cst::parse_or_cancel(s.parser.get(), old.get(), text);
+    text = now;
+    tree = cst::parse_or_cancel(parser.get(), old.get(), now);
     support::poll();
-    if (!s.tree) return {};
+    return tree.get();
   }
+};
+
+EntryTree::EntryTree() : state_(std::make_unique<State>()) {}
+EntryTree::~EntryTree() = default;
+
+Completeness EntryTree::completeness(std::string_view text) {
+  if (const auto by_brackets = cst::completeness_by_brackets(text)) return *by_brackets;
+  const TSTree* tree = state_->follow(text);
+  // How the runtime recovers from damage depends on what it could reuse, and the answer must not.
+  if (!tree || ts_node_has_error(ts_tree_root_node(tree))) return cst::completeness(text);
+  const TSNode root = ts_tree_root_node(tree);
+  for (std::uint32_t i = ts_node_named_child_count(root); i-- > 0;)
+    if (const TSNode last = ts_node_named_child(root, i); !ts_node_is_extra(last))
+      return cst::completeness_by_statement(text, cst::language().kind_of(last), false);
+  return Completeness::Complete;
+}
+
+std::vector<Highlight> EntryTree::highlight(std::string_view text, std::size_t begin, std::size_t end) {
+  const cst::HighlightQuery& query = cst::highlight_query();
+  end = std::min(end, text.size());
+  if (!query.get() || begin >= end) return {};
+  const TSTree* tree = state_->follow(text);
+  if (!tree) return {};
   constexpr std::uint32_t kNone = ~std::uint32_t(0);
   std::vector<std::uint32_t> paint(end - begin, kNone);
-  for (const cst::Capture& c : cst::captures_of(query, ts_tree_root_node(s.tree.get()), text, begin, end)) {
+  for (const cst::Capture& c : cst::captures_of(query, ts_tree_root_node(tree), text, begin, end)) {
     support::poll();
     const std::size_t from = std::max<std::size_t>(c.begin, begin), to = std::min<std::size_t>(c.end, end);
     if (from < to) std::fill(paint.begin() + (from - begin), paint.begin() + (to - begin), c.capture);

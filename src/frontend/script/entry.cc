@@ -65,6 +65,10 @@ class EntryReader {
       case cst::StatementKind::ReturnStatement:
         r_.error(s, diag::MisplacedReturn);
         return;
+      case cst::StatementKind::FunctionDefinition:
+        r_.error_hint(s.child(Field::Name), "put `@R.function` or `@T.prim_func` above it", diag::UndecoratedFunction,
+                      s.child(Field::Name).text());
+        return;
 #define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
   RLDB_CST_ANSWER(SKIP, at_prompt, case cst::StatementKind::Kind:)
 #include "frontend/cst/node_kinds.def"
@@ -74,7 +78,7 @@ class EntryReader {
   RLDB_CST_ANSWER(CASE, at_prompt, case cst::StatementKind::Kind:)
 #include "frontend/cst/node_kinds.def"
       case cst::StatementKind::Other:
-        unsupported_statement(r_, s, "the prompt");
+        unsupported_statement(r_, s, "at the prompt");
     }
   }
 

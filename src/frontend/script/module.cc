@@ -294,7 +294,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
       if (is_call_to(r, value, Space::Ir, "module_attrs")) return read_module_attrs(r, m, value);
       if (is_call_to(r, value, Space::Ir, "module_global_infos")) return;  // read before everything else
       if (value.is(Kind::String) || value.is(Kind::ConcatenatedString) || value.is(Kind::Ellipsis)) return;
-      r.error(value, diag::UnsupportedHere, "an expression", "a module");
+      r.error(value, diag::UnsupportedHere, "an expression", "in a module");
       return;
     }
     case cst::StatementKind::Binding: {
@@ -339,7 +339,7 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
   RLDB_CST_ANSWER(CASE, in_module, case cst::StatementKind::Kind:)
 #include "frontend/cst/node_kinds.def"
     case cst::StatementKind::Other:
-      unsupported_statement(r, s, "a module");
+      unsupported_statement(r, s, "in a module");
   }
 }
 

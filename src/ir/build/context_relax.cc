@@ -11,6 +11,7 @@
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_ir.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ir {
 
@@ -84,7 +85,7 @@ Result<const TupleGetItem*> Context::tuple_get(const Expr* tuple, std::int64_t i
   const Type* type = any_;
   if (const auto* t = as<TupleType>(tuple->type)) {
     if (index < 0 || std::uint64_t(index) >= t->fields.size())
-      return Failure(source::message(diag::TupleIndexRange, index, t->fields.size()));
+      return Failure(source::message(diag::TupleIndexRange, index, support::counted(t->fields.size(), "field")));
     type = t->fields[std::size_t(index)];
   } else if (tuple->type->kind != TypeKind::Any) {
     return Failure(source::message(diag::TupleOfNoTuple, describe(tuple->type)));

@@ -5,6 +5,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_ir.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ir {
 
@@ -331,7 +332,8 @@ Result<const Type*> call_result(Context& ctx, const FuncType* f, Span<const Expr
   RLDB_CHECK(f != nullptr, "call of no function type");
   if (f->opaque) return f->ret;
   if (f->params.size() != args.size())
-    return Failure(source::message(diag::CallArgumentCount, f->params.size(), args.size()));
+    return Failure(
+        source::message(diag::CallArgumentCount, support::counted(f->params.size(), "argument"), args.size()));
   // A callee that works on its arguments, like kernels in lowered code, checks them itself at run time.
   const auto* nothing = as<TupleType>(f->ret);
   const bool checks_itself = !f->pure && nothing != nullptr && nothing->fields.empty();

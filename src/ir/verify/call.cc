@@ -11,6 +11,7 @@
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/type_relation.h"
 #include "rldb/source/diagnostic_verify.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ir::verify_detail {
 
@@ -105,8 +106,9 @@ void RelaxVerifier::call_arguments(const Call* c) {
   const auto* f = g != nullptr && module_ != nullptr ? as<Function>(module_->find(g->name)) : nullptr;
   if (f == nullptr) return;
   if (f->params.size() != c->args.size())
-    return report_.add(c, diag::VerifyInferFailed, callee_name(c),
-                       fmt::format("it takes {} arguments, {} given", f->params.size(), c->args.size()));
+    return report_.add(
+        c, diag::VerifyInferFailed, callee_name(c),
+        fmt::format("it takes {}, {} given", support::counted(f->params.size(), "argument"), c->args.size()));
   for (std::size_t k = 0; k < c->args.size(); ++k) {
     const Type* wanted = f->params[k]->type;
     const Type* given = c->args[k]->type;
@@ -213,9 +215,10 @@ void RelaxVerifier::call_tir_operands(const Call* c, std::string_view op, std::s
     if (!reused) given.push_back(outputs[k]);
   }
   if (given.size() != f->params.size()) {
-    source::Message m = source::message(diag::VerifyNormalForm, op,
-                                        fmt::format("`{}` has {} parameters, but {} arguments and {} outputs are given",
-                                                    name, f->params.size(), inputs, given.size() - inputs));
+    source::Message m = source::message(
+        diag::VerifyNormalForm, op,
+        fmt::format("`{}` has {}, but {} and {} were given", name, support::counted(f->params.size(), "parameter"),
+                    support::counted(inputs, "argument"), support::counted(given.size() - inputs, "output")));
     m.hint = fmt::format("its parameters, inputs before outputs: {}", parameters_of(ctx_, f));
     return report_.add(c, std::move(m));
   }

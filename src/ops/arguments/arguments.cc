@@ -11,6 +11,7 @@
 #include "rldb/ir/op_rule.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops {
 namespace {
@@ -64,7 +65,9 @@ Result<Bound> bind_args(const OpInfo& info, std::span<const CallArg> args) {
       continue;
     }
     if (next >= info.params.size() || info.params[next].keyword_only)
-      return Failure(message(diag::OpTooManyArguments, info.short_name(), next, args.size()).with_argument(int(i)));
+      return Failure(message(diag::OpTooManyArguments, info.short_name(),
+                             support::counted(std::size_t(next), "positional argument"), args.size())
+                         .with_argument(int(i)));
     if (b.by_param[next])
       return Failure(
           message(diag::OpDuplicateArgument, info.short_name(), info.params[next].name).with_argument(int(i)));

@@ -6,6 +6,7 @@
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops {
 namespace {
@@ -152,7 +153,9 @@ Result<ir::CallSpec> destination_passing(ir::Context& ctx, std::string_view name
     attrs.push_back({a.name, c});
   }
   RLDB_TRY_VOID(no_more_keywords(name, p, all.data()));
-  if (p.positional.size() > next) return Failure(message(diag::OpTooManyArguments, name, next, p.positional.size()));
+  if (p.positional.size() > next)
+    return Failure(message(diag::OpTooManyArguments, name, support::counted(std::size_t(next), "positional argument"),
+                           p.positional.size()));
   const ir::Type* out = one_type(ctx, p.types);
   return ir::CallSpec{ctx.op(info->name), ctx.list<const Expr*>({func, args}), ctx.list(attrs),
                       ctx.list<const ir::Type*>({out})};

@@ -14,6 +14,7 @@
 #include "rldb/ir/op/transpose.h"
 #include "rldb/ir/op_rule.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops {
 namespace {
@@ -216,7 +217,9 @@ Result<std::vector<const CallArg*>> bind(std::string_view name, std::span<const 
       if (at == names.size())
         return Failure(message(diag::OpUnknownArgument, name, args[i].keyword).with_argument(int(i)));
     } else if (next++ >= names.size()) {
-      return Failure(message(diag::OpTooManyArguments, name, names.size(), args.size()).with_argument(int(i)));
+      return Failure(
+          message(diag::OpTooManyArguments, name, support::counted(names.size(), "positional argument"), args.size())
+              .with_argument(int(i)));
     }
     if (out[at]) return Failure(message(diag::OpDuplicateArgument, name, names.begin()[at]).with_argument(int(i)));
     out[at] = &args[i];

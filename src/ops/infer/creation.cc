@@ -6,6 +6,7 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops::infer {
 
@@ -140,7 +141,7 @@ Result<const Type*> tril(ir::Context& ctx, const OpInfo& info, const ir::CallSpe
   if (x->ndim != ir::kUnknownNdim && x->ndim < 2)
     return type_error(info,
                       "requires the input tensor to have at least two dimensions, but the given one has " +
-                          std::to_string(x->ndim) + " dimensions",
+                          support::counted(std::size_t(x->ndim), "dimension"),
                       0);
   return static_cast<const Type*>(x);
 }
@@ -223,7 +224,8 @@ Result<const Type*> inspected(ir::Context& ctx, const OpInfo& info, const ir::Ca
     if (a && x->ndim != ir::kUnknownNdim && (*a < 0 || *a >= x->ndim))
       return type_error(info,
                         "the axis " + std::to_string(*a) + " is out of range: it must be in range [0, " +
-                            std::to_string(x->ndim) + ") for a tensor of " + std::to_string(x->ndim) + " dimensions",
+                            std::to_string(x->ndim) + ") for a tensor of " +
+                            support::counted(std::size_t(x->ndim), "dimension"),
                         1);
   }
   return static_cast<const Type*>(ctx.prim(out));

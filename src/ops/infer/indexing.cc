@@ -5,6 +5,7 @@
 #include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/printer.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops::infer {
 
@@ -94,7 +95,7 @@ Result<const Type*> strided_slice(ir::Context& ctx, const OpInfo& info, const ir
     if (lists[i] && lists[i]->size() != lists[0]->size())
       return type_error(info,
                         "the axes, begin, end and strides must be all the same length: the axes argument has " +
-                            std::to_string(lists[0]->size()) + " elements, while the " +
+                            support::counted(lists[0]->size(), "element") + ", while the " +
                             std::string(info.args[i + 1].name) + " argument has " + std::to_string(lists[i]->size()),
                         int(i + 1));
   const bool known = lists[0] && lists[1] && lists[2] && (!has_strides || lists[3]);

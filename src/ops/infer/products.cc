@@ -5,6 +5,7 @@
 #include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 #include "rldb/ir/printer.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops::infer {
 
@@ -119,8 +120,8 @@ Result<const Type*> einsum(ir::Context& ctx, const OpInfo& info, const ir::CallS
   RLDB_TRY(const Subscripts s, read_subscripts(info, attr_string(call, op_attr::Subscripts)));
   if (s.terms.size() != operands.size())
     return attr_error(info, op_attr::Subscripts,
-                      "the subscripts name " + std::to_string(s.terms.size()) + " operands, " +
-                          std::to_string(operands.size()) + " are given");
+                      "the subscripts name " + support::counted(s.terms.size(), "operand") + ", " +
+                          std::to_string(operands.size()) + " given");
   std::vector<std::pair<char, const Expr*>> known;
   auto lookup = [&](char c) -> const Expr** {
     for (auto& [k, d] : known)

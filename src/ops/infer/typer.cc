@@ -62,6 +62,7 @@ Result<support::Unit> check_count(const OpInfo& info, std::size_t count) {
   std::string want = least == most      ? std::to_string(least)
                      : most == SIZE_MAX ? "at least " + std::to_string(least)
                                         : std::to_string(least) + " to " + std::to_string(most);
+  want += least == 1 && (most == 1 || most == SIZE_MAX) ? " argument" : " arguments";
   return Failure(message(diag::OpArgumentCount, info.short_name(), want, count));
 }
 

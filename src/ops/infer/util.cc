@@ -8,6 +8,7 @@
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/support/text.h"
 
 namespace rldb::ops {
 
@@ -138,8 +139,8 @@ Result<int> normalize_axis(const OpInfo& info, std::int64_t axis, int ndim, std:
   if (axis < -ndim || axis >= ndim)
     return attr_error(info, attribute,
                       "the input axis " + std::to_string(axis) + " is out of range: the input tensor has " +
-                          std::to_string(ndim) + " dimensions, so axis should be in range [" + std::to_string(-ndim) +
-                          ", " + std::to_string(ndim) + ")");
+                          support::counted(std::size_t(ndim), "dimension") + ", so axis should be in range [" +
+                          std::to_string(-ndim) + ", " + std::to_string(ndim) + ")");
   return int(axis < 0 ? axis + ndim : axis);
 }
 

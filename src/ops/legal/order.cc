@@ -205,7 +205,7 @@ Result<const Expr*> median(Legalizer& l, const ir::Call* c) {
   const bool keep = attr_bool(spec(c), op_attr::Keepdims);
   const bool one_axis = given && given->size() == 1;
   for (int a : axes)
-    if (ir::is_const(x->shape[std::size_t(a)], 0)) return refuse(c, "there is no median of no elements");
+    if (ir::is_const(x->shape[std::size_t(a)], 0)) return refuse(c, "the median of an empty axis is not defined");
   return l.call_te("median", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
     ir::Context& ctx = te.ctx;

@@ -55,7 +55,7 @@ Result<support::Unit> has_elements(const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   for (int a : reduce_axes(c, x->ndim))
     if (ir::is_const(x->shape[std::size_t(a)], 0))
-      return refuse(c, "it is asked for one of no elements: dimension " + std::to_string(a) + " is 0");
+      return refuse(c, "it is not defined for an empty axis: dimension " + std::to_string(a) + " is 0");
   return support::Unit{};
 }
 

@@ -19,6 +19,7 @@
 #include "rldb/passes/external_module.h"
 #include "rldb/source/diagnostic_byoc.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
@@ -184,7 +185,7 @@ class GraphBuilder {
     if (depth == kMaxNesting) return refuse(fmt::format("local functions are nested more than {} deep", kMaxNesting));
     const Function* f = local->second;
     if (f->params.size() != call->args.size())
-      return refuse(fmt::format("`{}` takes {} argument(s)", callee->name, f->params.size()));
+      return refuse(fmt::format("`{}` takes {}", callee->name, support::counted(f->params.size(), "argument")));
     const Attr* name = find_attr(f->attrs, attr_name::Composite);
     BodyCopier copier(ctx_, false);
     std::vector<const Binding*> own;

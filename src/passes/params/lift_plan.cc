@@ -121,7 +121,7 @@ class Unifier {
     for (const LiftPlan& p : plans_) {
       const std::vector<const Var*> own = p.weights();
       if (own.size() != first.size())
-        return different(p, std::to_string(own.size()) + " against " + std::to_string(first.size()));
+        return different(p, std::to_string(own.size()) + " vs " + std::to_string(first.size()));
       for (std::size_t i = 0; i < own.size(); ++i) {
         std::vector<const Var*> from, to;
         collect_vars(own[i]->type, from);

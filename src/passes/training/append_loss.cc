@@ -17,6 +17,7 @@
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_refusal.h"
+#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
@@ -106,9 +107,8 @@ Result<const Function*> joined(Context& ctx, const LossRequest& request, const F
   if (!loss_block) return refuse(request.option, "its body is not one dataflow block");
   const std::vector<const Expr*> outputs = outputs_of(model);
   if (count > outputs.size() || count > loss->params.size())
-    return refuse(name,
-                  fmt::format("it gives {} value(s) and the loss takes {}, so that {} cannot go from one to the other",
-                              outputs.size(), loss->params.size(), count));
+    return refuse(name, fmt::format("it returns {} and the loss takes {}, so {} cannot be passed on",
+                                    support::counted(outputs.size(), "value"), loss->params.size(), count));
   LossCopier copier(ctx);
   for (std::size_t i = 0; i < count; ++i)
     if (std::string why = copier.take(loss->params[i], outputs[i]); !why.empty()) return refuse(request.option, why);

@@ -38,7 +38,7 @@ int install_kernel(const CommandLine& line, Console& console) {
   if (wrong) return refuse_jupyter(console, kFailed, fmt::format("{}: {}", folder, wrong.message()));
   const std::string file = folder + "/kernel.json";
   if (!write_output(file, spec_text(program), console)) return kFailed;
-  console.print("written: {}\n", file);
+  console.print("wrote {}\n", file);
   return kGood;
 }
 

@@ -126,7 +126,7 @@ RpcResult<Json> run_function(Server& server, const Json& arguments) {
   run.result = runtime::format_brief(result.value);
   std::string text = opened->output->text;
   for (const Json& a : listed)
-    text += fmt::format("{}{}: {}\n", a["madeUp"] == true ? "made up " : "", a["name"].get_ref<const std::string&>(),
+    text += fmt::format("{}{}: {}\n", a["madeUp"] == true ? "generated " : "", a["name"].get_ref<const std::string&>(),
                         a["value"].get_ref<const std::string&>());
   text += runtime::format_value(result.value) + "\n";
   Json out{{"title", fmt::format("{} of {}", run.function, short_name(*opened->file))},

@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "protocol/json_rpc.h"
-#include "protocol/serve/tensor_document.h"
 #include "rldb/ui/page/document.h"
 #include "rldb/ui/prompt/completion.h"
 #include "rldb/ui/prompt/start_run.h"
+#include "rldb/ui/prompt/value_document.h"
 #include "rldb/ui/render/page.h"
 #include "rldb/ui/render/profile_view.h"
 #include "rldb/ui/terminal/guarded.h"
@@ -161,8 +161,9 @@ Answers::Reply Answers::get(const HttpRequest& request) {
   if (path == "complete") {
     std::size_t start = 0;
     const std::string text(request.argument("text"));
-    const auto candidates = ui::complete_entry(repl_, text, text.size(), start);
-    return Json{{"start", start}, {"candidates", candidates}};
+    Json candidates = Json::array();
+    for (const ui::Candidate& c : ui::complete_entry(repl_, text, text.size(), start)) candidates.push_back(c.text);
+    return Json{{"start", start}, {"candidates", std::move(candidates)}};
   }
   return std::nullopt;
 }
@@ -225,7 +226,7 @@ Answers::Reply Answers::value(std::string_view expression, const HttpRequest& re
     index.push_back(n);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  Json out = value_document(*value, std::move(index));
+  Json out = ui::value_document(*value, std::move(index));
   out["name"] = expression;
   out["notes"] = notes;
   return out;

@@ -13,6 +13,7 @@
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::relay {
 
@@ -236,7 +237,7 @@ class Inference {
     }
     f = solver_.instantiate(f);
     if (f->params.size() != e.args.size()) {
-      report(&e, diag::RelayArgumentCount, f->params.size(), e.args.size());
+      report(&e, diag::RelayArgumentCount, support::counted(f->params.size(), "argument"), e.args.size());
       return f->result;
     }
     for (std::size_t i = 0; i < e.args.size(); ++i)
@@ -247,7 +248,8 @@ class Inference {
   const Type* op_call(const Call& e, const OpInfo& op) {
     const Type* result = ctx_.hole();
     if (op.operands >= 0 && e.args.size() != std::size_t(op.operands)) {
-      report(&e, diag::RelayOperandCount, op.name, op.operands, e.args.size());
+      report(&e, diag::RelayOperandCount, op.name, support::counted(std::size_t(op.operands), "operand"),
+             e.args.size());
       return result;
     }
     if (!relate(e, op, result)) waiting_.push_back({&e, &op, result});
@@ -306,7 +308,8 @@ class Inference {
         if (!solver_.unify(c->result, t))
           return report(at, diag::RelayPatternType, p->constructor->name, text(c->result), text(t));
         if (c->params.size() != p->parts.size())
-          return report(at, diag::RelayPatternParts, p->constructor->name, c->params.size(), p->parts.size());
+          return report(at, diag::RelayPatternParts, p->constructor->name, support::counted(c->params.size(), "field"),
+                        p->parts.size());
         for (std::size_t i = 0; i < p->parts.size(); ++i) pattern(p->parts[i], c->params[i], at);
         return;
       }

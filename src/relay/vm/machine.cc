@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "relay/vm/interpreter.h"
+#include "rldb/support/text.h"
 
 namespace rldb::relay_vm {
 
@@ -36,13 +37,15 @@ Result<support::Unit> Machine::start(const Value& closure, PackedArgs args) {
   const FunctionIndex index(closure.as_function().bytecode_index);
   const relay_bytecode::FunctionEntry& f = executable().functions[std::size_t(index)];
   if (all.size() != f.params.size())
-    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("`{}` takes {} arguments ({}), {} are given", f.name,
-                                                               f.params.size(), fmt::join(f.params, ", "), all.size()));
+    return runtime::fail(ErrorKind::ArgumentCount, fmt::format("`{}` takes {} ({}), {} given", f.name,
+                                                               support::counted(f.params.size(), "argument"),
+                                                               fmt::join(f.params, ", "), all.size()));
   frames_.clear();
   registers_.clear();
   instructions_ = 0;
   fault_.reset();
   at_stop_ = false;
+  RLDB_TRY_VOID(program_->place_arguments(index, all));
   Interpreter interpreter(*program_, state());
   RLDB_TRY_VOID(interpreter.room_for(index, false));
   interpreter.push_frame(index, bytecode::kVoidRegister);

@@ -296,8 +296,7 @@ bool Follower::is_as_expected(std::size_t stage, const Outcome& o) {
   std::vector<Value> leaves;
   flatten(o.result, leaves);
   if (leaves.size() != what_.expected.size()) {
-    out_.from_expected.emplace().kind =
-        fmt::format("{} values against {} expected ones", leaves.size(), what_.expected.size());
+    out_.from_expected.emplace().kind = fmt::format("{} values, expected {}", leaves.size(), what_.expected.size());
     return false;
   }
   for (std::size_t i = 0; i < leaves.size() && !out_.from_expected; ++i) {

@@ -86,8 +86,8 @@ std::string of_kernel(const TraceBisection& b, const KernelDifference& k) {
   if (k.large) text += "it shows where numbers are large: results that are finite on one side only\n";
   if (!k.dims.empty()) text += fmt::format("symbolic dims: {}\n", k.dims);
   const auto& [good, bad] = std::pair(b.stages[k.good].file, b.stages[k.bad].file);
-  if (!k.why.empty()) return text + fmt::format("differs: {} against {}: it fails: {}", good, bad, k.why);
-  return text + fmt::format("differs: {} against {}: `{}`: {}", good, bad, k.buffer,
+  if (!k.why.empty()) return text + fmt::format("differs: {} vs {}: it fails: {}", good, bad, k.why);
+  return text + fmt::format("differs: {} vs {}: `{}`: {}", good, bad, k.buffer,
                             k.difference ? to_string(*k.difference) : std::string("another value"));
 }
 

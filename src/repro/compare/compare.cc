@@ -21,6 +21,7 @@
 #include "rldb/runtime/guarded.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/memory.h"
+#include "rldb/support/text.h"
 
 namespace rldb::repro {
 
@@ -232,7 +233,7 @@ std::optional<TensorDifference> difference_of_results(const Trace& a, const Trac
   flatten(a.result, left);
   flatten(b.result, right);
   if (left.size() != right.size()) {
-    why = "the first gives " + std::to_string(left.size()) + " value(s), the second " + std::to_string(right.size());
+    why = "the first gives " + support::counted(left.size(), "value") + ", the second " + std::to_string(right.size());
     return std::nullopt;
   }
   why = nothing_to_compare(left);

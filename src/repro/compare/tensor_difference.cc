@@ -101,7 +101,7 @@ std::optional<TensorDifference> compare_bytes(const Tensor& a, const Tensor& b, 
 
 TensorDifference of_kind(const Value& a, const Value& b) {
   TensorDifference d;
-  d.kind = fmt::format("{} against {}", runtime::describe(a), runtime::describe(b));
+  d.kind = fmt::format("{} vs {}", runtime::describe(a), runtime::describe(b));
   return d;
 }
 
@@ -156,7 +156,7 @@ std::optional<TensorDifference> difference(const Value& a, const Value& b, const
   if (t.exact) plain.atol = plain.rtol = 0;
   if (runtime::compare(b, a, plain).empty()) return std::nullopt;
   TensorDifference d;
-  d.kind = fmt::format("{} against {}", runtime::format_value(a), runtime::format_value(b));
+  d.kind = fmt::format("{} vs {}", runtime::format_value(a), runtime::format_value(b));
   return d;
 }
 
@@ -164,12 +164,12 @@ std::string to_string(const TensorDifference& d) {
   std::string where;
   for (const std::size_t field : d.path) where += fmt::format("field {}: ", field);
   if (!d.kind.empty()) return where + d.kind;
-  std::string text = fmt::format("{}[{}] is {} against {}; {} of {} elements differ", where, fmt::join(d.first, ", "),
-                                 d.a, d.b, d.different, d.total);
+  std::string text = fmt::format("{}[{}]: {} vs {}; {} of {} elements differ", where, fmt::join(d.first, ", "), d.a,
+                                 d.b, d.different, d.total);
   text += fmt::format(", by at most {:.4g} (abs)", d.max_abs);
   if (d.dtype.is_float()) text += fmt::format(", {:.4g} (rel), {} ulp", d.max_rel, d.max_ulp);
-  if (d.nan_a + d.nan_b > 0) text += fmt::format("; NaN on one side only: {} against {}", d.nan_a, d.nan_b);
-  if (d.inf_a + d.inf_b > 0) text += fmt::format("; infinite on one side only: {} against {}", d.inf_a, d.inf_b);
+  if (d.nan_a + d.nan_b > 0) text += fmt::format("; NaN on one side only: {} vs {}", d.nan_a, d.nan_b);
+  if (d.inf_a + d.inf_b > 0) text += fmt::format("; infinite on one side only: {} vs {}", d.inf_a, d.inf_b);
   return text;
 }
 

@@ -85,7 +85,7 @@ std::string to_string(const Comparison& c, std::string_view a, std::string_view 
                           c.nan.elements, c.nan.total);
     if (c.first) text += "an intermediate tensor differs, but the result does not: ";
   } else {
-    text = fmt::format("differs: {} against {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
+    text = fmt::format("differs: {} vs {}: {}\n", a, b, c.result ? to_string(*c.result) : c.why);
     if (!c.unchecked.empty()) text += c.unchecked + "\n";
     if (c.shadow) text += to_string(*c.shadow) + "\n";
     if (c.results_only) text += "the Relay VM does not report variables: results alone were compared\n";

@@ -58,7 +58,7 @@ std::string to_string(const ExpectedComparison& c) {
   } else {
     text = fmt::format("{}: cannot tell: {}", c.set, c.why);
   }
-  text += names_line("inputs without a value, which were made up", c.made_up);
+  text += names_line("inputs without a value, which were generated", c.made_up);
   text += names_line("not compared, since the translation computed them", c.without_value);
   return text + names_line("names that the model has not", c.unknown);
 }

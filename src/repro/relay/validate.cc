@@ -41,9 +41,9 @@ Result<Value> made_up(const relay::Type* type, const session::Options& options, 
   }
   const auto* tensor = relay::as<relay::TensorType>(type);
   if (!tensor)
-    return runtime::fail(
-        runtime::ErrorKind::ArgumentCount,
-        fmt::format("nothing can be made up for a parameter of type `{}`", type ? relay::print_type(type) : "unknown"));
+    return runtime::fail(runtime::ErrorKind::ArgumentCount,
+                         fmt::format("no value can be generated for a parameter of type `{}`",
+                                     type ? relay::print_type(type) : "unknown"));
   std::vector<std::int64_t> shape;
   for (const relay::Dim& d : tensor->shape)
     shape.push_back(d.kind == relay::DimKind::Known ? d.value : options.default_dim);

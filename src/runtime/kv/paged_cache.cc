@@ -175,8 +175,8 @@ Result<support::Unit> PagedCache::fork(std::int64_t parent, std::int64_t child, 
   const std::int64_t at = position < 0 ? rows : position;
   Window w = window(*from);
   if (w.size > 0 && at > w.sink)
-    return mismatch(fmt::format("sequence {} has a sliding window: it is forked in its first {} row(s), not at {}",
-                                parent, w.sink, at));
+    return mismatch(
+        fmt::format("sequence {} has a sliding window: it can be forked up to row {}, not at {}", parent, w.sink, at));
   Ints list = pages(*from);
   w.shared = std::max(w.shared, at - at % size);
   set_window(*from, w);

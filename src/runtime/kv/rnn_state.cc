@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "rldb/runtime/contrib.h"
+#include "rldb/support/text.h"
 
 namespace rldb::runtime::kv {
 
@@ -154,8 +155,8 @@ Result<support::Unit> RnnState::pop(std::int64_t id, std::int64_t steps) const {
   RLDB_TRY(Value * s, sequence(id));
   Ints now = s->as_shape();
   if (steps < 0 || steps > now[rnn::Past])
-    return mismatch(
-        fmt::format("{} step(s) of sequence {} are to be taken back, of which {} are kept", steps, id, now[rnn::Past]));
+    return mismatch(fmt::format("cannot take back {} of sequence {}: {} are kept",
+                                support::counted(std::size_t(steps), "step"), id, now[rnn::Past]));
   const std::int64_t history = sizes_of(*tuple_)[rnn::History];
   now[rnn::Length] -= steps;
   now[rnn::Past] -= steps;
@@ -231,8 +232,9 @@ Result<Tensor*> RnnState::memory(std::int64_t layer, std::int64_t state) const {
   const std::int64_t layers = sizes_of(*tuple_)[rnn::Layers];
   const auto states = std::int64_t(tuple_->fields[rnn::Initial].as_tuple().fields.size());
   if (layer < 0 || layer >= layers || state < 0 || state >= states)
-    return mismatch(
-        fmt::format("there are {} layer(s) of {} state(s), and no state {} of layer {}", layers, states, state, layer));
+    return mismatch(fmt::format("there is no state {} of layer {}: the cache has {} of {}", state, layer,
+                                support::counted(std::size_t(layers), "layer"),
+                                support::counted(std::size_t(states), "state")));
   return &tuple_->fields[rnn::Memory].as_tuple().fields[std::size_t(layer * states + state)].as_tensor();
 }
 

@@ -119,7 +119,7 @@ Result<Value> run_to_end(const Request& r, Watch& watch) {
   const auto axis = std::size_t(r.axis < 0 ? r.axis + std::int64_t(r.data->shape().size()) : r.axis);
   const std::int64_t kept = r.kept < 0 ? rows.length : r.kept;
   if (kept > rows.length)
-    return fail(ErrorKind::ShapeMismatch, fmt::format("k is {}, but the axis has {} element(s)", kept, rows.length));
+    return fail(ErrorKind::ShapeMismatch, fmt::format("k is {}, but the extent of the axis is {}", kept, rows.length));
   RLDB_TRY_VOID(check_output(*r.data, r.values, axis, kept));
   RLDB_TRY_VOID(check_output(*r.data, r.indices, axis, kept));
   if (r.values && r.values->dtype() != r.data->dtype()) return mismatch("the values have another dtype than the data");

@@ -6,6 +6,7 @@
 
 #include "rldb/runtime/contrib.h"
 #include "rldb/runtime/workers.h"
+#include "rldb/support/text.h"
 
 namespace rldb::runtime {
 
@@ -25,7 +26,8 @@ Result<support::Unit> check_arguments(Collective what, PackedArgs args, std::siz
     return support::Unit{};
   const std::size_t options = options_of(what);
   if (args.size() != options + 2 || !args.front().is(ValueKind::Tensor) || !args.back().is(ValueKind::Tensor))
-    return fail(ErrorKind::TypeMismatch, fmt::format("expected a tensor, {} option(s) and the result", options));
+    return fail(ErrorKind::TypeMismatch,
+                fmt::format("expected a tensor, {} and the result", support::counted(std::size_t(options), "option")));
   const Tensor &from = args.front().as_tensor(), &to = args.back().as_tensor();
   if (from.dtype() == to.dtype()) return support::Unit{};
   return fail(ErrorKind::TypeMismatch,

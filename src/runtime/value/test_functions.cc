@@ -51,7 +51,7 @@ Result<Pair> broadcast_pair(PackedArgs args) {
     const std::int64_t y = dim(*b);
     if (x != y && x != 1 && y != 1) {
       return fail(ErrorKind::ShapeMismatch,
-                  fmt::format("{} and {} do not broadcast: {} against {}", describe(args[0]), describe(args[1]), x, y));
+                  fmt::format("{} and {} do not broadcast: {} vs {}", describe(args[0]), describe(args[1]), x, y));
     }
     shape[i] = x == 1 ? y : x;
   }

@@ -8,6 +8,7 @@
 
 #include "rldb/eval/eval.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/text.h"
 
 namespace rldb::session {
 
@@ -112,7 +113,8 @@ std::optional<Value> made_up_function(const ir::FuncType* type, DimValues dims, 
   const auto run = [type, dims = std::move(dims), seed](runtime::PackedArgs args) -> Result<Value> {
     if (args.size() != type->params.size())
       return fail(ErrorKind::ArgumentCount,
-                  fmt::format("the function takes {} argument(s) but {} were given", type->params.size(), args.size()));
+                  fmt::format("the function takes {}, {} given", support::counted(type->params.size(), "argument"),
+                              args.size()));
     DimValues here = dims;
     std::vector<double> numbers;
     for (std::size_t i = 0; i < args.size(); ++i) {

@@ -77,7 +77,7 @@ void guarded_check(const std::string& path, const CommandLine& line, Console& co
   CommandLine alone = line;
   alone.files = {path};
   const std::string report = write_internal_error(alone, abandoned->message.text, "rldb check " + path);
-  if (!report.empty()) console.error("written: " + report + "\n");
+  if (!report.empty()) console.error("wrote " + report + "\n");
 }
 
 // Saves the first failing file as a script, with its own text, since it may not even parse.

@@ -157,9 +157,12 @@ std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, 
 
 void add_repl_options(CLI::App& app, CommandLine& c) {
   app.set_version_flag("--version", std::string("rldb ") + kVersion);
-  app.add_option("files", c.files, "modules (.py) or an executable (.rlvm) to open")->type_name("FILE");
+  app.add_option("files", c.files,
+                 "the program: text (.py, .relay), an executable (.rlvm), a model (.onnx, .pt2) or a recorded run "
+                 "(.rldbrun); scripts (.session) among the files run after it is open")
+      ->type_name("FILE");
   app.add_option_function<std::string>(
-         "-x", [](const std::string&) {}, "run the commands in a file")
+         "-x", [](const std::string&) {}, "run the entries in a file; -x and -ex keep their order")
       ->type_name("FILE");
   app.add_flag("--batch", c.prompt.batch, "no prompt: run the -x and -ex commands (or standard input) and exit");
   app.add_flag("-q,--quiet", c.prompt.quiet, "no banner");
@@ -203,7 +206,11 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
       "usage: rldb [FILE...]             the prompt\n"
       "       rldb COMMAND [ARGUMENTS]   a batch command",
       "rldb");
-  app.footer(footer());
+  app.footer(
+      "\nTwo options in gdb's spelling:\n"
+      "  -ex ENTRY                   run an entry: a command (-ex ':run main') or TVMScript\n"
+      "  -nx                         read no start files: ~/.config/rldb, ~/.rldbinit, .rldbrc\n" +
+      footer());
   add_repl_options(app, c);
   if (!args.ok) {
     source::Diagnostics diagnostics;

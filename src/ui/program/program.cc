@@ -83,7 +83,7 @@ int run_command_line(const CommandLine& line, Console& console, const std::strin
   console.diagnose(diagnostics, {});
   if (abandoned->internal)
     if (const std::string path = write_internal_error(line, abandoned->message.text, command); !path.empty())
-      console.error("written: " + path + "\n");
+      console.error("wrote " + path + "\n");
   return abandoned->exit_code;
 }
 

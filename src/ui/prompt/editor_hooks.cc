@@ -23,10 +23,10 @@ auto guarded_hook(F hook) {
 }
 
 // Of a here-document the line with its mark ends it.
-bool needs_more(std::string_view text, bool empty) {
+bool needs_more(std::string_view text, bool empty, frontend::EntryTree& tree) {
   const std::string_view first = text.substr(0, text.find('\n'));
   const std::string_view mark = here_document_mark(first);
-  if (mark.empty()) return wants_more(text, empty);
+  if (mark.empty()) return wants_more(text, empty, tree);
   const auto last = text.rfind('\n');
   return last == std::string_view::npos || trim(text.substr(last + 1)) != mark;
 }
@@ -35,10 +35,10 @@ bool needs_more(std::string_view text, bool empty) {
 
 LineEditorHooks editor_hooks(Repl& repl, bool color) {
   LineEditorHooks hooks;
-  hooks.wants_more = guarded_hook([](std::string_view text, bool empty) { return needs_more(text, empty); });
-  const auto highlighter = std::make_shared<frontend::Highlighter>();
-  hooks.styles = guarded_hook([highlighter](std::string_view text, std::size_t begin, std::size_t end) {
-    return entry_styles(*highlighter, text, begin, end);
+  const auto tree = std::make_shared<frontend::EntryTree>();
+  hooks.wants_more = guarded_hook([tree](std::string_view text, bool empty) { return needs_more(text, empty, *tree); });
+  hooks.styles = guarded_hook([tree](std::string_view text, std::size_t begin, std::size_t end) {
+    return entry_styles(*tree, text, begin, end);
   });
   hooks.complete = guarded_hook([&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
     return complete_entry(repl, text, cursor, start);

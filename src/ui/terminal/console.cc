@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -56,8 +57,11 @@ int put_visible(std::FILE* stream, std::string_view text, bool colours) {
 }  // namespace
 
 void Console::diagnose(const source::Diagnostics& diagnostics, const source::SourceManager& sources) {
+  constexpr int kBesideLine = 11;  // its number, the bar, and `...` where it is cut
   source::RenderOptions options;
   options.color = color_;
+  if (columns() > kBesideLine)
+    options.max_line_width = std::min(options.max_line_width, std::size_t(columns() - kBesideLine));
   error(source::render(diagnostics, sources, options));
 }
 

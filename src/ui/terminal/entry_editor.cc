@@ -40,7 +40,7 @@ void EntryEditor::begin(std::string prompt) {
   history_.begin();
   search_.reset();
   paste_.reset();
-  candidates_.clear();
+  close_menu();
   pending_.clear();
   count_.reset();
   last_ = current_ = KeyFunction::DoNothing;
@@ -60,7 +60,8 @@ KeyMode EntryEditor::mode() const {
 
 EntryView EntryEditor::view() const {
   if (search_) return {search_->prompt(), search_->text(), std::min(search_->point(), search_->text().size()), nullptr};
-  return {prompt_, buffer_.text(), buffer_.point(), candidates_.empty() ? nullptr : &candidates_, true, suggested()};
+  return {prompt_, buffer_.text(), buffer_.point(), candidates_.empty() ? nullptr : &candidates_,
+          true,    suggested(),    selected_};
 }
 
 void EntryEditor::replace_text(const std::string& text) {
@@ -84,7 +85,7 @@ bool EntryEditor::take_single(char c) {
     return false;
   const auto entry = hooks_.single_key(c);
   if (!entry) return false;
-  candidates_.clear();
+  close_menu();
   if (entry->empty()) return true;
   buffer_.replace(0, 0, *entry);
   typed_ = false;
@@ -197,7 +198,8 @@ void EntryEditor::call(KeyFunction function) {
   };
   const KeyFunctionRow* const row = row_of(function);
   if (!row) return;
-  candidates_.clear();
+  if (menu_takes(function)) return;
+  close_menu();
   if (hooks_.screen_key && hooks_.screen_key(function, key_)) {
     count_.reset();
     operator_ = 0;
@@ -222,7 +224,7 @@ void EntryEditor::call(KeyFunction function) {
 }
 
 void EntryEditor::type(std::string_view character) {
-  candidates_.clear();
+  close_menu();
   if (hooks_.screen_key) hooks_.screen_key(KeyFunction::SelfInsert, character);
   if (mode() == KeyMode::ViCommand) {
     bell_ = true;

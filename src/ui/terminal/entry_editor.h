@@ -25,9 +25,10 @@ struct EntryView {
   std::string prompt;
   std::string_view text;
   std::size_t point = 0;
-  const std::vector<std::string>* candidates = nullptr;  // listed below, if any
-  bool hints = false;                                    // the text is the entry, so that hints can be shown
-  std::string_view suggested = {};                       // text that → would add
+  const Candidates* candidates = nullptr;    // listed below, if any
+  bool hints = false;                        // the text is the entry, so that hints can be shown
+  std::string_view suggested = {};           // text that → would add
+  std::optional<std::size_t> selected = {};  // of the candidates
 };
 
 class EntryEditor {
@@ -88,7 +89,13 @@ class EntryEditor {
   void search_prefix(bool older);
   void insert_break();
   void drop_indentation(std::string_view character);
-  void list_candidates(std::vector<std::string> candidates);
+  // ---- the menu of candidates: entry_editor_menu.cc ----
+  void open_menu(Candidates candidates, std::size_t start);
+  void close_menu();
+  void select(std::size_t candidate);
+  void take_selected();
+  void drop_selected();
+  bool menu_takes(KeyFunction function);
   void begin_search(bool backwards);
   bool find_character(std::string_view character, bool forwards, bool beside);
   void await(char what) { awaited_ = what; }
@@ -110,10 +117,12 @@ class EntryEditor {
   KillRing kills_;
   std::optional<IncrementalSearch> search_;
   std::optional<std::string> paste_;
-  std::vector<std::string> candidates_;
-  std::string pending_;  // bytes of an incomplete key
-  std::string key_;      // the key whose function runs
-  std::string queued_;   // the rest of a macro that accepted an entry
+  Candidates candidates_;                // of the menu that is open
+  std::optional<std::size_t> selected_;  // its text is in the entry
+  std::size_t word_ = 0;                 // where the word begins that a selection replaces
+  std::string pending_;                  // bytes of an incomplete key
+  std::string key_;                      // the key whose function runs
+  std::string queued_;                   // the rest of a macro that accepted an entry
   KeyFunction last_ = KeyFunction::DoNothing;
   KeyFunction current_ = KeyFunction::DoNothing;
   std::optional<int> count_;

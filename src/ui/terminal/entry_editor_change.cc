@@ -229,44 +229,6 @@ void EntryEditor::do_AcceptLine() {
   request_ = Request::Accept;
 }
 
-void EntryEditor::do_Complete() {
-  const std::string& text = buffer_.text();
-  const std::size_t at = buffer_.point(), start_of_line = buffer_.line_start(at);
-  if (start_of_line > 0 && is_blank_text(std::string_view(text).substr(start_of_line, at - start_of_line))) {
-    buffer_.insert(std::string(kIndent - (at - start_of_line) % kIndent, ' '));
-    return;
-  }
-  std::size_t start = at;
-  std::vector<std::string> found = hooks_.complete ? hooks_.complete(text, at, start) : std::vector<std::string>();
-  if (found.empty()) {
-    bell_ = true;
-    return;
-  }
-  std::string common = found[0];
-  for (const std::string& c : found)
-    common.resize(std::size_t(std::mismatch(common.begin(), common.end(), c.begin(), c.end()).first - common.begin()));
-  while (!common.empty() && common.size() < found[0].size() &&
-         (static_cast<unsigned char>(found[0][common.size()]) & 0xC0) == 0x80)
-    common.pop_back();
-  const bool longer = common.size() > at - start;
-  if (longer) {
-    if (found.size() == 1 && !common.ends_with('/') && at == text.size()) common += ' ';
-    if (!buffer_.insert(std::string_view(common).substr(at - start))) bell_ = true;
-  }
-  if (found.size() > 1 && (!longer || keys_.list_at_once)) list_candidates(std::move(found));
-  if (found.size() == 1 && !longer) bell_ = true;
-}
-
-void EntryEditor::do_PossibleCompletions() {
-  std::size_t start = buffer_.point();
-  std::vector<std::string> found =
-      hooks_.complete ? hooks_.complete(buffer_.text(), buffer_.point(), start) : std::vector<std::string>();
-  if (found.empty()) bell_ = true;
-  list_candidates(std::move(found));
-}
-
-void EntryEditor::list_candidates(std::vector<std::string> candidates) { candidates_ = std::move(candidates); }
-
 void EntryEditor::do_EditInEditor() { request_ = Request::EditInEditor; }
 void EntryEditor::do_ClearScreen() { request_ = Request::ClearScreen; }
 void EntryEditor::do_ReReadInitFile() { request_ = Request::ReadInitFile; }

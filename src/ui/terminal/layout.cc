@@ -1,6 +1,8 @@
 // Layout: cuts an entry into rows of cells of the terminal's width.
 #include "rldb/ui/terminal/layout.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "rldb/ui/terminal/characters.h"
@@ -9,7 +11,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::string_view kSuggested = "2";
+constexpr std::string_view kSuggested = "2", kAbout = "2", kSelected = "7";
 
 class Writer {
  public:
@@ -98,36 +100,38 @@ Frame lay_out(const Entry& entry, int width) {
   if (!placed) frame.cursor = writer.next_place();
   writer.text(entry.suggested, kSuggested);
   if (entry.below) {
-    for (std::size_t i = 0; i < entry.below->size(); ++i) {
+    for (const LineBelow& line : *entry.below) {
       writer.new_line();
-      writer.text((*entry.below)[i], entry.below_styles ? (*entry.below_styles)[i] : std::string_view());
+      writer.text(line.head, line.style);
+      writer.text(line.rest, line.rest_style);
     }
   }
   return frame;
 }
 
-std::vector<std::string> in_columns(const std::vector<std::string>& candidates, int width, int rows) {
+std::vector<LineBelow> menu_lines(const Candidates& candidates, std::optional<std::size_t> selected, int width,
+                                  int rows) {
   constexpr int kGap = 2;
   if (candidates.empty() || rows <= 0) return {};
+  const bool cut = candidates.size() > std::size_t(rows);
+  const std::size_t page = std::size_t(cut ? std::max(1, rows - 1) : rows);
+  const std::size_t first = selected.value_or(0) / page * page;
+  const std::size_t end = std::min(candidates.size(), first + page);
   int longest = 1;
-  for (const std::string& c : candidates) longest = std::max(longest, columns_of(c));
-  const std::size_t columns = std::size_t(std::max(1, (width + 1) / (longest + kGap)));
-  const std::size_t needed = (candidates.size() + columns - 1) / columns;
-  const bool cut = needed > std::size_t(rows);
-  // The last row shows how many are missing.
-  const std::size_t shown_rows = cut ? std::size_t(rows - 1) : needed;
-  std::vector<std::string> lines(shown_rows);
-  const std::size_t shown = std::min(candidates.size(), shown_rows * columns);
-  for (std::size_t i = 0; i < shown; ++i) {
-    // Down the columns, like a directory listing; cut lists go along the rows.
-    std::string& line = lines[cut ? i / columns : i % needed];
-    if (!line.empty()) {
-      const int at = (columns_of(line) + longest + kGap - 1) / (longest + kGap) * (longest + kGap);
-      line.append(std::size_t(std::max(1, at - columns_of(line))), ' ');
+  for (std::size_t i = first; i < end; ++i) longest = std::max(longest, columns_of(candidates[i].text));
+  const int column = std::min(longest, std::max(1, width / 2));
+  std::vector<LineBelow> lines;
+  for (std::size_t i = first; i < end; ++i) {
+    LineBelow line{first_columns(candidates[i].text, width), i == selected ? kSelected : std::string_view()};
+    const int blanks = std::max(0, column - columns_of(line.head)) + kGap;
+    const int left = width - columns_of(line.head) - blanks;
+    if (!candidates[i].about.empty() && left > 0) {
+      line.rest = std::string(std::size_t(blanks), ' ') + first_columns(candidates[i].about, left);
+      line.rest_style = kAbout;
     }
-    line += candidates[i];
+    lines.push_back(std::move(line));
   }
-  if (cut) lines.push_back("... and " + std::to_string(candidates.size() - shown) + " more");
+  if (cut && rows > 1) lines.push_back({fmt::format("{} to {} of {}", first + 1, end, candidates.size()), kAbout});
   return lines;
 }
 

@@ -2,11 +2,9 @@
 #include "rldb/ui/terminal/screen_console.h"
 
 #include <fmt/format.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cctype>
 #include <csignal>
 #include <cstdlib>
 
@@ -14,10 +12,10 @@
 #include "rldb/support/progress.h"
 #include "rldb/ui/terminal/characters.h"
 #include "rldb/ui/terminal/full_screen.h"
-#include "rldb/ui/terminal/raw_mode.h"
-#include "rldb/ui/terminal/typed_ahead.h"
 #include "rldb/ui/terminal/window_size.h"
+#include "ui/terminal/pager.h"
 #include "ui/terminal/terminal_output.h"
+#include "ui/terminal/word_wrap.h"
 
 namespace rldb::ui {
 
@@ -38,14 +36,6 @@ std::optional<std::string> read_terminal_line() {
   return std::nullopt;
 }
 
-// Bytes of the escape sequence at the start of the text; 1 if there is none.
-std::size_t sequence_length(std::string_view text) {
-  if (text.size() < 2 || text[0] != '\033' || text[1] != '[') return 1;
-  std::size_t end = 2;
-  while (end < text.size() && (text[end] < '@' || text[end] > '~')) ++end;
-  return std::min(end + 1, text.size());
-}
-
 }  // namespace
 
 bool is_screen() {
@@ -53,7 +43,7 @@ bool is_screen() {
   return ::isatty(STDOUT_FILENO) && ::isatty(STDIN_FILENO) && term && *term && std::string_view(term) != "dumb";
 }
 
-ScreenConsole::ScreenConsole(Console& to) : to_(to) {
+ScreenConsole::ScreenConsole(Console& to) : to_(to), pager_(std::make_unique<Pager>(to)) {
   set_color(to.color());
   if (!is_screen()) return;
   sigset_t all, before;  // signals are for the thread that reads keys
@@ -77,10 +67,8 @@ void ScreenConsole::begin(std::string_view entry, bool paged) {
   if (!watcher_.joinable()) return;
   const std::lock_guard lock(mutex_);
   const WindowSize size = window_size();
-  paged_ = paged && !full_on() && size.height >= kLeastPaged.height && size.width >= kLeastPaged.width;
+  pager_->begin(paged && !full_on() && size.height >= kLeastPaged.height && size.width >= kLeastPaged.width);
   if (full_on()) full_->begin_work();
-  dropped_ = false;
-  rows_left_ = std::max(1, window_size().height - 1);
   column_ = 0;
   active_ = true;
   constexpr std::size_t kMost = 40;
@@ -92,8 +80,9 @@ void ScreenConsole::begin(std::string_view entry, bool paged) {
 void ScreenConsole::end() {
   const std::lock_guard lock(mutex_);
   clear_progress();
+  pager_->end();
   if (full_) full_->end_work();
-  active_ = paged_ = dropped_ = false;
+  active_ = false;
 }
 
 bool ScreenConsole::full_on() const { return full_ && full_->on(); }
@@ -110,19 +99,29 @@ void ScreenConsole::write(std::string_view text) {
   const std::lock_guard lock(mutex_);
   clear_progress();
   since_ = std::chrono::steady_clock::now();
-  if (!paged_) {
+  if (!pager_->on()) {
     if (!text.empty()) column_ = text.back() == '\n' ? 0 : 1;
     return put(text, false);
   }
-  if (!dropped_) count_and_write(text);
+  pager_->write(text);
+  column_ = pager_->column();
+  since_ = std::chrono::steady_clock::now();
 }
 
+// Not where a line of output is still open: the program's.
+void ScreenConsole::prose(std::string_view text) {
+  write(columns() > 0 && column_ == 0 ? break_between_words(text, columns()) : std::string(text));
+}
+
+int ScreenConsole::columns() const { return watcher_.joinable() && !full_on() ? window_size().width : 0; }
+
 // Errors are always shown: a reader who quits the output still wants to know.
-void ScreenConsole::error(std::string_view text) {
+void ScreenConsole::error(std::string_view sentences) {
   const std::lock_guard lock(mutex_);
   clear_progress();
+  const std::string text = columns() > 0 ? break_between_words(sentences, columns()) : std::string(sentences);
   put(text, true);
-  rows_left_ -= int(std::count(text.begin(), text.end(), '\n'));
+  pager_->took_rows(int(std::count(text.begin(), text.end(), '\n')));
 }
 
 void ScreenConsole::doing(std::string_view what) {
@@ -145,6 +144,11 @@ void ScreenConsole::resume() {
   full_->enter();
 }
 
+void ScreenConsole::without_pages() {
+  const std::lock_guard lock(mutex_);
+  pager_->turn_off();
+}
+
 std::optional<std::string> ScreenConsole::read_line(std::string_view question) {
   const bool full = full_on();
   {
@@ -158,86 +162,6 @@ std::optional<std::string> ScreenConsole::read_line(std::string_view question) {
   const std::lock_guard lock(mutex_);
   if (full) full_->close_line(answer.value_or(""));
   --paused_;
-  since_ = std::chrono::steady_clock::now();
-  return answer;
-}
-
-// Writes up to the end of the screen, waits, and continues.
-void ScreenConsole::count_and_write(std::string_view text) {
-  const int width = std::max(1, window_size().width);
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < text.size();) {
-    if (rows_left_ <= 0) {
-      to_.write(text.substr(begin, i - begin));
-      begin = i;
-      switch (wait_for_key()) {
-        case Answer::Page:
-          rows_left_ = std::max(1, window_size().height - 1);
-          break;
-        case Answer::Line:
-          rows_left_ = 1;
-          break;
-        case Answer::Rest:
-          paged_ = false;
-          return to_.write(text.substr(begin));
-        case Answer::Stop:
-          dropped_ = true;
-          return;
-      }
-    }
-    if (text[i] == '\n') {
-      --rows_left_;
-      column_ = 0;
-      ++i;
-    } else if (text[i] == '\033') {
-      i += sequence_length(text.substr(i));
-    } else {
-      const std::size_t next = next_character(text, i);
-      const int columns = shown_character(text.substr(i, next - i)).columns;
-      if (column_ > 0 && column_ + columns > width) {  // starts a row, possibly the next page's
-        --rows_left_;
-        column_ = 0;
-        continue;
-      }
-      column_ += columns;
-      i = next;
-    }
-  }
-  to_.write(text.substr(begin));
-}
-
-// Keys typed before the page was full belong to the next entry, and so does a key without a meaning here: a user who
-// types on has not asked to read page by page.
-ScreenConsole::Answer ScreenConsole::wait_for_key() {
-  {
-    const RawMode raw(false);
-    ::pollfd keys{STDIN_FILENO, POLLIN, 0};
-    if (::poll(&keys, 1, 0) > 0) return Answer::Rest;
-  }
-  constexpr std::string_view kMore = "-- more: Space: page, Enter: line, g: all, q: quit --";
-  const std::string_view shown = kMore.substr(0, std::size_t(std::max(1, window_size().width - 1)));
-  to_.write(color() ? fmt::format("\033[7m{}\033[0m", shown) : std::string(shown));
-  Answer answer = Answer::Stop;
-  {
-    const RawMode raw(false);
-    while (!support::cancel_flag()) {
-      ::pollfd keys{STDIN_FILENO, POLLIN, 0};
-      constexpr int kLook = 100;  // milliseconds between checks for ^C
-      if (::poll(&keys, 1, kLook) <= 0) continue;
-      char c = 0;
-      if (::read(STDIN_FILENO, &c, 1) != 1) break;
-      if (c == 'q' || c == 'Q' || c == '\x04' || c == '\x03') break;
-      if (c == ' ' || c == 'f') answer = Answer::Page;
-      if (c == '\r' || c == '\n' || c == 'j') answer = Answer::Line;
-      if (c == 'g' || c == 'G') answer = Answer::Rest;
-      if (answer == Answer::Stop) {
-        typed_ahead() += c;
-        answer = Answer::Rest;
-      }
-      if (answer != Answer::Stop) break;
-    }
-  }
-  to_.write(kClear);
   since_ = std::chrono::steady_clock::now();
   return answer;
 }
@@ -273,7 +197,7 @@ void ScreenConsole::watch() {
     }
     wake_.wait_for(lock, kWakeEvery);
     const auto quiet = std::chrono::steady_clock::now() - since_;
-    if (!active_ || leaving_ || paused_ > 0 || dropped_) continue;
+    if (!active_ || leaving_ || paused_ > 0 || pager_->dropped()) continue;
     if (full_on() && quiet < kPatience) {
       full_->draw_working({});
       continue;

@@ -323,18 +323,19 @@ class TerminalEditor : public LineEditor {
   int rows() const { return full_on() ? full_->screen().command_rows() : size_.height; }
 
   // A signature in one row, a type or an error in up to three, broken at blanks; `...` where there is more.
-  static void add_rows(const HintLine& hint, int width, std::vector<std::string>& rows) {
+  static void add_rows(const HintLine& hint, int width, std::vector<LineBelow>& rows) {
     constexpr std::string_view kMore = "...";
     std::string_view rest = std::string_view(hint.text).substr(0, hint.text.find('\n'));
     for (int left = hint.kind == HintLine::Kind::Signature ? 1 : 3; left > 0 && !rest.empty(); --left) {
       std::string_view part = cut_to(rest, width);
       if (part.size() < rest.size() && left == 1) {
-        rows.push_back(std::string(cut_to(rest, width - int(kMore.size()))) + std::string(kMore));
+        rows.push_back(
+            {std::string(cut_to(rest, width - int(kMore.size()))) + std::string(kMore), style_of(hint.kind)});
         return;
       }
       const auto blank = part.size() < rest.size() ? part.rfind(' ') : std::string_view::npos;
       if (blank != std::string_view::npos && blank > 0) part = part.substr(0, blank);
-      rows.emplace_back(part);
+      rows.push_back({std::string(part), style_of(hint.kind)});
       rest.remove_prefix(part.size());
       rest.remove_prefix(std::min(rest.find_first_not_of(' '), rest.size()));
     }
@@ -362,18 +363,13 @@ class TerminalEditor : public LineEditor {
       entry.styles = &styled_->styles;
     }
     if (!final && color_) entry.suggested = cut_to(view.suggested, size_.width - 1);
-    std::vector<std::string> below;
-    std::vector<std::string_view> below_styles;
+    std::vector<LineBelow> below;
     if (!final && view.candidates) {
-      below = in_columns(*view.candidates, size_.width, std::max(1, rows() - (full_on() ? 2 : 4)));
+      below = menu_lines(*view.candidates, view.selected, size_.width - 1, std::max(1, rows() - (full_on() ? 2 : 4)));
       entry.below = &below;
     } else if (!final && view.hints) {
-      for (const HintLine& hint : hints_of(view)) {
-        add_rows(hint, size_.width - 1, below);
-        below_styles.resize(below.size(), style_of(hint.kind));
-      }
+      for (const HintLine& hint : hints_of(view)) add_rows(hint, size_.width - 1, below);
       entry.below = &below;
-      entry.below_styles = &below_styles;
     }
     return lay_out(entry, size_.width);
   }

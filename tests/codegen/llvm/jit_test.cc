@@ -250,7 +250,7 @@ def kernel(A: T.Buffer(("n", 8), "float32"), B: T.Buffer(("n", 8), "float32")):
 )";
   const std::string error = jit_error(text, c);
   CAPTURE(error);
-  CHECK(error.find("access out of bounds: `A`, index 0 is 4, but the dimension has 4 element(s)") == 0);
+  CHECK(error.find("access out of bounds: `A`, index 0 is 4, but the extent is 4") == 0);
   CHECK(error.find("i = 2, j = 0") != std::string::npos);
   CHECK(error.find("in kernel `kernel`") != std::string::npos);
   CHECK(both(text, c) == "");  // the evaluator stops too

@@ -296,7 +296,7 @@ TEST_CASE("rule 17: normal form of the call_tir family") {
   CHECK(call_kernel(r, packed, r.t, {packed}) == "17");
   const Var *a = r.var("a"), *b = r.var("b");
   CHECK(call_kernel(r, r.tuple({a, b}), r.t, {a, b}) == "17");
-  CHECK(r.last.find("`kernel` has 2 parameters, but 2 arguments and 1 outputs are given") != std::string::npos);
+  CHECK(r.last.find("`kernel` has 2 parameters, but 2 arguments and 1 output were given") != std::string::npos);
   const Var* c = r.var("c");
   CHECK(call_kernel(r, r.tuple({c}), r.tensor({r.ctx.i64(3)}), {c}) == "17");
   CHECK(r.last.find("but `B` of `kernel` is R.Tensor((2,), dtype=\"float32\")") != std::string::npos);

@@ -66,9 +66,10 @@ TEST_CASE("TVM's Sequential and get_pipeline, with the modules of Python in fron
 }
 
 TEST_CASE("mistakes in a pipeline are named with the nearest spelling") {
-  CHECK(round_trip("MetaScheduleTuneTIR()") ==
-        "pass `MetaScheduleTuneTIR` of TVM is not here: rldb does not tune; DefaultSchedule is the schedule that the "
-        "JIT uses");
+  CHECK(
+      round_trip("MetaScheduleTuneTIR()") ==
+      "TVM's pass `MetaScheduleTuneTIR` is not available: rldb does not tune; DefaultSchedule is the schedule that the "
+      "JIT uses");
   CHECK(round_trip("ToNonDatflow") == "unknown pass `ToNonDatflow` (did you mean `ToNonDataflow`?)");
   CHECK(round_trip("VMShapeLower(emit_err=True)").starts_with("pass `VMShapeLower` has no option `emit_err`"));
   CHECK(round_trip("VMShapeLower(emit_err_ctx=3)") ==

@@ -36,8 +36,8 @@ TEST_CASE("the verifier") {
   CHECK(refusal({{12, 0}, {1, 0}}).find("a jump to itself") != std::string::npos);
   CHECK(refusal({{10, 0, 0, 1, -1}, {1, 0}}).find("the jump by -1") != std::string::npos);
   CHECK(refusal({{2, 1, 1, 1, 0}, {1, 0}}).find("function 1 of 1") != std::string::npos);
-  CHECK(refusal({{2, 0, 0, 1}, {1, 0}}).find("`main` takes 1 arguments, 0 are given") != std::string::npos);
-  CHECK(refusal({{8, 0, 2, 1, 0, 0}, {1, 0}}).find("takes 1 arguments, 2 are given") != std::string::npos);
+  CHECK(refusal({{2, 0, 0, 1}, {1, 0}}).find("`main` takes 1 argument, 0 given") != std::string::npos);
+  CHECK(refusal({{8, 0, 2, 1, 0, 0}, {1, 0}}).find("takes 1 argument, 2 given") != std::string::npos);
   CHECK(refusal({{11, 0, 0, 1}, {1, 0}}).find("constant 0 of 0") != std::string::npos);
   CHECK(refusal({{4, 0, 1, 2, 0}, {1, 0}}).find("primitive 0 of 0") != std::string::npos);
   CHECK(refusal({{5, 0, 0, 9, 9, 1, 0, 1}, {1, 0}}).find("unknown dtype") != std::string::npos);

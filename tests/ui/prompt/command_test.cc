@@ -73,6 +73,9 @@ TEST_CASE("words hold quotes together") {
   CHECK(words[1] == "b c");
   CHECK(words[2] == "d=e f");
   CHECK(words[3] == "it's ");
+  CHECK(split_values("main (2xf32=1,2; 3) x=[1, 2] y") ==
+        std::vector<std::string>{"main", "(2xf32=1,2; 3)", "x=[1, 2]", "y"});
+  CHECK(split_values("a ) b (c d") == std::vector<std::string>{"a", ")", "b", "(c d"});
 }
 
 TEST_CASE("docs/commands.md is current: scripts/gen_docs") {
@@ -89,4 +92,13 @@ TEST_CASE("the tables of docs/expressions.md are current: scripts/gen_docs") {
   const auto tables = text.str().find("## Tables");
   REQUIRE(tables != std::string::npos);
   CHECK(text.str().substr(tables) == expressions_markdown());
+}
+
+TEST_CASE("the types of docs/json.md are current: scripts/gen_docs") {
+  std::ifstream in(RLDB_SOURCE_DIR "/docs/json.md");
+  std::ostringstream text;
+  text << in.rdbuf();
+  const auto types = text.str().find("## Types\n");
+  REQUIRE(types != std::string::npos);
+  CHECK(text.str().substr(types) == replies_markdown());
 }

@@ -38,11 +38,20 @@ struct Completer {
   Completer() : repl(CommandLine(), console) { repl.execute(kProgram); }
   std::vector<std::string> at(std::string_view text) {
     std::size_t start = 0;
-    return complete_entry(repl, text, text.size(), start);
+    std::vector<std::string> names;
+    for (const Candidate& c : complete_entry(repl, text, text.size(), start)) names.push_back(c.text);
+    return names;
   }
   bool has(std::string_view text, const char* candidate) {
     const auto all = at(text);
     return std::find(all.begin(), all.end(), candidate) != all.end();
+  }
+  // The line about a candidate.
+  std::string about(std::string_view text, std::string_view candidate) {
+    std::size_t start = 0;
+    for (const Candidate& c : complete_entry(repl, text, text.size(), start))
+      if (c.text == candidate) return c.about;
+    return "no candidate";
   }
   CapturedConsole console;
   Repl repl;
@@ -120,7 +129,8 @@ TEST_CASE("files behind @, in a folder and behind a name") {
   std::size_t start = 0;
   for (const std::string head : {":run main ", ":run main x=", ":input w ", ":compare --expected="}) {
     const std::string text = head + "@" + folder + "/we";
-    CHECK(complete_entry(c.repl, text, text.size(), start) == std::vector<std::string>{"@" + folder + "/weights.npy"});
+    CHECK(c.at(text) == std::vector<std::string>{"@" + folder + "/weights.npy"});
+    complete_entry(c.repl, text, text.size(), start);
     CHECK(start == head.size());
   }
   std::filesystem::remove_all(folder);
@@ -160,4 +170,28 @@ TEST_CASE("within a definition its own names are completed") {
   CHECK(c.at(head + "    y = R.exp(al") == std::vector<std::string>{"alpha"});
   CHECK(c.at(head + "    return fi") == std::vector<std::string>{"first"});
   CHECK(c.has(head + "    y = R.sum(alpha, ", "axis="));
+}
+
+TEST_CASE("each candidate has a line about it, of the table that has the name") {
+  Completer c;
+  CHECK(c.about(":br", "break") == "set a breakpoint");
+  CHECK(c.about("R.matm", "R.matmul") == c.about(":break op:matm", "op:matmul"));
+  CHECK(c.about("R.matm", "R.matmul") != "");
+  CHECK(c.about(":break main:l", "main:lv1") == "R.Tensor((4,), dtype=\"float32\")");
+  CHECK(c.about(":break tw", "twice") == "kernel");
+  CHECK(c.about(":break <here>:1", "<here>:14").starts_with("lv = R.add(x, x)"));
+  CHECK(c.about(":run-pass LegalizeO", "LegalizeOps") != "");
+  CHECK(c.about(":run-pass FuseOps(fuse_op", "fuse_opt_level=").ends_with("(default: -1)"));
+  CHECK(c.about(":catch e", "error") == "a fault");
+  CHECK(
+      c.about(":compare --sh", "--shadow") ==
+      "also compute in float64, to tell whether the difference is larger than a different order of summation explains");
+  CHECK(c.about(":sanitize ", "no such") == "no candidate");
+  c.repl.execute("a = R.const(7)");
+  CHECK(c.about("a", "a").starts_with("R.Tensor(("));
+  c.repl.execute(":run-pass LegalizeOps");
+  CHECK(c.about(":diff ", "1") == "after LegalizeOps");
+  CHECK(c.about(":diff ", "0") == "as loaded");
+  c.repl.execute(":start main");
+  CHECK(c.about("print ", "n").starts_with("symbolic variable"));
 }

@@ -38,7 +38,7 @@ Status bug() {
 }
 
 std::string written_path(const std::string& output) {
-  const std::string mark = "written: ";
+  const std::string mark = "wrote ";
   const auto at = output.find(mark);
   if (at == std::string::npos) return {};
   return output.substr(at + mark.size(), output.find('\n', at) - at - mark.size());

@@ -21,7 +21,7 @@ struct Typist {
     hooks.indent = [](std::string_view text) { return text.find(':') != std::string_view::npos ? 4 : 0; };
     hooks.complete = [](std::string_view text, std::size_t cursor, std::size_t& start) {
       start = text.substr(0, cursor).rfind(' ') + 1;
-      std::vector<std::string> found;
+      Candidates found;
       for (const char* name : {"R.add", "R.addmm", "R.tanh"})
         if (std::string_view(name).starts_with(text.substr(start, cursor - start))) found.emplace_back(name);
       return found;
@@ -166,6 +166,34 @@ TEST_CASE("Enter goes on where more is wanted, M-Enter always; Tab completes, in
   CHECK(t.editor.view().candidates->size() == 2);
   t.type("m");
   CHECK(!t.editor.view().candidates);
+}
+
+TEST_CASE("the menu: Tab, S-Tab and arrows go through it, Enter takes one, ^G none, other keys go on from it") {
+  Typist t;
+  t.type("x R.a\t");
+  CHECK(t.shown() == "x R.add|");
+  t.type("\t");
+  CHECK(!t.editor.view().selected);
+  CHECK(t.type("\t") == "x R.add|");
+  CHECK(t.editor.view().selected == 0);
+  CHECK(t.key("\\e[B") == "x R.addmm|");
+  CHECK(t.key("\\e[B") == "x R.add|");
+  CHECK(t.key("\\e[Z") == "x R.addmm|");
+  CHECK(t.key("\\e[A") == "x R.add|");
+  CHECK(t.type("\t\r") == "x R.addmm |");
+  CHECK(!t.editor.view().candidates);
+  CHECK(t.key("\\C-_") == "x R.addmm|");
+  CHECK(t.key("\\C-_") == "x R.add|");
+  CHECK(t.key("\\e[Z") == "x R.addmm|");
+  CHECK(t.key("\\C-g") == "x R.add|");
+  CHECK(!t.editor.view().candidates);
+  t.type("\t\t\t");
+  CHECK(t.type("(") == "x R.addmm(|");
+  CHECK(!t.editor.view().candidates);
+  t.key("\\C-u");
+  CHECK(t.key("\\e?") == "|");
+  CHECK(t.editor.view().candidates->size() == 3);
+  CHECK(t.enter().empty());
 }
 
 TEST_CASE("a paste is text: not indented again, nothing of it runs") {

@@ -82,7 +82,7 @@ TEST_CASE("after any edits the screen shows what drawing anew shows") {
     screen.write("before\r\n");
     Redisplay display;
     std::string text;
-    std::vector<std::string> list;
+    std::vector<LineBelow> list;
     for (int step = 0; step < 30; ++step) {
       const std::size_t at = next_character(text, below(text.size() + 1)) % (text.size() + 1);
       const std::size_t point = at == 0 ? 0 : previous_character(text, at);
@@ -90,7 +90,7 @@ TEST_CASE("after any edits the screen shows what drawing anew shows") {
         text.erase(point, below(20));
       else
         text.insert(point, pieces[below(std::size(pieces))]);
-      if (below(5) == 0) list = {"one", "two"};
+      if (below(5) == 0) list = {{"one"}, {"two", "7", "  about it", "2"}};
       if (below(5) == 0) list.clear();
       std::size_t cursor = below(text.size() + 1);
       cursor = cursor == text.size() ? cursor : previous_character(text, cursor + 1);
@@ -130,8 +130,8 @@ TEST_CASE("a terminal that has wrapped the rows anew, several times, is drawn on
     constexpr int kHeight = 60;  // room for all of it
     const std::size_t point = std::size_t(below(int(text.size()) + 1));
     const auto laid_out = [&](int width) {
-      std::vector<std::string> cut;
-      for (const std::string& hint : hints) cut.push_back(hint.substr(0, std::size_t(width - 1)));
+      std::vector<LineBelow> cut;
+      for (const std::string& hint : hints) cut.push_back({hint.substr(0, std::size_t(width - 1))});
       return lay_out({"rldb> ", "1", text, point, nullptr, &cut}, width);
     };
     int width = 20 + below(100);
@@ -157,11 +157,20 @@ TEST_CASE("a terminal that has wrapped the rows anew, several times, is drawn on
   }
 }
 
-TEST_CASE("completions are listed in columns, cut to the rows there are") {
-  const std::vector<std::string> names{"add", "argmax", "broadcast_to", "concat", "matmul"};
-  CHECK(in_columns(names, 80, 10) ==
-        std::vector<std::string>{"add           argmax        broadcast_to  concat        matmul"});
-  CHECK(in_columns(names, 30, 10) ==
-        std::vector<std::string>{"add           concat", "argmax        matmul", "broadcast_to"});
-  CHECK(in_columns(names, 10, 3) == std::vector<std::string>{"add", "argmax", "... and 3 more"});
+TEST_CASE("completions are listed with a line about each, a page of those that do not fit") {
+  const Candidates names{
+      {"add", "the sum"}, {"argmax", ""}, {"broadcast_to", "to a shape"}, {"concat", ""}, {"matmul", "A B"}};
+  const auto lines = [&](std::optional<std::size_t> selected, int width, int rows) {
+    std::vector<std::string> text;
+    for (const LineBelow& line : menu_lines(names, selected, width, rows))
+      text.push_back((line.style == "7" ? "*" : "") + line.head + line.rest);
+    return text;
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(lines({}, 80, 10) ==
+        Lines{"add           the sum", "argmax", "broadcast_to  to a shape", "concat", "matmul        A B"});
+  CHECK(lines(3, 16, 10) == Lines{"add       the su", "argmax", "broadcast_to  to", "*concat", "matmul    A B"});
+  CHECK(lines({}, 80, 3) == Lines{"add     the sum", "argmax", "1 to 2 of 5"});
+  CHECK(lines(4, 80, 3) == Lines{"*matmul  A B", "5 to 5 of 5"});
+  CHECK(lines(1, 8, 1) == Lines{"*argmax"});
 }

@@ -75,6 +75,8 @@ std::string_view nearest_command(std::string_view word);
 
 // Splits an argument text into words: separated by blanks, held together by quotes.
 std::vector<std::string> split_words(std::string_view text);
+// The same for values: also held together by brackets, `(2xf32=1,2; 3)`.
+std::vector<std::string> split_values(std::string_view text);
 using support::trim;
 
 }  // namespace rldb::ui

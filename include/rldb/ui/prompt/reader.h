@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "rldb/frontend/entry_tree.h"
+
 namespace rldb::ui {
 
 struct ScriptEntry {
@@ -30,9 +32,12 @@ class ScriptReader {
   std::string_view line_at(std::size_t i) const;
   std::vector<std::string_view> lines_;
   std::size_t next_ = 0;
+  frontend::EntryTree tree_;  // of the entry that is read
 };
 
 // Does the text so far need more lines? `last_was_empty`: an empty line was entered, which ends an open block.
+// `tree`: of this entry, for a text that grows.
+bool wants_more(std::string_view text, bool last_was_empty, frontend::EntryTree& tree);
 bool wants_more(std::string_view text, bool last_was_empty);
 // `:load <<END`: the mark, or empty.
 std::string_view here_document_mark(std::string_view first_line);

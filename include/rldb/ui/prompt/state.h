@@ -21,11 +21,17 @@
 #include "rldb/ui/prompt/command.h"
 #include "rldb/ui/prompt/journal.h"
 #include "rldb/ui/prompt/record.h"
+#include "rldb/ui/prompt/value_history.h"
 #include "rldb/ui/terminal/console.h"
 
 namespace rldb::session {
 class Group;
 }
+
+namespace rldb::expression {
+enum class Language : std::uint8_t;  // language.h
+enum class NameKind : std::uint8_t;
+}  // namespace rldb::expression
 
 namespace rldb::ui {
 
@@ -159,6 +165,8 @@ class Repl {
   // Writes the diagnostics and remembers them for `:expect error`. Returns Failed if there was an error.
   Status report(const source::Diagnostics& diagnostics);
   Status fail(source::Message message);
+  // Which frames have the names of a text that could not be evaluated in the selected one.
+  void tell_other_frames(std::string_view text);
   void show_value(const runtime::Value& value, std::string_view name = {});
   // By the entries of a printer of its type. False: there is none, it failed, or this is its own output.
   bool show_by_printer(const runtime::Value& value, std::string_view name);
@@ -247,6 +255,7 @@ class Repl {
   PaintedSource painted;
   std::vector<Display> displays;
   int next_display = 1;
+  ValueHistory printed;
 
  private:
   class Tee;
@@ -268,6 +277,8 @@ class Repl {
   };
   // `execute` for a non-empty entry, once it has been recorded.
   Status execute_recorded(std::string_view entry);
+  // Gives the session the printed values that the text names (`$1`).
+  void lend_printed(std::string_view text);
   // The entry with its first word replaced by the text of an alias.
   // `author`: of the result, which is the user's only if both parts are.
   std::string without_alias(std::string_view entry, debug::Author& author) const;
@@ -298,7 +309,10 @@ class Repl {
   void show_result(const runtime::Value& value, std::string_view name = {});
   void show_defined(std::string_view name, std::string_view text);
   Status run_entry(std::string_view text);
-  std::optional<Status> run_expression(std::string_view text, source::Diagnostics& diagnostics);
+  // Of an entry without a command.
+  expression::Language language_of(std::string_view text) const;
+  expression::NameKind kind_of_name(std::string_view name) const;
+  Status run_expression(std::string_view text);
   bool names_value(std::string_view name) const;
   Status run_name(std::string_view name);
   std::optional<Status> run_to_binding(std::string_view name);

@@ -18,6 +18,10 @@ namespace rldb::ui {
 class Console : public runtime::Output {
  public:
   virtual void error(std::string_view text) = 0;
+  // Sentences of ours rather than code: a terminal breaks their lines between words.
+  virtual void prose(std::string_view text) { write(text); }
+  // The width of the terminal that shows it; 0: none does.
+  virtual int columns() const { return 0; }
   // Some output was lost: nothing more can be reported, so there is no use in continuing.
   virtual bool lost() const { return false; }
   // The work in progress, shown by the console after a while.
@@ -25,6 +29,8 @@ class Console : public runtime::Output {
   // Something else takes over the terminal: a question, a shell.
   virtual void pause() {}
   virtual void resume() {}
+  // The entry whose output this is waits for its reader by itself.
+  virtual void without_pages() {}
   bool color() const { return color_; }
   void set_color(bool on) { color_ = on; }
 

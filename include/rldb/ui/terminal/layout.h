@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,21 +38,30 @@ struct Frame {
   ScreenPosition cursor;
 };
 
+// A line below the entry: its head, then the rest in a style of its own.
+struct LineBelow {
+  std::string head;
+  std::string_view style = {};
+  std::string rest = {};
+  std::string_view rest_style = {};
+};
+
 struct Entry {
   std::string_view prompt;
   std::string_view prompt_style;
   std::string_view text;
   std::size_t point = 0;
   const std::vector<TextStyle>* styles = nullptr;
-  const std::vector<std::string>* below = nullptr;              // lines
-  const std::vector<std::string_view>* below_styles = nullptr;  // of these lines
-  std::string_view suggested = {};                              // appears after the text and the cursor
+  const std::vector<LineBelow>* below = nullptr;
+  std::string_view suggested = {};  // appears after the text and the cursor
 };
 
 inline constexpr std::string_view kContinuation = "...> ";
 
 Frame lay_out(const Entry& entry, int width);
-// Candidates in columns, at most `rows` lines of them.
-std::vector<std::string> in_columns(const std::vector<std::string>& candidates, int width, int rows);
+// A candidate a line, each with the line about it, as far as `width` goes; of those that do not fit into `rows` lines
+// the page with the selected one (the first), and which these are.
+std::vector<LineBelow> menu_lines(const Candidates& candidates, std::optional<std::size_t> selected, int width,
+                                  int rows);
 
 }  // namespace rldb::ui

@@ -23,6 +23,14 @@ struct TextStyle {
   std::string_view code;
 };
 
+// A completion of a word, and a line about it (empty: there is none).
+struct Candidate {
+  Candidate(std::string_view text_, std::string_view about_ = {}) : text(text_), about(about_) {}
+  std::string text;
+  std::string about;
+};
+using Candidates = std::vector<Candidate>;
+
 // A line below the entry.
 struct HintLine {
   std::string text;
@@ -36,7 +44,7 @@ struct LineEditorHooks {
   // Colours for bytes [begin, end) of the text: ascending ranges that do not overlap.
   std::function<std::vector<TextStyle>(std::string_view text, std::size_t begin, std::size_t end)> styles;
   // Candidates for the word that ends at `cursor`; `start` is where that word begins.
-  std::function<std::vector<std::string>(std::string_view text, std::size_t cursor, std::size_t& start)> complete;
+  std::function<Candidates(std::string_view text, std::size_t cursor, std::size_t& start)> complete;
   // The hint below the entry while it is typed.
   std::function<std::vector<HintLine>(std::string_view text, std::size_t cursor)> hints;
   // Number of blanks with which the next line starts.

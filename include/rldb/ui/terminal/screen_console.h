@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -20,6 +21,7 @@
 namespace rldb::ui {
 
 class FullScreen;
+class Pager;
 
 // Is this an interactive terminal whose cursor can be moved?
 bool is_screen();
@@ -39,16 +41,16 @@ class ScreenConsole : public Console {
 
   void write(std::string_view text) override;
   void error(std::string_view text) override;
+  void prose(std::string_view text) override;
+  int columns() const override;
   bool lost() const override { return to_.lost(); }
   void doing(std::string_view what) override;
   // While something else uses the terminal (a question, a shell command) nothing is shown.
   void pause() override;
   void resume() override;
+  void without_pages() override;
 
  private:
-  enum class Answer { Page, Line, Rest, Stop };
-  void count_and_write(std::string_view text);
-  Answer wait_for_key();
   void watch();
   void clear_progress();
   void show_progress(const std::string& what, const std::string& rest);
@@ -58,10 +60,8 @@ class ScreenConsole : public Console {
   Console& to_;
   FullScreen* full_ = nullptr;
   std::mutex mutex_;
-  // pages
-  bool paged_ = false;
-  bool dropped_ = false;  // the rest of this entry's output is suppressed
-  int rows_left_ = 0, column_ = 0;
+  std::unique_ptr<Pager> pager_;
+  int column_ = 0;
   // progress
   bool active_ = false, shown_ = false, leaving_ = false;
   int paused_ = 0;

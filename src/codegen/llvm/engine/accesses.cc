@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "codegen/llvm/engine/helpers.h"
+#include "rldb/support/text.h"
 
 namespace rldb::codegen {
 
@@ -149,7 +150,8 @@ void note_access(const void* address, long long bytes) {
     if (s && Range{s->data(), s->size()}.holds(at, size)) return;
   if (on_this_stack(at)) return;
   run->error = runtime::Error{runtime::ErrorKind::OutOfBounds,
-                              fmt::format("the optimised code accesses {} byte(s) outside of its buffers", bytes),
+                              fmt::format("the optimised code accesses {} outside of its buffers",
+                                          support::counted(std::size_t(bytes), "byte")),
                               {"the access was in bounds as it is written: a fault of the code generator"}};
 }
 

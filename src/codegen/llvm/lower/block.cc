@@ -189,7 +189,7 @@ void Lowering::match_region(const ir::MatchBufferRegion& m) {
     bad = b_.CreateOr(bad, b_.CreateICmpSGT(end, source.shape[i]));
     if (checked() && !proved(&m, i))
       fault_if(bad, ErrorKind::OutOfBounds,
-               fmt::format("match_buffer of `{}`, dimension {}: {{}}:{{}} is not inside its {{}} element(s)",
+               fmt::format("match_buffer of `{}`, dimension {}: {{}}:{{}} is not within its extent {{}}",
                            m.source.buffer->name, i),
                {min, end, source.shape[i]});
     Value* moved = b_.CreateMul(min, source.strides[i], "", false, true);

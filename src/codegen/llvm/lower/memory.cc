@@ -7,6 +7,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/text.h"
 
 namespace rldb::codegen {
 
@@ -116,10 +117,9 @@ void Lowering::check_access(const void* node, const ir::Buffer* b, const View& v
     // One comparison: a negative index is a large unsigned number.
     Value* bad = b_.CreateICmpUGE(at, splat(v.shape[i], lanes_of(at)));
     if (mask) bad = masked(bad, at, mask);
-    fault_in_lanes(
-        bad, at,
-        fmt::format("access out of bounds: `{}`, index {} is {{}}, but the dimension has {{}} element(s)", b->name, i),
-        {v.shape[i]});
+    fault_in_lanes(bad, at,
+                   fmt::format("access out of bounds: `{}`, index {} is {{}}, but the extent is {{}}", b->name, i),
+                   {v.shape[i]});
   }
 }
 
@@ -248,7 +248,8 @@ Lowering::Access Lowering::access(const void* node, const ir::Buffer* b, ir::Spa
   const unsigned element_lanes = unsigned(v.dtype.lanes < 1 ? 1 : v.dtype.lanes);
   if (element_lanes > 1 && v.dtype.bits < 8) refuse("vectors of less than a byte a lane have no code here");
   if (indices.size() != v.shape.size())
-    refuse(fmt::format("buffer `{}` has {} dimension(s) but {} index(es)", b->name, v.shape.size(), indices.size()));
+    refuse(fmt::format("buffer `{}` has {}, indices given: {}", b->name, support::counted(v.shape.size(), "dimension"),
+                       indices.size()));
   if (checked()) check_access(node, b, v, indices, mask);
   llvm::Type* memory = memory_type(v.dtype.element());
   Access out;

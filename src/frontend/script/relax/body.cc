@@ -110,7 +110,7 @@ void BodyReader::statement(Node s) {
   RLDB_CST_ANSWER(CASE, in_relax, case cst::StatementKind::Kind:)
 #include "frontend/cst/node_kinds.def"
     case cst::StatementKind::Other:
-      unsupported_statement(r_, s, "a Relax function");
+      unsupported_statement(r_, s, "in a Relax function");
       return;
   }
 }

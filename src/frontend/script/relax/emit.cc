@@ -147,22 +147,23 @@ void report_at_argument(Reader& r, const CallNode& call, source::Message m, cons
   r.report(where.span(), std::move(m));
 }
 
-// The fields of a variable that is known to be a tuple; null: it is not. As in TVM's NormalizeCallTIR.
-const ir::Expr* tuple_of_fields(Reader& r, const ir::Expr* variable) {
+// The fields of a variable that is known to be a tuple, each bound; null: it is not. As in TVM's NormalizeCallTIR,
+// whose result is normalised once more.
+const ir::Expr* tuple_of_fields(Reader& r, const ir::Expr* variable, Node at) {
   const auto* type = ir::as<ir::TupleType>(variable->type);
   if (!type) return nullptr;
   std::vector<const ir::Expr*> fields;
   for (std::size_t i = 0; i < type->fields.size(); ++i) {
     auto field = r.ctx.tuple_get(variable, std::int64_t(i));
     if (!field.ok()) return nullptr;
-    fields.push_back(*field);
+    fields.push_back(emit_temporary(r, r.at(*field, at), at));
   }
   return r.ctx.tuple(fields);
 }
 
 // The arguments of call_tir are written in line; a variable that is bound to a tuple is replaced by it, and another one
 // by its fields.
-void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
+void inline_tuple(Reader& r, std::vector<ops::CallArg>& given, Node at) {
   if (r.module && !r.module->check_well_formed) return;  // the text is accepted unchanged
   std::size_t position = 0;
   for (ops::CallArg& a : given) {
@@ -172,7 +173,7 @@ void inline_tuple(Reader& r, std::vector<ops::CallArg>& given) {
     for (FunctionState* f = v ? r.fn : nullptr; f; f = f->outer)
       if (const auto it = f->tuples.find(v); it != f->tuples.end()) a.expr = it->second;
     if (v && a.expr == v)
-      if (const ir::Expr* fields = tuple_of_fields(r, v)) a.expr = fields;
+      if (const ir::Expr* fields = tuple_of_fields(r, v, at)) a.expr = fields;
   }
 }
 
@@ -287,7 +288,7 @@ Val operator_call(Reader& r, const CallNode& call, const Val* self) {
   if (name == short_op::CallTirInplace)
     name_inplace_arguments(given);
   else if (is_out_type_op(name))
-    inline_tuple(r, given);
+    inline_tuple(r, given, call.node);
   if (!ops::find(name)) name_type_arguments(given);
   auto spec = ops::normalize_arguments(r.ctx, name, given);
   if (!spec.ok()) {

@@ -12,6 +12,7 @@
 #include "rldb/source/diagnostic_script_expected.h"
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_script_tir.h"
+#include "rldb/support/text.h"
 
 namespace rldb::frontend::script {
 
@@ -360,7 +361,7 @@ std::optional<ir::BufferRegion> to_region(Reader& r, const Val& v, Node at) {
     ranges.push_back({bounds->first, region_extent(r, bounds->first, bounds->second)});
   }
   if (ranges.size() != b->shape.size() && !b->shape.empty()) {
-    r.error(at, diag::IndexCount, b->name, b->shape.size(), ranges.size());
+    r.error(at, diag::IndexCount, b->name, support::counted(b->shape.size(), "dimension"), ranges.size());
     return std::nullopt;
   }
   return ir::BufferRegion{b, r.ctx.list(ranges)};

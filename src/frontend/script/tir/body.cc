@@ -103,7 +103,7 @@ class StatementReader {
   RLDB_CST_ANSWER(CASE, in_tir, case cst::StatementKind::Kind:)
 #include "frontend/cst/node_kinds.def"
       case cst::StatementKind::Other:
-        unsupported_statement(r_, s, "a TensorIR function");
+        unsupported_statement(r_, s, "in a TensorIR function");
     }
   }
 

@@ -16,6 +16,7 @@
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_script_tir.h"
 #include "rldb/source/diagnostic_script_type.h"
+#include "rldb/support/text.h"
 
 namespace rldb::frontend::script {
 
@@ -249,7 +250,7 @@ std::optional<std::vector<const ir::Expr*>> to_indices(Reader& r, const ir::Buff
     return std::nullopt;
   }
   if (out.size() != buffer->shape.size()) {
-    r.error(at, diag::IndexCount, buffer->name, buffer->shape.size(), out.size());
+    r.error(at, diag::IndexCount, buffer->name, support::counted(buffer->shape.size(), "dimension"), out.size());
     return std::nullopt;
   }
   return out;

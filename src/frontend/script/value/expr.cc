@@ -253,7 +253,7 @@ Val eval_dictionary(Reader& r, Node n) {
   std::vector<Val> items;
   for (Node c : n.children()) {
     if (!c.is(Kind::Pair)) {
-      if (!c.is(Kind::Error) && !c.is(Kind::Missing)) r.error(c, diag::UnsupportedHere, c.text(), "a dictionary");
+      if (!c.is(Kind::Error) && !c.is(Kind::Missing)) r.error(c, diag::UnsupportedHere, c.text(), "in a dictionary");
       continue;
     }
     items.push_back(eval(r, c.child(Field::Key)));

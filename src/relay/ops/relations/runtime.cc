@@ -3,6 +3,7 @@
 
 #include "relay/ops/relations/relations.h"
 #include "rldb/relay/ir/field.h"
+#include "rldb/support/text.h"
 
 namespace rldb::relay::relations {
 
@@ -130,8 +131,8 @@ Outcome CallLowered(const Operands& o) {
   if (!packed) return Outcome::wait();
   const FunctionType* plain = o.solver.instantiate(f);
   if (plain->params.size() != packed->fields.size())
-    return Outcome::error(fmt::format("the function takes {} argument(s), but the tuple has {}", plain->params.size(),
-                                      packed->fields.size()));
+    return Outcome::error(fmt::format("the function takes {}, but the tuple has {}",
+                                      support::counted(plain->params.size(), "argument"), packed->fields.size()));
   for (std::size_t i = 0; i < packed->fields.size(); ++i)
     if (!o.solver.unify(plain->params[i], packed->fields[i]))
       return Outcome::error(fmt::format("argument {} has another type than the function's parameter", i + 1));

@@ -193,7 +193,7 @@ std::string check_weight(const Operands& o, const ConvOperands& c, const std::ve
   const Dim &in = c.data[c.channel], &of_filter = c.kernel[c.in_channel], &filters = c.kernel[c.out_channel];
   const bool depthwise = groups > 1 && is_known(in) && in.value == groups && !contradicts(filters, groups);
   if (!depthwise && groups > 0 && is_known(in) && is_known(of_filter) && in.value != of_filter.value * groups)
-    return fmt::format("the data has {} channels, and the weight is made for {} x {} group(s)", in.value,
+    return fmt::format("the data has {} channels, but the weight is for {} in each of {} groups", in.value,
                        of_filter.value, groups);
   const auto channels = o.integer(relay::field::Channels);
   const bool several = depthwise && is_known(of_filter) && is_known(filters);

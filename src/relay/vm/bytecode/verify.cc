@@ -7,6 +7,7 @@
 
 #include "rldb/relay/vm/executable.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::relay_bytecode {
 
@@ -163,7 +164,7 @@ class Verifier {
   void check_arity(Word callee, std::size_t given, bool exact) {
     const FunctionEntry& f = exe_.functions[std::size_t(callee)];
     if (given > f.params.size() || (exact && given != f.params.size()))
-      fail("`{}` takes {} arguments, {} are given", f.name, f.params.size(), given);
+      fail("`{}` takes {}, {} given", f.name, support::counted(f.params.size(), "argument"), given);
   }
 
   void check_dtype(const Instruction& i) {

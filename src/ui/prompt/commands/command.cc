@@ -100,16 +100,20 @@ std::string_view nearest_command(std::string_view word) {
   return source::nearest(word, names);
 }
 
-std::vector<std::string> split_words(std::string_view text) {
+namespace {
+
+std::vector<std::string> split(std::string_view text, bool brackets) {
   std::vector<std::string> words;
   std::size_t i = 0;
   while (true) {
     while (i < text.size() && std::isspace(static_cast<unsigned char>(text[i]))) ++i;
     if (i == text.size()) return words;
     std::string word;
-    while (i < text.size() && !std::isspace(static_cast<unsigned char>(text[i]))) {
+    int depth = 0;
+    while (i < text.size() && (depth > 0 || !std::isspace(static_cast<unsigned char>(text[i])))) {
       const char c = text[i];
       if (c != '"' && c != '\'') {
+        if (brackets) depth += c == '(' || c == '[' ? 1 : c == ')' || c == ']' ? -1 : 0;
         word += c;
         ++i;
         continue;
@@ -126,5 +130,10 @@ std::vector<std::string> split_words(std::string_view text) {
     words.push_back(std::move(word));
   }
 }
+
+}  // namespace
+
+std::vector<std::string> split_words(std::string_view text) { return split(text, false); }
+std::vector<std::string> split_values(std::string_view text) { return split(text, true); }
 
 }  // namespace rldb::ui

@@ -79,7 +79,7 @@ Status write_drawing(Repl& repl, const std::string& path, std::string_view bytes
   const auto written = support::write_file(path, bytes);
   if (!written.ok()) return repl.fail(source::message(diag::FileNotWritten, path, written.error().reason));
   if (path.ends_with(".svg")) repl.keep({OutputKind::Picture, std::string(bytes), {}, {}, {}});
-  repl.print("written: {}\n", path);
+  repl.print("wrote {}\n", path);
   return Status::Good;
 }
 

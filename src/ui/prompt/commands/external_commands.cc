@@ -193,7 +193,7 @@ Status command_External(Repl& repl, std::string_view rest) {
   const ir::Module* module = module_of(repl);
   if (!module) return repl.fail(source::message(diag::NoProgram));
   const std::vector<const ir::Attr*> modules = passes::external_modules(module);
-  const std::vector<std::string> words = split_words(rest);
+  const std::vector<std::string> words = split_values(rest);
   if (words.empty()) return list_external(repl, modules);
   for (const ir::Attr* m : modules)
     if (passes::string_of(m, passes::external::kSymbol) == words[0])

@@ -36,6 +36,7 @@
 #include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/commands/loaded.h"
 #include "ui/prompt/commands/versions.h"
+#include "ui/prompt/example_file.h"
 #include "ui/prompt/kernel_view.h"
 #include "ui/prompt/view.h"
 
@@ -129,7 +130,7 @@ Status command_Load(Repl& repl, std::string_view rest) {
   const auto document = here_document(rest);
   if (!document && is_run_file_at(std::string(rest))) return open_run(repl, std::string(rest));
   if (!document) {
-    const bool ok = repl.session().load_file(std::string(rest), diagnostics);
+    const bool ok = repl.session().load_file(example_file(repl, rest), diagnostics);
     return loaded(repl, ok, diagnostics);
   }
   const std::string name(document->first.empty() ? "<here>" : document->first);
@@ -158,6 +159,7 @@ Status command_Save(Repl& repl, std::string_view rest) {
     return repl.fail(source::message(diag::BreakpointsNotSaved));
   if (rest.ends_with(".so") || rest.ends_with(".o"))
     return repl.fail(source::message(diag::AotName, rest, "a library, which `rldb build` makes", "a text"));
+  if (rest.ends_with(".onnx") || rest.ends_with(".pt2")) return repl.fail(source::message(diag::OnnxNotExported, rest));
   if (!repl.may_write(rest, rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   std::string bytes;

@@ -12,6 +12,7 @@
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/rewrite_file.h"
 #include "rldb/ui/prompt/state.h"
+#include "ui/prompt/example_file.h"
 
 namespace rldb::ui {
 
@@ -64,7 +65,7 @@ Status command_Rewrite(Repl& repl, std::string_view rest) {
   if (rest.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
   const ir::Module* before = repl.session().module();
-  const std::optional<std::size_t> count = rewrite_by_file(repl.session(), std::string(rest), diagnostics);
+  const std::optional<std::size_t> count = rewrite_by_file(repl.session(), example_file(repl, rest), diagnostics);
   repl.report(diagnostics);
   if (!count) return Status::Failed;
   const bool json = repl.wants_json();

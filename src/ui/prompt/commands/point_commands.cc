@@ -67,6 +67,12 @@ void tell_moved(Repl& repl, const Breakpoint& point) {
              point.moved_to);
 }
 
+// `breakpoint 1 at main:lv1`, `watchpoint 2: lv1.max()`.
+std::string named(const Breakpoint& point) {
+  const bool place = point.kind == debug::PointKind::Break;
+  return fmt::format("{} {}{} {}", kind_name(point), point.number, place ? " at" : ":", point.spec);
+}
+
 // A newly created point, with a condition that parses.
 Status made(Repl& repl, const Breakpoint* point, const std::string& condition, source::Diagnostics& diagnostics) {
   if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
@@ -75,8 +81,7 @@ Status made(Repl& repl, const Breakpoint* point, const std::string& condition, s
   if (repl.wants_json()) return repl.give(breakpoint_json(*point));
   const bool pending = point->sites.empty() && !point->in_kernel && point->kind == debug::PointKind::Break;
   const std::string where = point->in_kernel ? fmt::format(" ({})", point->place) : pending ? " (pending)" : "";
-  repl.print("{} {} at {}{}{}\n", kind_name(*point), point->number, point->spec, where,
-             point->condition.empty() ? "" : " if " + point->condition);
+  repl.print("{}{}{}\n", named(*point), where, point->condition.empty() ? "" : " if " + point->condition);
   if (!point->moved_to.empty()) tell_moved(repl, *point);
   tell_unknown_names(repl, *point);
   return Status::Good;
@@ -263,8 +268,7 @@ Status command_Condition(Repl& repl, std::string_view rest) {
       int(*number), blank == std::string_view::npos ? "" : trim(rest.substr(blank)), diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !done) return Status::Failed;
   const Breakpoint& point = *repl.debugger().find_breakpoint(int(*number));
-  if (!point.condition.empty())
-    repl.print("{} {} at {} if {}\n", kind_name(point), point.number, point.spec, point.condition);
+  if (!point.condition.empty()) repl.print("{} if {}\n", named(point), point.condition);
   tell_unknown_names(repl, point);
   return Status::Good;
 }

@@ -48,7 +48,7 @@ Status write_profile_file(Repl& repl, const std::string& path, const std::string
   if (!repl.may_write(path, path)) return Status::Failed;
   const auto written = support::write_file(path, text);
   if (!written.ok()) return repl.fail(source::message(diag::FileNotWritten, path, written.error().reason));
-  if (!repl.wants_json()) repl.print("written: {}\n", path);
+  if (!repl.wants_json()) repl.print("wrote {}\n", path);
   return Status::Good;
 }
 
@@ -89,7 +89,7 @@ ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_
 }
 
 Status command_Profile(Repl& repl, std::string_view rest) {
-  std::vector<std::string> words = split_words(rest);
+  std::vector<std::string> words = split_values(rest);
   const ProfileFlags options = take_profile_options(words);
   if (!options.problem.empty()) return Status::Usage;
   const ProfiledCall done = profile_call(repl, std::move(words), options.runs, !options.counts);

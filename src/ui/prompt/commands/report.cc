@@ -107,7 +107,7 @@ Status command_Report(Repl& repl, std::string_view rest) {
   const auto written = support::write_file(std::string(rest), text);
   if (!written.ok()) return repl.fail(source::message(diag::FileNotWritten, rest, written.error().reason));
   if (repl.wants_json()) return repl.give({{"file", rest}});
-  repl.print("written: {}\n", rest);
+  repl.print("wrote {}\n", rest);
   return Status::Good;
 }
 

@@ -106,7 +106,7 @@ static Status bisect_by_kernel(Repl& repl, const std::vector<std::string>& words
 }
 
 Status command_Bisect(Repl& repl, std::string_view rest) {
-  std::vector<std::string> words = split_words(rest);
+  std::vector<std::string> words = split_values(rest);
   if (std::find(words.begin(), words.end(), "--by=kernel") != words.end()) {
     const auto flags = take_repro_flags(repl, words);
     return flags ? bisect_by_kernel(repl, words, *flags) : Status::Failed;
@@ -130,7 +130,7 @@ Status command_Bisect(Repl& repl, std::string_view rest) {
 
 Status command_Reduce(Repl& repl, std::string_view rest) {
   bool usage = false;
-  const auto q = question_of(repl, split_words(rest), usage);
+  const auto q = question_of(repl, split_values(rest), usage);
   if (!q) return usage ? Status::Usage : Status::Failed;
   if (!can_ask(repl, *q)) return Status::Failed;
   repro::ReduceOptions options;
@@ -146,7 +146,7 @@ Status command_Reduce(Repl& repl, std::string_view rest) {
 }
 
 Status command_Sanitize(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
+  const std::vector<std::string> words = split_values(rest);
   if (words.empty()) return Status::Usage;
   std::string wrong;
   const auto which = repro::parse_sanitizers(words[0], wrong);

@@ -52,7 +52,7 @@ Status command_SaveRepro(Repl& repl, std::string_view rest) {
     repro.expectations.push_back(not_error(last.error));
   if (last.failed) repro.expectations.emplace_back(":expect success");
   if (!write_repro(std::string(rest), repro, repl.console())) return Status::Failed;
-  repl.print("wrote {}: `rldb test` fails on it as long as the fault is there\n", rest);
+  repl.print("wrote {}: `rldb test` fails on it until the fault is fixed\n", rest);
   return Status::Good;
 }
 

@@ -50,6 +50,7 @@ Status command_Tour(Repl& repl, std::string_view rest) {
   CommandLine line;
   line.prompt.batch = true;
   Repl guide(line, repl.console());
+  repl.console().without_pages();
   for (const TourStep& step : tour_steps(columns_of_reader(repl))) {
     repl.print("\n{}", step.comment);
     if (step.entry.empty()) break;

@@ -16,6 +16,7 @@
 #include "rldb/ui/render/plot.h"
 #include "rldb/ui/render/table.h"
 #include "rldb/ui/render/tensor_output.h"
+#include "ui/prompt/commands/at_rank.h"
 #include "ui/prompt/commands/draw_options.h"
 #include "ui/prompt/print_format.h"
 #include "ui/prompt/view.h"
@@ -65,17 +66,23 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   std::vector<std::string> notes;
   source::Diagnostics diagnostics;
   std::optional<debug::StopReport> stop;
-  const auto value = repl.debugger().evaluate(e->text, repl.frame(), diagnostics, &notes,
-                                              repl.debugger().call_runner(stop, diagnostics));
+  std::string_view text = e->text;
+  const AtRank rank(repl, text);
+  if (rank.failed()) return Status::Failed;
+  const auto value =
+      repl.debugger().evaluate(text, repl.frame(), diagnostics, &notes, repl.debugger().call_runner(stop, diagnostics));
   if (stop) return repl.show_stop_in_call(*stop);
-  if (repl.report(diagnostics) == Status::Failed || !value) return Status::Failed;
+  if (repl.report(diagnostics) == Status::Failed || !value) return repl.tell_other_frames(e->text), Status::Failed;
   repl.last().value = *value;
   if (repl.wants_json()) {
     const std::int64_t most = repl.print_format.max_elements;
     return repl.give({{"expression", e->text}, {"value", value_json(*value, most)}, {"notes", notes}});
   }
+  const std::size_t number = with_name ? repl.printed.add(*value) : 0;
   if (e->format || !repl.show_by_printer(*value, e->text)) {
-    if (with_name)
+    if (with_name && repl.ask)  // whoever types wants to know the number
+      print_named(repl, fmt::format("${} = {}", number, e->text), shown(repl, *value, *e));
+    else if (with_name)
       print_named(repl, e->text, shown(repl, *value, *e));
     else
       repl.print("{}\n", shown(repl, *value, *e));

@@ -7,10 +7,9 @@
 #include <vector>
 
 #include "rldb/ui/prompt/command.h"
+#include "rldb/ui/terminal/line_editor.h"
 
 namespace rldb::ui {
-
-using Candidates = std::vector<std::string>;
 
 // For the word `prefix` of the arguments `before` of a command.
 void add_arguments(Repl& repl, const Command& command, std::string_view before, std::string_view prefix,

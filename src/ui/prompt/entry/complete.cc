@@ -40,9 +40,9 @@ bool takes_wide_words(Completion kind) {
 
 }  // namespace
 
-std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::size_t cursor, std::size_t& start) {
+Candidates complete_entry(Repl& repl, std::string_view text, std::size_t cursor, std::size_t& start) {
   const std::string_view before = text.substr(0, std::min(cursor, text.size()));
-  std::vector<std::string> candidates;
+  Candidates candidates;
   const std::string_view head = trim(before).empty() ? std::string_view() : trim(before);
   const bool colon = head.starts_with(':');
   const auto word_end = head.find_first_of(" \t");
@@ -68,19 +68,22 @@ std::vector<std::string> complete_entry(Repl& repl, std::string_view text, std::
     add_arguments(repl, *command, before.substr(arguments, start - arguments), before.substr(start), candidates);
   } else if (colon) {
     start = before.find(':') + 1;
-    for (const Command& c : commands()) candidates.emplace_back(c.name);
+    for (const Command& c : commands()) candidates.emplace_back(c.name, c.doc);
   } else {
     start = before.size();
     while (start > 0 && is_word(before[start - 1])) --start;
     add_expression(repl, before.substr(0, start), before.substr(start), candidates);
     if (repl.debugger().active() && start == 0)
       for (const Command& c : commands())
-        if (c.flags & kBare) candidates.emplace_back(c.name);
+        if (c.flags & kBare) candidates.emplace_back(c.name, c.doc);
   }
   const std::string_view prefix = before.substr(start);
-  std::erase_if(candidates, [&](const std::string& c) { return !c.starts_with(prefix); });
-  std::sort(candidates.begin(), candidates.end());
-  candidates.erase(std::unique(candidates.begin(), candidates.end()), candidates.end());
+  std::erase_if(candidates, [&](const Candidate& c) { return !c.text.starts_with(prefix); });
+  // Of equal names the first is the one that the name means here.
+  std::ranges::stable_sort(candidates, {}, &Candidate::text);
+  const auto repeated = std::ranges::unique(candidates, {}, &Candidate::text);
+  candidates.erase(repeated.begin(), repeated.end());
+  for (Candidate& c : candidates) c.about.resize(std::min(c.about.find('\n'), c.about.size()));
   return candidates;
 }
 
@@ -129,9 +132,9 @@ const std::string& PaintedSource::line(source::FileId file, const source::Buffer
   return number >= 1 && number <= lines_.size() ? lines_[number - 1] : none;
 }
 
-std::vector<TextStyle> entry_styles(frontend::Highlighter& highlighter, std::string_view text, std::size_t begin,
+std::vector<TextStyle> entry_styles(frontend::EntryTree& tree, std::string_view text, std::size_t begin,
                                     std::size_t end) {
-  if (!text.starts_with(':')) return styles_of(highlighter.highlight(text, begin, end));
+  if (!text.starts_with(':')) return styles_of(tree.highlight(text, begin, end));
   const std::size_t word = std::min(text.find_first_of(" \t\n"), text.size());
   const bool known = find_command(text.substr(1, word - 1)).command != nullptr;
   return {{0, word, known ? "1;36" : "31"}};

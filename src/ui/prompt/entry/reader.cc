@@ -113,8 +113,13 @@ std::optional<HereDocument> here_document(std::string_view entry) {
 }
 
 bool wants_more(std::string_view text, bool last_was_empty) {
+  frontend::EntryTree tree;
+  return wants_more(text, last_was_empty, tree);
+}
+
+bool wants_more(std::string_view text, bool last_was_empty, frontend::EntryTree& tree) {
   if (trim(text).empty() || is_command(trim(text)) || is_verb_line(text)) return false;
-  switch (frontend::completeness(text)) {
+  switch (tree.completeness(text)) {
     case frontend::Completeness::Complete:
       return false;
     case frontend::Completeness::Incomplete:
@@ -140,7 +145,8 @@ std::string_view ScriptReader::line_at(std::size_t i) const { return strip_promp
 
 std::string clean_paste(std::string_view text) {
   text = without_mark(text);
-  std::string out, entry;  // `entry`: the current one, among those in `out`
+  std::string out, entry;    // `entry`: the current one, among those in `out`
+  frontend::EntryTree tree;  // of that entry
   bool prompts = false, first = true;
   std::string mark;
   while (!text.empty()) {
@@ -156,7 +162,7 @@ std::string clean_paste(std::string_view text) {
       prompts = prompted;
       first = false;
     }
-    const bool goes_on = in_document || (!entry.empty() && wants_more(entry, false));
+    const bool goes_on = in_document || (!entry.empty() && wants_more(entry, false, tree));
     if (prompts && !prompted && !goes_on) continue;
     if (in_document && trim(bare) == mark)
       mark.clear();
@@ -201,9 +207,9 @@ std::optional<ScriptEntry> ScriptReader::next() {
       const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
       const bool blank = trim(line).empty();
       const bool branch = line.starts_with("else:") || line.starts_with("elif ");
-      if (!wants_more(entry.text, false)) break;
+      if (!wants_more(entry.text, false, tree_)) break;
       // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
-      if (frontend::completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator && !branch) {
+      if (tree_.completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator && !branch) {
         if (!blank) break;
         std::size_t after = next_;
         while (after < lines_.size() && trim(line_at(after)).empty()) ++after;

@@ -113,10 +113,9 @@ bool offer_resume(Repl& repl) {
   const std::vector<KilledSession> killed = killed_sessions();
   if (killed.empty()) return false;
   const JournalHeader& newest = killed.front().header;
-  repl.print("a session of {} in {} was killed: :resume restores it, :resume drop discards it\n",
-             time_text(newest.started), newest.folder);
-  if (killed.size() > 1)
-    repl.print("{} older killed session{} kept\n", killed.size() - 1, killed.size() == 2 ? " is" : "s are");
+  repl.print("a session of {} in {} was killed: :resume restores it, :resume drop discards it{}\n",
+             time_text(newest.started), newest.folder,
+             killed.size() > 1 ? fmt::format(" ({} before it)", killed.size() - 1) : std::string());
   return true;
 }
 

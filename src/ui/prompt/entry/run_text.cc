@@ -9,8 +9,7 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_entry.h"
-#include "rldb/source/diagnostic_run.h"
-#include "rldb/source/diagnostic_syntax.h"
+#include "rldb/source/diagnostic_type.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
@@ -18,31 +17,120 @@
 
 namespace rldb::ui {
 
-// Text that the front end refused may be an expression of the debugger's language. Nullopt: it has no value there
-// either; `diagnostics` explain why, in terms of the language that the text is in.
-std::optional<Status> Repl::run_expression(std::string_view text, source::Diagnostics& diagnostics) {
+namespace {
+
+// Reports session values that a name of the frame hides, or will hide.
+void tell_hidden(Repl& repl, const std::vector<std::string>& defined) {
+  if (!repl.debugger().active() || defined.empty()) return;
+  const std::vector<std::string> ahead = debug::other_names(repl.debugger(), repl.session(), repl.frame()).ahead;
+  for (const std::string& name : defined)
+    if (!frame_name_kind(repl, name).empty() || std::find(ahead.begin(), ahead.end(), name) != ahead.end())
+      repl.print("note: a value of the session; `{}` of the program is not changed\n", name);
+}
+
+// The languages differ where Relax has no type for what NumPy's rules compute.
+void tell_difference(Repl& repl, std::string_view text) {
+  source::Diagnostics found;
+  FrameScope scope(repl, text);
+  (void)repl.session().type_of(text, found);
+  scope.close();
+  for (const source::Diagnostic& d : found.all())
+    if (d.id == source::DiagId(diag::OpTypeError))
+      return repl.print("note: by NumPy's rules; in a function of Relax it is an error: {}\n", d.message);
+}
+
+}  // namespace
+
+namespace {
+
+// The only line of an entry, without comments; the entry itself if it has several.
+std::string_view only_line(std::string_view text) {
+  std::string_view line;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    std::string_view next = text.substr(at, end - at);
+    at = end + 1;
+    char quote = 0;
+    for (std::size_t i = 0; i < next.size(); ++i) {
+      const char c = next[i];
+      if (quote != 0)
+        quote = c == quote ? 0 : quote;
+      else if (c == '"' || c == '\'')
+        quote = c;
+      else if (c == '#')
+        next = next.substr(0, i);
+    }
+    next = trim(next);
+    if (!next.empty() && !line.empty()) return text;
+    if (!next.empty()) line = next;
+  }
+  return line;
+}
+
+}  // namespace
+
+// A name without a value in the selected frame may have one in another, which is then named.
+void Repl::tell_other_frames(std::string_view text) {
+  if (!debugger_->active() || json_) return;
+  constexpr int kMostFrames = 64;
+  const std::vector<debug::FrameInfo> frames = debugger_->frames();
+  for (const std::string_view name : expression::names_in(text)) {
+    if (!frame_name_kind(*this, name).empty() || session_->find_value(name)) continue;
+    for (int f = 0; f < std::min(int(frames.size()), kMostFrames); ++f) {
+      const std::vector<debug::LocalInfo> locals = f == frame_ ? std::vector<debug::LocalInfo>() : debugger_->locals(f);
+      if (std::none_of(locals.begin(), locals.end(), [&](const debug::LocalInfo& l) { return l.name == name; }))
+        continue;
+      print("note: `{}` is a variable of frame {}, `{}`: `frame {}` selects it\n", name, f,
+            frames[std::size_t(f)].where.function, f);
+      break;
+    }
+  }
+}
+
+expression::Language Repl::language_of(std::string_view text) const {
+  if (text.find('\n') != std::string_view::npos) return expression::Language::Script;
+  return expression::language_of(text, [this](std::string_view name) { return kind_of_name(name); });
+}
+
+// Nothing that was freed is computed again to know.
+expression::NameKind Repl::kind_of_name(std::string_view name) const {
+  using expression::NameKind;
+  if (debugger_->active()) {
+    for (const debug::LocalInfo& local : debugger_->locals(frame_))
+      if (local.name == name)
+        return local.value.is(runtime::ValueKind::Tensor) || local.type.starts_with("R.Tensor") ? NameKind::Tensor
+                                                                                                : NameKind::Other;
+    for (const debug::SlotInfo& slot : debugger_->heap(frame_))
+      if (slot.expression == name) return NameKind::Other;
+  }
+  if (const runtime::Value* value = session_->find_value(name))
+    return value->is(runtime::ValueKind::Tensor) ? NameKind::Tensor : NameKind::Other;
+  if (session_->module() && session_->module()->find(name)) return NameKind::Function;
+  const auto& symbols = session_->symbols();
+  const bool symbol = std::any_of(symbols.begin(), symbols.end(), [&](const ir::Var* v) { return v->name == name; });
+  return symbol ? NameKind::Symbol : NameKind::Other;
+}
+
+// `text` is an expression, perhaps with a name for its value before it.
+Status Repl::run_expression(std::string_view text) {
   const auto assignment = split_assignment(text);
   const bool named = assignment && is_one_name(assignment->target);
   if (named) text = assignment->expression;
-  source::Diagnostics own;
-  // Text that ran and failed must not run twice.
-  for (const source::Diagnostic& d : diagnostics.all())
-    if (d.id == source::DiagId(diag::RunFailed)) return std::nullopt;
-  if (text.find('\n') != std::string_view::npos || !expression::is_expression(text, own)) return std::nullopt;
+  source::Diagnostics diagnostics;
   std::vector<std::string> notes;
   std::optional<debug::StopReport> stop;
-  const auto value = debugger_->evaluate(text, frame_, own, &notes, debugger_->call_runner(stop, own));
-  if (stop) return show_stop_in_call(*stop);
-  if (!value) {
-    const auto& all = diagnostics.all();
-    if (!all.empty() && all[0].id == source::DiagId(diag::SyntaxError)) diagnostics = own;
-    return std::nullopt;
-  }
+  const auto value = debugger_->evaluate(text, frame_, diagnostics, &notes, debugger_->call_runner(stop, diagnostics));
+  if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop_in_call(*stop);
+  if (report(diagnostics) == Status::Failed || !value) return tell_other_frames(text), Status::Failed;
   last_.value = *value;
-  if (!value->is_null()) session_->set_value("_", *value);
+  last_.type = session::type_of_value(session_->context(), *value);
+  if (value->is_null()) return Status::Good;
+  session_->set_value("_", *value);
   if (named) session_->set_value(std::string(assignment->name), *value);
-  if (!value->is_null()) show_result(*value, named ? assignment->name : std::string_view());
+  show_result(*value, named ? assignment->name : std::string_view());
   for (const std::string& note : notes) print("note: {}\n", note);
+  if (value->is(runtime::ValueKind::Tensor) && !json_) tell_difference(*this, text);
+  if (named) tell_hidden(*this, {std::string(assignment->name)});
   return Status::Good;
 }
 
@@ -62,7 +150,7 @@ Status Repl::run_name(std::string_view name) {
     source::Diagnostics diagnostics;
     std::vector<std::string> notes;
     const auto value = debugger_->evaluate(name, frame_, diagnostics, &notes);
-    if (report(diagnostics) == Status::Failed || !value) return Status::Failed;
+    if (report(diagnostics) == Status::Failed || !value) return tell_other_frames(name), Status::Failed;
     last_.value = *value;
     if (!value->is_null()) session_->set_value("_", *value);
     show_result(*value);
@@ -100,19 +188,6 @@ std::string Repl::on_the_stack(const session::EntryResult& result) const {
   }
   return {};
 }
-
-namespace {
-
-// Reports session values that a name of the frame hides, or will hide.
-void tell_hidden(Repl& repl, const std::vector<std::string>& defined) {
-  if (!repl.debugger().active() || defined.empty()) return;
-  const std::vector<std::string> ahead = debug::other_names(repl.debugger(), repl.session(), repl.frame()).ahead;
-  for (const std::string& name : defined)
-    if (!frame_name_kind(repl, name).empty() || std::find(ahead.begin(), ahead.end(), name) != ahead.end())
-      repl.print("note: a value of the session; `{}` of the program is not changed\n", name);
-}
-
-}  // namespace
 
 // A name that needs no front end: at a stop, any but one that only a function of the module has; else such a function.
 bool Repl::names_value(std::string_view name) const {
@@ -180,7 +255,7 @@ std::optional<Status> Repl::run_to_binding(std::string_view name) {
   if (report(diagnostics) == Status::Failed || !arguments) return Status::Failed;
   std::vector<runtime::Value> values;
   for (const session::Argument& a : *arguments) {
-    if (a.generated && !json_) print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+    if (a.generated && !json_) print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
     values.push_back(a.value);
   }
   source::Diagnostics found;
@@ -209,6 +284,11 @@ Status Repl::run_entry(std::string_view text) {
     if (const std::string_view kind = frame_name_kind(*this, assignment->name); !kind.empty())
       return assign_in_frame(assignment->target, assignment->expression, kind);
 
+  const std::string_view line = only_line(text);
+  const auto named = split_assignment(line);
+  if (language_of(named && is_one_name(named->target) ? named->expression : line) == expression::Language::Expression)
+    return run_expression(line);
+
   source::Diagnostics diagnostics;
   std::unique_ptr<session::Program> program = session_->program() ? session_->program()->copy() : nullptr;
   FrameScope scope(*this, text.starts_with('@') || text.starts_with("class ") ? std::string_view() : text);
@@ -219,10 +299,8 @@ Status Repl::run_entry(std::string_view text) {
     if (result.ok && item.kind == frontend::ItemKind::Binding) defined.push_back(item.name);
   scope.close(defined);
   if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop(*stop);
-  if (!result.ok)
-    if (const auto status = run_expression(text, diagnostics)) return *status;
   const Status status = report(diagnostics);
-  if (!result.ok || status == Status::Failed) return Status::Failed;
+  if (!result.ok || status == Status::Failed) return tell_other_frames(text), Status::Failed;
   if (const std::string running = on_the_stack(result); !running.empty()) {
     if (!may_end_run(fmt::format("a new definition of `{}`, which is being executed", running))) {
       session_->set_program(std::move(program));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "rldb/bytecode/serialise.h"
+#include "rldb/expression/language.h"
 #include "rldb/ir/printer.h"
 #include "rldb/session/group.h"
 #include "rldb/session/program_kind.h"
@@ -39,7 +40,11 @@ class Repl::Tee : public Console {
       return;
     }
     keep(text, kind);
-    if (!muted) to_.write(text);
+    if (muted) return;
+    if (kind == OutputKind::Text)
+      to_.prose(text);
+    else
+      to_.write(text);
   }
   void error(std::string_view text) override {
     keep(text, OutputKind::Error);
@@ -50,9 +55,11 @@ class Repl::Tee : public Console {
   std::string* diverted = nullptr;
   OutputKind kind = OutputKind::Text;
   bool lost() const override { return to_.lost(); }
+  int columns() const override { return to_.columns(); }
   void doing(std::string_view what) override { to_.doing(what); }
   void pause() override { to_.pause(); }
   void resume() override { to_.resume(); }
+  void without_pages() override { to_.without_pages(); }
   std::string take() { return std::exchange(text_, {}); }
 
  private:
@@ -139,6 +146,19 @@ Status Repl::execute(std::string_view entry) {
   return status;
 }
 
+void Repl::lend_printed(std::string_view text) {
+  for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at)) {
+    std::size_t end = at + 1;
+    if (end < text.size() && text[end] == '$')
+      ++end;
+    else
+      while (end < text.size() && expression::is_name_byte(text[end])) ++end;
+    const std::string_view name = text.substr(at, end - at);
+    if (const runtime::Value* value = printed.find(name)) session_->set_value(std::string(name), *value);
+    at = end;
+  }
+}
+
 Status Repl::execute_recorded(std::string_view entry) {
   const std::size_t version = version_now();
   const bool active = debugger_->active();
@@ -149,6 +169,7 @@ Status Repl::execute_recorded(std::string_view entry) {
     tee_->take();
   }
   const auto work = [&] {
+    lend_printed(entry);
     debug::StoredEntry kept{std::string(entry), author_};
     if (entered_.size() + 1 >= entered_.capacity()) entered_.reserve(2 * entered_.size() + 16);
     const Target target = target_of(text);
@@ -322,7 +343,7 @@ Status Repl::guard(std::string_view entry, const std::function<Status()>& work) 
   if (abandoned->internal) {
     const std::string path =
         write_internal_error(*session_, abandoned->message.text, with_author(std::string(entry), author_));
-    if (!path.empty()) console_->error("written: " + path + "\n");
+    if (!path.empty()) console_->error("wrote " + path + "\n");
   }
   last_.exit_code = abandoned->exit_code;
   return Status::Failed;

@@ -37,7 +37,7 @@ std::string diff_html(const OutputPiece& piece) {
   constexpr std::size_t kShort = 60;
   std::size_t lines = 0;
   for (const DiffHunk& hunk : piece.hunks) lines += hunk.lines.size();
-  return folded(fmt::format("{} against {} {}", html_text(piece.before_name), html_text(piece.after_name),
+  return folded(fmt::format("{} vs {} {}", html_text(piece.before_name), html_text(piece.after_name),
                             diff_count_html(count_diff(piece.hunks))),
                 table, lines <= kShort);
 }

@@ -110,9 +110,10 @@ std::string summary(const FunctionMemory& m) {
   };
   std::size_t shared = 0;
   for (const MemoryStorage& s : m.storages) shared += s.shared ? 1 : 0;
-  std::string text = fmt::format("{}: {}, {} of storage, {} with memory of its own\n", m.function,
+  const std::size_t own = m.storages.size() - shared;
+  std::string text = fmt::format("{}: {}, {} of storage, {} with memory of {} own\n", m.function,
                                  support::counted(m.tensors.size(), "tensor"), support::counted(shared, "allocation"),
-                                 m.storages.size() - shared);
+                                 own, own == 1 ? "its" : "their");
   if (m.tensors.empty()) return text;
   if (m.preview) text += "  not planned yet; showing the plan that StaticPlanBlockMemory would make\n";
   text += fmt::format("  total     {}\n", sum_text(m.total));

@@ -158,7 +158,7 @@ std::string left_out_lines(const Profile& p) {
   std::string text;
   for (const ProfileRow& row : p.callees)
     if (was_called(row) && !row.unknown.empty())
-      text += fmt::format("note: the operations of {} leave out {}\n", row.name, row.unknown);
+      text += fmt::format("note: the operation count of {} is not exact: it has {}\n", row.name, row.unknown);
   return text;
 }
 
