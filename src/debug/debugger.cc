@@ -1,3 +1,4 @@
+// The state of the debugger: its present run, snapshots, questions about it as a whole.
 #include "rldb/debug/debugger.h"
 
 #include "debug/impl.h"
@@ -6,6 +7,24 @@ namespace rldb::debug {
 
 Debugger::Debugger(session::Session& session) : impl_(std::make_unique<Impl>(session)) {}
 Debugger::~Debugger() = default;
+
+namespace {
+
+// Access to the private member by explicit instantiation, which the rules of access do not bind.
+struct ImplMember {
+  using Type = std::unique_ptr<Debugger::Impl> Debugger::*;
+  friend Type member_of(ImplMember);
+};
+template <class Tag, typename Tag::Type member>
+struct Reach {
+  friend typename Tag::Type member_of(Tag) { return member; }
+};
+template struct Reach<ImplMember, &Debugger::impl_>;
+
+}  // namespace
+
+Debugger::Impl& impl_of(Debugger& debugger) { return *(debugger.*member_of(ImplMember{})); }
+const Debugger::Impl& impl_of(const Debugger& debugger) { return *(debugger.*member_of(ImplMember{})); }
 
 bool Debugger::finished() const { return impl_->run && impl_->last.kind == StopKind::Finished; }
 
@@ -27,6 +46,8 @@ bool Debugger::active() const {
 
 void Debugger::kill() {
   impl_->waiting.clear();
+  impl_->beside.reset();
+  impl_->parked.clear();
   kill_one();
 }
 
@@ -51,18 +72,25 @@ const StopReport& Debugger::last_stop() const { return impl_->last; }
 
 std::shared_ptr<Debugger::Snapshot> Debugger::snapshot() const {
   const Impl& d = *impl_;
-  return std::make_shared<Snapshot>(
-      Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part, d.last, d.waiting});
+  return std::make_shared<Snapshot>(Snapshot{d.breakpoints, d.next_number, d.run, d.run ? d.run->time() : 0, d.part,
+                                             d.last, d.waiting, d.beside, d.parked});
 }
 
 void Debugger::restore(Snapshot& snapshot) {
   Impl& d = *impl_;
-  d.breakpoints = std::move(snapshot.breakpoints);
-  d.next_number = snapshot.next_number;
   d.run = std::move(snapshot.run);
   d.part = snapshot.part;
   d.last = std::move(snapshot.last);
   d.waiting = std::move(snapshot.waiting);
+  if (snapshot.set_aside) {
+    d.checkpoints = std::move(snapshot.checkpoints);
+    resolve_breakpoints();
+    return;
+  }
+  d.breakpoints = std::move(snapshot.breakpoints);
+  d.next_number = snapshot.next_number;
+  d.beside = std::move(snapshot.beside);
+  d.parked = std::move(snapshot.parked);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
   // The abandoned instruction may have been executed in part.
   if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;

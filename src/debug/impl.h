@@ -36,6 +36,22 @@ struct Debugger::Impl {
     std::map<std::string, std::uint64_t, std::less<>> checkpoints;
   };
   std::vector<Waiting> waiting;
+  // The other run of a pair (side_by_side.h).
+  struct Beside {
+    Waiting other;
+    std::string labels[2];
+    int present = 1;
+  };
+  std::optional<Beside> beside;
+  // Runs of other ranks, by their numbers.
+  std::map<int, Waiting> parked;
+  // It becomes the present run.
+  void take(Waiting next) {
+    run = std::move(next.run);
+    last = std::move(next.last);
+    part = next.part;
+    checkpoints = std::move(next.checkpoints);
+  }
 
   // A finished run of the present program is asked about the moment before it returned: its machine goes there, and the
   // report of its end stays. `to_end` is the way back, for verbs that go on from the end. True: it can be asked.
@@ -129,14 +145,6 @@ struct Debugger::Impl {
   std::vector<CauseStep> why_element(const Debugger& debugger, std::string_view name, std::string_view subscript,
                                      int frame, int depth, source::Diagnostics& out) const;
 
-  // An element's tensor: as it is shown, the name that stands for it, fields of tuples behind that.
-  struct WhyTarget {
-    std::string_view shown, base;
-    std::vector<std::size_t> fields;
-  };
-  bool why_memory(WhyTarget target, int binding, std::size_t frame, const runtime::Tensor& t, std::int64_t position,
-                  int depth, std::vector<CauseStep>& steps) const;
-
   // ---- changing (changing.cc) ----
   std::optional<std::string> assign_register(std::string_view name, runtime::Value value, std::size_t frame,
                                              source::Diagnostics& out);
@@ -212,6 +220,10 @@ struct Debugger::Impl {
   static bool value_in_kernel(const eval::TirMachine& k, std::string_view name, runtime::Value& out);
 };
 
+// For the room's functions over a debugger, which are doors of their own (influence.h, side_by_side.h, ...).
+Debugger::Impl& impl_of(Debugger& debugger);
+const Debugger::Impl& impl_of(const Debugger& debugger);
+
 struct Debugger::Snapshot {
   std::map<int, Breakpoint> breakpoints;
   int next_number = 1;
@@ -220,6 +232,11 @@ struct Debugger::Snapshot {
   int part = 0;
   StopReport last;
   std::vector<Debugger::Impl::Waiting> waiting;
+  std::optional<Debugger::Impl::Beside> beside;
+  std::map<int, Debugger::Impl::Waiting> parked;
+  // A run that was put aside where it stood (parked_run.h): it goes on with the debugger's present breakpoints.
+  bool set_aside = false;
+  std::map<std::string, std::uint64_t, std::less<>> checkpoints = {};
 };
 
 // `mlp.py` matches `models/mlp.py`.

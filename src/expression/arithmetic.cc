@@ -5,6 +5,7 @@
 #include <functional>
 #include <utility>
 
+#include "expression/slices.h"
 #include "rldb/expression/array.h"
 #include "rldb/expression/operator.h"
 #include "rldb/support/integer.h"
@@ -206,8 +207,8 @@ Result<Pair> pair_of(const Value& x, const Value& y, DType t) {
 template <class C>
 Result<Value> elementwise(Operator op, const Pair& p, DType t) {
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(p.shape.shape(), t));
-  C a[kChunk], b[kChunk], c[kChunk];
-  p.shape.runs([&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+  runs_on_threads(p.shape, [&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+    C a[kChunk], b[kChunk], c[kChunk];
     load(*p.a, starts[0], steps[0], n, a);
     load(*p.b, starts[1], steps[1], n, b);
     apply(op, a, b, c, n, t);
@@ -295,8 +296,8 @@ template <class C>
 Result<Value> compare_elements(Operator op, const Pair& p) {
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(p.shape.shape(), DType::Bool()));
   const bool a_wide = p.a->dtype() == DType::UInt(64), b_wide = p.b->dtype() == DType::UInt(64);
-  C a[kChunk], b[kChunk];
-  p.shape.runs([&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+  runs_on_threads(p.shape, [&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+    C a[kChunk], b[kChunk];
     load(*p.a, starts[0], steps[0], n, a);
     load(*p.b, starts[1], steps[1], n, b);
     std::byte* to = out->data() + at;
@@ -403,14 +404,17 @@ Result<Value> map_double(const Value& v, DType result, double (*f)(double)) {
   const Tensor& t = v.as_tensor();
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(t.shape(), result));
   const std::int64_t count = t.element_count();
-  double values[kChunk];
-  for (std::int64_t at = 0; at < count; at += kChunk) {
-    support::poll();
-    const std::int64_t n = std::min(kChunk, count - at);
-    load(t, at, 1, n, values);
-    for (std::int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
-    store(*out, at, n, values);
-  }
+  const std::size_t slices = slice_count(count);
+  on_threads(slices, [&](std::size_t k) {
+    double values[kChunk];
+    const Slice s = slice_of(count, k, slices, kChunk);
+    for (std::int64_t at = s.begin; at < s.end && !cancelled(); at += kChunk) {
+      const std::int64_t n = std::min(kChunk, s.end - at);
+      load(t, at, 1, n, values);
+      for (std::int64_t i = 0; i < n; ++i) values[i] = f(values[i]);
+      store(*out, at, n, values);
+    }
+  });
   return Value(std::move(out));
 }
 

@@ -67,21 +67,27 @@ class Select {
  private:
   // Counts of 32 bits stay in the second-level cache; they are added up before they can overflow.
   void count_first() {
-    groups_.assign(1, {});
-    std::vector<std::uint32_t> few(kDigits);
-    constexpr std::int64_t kMost = std::int64_t(1) << 31;
-    std::int64_t counted = 0;
-    const auto add_up = [&] {
-      for (std::size_t k = 0; k < kDigits; ++k) groups_[0].counts[k] += std::exchange(few[k], 0);
-      counted = 0;
-    };
-    constexpr int shift = (kDigitCount - 1) * kDigitBits;
-    each_chunk(t_, [&](const auto* v, std::int64_t n, std::int64_t) {
-      if (counted > kMost) add_up();
-      counted += n;
-      for (std::int64_t i = 0; i < n; ++i) ++few[std::size_t(Key(key_of(v[i])) >> shift)];
+    const std::size_t slices = slice_count(t_.element_count());
+    std::vector<Group> parts(slices);
+    on_threads(slices, [&](std::size_t part) {
+      std::vector<std::uint32_t> few(kDigits);
+      constexpr std::int64_t kMost = std::int64_t(1) << 31;
+      std::int64_t counted = 0;
+      const auto add_up = [&] {
+        for (std::size_t k = 0; k < kDigits; ++k) parts[part].counts[k] += std::exchange(few[k], 0);
+        counted = 0;
+      };
+      constexpr int shift = (kDigitCount - 1) * kDigitBits;
+      const Slice s = slice_of(t_.element_count(), part, slices, kChunk);
+      each_chunk(t_, s.begin, s.end, [&](const auto* v, std::int64_t n, std::int64_t) {
+        if (counted > kMost) add_up();
+        counted += n;
+        for (std::int64_t i = 0; i < n; ++i) ++few[std::size_t(Key(key_of(v[i])) >> shift)];
+      });
+      add_up();
     });
-    add_up();
+    groups_.assign(1, {});
+    for (const Group& p : parts) add_to(groups_[0], p);
   }
 
   void count_next(const std::vector<Wanted>& wanted, int digit) {
@@ -93,17 +99,29 @@ class Select {
     std::vector<std::uint8_t> possible(kDigits);
     for (const Group& g : groups_) possible[std::size_t(g.prefix >> (above - kDigitBits))] = 1;
     constexpr int first = (kDigitCount - 1) * kDigitBits;
-    each_chunk(t_, [&](const auto* v, std::int64_t n, std::int64_t) {
-      for (std::int64_t i = 0; i < n; ++i) {
-        const Key key = Key(key_of(v[i]));
-        if (!possible[std::size_t(key >> first)]) continue;
-        if (Group* g = group(std::uint64_t(key) >> shift)) ++g->counts[(key >> (shift - kDigitBits)) & (kDigits - 1)];
-      }
+    const std::size_t slices = slice_count(t_.element_count());
+    std::vector<std::vector<Group>> parts(slices, groups_);
+    on_threads(slices, [&](std::size_t part) {
+      const Slice s = slice_of(t_.element_count(), part, slices, kChunk);
+      each_chunk(t_, s.begin, s.end, [&](const auto* v, std::int64_t n, std::int64_t) {
+        for (std::int64_t i = 0; i < n; ++i) {
+          const Key key = Key(key_of(v[i]));
+          if (!possible[std::size_t(key >> first)]) continue;
+          if (Group* g = group_in(parts[part], std::uint64_t(key) >> shift))
+            ++g->counts[(key >> (shift - kDigitBits)) & (kDigits - 1)];
+        }
+      });
     });
+    for (const std::vector<Group>& p : parts)
+      for (std::size_t g = 0; g < p.size(); ++g) add_to(groups_[g], p[g]);
   }
 
-  Group* group(std::uint64_t prefix) {
-    for (Group& g : groups_)
+  static void add_to(Group& sum, const Group& part) {
+    for (std::size_t k = 0; k < kDigits; ++k) sum.counts[k] += part.counts[k];
+  }
+  Group* group(std::uint64_t prefix) { return group_in(groups_, prefix); }
+  static Group* group_in(std::vector<Group>& groups, std::uint64_t prefix) {
+    for (Group& g : groups)
       if (g.prefix == prefix) return &g;
     return nullptr;
   }
@@ -218,27 +236,31 @@ std::vector<std::int64_t> bin_counts(const Tensor& t, std::span<const double> ed
   // Equal neighbours would wait for each other's count.
   constexpr std::size_t kTables = 4;
   const std::size_t table = std::size_t(bins) + 1;
-  std::vector<std::int64_t> counts(kTables * table);
-  std::int32_t bin[kChunk];
-  each_chunk(t, [&](const auto* v, std::int64_t n, std::int64_t) {
-    if (divide) {
-      quotient.find(v, n, bin);
-    } else {
-      for (std::int64_t i = 0; i < n; ++i) {
-        const double x = v[i];
-        const auto above = std::upper_bound(edges.begin(), edges.end(), x) - edges.begin();
-        bin[i] = std::int32_t(x >= edges.front() && x <= edges.back() ? std::min(bins - 1, above - 1) : bins);
-      }
-    }
+  const std::size_t slices = slice_count(t.element_count());
+  std::vector<std::int64_t> counts(slices * kTables * table);
+  on_threads(slices, [&](std::size_t part) {
+    std::int32_t bin[kChunk];
     std::int64_t* tables[kTables];
-    for (std::size_t k = 0; k < kTables; ++k) tables[k] = counts.data() + k * table;
-    std::int64_t i = 0;
-    for (; i + std::int64_t(kTables) <= n; i += kTables)
-      for (std::size_t k = 0; k < kTables; ++k) ++tables[k][bin[std::size_t(i) + k]];
-    for (; i < n; ++i) ++tables[0][bin[i]];
+    for (std::size_t k = 0; k < kTables; ++k) tables[k] = counts.data() + (part * kTables + k) * table;
+    const Slice s = slice_of(t.element_count(), part, slices, kChunk);
+    each_chunk(t, s.begin, s.end, [&](const auto* v, std::int64_t n, std::int64_t) {
+      if (divide) {
+        quotient.find(v, n, bin);
+      } else {
+        for (std::int64_t i = 0; i < n; ++i) {
+          const double x = v[i];
+          const auto above = std::upper_bound(edges.begin(), edges.end(), x) - edges.begin();
+          bin[i] = std::int32_t(x >= edges.front() && x <= edges.back() ? std::min(bins - 1, above - 1) : bins);
+        }
+      }
+      std::int64_t i = 0;
+      for (; i + std::int64_t(kTables) <= n; i += kTables)
+        for (std::size_t k = 0; k < kTables; ++k) ++tables[k][bin[std::size_t(i) + k]];
+      for (; i < n; ++i) ++tables[0][bin[i]];
+    });
   });
   std::vector<std::int64_t> out(counts.begin(), counts.begin() + bins);
-  for (std::size_t k = 1; k < kTables; ++k)
+  for (std::size_t k = 1; k < slices * kTables; ++k)
     for (std::size_t b = 0; b < out.size(); ++b) out[b] += counts[k * table + b];
   return out;
 }

@@ -1,8 +1,10 @@
 // Elementwise functions.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "expression/form.h"
+#include "expression/slices.h"
 #include "expression/subscript.h"
 #include "rldb/expression/array.h"
 #include "rldb/expression/functions.h"
@@ -151,9 +153,9 @@ Result<Value> choose(const Tensor& condition, const Tensor& x, const Tensor& y, 
   const Dims* shapes[] = {&condition.shape(), &x.shape(), &y.shape()};
   RLDB_TRY(const Broadcast all, Broadcast::of(shapes));
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(all.shape(), t));
-  bool c[kChunk];
-  C p[kChunk], q[kChunk];
-  all.runs([&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+  runs_on_threads(all, [&](std::int64_t at, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+    bool c[kChunk];
+    C p[kChunk], q[kChunk];
     load_condition(condition, starts[0], steps[0], n, c);
     load(x, starts[1], steps[1], n, p);
     load(y, starts[2], steps[2], n, q);
@@ -163,20 +165,43 @@ Result<Value> choose(const Tensor& condition, const Tensor& x, const Tensor& y, 
   return Value(std::move(out));
 }
 
+// The indices of the elements that hold, one tensor for each dimension: counted by slices, then written.
 Result<Value> places_where(const Tensor& t) {
-  RLDB_TRY(const Ref<Tensor> mask, cast(t, DType::Bool()));
+  const std::int64_t count = t.element_count();
+  const std::size_t slices = slice_count(count);
+  const auto each = [&](std::size_t k, auto f) {
+    bool c[kChunk];
+    const Slice s = slice_of(count, k, slices, kChunk);
+    for (std::int64_t at = s.begin; at < s.end && !cancelled(); at += kChunk) {
+      const std::int64_t n = std::min(kChunk, s.end - at);
+      load_condition(t, at, 1, n, c);
+      f(at, n, c);
+    }
+  };
+  std::vector<std::int64_t> first(slices + 1);
+  on_threads(slices, [&](std::size_t k) {
+    each(k, [&](std::int64_t, std::int64_t n, const bool* c) { first[k + 1] += std::count(c, c + n, true); });
+  });
+  for (std::size_t k = 0; k < slices; ++k) first[k + 1] += first[k];
+  const std::size_t rank = t.shape().size();
   std::vector<Value> places;
-  for (std::size_t d = 0; d < t.shape().size(); ++d) {
-    // The coordinate along d of every element, then the ones that the mask selects.
-    Dims shape(t.shape().size(), 1);
-    shape[d] = t.shape()[d];
-    RLDB_TRY(const Value along, function_Arange({{Value::of_int(t.shape()[d]), Value(), Value()}, {}}));
-    RLDB_TRY(const Ref<Tensor> line, reshaped(along.tensor_ref(), std::move(shape)));
-    RLDB_TRY(const Value zeros, function_Zeros({{Value::of_shape(t.shape()), Value::of_string("int64")}, {}}));
-    RLDB_TRY(const Value coordinates, binary(Operator::Add, zeros, Value(line)));
-    RLDB_TRY(Value chosen, subscript(coordinates, {Value(mask)}));
-    places.push_back(std::move(chosen));
+  std::vector<std::int64_t*> out;
+  for (std::size_t d = 0; d < rank; ++d) {
+    RLDB_TRY(Ref<Tensor> line, Tensor::empty({first.back()}, DType::Int(64)));
+    out.push_back(reinterpret_cast<std::int64_t*>(line->data()));
+    places.emplace_back(std::move(line));
   }
+  on_threads(slices, [&](std::size_t k) {
+    std::int64_t to = first[k];
+    each(k, [&](std::int64_t at, std::int64_t n, const bool* c) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        if (!c[i]) continue;
+        std::int64_t rest = at + i;
+        for (std::size_t d = rank; d-- > 0; rest /= t.shape()[d]) out[d][to] = rest % t.shape()[d];
+        ++to;
+      }
+    });
+  });
   return Value::of_tuple(std::move(places));
 }
 

@@ -1,6 +1,7 @@
 // Moments: each chunk by itself, in several lanes, then combined (Chan, Golub and LeVeque, 1979).
 #include <algorithm>
 #include <cmath>
+#include <vector>
 
 #include "expression/elements_by_chunk.h"
 #include "rldb/expression/distribution.h"
@@ -51,7 +52,22 @@ bool all_finite(const T* v, std::int64_t n) {
 class Gather {
  public:
   // Elements are multiplied by `scale`, a power of two, before they are added up.
-  Gather(Moments& out, double scale) : out_(out), scale_(scale) {}
+  explicit Gather(double scale) : scale_(scale) {}
+  const Moments& found() const { return out_; }
+
+  // The elements behind those seen so far, gathered by another one.
+  void append(const Gather& next) {
+    const Moments& o = next.out_;
+    if (out_.first_nan < 0) out_.first_nan = o.first_nan;
+    if (out_.first_inf < 0) out_.first_inf = o.first_inf;
+    out_.nan += o.nan, out_.positive_inf += o.positive_inf, out_.negative_inf += o.negative_inf;
+    out_.zero += o.zero, out_.negative += o.negative;
+    if (o.finite == 0) return;
+    if (out_.low_at < 0 || o.low < out_.low) out_.low = o.low, out_.low_at = o.low_at;
+    if (out_.high_at < 0 || o.high > out_.high) out_.high = o.high, out_.high_at = o.high_at;
+    combine(next.mean_, next.apart_, o.finite);
+    squares_ += next.squares_;
+  }
 
   template <class T>
   void chunk(const T* v, std::int64_t n, std::int64_t at) {
@@ -107,13 +123,17 @@ class Gather {
     const double mean = lane_sum(v, n, [s](double x) { return x * s; }) / double(n);
     const double apart = lane_sum(v, n, [s, mean](double x) { return (x * s - mean) * (x * s - mean); });
     squares_ += apart + double(n) * mean * mean;
+    combine(mean, apart, n);
+  }
+
+  void combine(double mean, double apart, std::int64_t n) {
     const double all = double(out_.finite + n), step = mean - mean_;
     apart_ += apart + step * step * (double(out_.finite) * double(n) / all);
     mean_ += step * (double(n) / all);
     out_.finite += n;
   }
 
-  Moments& out_;
+  Moments out_;
   double scale_;
   double mean_ = 0, apart_ = 0, squares_ = 0;
 };
@@ -123,10 +143,19 @@ class Gather {
 Moments moments_of(const Tensor& t) {
   double scale = 1;
   for (;;) {
-    Moments out;
-    Gather gather(out, scale);
-    each_chunk(t, [&](const auto* v, std::int64_t n, std::int64_t at) { gather.chunk(v, n, at); });
+    // Parts of a fixed size: the sums are the same whatever number of threads makes them.
+    constexpr std::int64_t kPart = 1 << 22;
+    const std::int64_t count = t.element_count();
+    std::vector<Gather> parts(std::size_t(std::max<std::int64_t>(1, (count + kPart - 1) / kPart)), Gather(scale));
+    on_threads(parts.size(), [&](std::size_t p) {
+      const std::int64_t begin = std::int64_t(p) * kPart;
+      each_chunk(t, begin, std::min(count, begin + kPart),
+                 [&](const auto* v, std::int64_t n, std::int64_t at) { parts[p].chunk(v, n, at); });
+    });
+    Gather& gather = parts[0];
+    for (std::size_t p = 1; p < parts.size(); ++p) gather.append(parts[p]);
     gather.finish();
+    const Moments& out = gather.found();
     if (scale != 1 || !gather.rescale_needed()) return out;
     const int exponent = std::ilogb(std::max(std::fabs(out.low), std::fabs(out.high)));
     scale = std::ldexp(1.0, std::clamp(-exponent, -1000, 1000));

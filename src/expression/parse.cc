@@ -330,8 +330,17 @@ class Reader {
     for (const std::string_view reserved : {"and", "or", "not"})
       if (name == reserved) return syntax_at(begin, fmt::format("expected a value before `{}`", name));
     Term t = term(TermKind::Name, {});
-    t.text = name;
+    t.text = text().substr(begin, name.size() + of_rank());
     return add(std::move(t), begin);
+  }
+  // `x@3`, without blanks, is the x of rank 3: a product with a number would be an error. Returns the bytes of `@3`.
+  std::size_t of_rank() {
+    std::size_t size = 0;
+    if (peek() == '@' && is_digit(peek(1)))
+      for (size = 2; is_digit(peek(size));) ++size;
+    if (continues_name(peek(size)) || peek(size) == '.') return 0;
+    at_ += size;
+    return size;
   }
   // `%x` in a Relay text is the variable x, `%0` the graph variable with that name.
   TermIndex relay_name() {
@@ -479,7 +488,7 @@ std::vector<std::string> names_of(const Expression& expression) {
 bool is_script(const Expression& expression) {
   if (expression.root().kind != TermKind::Call) return false;
   for (const Term& t : expression.terms) {
-    const bool name = t.kind == TermKind::Name && !t.text.starts_with('$');
+    const bool name = t.kind == TermKind::Name && !t.text.starts_with('$') && t.text.find('@') == std::string::npos;
     const bool plain = name || t.kind == TermKind::Constant || t.kind == TermKind::Tuple || t.kind == TermKind::List;
     const bool chain = t.kind == TermKind::Attribute && !dotted_name(expression, t).empty();
     const bool call = t.kind == TermKind::Call && dotted_name(expression, expression.child(t, 0)).starts_with("R.");

@@ -5,6 +5,7 @@
 #include <google/protobuf/io/coded_stream.h>
 
 #include <filesystem>
+#include <unordered_set>
 
 #include "onnx/pt2/archive.h"
 #include "onnx/tensor.h"
@@ -12,8 +13,10 @@
 
 namespace rldb::onnx {
 
-bool is_default_domain(const std::string& domain) { return domain.empty() || domain == "ai.onnx"; }
-std::string domain_name(const std::string& domain) { return is_default_domain(domain) ? "ai.onnx" : domain; }
+bool is_default_domain(const std::string& domain) { return domain.empty() || domain == kOnnxDomain; }
+std::string domain_name(const std::string& domain) {
+  return is_default_domain(domain) ? std::string(kOnnxDomain) : domain;
+}
 
 std::int64_t Model::opset(const std::string& domain) const {
   for (const auto& import : proto.opset_import())
@@ -84,11 +87,10 @@ ir::Result<runtime::Value> read_tensor(std::string_view bytes) {
 std::vector<std::string> input_names(const Model& model) {
   std::vector<std::string> names;
   const pb::GraphProto& graph = model.proto.graph();
-  for (const auto& input : graph.input()) {
-    bool has_value = false;
-    for (const auto& t : graph.initializer()) has_value = has_value || t.name() == input.name();
-    if (!has_value) names.push_back(input.name());
-  }
+  std::unordered_set<std::string_view> weights;
+  for (const auto& t : graph.initializer()) weights.insert(t.name());
+  for (const auto& input : graph.input())
+    if (!weights.contains(input.name())) names.push_back(input.name());
   return names;
 }
 

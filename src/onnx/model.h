@@ -44,7 +44,8 @@ class Model {
   const pb::FunctionProto* function(const std::string& domain, const std::string& name) const;
 };
 
-// Of the default domain in both of its spellings.
+// The default domain, which is also written as an empty text.
+inline constexpr std::string_view kOnnxDomain = "ai.onnx";
 bool is_default_domain(const std::string& domain);
 std::string domain_name(const std::string& domain);
 

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "onnx/tensor.h"
@@ -17,22 +18,30 @@ namespace rldb::onnx {
 
 // ---- operands ----
 
-Made NodeContext::tensor_from(const Known& known) {
-  bool literal = true;
-  for (const Expr* e : known.items) literal = literal && (ir::isa<ir::IntImm>(e) || ir::isa<ir::FloatImm>(e));
+bool is_literal(const Known& known) {
+  return std::all_of(known.items.begin(), known.items.end(),
+                     [](const Expr* e) { return ir::isa<ir::IntImm>(e) || ir::isa<ir::FloatImm>(e); });
+}
+
+ir::Result<runtime::Value> literal_value(const Known& known) {
   std::vector<std::int64_t> shape;
   if (known.rank == 1) shape.push_back(std::int64_t(known.items.size()));
-  if (literal) {
-    auto made = runtime::Tensor::empty(shape, known.dtype);
-    if (!made.ok()) return refuse(made.error().message);
-    for (std::size_t i = 0; i < known.items.size(); ++i) {
-      std::byte* to = (*made)->data() + i * known.dtype.bytes();
-      if (const auto* f = ir::as<ir::FloatImm>(known.items[i]))
-        runtime::store_double(to, known.dtype, f->value);
-      else
-        runtime::store_int(to, known.dtype, *int_of(known.items[i]));
-    }
-    return static_cast<const Expr*>(ctx.constant(runtime::Value(*made)));
+  auto made = runtime::Tensor::empty(shape, known.dtype);
+  if (!made.ok()) return refuse(made.error().message);
+  for (std::size_t i = 0; i < known.items.size(); ++i) {
+    std::byte* to = (*made)->data() + i * known.dtype.bytes();
+    if (const auto* f = ir::as<ir::FloatImm>(known.items[i]))
+      runtime::store_double(to, known.dtype, f->value);
+    else
+      runtime::store_int(to, known.dtype, *int_of(known.items[i]));
+  }
+  return runtime::Value(*made);
+}
+
+Made NodeContext::tensor_from(const Known& known) {
+  if (onnx::is_literal(known)) {
+    RLDB_TRY(const runtime::Value value, literal_value(known));
+    return static_cast<const Expr*>(ctx.constant(value));
   }
   RLDB_TRY(const Expr* vector, emit(op::ShapeToTensor, {ctx.shape(known.items)}));
   if (known.rank == 0) {
@@ -108,10 +117,7 @@ support::Failure<source::Message> NodeContext::must_be_known(std::size_t i) cons
 
 bool NodeContext::is_literal(std::size_t i) const {
   const auto k = known(i);
-  if (!k) return false;
-  for (const Expr* e : k->items)
-    if (!int_of(e) && !ir::isa<ir::FloatImm>(e)) return false;
-  return true;
+  return k && onnx::is_literal(*k);
 }
 
 ir::Result<Dims> NodeContext::shape_in(std::size_t i) {
@@ -183,6 +189,7 @@ std::int64_t NodeContext::integer(std::string_view name, std::int64_t otherwise)
   return a && a->has_i() ? a->i() : otherwise;
 }
 double NodeContext::real(std::string_view name, double otherwise) const {
+  if (const auto exact = exact_reals.find(name); exact != exact_reals.end()) return exact->second;
   const auto* a = attr(name);
   return a && a->has_f() ? double(a->f()) : otherwise;
 }

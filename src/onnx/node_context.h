@@ -48,6 +48,11 @@ struct Value {
 };
 using Values = std::vector<Value>;
 
+// All its elements are numbers.
+bool is_literal(const Known& known);
+// As a tensor, if it is literal.
+ir::Result<runtime::Value> literal_value(const Known& known);
+
 // Attributes of the node that calls a function, by name.
 using CallAttributes = std::map<std::string, const pb::AttributeProto*, std::less<>>;
 // The outputs of a subgraph with these inputs.
@@ -63,6 +68,8 @@ class NodeContext : public ops::Emitter {
   const CallAttributes* outer = nullptr;
   const Arguments* arguments = nullptr;  // of a node of PyTorch
   std::optional<DType> recorded;         // the dtype of its first result, as the program says it
+  // Numbers of attributes that are not rounded to float32, which ONNX's are: of nodes that stand for one of PyTorch.
+  std::map<std::string, double, std::less<>> exact_reals;
   RunGraph run_graph;
   std::shared_ptr<const Known> result;  // a body that returns null has set it
   Values results;                       // of a subgraph: a body that returns null may set them instead

@@ -11,10 +11,15 @@ namespace rldb::onnx {
 
 namespace {
 
+constexpr std::string_view kContribDomain = "com.microsoft";
+
 const OperatorRow kRows[] = {
-#define RLDB_ONNX_OP(domain, text, since, function, Target) \
-  {domain, text, since, bodies::function, op::row(op::Id::Target).name},
-#define RLDB_ONNX_OP_OWN(domain, name, since, function) {domain, name, since, bodies::function, {}},
+#define RLDB_ONNX_OP(Name, since, function, Target) \
+  {kOnnxDomain, #Name, since, bodies::function, op::row(op::Id::Target).name},
+#define RLDB_ONNX_OP_OWN(Name, since, function) {kOnnxDomain, #Name, since, bodies::function, {}},
+#define RLDB_ONNX_CONTRIB(Name, since, function, Target) \
+  {kContribDomain, #Name, since, bodies::function, op::row(op::Id::Target).name},
+#define RLDB_ONNX_CONTRIB_OWN(Name, since, function) {kContribDomain, #Name, since, bodies::function, {}},
 #define RLDB_ONNX_REFUSED(domain, name, why) {domain, name, 1, nullptr, why},
 #include "onnx/onnx_op.def"
 #define RLDB_ATEN_OP(domain, name, function, Target) {domain, name, 1, aten::function, #Target},
@@ -101,7 +106,7 @@ std::string operator_table(const Model& model) {
   std::string text;
   for (const OperatorUse& use : operators_of(model))
     text += fmt::format(
-        "{:24} {:>3} {:>6} {}\n", use.domain == "ai.onnx" ? use.name : use.domain + "." + use.name, use.version,
+        "{:24} {:>3} {:>6} {}\n", use.domain == kOnnxDomain ? use.name : use.domain + "." + use.name, use.version,
         use.nodes,
         use.refused.empty() ? "translated" : fmt::format("refused (node {}): {}", use.first_node, use.refused));
   return text;

@@ -8,9 +8,10 @@ namespace rldb::onnx {
 
 // Rows share functions, so that a prototype may be repeated.
 namespace bodies {
-#define RLDB_ONNX_OP(domain, name, since, function, Target) Made function(NodeContext& c);
-#define RLDB_ONNX_OP_OWN(domain, name, since, function) Made function(NodeContext& c);
-#define RLDB_ONNX_REFUSED(domain, name, why)
+#define RLDB_ONNX_OP(Name, since, function, Target) Made function(NodeContext& c);
+#define RLDB_ONNX_OP_OWN(Name, since, function) Made function(NodeContext& c);
+#define RLDB_ONNX_CONTRIB(Name, since, function, Target) Made function(NodeContext& c);
+#define RLDB_ONNX_CONTRIB_OWN(Name, since, function) Made function(NodeContext& c);
 #include "onnx/onnx_op.def"
 }  // namespace bodies
 

@@ -158,7 +158,25 @@ std::string dtype_name(std::int32_t data_type) {
   return fmt::format("type {}", data_type);
 }
 
-ir::Result<runtime::Value> tensor_value(const pb::TensorProto& t, const std::string& folder) {
+namespace {
+
+// Of data that is as it lies in memory: a tensor of these bytes, if they are worth it.
+std::optional<runtime::Value> without_copy(const pb::TensorProto& t, const DTypeRow& row,
+                                           const support::Ref<runtime::Object>& owner) {
+  constexpr std::size_t kWorthIt = 1 << 16;
+  const std::string& raw = t.raw_data();
+  auto* data = reinterpret_cast<std::byte*>(const_cast<char*>(raw.data()));  // constants are not written to
+  const bool aligned = reinterpret_cast<std::uintptr_t>(data) % std::max<std::size_t>(1, row.dtype.bytes()) == 0;
+  if (!owner || row.bits < 8 || raw.size() < kWorthIt || !aligned) return std::nullopt;
+  auto made = runtime::Tensor::view(runtime::Storage::borrow(data, raw.size(), {}, owner), 0,
+                                    {t.dims().begin(), t.dims().end()}, row.dtype);
+  return made.ok() ? std::optional(runtime::Value(*made)) : std::nullopt;
+}
+
+}  // namespace
+
+ir::Result<runtime::Value> tensor_value(const pb::TensorProto& t, const std::string& folder,
+                                        const support::Ref<runtime::Object>& owner) {
   const DTypeRow* row = dtype_row(t.data_type());
   if (!row) return bad_tensor(t, fmt::format("its elements are of {}, which Relax has not", dtype_name(t.data_type())));
   const auto count = element_count(t);
@@ -173,6 +191,8 @@ ir::Result<runtime::Value> tensor_value(const pb::TensorProto& t, const std::str
   const std::int64_t bytes = (*count * row->bits + 7) / 8;
   if (is_raw && std::int64_t(raw.size()) != bytes)
     return bad_tensor(t, fmt::format("its dims need {} bytes, and it has {}", bytes, raw.size()));
+  if (is_raw && !external)
+    if (auto made = without_copy(t, *row, owner)) return *std::move(made);
   // Each element of a field has at least a byte, so that the file limits what is allocated.
   const std::int64_t given = t.float_data_size() + t.int32_data_size() * std::int64_t(row->bits == 4 ? 2 : 1) +
                              t.int64_data_size() + t.double_data_size() + t.uint64_data_size();

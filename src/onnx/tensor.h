@@ -18,6 +18,8 @@ std::optional<DType> dtype_of(std::int32_t data_type);
 std::string dtype_name(std::int32_t data_type);
 
 // `folder`: that of the model, the only one in which external data may be. Empty: external data is refused.
-ir::Result<runtime::Value> tensor_value(const pb::TensorProto& tensor, const std::string& folder);
+// `owner`: keeps `tensor` alive, so that large data is not copied. Null: it is.
+ir::Result<runtime::Value> tensor_value(const pb::TensorProto& tensor, const std::string& folder,
+                                        const support::Ref<runtime::Object>& owner = {});
 
 }  // namespace rldb::onnx

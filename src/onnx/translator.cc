@@ -36,6 +36,9 @@ std::string valid_name(const std::string& name, std::string_view prefix) {
   return made;
 }
 
+// Before the key of a dim that the model does not name.
+constexpr char kNameless = '\1';
+
 bool has_branches(const pb::GraphProto& graph) {
   for (const auto& node : graph.node())
     for (const auto& a : node.attribute())
@@ -45,19 +48,33 @@ bool has_branches(const pb::GraphProto& graph) {
 
 }  // namespace
 
-Translator::Translator(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
+namespace {
+
+// The weights that lie in the model's memory keep it.
+class HeldModel final : public runtime::Object {
+ public:
+  explicit HeldModel(ModelRef model) : model_(std::move(model)) {}
+
+ private:
+  ModelRef model_;
+};
+
+}  // namespace
+
+Translator::Translator(ir::Context& ctx, const ModelRef& held, source::FileId file, const Options& options,
                        source::Diagnostics& out)
     : ctx_(ctx),
-      model_(model),
+      model_(*held),
+      owner_(new HeldModel(held)),
       file_(file),
       options_(options),
       out_(out),
-      listing_(list_model(model)),
+      listing_(list_model(model_)),
       builder_(ctx),
       blocks_(ctx),
       kernels_(ctx, builder_) {
-  if (model.is_exported())
-    for (const auto& info : model.proto.graph().value_info()) recorded_[info.name()] = &info.type();
+  if (model_.is_exported())
+    for (const auto& info : model_.proto.graph().value_info()) recorded_[info.name()] = &info.type();
 }
 
 // ---- the model ----
@@ -76,24 +93,61 @@ bool Translator::check_operators() {
   return good;
 }
 
-// Where the values of the graph's nodes are.
+namespace {
+
+std::string op_name(const pb::NodeProto& n) {
+  return (is_default_domain(n.domain()) ? std::string() : n.domain() + ".") + n.op_type();
+}
+
+}  // namespace
+
+// The nodes of graphs inside the nodes, after the label of what is around.
+template <class Nodes>
+void Translator::record_inner(const Nodes& all, const std::string& around, Translation& made) const {
+  int index = 0;
+  for (const auto& n : all) {
+    const std::string label = node_label(n, index);
+    if (!around.empty()) made.inner.push_back({around + " > " + label, op_name(n), std::size_t(index), span_of(n), {}});
+    ++index;
+    for (const auto& a : n.attribute()) {
+      const std::string inside = around.empty() ? label : around + " > " + label;
+      if (a.has_g()) record_inner(a.g().node(), inside, made);
+      for (const auto& g : a.graphs()) record_inner(g.node(), inside, made);
+    }
+  }
+}
+
+void Translator::record_value(const std::string& name, const Value& value, Translation& made) const {
+  if (const auto* v = ir::as<ir::Var>(value.expr)) made.values[name] = v;
+  if (const auto* c = ir::as<ir::Constant>(value.expr)) made.known[name] = *c->value;
+  if (value.expr || !value.known || !is_literal(*value.known)) return;
+  if (auto number = literal_value(*value.known); number.ok()) made.known[name] = std::move(number).value();
+}
+
+// Where the values of the graph's nodes are, and the nodes by their places.
 void Translator::record(const Scope& scope, Translation& made) const {
+  const pb::GraphProto& graph = model_.proto.graph();
   std::size_t index = 0;
-  for (const auto& n : model_.proto.graph().node()) {
-    const std::string domain = is_default_domain(n.domain()) ? std::string() : n.domain() + ".";
+  for (const auto& n : graph.node()) {
     made.nodes.push_back(
-        {node_label(n, int(index)), domain + n.op_type(), index, span_of(n), {n.output().begin(), n.output().end()}});
+        {node_label(n, int(index)), op_name(n), index, span_of(n), {n.output().begin(), n.output().end()}});
     ++index;
     for (const std::string& name : n.output()) {
       const auto before = before_change_.find(name);
       const Value* value = before == before_change_.end() ? scope.find(name) : &before->second;
-      if (const auto* v = value ? ir::as<ir::Var>(value->expr) : nullptr) made.values[name] = v;
+      if (value) record_value(name, *value, made);
     }
   }
+  record_inner(graph.node(), {}, made);
+  for (const auto& f : model_.proto.functions()) record_inner(f.node(), domain_name(f.domain()) + "." + f.name(), made);
+  for (std::size_t i = 0; i < made.nodes.size(); ++i) made.node_at[made.nodes[i].place.begin] = i;
+  for (std::size_t i = 0; i < made.inner.size(); ++i) made.node_at[made.inner[i].place.begin] = made.nodes.size() + i;
+  made.file = file_;
   std::unordered_set<std::string> weights;
-  for (const auto& t : model_.proto.graph().initializer()) weights.insert(t.name());
-  for (const auto& input : model_.proto.graph().input())
+  for (const auto& t : graph.initializer()) weights.insert(t.name());
+  for (const auto& input : graph.input())
     if (!weights.contains(input.name()) && !options_.bound.contains(input.name())) made.inputs.push_back(input.name());
+  for (const auto& [name, var] : dims_) made.symbols[var] = name.starts_with(kNameless) ? name.substr(1) : name;
 }
 
 const ir::Module* Translator::run(Translation& made) {
@@ -127,7 +181,6 @@ const ir::Module* Translator::run(Translation& made) {
     result = blocks_.emit(result, "gv");
   }
   const ir::SeqExpr* body = blocks_.end_scope(result);
-  constexpr std::string_view kEntry = "main";
   std::vector<ir::NamedAttr> attrs = symbol_bounds();
   attrs.push_back(ctx_.named(attr_name::GlobalSymbol, ctx_.attr(kEntry)));
   attrs.push_back(ctx_.named(attr_name::NumInput, ctx_.attr(std::int64_t(inputs_))));
@@ -176,7 +229,7 @@ const ir::Type* Translator::type_of(const pb::ValueInfoProto& input) {
       }
     }
     const std::string name = named ? d.dim_param() : fmt::format("{}_{}", input.name(), dims.size());
-    const ir::Var*& var = dims_[named ? d.dim_param() : "\1" + name];
+    const ir::Var*& var = dims_[named ? d.dim_param() : kNameless + name];
     if (!var) var = ctx_.var(blocks_.unique_name(valid_name(name, "d")), ctx_.int64());
     dims.push_back(var);
   }
@@ -220,8 +273,8 @@ bool Translator::add_initialisers(const pb::GraphProto& graph, Scope& scope, boo
   for (const auto& t : graph.initializer()) {
     support::poll();
     const auto read = model_.weights.find(t.name());
-    auto value =
-        read != model_.weights.end() ? ir::Result<runtime::Value>(read->second) : tensor_value(t, model_.folder);
+    auto value = read != model_.weights.end() ? ir::Result<runtime::Value>(read->second)
+                                              : tensor_value(t, model_.folder, owner_);
     if (!value.ok()) {
       out_.add({}, std::move(value).error());
       return false;
@@ -449,8 +502,16 @@ std::shared_ptr<const Translation> to_relax(ir::Context& ctx, const ModelRef& mo
                                             const Options& options, source::Diagnostics& out) {
   auto made = std::make_shared<Translation>();
   made->model = model;
-  made->module = Translator(ctx, *model, file, options, out).run(*made);
+  made->module = Translator(ctx, model, file, options, out).run(*made);
   return made->module ? made : nullptr;
+}
+
+const ir::Function* Translation::function() const { return ir::as<ir::Function>(module->find(kEntry)); }
+
+const Node* Translation::find(const source::Span& place) const {
+  const auto found = place && place.file == file ? node_at.find(place.begin) : node_at.end();
+  if (found == node_at.end()) return nullptr;
+  return found->second < nodes.size() ? &nodes[found->second] : &inner[found->second - nodes.size()];
 }
 
 const Node* Translation::find(std::string_view label) const {

@@ -24,7 +24,7 @@ struct Frame {
 
 class Translator {
  public:
-  Translator(ir::Context& ctx, const Model& model, source::FileId file, const Options& options,
+  Translator(ir::Context& ctx, const ModelRef& model, source::FileId file, const Options& options,
              source::Diagnostics& out);
 
   // Null after errors.
@@ -33,6 +33,9 @@ class Translator {
  private:
   bool check_operators();
   void record(const Scope& scope, Translation& made) const;
+  template <class Nodes>
+  void record_inner(const Nodes& all, const std::string& around, Translation& made) const;
+  void record_value(const std::string& name, const Value& value, Translation& made) const;
   bool add_inputs(Scope& scope);
   bool add_input(const pb::ValueInfoProto& input, Scope& scope);
   bool add_initialisers(const pb::GraphProto& graph, Scope& scope, bool as_params);
@@ -59,6 +62,7 @@ class Translator {
 
   ir::Context& ctx_;
   const Model& model_;
+  const support::Ref<runtime::Object> owner_;  // of the model
   const source::FileId file_;
   const Options& options_;
   source::Diagnostics& out_;

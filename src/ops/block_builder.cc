@@ -16,14 +16,25 @@ const ir::Module& or_empty(ir::Context& ctx, const ir::Module* base) {
   return base ? *base : *ir::ModuleBuilder(ctx).build();
 }
 
+// Parameters, and the dims in their types.
+std::unordered_set<const ir::Var*> variables_of(const std::vector<const ir::Var*>& params) {
+  std::unordered_set<const ir::Var*> all(params.begin(), params.end());
+  for (const ir::Var* p : params) {
+    std::vector<const ir::Var*> vars;
+    ir::collect_vars(p->type, vars);
+    all.insert(vars.begin(), vars.end());
+  }
+  return all;
+}
+
 }  // namespace
 
 BlockBuilder::BlockBuilder(ir::Context& ctx, const ir::Module* base)
     : ctx_(ctx), module_(ctx, or_empty(ctx, base)), legalizer_(ctx, module_) {}
 
 ir::BlockBuilder& BlockBuilder::body() {
-  RLDB_CHECK(body_.has_value(), "bindings are emitted between begin_function and end_function");
-  return *body_;
+  RLDB_CHECK(!open_.empty(), "bindings are emitted between begin_function and end_function");
+  return open_.back()->body;
 }
 
 // After an error: continues with a variable of unknown type.
@@ -52,33 +63,30 @@ const ir::Var* BlockBuilder::param(std::string_view name, ir::Dims shape, ir::DT
 
 void BlockBuilder::begin_function(std::string_view name, std::span<const ir::Var* const> params,
                                   const FunctionOptions& options) {
-  RLDB_CHECK(!body_, "a function begins after the one before it has ended");
-  RLDB_CHECK(!module_.find(name), "a function `" + std::string(name) + "` is in the module already");
-  body_.emplace(ctx_);
-  body_->begin_scope();
-  name_ = ctx_.str(name);
-  params_.assign(params.begin(), params.end());
-  options_ = options;
-  for (const ir::Var* p : params) body_->reserve_name(p->name);
+  bool known = module_.find(name) != nullptr;
+  for (const auto& outer : open_) known = known || outer->name == name;
+  RLDB_CHECK(!known, "a function `" + std::string(name) + "` is in the module already");
+  Open& f = *open_.emplace_back(std::make_unique<Open>(ctx_));
+  f.body.begin_scope();
+  f.name = ctx_.str(name);
+  f.params.assign(params.begin(), params.end());
+  f.options = options;
+  for (const ir::Var* p : params) f.body.reserve_name(p->name);
 }
 
 const ir::GlobalVar* BlockBuilder::end_function(const ir::Expr* result) {
   result = ir::isa<ir::Tuple>(result) ? flat(result) : leaf(result);
   const ir::SeqExpr* seq = body().end_scope(result);
+  const std::unique_ptr<Open> done = std::move(open_.back());
+  open_.pop_back();
   // The caller does not see variables that only the body defines.
-  std::unordered_set<const ir::Var*> visible(params_.begin(), params_.end());
-  for (const ir::Var* p : params_) {
-    std::vector<const ir::Var*> vars;
-    ir::collect_vars(p->type, vars);
-    visible.insert(vars.begin(), vars.end());
-  }
+  const std::unordered_set<const ir::Var*> visible = variables_of(done->params);
   const ir::Type* type = ir::erase(ctx_, result->type, [&](const ir::Var* v) { return visible.count(v) > 0; });
-  ir::Span<ir::NamedAttr> attrs = options_.attrs;
-  if (!options_.is_private) attrs = ctx_.with_attr(attrs, attr_name::GlobalSymbol, ctx_.attr(name_));
-  const ir::Function* f = ctx_.function(params_, seq, type, options_.pure, attrs);
-  module_.set(name_, f);
-  body_.reset();
-  return ctx_.global_var(name_, f->type);
+  ir::Span<ir::NamedAttr> attrs = done->options.attrs;
+  if (!done->options.is_private) attrs = ctx_.with_attr(attrs, attr_name::GlobalSymbol, ctx_.attr(done->name));
+  const ir::Function* f = ctx_.function(done->params, seq, type, done->options.pure, attrs);
+  module_.set(done->name, f);
+  return ctx_.global_var(done->name, f->type);
 }
 
 const ir::GlobalVar* BlockBuilder::add_function(const ir::PrimFunc* f, std::string_view name) {
@@ -140,8 +148,26 @@ const ir::Var* BlockBuilder::emit_if(const ir::Expr* condition, const Branch& th
   return emit(ctx_.if_expr(condition, yes, no, ir::join(ctx_, yes->body->type, no->body->type)), hint);
 }
 
+const ir::Var* BlockBuilder::emit_function(std::initializer_list<const ir::Var*> params, const Branch& body_of,
+                                           std::string_view hint) {
+  for (const ir::Var* p : params) body().reserve_name(p->name);
+  const ir::SeqExpr* seq = branch(body_of);
+  // Variables that casts in the body define are not known outside, except dims of the parameters.
+  std::unordered_set<const ir::Var*> inner;
+  for (const ir::BindingBlock* block : seq->blocks)
+    for (const ir::Binding* b : block->bindings) {
+      std::vector<const ir::Var*> vars;
+      if (b->cast_type) ir::collect_vars(b->cast_type, vars);
+      inner.insert(vars.begin(), vars.end());
+    }
+  const std::vector<const ir::Var*> own(params);
+  for (const ir::Var* v : variables_of(own)) inner.erase(v);
+  const ir::Type* type = ir::erase(ctx_, seq->body->type, [&](const ir::Var* v) { return !inner.contains(v); });
+  return body().emit(ctx_.function(own, seq, type, true, {}), hint);
+}
+
 ir::Result<const ir::Module*> BlockBuilder::build() {
-  RLDB_CHECK(!body_, "a module is built after its last function has ended");
+  RLDB_CHECK(open_.empty(), "a module is built after its last function has ended");
   if (error_) return support::Failure(*error_);
   const ir::Module* module = module_.build();
   source::Diagnostics found;

@@ -16,6 +16,7 @@
 #include "rldb/support/text.h"
 #include "rldb/vm/instruction_set.h"
 #include "session/engines.h"
+#include "session/program/executable_devices.h"
 
 namespace rldb::session {
 
@@ -211,7 +212,9 @@ std::shared_ptr<const Build> Session::build_module(const ir::Module* module, Dia
 bool Session::link(std::shared_ptr<BuildWithKernels> build, std::string_view path, Diagnostics& out) {
   const runtime::PackedRegistry* functions = engines_->functions_of(build->lowered, registry_, out);
   if (!functions) return false;
+  if (build->functions) functions = build->functions;
   vm::Environment env{&build->kernels, functions, output_, &support::cancel_flag(), devices_of(build->lowered)};
+  if (env.devices.empty()) env.devices = noted_devices(*build->executable);
   auto program = vm::Program::link(build->executable, env);
   if (!program.ok()) {
     out.add({}, source::message(diag::BadExecutable, path, program.error().message));

@@ -73,6 +73,8 @@ const ir::Module* with_hints_realized(ir::Context& ctx, const ir::Module* module
 // A Build that owns the kernel table its program calls into.
 struct BuildWithKernels : Build {
   runtime::KernelTable kernels;
+  // The functions of the session and those of the program's library, one of `kept_externals`; null: the session's.
+  const runtime::PackedRegistry* functions = nullptr;
 };
 
 }  // namespace rldb::session

@@ -1,7 +1,10 @@
 // Queries about the kernels of a program: state, LLVM IR, assembly.
 #include "rldb/runtime/isolate.h"
+#include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "session/engines.h"
+#include "session/program/relay_executable.h"
+#include "session/relay/relay_build.h"
 
 namespace rldb::session {
 
@@ -12,9 +15,17 @@ std::shared_ptr<runtime::Kernel> Session::guarded(std::shared_ptr<runtime::Kerne
 
 std::vector<Session::KernelState> Session::kernel_states() const {
   std::vector<KernelState> states;
-  if (!engines_->jit) return states;
-  for (const codegen::KernelStats& k : engines_->jit->stats())
-    states.push_back({k.name, k.compiled, k.from_cache, k.compile_ns});
+  if (engines_->jit)
+    for (const codegen::KernelStats& k : engines_->jit->stats())
+      states.push_back({k.name, k.compiled, k.from_cache, k.compile_ns});
+  // Primitives of the Relay VM have a compiler of their own.
+  const Build* relay = nullptr;
+  if (program_ && program_->kind() == ProgramKind::RelayText) relay = static_cast<RelayText*>(program_.get())->built();
+  if (program_ && program_->kind() == ProgramKind::RelayExecutable)
+    relay = static_cast<RelayExecutable*>(program_.get())->built();
+  if (!relay) return states;
+  std::vector<KernelState> own = relay_code(*relay).kernel_states();
+  states.insert(states.end(), own.begin(), own.end());
   return states;
 }
 

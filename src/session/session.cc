@@ -2,6 +2,7 @@
 #include "rldb/session/session.h"
 
 #include "rldb/bytecode/builtin/absent.h"
+#include "rldb/bytecode/exported_library.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/verifier.h"
@@ -9,6 +10,7 @@
 #include "rldb/ops/op_info.h"
 #include "rldb/relay/vm/executable.h"
 #include "rldb/runtime/isolate.h"
+#include "rldb/runtime/library_data.h"
 #include "rldb/runtime/plugin.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_executable.h"
@@ -74,11 +76,21 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
   if (!read_program_file(path, bytes, out)) return false;
   if (onnx::is_model(path, bytes)) return load_onnx(path, bytes, out);
   if (!bytecode::is_executable_file(bytes)) return load_text(path, std::move(bytes), out);
+  bytecode::ExportedExecutable file{bytes};
+  const bool library = runtime::is_library_file(bytes);
+  if (library) {
+    auto exported = bytecode::executable_in_library(bytes, path);
+    if (!exported.ok()) {
+      out.add({}, source::message(diag::BadExecutable, path, exported.error().message));
+      return false;
+    }
+    file = *exported;
+  }
   std::unique_ptr<Program> program;
-  if (relay_bytecode::is_executable_file(bytes))
-    program = RelayExecutable::open(*this, path, bytes, out);
+  if (relay_bytecode::is_executable_file(file.bytes))
+    program = RelayExecutable::open(*this, path, std::string(file.bytes), out);
   else
-    program = RelaxExecutable::open(*this, path, bytes, out);
+    program = RelaxExecutable::open(*this, path, file.bytes, out, library ? std::optional(file.abi) : std::nullopt);
   if (!program) return false;
   set_program(std::move(program));
   return true;

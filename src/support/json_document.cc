@@ -70,6 +70,18 @@ JsonDocument::~JsonDocument() {
   value_ = nullptr;
 }
 
+std::string_view to_string(JsonProblem problem) {
+  switch (problem) {
+    case JsonProblem::TooDeep:
+      return "it is nested too deeply";
+    case JsonProblem::TooLarge:
+      return "it needs more memory than is left";
+    case JsonProblem::NotJson:
+      break;
+  }
+  return "it is not JSON";
+}
+
 Result<JsonDocument, JsonProblem> read_json(std::string_view text, int deepest) {
   if (json_nesting(text) > deepest) return Failure(JsonProblem::TooDeep);
   poll();

@@ -41,6 +41,8 @@ struct Ranks::Library {
   int (*rank)(void*, int*) = nullptr;
   int (*size)(void*, int*) = nullptr;
   int (*send)(const void*, int, void*, int, int, void*) = nullptr;
+  int (*isend)(const void*, int, void*, int, int, void*, void**) = nullptr;
+  int (*test)(void**, int*, Status*) = nullptr;
   int (*recv)(void*, int, void*, int, int, void*, Status*) = nullptr;
   int (*iprobe)(int, int, void*, int*, Status*) = nullptr;
   int (*get_count)(const Status*, void*, int*) = nullptr;
@@ -61,8 +63,8 @@ struct Ranks::Library {
     }
     const bool all = find(world, "ompi_mpi_comm_world") && find(byte, "ompi_mpi_byte") && find(init, "MPI_Init") &&
                      find(finalize, "MPI_Finalize") && find(rank, "MPI_Comm_rank") && find(size, "MPI_Comm_size") &&
-                     find(send, "MPI_Send") && find(recv, "MPI_Recv") && find(iprobe, "MPI_Iprobe") &&
-                     find(get_count, "MPI_Get_count");
+                     find(send, "MPI_Send") && find(isend, "MPI_Isend") && find(test, "MPI_Test") &&
+                     find(recv, "MPI_Recv") && find(iprobe, "MPI_Iprobe") && find(get_count, "MPI_Get_count");
     if (!all) why = "libmpi is not OpenMPI's";
     return all;
   }
@@ -87,14 +89,33 @@ std::unique_ptr<Ranks> Ranks::join(std::string& why) {
   return std::unique_ptr<Ranks>(new Ranks(std::move(library)));
 }
 
-Ranks::~Ranks() { library_->finalize(); }
+Ranks::~Ranks() {
+  if (!abandoned_) library_->finalize();
+}
 
 bool Ranks::send(int to, std::string_view bytes) {
   if (bytes.size() > std::size_t(std::numeric_limits<int>::max())) return false;
   return library_->send(bytes.data(), int(bytes.size()), library_->byte, to, kTag, library_->world) == 0;
 }
 
+bool Ranks::post(int to, std::string bytes) {
+  if (bytes.size() > std::size_t(std::numeric_limits<int>::max())) return false;
+  Posted& p = posted_.emplace_back(Posted{std::move(bytes)});
+  return library_->isend(p.bytes.data(), int(p.bytes.size()), library_->byte, to, kTag, library_->world, &p.request) ==
+         0;
+}
+
+bool Ranks::posting() {
+  posted_.remove_if([&](Posted& p) {
+    int done = 0;
+    Status status{};
+    return library_->test(&p.request, &done, &status) == 0 && done != 0;
+  });
+  return !posted_.empty();
+}
+
 std::optional<RankMessage> Ranks::receive() {
+  posting();
   int there = 0, count = 0;
   Status status{};
   if (library_->iprobe(kAnySource, kTag, library_->world, &there, &status) != 0 || there == 0) return std::nullopt;

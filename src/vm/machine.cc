@@ -182,6 +182,7 @@ Result<support::Unit> Machine::start(const Value& callable, PackedArgs args) {
   if (std::size_t(entry.num_args) != all.size()) return support::Failure(wrong_argument_count(entry, all.size()));
   runtime::Error error;
   if (Interpreter::frame_error(*this, index, error)) return support::Failure(std::move(error));
+  if (const InstructionSet* other = instructions_of(*program_)) RLDB_TRY_VOID(other->place_arguments(index, all));
   Interpreter::push_frame(*this, index, bytecode::kVoidRegister);
   std::move(all.begin(), all.end(), registers_.begin());
   return support::Unit{};

@@ -68,6 +68,7 @@ class Copier {
     const runtime::Function& f = v.as_function();
     if (f.captured.empty()) return v;
     Ref<runtime::Function> closure = make_closure(f, {});
+    closure->captured.clear();  // copies follow
     const Value made = known(v, Value(closure));
     for (const Value& c : f.captured) {
       RLDB_TRY(Value part, copy(c, depth + 1));

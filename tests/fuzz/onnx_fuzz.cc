@@ -3,7 +3,7 @@
 #include "fuzz/mutate.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
-#include "rldb/onnx/model.h"
+#include "rldb/onnx/smaller.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/support/memory.h"
 
@@ -58,6 +58,27 @@ std::string made(Rng& rng) {
 
 }  // namespace
 
+// Each change of a reduction makes a model that can be written, or none.
+std::string try_changes(const onnx::Translation& translation) {
+  using Changes = onnx::ModelChanges (*)(const onnx::ModelRef&, const onnx::Seen&);
+  constexpr Changes kAll[] = {onnx::without_unread,   onnx::fewer_outputs,      onnx::earlier_outputs,
+                              onnx::inlined_bodies,   onnx::operands_for_nodes, onnx::fewer_constants,
+                              onnx::fewer_attributes, onnx::fewer_symbols,      onnx::smaller_dims};
+  constexpr std::size_t kMost = 8;  // of each kind
+  source::Diagnostics found;
+  const onnx::ModelRef model = onnx::to_reduce(translation.model, {}, found);
+  if (!model) return found.has_errors() ? "" : "a model that cannot be reduced has no error";
+  const onnx::Seen seen{onnx::seen_values(translation, {}), std::nullopt};
+  const auto attempt = [&](const onnx::ModelChanges& changes) {
+    for (std::size_t i = 0; i < std::min(kMost, changes.size()); ++i)
+      if (const auto made = changes[i].make(); made.model)
+        (void)onnx::model_file(*onnx::with_output_types(made.model, seen));
+  };
+  for (const Changes changes : kAll) attempt(changes(model, seen));
+  attempt(onnx::values_for_nodes(model, seen, 1));
+  return {};
+}
+
 std::string run_one(const std::string& input) {
   support::set_memory_limit(support::memory_in_use() + (std::size_t(256) << 20));
   try {
@@ -72,6 +93,7 @@ std::string run_one(const std::string& input) {
     if (!translation) return found.has_errors() ? "" : "a model that cannot be translated has no error";
     (void)ir::print(translation->module, {});
     (void)ir::verify(ctx, translation->module, found);  // its rules may refuse a model that lies
+    return try_changes(*translation);
   } catch (const std::bad_alloc&) {
     // A model may request more memory than allowed.
   }

@@ -43,6 +43,8 @@ def argument(v):
         return {"as_optional_tensors": [{"as_none": True} if i is None else argument(i) for i in v]}
     if v and all(isinstance(i, str) and i.startswith("%") for i in v):
         return {"as_tensors": [{"name": i[1:]} for i in v]}
+    if v and all(isinstance(i, float) for i in v):
+        return {"as_floats": list(v)}
     if any(isinstance(i, str) for i in v):
         return {"as_sym_ints": [{"as_name": i[1:]} if isinstance(i, str) else {"as_int": i} for i in v]}
     return {"as_ints": list(v)}
@@ -267,6 +269,33 @@ def sizes():
     return p
 
 
+def choice():
+    """torch.cond(p, lambda a, b: (a + b, a), lambda a, b: (a - b, b * 2), (x, z)); its arguments have no names."""
+    p = Program()
+    p.input("p", [], BOOL)
+    p.input("x", [2])
+    p.input("z", [2])
+    branches = []
+    for name, ops in (("true_graph_0", (("add.Tensor", "%b"), ("mul.Tensor", 1.0))),
+                      ("false_graph_0", (("sub.Tensor", "%b"), ("mul.Tensor", 2.0)))):
+        inner = Program()
+        for n in "ab":
+            inner.types[n] = meta([2])
+        inner.node("c", A + ops[0][0], [2], self="%a", other=ops[0][1])
+        inner.node("d", A + ops[1][0], [2], self="%a" if name[0] == "t" else "%b", other=ops[1][1])
+        graph = {"inputs": [{"as_tensor": {"name": n}} for n in "ab"], "outputs": [{"as_tensor": {"name": n}} for n in "cd"],
+                 "nodes": inner.nodes, "tensor_values": inner.types, "sym_int_values": {}, "sym_bool_values": {},
+                 "is_single_tensor_return": False, "custom_obj_values": {}}
+        branches.append({"as_graph": {"name": name, "graph": graph}})
+    p.types["y0"], p.types["y1"] = meta([2]), meta([2])
+    arguments = [argument("%p"), *branches, argument(["%x", "%z"])]
+    p.nodes.append({"target": "torch.ops.higher_order.cond", "outputs": [{"as_tensor": {"name": n}} for n in ("y0", "y1")],
+                    "inputs": [{"name": "", "arg": a, "kind": 1} for a in arguments], "metadata": {}})
+    p.output("y0")
+    p.output("y1")
+    return p
+
+
 def kinds(path):
     """Weights of every kind: saved buffers, others, constants; raw, pickled, and two views of one storage."""
     p = Program()
@@ -399,6 +428,7 @@ def main(folder):
     for kind in ("input", "buffer"):
         write(folder + "/changed_%s.pt2" % kind, members(changed(kind)))
     kinds(folder + "/kinds.pt2")
+    write(folder + "/choice.pt2", members(choice()))
     damaged(folder, 90)
 
 

@@ -262,6 +262,129 @@ def shapes():
     node("pad.default", [1, 2, 6], [4, 1, 2, 3, 4, 1, 8, 5, 6, 7, 8, 5], self="%line", pad=[1, 1], mode="circular")
 
 
+def written():
+    node("index.Tensor", [2], [2, 4], self="%p", indices=["%zero_one", "%one_zero"])
+    node("index.Tensor", [1, 2], [2, 8], self="%line", indices=[None, "%zero_one", "%one_three"])
+    node("index_put.default", [2, 3], [1, 10, 3, 20, 5, 6], self="%p", indices=["%zero_one", "%one_zero"], values="%two")
+    node("index_put.default", [2, 3], [1, 12, 3, 24, 5, 6], self="%p", indices=["%zero_one", "%one_zero"], values="%two",
+         accumulate=True)
+    node("index_put.default", [2, 3], [10, 2, 20, 10, 5, 20], self="%p", indices=[None, "%zero_two"], values="%two")
+    node("index_put.default", [2, 3], [1.5, 2, 1.5, 4, 5, 1.5], self="%p", indices=["%b"], values="%s")
+    changed("index_put_.default", [a if k != 5 else 1.5 for k, a in enumerate(flat("t"))], indices=["%one_place", "%two_place"],
+            values="%s")
+
+
+def taps(n, m, scale, kind):
+    """The weights of the elements of one axis: of nearest, linear, cubic; with the corners aligned."""
+    rows = []
+    for i in range(m):
+        if kind == "nearest":
+            rows.append({min(int(i / scale), n - 1): 1.0})
+            continue
+        at = i * (n - 1) / (m - 1) if kind == "corners" else (i + 0.5) / scale - 0.5
+        if kind != "cubic":
+            at = min(max(at, 0), n - 1)
+        low, row = math.floor(at), {}
+        f = at - low
+        a = -0.75
+        near = lambda d: (a + 2) * d ** 3 - (a + 3) * d ** 2 + 1
+        far = lambda d: a * d ** 3 - 5 * a * d ** 2 + 8 * a * d - 4 * a
+        weights = {-1: far(1 + f), 0: near(f), 1: near(1 - f), 2: far(2 - f)} if kind == "cubic" else {0: 1 - f, 1: f}
+        for k, w in weights.items():
+            j = min(max(low + k, 0), n - 1)
+            row[j] = row.get(j, 0) + w
+        rows.append(row)
+    return rows
+
+
+def resized(shape, values, sizes, scales, kind):
+    for axis in range(2, len(shape)):
+        rows = taps(shape[axis], sizes[axis - 2], scales[axis - 2], kind)
+        inner = math.prod(shape[axis + 1:])
+        outer = math.prod(shape[:axis])
+        n = shape[axis]
+        values = [sum(w * values[(o * n + j) * inner + k] for j, w in row.items())
+                  for o in range(outer) for row in rows for k in range(inner)]
+        shape = shape[:axis] + [sizes[axis - 2]] + shape[axis + 1:]
+    return shape, values
+
+
+def resizing():
+    for name, operand, kind in (("nearest1d", "line", "nearest"), ("nearest2d", "picture", "nearest"),
+                                ("nearest3d", "cube", "nearest"), ("linear1d", "line", "linear"),
+                                ("bilinear2d", "picture", "linear"), ("trilinear3d", "cube", "linear"),
+                                ("bicubic2d", "picture", "cubic")):
+        shape, values = INPUTS[operand][0], flat(operand)
+        spatial = shape[2:]
+        sizes = [2 * n for n in spatial]
+        corners = {} if kind == "nearest" else {"align_corners": False}
+        to, made = resized(shape, values, sizes, [2] * len(sizes), kind)
+        node("upsample_%s.vec" % name, to, made, input="%" + operand, output_size=None,
+             scale_factors=[2.0] * len(sizes), **corners)
+        sizes = [n + 1 for n in spatial]
+        to, made = resized(shape, values, sizes, [m / n for m, n in zip(sizes, spatial)], kind)
+        node("upsample_%s.default" % name, to, made, self="%" + operand, output_size=sizes, **corners)
+    to, made = resized([1, 2, 2, 4], flat("picture"), [3, 7], [1, 1], "corners")
+    node("upsample_bilinear2d.vec", to, made, input="%picture", output_size=[3, 7], align_corners=True,
+         scale_factors=None)
+
+
+def sigmoid(a):
+    return 1 / (1 + math.exp(-a))
+
+
+def cell(kind, x, h, c, w, r, b):
+    """One step of a layer whose hidden size is 1; w, r, b by gate: (weight of the input, of the state, sum of biases)"""
+    parts = [(x * w[k], h * r[k], b[0][k], b[1][k]) for k in range(len(w))]
+    if kind == "lstm":
+        i, f, g, o = (sum(p) for p in parts)
+        c = sigmoid(f) * c + sigmoid(i) * math.tanh(g)
+        return sigmoid(o) * math.tanh(c), c
+    if kind == "gru":
+        reset, update = sigmoid(sum(parts[0])), sigmoid(sum(parts[1]))
+        n = math.tanh(parts[2][0] + parts[2][2] + reset * (parts[2][1] + parts[2][3]))
+        return (1 - update) * n + update * h, c
+    total = sum(parts[0])
+    return math.tanh(total) if kind == "rnn_tanh" else max(total, 0), c
+
+
+def recurrent():
+    """Sequences of three steps, one batch, one number; two layers in both directions, and one layer with batch first."""
+    for kind, gates in (("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1)):
+        names = ["r_w%d" % gates, "r_r%d" % gates, "r_a%d" % gates, "r_b%d" % gates]
+        w, r, a, b = (flat(n) for n in names)
+        wide = "r_x%d" % gates
+        steps = flat("r_steps")
+        for bidirectional in (True, False):
+            ways = 2 if bidirectional else 1
+            out, last_h, last_c, params = [[v] for v in steps], [], [], []
+            for layer in range(2 if bidirectional else 1):
+                found = [[] for _ in steps]
+                for way in range(ways):
+                    h, c = (flat("r_h" if bidirectional else "r_h1")[layer * ways + way],
+                            flat("r_c" if bidirectional else "r_c1")[layer * ways + way])
+                    order = range(3) if way == 0 else reversed(range(3))
+                    for t in order:
+                        x = out[t]
+                        # Of the second layer both numbers have the same weights.
+                        h, c = cell(kind, sum(x), h, c, w, r, (a, b))
+                        found[t].append(h)
+                    last_h.append(h)
+                    last_c.append(c)
+                    params += ["%" + (names[0] if layer == 0 else wide)] + ["%" + n for n in names[1:]]
+                out = found
+            shape = [3, 1, ways] if bidirectional else [1, 3, 1]
+            states = [len(last_h), 1, 1]
+            hx = (["%r_h", "%r_c"] if bidirectional else ["%r_h1", "%r_c1"]) if kind == "lstm" else (
+                "%r_h" if bidirectional else "%r_h1")
+            shapes, values, types = [shape, states], [[v for row in out for v in row], last_h], [FLOAT, FLOAT]
+            if kind == "lstm":
+                shapes, values, types = shapes + [states], values + [last_c], types + [FLOAT]
+            node(kind + ".input", shapes, values, types, input="%r_steps" if bidirectional else "%r_first", hx=hx,
+                 params=params, has_biases=True, num_layers=2 if bidirectional else 1, dropout=0.0, train=False,
+                 bidirectional=bidirectional, batch_first=not bidirectional)
+
+
 def made():
     node("full.default", [2, 2], [7] * 4, LONG, size=[2, 2], fill_value=7, dtype=LONG)
     for name, value in (("ones", 1), ("zeros", 0)):
@@ -420,7 +543,22 @@ def main(folder):
     INPUTS["w_one"] = ([1, 1, 2, 2], FLOAT, [1, 0, 0, 1])
     INPUTS["squares"] = ([2], FLOAT, [100, 400])
     INPUTS["square"] = ([2, 2], BOOL, [True, False, True, True])
-    for family in (elementwise, in_place, binary, copies, shapes, made, products, layers, reductions):
+    for name, values in (("zero_one", [0, 1]), ("one_zero", [1, 0]), ("one_three", [1, 3]), ("zero_two", [0, 2]),
+                         ("one_place", [1]), ("two_place", [-1])):
+        INPUTS[name] = ([len(values)], LONG, values)
+    INPUTS["r_steps"] = ([3, 1, 1], FLOAT, [0.5, -1, 2])
+    INPUTS["r_first"] = ([1, 3, 1], FLOAT, [0.5, -1, 2])
+    INPUTS["r_h"], INPUTS["r_c"] = ([4, 1, 1], FLOAT, [0.1, -0.2, 0.3, 0.4]), ([4, 1, 1], FLOAT, [0.5, 0.25, -0.5, 0])
+    INPUTS["r_h1"], INPUTS["r_c1"] = ([1, 1, 1], FLOAT, [0.1]), ([1, 1, 1], FLOAT, [0.5])
+    for gates in (4, 3, 1):
+        first = [0.5, -0.75, 1, 0.25][:gates]
+        INPUTS["r_w%d" % gates] = ([gates, 1], FLOAT, first)
+        INPUTS["r_x%d" % gates] = ([gates, 2], FLOAT, [v for v in first for _ in range(2)])
+        INPUTS["r_r%d" % gates] = ([gates, 1], FLOAT, [0.3, 0.6, -0.9, 0.2][:gates])
+        INPUTS["r_a%d" % gates] = ([gates], FLOAT, [0.1, 0.2, 0.3, -0.4][:gates])
+        INPUTS["r_b%d" % gates] = ([gates], FLOAT, [-0.05, 0.15, 0.25, 0.35][:gates])
+    for family in (elementwise, in_place, binary, copies, shapes, written, resizing, recurrent, made, products, layers,
+                   reductions):
         family()
     only = sys.argv[2:]
     program, found = Program(), {}

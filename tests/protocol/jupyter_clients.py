@@ -76,7 +76,7 @@ class Manager(unittest.TestCase):
     def test_interruption_of_a_compiled_kernel(self):
         self.client.execute_interactive(SLOW, timeout=20, output_hook=lambda message: None)
         content, seconds = self.interrupt("main()")
-        self.assertLess(seconds, 5)
+        self.assertLess(seconds, 5)  # a fraction of a second, unless the machine is busy
         reply = self.client.execute_interactive("1 + 1", timeout=20, output_hook=lambda message: None)
         self.assertEqual(reply["content"]["status"], "ok")
 

@@ -189,6 +189,10 @@ TEST_CASE("listings, pictures and differences have a form of their own") {
   const Json* listing = notebook.client.last("display_data");
   REQUIRE(listing);
   CHECK((*listing)["data"]["text/html"].get<std::string>().find("<span class=\"k\">def</span>") != std::string::npos);
+  notebook.cell(":type main:a");
+  const Json* type = notebook.client.last("display_data");
+  REQUIRE(type);
+  CHECK((*type)["data"]["text/html"].get<std::string>().find("<span class=\"t\">R.Tensor</span>") != std::string::npos);
   notebook.cell(":graph main");
   const Json* graph = notebook.client.last("display_data");
   REQUIRE(graph);

@@ -87,7 +87,7 @@ TEST_CASE("memory: reduction keeps that the passes bring it") {
   CHECK(r.passes == "TopologicalSort(order=breadth-first)");
   CHECK(r.after.bindings < r.before.bindings);
   CHECK(r.after.elements < r.before.elements);
-  CHECK(r.symptom.bytes > r.symptom.limit);
+  CHECK(r.symptom.amount > r.symptom.limit);
   CHECK(r.symptom.id == "after the passes");
 
   // Without passes: the program itself holds too much.

@@ -315,7 +315,7 @@ TEST_CASE("reduce: an answer of a child comes back as it was, whatever bytes its
   REQUIRE(heard);
   CHECK(*heard == told);
   CHECK(heard->text == told.text);
-  CHECK(heard->bytes == 12);
+  CHECK(heard->amount == 12);
   CHECK(heard->limit == 1);
   CHECK_FALSE(repro::ask_in_child({}, [] { return std::optional<repro::Symptom>(); }));
 }

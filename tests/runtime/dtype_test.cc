@@ -224,3 +224,27 @@ TEST_CASE("integers: signs, widths, saturation") {
   store_int(&word, DType::Bool(), 7);
   CHECK(load_as_int(&word, DType::Bool()) == 1);
 }
+
+// Of the encodings of a format, the nearest, and of two that are equally near the even one.
+TEST_CASE("dtype: every small format rounds to nearest even, between all of its numbers") {
+  for (const char* name :
+       {"float16", "bfloat16", "float8_e3m4", "float8_e4m3", "float8_e4m3b11fnuz", "float8_e4m3fn", "float8_e4m3fnuz",
+        "float8_e5m2", "float8_e5m2fnuz", "float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"}) {
+    CAPTURE(name);
+    const SmallFloat& f = *small_float(named(name));
+    const std::uint32_t top = 1u << (f.exponent_bits + f.mantissa_bits);
+    int wrong = 0;
+    for (std::uint32_t low = 0; low + 1 < top; ++low) {
+      const double a = decode_small(f, low), b = decode_small(f, low + 1);
+      if (!std::isfinite(a) || !std::isfinite(b)) break;
+      const double middle = a + (b - a) / 2;
+      const std::uint32_t even = low % 2 == 0 ? low : low + 1;
+      wrong += a >= b || encode_small(f, a) != low || encode_small(f, middle) != even ||
+               encode_small(f, std::nextafter(middle, a)) != low ||
+               encode_small(f, std::nextafter(middle, b)) != low + 1;
+      if (low > 0 || f.style != SmallFloatStyle::Unsigned)
+        wrong += encode_small(f, -b) != (top | (low + 1)) || decode_small(f, top | (low + 1)) != -b;
+    }
+    CHECK(wrong == 0);
+  }
+}

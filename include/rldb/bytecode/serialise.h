@@ -18,6 +18,7 @@ inline constexpr std::uint32_t kSectionsVersion = 2;
 // Fails on a constant that the format cannot represent.
 runtime::Result<std::string> serialise(const Executable& exe);
 runtime::Result<Executable> load(std::string_view bytes);
+// Also of a library, which may hold one (exported_library.h): no text begins like that.
 bool is_executable_file(std::string_view first_bytes);
 
 }  // namespace rldb::bytecode

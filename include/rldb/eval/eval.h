@@ -23,6 +23,7 @@
 namespace rldb::eval {
 
 class AccessWatcher;
+class CompiledStatements;
 
 // The requirements of a PrimFunc on its callers; also used by the JIT and the executable writer.
 ir::Result<runtime::KernelSignature> signature_of(const ir::PrimFunc* f, std::string_view name);
@@ -50,9 +51,17 @@ struct TirPlace {
   std::unordered_map<const ir::Node*, runtime::Value> allocations;  // tensors: by ir::Buffer, or the Var of an Allocate
 };
 
-// One TensorIR function in progress, a statement at a time.
+// Where TirMachine::run ends before the end of the function.
+struct RunLimits {
+  std::optional<std::uint64_t> until;            // in steps since the start
+  const std::atomic<bool>* interrupt = nullptr;  // set by others
+};
+
+// One TensorIR function in progress, a statement at a time, or faster.
 class TirMachine {
  public:
+  enum class Ran : std::uint8_t { Finished, AtLimit, Interrupted };
+
   TirMachine(const ir::PrimFunc* f, const runtime::PackedRegistry* registry);
   ~TirMachine();
   TirMachine(const TirMachine& other);  // clones the activities; tensors are shared
@@ -63,6 +72,11 @@ class TirMachine {
   // The statement that runs next (a store, evaluate, loop head, block...), null when finished.
   const ir::Stmt* current() const;
   runtime::Result<support::Unit> step();  // one statement
+  // Many steps, with compiled forms of the statements: every state in which it ends, and every error, is one of `step`.
+  // Nothing is compiled if there is a watcher.
+  runtime::Result<Ran> run(const RunLimits& limits = {});
+  // Before `run`: where compiled forms are kept, for several calls of functions that live as long.
+  void share(std::shared_ptr<CompiledStatements> compiled);
   // Before `start`: memory that the function allocates begins with all bits set, NaN in every format of floats.
   void set_nan_memory();
   // Before `start`; null: nobody.

@@ -5,6 +5,7 @@
 // exactly (64 bits, wrapping), every float format in double, rounded once to the dtype of the result.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -68,28 +69,40 @@ class Broadcast {
   // f(out, starts, steps, count) for runs of at most kChunk result elements, with the positions of operand elements.
   template <class F>
   void runs(F f) const {
-    if (count_ == 0) return;
+    runs(0, count_, [&](std::int64_t out, const std::int64_t* starts, const std::int64_t* steps, std::int64_t n) {
+      support::poll();
+      f(out, starts, steps, n);
+      return true;
+    });
+  }
+  // Of the result elements from `begin` to `end`, until f returns false.
+  template <class F>
+  void runs(std::int64_t begin, std::int64_t end, F f) const {
     const std::size_t rank = dims_.size();
     const std::int64_t inner = rank ? dims_[rank - 1] : 1;
-    std::vector<std::int64_t> index(rank), starts(strides_.size()), steps(strides_.size());
+    std::vector<std::int64_t> rows(strides_.size()), starts(strides_.size()), steps(strides_.size());
     for (std::size_t k = 0; k < steps.size(); ++k) steps[k] = rank ? strides_[k][rank - 1] : 0;
-    for (std::int64_t out = 0; out < count_; out += inner) {
-      for (std::int64_t i = 0; i < inner; i += kChunk) {
-        support::poll();
-        for (std::size_t k = 0; k < starts.size(); ++k) {
-          starts[k] = i * steps[k];
-          for (std::size_t d = 0; d + 1 < rank; ++d) starts[k] += index[d] * strides_[k][d];
-        }
-        f(out + i, starts.data(), steps.data(), std::min(kChunk, inner - i));
-      }
-      for (std::size_t d = rank - 1; rank > 1 && d-- > 0;) {
-        if (++index[d] < dims_[d]) break;
-        index[d] = 0;
+    for (std::int64_t out = begin; out < end;) {
+      find_row(out / inner, rows);
+      for (std::int64_t i = out % inner; i < inner && out < end;) {
+        const std::int64_t n = std::min({kChunk, inner - i, end - out});
+        for (std::size_t k = 0; k < starts.size(); ++k) starts[k] = rows[k] + i * steps[k];
+        if (!f(out, starts.data(), steps.data(), n)) return;
+        i += n;
+        out += n;
       }
     }
   }
+  std::int64_t count() const { return count_; }
 
  private:
+  // Where each operand's elements of a row of the innermost dimension begin.
+  void find_row(std::int64_t row, std::vector<std::int64_t>& out) const {
+    std::fill(out.begin(), out.end(), 0);
+    for (std::size_t d = dims_.empty() ? 0 : dims_.size() - 1; d-- > 0; row /= dims_[d])
+      for (std::size_t k = 0; k < out.size(); ++k) out[k] += row % dims_[d] * strides_[k][d];
+  }
+
   Dims shape_;
   std::int64_t count_ = 1;
   Dims dims_;                  // with adjacent ones merged

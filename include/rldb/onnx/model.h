@@ -50,14 +50,17 @@ struct Options {
   Tensors bound;                  // inputs whose values are known: they become constants
 };
 
-// A node of the model's graph.
+// A node of the model's graph, or of a graph inside.
 struct Node {
-  std::string label;  // its name, or `#index`
+  std::string label;  // its name, or `#index`; of an inner one after that of the node around: `/loop/Loop > #2`
   std::string op;     // `Conv`, `com.microsoft.Gelu`
   std::size_t index = 0;
   source::Span place;  // its line in the listing
   std::vector<std::string> outputs;
 };
+
+// The function that a model becomes.
+inline constexpr std::string_view kEntry = "main";
 
 // A module, and where the values of the model are in it.
 struct Translation {
@@ -67,8 +70,18 @@ struct Translation {
   // Variables by the name of the output. One that the translation computed itself has none.
   std::unordered_map<std::string, const ir::Var*> values;
   std::vector<std::string> inputs;  // the parameters' names in the model, without initialisers
+  Tensors known;                    // outputs that are numbers without a run
+  // Dims of the inputs, as the model names them; `x_0`: the first one of `x` has no name.
+  std::unordered_map<const ir::Var*, std::string> symbols;
 
   const Node* find(std::string_view label) const;  // null: there is no such node
+  const ir::Function* function() const;            // kEntry
+  // The node whose line in the listing it is, in subgraphs and functions too. Null: there is none.
+  const Node* find(const source::Span& place) const;
+
+  source::FileId file;                                     // the listing
+  std::vector<Node> inner;                                 // of subgraphs and functions, without outputs
+  std::unordered_map<std::uint32_t, std::size_t> node_at;  // by the beginning of the place: nodes, then inner
 };
 
 // The function `main`. `file`: the listing. Null after errors: all operators that are not translated are reported

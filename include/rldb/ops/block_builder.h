@@ -8,6 +8,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string_view>
 
@@ -24,6 +25,7 @@ class BlockBuilder {
   ir::Context& context() { return ctx_; }
 
   // ---- functions ----
+  // A function may begin inside of another, whose writing goes on when it has ended: both are functions of the module.
   // A symbolic variable: a dimension of parameters and of values computed from them. One that occurs in no
   // parameter's shape (nor in a parameter of type R.Shape) is defined by the first match_cast that mentions it.
   const ir::Var* symbol(std::string_view name);
@@ -61,6 +63,10 @@ class BlockBuilder {
   const ir::Var* emit_if(const ir::Expr* condition, const Branch& then_branch, const Branch& else_branch,
                          std::string_view hint = {});
 
+  // A local function as a value: its body may use what is bound around it.
+  const ir::Var* emit_function(std::initializer_list<const ir::Var*> params, const Branch& body_of,
+                               std::string_view hint = "inner");
+
   // The module, verified. After it, more functions may be added and `build` be called again.
   ir::Result<const ir::Module*> build();
 
@@ -75,10 +81,15 @@ class BlockBuilder {
   ir::Context& ctx_;
   ir::ModuleBuilder module_;
   Legalizer legalizer_;
-  std::optional<ir::BlockBuilder> body_;  // of the function being written
-  std::string_view name_;
-  std::vector<const ir::Var*> params_;
-  FunctionOptions options_;
+  // A function being written.
+  struct Open {
+    explicit Open(ir::Context& ctx) : body(ctx) {}
+    ir::BlockBuilder body;
+    std::string_view name;
+    std::vector<const ir::Var*> params;
+    FunctionOptions options;
+  };
+  std::vector<std::unique_ptr<Open>> open_;  // outermost first
   std::optional<source::Message> error_;
 };
 

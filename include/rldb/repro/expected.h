@@ -41,7 +41,8 @@ struct ExpectedComparison {
 // None: the folder has no values, or cannot be read, which is diagnosed.
 std::optional<std::vector<ExpectedSet>> read_expected(const onnx::Translation& model, const std::string& path,
                                                       source::Diagnostics& out);
-// Tolerances that are not given are those of ONNX's tests: rtol 1e-3, atol 1e-7.
+// Those that are not given are those of ONNX's tests: rtol 1e-3, atol 1e-7.
+Tolerances expected_tolerances(Tolerances given);
 ExpectedComparison compare_expected(session::Session& session, const onnx::Translation& model, const ExpectedSet& set,
                                     Tolerances tolerances);
 // Several lines, without the last line break.

@@ -1,8 +1,9 @@
-// Which elements a call of a function of the paged key-value cache reads for one element that it writes. For the
-// provenance of elements; nothing is called.
+// Which elements a call of a function of the runtime (the paged key-value cache, collectives) reads for one element that
+// it writes. For the provenance of elements; nothing is called.
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "rldb/runtime/value.h"
@@ -17,6 +18,7 @@ struct ElementPlace {
 struct CallReads {
   bool writes = false;  // false: the call leaves the element alone
   std::vector<ElementPlace> reads;
+  std::string others = {};  // where elements of other workers come in; empty: there are none
 };
 
 using PackedFunctionPointer = Result<Value> (*)(PackedArgs);
@@ -24,5 +26,8 @@ using PackedFunctionPointer = Result<Value> (*)(PackedArgs);
 // `function`: of contrib.h, or null. `args`: as before the call. Nullopt: what the function does is not known here, or
 // not for these arguments (sliding windows, token trees and latent rows of a cache).
 std::optional<CallReads> call_reads(PackedFunctionPointer function, PackedArgs args, const ElementPlace& written);
+
+// The same for collectives. Nullopt: it is none, or one within groups of workers.
+std::optional<CallReads> collective_reads(PackedFunctionPointer function, PackedArgs args, const ElementPlace& written);
 
 }  // namespace rldb::runtime

@@ -14,7 +14,8 @@ void set_guarded_storage(bool on);
 // Whether the bytes around it are unchanged. True for storage that is not guarded.
 bool intact(const Storage& storage);
 
-// Only for Storage: zeroed memory, null when the system has no more; and its release, false when it was not guarded.
+// Only for Storage: zeroed memory, null when the system has no more, or too many are alive (16,384); and its release,
+// false when it was not guarded.
 std::byte* map_guarded(std::size_t bytes);
 bool unmap_guarded(std::byte* data, std::size_t bytes);
 

@@ -44,11 +44,17 @@ class Group : public runtime::Workers {
   bool run(std::string_view function, const std::vector<std::vector<runtime::Value>>& args, Diagnostics& out);
   // The results, by rank, of a run that went well.
   const std::vector<runtime::Value>& results() const { return results_; }
+  // With which it was begun, by rank; empty: there was none.
+  const std::vector<std::vector<runtime::Value>>& arguments() const { return arguments_; }
   // A run that begins outside `run` from now on is this rank's, and meets what the others brought in the last run.
   void be(std::size_t rank) {
     rank_ = rank;
-    own_.clear();
+    own_[rank].clear();
   }
+  // The run of this rank, which began after `be`, goes on: runs of several ranks can be stepped alternately.
+  void be_again(std::size_t rank) { rank_ = rank; }
+  // How often `run` was called: what ranks met before is gone.
+  std::size_t runs() const { return runs_; }
 
   std::int64_t id() const override { return std::int64_t(rank_); }
   runtime::Result<runtime::Value> meet(runtime::Collective what, runtime::PackedArgs args) override;
@@ -83,8 +89,10 @@ class Group : public runtime::Workers {
   bool meeting_ = false;                        // the rank may pass its collective
   std::vector<std::vector<Meeting>> meetings_;  // by rank
   std::map<std::pair<std::size_t, std::size_t>, std::deque<runtime::Value>> messages_;  // from a rank to another
-  std::vector<std::uint64_t> own_;  // when the rank that runs alone reached each of them
+  std::vector<std::vector<std::uint64_t>> own_;  // by rank: when its run alone reached each of them
+  std::size_t runs_ = 0;
   std::vector<runtime::Value> results_;
+  std::vector<std::vector<runtime::Value>> arguments_;
 };
 
 // The `--input` texts of one rank: `x@1=...` is for parameter x of rank 1 alone, instead of an `x=...` for all.

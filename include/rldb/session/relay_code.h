@@ -39,6 +39,8 @@ class RelayCode {
   // Primitives whose functions are known, and where those are kept.
   const std::vector<relay::Kernel>& kernels() const { return kernels_; }
   relay::Context& context() const { return *ctx_; }
+  // Of the kernels of primitives that have run.
+  std::vector<Session::KernelState> kernel_states() const;
   relay_vm::Outcome run(std::string_view function, runtime::PackedArgs args) const {
     return relay_vm::call(linked_, function, args);
   }
@@ -52,6 +54,7 @@ class RelayCode {
   std::vector<relay::Kernel> kernels_;
   std::shared_ptr<const relay_bytecode::Executable> exe_;
   std::shared_ptr<KernelMaker> maker_;
+  runtime::DeviceList devices_;  // of the run; none: the program's
   relay_vm::PrimitiveTable primitives_;
   std::shared_ptr<const relay_vm::Program> linked_;
 };

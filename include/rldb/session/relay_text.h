@@ -44,6 +44,8 @@ class RelayText final : public Program {
   // Functions that it does not reach are not compiled, and passes may drop them.
   void set_entry(std::string function) { entry_ = std::move(function); }
   std::shared_ptr<const Build> runnable(Diagnostics& out) override;
+  // The last build; null: none yet.
+  const Build* built() const { return build_.get(); }
   std::shared_ptr<const Build> viewable(Diagnostics& out) override { return runnable(out); }
   std::optional<std::string> executable_file(Diagnostics& out, const bytecode::DebugInfo* names) override;
   std::string listing(const Build& build) const override;

@@ -1,6 +1,7 @@
 // JSON texts from outside, read within bounds. The JSON library does not survive an exception while it builds or frees
 // a document, so that the memory limit and ^C must not throw there: nesting and memory are bounded before, and a
-// cancelled reading ends like a text that is cut off. Users: protocol (nesting), tensor files, onnx.
+// cancelled reading ends like a text that is cut off. Users: protocol (nesting), tensor files, onnx, metadata of
+// modules and of plugins, journals, recorded runs, partners.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +38,11 @@ class JsonDocument {
 
 enum class JsonProblem : std::uint8_t { TooDeep, TooLarge, NotJson };
 
+// Deep enough for whatever rldb or TVM writes.
+inline constexpr int kUsualJsonNesting = 100;
 // TooLarge: the document might exceed what is left of the memory limit. Throws Cancelled.
-Result<JsonDocument, JsonProblem> read_json(std::string_view text, int deepest);
+Result<JsonDocument, JsonProblem> read_json(std::string_view text, int deepest = kUsualJsonNesting);
+// In words: `it is not JSON`.
+std::string_view to_string(JsonProblem problem);
 
 }  // namespace rldb::support

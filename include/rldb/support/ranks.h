@@ -1,9 +1,11 @@
 // Ranks: the processes of one job, which `mpirun` of OpenMPI started on this machine or on several, and messages
 // between them. libmpi is loaded at run time, and only in such a job: rldb itself is built and runs without it.
 //
-// Every rank has the same command line. Rank 0 has the work and the output; the others answer. Used by repro and ui.
+// Every rank has the same command line. Rank 0 has the work and the output, and the others answer; or each runs one
+// program, and they meet at collectives (session/process_group.h). Used by session, repro and ui.
 #pragma once
 
+#include <list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -27,16 +29,28 @@ class Ranks {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  // False: the message is too long, or the other rank is gone.
+  // False: the message is too long, or the other rank is gone. A long message waits for its receiver.
   bool send(int to, std::string_view bytes);
+  // The same without waiting: the bytes are kept until they have been sent, which `receive` sees to.
+  bool post(int to, std::string bytes);
   // The next message, if one has arrived.
   std::optional<RankMessage> receive();
+  // Whether messages that were posted are still on their way.
+  bool posting();
+  // Another rank has died: this one does not wait for it when it ends.
+  void abandon() { abandoned_ = true; }
 
  private:
   struct Library;
   explicit Ranks(std::unique_ptr<Library> library);
   std::unique_ptr<Library> library_;
   int rank_ = 0, size_ = 1;
+  struct Posted {
+    std::string bytes;
+    void* request = nullptr;
+  };
+  std::list<Posted> posted_;  // at addresses that stay
+  bool abandoned_ = false;
 };
 
 }  // namespace rldb::support

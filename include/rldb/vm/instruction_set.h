@@ -31,6 +31,8 @@ class InstructionSet {
   // Runs at most `budget` instructions, to the next one of `stops` (may be null). Frames and pcs are those of the
   // executable.
   virtual Outcome run(MachineState state, const StopSet* stops, std::uint64_t budget) const = 0;
+  // Puts the arguments of a run on the devices where the function expects them.
+  virtual Result<support::Unit> place_arguments(FunctionIndex function, std::span<Value> args) const = 0;
   // Replaces the values by copies that share no mutable state with them; aliases stay aliases.
   virtual Result<support::Unit> copy(std::vector<Value>& values) const = 0;
   // Bytes of tensor data that `copy` would copy.

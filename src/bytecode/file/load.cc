@@ -4,6 +4,7 @@
 #include "bytecode/file/format.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/bytecode/serialise.h"
+#include "rldb/runtime/library_data.h"
 #include "rldb/runtime/tensor_blob.h"
 #include "rldb/support/bytes.h"
 #include "rldb/support/cancel.h"
@@ -249,6 +250,7 @@ class Loader {
 }  // namespace
 
 bool is_executable_file(std::string_view first_bytes) {
+  if (runtime::is_library_file(first_bytes)) return true;
   ByteReader in(first_bytes);
   std::uint64_t magic = in.u64();
   return in.ok() && (magic == format::kMagicV1 || magic == format::kMagicV2);

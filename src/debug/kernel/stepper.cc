@@ -171,9 +171,12 @@ bool KernelStepper::put_to(const eval::TirPlace& place) {
 }
 
 KernelStepper::Found KernelStepper::walk_to(std::uint64_t steps) {
-  while (machine_->steps() < steps) {
-    if (!machine_->running() || !machine_->step().ok()) return Found::No;
-    if (machine_->steps() % kPollEvery == 0 && interrupted()) return Found::Interrupted;
+  std::atomic<bool>& interrupt = code_.session().interrupt();
+  const auto ran = machine_->run({.until = steps, .interrupt = &interrupt});
+  if (!ran.ok()) return Found::No;
+  if (*ran == TirMachine::Ran::Interrupted) {
+    interrupt = false;
+    return Found::Interrupted;
   }
   return machine_->running() ? Found::Yes : Found::No;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <unordered_map>
 
 #include "debug/impl.h"
@@ -10,6 +11,7 @@
 #include "debug/look/values.h"
 #include "rldb/expression/language.h"
 #include "rldb/ir/printer.h"
+#include "rldb/session/process_group.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 
@@ -229,6 +231,29 @@ bool looks_like_script(std::string_view text) {
 
 }  // namespace
 
+namespace {
+
+// A variable of another rank of a job, which is asked.
+runtime::Result<Value> value_of_rank(std::string_view name, std::string_view digits) {
+  auto* job = dynamic_cast<session::ProcessGroup*>(runtime::workers());
+  if (!job)
+    return runtime::fail(
+        runtime::ErrorKind::Unsupported,
+        fmt::format("`{}@{}` is a variable of another rank, and the program does not run in ranks that "
+                    "`mpirun` started",
+                    name, digits));
+  std::size_t rank = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
+  if (read.ec != std::errc() || rank >= job->size())
+    return runtime::fail(runtime::ErrorKind::OutOfBounds,
+                         fmt::format("rank {} is not one of {} ranks", digits, job->size()));
+  if (rank == job->rank())
+    return runtime::fail(runtime::ErrorKind::Unsupported, fmt::format("`{}` is of this rank: `print {}`", name, name));
+  return job->ask(rank, name);
+}
+
+}  // namespace
+
 std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source::Diagnostics& out,
                                         std::vector<std::string>* notes,
                                         const session::Session::EntryRunner& run) const {
@@ -240,6 +265,8 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
     finder.emplace(d, d.run->machine(), d.run->code(), index, d.part, true);
   const expression::NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
+    if (const std::size_t at = name.find('@'); at != std::string_view::npos)
+      return value_of_rank(name.substr(0, at), name.substr(at + 1));
     if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->machine(), name, v))
       return v;
     if (const Value* known = over ? d.session.find_value(name) : nullptr) return *known;

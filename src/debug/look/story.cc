@@ -2,12 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "debug/impl.h"
 #include "debug/look/element.h"
 #include "debug/look/values.h"
+#include "debug/provenance/element_target.h"
 #include "debug/provenance/why_memory.h"
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/debug/facts.h"
@@ -132,92 +132,29 @@ std::vector<CauseStep> Debugger::why(std::string_view target, int frame, int dep
                            : impl_->why_element(*this, name, subscript, frame, depth, out);
 }
 
-namespace {
-
-// The fields at the front of a subscript, while the value is a tuple: it becomes the field's.
-std::vector<std::size_t> take_fields(Value& value, std::string_view& subscript) {
-  std::vector<std::size_t> fields;
-  while (value.is(runtime::ValueKind::Tuple) && subscript.starts_with('[')) {
-    const auto end = subscript.find(']');
-    std::size_t i = 0;
-    if (end == std::string_view::npos) break;
-    const auto [rest, problem] = std::from_chars(subscript.data() + 1, subscript.data() + end, i);
-    if (problem != std::errc() || rest != subscript.data() + end || i >= value.as_tuple().fields.size()) break;
-    const Value field = value.as_tuple().fields[i];
-    value = field;
-    fields.push_back(i);
-    subscript.remove_prefix(end + 1);
-  }
-  return fields;
-}
-
-}  // namespace
-
 // One element of a tensor.
 std::vector<CauseStep> Debugger::Impl::why_element(const Debugger& d, std::string_view name, std::string_view subscript,
                                                    int frame, int depth, source::Diagnostics& out) const {
+  const auto target = element_target(*this, d, name, subscript, frame, out);
+  if (!target) return {};
   const auto refuse = [&](std::string_view why) {
     out.add({}, source::message(diag::RunFailed, why));
     return std::vector<CauseStep>();
   };
-  std::size_t index = 0;
-  if (!run || !frame_index(run->machine(), d.machine_frame(frame), index)) {
-    out.add({}, source::message(diag::NotStopped));
-    return {};
-  }
-  const CodeMap& map = run->code();
-  ValueFinder finder(*this, run->machine(), map, index, part, true);
-  auto value = finder.find(name);
-  support::poll_cause();
-  if (!value.ok()) return refuse(value.error().message);
-  const std::string_view base = name;
-  // `sp[1][2, 3]`: fields of tuples, then the element.
-  const std::vector<std::size_t> fields = take_fields(*value, subscript);
-  std::string full(name);
-  for (const std::size_t i : fields) full += fmt::format("[{}]", i);
-  name = full;
-  if (!value->is(runtime::ValueKind::Tensor)) return refuse(fmt::format("`{}` is not a tensor", name));
-  const auto chosen = expression::positions_of(value->as_tensor(), subscript);
-  if (!chosen.ok()) return refuse(chosen.error().message);
-  if (chosen->size() != 1)
-    return refuse(fmt::format("`{}{}` names {} elements: one is followed at a time", name, subscript, chosen->size()));
+  if (target->positions.size() != 1)
+    return refuse(
+        fmt::format("`{}{}` names {} elements: one is followed at a time", name, subscript, target->positions.size()));
   std::vector<CauseStep> steps;
-  if (why_memory({name, base, fields}, finder.binding_of(base), index, value->as_tensor(), (*chosen)[0], depth, steps))
-    return steps;
-  if (!fields.empty()) return refuse(fmt::format("`{}` is in no register of the run", name));
-  const auto told =
-      WhyElement(session, finder, map, steps).tell(name, finder.binding_of(name), *value, (*chosen)[0], depth, 0);
+  const std::int64_t position = target->positions[0];
+  const bool known = each_holding(*this, *target, [&](std::uint64_t time, const ValuePath& path) {
+    return WhyMemory(*run, time, steps).tell(target->shown, path, target->tensor(), position, depth);
+  });
+  if (known) return steps;
+  if (!target->fields.empty()) return refuse(fmt::format("`{}` is in no register of the run", target->shown));
+  ValueFinder finder(*this, run->machine(), run->code(), target->frame, part, true);
+  const auto told = WhyElement(session, finder, run->code(), steps)
+                        .tell(target->shown, target->binding, target->value, position, depth, 0);
   return told.ok() ? steps : refuse(told.error().message);
-}
-
-// By the run's own writes: now, or as of its definition if its register was freed since. False: it is not in the run's
-// memory (fused away, inlined), or the run keeps no history.
-bool Debugger::Impl::why_memory(WhyTarget target, int binding, std::size_t frame, const Tensor& t,
-                                std::int64_t position, int depth, std::vector<CauseStep>& steps) const {
-  const vm::Machine& m = run->machine();
-  if (!m.running()) return false;
-  if (const auto path = path_to(m, frame, t.storage().get()))
-    return WhyMemory(*run, run->time(), steps).tell(target.shown, *path, t, position, depth);
-  const vm::Frame& f = m.frames()[frame];
-  // An alias, or a field of a tuple, has no register of its own.
-  constexpr int kMost = 1000;
-  for (int hops = 0; hops < kMost; ++hops) {
-    for (const UserVariable& v : run->code().variables(f.function)) {
-      if (v.name != target.base || v.begin > f.pc) continue;
-      const auto time = latest_time(v.begin, frame);
-      if (time &&
-          WhyMemory(*run, *time, steps).tell(target.shown, {frame, v.range->reg, target.fields}, t, position, depth))
-        return true;
-    }
-    const ir::Binding* b = binding >= 0 ? run->code().binding(binding).binding : nullptr;
-    const auto* field = b ? ir::as<ir::TupleGetItem>(b->value) : nullptr;
-    const auto* of = ir::as<ir::Var>(field ? field->tuple : b ? b->value : nullptr);
-    if (!of) return false;
-    if (field) target.fields.insert(target.fields.begin(), std::size_t(field->index));
-    target.base = of->name;
-    binding = run->code().binding_of_variable(of);
-  }
-  return false;
 }
 
 std::vector<CauseStep> Debugger::Impl::why(const Debugger& debugger, std::string_view name, int frame, int depth,

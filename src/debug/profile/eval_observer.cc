@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "debug/profile/onnx_node.h"
 #include "rldb/bytecode/builtin.h"
+#include "rldb/debug/model_node.h"
 
 namespace rldb::debug {
 
@@ -38,7 +38,7 @@ int EvalObserver::binding_row() {
     row.file = text->name();
     row.line = text->line_column(span.begin).line;
   }
-  row.node = onnx_node_at(session_, span);
+  row.node = model_node_label(session_, span);
   return it->second = collector_.add_binding(std::move(row));
 }
 

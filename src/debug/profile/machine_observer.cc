@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <map>
 
-#include "debug/profile/onnx_node.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/control.h"
+#include "rldb/debug/model_node.h"
 
 namespace rldb::debug {
 
@@ -30,7 +30,7 @@ ProfileRow binding_row(const CodeMap& map, Pc pc, const session::Session& sessio
     const UserBinding& u = map.binding(b);
     if (names.empty()) row.file = u.file, row.line = u.line;
     names.push_back(u.name.empty() ? "(result)" : u.name);
-    std::string label = onnx_node_at(session, u.span);
+    std::string label = model_node_label(session, u.span);
     if (!label.empty() && std::find(nodes.begin(), nodes.end(), label) == nodes.end()) nodes.push_back(label);
   }
   row.name = names.empty() ? fmt::format("{}, outside of bindings", row.function)

@@ -7,6 +7,7 @@
 #include "debug/profile/machine_observer.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/session/observed.h"
+#include "rldb/session/prepare.h"
 #include "rldb/vm/instruction_set.h"
 
 namespace rldb::debug {
@@ -81,20 +82,6 @@ class Recording {
   Build build_;
 };
 
-// Compiles the kernels that the code calls, so that their first calls cost what all others do.
-void prepare_kernels(const session::Build& build, std::string_view function) {
-  const runtime::KernelTable* kernels = build.program->environment().kernels;
-  if (!kernels) return;
-  std::vector<bool> called(build.executable->functions.size(), false);
-  for (Pc pc = 0; pc < build.executable->end(); ++pc)
-    if (const bytecode::Instruction i = build.executable->instruction(pc); i.op == bytecode::Opcode::Call)
-      called[std::size_t(i.callee)] = true;
-  for (std::size_t f = 0; f < called.size(); ++f)
-    if (const std::string& name = build.executable->functions[f].name; called[f] || name == function)
-      if (runtime::Kernel* kernel = kernels->find(name)) kernel->prepare();
-  if (runtime::Kernel* kernel = kernels->find(function)) kernel->prepare();
-}
-
 // The primitives of the Relay VM are compiled for the dims of their first calls. They have no effects.
 bool warm_up(const session::Build& build, const ProfileRequest& request, source::Diagnostics& out) {
   std::vector<Value> copies;
@@ -114,7 +101,7 @@ std::vector<Profile> profile_on_machine(session::Session& session, const Profile
     source::Diagnostics again;  // a fault is reported by the run that counts
     (void)warm_up(*build, request, again);
   } else {
-    prepare_kernels(*build, request.function);
+    session::prepare_kernels(*build, request.function);
   }
   Recording recording(session, request, 0);
   recording.observe(build);
@@ -168,7 +155,7 @@ std::vector<Profile> profile_on_ranks(session::Session& session, session::Group&
                                       std::vector<Value>& results, source::Diagnostics& out) {
   const Build build = session.runnable(out);
   if (!build || !build->program) return {};
-  prepare_kernels(*build, request.function);
+  session::prepare_kernels(*build, request.function);
   RankRecordings ranks(session, request, build);
   group.observe(&ranks);
   for (std::size_t run = 0; run < request.runs && !out.has_errors(); ++run) {

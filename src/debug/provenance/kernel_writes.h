@@ -57,6 +57,10 @@ runtime::Result<std::unique_ptr<KernelWrites>> sliced_kernel(const ir::PrimFunc*
 runtime::Result<std::unique_ptr<KernelWrites>> recorded_kernel(const ir::PrimFunc* f,
                                                                const std::vector<runtime::Value>& args);
 
+// Every write of the call in the order of execution, by the evaluator. Errors as of recorded_kernel.
+runtime::Result<support::Unit> each_write(const ir::PrimFunc* f, const std::vector<runtime::Value>& args,
+                                          const std::function<void(const MemoryPlace&, const KernelWrite&)>& see);
+
 // Where an element of memory before the call was read by it, on the way to an element that it wrote.
 struct KernelSource {
   MemoryPlace place;

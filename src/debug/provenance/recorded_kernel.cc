@@ -22,9 +22,12 @@ namespace {
 
 constexpr std::uint64_t kMaxStatements = 5'000'000;  // that are recorded
 
-class RecordedKernel : public KernelWrites {
+// Executes a kernel on copies, and shows each write before it is made.
+class Recording {
  public:
-  RecordedKernel(const ir::PrimFunc* f, const std::vector<Value>& args) : f_(f), args_(args) {}
+  using See = std::function<void(const MemoryPlace&, KernelWrite)>;
+  Recording(const ir::PrimFunc* f, const std::vector<Value>& args, See see)
+      : f_(f), args_(args), see_(std::move(see)) {}
 
   Result<Unit> record() {
     RLDB_TRY_VOID(copy_arguments());
@@ -43,17 +46,6 @@ class RecordedKernel : public KernelWrites {
       RLDB_TRY_VOID(machine.step());
     }
     machine_ = nullptr;
-    return Unit{};
-  }
-
-  Result<Unit> visit(const MemoryPlace& place, const Moment* before, const Visit& f) override {
-    const auto all = writes_.find(place);
-    if (all == writes_.end()) return Unit{};
-    for (std::size_t i = all->second.size(); i-- > 0;) {
-      const KernelWrite& w = all->second[i];
-      if (!before || w.moment < *before)
-        if (!f(w)) break;
-    }
     return Unit{};
   }
 
@@ -89,7 +81,7 @@ class RecordedKernel : public KernelWrites {
     for (const ir::Stmt* s : deciding_[store])
       write.reads.insert(write.reads.end(), decided_[s].begin(), decided_[s].end());
     for (const ir::Stmt* around : machine_->enclosing()) note_loop(around, write);
-    writes_[*place].push_back(std::move(write));
+    see_(*place, std::move(write));
   }
   // Branches and predicates, by the stores that they decide about.
   void find_conditions() {
@@ -158,15 +150,40 @@ class RecordedKernel : public KernelWrites {
   std::unordered_map<const ir::BufferStore*, std::vector<const ir::Stmt*>> deciding_;
   std::unordered_map<const ir::Stmt*, std::vector<KernelRead>>
       decided_;  // the reads of their conditions, the last time
+  See see_;
+};
+
+class RecordedKernel : public KernelWrites {
+ public:
+  void keep(const MemoryPlace& place, KernelWrite write) { writes_[place].push_back(std::move(write)); }
+
+  Result<Unit> visit(const MemoryPlace& place, const Moment* before, const Visit& f) override {
+    const auto all = writes_.find(place);
+    if (all == writes_.end()) return Unit{};
+    for (std::size_t i = all->second.size(); i-- > 0;) {
+      const KernelWrite& w = all->second[i];
+      if (!before || w.moment < *before)
+        if (!f(w)) break;
+    }
+    return Unit{};
+  }
+
+ private:
   std::map<MemoryPlace, std::vector<KernelWrite>> writes_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<KernelWrites>> recorded_kernel(const ir::PrimFunc* f, const std::vector<Value>& args) {
-  auto kernel = std::make_unique<RecordedKernel>(f, args);
-  RLDB_TRY_VOID(kernel->record());
+  auto kernel = std::make_unique<RecordedKernel>();
+  RLDB_TRY_VOID(
+      Recording(f, args, [&](const MemoryPlace& place, KernelWrite w) { kernel->keep(place, std::move(w)); }).record());
   return std::unique_ptr<KernelWrites>(std::move(kernel));
+}
+
+Result<Unit> each_write(const ir::PrimFunc* f, const std::vector<Value>& args,
+                        const std::function<void(const MemoryPlace&, const KernelWrite&)>& see) {
+  return Recording(f, args, see).record();
 }
 
 }  // namespace rldb::debug

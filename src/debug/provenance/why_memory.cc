@@ -5,9 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
 
 #include "debug/look/element.h"
+#include "debug/provenance/names.h"
 #include "rldb/debug/facts.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
@@ -56,24 +56,6 @@ std::vector<ReadGroup> group_reads(const std::vector<CallSource>& sources) {
     g.positions.erase(std::unique(g.positions.begin(), g.positions.end()), g.positions.end());
   }
   return groups;
-}
-
-// `[4]`, `[0][1]`: the fields that lead to a part of a tuple.
-std::string fields_text(const Value& v, int part) {
-  int left = part;
-  std::string text;
-  const std::function<bool(const Value&, const std::string&)> look = [&](const Value& at, const std::string& way) {
-    if (at.is(ValueKind::Tuple)) {
-      for (std::size_t i = 0; i < at.as_tuple().fields.size(); ++i)
-        if (look(at.as_tuple().fields[i], fmt::format("{}[{}]", way, i))) return true;
-      return false;
-    }
-    if ((!at.is(ValueKind::Tensor) && !at.is(ValueKind::Storage)) || left-- != 0) return false;
-    text = way;
-    return true;
-  };
-  (void)look(v, "");
-  return text;
 }
 
 std::string role_text(ReadRole role, const ir::Expr* condition) {
@@ -141,7 +123,7 @@ void WhyMemory::answer(const Question& q, int left, std::size_t depth) {
     if (found.end == WriteHistory::End::Lost) step.problem = "the run has no history of this memory";
     return steps_.push_back(std::move(step));
   }
-  if (run_.is_changed() && !still_holds(found.writer, range, q)) {
+  if (run_.changes().any_in(found.writer.call.time, q.time) && !still_holds(found.writer, range, q)) {
     step.problem = "it was changed by a command since a call wrote it";
     return steps_.push_back(std::move(step));
   }
@@ -167,9 +149,9 @@ bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Que
 void WhyMemory::describe(const Writer& w, CauseStep& step) const {
   step.kernels = {w.callee};
   step.problem = w.problem;
+  if (!w.others.empty()) step.remark = w.others;
   step.time = w.call.time;
-  for (const auto& [v, at] : w.last.loops)
-    step.iteration += fmt::format("{}{} = {}", step.iteration.empty() ? "" : ", ", v->name, at);
+  step.iteration = iteration_text(w.last.loops);
   step.writes = w.writes;
   const std::vector<int>& group = map_.group_of(w.call.pc);
   if (group.empty()) return;
@@ -178,22 +160,9 @@ void WhyMemory::describe(const Writer& w, CauseStep& step) const {
   if (u.line) step.file = u.file;
 }
 
-std::string WhyMemory::name_at(const CallMoment& call, int arg) const {
-  const bytecode::Arg a = map_.executable().instruction(call.pc).arg(std::size_t(arg));
-  if (a.kind() != ArgKind::Register) return "constant";
-  const FunctionIndex function = map_.function_of(call.pc);
-  const UserVariable* best = nullptr;
-  for (const UserVariable& v : map_.variables(function))
-    if (v.range->reg == a.reg() && v.begin <= call.pc && call.pc < v.range->end && (!best || v.begin > best->begin))
-      best = &v;
-  if (best) return best->name;
-  const auto* lowered = map_.executable().debug.variable_at(function, a.reg(), call.pc);
-  return lowered ? lowered->name : fmt::format("%{}", a.reg());
-}
-
 // `cache[4]`: a tensor behind a tuple.
 std::string WhyMemory::name_of(const Writer& w, const Touch& touch) const {
-  const std::string name = name_at(w.call, touch.arg);
+  const std::string name = name_of_argument(map_, w.call, touch.arg);
   const bytecode::RegName reg = map_.executable().instruction(w.call.pc).arg(std::size_t(touch.arg)).reg();
   const Value* v = w.before->machine.read_register(w.call.frame, reg);
   return v && v->is(ValueKind::Tuple) ? name + fields_text(*v, touch.part) : name;
@@ -224,7 +193,7 @@ void WhyMemory::causes(const Writer& w, const MemoryRange& range, int left, std:
     const Value v = constant ? constant_at(w.call, g.arg) : writers_.contents(w, *touch, range.interval);
     if (!v.is(ValueKind::Tensor)) continue;
     const Tensor& t = v.as_tensor();
-    const std::string name = constant ? name_at(w.call, g.arg) : name_of(w, *touch);
+    const std::string name = constant ? name_of_argument(map_, w.call, g.arg) : name_of(w, *touch);
     if (g.positions.size() != 1 || constant) {
       CauseStep step = element_step(name, t, g.positions, depth + 1);
       step.role = role_text(g.role, g.condition);

@@ -34,7 +34,6 @@ class WhyMemory {
   void describe(const Writer& w, CauseStep& step) const;
   void causes(const Writer& w, const MemoryRange& range, int left, std::size_t depth);
   void list_arguments(const Writer& w, const MemoryRange& range, std::size_t depth);
-  std::string name_at(const CallMoment& call, int arg) const;
   runtime::Value constant_at(const CallMoment& call, int arg) const;
   std::string name_of(const Writer& w, const Touch& touch) const;
 

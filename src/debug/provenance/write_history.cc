@@ -203,9 +203,47 @@ WriteHistory::End WriteHistory::before(MemoryRange& range, std::uint64_t time, c
   }
 }
 
+std::size_t WriteHistory::back_to(std::uint64_t time) {
+  std::size_t count = 0;
+  while (have(count)) {
+    const std::uint64_t begin = intervals_[count++].begin;
+    if (begin <= time || begin == 0) break;
+  }
+  return count;
+}
+
+std::size_t WriteHistory::interval_at(std::uint64_t time) const {
+  std::size_t i = 0;
+  while (i + 1 < intervals_.size() && intervals_[i].begin > time) ++i;
+  return i;
+}
+
+const Storage* WriteHistory::in_next(std::size_t interval, const Storage* memory) const {
+  const auto& ends = intervals_[interval].at_end;
+  const auto way = std::find_if(ends.begin(), ends.end(), [&](const auto& e) { return e.second == memory; });
+  return way == ends.end() ? nullptr : at_begin(interval - 1, way->first);
+}
+
+std::optional<ValuePath> WriteHistory::path_at_begin(std::size_t interval, const Storage* memory) const {
+  const auto way = intervals_[interval].at_begin.find(memory);
+  return way == intervals_[interval].at_begin.end() ? std::nullopt : std::optional(way->second);
+}
+
+const Storage* WriteHistory::at_begin(std::size_t interval, const ValuePath& path) const {
+  for (const auto& [memory, at] : intervals_[interval].at_begin)
+    if (same(at, path)) return memory;
+  return nullptr;
+}
+
+const Storage* WriteHistory::at_end(const ValuePath& path) const {
+  for (const auto& [at, memory] : intervals_[0].at_end)
+    if (same(at, path)) return memory;
+  return nullptr;
+}
+
 std::optional<ValuePath> WriteHistory::untouched(const MemoryRange& range, std::uint64_t since,
                                                  const std::function<bool(const CallMoment&)>& may_write) const {
-  if (range.interval != 0) return std::nullopt;
+  if (range.interval != 0 || run_.changes().any_in(since, Run::kForever - 1)) return std::nullopt;
   for (const CallMoment& call : intervals_[0].calls) {
     const auto given = [&](const Touch& t) { return overlaps(t, range); };
     if (call.time < since) continue;

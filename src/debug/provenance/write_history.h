@@ -57,6 +57,22 @@ class WriteHistory {
   enum class End : std::uint8_t { Chosen, Created, Start, Lost };
   using Choose = std::function<bool(const CallMoment&, const MemoryRange&)>;
   End before(MemoryRange& range, std::uint64_t time, const Choose& f);
+
+  // ---- forwards ----
+  // Executes the intervals back to the one that holds a time; how many there are. 0: no history.
+  std::size_t back_to(std::uint64_t time);
+  const std::vector<CallMoment>& calls(std::size_t interval) const { return intervals_[interval].calls; }
+  std::uint64_t begin_of(std::size_t interval) const { return intervals_[interval].begin; }
+  // The interval in which a moment lies, of those executed.
+  std::size_t interval_at(std::uint64_t time) const;
+  // Where memory of an interval lies in the one after it; null: nothing holds it by then.
+  const runtime::Storage* in_next(std::size_t interval, const runtime::Storage* memory) const;
+  // A register that reaches it at the begin of an interval; nullopt: none.
+  std::optional<ValuePath> path_at_begin(std::size_t interval, const runtime::Storage* memory) const;
+  // The memory of a register at the begin of an interval, or at the time of the first question; null: none.
+  const runtime::Storage* at_begin(std::size_t interval, const ValuePath& path) const;
+  const runtime::Storage* at_end(const ValuePath& path) const;
+
   // The way to the memory at the time of the first question, if no call from `since` on that was given the range may
   // have written it. Only within the latest interval.
   std::optional<ValuePath> untouched(const MemoryRange& range, std::uint64_t since,

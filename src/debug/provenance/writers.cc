@@ -97,7 +97,7 @@ bool Writers::may_write(const CallMoment& call, const MemoryRange& range) const 
   const bytecode::Executable& exe = run_.code().executable();
   if (!run_.is_kernel_call(call.pc))
     return !leaves_arguments(exe.functions[std::size_t(exe.instruction(call.pc).callee)].name);
-  const ir::PrimFunc* f = run_.is_changed() ? nullptr : run_.kernel_function(run_.machine(), call.pc);
+  const ir::PrimFunc* f = run_.has_other_kernels() ? nullptr : run_.kernel_function(run_.machine(), call.pc);
   if (!f) return true;
   const std::vector<bool> written = debug::may_write(f);
   const int shift = run_.is_direct_kernel_call(call.pc) ? 0 : 1;
@@ -230,10 +230,12 @@ std::optional<bool> Writers::known_wrote(const Touch& given, const MemoryRange& 
   }
   const Value written = argument(run_, w.before->machine, w.call, given);
   if (!written.is(ValueKind::Tensor)) return std::nullopt;
-  const auto known =
-      runtime::call_reads(contrib_of(w.callee), args, {written.as_tensor().storage().get(), std::size_t(range.begin)});
+  const runtime::ElementPlace place{written.as_tensor().storage().get(), std::size_t(range.begin)};
+  auto known = runtime::call_reads(contrib_of(w.callee), args, place);
+  if (!known) known = runtime::collective_reads(contrib_of(w.callee), args, place);
   if (!known) return std::nullopt;
   w.followed = true;
+  w.others = known->others;
   for (const runtime::ElementPlace& p : known->reads)
     for (const Touch& t : w.call.args) {
       const Value v = argument(run_, w.before->machine, w.call, t);

@@ -25,6 +25,7 @@ struct Writer {
   bool followed = false;            // `sources` are all that it read; else they are not known
   std::vector<CallSource> sources;  // in ascending order of argument
   std::string problem;              // why a kernel could not be followed
+  std::string others;               // of a collective: where elements of other workers come in
 };
 
 class Writers {
@@ -45,6 +46,8 @@ class Writers {
   Found last(MemoryRange& range, std::uint64_t time);
   // Whether a call can write memory that it was given in these places, by any means.
   bool may_write(const CallMoment& call, const MemoryRange& range) const;
+  // Whether it is an allocation in that memory which clears it.
+  bool clears(const CallMoment& call, const MemoryRange& range) const;
 
   // An argument of a call with the contents that it had before it: a tensor. Null: it cannot be had.
   runtime::Value contents(const Writer& w, const Touch& touch, std::size_t interval);
@@ -55,7 +58,6 @@ class Writers {
   bool wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool& settled);
-  bool clears(const CallMoment& call, const MemoryRange& range) const;
   bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   std::optional<bool> known_wrote(const Touch& given, const MemoryRange& range, Writer& w);
   void keep_sources(const KernelOrigin& origin, const std::vector<runtime::Value>& args, Writer& w) const;

@@ -17,6 +17,12 @@ struct Change {
   bool moves = false;  // replaces the instruction at that time: time advances by one
   // Applied to the run's machine and to each copy that passes. An outcome: it ends the run.
   std::function<std::optional<vm::Outcome>(vm::Machine&)> apply;
+  // The register whose tensor it writes to; none: it writes to no tensor.
+  struct Register {
+    std::size_t frame = 0;
+    bytecode::RegName reg = 0;
+  };
+  std::optional<Register> writes = {};
 };
 
 class Changes {
@@ -25,6 +31,9 @@ class Changes {
   void add(Change change);  // discards the later ones
   // Applies those at the machine's time; the ones that move only if it is to continue to `until`.
   std::optional<vm::Outcome> apply(vm::Machine& m, std::uint64_t until) const;
+  const std::vector<Change>& list() const { return list_; }
+  // Was one made after `begin`, at `end` or before?
+  bool any_in(std::uint64_t begin, std::uint64_t end) const { return next(begin, end + 1) <= end; }
   // The time of the next one after `time`; `limit` when that is sooner.
   std::uint64_t next(std::uint64_t time, std::uint64_t limit) const;
 

@@ -83,16 +83,19 @@ std::optional<std::string> Debugger::Impl::assign_register(std::string_view name
                   fmt::format("it is a {}, the value is a {}", kind_text(now ? *now : Value()), kind_text(value)));
   const auto kept = runtime::copy_of(fits);
   if (!kept.ok()) return refuse(out, name, kept.error().message);
-  run->change(false, [frame, reg, kept = kept.value()](Machine& m) -> std::optional<Outcome> {
-    // A tensor is written in place: aliases of its memory see it, as if the program had computed it.
-    const Value* held = m.read_register(frame, reg);
-    if (held && held->is(ValueKind::Tensor) && kept.is(ValueKind::Tensor)) {
-      std::memcpy(held->as_tensor().data(), kept.as_tensor().data(), kept.as_tensor().byte_size());
-      return std::nullopt;
-    }
-    if (auto copy = runtime::copy_of(kept); copy.ok()) m.write_register(frame, reg, std::move(copy).value());
-    return std::nullopt;
-  });
+  run->change(
+      false,
+      [frame, reg, kept = kept.value()](Machine& m) -> std::optional<Outcome> {
+        // A tensor is written in place: aliases of its memory see it, as if the program had computed it.
+        const Value* held = m.read_register(frame, reg);
+        if (held && held->is(ValueKind::Tensor) && kept.is(ValueKind::Tensor)) {
+          std::memcpy(held->as_tensor().data(), kept.as_tensor().data(), kept.as_tensor().byte_size());
+          return std::nullopt;
+        }
+        if (auto copy = runtime::copy_of(kept); copy.ok()) m.write_register(frame, reg, std::move(copy).value());
+        return std::nullopt;
+      },
+      Change::Register{frame, reg});
   return fmt::format("{} = {}", name, runtime::format_brief(fits));
 }
 
@@ -113,15 +116,18 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
                   fmt::format("these are {} elements, the value is a {}", chosen->size(), kind_text(value)));
   auto kept = runtime::copy_of(Value(*given));
   if (!kept.ok()) return refuse(out, name, kept.error().message);
-  run->change(false, [frame, reg, fills, kept = *kept, at = *chosen](Machine& m) -> std::optional<Outcome> {
-    const Value* held = m.read_register(frame, reg);
-    if (!held || !held->is(ValueKind::Tensor)) return std::nullopt;
-    const Tensor& t = held->as_tensor();
-    const std::size_t width = t.dtype().bytes();
-    for (std::size_t i = 0; i < at.size() && at[i] < t.element_count(); ++i)
-      std::memcpy(t.data() + std::size_t(at[i]) * width, kept.as_tensor().data() + (fills ? 0 : i * width), width);
-    return std::nullopt;
-  });
+  run->change(
+      false,
+      [frame, reg, fills, kept = *kept, at = *chosen](Machine& m) -> std::optional<Outcome> {
+        const Value* held = m.read_register(frame, reg);
+        if (!held || !held->is(ValueKind::Tensor)) return std::nullopt;
+        const Tensor& t = held->as_tensor();
+        const std::size_t width = t.dtype().bytes();
+        for (std::size_t i = 0; i < at.size() && at[i] < t.element_count(); ++i)
+          std::memcpy(t.data() + std::size_t(at[i]) * width, kept.as_tensor().data() + (fills ? 0 : i * width), width);
+        return std::nullopt;
+      },
+      Change::Register{frame, reg});
   return fmt::format("{}{}: {} set", name, subscript, support::counted(chosen->size(), "element"));
 }
 

@@ -115,14 +115,15 @@ void Run::replace_build(std::shared_ptr<const session::Build> build) {
   });
 }
 
-std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outcome>(vm::Machine&)> apply) {
+std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outcome>(vm::Machine&)> apply,
+                                   std::optional<Change::Register> writes) {
   const std::uint64_t now = time();
   ++changed_times_;
   timeline_.forget_after(now);
   if (machine_.call_log()) machine_.call_log()->forget_from(now);
   kernel_.reset();
   kernel_fault_.reset();
-  changes_.add({now, moves, apply});
+  changes_.add({now, moves, apply, writes});
   return apply(machine_);
 }
 

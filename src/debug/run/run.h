@@ -56,9 +56,13 @@ class Run {
 
   // ---- changing ----
   // At the current time; everything later is discarded. The outcome: how the run ended with it.
-  std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply);
+  // `writes`: to the tensor of a register.
+  std::optional<vm::Outcome> change(bool moves, std::function<std::optional<vm::Outcome>(vm::Machine&)> apply,
+                                    std::optional<Change::Register> writes = {});
 
-  bool is_changed() const { return !changes_.empty(); }
+  const Changes& changes() const { return changes_; }
+  // Its kernels are no longer those that it began with.
+  bool has_other_kernels() const { return !builds_.empty(); }
   std::uint64_t changed_times() const { return changed_times_; }
 
   // A build with other kernels for the same executable: the program calls those from now on.

@@ -50,6 +50,14 @@ constexpr std::array kOnlyHeaders{builtin::AllocShapeHeap,
                                   builtin::TupleResetItem,
                                   builtin::MakeClosure};
 
+}  // namespace
+
+bool reads_only_headers(std::string_view builtin) {
+  return std::find(kOnlyHeaders.begin(), kOnlyHeaders.end(), builtin) != kOnlyHeaders.end();
+}
+
+namespace {
+
 class SkimHook : public vm::Hook {
  public:
   SkimHook(const Run& run, const vm::StopSet* stops, const Run::Visit* visit)
@@ -57,6 +65,21 @@ class SkimHook : public vm::Hook {
 
   bool refused() const { return refused_; }
   const std::set<const Storage*>& unknown() const { return unknown_; }
+
+  // The user's changes at the machine's time. False: one of them ends the skim.
+  bool apply_changes(vm::Machine& m) {
+    for (const Change& c : run_.changes().list()) {
+      if (c.time != m.instructions() || !m.running()) continue;
+      if (c.moves) return false;
+      const Value* held = c.writes ? m.read_register(c.writes->frame, c.writes->reg) : nullptr;
+      const bool tensor = held && held->is(ValueKind::Tensor);
+      if (tensor && is_out_of_reach(held->as_tensor().storage().get()))
+        unknown_.insert(held->as_tensor().storage().get());
+      else if (c.apply(m))
+        return false;
+    }
+    return true;
+  }
 
   void see(const vm::Machine& m) {
     if (!visit_ || seen_ == m.instructions() + 1 || !stops_->test(m.frame().pc)) return;
@@ -142,7 +165,7 @@ class SkimHook : public vm::Hook {
                        is_bytecode(m.program(), call.args[1].as_function().name);
       return own ? CallAction::Run : whole(call.args);
     }
-    if (std::find(kOnlyHeaders.begin(), kOnlyHeaders.end(), name) == kOnlyHeaders.end()) return whole(call.args);
+    if (!reads_only_headers(name)) return whole(call.args);
     if (vm::clears_memory(m.program(), call.pc) && is_shared(call.args[0])) return refuse();
     // A heap that is not copied must not be written.
     const bool matches = name == builtin::MatchShape || name == builtin::MatchPrimValue;
@@ -170,20 +193,21 @@ class SkimHook : public vm::Hook {
 };
 
 std::optional<vm::Machine> begin_at(const Run& run, std::uint64_t time) {
-  const bool skims = !run.is_changed() && run.skim_from() != Run::kNoSkim;
+  const bool skims = run.skim_from() != Run::kNoSkim;
   const vm::Machine* point = !skims ? nullptr : run.timeline().at_or_before(time);
   if (!point || !point->running() || vm::instructions_of(point->program())) return std::nullopt;
   auto copy = vm::partial_snapshot(*point, run.skim_from());
   return copy.ok() ? std::optional(*std::move(copy)) : std::nullopt;
 }
 
-bool run_to(vm::Machine& m, std::uint64_t end, SkimHook& hook) {
-  while (m.instructions() < end) {
+bool run_to(const Run& run, vm::Machine& m, std::uint64_t end, SkimHook& hook) {
+  while (hook.apply_changes(m)) {
+    if (m.instructions() >= end) return true;
     support::poll();
-    const vm::Outcome o = m.step(end - m.instructions(), hook);
+    const vm::Outcome o = m.step(run.changes().next(m.instructions(), end) - m.instructions(), hook);
     if (hook.refused() || !o.stopped() || o.reason == vm::StopReason::Interrupted) return false;
   }
-  return true;
+  return false;
 }
 
 }  // namespace
@@ -192,7 +216,7 @@ std::optional<Skimmed> skim_to(const Run& run, std::uint64_t time) {
   return run.quietly([&]() -> std::optional<Skimmed> {
     auto m = begin_at(run, time);
     SkimHook hook(run, nullptr, nullptr);
-    if (!m || !run_to(*m, time, hook)) return std::nullopt;
+    if (!m || !run_to(run, *m, time, hook)) return std::nullopt;
     return Skimmed{*std::move(m), hook.unknown()};
   });
 }
@@ -205,7 +229,7 @@ bool skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, co
     SkimHook hook(run, &stops, &visit);
     begun(*m);
     if (m->instructions() < end) hook.see(*m);
-    if (!run_to(*m, end, hook)) return false;
+    if (!run_to(run, *m, end, hook)) return false;
     ended(*m);
     return true;
   });

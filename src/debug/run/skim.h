@@ -19,6 +19,9 @@ struct Skimmed {
   std::set<const runtime::Storage*> unknown;  // memory whose contents are not those of the run
 };
 
+// Does a builtin look at shapes and dtypes only, never at elements?
+bool reads_only_headers(std::string_view builtin);
+
 // To a time. Nullopt: the run cannot be skimmed so far.
 std::optional<Skimmed> skim_to(const Run& run, std::uint64_t time);
 

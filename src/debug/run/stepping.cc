@@ -370,6 +370,8 @@ StopReport Debugger::start(std::string_view function, std::span<const Value> arg
 StopReport Debugger::start(std::shared_ptr<const session::Build> build, std::string_view function,
                            std::span<const Value> args, bool stop_at_entry, source::Diagnostics& out) {
   impl_->waiting.clear();
+  impl_->beside.reset();
+  impl_->parked.clear();
   return impl_->begin(*this, std::move(build), function, args, stop_at_entry, out);
 }
 

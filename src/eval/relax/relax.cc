@@ -8,6 +8,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "eval/compiled/statements.h"
 #include "eval/relax/lowered.h"
 #include "eval/relax/relax_op.h"
 #include "rldb/bytecode/builtin.h"
@@ -163,19 +164,21 @@ class RelaxEval {
     RLDB_TRY_VOID(runtime::bind_arguments(*signature, args, variables));
     TirMachine machine(f, env_.registry);
     if (env_.nan_memory) machine.set_nan_memory();
+    machine.share(compiled_);
     RLDB_TRY_VOID(machine.start(args));
-    while (machine.running()) {
-      if (env_.max_statements != 0 && ++statements_ > env_.max_statements)
-        return fail(ErrorKind::TooLong, fmt::format("it takes more than {} statements", env_.max_statements));
-      auto stepped = machine.step();
-      if (!stepped.ok()) {
-        runtime::Error error = std::move(stepped).error();
-        error.notes.push_back(fmt::format("in kernel `{}`", name));
-        return support::Failure(std::move(error));
-      }
-      if (env_.interrupt && *env_.interrupt)
-        return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", name));
+    RunLimits limits{.interrupt = env_.interrupt};
+    if (env_.max_statements != 0) limits.until = env_.max_statements - statements_;
+    auto ran = machine.run(limits);
+    statements_ += machine.steps();
+    if (!ran.ok()) {
+      runtime::Error error = std::move(ran).error();
+      error.notes.push_back(fmt::format("in kernel `{}`", name));
+      return support::Failure(std::move(error));
     }
+    if (*ran == TirMachine::Ran::AtLimit)
+      return fail(ErrorKind::TooLong, fmt::format("it takes more than {} statements", env_.max_statements));
+    if (*ran == TirMachine::Ran::Interrupted)
+      return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", name));
     return signature->result.is_void() ? Value::null() : machine.result();
   }
 
@@ -704,6 +707,7 @@ class RelaxEval {
   std::unordered_map<const ir::Constant*, Value> placed_constants_;
   std::size_t depth_ = 0;
   std::uint64_t statements_ = 0;  // of kernels executed so far
+  std::shared_ptr<CompiledStatements> compiled_ = std::make_shared<CompiledStatements>();
 };
 
 }  // namespace

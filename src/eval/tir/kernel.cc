@@ -1,6 +1,7 @@
 // A PrimFunc run by the evaluator, as a kernel of the table.
 #include <fmt/format.h>
 
+#include "eval/compiled/statements.h"
 #include "rldb/eval/eval.h"
 
 namespace rldb::eval {
@@ -17,21 +18,16 @@ class EvalKernel : public runtime::Kernel {
 
   runtime::Result<runtime::Value> run(runtime::PackedArgs args, std::span<const std::int64_t>) override {
     TirMachine machine(f_, registry_);
+    machine.share(compiled_);
     RLDB_TRY_VOID(machine.start(args));
-    constexpr int kPollEvery = 1024;
-    for (int left = kPollEvery; machine.running(); --left) {
-      auto stepped = machine.step();
-      if (!stepped.ok()) {
-        runtime::Error error = std::move(stepped).error();
-        error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
-        return support::Failure(std::move(error));
-      }
-      if (left > 0) continue;
-      left = kPollEvery;
-      if (interrupt_ && *interrupt_)
-        return runtime::fail(runtime::ErrorKind::Interrupted,
-                             fmt::format("interrupted in kernel `{}`", signature_.name));
+    auto ran = machine.run({.interrupt = interrupt_});
+    if (!ran.ok()) {
+      runtime::Error error = std::move(ran).error();
+      error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
+      return support::Failure(std::move(error));
     }
+    if (*ran == TirMachine::Ran::Interrupted)
+      return runtime::fail(runtime::ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", signature_.name));
     return signature_.result.is_void() ? runtime::Value() : machine.result();
   }
 
@@ -40,6 +36,7 @@ class EvalKernel : public runtime::Kernel {
   runtime::KernelSignature signature_;
   const runtime::PackedRegistry* registry_;
   std::atomic<bool>* interrupt_;
+  std::shared_ptr<CompiledStatements> compiled_ = std::make_shared<CompiledStatements>();
 };
 
 }  // namespace

@@ -356,6 +356,8 @@ Result<Unit> TirMachine::start(runtime::PackedArgs args) { return impl_->start(a
 bool TirMachine::running() const { return !impl_->stack.empty(); }
 const ir::Stmt* TirMachine::current() const { return impl_->stack.empty() ? nullptr : impl_->stack.back().stmt; }
 Result<Unit> TirMachine::step() { return impl_->step(); }
+Result<TirMachine::Ran> TirMachine::run(const RunLimits& limits) { return impl_->run(limits); }
+void TirMachine::share(std::shared_ptr<CompiledStatements> compiled) { impl_->compiled = std::move(compiled); }
 std::vector<std::pair<const ir::Var*, Value>> TirMachine::variables() const { return impl_->variables(); }
 std::vector<std::pair<const ir::Buffer*, Value>> TirMachine::buffers() const { return impl_->buffers(); }
 bool TirMachine::inside(const ir::Stmt* s) const { return impl_->inside(s); }

@@ -27,6 +27,7 @@ struct TirMachine::Impl {
   std::unordered_map<const ir::Stmt*, bool> barriers;
   std::unordered_map<const ir::Stmt*, std::vector<const ir::Call*>> exchanges;
   AccessWatcher* watcher = nullptr;
+  std::shared_ptr<CompiledStatements> compiled;
 
   Impl(const ir::PrimFunc* f, const runtime::PackedRegistry* registry) : f(f), registry(registry) {}
 
@@ -90,6 +91,12 @@ struct TirMachine::Impl {
 
   // Names the loop variables under which an error happened.
   runtime::Error annotate(runtime::Error error) const;
+
+  // ---- many steps (compiled/execution.cc) ----
+  class Execution;
+  Result<Ran> run(const RunLimits& limits);
+  Result<bool> run_compiled(const RunLimits& limits);
+  bool inside_launch() const;
 
   // ---- lowered calls (packed_records.cc) ----
   Result<Pointer> pointer_of(const ir::Expr* e) const;

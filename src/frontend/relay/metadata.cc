@@ -7,6 +7,7 @@
 #include "frontend/tensor_blob.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/json_document.h"
 
 namespace rldb::frontend::relay_text {
 
@@ -25,9 +26,11 @@ class Decoder {
   Decoder(relay::Context& ctx, Node at, source::Diagnostics& out) : ctx_(ctx), at_(at), out_(out) {}
 
   bool read(MetaSections& sections) {
-    const json doc = json::parse(at_.text().substr(std::string_view("#[metadata]").size()), nullptr, false);
-    if (doc.is_discarded() || !doc.is_object() || !doc.contains("nodes") || !doc["nodes"].is_array())
+    const auto made = support::read_json(at_.text().substr(std::string_view("#[metadata]").size()));
+    if (!made.ok() && made.error() != support::JsonProblem::NotJson) return bad(support::to_string(made.error()));
+    if (!made.ok() || !(*made)->is_object() || !(*made)->contains("nodes") || !(**made)["nodes"].is_array())
       return bad("it is not the JSON that TVM writes");
+    const json& doc = **made;
     nodes_ = &doc["nodes"];
     tensors_ = doc.contains("b64ndarrays") ? &doc["b64ndarrays"] : nullptr;
     const json* root = node(doc.value("root", json(0)));

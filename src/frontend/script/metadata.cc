@@ -13,6 +13,7 @@
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_script_metadata.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/json_document.h"
 
 namespace rldb::frontend::script {
 
@@ -21,8 +22,9 @@ struct Metadata {
   Node text;  // the string in the file
   bool decoded = false;
   bool bad = false;
-  nlohmann::json nodes;
-  nlohmann::json tensors;                                             // of the old form: base64 texts beside the nodes
+  std::optional<support::JsonDocument> document;
+  const nlohmann::json* nodes = nullptr;
+  const nlohmann::json* tensors = nullptr;  // of the old form: base64 texts beside the nodes; else null
   std::unordered_map<std::string, std::vector<std::int64_t>> by_key;  // "relax.expr.Constant" -> node indices
   std::unordered_map<std::int64_t, const ir::Constant*> constants;
 };
@@ -39,13 +41,18 @@ class Decoder {
 
   // Fills `by_key` from the root map.
   bool index(std::string_view text, Node at) {
-    json doc = json::parse(text, nullptr, false);
-    if (doc.is_discarded() || !doc.is_object() || !doc.contains("nodes") || !doc["nodes"].is_array()) {
+    auto made = support::read_json(text);
+    if (!made.ok() && made.error() != support::JsonProblem::NotJson) {
+      r_.error(at, diag::BadMetadata, support::to_string(made.error()));
+      return false;
+    }
+    if (!made.ok() || !(*made)->is_object() || !(*made)->contains("nodes") || !(**made)["nodes"].is_array()) {
       r_.error(at, diag::BadMetadata, "it is not the JSON that TVM writes");
       return false;
     }
-    m_.nodes = std::move(doc["nodes"]);
-    if (doc.contains("b64ndarrays")) m_.tensors = std::move(doc["b64ndarrays"]);
+    const json& doc = *m_.document.emplace(std::move(*made));
+    m_.nodes = &doc["nodes"];
+    if (doc.contains("b64ndarrays")) m_.tensors = &doc["b64ndarrays"];
     const std::int64_t root = int_of(doc.contains("root_index") ? doc["root_index"] : doc.value("root", json(0)));
     const json* map = node(root);
     if (!map) return bad(at, "its root is missing");
@@ -106,8 +113,8 @@ class Decoder {
     return -1;
   }
   const json* node(std::int64_t at) const {
-    return at >= 0 && std::size_t(at) < m_.nodes.size() && m_.nodes[std::size_t(at)].is_object()
-               ? &m_.nodes[std::size_t(at)]
+    return at >= 0 && std::size_t(at) < m_.nodes->size() && (*m_.nodes)[std::size_t(at)].is_object()
+               ? &(*m_.nodes)[std::size_t(at)]
                : nullptr;
   }
   void add(std::string key, std::int64_t list) {
@@ -126,8 +133,9 @@ class Decoder {
     for (const char* fields : {"data", "attrs"}) {
       if (!n.contains(fields) || !n[fields].is_object() || !n[fields].contains("data")) continue;
       const std::int64_t at = int_of(n[fields]["data"]);
-      if (m_.tensors.is_array() && at >= 0 && std::size_t(at) < m_.tensors.size() && n.contains("type_key"))
-        return m_.tensors[std::size_t(at)].is_string() ? &m_.tensors[std::size_t(at)] : nullptr;
+      if (m_.tensors && m_.tensors->is_array() && at >= 0 && std::size_t(at) < m_.tensors->size() &&
+          n.contains("type_key"))
+        return (*m_.tensors)[std::size_t(at)].is_string() ? &(*m_.tensors)[std::size_t(at)] : nullptr;
       const json* t = node(at);
       if (t && t->contains("data") && (*t)["data"].is_string()) return &(*t)["data"];
       if (t && t->contains("repr_b64") && (*t)["repr_b64"].is_string()) return &(*t)["repr_b64"];

@@ -199,6 +199,7 @@ Values Aten::onnx_all(std::string_view op, const Values& inputs, const Attribute
     return {};
   }
   pb::NodeProto node;
+  std::map<std::string, double, std::less<>> exact;
   node.set_op_type(std::string(op));
   for (std::size_t i = 0; i < inputs.size(); ++i) node.add_input(fmt::format("operand {}", i));
   for (int i = 0; i < outputs; ++i) node.add_output(fmt::format("result {}", i));
@@ -206,16 +207,22 @@ Values Aten::onnx_all(std::string_view op, const Values& inputs, const Attribute
     auto& to = *node.add_attribute();
     to.set_name(std::string(a.name));
     if (const auto* n = std::get_if<std::int64_t>(&a.value)) to.set_i(*n);
-    if (const auto* r = std::get_if<double>(&a.value)) to.set_f(float(*r));
+    if (const auto* r = std::get_if<double>(&a.value)) {
+      to.set_f(float(*r));
+      exact.emplace(a.name, *r);
+    }
     if (const auto* s = std::get_if<std::string>(&a.value)) to.set_s(*s);
     if (const auto* all = std::get_if<Ints>(&a.value))
       for (const std::int64_t v : *all) to.add_ints(v);
+    if (const auto* all = std::get_if<Texts>(&a.value))
+      for (const std::string& v : *all) to.add_strings(v);
   }
   NodeContext inner({c.ctx, c.blocks, c.kernels}, node);
   inner.inputs = inputs;
   inner.opset = kNewestOpset;
   inner.target = row->target;
   inner.run_graph = c.run_graph;
+  inner.exact_reals = std::move(exact);
   const Expr* made = take(row->body(inner));
   if (!good()) return {};
   if (!made && inner.result) return {{nullptr, inner.result}};

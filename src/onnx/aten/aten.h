@@ -7,14 +7,17 @@
 #include <variant>
 #include <vector>
 
+#include "onnx/op_name.h"
 #include "onnx/ops/chain.h"
 
 namespace rldb::onnx::aten {
 
+using Texts = std::vector<std::string>;
+
 // An attribute of an ONNX node.
 struct Attribute {
   std::string_view name;
-  std::variant<std::int64_t, double, std::string, Ints> value;
+  std::variant<std::int64_t, double, std::string, Ints, Texts> value;
 };
 using Attributes = std::vector<Attribute>;
 

@@ -44,7 +44,7 @@ namespace {
 Made scaled_logarithm(Aten& m, double scale) {
   const Expr* x = m.self();
   if (!m.dtype(x).is_float()) x = m.cast(x, DType::Float(32));
-  return m.done(m.mul(m.onnx("Log", {Aten::of(x)}), scale));
+  return m.done(m.mul(m.onnx(op_name::Log, {Aten::of(x)}), scale));
 }
 
 }  // namespace
@@ -63,7 +63,7 @@ Made log10(NodeContext& c) {
 Made softplus(NodeContext& c) {
   Aten m(c);
   if (m.real("beta", 1) != 1 || m.real("threshold", 20) != 20) return refuse("its `beta` or `threshold` is given");
-  return m.done(m.onnx("Softplus", {m.self_value()}));
+  return m.done(m.onnx(op_name::Softplus, {m.self_value()}));
 }
 
 Made finite(NodeContext& c) {
@@ -73,44 +73,44 @@ Made finite(NodeContext& c) {
 
 Made logical_not(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx("Not", {Aten::of(m.cast(m.self(), DType::Bool()))}));
+  return m.done(m.onnx(op_name::Not, {Aten::of(m.cast(m.self(), DType::Bool()))}));
 }
 
 Made silu(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
-  return m.done(m.mul(x, m.onnx("Sigmoid", {Aten::of(x)})));
+  return m.done(m.mul(x, m.onnx(op_name::Sigmoid, {Aten::of(x)})));
 }
 
 Made gelu(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx("Gelu", {m.self_value()}, {{key::Approximate, m.text("approximate", "none")}}));
+  return m.done(m.onnx(op_name::Gelu, {m.self_value()}, {{key::Approximate, m.text("approximate", "none")}}));
 }
 
 Made leaky_relu(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx("LeakyRelu", {m.self_value()}, {{key::Alpha, m.real("negative_slope", 0.01)}}));
+  return m.done(m.onnx(op_name::LeakyRelu, {m.self_value()}, {{key::Alpha, m.real("negative_slope", 0.01)}}));
 }
 
 Made elu(NodeContext& c) {
   Aten m(c);
   if (m.real("scale", 1) != 1 || m.real("input_scale", 1) != 1) return refuse("its scales are not 1");
-  return m.done(m.onnx("Elu", {m.self_value()}, {{key::Alpha, m.real("alpha", 1)}}));
+  return m.done(m.onnx(op_name::Elu, {m.self_value()}, {{key::Alpha, m.real("alpha", 1)}}));
 }
 
 Made hard_sigmoid(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
   const Expr* line = m.add(m.mul(x, 1.0 / 6), 0.5);
-  return m.done(m.max(m.min(line, m.lit(x, 1)), m.lit(x, 0)));
+  return m.done(m.clamp(line, m.lit(x, 0), m.lit(x, 1)));
 }
 
 namespace {
 
 // Null: no bound.
 Made clamped(Aten& m, const Expr* x, const Expr* least, const Expr* most) {
-  if (least) x = m.max(x, least);
-  if (most) x = m.min(x, most);
+  if (least) x = m.at_least(x, least);
+  if (most) x = m.at_most(x, most);
   return m.done(x);
 }
 
@@ -158,16 +158,21 @@ Made logical(NodeContext& c) {
   return m.done(m.onnx(c.target, both(m, DType::Bool())));
 }
 
-// Of truth values it is the logical operator; `Target` is without its `Bitwise`.
+// Of truth values it is the logical operator, which the row names.
 Made bitwise(NodeContext& c) {
+  constexpr std::pair<std::string_view, std::string_view> kOfInts[] = {
+      {op_name::And, op_name::BitwiseAnd}, {op_name::Or, op_name::BitwiseOr}, {op_name::Xor, op_name::BitwiseXor}};
   Aten m(c);
   const DType t = m.promoted({"self", "other"});
-  return m.done(m.onnx(t.is_bool() ? std::string(c.target) : "Bitwise" + std::string(c.target), both(m, t)));
+  std::string_view op = c.target;
+  for (const auto& [logical, of_ints] : kOfInts)
+    if (op == logical && !t.is_bool()) op = of_ints;
+  return m.done(m.onnx(op, both(m, t)));
 }
 
 Made not_equal(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx("Not", {Aten::of(m.onnx("Equal", both(m, m.promoted({"self", "other"}))))}));
+  return m.done(m.onnx(op_name::Not, {Aten::of(m.onnx(op_name::Equal, both(m, m.promoted({"self", "other"}))))}));
 }
 
 Made divide(NodeContext& c) {
@@ -179,7 +184,7 @@ Made divide(NodeContext& c) {
   if (!m.good()) return m.done(nullptr);
   if (rounding == "floor") return m.done(m.each(op::FloorDivide, operands[0].expr, operands[1].expr));
   if (rounding == "trunc" && t.is_float()) return m.done(m.unary(op::Trunc, m.div(operands[0].expr, operands[1].expr)));
-  return m.done(m.onnx("Div", operands));
+  return m.done(m.onnx(op_name::Div, operands));
 }
 
 Made floor_divide(NodeContext& c) {
@@ -198,7 +203,7 @@ Made reverse_subtract(NodeContext& c) {
 Made power(NodeContext& c) {
   Aten m(c);
   const DType t = m.promoted({"self", "exponent"});
-  return m.done(m.onnx("Pow", {Aten::of(m.cast(m.self(), t)), Aten::of(m.tensor_as("exponent", t))}));
+  return m.done(m.onnx(op_name::Pow, {Aten::of(m.cast(m.self(), t)), Aten::of(m.tensor_as("exponent", t))}));
 }
 
 Made where(NodeContext& c) {

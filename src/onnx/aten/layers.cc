@@ -73,7 +73,7 @@ Made convolution(NodeContext& c) {
   if (transposed) attributes.push_back({key::OutputPadding, m.per_axis("output_padding", n, {0})});
   Values operands{Aten::of(x), Aten::of(weight)};
   if (m.given("bias")) operands.push_back(m.value("bias"));
-  return m.done(m.onnx(transposed ? "ConvTranspose" : "Conv", operands, attributes));
+  return m.done(m.onnx(transposed ? op_name::ConvTranspose : op_name::Conv, operands, attributes));
 }
 
 namespace {
@@ -94,7 +94,7 @@ Made max_pool(NodeContext& c) {
   const std::size_t n = spatial_axes(m, x);
   Attributes attributes = window_attributes(m, n);
   attributes.push_back({key::Dilations, m.per_axis("dilation", n, {1})});
-  return m.done(m.onnx("MaxPool", {Aten::of(x)}, attributes));
+  return m.done(m.onnx(op_name::MaxPool, {Aten::of(x)}, attributes));
 }
 
 namespace {
@@ -114,7 +114,7 @@ const Expr* with_counted_pads(Aten& m, const Expr* x, std::size_t n) {
     pads[k + 2] = padding[k];
     pads[n + 4 + k] = std::clamp(last + kernel[k] - front, std::int64_t(0), padding[k]);
   }
-  return m.onnx("Pad", {Aten::of(x), m.known(pads)});
+  return m.onnx(op_name::Pad, {Aten::of(x), m.known(pads)});
 }
 
 }  // namespace
@@ -132,7 +132,7 @@ Made average_pool(NodeContext& c) {
       if (a.name == key::Pads) a.value = Ints(2 * n, 0);
   }
   attributes.push_back({key::CountIncludePad, std::int64_t(counts_pads && !last_partial)});
-  return m.done(m.onnx("AveragePool", {Aten::of(x)}, attributes));
+  return m.done(m.onnx(op_name::AveragePool, {Aten::of(x)}, attributes));
 }
 
 Made adaptive_average_pool(NodeContext& c) {
@@ -161,7 +161,7 @@ Made batch_norm(NodeContext& c) {
   };
   const Values operands{Aten::of(x), or_all("weight", 1), or_all("bias", 0), or_all("running_mean", 0),
                         or_all("running_var", 1)};
-  const Expr* made = m.onnx("BatchNormalization", operands, {{key::Epsilon, m.real("eps", 1e-5)}});
+  const Expr* made = m.onnx(op_name::BatchNormalization, operands, {{key::Epsilon, m.real("eps", 1e-5)}});
   return m.give({Aten::of(made)});
 }
 
@@ -171,7 +171,7 @@ Made layer_norm(NodeContext& c) {
   const Dims shape = m.sizes("normalized_shape");
   Values operands{Aten::of(x), Aten::of(m.given("weight") ? m.tensor("weight") : m.full(shape, m.dtype(x), 1))};
   if (m.given("bias")) operands.push_back(m.value("bias"));
-  const Expr* made = m.onnx("LayerNormalization", operands,
+  const Expr* made = m.onnx(op_name::LayerNormalization, operands,
                             {{key::Axis, -std::int64_t(shape.size())}, {key::Epsilon, m.real("eps", 1e-5)}});
   return m.give({Aten::of(made)});
 }
@@ -184,7 +184,7 @@ Made group_norm(NodeContext& c) {
   const auto or_all = [&](std::string_view name, double otherwise) {
     return Aten::of(m.given(name) ? m.tensor(name) : m.full({dims[1]}, m.dtype(x), otherwise));
   };
-  return m.done(m.onnx("GroupNormalization", {Aten::of(x), or_all("weight", 1), or_all("bias", 0)},
+  return m.done(m.onnx(op_name::GroupNormalization, {Aten::of(x), or_all("weight", 1), or_all("bias", 0)},
                        {{key::NumGroups, m.integer("num_groups", 1)}, {key::Epsilon, m.real("eps", 1e-5)}}));
 }
 
@@ -210,14 +210,15 @@ Made attention(NodeContext& c) {
   if (m.truth("is_causal", false)) {
     if (mask || !m.good()) return m.done(m.fail("it has a mask and is causal"));
     const Expr* ones = m.full({m.dims(query)[n - 2], m.dims(keys)[n - 2]}, DType::Float(32), 1);
-    mask = m.cast(m.onnx("Trilu", {Aten::of(ones)}, {{key::Upper, std::int64_t(0)}}), DType::Bool());
+    mask = m.cast(m.onnx(op_name::Trilu, {Aten::of(ones)}, {{key::Upper, std::int64_t(0)}}), DType::Bool());
   }
   if (mask && m.dtype(mask).is_bool()) {
     scores = m.where(mask, scores, m.lit(scores, -std::numeric_limits<double>::infinity()));
   } else if (mask) {
     scores = m.add(scores, mask);
   }
-  return m.done(m.matmul(m.onnx("Softmax", {Aten::of(scores)}, {{key::Axis, std::int64_t(-1)}}), m.tensor("value")));
+  return m.done(
+      m.matmul(m.onnx(op_name::Softmax, {Aten::of(scores)}, {{key::Axis, std::int64_t(-1)}}), m.tensor("value")));
 }
 
 // ---- reductions ----
@@ -246,21 +247,24 @@ Made extreme_along(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
   const std::int64_t keep = m.truth("keepdim", false), axis = m.integer("dim", 0);
-  const Expr* values =
-      m.onnx("Reduce" + std::string(c.target), {Aten::of(x), m.known(Ints{axis})}, {{key::Keepdims, keep}});
-  const Expr* places = m.onnx("Arg" + std::string(c.target), {Aten::of(x)}, {{key::Axis, axis}, {key::Keepdims, keep}});
+  const bool most = c.target == op_name::Max;
+  const Expr* values = m.onnx(most ? op_name::ReduceMax : op_name::ReduceMin, {Aten::of(x), m.known(Ints{axis})},
+                              {{key::Keepdims, keep}});
+  const Expr* places =
+      m.onnx(most ? op_name::ArgMax : op_name::ArgMin, {Aten::of(x)}, {{key::Axis, axis}, {key::Keepdims, keep}});
   return m.give({Aten::of(values), Aten::of(places)});
 }
 
 Made cumulative_sum(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
-  return m.done(m.onnx("CumSum", {Aten::of(m.cast(x, m.result_type(m.dtype(x)))), m.known(Ints{m.integer("dim", 0)})}));
+  return m.done(
+      m.onnx(op_name::CumSum, {Aten::of(m.cast(x, m.result_type(m.dtype(x)))), m.known(Ints{m.integer("dim", 0)})}));
 }
 
 Made top_k(NodeContext& c) {
   Aten m(c);
-  return m.give(m.onnx_all("TopK", {m.self_value(), m.known(Ints{m.integer("k", 1)})},
+  return m.give(m.onnx_all(op_name::TopK, {m.self_value(), m.known(Ints{m.integer("k", 1)})},
                            {{key::Axis, m.integer("dim", -1)}, {key::Largest, std::int64_t(m.truth("largest", true))}},
                            2));
 }

@@ -15,7 +15,8 @@ namespace rldb::onnx::aten {
 Made view(NodeContext& c) {
   Aten m(c);
   const std::string_view name = m.given("size") ? "size" : "shape";
-  return m.done(m.onnx("Reshape", {m.self_value(), m.known(m.sizes(name))}, {{key::Allowzero, std::int64_t(1)}}));
+  return m.done(
+      m.onnx(op_name::Reshape, {m.self_value(), m.known(m.sizes(name))}, {{key::Allowzero, std::int64_t(1)}}));
 }
 
 Made permute(NodeContext& c) {
@@ -49,7 +50,7 @@ Made turned_matrix(NodeContext& c) {
 
 Made unsqueeze(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx("Unsqueeze", {m.self_value(), m.known(Ints{m.integer("dim", 0)})}));
+  return m.done(m.onnx(op_name::Unsqueeze, {m.self_value(), m.known(Ints{m.integer("dim", 0)})}));
 }
 
 // Only axes of size 1 go.
@@ -89,7 +90,7 @@ Made unflatten(NodeContext& c) {
   Dims to(dims.begin(), dims.begin() + std::ptrdiff_t(axis));
   to.insert(to.end(), sizes.begin(), sizes.end());
   to.insert(to.end(), dims.begin() + std::ptrdiff_t(axis) + 1, dims.end());
-  return m.done(m.onnx("Reshape", {Aten::of(x), m.known(to)}, {{key::Allowzero, std::int64_t(1)}}));
+  return m.done(m.onnx(op_name::Reshape, {Aten::of(x), m.known(to)}, {{key::Allowzero, std::int64_t(1)}}));
 }
 
 // -1 keeps a dim.
@@ -115,7 +116,7 @@ Made repeat(NodeContext& c) {
   Dims dims = m.dims(x);
   if (!m.good() || times.size() < dims.size()) return m.done(m.fail("it has fewer factors than axes"));
   while (dims.size() < times.size()) dims.insert(dims.begin(), c.i64(1));
-  return m.done(m.onnx("Tile", {Aten::of(m.reshape(x, dims)), m.known(times)}));
+  return m.done(m.onnx(op_name::Tile, {Aten::of(m.reshape(x, dims)), m.known(times)}));
 }
 
 namespace {
@@ -175,7 +176,7 @@ Made equal_pieces(Aten& m, const Expr* x, std::size_t axis, std::int64_t each) {
 
 const Expr* selected(Aten& m, const Expr* x, std::size_t axis, std::int64_t index) {
   const Value at{nullptr, std::make_shared<const Known>(Known{DType::Int(64), 0, {m.c.i64(index)}})};
-  return m.onnx("Gather", {Aten::of(x), at}, {{key::Axis, std::int64_t(axis)}});
+  return m.onnx(op_name::Gather, {Aten::of(x), at}, {{key::Axis, std::int64_t(axis)}});
 }
 
 }  // namespace
@@ -222,8 +223,8 @@ Made slice(NodeContext& c) {
   const auto bound = [&](std::string_view name, std::int64_t otherwise) {
     return m.given(name) ? m.known(m.sizes(name)) : m.known(Ints{otherwise});
   };
-  return m.done(m.onnx("Slice", {m.self_value(), bound("start", 0), bound("end", INT64_MAX),
-                                 m.known(Ints{m.integer("dim", 0)}), m.known(Ints{m.integer("step", 1)})}));
+  return m.done(m.onnx(op_name::Slice, {m.self_value(), bound("start", 0), bound("end", INT64_MAX),
+                                        m.known(Ints{m.integer("dim", 0)}), m.known(Ints{m.integer("step", 1)})}));
 }
 
 Made flip(NodeContext& c) {
@@ -237,42 +238,24 @@ Made flip(NodeContext& c) {
 
 Made gather(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx("GatherElements", {m.self_value(), m.value("index")}, {{key::Axis, m.integer("dim", 0)}}));
+  return m.done(
+      m.onnx(op_name::GatherElements, {m.self_value(), m.value("index")}, {{key::Axis, m.integer("dim", 0)}}));
 }
 
 Made index_select(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx("Gather", {m.self_value(), m.value("index")}, {{key::Axis, m.integer("dim", 0)}}));
+  return m.done(m.onnx(op_name::Gather, {m.self_value(), m.value("index")}, {{key::Axis, m.integer("dim", 0)}}));
 }
 
 Made embedding(NodeContext& c) {
   Aten m(c);
-  return m.done(m.onnx("Gather", {m.value("weight"), m.value("indices")}, {{key::Axis, std::int64_t(0)}}));
-}
-
-// Integers for one axis.
-Made index(NodeContext& c) {
-  Aten m(c);
-  const Argument* list = m.argument("indices");
-  std::optional<std::size_t> axis;
-  for (std::size_t i = 0; list && i < list->items.size(); ++i) {
-    if (list->items[i].kind == Item::Kind::None) continue;
-    if (axis) return refuse("it indexes more than one axis");
-    axis = i;
-  }
-  if (!axis) return refuse("it has no indices");
-  const Value at = m.values(list)[*axis];
-  const Expr* places = m.take(c.tensor_of_value(at));
-  const DType t = m.dtype(places);
-  if (t.is_bool() || t == DType::UInt(8))
-    return refuse("its indices are truth values, so that its shape depends on them");
-  return m.done(m.onnx("Gather", {m.self_value(), Aten::of(places)}, {{key::Axis, std::int64_t(*axis)}}));
+  return m.done(m.onnx(op_name::Gather, {m.value("weight"), m.value("indices")}, {{key::Axis, std::int64_t(0)}}));
 }
 
 Made triangle(NodeContext& c) {
   Aten m(c);
   const Value k{nullptr, std::make_shared<const Known>(Known{DType::Int(64), 0, {c.i64(m.integer("diagonal", 0))}})};
-  return m.done(m.onnx("Trilu", {m.self_value(), k}, {{key::Upper, std::int64_t(c.target == "Upper")}}));
+  return m.done(m.onnx(op_name::Trilu, {m.self_value(), k}, {{key::Upper, std::int64_t(c.target == "Upper")}}));
 }
 
 // PyTorch names the pads from the last axis on.
@@ -288,7 +271,7 @@ Made pad(NodeContext& c) {
     pads[2 * n - 1 - i] = given[2 * i + 1];
   }
   const std::string mode = m.text("mode", "constant");
-  return m.done(m.onnx("Pad", {Aten::of(x), m.known(pads), Aten::of(m.lit(x, m.real("value", 0)))},
+  return m.done(m.onnx(op_name::Pad, {Aten::of(x), m.known(pads), Aten::of(m.lit(x, m.real("value", 0)))},
                        {{key::Mode, mode == "replicate"  ? "edge"
                                     : mode == "circular" ? "wrap"
                                                          : mode}}));
@@ -324,7 +307,7 @@ Made arange(NodeContext& c) {
   const auto bound = [&](std::string_view name, double otherwise) {
     return Aten::of(m.given(name) ? m.cast(m.tensor(name), t) : m.lit(t, otherwise));
   };
-  return m.done(m.onnx("Range", {bound("start", 0), bound("end", 0), bound("step", 1)}));
+  return m.done(m.onnx(op_name::Range, {bound("start", 0), bound("end", 0), bound("step", 1)}));
 }
 
 }  // namespace rldb::onnx::aten

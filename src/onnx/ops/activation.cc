@@ -39,11 +39,11 @@ const Expr* below_zero(Chain& m, const Expr* x) { return m.each(op::Less, x, m.l
 // log(1 + exp(x)), without overflow.
 const Expr* softplus_of(Chain& m, const Expr* x) {
   const Expr* small = m.exp(m.unary(op::Negative, m.unary(op::Abs, x)));
-  return m.add(m.max(x, m.lit(x, 0)), m.unary(op::Log, m.add(small, 1)));
+  return m.add(m.at_least(x, m.lit(x, 0)), m.unary(op::Log, m.add(small, 1)));
 }
 
 // exp(x) - 1 where x is negative, otherwise 0.
-const Expr* negative_exp(Chain& m, const Expr* x) { return m.add(m.exp(m.min(x, m.lit(x, 0))), -1); }
+const Expr* negative_exp(Chain& m, const Expr* x) { return m.add(m.exp(m.at_most(x, m.lit(x, 0))), -1); }
 
 }  // namespace
 
@@ -109,14 +109,14 @@ Made hard_sigmoid(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
   const Expr* line = m.add(m.mul(x, c.real(key::Alpha, 0.2)), c.real(key::Beta, 0.5));
-  return m.done(m.max(m.min(line, m.lit(x, 1)), m.lit(x, 0)));
+  return m.done(m.clamp(line, m.lit(x, 0), m.lit(x, 1)));
 }
 
 Made hard_swish(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
   const Expr* line = m.add(m.mul(x, 1.0 / 6), 0.5);
-  return m.done(m.mul(x, m.max(m.min(line, m.lit(x, 1)), m.lit(x, 0))));
+  return m.done(m.mul(x, m.clamp(line, m.lit(x, 0), m.lit(x, 1))));
 }
 
 Made softplus(NodeContext& c) {

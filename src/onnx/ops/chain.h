@@ -40,8 +40,14 @@ class Chain {
   const Expr* sub(const Expr* a, const Expr* b);
   const Expr* mul(const Expr* a, const Expr* b);
   const Expr* div(const Expr* a, const Expr* b);
+  // Of which one is no NaN, or it is the second.
   const Expr* max(const Expr* a, const Expr* b);
   const Expr* min(const Expr* a, const Expr* b);
+  // A NaN of `x` stays, one of the limit is no limit: Relax's maximum and minimum are a comparison that gives the
+  // second operand if one is NaN.
+  const Expr* at_least(const Expr* x, const Expr* limit) { return max(limit, x); }
+  const Expr* at_most(const Expr* x, const Expr* limit) { return min(limit, x); }
+  const Expr* clamp(const Expr* x, const Expr* least, const Expr* most) { return at_most(at_least(x, least), most); }
   const Expr* where(const Expr* condition, const Expr* a, const Expr* b);
   const Expr* unary(std::string_view relax_op, const Expr* x) { return op(relax_op, {x}); }
   const Expr* exp(const Expr* x);

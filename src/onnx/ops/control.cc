@@ -1,5 +1,7 @@
 // If, Loop, Scan. A condition that is known chooses its branch, and a loop whose number of steps is known is unrolled,
 // here; otherwise an `if`, and a local function that calls itself.
+#include "onnx/ops/control.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -90,24 +92,29 @@ std::optional<bool> known_truth(const NodeContext& c, const Value& v) {
 
 }  // namespace
 
-Made if_else(NodeContext& c) {
-  const auto *then_graph = c.graph(key::ThenBranch), *else_graph = c.graph(key::ElseBranch);
-  if (!then_graph || !else_graph || c.inputs.empty()) return refuse("it has not two branches and a condition");
-  if (const auto known = known_truth(c, c.inputs[0])) {
-    RLDB_TRY(c.results, c.run_graph(*known ? *then_graph : *else_graph, {}));
+Made decided(NodeContext& c, const Value& given, const pb::GraphProto& yes, const pb::GraphProto& no,
+             const Values& operands) {
+  if (const auto known = known_truth(c, given)) {
+    RLDB_TRY(c.results, c.run_graph(*known ? yes : no, operands));
     return nullptr;
   }
-  RLDB_TRY(const Expr* given, c.in(0));
-  RLDB_TRY(const Expr* condition, scalar_of(c, given));
+  RLDB_TRY(const Expr* condition, c.tensor_of_value(given));
+  RLDB_TRY(condition, scalar_of(c, condition));
   const auto run = [&](const pb::GraphProto& g) -> ir::Result<Exprs> {
-    RLDB_TRY(const Values values, c.run_graph(g, {}));
+    RLDB_TRY(const Values values, c.run_graph(g, operands));
     return tensors_of(c, values);
   };
   RLDB_TRY(const Expr* tuple, choice(
-                                  c, condition, [&] { return run(*then_graph); }, [&] { return run(*else_graph); }));
+                                  c, condition, [&] { return run(yes); }, [&] { return run(no); }));
   RLDB_TRY(const Exprs fields, named_fields(c, tuple));
   set_results(c, fields);
   return nullptr;
+}
+
+Made if_else(NodeContext& c) {
+  const auto *then_graph = c.graph(key::ThenBranch), *else_graph = c.graph(key::ElseBranch);
+  if (!then_graph || !else_graph || c.inputs.empty()) return refuse("it has not two branches and a condition");
+  return decided(c, c.inputs[0], *then_graph, *else_graph, {});
 }
 
 // ---- Loop ----

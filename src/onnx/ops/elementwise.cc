@@ -71,6 +71,37 @@ Made variadic(NodeContext& c) {
   return made;
 }
 
+namespace {
+
+bool is_number(const Expr* e) {
+  const auto* constant = ir::as<ir::Constant>(e);
+  if (!constant || !constant->value->is(runtime::ValueKind::Tensor)) return false;
+  const runtime::Tensor& t = constant->value->as_tensor();
+  return t.element_count() == 1 && !std::isnan(t.at(0));
+}
+
+// NaN if one of the operands is: Relax's operator gives its second operand then.
+Made extreme_of(NodeContext& c, const Expr* a, const Expr* b) {
+  if (is_number(b)) std::swap(a, b);
+  RLDB_TRY(const ir::TensorType* t, c.tensor_of(a));
+  RLDB_TRY(const Expr* made, c.each(c.target, a, b));
+  if (!t->dtype.is_float() || is_number(a)) return made;
+  RLDB_TRY(const Expr* nan, c.emit(op::Isnan, {a}));
+  return c.broadcast_emit(op::Where, {nan, a, made});
+}
+
+}  // namespace
+
+Made extreme(NodeContext& c) {
+  if (c.count() == 2 && fold_binary(c)) return nullptr;
+  RLDB_TRY(const Expr* made, c.in(0));
+  for (std::size_t i = 1; i < c.count(); ++i) {
+    RLDB_TRY(const Expr* x, c.in(i));
+    RLDB_TRY(made, extreme_of(c, made, x));
+  }
+  return made;
+}
+
 Made mean(NodeContext& c) {
   RLDB_TRY(const Expr* sum, variadic(c));
   return c.with_scalar(op::Divide, sum, double(c.count()));
@@ -165,16 +196,17 @@ ir::Result<const Expr*> limit(NodeContext& c, std::size_t i, std::string_view na
 
 }  // namespace
 
+// A NaN of the data stays; a limit that is NaN is no limit: Relax's operators give their second operand then.
 Made clip(NodeContext& c) {
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const ir::TensorType* t, c.tensor_of(x));
   RLDB_TRY(const Expr* low, limit(c, 1, key::Min, t->dtype));
   RLDB_TRY(const Expr* high, limit(c, 2, key::Max, t->dtype));
   if (low) {
-    RLDB_TRY(x, c.emit(op::Maximum, {x, low}));
+    RLDB_TRY(x, c.emit(op::Maximum, {low, x}));
   }
   if (high) {
-    RLDB_TRY(x, c.emit(op::Minimum, {x, high}));
+    RLDB_TRY(x, c.emit(op::Minimum, {high, x}));
   }
   return x;
 }

@@ -40,8 +40,9 @@ const Expr* float_result(ir::Context& ctx, std::string_view op, DType t, const E
   if (op == op::Subtract) return rounded(ctx, t, *x - *y);
   if (op == op::Multiply) return rounded(ctx, t, *x * *y);
   if (op == op::Divide) return rounded(ctx, t, *x / *y);
-  if (op == op::Maximum) return rounded(ctx, t, std::fmax(*x, *y));
-  if (op == op::Minimum) return rounded(ctx, t, std::fmin(*x, *y));
+  const bool nan = std::isnan(*x) || std::isnan(*y);
+  if (op == op::Maximum) return rounded(ctx, t, nan ? *x + *y : std::max(*x, *y));
+  if (op == op::Minimum) return rounded(ctx, t, nan ? *x + *y : std::min(*x, *y));
   return nullptr;
 }
 

@@ -35,7 +35,7 @@ const Expr* activated(Chain& m, const Activation& f, const Expr* x) {
   if (f.name == "Relu") return m.unary(op::NnRelu, x);
   if (f.name == "Affine") return m.add(m.mul(x, f.alpha), f.beta);
   if (f.name == "ScaledTanh") return m.mul(m.unary(op::Tanh, m.mul(x, f.beta)), f.alpha);
-  if (f.name == "HardSigmoid") return m.max(m.min(m.add(m.mul(x, f.alpha), f.beta), m.lit(x, 1)), m.lit(x, 0));
+  if (f.name == "HardSigmoid") return m.clamp(m.add(m.mul(x, f.alpha), f.beta), m.lit(x, 0), m.lit(x, 1));
   if (f.name == "Softsign") return m.div(x, m.add(m.unary(op::Abs, x), 1));
   if (f.name == "Softplus") return m.unary(op::Log, m.add(m.exp(x), 1));
   const Expr* negative = m.each(op::Less, x, m.lit(x, 0));
@@ -70,7 +70,7 @@ std::vector<Activation> activations_of(NodeContext& c, const std::vector<std::st
 
 const Expr* clipped(Chain& m, const Layer& layer, const Expr* x) {
   if (layer.clip <= 0) return x;
-  return m.min(m.max(x, m.lit(x, -layer.clip)), m.lit(x, layer.clip));
+  return m.clamp(x, m.lit(x, -layer.clip), m.lit(x, layer.clip));
 }
 
 // One direction of an operand, without that axis.

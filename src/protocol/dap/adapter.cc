@@ -107,6 +107,8 @@ Answer Adapter::on_initialize(const Request& request) {
                                  "supportsTerminateRequest",
                                  "supportsDataBreakpoints",
                                  "supportsReadMemoryRequest",
+                                 "supportsWriteMemoryRequest",
+                                 "supportsSingleThreadExecutionRequests",
                                  "supportsDisassembleRequest",
                                  "supportsCancelRequest",
                                  "supportsBreakpointLocationsRequest",
@@ -125,29 +127,6 @@ Answer Adapter::on_initialize(const Request& request) {
                                                   {"supportsCondition", !row.event.empty()}});
   body["additionalModuleColumns"] = Json::array();
   return body;
-}
-
-Answer Adapter::on_threads(const Request&) { return threads(); }
-
-// One of them is debugged; the others have run as far as they get.
-Json Adapter::threads() const {
-  Json list = Json::array();
-  const std::size_t ranks = loaded_ && !ended_ ? repl_->ranks : 0;
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    list.push_back({{"id", rank + 1},
-                    {"name", ranks == 1            ? std::string("main")
-                             : rank == repl_->rank ? fmt::format("rank {}", rank)
-                                                   : fmt::format("rank {} (not debugged)", rank)}});
-  return {{"threads", std::move(list)}};
-}
-
-std::optional<Failure> Adapter::check_thread(Fields& fields) const {
-  const std::int64_t thread = fields.integer("threadId");
-  if (fields.failure()) return fields.failure();
-  if (thread < 1 || thread > std::int64_t(repl_->ranks)) return Failure{fmt::format("there is no thread {}", thread)};
-  if (thread != std::int64_t(repl_->rank) + 1)
-    return Failure{fmt::format("rank {} is not debugged: the launch attribute `rank` chooses one", thread - 1)};
-  return std::nullopt;
 }
 
 }  // namespace rldb::protocol::dap

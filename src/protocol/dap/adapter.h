@@ -13,6 +13,7 @@
 
 #include "protocol/dap/client_console.h"
 #include "protocol/dap/points.h"
+#include "protocol/dap/rank_runs.h"
 #include "protocol/dap/sources.h"
 #include "protocol/dap/traffic.h"
 #include "protocol/dap/variables.h"
@@ -59,18 +60,31 @@ class Adapter {
   void start();
   void run_script();
   void sanitize();
+  void start_other_ranks();
   void end_program(int exit_code);
+  void end_rank(int exit_code);
 
   // ---- running.cc ----
   // After an interruption for other requests it can be resumed forward, or backward.
-  void run(std::string_view what, const Verb& verb, bool forward_resume = false, bool backward_resume = false);
+  // False: the session ends.
+  bool run(std::string_view what, const Verb& verb, bool forward_resume = false, bool backward_resume = false);
   bool serve_between(const debug::StopReport& stop, bool forward, bool backward);
   void report(const debug::StopReport& stop, bool paused);
   void report_end(const debug::StopReport& stop);
   void send_stopped(const debug::StopReport& stop, std::string_view reason, std::string description);
   Answer resume_with(const Request& request, std::string_view what, Verb verb);
+  // ---- ranks.cc: the ranks of a program are the threads of a client ----
   Json threads() const;
-  std::optional<Failure> check_thread(Fields& fields) const;
+  void begin_ranks();
+  void select_rank(std::size_t rank);
+  // The rank of the argument `threadId` is the present one from now on.
+  std::optional<Failure> select_thread(Fields& fields);
+  void select_rank_of_variables(std::int64_t reference);
+  std::string rank_text() const;
+  // `a@1`: the rank, which is taken from the text. None: the present one.
+  std::optional<std::size_t> take_rank(std::string& text) const;
+  void follow_group();
+
   void forget_stop();
   bool is_fault_caught(const debug::StopReport& stop) const;
   Verb stepping_in(std::int64_t target, std::string& problem);
@@ -98,6 +112,11 @@ class Adapter {
   Answer evaluate_in_console(const std::string& text);
   void after_entry(const Moment& before, bool values_changed);
   Answer assign(const std::string& target, const std::string& value, int frame);
+  Answer evaluate_text(const std::string& text, std::string_view context, int frame);
+
+  // ---- memory.cc ----
+  std::optional<Failure> write_elements(const Variables::Memory& memory, std::int64_t offset, std::string_view bytes);
+  std::optional<Failure> write_value(const std::string& target, int frame, std::optional<runtime::Value> value);
 
   std::uint32_t line_to_client(std::uint32_t line) const { return lines_from_1_ ? line : line - 1; }
   std::uint32_t line_from_client(std::int64_t line) const;
@@ -118,16 +137,15 @@ class Adapter {
   bool pause_at_entry_ = false;  // asked for while the program was being started
   bool initialized_ = false, loaded_ = false, configured_ = false, ended_ = false, over_ = false;
   bool lines_from_1_ = true, columns_from_1_ = true, takes_invalidated_ = false;
-  // Of the last stop: its frames, the number of the first one, the version in whose text they are shown.
-  std::optional<std::vector<debug::FrameInfo>> frames_;
-  std::int64_t first_frame_ = 1;
-  std::optional<SourceRef> view_;
+  std::unique_ptr<RankRuns> runs_;
+  int exit_code_ = 0;        // of the ranks that have ended
+  bool starting_ = false;    // not all ranks have begun
+  bool quiet_stop_ = false;  // the next stop takes no focus
   struct GotoTarget {
     std::string spec;
     bool back = false;
   };
   std::vector<GotoTarget> goto_targets_;
-  std::vector<debug::Debugger::BindingCall> step_targets_;
 };
 
 }  // namespace rldb::protocol::dap

@@ -1,4 +1,4 @@
-// Breakpoints, texts, instructions, memory.
+// Breakpoints, texts, instructions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include "protocol/dap/adapter.h"
 #include "protocol/dap/fields.h"
 #include "rldb/bytecode/disassemble.h"
-#include "rldb/support/base64.h"
 
 namespace rldb::protocol::dap {
 
@@ -28,6 +27,7 @@ Answer Adapter::on_dataBreakpointInfo(const Request& request) {
   auto frame = reference > 0 ? std::optional(0) : frame_of(fields);
   if (fields.failure()) return support::Failure(*fields.failure());
   if (reference > 0) {
+    select_rank_of_variables(reference);
     auto target = variables_->target_of(reference, expression);
     if (!target.ok()) return Json{{"dataId", nullptr}, {"description", target.error().message}};
     expression = target->expression;
@@ -177,27 +177,6 @@ Answer Adapter::on_disassemble(const Request& request) {
     rows.push_back(std::move(row));
   }
   return Json{{"instructions", std::move(rows)}};
-}
-
-// ---- memory ----
-
-Answer Adapter::on_readMemory(const Request& request) {
-  Fields fields(request.arguments);
-  const std::string reference = fields.text("memoryReference");
-  const std::int64_t offset = fields.integer_or("offset", 0), count = fields.integer("count");
-  if (fields.failure()) return support::Failure(*fields.failure());
-  constexpr std::int64_t kMost = std::int64_t(16) << 20;
-  if (count < 0) return refused("`count` has to be from 0");
-  const runtime::Value* value = variables_->memory(reference);
-  if (!value) return out_of_turn(fmt::format("the memory `{}` is of an earlier stop", reference));
-  const runtime::Tensor& t = value->as_tensor();
-  const auto size = std::int64_t(t.byte_size());
-  const std::int64_t begin = std::clamp<std::int64_t>(offset, 0, size);
-  const std::int64_t bytes = offset < 0 ? 0 : std::min({count, kMost, size - begin});
-  Json body{{"address", fmt::format("0x{:x}", begin)}};
-  body["data"] = support::encode_base64({reinterpret_cast<const char*>(t.data()) + begin, std::size_t(bytes)});
-  if (count > bytes) body["unreadableBytes"] = count - bytes;
-  return body;
 }
 
 }  // namespace rldb::protocol::dap

@@ -60,7 +60,8 @@ void Adapter::after_entry(const Moment& before, bool values_changed) {
   const Moment now = moment();
   const debug::StopReport stop = repl_->debugger().last_stop();
   const bool was_stopped = before.kind != debug::StopKind::None;
-  if (configured_ && was_stopped && now.kind == debug::StopKind::None) return end_program(ui::kGood);
+  follow_group();
+  if (configured_ && was_stopped && now.kind == debug::StopKind::None) return end_rank(ui::kGood);
   points_->refresh();
   if (now.version != before.version || now.call != before.call) sources_->tell(channel_);
   const bool moved = now.active != before.active || now.kind != before.kind || now.time != before.time ||
@@ -110,25 +111,39 @@ Answer Adapter::evaluate_in_console(const std::string& text) {
 
 Answer Adapter::on_evaluate(const Request& request) {
   Fields fields(request.arguments);
-  const std::string text = fields.text("expression");
+  std::string text = fields.text("expression");
   const std::string context = fields.text_or("context", "watch");
   const bool running_needed = fields.has("frameId");
   if (running_needed && repl_->debugger().last_stop().kind == debug::StopKind::None)
     fields.fail("the program is not stopped");
   const auto frame = fields.failure() ? std::optional(0) : frame_of(fields);
   if (fields.failure()) return support::Failure(*fields.failure());
+  const std::size_t at_hand = runs_->current();
+  const auto other = take_rank(text);
+  if (other) select_rank(*other);
+  const auto back = [this, at_hand, other] {
+    if (other && !ended_ && runs_->is_live(at_hand)) select_rank(at_hand);
+  };
   if (context == "repl") {
-    if (running_needed) repl_->frame() = *frame;
-    return evaluate_in_console(text);
+    if (running_needed && !other) repl_->frame() = *frame;
+    Answer answer = evaluate_in_console(text);
+    then(back);
+    return answer;
   }
+  Answer answer = evaluate_text(text, context, other ? 0 : *frame);
+  back();
+  return answer;
+}
+
+Answer Adapter::evaluate_text(const std::string& text, std::string_view context, int frame) {
   if (context == "hover" && !is_harmless(text))
     return refused("only names, elements and fields are evaluated by pointing at them");
   source::Diagnostics diagnostics;
   std::vector<std::string> notes;
   const Quiet quiet(repl_->session());
-  const auto value = repl_->debugger().evaluate(text, *frame, diagnostics, &notes);
+  const auto value = repl_->debugger().evaluate(text, frame, diagnostics, &notes);
   if (!value) return refused(first_reason(diagnostics));
-  Json body = variables_->shown(*value, text, *frame);
+  Json body = variables_->shown(*value, text, frame);
   body["result"] = context == "clipboard" ? Json(whole_text(*value)) : body["value"];
   body.erase("value");
   if (!notes.empty()) body["type"] = fmt::format("{}; {}", body["type"].get<std::string>(), fmt::join(notes, "; "));
@@ -214,6 +229,7 @@ Answer Adapter::on_setVariable(const Request& request) {
   const std::int64_t reference = fields.integer("variablesReference");
   const std::string name = fields.text("name"), value = fields.text("value");
   if (fields.failure()) return support::Failure(*fields.failure());
+  select_rank_of_variables(reference);
   auto target = variables_->target_of(reference, name);
   if (!target.ok()) return support::Failure(target.error());
   return assign(target->expression, value, target->frame);

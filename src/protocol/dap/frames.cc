@@ -9,13 +9,18 @@
 namespace rldb::protocol::dap {
 
 const std::vector<debug::FrameInfo>& Adapter::frames() {
-  if (!frames_) frames_ = repl_->debugger().frames();
-  return *frames_;
+  std::optional<std::vector<debug::FrameInfo>>& known = runs_->view().frames;
+  if (!known) known = repl_->debugger().frames();
+  return *known;
 }
 
 std::optional<int> Adapter::frame_number(std::int64_t id) {
+  const std::size_t rank = runs_->rank_of(id);
+  if (rank != runs_->current() && !runs_->is_live(rank)) return std::nullopt;
+  select_rank(rank);
   const std::int64_t count = std::max<std::int64_t>(1, std::int64_t(frames().size()));  // one after the end
-  return id >= first_frame_ && id < first_frame_ + count ? std::optional(int(id - first_frame_)) : std::nullopt;
+  const std::int64_t number = runs_->number_of(id) - runs_->view().first_frame;
+  return id > 0 && number >= 0 && number < count ? std::optional(int(number)) : std::nullopt;
 }
 
 std::optional<int> Adapter::frame_of(Fields& fields) {
@@ -51,10 +56,10 @@ void Adapter::put_place(Json& out, const debug::FrameInfo& frame) {
       return;
     }
   }
-  if (view_)
-    if (const auto text = sources_->version_text(*view_))
+  if (const auto& version = runs_->view().version)
+    if (const auto text = sources_->version_text(*version))
       if (const std::uint32_t line = text->line_of(frame.where.pc)) {
-        out["source"] = sources_->source_of(*view_);
+        out["source"] = sources_->source_of(*version);
         out["line"] = line_to_client(line);
         return;
       }
@@ -90,7 +95,7 @@ std::string name_of_frame(const debug::Debugger& debugger, const debug::FrameInf
 }  // namespace
 
 Json Adapter::frame_json(const debug::FrameInfo& f) {
-  Json out{{"id", first_frame_ + f.number}, {"name", name_of_frame(repl_->debugger(), f)}};
+  Json out{{"id", runs_->id(runs_->view().first_frame + f.number)}, {"name", name_of_frame(repl_->debugger(), f)}};
   put_place(out, f);
   if (f.where.pc >= 0) out["instructionPointerReference"] = address_of(f.where.pc);
   out["canRestart"] = !f.in_kernel;
@@ -106,7 +111,7 @@ Json Adapter::end_frame() {
   const ir::Module* module = repl_->session().module();
   const ir::Expr* function = module ? module->find(f.where.function) : nullptr;
   if (function && !f.where.span) f.where.span = repl_->session().context().span_of(function);
-  Json out{{"id", first_frame_}, {"name", fmt::format("{} (returned)", f.where.function)}};
+  Json out{{"id", runs_->id(runs_->view().first_frame)}, {"name", fmt::format("{} (returned)", f.where.function)}};
   put_place(out, f);
   return out;
 }
@@ -115,7 +120,7 @@ Answer Adapter::on_stackTrace(const Request& request) {
   Fields fields(request.arguments);
   const std::int64_t start = std::max<std::int64_t>(0, fields.integer_or("startFrame", 0));
   const std::int64_t levels = std::max<std::int64_t>(0, fields.integer_or("levels", 0));
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   Json list = Json::array();
   if (!repl_->debugger().active()) {
     if (start == 0) list.push_back(end_frame());
@@ -144,6 +149,7 @@ Answer Adapter::on_variables(const Request& request) {
   const std::string filter = fields.text_or("filter");
   if (fields.failure()) return support::Failure(*fields.failure());
   (void)filter;  // no list has both kinds
+  select_rank_of_variables(reference);
   return variables_->list(reference, start, count);
 }
 

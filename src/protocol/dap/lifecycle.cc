@@ -135,17 +135,20 @@ Answer Adapter::begin(const Request& request, bool attach) {
   repl_ = std::make_unique<ui::Repl>(line_, console_);
   sources_ = std::make_unique<Sources>(*repl_);
   variables_ = std::make_unique<Variables>(*repl_);
+  runs_ = std::make_unique<RankRuns>(*repl_);
   points_ = std::make_unique<Points>(*repl_, *sources_, channel_);
   points_->set_line_base(lines_from_1_ ? 1 : 0);
   console_.set_category("console");
   if (auto failure = load()) {
     points_.reset();
+    runs_.reset();
     variables_.reset();
     sources_.reset();
     repl_.reset();
     then([this] { channel_.event("terminated"); });
     return support::Failure(*std::move(failure));
   }
+  begin_ranks();
   loaded_ = true;
   then([this, attach] {
     channel_.event("process", {{"name", fs::path(launch_.program).filename().string()},
@@ -198,6 +201,7 @@ void Adapter::sanitize() {
 }
 
 void Adapter::start() {
+  begin_ranks();
   if (launch_.is_script) return run_script();
   // A recorded run stands where it was recorded.
   if (const debug::StopReport stop = repl_->debugger().last_stop(); stop.kind != debug::StopKind::None) {
@@ -219,14 +223,17 @@ void Adapter::start() {
   if (launch_.no_debug) points_->remove_all();
   points_->refresh();
   sources_->tell(channel_);
-  run(
+  starting_ = runs_->count() > 1;
+  const bool went = run(
       "run",
       [this]() -> debug::StopReport {
         const auto stop =
             ui::start_call(*repl_, *call_, (launch_.stop_on_entry && !launch_.no_debug) || pause_at_entry_);
+        if (!runs_->is_of_this_group()) begin_ranks();
         return stop ? *stop : debug::StopReport{};
       },
       true);
+  if (went && starting_) start_other_ranks();
 }
 
 // A script runs up to where it stops by itself; its expectations are reported like its other replies.
@@ -241,6 +248,7 @@ void Adapter::run_script() {
   repl_->script_path = launch_.program;
   repl_->run_script(*text, launch_.program, true);
   const Traffic::RunEnd end = traffic_.end_run();
+  begin_ranks();
   points_->refresh();
   sources_->tell(channel_);
   if (end.ending) return;

@@ -39,18 +39,20 @@ bool is_interrupted(const StopReport& stop) {
 }  // namespace
 
 void Adapter::forget_stop() {
-  if (variables_) variables_->forget();
-  first_frame_ += frames_ ? std::int64_t(frames_->size()) + 1 : 1;
-  constexpr std::int64_t kLast = std::int64_t(1) << 30;
-  if (first_frame_ > kLast) first_frame_ = 1;
-  frames_.reset();
+  if (!runs_) return;
+  variables_->forget();
+  StopView& view = runs_->view();
+  view.first_frame += view.frames ? std::int64_t(view.frames->size()) + 1 : 1;
+  constexpr std::int64_t kLast = std::int64_t(1) << 24;  // times the number of ranks it stays below 2^31
+  if (view.first_frame > kLast) view.first_frame = 1;
+  view.frames.reset();
+  view.step_targets.clear();
   goto_targets_.clear();
-  step_targets_.clear();
 }
 
 // ---- the loop around a verb ----
 
-void Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, bool backward_resume) {
+bool Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, bool backward_resume) {
   forget_stop();
   console_.set_category("stdout");
   Verb next = verb;
@@ -66,7 +68,7 @@ void Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, 
     });
     const Traffic::RunEnd end = began ? traffic_.end_run() : Traffic::RunEnd{};
     repl_->frame() = 0;
-    if (end.ending) return;
+    if (end.ending) return false;
     const bool nothing = status != ui::Status::Good || stop.kind == StopKind::None;
     if (nothing && (end.between || end.paused) && !repl_->debugger().active()) {
       // Interrupted while kernels were compiled: the program is started again.
@@ -77,8 +79,11 @@ void Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, 
     if (status != ui::Status::Good) {
       // Abandoned, which is reported; the run is where it was, if it has not ended.
       stop = repl_->debugger().last_stop();
-      if (stop.kind == StopKind::None || stop.kind == StopKind::Finished) return end_program(ui::kFailed);
-      return send_stopped(stop, "pause", "abandoned");
+      if (stop.kind == StopKind::None || stop.kind == StopKind::Finished)
+        end_program(ui::kFailed);
+      else
+        send_stopped(stop, "pause", "abandoned");
+      return true;
     }
     if (is_interrupted(stop)) {
       // Within a call with large values: back to before it, from where the run can go on.
@@ -94,7 +99,8 @@ void Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, 
         continue;
       }
     }
-    return report(stop, end.paused || std::exchange(pause_at_entry_, false));
+    report(stop, end.paused || std::exchange(pause_at_entry_, false));
+    return true;
   }
 }
 
@@ -115,9 +121,9 @@ bool Adapter::is_fault_caught(const StopReport& stop) const {
 
 void Adapter::send_stopped(const StopReport& stop, std::string_view reason, std::string description) {
   Json body{{"reason", reason},
-            {"threadId", repl_->rank + 1},
-            {"allThreadsStopped", true},
-            {"preserveFocusHint", false},
+            {"threadId", runs_->current() + 1},
+            {"allThreadsStopped", runs_->count() == 1},
+            {"preserveFocusHint", quiet_stop_},
             {"time", stop.time}};
   if (!description.empty()) {
     body["description"] = description;
@@ -126,7 +132,7 @@ void Adapter::send_stopped(const StopReport& stop, std::string_view reason, std:
   if (const auto hit = points_->hit(stop.breakpoints)) {
     body["hitBreakpointIds"] = hit->ids;
     // The text that the user broke at is shown until a stop in another one.
-    if (hit->group == PointGroup::Source) view_ = hit->version;
+    if (hit->group == PointGroup::Source) runs_->view().version = hit->version;
   }
   channel_.event("stopped", std::move(body));
 }
@@ -135,12 +141,12 @@ void Adapter::report_end(const StopReport& stop) {
   repl_->last().value = stop.value;
   if (!stop.value.is_null()) {
     repl_->session().set_value("_", stop.value);
-    channel_.output("console", fmt::format("result: {}\n", runtime::format_brief(stop.value)));
+    channel_.output("console", fmt::format("{}result: {}\n", rank_text(), runtime::format_brief(stop.value)));
   }
   if (repl_->debugger().return_to_outer())
     return send_stopped(repl_->debugger().last_stop(), "step", "back in the run");
   if (launch_.stop_on_exit && !launch_.no_debug) return send_stopped(stop, "exit", "the function has returned");
-  end_program(ui::kGood);
+  end_rank(ui::kGood);
 }
 
 void Adapter::report(const StopReport& stop, bool paused) {
@@ -154,7 +160,7 @@ void Adapter::report(const StopReport& stop, bool paused) {
       return report_end(stop);
     case StopKind::Fault: {
       const std::string text = stop.fault ? stop.fault->error.message : "the program has stopped by itself";
-      channel_.output("stderr", fmt::format("fault: {}\n", text));
+      channel_.output("stderr", fmt::format("{}fault: {}\n", rank_text(), text));
       if (stop.fault)
         for (const std::string& note : stop.fault->error.notes) channel_.output("stderr", fmt::format("  {}\n", note));
       if (launch_.no_debug || !is_fault_caught(stop)) return end_program(ui::kFailed);
@@ -191,7 +197,7 @@ void Adapter::report(const StopReport& stop, bool paused) {
 
 Answer Adapter::on_exceptionInfo(const Request& request) {
   Fields fields(request.arguments);
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   const StopReport& stop = repl_->debugger().last_stop();
   const auto where = [&] {
     std::string text;
@@ -238,31 +244,31 @@ Answer Adapter::resume_with(const Request& request, std::string_view what, Verb 
   const StopReport& stop = repl_->debugger().last_stop();
   if (!goes_back && (stop.kind == StopKind::Fault || stop.kind == StopKind::Finished)) {
     const int code = stop.kind == StopKind::Fault ? ui::kFailed : ui::kGood;
-    then([this, code] { end_program(code); });
+    then([this, code] { end_rank(code); });
   } else {
     then([this, what = std::string(what), verb = std::move(verb), forward, backward] {
       run(what, verb, forward, backward);
     });
   }
-  return Json{{"allThreadsContinued", true}};
+  return Json{{"allThreadsContinued", runs_->count() == 1}};
 }
 
 Answer Adapter::on_continue(const Request& request) {
   Fields fields(request.arguments);
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   return resume_with(request, "continue", [this] { return repl_->debugger().resume(); });
 }
 
 Answer Adapter::on_reverseContinue(const Request& request) {
   Fields fields(request.arguments);
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   return resume_with(request, "reverse-continue", [this] { return repl_->debugger().reverse_resume(); });
 }
 
 Answer Adapter::on_next(const Request& request) {
   Fields fields(request.arguments);
   const Granularity g = read_granularity(fields);
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   return resume_with(request, "next", [this, g] {
     Debugger& d = repl_->debugger();
     return g == Granularity::Instruction  ? d.next_instruction()
@@ -274,7 +280,7 @@ Answer Adapter::on_next(const Request& request) {
 Answer Adapter::on_stepBack(const Request& request) {
   Fields fields(request.arguments);
   const Granularity g = read_granularity(fields);
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   return resume_with(request, "reverse-next", [this, g] {
     Debugger& d = repl_->debugger();
     return g == Granularity::Instruction  ? d.reverse_step_instruction()
@@ -286,7 +292,7 @@ Answer Adapter::on_stepBack(const Request& request) {
 Answer Adapter::on_stepOut(const Request& request) {
   Fields fields(request.arguments);
   (void)read_granularity(fields);
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   return resume_with(request, "finish", [this] { return repl_->debugger().finish(); });
 }
 
@@ -295,7 +301,7 @@ Answer Adapter::on_stepIn(const Request& request) {
   Fields fields(request.arguments);
   const Granularity g = read_granularity(fields);
   const std::int64_t target = fields.integer_or("targetId", -1);
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   Debugger& d = repl_->debugger();
   if (g == Granularity::Instruction) return resume_with(request, "step", [&d] { return d.step_instruction(); });
   if (target >= 0) {
@@ -314,11 +320,11 @@ Answer Adapter::on_stepIn(const Request& request) {
 }
 
 Adapter::Verb Adapter::stepping_in(std::int64_t target, std::string& problem) {
-  if (target >= std::int64_t(step_targets_.size())) {
+  if (target >= std::int64_t(runs_->view().step_targets.size())) {
     problem = fmt::format("there is no target {}: `stepInTargets` lists them", target);
     return {};
   }
-  const Debugger::BindingCall call = step_targets_[std::size_t(target)];
+  const Debugger::BindingCall call = runs_->view().step_targets[std::size_t(target)];
   Debugger& d = repl_->debugger();
   return [&d, call] {
     if (d.last_stop().where.pc != call.pc) {
@@ -334,15 +340,15 @@ Answer Adapter::on_stepInTargets(const Request& request) {
   Fields fields(request.arguments);
   const auto frame = frame_of(fields);
   if (fields.failure()) return support::Failure(*fields.failure());
-  step_targets_.clear();
+  std::vector<Debugger::BindingCall>& calls = runs_->view().step_targets;
+  calls.clear();
   if (*frame == 0)
     for (const Debugger::BindingCall& call : repl_->debugger().calls_of_binding())
-      if (call.is_function || call.is_kernel) step_targets_.push_back(call);
+      if (call.is_function || call.is_kernel) calls.push_back(call);
   Json targets = Json::array();
-  for (std::size_t i = 0; i < step_targets_.size(); ++i)
+  for (std::size_t i = 0; i < calls.size(); ++i)
     targets.push_back(
-        {{"id", i},
-         {"label", fmt::format("{} {}", step_targets_[i].is_kernel ? "kernel" : "function", step_targets_[i].callee)}});
+        {{"id", i}, {"label", fmt::format("{} {}", calls[i].is_kernel ? "kernel" : "function", calls[i].callee)}});
   return Json{{"targets", std::move(targets)}};
 }
 
@@ -392,7 +398,7 @@ Answer Adapter::on_gotoTargets(const Request& request) {
 Answer Adapter::on_goto(const Request& request) {
   Fields fields(request.arguments);
   const std::int64_t id = fields.integer("targetId");
-  if (auto failure = check_thread(fields)) return support::Failure(*std::move(failure));
+  if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   if (id < 0 || id >= std::int64_t(goto_targets_.size()))
     return refused(fmt::format("there is no target {}: `gotoTargets` lists them", id));
   const GotoTarget target = goto_targets_[std::size_t(id)];

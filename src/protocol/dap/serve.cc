@@ -1,4 +1,5 @@
 // rldb dap [--port N]: a server of the Debug Adapter Protocol.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -15,6 +16,7 @@
 #include "rldb/support/cancel.h"
 #include "rldb/ui/batch/handlers.h"
 #include "rldb/ui/terminal/exit_code.h"
+#include "rldb/ui/terminal/interrupt_pipe.h"
 
 namespace rldb::protocol::dap {
 
@@ -73,9 +75,12 @@ int serve_port(const CommandLine& line, Console& console) {
     return kUsage;
   }
   console.error(fmt::format("listening on 127.0.0.1:{}\n", port));
-  while (support::cancel_cause() != support::CancelCause::Interrupt) {
+  ::fcntl(listening, F_SETFL, O_NONBLOCK);
+  const InterruptPipe interrupt;
+  while (interrupt.wait_for(listening)) {
     const int client = ::accept4(listening, nullptr, nullptr, SOCK_CLOEXEC);
-    if (client < 0 && errno == EINTR) continue;
+    // A client that has gone again is not waited for.
+    if (client < 0 && (errno == EINTR || errno == EAGAIN || errno == ECONNABORTED)) continue;
     if (client < 0) break;
     protocol::dap::serve_client(line, client, client);
     ::close(client);

@@ -84,16 +84,23 @@ bool can_be_split(const runtime::Tensor& t) {
 }  // namespace
 
 void Variables::forget() {
+  const auto is_own = [&](std::int64_t reference) { return std::size_t(reference) % ranks_ == rank_; };
+  std::erase_if(nodes_, [&](const auto& node) { return is_own(node.first); });
+  std::erase_if(memory_, [&](const auto& memory) { return is_own(memory.second.reference); });
+}
+
+void Variables::forget_all() {
   nodes_.clear();
   memory_.clear();
 }
 
-int Variables::add(Node node) {
-  nodes_.emplace(next_, std::move(node));
-  return next_++;
+std::int64_t Variables::add(Node node) {
+  const std::int64_t reference = next_++ * std::int64_t(ranks_) + std::int64_t(rank_);
+  nodes_.emplace(reference, std::move(node));
+  return reference;
 }
 
-const Value* Variables::memory(const std::string& reference) const {
+const Variables::Memory* Variables::memory(const std::string& reference) const {
   const auto it = memory_.find(reference);
   return it == memory_.end() ? nullptr : &it->second;
 }
@@ -269,9 +276,9 @@ Json Variables::shown(const Value& value, const std::string& path, int frame, st
       const runtime::Tensor& t = value.as_tensor();
       if (!can_be_split(t)) break;
       const std::int64_t extent = t.shape()[0];
-      const int reference = add(Elements{value, {}, 0, extent, path, frame});
+      const std::int64_t reference = add(Elements{value, {}, 0, extent, path, frame});
       std::string memory = fmt::format("tensor:{}", reference);
-      memory_.emplace(memory, value);
+      memory_.emplace(memory, Memory{value, path, frame, reference});
       out["variablesReference"] = reference;
       out["indexedVariables"] = std::min(extent, kMostRows);
       out["memoryReference"] = std::move(memory);
@@ -380,7 +387,7 @@ std::vector<Json> Variables::rows_of(const Later& later) {
 }
 
 Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t count) {
-  const auto it = reference > 0 && reference < next_ ? nodes_.find(int(reference)) : nodes_.end();
+  const auto it = nodes_.find(reference);
   if (it == nodes_.end()) return out_of_turn(fmt::format("the variables {} are of an earlier stop", reference));
   const Node node = it->second;
   start = std::max<std::int64_t>(start, 0);
@@ -405,7 +412,7 @@ Answer Variables::list(std::int64_t reference, std::int64_t start, std::int64_t 
 
 support::Result<Variables::Target, Failure> Variables::target_of(std::int64_t reference,
                                                                  const std::string& name) const {
-  const auto it = reference > 0 && reference < next_ ? nodes_.find(int(reference)) : nodes_.end();
+  const auto it = nodes_.find(reference);
   if (it == nodes_.end()) return out_of_turn(fmt::format("the variables {} are of an earlier stop", reference));
   const auto read_only = [&] { return refused(fmt::format("`{}` cannot be set", name)); };
   if (const auto* scope = std::get_if<Scope>(&it->second)) {

@@ -35,8 +35,11 @@ class Variables {
 
   explicit Variables(ui::Repl& repl) : repl_(repl) {}
 
-  // The program goes on, or its values have changed: all references are old.
+  // Values of a rank, of so many, from now on (rank_runs.h has the form of references).
+  void select(std::size_t rank, std::size_t ranks) { rank_ = rank, ranks_ = ranks; }
+  // The rank goes on, or its values have changed: its references are old.
   void forget();
+  void forget_all();
   Json scopes(int frame);
   // `value`, `type`, the reference and its counts. `path`: the expression that it is the value of; empty: none.
   Json shown(const runtime::Value& value, const std::string& path, int frame, std::string type = {});
@@ -48,8 +51,14 @@ class Variables {
     int frame = 0;
   };
   support::Result<Target, Failure> target_of(std::int64_t reference, const std::string& name) const;
-  // The tensor that a memory reference stands for.
-  const runtime::Value* memory(const std::string& reference) const;
+  // The tensor that a memory reference stands for, and the expression that it is the value of (empty: none).
+  struct Memory {
+    runtime::Value tensor;
+    std::string path;
+    int frame = 0;
+    std::int64_t reference = 0;
+  };
+  const Memory* memory(const std::string& reference) const;
 
  private:
   struct Scope {
@@ -78,7 +87,7 @@ class Variables {
   };
   using Node = std::variant<Scope, Elements, Parts, Later, Rows>;
 
-  int add(Node node);
+  std::int64_t add(Node node);
   std::vector<Json> rows_of(const Scope& scope);
   std::vector<Json> rows_of(const Elements& elements, std::int64_t start, std::int64_t count);
   std::vector<Json> rows_of(const Parts& parts);
@@ -92,9 +101,10 @@ class Variables {
   Json lazy(std::string name, std::string note, std::string type, int frame);
 
   ui::Repl& repl_;
-  std::map<int, Node> nodes_;
-  int next_ = 1;
-  std::map<std::string, runtime::Value> memory_;
+  std::map<std::int64_t, Node> nodes_;
+  std::int64_t next_ = 1;
+  std::map<std::string, Memory> memory_;
+  std::size_t rank_ = 0, ranks_ = 1;
 };
 
 }  // namespace rldb::protocol::dap

@@ -104,7 +104,7 @@ Json Server::list_tools() const {
         {{"name", t.name},
          {"description", t.doc},
          {"inputSchema", input_schema(t)},
-         {"outputSchema", output_schema()},
+         {"outputSchema", output_schema(t)},
          {"annotations",
           {{"readOnlyHint", t.reads_only}, {"destructiveHint", t.id == ToolId::Close}, {"openWorldHint", false}}}});
   return cacheable({{"tools", std::move(rows)}}, kListsLastMs);

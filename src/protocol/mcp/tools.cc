@@ -233,8 +233,11 @@ RpcResult<Json> call_tool(const Tool& tool, const Json& given, Programs& program
   Json content =
       Json::array({{{"type", "text"}, {"text", structured.dump(-1, ' ', false, Json::error_handler_t::replace)}}});
   for (const Resource& link : answer.links) content.push_back(link_to(link));
-  return Json{
-      {"content", std::move(content)}, {"structuredContent", structured}, {"isError", !structured.value("ok", false)}};
+  // A fault that was looked for and found is a result.
+  const bool has_result = !structured["data"].is_null() || structured.contains("resource");
+  return Json{{"content", std::move(content)},
+              {"structuredContent", structured},
+              {"isError", !structured.value("ok", false) && !has_result}};
 }
 
 }  // namespace rldb::protocol::mcp

@@ -27,8 +27,9 @@ const Tool* find_tool(std::string_view name);
 // arguments are wrong.
 RpcResult<Json> call_tool(const Tool& tool, const Json& arguments, Programs& programs, const Roots& roots);
 
-// JSON schemas of a tool's arguments and of its structured content.
+// JSON schemas of a tool's arguments, and of its structured content: of each command that it may execute, the data of
+// its replies (docs/json.md).
 Json input_schema(const Tool& tool);
-Json output_schema();
+Json output_schema(const Tool& tool);
 
 }  // namespace rldb::protocol::mcp

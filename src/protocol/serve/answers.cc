@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "protocol/json_rpc.h"
-#include "protocol/serve/tensor_document.h"
 #include "rldb/ui/page/document.h"
 #include "rldb/ui/prompt/completion.h"
 #include "rldb/ui/prompt/start_run.h"
+#include "rldb/ui/prompt/value_document.h"
 #include "rldb/ui/render/page.h"
 #include "rldb/ui/render/profile_view.h"
 #include "rldb/ui/terminal/guarded.h"
@@ -226,7 +226,7 @@ Answers::Reply Answers::value(std::string_view expression, const HttpRequest& re
     index.push_back(n);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
-  Json out = value_document(*value, std::move(index));
+  Json out = ui::value_document(*value, std::move(index));
   out["name"] = expression;
   out["notes"] = notes;
   return out;

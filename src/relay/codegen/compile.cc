@@ -45,8 +45,10 @@ std::string joined_name(const Function* f) {
 
 }  // namespace
 
-Tables::Tables(Context& ctx, const Module* m, CompiledModule& made, source::Diagnostics& out)
-    : ctx(ctx), exe(made.executable), out(out), module_(m), kernels_(made.kernels) {
+Tables::Tables(Context& ctx, const Module* m, const DevicePlan& plan, CompiledModule& made, source::Diagnostics& out)
+    : ctx(ctx), exe(made.executable), out(out), plan(plan), module_(m), kernels_(made.kernels) {
+  exe.devices.clear();
+  for (const PlannedDevice& d : plan.devices()) exe.devices.push_back({d.device.type, d.device.id, d.memory_scope});
   for (const Definition& d : m->functions) functions_.emplace(d.name->name, std::int64_t(functions_.size()));
   for (const TypeDefinition* t : m->types)
     for (const Constructor* c : t->constructors)
@@ -58,8 +60,8 @@ std::int64_t Tables::function(std::string_view name) const {
   return found == functions_.end() ? -1 : found->second;
 }
 
-std::size_t Tables::add_constant(runtime::Value tensor) {
-  exe.constants.push_back({std::move(tensor), "", 0});
+std::size_t Tables::add_constant(runtime::Value tensor, std::size_t device) {
+  exe.constants.push_back({std::move(tensor), "", std::int64_t(device)});
   return exe.constants.size() - 1;
 }
 
@@ -76,15 +78,15 @@ std::string key_of(const runtime::Tensor& t) {
 
 }  // namespace
 
-std::size_t Tables::constant(const runtime::Tensor* tensor) {
-  const auto [found, first] = tensors_.try_emplace(tensor, exe.constants.size());
+std::size_t Tables::constant(const runtime::Tensor* tensor, std::size_t device) {
+  const auto [found, first] = tensors_.try_emplace({tensor, device}, exe.constants.size());
   if (!first) return found->second;
   if (tensor->byte_size() <= kSmall) {
-    const auto [same, is_new] = small_.try_emplace(key_of(*tensor), exe.constants.size());
+    const auto [same, is_new] = small_.try_emplace(fmt::format("{} {}", device, key_of(*tensor)), exe.constants.size());
     if (!is_new) return found->second = same->second;
   }
   // The Context keeps the tensor too.
-  return add_constant(runtime::Value(support::Ref<runtime::Tensor>(const_cast<runtime::Tensor*>(tensor))));
+  return add_constant(runtime::Value(support::Ref<runtime::Tensor>(const_cast<runtime::Tensor*>(tensor))), device);
 }
 
 std::size_t Tables::add_kernel(const std::string& key, std::string name, Kernel kernel) {
@@ -116,7 +118,9 @@ std::optional<CompiledModule> compile_vm(Context& ctx, const Module* m, source::
                                          const TextNames* names, TypeOfVariable types) {
   CompiledModule made;
   const std::size_t before = out.error_count();
-  Tables tables(ctx, m, made, out);
+  const auto plan = DevicePlan::of(ctx, m, out);
+  if (!plan) return std::nullopt;
+  Tables tables(ctx, m, *plan, made, out);
   tables.names = names;
   tables.types = std::move(types);
   for (const Definition& d : m->functions) FunctionCompiler(tables, d).run();

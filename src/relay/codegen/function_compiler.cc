@@ -73,7 +73,7 @@ void FunctionCompiler::run() {
   const auto add_params = [&](const Function* from) {
     for (const Var* p : from->params) {
       entry.params.emplace_back(p->name);
-      entry.param_devices.push_back(0);
+      entry.param_devices.push_back(std::int64_t(tables_.plan.device_of(p)));
       of_[p] = new_register();
       begin_variable(p, true);
     }
@@ -167,7 +167,7 @@ FunctionCompiler::Reg FunctionCompiler::value(const Expr* e) {
       unsupported(e, fmt::format("the variable `%{}`, which is not bound here,", cast<Var>(e).name));
       return 0;
     case ExprKind::Constant:
-      return load(tables_.constant(cast<Constant>(e).tensor));
+      return load(cast<Constant>(e));
     case ExprKind::GlobalVar: {
       const std::int64_t index = tables_.function(cast<GlobalVar>(e).name);
       if (index < 0)
@@ -207,6 +207,13 @@ FunctionCompiler::Reg FunctionCompiler::reference_write(const RefWrite& w) {
   return emit_to(Opcode::AllocADT, {0, 0});
 }
 
+// Says where a value is, which is where it was made: a constant is loaded there.
+FunctionCompiler::Reg FunctionCompiler::on_device(const Call& c) {
+  const auto* constant = as<Constant>(c.args[0]);
+  if (constant) return load(*constant, tables_.plan.device_of(&c));
+  return emit_to(Opcode::Move, {atom(c.args[0])});
+}
+
 FunctionCompiler::Reg FunctionCompiler::call(const Call& c) {
   if (const auto* f = as<Function>(c.callee)) {
     unsupported(&c, is_primitive(f) ? "a call of a primitive function without storage for its results"
@@ -215,6 +222,8 @@ FunctionCompiler::Reg FunctionCompiler::call(const Call& c) {
   }
   std::optional<Reg> machine;
   if (machine_call(c, machine)) return machine ? *machine : emit_to(Opcode::AllocADT, {0, 0});
+  const OpInfo* says = operator_of(&c);
+  if (says && says->id == op::OnDevice && c.args.size() == 1) return on_device(c);
   const Regs args = atoms(c.args);
   if (const auto* k = as<Constructor>(c.callee))
     return emit_to(Opcode::AllocADT, {relay_vm::constructor_tag(k->type_name, k->index), Word(args.size())}, args);

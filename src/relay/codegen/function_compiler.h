@@ -28,7 +28,9 @@ class FunctionCompiler {
   Reg emit_to(Opcode op, std::vector<Word> before, std::vector<Word> after = {});
   void patch_jump(std::size_t at, std::size_t field);  // to the next instruction
   void kill(Reg r);
-  Reg load(std::size_t constant) { return emit_to(Opcode::LoadConst, {Word(constant), 0}); }
+  Reg load(const Constant& c, std::size_t device = 0) {
+    return emit_to(Opcode::LoadConst, {Word(tables_.constant(c.tensor, device)), Word(device)});
+  }
 
   // ---- names in the text ----
   std::string name_of(const Var* v) const;
@@ -44,6 +46,7 @@ class FunctionCompiler {
   Reg atom(const Expr* e);
   Regs atoms(Span<const Expr*> list);
   Reg call(const Call& c);
+  Reg on_device(const Call& c);
   Reg if_expr(const If& e);
   Reg match(const Match& m);
   Reg reference_write(const RefWrite& w);
@@ -62,6 +65,9 @@ class FunctionCompiler {
   bool machine_call(const Call& c, std::optional<Reg>& result);
   Reg alloc_storage(const Call& c);
   Reg alloc_tensor(const Call& c);
+  Reg device_copy(const Call& c);
+  // The number of the device in an attribute, or of the value's.
+  Word device_number(const Call& c, std::string_view attr, const Expr* value) const;
   void invoke_primitive(const Call& c, OpId id);
   void invoke_packed(std::size_t primitive, const Regs& in, const Regs& out);
   std::optional<std::vector<std::int64_t>> constant_dims(const Expr* e);

@@ -4,6 +4,7 @@
 
 #include "relay/codegen/function_compiler.h"
 #include "rldb/relay/ir/attributes.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 
@@ -43,6 +44,8 @@ bool FunctionCompiler::machine_call(const Call& c, std::optional<Reg>& result) {
     if (dtype_of(c, runtime::DType::Int(64)) != runtime::DType::Int(64))
       unsupported(&c, "`vm.shape_of` with another dtype than int64");
     result = emit_to(Opcode::ShapeOf, {atom(c.args[0])});
+  } else if (id == op::DeviceCopy) {
+    result = device_copy(c);
   } else if (id == op::VmReshapeTensor) {
     const Reg data = atom(c.args[0]);
     result = emit_to(Opcode::ReshapeTensor, {data, atom(c.args[1])});
@@ -63,7 +66,21 @@ FunctionCompiler::Reg FunctionCompiler::alloc_storage(const Call& c) {
   }
   const Reg size = atom(c.args[0]);
   const std::vector<std::int64_t> dtype = dtype_fields(dtype_of(c, runtime::DType::Float(32)));
-  return emit_to(Opcode::AllocStorage, joined({size, std::int64_t(alignment->tensor->at(0))}, joined(dtype, {0, 0})));
+  const Word device = device_number(c, field::VirtualDevice, &c);
+  return emit_to(Opcode::AllocStorage,
+                 joined({size, std::int64_t(alignment->tensor->at(0))}, joined(dtype, {device, 0})));
+}
+
+FunctionCompiler::Word FunctionCompiler::device_number(const Call& c, std::string_view attr, const Expr* value) const {
+  const auto named = tables_.plan.named(Attributes(c, *as<Op>(c.callee)->info).attr(attr));
+  return Word(named.value_or(tables_.plan.device_of(value)));
+}
+
+FunctionCompiler::Reg FunctionCompiler::device_copy(const Call& c) {
+  const Word from = device_number(c, field::SrcVirtualDevice, c.args[0]);
+  const Word to = device_number(c, field::DstVirtualDevice, &c);
+  const auto* constant = as<Constant>(c.args[0]);
+  return emit_to(Opcode::DeviceCopy, {constant ? load(*constant, std::size_t(from)) : atom(c.args[0]), from, to});
 }
 
 std::optional<std::vector<std::int64_t>> FunctionCompiler::constant_dims(const Expr* e) {

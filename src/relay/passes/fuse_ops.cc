@@ -9,6 +9,8 @@
 
 #include "relay/passes/common.h"
 #include "rldb/fusion/partition.h"
+#include "rldb/relay/ir/attributes.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/passes/pass_options.h"
@@ -43,6 +45,11 @@ const OpInfo* computed_operator(const Expr* e) {
   const OpInfo* op = operator_of(e);
   if (!op || op->role == OpRole::Instruction || op->role == OpRole::Effect || op->role == OpRole::Alias) return nullptr;
   return op;
+}
+
+// Left by PlanDevices, where nothing else tells on which device a value is.
+bool says_where(const Call& c, const OpInfo& op) {
+  return op.id == op::OnDevice && Attributes(c, op).flag(field::ConstrainResult);
 }
 
 // ---- the graph that is partitioned ----
@@ -192,7 +199,8 @@ class Fuser {
       return last->second == e ? primitive(groups_.at(e)) : nullptr;
     if (const auto* f = as<Function>(e); f && e != root && is_primitive(f)) return typed(f);
     if (const OpInfo* op = operator_of(e)) {
-      if (op->role == OpRole::Alias && cast<Call>(e).args.size() == 1) return at(cast<Call>(e).args[0]);
+      if (op->role == OpRole::Alias && cast<Call>(e).args.size() == 1 && !says_where(cast<Call>(e), *op))
+        return at(cast<Call>(e).args[0]);
       if (computed_operator(e)) return primitive({e});
       if (op->id == op::CallLowered) return plain_call(cast<Call>(e));
     }

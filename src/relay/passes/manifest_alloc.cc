@@ -7,14 +7,16 @@
 //   let %y = %tensor;
 //
 // Unknown dims come from the primitive's shape function (`vm.shape_func`), which gets the dims of the operands
-// (`vm.shape_of`), or the operands themselves where their values decide; the size in bytes of a tensor with these dims
-// is computed by a primitive. A reshape of known dims is `vm.reshape_tensor`. Requires A-normal form.
+// (`vm.shape_of`), or the operands themselves where their values decide, on the host; the size in bytes of a tensor
+// with these dims is computed by a primitive. A reshape of known dims is `vm.reshape_tensor`. Requires A-normal form.
 #include <fmt/format.h>
 
 #include <limits>
 #include <map>
 
 #include "relay/passes/common.h"
+#include "relay/passes/devices/device_calls.h"
+#include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/op_id.h"
 #include "rldb/relay/ir/printer.h"
 #include "rldb/source/diagnostic_relay.h"
@@ -27,6 +29,7 @@ namespace {
 using runtime::DType;
 
 constexpr std::int64_t kLeastAlignment = 64;
+constexpr std::size_t kHost = 0;
 
 bool is_known(const TensorType* t) {
   return std::all_of(t->shape.begin(), t->shape.end(), [](const Dim& d) { return d.kind == DimKind::Known; });
@@ -40,16 +43,18 @@ void tensor_leaves(const Type* t, std::vector<const TensorType*>& out) {
 
 class Allocator : public AnfRewriter {
  public:
-  explicit Allocator(PassEnv& env) : AnfRewriter(env.ctx), env_(env) {}
+  Allocator(PassEnv& env, const DevicePlan& plan, DeviceCalls& calls)
+      : AnfRewriter(env.ctx), env_(env), plan_(plan), calls_(calls) {}
 
  private:
   using Exprs = std::vector<const Expr*>;
 
-  const Expr* value(const Var*, const Expr* v) override {
+  const Expr* value(const Var* var, const Expr* v) override {
     const auto* c = as<Call>(v);
     const auto* f = c ? as<Function>(c->callee) : nullptr;
     if (!f || !is_primitive(f)) return v;
     at_ = v;
+    device_ = plan_.device_of(var);
     if (c->args.size() != f->params.size() || !f->result) {
       env_.out.add(ctx_.span(v), source::message(diag::RelayNotCompiled,
                                                  "a call of a primitive function with another number of arguments"));
@@ -156,22 +161,23 @@ class Allocator : public AnfRewriter {
     const Exprs shapes = known ? Exprs() : result_shapes(f, types, inputs);
     Exprs out;
     for (std::size_t i = 0; i < types.size(); ++i)
-      out.push_back(is_known(types[i]) ? static_tensor(types[i]) : dynamic_tensor(types[i], shapes[i]));
+      out.push_back(is_known(types[i]) ? static_tensor(types[i], device_) : dynamic_tensor(types[i], shapes[i]));
     return out;
   }
 
-  const Expr* storage(const Expr* size, DType dtype) {
+  const Expr* storage(const Expr* size, DType dtype, std::size_t device) {
     const std::int64_t alignment = std::max(kLeastAlignment, std::int64_t(dtype.bytes()));
-    return hidden("storage", ctx_.named("Storage", {}),
-                  call(op::MemoryAllocStorage, {size, number(alignment)}, {dtype_attr(dtype)}));
+    std::vector<NamedAttr> attrs{dtype_attr(dtype)};
+    if (device != kHost) attrs.push_back({field::VirtualDevice, calls_.attr(device)});
+    return hidden("storage", ctx_.named("Storage", {}), call(op::MemoryAllocStorage, {size, number(alignment)}, attrs));
   }
 
-  const Expr* static_tensor(const TensorType* type) {
+  const Expr* static_tensor(const TensorType* type, std::size_t device) {
     const std::vector<std::int64_t> dims = dims_of(type);
     std::int64_t bytes = std::int64_t(type->dtype.bytes());
     for (const std::int64_t d : dims)
       if (__builtin_mul_overflow(bytes, d, &bytes)) bytes = std::numeric_limits<std::int64_t>::max();
-    const Expr* block = storage(number(bytes), type->dtype);
+    const Expr* block = storage(number(bytes), type->dtype, device);
     const Constant* shape = dims_constant(dims);
     AttrValue known;
     known.kind = AttrKind::Expression;
@@ -183,10 +189,10 @@ class Allocator : public AnfRewriter {
 
   const Expr* dynamic_tensor(const TensorType* type, const Expr* shape) {
     const auto* size_type = ctx_.scalar(DType::Int(64));
-    const Expr* size = static_tensor(size_type);
+    const Expr* size = static_tensor(size_type, kHost);
     const Function* f = size_function(type);
     hidden("", nullptr, call(op::VmInvokeTvmOp, {f, ctx_.tuple(Exprs{shape}), ctx_.tuple(Exprs{size})}));
-    const Expr* block = storage(size, type->dtype);
+    const Expr* block = storage(size, type->dtype, device_);
     return hidden("tensor", type, call(op::MemoryAllocTensor, {block, number(0), shape}, {dtype_attr(type->dtype)}));
   }
 
@@ -205,9 +211,9 @@ class Allocator : public AnfRewriter {
     for (const Expr* e : reachable(f))
       if (const OpInfo* op = operator_of(e)) by_values = by_values || op->role == OpRole::Values;
     Exprs in;
-    for (const Expr* x : inputs) in.push_back(by_values ? x : shape_of(x));
+    for (const Expr* x : inputs) in.push_back(by_values ? on_host(x) : shape_of(x));
     Exprs out;
-    for (const TensorType* t : types) out.push_back(static_tensor(int64_vector(t->shape.size())));
+    for (const TensorType* t : types) out.push_back(static_tensor(int64_vector(t->shape.size()), kHost));
     const std::vector<std::int64_t> is_input(inputs.size(), by_values ? 1 : 0);
     hidden(
         "", nullptr,
@@ -215,12 +221,19 @@ class Allocator : public AnfRewriter {
     return out;
   }
 
+  const Expr* on_host(const Expr* x) {
+    return device_ == kHost ? x : hidden("copy", nullptr, calls_.copy(x, device_, kHost));
+  }
+
   const Expr* shape_of(const Expr* x) {
     return hidden("shape", nullptr, call(op::VmShapeOf, {x}, {dtype_attr(DType::Int(64))}));
   }
 
   PassEnv& env_;
-  const Expr* at_ = nullptr;  // the call being made explicit
+  const DevicePlan& plan_;
+  DeviceCalls& calls_;
+  const Expr* at_ = nullptr;    // the call being made explicit
+  std::size_t device_ = kHost;  // where it computes
   std::unordered_map<std::int64_t, const Constant*> numbers_;
   std::map<std::vector<std::int64_t>, const Constant*> dims_;
 };
@@ -228,9 +241,12 @@ class Allocator : public AnfRewriter {
 }  // namespace
 
 const Module* run_ManifestAlloc(PassEnv& env, const Module* m, const NoOptions&) {
+  const auto plan = DevicePlan::of(env.ctx, m, env.out);
+  if (!plan) return nullptr;
+  DeviceCalls calls(env.ctx, *plan);
   const std::size_t before = env.out.error_count();
   const Module* made = map_functions(env, m, [&](const Definition& d) {
-    return is_primitive(d.function) ? d.function : Allocator(env).function(d.function);
+    return is_primitive(d.function) ? d.function : Allocator(env, *plan, calls).function(d.function);
   });
   return env.out.error_count() == before ? made : nullptr;
 }

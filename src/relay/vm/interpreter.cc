@@ -248,6 +248,8 @@ Interpreter::Done Interpreter::invoke_packed(const Instruction& i) {
       return runtime::fail(ErrorKind::TypeMismatch,
                            fmt::format("`{}` takes tensors, and is given a {}", name, to_string(v.kind())));
   const PackedArgs all(args);
+  if (const std::string differ = runtime::devices_differ(all); !differ.empty())
+    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("`{}`: {}", name, differ));
   const PackedArgs out = all.last(outputs);
   if (out.size() == 1 && out[0].as_tensor().element_count() == 0) return support::Unit{};
   return (*primitive)(all.first(all.size() - outputs), out);
@@ -266,8 +268,16 @@ Result<const runtime::Tensor*> Interpreter::tensor(RegName r) {
   return runtime::fail(ErrorKind::TypeMismatch, fmt::format("${} is a {}, not a tensor", r, to_string(v.kind())));
 }
 
-Result<std::int64_t> Interpreter::scalar(RegName r) {
+// Numbers that the machine itself reads.
+Result<const runtime::Tensor*> Interpreter::host_tensor(RegName r) {
   RLDB_TRY(const runtime::Tensor* t, tensor(r));
+  if (t->device().is_host()) return t;
+  return runtime::fail(ErrorKind::TypeMismatch,
+                       fmt::format("${} is on {}, and the machine reads it on the host", r, to_string(t->device())));
+}
+
+Result<std::int64_t> Interpreter::scalar(RegName r) {
+  RLDB_TRY(const runtime::Tensor* t, host_tensor(r));
   if (!t->dtype().is_integral() || t->dtype().lanes != 1 || t->element_count() < 1)
     return runtime::fail(ErrorKind::TypeMismatch,
                          fmt::format("${} is {}, not an integer", r, runtime::describe(reg(r))));
@@ -275,7 +285,7 @@ Result<std::int64_t> Interpreter::scalar(RegName r) {
 }
 
 Result<std::vector<std::int64_t>> Interpreter::dims(RegName r) {
-  RLDB_TRY(const runtime::Tensor* t, tensor(r));
+  RLDB_TRY(const runtime::Tensor* t, host_tensor(r));
   if (!t->dtype().is_int() || t->dtype().lanes != 1 || t->dtype().bits < 32 || t->ndim() > 1)
     return runtime::fail(ErrorKind::TypeMismatch, fmt::format("${} is {}, not a shape", r, runtime::describe(reg(r))));
   std::vector<std::int64_t> out;
@@ -297,14 +307,15 @@ Result<Value> Interpreter::view(RegName storage, RegName offset, std::vector<std
 }
 
 Result<Value> Interpreter::alloc_storage(const Instruction& i) {
+  const runtime::Device device = program_.device(i.numbers[1]);
   if (i.has_shape()) {
     // The same size checks as for a tensor.
-    RLDB_TRY(auto t, runtime::Tensor::empty({i.list.begin(), i.list.end()}, i.dtype));
+    RLDB_TRY(auto t, runtime::Tensor::empty({i.list.begin(), i.list.end()}, i.dtype, device));
     return Value(t->storage());
   }
   RLDB_TRY(const std::int64_t size, scalar(i.regs[0]));
   if (size < 0) return runtime::fail(ErrorKind::OutOfMemory, fmt::format("storage of {} bytes", size));
-  RLDB_TRY(auto made, runtime::Storage::allocate(std::size_t(size)));
+  RLDB_TRY(auto made, runtime::Storage::allocate(std::size_t(size), device));
   return Value(made);
 }
 
@@ -357,10 +368,14 @@ Result<Value> Interpreter::reshape(const Instruction& i) {
   return Value(made);
 }
 
-// Every device is the CPU; a copy is made nevertheless.
+// A copy is made also from a device to itself.
 Result<Value> Interpreter::copy(const Instruction& i) {
-  RLDB_TRY_VOID(tensor(i.regs[0]));
-  return runtime::copy_of(reg(i.regs[0]));
+  RLDB_TRY(const runtime::Tensor* t, tensor(i.regs[0]));
+  const runtime::Device from = program_.device(i.numbers[0]), to = program_.device(i.numbers[1]);
+  if (!(t->device() == from))
+    return runtime::fail(ErrorKind::TypeMismatch, fmt::format("${} is on {}, and is to be copied from {}", i.regs[0],
+                                                              to_string(t->device()), to_string(from)));
+  return from == to ? runtime::copy_of(reg(i.regs[0])) : runtime::on_device(reg(i.regs[0]), to);
 }
 
 }  // namespace rldb::relay_vm

@@ -44,6 +44,7 @@ class Interpreter {
   Value& reg(RegName r) { return m_.registers[m_.frames.back().base + std::size_t(r)]; }
   std::vector<Value> list(std::span<const relay_bytecode::Word> registers);
   Result<const runtime::Tensor*> tensor(RegName r);
+  Result<const runtime::Tensor*> host_tensor(RegName r);
   Result<std::int64_t> scalar(RegName r);
   Result<std::vector<std::int64_t>> dims(RegName r);
   Result<Value> view(RegName storage, RegName offset, std::vector<std::int64_t> shape, runtime::DType dtype);

@@ -45,6 +45,7 @@ Result<support::Unit> Machine::start(const Value& closure, PackedArgs args) {
   instructions_ = 0;
   fault_.reset();
   at_stop_ = false;
+  RLDB_TRY_VOID(program_->place_arguments(index, all));
   Interpreter interpreter(*program_, state());
   RLDB_TRY_VOID(interpreter.room_for(index, false));
   interpreter.push_frame(index, bytecode::kVoidRegister);

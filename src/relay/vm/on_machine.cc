@@ -139,6 +139,9 @@ class Instructions : public vm::InstructionSet {
   Outcome run(vm::MachineState state, const StopSet* stops, std::uint64_t budget) const override {
     return Interpreter(*program_, state).run(stops, budget);
   }
+  Result<support::Unit> place_arguments(FunctionIndex function, std::span<Value> args) const override {
+    return program_->place_arguments(function, args);
+  }
   Result<support::Unit> copy(std::vector<Value>& values) const override { return copy_values(*program_, values); }
   std::size_t copied_bytes(std::span<const Value> values) const override {
     return relay_vm::copied_bytes(*program_, values);

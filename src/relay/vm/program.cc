@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rldb/relay/vm/machine.h"
+#include "rldb/runtime/copy.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::relay_vm {
@@ -108,18 +109,21 @@ class Returning {
 Result<std::shared_ptr<const Program>> Program::link(std::shared_ptr<const Executable> exe, Environment env) {
   RLDB_TRY_VOID(relay_bytecode::verify(*exe));
   auto program = std::make_shared<Program>();
+  program->exe_ = exe;
+  program->env_ = std::move(env);
   for (const relay_bytecode::Constant& c : exe->constants) {
     Value tensor = c.tensor;
     if (tensor.is_null())
-      if (const auto late = env.late_constants.find(c.late_name); late != env.late_constants.end())
+      if (const auto late = program->env_.late_constants.find(c.late_name); late != program->env_.late_constants.end())
         tensor = late->second;
     if (!tensor.is(runtime::ValueKind::Tensor))
       return runtime::fail(ErrorKind::BadFile,
                            fmt::format("the constant `{}` is bound late, and no tensor was given for it", c.late_name));
+    RLDB_TRY(tensor, runtime::on_device(tensor, program->device(c.device)));
     program->constants_.push_back(std::move(tensor));
   }
   for (const std::string& name : exe->primitives)
-    program->primitives_.push_back(env.primitives ? env.primitives->find(name) : nullptr);
+    program->primitives_.push_back(program->env_.primitives ? program->env_.primitives->find(name) : nullptr);
   // A function that calls itself on every path would run for ever with no frames to show for it: it keeps its frames,
   // which are limited.
   const Returning returning(*exe);
@@ -129,14 +133,30 @@ Result<std::shared_ptr<const Program>> Program::link(std::shared_ptr<const Execu
       const Instruction& i = code.instruction;
       if (i.op == Opcode::Invoke) code.tail = returning.test(FunctionIndex(i.numbers[0]));
       if (i.op == Opcode::InvokeClosure) code.tail = true;
-      code.tail = code.tail && env.tail_calls && is_tail(*exe, pc);
+      code.tail = code.tail && program->env_.tail_calls && is_tail(*exe, pc);
       program->code_.push_back(code);
     }
   }
   if (!exe->constructors.empty()) program->constructors_ = std::make_shared<const Constructors>(exe->constructors);
-  program->exe_ = std::move(exe);
-  program->env_ = std::move(env);
   return std::shared_ptr<const Program>(program);
+}
+
+// The layout of TVM 0.8 has no table: numbers are types of devices.
+runtime::Device Program::device(std::int64_t number) const {
+  if (!env_.devices.empty()) return runtime::device_at(env_.devices, number);
+  if (relay_bytecode::layout_of(exe_->version) == relay_bytecode::Layout::A)
+    return {number > 0 ? std::int32_t(number) : 1, 0};
+  if (number < 0 || std::size_t(number) >= exe_->devices.size()) return {};
+  const relay_bytecode::Device& d = exe_->devices[std::size_t(number)];
+  return {d.type, d.id};
+}
+
+Result<support::Unit> Program::place_arguments(FunctionIndex function, std::span<Value> args) const {
+  const std::vector<std::int64_t>& devices = exe_->functions[std::size_t(function)].param_devices;
+  for (std::size_t i = 0; i < args.size() && i < devices.size(); ++i) {
+    RLDB_TRY(args[i], runtime::on_device(args[i], device(devices[i])));
+  }
+  return support::Unit{};
 }
 
 std::vector<std::string_view> Program::unresolved() const {

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "rldb/eval/eval.h"
+#include "repro/expected/keep.h"
 #include "rldb/onnx/model.h"
 #include "rldb/repro/expected.h"
 #include "rldb/runtime/tensor_file.h"
@@ -15,26 +15,7 @@ namespace rldb::repro {
 
 namespace {
 
-constexpr std::string_view kEntry = "main";
 constexpr double kAtol = 1e-7, kRtol = 1e-3;  // of ONNX's tests
-
-// Variables, and the names in the model of what each holds: equal nodes are one binding.
-using WantedNames = std::unordered_map<const ir::Var*, std::vector<std::string>>;
-
-// Keeps the values of some variables.
-class Keeper : public eval::Watcher {
- public:
-  explicit Keeper(WantedNames wanted) : wanted_(std::move(wanted)) {}
-  runtime::Result<support::Unit> bound(const ir::Binding* b, const runtime::Value& value) override {
-    if (const auto found = wanted_.find(b->var); found != wanted_.end())
-      for (const std::string& name : found->second) kept[name] = value;
-    return support::Unit{};
-  }
-  std::unordered_map<std::string, runtime::Value> kept;
-
- private:
-  WantedNames wanted_;
-};
 
 // Files have no bfloat16: its bits are an integer there.
 runtime::Value in_dtype_of(const runtime::Value& expected, const runtime::Value& ours) {
@@ -49,7 +30,7 @@ std::vector<std::string> argument_texts(session::Session& session, const onnx::T
                                         const ExpectedSet& set, ExpectedComparison& result) {
   std::vector<std::string> texts;
   std::string not_runnable;
-  const auto params = session.program()->parameters(kEntry, not_runnable);
+  const auto params = session.program()->parameters(onnx::kEntry, not_runnable);
   for (std::size_t i = 0; params && i < model.inputs.size() && i < params->size(); ++i) {
     const auto given = std::find_if(set.inputs.begin(), set.inputs.end(),
                                     [&](const auto& named) { return named.first == model.inputs[i]; });
@@ -65,15 +46,15 @@ std::vector<std::string> argument_texts(session::Session& session, const onnx::T
   return texts;
 }
 
-void compare_values(const onnx::Translation& model, const ExpectedSet& set, Keeper& keeper, const Tolerances& t,
-                    ExpectedComparison& result) {
+void compare_values(const onnx::Translation& model, const ExpectedSet& set, const onnx::Tensors& kept,
+                    const Tolerances& t, ExpectedComparison& result) {
+  const std::unordered_map<std::string, runtime::Value> wanted(set.values.begin(), set.values.end());
   for (const onnx::Node& node : model.nodes)
     for (const std::string& output : node.outputs) {
-      const auto expected =
-          std::find_if(set.values.begin(), set.values.end(), [&](const auto& named) { return named.first == output; });
-      if (expected == set.values.end()) continue;
-      const auto ours = keeper.kept.find(output);
-      if (ours == keeper.kept.end()) {
+      const auto expected = wanted.find(output);
+      if (expected == wanted.end()) continue;
+      const auto ours = kept.find(output);
+      if (ours == kept.end()) {
         result.without_value.push_back(output);
         continue;
       }
@@ -87,13 +68,18 @@ void compare_values(const onnx::Translation& model, const ExpectedSet& set, Keep
 
 }  // namespace
 
+Tolerances expected_tolerances(Tolerances given) {
+  if (!given.atol) given.atol = kAtol;
+  if (!given.rtol) given.rtol = kRtol;
+  return given;
+}
+
 ExpectedComparison compare_expected(session::Session& session, const onnx::Translation& model, const ExpectedSet& set,
                                     Tolerances tolerances) {
   ExpectedComparison result;
   result.set = set.name;
   result.unknown = set.unknown;
-  if (!tolerances.atol) tolerances.atol = kAtol;
-  if (!tolerances.rtol) tolerances.rtol = kRtol;
+  tolerances = expected_tolerances(tolerances);
   source::Diagnostics found;
   const auto fails = [&](std::string why) {
     for (const source::Diagnostic& d : found.all())
@@ -101,15 +87,12 @@ ExpectedComparison compare_expected(session::Session& session, const onnx::Trans
     result.why = std::move(why);
     return result;
   };
-  const auto args = session.arguments(kEntry, argument_texts(session, model, set, result), found);
+  const auto args = session.arguments(onnx::kEntry, argument_texts(session, model, set, result), found);
   if (!args) return fails({});
   std::vector<runtime::Value> values;
   for (const session::Argument& a : *args) values.push_back(a.value);
-  WantedNames wanted;
-  for (const auto& [name, var] : model.values) wanted[var].push_back(name);
-  Keeper keeper(std::move(wanted));
-  const session::RunResult run = session.run_watched(model.module, kEntry, values, keeper, found);
-  compare_values(model, set, keeper, tolerances, result);
+  const auto [kept, run] = keep_values(session, model, values, found);
+  compare_values(model, set, kept, tolerances, result);
   using Verdict = ExpectedComparison::Verdict;
   if (result.first) {
     result.verdict = Verdict::Differs;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <unordered_map>
 
 #include "rldb/onnx/model.h"
 #include "rldb/repro/expected.h"
@@ -33,27 +34,38 @@ std::string plain_name(std::string_view name) {
   return made;
 }
 
-// Where a named value belongs.
-void add_named(const onnx::Translation& model, const std::string& name, runtime::Value value, ExpectedSet& set) {
-  const std::string plain = plain_name(name);
-  for (const std::string& input : model.inputs)
-    if (input == name || plain_name(input) == plain) {
-      set.inputs.emplace_back(input, std::move(value));
-      return;
-    }
-  for (const onnx::Node& node : model.nodes) {
-    for (const std::string& output : node.outputs)
-      if (output == name || plain_name(output) == plain) {
-        set.values.emplace_back(output, std::move(value));
-        return;
-      }
-    if (!node.outputs.empty() && (node.label == name || plain_name(node.label) == plain)) {
-      set.values.emplace_back(node.outputs[0], std::move(value));
-      return;
-    }
+// The values that the names of files stand for: inputs first, then outputs of nodes, then nodes by their first output.
+// Exact names come before those with `_`.
+class NamesOfModel {
+ public:
+  explicit NamesOfModel(const onnx::Translation& model) {
+    for (const std::string& input : model.inputs) add(input, input, true);
+    for (const onnx::Node& node : model.nodes)
+      for (const std::string& output : node.outputs) add(output, output, false);
+    for (const onnx::Node& node : model.nodes)
+      if (!node.outputs.empty()) add(node.label, node.outputs[0], false);
   }
-  set.unknown.push_back(name);
-}
+
+  void put(const std::string& name, runtime::Value value, ExpectedSet& set) const {
+    auto found = exact_.find(name);
+    if (found == exact_.end() && (found = plain_.find(plain_name(name))) == plain_.end()) {
+      set.unknown.push_back(name);
+      return;
+    }
+    (found->second.is_input ? set.inputs : set.values).emplace_back(found->second.value, std::move(value));
+  }
+
+ private:
+  struct Named {
+    std::string value;
+    bool is_input = false;
+  };
+  void add(const std::string& name, const std::string& value, bool is_input) {
+    exact_.emplace(name, Named{value, is_input});
+    plain_.emplace(plain_name(name), Named{value, is_input});
+  }
+  std::unordered_map<std::string, Named> exact_, plain_;
+};
 
 // The files PREFIX_0.pb, PREFIX_1.pb, ... under the given names.
 bool read_tensors(const fs::path& folder, const std::string& prefix, const std::vector<std::string>& names,
@@ -82,19 +94,21 @@ bool read_archive(const onnx::Translation& model, const fs::path& path, Expected
   auto tensors = runtime::read_npz(*bytes, path.string());
   if (!tensors.ok()) return bad_file(path, tensors.error().message, out);
   set.name = path.filename().string();
-  for (auto& [name, value] : *tensors) add_named(model, name, std::move(value), set);
+  const NamesOfModel names(model);
+  for (auto& [name, value] : *tensors) names.put(name, std::move(value), set);
   return true;
 }
 
 bool read_folder(const onnx::Translation& model, const fs::path& folder, ExpectedSet& set, source::Diagnostics& out) {
   set.name = folder.filename().string();
+  const NamesOfModel names(model);
   for (const fs::path& path : support::sorted_entries(folder)) {
     if (path.extension() != ".npy") continue;
     const auto bytes = support::read_file(path.string(), source::kMaxBytes);
     if (!bytes.ok()) return bad_file(path, bytes.error().reason, out);
     auto value = runtime::read_npy(*bytes, path.string());
     if (!value.ok()) return bad_file(path, value.error().message, out);
-    add_named(model, path.stem().string(), std::move(value).value(), set);
+    names.put(path.stem().string(), std::move(value).value(), set);
   }
   return true;
 }

@@ -17,6 +17,7 @@
 #include "repro/device_functions.h"
 #include "repro/dims.h"
 #include "repro/finite.h"
+#include "repro/oracle/ask_about_file.h"
 #include "repro/oracle/leaves.h"
 #include "repro/oracle/memory.h"
 #include "repro/oracle/time.h"
@@ -449,10 +450,14 @@ std::optional<int> run_test_command(const std::string& command, std::string_view
 }
 
 CommandAnswer ask_test_command(const std::string& command, std::string_view text) {
+  return ask_about_file(command, text, "module.py");
+}
+
+CommandAnswer ask_about_file(const std::string& command, std::string_view text, std::string_view file_name) {
   CommandAnswer answer;
   const support::TemporaryFolder folder("test");
   if (folder.path().empty()) return answer;
-  const std::string path = folder.path() + "/module.py", errors = folder.path() + "/errors";
+  const std::string path = fmt::format("{}/{}", folder.path(), file_name), errors = folder.path() + "/errors";
   int status = -1;
   if (support::write_file(path, text, support::Durable::No).ok())
     status = support::run_shell("{ " + command + " '" + path + "'\n} 2>'" + errors + "'");

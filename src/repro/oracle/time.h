@@ -30,13 +30,14 @@ class CpuLimit {
 constexpr double kHopeless = 4;
 
 struct MeasuredTime {
-  std::optional<double> seconds;  // of the fastest run
+  std::optional<double> seconds;  // of one run; none: it fails, see `why`
   bool stopped = false;           // it was stopped after so long
-  std::string why;                // why there is none
+  std::string why;
 };
 
-// Runs on the machine, lowered by the rest of the minimum build; compiling is not counted. `enough`: a run that takes
-// no longer ends the measurement; 0: three runs are measured.
+// Runs on the machine, lowered by the rest of the minimum build; compiling is not counted. Short runs are repeated, and
+// the shortest of three measurements counts. `enough`: one that is no longer ends the measurement; 0: there is no
+// limit.
 MeasuredTime measure_time(session::Session& session, const ir::Module* module, const std::string& function,
                           const std::vector<runtime::Value>& args, double enough);
 

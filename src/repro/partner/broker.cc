@@ -16,6 +16,7 @@
 
 #include "repro/partner/worker.h"
 #include "rldb/support/file_system.h"
+#include "rldb/support/json_document.h"
 
 namespace rldb::repro {
 
@@ -138,9 +139,10 @@ class Broker {
   }
 
   void greet(PartnerProcess& p, const std::string& line) {
-    const json greeting = json::parse(line, nullptr, false);
-    if (greeting.is_object() && greeting.contains("partner") && greeting["partner"].is_string()) {
-      greeting_ = greeting["partner"].get<std::string>();
+    const auto read = support::read_json(line);
+    const auto name = read.ok() && (*read)->is_object() ? (*read)->find("partner") : json::const_iterator();
+    if (read.ok() && (*read)->is_object() && name != (*read)->end() && name->is_string()) {
+      greeting_ = name->get<std::string>();
       if (greeting_.empty()) greeting_ = "a partner without a name";
       return p.greeted();
     }

@@ -24,6 +24,7 @@
 #include "rldb/support/file.h"
 #include "rldb/support/file_system.h"
 #include "rldb/support/folder.h"
+#include "rldb/support/json_document.h"
 
 namespace rldb::repro {
 
@@ -128,9 +129,11 @@ bool read_results(const std::string& path, PartnerAnswer& answer) {
 }
 
 PartnerAnswer read_answer(const std::string& line, std::size_t id) {
-  const json j = json::parse(line, nullptr, false);
+  const auto read = support::read_json(line);
   PartnerAnswer a;
-  if (!j.is_object()) return useless("its answer is not an object in JSON: " + line.substr(0, kMostShown));
+  if (!read.ok() || !(*read)->is_object())
+    return useless("its answer is not an object in JSON: " + line.substr(0, kMostShown));
+  const json& j = **read;
   if (!j.contains("id") || j["id"] != id)
     return useless(fmt::format("its answer has not the `id` of the question, {}: {}", id, line.substr(0, kMostShown)));
   a.pass = text_at(j, "pass");
@@ -154,9 +157,10 @@ PartnerAnswer read_answer(const std::string& line, std::size_t id) {
 }
 
 PartnerAnswer answer_of(const std::string& from_broker, std::size_t id) {
-  const json j = json::parse(from_broker, nullptr, false);
+  const auto read = support::read_json(from_broker);
   PartnerAnswer a;
-  if (!j.is_object()) return useless("the process that supervises it has ended");
+  if (!read.ok() || !(*read)->is_object()) return useless("the process that supervises it has ended");
+  const json& j = **read;
   if (j.contains("line")) return read_answer(j["line"].get<std::string>(), id);
   if (j.contains("ended")) {
     a.kind = PartnerAnswer::Kind::Ended;
@@ -197,12 +201,13 @@ std::unique_ptr<Partner> Partner::start(const PartnerOptions& options, std::stri
   ::close(ends[0]);
   p->lifeline_ = ends[1];
   if (!why.empty()) return nullptr;
-  const json j = json::parse(p->exchange("", options.start_seconds), nullptr, false);
-  if (j.is_object() && j.contains("greeting")) {
-    p->name_ = j["greeting"].get<std::string>();
+  const auto read = support::read_json(p->exchange("", options.start_seconds));
+  const bool heard = read.ok() && (*read)->is_object();
+  if (heard && (*read)->contains("greeting")) {
+    p->name_ = (**read)["greeting"].get<std::string>();
     return p;
   }
-  why = j.is_object() ? text_at(j, "useless") : std::string("the process that supervises it has ended");
+  why = heard ? text_at(**read, "useless") : std::string("the process that supervises it has ended");
   return nullptr;
 }
 

@@ -12,6 +12,7 @@
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
+#include "rldb/support/json_document.h"
 
 namespace rldb::repro {
 
@@ -105,11 +106,11 @@ bool RecordedFolder::each_row(const std::function<bool(RecordedRow&&)>& visit, s
     at = end + 1;
     ++line;
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
-    const json j = json::parse(text, nullptr, false);
+    const auto j = support::read_json(text);
     RecordedRow row;
     row.call = call++;
     row.line = line;
-    if (j.is_discarded() || !read_row(j, row)) {
+    if (!j.ok() || !read_row(**j, row)) {
       out.add({}, source::message(diag::NotARecordedCall, index_, line));
       return false;
     }

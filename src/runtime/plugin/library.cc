@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <map>
 
+#include "runtime/ffi/backend.h"
+
 namespace rldb::runtime {
 
 namespace {
@@ -44,6 +46,7 @@ Result<std::shared_ptr<PluginLibrary>> PluginLibrary::open(const std::string& pa
     const char* why = dlerror();
     return fail(ErrorKind::BadFile, fmt::format("cannot load `{}`: {}", path, why ? why : "unknown reason"));
   }
+  ffi::set_context_symbols(opened);
   std::shared_ptr<PluginLibrary> library(new PluginLibrary(opened));
   library->registry_ = std::move(registry);
   library->form_ = symbols.uses_objects() ? ffi::TensorForm::Object : ffi::TensorForm::DLTensor;

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/runtime/library_code.h"
 #include "rldb/support/file.h"
 #include "runtime/plugin/guard.h"
 #include "runtime/plugin/library.h"
@@ -57,6 +58,29 @@ std::string doc_of(const PluginFunction& f, const std::string& path) {
   return doc;
 }
 
+struct Loaded {
+  std::shared_ptr<Plugin> plugin;
+  PackedFn function(std::size_t i) const {
+    return [plugin = plugin, i, name = plugin->functions()[i].name](PackedArgs args) {
+      return plugin->call(i, name, args);
+    };
+  }
+};
+
+Result<Loaded> load(const std::string& path, RegistryRef registry, std::shared_ptr<const Isolation> isolation) {
+  auto bytes = support::read_file(path);
+  if (!bytes.ok()) return fail(ErrorKind::BadFile, fmt::format("cannot open `{}`: {}", path, bytes.error().reason));
+  RLDB_TRY(PluginSymbols symbols, read_plugin_symbols(*bytes, path));
+  if (symbols.functions.empty() && !symbols.registers()) {
+    return fail(ErrorKind::BadFile,
+                fmt::format("`{}` exports no function named `__tvm_ffi_...`, and registers none", path));
+  }
+  auto plugin = std::make_shared<Plugin>(path, std::move(symbols), std::move(registry), std::move(isolation));
+  RLDB_TRY_VOID(plugin->load());
+  if (plugin->functions().empty()) return fail(ErrorKind::BadFile, fmt::format("`{}` registered no function", path));
+  return Loaded{std::move(plugin)};
+}
+
 }  // namespace
 
 std::vector<std::string> PluginInfo::names() const {
@@ -67,29 +91,24 @@ std::vector<std::string> PluginInfo::names() const {
 
 Result<PluginInfo> load_plugin(PackedRegistry& registry, const std::string& path,
                                std::shared_ptr<const Isolation> isolation) {
-  auto bytes = support::read_file(path);
-  if (!bytes.ok()) {
-    return fail(ErrorKind::BadFile, fmt::format("cannot open `{}`: {}", path, bytes.error().reason));
-  }
-  RLDB_TRY(PluginSymbols symbols, read_plugin_symbols(*bytes, path));
-  if (symbols.functions.empty() && !symbols.registers()) {
-    return fail(ErrorKind::BadFile,
-                fmt::format("`{}` exports no function named `__tvm_ffi_...`, and registers none", path));
-  }
-  auto plugin = std::make_shared<Plugin>(path, std::move(symbols), RegistryRef(registry), std::move(isolation));
-  RLDB_TRY_VOID(plugin->load());
-  PluginInfo info{path, plugin->functions()};
-  if (info.functions.empty()) return fail(ErrorKind::BadFile, fmt::format("`{}` registered no function", path));
+  RLDB_TRY(const Loaded loaded, load(path, RegistryRef(registry), std::move(isolation)));
+  PluginInfo info{path, loaded.plugin->functions()};
   // All of them or none.
   for (std::size_t i = 0; i < info.functions.size(); ++i) {
     const PluginFunction& f = info.functions[i];
-    registry
-        .register_function(
-            f.name, [plugin, i, name = f.name](PackedArgs args) { return plugin->call(i, name, args); },
-            doc_of(f, path))
-        .any_device = true;  // it is told where each tensor is
+    // It is told where each tensor is.
+    registry.register_function(f.name, loaded.function(i), doc_of(f, path)).any_device = true;
   }
   return info;
+}
+
+Result<std::vector<LibraryFunction>> load_library_code(const std::string& path, RegistryRef registry,
+                                                       std::shared_ptr<const Isolation> isolation) {
+  RLDB_TRY(const Loaded loaded, load(path, std::move(registry), std::move(isolation)));
+  std::vector<LibraryFunction> functions;
+  for (std::size_t i = 0; i < loaded.plugin->functions().size(); ++i)
+    functions.push_back({loaded.plugin->functions()[i].name, loaded.function(i)});
+  return functions;
 }
 
 }  // namespace rldb::runtime

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rldb/support/json_document.h"
 #include "runtime/plugin/library.h"
 
 namespace rldb::runtime {
@@ -41,12 +42,13 @@ std::string schema_text(const json& schema, int depth) {
 }  // namespace
 
 std::string signature_text(const std::string& metadata) {
-  const json outer = json::parse(metadata, nullptr, false);
-  if (!outer.is_object()) return {};
-  const auto text = outer.find("type_schema");
-  if (text == outer.end()) return {};
-  const json schema = text->is_string() ? json::parse(text->get<std::string>(), nullptr, false) : *text;
-  return schema.is_object() ? schema_text(schema, 0) : std::string();
+  const auto outer = support::read_json(metadata);
+  if (!outer.ok() || !(*outer)->is_object()) return {};
+  const auto at = (*outer)->find("type_schema");
+  if (at == (*outer)->end()) return {};
+  if (!at->is_string()) return at->is_object() ? schema_text(*at, 0) : std::string();
+  const auto schema = support::read_json(at->get_ref<const std::string&>());
+  return schema.ok() && (*schema)->is_object() ? schema_text(**schema, 0) : std::string();
 }
 
 }  // namespace rldb::runtime

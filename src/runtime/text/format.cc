@@ -13,6 +13,7 @@
 #include "rldb/runtime/described.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/cancel.h"
+#include "runtime/kv/cache_text.h"
 #include "runtime/text/number_text.h"
 
 namespace rldb::runtime {
@@ -283,6 +284,13 @@ void append(std::string& out, const Value& v, const FormatOptions& options, std:
   constexpr std::size_t kWidth = 10'000;
   if (const std::string own = own_description(v, kWidth); !own.empty()) {
     out += own;
+    return;
+  }
+  if (const std::string cache = kv::cache_text(v); !cache.empty()) {
+    for (const char c : cache) {
+      out += c;
+      if (c == '\n') out.append(std::size_t(indent), ' ');
+    }
     return;
   }
   out += describe(v);

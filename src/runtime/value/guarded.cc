@@ -8,7 +8,9 @@
 #include <atomic>
 #include <cstring>
 #include <mutex>
+#include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "runtime/value/alignment.h"
 
@@ -20,20 +22,18 @@ constexpr std::byte kPattern{0xC5};
 // Blocks are kept for the next one: a mapping costs more than a small kernel, and its pages more than a large one.
 constexpr std::size_t kKeptBytes = 64 * 1024 * 1024;
 constexpr std::size_t kKeptInAll = 256 * 1024 * 1024;
-constexpr std::size_t kKept = 64;
+constexpr std::size_t kKept = 4096;
+// Each is two regions of the address space for the system, which has some 65,000 for a process.
+constexpr std::size_t kMostAlive = 16'384;
 
 std::atomic<bool> g_on{false};
 std::atomic<std::size_t> g_alive{0};
 
-struct Free {
-  std::byte* base;
-  std::size_t bytes;
-};
 struct Blocks {
   std::mutex mutex;
-  std::unordered_set<const std::byte*> data;  // of the guarded storages that are alive
-  std::vector<Free> free;
-  std::size_t free_bytes = 0;
+  std::unordered_set<const std::byte*> data;                      // of the guarded storages that are alive
+  std::unordered_map<std::size_t, std::vector<std::byte*>> free;  // by size
+  std::size_t free_count = 0, free_bytes = 0;
 };
 // Never destroyed: storages may outlive statics.
 Blocks& blocks() {
@@ -62,11 +62,11 @@ struct Layout {
 std::byte* take(std::size_t mapped) {
   Blocks& b = blocks();
   const std::lock_guard lock(b.mutex);
-  const auto it = std::find_if(b.free.begin(), b.free.end(), [&](const Free& f) { return f.bytes == mapped; });
-  if (it == b.free.end()) return nullptr;
-  std::byte* base = it->base;
-  *it = b.free.back();
-  b.free.pop_back();
+  const auto it = b.free.find(mapped);
+  if (it == b.free.end() || it->second.empty()) return nullptr;
+  std::byte* base = it->second.back();
+  it->second.pop_back();
+  --b.free_count;
   b.free_bytes -= mapped;
   return base;
 }
@@ -77,6 +77,7 @@ bool guarded_storage() { return g_on.load(std::memory_order_relaxed); }
 void set_guarded_storage(bool on) { g_on.store(on, std::memory_order_relaxed); }
 
 std::byte* map_guarded(std::size_t bytes) {
+  if (g_alive.load(std::memory_order_relaxed) >= kMostAlive) return nullptr;
   const Layout layout(bytes);
   std::byte* base = take(layout.mapped());
   if (base) {
@@ -108,10 +109,11 @@ bool unmap_guarded(std::byte* data, std::size_t bytes) {
   const std::lock_guard lock(b.mutex);
   if (b.data.erase(data) == 0) return false;
   g_alive.fetch_sub(1, std::memory_order_relaxed);
-  if (layout.room > kKeptBytes || b.free.size() == kKept || b.free_bytes + layout.mapped() > kKeptInAll) {
+  if (layout.room > kKeptBytes || b.free_count == kKept || b.free_bytes + layout.mapped() > kKeptInAll) {
     munmap(base, layout.mapped());
   } else {
-    b.free.push_back({base, layout.mapped()});
+    b.free[layout.mapped()].push_back(base);
+    ++b.free_count;
     b.free_bytes += layout.mapped();
   }
   return true;

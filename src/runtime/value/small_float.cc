@@ -1,6 +1,7 @@
 // Floats below float64, encoded and decoded by one algorithm over a table of formats.
 #include "runtime/value/small_float.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -74,6 +75,31 @@ std::uint32_t overflow_encoding(const SmallFloat& f, std::uint32_t sign) {
   return 0;
 }
 
+// ---- numbers in the middle of the range, by shifting the parts of a double ----
+
+constexpr int kDoubleMantissa = 52, kDoubleBias = 1023;
+constexpr std::uint64_t kDoubleSign = std::uint64_t(1) << 63;
+
+// Neither subnormal nor, after rounding, at the top of the range, where styles differ. The exponent is the format's.
+bool is_ordinary(const SmallFloat& f, int exponent) {
+  return f.style != Style::Exponent && exponent > 0 && exponent + 1 < (1 << f.exponent_bits) - 1;
+}
+
+std::uint64_t rebias(const SmallFloat& f) { return std::uint64_t(kDoubleBias - f.bias) << kDoubleMantissa; }
+
+double decode_ordinary(const SmallFloat& f, std::uint32_t magnitude, bool negative) {
+  const std::uint64_t bits = (std::uint64_t(magnitude) << (kDoubleMantissa - f.mantissa_bits)) + rebias(f);
+  return std::bit_cast<double>(negative ? bits | kDoubleSign : bits);
+}
+
+std::uint32_t encode_ordinary(const SmallFloat& f, std::uint64_t bits) {
+  const int dropped = kDoubleMantissa - f.mantissa_bits;
+  const std::uint64_t magnitude = (bits & ~kDoubleSign) - rebias(f);
+  const std::uint64_t half = (std::uint64_t(1) << (dropped - 1)) - 1;
+  const std::uint64_t rounded = (magnitude + half + ((magnitude >> dropped) & 1)) >> dropped;
+  return std::uint32_t(rounded) | (bits & kDoubleSign ? magnitude_mask(f) + 1 : 0);
+}
+
 }  // namespace
 
 const SmallFloat* small_float(DType t) {
@@ -117,6 +143,7 @@ double decode_small(const SmallFloat& f, std::uint32_t bits) {
   const std::uint32_t mask = magnitude_mask(f);
   const std::uint32_t magnitude = bits & mask;
   const bool negative = f.style != Style::Exponent && ((bits >> (f.total_bits() - 1)) & 1) != 0;
+  if (is_ordinary(f, int(magnitude >> f.mantissa_bits))) return decode_ordinary(f, magnitude, negative);
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   if (f.style == Style::Unsigned && negative && magnitude == 0) return kNan;
   if (magnitude > largest_finite(f)) {
@@ -138,6 +165,9 @@ double decode_small(const SmallFloat& f, std::uint32_t bits) {
 }
 
 std::uint32_t encode_small(const SmallFloat& f, double value) {
+  const auto parts = std::bit_cast<std::uint64_t>(value);
+  const int biased = int((parts >> kDoubleMantissa) & 0x7FF) - kDoubleBias + f.bias;
+  if (is_ordinary(f, biased)) return encode_ordinary(f, parts);
   const bool has_sign = f.style != Style::Exponent;
   const std::uint32_t sign_bit = has_sign ? magnitude_mask(f) + 1 : 0;
   const std::uint32_t sign = std::signbit(value) ? sign_bit : 0;

@@ -8,6 +8,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
+#include "rldb/onnx/model.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/runtime/guarded.h"
@@ -16,10 +17,12 @@
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
+#include "rldb/support/file.h"
 #include "rldb/support/text.h"
 #include "session/engines.h"
 #include "session/inputs/made_up.h"
 #include "session/inputs/objects.h"
+#include "session/program/executable_devices.h"
 
 namespace rldb::session {
 
@@ -306,6 +309,20 @@ static std::string_view unknown_name(std::string_view text) {
   return is_dtype ? std::string_view() : name;
 }
 
+// `@x.pb`: a tensor as ONNX's tests have it; the other forms are those of the tensor files.
+static runtime::Result<Value> value_of_form(std::string_view form) {
+  if (!form.starts_with('@') || !form.ends_with(".pb")) return runtime::parse_value_literal(form);
+  const std::string path(form.substr(1));
+  const auto fails = [&](std::string why) {
+    return runtime::fail(runtime::ErrorKind::BadFile, fmt::format("`{}`: {}", path, why));
+  };
+  const auto bytes = support::read_file(path, source::kMaxBytes);
+  if (!bytes.ok()) return fails(bytes.error().reason);
+  auto value = onnx::read_tensor(*bytes);
+  if (!value.ok()) return fails(value.error().text);
+  return std::move(value).value();
+}
+
 // Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
 static void reread_narrow_floats(const ir::Type* type, Value& value) {
   const auto* t = ir::as<ir::TensorType>(type);
@@ -378,13 +395,19 @@ std::optional<Value> Session::made_by(const std::string& function) {
 support::Result<std::vector<Value>, Session::Misplaced> Session::placed(const ir::Module* module,
                                                                         std::string_view function,
                                                                         std::vector<Value> values) const {
-  const runtime::DeviceList devices = devices_of(module);
+  runtime::DeviceList devices = devices_of(module);
+  // Of an executable: what its notes say.
+  Diagnostics ignored;
+  const bool noted = !module && program_ && program_->kind() == ProgramKind::RelaxExecutable;
+  const std::shared_ptr<const Build> view = noted ? program_->viewable(ignored) : nullptr;
+  if (view && devices.empty()) devices = noted_devices(*view->executable);
   const auto* f = module ? ir::as<ir::Function>(module->find(function)) : nullptr;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto* t = f && i < f->params.size() ? ir::as<ir::TensorType>(f->params[i]->type) : nullptr;
     const ir::VDevice* own = t && !devices.empty() ? t->vdevice : nullptr;
-    const runtime::Device device = own ? runtime::Device{runtime::device_type_of(own->target_kind), own->device_id}
-                                       : runtime::device_at(devices, 0);
+    runtime::Device device = own ? runtime::Device{runtime::device_type_of(own->target_kind), own->device_id}
+                                 : runtime::device_at(devices, 0);
+    if (view) device = noted_device(*view->executable, function, i).value_or(device);
     auto there = runtime::on_device(values[i], device);
     if (!there.ok()) return support::Failure(Misplaced{i, there.error().message});
     values[i] = *std::move(there);
@@ -453,7 +476,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     if (const Value* known = find_value(form)) {
       arguments[index].value = *known;
     } else {
-      auto parsed = runtime::parse_value_literal(form);
+      auto parsed = value_of_form(form);
       if (!parsed.ok()) {
         // A parameter's own name has been removed.
         if (const std::string_view name = form == text ? unknown_name(text) : ""; !name.empty())

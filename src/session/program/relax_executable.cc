@@ -10,6 +10,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/verifier.h"
 #include "rldb/passes/external_module.h"
+#include "rldb/runtime/library_code.h"
 #include "rldb/source/diagnostic_executable.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_result.h"
@@ -20,7 +21,8 @@
 namespace rldb::session {
 
 std::unique_ptr<Program> Session::RelaxExecutable::open(Session& session, const std::string& path,
-                                                        std::string_view bytes, Diagnostics& out) {
+                                                        std::string_view bytes, Diagnostics& out,
+                                                        std::optional<bytecode::CodeAbi> library) {
   auto loaded = bytecode::load(bytes);
   if (!loaded.ok()) {
     out.add({}, source::message(diag::BadExecutable, path, loaded.error().message));
@@ -31,6 +33,7 @@ std::unique_ptr<Program> Session::RelaxExecutable::open(Session& session, const 
   if (!session.link(view, path, out)) return nullptr;
   auto program = std::make_unique<RelaxExecutable>(session, path);
   program->view_ = std::move(view);
+  program->library_ = library;
   return program;
 }
 
@@ -145,6 +148,57 @@ void Session::RelaxExecutable::add_stored_kernels(runtime::KernelTable& table, D
   }
 }
 
+namespace {
+
+// A kernel in a library, with the parameters of its TensorIR.
+class LibraryKernel : public runtime::Kernel {
+ public:
+  LibraryKernel(runtime::KernelSignature signature, runtime::PackedFn code)
+      : signature_(std::move(signature)), code_(std::move(code)) {}
+  const runtime::KernelSignature& signature() const override { return signature_; }
+  runtime::Result<runtime::Value> run(runtime::PackedArgs args, std::span<const std::int64_t>) override {
+    return code_(args);
+  }
+
+ private:
+  runtime::KernelSignature signature_;
+  runtime::PackedFn code_;
+};
+
+}  // namespace
+
+// Where the TensorIR of a kernel is known, the code is called as a kernel, else as a packed function, which checks its
+// arguments by itself.
+bool Session::RelaxExecutable::add_library_code(BuildWithKernels& build, Diagnostics& out) {
+  if (*library_ == bytecode::CodeAbi::BeforeTvmFfi) {
+    out.add({}, source::message(diag::LibraryCodeUnusable, path_, "its calling convention is that before tvm-ffi"));
+    return false;
+  }
+  auto all = std::make_shared<runtime::PackedRegistry>(session_.registry_);
+  auto code = runtime::load_library_code(path_, runtime::RegistryRef(*all), session_.isolation_);
+  if (!code.ok()) {
+    out.add({}, source::message(diag::LibraryCodeUnusable, path_, code.error().message));
+    return false;
+  }
+  for (runtime::LibraryFunction& f : *code) {
+    if (const runtime::Kernel* known = build.kernels.find(f.name))
+      build.kernels.set(f.name, std::make_shared<LibraryKernel>(known->signature(), std::move(f.run)));
+    else
+      all->register_function(f.name, std::move(f.run), "of `" + path_ + "`").any_device = true;
+  }
+  build.functions = all.get();
+  session_.engines_->kept_externals.push_back(std::move(all));
+  return true;
+}
+
+// Those left without code are unresolved, and named when they are called.
+void Session::RelaxExecutable::explain_missing(const BuildWithKernels& build, Diagnostics& out) const {
+  for (const auto& [name, blob] : executable().kernels)
+    if (!build.kernels.find(name)) out.add({}, source::message(diag::KernelWithoutSource, name, path_));
+  if (library_ && !build.functions && session_.options_.kernels_file.empty() && !build.program->unresolved().empty())
+    out.add({}, source::message(diag::LibraryCodeNotRun, path_));
+}
+
 std::shared_ptr<const Build> Session::RelaxExecutable::runnable(Diagnostics& out) {
   const Options& options = session_.options_;
   const bool jitted = options.engine == Engine::Jit;
@@ -160,10 +214,9 @@ std::shared_ptr<const Build> Session::RelaxExecutable::runnable(Diagnostics& out
   build->lowered = kernels;
   if (!session_.add_kernels(kernels, options.engine, build->kernels, out)) return nullptr;
   if (trusted) add_stored_kernels(build->kernels, out);
-  // Those left without code are unresolved, and named when they are called; this explains why.
-  for (const auto& [name, blob] : executable().kernels)
-    if (!build->kernels.find(name)) out.add({}, source::message(diag::KernelWithoutSource, name, path_));
+  if (trusted && library_ && !add_library_code(*build, out)) return nullptr;
   if (!session_.link(build, path_, out)) return nullptr;
+  explain_missing(*build, out);
   build_ = build;
   engine_ = options.engine;
   kernel_engines_ = options.kernel_engines;

@@ -17,6 +17,7 @@
 #include "rldb/source/diagnostic_program.h"
 #include "session/engines.h"
 #include "session/inputs/object_use.h"
+#include "session/program/executable_devices.h"
 
 namespace rldb::session {
 
@@ -173,6 +174,8 @@ std::optional<std::string> Session::RelaxText::executable_file(Diagnostics& out,
   if (!built) return std::nullopt;
   bytecode::Executable exe = *built->executable;
   if (names) exe.debug = *names;
+  const ir::Module* typed = built->legal ? built->legal : built->lowered;
+  note_devices(exe, session_.devices_of(typed), typed);
   if (!session_.add_kernels_of_file(exe, built->lowered, out)) return std::nullopt;
   auto bytes = bytecode::serialise(exe);
   if (bytes.ok()) return std::move(bytes).value();

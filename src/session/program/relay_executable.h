@@ -19,6 +19,7 @@ class Session::RelayExecutable final : public Program {
   std::optional<std::vector<Parameter>> parameters(std::string_view function, std::string& not_runnable) override;
   runtime::Result<runtime::Value> as_argument(runtime::Value given, const Parameter& p) const override;
   std::shared_ptr<const Build> runnable(Diagnostics& out) override;
+  const Build* built() const { return build_.get(); }
   std::shared_ptr<const Build> viewable(Diagnostics&) override { return build_; }
   std::optional<std::string> executable_file(Diagnostics& out, const bytecode::DebugInfo* names) override;
   std::string listing(const Build& build) const override;

@@ -115,6 +115,15 @@ Result<std::vector<std::vector<std::int64_t>>> read_shapes(PackedArgs tensors) {
   return out;
 }
 
+// A program of several kernels has its memory on the host. Its copies are no traffic of the run.
+Result<Value> host_value(const Value& v) {
+  const runtime::Tensor& t = v.as_tensor();
+  if (t.device().is_host()) return v;
+  RLDB_TRY(auto made, runtime::Tensor::empty(t.shape(), t.dtype()));
+  if (t.byte_size() > 0) std::memcpy(made->data(), t.data(), t.byte_size());
+  return Value(made);
+}
+
 runtime::Kernel* kernel_alone(const Build& build, std::string_view name) {
   const std::string_view kernel = only_kernel(build.legal, name);
   return kernel.empty() ? nullptr : build.program->environment().kernels->find(kernel);
@@ -160,6 +169,34 @@ Result<support::Unit> KernelMaker::compile(Specialised& s) {
   return support::Unit{};
 }
 
+// The JIT knows kernels by name, and other primitives may have kernels of the same: it is asked at once.
+void KernelMaker::note_states(Specialised& s) const {
+  if (!s.states.empty()) return;
+  for (const Session::KernelState& k : session_.kernel_states())
+    if (s.build->lowered->find(k.name)) s.states.push_back(k);
+}
+
+std::vector<Session::KernelState> KernelMaker::states() const {
+  std::map<std::string, int> variants;
+  for (const auto& [key, s] : specialised_)
+    if (const auto known = names_.find(key.first); known != names_.end() && !s.states.empty())
+      ++variants[known->second];
+  std::vector<Session::KernelState> out;
+  for (const auto& [key, s] : specialised_) {
+    const auto known = names_.find(key.first);
+    if (known == names_.end()) continue;
+    std::string label = known->second;
+    if (variants[label] > 1)
+      for (const std::vector<std::int64_t>& shape : key.second) label += fmt::format(" ({})", fmt::join(shape, ", "));
+    for (Session::KernelState state : s.states) {
+      state.name = s.kernel ? label : fmt::format("{}: {}", label, state.name);
+      out.push_back(std::move(state));
+    }
+  }
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return out;
+}
+
 Result<Value> KernelMaker::evaluate(const relay::Function* f) {
   RLDB_TRY(Specialised * s, specialise(f, {}));
   RLDB_TRY_VOID(compile(*s));
@@ -180,9 +217,13 @@ Result<KernelMaker::Specialised*> KernelMaker::compiled(const relay::Function* f
 }
 
 Result<Value> KernelMaker::evaluate(const Specialised& s, PackedArgs inputs) {
-  std::vector<Value> args;
+  std::vector<Value> here, args;
+  for (const Value& v : inputs) {
+    RLDB_TRY(Value read, host_value(v));
+    here.push_back(std::move(read));
+  }
   std::size_t next = 0;
-  for (const relay::Var* p : s.function->params) args.push_back(nested(p->annotation, inputs, next));
+  for (const relay::Var* p : s.function->params) args.push_back(nested(p->annotation, here, next));
   return s.build->program->invoke(s.callable, args);
 }
 
@@ -193,9 +234,11 @@ Result<support::Unit> KernelMaker::compute(const relay::Function* f, PackedArgs 
     std::vector<Value> args(inputs.begin(), inputs.end());
     args.insert(args.end(), outputs.begin(), outputs.end());
     RLDB_TRY_VOID(runtime::call_kernel(*s->kernel, args));
+    note_states(*s);
     return support::Unit{};
   }
   RLDB_TRY(Value result, evaluate(*s, inputs));
+  note_states(*s);
   std::vector<Value> values;
   leaves(result, values);
   if (values.size() != outputs.size())
@@ -239,6 +282,7 @@ Result<support::Unit> KernelMaker::shape_from_data(const relay::Function* f, Pac
 Primitive KernelMaker::primitive(const relay::Kernel& kernel) {
   const auto self = weak_from_this();
   const relay::Function* f = kernel.function;
+  if (kernel.kind == relay::KernelKind::Compute) names_[f] = kernel.name;
   const auto with_maker = [self](auto run) -> Primitive {
     return [self, run](PackedArgs in, PackedArgs out) { return run(*self.lock(), in, out); };
   };
@@ -359,6 +403,7 @@ Primitive KernelMaker::primitive_by_name(std::string_view name) {
         m.by_name_[{name + fmt::format("{}", dtypes.empty() ? "" : to_string(dtypes[0])), shapes}];
     if (!f) {
       RLDB_TRY(f, m.chain_function(chain, dtypes, shapes));
+      if (!chain.is_shape) m.names_[f] = name;
     }
     Last last;
     return chain.is_shape ? m.shape(f, in, out) : m.compute(f, in, out, last);

@@ -66,9 +66,9 @@ std::optional<std::string> relay_file(const RelayCode& code, Diagnostics& out) {
 }
 
 bool same_code(const Options& a, const Options& b) {
-  return a.engine == b.engine && a.kernel_engines == b.kernel_engines && a.fast_math == b.fast_math &&
-         a.check_accesses == b.check_accesses && a.check_bounds == b.check_bounds && a.opt_level == b.opt_level &&
-         a.schedule == b.schedule && a.cache_dir == b.cache_dir && a.isolate == b.isolate;
+  return a.engine == b.engine && a.devices == b.devices && a.kernel_engines == b.kernel_engines &&
+         a.fast_math == b.fast_math && a.check_accesses == b.check_accesses && a.check_bounds == b.check_bounds &&
+         a.opt_level == b.opt_level && a.schedule == b.schedule && a.cache_dir == b.cache_dir && a.isolate == b.isolate;
 }
 
 }  // namespace rldb::session

@@ -15,10 +15,13 @@ std::shared_ptr<relay::Evaluator> make_evaluator(relay::Context& ctx, const Opti
   return std::make_shared<KernelMaker>(ctx, options, nullptr);
 }
 
+std::vector<Session::KernelState> RelayCode::kernel_states() const { return maker_->states(); }
+
 bool RelayCode::link(source::Diagnostics& out) {
   relay_vm::Environment env;
   env.primitives = &primitives_;
   env.interrupt = &support::cancel_flag();
+  env.devices = devices_;
   auto linked = relay_vm::Program::link(exe_, env);
   if (!linked.ok()) {
     out.add({}, source::message(diag::RunFailed, linked.error().message));
@@ -46,6 +49,7 @@ std::unique_ptr<RelayCode> RelayCode::compile(relay::Context& ctx, const relay::
   std::unique_ptr<RelayCode> program(new RelayCode);
   program->ctx_ = &ctx;
   program->maker_ = std::make_shared<KernelMaker>(ctx, options, output);
+  program->devices_ = options.devices;
   for (const relay::Kernel& k : compiled->kernels) program->primitives_.set(k.name, program->maker_->primitive(k));
   program->kernels_ = std::move(compiled->kernels);
   program->exe_ = std::make_shared<const relay_bytecode::Executable>(std::move(compiled->executable));
@@ -89,6 +93,7 @@ std::unique_ptr<RelayCode> RelayCode::open(relay_bytecode::Executable exe, const
   program->own_ = std::make_unique<relay::Context>();
   program->ctx_ = program->own_.get();
   program->maker_ = std::make_shared<KernelMaker>(*program->own_, options, output);
+  program->devices_ = options.devices;
   program->primitives_of(exe);
   program->primitives_.set_fallback(
       [maker = program->maker_.get()](std::string_view name) { return maker->primitive_by_name(name); });

@@ -26,6 +26,7 @@
 #include "ui/batch/against.h"
 #include "ui/batch/job.h"
 #include "ui/batch/progress.h"
+#include "ui/batch/reduce_onnx.h"
 #include "ui/batch/save_repro.h"
 
 namespace rldb::ui {
@@ -236,12 +237,28 @@ int load_to_reduce(const CommandLine& line, session::Session& session, Console& 
 
 // Writes the module to the file, or to standard output; in JSON with facts about the reduction, and with the module's
 // text where it has no file. False: diagnosed.
-bool give_reduction(const repro::ProgramReduction& r, const CommandLine& line, Console& console) {
+bool give_reduction(const repro::ProgramReduction& r, const std::optional<WrittenModel>& model, const CommandLine& line,
+                    Console& console) {
   const std::string text = r.text + "\n";
   const bool json = line.format == Format::Json, to_file = !line.output.empty() && line.output != "-";
   if ((!json || to_file) && !write_output(line.output, text, console)) return false;
   if (!json) return true;
   auto data = nlohmann::json::parse(repro::to_json(r));
+  if (!to_file) data["module"] = text;
+  if (model) data["onnx"] = model->json;
+  console.print("{}\n", data.dump(2));
+  return true;
+}
+
+// Of a test that takes models: the smallest model's translation.
+bool give_translation(const WrittenModel& model, const session::Session& session, const CommandLine& line,
+                      Console& console) {
+  const session::Program& program = *session.program();
+  const std::string text = *program.text(program.position(), session::TextFor::Saving) + "\n";
+  const bool json = line.format == Format::Json, to_file = !line.output.empty() && line.output != "-";
+  if ((!json || to_file) && !write_output(line.output, text, console)) return false;
+  if (!json) return true;
+  nlohmann::json data{{"onnx", model.json}};
   if (!to_file) data["module"] = text;
   console.print("{}\n", data.dump(2));
   return true;
@@ -282,6 +299,12 @@ int batch_reduce(const CommandLine& line, Console& console) {
     if (!partner) return kUsage;
     question->partner = partner.get();
   }
+  std::optional<WrittenModel> model;
+  if (!line.reduce.onnx.empty()) {
+    int code = kGood;
+    model = write_smallest_model(line, *session, *question, job, console, code);
+    if (!model) return code;
+  }
   Progress progress(console);
   repro::ReduceOptions options;
   if (partner) options.candidate_seconds += 2 * line.partner.seconds;
@@ -304,7 +327,14 @@ int batch_reduce(const CommandLine& line, Console& console) {
     written = now;
     (void)write_output(line.output, printed(smaller, line), console);
   };
-  const repro::ProgramReduction r = repro::reduce_program(*session, *question, options);
+  repro::ProgramReduction r;
+  if (model && model->only_translated) return give_translation(*model, *session, line, console) ? kGood : kUsage;
+  r = repro::reduce_program(*session, *question, options);
+  // Generated inputs did not show it.
+  if (!r.found && model && !model->inputs.empty() && question->inputs.empty()) {
+    question->inputs = model->inputs;
+    r = repro::reduce_program(*session, *question, options);
+  }
   progress.clear();
   if (!r.found) {
     source::Diagnostics none;
@@ -317,7 +347,7 @@ int batch_reduce(const CommandLine& line, Console& console) {
   }
   tell_reduction(r, console);
   if (!save_reduction(r, *question, *session, line, console)) return kUsage;
-  return give_reduction(r, line, console) ? kGood : kUsage;
+  return give_reduction(r, model, line, console) ? kGood : kUsage;
 }
 
 }  // namespace rldb::ui

@@ -151,7 +151,7 @@ static int compare_expected_values(session::Session& session, const CommandLine&
   source::Diagnostics found;
   const onnx::Translation* model = session.program()->onnx();
   if (!model) found.add({}, source::message(diag::NotOnnx, line.files[0]));
-  const auto sets = model ? repro::read_expected(*model, line.compare.expected, found) : std::nullopt;
+  const auto sets = model ? repro::read_expected(*model, line.expected, found) : std::nullopt;
   if (!sets) return fail(found, session.sources(), line, console, kUsage);
   using Verdict = repro::ExpectedComparison::Verdict;
   std::vector<repro::ExpectedComparison> all;
@@ -170,7 +170,7 @@ int batch_compare(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (!line.compare.recorded.empty()) return compare_recorded(*session, line, console);
-  if (!line.compare.expected.empty()) return compare_expected_values(*session, line, console);
+  if (!line.expected.empty()) return compare_expected_values(*session, line, console);
   if (line.files.size() == 1 && line.passes.empty() && line.compare.other_passes.empty() &&
       !line.compare.other_engine) {
     source::Diagnostics diagnostics;

@@ -13,6 +13,7 @@
 #include "rldb/ui/render/page.h"
 #include "rldb/ui/render/report_page.h"
 #include "ui/batch/opt_instruments.h"
+#include "ui/batch/page_values.h"
 #include "ui/batch/save_repro.h"
 
 namespace rldb::ui {
@@ -67,7 +68,8 @@ MemoryPlan memory_plan(const CommandLine& line, session::Session& session, const
 // False: diagnosed.
 bool write_html(const CommandLine& line, session::Session& session, pipeline::ModuleRef before,
                 const std::vector<pipeline::Record>& records, const ValidateEach& validations,
-                const source::Diagnostics& diagnostics, bool failed, Console& console) {
+                const source::Diagnostics& diagnostics, bool failed, const std::optional<PageRun>& run,
+                Console& console) {
   const session::Program& program = *session.program();
   PipelineReport report{program};
   report.file = line.files[0];
@@ -83,7 +85,8 @@ bool write_html(const CommandLine& line, session::Session& session, pipeline::Mo
   }
   report.memory_view = memory_view(session, MemoryView().width);
   const std::string title = "rldb opt: " + report.file;
-  const std::string page = session.module() ? static_document(session, title, report_body(report, made_by()))
+  const PageReplies values = run ? page_values(session, before.as<ir::Module>(), *run) : PageReplies();
+  const std::string page = session.module() ? static_document(session, title, report_body(report, made_by()), values)
                                             : report_page(report, made_by());
   return write_output(line.opt.html, page, console);
 }
@@ -123,11 +126,20 @@ class Optimisation {
   int run(const std::vector<pipeline::Invocation>& passes) {
     const pipeline::ModuleRef loaded = session_.program()->history().current();
     source::Diagnostics found;
+    // Before the passes, which may change the parameters.
+    std::optional<PageRun> values;
+    if (!line_.inputs.empty() && session_.module()) {
+      values = page_run(session_, line_.inputs, found);
+      if (!values) {
+        report(found, session_.sources(), line_, console_);
+        return kUsage;
+      }
+    }
     const bool ok = session_.program()->run_passes(passes, found, instruments());
     if (!ok || !found.all().empty()) report(found, session_.sources(), line_, console_);
     if (line_.opt.time_passes) print_times(recorder_.records, line_, session_, console_);
     const bool told = line_.opt.html.empty() ||
-                      write_html(line_, session_, loaded, recorder_.records, validator_, found, !ok, console_);
+                      write_html(line_, session_, loaded, recorder_.records, validator_, found, !ok, values, console_);
     if (!ok) return failed(found);
     if (!write_module()) return kUsage;
     if (!line_.opt.memory_report.empty() && !write_memory_report(line_, session_, console_)) return kFailed;

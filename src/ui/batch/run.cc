@@ -18,10 +18,12 @@
 #include "rldb/support/file.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/batch/batch.h"
+#include "rldb/ui/prompt/rank_job.h"
 #include "rldb/ui/prompt/run_record.h"
 #include "rldb/ui/render/output_file.h"
 #include "rldb/ui/render/tensor_output.h"
 #include "ui/batch/run_profile.h"
+#include "ui/batch/run_rank.h"
 #include "ui/batch/save_repro.h"
 
 namespace rldb::ui {
@@ -248,10 +250,22 @@ int give_tensors(const std::vector<Value>& tensors, session::Session& session, c
 }
 
 int batch_run(const CommandLine& line, Console& console) {
+  source::Diagnostics joining;
+  const auto job = RankJob::join(line.run.groups, joining);
+  if (!joining.all().empty()) report(joining, {}, line, console);
+  if (joining.has_errors()) return kUsage;
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
   const std::string function = function_of(line, *session);
+  if (job) {
+    if (const auto refusal = session::missing_ability("a run on several ranks", session::kRanks, *session)) {
+      joining.add({}, *refusal);
+      if (job->group().rank() == 0) report(joining, session->sources(), line, console);
+      return kUsage;
+    }
+    return run_rank(*session, job->group(), function, line, console);
+  }
   if (line.run.ranks > 1) return run_ranks(*session, function, line, console);
   source::Diagnostics diagnostics;
   auto arguments = session->arguments(function, line.inputs, diagnostics);

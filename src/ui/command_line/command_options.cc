@@ -18,7 +18,9 @@ void add_files(CLI::App& app, CommandLine& c, int count) {
 // An output that only inspects the module needs no passes.
 void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_option("--passes", c.passes, "pipeline: A,B(opt=1),C")->type_name("PIPELINE");
-  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
+  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")
+      ->type_name("FILE")
+      ->check(name_of_text());
   app.add_flag("--print-ir-after-change", c.opt.print_ir_after_change,
                "print the module after each pass that changed it");
   const auto passes = [&](const char* name, std::vector<std::string>& to, const char* doc) {
@@ -48,6 +50,13 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
   app.add_option("--html", c.opt.html,
                  "write an HTML report of the pipeline: passes, times, changes side by side, memory plan")
       ->type_name("FILE");
+  app.add_option(
+         "--input", c.inputs,
+         "with --html: a value of a parameter (2x3xf32=1,2,3,4,5,6, @x.npy, name=...); the module is run, and the "
+         "page has the values of its bindings")
+      ->allow_extra_args(false)
+      ->needs("--html")
+      ->type_name("VALUE");
   app.add_option("--rewriter", c.opt.rewriters, "apply the rewrite rules in a file before the passes")
       ->allow_extra_args(false)
       ->type_name("FILE");
@@ -210,10 +219,7 @@ void add_compare_command(CLI::App& app, CommandLine& c) {
          "engine for the kernels of the second program")
       ->check(CLI::IsMember(engine_words()))
       ->type_name("ENGINE");
-  app.add_option("--expected", c.compare.expected,
-                 "of an ONNX model: values of another framework, as a test of ONNX (test_data_set_0, input_0.pb, "
-                 "output_0.pb), .npz, or a folder with NODE.npy")
-      ->type_name("DIR");
+  add_expected(app, c);
   app.add_option("--recorded", c.compare.recorded,
                  "a folder with a recorded run of TVM: each of its calls is run on the arguments recorded for it "
                  "(python/rldb_tvm.py records)")
@@ -256,13 +262,16 @@ void add_reduce_command(CLI::App& app, CommandLine& c) {
   add_files(app, c, 1);
   add_model_options(app, c);
   add_oracle(app, c);
-  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")->type_name("FILE");
+  app.add_option("-o,--output", c.output, "write to FILE instead of standard output")
+      ->type_name("FILE")
+      ->check(name_of_text());
   app.add_option("-j,--jobs", c.jobs, "number of candidates tried in parallel")->check(CLI::Range(1, 256));
   app.add_flag("--keep-defined", c.reduce.keep_defined,
                "refuse candidates that access tensors out of bounds, unless the program itself does");
   add_partner(app, c, "--test-server",
               "like --test, but the command stays up and is asked by lines of JSON (docs/repro.md, \"Partners\"): "
               "for one that takes long to start");
+  add_onnx_output(app, c);
   app.add_option("--seconds", c.seconds, "stop after this many seconds and keep the smallest module so far")
       ->check(CLI::NonNegativeNumber);
 }

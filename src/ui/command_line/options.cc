@@ -161,6 +161,41 @@ void add_model_options(CLI::App& app, CommandLine& c) {
       ->type_name("NAME=VALUE");
 }
 
+CLI::Validator name_of_text() {
+  return CLI::Validator(
+      [](const std::string& path) {
+        const bool model = path.ends_with(".onnx") || path.ends_with(".pt2");
+        return model ? "modules are not written as ONNX models: " + path : std::string();
+      },
+      "");
+}
+
+CLI::Option* add_expected(CLI::App& app, CommandLine& c) {
+  return app
+      .add_option("--expected", c.expected,
+                  "of an ONNX model: values of another framework, as a test of ONNX (test_data_set_0, input_0.pb, "
+                  "output_0.pb), .npz, or a folder with NODE.npy")
+      ->type_name("DIR");
+}
+
+void add_onnx_output(CLI::App& app, CommandLine& c) {
+  const auto name_of_model = [](const std::string& path) {
+    return path.ends_with(".onnx") && path.size() > 5 ? std::string() : "not a name OUT.onnx: " + path;
+  };
+  auto* file = app.add_option("--onnx", c.reduce.onnx,
+                              "of an ONNX model: also write the smallest ONNX model with the same fault, and beside "
+                              "OUT.onnx a folder OUT with its inputs and results, if the fault is in values")
+                   ->type_name("OUT.onnx")
+                   ->check(CLI::Validator(name_of_model, ""));
+  app.add_option("--test-model", c.reduce.test_model,
+                 "with --onnx: like --test, but the command is given the file of an ONNX model")
+      ->type_name("COMMAND")
+      ->needs(file)
+      ->excludes("--test")
+      ->excludes("--expected-output");
+  add_expected(app, c)->needs(file)->excludes("--test")->excludes("--test-model")->excludes("--expected-output");
+}
+
 void add_to_relax(CLI::App& app, CommandLine& c) {
   app.add_flag_callback(
       "--to-relax", [&c] { c.options.machine = session::Machine::Relax; }, "translate Relay text to Relax");

@@ -20,6 +20,12 @@ void add_check_bounds(CLI::App& app, CommandLine& c);
 void add_run_options(CLI::App& app, CommandLine& c);
 // Of ONNX models.
 void add_model_options(CLI::App& app, CommandLine& c);
+// Refuses the names of models, as which modules are not written.
+CLI::Validator name_of_text();
+// Values of another framework, for an ONNX model.
+CLI::Option* add_expected(CLI::App& app, CommandLine& c);
+// The smallest ONNX model of a reduction.
+void add_onnx_output(CLI::App& app, CommandLine& c);
 void add_to_relax(CLI::App& app, CommandLine& c);
 void add_trust_scripts(CLI::App& app, CommandLine& c);
 void add_diff_layout(CLI::App& app, CommandLine& c);

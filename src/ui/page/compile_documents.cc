@@ -9,6 +9,7 @@
 #include "rldb/debug/version_text.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/memory_report.h"
+#include "rldb/session/kernel_listing.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/line_diff.h"
 #include "rldb/ui/render/memory_view.h"
@@ -192,11 +193,12 @@ std::optional<PageJson> CompileDocuments::kernel(const std::string& name) {
   ir::PrintOptions options;
   options.header = false;
   PageJson out{{"kernel", name}, {"tir", ir::print_function(name, f, options)}};
-  const std::pair<const char*, session::Session::KernelText> forms[] = {
-      {"llvm", session::Session::KernelText::Llvm}, {"asm", session::Session::KernelText::Assembly}};
-  for (const auto& [key, form] : forms) {
-    const auto text = s.session.kernel_text(name, form, diagnostics);
-    out[key] = text ? PageJson(*text) : PageJson();
+  auto listing = session::kernel_listing(s.session, name, diagnostics);
+  out["compiled"] = listing ? PageJson(std::move(listing->tir)) : PageJson();
+  for (const auto& [key, part] :
+       {std::pair("llvm", &codegen::KernelListing::llvm), std::pair("asm", &codegen::KernelListing::assembly)}) {
+    out[key] = listing ? PageJson((*listing.*part).text) : PageJson();
+    if (listing) out[std::string(key) + "_lines"] = (*listing.*part).lines;
   }
   out["problem"] = first_problem(diagnostics);
   out["relatives"] = s.versions.empty() ? RelativeList() : s.relatives->of_callers(s.versions.size() - 1, name);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "rldb/support/cancel.h"
+#include "rldb/support/line_diff.h"
 #include "rldb/ui/page/compile_documents.h"
 #include "rldb/ui/render/page.h"
 #include "ui/page/assets.h"
@@ -21,6 +22,9 @@ using PageJson = nlohmann::ordered_json;
 // Compiling a kernel takes time, and a report is sent by mail.
 constexpr std::size_t kMostKernels = 48;
 constexpr std::size_t kMostKernelText = std::size_t(8) << 20;  // bytes of all of them
+// Bytes of texts that stand in the report whole. A pass changes few lines of a long module: beyond that a version
+// between the first and the last has its new lines only, and the page puts it together from the version before.
+constexpr std::size_t kMostWholeText = std::size_t(1) << 20;
 
 std::string replaced(std::string text, std::string_view mark, std::string_view by) {
   const auto at = text.find(mark);
@@ -58,11 +62,14 @@ class Recorded {
   std::string all() {
     PageJson program = documents_.program();
     const std::size_t versions = program["versions"].size();
-    for (std::size_t v = 0; v < versions; ++v) add_version(v, program["functions"]);
+    for (std::size_t v = 0; v < versions; ++v) add_version(v, v + 1 == versions, program["functions"]);
     keep("instructions", documents_.instructions());
     add_kernels(program["kernels"]);
     keep("program", std::move(program));
     return "{" + std::move(out_) + "}";
+  }
+  void keep_all(const PageReplies& replies) {
+    for (const auto& [request, reply] : replies) keep(request, reply);
   }
   // The texts stand in the report, once.
   const std::string& texts() const { return texts_; }
@@ -79,20 +86,33 @@ class Recorded {
     out_ += fresh ? first->first : text_of_json(first->second);
   }
 
-  void add_version(std::size_t v, const PageJson& functions) {
+  void add_version(std::size_t v, bool last, const PageJson& functions) {
     auto text = documents_.text(v);
     if (!text) return;
-    const std::string lines = (*text)["text"];
-    texts_ += fmt::format(
-        "<details><summary>Version {}</summary>\n<pre class=\"out\" id=\"text-{}\">\n{}</pre>\n</details>\n", v, v,
-        html_text(lines));
+    std::string lines = (*text)["text"];
     text->erase("text");
+    if (v == 0 || last || texts_.size() + lines.size() <= kMostWholeText)
+      texts_ += fmt::format(
+          "<details><summary>Version {}</summary>\n<pre class=\"out\" id=\"text-{}\">\n{}</pre>\n</details>\n", v, v,
+          html_text(lines));
+    else
+      (*text)["added"] = added_lines(before_, lines);
+    before_ = std::move(lines);
     keep(fmt::format("text?version={}", v), std::move(text));
     keep(fmt::format("diff?version={}", v), documents_.diff(v));
     keep(fmt::format("memory?version={}", v), documents_.memory(v));
     for (const PageJson& name : functions)
       keep(fmt::format("graph?version={}&function={}", v, name.get<std::string>()),
            documents_.graph(v, name.get<std::string>()));
+  }
+
+  // In the order of the rows of `diff`.
+  static PageJson added_lines(std::string_view before, std::string_view after) {
+    PageJson added = PageJson::array();
+    for (const support::DiffHunk& hunk : support::diff_hunks(before, after))
+      for (const support::DiffLine& line : hunk.lines)
+        if (line.mark == '+') added.push_back(line.text);
+    return added;
   }
 
   void add_kernels(const PageJson& kernels) {
@@ -109,6 +129,7 @@ class Recorded {
   std::string out_;                                        // rows of a JSON object
   std::unordered_map<std::string, std::string> requests_;  // by reply
   std::string texts_;
+  std::string before_;  // the text of the version before
 };
 
 }  // namespace
@@ -138,9 +159,11 @@ std::string live_policy(std::string_view nonce) {
 
 std::string live_document(std::string_view nonce) { return document("rldb", "", nonce, "", ""); }
 
-std::string static_document(session::Session& session, std::string_view title, const std::string& report) {
+std::string static_document(session::Session& session, std::string_view title, const std::string& report,
+                            const PageReplies& values) {
   const std::string nonce = random_word();
   Recorded recorded(session);
+  recorded.keep_all(values);
   const std::string data = json_in_html(recorded.all());
   const std::string policy = fmt::format(
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src &#39;nonce-{}&#39;; "

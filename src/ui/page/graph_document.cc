@@ -8,6 +8,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
+#include "rldb/ui/render/graph_fold.h"
 
 namespace rldb::ui {
 
@@ -29,7 +30,11 @@ class NodeList {
         add(b->var, b)["inputs"] = std::move(inputs);
       }
     for (const ir::Var* v : ir::free_vars(function->body->body))
-      if (const auto it = numbers_.find(v); it != numbers_.end()) nodes_[it->second]["result"] = true;
+      if (const auto it = numbers_.find(v); it != numbers_.end()) {
+        nodes_[it->second]["result"] = true;
+        graph_.nodes[it->second].result = true;
+      }
+    add_boxes();
     return std::move(nodes_);
   }
 
@@ -44,8 +49,26 @@ class NodeList {
     } else {
       node["parameter"] = true;
     }
+    debug::GraphNode plain;
+    plain.name = node["name"].get<std::string>();
+    plain.type = node["type"].get<std::string>();
+    plain.value = node.value("value", "");
+    plain.parameter = !b;
+    graph_.nodes.push_back(std::move(plain));
     nodes_.push_back(std::move(node));
     return nodes_.back();
+  }
+
+  // Where another binding's box stands for one.
+  void add_boxes() {
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      for (const int from : nodes_[i]["inputs"].get<std::vector<int>>()) {
+        graph_.nodes[i].inputs.push_back(from);
+        graph_.nodes[std::size_t(from)].users.push_back(int(i));
+      }
+    const GraphFold fold = fold_graph(graph_);
+    for (std::size_t i = 0; i < nodes_.size(); ++i)
+      if (fold.box_of[i] != int(i)) nodes_[i]["box"] = fold.box_of[i];
   }
 
   PageJson inputs_of(const ir::Expr* value) const {
@@ -57,6 +80,7 @@ class NodeList {
 
   const Relatives& relatives_;
   PageJson nodes_ = PageJson::array();
+  debug::BindingGraph graph_;
   std::unordered_map<const ir::Var*, std::size_t> numbers_;
 };
 

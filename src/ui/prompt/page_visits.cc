@@ -1,13 +1,12 @@
 // The prompt's wait for the live page.
 #include "ui/prompt/page_visits.h"
 
-#include <poll.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "rldb/support/cancel.h"
 #include "rldb/ui/prompt/page_door.h"
 #include "rldb/ui/terminal/guarded.h"
+#include "rldb/ui/terminal/interrupt_pipe.h"
 
 namespace rldb::ui {
 
@@ -57,14 +56,10 @@ void serve_until_interrupted(Repl& repl) {
   PageDoor* door = page_door();
   if (!is_open(door)) return;
   door->entry_ended();
+  const InterruptPipe interrupt;
   repl.console().error("serving " + door->address() + " until ^C\n");
-  while (is_open(door)) {
-    support::clear_cancel();
-    pollfd wait{door->descriptor(), POLLIN, 0};
-    (void)::poll(&wait, 1, -1);
-    if (support::cancel_cause() == support::CancelCause::Interrupt) return;
+  while (is_open(door) && interrupt.wait_for(door->descriptor()))
     if (door->let_in() == Status::Quit) return;
-  }
 }
 
 }  // namespace rldb::ui

@@ -17,6 +17,7 @@
 #include "rldb/support/file.h"
 #include "rldb/ui/prompt/editor_hooks.h"
 #include "rldb/ui/prompt/journal.h"
+#include "rldb/ui/prompt/rank_job.h"
 #include "rldb/ui/prompt/reader.h"
 #include "rldb/ui/prompt/run_record.h"
 #include "rldb/ui/prompt/state.h"
@@ -277,9 +278,45 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenCon
 
 }  // namespace
 
+namespace {
+
+struct Silent : runtime::Output {
+  void write(std::string_view) override {}
+};
+
+// A rank without the prompt: it runs what rank 0 runs.
+int serve_prompt(session::ProcessGroup& ranks, const CommandLine& line) {
+  Silent silent;
+  session::Session session(line.options, &silent);
+  ranks.serve(session);
+  return kGood;
+}
+
+// The prompt is that of rank 0.
+struct PromptRanks {
+  explicit PromptRanks(session::ProcessGroup& ranks) : ranks(ranks) { set_prompt_ranks(&ranks); }
+  ~PromptRanks() {
+    set_prompt_ranks(nullptr);
+    ranks.stop_serving();
+  }
+  PromptRanks(const PromptRanks&) = delete;
+  PromptRanks& operator=(const PromptRanks&) = delete;
+  session::ProcessGroup& ranks;
+};
+
+}  // namespace
+
 int run_repl(const CommandLine& line, Console& console) {
+  source::Diagnostics joining;
+  const auto job = RankJob::join(line.run.groups, joining);
+  if (!joining.all().empty()) console.diagnose(joining, {});
+  if (joining.has_errors()) return kUsage;
+  if (job && job->group().rank() > 0) return serve_prompt(job->group(), line);
+  std::optional<PromptRanks> ranks;
+  if (job) ranks.emplace(job->group());
   ScreenConsole screen(console);
   Repl repl(line, screen);
+  if (job) repl.ranks = job->group().size();
   const bool interactive = ::isatty(STDIN_FILENO) && !line.prompt.batch;
   if (interactive || line.prompt.journal) begin_journal(repl, line);
   bool ended = true;

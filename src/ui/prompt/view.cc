@@ -7,6 +7,7 @@
 #include <charconv>
 
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/debug/model_node.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
@@ -101,6 +102,8 @@ std::string describe_position(const Repl& repl, const debug::Position& where) {
   const source::SourceManager& sources = const_cast<Repl&>(repl).session().sources();
   if (const source::Buffer* buffer = sources.find(where.span.file))
     text += fmt::format(" at {}:{}", buffer->name(), buffer->line_column(where.span.begin).line);
+  if (const onnx::Node* node = debug::model_node_at(const_cast<Repl&>(repl).session(), where.span))
+    text += fmt::format(", node {} ({})", node->label, node->op);
   if (where.pc >= 0) text += fmt::format(" [pc {}]", where.pc);
   if (!where.kernel.empty()) return text + fmt::format(", {} of {}", fmt::join(where.group, " "), where.kernel);
   if (!where.group.empty()) return text + fmt::format(", one computation for {}", fmt::join(where.group, " "));

@@ -1,9 +1,10 @@
-// The live page in Chromium: page_check.js URL STATIC_FILE BIG_URL. Each step is one check; pictures go to RLDB_PICTURES.
+// The live page in Chromium: page_check.js URL STATIC_FILE BIG_URL VALUES_FILE LONG_FILE LONG_FOLDER. Each step is one check; pictures go to RLDB_PICTURES.
 'use strict';
+const fs = require('fs');
 const path = require('path');
 const { chromium } = require(path.join(process.env.RLDB_EDITOR_TOOLS, 'node_modules/playwright-core'));
 
-const [live, file, big] = process.argv.slice(2);
+const [live, file, big, withValues, long, longTexts] = process.argv.slice(2);
 const kClick = 200;  // milliseconds from a click to its effect, at 10,000 bindings
 let passed = 0, failed = 0;
 
@@ -90,6 +91,31 @@ async function session(page) {
     }
     await picture(page, 'kernel');
   });
+  await step('a statement of a kernel lights up its LLVM and its machine code', async () => {
+    await page.selectOption('#left select >> nth=0', { label: 'kernel: as compiled' });
+    await page.selectOption('#left select >> nth=1', 'matmul');
+    await page.selectOption('#right select >> nth=1', 'matmul');
+    for (const form of ['LLVM', 'assembly']) {
+      await page.selectOption('#right select >> nth=0', { label: 'kernel: ' + form });
+      await row(page, 'left', ' * ').hover();
+      await page.locator('#left .row.lit').first().waitFor();
+      await row(page, 'left', ' * ').click();
+      await page.locator('#right .row.lit').first().waitFor();
+      const [lit, all] = await page.evaluate('[document.querySelectorAll("#right .row.lit").length, document.querySelectorAll("#right .row").length]');
+      check(lit > 0 && lit < all, [lit, all]);
+    }
+    await picture(page, 'kernel_lines');
+    await page.selectOption('#left select >> nth=0', { label: '0  as loaded' });
+  });
+  await step('a profile, and its calls', async () => {
+    await page.click('#tabs button:text-is("Profile")');
+    await page.click('#panel button:text-is("run")');
+    await page.locator('#panel svg.flame rect').first().waitFor({ timeout: 60000 });
+    const before = await page.locator('#panel svg.flame rect').count();
+    await page.locator('#panel svg.flame g').last().click({ force: true });
+    check(before > 1 && await page.locator('#panel svg.flame rect').count() <= before, before);
+    await picture(page, 'profile');
+  });
   await step('names with every character', async () => {
     check((await page.evaluate('get("value", { name: "a&b=c#d%41+\u00e9", index: "" })')).name === 'a&b=c#d%41+\u00e9', 0);
   });
@@ -109,6 +135,31 @@ async function written(browser) {
   await step('its report', async () => { await page.click('header button:text-is("report")'); await page.locator('#report h1').waitFor(); });
   const plain = await open(browser, 'file://' + file, { javaScriptEnabled: false });
   await step('readable without scripts', async () => check((await plain.textContent('#text-0')).includes('def main'), ''));
+}
+
+async function values(browser) {
+  const page = await open(browser, 'file://' + withValues);
+  await step('values in the static form', async () => {
+    await row(page, 'left', 'lv0').locator('span >> nth=1').click();
+    await page.locator('canvas.heat').waitFor();
+    await picture(page, 'static_values');
+  });
+  await step('nothing is wrong there', async () => check(!page.problems.length && !page.outside.length, [page.problems, page.outside]));
+}
+
+// The texts of versions that stand there by their changes only.
+async function longForm(browser) {
+  const page = await open(browser, 'file://' + long, { bypassCSP: true });
+  const files = fs.readdirSync(longTexts).sort();
+  for (let k = 0; k < files.length; ++k)
+    await step(`the text after pass ${k + 1}`, async () => {
+      const text = await page.evaluate(`cached("text", { version: ${k + 1} }).then((doc) => doc.text)`);
+      const wanted = fs.readFileSync(path.join(longTexts, files[k]), 'utf8').split('\n').filter((l) => l.includes('R.') || l.includes('T.'));
+      const got = text.split('\n').filter((l) => l.includes('R.') || l.includes('T.'));
+      const at = got.findIndex((l, i) => l !== wanted[i]);
+      check(got.length === wanted.length && at < 0, [files[k], got.length, wanted.length, got[at], wanted[at]]);
+    });
+  await step('some are put together', async () => check(await page.evaluate('Object.entries(recorded).some(([k, v]) => k.startsWith("text?") && v.added)'), 0));
 }
 
 async function large(browser) {
@@ -141,6 +192,8 @@ async function large(browser) {
     await page.emulateMedia({ colorScheme: 'dark' });
     await picture(page, 'dark');
     await written(browser);
+    await values(browser);
+    await longForm(browser);
     await large(browser);
   } finally {
     await browser.close();

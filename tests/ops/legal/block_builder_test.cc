@@ -73,6 +73,44 @@ TEST_CASE("block builder: operators, kernels, casts and branches") {
         return (chosen, gv))");
 }
 
+TEST_CASE("block builder: functions inside of functions") {
+  Builder w;
+  ir::Context& ctx = w.ctx;
+  ops::BlockBuilder bb(ctx);
+  const ir::Var* x = bb.param("x", {4}, ir::DType::Float(32));
+  bb.begin_function("main", {x});
+  const ir::Var* a = bb.emit_op(op::NnRelu, {x});
+  // Another function of the module, written in between.
+  const ir::Var* y = bb.param("y", {4}, ir::DType::Float(32));
+  bb.begin_function("twice", std::vector{y}, {.is_private = true});
+  const ir::GlobalVar* twice = bb.end_function(*ctx.call(op::Add, {y, y}));
+  // A closure over `a`.
+  const ir::Var* z = bb.param("z", {4}, ir::DType::Float(32));
+  const ir::Var* inner = bb.emit_function({z}, [&] { return bb.emit_op(op::Add, {z, a}); });
+  const ir::Expr* const of_a[] = {a};
+  const ir::Var* b = bb.emit(ctx.call({twice, of_a, {}, {}}));
+  const ir::Expr* const of_b[] = {b};
+  bb.end_function(bb.emit(ctx.call({inner, of_b, {}, {}})));
+  CHECK(text_of(bb) == R"(    @R.function
+    def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        cls = Module
+        gv: R.Tensor((4,), dtype="float32") = R.nn.relu(x)
+
+        @R.function
+        def inner(z: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+            gv1: R.Tensor((4,), dtype="float32") = R.add(z, gv)
+            return gv1
+
+        gv2: R.Tensor((4,), dtype="float32") = cls.twice(gv)
+        gv3: R.Tensor((4,), dtype="float32") = inner(gv2)
+        return gv3
+
+    @R.function(private=True)
+    def twice(y: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        gv: R.Tensor((4,), dtype="float32") = R.add(y, y)
+        return gv)");
+}
+
 TEST_CASE("block builder: a function calls another, and a module grows") {
   Builder w;
   ops::BlockBuilder first(w.ctx);

@@ -93,3 +93,12 @@ TEST_CASE("the tables of docs/expressions.md are current: scripts/gen_docs") {
   REQUIRE(tables != std::string::npos);
   CHECK(text.str().substr(tables) == expressions_markdown());
 }
+
+TEST_CASE("the types of docs/json.md are current: scripts/gen_docs") {
+  std::ifstream in(RLDB_SOURCE_DIR "/docs/json.md");
+  std::ostringstream text;
+  text << in.rdbuf();
+  const auto types = text.str().find("## Types\n");
+  REQUIRE(types != std::string::npos);
+  CHECK(text.str().substr(types) == replies_markdown());
+}

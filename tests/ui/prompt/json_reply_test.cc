@@ -5,11 +5,19 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "golden/json_schema.h"
+#include "rldb/ui/prompt/reply_schema.h"
 #include "rldb/ui/prompt/state.h"
 
 using namespace rldb::ui;
 
 namespace {
+
+rldb::test::JsonSchema of_type(std::string_view type) {
+  auto schema = type_schema(type);
+  schema["$defs"] = shape_schemas({type}, reply_keys());
+  return rldb::test::JsonSchema(schema);
+}
 
 struct Replies {
   Replies() : repl(line, console) { run(":load " RLDB_SOURCE_DIR "/docs/examples/mlp.py"); }
@@ -30,6 +38,10 @@ struct Replies {
     const bool well = object["ok"].get<bool>();
     CHECK((well || !object["diagnostics"].empty() || !object["data"].is_null()));
     CHECK((!well || !object["data"].is_null()));
+    if (object["data"].is_null()) return;
+    const std::string_view type = reply_type(object["command"].get<std::string>());
+    REQUIRE(!type.empty());
+    CHECK(of_type(type).problem(object["data"]) == "");
   }
   CommandLine line;
   CapturedConsole console;
@@ -63,6 +75,12 @@ TEST_CASE("json replies: every command, with all kinds of arguments, without a r
         r.check_one_object(":" + std::string(command.name) + " " + arguments + " --format=json");
       }
     }
+}
+
+TEST_CASE("json replies: each command with data has a type, and each type is well formed") {
+  for (const Command& command : commands())
+    CHECK_MESSAGE(((command.flags & kData) != 0) == !reply_type(command.name).empty(), command.name);
+  for (const ReplyKey& k : reply_keys()) CHECK_MESSAGE(type_schema(k.type).is_object(), k.key);
 }
 
 // Not in a session: the bytes of a history depend on where checkpoints are, which depends on the speed of the machine.

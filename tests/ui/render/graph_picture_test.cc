@@ -148,6 +148,52 @@ TEST_CASE("a value that many read has eight edges, and is named by the other use
   CHECK(count_of(svg, "marker-end") == 18 + 8);
 }
 
+TEST_CASE("weights that are prepared for the end of a long chain stand beside it, not at the top") {
+  std::vector<LayerNode> nodes{{60, {}}};
+  for (int k = 0; k < 100; ++k) nodes.push_back({60, {k}});
+  nodes.push_back({60, {}});
+  nodes.push_back({60, {101}});
+  nodes.push_back({60, {100, 102}});
+  const std::vector<std::size_t> layers = layers_of(nodes);
+  CHECK(layers[102] == 100);
+  CHECK(layers[101] == 99);
+  CHECK(layers[0] == 0);
+}
+
+TEST_CASE("a large graph: a weight is named where it is used, of chains that are alike one is drawn") {
+  debug::BindingGraph graph = chain_of(50);
+  const auto add = [&](std::string name, std::string value, std::vector<int> inputs) {
+    debug::GraphNode n;
+    n.name = std::move(name);
+    n.value = std::move(value);
+    n.type = "R.Tensor((8,), \"uint32\")";
+    n.parameter = n.value.empty();
+    for (const int from : inputs) graph.nodes[std::size_t(from)].users.push_back(int(graph.nodes.size()));
+    n.inputs = std::move(inputs);
+    graph.nodes.push_back(std::move(n));
+    return int(graph.nodes.size()) - 1;
+  };
+  const int weight = add("w", "", {}), fork = add("f", "R.exp(w)", {weight});
+  std::vector<int> lanes;
+  for (int k = 0; k < 4; ++k) {
+    const int shifted =
+        add(fmt::format("s{}", k), fmt::format("R.right_shift(f, R.const({}, \"uint32\"))", 4 * k), {fork});
+    lanes.push_back(
+        add(fmt::format("m{}", k), fmt::format("R.bitwise_and(s{}, R.const(15, \"uint32\"))", k), {shifted}));
+  }
+  lanes.push_back(add("other", "R.negative(f)", {fork}));
+  add("joined", "R.concat((m0, m1, m2, m3, other), axis=0)", lanes);
+  const std::string svg = graph_svg(graph);
+  CHECK(count_of(svg, ">w<") == 0);
+  CHECK(count_of(svg, "  ^ w<") == 1);
+  CHECK(count_of(svg, "s0 = R.right_shift") == 1);
+  CHECK(count_of(svg, "s1 = R.right_shift") == 0);
+  CHECK(count_of(svg, "4 alike: m1, m2, m3") == 1);
+  CHECK(count_of(svg, "other = R.negative(f)") == 1);
+  CHECK(count_of(svg, "marker-end") ==
+        49 - 1 + 5);  // x has no box, nor has w; f to s0 to m0 to joined, f to other to joined
+}
+
 TEST_CASE("names and values are texts, whatever they contain") {
   debug::BindingGraph graph = chain_of(3);
   graph.function = "<script>f</script>";

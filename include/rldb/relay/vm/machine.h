@@ -47,7 +47,9 @@ struct Environment {
   const PrimitiveTable* primitives = nullptr;  // outlives the Program
   std::map<std::string, Value> late_constants;
   std::atomic<bool>* interrupt = nullptr;  // checked before the next call or backward jump
-  bool tail_calls = true;                  // false: every call keeps its frame, which a debugger may need
+  // By the numbers of the executable's table; none: those that it names.
+  runtime::DeviceList devices;
+  bool tail_calls = true;  // false: every call keeps its frame, which a debugger may need
 };
 
 class Program {
@@ -59,6 +61,10 @@ class Program {
   const Environment& environment() const { return env_; }
   const std::vector<Value>& constants() const { return constants_; }
   std::vector<std::string_view> unresolved() const;
+  // That an instruction's number stands for.
+  runtime::Device device(std::int64_t number) const;
+  // Puts the arguments of a run where the function expects them.
+  Result<support::Unit> place_arguments(FunctionIndex function, std::span<Value> args) const;
   // A function as a value: a closure that captures nothing.
   Value function_value(FunctionIndex function) const;
   Value closure(FunctionIndex function, std::vector<Value> captured) const;

@@ -75,7 +75,6 @@ struct RunOptions {
 struct CompareOptions {
   std::optional<session::Engine> other_engine;  // of the second program
   std::string other_passes;                     // of the second program, when `passes` are the first one's
-  std::string expected;                         // values of another framework, beside an ONNX model
   std::string recorded;                         // the folder of a recorded run of TVM
   bool shadow = false;                          // both sides against a run in float64
 };
@@ -88,6 +87,8 @@ struct BisectOptions {
 
 struct ReduceOptions {
   bool keep_defined = false;  // no candidates with accesses out of bounds
+  std::string onnx;           // a file for the smallest ONNX model; empty: none
+  std::string test_model;     // a command that is given the file of an ONNX model
 };
 
 struct FuzzOptions {
@@ -130,6 +131,7 @@ struct CommandLine {
   std::string passes;
   std::string output;
   std::string expected_output;
+  std::string expected;                   // values of another framework, beside an ONNX model
   std::optional<DiffLayout> diff_layout;  // nullopt: by the width of the terminal
   repro::Tolerances tolerances;
   repro::OracleKind oracle = repro::OracleKind::Any;

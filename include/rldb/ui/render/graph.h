@@ -12,7 +12,8 @@ std::string graph_text(const debug::BindingGraph& graph, bool ascii);
 std::string graph_dot(const debug::BindingGraph& graph);
 
 // The picture, and how it was laid out when that was not by Graphviz: `Graphviz is not installed`; otherwise empty. The
-// picture says so too. An input from far above, or that many read, is named in the box behind `^`, without an edge.
+// picture says so too. An input from far above, or that many read, is named in the box behind `^`, without an edge. In
+// a large graph so is a parameter that only this binding reads, and of parallel chains that are alike one is drawn.
 struct GraphPicture {
   std::string svg;
   std::string without_graphviz;

@@ -27,7 +27,7 @@ struct LayerLayout {
   bool curved = false;
 };
 
-// The layer of each node, from 0: below its inputs; one without inputs is right above its first use.
+// The layer of each node, from 0: below its inputs, and right above its first use.
 std::vector<std::size_t> layers_of(const std::vector<LayerNode>& nodes);
 
 // `row`: distance between layers; `height`: of a node; `gap`: between neighbours.

@@ -54,6 +54,8 @@ std::optional<std::string> KernelCache::read(std::string_view full_key) const {
   return std::move(bytes).value();
 }
 
+bool KernelCache::has(std::string_view full_key) const { return enabled() && support::file_exists(path(full_key)); }
+
 void KernelCache::write(std::string_view full_key, std::string_view blob) {
   if (!enabled()) return;
   // Each missing part is created for this user alone.

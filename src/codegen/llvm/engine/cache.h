@@ -22,6 +22,7 @@ class KernelCache {
   // The key of a kernel with the identity of this program in it: another build of rldb may generate other code for it.
   std::string full_key(std::string_view key) const;
   std::optional<std::string> read(std::string_view full_key) const;
+  bool has(std::string_view full_key) const;  // a file of that name, whatever is in it
   // A failure to write costs time later, nothing else.
   void write(std::string_view full_key, std::string_view blob);
 

@@ -216,21 +216,22 @@ const Host& host() {
   return made;
 }
 
-namespace {
-
 // The result of a job, which may outlive the waiting caller. After a fatal error LLVM's structures are not
 // touched again, not even to be freed.
 struct CompileJob {
   std::unique_ptr<Compilation> work;
   std::string made;
   std::vector<FaultRow> faults;
+  std::shared_ptr<Job> thread;
 };
 
+namespace {
+
 template <class Body>
-std::shared_ptr<CompileJob> run_llvm(std::unique_ptr<Compilation> work, const Body& body) {
+std::shared_ptr<CompileJob> start_llvm(std::unique_ptr<Compilation> work, const Body& body) {
   auto job = std::make_shared<CompileJob>();
   job->work = std::move(work);
-  run_job([job, body](const JobState& state) {
+  job->thread = start_job([job, body](const JobState& state) {
     try {
       if (g_fault_injection.exchange(false)) llvm::report_fatal_error("injected");
       job->made = body(*job->work, state);
@@ -247,6 +248,13 @@ std::shared_ptr<CompileJob> run_llvm(std::unique_ptr<Compilation> work, const Bo
   return job;
 }
 
+template <class Body>
+std::shared_ptr<CompileJob> run_llvm(std::unique_ptr<Compilation> work, const Body& body) {
+  auto job = start_llvm(std::move(work), body);
+  wait_for_job(*job->thread);
+  return job;
+}
+
 // Lowering reads the module's nodes, so it is done before the job begins.
 std::unique_ptr<Compilation> lowered(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                      const CompileOptions& options) {
@@ -260,21 +268,36 @@ std::unique_ptr<Compilation> lowered(const ir::PrimFunc* f, const runtime::Kerne
 
 void fail_next_compilation() { g_fault_injection = true; }
 
-ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
-                             const CompileOptions& options) {
+ir::Result<Compiling> begin_compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                    const CompileOptions& options) {
   return guarded(signature.name, [&] {
-    const auto job = run_llvm(lowered(f, signature, options), [](Compilation& c, const JobState& state) {
+    const auto job = start_llvm(lowered(f, signature, options), [](Compilation& c, const JobState& state) {
       c.target();
       c.optimise_module(state);
       return c.emit(llvm::CodeGenFileType::ObjectFile);
     });
+    return Compiling{signature, options.symbol.empty() ? std::string(kEntryName) : options.symbol, job};
+  });
+}
+
+ir::Result<Artefact> finish_compile(Compiling compiling) {
+  return guarded(compiling.signature.name, [&] {
+    wait_for_job(*compiling.job->thread);
     Artefact out;
-    out.signature = signature;
-    out.symbol = options.symbol.empty() ? std::string(kEntryName) : options.symbol;
-    out.object = std::move(job->made);
-    out.faults = std::move(job->faults);
+    out.signature = compiling.signature;
+    out.symbol = compiling.symbol;
+    out.object = std::move(compiling.job->made);
+    out.faults = std::move(compiling.job->faults);
     return out;
   });
+}
+
+bool is_finished(const Compiling& compiling) { return is_done(*compiling.job->thread); }
+
+ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                             const CompileOptions& options) {
+  RLDB_TRY(Compiling compiling, begin_compile(f, signature, options));
+  return finish_compile(std::move(compiling));
 }
 
 ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,

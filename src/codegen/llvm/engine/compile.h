@@ -30,6 +30,17 @@ enum class TextKind : std::uint8_t { Raw, Optimised, Assembly };
 
 ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                              const CompileOptions& options);
+// The same in two steps: LLVM works on a thread while the caller does other things. The function is read in the first.
+struct CompileJob;
+struct Compiling {
+  runtime::KernelSignature signature;
+  std::string symbol;
+  std::shared_ptr<CompileJob> job;
+};
+ir::Result<Compiling> begin_compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
+                                    const CompileOptions& options);
+ir::Result<Artefact> finish_compile(Compiling compiling);
+bool is_finished(const Compiling& compiling);
 ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                      const CompileOptions& options, TextKind kind);
 // Whether a function can be compiled, without making machine code.

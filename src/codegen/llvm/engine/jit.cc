@@ -2,6 +2,7 @@
 #include "rldb/codegen/llvm/jit.h"
 
 #include <fmt/format.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <chrono>
@@ -45,6 +46,17 @@ struct Code {
   std::vector<FaultRow> faults;
 };
 
+class JitKernel;
+
+// Kernels that are compiled beside the one that is waited for: one for each CPU that would have nothing to do.
+unsigned most_ahead() {
+  constexpr unsigned kMost = 7;
+  ::cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 0;
+  return std::min(kMost, unsigned(std::max(1, CPU_COUNT(&cpus))) - 1);
+}
+
 // State that kernels share with their Jit, and keep alive.
 struct Shared {
   explicit Shared(JitOptions o) : options(std::move(o)), cache(options.cache_dir, options.cache_bytes) {}
@@ -53,6 +65,11 @@ struct Shared {
   KernelCache cache;
   std::shared_ptr<Engine> engine;                                     // made when the first kernel is linked
   std::unordered_map<std::string, std::shared_ptr<const Code>> code;  // by cache key
+  std::vector<std::weak_ptr<JitKernel>> kernels;                      // as they were added
+  std::size_t next = 0;                                               // of them, to be compiled ahead
+  std::unordered_map<std::string, Compiling> ahead;                   // by cache key: begun, and not asked for yet
+
+  void compile_ahead();
 
   CompileOptions compile_options(runtime::NumericEvents events = 0) const {
     return {options.fp, options.check_bounds, options.opt_level, events, options.check_accesses};
@@ -111,7 +128,9 @@ class JitKernel : public runtime::Kernel {
       stats.from_cache = true;
     } else if (!load_cached(key)) {
       const support::Doing doing(fmt::format("compiling kernel {}", signature_.name));
-      RLDB_TRY(const Artefact made, codegen::compile(emitted_, signature_, shared_->compile_options(events_)));
+      RLDB_TRY(Compiling begun, begun_or_now(key));
+      shared_->compile_ahead();
+      RLDB_TRY(const Artefact made, finish_compile(std::move(begun)));
       auto linked = shared_->link(made);
       if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
       code_ = std::move(linked).value();
@@ -124,6 +143,17 @@ class JitKernel : public runtime::Kernel {
     stats.compiled = true;
     stats.compile_ns = std::uint64_t((std::chrono::steady_clock::now() - start).count());
     return Unit{};
+  }
+
+  // Begins to compile it; false: it needs no compilation, or cannot be compiled, which is said when it is asked for.
+  bool begin_ahead() {
+    if (code_ || !emitted_ || events_ != 0) return false;
+    const std::string key = shared_->cache_key(f_, events_);
+    if (shared_->code.contains(key) || shared_->ahead.contains(key)) return false;
+    if (shared_->cache.has(shared_->cache.full_key(key))) return false;
+    auto begun = begin_compile(emitted_, signature_, shared_->compile_options());
+    if (begun.ok()) shared_->ahead.emplace(key, std::move(begun).value());
+    return begun.ok();
   }
 
   ir::Result<Unit> use(const Artefact& made) {
@@ -255,6 +285,11 @@ class JitKernel : public runtime::Kernel {
     return error;
   }
 
+  ir::Result<Compiling> begun_or_now(const std::string& key) {
+    if (auto begun = shared_->ahead.extract(key)) return std::move(begun.mapped());
+    return begin_compile(emitted_, signature_, shared_->compile_options(events_));
+  }
+
   // A file that is damaged or made for another machine is ignored: it is written anew.
   bool load_cached(const std::string& key) {
     const std::string stored = shared_->cache.full_key(key);
@@ -281,6 +316,18 @@ class JitKernel : public runtime::Kernel {
   bool noted_ = false;  // by the last run
 };
 
+// A program that runs a kernel runs the others of its module too, as a rule.
+void Shared::compile_ahead() {
+  static const auto most = std::ptrdiff_t(most_ahead());
+  auto running =
+      std::count_if(ahead.begin(), ahead.end(), [](const auto& begun) { return !is_finished(begun.second); });
+  for (; running < most && next < kernels.size(); ++next)
+    if (const auto kernel = kernels[next].lock()) running += kernel->begin_ahead();
+  if (next < kernels.size()) return;
+  kernels.clear();
+  next = 0;
+}
+
 }  // namespace
 
 struct Jit::Impl {
@@ -302,6 +349,7 @@ ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(ir::Context& ctx, const ir
   RLDB_TRY(const ir::PrimFunc* emitted, emitted(ctx, f, name, impl_->shared->options));
   RLDB_TRY_VOID(check_lowers(emitted, signature, impl_->shared->compile_options()));
   auto kernel = std::make_shared<JitKernel>(impl_->shared, f, emitted, std::move(signature));
+  impl_->shared->kernels.push_back(kernel);
   impl_->kernels.insert_or_assign(std::string(name), kernel);
   return std::shared_ptr<runtime::Kernel>(std::move(kernel));
 }

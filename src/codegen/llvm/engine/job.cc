@@ -20,12 +20,6 @@
 
 namespace rldb::codegen {
 
-namespace {
-
-using namespace std::chrono_literals;
-
-constexpr std::size_t kStackBytes = 64 << 20;  // touched only as far as it is used
-
 struct Job {
   std::function<void(const JobState&)> work;
   JobState state;
@@ -34,6 +28,12 @@ struct Job {
   bool done = false;
   std::exception_ptr problem;
 };
+
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kStackBytes = 64 << 20;  // touched only as far as it is used
 
 // Of the process; never destroyed, because a job may outlive statics.
 struct Jobs {
@@ -65,6 +65,12 @@ void exit_before_llvm() {
   if (count++ < kMost) (void)on_exit(at_exit, nullptr);
 }
 
+// Others go on when this one has ended.
+bool jobs_run_on() {
+  const std::lock_guard lock(jobs().mutex);
+  return jobs().running.size() > 1;
+}
+
 void work_on(Job& job) {
   const support::MemoryLimitExempt exempt;
   try {
@@ -92,8 +98,15 @@ void* thread_main(void* given) {
   return nullptr;
 }
 
+// The child of a fork has the locks of these threads, but not the threads.
+void before_fork() {
+  Jobs& all = jobs();
+  std::unique_lock lock(all.mutex);
+  all.fewer.wait(lock, [&] { return all.running.empty(); });
+}
+
 bool start(const std::shared_ptr<Job>& job) {
-  static const int once = on_exit(at_exit, nullptr);
+  static const int once = on_exit(at_exit, nullptr) + pthread_atfork(before_fork, nullptr, nullptr);
   (void)once;
   pthread_attr_t attributes;
   if (pthread_attr_init(&attributes) != 0) return false;
@@ -124,22 +137,33 @@ bool start(const std::shared_ptr<Job>& job) {
 
 }  // namespace
 
-void run_job(std::function<void(const JobState&)> work) {
+std::shared_ptr<Job> start_job(std::function<void(const JobState&)> work) {
   auto job = std::make_shared<Job>();
   job->work = std::move(work);
-  if (!start(job)) {
-    work_on(*job);  // no thread available: it works all the same
-  } else {
-    std::unique_lock lock(job->mutex);
-    while (!job->ended.wait_for(lock, 20ms, [&] { return job->done; })) {
-      if (!support::cancel_flag()) continue;
-      job->state.abandoned = true;
-      exit_before_llvm();
-      support::poll();
-    }
-  }
-  if (job->problem) std::rethrow_exception(job->problem);
+  if (start(job)) return job;
+  work_on(*job);  // no thread available: it works all the same
+  job->done = true;
+  return job;
 }
+
+void wait_for_job(Job& job) {
+  std::unique_lock lock(job.mutex);
+  while (!job.ended.wait_for(lock, 20ms, [&] { return job.done; })) {
+    if (!support::cancel_flag()) continue;
+    job.state.abandoned = true;
+    exit_before_llvm();
+    support::poll();
+  }
+  if (jobs_run_on()) exit_before_llvm();
+  if (job.problem) std::rethrow_exception(job.problem);
+}
+
+bool is_done(Job& job) {
+  const std::lock_guard lock(job.mutex);
+  return job.done;
+}
+
+void run_job(std::function<void(const JobState&)> work) { wait_for_job(*start_job(std::move(work))); }
 
 int compilations_left_behind() {
   const std::lock_guard lock(jobs().mutex);

@@ -22,9 +22,14 @@ struct JobState {
   std::atomic<bool> abandoned{false};
 };
 
-// Runs `work` and waits for it. Its exceptions (Refused, FatalLlvm) are rethrown here. `work` owns what it uses; it
-// should check `abandoned` now and then.
-void run_job(std::function<void(const JobState&)> work);
+// `work` owns what it uses; it should check `abandoned` now and then.
+struct Job;
+std::shared_ptr<Job> start_job(std::function<void(const JobState&)> work);
+// Its exceptions (Refused, FatalLlvm) are rethrown here. A job that nobody waits for ends by itself, before the process
+// does; a fork waits for it, because its locks would stay closed in the child.
+void wait_for_job(Job& job);
+bool is_done(Job& job);
+void run_job(std::function<void(const JobState&)> work);  // starts it, and waits
 // compilations_left_behind() in jit.h counts the running jobs.
 
 }  // namespace rldb::codegen

@@ -35,7 +35,22 @@ async function get(path, query = {}) {
   }
   const reply = recorded[address(path, query)], found = typeof reply === "string" ? recorded[reply] : reply;
   if (!found) return null;
-  return path === "text" ? { ...found, text: document.getElementById("text-" + query.version).textContent } : found;
+  return path === "text" ? { ...found, text: await recordedText(query.version, found) } : found;
+}
+// The text of a version that stands in the report, or is the one before it with the rows of its differences.
+async function recordedText(version, doc) {
+  const whole = document.getElementById("text-" + version);
+  if (whole) return whole.textContent;
+  const before = (await cached("text", { version: version - 1 })).text.split("\n"), { hunks } = await cached("diff", { version });
+  const lines = [];
+  let at = 0, next = 0;
+  for (const [mark, b] of hunks.flat()) {
+    if (mark === "+") { lines.push(doc.added[next++]); continue; }
+    while (at < b - 1) lines.push(before[at++]);
+    if (mark === " ") lines.push(before[at]);
+    at = b;
+  }
+  return lines.concat(before.slice(at)).join("\n");
 }
 async function post(path, body) {
   const reply = await fetch(path, { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) });

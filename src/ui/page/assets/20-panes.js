@@ -27,8 +27,18 @@ function relativesByLine(doc) {
   return table;
 }
 
-function light(relatives) {
+// The forms of a kernel. The lines of all but the first belong together by lines of the TensorIR as it is compiled: their
+// keys are `kernel:line`.
+const kernelViews = ["tir", "compiled", "llvm", "asm"];
+function kernelKey(doc, form, i) {
+  const line = form === "compiled" ? i + 1 : doc[form + "_lines"]?.[i];
+  return line ? doc.kernel + ":" + line : null;
+}
+
+// `kernel`: a line in it is pointed at, whose own lines light up rather than all of it.
+function light(relatives, kernel = null) {
   app.lit = new Set(relatives ?? []);
+  app.litKernel = kernel;
   for (const pane of app.panes) pane.relight();
 }
 const isLit = (list) => app.lit.size > 0 && !!list && list.some((r) => app.lit.has(r));
@@ -50,7 +60,7 @@ class Pane {
   options() {
     const versions = app.program.versions.map((_, v) => ["text:" + v, versionName(v)]);
     const rows = [["text", "the selected version"], ["diff", "its differences"], ...versions, ["tir", "kernel: TensorIR"],
-      ["llvm", "kernel: LLVM"], ["asm", "kernel: assembly"], ["instructions", "VM instructions"], ["graph", "graph"]];
+      ["compiled", "kernel: as compiled"], ["llvm", "kernel: LLVM"], ["asm", "kernel: assembly"], ["instructions", "VM instructions"], ["graph", "graph"]];
     const before = this.view.value;
     put(this.view, rows.map(([value, text]) => el("option", { value }, text)));
     if (rows.some(([value]) => value === before)) this.view.value = before;
@@ -61,7 +71,7 @@ class Pane {
     const turn = this.turn = (this.turn ?? 0) + 1;
     const version = view.includes(":") ? Number(view.split(":")[1]) : app.version;
     const kind = view.split(":")[0];
-    const names = ["tir", "llvm", "asm"].includes(kind) ? app.program.kernels.map((k) => k.name) : kind === "graph" ? app.program.functions : [];
+    const names = kernelViews.includes(kind) ? app.program.kernels.map((k) => k.name) : kind === "graph" ? app.program.functions : [];
     const kept = this.item.value;
     put(this.item, names.map((name) => el("option", { value: name }, name)));
     if (names.includes(kept)) this.item.value = kept;
@@ -126,10 +136,11 @@ class Pane {
   }
   seek(list) {
     const wanted = new Set(list);
-    const kinds = ["tir", "llvm", "asm"];
-    if (kinds.includes(this.view.value)) {
-      const kernel = app.program.kernels.find((k) => k.relatives?.some((r) => wanted.has(r)));
-      if (kernel && kernel.name !== this.item.value) { this.item.value = kernel.name; this.show(this.view.value); }
+    if (kernelViews.includes(this.view.value)) {
+      const kernel = app.program.kernels.find((k) => list.some((r) => typeof r === "string" ? r.startsWith(k.name + ":") : k.relatives?.includes(r)));
+      if (kernel && kernel.name !== this.item.value) { this.item.value = kernel.name; return this.show(this.view.value); }
+      const i = this.lines.findIndex((_, k) => wanted.has(this.keyOf?.(k)));
+      if (i >= 0) this.list.reveal(i);
     } else if (this.view.value === "graph") {
       this.graph.seek(wanted);
     } else {
@@ -170,15 +181,20 @@ class Pane {
     const doc = name ? await cached("kernel", { name }) : null;
     if (turn !== this.turn) return;
     if (!doc) return this.nothing(name ? "The text of this kernel is not in this page." : "The program has no kernels.");
-    this.relatives = () => doc.relatives;
     if (!doc[form]) return this.nothing(doc.problem || "There is no such text.");
     const lines = doc[form].split("\n");
+    this.keyOf = (i) => kernelKey(doc, form, i);
+    const all = (i) => { const key = this.keyOf(i); return key ? [key, ...(doc.relatives ?? [])] : doc.relatives ?? []; };
+    this.relatives = (i) => { const key = this.keyOf(i); return app.litKernel !== name ? doc.relatives : key ? [key] : null; };
     this.lay(lines, {
       fill: (row, i) => {
         row.append(el("span", { class: "gutter" }, String(i + 1)), el("span", {}, painted(lines[i])));
       },
-      hover: (i) => light(i === null ? [] : doc.relatives),
-      pick: (i) => this.follow(i),
+      hover: (i) => light(i === null ? [] : all(i), i !== null && this.keyOf(i) ? name : null),
+      pick: (i) => {
+        light(all(i), this.keyOf(i) ? name : null);
+        for (const other of app.panes) if (other !== this) other.seek(all(i));
+      },
     });
   }
   async showInstructions(turn) {

@@ -7,8 +7,8 @@ const boxHeight = 34, layerGap = 46, boxGap = 16, longest = 10;
 function layOut(nodes) {
   const rank = nodes.map(() => 0), users = nodes.map(() => []);
   nodes.forEach((node, i) => node.inputs.forEach((j) => { if (j < i) { rank[i] = Math.max(rank[i], rank[j] + 1); users[j].push(i); } }));
-  // What has no inputs stands right above its first use.
-  nodes.forEach((node, i) => { if (node.inputs.length === 0 && users[i].length) rank[i] = Math.max(0, users[i].reduce((least, u) => Math.min(least, rank[u]), Infinity) - 1); });
+  // Down to the first use: weights are prepared beside the layer of the model that reads them, not all at the top.
+  for (let i = nodes.length - 1; i >= 0; --i) if (users[i].length) rank[i] = Math.max(rank[i], users[i].reduce((least, u) => Math.min(least, rank[u]), Infinity) - 1);
   const items = nodes.map((node, i) => ({ width: node.width, rank: rank[i], up: [], down: [], x: 0 }));
   const edges = [], cut = [];
   nodes.forEach((node, i) => node.inputs.forEach((j) => {

@@ -13,7 +13,8 @@ class GraphView {
     this.pane = pane;
     this.open = new Set();
     this.folds = el("button", { type: "button", "aria-pressed": "false", onclick: () => { this.folded = !this.folded; this.open.clear(); this.folds.setAttribute("aria-pressed", String(this.folded)); this.lay(); this.fit(); } }, "fold scopes");
-    this.tools = el("span", {}, this.folds, " ",
+    this.whole = el("button", { type: "button", "aria-pressed": "false", title: "also weights that one binding reads, and each of parallel chains that are alike", onclick: () => { this.all = !this.all; this.whole.setAttribute("aria-pressed", String(this.all)); this.lay(); this.fit(); } }, "all boxes");
+    this.tools = el("span", {}, this.folds, " ", this.whole, " ",
       el("button", { type: "button", onclick: () => this.zoom(1.25), "aria-label": "zoom in" }, "+"),
       el("button", { type: "button", onclick: () => this.zoom(0.8), "aria-label": "zoom out" }, "−"),
       el("button", { type: "button", onclick: () => this.fit() }, "fit"));
@@ -30,14 +31,24 @@ class GraphView {
   show(nodes) {
     this.nodes = nodes;
     this.picked = -1;
+    this.whole.hidden = nodes.every((node) => node.box === undefined);
     this.lay();
     this.fit();
   }
-  // Folded scopes are one item each.
+  // Folded scopes are one item each; a binding for which another's box stands is named there.
   lay() {
     const items = [], of = [];
     const scopes = new Map();
     this.nodes.forEach((node, i) => {
+      const box = this.all || node.box > i ? i : node.box ?? i;
+      if (box < 0) return void (of[i] = -1);
+      if (box !== i) {
+        of[i] = of[box];
+        const item = items[of[i]];
+        if (!item.members) (item.alike ??= []).push(node.name);
+        item.relatives = [...(item.relatives ?? []), ...(node.relatives ?? [])];
+        return;
+      }
       const scope = this.folded ? scopeOf(node.name) : null;
       if (scope !== null && !this.open.has(scope)) {
         if (!scopes.has(scope)) scopes.set(scope, items.push({ scope, name: scope, members: [], inputs: new Set(), relatives: [], type: "" }) - 1);
@@ -47,12 +58,16 @@ class GraphView {
       } else {
         of[i] = items.push({ ...node, inputs: new Set(), index: i }) - 1;
       }
-      for (const j of node.inputs) if (of[j] !== of[i]) items[of[i]].inputs.add(of[j]);
+      for (const j of node.inputs) {
+        if (of[j] === -1) (items[of[i]].weights ??= []).push(this.nodes[j].name);
+        else if (of[j] !== of[i]) items[of[i]].inputs.add(of[j]);
+      }
     });
     for (const item of items) {
       if (item.members) item.type = item.members.length + " bindings";
       item.label = item.name.length > 30 ? item.name.slice(0, 29) + "…" : item.name;
-      item.sub = (item.value ? /^[\w.]+/.exec(item.value)?.[0] ?? "" : item.parameter ? "parameter" : item.type).slice(0, 34);
+      item.sub = ((item.alike ? item.alike.length + 1 + " alike: " : "") + (item.value ? /^[\w.]+/.exec(item.value)?.[0] ?? "" : item.parameter ? "parameter" : item.type)
+        + (item.weights ? " ^ " + item.weights.join(", ") : "")).slice(0, 34);
       item.width = Math.max(48, 14 + 7.2 * Math.max(item.label.length, 0.9 * item.sub.length));
       item.inputs = [...item.inputs];
     }
@@ -115,7 +130,7 @@ class GraphView {
       const classes = [item.parameter && "parameter", item.result && "result", item.scope && "scope", isLit(item.relatives) && "lit",
         where && where.binding === item.name && "now", i === this.picked && "picked"].filter(Boolean).join(" ");
       const box = el("g", { class: classes, transform: `translate(${x - item.width / 2} ${y})`, "data-node": item.name },
-        el("rect", { width: item.width, height: boxHeight, rx: 6 }), el("title", {}, `${item.name}\n${item.value ?? ""}\n${item.type}`));
+        el("rect", { width: item.width, height: boxHeight, rx: 6 }), el("title", {}, [[item.name, ...(item.alike ?? [])].join(", "), item.value ?? "", item.type].join("\n")));
       if (!small) box.append(el("text", { x: item.width / 2, y: 14, "text-anchor": "middle" }, item.label), el("text", { x: item.width / 2, y: 28, "text-anchor": "middle", class: "soft" }, item.sub));
       if (!small && stubs.has(i)) box.append(el("path", { d: `M${item.width / 2} 0V-8` }), el("text", { x: item.width / 2, y: -11, "text-anchor": "middle", class: "soft" }, "⤒ " + stubs.get(i).slice(0, 2).join(", ") + (stubs.get(i).length > 2 ? " …" : "")));
       box.addEventListener("mouseenter", () => { if (!this.drag) { app.lit = new Set(item.relatives ?? []); for (const p of app.panes) if (p !== this.pane) p.relight(); } });
@@ -147,7 +162,8 @@ class GraphView {
     const n = this.items.length;
     for (let k = 1; k <= n; ++k) {
       const i = (this.picked + k + n) % n;
-      if (this.items[i].name.toLowerCase().includes(word) || (this.items[i].value ?? "").toLowerCase().includes(word)) { this.pick(i); return this.center(i); }
+      const item = this.items[i], texts = [item.name, item.value ?? "", ...(item.alike ?? []), ...(item.weights ?? [])];
+      if (texts.some((text) => text.toLowerCase().includes(word))) { this.pick(i); return this.center(i); }
     }
     this.pane.note.textContent = "not found";
   }

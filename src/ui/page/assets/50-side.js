@@ -30,7 +30,7 @@ async function showSide(tab = side.tab) {
 function showValue(name) {
   side.name = name;
   side.index = [];
-  if (!isStatic) showSide("value");
+  if (!isStatic || recorded.values) showSide("value");
 }
 
 const numberOf = (cell) => typeof cell === "number" ? cell : NaN;
@@ -64,17 +64,19 @@ function histogram(facts) {
 
 const sideContent = {
   async value() {
-    if (isStatic) return note("Values belong to a run: `rldb --serve` shows them.");
+    if (isStatic && !recorded.values) return note("Values belong to a run: `rldb opt --html=FILE --input=VALUE` records one, `rldb --serve` shows them all.");
     const input = el("input", { class: "mono", value: side.name, "aria-label": "expression", placeholder: "name or expression",
       onkeydown: (event) => { if (event.key === "Enter") { side.name = input.value; side.index = []; showSide("value"); } } });
     if (!side.name) return [input, note("Click a binding, or type an expression.")];
-    const value = await get("value", { name: side.name, index: side.index.join(",") });
-    const out = [input, link("why?", () => showWhy(side.name))];
+    const value = await get("value", isStatic ? { name: side.name } : { name: side.name, index: side.index.join(",") });
+    const out = isStatic ? [input] : [input, link("why?", () => showWhy(side.name))];
+    if (isStatic && !value) return [...out, note(`The recorded run has no value of \`${side.name}\`. ${recorded.values.problem}`)];
     if (!value || value.problem) return [...out, el("p", { class: "bad" }, value?.problem || "no value")];
     if (value.kind !== "tensor") return [...out, el("pre", {}, value.text)];
     out.push(el("p", { class: "mono" }, `${value.dtype} [${value.shape.join(", ")}]`));
     const outer = value.shape.slice(0, -2);
-    outer.forEach((extent, axis) => out.push(el("label", {}, `axis ${axis} `, el("input", { type: "number", min: 0, max: extent - 1, value: side.index[axis] ?? 0,
+    if (isStatic && outer.length) out.push(note("shown: the slice at 0 of the first " + outer.length + " axes"));
+    else outer.forEach((extent, axis) => out.push(el("label", {}, `axis ${axis} `, el("input", { type: "number", min: 0, max: extent - 1, value: side.index[axis] ?? 0,
       onchange: (event) => { while (side.index.length < outer.length) side.index.push(0); side.index[axis] = Number(event.target.value); showSide("value"); } }), ` of ${extent} `)));
     if (value.slice) {
       out.push(heatMap(value.slice));
@@ -92,7 +94,7 @@ const sideContent = {
     return out;
   },
   async stop() {
-    if (isStatic) return note("A compile without a run. Hover a line: its relatives light up in the other pane. Click it: the other pane goes there.");
+    if (isStatic) return note((recorded.values ? `A compile, and a run of ${recorded.values.function}: ${recorded.values.count} values. Click a line for its value. ` : "A compile without a run. ") + "Hover a line: its relatives light up in the other pane. Click it: the other pane goes there.");
     const stop = app.state?.active || app.state?.stop.kind === "finished" ? await get("stop") : null;
     if (stop?.problem) return [el("p", { class: "bad" }, stop.problem)];
     if (!stop || !stop.locals) return [note("Nothing is stopped. `Start` stops `main` at its first binding, with generated inputs.")];
@@ -127,6 +129,7 @@ const sideContent = {
     out.push(el("p", {}, `${profile.function}: ${time(profile.nanoseconds)}, ${profile.calls} calls`));
     const rows = [...profile.bindings].sort((a, b) => b.nanoseconds - a.nanoseconds).slice(0, 200);
     const most = Math.max(1, ...rows.map((r) => r.nanoseconds));
+    out.push(...flameGraph(profile));
     out.push(table(["binding", "time", ""], rows.map((r) => {
       const meter = el("span", { class: "meter" });
       meter.style.width = 70 * r.nanoseconds / most + "px";
@@ -142,6 +145,39 @@ const sideContent = {
   },
 };
 function time(ns) { return ns >= 1e9 ? (ns / 1e9).toFixed(2) + " s" : ns >= 1e6 ? (ns / 1e6).toFixed(2) + " ms" : (ns / 1e3).toFixed(1) + " µs"; }
+
+// Calls below their callers, as wide as their share of the time; a click shows one alone, and the top one all again.
+function flameGraph(profile) {
+  const paths = profile.paths ?? [], children = paths.map(() => []), roots = [];
+  paths.forEach((p, i) => (p.parent === null || p.parent === undefined ? roots : children[p.parent]).push(i));
+  const total = (i) => Math.max(paths[i].nanoseconds_with_calls, 1);
+  const h = 16, holder = el("div", {});
+  const draw = (top) => {
+    const boxes = [];
+    let depth = 0;
+    const put1 = (i, x, width, row) => {
+      if (width < 0.4 || row > 60) return;
+      depth = Math.max(depth, row + 1);
+      const p = paths[i], text = p.binding ? `${p.binding}: ${p.callee}` : p.callee;
+      const act = () => draw(i === top ? null : i);
+      boxes.push(el("g", { tabindex: width > 8 ? "0" : undefined, role: "button", "aria-label": `${text}, ${time(p.nanoseconds_with_calls)}, ${p.calls} calls`, onclick: act, onkeydown: (event) => { if (event.key === "Enter") act(); } },
+        el("rect", { x, y: row * h, width: Math.max(width - 0.4, 0.4), height: h - 1, rx: 1 }, el("title", {}, `${text}\n${time(p.nanoseconds_with_calls)}, ${time(p.nanoseconds)} of it its own, ${p.calls} calls`)),
+        width > 24 ? el("text", { x: x + 2, y: row * h + 11 }, text.slice(0, Math.floor(width / 5.2))) : null));
+      let at = x;
+      for (const child of [...children[i]].sort((a, b) => total(b) - total(a))) {
+        const share = width * Math.min(1, total(child) / total(i));
+        put1(child, at, share, row + 1);
+        at += share;
+      }
+    };
+    const shown = top === null ? roots : [top], sum = shown.reduce((all, i) => all + total(i), 0) || 1;
+    let x = 0;
+    for (const i of shown) { put1(i, x, 300 * total(i) / sum, 0); x += 300 * total(i) / sum; }
+    put(holder, el("svg", { class: "timeline flame", viewBox: `0 0 300 ${Math.max(depth, 1) * h}`, width: "100%", role: "group", "aria-label": "flame graph: calls by time" }, boxes));
+  };
+  draw(null);
+  return roots.length ? [el("h2", {}, "By call path"), holder] : [];
+}
 
 // Storages of a function as bars over its bindings, and the bytes held.
 function memoryTimeline(f) {

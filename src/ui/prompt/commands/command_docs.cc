@@ -1,3 +1,4 @@
+// The pages that are made from tables: commands, expressions, types of replies.
 #include "ui/prompt/commands/command_docs.h"
 
 #include <fmt/format.h>
@@ -7,6 +8,7 @@
 #include "rldb/expression/language.h"
 #include "rldb/ui/prompt/command.h"
 #include "rldb/ui/prompt/option.h"
+#include "rldb/ui/prompt/reply_schema.h"
 
 namespace rldb::ui {
 
@@ -88,6 +90,27 @@ std::string expressions_markdown() {
   add_rows(text, "Attributes", expression::language_attributes(), false);
   add_rows(text, "Functions", expression::language_functions(), true);
   return text;
+}
+
+std::string replies_markdown() {
+  std::string text =
+      "## Types\n\nMade from `include/rldb/ui/prompt/reply.def` by `scripts/gen_docs`; a test checks that they are "
+      "current, others that replies are of these types. `[T]` is a list, `{T}` an object with such values, `A|B` one "
+      "of "
+      "several, `any` whatever JSON has, `real` a number or one of the strings \"nan\", \"inf\" and \"-inf\"; a key "
+      "with `?` "
+      "may be absent. The data of a command that failed can be null.\n\n| command | data |\n|---|---|\n";
+  for (const Command& c : commands())
+    if (const std::string_view type = reply_type(c.name); !type.empty())
+      text += fmt::format("| `{}` | `{}` |\n", c.name, cell(type));
+  text += "\n| type | keys |\n|---|---|";
+  std::string_view shape;
+  for (const ReplyKey& k : reply_keys()) {
+    text += k.shape == shape ? ", " : fmt::format("{}\n| {} | ", shape.empty() ? "" : " |", k.shape);
+    text += fmt::format("`{}`: `{}`", k.key, cell(k.type));
+    shape = k.shape;
+  }
+  return text + " |\n";
 }
 
 }  // namespace rldb::ui

@@ -159,6 +159,7 @@ Status command_Save(Repl& repl, std::string_view rest) {
     return repl.fail(source::message(diag::BreakpointsNotSaved));
   if (rest.ends_with(".so") || rest.ends_with(".o"))
     return repl.fail(source::message(diag::AotName, rest, "a library, which `rldb build` makes", "a text"));
+  if (rest.ends_with(".onnx") || rest.ends_with(".pt2")) return repl.fail(source::message(diag::OnnxNotExported, rest));
   if (!repl.may_write(rest, rest)) return Status::Failed;
   source::Diagnostics diagnostics;
   std::string bytes;

@@ -118,6 +118,10 @@ Status command_Help(Repl& repl, std::string_view rest) {
     repl.console().write(rest == "--markdown" ? commands_markdown() : expressions_markdown());
     return Status::Good;
   }
+  if (rest == "--markdown=replies") {
+    repl.console().write(replies_markdown());
+    return Status::Good;
+  }
   if (rest == "--markdown=keys") {
     repl.console().write(keys_markdown());
     return Status::Good;

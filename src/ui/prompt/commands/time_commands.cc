@@ -1,10 +1,12 @@
 // Moments of a run, and changing what happens in it.
 #include <fmt/format.h>
 
+#include "rldb/debug/model_node.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
+#include "ui/prompt/commands/at_rank.h"
 #include "ui/prompt/view.h"
 
 namespace rldb::ui {
@@ -62,6 +64,8 @@ Status command_When(Repl& repl, std::string_view rest) {
     repl.print("{}\n", debug::to_string(repl.debugger().history()));
     return Status::Good;
   }
+  const AtRank rank(repl, rest);
+  if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   if (rest.ends_with(']')) {
     std::vector<debug::CauseStep> steps = repl.debugger().why(rest, repl.frame(), 0, diagnostics);
@@ -74,22 +78,46 @@ Status command_When(Repl& repl, std::string_view rest) {
   return repl.wants_json() ? repl.give(when_json(history)) : show_lines(repl, debug::lines_of(history));
 }
 
+// The place of a step in an ONNX model, with its node.
+static std::vector<std::string> lines_with_nodes(const session::Session& session,
+                                                 const std::vector<debug::CauseStep>& steps) {
+  std::vector<std::string> all;
+  for (const debug::CauseStep& s : steps) {
+    const onnx::Node* node = debug::model_node_at(session, s.file, s.line);
+    const std::string place = fmt::format("# {}:{}", s.file, s.line);
+    for (std::string& text : debug::lines_of({s})) {
+      if (node && text.ends_with(place)) text += ", node " + node->label;
+      all.push_back(std::move(text));
+    }
+  }
+  return all;
+}
+
 Status command_Why(Repl& repl, std::string_view rest) {
   constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
   // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets.
   std::string_view target = rest;
   std::optional<std::uint64_t> depth = kDepth;
-  if (const auto blank = rest.find_last_of(" \t"); blank != std::string_view::npos && !rest.ends_with(']')) {
+  const auto bracket = rest.rfind(']');
+  if (const auto blank = rest.find_last_of(" \t");
+      blank != std::string_view::npos && (bracket == std::string_view::npos || bracket < blank)) {
     depth = parse_count(rest.substr(blank + 1));
     target = trim(rest.substr(0, blank));
   }
   if (target.empty() || !depth) return Status::Usage;
   if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
+  const AtRank rank(repl, target);
+  if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   const std::vector<debug::CauseStep> steps =
       repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
-  return repl.wants_json() ? repl.give(why_json(steps)) : show_lines(repl, debug::lines_of(steps));
+  if (!repl.wants_json()) return show_lines(repl, lines_with_nodes(repl.session(), steps));
+  Json rows = why_json(steps);
+  for (std::size_t i = 0; i < steps.size(); ++i)
+    if (const onnx::Node* node = debug::model_node_at(repl.session(), steps[i].file, steps[i].line))
+      rows[i]["node"] = node->label;
+  return repl.give(std::move(rows));
 }
 
 Status command_Skip(Repl& repl, std::string_view rest) {

@@ -21,7 +21,10 @@ void print_type(Repl& repl, const ir::Type* type) {
     repl.give(type_json(type));
     return;
   }
-  repl.print("{}\n", ir::print_type(type));
+  {
+    const Repl::Kind script(repl, OutputKind::Script);  // highlighted where it is a page or a notebook
+    repl.print("{}\n", ir::print_type(type));
+  }
   for (const std::string& line : explain_type(type)) repl.print("  {}\n", line);
 }
 

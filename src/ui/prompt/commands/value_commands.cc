@@ -16,6 +16,7 @@
 #include "rldb/ui/render/plot.h"
 #include "rldb/ui/render/table.h"
 #include "rldb/ui/render/tensor_output.h"
+#include "ui/prompt/commands/at_rank.h"
 #include "ui/prompt/commands/draw_options.h"
 #include "ui/prompt/print_format.h"
 #include "ui/prompt/view.h"
@@ -65,8 +66,11 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   std::vector<std::string> notes;
   source::Diagnostics diagnostics;
   std::optional<debug::StopReport> stop;
-  const auto value = repl.debugger().evaluate(e->text, repl.frame(), diagnostics, &notes,
-                                              repl.debugger().call_runner(stop, diagnostics));
+  std::string_view text = e->text;
+  const AtRank rank(repl, text);
+  if (rank.failed()) return Status::Failed;
+  const auto value =
+      repl.debugger().evaluate(text, repl.frame(), diagnostics, &notes, repl.debugger().call_runner(stop, diagnostics));
   if (stop) return repl.show_stop_in_call(*stop);
   if (repl.report(diagnostics) == Status::Failed || !value) return repl.tell_other_frames(e->text), Status::Failed;
   repl.last().value = *value;

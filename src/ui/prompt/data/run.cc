@@ -1,4 +1,5 @@
 // The stopped run: places, breakpoints, frames, variables, memory.
+#include "rldb/debug/model_node.h"
 #include "rldb/debug/objects.h"
 #include "rldb/ui/prompt/data.h"
 #include "ui/prompt/view.h"
@@ -58,6 +59,10 @@ Json position_json(Repl& repl, const debug::Position& where) {
   if (const source::Buffer* buffer = repl.session().sources().find(where.span.file)) {
     out["file"] = buffer->name();
     out["line"] = buffer->line_column(where.span.begin).line;
+  }
+  if (const onnx::Node* node = debug::model_node_at(repl.session(), where.span)) {
+    out["node"] = node->label;
+    out["op"] = node->op;
   }
   return out;
 }

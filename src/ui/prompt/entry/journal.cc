@@ -18,6 +18,7 @@
 #include "rldb/support/file.h"
 #include "rldb/support/file_system.h"
 #include "rldb/support/hash.h"
+#include "rldb/support/json_document.h"
 
 namespace rldb::ui {
 
@@ -72,8 +73,9 @@ std::string header_text(const JournalHeader& h) {
 }
 
 std::optional<JournalHeader> header_of(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  const auto read = support::read_json(text);
+  if (!read.ok() || !(*read)->is_object()) return std::nullopt;
+  const nlohmann::json& json = **read;
   try {
     return JournalHeader{json.at("arguments").get<std::vector<std::string>>(), json.at("folder").get<std::string>(),
                          json.at("started").get<std::int64_t>()};
@@ -90,8 +92,9 @@ std::string foreign_text(const debug::StoredEntry& entry) {
 
 std::optional<debug::StoredEntry> foreign_of(std::string_view text) {
   const auto end = text.find('\n');
-  const nlohmann::json author = nlohmann::json::parse(text.substr(0, end), nullptr, false);
-  if (end == std::string_view::npos || !author.is_object()) return std::nullopt;
+  const auto read = support::read_json(text.substr(0, end));
+  if (end == std::string_view::npos || !read.ok() || !(*read)->is_object()) return std::nullopt;
+  const nlohmann::json& author = **read;
   try {
     return debug::StoredEntry{std::string(text.substr(end + 1)),
                               {author.at("script").get<std::string>(), author.at("line").get<std::uint32_t>()}};

@@ -8,6 +8,7 @@
 
 #include "rldb/support/cancel.h"
 #include "rldb/ui/render/graph.h"
+#include "rldb/ui/render/graph_fold.h"
 #include "rldb/ui/render/layers.h"
 #include "rldb/ui/render/table.h"
 #include "ui/render/draw/graphviz.h"
@@ -34,6 +35,7 @@ constexpr int kMostEdges = 8;
 struct DrawnNode {
   const GraphNode* binding = nullptr;
   std::string first, second;
+  bool stands_for_others = false;
 };
 
 struct Drawing {
@@ -41,42 +43,80 @@ struct Drawing {
   std::vector<LayerNode> layout;
 };
 
-// For each node, the inputs that an edge leads from.
-std::vector<std::vector<int>> drawn_edges(const BindingGraph& graph) {
+// The boxes, with the inputs that have boxes too.
+struct Boxes {
+  std::vector<int> binding;  // of each box
   std::vector<LayerNode> nodes;
-  for (const GraphNode& n : graph.nodes) nodes.push_back({0, n.inputs});
-  const std::vector<std::size_t> layers = layers_of(nodes);
-  std::vector<int> edges_from(graph.nodes.size(), 0);
-  std::vector<std::vector<int>> drawn(graph.nodes.size());
+};
+
+Boxes boxes_of(const BindingGraph& graph, const GraphFold& fold) {
+  Boxes boxes;
+  std::vector<int> box(graph.nodes.size(), GraphFold::kNoBox);
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     support::poll();
-    for (const int from : graph.nodes[i].inputs)
-      if (layers[i] - layers[std::size_t(from)] <= kLongestEdge && ++edges_from[std::size_t(from)] <= kMostEdges)
-        drawn[i].push_back(from);
+    if (fold.box_of[i] != int(i)) continue;
+    LayerNode node;
+    for (const int from : graph.nodes[i].inputs) {
+      const int as = fold.box_of[std::size_t(from)];
+      if (as == GraphFold::kNoBox) continue;
+      const int at = box[std::size_t(as)];
+      if (std::find(node.inputs.begin(), node.inputs.end(), at) == node.inputs.end()) node.inputs.push_back(at);
+    }
+    box[i] = int(boxes.nodes.size());
+    boxes.binding.push_back(int(i));
+    boxes.nodes.push_back(std::move(node));
   }
-  return drawn;
+  return boxes;
+}
+
+// Leaves out the edges that nobody could follow.
+void drop_edges(Boxes& boxes) {
+  const std::vector<std::size_t> layers = layers_of(boxes.nodes);
+  std::vector<int> edges_from(boxes.nodes.size(), 0);
+  for (std::size_t i = 0; i < boxes.nodes.size(); ++i)
+    std::erase_if(boxes.nodes[i].inputs, [&](int from) {
+      return layers[i] - layers[std::size_t(from)] > kLongestEdge || ++edges_from[std::size_t(from)] > kMostEdges;
+    });
 }
 
 // ` ^ x, y`: the inputs that no edge leads from.
-std::string without_edges(const BindingGraph& graph, const GraphNode& n, const std::vector<int>& drawn) {
+std::string without_edges(const BindingGraph& graph, const GraphFold& fold, const Boxes& boxes, std::size_t box) {
   std::string names;
-  for (const int from : n.inputs)
-    if (std::find(drawn.begin(), drawn.end(), from) == drawn.end())
+  const auto has_edge = [&](int binding) {
+    const std::vector<int>& inputs = boxes.nodes[box].inputs;
+    return std::any_of(inputs.begin(), inputs.end(),
+                       [&](int from) { return boxes.binding[std::size_t(from)] == binding; });
+  };
+  for (const int from : graph.nodes[std::size_t(boxes.binding[box])].inputs)
+    if (!has_edge(fold.box_of[std::size_t(from)]))
       names += (names.empty() ? "  ^ " : ", ") + graph.nodes[std::size_t(from)].name;
   return cut(names, kMostLetters);
 }
 
+// `8 alike: lv5, lv7, ...`
+std::string others_text(const BindingGraph& graph, const std::vector<int>& alike) {
+  std::string names;
+  for (const int i : alike) names += (names.empty() ? "" : ", ") + graph.nodes[std::size_t(i)].name;
+  return cut(fmt::format("{} alike: {}", alike.size() + 1, names), kMostLetters / 2) + "  ";
+}
+
 Drawing drawing_of(const BindingGraph& graph) {
   Drawing drawing;
-  auto edges = drawn_edges(graph);
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+  const GraphFold fold = fold_graph(graph);
+  Boxes boxes = boxes_of(graph, fold);
+  drop_edges(boxes);
+  for (std::size_t b = 0; b < boxes.nodes.size(); ++b) {
+    support::poll();
+    const auto i = std::size_t(boxes.binding[b]);
     const GraphNode& n = graph.nodes[i];
-    DrawnNode node{&n, cut(n.parameter ? n.name : node_text(n), kMostLetters), cut(n.type, kMostLetters)};
-    node.second += without_edges(graph, n, edges[i]);
+    DrawnNode node{&n, cut(n.parameter ? n.name : node_text(n), kMostLetters), {}, !fold.alike[i].empty()};
+    if (node.stands_for_others) node.second = others_text(graph, fold.alike[i]);
+    node.second += cut(n.type, kMostLetters) + without_edges(graph, fold, boxes, b);
     const std::size_t letters = std::max(width_of(node.first), width_of(node.second));
-    drawing.layout.push_back({double(letters) * kLetter + 16, std::move(edges[i])});
+    boxes.nodes[b].width = double(letters) * kLetter + 16;
     drawing.nodes.push_back(std::move(node));
   }
+  drawing.layout = std::move(boxes.nodes);
   return drawing;
 }
 
@@ -91,6 +131,9 @@ void draw_edge(Svg& svg, const std::vector<LayerLayout::Place>& way, bool curved
 
 void draw_node(Svg& svg, const DrawnNode& node, double width, double x, double y) {
   const GraphNode& n = *node.binding;
+  if (node.stands_for_others)
+    for (const double behind : {6.0, 3.0})
+      svg.box(x - width / 2 + behind, y - behind, width, kBoxHeight, kEdge, "#fff");
   svg.box(x - width / 2, y, width, kBoxHeight, n.result ? "#d62728" : kEdge,
           n.current     ? "#ffe08a"
           : n.parameter ? "#eef3f8"

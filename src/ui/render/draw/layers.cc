@@ -160,14 +160,16 @@ std::vector<std::size_t> layers_of(const std::vector<LayerNode>& nodes) {
   std::vector<std::size_t> layers(nodes.size(), 0);
   for (std::size_t i = 0; i < nodes.size(); ++i)
     for (const int from : nodes[i].inputs) layers[i] = std::max(layers[i], layers[std::size_t(from)] + 1);
+  // Down to the first use, from the last node on: weights are prepared beside the layer of the model that reads them,
+  // not all at the top.
   std::vector<std::size_t> first_use(nodes.size(), 0);  // 0: none
-  for (std::size_t i = 0; i < nodes.size(); ++i)
+  for (std::size_t i = nodes.size(); i-- > 0;) {
+    if (first_use[i] > 0) layers[i] = first_use[i] - 1;
     for (const int from : nodes[i].inputs) {
       std::size_t& first = first_use[std::size_t(from)];
       first = first == 0 ? layers[i] : std::min(first, layers[i]);
     }
-  for (std::size_t i = 0; i < nodes.size(); ++i)
-    if (nodes[i].inputs.empty() && first_use[i] > 0) layers[i] = first_use[i] - 1;
+  }
   return layers;
 }
 

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <charconv>
 
-#include "rldb/bytecode/runtime_function.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/vm/call_time.h"
+#include "session/ranks/collectives.h"
 
 namespace rldb::session {
 
@@ -22,83 +22,12 @@ using runtime::PackedArgs;
 using runtime::Result;
 using runtime::Value;
 
-namespace {
-
-struct CollectiveName {
-  std::string_view name;
-  Collective what;
-};
-constexpr CollectiveName kCollectives[] = {
-    {runtime_function::DiscoAllreduce, Collective::Allreduce},
-    {runtime_function::CustomAllreduce, Collective::Allreduce},
-    {runtime_function::DiscoAllgather, Collective::Allgather},
-    {runtime_function::DiscoBroadcast, Collective::Broadcast},
-    {runtime_function::DiscoScatter, Collective::Scatter},
-    {runtime_function::DiscoGather, Collective::Gather},
-    {runtime_function::DiscoSend, Collective::Send},
-    {runtime_function::DiscoSendNext, Collective::SendToNextGroup},
-    {runtime_function::DiscoReceive, Collective::Receive},
-    {runtime_function::DiscoReceivePrev, Collective::ReceiveFromPrevGroup},
-};
-
-const CollectiveName* find_collective(std::string_view function) {
-  for (const CollectiveName& c : kCollectives)
-    if (c.name == function) return &c;
-  return nullptr;
-}
-
-std::string_view name_of(Collective what) {
-  for (const CollectiveName& c : kCollectives)
-    if (c.what == what) return c.name;
-  return {};
-}
-
-// The collective that an instruction calls; null: none.
-const CollectiveName* collective_at(const bytecode::Executable& exe, Pc pc) {
-  const bytecode::Instruction i = exe.instruction(pc);
-  return i.op == bytecode::Opcode::Call ? find_collective(exe.functions[std::size_t(i.callee)].name) : nullptr;
-}
-
-vm::StopSet collectives_of(const bytecode::Executable& exe) {
-  vm::StopSet stops(exe.instruction_count());
-  for (Pc pc = 0; pc < exe.end(); ++pc)
-    if (collective_at(exe, pc)) stops.set(pc);
-  return stops;
-}
-
-// The arguments of the call at the machine's pc.
-std::vector<Value> arguments_at(const vm::Machine& m) {
-  const bytecode::Instruction i = m.executable().instruction(m.frame().pc);
-  std::vector<Value> out;
-  for (std::size_t k = 0; k < i.args.size(); ++k) {
-    const bytecode::Arg arg = i.arg(k);
-    const bool in_register = arg.kind() == bytecode::ArgKind::Register && !bytecode::is_special(arg.reg());
-    const Value* v = in_register ? m.read_register(m.frames().size() - 1, arg.reg()) : nullptr;
-    if (arg.kind() == bytecode::ArgKind::Constant) v = &m.executable().constants[std::size_t(arg.value())];
-    if (arg.kind() == bytecode::ArgKind::Immediate) {
-      out.push_back(Value::of_int(arg.value()));
-    } else {
-      out.push_back(v ? *v : Value());
-    }
-  }
-  return out;
-}
-
-bool is_send(Collective what) { return what == Collective::Send || what == Collective::SendToNextGroup; }
-bool is_receive(Collective what) { return what == Collective::Receive || what == Collective::ReceiveFromPrevGroup; }
-
-}  // namespace
-
 struct Group::Member {
   vm::Machine machine;
   bool done = false;
   Value result;
 
-  bool in_group() const {
-    const CollectiveName* at = waits_at();
-    if (at && at->name == runtime_function::CustomAllreduce) return true;
-    return at && runtime::is_in_group(at->what, arguments_at(machine));
-  }
+  bool in_group() const { return waits_at() && is_in_group_at(machine); }
 
   const CollectiveName* waits_at() const {
     return done ? nullptr : collective_at(machine.executable(), machine.frame().pc);
@@ -110,7 +39,7 @@ struct Group::Member {
 };
 
 Group::Group(Session& session, std::size_t ranks, std::size_t groups)
-    : session_(session), ranks_(ranks), group_size_(ranks / groups), meetings_(ranks) {
+    : session_(session), ranks_(ranks), group_size_(ranks / groups), meetings_(ranks), own_(ranks) {
   runtime::set_workers(this);
 }
 
@@ -121,8 +50,10 @@ Group::~Group() {
 bool Group::run(std::string_view function, const std::vector<std::vector<Value>>& args, Diagnostics& out) {
   meetings_.assign(ranks_, {});
   messages_.clear();
-  own_.clear();
+  own_.assign(ranks_, {});
+  ++runs_;
   results_.clear();
+  arguments_ = args;
   if (session_.options().engine == Engine::Eval) {
     out.add({}, source::message(diag::RanksNeedMachine));
     return false;
@@ -246,16 +177,9 @@ std::vector<std::size_t> Group::participants(const Member& m, std::size_t rank) 
 
 // The receiver, or sender, of a message; none: there is no such rank, which the call reports.
 std::optional<std::size_t> Group::peer_of(const Member& m, std::size_t rank) const {
-  const CollectiveName* at = m.waits_at();
-  const std::vector<Value> args = arguments_at(m.machine);
-  const auto size = std::int64_t(group_size_);
-  std::int64_t peer = -1;
-  if (at->what == Collective::SendToNextGroup) peer = std::int64_t(rank) + size;
-  if (at->what == Collective::ReceiveFromPrevGroup) peer = std::int64_t(rank) - size;
-  const bool by_number = at->what == Collective::Send || at->what == Collective::Receive;
-  if (by_number && args.size() > 1 && args[1].is(runtime::ValueKind::Int)) peer = args[1].as_int();
-  if (peer < 0 || peer >= std::int64_t(ranks_)) return std::nullopt;
-  return std::size_t(peer);
+  const auto peer = session::peer_of(m.waits_at()->what, arguments_at(m.machine), rank, group_size_);
+  if (!peer || *peer < 0 || *peer >= std::int64_t(ranks_)) return std::nullopt;
+  return std::size_t(*peer);
 }
 
 bool Group::take_part(Member& m, std::size_t rank, Meeting meeting, Diagnostics& out) {
@@ -318,11 +242,12 @@ Result<Value> Group::meet(Collective what, PackedArgs args) {
 Result<Value> Group::meet_again(Collective what, PackedArgs args) {
   const std::vector<Meeting>& met = meetings_[rank_];
   const std::uint64_t now = vm::call_time();
-  const auto at = std::lower_bound(own_.begin(), own_.end(), now);
-  const auto index = std::size_t(at - own_.begin());
-  if (at == own_.end() || *at != now) {
-    own_.erase(at, own_.end());
-    own_.push_back(now);
+  std::vector<std::uint64_t>& own = own_[rank_];
+  const auto at = std::lower_bound(own.begin(), own.end(), now);
+  const auto index = std::size_t(at - own.begin());
+  if (at == own.end() || *at != now) {
+    own.erase(at, own.end());
+    own.push_back(now);
   }
   if (index >= met.size() || met[index].what != what)
     return runtime::fail(

@@ -1,0 +1,69 @@
+// RankBoard: what the ranks of a job on one host are doing, in memory that they share, so that a rank that has died can
+// be told from one that takes long, and so that it is known where it was.
+//
+// Each rank writes its own row and reads all of them. Ranks on other hosts have empty rows. Used by session and ui.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "rldb/support/ranks.h"
+
+namespace rldb::support {
+
+enum class RankState : std::uint8_t { Elsewhere, Running, Waiting, Stopped, Done };
+
+struct RankRow {
+  RankState state = RankState::Elsewhere;
+  std::uint64_t changes = 0;  // counts what the rank has written
+  std::string place;          // "`main`, lv3 (model.py:12)"; empty: it has not begun
+  bool died = false;          // its process is gone, and it had not ended
+};
+
+class RankBoard {
+ public:
+  // Every rank of the job calls this, once. Null: the memory cannot be shared, and nobody is watched.
+  static std::unique_ptr<RankBoard> share(Ranks& ranks);
+  ~RankBoard();  // this rank is done
+  RankBoard(const RankBoard&) = delete;
+  RankBoard& operator=(const RankBoard&) = delete;
+
+  void write(RankState state, std::string_view place);
+  void write(RankState state);  // at the same place
+  std::vector<RankRow> rows() const;
+
+ private:
+  struct Row;
+  RankBoard(Row* rows, int rank, int size) : rows_(rows), rank_(rank), size_(size) {}
+  Row* rows_;
+  int rank_, size_;
+};
+
+// A thread that looks at the board ten times a second, and takes SIGTERM, by which mpirun ends the others when a rank
+// has died. Made before other threads are.
+class RankWatch {
+ public:
+  // `died(rank, place)` is called on the thread of the lowest rank that lives on the host; the process ends after it.
+  RankWatch(const RankBoard& board, int rank, std::function<void(int, const std::string&)> died);
+  ~RankWatch();
+  RankWatch(const RankWatch&) = delete;
+  RankWatch& operator=(const RankWatch&) = delete;
+
+ private:
+  void run();
+  int dead_rank() const;  // -1: none
+  void end(int dead);
+  const RankBoard& board_;
+  int rank_;
+  std::function<void(int, const std::string&)> died_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace rldb::support

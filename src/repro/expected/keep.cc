@@ -1,0 +1,41 @@
+#include "repro/expected/keep.h"
+
+#include <unordered_map>
+
+#include "rldb/eval/eval.h"
+
+namespace rldb::repro {
+
+namespace {
+
+// Variables, and the names in the model of what each holds: equal nodes are one binding.
+using NamesOfVars = std::unordered_map<const ir::Var*, std::vector<std::string>>;
+
+class Keeper : public eval::Watcher {
+ public:
+  explicit Keeper(NamesOfVars wanted) : wanted_(std::move(wanted)) {}
+  runtime::Result<support::Unit> bound(const ir::Binding* b, const runtime::Value& value) override {
+    if (const auto found = wanted_.find(b->var); found != wanted_.end())
+      for (const std::string& name : found->second) kept[name] = value;
+    return support::Unit{};
+  }
+  onnx::Tensors kept;
+
+ private:
+  NamesOfVars wanted_;
+};
+
+}  // namespace
+
+KeptValues keep_values(session::Session& session, const onnx::Translation& model,
+                       const std::vector<runtime::Value>& arguments, source::Diagnostics& out) {
+  NamesOfVars wanted;
+  for (const auto& [name, var] : model.values) wanted[var].push_back(name);
+  Keeper keeper(std::move(wanted));
+  KeptValues made;
+  made.run = session.run_watched(model.module, onnx::kEntry, arguments, keeper, out);
+  made.values = std::move(keeper.kept);
+  return made;
+}
+
+}  // namespace rldb::repro

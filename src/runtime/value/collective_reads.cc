@@ -1,0 +1,52 @@
+// The elements that a collective reads for one element of its result: those of this worker, and where the others' are.
+#include <fmt/format.h>
+
+#include "rldb/runtime/call_reads.h"
+#include "rldb/runtime/contrib.h"
+#include "rldb/runtime/workers.h"
+
+namespace rldb::runtime {
+
+namespace {
+
+// The place of an element of `t` at the position.
+ElementPlace place_in(const Tensor& t, std::int64_t position) {
+  return {t.storage().get(), t.byte_offset() + std::size_t(position) * t.dtype().bytes()};
+}
+
+CallReads from_worker(const Tensor& input, std::int64_t position, std::int64_t worker) {
+  const std::int64_t own = workers() ? workers()->id() : 0;
+  if (worker == own) return {true, {place_in(input, position)}, {}};
+  return {true, {}, fmt::format("it comes from element {} of the tensor of worker {}", position, worker)};
+}
+
+}  // namespace
+
+std::optional<CallReads> collective_reads(PackedFunctionPointer function, PackedArgs args,
+                                          const ElementPlace& written) {
+  const bool reduces = function == disco_allreduce || function == disco_custom_allreduce;
+  const bool gathers = function == disco_allgather, casts = function == disco_broadcast;
+  if (!(reduces || gathers || casts) || args.size() < 2 || !args[0].is(ValueKind::Tensor) ||
+      !args[args.size() - 1].is(ValueKind::Tensor))
+    return std::nullopt;
+  const Tensor &input = args[0].as_tensor(), &out = args[args.size() - 1].as_tensor();
+  const std::size_t width = out.dtype().bytes();
+  if (out.storage().get() != written.memory || written.byte < out.byte_offset() ||
+      written.byte >= out.byte_offset() + out.byte_size())
+    return CallReads{};
+  if (width == 0 || input.dtype() != out.dtype() || input.element_count() == 0) return std::nullopt;
+  const auto position = std::int64_t((written.byte - out.byte_offset()) / width);
+  if (reduces) {
+    if (position >= input.element_count()) return std::nullopt;
+    CallReads reads{true, {place_in(input, position)}, {}};
+    if (workers()) reads.others = "and from the same element of the other workers";
+    return reads;
+  }
+  // In a group, the worker's place among the participants is not known here.
+  const Collective what = gathers ? Collective::Allgather : Collective::Broadcast;
+  if (is_in_group(what, args)) return std::nullopt;
+  if (casts) return from_worker(input, position, 0);
+  return from_worker(input, position % input.element_count(), position / input.element_count());
+}
+
+}  // namespace rldb::runtime

@@ -1,0 +1,200 @@
+// The board is a file without a name once every rank has mapped it.
+#include "rldb/support/rank_board.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+
+#include "rldb/support/file.h"
+
+namespace rldb::support {
+
+struct RankBoard::Row {
+  static constexpr std::size_t kPlace = 440;
+  std::atomic<std::int32_t> pid;
+  std::atomic<std::uint8_t> state;
+  std::atomic<std::uint64_t> changes;  // odd while the place is written
+  char place[kPlace];
+};
+
+namespace {
+
+constexpr ::useconds_t kBetweenLooks = 500;
+constexpr double kHandshakeSeconds = 20;
+
+double now() {
+  timespec t{};
+  ::clock_gettime(CLOCK_MONOTONIC, &t);
+  return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
+}
+
+std::string host_name() {
+  char name[256] = {};
+  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
+}
+
+// The next message; empty after a time in which everybody should have answered.
+std::string next_message(Ranks& ranks) {
+  for (const double end = now() + kHandshakeSeconds; now() < end; ::usleep(kBetweenLooks))
+    if (auto message = ranks.receive()) return message->bytes;
+  return {};
+}
+
+void* map_file(int file, std::size_t bytes) {
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  return at == MAP_FAILED ? nullptr : at;
+}
+
+// A new file of zeros; -1: none can be made.
+int make_file(std::string& path, std::size_t bytes) {
+  for (const char* folder : {"/dev/shm", "/tmp"}) {
+    path = std::string(folder) + "/rldb-ranks-XXXXXX";
+    const int file = ::mkstemp(path.data());
+    if (file < 0) continue;
+    if (::ftruncate(file, off_t(bytes)) == 0) return file;
+    ::close(file);
+    ::unlink(path.c_str());
+  }
+  return -1;
+}
+
+// Gone, or a zombie that its parent has not noticed yet.
+bool is_gone(std::int32_t pid) {
+  if (::kill(pid, 0) != 0 && errno == ESRCH) return true;
+  const auto status = read_file("/proc/" + std::to_string(pid) + "/stat");
+  if (!status.ok()) return false;
+  const std::size_t end = status->rfind(')');
+  return end != std::string::npos && end + 2 < status->size() &&
+         ((*status)[end + 2] == 'Z' || (*status)[end + 2] == 'X');
+}
+
+}  // namespace
+
+// Rank 0 makes the file and tells the others its host and path; they answer when they have mapped it, or cannot.
+std::unique_ptr<RankBoard> RankBoard::share(Ranks& ranks) {
+  const std::size_t bytes = std::size_t(ranks.size()) * sizeof(Row);
+  const std::string host = host_name();
+  std::string path;
+  int file = -1;
+  if (ranks.rank() == 0) {
+    file = make_file(path, bytes);
+    for (int other = 1; other < ranks.size(); ++other) ranks.send(other, file < 0 ? "" : host + "\n" + path);
+  } else {
+    const std::string message = next_message(ranks);
+    const std::size_t line = message.find('\n');
+    if (line != std::string::npos && message.substr(0, line) == host)
+      file = ::open(message.c_str() + line + 1, O_RDWR | O_CLOEXEC);
+  }
+  void* at = file < 0 ? nullptr : map_file(file, bytes);
+  if (file >= 0) ::close(file);
+  if (ranks.rank() == 0) {
+    for (int other = 1; other < ranks.size(); ++other) next_message(ranks);
+    if (!path.empty()) ::unlink(path.c_str());
+  } else {
+    ranks.send(0, "mapped");
+  }
+  if (!at) return nullptr;
+  std::unique_ptr<RankBoard> board(new RankBoard(static_cast<Row*>(at), ranks.rank(), ranks.size()));
+  board->rows_[ranks.rank()].pid = ::getpid();
+  board->write(RankState::Running, "");
+  return board;
+}
+
+RankBoard::~RankBoard() {
+  write(RankState::Done);
+  ::munmap(rows_, std::size_t(size_) * sizeof(Row));
+}
+
+void RankBoard::write(RankState state, std::string_view place) {
+  Row& row = rows_[rank_];
+  ++row.changes;
+  const std::size_t n = std::min(place.size(), Row::kPlace - 1);
+  std::memcpy(row.place, place.data(), n);
+  row.place[n] = '\0';
+  row.state = std::uint8_t(state);
+  ++row.changes;
+}
+
+void RankBoard::write(RankState state) {
+  rows_[rank_].changes += 2;
+  rows_[rank_].state = std::uint8_t(state);
+}
+
+std::vector<RankRow> RankBoard::rows() const {
+  std::vector<RankRow> out;
+  for (int i = 0; i < size_; ++i) {
+    const Row& row = rows_[i];
+    RankRow& r = out.emplace_back();
+    r.state = RankState(row.state.load());
+    r.changes = row.changes;
+    const std::int32_t pid = row.pid;
+    if (pid == 0) {
+      r.state = RankState::Elsewhere;
+      continue;
+    }
+    char place[Row::kPlace];
+    std::memcpy(place, row.place, sizeof place);
+    place[sizeof place - 1] = '\0';
+    r.place = place;
+    r.died = r.state != RankState::Done && is_gone(pid) && RankState(row.state.load()) != RankState::Done;
+  }
+  return out;
+}
+
+RankWatch::RankWatch(const RankBoard& board, int rank, std::function<void(int, const std::string&)> died)
+    : board_(board), rank_(rank), died_(std::move(died)) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  thread_ = std::thread([this] { run(); });
+  sigaddset(&before, SIGTERM);  // of this thread, and those that it starts
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+RankWatch::~RankWatch() {
+  stop_ = true;
+  thread_.join();
+}
+
+int RankWatch::dead_rank() const {
+  const std::vector<RankRow> rows = board_.rows();
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    if (rows[i].died) return int(i);
+  return -1;
+}
+
+// The lowest rank that lives speaks; the others leave it the time.
+void RankWatch::end(int dead) {
+  const std::vector<RankRow> rows = board_.rows();
+  for (int i = 0; i < rank_; ++i)
+    if (rows[std::size_t(i)].state != RankState::Elsewhere && !rows[std::size_t(i)].died) {
+      ::usleep(500000);
+      ::_exit(1);
+    }
+  died_(dead, rows[std::size_t(dead)].place);
+  ::_exit(1);
+}
+
+void RankWatch::run() {
+  sigset_t term;
+  sigemptyset(&term);
+  sigaddset(&term, SIGTERM);
+  while (!stop_) {
+    const timespec wait{0, 100'000'000};
+    const bool ended = ::sigtimedwait(&term, nullptr, &wait) == SIGTERM;
+    if (const int dead = dead_rank(); dead >= 0) return end(dead);
+    if (!ended) continue;
+    // The rank because of which the others are ended may not be gone yet.
+    for (int i = 0; i < 10; ++i, ::usleep(50000))
+      if (const int dead = dead_rank(); dead >= 0) return end(dead);
+    ::_exit(128 + SIGTERM);
+  }
+}
+
+}  // namespace rldb::support

@@ -1,0 +1,30 @@
+// Other ranks of a stopped run: switching to one, and questions with `@N` behind what they ask about.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "rldb/ui/prompt/state.h"
+
+namespace rldb::ui {
+
+// The rank's own run becomes the present one, where it was left; if it has none yet, it is run to the same place.
+// False: diagnosed.
+bool switch_rank(Repl& repl, std::size_t rank);
+
+// `a@1`, `why a[2]@1`: until the end of the scope the present run is that of the rank, which is taken off the text.
+class AtRank {
+ public:
+  AtRank(Repl& repl, std::string_view& text);
+  ~AtRank();
+  AtRank(const AtRank&) = delete;
+  AtRank& operator=(const AtRank&) = delete;
+  bool failed() const { return failed_; }  // diagnosed
+
+ private:
+  Repl& repl_;
+  std::size_t before_;
+  bool failed_ = false;
+};
+
+}  // namespace rldb::ui

@@ -1,0 +1,94 @@
+// `:rank`: the run of another rank at the same place.
+#include <fmt/format.h>
+
+#include "rldb/debug/side_by_side.h"
+#include "rldb/session/group.h"
+#include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_rank.h"
+#include "rldb/ui/prompt/data.h"
+#include "ui/prompt/commands/at_rank.h"
+#include "ui/prompt/view.h"
+
+namespace rldb::ui {
+
+namespace {
+
+// Unless it is kept, the group is at the rank before again.
+class Turn {
+ public:
+  explicit Turn(Repl& repl) : repl_(repl) {}
+  ~Turn() {
+    if (!kept_) repl_.group->be_again(repl_.rank);
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  void keep(std::size_t rank) {
+    kept_ = true;
+    repl_.rank = rank;
+    repl_.group->be_again(rank);
+  }
+
+ private:
+  Repl& repl_;
+  bool kept_ = false;
+};
+
+}  // namespace
+
+bool switch_rank(Repl& repl, std::size_t rank) {
+  if (rank == repl.rank) return true;
+  Turn turn(repl);
+  if (debug::exchange_run(repl.debugger(), int(repl.rank), int(rank))) {
+    turn.keep(rank);
+    return true;
+  }
+  if (rank >= repl.group->arguments().size()) {
+    repl.fail(source::message(diag::NotStopped));
+    return false;
+  }
+  source::Diagnostics diagnostics;
+  const auto begun = debug::begin_beside(
+      repl.debugger(), int(repl.rank), repl.group->arguments()[rank], [&] { repl.group->be(rank); }, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !begun) return false;
+  turn.keep(rank);
+  if (!begun->arrived && !repl.wants_json()) repl.print("rank {} does not come to the same place\n", rank);
+  return true;
+}
+
+AtRank::AtRank(Repl& repl, std::string_view& text) : repl_(repl), before_(repl.rank) {
+  const auto at = text.rfind('@');
+  if (!repl.group || at == std::string_view::npos || at == 0) return;
+  const auto rank = parse_count(text.substr(at + 1));
+  if (!rank) return;  // the operator `@`
+  if (*rank >= repl.ranks) {
+    repl.fail(source::message(diag::NoSuchRank, text.substr(at + 1), text, repl.ranks));
+    failed_ = true;
+    return;
+  }
+  text = trim(text.substr(0, at));
+  failed_ = !switch_rank(repl, std::size_t(*rank));
+}
+
+AtRank::~AtRank() {
+  if (repl_.rank == before_ || !repl_.group) return;
+  // An abandoned question: the debugger has, or gets, the run of before in another way.
+  (void)debug::exchange_run(repl_.debugger(), int(repl_.rank), int(before_));
+  repl_.rank = before_;
+  repl_.group->be_again(before_);
+}
+
+Status command_Rank(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) {
+    const auto rank = parse_count(rest);
+    if (!rank) return Status::Usage;
+    if (!repl.group || *rank >= repl.ranks) return repl.fail(source::message(diag::NoSuchRank, rest, rest, repl.ranks));
+    if (!repl.debugger().active() && !repl.debugger().finished()) return repl.fail(source::message(diag::NotStopped));
+    if (!switch_rank(repl, std::size_t(*rank))) return Status::Failed;
+    repl.frame() = 0;
+  }
+  if (repl.wants_json()) return repl.give({{"ranks", repl.ranks}, {"rank", repl.rank}});
+  repl.print("rank {} of {}\n", repl.rank, repl.ranks);
+  return rest.empty() ? Status::Good : repl.show_stop(repl.debugger().last_stop());
+}
+
+}  // namespace rldb::ui
