@@ -44,7 +44,7 @@ Status command_SaveRepro(Repl& repl, std::string_view rest) {
     repro.before = versions_again(history, last.version, session.options().print);
   }
   for (const session::NamedValue& v : session.values())
-    if (v.name != "_") repro.values.push_back({v.name, v.value, false});
+    if (v.name != "_" && is_one_name(v.name)) repro.values.push_back({v.name, v.value, false});
   repro.entry = entry_of(repl, last);
   if (!last.expectation.empty())
     repro.expectations.push_back(last.expectation);
