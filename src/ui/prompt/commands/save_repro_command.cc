@@ -6,6 +6,7 @@
 #include "rldb/support/file.h"
 #include "rldb/ui/prompt/repro_file.h"
 #include "rldb/ui/prompt/state.h"
+#include "ui/prompt/entry/frame_scope.h"
 
 namespace rldb::ui {
 
