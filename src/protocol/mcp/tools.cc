@@ -195,7 +195,7 @@ Json link_to(const Resource& r) {
 
 bool is_given_up(const Json& diagnostics) {
   return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Json& d) {
-    return d.value("code", "") == diag::TimedOut.row().name || d.value("code", "") == diag::Interrupted.row().name;
+    return d.value("code", "") == diag::TimedOut.name || d.value("code", "") == diag::Interrupted.name;
   });
 }
 
