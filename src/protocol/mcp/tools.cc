@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "rldb/source/diagnostic_limit.h"
+#include "rldb/support/cancel.h"
 #include "rldb/ui/prompt/command.h"
 #include "rldb/ui/prompt/entry_flags.h"
 
@@ -193,12 +193,6 @@ Json link_to(const Resource& r) {
       {"type", "resource_link"}, {"uri", r.uri}, {"name", r.name}, {"mimeType", r.mime_type}, {"size", r.text.size()}};
 }
 
-bool is_given_up(const Json& diagnostics) {
-  return std::any_of(diagnostics.begin(), diagnostics.end(), [](const Json& d) {
-    return d.value("code", "") == diag::TimedOut.name || d.value("code", "") == diag::Interrupted.name;
-  });
-}
-
 // The reply within the limit: what is too long is kept, and its beginning sent.
 Json within_limit(Json reply, Program* program, std::vector<Resource>& links) {
   if (to_line(reply).size() <= kMaxReplyBytes || !program) return reply;
@@ -241,8 +235,8 @@ RpcResult<Json> call_tool(const Tool& tool, const Json& given, Programs& program
       Json::array({{{"type", "text"}, {"text", structured.dump(-1, ' ', false, Json::error_handler_t::replace)}}});
   for (const Resource& link : answer.links) content.push_back(link_to(link));
   // A fault that was looked for and found is a result; an answer that was given up is none.
-  const bool has_result =
-      (!structured["data"].is_null() || structured.contains("resource")) && !is_given_up(structured["diagnostics"]);
+  const bool given_up = support::cancel_cause() != support::CancelCause::None;
+  const bool has_result = !given_up && (!structured["data"].is_null() || structured.contains("resource"));
   return Json{{"content", std::move(content)},
               {"structuredContent", structured},
               {"isError", !structured.value("ok", false) && !has_result}};
