@@ -64,6 +64,28 @@ std::string place_in(const vm::Machine& m) {
   return text;
 }
 
+// Writes on the board where a rank is, binding by binding.
+class PlaceHook : public vm::Hook {
+ public:
+  PlaceHook(const bytecode::Executable& exe, support::RankBoard* board) : exe_(exe), board_(board) {}
+
+  bool before_instruction(const vm::Machine& m) override {
+    const auto* debug = board_ ? exe_.debug.instruction(m.frame().pc) : nullptr;
+    if (!debug || debug->variable.empty() || (debug->location == last_ && m.frame().function == function_))
+      return false;
+    last_ = debug->location;
+    function_ = m.frame().function;
+    board_->write(RankState::Running, place_in(m));
+    return false;
+  }
+
+ private:
+  const bytecode::Executable& exe_;
+  support::RankBoard* board_;
+  bytecode::Location last_;
+  bytecode::FunctionIndex function_ = -1;
+};
+
 }  // namespace
 
 struct ProcessGroup::Job {
@@ -333,27 +355,22 @@ std::optional<Value> ProcessGroup::run(Session& session, std::string_view functi
   return result;
 }
 
-// Stops before each collective, so that it is known where the rank waits.
 std::optional<Value> ProcessGroup::run_on(vm::Machine& machine, Diagnostics& out) {
-  const vm::StopSet stops = collectives_of(machine.executable());
-  for (bool at_collective = false;; at_collective = !at_collective) {
-    say(RankState::Running, place_in(machine));
-    vm::Outcome outcome = at_collective ? machine.step(1) : machine.run(stops);
-    if (outcome.finished()) return std::move(outcome.value);
-    if (outcome.faulted()) {
-      if (told_elsewhere_) return std::nullopt;
-      const auto* debug = machine.executable().debug.instruction(outcome.fault->pc);
-      source::Message text = source::message(diag::RankFailed, rank(), outcome.fault->error.message);
-      for (const std::string& note : outcome.fault->error.notes) text.notes.push_back({{}, note});
-      text.notes.push_back({{}, "in " + place_in(machine)});
-      out.add(debug ? debug->span : source::Span(), std::move(text));
-      return std::nullopt;
-    }
-    if (outcome.reason == vm::StopReason::Interrupted) {
-      out.add({}, source::message(diag::RunInterrupted, machine.instructions()));
-      return std::nullopt;
-    }
+  PlaceHook hook(machine.executable(), board_);
+  say(RankState::Running, place_in(machine));
+  vm::Outcome outcome = machine.run(hook);
+  if (outcome.finished()) return std::move(outcome.value);
+  if (!outcome.faulted()) {
+    out.add({}, source::message(diag::RunInterrupted, machine.instructions()));
+    return std::nullopt;
   }
+  if (told_elsewhere_) return std::nullopt;
+  const auto* debug = machine.executable().debug.instruction(outcome.fault->pc);
+  source::Message text = source::message(diag::RankFailed, rank(), outcome.fault->error.message);
+  for (const std::string& note : outcome.fault->error.notes) text.notes.push_back({{}, note});
+  text.notes.push_back({{}, "in " + place_in(machine)});
+  out.add(debug ? debug->span : source::Span(), std::move(text));
+  return std::nullopt;
 }
 
 void ProcessGroup::end(bool good, const std::string& why) {
