@@ -1,4 +1,4 @@
-// Shared libraries that TVM exported (`export_library`): machine code of kernels, and the bytes of an executable in the
+// Shared libraries that TVM exported: machine code of kernels, and the bytes of an executable in the
 // data of one symbol. docs/formats.md has the layout. The library is read, not loaded.
 #pragma once
 

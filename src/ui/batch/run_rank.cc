@@ -35,7 +35,7 @@ std::optional<Value> run_here(session::Session& session, session::ProcessGroup& 
   } else {
     if (group.rank() == 0 && line.format == Format::Text)
       for (const session::Argument& a : *arguments)
-        if (a.generated) console.print_error("note: made up {} = {}\n", a.parameter, runtime::describe(a.value));
+        if (a.generated) console.print_error("note: generated {} = {}\n", a.parameter, runtime::describe(a.value));
     std::vector<Value> values;
     for (const session::Argument& a : *arguments) values.push_back(a.value);
     result = group.run(session, function, values, diagnostics);
