@@ -65,7 +65,7 @@ class Form {
   bool is_own_call(const Term& call) const {
     const Term& callee = e_.child(call, 0);
     if (is_namespace(dotted_name(e_, callee)) || !find_function(callee.text)) return false;
-    return callee.kind == TermKind::Attribute || kind_of_(callee.text) != NameKind::Function;
+    return kind_of_(callee.text) != NameKind::Function;  // `abs(x)`, `cls.abs(x)`: of the module
   }
 
   // A form that TVMScript lacks.

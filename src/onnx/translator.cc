@@ -50,6 +50,12 @@ bool has_branches(const pb::GraphProto& graph) {
 
 namespace {
 
+std::unordered_map<std::string, const pb::TypeProto*> recorded_types(const pb::GraphProto& graph) {
+  std::unordered_map<std::string, const pb::TypeProto*> types;
+  for (const auto& info : graph.value_info()) types[info.name()] = &info.type();
+  return types;
+}
+
 // The weights that lie in the model's memory keep it.
 class HeldModel final : public runtime::Object {
  public:
@@ -73,8 +79,7 @@ Translator::Translator(ir::Context& ctx, const ModelRef& held, source::FileId fi
       builder_(ctx),
       blocks_(ctx),
       kernels_(ctx, builder_) {
-  if (model_.is_exported())
-    for (const auto& info : model_.proto.graph().value_info()) recorded_[info.name()] = &info.type();
+  if (model_.is_exported()) recorded_ = recorded_types(model_.proto.graph());
 }
 
 // ---- the model ----
@@ -456,7 +461,12 @@ ir::Result<Values> Translator::run_graph(const pb::GraphProto& graph, const Valu
     return refuse(fmt::format("its graph has {}, {} given", support::counted(std::size_t(graph.input_size()), "input"),
                               inputs.size()));
   for (int i = 0; i < graph.input_size(); ++i) scope.values[graph.input(i).name()] = inputs[std::size_t(i)];
-  if (!nodes(graph.node(), scope, frame)) return refuse("its graph has errors");
+  // Names of a branch may be names of the graph around it too.
+  auto types = model_.is_exported() ? recorded_types(graph) : recorded_;
+  std::swap(types, recorded_);
+  const bool translated = nodes(graph.node(), scope, frame);
+  std::swap(types, recorded_);
+  if (!translated) return refuse("its graph has errors");
   Values made;
   for (const auto& o : graph.output()) {
     const Value* v = scope.find(o.name());

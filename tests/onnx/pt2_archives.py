@@ -291,8 +291,10 @@ def choice():
     arguments = [argument("%p"), *branches, argument(["%x", "%z"])]
     p.nodes.append({"target": "torch.ops.higher_order.cond", "outputs": [{"as_tensor": {"name": n}} for n in ("y0", "y1")],
                     "inputs": [{"name": "", "arg": a, "kind": 1} for a in arguments], "metadata": {}})
+    p.node("c", A + "mul.Tensor", [], self="%p", other=2.0)  # a name of the branches, with another type
     p.output("y0")
     p.output("y1")
+    p.output("c")
     return p
 
 

@@ -139,6 +139,13 @@ def documents(s):
     check("a graph", [n["name"] for n in graph][-1] == "gv" and graph[-1]["result"] and len(graph[-1]["inputs"]) == 2, graph[-1])
     kernel = s.json("kernel?name=relu")
     check("a kernel in three forms", "def relu" in kernel["tir"] and "define" in kernel["llvm"] and kernel["asm"], kernel)
+    compiled = kernel["compiled"].split("\n")
+    for form in ("llvm", "asm"):
+        lines = kernel[form + "_lines"]
+        check(f"{form}: a line of the kernel for each line", len(lines) == len(kernel[form].rstrip("\n").split("\n")), (len(lines), kernel[form]))
+        stores = {compiled[line - 1].strip() for line in lines if line}
+        check(f"{form}: the statement is among them", any("compute" in s or "=" in s for s in stores), stores)
+        check(f"{form}: no debug information is left", "DILocation" not in kernel[form] and ".loc" not in kernel[form])
     check("a memory plan", s.json("memory?version=0")["functions"][0]["function"] == "main")
     for path in ("text?version=99", "text", "graph?version=0&function=no", "kernel?name=no", "nothing", "../program"):
         check(f"no {path}", s.ask(path)[0] == 404)

@@ -45,7 +45,7 @@ struct NanOnBoth {
 NanOnBoth nan_on_both(const runtime::Value& a, const runtime::Value& b);
 std::string to_string(const NanOnBoth& n);  // `its result is NaN on both sides (8 of 8 elements)`
 
-// One line: `[0, 2] is 3 against 4; 5 of 12 elements differ, by at most 1 (abs), ...`. The first side comes first.
+// One line: `[0, 2]: 3 vs 4; 5 of 12 elements differ, by at most 1 (abs), ...`. The first side comes first.
 std::string to_string(const TensorDifference& d);
 
 }  // namespace rldb::repro

@@ -1,5 +1,5 @@
-// Which elements a call of a function of the runtime (the paged key-value cache, collectives) reads for one element that
-// it writes. For the provenance of elements; nothing is called.
+// Which elements a call of a function of the runtime (the paged key-value cache, collectives) reads for one element
+// that it writes. For the provenance of elements; nothing is called.
 #pragma once
 
 #include <optional>

@@ -192,6 +192,9 @@ ModelRef to_reduce(const ModelRef& model, const Tensors& bound, source::Diagnost
   bind_inputs(*made, bound);
   name_dims(*made->proto.mutable_graph());
   made->proto.mutable_graph()->clear_value_info();
+  // Before version 4 of the format each initialiser was an input too.
+  constexpr std::int64_t kOwnInitialisers = 4;
+  if (made->proto.ir_version() < kOwnInitialisers) made->proto.set_ir_version(kOwnInitialisers);
   return made;
 }
 

@@ -84,6 +84,7 @@ class Adapter {
   // `a@1`: the rank, which is taken from the text. None: the present one.
   std::optional<std::size_t> take_rank(std::string& text) const;
   void follow_group();
+  void show_rank(std::size_t rank);
 
   void forget_stop();
   bool is_fault_caught(const debug::StopReport& stop) const;

@@ -61,6 +61,7 @@ void Adapter::after_entry(const Moment& before, bool values_changed) {
   const debug::StopReport stop = repl_->debugger().last_stop();
   const bool was_stopped = before.kind != debug::StopKind::None;
   follow_group();
+  if (const auto rank = runs_->take_back()) return show_rank(*rank);
   if (configured_ && was_stopped && now.kind == debug::StopKind::None) return end_rank(ui::kGood);
   points_->refresh();
   if (now.version != before.version || now.call != before.call) sources_->tell(channel_);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "rldb/debug/side_by_side.h"
 #include "rldb/session/group.h"
 
 namespace rldb::protocol::dap {
@@ -19,6 +20,7 @@ void RankRuns::begin() {
   for (const Rank& r : ranks_) next = std::max(next, r.view.first_frame);
   ranks_ = std::vector<Rank>(repl_.ranks);
   for (Rank& r : ranks_) r.view.first_frame = next;
+  selected_ = repl_.rank;
   ranks_[current()].live = true;
   group_ = repl_.group.get();
   group_runs_ = group_ ? group_->runs() : 0;
@@ -34,12 +36,21 @@ void RankRuns::select(std::size_t rank) {
   const std::size_t from = current();
   if (rank == from || rank >= count()) return;
   ranks_[from].parked = debug::park(repl_.debugger());
-  repl_.rank = rank;
+  repl_.rank = selected_ = rank;
   if (repl_.group) repl_.group->be_again(rank);
   debug::unpark(repl_.debugger(), std::move(ranks_[rank].parked));
   repl_.frame() = 0;
   ranks_[rank].live = true;
   choose_watchpoints(from, rank);
+}
+
+std::optional<std::size_t> RankRuns::take_back() {
+  const std::size_t asked = repl_.rank;
+  if (asked == selected_) return std::nullopt;
+  (void)debug::exchange_run(repl_.debugger(), int(asked), int(selected_));
+  repl_.rank = selected_;
+  if (repl_.group) repl_.group->be_again(selected_);
+  return asked;
 }
 
 void RankRuns::choose_watchpoints(std::size_t from, std::size_t to) {

@@ -32,7 +32,7 @@ class RankRuns {
   explicit RankRuns(ui::Repl& repl) : repl_(repl), ranks_(1) {}
 
   std::size_t count() const { return ranks_.size(); }
-  std::size_t current() const { return repl_.rank; }
+  std::size_t current() const { return selected_; }
   StopView& view() { return ranks_[current()].view; }
   // A rank that has a run, stopped or going on.
   bool is_live(std::size_t rank) const { return rank < ranks_.size() && ranks_[rank].live; }
@@ -44,6 +44,9 @@ class RankRuns {
   bool is_of_this_group() const;
   // Its run is put into the debugger; one that has none begins with it.
   void select(std::size_t rank);
+  // An entry of the console has changed the rank (`:rank`), by putting this run aside within the debugger: it is taken
+  // back. The rank that was asked for; none: nothing of the kind happened.
+  std::optional<std::size_t> take_back();
   // The present rank's run is over.
   void end() { ranks_[current()].live = false; }
 
@@ -61,6 +64,7 @@ class RankRuns {
 
   ui::Repl& repl_;
   std::vector<Rank> ranks_;
+  std::size_t selected_ = 0;
   std::size_t group_runs_ = 0;             // of the group, when the runs began
   const session::Group* group_ = nullptr;  // only compared
   std::map<int, std::size_t> watched_in_;  // the rank of a watchpoint

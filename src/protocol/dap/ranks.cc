@@ -79,6 +79,13 @@ void Adapter::follow_group() {
   begin_ranks();
 }
 
+// The client goes to the thread.
+void Adapter::show_rank(std::size_t rank) {
+  if (!runs_->is_live(rank)) return channel_.output("stderr", fmt::format("rank {} has ended\n", rank));
+  select_rank(rank);
+  send_stopped(repl_->debugger().last_stop(), "step", {});
+}
+
 // ---- begin and end ----
 
 // After the present rank, which has run the group: each of the others runs to its first stop. The client's focus stays

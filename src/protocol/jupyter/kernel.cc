@@ -215,7 +215,9 @@ Json Kernel::complete(const Json& content) {
   std::size_t start = cursor;
   // The prompt completes one entry, which is the last one before the cursor.
   const std::size_t entry = code.rfind("\n:", cursor) == std::string::npos ? 0 : code.rfind("\n:", cursor) + 1;
-  const std::vector<std::string> matches = hooks_.complete(std::string_view(code).substr(entry), cursor - entry, start);
+  std::vector<std::string> matches;
+  for (ui::Candidate& c : hooks_.complete(std::string_view(code).substr(entry), cursor - entry, start))
+    matches.push_back(std::move(c.text));
   start = matches.empty() ? cursor : entry + start;
   return good({{"matches", matches},
                {"cursor_start", characters_of(code, start)},

@@ -68,8 +68,7 @@ int write_programs(session::Session& session, const CommandLine& line, Console& 
     ++(result.files.empty() ? left_out : written);
     if (!result.why.empty()) console.print_error("seed {}: {}\n", seed, result.why);
   }
-  console.print("wrote {} to {}
-", support::counted(written, "program"), line.fuzz.write_to);
+  console.print("wrote {} to {}\n", support::counted(written, "program"), line.fuzz.write_to);
   return written == wanted ? kGood : kFailed;
 }
 

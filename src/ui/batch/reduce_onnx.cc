@@ -77,9 +77,13 @@ bool write_model(const repro::OnnxReduction& r, const std::string& path, source:
     return false;
   }
   if (!write_output(path, *bytes, console)) return false;
-  if (r.outputs.empty()) return true;
   const fs::path folder = fs::path(data_folder(path)) / kTestSet;
   std::error_code failed_to;
+  if (r.outputs.empty()) {
+    remove_others(folder, "input", 0);
+    remove_others(folder, "output", 0);
+    return true;
+  }
   fs::create_directories(folder, failed_to);
   if (failed_to) {
     found.add({}, source::message(diag::OnnxNotWritten, fmt::format("`{}`: {}", folder.string(), failed_to.message())));

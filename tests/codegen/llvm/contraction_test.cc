@@ -14,7 +14,8 @@ namespace {
 using Dims = std::map<std::string, std::int64_t>;
 
 // The kernel is scheduled in panels, and keeps its values and its proofs.
-void check_packed(const std::string& text, const std::vector<Dims>& all_dims, unsigned vector_bytes) {
+void check_packed(const std::string& text, const std::vector<Dims>& all_dims, unsigned vector_bytes,
+                  const Case& inputs = {}) {
   Text t(text);
   REQUIRE_MESSAGE(t.f, t.problem, text);
   schedule::Options options;
@@ -26,7 +27,7 @@ void check_packed(const std::string& text, const std::vector<Dims>& all_dims, un
   REQUIRE_MESSAGE(packed, text);
   CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
   for (const Dims& dims : all_dims) {
-    Case c;
+    Case c = inputs;
     c.symbols = dims;
     CAPTURE(text);
     check_same_values(t.ctx, t.f, result.func, c);
@@ -234,4 +235,36 @@ TEST_CASE("products of batches, and of rows in two dimensions") {
                 C[vj] = T.float32(0)
             C[vj] = C[vj] + A[vk] * B[vj, vk]
 )"));
+}
+
+// They are added up in float32, as far as that is exact: the sums are largest where every input is at its limit.
+TEST_CASE("products of bytes are exact") {
+  struct Bytes {
+    const char *a, *b;
+    double low, high;
+  };
+  for (const Bytes& bytes : {Bytes{"int8", "int8", -128, 128}, Bytes{"uint8", "int8", 100, 128},
+                             Bytes{"int8", "int8", -128, -128}, Bytes{"uint8", "uint8", 255, 255}})
+    for (const char* type : {"int32", "int64"})
+      for (const bool known : {true, false}) {
+        const std::string m = known ? "13" : "m", n = known ? "35" : "n", k = known ? "700" : "k";
+        const std::string dims = known ? "" : "    m = T.int64()\n    n = T.int64()\n    k = T.int64()\n";
+        Case inputs;
+        inputs.low = bytes.low;
+        inputs.high = bytes.high;
+        check_packed(function("a: T.handle, b: T.handle, c: T.handle", dims,
+                              fmt::format(R"(
+    A = T.match_buffer(a, ({0}, {2}), "{3}")
+    B = T.match_buffer(b, ({1}, {2}), "{4}")
+    C = T.match_buffer(c, ({0}, {1}), "{5}")
+    for i, j, kk in T.grid({0}, {1}, {2}):
+        with T.sblock("mm"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, kk])
+            with T.init():
+                C[vi, vj] = T.{5}(-7)
+            C[vi, vj] = C[vi, vj] + T.Cast("{5}", A[vi, vk]) * T.Cast("{5}", B[vj, vk])
+)",
+                                          m, n, k, bytes.a, bytes.b, type)),
+                     {{{"m", 13}, {"n", 35}, {"k", 700}}}, 64, inputs);
+      }
 }

@@ -112,6 +112,27 @@ TEST_CASE("equal kernels share their code") {
   CHECK_FALSE(jit->compile("three").ok());
 }
 
+TEST_CASE("while one kernel is waited for others are compiled, and each is its own") {
+  std::vector<std::unique_ptr<Text>> texts;
+  auto jit = Jit::create({}).value();
+  std::vector<std::shared_ptr<runtime::Kernel>> kernels;
+  for (int k = 0; k < 6; ++k) {
+    texts.push_back(std::make_unique<Text>(
+        elementwise(fmt::format("A[i] + B[i] * T.float32({})", k + 1), "float32", "float32", "float32")));
+    kernels.push_back(jit->add(texts.back()->ctx, texts.back()->f, fmt::format("k{}", k)).value());
+  }
+  for (const std::size_t k : {std::size_t(3), std::size_t(0), std::size_t(5), std::size_t(1), std::size_t(3)}) {
+    auto args = three(5);
+    REQUIRE(runtime::call_kernel(*kernels[k], args).ok());
+    CHECK(args[2].as_tensor().at(4) == 1 + 2 * double(k + 1));
+    CHECK(jit->stats()[k].compiled);
+    CHECK_FALSE(jit->stats()[k].from_cache);
+  }
+  CHECK_FALSE(jit->stats()[2].compiled);  // begun or not: nobody has asked for it
+  kernels.clear();
+  jit.reset();  // with what is begun
+}
+
 TEST_CASE("the cache on disk: used, and written anew when damaged") {
   Folder folder;
   Text t(kAdd);

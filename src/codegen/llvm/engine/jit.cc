@@ -69,7 +69,7 @@ struct Shared {
   std::size_t next = 0;                                               // of them, to be compiled ahead
   std::unordered_map<std::string, Compiling> ahead;                   // by cache key: begun, and not asked for yet
 
-  void compile_ahead();
+  void compile_ahead(const std::string& now);  // `now`: the key of the kernel that is waited for
 
   CompileOptions compile_options(runtime::NumericEvents events = 0) const {
     return {options.fp, options.check_bounds, options.opt_level, events, options.check_accesses};
@@ -129,7 +129,7 @@ class JitKernel : public runtime::Kernel {
     } else if (!load_cached(key)) {
       const support::Doing doing(fmt::format("compiling kernel {}", signature_.name));
       RLDB_TRY(Compiling begun, begun_or_now(key));
-      shared_->compile_ahead();
+      shared_->compile_ahead(key);
       RLDB_TRY(const Artefact made, finish_compile(std::move(begun)));
       auto linked = shared_->link(made);
       if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
@@ -146,10 +146,10 @@ class JitKernel : public runtime::Kernel {
   }
 
   // Begins to compile it; false: it needs no compilation, or cannot be compiled, which is said when it is asked for.
-  bool begin_ahead() {
+  bool begin_ahead(const std::string& now) {
     if (code_ || !emitted_ || events_ != 0) return false;
     const std::string key = shared_->cache_key(f_, events_);
-    if (shared_->code.contains(key) || shared_->ahead.contains(key)) return false;
+    if (key == now || shared_->code.contains(key) || shared_->ahead.contains(key)) return false;
     if (shared_->cache.has(shared_->cache.full_key(key))) return false;
     auto begun = begin_compile(emitted_, signature_, shared_->compile_options());
     if (begun.ok()) shared_->ahead.emplace(key, std::move(begun).value());
@@ -317,12 +317,12 @@ class JitKernel : public runtime::Kernel {
 };
 
 // A program that runs a kernel runs the others of its module too, as a rule.
-void Shared::compile_ahead() {
+void Shared::compile_ahead(const std::string& now) {
   static const auto most = std::ptrdiff_t(most_ahead());
   auto running =
       std::count_if(ahead.begin(), ahead.end(), [](const auto& begun) { return !is_finished(begun.second); });
   for (; running < most && next < kernels.size(); ++next)
-    if (const auto kernel = kernels[next].lock()) running += kernel->begin_ahead();
+    if (const auto kernel = kernels[next].lock()) running += kernel->begin_ahead(now);
   if (next < kernels.size()) return;
   kernels.clear();
   next = 0;

@@ -98,11 +98,12 @@ void* thread_main(void* given) {
   return nullptr;
 }
 
-// The child of a fork has the locks of these threads, but not the threads.
+// The child of a fork has the locks of these threads, but not the threads. One that is left behind in a long pass is
+// not waited for until it ends: most children begin another program.
 void before_fork() {
   Jobs& all = jobs();
   std::unique_lock lock(all.mutex);
-  all.fewer.wait(lock, [&] { return all.running.empty(); });
+  (void)all.fewer.wait_for(lock, 5s, [&] { return all.running.empty(); });
 }
 
 bool start(const std::shared_ptr<Job>& job) {

@@ -26,7 +26,7 @@ struct JobState {
 struct Job;
 std::shared_ptr<Job> start_job(std::function<void(const JobState&)> work);
 // Its exceptions (Refused, FatalLlvm) are rethrown here. A job that nobody waits for ends by itself, before the process
-// does; a fork waits for it, because its locks would stay closed in the child.
+// does; a fork waits for it (up to 5 s), because its locks would stay closed in the child.
 void wait_for_job(Job& job);
 bool is_done(Job& job);
 void run_job(std::function<void(const JobState&)> work);  // starts it, and waits

@@ -10,6 +10,9 @@
 
 namespace rldb::schedule {
 
+// Steps of the depth that are summed up in a tile before it is added to C.
+inline constexpr std::int64_t kMaxDepth = 256;
+
 // A loop, or one of the two that a grouped axis is split into.
 struct Axis {
   const ir::Var* var = nullptr;  // occurs in the expressions below
@@ -31,6 +34,7 @@ struct Contraction {
   std::vector<const ir::Expr*> out;  // indices of the output, of the axes' variables
   std::vector<Axis> around, rows, columns, depth;
   ir::DType type;
+  ir::DType work;            // of panels and tiles: `type`, or float32 where its sums are exact
   std::int64_t lanes = 0;    // of a vector
   std::int64_t height = 0;   // rows of a tile
   std::int64_t vectors = 0;  // columns of a tile, in vectors

@@ -27,10 +27,12 @@ bool divisible(const ir::Expr* extent, std::int64_t by) {
 }  // namespace
 
 Packer::E Packer::zero() const {
-  const ir::DType t = t_.c.type;
+  const ir::DType t = t_.c.work;
   if (t.is_float()) return t_.ctx.float_imm(t, 0);
   return t_.ctx.int_imm(t, 0);
 }
+
+Packer::E Packer::value() const { return ir::cast_to(t_.ctx, t_.c.work, t_.value(*f_)); }
 
 bool Packer::runs_along_depth(const Dim& d) const {
   if (!d.axes.empty() && runs_with(f_->load, d.axes) != Run::None) return false;
@@ -76,7 +78,7 @@ Packer::S Packer::transposed(Dim& d) {
   const auto one = [&](E base, E step, E r) {
     bind_depth(base, step);
     t_.bind(d, b.add(d.start, r));
-    return store(b.add(base, step), r, t_.value(*f_));
+    return store(b.add(base, step), r, value());
   };
   const std::string k = t_.depth.name;
   const auto square = [&](E base, E group) -> S {
@@ -103,7 +105,7 @@ Packer::S Packer::transposed(Dim& d) {
       return b.loop(d.name + "_2", d.extent, d.width, [&](E r) {
         t_.bind(t_.depth, t_.depth_at(at));
         t_.bind(d, b.add(d.start, r));
-        return store(at, r, t_.value(*f_));
+        return store(at, r, value());
       });
     }));
   return b.seq(std::move(parts));
@@ -120,7 +122,7 @@ Packer::S Packer::in_runs(Dim& d) {
       return t_.over_depth([&](E k) {
         const auto element = [&](E lane) {
           bind(lane);
-          return store(k, b.add(offset, lane), t_.value(*f_));
+          return store(k, b.add(offset, lane), value());
         };
         return b.loop(d.name + "_3", d.extent, lanes, element, ir::ForKind::Vectorized);
       });
@@ -139,7 +141,7 @@ Packer::S Packer::elements(Dim& d) {
   return t_.over_depth([&](E k) {
     const auto one = [&](E r) {
       t_.bind(d, b.add(d.start, r));
-      return store(k, r, t_.value(*f_));
+      return store(k, r, value());
     };
     if (!vectors_) return b.loop(d.name + "_2", d.extent, d.width, one);
     if (d.width % t_.c.lanes == 0) return t_.in_vectors(d.name, d.extent, d.width, one);
@@ -157,7 +159,7 @@ Packer::S Packer::edge_tile(Dim& d) {
   return b.loop(d.name + "_2", d.extent, d.width, [&](E r) {
     const S copied = t_.over_depth([&](E k) {
       t_.bind(d, b.add(d.start, r));
-      return store(k, r, t_.value(*f_));
+      return store(k, r, value());
     });
     const S zeros = t_.over_depth([&](E k) { return store(k, r, zero()); });
     return t_.ctx.if_stmt(t_.inside(d, r), copied, zeros);
@@ -169,7 +171,7 @@ Packer::S Packer::edge_elements(Dim& d) {
   return t_.over_depth([&](E k) {
     const auto one = [&](E r) {
       t_.bind(d, b.add(d.start, r));
-      const E padded = t_.ctx.intrin(t_.c.type, ir::intrin::IfThenElse, {t_.inside(d, r), t_.value(*f_), zero()});
+      const E padded = t_.ctx.intrin(t_.c.work, ir::intrin::IfThenElse, {t_.inside(d, r), value(), zero()});
       return store(k, r, padded);
     };
     if (vectors_ && d.width % t_.c.lanes == 0) return t_.in_vectors(d.name, d.extent, d.width, one);

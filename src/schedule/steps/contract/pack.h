@@ -28,6 +28,7 @@ class Packer {
   bool runs_along_depth(const Dim& d) const;  // and not along the tile
   S store(E k, E r, E value) { return t_.build.store(panel_, value, {tile_, k, r}); }
   E zero() const;
+  E value() const;  // of the current element, in the panel's dtype
 
   Tiling& t_;
   bool vectors_;

@@ -16,9 +16,9 @@ using ir::BinaryKind;
 
 namespace {
 
-constexpr std::int64_t kDepth = 256;     // width * depth elements of B stay in the first-level cache
-constexpr std::int64_t kColumns = 1024;  // depth * columns in the second
-constexpr std::int64_t kShare = 256;     // columns that are worth a copy of A's panels: a thread's share
+constexpr std::int64_t kDepth = kMaxDepth;  // width * depth elements of B stay in the first-level cache
+constexpr std::int64_t kColumns = 1024;     // depth * columns in the second
+constexpr std::int64_t kShare = 256;        // columns that are worth a copy of A's panels: a thread's share
 constexpr std::int64_t kShares = 8;
 constexpr std::int64_t kRows = 192;  // of A at a time
 
@@ -75,14 +75,14 @@ class ContractionWriter {
     const auto made = [&](const Factor& f, const Dim& d) {
       const E shape[] = {t_.build.lit(d.extent, d.per_block), t_.build.lit(t_.depth.extent, t_.depth.per_block),
                          t_.build.lit(d.extent, d.width)};
-      return ctx_.buffer(ctx_.str(std::string(f.load->buffer->name) + "_panel"), shape, c_.type);
+      return ctx_.buffer(ctx_.str(std::string(f.load->buffer->name) + "_panel"), shape, c_.work);
     };
     a_panel_ = b_panel_ = local_ = nullptr;
     std::vector<const ir::Buffer*> all;
     if (packed_) all = {b_panel_ = made(c_.b, j_), a_panel_ = made(c_.a, rows_[0])};
     if (!registers_) return all;
     const E shape[] = {t_.build.lit(i_.extent, rows_[0].width), t_.build.lit(j_.extent, j_.width)};
-    local_ = ctx_.buffer(ctx_.str(std::string(out()->name) + "_local"), shape, c_.type, "local");
+    local_ = ctx_.buffer(ctx_.str(std::string(out()->name) + "_local"), shape, c_.work, "local");
     all.push_back(local_);
     return all;
   }
@@ -146,7 +146,10 @@ class ContractionWriter {
     return ctx_.if_stmt(test, f(false), f(true));
   }
 
-  S tile(E it, E jt) { return registers_ ? local_tile(it, jt) : plain_tile(it, jt); }
+  S tile(E it, E jt) {
+    if (!registers_) return plain_tile(it, jt);
+    return c_.work == c_.type ? local_tile(it, jt) : added_tile(it, jt);
+  }
 
   S plain_tile(E it, E jt) {
     S init = each(true, [&](E, E) { return stored(out(), c_.nest.init->value, t_.output(), c_.nest.init); });
@@ -169,18 +172,36 @@ class ContractionWriter {
         return stored(local_, value, {r, x}, c_.nest.update);
       });
     });
-    S sum = t_.over_depth([&](E kk) {
-      return each(false, [&](E r, E x) {
-        const std::vector<E> at{r, x};
-        return stored(local_, update(ctx_.load(local_, at), it, jt, kk, r, x), at, c_.nest.update);
-      });
-    });
     S back = either([&](bool guarded) {
       return each(guarded, [&](E r, E x) {
         return stored(out(), t_.build.load(local_, {r, x}), t_.output(), c_.nest.update);
       });
     });
-    return t_.build.seq({first_only(fresh, again), sum, back});
+    return t_.build.seq({first_only(fresh, again), sum(it, jt), back});
+  }
+
+  // The sum of a block of the depth is exact in the tile's dtype, and added to C afterwards.
+  S added_tile(E it, E jt) {
+    S fresh = each(false, [&](E r, E x) { return stored(local_, ctx_.float_imm(c_.work, 0), {r, x}, c_.nest.init); });
+    const auto back = [&](bool first) {
+      return either([&](bool guarded) {
+        return each(guarded, [&](E r, E x) {
+          const E so_far = first ? c_.nest.init->value : ctx_.load(out(), t_.output());
+          const E block = ir::cast_to(ctx_, c_.type, t_.build.load(local_, {r, x}));
+          return stored(out(), ctx_.binary(BinaryKind::Add, so_far, block), t_.output(), c_.nest.update);
+        });
+      });
+    };
+    return t_.build.seq({fresh, sum(it, jt), first_only(back(true), back(false))});
+  }
+
+  S sum(E it, E jt) {
+    return t_.over_depth([&](E kk) {
+      return each(false, [&](E r, E x) {
+        const std::vector<E> at{r, x};
+        return stored(local_, update(ctx_.load(local_, at), it, jt, kk, r, x), at, c_.nest.update);
+      });
+    });
   }
 
   // `first` in the first block of the depth, `later` in the others.
@@ -197,8 +218,9 @@ class ContractionWriter {
   }
   // The text's sum, in the text's order of operands.
   E update(E so_far, E it, E jt, E kk, E r, E x) {
-    const E a = packed_ ? t_.build.load(a_panel_, {it, kk, r}) : t_.value(c_.a);
-    const E b = packed_ ? t_.build.load(b_panel_, {jt, kk, x}) : t_.value(c_.b);
+    const ir::DType t = so_far->dtype();
+    const E a = packed_ ? ir::cast_to(ctx_, t, t_.build.load(a_panel_, {it, kk, r})) : t_.value(c_.a);
+    const E b = packed_ ? ir::cast_to(ctx_, t, t_.build.load(b_panel_, {jt, kk, x})) : t_.value(c_.b);
     const E product = ctx_.binary(BinaryKind::Mul, c_.a_first ? a : b, c_.a_first ? b : a);
     return ctx_.binary(BinaryKind::Add, c_.product_first ? product : so_far, c_.product_first ? so_far : product);
   }

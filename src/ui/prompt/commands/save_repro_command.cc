@@ -6,6 +6,7 @@
 #include "rldb/support/file.h"
 #include "rldb/ui/prompt/repro_file.h"
 #include "rldb/ui/prompt/state.h"
+#include "ui/prompt/entry/frame_scope.h"
 
 namespace rldb::ui {
 
@@ -44,7 +45,7 @@ Status command_SaveRepro(Repl& repl, std::string_view rest) {
     repro.before = versions_again(history, last.version, session.options().print);
   }
   for (const session::NamedValue& v : session.values())
-    if (v.name != "_") repro.values.push_back({v.name, v.value, false});
+    if (v.name != "_" && is_one_name(v.name)) repro.values.push_back({v.name, v.value, false});
   repro.entry = entry_of(repl, last);
   if (!last.expectation.empty())
     repro.expectations.push_back(last.expectation);

@@ -119,7 +119,8 @@ std::optional<debug::Side> side_of_request(Repl& repl, SideRequest& request, con
     if (const auto made = repl.session().arguments(function, inputs, diagnostics)) {
       args.emplace();
       for (const session::Argument& a : *made) {
-        if (a.generated && !repl.wants_json()) repl.print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+        if (a.generated && !repl.wants_json())
+          repl.print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
         args->push_back(a.value);
       }
     }
@@ -297,7 +298,8 @@ class OtherArguments {
     if (repl_.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
     std::vector<Value> values;
     for (const session::Argument& a : *arguments) {
-      if (a.generated && !repl_.wants_json()) repl_.print("made up {} = {}\n", a.parameter, runtime::describe(a.value));
+      if (a.generated && !repl_.wants_json())
+        repl_.print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
       auto copy = runtime::deep_copy(a.value);
       if (!copy.ok()) {
         repl_.fail(source::message(diag::BadInput, a.parameter, copy.error().message));

@@ -123,8 +123,8 @@ Status Repl::run_expression(std::string_view text) {
   if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop_in_call(*stop);
   if (report(diagnostics) == Status::Failed || !value) return tell_other_frames(text), Status::Failed;
   last_.value = *value;
-  last_.type = session::type_of_value(session_->context(), *value);
   if (value->is_null()) return Status::Good;
+  last_.type = session::type_of_value(session_->context(), *value);
   session_->set_value("_", *value);
   if (named) session_->set_value(std::string(assignment->name), *value);
   show_result(*value, named ? assignment->name : std::string_view());
