@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// Shared libraries that TVM exported: machine code of kernels, and the bytes of an executable in the
-// data of one symbol. docs/formats.md has the layout. The library is read, not loaded.
-=======
 // Shared libraries that TVM exported by its export_library(): machine code of kernels, and the bytes of an executable
 // in the data of one symbol. docs/formats.md has the layout. The library is read, not loaded.
->>>>>>> h-int
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // ProcessGroup: this process is one of several ranks that run a program together, each on a machine of its own
-// (`mpirun -n 4 rldb run ...`). The contributions of a rank to a collective go to the others as messages of MPI; the
-// results are computed from the contributions in the order of the ranks, so that they are the same bits in every
+// (`mpirun -n 4 rldb run ...`). A rank's contribution to a collective goes to the others as messages of MPI;
+// the results are computed from the contributions in the order of the ranks, so that they are the same bits in every
 // rank and in every run, and those of a Group (group.h).
 //
 // A rank that waits answers questions of others about its variables, and notices when nobody can go on, or when
@@ -54,7 +54,7 @@ class ProcessGroup : public runtime::Workers {
   // ---- questions ----
   // The value of a variable in the innermost frame of another rank, which waits or has stopped.
   runtime::Result<runtime::Value> ask(std::size_t rank, std::string_view variable);
-  // Where it is: "rank 2 waits at `runtime.disco.allreduce` in `main`, lv3".
+  // State of another rank: "rank 2 waits at `runtime.disco.allreduce` in `main`, lv3".
   std::string place_of(std::size_t rank) const;
 
   // ---- a prompt at rank 0 ----

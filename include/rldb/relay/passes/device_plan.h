@@ -1,10 +1,6 @@
 // DevicePlan: on which device each value of a Relay module is.
 //
-<<<<<<< HEAD
-// The words of the module (`on_device`, `device_copy`, devices of parameters, functions and storage) are carried over
-=======
 // The module's own words (`on_device`, `device_copy`, devices of parameters, functions and storage) are carried over
->>>>>>> h-int
 // from value to value: the operands and results of an operator are on one device, as are a variable and its value, the
 // parts of a value of a data type, the branches of an `if`; fields of tuples have their own, but for those of
 // parameters; shapes and sizes are on the host. A value that nothing places is on the host. Used by PlanDevices, which
