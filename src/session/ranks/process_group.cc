@@ -36,7 +36,7 @@ enum class Kind : std::uint8_t { Contribution, Message, End, Text, Question, Ans
 constexpr ::useconds_t kBetweenLooks = 200;
 // Ranks that all wait, and do nothing for so long, wait for each other.
 constexpr double kStillSeconds = 2;
-constexpr double kAnswerSeconds = 5;
+constexpr double kAnswerSeconds = 20;  // the other rank may have to compile first
 
 double now() {
   timespec t{};
@@ -142,6 +142,8 @@ void ProcessGroup::take(std::size_t from, const std::string& bytes) {
       texts_[from] = in.string();
       return;
     case Kind::Question:
+      // One about a run that is about to begin is answered when it waits, or is over.
+      if (!jobs_.empty()) return questions_.emplace_back(from, in.string()), void();
       return answer(from, in.string());
     case Kind::Answer:
       answer_ = std::string(in.raw(in.left()));
@@ -266,6 +268,7 @@ Result<support::Unit> ProcessGroup::wait(Collective what, const std::function<Ra
   say(RankState::Waiting,
       machine_ ? place_in(*machine_) + fmt::format(" at `{}`", name_of(what)) : fmt::format("`{}`", name_of(what)));
   seen_.clear();
+  answer_questions();
   for (;;) {
     listen();
     const Ranks still = missing();
@@ -457,6 +460,10 @@ void ProcessGroup::answer(std::size_t from, std::string_view name) {
   (void)send(from, out.take());
 }
 
+void ProcessGroup::answer_questions() {
+  for (const auto& [from, name] : std::exchange(questions_, {})) answer(from, name);
+}
+
 Result<Value> ProcessGroup::ask(std::size_t rank, std::string_view variable) {
   ByteWriter out = begin_message(Kind::Question, run_);
   out.string(variable);
@@ -477,14 +484,12 @@ Result<Value> ProcessGroup::ask(std::size_t rank, std::string_view variable) {
 
 // ---- a prompt at rank 0 ----
 
-bool ProcessGroup::start_others(Session& session, std::string_view function,
+bool ProcessGroup::start_others(const std::string& executable, std::string_view function,
                                 const std::vector<std::vector<Value>>& args, Diagnostics& out) {
-  const auto bytes = session.serialise(out);
-  if (!bytes) return false;
   std::vector<std::string> jobs(size());
   for (std::size_t other = 1; other < size(); ++other) {
     ByteWriter job = begin_message(Kind::Job, run_ + 1);
-    job.string(*bytes);
+    job.string(executable);
     job.string(function);
     job.u64(args[other].size());
     for (const Value& v : args[other])
@@ -530,6 +535,7 @@ void ProcessGroup::serve(Session& session) {
     const Job job = std::move(jobs_.front());
     jobs_.erase(jobs_.begin());
     run_job(session, job);
+    answer_questions();
   }
 }
 
