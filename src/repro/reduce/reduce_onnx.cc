@@ -10,7 +10,9 @@
 #include "repro/expected/keep.h"
 #include "repro/oracle/ask_about_file.h"
 #include "repro/reduce/child.h"
+#include "rldb/ir/scalar.h"
 #include "rldb/ir/verifier.h"
+#include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -23,6 +25,19 @@ using onnx::ModelRef;
 // As in reduce.cc: the result does not depend on the number of jobs.
 constexpr std::size_t kAtOnce = 16;
 constexpr std::string_view kModelFile = "model.onnx";
+
+// A window that is larger than its data gives such a result; other readers of models refuse it.
+bool gives_nothing(const onnx::Translation& model) {
+  bool nothing = false;
+  ir::walk(model.function()->body, [&](const ir::Node* n) {
+    const auto* b = ir::as<ir::Binding>(n);
+    const auto* t = b ? ir::as<ir::TensorType>(b->var->type) : nullptr;
+    for (int i = 0; t && t->has_shape && i < t->ndim; ++i)
+      nothing = nothing || ir::is_const(t->shape[std::size_t(i)], 0);
+    return true;
+  });
+  return nothing;
+}
 
 class OnnxReducer {
  public:
@@ -123,6 +138,7 @@ class OnnxReducer {
       return false;
     }
     session_.set_program(model->module);
+    gave_nothing_ = gives_nothing(*model);
     onnx::Tensors of_run;
     Question q = question_for(*model, texts);
     q.kind = q.kind == OracleKind::Nan ? OracleKind::Nan : OracleKind::Values;
@@ -145,7 +161,7 @@ class OnnxReducer {
   std::optional<Symptom> ask(const ModelRef& model) {
     source::Diagnostics found;
     const auto made = translated(model, found);
-    if (!made) return std::nullopt;
+    if (!made || (gives_nothing(*made) && !gave_nothing_)) return std::nullopt;
     if (!question_.command.empty()) return ask_command(model);
     const Question q = question_for(*made, {});
     if (question_.expected && q.expected.size() != onnx::output_names(*model).size()) return std::nullopt;
@@ -317,6 +333,7 @@ class OnnxReducer {
   ModelRef current_;
   onnx::Seen seen_;
   bool given_inputs_ = true;
+  bool gave_nothing_ = false;        // the current model has a result without elements
   onnx::Tensors inputs_, expected_;  // by the names of the model; an input without a value is generated
   std::vector<runtime::Value> reference_;
   std::unordered_set<std::size_t> tried_;
