@@ -111,7 +111,9 @@ bool RecordedFolder::each_row(const std::function<bool(RecordedRow&&)>& visit, s
     row.call = call++;
     row.line = line;
     if (!j.ok() || !read_row(**j, row)) {
-      out.add({}, source::message(diag::NotARecordedCall, index_, line));
+      source::Message m = source::message(diag::NotARecordedCall, index_, line);
+      if (!j.ok() && j.error() != support::JsonProblem::NotJson) m.hint = support::to_string(j.error());
+      out.add({}, std::move(m));
       return false;
     }
     if (!visit(std::move(row))) break;

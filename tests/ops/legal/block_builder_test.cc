@@ -91,11 +91,17 @@ TEST_CASE("block builder: functions inside of functions") {
   const ir::Var* b = bb.emit(ctx.call({twice, of_a, {}, {}}));
   const ir::Expr* const of_b[] = {b};
   bb.end_function(bb.emit(ctx.call({inner, of_b, {}, {}})));
-  CHECK(text_of(bb) == R"(    @R.function
+  CHECK(text_of(bb) == R"(    @R.function(private=True)
+    def twice(y: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
+        gv: R.Tensor((4,), dtype="float32") = R.add(y, y)
+        return gv
+
+    @R.function
     def main(x: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
         cls = Module
         gv: R.Tensor((4,), dtype="float32") = R.nn.relu(x)
-
+        # from tvm.script import relax as R
+        
         @R.function
         def inner(z: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
             gv1: R.Tensor((4,), dtype="float32") = R.add(z, gv)
@@ -103,12 +109,7 @@ TEST_CASE("block builder: functions inside of functions") {
 
         gv2: R.Tensor((4,), dtype="float32") = cls.twice(gv)
         gv3: R.Tensor((4,), dtype="float32") = inner(gv2)
-        return gv3
-
-    @R.function(private=True)
-    def twice(y: R.Tensor((4,), dtype="float32")) -> R.Tensor((4,), dtype="float32"):
-        gv: R.Tensor((4,), dtype="float32") = R.add(y, y)
-        return gv)");
+        return gv3)");
 }
 
 TEST_CASE("block builder: a function calls another, and a module grows") {
