@@ -237,6 +237,7 @@ void check_pager(const std::string& program) {
   check(p.terminal.wait_for("time only.", 15) && p.terminal.wait_for("rldb> ", 15), "and the pages go on from there",
         p.terminal.said());
   p.terminal.read_for(0.2);
+  p.terminal.forget();
   p.terminal.send(":help\r");
   p.terminal.wait_for_after(":help", "-- more:", 15);
   p.terminal.forget();
