@@ -9,6 +9,7 @@
 ;;; Code:
 
 (require 'dap-mode)
+(require 'dap-ui)  ; dap-mode 0.7 itself needs a variable of it
 
 (defcustom rldb-dap-program "rldb" "The program." :type 'string :group 'dap-mode)
 

@@ -192,7 +192,9 @@ TEST_CASE("listings, pictures and differences have a form of their own") {
   notebook.cell(":type main:a");
   const Json* type = notebook.client.last("display_data");
   REQUIRE(type);
-  CHECK((*type)["data"]["text/html"].get<std::string>().find("<span class=\"t\">R.Tensor</span>") != std::string::npos);
+  CHECK((*type)["data"]["text/plain"].get<std::string>() == "R.Tensor((n, 4), dtype=\"float32\")\n");
+  CHECK((*type)["data"]["text/html"].get<std::string>().find("<span class=\"s\">&quot;float32&quot;</span>") !=
+        std::string::npos);
   notebook.cell(":graph main");
   const Json* graph = notebook.client.last("display_data");
   REQUIRE(graph);

@@ -87,8 +87,10 @@ Answer Adapter::on_writeMemory(const Request& request) {
   if (count < std::int64_t(bytes->size()) && !in_part)
     return refused(fmt::format("the tensor has {} bytes: {} from there on", size, size - offset));
   select_rank_of_variables(memory.reference);
+  const std::size_t waiting = then_.size();
   if (auto failure = write_elements(memory, offset, std::string_view(*bytes).substr(0, std::size_t(count))))
     return support::Failure(*std::move(failure));
+  then_.resize(waiting);  // one event for all rows
   then([this] {
     if (takes_invalidated_) channel_.event("invalidated", {{"areas", {"variables"}}});
   });

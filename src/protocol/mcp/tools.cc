@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rldb/support/cancel.h"
 #include "rldb/ui/prompt/command.h"
 #include "rldb/ui/prompt/entry_flags.h"
 
@@ -233,8 +234,9 @@ RpcResult<Json> call_tool(const Tool& tool, const Json& given, Programs& program
   Json content =
       Json::array({{{"type", "text"}, {"text", structured.dump(-1, ' ', false, Json::error_handler_t::replace)}}});
   for (const Resource& link : answer.links) content.push_back(link_to(link));
-  // A fault that was looked for and found is a result.
-  const bool has_result = !structured["data"].is_null() || structured.contains("resource");
+  // A fault that was looked for and found is a result; an answer that was given up is none.
+  const bool given_up = support::cancel_cause() != support::CancelCause::None;
+  const bool has_result = !given_up && (!structured["data"].is_null() || structured.contains("resource"));
   return Json{{"content", std::move(content)},
               {"structuredContent", structured},
               {"isError", !structured.value("ok", false) && !has_result}};

@@ -11,7 +11,7 @@ async function check(name, work) {
     passed++;
   } catch (error) {
     failed++;
-    console.log(`FAIL  ${name}: ${error.message}`);
+    console.log(`FAIL  ${name}: ${error.message.slice(0, 400)}`);
   }
 }
 function must(good, seen) {

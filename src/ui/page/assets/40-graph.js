@@ -73,6 +73,11 @@ class GraphView {
     }
     this.items = items;
     this.layout = layOut(items);
+    for (const edge of this.layout.edges) {
+      const xs = edge.points.map((p) => p.x);
+      edge.left = Math.min(...xs);
+      edge.right = Math.max(...xs);
+    }
     this.users = items.map(() => []);
     items.forEach((item, i) => item.inputs.forEach((j) => this.users[j].push(i)));
   }
@@ -116,8 +121,8 @@ class GraphView {
     const small = this.scale < 0.3;
     const children = [];
     for (const edge of this.layout.edges) {
-      const xs = edge.points.map((p) => p.x), a = edge.points[0], b = edge.points[edge.points.length - 1];
-      if (!inside(Math.min(...xs), a.y, Math.max(...xs), b.y)) continue;
+      const a = edge.points[0], b = edge.points[edge.points.length - 1];
+      if (!inside(edge.left, a.y, edge.right, b.y)) continue;
       const hot = edge.from === this.picked || edge.to === this.picked;
       children.push(el("path", { d: pathOf(edge.points), class: hot ? "lit" : undefined }));
     }

@@ -158,7 +158,7 @@ function flameGraph(profile) {
     const put1 = (i, x, width, row) => {
       if (width < 0.4 || row > 60) return;
       depth = Math.max(depth, row + 1);
-      const p = paths[i], text = p.binding ? `${p.binding}: ${p.callee}` : p.callee;
+      const p = paths[i], name = p.callee ?? profile.function ?? "the run", text = p.binding ? `${p.binding}: ${name}` : name;
       const act = () => draw(i === top ? null : i);
       boxes.push(el("g", { tabindex: width > 8 ? "0" : undefined, role: "button", "aria-label": `${text}, ${time(p.nanoseconds_with_calls)}, ${p.calls} calls`, onclick: act, onkeydown: (event) => { if (event.key === "Enter") act(); } },
         el("rect", { x, y: row * h, width: Math.max(width - 0.4, 0.4), height: h - 1, rx: 1 }, el("title", {}, `${text}\n${time(p.nanoseconds_with_calls)}, ${time(p.nanoseconds)} of it its own, ${p.calls} calls`)),

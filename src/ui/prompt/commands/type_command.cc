@@ -23,7 +23,7 @@ void print_type(Repl& repl, const ir::Type* type) {
   }
   {
     const Repl::Kind script(repl, OutputKind::Script);  // highlighted where it is a page or a notebook
-    repl.print("{}\n", ir::print_type(type));
+    repl.console().write(ir::print_type(type) + "\n");
   }
   for (const std::string& line : explain_type(type)) repl.print("  {}\n", line);
 }

@@ -37,7 +37,11 @@ std::string form_of(const BindingGraph& graph, const GraphNode& n) {
     if (is_input)
       out += '_';
     else
-      for (const char c : word) out += std::isdigit(static_cast<unsigned char>(c)) != 0 ? '#' : c;
+      for (const char c : word)
+        if (std::isdigit(static_cast<unsigned char>(c)) == 0)
+          out += c;
+        else if (!out.ends_with('#'))
+          out += '#';
     i = end;
   }
   return out + " : " + n.type;
