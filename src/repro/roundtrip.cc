@@ -1,11 +1,13 @@
 #include "rldb/repro/roundtrip.h"
 
+#include "rldb/bytecode/exported_library.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
 #include "rldb/relay/ir/equal.h"
 #include "rldb/relay/ir/printer.h"
+#include "rldb/runtime/library_data.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/support/file.h"
 
@@ -46,13 +48,19 @@ std::string of_relay(const session::RelayText& program) {
   return relay::print(again) == text ? "" : "the printed text prints differently";
 }
 
-// Written again, a file has the same bytes.
+// Written again, a file has the same bytes; of a library, the executable in it.
 std::string of_executable(session::Session& session, source::Diagnostics& out) {
   const auto file = support::read_file(session.program_path(), source::kMaxBytes);
   if (!file.ok()) return "the file cannot be read again: " + file.error().reason;
   const auto again = session.serialise(out);
   if (!again) return "it cannot be written";
-  return *again == *file ? "" : "written again, it has other bytes";
+  std::string_view before = *file;
+  if (runtime::is_library_file(before)) {
+    const auto exported = bytecode::executable_in_library(before, session.program_path());
+    if (!exported.ok()) return "the file cannot be read again: " + exported.error().message;
+    before = exported->bytes;
+  }
+  return *again == before ? "" : "written again, it has other bytes";
 }
 
 }  // namespace

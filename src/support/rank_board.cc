@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 
@@ -32,11 +33,6 @@ double now() {
   timespec t{};
   ::clock_gettime(CLOCK_MONOTONIC, &t);
   return double(t.tv_sec) + 1e-9 * double(t.tv_nsec);
-}
-
-std::string host_name() {
-  char name[256] = {};
-  return ::gethostname(name, sizeof name - 1) == 0 ? name : "";
 }
 
 // The next message; empty after a time in which everybody should have answered.
@@ -76,34 +72,43 @@ bool is_gone(std::int32_t pid) {
 
 }  // namespace
 
-// Rank 0 makes the file and tells the others its host and path; they answer when they have mapped it, or cannot.
+bool RankBoard::is_possible(const Ranks& ranks) {
+  const char* here = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return here && std::atoi(here) == ranks.size();
+}
+
+// Rank 0 makes the file and tells the others its path. Nobody goes on until each has mapped it, so that no other
+// message comes between.
 std::unique_ptr<RankBoard> RankBoard::share(Ranks& ranks) {
   const std::size_t bytes = std::size_t(ranks.size()) * sizeof(Row);
-  const std::string host = host_name();
   std::string path;
   int file = -1;
   if (ranks.rank() == 0) {
     file = make_file(path, bytes);
-    for (int other = 1; other < ranks.size(); ++other) ranks.send(other, file < 0 ? "" : host + "\n" + path);
-  } else {
-    const std::string message = next_message(ranks);
-    const std::size_t line = message.find('\n');
-    if (line != std::string::npos && message.substr(0, line) == host)
-      file = ::open(message.c_str() + line + 1, O_RDWR | O_CLOEXEC);
+    for (int other = 1; other < ranks.size(); ++other) ranks.send(other, file < 0 ? "" : path);
+  } else if (path = next_message(ranks); !path.empty()) {
+    file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   }
   void* at = file < 0 ? nullptr : map_file(file, bytes);
   if (file >= 0) ::close(file);
-  if (ranks.rank() == 0) {
-    for (int other = 1; other < ranks.size(); ++other) next_message(ranks);
-    if (!path.empty()) ::unlink(path.c_str());
-  } else {
-    ranks.send(0, "mapped");
+  std::unique_ptr<RankBoard> board;
+  if (at) {
+    board.reset(new RankBoard(static_cast<Row*>(at), ranks.rank(), ranks.size()));
+    board->rows_[ranks.rank()].pid = ::getpid();
+    board->write(RankState::Running, "");
   }
-  if (!at) return nullptr;
-  std::unique_ptr<RankBoard> board(new RankBoard(static_cast<Row*>(at), ranks.rank(), ranks.size()));
-  board->rows_[ranks.rank()].pid = ::getpid();
-  board->write(RankState::Running, "");
-  return board;
+  const bool complete = board && board->is_complete();
+  if (ranks.rank() == 0 && file >= 0) ::unlink(path.c_str());
+  return complete ? std::move(board) : nullptr;
+}
+
+bool RankBoard::is_complete() const {
+  for (const double end = now() + kHandshakeSeconds; now() < end; ::usleep(kBetweenLooks)) {
+    bool all = true;
+    for (int i = 0; i < size_; ++i) all = all && rows_[i].pid != 0;
+    if (all) return true;
+  }
+  return false;
 }
 
 RankBoard::~RankBoard() {

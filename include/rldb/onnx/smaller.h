@@ -58,6 +58,8 @@ struct ModelChange {
 };
 using ModelChanges = std::vector<ModelChange>;
 
+// The value is the only output; the nodes that it does not need are gone.
+ModelRef ending_at(const ModelRef& model, const Seen& seen, const std::string& value);
 // Without nodes and initialisers that nobody reads.
 ModelChanges without_unread(const ModelRef& model, const Seen& seen);
 // One of several outputs, or one fewer.

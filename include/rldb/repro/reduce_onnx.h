@@ -22,6 +22,7 @@ struct OnnxQuestion {
   Question question;                    // of the module that a model becomes
   std::string command;                  // is given the model's file instead; exit code 0: it has the fault
   std::optional<ExpectedSet> expected;  // values of another framework, in place of the program before its passes
+  std::string first;                    // the first of these that differs
 };
 
 struct OnnxReduceOptions {

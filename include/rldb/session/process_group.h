@@ -58,10 +58,10 @@ class ProcessGroup : public runtime::Workers {
   std::string place_of(std::size_t rank) const;
 
   // ---- a prompt at rank 0 ----
-  // Lets the others run the session's program, each with its arguments, up to where they need this rank. False: the
-  // program or an argument cannot be sent, diagnosed.
-  bool start_others(Session& session, std::string_view function, const std::vector<std::vector<runtime::Value>>& args,
-                    Diagnostics& out);
+  // Lets the others run a program, the bytes of an executable, each with its arguments, up to where they need this
+  // rank. False: an argument or the program cannot be sent, diagnosed.
+  bool start_others(const std::string& executable, std::string_view function,
+                    const std::vector<std::vector<runtime::Value>>& args, Diagnostics& out);
   // Of every other rank: runs what `start_others` sends, until rank 0 has ended.
   void serve(Session& session);
   // Rank 0 has ended: the others do too.
@@ -98,6 +98,7 @@ class ProcessGroup : public runtime::Workers {
   void listen();
   void take(std::size_t from, const std::string& bytes);
   void answer(std::size_t from, std::string_view name);
+  void answer_questions();
   runtime::Result<runtime::Value> variable(std::string_view name) const;
   runtime::Result<support::Unit> send(std::size_t to, std::string bytes);
   void say(support::RankState state, const std::string& place);
@@ -118,7 +119,8 @@ class ProcessGroup : public runtime::Workers {
   std::vector<std::uint64_t> met_at_;  // moments of the run, ascending
   std::map<std::size_t, std::string> texts_;
   std::optional<std::string> answer_;
-  std::string reason_;  // why another rank failed
+  std::vector<std::pair<std::size_t, std::string>> questions_;  // not yet answered
+  std::string reason_;                                          // why another rank failed
   std::vector<Job> jobs_;
   bool serving_ = false, over_ = false;   // the others serve rank 0; it has ended
   const vm::Machine* machine_ = nullptr;  // while it runs here

@@ -1,7 +1,7 @@
 // RankBoard: what the ranks of a job on one host are doing, in memory that they share, so that a rank that has died can
 // be told from one that takes long, and so that it is known where it was.
 //
-// Each rank writes its own row and reads all of them. Ranks on other hosts have empty rows. Used by session and ui.
+// Each rank writes its own row and reads all of them. Used by session and ui.
 #pragma once
 
 #include <atomic>
@@ -28,7 +28,9 @@ struct RankRow {
 
 class RankBoard {
  public:
-  // Every rank of the job calls this, once. Null: the memory cannot be shared, and nobody is watched.
+  // Whether all ranks are on one host; else nobody is watched.
+  static bool is_possible(const Ranks& ranks);
+  // Then every rank of the job calls this, before any other message. Null: the memory cannot be shared.
   static std::unique_ptr<RankBoard> share(Ranks& ranks);
   ~RankBoard();  // this rank is done
   RankBoard(const RankBoard&) = delete;
@@ -41,6 +43,7 @@ class RankBoard {
  private:
   struct Row;
   RankBoard(Row* rows, int rank, int size) : rows_(rows), rank_(rank), size_(size) {}
+  bool is_complete() const;  // waits for that
   Row* rows_;
   int rank_, size_;
 };

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "debug/look/element.h"
 #include "debug/provenance/element_target.h"
@@ -15,10 +16,12 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/control.h"
 #include "rldb/expression/array.h"
+#include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
+#include "rldb/vm/partial_snapshot.h"
 
 namespace rldb::debug {
 
@@ -63,6 +66,19 @@ Elements elements_in(const Tensor& t, const std::vector<MemorySet::Piece>& piece
   else
     found.text = fmt::format(", {} of {} elements", found.count, t.element_count());
   return found;
+}
+
+// The parameters from which a kernel loads; all of them, if it reads in another way.
+std::vector<bool> loads_from(const ir::PrimFunc* f) {
+  std::set<const ir::Var*> loaded;
+  ir::walk(f->body, [&](const ir::Node* n) {
+    if (const auto* load = ir::as<ir::BufferLoad>(n)) loaded.insert(load->buffer->data);
+    return true;
+  });
+  std::vector<bool> list;
+  for (const ir::PrimParam& p : f->params)
+    list.push_back(loaded.empty() || !p.buffer || loaded.contains(p.buffer->data));
+  return list;
 }
 
 class Follower {
@@ -153,8 +169,10 @@ void Follower::follow() {
 void Follower::see(const CallMoment& call) {
   support::poll_cause();
   // Other memory, at an address that was freed.
-  for (const Touch& t : call.results)
+  for (const Touch& t : call.results) {
     if (!is_given(call, t.memory)) marked_.forget(t.memory);
+    if (is_marked(t) && vm::clears_memory(run_.machine().program(), call.pc)) marked_.remove(t.memory, t.begin, t.end);
+  }
   if (std::none_of(call.args.begin(), call.args.end(), [&](const Touch& t) { return is_marked(t); })) return;
   if (!run_.is_kernel_call(call.pc) || !kernel(call)) other(call);
 }
@@ -213,6 +231,8 @@ bool Follower::kernel(const CallMoment& call) {
   std::vector<std::pair<const Storage*, const Storage*>> there;  // of the interval, of the machine
   MemorySet marked;
   InfluenceStep step = step_of(call);
+  const std::vector<bool> loads = loads_from(f);
+  const int shift = run_.is_direct_kernel_call(call.pc) ? 0 : 1;
   for (const Touch& t : call.args) {
     const Value v = Writers::argument(run_, before->machine, call, t);
     if (!v.is(ValueKind::Tensor)) continue;
@@ -220,11 +240,11 @@ bool Follower::kernel(const CallMoment& call) {
     there.emplace_back(t.memory, own);
     if (const auto* pieces = marked_.of(t.memory))
       for (const auto& [begin, end] : *pieces) marked.add(own, begin, end);
-    if (is_marked(t)) step.from.push_back(name_of(call, before->machine, t, false));
+    const std::size_t i = std::size_t(t.arg - shift);
+    if (is_marked(t) && (i >= loads.size() || loads[i])) step.from.push_back(name_of(call, before->machine, t, false));
   }
   auto reach = kernel_reach(f, *args, marked);
   const std::vector<bool> written = may_write(f);
-  const int shift = run_.is_direct_kernel_call(call.pc) ? 0 : 1;
   if (!reach.ok()) {
     if (step.from.empty()) return true;
     step.remark = fmt::format("all that it can write: {}", reach.error().message);

@@ -45,6 +45,14 @@ bool collect_reads(const ir::Expr* e, ReadRole role, const ir::Expr* condition, 
       if (const ir::Expr* value = scope.let(v)) known = collect_reads(value, role, condition, scope, out) && known;
       return false;
     }
+    if (const auto* b = as<ir::BinaryExpr>(n); b && (b->op() == ir::BinaryKind::And || b->op() == ir::BinaryKind::Or)) {
+      known = collect_reads(b->a, role, condition, scope, out) && known;
+      // The right side is read only where the left one does not decide.
+      const auto left = scope.value(b->a);
+      if (left && (*left != 0) == (b->op() == ir::BinaryKind::Or)) return false;
+      known = collect_reads(b->b, role, condition, scope, out) && known;
+      return false;
+    }
     const auto choice = choice_of(n);
     if (!choice) return true;
     known = collect_reads(choice->condition, ReadRole::Condition, choice->condition, scope, out) && known;

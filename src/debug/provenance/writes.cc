@@ -115,13 +115,14 @@ class Asking {
   void as_long_as_held(Asked& asked) {
     const FunctionIndex function = d_.run->machine().frames()[asked.path.frame].function;
     for (const UserVariable& v : d_.run->code().variables(function)) {
-      if (v.range->reg != asked.path.reg) continue;
-      const auto time = d_.latest_time(v.range->end, asked.path.frame);
+      if (v.range->reg != asked.path.reg || v.range->end == 0) continue;
+      // Its range ends behind the instruction that clears the register.
+      const auto time = d_.latest_time(v.range->end - 1, asked.path.frame);
       const auto then = time && *time > asked.time ? d_.run->machine_at(*time) : std::nullopt;
-      if (then && then->frames().size() > asked.path.frame && value_at(*then, asked.path).is(ValueKind::Tensor)) {
-        asked.time = *time;
-        return;
-      }
+      if (!then || then->frames().size() <= asked.path.frame || !value_at(*then, asked.path).is(ValueKind::Tensor))
+        continue;
+      asked.time = *time;
+      return;
     }
   }
 
@@ -146,6 +147,7 @@ class Asking {
       return true;
     });
     if (!known) return refuse(out_, fmt::format("`{}` is in no register of the run", name));
+    if (asked.time != d_.run->time()) as_long_as_held(asked);
     return finish(std::move(asked), fmt::format("storage({})", name), bytes,
                   std::int64_t(element->tensor().storage()->size()));
   }

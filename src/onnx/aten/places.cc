@@ -97,7 +97,7 @@ Made filled_where(Aten& m, const Expr* mask) {
   const std::size_t rank = m.rank(x), of_mask = m.rank(mask);
   if (m.good() && of_mask > rank) return refuse("its truth values have more axes than its data");
   mask = m.cast(mask, DType::Bool());
-  if (of_mask < rank) mask = m.expand(mask, iota(std::int64_t(of_mask), std::int64_t(rank - of_mask)));
+  if (of_mask < rank) mask = m.expand(mask, iota(std::int64_t(of_mask), std::int64_t(rank)));
   return m.done(m.where(mask, value, x));
 }
 

@@ -11,7 +11,7 @@ Made resized(Aten& m, const Attributes& how) {
   const std::int64_t spatial = std::int64_t(m.rank(x)) - 2;
   if (!m.good() || spatial < 1) return m.done(m.fail("it has no axes to resize"));
   Attributes attributes = how;
-  attributes.push_back({key::Axes, iota(2, spatial)});
+  attributes.push_back({key::Axes, iota(2, 2 + spatial)});
   Values operands{Aten::of(x), Value(), Value(), Value()};
   if (m.given("output_size")) {
     operands[3] = m.known(m.ints("output_size", {}));

@@ -37,6 +37,18 @@ ModelChanges fewer_outputs(const ModelRef& model, const Seen&) {
   return changes;
 }
 
+ModelRef ending_at(const ModelRef& model, const Seen& seen, const std::string& value) {
+  const auto made = copy_of(model);
+  auto& outputs = *made->proto.mutable_graph()->mutable_output();
+  outputs.Clear();
+  if (const auto type = seen.values.find(value); type != seen.values.end())
+    set_type(*outputs.Add(), value, type->second);
+  else
+    outputs.Add()->set_name(value);
+  drop_unread(*made, {});
+  return made;
+}
+
 namespace {
 
 bool may_be_output(const Seen& seen, const std::string& name) {

@@ -39,6 +39,11 @@ class OnnxReducer {
     out_.before = out_.after = onnx::size_of(*current_);
     if (question_.expected) take_expected(*question_.expected);
     if (!look_anew(question_.question.inputs)) return;
+    if (question_.expected) {
+      current_ = onnx::ending_at(current_, seen_, question_.first);
+      out_.after = onnx::size_of(*current_);
+      if (!look_anew()) return;
+    }
     auto symptom = ask_in_child(limits_, [&] { return ask_or_why(current_); });
     if (symptom && symptom->kind == SymptomKind::None && !inputs_.empty() && !question_.expected) {
       // Generated ones, with each of their dims, may show what one run does not.

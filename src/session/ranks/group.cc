@@ -53,7 +53,7 @@ bool Group::run(std::string_view function, const std::vector<std::vector<Value>>
   own_.assign(ranks_, {});
   ++runs_;
   results_.clear();
-  arguments_ = args;
+  arguments_.clear();
   if (session_.options().engine == Engine::Eval) {
     out.add({}, source::message(diag::RanksNeedMachine));
     return false;
@@ -66,6 +66,7 @@ bool Group::run(std::string_view function, const std::vector<std::vector<Value>>
     if (!machine) return false;
     members.push_back({std::move(*machine), false, {}});
   }
+  arguments_ = args;
   together_ = true;
   bool going = true, good = true;
   while (going && good) {

@@ -36,7 +36,7 @@ enum class Kind : std::uint8_t { Contribution, Message, End, Text, Question, Ans
 constexpr ::useconds_t kBetweenLooks = 200;
 // Ranks that all wait, and do nothing for so long, wait for each other.
 constexpr double kStillSeconds = 2;
-constexpr double kAnswerSeconds = 5;
+constexpr double kAnswerSeconds = 20;  // the other rank may have to compile first
 
 double now() {
   timespec t{};
@@ -63,6 +63,28 @@ std::string place_in(const vm::Machine& m) {
     text += fmt::format(" ({}:{})", exe.debug.files[at.file - 1], at.line);
   return text;
 }
+
+// Writes on the board where a rank is, binding by binding.
+class PlaceHook : public vm::Hook {
+ public:
+  PlaceHook(const bytecode::Executable& exe, support::RankBoard* board) : exe_(exe), board_(board) {}
+
+  bool before_instruction(const vm::Machine& m) override {
+    const auto* debug = board_ ? exe_.debug.instruction(m.frame().pc) : nullptr;
+    if (!debug || debug->variable.empty() || (debug->location == last_ && m.frame().function == function_))
+      return false;
+    last_ = debug->location;
+    function_ = m.frame().function;
+    board_->write(RankState::Running, place_in(m));
+    return false;
+  }
+
+ private:
+  const bytecode::Executable& exe_;
+  support::RankBoard* board_;
+  bytecode::Location last_;
+  bytecode::FunctionIndex function_ = -1;
+};
 
 }  // namespace
 
@@ -120,6 +142,8 @@ void ProcessGroup::take(std::size_t from, const std::string& bytes) {
       texts_[from] = in.string();
       return;
     case Kind::Question:
+      // One about a run that is about to begin is answered when it waits, or is over.
+      if (!jobs_.empty()) return questions_.emplace_back(from, in.string()), void();
       return answer(from, in.string());
     case Kind::Answer:
       answer_ = std::string(in.raw(in.left()));
@@ -244,6 +268,7 @@ Result<support::Unit> ProcessGroup::wait(Collective what, const std::function<Ra
   say(RankState::Waiting,
       machine_ ? place_in(*machine_) + fmt::format(" at `{}`", name_of(what)) : fmt::format("`{}`", name_of(what)));
   seen_.clear();
+  answer_questions();
   for (;;) {
     listen();
     const Ranks still = missing();
@@ -333,27 +358,22 @@ std::optional<Value> ProcessGroup::run(Session& session, std::string_view functi
   return result;
 }
 
-// Stops before each collective, so that it is known where the rank waits.
 std::optional<Value> ProcessGroup::run_on(vm::Machine& machine, Diagnostics& out) {
-  const vm::StopSet stops = collectives_of(machine.executable());
-  for (bool at_collective = false;; at_collective = !at_collective) {
-    say(RankState::Running, place_in(machine));
-    vm::Outcome outcome = at_collective ? machine.step(1) : machine.run(stops);
-    if (outcome.finished()) return std::move(outcome.value);
-    if (outcome.faulted()) {
-      if (told_elsewhere_) return std::nullopt;
-      const auto* debug = machine.executable().debug.instruction(outcome.fault->pc);
-      source::Message text = source::message(diag::RankFailed, rank(), outcome.fault->error.message);
-      for (const std::string& note : outcome.fault->error.notes) text.notes.push_back({{}, note});
-      text.notes.push_back({{}, "in " + place_in(machine)});
-      out.add(debug ? debug->span : source::Span(), std::move(text));
-      return std::nullopt;
-    }
-    if (outcome.reason == vm::StopReason::Interrupted) {
-      out.add({}, source::message(diag::RunInterrupted, machine.instructions()));
-      return std::nullopt;
-    }
+  PlaceHook hook(machine.executable(), board_);
+  say(RankState::Running, place_in(machine));
+  vm::Outcome outcome = machine.run(hook);
+  if (outcome.finished()) return std::move(outcome.value);
+  if (!outcome.faulted()) {
+    out.add({}, source::message(diag::RunInterrupted, machine.instructions()));
+    return std::nullopt;
   }
+  if (told_elsewhere_) return std::nullopt;
+  const auto* debug = machine.executable().debug.instruction(outcome.fault->pc);
+  source::Message text = source::message(diag::RankFailed, rank(), outcome.fault->error.message);
+  for (const std::string& note : outcome.fault->error.notes) text.notes.push_back({{}, note});
+  text.notes.push_back({{}, "in " + place_in(machine)});
+  out.add(debug ? debug->span : source::Span(), std::move(text));
+  return std::nullopt;
 }
 
 void ProcessGroup::end(bool good, const std::string& why) {
@@ -440,6 +460,10 @@ void ProcessGroup::answer(std::size_t from, std::string_view name) {
   (void)send(from, out.take());
 }
 
+void ProcessGroup::answer_questions() {
+  for (const auto& [from, name] : std::exchange(questions_, {})) answer(from, name);
+}
+
 Result<Value> ProcessGroup::ask(std::size_t rank, std::string_view variable) {
   ByteWriter out = begin_message(Kind::Question, run_);
   out.string(variable);
@@ -460,14 +484,12 @@ Result<Value> ProcessGroup::ask(std::size_t rank, std::string_view variable) {
 
 // ---- a prompt at rank 0 ----
 
-bool ProcessGroup::start_others(Session& session, std::string_view function,
+bool ProcessGroup::start_others(const std::string& executable, std::string_view function,
                                 const std::vector<std::vector<Value>>& args, Diagnostics& out) {
-  const auto bytes = session.serialise(out);
-  if (!bytes) return false;
   std::vector<std::string> jobs(size());
   for (std::size_t other = 1; other < size(); ++other) {
     ByteWriter job = begin_message(Kind::Job, run_ + 1);
-    job.string(*bytes);
+    job.string(executable);
     job.string(function);
     job.u64(args[other].size());
     for (const Value& v : args[other])
@@ -513,6 +535,7 @@ void ProcessGroup::serve(Session& session) {
     const Job job = std::move(jobs_.front());
     jobs_.erase(jobs_.begin());
     run_job(session, job);
+    answer_questions();
   }
 }
 

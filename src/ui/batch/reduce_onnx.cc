@@ -34,19 +34,23 @@ std::optional<WrittenModel> failed(source::Diagnostics& found, session::Session&
   return std::nullopt;
 }
 
-// The set whose values the model does not give. None: diagnosed, with the exit code.
-std::optional<repro::ExpectedSet> differing_set(const CommandLine& line, session::Session& session,
-                                                const onnx::Translation& model, source::Diagnostics& found, int& code) {
+// The set whose values the model does not give. False: diagnosed, with the exit code.
+bool find_differing_set(const CommandLine& line, session::Session& session, const onnx::Translation& model,
+                        repro::OnnxQuestion& question, source::Diagnostics& found, int& code) {
   code = kUsage;
   const auto sets = repro::read_expected(model, line.expected, found);
-  if (!sets) return std::nullopt;
-  using Verdict = repro::ExpectedComparison::Verdict;
-  for (const repro::ExpectedSet& set : *sets)
-    if (repro::compare_expected(session, model, set, line.tolerances).verdict == Verdict::Differs) return set;
+  if (!sets) return false;
+  for (const repro::ExpectedSet& set : *sets) {
+    const auto compared = repro::compare_expected(session, model, set, line.tolerances);
+    if (!compared.first) continue;
+    question.expected = set;
+    question.first = compared.first->value;
+    return true;
+  }
   code = kCannotTell;
   found.add({},
             source::message(diag::CannotTell, fmt::format("no value of the model differs from `{}`", line.expected)));
-  return std::nullopt;
+  return false;
 }
 
 // Files that an earlier reduction left, and this one has not, would be taken for values.
@@ -157,10 +161,10 @@ std::optional<WrittenModel> write_smallest_model(const CommandLine& line, sessio
   if (!model) found.add({}, source::message(diag::NotOnnx, line.files[0]));
   if (job.ranks()) found.add({}, source::message(diag::OnnxReductionAlone));
   if (found.has_errors()) return failed(found, session, line, console, kUsage, code);
-  repro::OnnxQuestion asked{question, line.reduce.test_model, std::nullopt};
+  repro::OnnxQuestion asked{question, line.reduce.test_model, std::nullopt, {}};
   if (!line.expected.empty()) {
-    asked.expected = differing_set(line, session, *model, found, code);
-    if (!asked.expected) return failed(found, session, line, console, code, code);
+    if (!find_differing_set(line, session, *model, asked, found, code))
+      return failed(found, session, line, console, code, code);
     asked.question.tolerances = question.tolerances = repro::expected_tolerances(line.tolerances);
   }
   Progress progress(console);

@@ -38,8 +38,15 @@ std::unique_ptr<RankJob> RankJob::join(std::size_t groups, source::Diagnostics& 
     out.add({}, source::message(diag::RanksOfJob, std::to_string(groups) + " groups do not divide them", size));
     return nullptr;
   }
-  job->board_ = support::RankBoard::share(*job->ranks_);
-  if (job->board_) job->watch_ = std::make_unique<support::RankWatch>(*job->board_, job->ranks_->rank(), report_death);
+  if (support::RankBoard::is_possible(*job->ranks_)) {
+    job->board_ = support::RankBoard::share(*job->ranks_);
+    if (!job->board_) {
+      out.add({}, source::message(diag::NoJob, "their memory cannot be shared"));
+      job->ranks_->abandon();
+      return nullptr;
+    }
+    job->watch_ = std::make_unique<support::RankWatch>(*job->board_, job->ranks_->rank(), report_death);
+  }
   job->group_ = std::make_unique<session::ProcessGroup>(*job->ranks_, job->board_.get(), groups);
   return job;
 }

@@ -288,6 +288,8 @@ struct Silent : runtime::Output {
 int serve_prompt(session::ProcessGroup& ranks, const CommandLine& line) {
   Silent silent;
   session::Session session(line.options, &silent);
+  source::Diagnostics ignored;  // rank 0 reports them
+  for (const std::string& plugin : line.plugins) session.load_plugin(plugin, ignored);
   ranks.serve(session);
   return kGood;
 }

@@ -14,6 +14,7 @@
 #include "rldb/ui/terminal/raw_mode.h"
 #include "rldb/ui/terminal/typed_ahead.h"
 #include "rldb/ui/terminal/window_size.h"
+#include "ui/terminal/terminal_output.h"
 #include "ui/terminal/word_wrap.h"
 
 namespace rldb::ui {
@@ -172,7 +173,7 @@ void Pager::hold(std::string_view text) {
 bool Pager::read_sought() {
   std::string typed;
   while (true) {
-    to_.write(fmt::format("{}/{}", kClear, first_columns(typed, std::max(1, window_size().width - 2))));
+    write_terminal(fmt::format("{}/{}", kClear, first_columns(typed, std::max(1, window_size().width - 2))));
     const auto key = read_key();
     if (!key) return false;
     const char first = (*key)[0];
@@ -215,8 +216,8 @@ void Pager::show_question(bool again) {
   const std::string question =
       notice_ + (notice_.empty() ? "" : " ") + "-- more: Space: page, Enter: line, /: search, g: all, q: quit --";
   const std::string shown = first_columns(question, std::max(1, window_size().width - 1));
-  if (again) to_.write(kClear);
-  to_.write(to_.color() ? fmt::format("\033[7m{}\033[0m", shown) : shown);
+  if (again) write_terminal(kClear);
+  write_terminal(to_.color() ? fmt::format("\033[7m{}\033[0m", shown) : shown);
 }
 
 // Keys typed before the page was full are for the next entry: a user who types on has not asked to read page by page.
@@ -234,14 +235,14 @@ Pager::Answer Pager::ask() {
     notice_.clear();
     answer = answer_of(*key);
     if (*key == ":") typed_ahead() += *key;
-    if (answer == Answer::None) to_.write("\a");
+    if (answer == Answer::None) write_terminal("\a");
     const bool same = *key == "n";
     if (answer == Answer::Find && (same ? sought_.empty() : !read_sought())) {
       if (same) notice_ = "/ searches for a text, n for its next line:";
       answer = support::cancel_flag() ? Answer::Stop : Answer::None;
     }
   }
-  to_.write(kClear);
+  write_terminal(kClear);
   return answer;
 }
 

@@ -292,6 +292,8 @@ ir::Result<Artefact> finish_compile(Compiling compiling) {
   });
 }
 
+void give_up(const Compiling& compiling) { abandon(*compiling.job->thread); }
+
 bool is_finished(const Compiling& compiling) { return is_done(*compiling.job->thread); }
 
 ir::Result<Artefact> compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,

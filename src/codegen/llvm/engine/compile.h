@@ -41,6 +41,7 @@ ir::Result<Compiling> begin_compile(const ir::PrimFunc* f, const runtime::Kernel
                                     const CompileOptions& options);
 ir::Result<Artefact> finish_compile(Compiling compiling);
 bool is_finished(const Compiling& compiling);
+void give_up(const Compiling& compiling);  // nobody will ask for it
 ir::Result<std::string> compile_text(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                      const CompileOptions& options, TextKind kind);
 // Whether a function can be compiled, without making machine code.

@@ -60,6 +60,12 @@ unsigned most_ahead() {
 // State that kernels share with their Jit, and keep alive.
 struct Shared {
   explicit Shared(JitOptions o) : options(std::move(o)), cache(options.cache_dir, options.cache_bytes) {}
+  // No compilation outlives the sessions: what LLVM uses is destroyed when the process ends.
+  ~Shared() {
+    for (const auto& [key, begun] : ahead) give_up(begun);
+  }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
 
   JitOptions options;
   KernelCache cache;

@@ -164,6 +164,12 @@ bool is_done(Job& job) {
   return job.done;
 }
 
+void abandon(Job& job) {
+  std::unique_lock lock(job.mutex);
+  job.state.abandoned = true;
+  job.ended.wait_for(lock, 5s, [&] { return job.done; });
+}
+
 void run_job(std::function<void(const JobState&)> work) { wait_for_job(*start_job(std::move(work))); }
 
 int compilations_left_behind() {

@@ -29,6 +29,8 @@ std::shared_ptr<Job> start_job(std::function<void(const JobState&)> work);
 // does; a fork waits for it (up to 5 s), because its locks would stay closed in the child.
 void wait_for_job(Job& job);
 bool is_done(Job& job);
+// Nobody will ask for it: it ends soon, and is waited for, but no longer than some seconds.
+void abandon(Job& job);
 void run_job(std::function<void(const JobState&)> work);  // starts it, and waits
 // compilations_left_behind() in jit.h counts the running jobs.
 

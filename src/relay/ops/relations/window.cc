@@ -8,6 +8,7 @@
 #include "rldb/relay/ir/field.h"
 #include "rldb/relay/ir/layout.h"
 #include "rldb/relay/ir/op_id.h"
+#include "rldb/support/text.h"
 
 namespace rldb::relay::relations {
 
@@ -193,8 +194,8 @@ std::string check_weight(const Operands& o, const ConvOperands& c, const std::ve
   const Dim &in = c.data[c.channel], &of_filter = c.kernel[c.in_channel], &filters = c.kernel[c.out_channel];
   const bool depthwise = groups > 1 && is_known(in) && in.value == groups && !contradicts(filters, groups);
   if (!depthwise && groups > 0 && is_known(in) && is_known(of_filter) && in.value != of_filter.value * groups)
-    return fmt::format("the data has {} channels, but the weight is for {} in each of {} groups", in.value,
-                       of_filter.value, groups);
+    return fmt::format("the data has {} channels, but the weight is for {} in each of {}", in.value, of_filter.value,
+                       support::counted(std::size_t(groups), "group"));
   const auto channels = o.integer(relay::field::Channels);
   const bool several = depthwise && is_known(of_filter) && is_known(filters);
   const Dim made = several ? known(filters.value * of_filter.value) : filters;

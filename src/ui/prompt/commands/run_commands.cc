@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/debug/file_names.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/group.h"
@@ -76,7 +77,8 @@ bool run_group(Repl& repl, const PreparedCall& call, bool looked_at) {
   if (!needs(repl, "a run on several ranks", session::kRanks)) return false;  // loaded after `:ranks`
   source::Diagnostics diagnostics;
   if (job) {
-    const bool started = job->start_others(repl.session(), call.function, call.by_rank, diagnostics);
+    const auto executable = debug::executable_file(repl.session(), diagnostics);
+    const bool started = executable && job->start_others(*executable, call.function, call.by_rank, diagnostics);
     repl.report(diagnostics);
     return started;
   }

@@ -147,7 +147,8 @@ void tell_lockstep(Repl& repl, const debug::Lockstep& result, const std::string&
       result.only_left + result.only_right == 0
           ? ""
           : fmt::format(" ({} only on the left, {} only on the right)", result.only_left, result.only_right);
-  const std::string equal = fmt::format("{} agree{}", support::counted(result.compared, "value"), alone);
+  const std::string equal = fmt::format("{} {}{}", support::counted(result.compared, "value"),
+                                        result.compared == 1 ? "agrees" : "agree", alone);
   if (result.verdict == debug::Lockstep::Verdict::Equal) {
     repl.print("no difference: {}, and the results\n", equal);
     return;

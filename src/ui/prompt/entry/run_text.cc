@@ -120,7 +120,7 @@ Status Repl::run_expression(std::string_view text) {
   std::vector<std::string> notes;
   std::optional<debug::StopReport> stop;
   const auto value = debugger_->evaluate(text, frame_, diagnostics, &notes, debugger_->call_runner(stop, diagnostics));
-  if (stop) return report(diagnostics) == Status::Failed ? Status::Failed : show_stop_in_call(*stop);
+  if (stop) return show_stop_in_call(*stop);
   if (report(diagnostics) == Status::Failed || !value) return tell_other_frames(text), Status::Failed;
   last_.value = *value;
   if (value->is_null()) return Status::Good;
@@ -286,7 +286,9 @@ Status Repl::run_entry(std::string_view text) {
 
   const std::string_view line = only_line(text);
   const auto named = split_assignment(line);
-  if (language_of(named && is_one_name(named->target) ? named->expression : line) == expression::Language::Expression)
+  const bool kept = named && named->name.starts_with('$');  // a name that TVMScript does not have
+  if (kept ||
+      language_of(named && is_one_name(named->target) ? named->expression : line) == expression::Language::Expression)
     return run_expression(line);
 
   source::Diagnostics diagnostics;
