@@ -26,7 +26,8 @@ std::string chain() {
   for (int i = 0; i < kBindings; ++i) {
     const std::string last = i == 0 ? "x" : fmt::format("v{}", i - 1);
     const std::string value = i == 20      ? "R.subtract(v19, v10)"
-                              : i % 2 == 0 ? fmt::format("R.add({}, x)", last)
+                              : i % 3 == 0 ? fmt::format("R.add({}, x)", last)
+                              : i % 3 == 1 ? fmt::format("R.multiply({}, R.const(1.01, \"float32\"))", last)
                                            : fmt::format("R.negative({})", last);
     text += fmt::format("            v{} = {}\n", i, value);
   }
