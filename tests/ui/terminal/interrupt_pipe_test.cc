@@ -2,6 +2,7 @@
 #include "rldb/ui/terminal/interrupt_pipe.h"
 
 #include <doctest/doctest.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include "rldb/support/cancel.h"
@@ -9,6 +10,10 @@
 using rldb::ui::InterruptPipe;
 
 TEST_CASE("interrupt pipe: a signal before the wait ends it, and cancels work at hand") {
+  struct sigaction usual {
+  }, own{};  // doctest takes signals for crashes
+  usual.sa_handler = SIG_DFL;
+  REQUIRE(::sigaction(SIGINT, &usual, &own) == 0);
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   {
@@ -29,4 +34,5 @@ TEST_CASE("interrupt pipe: a signal before the wait ends it, and cancels work at
   rldb::support::clear_cancel();
   ::close(ends[0]);
   ::close(ends[1]);
+  ::sigaction(SIGINT, &own, nullptr);
 }
