@@ -61,13 +61,13 @@ struct GroupEnvironment {
 };
 using TaskCode = int (*)(int task, GroupEnvironment* environment, void* data);
 
-struct Outcome {
+struct TaskOutcome {
   int status = 0;
   Handle error;
 };
 
-Outcome run_task(TaskCode code, int task, GroupEnvironment& environment, void* data) {
-  Outcome out;
+TaskOutcome run_task(TaskCode code, int task, GroupEnvironment& environment, void* data) {
+  TaskOutcome out;
   try {
     out.status = code(task, &environment, data);
   } catch (...) {
@@ -103,7 +103,7 @@ class BlockSignals {
 int launch(TaskCode code, void* data, int count) {
   Tasks tasks(count);
   GroupEnvironment environment{&tasks, count};
-  std::vector<Outcome> outcomes{std::size_t(count)};
+  std::vector<TaskOutcome> outcomes{std::size_t(count)};
   std::vector<std::thread> threads;
   const Scope& scope = current_scope();
   bool started = true;
@@ -125,7 +125,7 @@ int launch(TaskCode code, void* data, int count) {
     raise("RuntimeError", fmt::format("{} threads of {} could be started", threads.size() + 1, count));
     return -1;
   }
-  for (Outcome& out : outcomes) {
+  for (TaskOutcome& out : outcomes) {
     if (out.status == 0) continue;
     if (out.error) TVMFFIErrorSetRaised(out.error.get());
     return out.status;
