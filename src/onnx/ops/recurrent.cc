@@ -13,7 +13,7 @@ namespace rldb::onnx::bodies {
 
 namespace {
 
-constexpr std::int64_t kMostSteps = 2048;
+constexpr std::int64_t kMostTimeSteps = 2048;
 
 struct Activation {
   std::string name;
@@ -98,7 +98,7 @@ ir::Result<Layer> layer_of(NodeContext& c, std::int64_t gates, const std::vector
   const Dims dims = m.dims(x);
   RLDB_TRY_VOID(m.done(nullptr));
   layer.batch = dims[layer.batch_first ? 0 : 1];
-  if (layer.steps > kMostSteps) return refuse(fmt::format("its sequence is longer than {}", kMostSteps));
+  if (layer.steps > kMostTimeSteps) return refuse(fmt::format("its sequence is longer than {}", kMostTimeSteps));
   layer.activations = activations_of(c, defaults, layer.directions);
   layer.clip = c.real(key::Clip, 0);
   return layer;

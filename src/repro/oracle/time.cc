@@ -25,7 +25,7 @@ constexpr double kLeast = 0.05;  // seconds
 constexpr int kMostRuns = 500;
 constexpr double kLongest = 100'000;  // seconds
 constexpr double kShortest = 1e-6;
-constexpr double kMostTimes = 0x1p20;
+constexpr double kLargestFactor = 0x1p20;
 // Without a limit: the run before the first pass has to end, too.
 constexpr double kUnlimited = 60;
 
@@ -94,7 +94,7 @@ std::optional<TimeLimit> parse_time_limit(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || !std::isfinite(number) || number <= 0) return std::nullopt;
   const std::string_view unit(end, std::size_t(text.data() + text.size() - end));
-  if (unit == "x") return number >= 1 && number <= kMostTimes ? std::optional(TimeLimit{0, number}) : std::nullopt;
+  if (unit == "x") return number >= 1 && number <= kLargestFactor ? std::optional(TimeLimit{0, number}) : std::nullopt;
   const double seconds = unit == "ms" ? number / 1000 : number;
   const bool known = unit.empty() || unit == "s" || unit == "ms";
   return known && seconds >= kShortest && seconds <= kLongest ? std::optional(TimeLimit{seconds, 1}) : std::nullopt;

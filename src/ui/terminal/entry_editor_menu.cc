@@ -9,7 +9,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::size_t kIndent = 4;
+constexpr std::size_t kMenuIndent = 4;
 
 bool is_blank_text(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
 
@@ -38,7 +38,7 @@ void EntryEditor::do_Complete() {
   const std::string& text = buffer_.text();
   const std::size_t at = buffer_.point(), start_of_line = buffer_.line_start(at);
   if (start_of_line > 0 && is_blank_text(std::string_view(text).substr(start_of_line, at - start_of_line))) {
-    buffer_.insert(std::string(kIndent - (at - start_of_line) % kIndent, ' '));
+    buffer_.insert(std::string(kMenuIndent - (at - start_of_line) % kMenuIndent, ' '));
     return;
   }
   std::size_t start = at;

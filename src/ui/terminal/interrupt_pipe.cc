@@ -17,7 +17,7 @@ volatile std::sig_atomic_t g_end = -1;  // of the pipe, where it is written
 volatile std::sig_atomic_t g_came = 0;
 void (*g_before)(int) = nullptr;
 
-void on_interrupt(int signal) {
+void tell_pipe(int signal) {
   const int kept = errno;
   g_came = 1;
   if (g_end >= 0) (void)!::write(g_end, "", 1);
@@ -38,7 +38,7 @@ InterruptPipe::InterruptPipe() {
   ::sigaction(SIGINT, nullptr, &before_);
   const bool is_function = before_.sa_handler != SIG_DFL && before_.sa_handler != SIG_IGN;
   g_before = is_function && !(before_.sa_flags & SA_SIGINFO) ? before_.sa_handler : nullptr;
-  now.sa_handler = on_interrupt;
+  now.sa_handler = tell_pipe;
   ::sigaction(SIGINT, &now, nullptr);
 }
 

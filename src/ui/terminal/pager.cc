@@ -21,7 +21,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::string_view kClear = "\r\033[K";
+constexpr std::string_view kClearLine = "\r\033[K";
 constexpr std::size_t kMostHeld = std::size_t(16) << 20;  // bytes of output that a search keeps
 constexpr int kLook = 100;                                // milliseconds between checks for ^C
 constexpr int kKeyTime = 50;                              // and until the bytes of a key have arrived
@@ -173,7 +173,7 @@ void Pager::hold(std::string_view text) {
 bool Pager::read_sought() {
   std::string typed;
   while (true) {
-    write_terminal(fmt::format("{}/{}", kClear, first_columns(typed, std::max(1, window_size().width - 2))));
+    write_terminal(fmt::format("{}/{}", kClearLine, first_columns(typed, std::max(1, window_size().width - 2))));
     const auto key = read_key();
     if (!key) return false;
     const char first = (*key)[0];
@@ -216,7 +216,7 @@ void Pager::show_question(bool again) {
   const std::string question =
       notice_ + (notice_.empty() ? "" : " ") + "-- more: Space: page, Enter: line, /: search, g: all, q: quit --";
   const std::string shown = first_columns(question, std::max(1, window_size().width - 1));
-  if (again) write_terminal(kClear);
+  if (again) write_terminal(kClearLine);
   write_terminal(to_.color() ? fmt::format("\033[7m{}\033[0m", shown) : shown);
 }
 
@@ -242,7 +242,7 @@ Pager::Answer Pager::ask() {
       answer = support::cancel_flag() ? Answer::Stop : Answer::None;
     }
   }
-  write_terminal(kClear);
+  write_terminal(kClearLine);
   return answer;
 }
 

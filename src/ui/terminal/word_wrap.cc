@@ -8,7 +8,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::string_view kIndent = "  ";
+constexpr std::string_view kWrapIndent = "  ";
 constexpr int kNarrowest = 16;  // below that words do not fit anyway
 
 int shown_columns(std::string_view text) {
@@ -35,10 +35,10 @@ void add_line(std::string_view line, int width, std::string& out) {
     const std::size_t end = std::min(line.find(' ', at), line.size());
     const std::string_view word = line.substr(at, end - at);
     const int columns = shown_columns(word);
-    if (at > 0 && column + 1 + columns > width && column > int(kIndent.size())) {
+    if (at > 0 && column + 1 + columns > width && column > int(kWrapIndent.size())) {
       out += '\n';
-      out += kIndent;
-      column = int(kIndent.size());
+      out += kWrapIndent;
+      column = int(kWrapIndent.size());
     } else if (at > 0) {
       out += ' ';
       ++column;
