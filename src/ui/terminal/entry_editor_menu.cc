@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMenuIndent = 4;
 
-bool is_blank_text(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
+bool is_blank_start(std::string_view text) { return text.find_first_not_of(" \t") == std::string_view::npos; }
 
 // Whole characters only.
 std::string common_beginning(const Candidates& candidates) {
@@ -37,7 +37,7 @@ bool is_open(std::string_view text) {
 void EntryEditor::do_Complete() {
   const std::string& text = buffer_.text();
   const std::size_t at = buffer_.point(), start_of_line = buffer_.line_start(at);
-  if (start_of_line > 0 && is_blank_text(std::string_view(text).substr(start_of_line, at - start_of_line))) {
+  if (start_of_line > 0 && is_blank_start(std::string_view(text).substr(start_of_line, at - start_of_line))) {
     buffer_.insert(std::string(kMenuIndent - (at - start_of_line) % kMenuIndent, ' '));
     return;
   }

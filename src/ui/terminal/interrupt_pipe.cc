@@ -13,16 +13,16 @@ namespace rldb::ui {
 
 namespace {
 
-volatile std::sig_atomic_t g_end = -1;  // of the pipe, where it is written
-volatile std::sig_atomic_t g_came = 0;
-void (*g_before)(int) = nullptr;
+volatile std::sig_atomic_t g_pipe_end = -1;  // of the pipe, where it is written
+volatile std::sig_atomic_t g_interrupt_came = 0;
+void (*g_handler_before)(int) = nullptr;
 
 void tell_pipe(int signal) {
   const int kept = errno;
-  g_came = 1;
-  if (g_end >= 0) (void)!::write(g_end, "", 1);
-  if (g_before)
-    g_before(signal);
+  g_interrupt_came = 1;
+  if (g_pipe_end >= 0) (void)!::write(g_pipe_end, "", 1);
+  if (g_handler_before)
+    g_handler_before(signal);
   else
     support::request_cancel(support::CancelCause::Interrupt);
   errno = kept;
@@ -32,24 +32,24 @@ void tell_pipe(int signal) {
 
 InterruptPipe::InterruptPipe() {
   if (::pipe2(ends_, O_CLOEXEC | O_NONBLOCK) != 0) ends_[0] = ends_[1] = -1;
-  g_end = ends_[1];
-  g_came = 0;
+  g_pipe_end = ends_[1];
+  g_interrupt_came = 0;
   struct sigaction now {};
   ::sigaction(SIGINT, nullptr, &before_);
   const bool is_function = before_.sa_handler != SIG_DFL && before_.sa_handler != SIG_IGN;
-  g_before = is_function && !(before_.sa_flags & SA_SIGINFO) ? before_.sa_handler : nullptr;
+  g_handler_before = is_function && !(before_.sa_flags & SA_SIGINFO) ? before_.sa_handler : nullptr;
   now.sa_handler = tell_pipe;
   ::sigaction(SIGINT, &now, nullptr);
 }
 
 InterruptPipe::~InterruptPipe() {
   ::sigaction(SIGINT, &before_, nullptr);
-  g_end = -1;
+  g_pipe_end = -1;
   for (const int end : ends_)
     if (end >= 0) ::close(end);
 }
 
-bool InterruptPipe::arrived() const { return g_came != 0; }
+bool InterruptPipe::arrived() const { return g_interrupt_came != 0; }
 
 bool InterruptPipe::wait_for(int descriptor) const {
   while (!arrived()) {
