@@ -165,6 +165,7 @@ void NameWalk::walk_attribute(Node e, Scope& scope) {
   Node root = e;
   while (root.is(Kind::Attribute)) root = root.child(Field::Object);
   const Node object = e.child(Field::Object), attribute = e.child(Field::Attribute);
+  if (!attribute) return walk_expr(object, scope);  // damaged text: a dot with nothing behind it
   const std::uint32_t known = root.is(Kind::Identifier) ? find(root.text(), scope) : kNoName;
   if (root.is(Kind::Identifier) && known == kNoName) {
     // cls.f, Module.f
