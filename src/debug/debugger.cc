@@ -8,23 +8,8 @@ namespace rldb::debug {
 Debugger::Debugger(session::Session& session) : impl_(std::make_unique<Impl>(session)) {}
 Debugger::~Debugger() = default;
 
-namespace {
-
-// Access to the private member by explicit instantiation, which the rules of access do not bind.
-struct ImplMember {
-  using Type = std::unique_ptr<Debugger::Impl> Debugger::*;
-  friend Type member_of(ImplMember);
-};
-template <class Tag, typename Tag::Type member>
-struct Reach {
-  friend typename Tag::Type member_of(Tag) { return member; }
-};
-template struct Reach<ImplMember, &Debugger::impl_>;
-
-}  // namespace
-
-Debugger::Impl& impl_of(Debugger& debugger) { return *(debugger.*member_of(ImplMember{})); }
-const Debugger::Impl& impl_of(const Debugger& debugger) { return *(debugger.*member_of(ImplMember{})); }
+Debugger::Impl& impl_of(Debugger& debugger) { return *debugger.impl_; }
+const Debugger::Impl& impl_of(const Debugger& debugger) { return *debugger.impl_; }
 
 bool Debugger::finished() const { return impl_->run && impl_->last.kind == StopKind::Finished; }
 

@@ -330,6 +330,8 @@ class Debugger {
 
  private:
   std::unique_ptr<Impl> impl_;
+  friend Impl& impl_of(Debugger& debugger);
+  friend const Impl& impl_of(const Debugger& debugger);
 };
 
 }  // namespace rldb::debug

@@ -15,7 +15,7 @@ struct Validation {
   std::string difference;             // the first one: function, dims, where and both values; empty: none was seen
   bool over_nothing = false;          // values differ, and the tensors of the program have no elements
   std::vector<std::string> compared;  // functions that ran to the end on both sides, for at least one choice of dims
-  std::vector<std::string> not_run;   // the others, each with its reason: `main (its inputs cannot be made up)`
+  std::vector<std::string> not_run;   // the others, each with its reason: `main (no inputs can be generated)`
   // If something was compared: functions that could not be run, but are the same, with all that they call.
   std::vector<std::string> unchanged;
   // Of `compared`, those that differ by no more than the precision to which a pass converts them explains, with the

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 #include <map>
 #include <set>
@@ -32,24 +34,61 @@ bool same_bytes(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
 }
 
-// Nullopt: they agree, or are of a kind that is not compared (objects, functions).
+constexpr int kDeepest = 100;  // tuples in tuples
+
+// Tensors, numbers, texts and shapes, and tuples of them. Objects and functions have no contents to compare.
+bool is_comparable(const Value& v, int depth = 0) {
+  switch (v.kind()) {
+    case ValueKind::Null:
+    case ValueKind::Int:
+    case ValueKind::Float:
+    case ValueKind::Bool:
+    case ValueKind::DType:
+    case ValueKind::String:
+    case ValueKind::Shape:
+    case ValueKind::Tensor:
+      return true;
+    case ValueKind::Tuple: {
+      const auto& fields = v.as_tuple().fields;
+      return depth < kDeepest &&
+             std::all_of(fields.begin(), fields.end(), [&](const Value& f) { return is_comparable(f, depth + 1); });
+    }
+    case ValueKind::Function:
+    case ValueKind::Storage:
+    case ValueKind::Object:
+      break;
+  }
+  return false;
+}
+
+// Of one kind, and neither tensors nor tuples.
+bool same_plain(const Value& a, const Value& b, const ToleranceOf& tolerance) {
+  if (a.is(ValueKind::Int) || a.is(ValueKind::Bool)) return a.as_int() == b.as_int();
+  if (a.is(ValueKind::Float)) {
+    const double x = a.as_float(), y = b.as_float();
+    const Tolerance t = tolerance(runtime::DType::Float(64));
+    const bool near = std::abs(x - y) <= t.atol + t.rtol * std::abs(y);
+    return near || std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+  }
+  if (a.is(ValueKind::String)) return a.as_string() == b.as_string();
+  if (a.is(ValueKind::Shape)) return a.as_shape() == b.as_shape();
+  return !a.is(ValueKind::DType) || a.as_dtype() == b.as_dtype();
+}
+
+// Nullopt: they agree, as far as they are comparable.
 std::optional<ValueDifference> difference_of(const std::string& name, const Value& a, const Value& b,
                                              const ToleranceOf& tolerance, int depth = 0) {
-  constexpr int kDeepest = 100;
   const ValueDifference whole{name, {}, runtime::format_brief(a), runtime::format_brief(b), {}};
   if (a.kind() != b.kind()) return whole;
-  if (a.is(ValueKind::Tuple) && depth < kDeepest) {
+  if (a.is(ValueKind::Tuple)) {
     const auto &left = a.as_tuple().fields, &right = b.as_tuple().fields;
     if (left.size() != right.size()) return whole;
+    if (depth == kDeepest) return std::nullopt;
     for (std::size_t i = 0; i < left.size(); ++i)
       if (auto d = difference_of(fmt::format("{}[{}]", name, i), left[i], right[i], tolerance, depth + 1)) return d;
     return std::nullopt;
   }
-  if (!a.is(ValueKind::Tensor)) {
-    const bool plain = a.is(ValueKind::Int) || a.is(ValueKind::Float) || a.is(ValueKind::Bool) ||
-                       a.is(ValueKind::Shape) || a.is(ValueKind::String);
-    return plain && whole.left != whole.right ? std::optional(whole) : std::nullopt;
-  }
+  if (!a.is(ValueKind::Tensor)) return same_plain(a, b, tolerance) ? std::nullopt : std::optional(whole);
   if (same_bytes(a.as_tensor(), b.as_tensor())) return std::nullopt;
   const auto found = differences(a, b, tolerance(a.as_tensor().dtype()));
   if (!found.ok()) return whole;
@@ -210,7 +249,7 @@ class Lockstepper {
     }
     auto difference = difference_of(seen.variable->name, *moment.copy, seen.value, tolerance_);
     if (!difference) {
-      ++out_.compared;
+      out_.compared += is_comparable(seen.value);
       if (machine) moment.copy.reset();
       return false;
     }
@@ -234,6 +273,8 @@ class Lockstepper {
     if (a.faulted())
       return cannot_tell(fmt::format("{}; {}", ending(left_side_.label, a), ending(right_side_.label, b)));
     auto difference = difference_of("the result", a.value, b.value, tolerance_);
+    if (!difference && !is_comparable(a.value))
+      return cannot_tell("the result holds an object or a function, which has no contents to compare");
     out_.verdict = difference ? Lockstep::Verdict::Differs : Lockstep::Verdict::Equal;
     out_.first = std::move(difference);
     if (!out_.first) return std::move(out_);
@@ -376,7 +417,7 @@ std::optional<Rerun> rerun(Debugger& debugger, std::string label, std::span<cons
   for (const LocalInfo& now : debugger.locals(0)) {
     const auto was = std::find_if(were.begin(), were.end(), [&](const LocalInfo& l) { return l.name == now.name; });
     if (was == were.end() || !was->live || !now.live) continue;
-    ++result.compared;
+    result.compared += is_comparable(was->value);
     if (auto difference = difference_of(now.name, was->value, now.value, [](runtime::DType) {
           return Tolerance{0, 0, true};
         }))

@@ -167,7 +167,7 @@ class RelaxEval {
     machine.share(compiled_);
     RLDB_TRY_VOID(machine.start(args));
     RunLimits limits{.interrupt = env_.interrupt};
-    if (env_.max_statements != 0) limits.until = env_.max_statements - statements_;
+    if (env_.max_statements != 0) limits.until = env_.max_statements - std::min(statements_, env_.max_statements);
     auto ran = machine.run(limits);
     statements_ += machine.steps();
     if (!ran.ok()) {

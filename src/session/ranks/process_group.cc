@@ -8,10 +8,12 @@
 #include <algorithm>
 #include <ctime>
 
+#include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
+#include "rldb/support/folder.h"
 #include "rldb/vm/call_time.h"
 #include "session/ranks/collectives.h"
 #include "session/ranks/value_bytes.h"
@@ -513,13 +515,15 @@ bool ProcessGroup::start_others(const std::string& executable, std::string_view 
 void ProcessGroup::run_job(Session& session, const Job& job) {
   begin(job.run);
   Diagnostics out;
-  std::string path = "/tmp/rldb-rank-XXXXXX";
-  const int file = ::mkstemp(path.data());
   bool loaded = false;
-  if (file >= 0) {
-    ::close(file);
-    loaded = support::write_file(path, job.executable).ok() && session.load_file(path, out);
-    ::unlink(path.c_str());
+  {
+    const support::TemporaryFolder folder("rank");
+    const std::string path = folder.path() + "/program";
+    const auto written = support::write_file(path, job.executable, support::Durable::No);
+    if (written.ok())
+      loaded = session.load_file(path, out);
+    else
+      out.add({}, source::message(diag::FileNotWritten, path, written.error().reason));
   }
   const auto result = loaded ? run(session, job.function, job.args, out) : std::nullopt;
   end(result.has_value(), out.first_error());

@@ -19,7 +19,7 @@ struct PreparedCall {
 };
 
 // `[FUNCTION] [VALUE...]`. If `main` exists, a first word that is not a function is already a value. Values that are
-// not given are made up, which is told. Null: reported.
+// not given are generated, which is said. Null: reported.
 std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view words);
 std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words);
 

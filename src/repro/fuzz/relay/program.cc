@@ -82,10 +82,11 @@ class Body {
   }
 
   void step() {
-    constexpr void (Body::*kSteps[])() = {&Body::shuffle,  &Body::join,     &Body::slice, &Body::product,
-                                          &Body::convolve, &Body::choose,   &Body::pair,  &Body::closure,
-                                          &Body::branch,   &Body::reference};
-    if (random_.one_in(3)) return (this->*kSteps[random_.below(std::size(kSteps))])();
+    constexpr void (Body::*kSteps[])() = {&Body::reshape,   &Body::transpose, &Body::expand, &Body::repeat,
+                                          &Body::broadcast, &Body::join,      &Body::slice,  &Body::product,
+                                          &Body::convolve,  &Body::choose,    &Body::pair,   &Body::closure,
+                                          &Body::branch,    &Body::reference};
+    if (random_.one_in(2)) return (this->*kSteps[random_.below(std::size(kSteps))])();
     call(kForms[random_.below(std::size(kForms))]);
   }
 
@@ -196,52 +197,60 @@ class Body {
     keep(fmt::format("{}({}, {})", name_of(row.id), x.name, row.attributes), shape, x.largest, row.exact && x.exact);
   }
 
-  // Reshape, transpose, expand_dims, broadcast_to, tile, repeat.
-  void shuffle() {
-    const auto x = operand(kModerate, [](const Known& k) { return k.ndim() > 0; });
+  // An operand whose elements are put elsewhere; `most`: of its elements.
+  std::optional<Known> moved(std::int64_t most = kMostElements) {
+    return operand(kModerate, [most](const Known& k) { return k.ndim() > 0 && count(k.shape) <= most; });
+  }
+  void keep_moved(const std::string& call, const Known& x, Shape shape) {
+    keep(call, std::move(shape), x.largest, x.exact);
+  }
+
+  void reshape() {
+    const auto x = moved();
+    if (!x) return;
+    const std::int64_t n = count(x->shape), d = n % 2 == 0 ? 2 : 1;
+    const Shape s = random_.one_in(2) ? Shape{n} : Shape{d, n / d};
+    const std::string last = random_.one_in(2) ? fmt::format("{}", s.back()) : "-1";
+    const std::string first = s.size() > 1 ? fmt::format("{}, ", s[0]) : "";
+    keep_moved(fmt::format("{}({}, newshape=[{}{}])", name_of(op::Reshape), x->name, first, last), *x, s);
+  }
+
+  void transpose() {
+    const auto x = moved();
+    if (!x) return;
+    std::vector<std::size_t> axes(x->shape.size());
+    std::iota(axes.begin(), axes.end(), 0);
+    for (std::size_t i = axes.size(); i > 1; --i) std::swap(axes[i - 1], axes[random_.below(i)]);
+    Shape s;
+    for (const std::size_t axis : axes) s.push_back(x->shape[axis]);
+    keep_moved(fmt::format("{}({}, axes=[{}])", name_of(op::Transpose), x->name, fmt::join(axes, ", ")), *x, s);
+  }
+
+  void expand() {
+    const auto x = moved();
+    if (!x || x->ndim() > 3) return;
+    Shape s = x->shape;
+    const std::size_t axis = random_.below(s.size() + 1);
+    s.insert(s.begin() + std::int64_t(axis), 1);
+    keep_moved(fmt::format("{}({}, axis={})", name_of(op::ExpandDims), x->name, axis), *x, s);
+  }
+
+  void repeat() {
+    const auto x = moved(kMostElements / 4);
     if (!x) return;
     Shape s = x->shape;
-    switch (random_.below(5)) {
-      case 0: {
-        const std::int64_t n = count(s), d = n % 2 == 0 ? 2 : 1;
-        s = random_.one_in(2) ? Shape{n} : Shape{d, n / d};
-        const std::string open = random_.one_in(2) ? fmt::format("{}", s.back()) : "-1";
-        keep(fmt::format("{}({}, newshape=[{}{}])", name_of(op::Reshape), x->name,
-                         s.size() > 1 ? fmt::format("{}, ", s[0]) : "", open),
-             s, x->largest, x->exact);
-        return;
-      }
-      case 1: {
-        std::vector<std::size_t> axes(s.size());
-        std::iota(axes.begin(), axes.end(), 0);
-        for (std::size_t i = axes.size(); i > 1; --i) std::swap(axes[i - 1], axes[random_.below(i)]);
-        for (std::size_t i = 0; i < s.size(); ++i) s[i] = x->shape[axes[i]];
-        keep(fmt::format("{}({}, axes=[{}])", name_of(op::Transpose), x->name, fmt::join(axes, ", ")), s, x->largest,
-             x->exact);
-        return;
-      }
-      case 2: {
-        if (s.size() > 3) return;
-        const std::size_t axis = random_.below(s.size() + 1);
-        s.insert(s.begin() + std::int64_t(axis), 1);
-        keep(fmt::format("{}({}, axis={})", name_of(op::ExpandDims), x->name, axis), s, x->largest, x->exact);
-        return;
-      }
-      case 3: {
-        if (count(s) > kMostElements / 4) return;
-        const std::int64_t axis = axis_of(*x);
-        s[index(axis, *x)] *= 3;
-        keep(fmt::format("{}({}, repeats=3, axis={})", name_of(op::Repeat), x->name, axis), s, x->largest, x->exact);
-        return;
-      }
-      default: {
-        if (count(s) > kMostElements / 4) return;
-        for (std::int64_t& d : s)
-          if (d == 1) d = 2;
-        keep(fmt::format("{}({}, shape=[{}])", name_of(op::BroadcastTo), x->name, fmt::join(s, ", ")), s, x->largest,
-             x->exact);
-      }
-    }
+    const std::int64_t axis = axis_of(*x);
+    s[index(axis, *x)] *= 3;
+    keep_moved(fmt::format("{}({}, repeats=3, axis={})", name_of(op::Repeat), x->name, axis), *x, s);
+  }
+
+  void broadcast() {
+    const auto x = moved(kMostElements / 16);
+    if (!x) return;
+    Shape s = x->shape;
+    for (std::int64_t& d : s)
+      if (d == 1) d = 2;
+    keep_moved(fmt::format("{}({}, shape=[{}])", name_of(op::BroadcastTo), x->name, fmt::join(s, ", ")), *x, s);
   }
 
   // Concatenate with itself and another of its shape; split gives it back in parts.

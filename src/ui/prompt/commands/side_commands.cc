@@ -278,7 +278,7 @@ class OtherArguments {
     return true;
   }
 
-  // Values of the run stay where they do not depend on a dimension that changes; the others are made up.
+  // Values of the run stay where they do not depend on a dimension that changes; the others are generated.
   std::optional<std::vector<Value>> made(const std::vector<Value>& present, const ir::Function* f) {
     session::Session& session = repl_.session();
     auto without = session.snapshot();
