@@ -231,8 +231,8 @@ void check_pager(const std::string& program) {
   p.terminal.wait_for_after(":help", "-- more:", 15);
   p.terminal.forget();
   p.terminal.send("/end the SESSION\177\177\177\177\177\177\177session\r");
-  check(p.terminal.wait_for(":quit", 15) && holds(p.terminal.said(), "...\r\n"), "a search goes on to a line below",
-        p.terminal.said());
+  check(p.terminal.wait_for_after(":quit", "-- more:", 15) && holds(p.terminal.said(), "...\r\n"),
+        "a search goes on to a line below", p.terminal.said());
   p.terminal.send("g");
   check(p.terminal.wait_for("time only.", 15) && p.terminal.wait_for("rldb> ", 15), "and the pages go on from there",
         p.terminal.said());
