@@ -43,11 +43,14 @@ json of(const FirstDifference& d) {
                       {"operand", in.operand},
                       {"instead_of", in.instead_of},
                       {"agrees", in.agrees},
+                      {"rounded", in.rounded ? number(*in.rounded) : json()},
                       {"overwritten", in.overwritten},
                       {"shared", in.shared},
                       {"writer", in.writer},
                       {"writer_callee", in.writer_callee},
                       {"storage", in.storage}});
+  using Alone = FirstDifference::Alone;
+  const char* alone = d.alone == Alone::Differs ? "differs" : d.alone == Alone::Agrees ? "agrees" : "not tried";
   return {{"function", d.function},
           {"name", d.name},
           {"other_name", d.other_name},
@@ -57,6 +60,7 @@ json of(const FirstDifference& d) {
           {"inputs", inputs},
           {"inputs_agree", d.inputs_agree()},
           {"fault_is_here", d.fault_is_here()},
+          {"alone", alone},
           {"through", d.through},
           {"difference", d.difference ? of(*d.difference) : json()}};
 }

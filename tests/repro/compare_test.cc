@@ -415,6 +415,59 @@ void check_difference(const repro::Comparison& c, std::string_view callee) {
 
 }  // namespace
 
+namespace {
+
+// Ends in a product by `factor` of numbers that are near 0; `shift` moves them by less than the tolerance.
+std::string enlarging(const std::string& shift, const std::string& factor) {
+  return R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+        n = T.int64()
+        with R.dataflow():
+            lv = R.add(x, R.const()" +
+         shift + R"(, "float32"))
+            lv1 = R.subtract(lv, x)
+            gv = R.multiply(lv1, R.const()" +
+         factor + R"(, "float32"))
+            R.output(gv)
+        return gv
+)";
+}
+
+}  // namespace
+
+TEST_CASE("compare: a computation that enlarges differences within the tolerance is not blamed") {
+  using Alone = repro::FirstDifference::Alone;
+  Two two;
+  const ir::Module* a = two.load(enlarging("0.25", "4096.0"));
+  const ir::Module* b = two.load(enlarging("0.250001", "4096.0"));
+  const repro::Tolerances loose{.atol = 1e-4, .rtol = 0, .ulp = {}, .exact = false};
+  repro::Comparison c = two.compare(a, b, loose);
+  INFO(repro::to_string(c, "a", "b"));
+  REQUIRE(c.first);
+  CHECK(c.first->name == "gv");
+  CHECK(c.first->inputs_rounded());
+  CHECK(c.first->alone == Alone::Agrees);
+  CHECK(c.first->starts_here());
+  CHECK_FALSE(c.first->fault_is_here());
+  CHECK(repro::to_string(c, "a", "b").find("the fault is here") == std::string::npos);
+
+  // The same, and another factor: it differs on what the first side reads too.
+  c = two.compare(a, two.load(enlarging("0.250001", "4097.0")), loose);
+  INFO(repro::to_string(c, "a", "b"));
+  REQUIRE(c.first);
+  CHECK(c.first->name == "gv");
+  CHECK(c.first->alone == Alone::Differs);
+  CHECK(c.first->fault_is_here());
+
+  // What it reads is equal bit by bit.
+  c = two.compare(a, two.load(enlarging("0.25", "4097.0")), loose);
+  REQUIRE(c.first);
+  CHECK_FALSE(c.first->inputs_rounded());
+  CHECK(c.first->fault_is_here());
+}
+
 TEST_CASE("compare: executables without names, by what they compute from what") {
   TwoExecutables two("R.multiply(lv2, lv2)", false);
   const repro::Comparison same = two.compare(two.good(), two.good());

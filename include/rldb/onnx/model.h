@@ -16,6 +16,7 @@
 #include "rldb/ir/context.h"
 #include "rldb/source/buffer.h"
 #include "rldb/source/diagnostic.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::onnx {
 
@@ -60,7 +61,7 @@ struct Node {
 };
 
 // The function that a model becomes.
-inline constexpr std::string_view kEntry = "main";
+inline constexpr std::string_view kEntry = support::kEntryFunction;
 
 // A module, and where the values of the model are in it.
 struct Translation {

@@ -28,12 +28,13 @@ struct Program {
 // An input of the differing tensor.
 struct ComparedInput {
   std::string name;
-  std::size_t operand = 0;   // its place among the tensors that the call reads, from 1
-  bool agrees = false;       // the other side has the same value, in the same place if the two calls read as many
-  std::string instead_of;    // the tensor that the first side reads in that place; this one is right, but another
-  bool shared = false;       // the call that reads it writes to its memory
-  bool overwritten = false;  // it was right when computed, and was overwritten before it was read
-  std::string writer;        // the tensor that was written there, and by what
+  std::size_t operand = 0;        // its place among the tensors that the call reads, from 1
+  bool agrees = false;            // the other side has the same value, in the same place if the two calls read as many
+  std::optional<double> rounded;  // it agrees, but only within the tolerance: the largest difference; 0: signs of zeros
+  std::string instead_of;         // the tensor that the first side reads in that place; this one is right, but another
+  bool shared = false;            // the call that reads it writes to its memory
+  bool overwritten = false;       // it was right when computed, and was overwritten before it was read
+  std::string writer;             // the tensor that was written there, and by what
   std::string writer_callee;
   std::string storage;  // of the two; empty: their own memory
 };
@@ -49,9 +50,15 @@ struct FirstDifference {
   std::vector<ComparedInput> inputs;
   std::vector<std::string> through;  // tensors in between that the first side does not have
   std::optional<TensorDifference> difference;
-  bool inputs_agree() const;  // each is equal to the first side's in its place
-  bool reads_others() const;  // every one is right, but some are other tensors than on the first side
-  bool fault_is_here() const { return inputs_agree() || reads_others(); }
+  std::size_t event = kNoEvent, other_event = kNoEvent;  // in the traces of the second and the first side
+  // The second side's computation on what the first side's reads, if it reads what is equal only within the tolerance.
+  enum class Alone : std::uint8_t { NotTried, Differs, Agrees } alone = Alone::NotTried;
+  bool inputs_agree() const;    // each is equal to the first side's in its place, if only within the tolerance
+  bool inputs_rounded() const;  // some only within the tolerance
+  bool reads_others() const;    // every one is right, but some are other tensors than on the first side
+  bool starts_here() const { return inputs_agree() || reads_others(); }
+  // Known: a computation can enlarge a difference of its inputs that is within the tolerance.
+  bool fault_is_here() const { return starts_here() && (!inputs_rounded() || alone == Alone::Differs); }
 };
 
 // Both results against a run of the first program in float64: is the difference more than another order of summing?
@@ -89,6 +96,9 @@ Trace record(session::Session& session, const Program& program, Recorder& record
 std::size_t memory_for_copies();
 // The binding-grain comparison of two runs.
 Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Tolerances& tolerances);
+// Of runs that have been recorded; `program` is the one of `b`, of which one computation may be run again (`alone`).
+Comparison compare(session::Session& session, const Trace& a, const Trace& b, const Program& program,
+                   const Tolerances& tolerances);
 // `shadow`: a difference is checked in float64.
 Comparison compare(session::Session& session, const Program& a, const Program& b, const Tolerances& tolerances,
                    bool shadow = false);

@@ -47,7 +47,7 @@ CommandAnswer ask_test_command(const std::string& command, std::string_view text
 struct Question {
   OracleKind kind = OracleKind::Any;
   std::string passes;  // the pipeline
-  std::string function = "main";
+  std::string function{support::kEntryFunction};
   std::vector<std::string> inputs;       // as texts; the others are generated
   std::vector<runtime::Value> expected;  // of the result, leaf by leaf; empty: the result before the first pass
   std::string command;                   // Command; the file's path is added
@@ -61,6 +61,7 @@ struct Question {
 enum class SymptomKind : std::uint8_t {
 #define RLDB_SYMPTOM(Kind, name, is_failure) Kind,
 #include "rldb/repro/symptom.def"
+#include "rldb/support/entry_function.h"
 };
 std::string_view to_string(SymptomKind kind);
 std::optional<SymptomKind> parse_symptom_kind(std::string_view name);

@@ -16,6 +16,7 @@
 
 #include "rldb/ir/context.h"
 #include "rldb/runtime/value.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::repro {
 
@@ -47,7 +48,7 @@ struct PartnerAnswer {
 
 struct PartnerQuestion {
   const ir::Module* module = nullptr;
-  std::string function = "main";
+  std::string function{support::kEntryFunction};
   std::string passes;                                      // empty: the partner's own
   const std::vector<runtime::Value>* arguments = nullptr;  // null: it only compiles
   std::string ir_folder;                                   // where to leave the module after each pass; empty: nowhere

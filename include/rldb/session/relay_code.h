@@ -15,6 +15,7 @@
 #include "rldb/relay/ir/context.h"
 #include "rldb/relay/vm/machine.h"
 #include "rldb/session/session.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::session {
 
@@ -26,7 +27,8 @@ class RelayCode {
   // `names`: of graph variables, for debug info.
   static std::unique_ptr<RelayCode> compile(relay::Context& ctx, const relay::Module* m, const Options& options,
                                             runtime::Output* output, source::Diagnostics& out,
-                                            std::string_view entry = "main", const relay::TextNames* names = nullptr);
+                                            std::string_view entry = support::kEntryFunction,
+                                            const relay::TextNames* names = nullptr);
   // For an executable from a file. The operation of a primitive is derived from its name (`vm_mod_fused_add`).
   static std::unique_ptr<RelayCode> open(relay_bytecode::Executable exe, const Options& options,
                                          runtime::Output* output, source::Diagnostics& out);

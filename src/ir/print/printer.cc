@@ -7,6 +7,7 @@
 #include "ir/print/printer_impl.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::ir {
 namespace print_detail {
@@ -72,7 +73,7 @@ namespace {
 
 // PrimFuncs, external functions, Relax functions, Python functions, each by name; `main` of any kind last.
 int member_rank(const ModuleEntry& e) {
-  if (e.name == "main") return 9;
+  if (e.name == support::kEntryFunction) return 9;
   if (isa<PrimFunc>(e.function)) return 1;
   if (isa<ExternFunc>(e.function)) return 2;
   if (isa<Function>(e.function)) return 3;
@@ -296,9 +297,9 @@ std::string print_expr(const Expr* e, const PrintOptions& options) {
   Printer p(options, nullptr);
   p.begin_fragment(options.tensor_ir);
   if (const auto* f = as<Function>(e)) {
-    p.function("main", f, false);
+    p.function(support::kEntryFunction, f, false);
   } else if (const auto* f = as<PrimFunc>(e)) {
-    p.prim_func("main", f);
+    p.prim_func(support::kEntryFunction, f);
   } else {
     p.expr(e);
   }

@@ -9,6 +9,7 @@
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/relay/ir/node_set.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::to_relax {
 
@@ -89,10 +90,9 @@ const ir::Module* ModuleTranslator::run() {
     if (const ir::Function* f = translator.function(*d.function, params_.at(d.name->name), attrs)) builder.set(name, f);
   }
   if (module.body) {
-    constexpr std::string_view kEntry = "main";
-    const ir::NamedAttr attrs[] = {ctx.named(attr_name::GlobalSymbol, ctx.attr(kEntry))};
+    const ir::NamedAttr attrs[] = {ctx.named(attr_name::GlobalSymbol, ctx.attr(support::kEntryFunction))};
     FunctionTranslator translator(*this, module.body);
-    if (const ir::Function* f = translator.expression(module.body, attrs)) builder.set(kEntry, f);
+    if (const ir::Function* f = translator.expression(module.body, attrs)) builder.set(support::kEntryFunction, f);
   }
   return out.error_count() == errors ? builder.build() : nullptr;
 }

@@ -21,6 +21,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/repro/planner.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::repro {
 
@@ -200,7 +201,8 @@ class TraceBisector {
     for (const ir::ModuleEntry& e : module->entries)
       if (const auto* f = ir::as<ir::Function>(e.function)) (f->is_private() ? hidden : names).emplace_back(e.name);
     if (names.empty()) names = std::move(hidden);
-    std::stable_partition(names.begin(), names.end(), [](const std::string& n) { return n == "main"; });
+    std::stable_partition(names.begin(), names.end(),
+                          [](const std::string& n) { return n == support::kEntryFunction; });
     return names;
   }
 
@@ -405,7 +407,7 @@ class TraceBisector {
     const Trace good = record(session_, at_.program);
     const Trace bad = record(session_, program);
     out_.large = is_large_;
-    out_.comparison = compare(session_.context(), good, bad, is_large_ ? of_large_numbers(tolerances_) : tolerances_);
+    out_.comparison = compare(session_, good, bad, program, is_large_ ? of_large_numbers(tolerances_) : tolerances_);
     out_.memory = memory_of(bad, true);
     out_.good_program = at_.program;
     out_.bad_program = program;
@@ -547,7 +549,7 @@ class TraceBisector {
     out_.numbers = f.numbers;
     out_.large = f.large;
     const Tolerances t = f.large ? of_large_numbers(tolerances_) : tolerances_;
-    out_.comparison = compare(session_.context(), record(session_, f.good), record(session_, f.bad), t);
+    out_.comparison = compare(session_, record(session_, f.good), record(session_, f.bad), f.bad, t);
     out_.good_program = f.good;
     out_.bad_program = f.bad;
   }
@@ -647,7 +649,7 @@ TraceBisection bisect_trace(session::Session& session, const std::string& folder
 
 StageComparison compare_stages(session::Session& session, std::vector<Stage> stages, std::size_t a, std::size_t b,
                                const Followed& what, const Tolerances& tolerances, bool shadow) {
-  const std::string function = what.function.empty() ? "main" : what.function;
+  const std::string function = what.function.empty() ? std::string(support::kEntryFunction) : what.function;
   StageComparison out;
   TraceBisection both;
   both.stages = std::move(stages);

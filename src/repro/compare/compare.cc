@@ -11,6 +11,7 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/signature.h"
 #include "repro/borrow.h"
+#include "repro/compare/alone.h"
 #include "repro/compare/executable.h"
 #include "repro/compare/match.h"
 #include "repro/compare/shadow.h"
@@ -154,11 +155,29 @@ class FirstSearch {
     in.operand = k + 1;
     const Operand state = operand(j, i, k);
     in.agrees = state == Operand::Same;
+    if (in.agrees) in.rounded = rounding(b_.events[j].inputs[k].event, counterpart_of_input(j, i, k));
     if (state == Operand::Other) {
       const std::size_t theirs = a_.events[i].inputs[k].event;
       in.instead_of = a_.events[theirs].names.back();
     }
     return in;
+  }
+
+  // The event of a that input k of event j was found equal to.
+  std::size_t counterpart_of_input(std::size_t j, std::size_t i, std::size_t k) const {
+    if (i != kNoEvent && aligned(a_.events[i], b_.events[j]))
+      if (const std::size_t theirs = a_.events[i].inputs[k].event; theirs != kNoEvent) return theirs;
+    const std::size_t ours = b_.events[j].inputs[k].event;
+    return ours == kNoEvent ? kNoEvent : matcher_.equal()[ours];
+  }
+
+  // By how much values differ that agree within the tolerance. nullopt: not by a bit.
+  std::optional<double> rounding(std::size_t ours, std::size_t theirs) const {
+    if (ours == kNoEvent || theirs == kNoEvent) return std::nullopt;
+    Tolerances exact;
+    exact.exact = true;
+    const auto d = difference(a_.events[theirs].value, b_.events[ours].value, exact);
+    return d ? std::optional(d->max_abs) : std::nullopt;
   }
 
   FirstDifference at_return(const Reading& r) const {
@@ -177,6 +196,8 @@ class FirstSearch {
     d.name = e.names.back();
     d.callee = e.callee;
     d.binding = e.binding;
+    d.event = j;
+    d.other_event = i;
     d.text = e.binding ? ir::print_binding(e.binding) : e.instruction;
     for (std::size_t k = 0; k < e.inputs.size(); ++k) d.inputs.push_back(input(j, i, k));
     if (i != kNoEvent) {
@@ -261,6 +282,10 @@ bool FirstDifference::inputs_agree() const {
   return std::all_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) { return in.agrees && !in.shared; });
 }
 
+bool FirstDifference::inputs_rounded() const {
+  return std::any_of(inputs.begin(), inputs.end(), [](const ComparedInput& in) { return in.rounded.has_value(); });
+}
+
 std::size_t memory_for_copies() { return support::memory_limit() / kShareOfMemory; }
 
 Trace record(session::Session& session, const Program& program) {
@@ -304,6 +329,14 @@ Comparison compare(ir::Context& ctx, const Trace& a, const Trace& b, const Toler
   return c;
 }
 
+Comparison compare(session::Session& session, const Trace& a, const Trace& b, const Program& program,
+                   const Tolerances& tolerances) {
+  Comparison c = compare(session.context(), a, b, tolerances);
+  if (c.first && c.first->starts_here() && c.first->inputs_rounded())
+    c.first->alone = run_alone(session, program, a, b, *c.first, tolerances);
+  return c;
+}
+
 namespace {
 
 // One side alone reads or writes outside of a tensor: its numbers all the same, computed without checks in a guard
@@ -336,7 +369,7 @@ Comparison compare(session::Session& session, const Program& a, const Program& b
                    bool shadow) {
   const Trace first = record(session, a);
   const Trace second = record(session, b);
-  Comparison c = compare(session.context(), first, second, tolerances);
+  Comparison c = compare(session, first, second, b, tolerances);
   if (first.error.empty() != second.error.empty() && (leaves_a_tensor(first) || leaves_a_tensor(second)))
     c.unchecked = without_checks(session, first.error.empty() ? b : a, first, second, tolerances);
   if (shadow && c.result) c.shadow = against_shadow(session, a.module ? a : b, first.result, second.result);

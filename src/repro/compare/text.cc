@@ -30,25 +30,45 @@ std::string text_of_shared(const ComparedInput& in) {
   return text;
 }
 
+// Where the fault is, as far as it is known.
+std::string text_of_place(const FirstDifference& d) {
+  using Alone = FirstDifference::Alone;
+  if (!d.starts_here()) return {};
+  if (!d.inputs_rounded())
+    return d.inputs_agree() ? "  all that it reads is equal on both sides: the fault is here\n"
+                            : "  what it reads is right, but other tensors than on the first side: the fault is here\n";
+  switch (d.alone) {
+    case Alone::Differs:
+      return "  on what the first side reads, it gives another value too: the fault is here\n";
+    case Alone::Agrees:
+      return "  on what the first side reads, it gives the first side's value: it enlarges the difference of what it "
+             "reads, and has no fault\n";
+    case Alone::NotTried:
+      break;
+  }
+  return "  what it reads is equal within the tolerance only: the fault is here, or it enlarges these differences\n";
+}
+
 // `blame`: false when nothing is wrong, the difference is rounding.
 std::string text_of_inputs(const FirstDifference& d, bool blame) {
   std::string text;
-  std::vector<std::string> agree, differ;
+  std::vector<std::string> agree, rounded, differ;
   for (const ComparedInput& in : d.inputs) {
     if (in.overwritten) text += "  " + text_of_overwritten(in) + "\n";
     if (in.shared && !in.overwritten) text += "  " + text_of_shared(in) + "\n";
     if (!in.instead_of.empty())
       text += fmt::format("  operand {} was `{}`, is now `{}`\n", in.operand, in.instead_of, in.name);
     if (in.overwritten || in.shared || !in.instead_of.empty()) continue;
-    (in.agrees ? agree : differ).push_back(fmt::format("`{}`", in.name));
+    if (in.rounded)
+      rounded.push_back(fmt::format("`{}` ({})", in.name,
+                                    *in.rounded == 0 ? "signs of zeros" : fmt::format("by {:.4g}", *in.rounded)));
+    else
+      (in.agrees ? agree : differ).push_back(fmt::format("`{}`", in.name));
   }
   if (!agree.empty()) text += fmt::format("  equal on both sides: {}\n", fmt::join(agree, ", "));
+  if (!rounded.empty()) text += fmt::format("  equal within the tolerance: {}\n", fmt::join(rounded, ", "));
   if (!differ.empty()) text += fmt::format("  not found on the first side: {}\n", fmt::join(differ, ", "));
-  if (!blame || d.inputs.empty()) return text;
-  if (d.inputs_agree()) text += "  all that it reads is equal on both sides: the fault is here\n";
-  if (d.reads_others())
-    text += "  what it reads is right, but other tensors than on the first side: the fault is here\n";
-  return text;
+  return blame && !d.inputs.empty() ? text + text_of_place(d) : text;
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "rldb/repro/validate.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 
 namespace rldb::repro {
@@ -103,7 +104,8 @@ class Fuzzer {
     for (const auto& [name, value] : inputs_of(session_, program_)) args.push_back(value);
     eval::Watcher nobody;
     source::Diagnostics ignored;
-    const session::RunResult run = session_.run_watched(program_.module, "main", args, nobody, ignored);
+    const session::RunResult run =
+        session_.run_watched(program_.module, support::kEntryFunction, args, nobody, ignored);
     if (run.ok) flatten(run.value, leaves);
     return std::any_of(leaves.begin(), leaves.end(), [](const runtime::Value& v) {
       if (!v.is(runtime::ValueKind::Tensor) || !v.as_tensor().dtype().is_float()) return false;

@@ -12,6 +12,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::repro {
 
@@ -47,15 +48,14 @@ class Generator {
     for (std::size_t i = 0; i < count; ++i) add_something();
     std::vector<const ir::Expr*> results = pick_results();
     if (results.empty()) return nullptr;
-    builder_.set(kMain, m_.finish(results.size() == 1 ? results[0] : ctx_.tuple(results), kMain));
+    builder_.set(support::kEntryFunction,
+                 m_.finish(results.size() == 1 ? results[0] : ctx_.tuple(results), support::kEntryFunction));
     return builder_.build();
   }
   const Setting& setting() const { return setting_; }
   double error() const { return error_; }
 
  private:
-  static constexpr std::string_view kMain = "main";
-
   // Few sizes and dtypes, so that values fit together.
   void choose() {
     for (std::size_t i = 0; i < 3; ++i) setting_.sizes.push_back(kSizes[random_.below(std::size(kSizes))]);
@@ -372,7 +372,7 @@ std::vector<std::pair<std::string, runtime::Value>> inputs_of(session::Session& 
   session.set_program(program.module);
   source::Diagnostics ignored;
   std::vector<std::pair<std::string, runtime::Value>> out;
-  if (const auto made = session.arguments("main", {}, ignored))
+  if (const auto made = session.arguments(support::kEntryFunction, {}, ignored))
     for (const session::Argument& a : *made) out.emplace_back(a.parameter, a.value);
   return out;
 }

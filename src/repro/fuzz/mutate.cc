@@ -10,6 +10,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/support/file.h"
 
 namespace rldb::repro {
@@ -18,7 +19,6 @@ using ir::as;
 
 namespace {
 
-constexpr std::string_view kMain = "main";
 constexpr std::size_t kMostSeeds = 400, kMostBytes = 1 << 18;
 constexpr std::int64_t kDimOfSeeds = 4;
 // Nothing is known about the values of a module that was not generated, but that they are moderate as a rule.
@@ -57,7 +57,7 @@ class Swap : public ir::Rewriter {
 };
 
 bool is_wanted(const ir::Module* module) {
-  const auto* f = module ? as<ir::Function>(module->find(kMain)) : nullptr;
+  const auto* f = module ? as<ir::Function>(module->find(support::kEntryFunction)) : nullptr;
   return f && as<ir::SeqExpr>(f->body) && std::all_of(f->params.begin(), f->params.end(), [](const ir::Var* p) {
            const auto* t = as<ir::TensorType>(p->type);
            return t && t->has_shape;
@@ -81,7 +81,7 @@ std::vector<const ir::Module*> read_seeds(session::Session& session, const std::
     if (out.size() >= kMostSeeds) break;
     auto text = support::read_regular_file(path);
     const ir::Module* module = text.ok() ? read_again(session, std::move(text).value()) : nullptr;
-    const std::string_view roots[] = {kMain};
+    const std::string_view roots[] = {support::kEntryFunction};
     if (is_wanted(module)) out.push_back(ir::reachable_from(session.context(), module, roots));
   }
   return out;
@@ -92,7 +92,7 @@ std::optional<Generated> mutate(session::Session& session, const std::vector<con
   ir::Context& ctx = session.context();
   Random random(seed);
   const ir::Module* module = from[random.below(from.size())];
-  const auto* f = as<ir::Function>(module->find(kMain));
+  const auto* f = as<ir::Function>(module->find(support::kEntryFunction));
   if (random.one_in(2)) {
     Swap swap(ctx, random);
     f = swap.rewrite_function(f);
@@ -112,7 +112,7 @@ std::optional<Generated> mutate(session::Session& session, const std::vector<con
   std::vector<const ir::Expr*> results{body->body};
   for (std::size_t i = m.pool().size(); i-- > 0 && results.size() < 3;)
     if (m.is_expressible(m.pool()[i].type)) results.push_back(m.pool()[i].var);
-  builder.set(kMain, m.finish(ctx.tuple(results), kMain));
+  builder.set(support::kEntryFunction, m.finish(ctx.tuple(results), support::kEntryFunction));
   ir::PrintOptions print;
   print.show_meta = true;
   Generated out;

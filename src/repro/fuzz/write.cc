@@ -7,6 +7,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/repro/fuzz.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/support/file.h"
 
 namespace rldb::repro {
@@ -33,7 +34,8 @@ WrittenProgram write_program(session::Session& session, const Generated& program
   }
   eval::Watcher nobody;
   source::Diagnostics found;
-  const session::RunResult run = session.run_watched(program.module, "main", copies(args), nobody, found);
+  const session::RunResult run =
+      session.run_watched(program.module, support::kEntryFunction, copies(args), nobody, found);
   if (!run.ok) return {{}, found.all().empty() ? "it does not run" : found.all().front().message};
   std::vector<runtime::Value> leaves;
   flatten(run.value, leaves);

@@ -6,6 +6,7 @@
 #include "rldb/relay/passes/pass.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_program.h"
+#include "rldb/support/entry_function.h"
 #include "session/inputs/executable_types.h"
 #include "session/relay/relay_build.h"
 #include "session/relay/relay_values.h"
@@ -27,7 +28,7 @@ std::unique_ptr<RelayText> RelayText::read(Session& session, std::string path, s
   std::unique_ptr<RelayText> program(new RelayText(session, std::move(path)));
   program->source_ = std::move(source);
   program->history_.start(parsed.module);
-  program->entry_ = "main";
+  program->entry_ = support::kEntryFunction;
   return program;
 }
 

@@ -11,6 +11,7 @@
 #include "rldb/relay/ir/printer.h"
 #include "rldb/relay/ops/infer.h"
 #include "rldb/relay/to_relax.h"
+#include "rldb/support/entry_function.h"
 #include "session/relay/kernel_texts.h"
 
 namespace rldb::session {
@@ -147,7 +148,7 @@ Result<KernelMaker::Specialised*> KernelMaker::specialise(const relay::Function*
   const relay::Function* made = ctx_.function({}, params, nullptr, body, f->attrs);
   relay::Typing typing;
   source::Diagnostics diagnostics;
-  const relay::Module* m = ctx_.module({}, {{ctx_.global("main"), made}});
+  const relay::Module* m = ctx_.module({}, {{ctx_.global(support::kEntryFunction), made}});
   if (!relay::infer_types(ctx_, m, typing, diagnostics))
     return support::Failure(first_error(diagnostics, ErrorKind::ShapeMismatch));
   found->second.result = typing.of(body);

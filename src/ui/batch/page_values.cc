@@ -8,6 +8,7 @@
 
 #include "rldb/repro/compare.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/ui/prompt/value_document.h"
 
 namespace rldb::ui {
@@ -53,8 +54,7 @@ std::size_t parameter_count(const ir::Module* module, std::string_view function)
 std::optional<PageRun> page_run(session::Session& session, const std::vector<std::string>& texts,
                                 source::Diagnostics& out) {
   PageRun run;
-  const std::vector<std::string> names = session.function_names();
-  run.function = names.size() == 1 ? names[0] : "main";
+  run.function = support::default_function(session.function_names());
   run.texts = texts;
   const auto arguments = session.arguments(run.function, texts, out);
   if (!arguments) return std::nullopt;

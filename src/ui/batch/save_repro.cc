@@ -5,6 +5,7 @@
 
 #include "rldb/repro/cut_pair.h"
 #include "rldb/source/diagnostic_repro.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/command_line/subcommand.h"
 #include "rldb/ui/prompt/tvm_script.h"
@@ -29,7 +30,7 @@ std::string oracle_flags(const repro::Question& q) {
 }
 
 std::string with_function(std::string entry, const std::string& function) {
-  return function == "main" ? entry : entry + " " + function;
+  return function == support::kEntryFunction ? entry : entry + " " + function;
 }
 
 void add_expected(ReproFile& repro, const std::vector<runtime::Value>& leaves) {
@@ -56,7 +57,7 @@ std::string function_of(const CommandLine& line, const session::Session& session
   } else {
     names = session.function_names();
   }
-  return names.size() == 1 ? names[0] : "main";
+  return support::default_function(names);
 }
 
 ReproFile repro_of(const CommandLine& line, const session::Options& options, const ir::Module* module) {
@@ -229,7 +230,7 @@ ReproFile repro_of_comparison(const CommandLine& line, const session::Session& s
   repro.seen = seen;
   repro.values = values;
   std::string entry = ":compare";
-  if (a.function != "main") entry += " --function=" + a.function;
+  if (a.function != support::kEntryFunction) entry += " --function=" + a.function;
   if (!line.passes.empty()) entry += " " + quoted_word("--passes=" + line.passes);
   if (!line.compare.other_passes.empty()) entry += " " + quoted_word("--other-passes=" + line.compare.other_passes);
   if (line.compare.other_engine)

@@ -14,6 +14,7 @@
 #include "rldb/pipeline/run.h"
 #include "rldb/relay/ir/text_names.h"
 #include "rldb/relay/ops/infer.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::relay {
 
@@ -47,9 +48,9 @@ class Evaluator {
 struct PassEnv {
   Context& ctx;
   source::Diagnostics& out;
-  std::string_view entry = "main";  // functions not reachable from it are unused
-  TextNames* names = nullptr;       // maintained by passes that make nodes; null: not needed
-  Evaluator* evaluator = nullptr;   // null: nothing is evaluated
+  std::string_view entry = support::kEntryFunction;  // functions not reachable from it are unused
+  TextNames* names = nullptr;                        // maintained by passes that make nodes; null: not needed
+  Evaluator* evaluator = nullptr;                    // null: nothing is evaluated
 };
 
 // Each result has types; what has none is refused.

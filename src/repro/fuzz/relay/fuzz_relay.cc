@@ -13,6 +13,7 @@
 #include "rldb/repro/relay_fuzz.h"
 #include "rldb/repro/relay_passes.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 
 namespace rldb::repro {
@@ -109,19 +110,17 @@ class RelayFuzzer {
 
   // The leaves of the result on made-up arguments, which both sides get alike.
   std::optional<std::vector<Value>> run(source::Diagnostics& found) {
-    auto made = session_.arguments(kEntry, {}, found);
+    auto made = session_.arguments(support::kEntryFunction, {}, found);
     if (!made) return std::nullopt;
     std::vector<Value> args;
     for (const session::Argument& a : *made) args.push_back(a.value);
-    const session::RunResult result = session_.run(kEntry, args, found);
+    const session::RunResult result = session_.run(support::kEntryFunction, args, found);
     support::poll_cause();
     if (!result.ok) return std::nullopt;
     std::vector<Value> leaves;
     flatten(result.value, leaves);
     return leaves;
   }
-
-  static constexpr std::string_view kEntry = "main";
 
   session::Session& session_;
   const FuzzOptions& options_;

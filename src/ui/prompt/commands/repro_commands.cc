@@ -15,6 +15,7 @@
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/kernel_step.h"
@@ -155,7 +156,7 @@ Status command_Sanitize(Repl& repl, std::string_view rest) {
                          .with_hint("values: storage, uninit, nan, bounds, overflow"));
   repro::Program program;
   program.module = repl.session().module();
-  program.function = words.size() > 1 ? words[1] : "main";
+  program.function = words.size() > 1 ? words[1] : std::string(support::kEntryFunction);
   program.kernels = repl.session().options().engine;
   source::Diagnostics diagnostics;
   const std::vector<std::string> values(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), words.end());

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "rldb/repro/oracle.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/ui/prompt/state.h"
 
 namespace rldb::ui {
@@ -17,7 +18,7 @@ struct ReproFlags {
   std::optional<repro::TimeLimit> time;
   std::string test;
   std::vector<runtime::Value> expected;  // leaf by leaf
-  std::string function = "main";
+  std::string function{support::kEntryFunction};
   std::string passes;
   std::string other_passes;
   std::optional<session::Engine> other_engine;

@@ -12,6 +12,7 @@
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/rank_job.h"
@@ -51,13 +52,11 @@ std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view rest) {
 std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words) {
   const std::vector<std::string> names = repl.session().function_names();
   const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
-  PreparedCall call{"main", {}, {}};
+  PreparedCall call{words.empty() ? support::default_function(names) : std::string(support::kEntryFunction), {}, {}};
   const bool value_first = !words.empty() && !known(words[0]) && words[0].find_first_of("=@(") != std::string::npos;
   if (!words.empty() && !value_first) {
     call.function = words[0];
     words.erase(words.begin());
-  } else if (words.empty() && !known("main") && names.size() == 1) {
-    call.function = names[0];
   }
   for (std::size_t rank = 0; rank < repl.ranks; ++rank) {
     auto values = arguments_of(repl, call.function, words, rank);

@@ -10,6 +10,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
@@ -211,7 +212,6 @@ namespace {
 
 // Functions of the module with a binding of that name; `main` alone if it is among them.
 std::vector<std::string> functions_that_bind(const ir::Module* module, std::string_view name) {
-  constexpr std::string_view kMain = "main";
   std::vector<std::string> found;
   for (const ir::ModuleEntry& entry : module->entries) {
     const auto* f = ir::as<ir::Function>(entry.function);
@@ -219,7 +219,7 @@ std::vector<std::string> functions_that_bind(const ir::Module* module, std::stri
     bool binds = false;
     for (const ir::BindingBlock* block : f->body->blocks)
       for (const ir::Binding* b : block->bindings) binds = binds || b->var->name == name;
-    if (binds && entry.name == kMain) return {std::string(kMain)};
+    if (binds && entry.name == support::kEntryFunction) return {std::string(support::kEntryFunction)};
     if (binds) found.emplace_back(entry.name);
   }
   return found;

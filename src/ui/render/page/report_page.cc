@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rldb/support/cancel.h"
+#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/render/diff_stat.h"
 #include "rldb/ui/render/duration.h"
@@ -197,7 +198,7 @@ class Report {
       support::poll();
       const std::vector<std::string> lines = script_lines(text(r_.after, name).value_or(""));
       out += folded(fmt::format("<code>{}</code> {}", html_text(name), support::counted(lines.size(), "line")),
-                    block_of(lines, "out", kShortDiff), name == "main");
+                    block_of(lines, "out", kShortDiff), name == support::kEntryFunction);
     }
     return out;
   }

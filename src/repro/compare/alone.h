@@ -1,0 +1,13 @@
+// Whether a computation that reads tensors equal only within the tolerance makes a difference by itself. Room-private.
+#pragma once
+
+#include "rldb/repro/compare.h"
+
+namespace rldb::repro {
+
+// Runs the second side's computation of `d` on what the first side's read, and compares its result with the first
+// side's. NotTried: one of the programs is not a module, or the computation is not at the top of its function.
+FirstDifference::Alone run_alone(session::Session& session, const Program& b, const Trace& first, const Trace& second,
+                                 const FirstDifference& d, const Tolerances& tolerances);
+
+}  // namespace rldb::repro
