@@ -6,6 +6,7 @@
 #include "rldb/repro/compare.h"
 #include "rldb/repro/planner.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/session/generated.h"
 #include "rldb/session/group.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_input.h"
@@ -197,8 +198,7 @@ session::RunResult run_recorded(session::Session& session, const std::string& fu
 }
 
 void note_arguments(const std::vector<session::Argument>& arguments, Console& console) {
-  for (const session::Argument& a : arguments)
-    if (a.generated) console.print_error("note: generated {} = {}\n", a.parameter, runtime::describe(a.value));
+  for (const std::string& line : session::generated_lines(arguments)) console.print_error("note: {}\n", line);
 }
 
 // Several workers, and the result of each. Rank 0's result is written and compared.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "rldb/runtime/value.h"
+#include "rldb/session/generated.h"
 #include "rldb/session/group.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/source/diagnostic_result.h"
@@ -34,8 +35,7 @@ std::optional<Value> run_here(session::Session& session, session::ProcessGroup& 
     code = kUsage;
   } else {
     if (group.rank() == 0 && line.format == Format::Text)
-      for (const session::Argument& a : *arguments)
-        if (a.generated) console.print_error("note: generated {} = {}\n", a.parameter, runtime::describe(a.value));
+      for (const std::string& note : session::generated_lines(*arguments)) console.print_error("note: {}\n", note);
     std::vector<Value> values;
     for (const session::Argument& a : *arguments) values.push_back(a.value);
     result = group.run(session, function, values, diagnostics);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "rldb/debug/objects.h"
 #include "rldb/debug/storage.h"
@@ -137,6 +138,30 @@ void print_names(Repl& repl, std::string_view label, const std::vector<std::stri
                end == names.end() ? "" : fmt::format(" and {} more", names.end() - end));
 }
 
+// Of many variables, those that were computed last: a model has more weights than there are rows.
+struct RowsOfLocals {
+  std::vector<bool> shown;
+  std::size_t arguments_left = 0, locals_left = 0;
+};
+
+RowsOfLocals rows_of_locals(Repl& repl, const std::vector<debug::LocalInfo>& locals, bool all) {
+  constexpr std::size_t kFirstArguments = 8;
+  RowsOfLocals rows{std::vector<bool>(locals.size(), true), 0, 0};
+  if (all || locals.size() <= kMostRows) return rows;
+  std::set<std::string> arguments;
+  for (const auto& [name, value] : debug::arguments_of(repl.debugger(), repl.frame())) arguments.insert(name);
+  const auto is_argument = [&](const debug::LocalInfo& local) { return arguments.contains(local.name); };
+  const auto count = std::size_t(std::count_if(locals.begin(), locals.end(), is_argument));
+  const std::size_t own = locals.size() - count;
+  const std::size_t named = std::min(count, std::max(kFirstArguments, kMostRows - std::min(own, kMostRows)));
+  rows.arguments_left = count - named;
+  rows.locals_left = own - std::min(own, kMostRows - named);
+  std::size_t argument = 0, local = 0;
+  for (std::size_t i = 0; i < locals.size(); ++i)
+    rows.shown[i] = is_argument(locals[i]) ? argument++ < named : local++ >= rows.locals_left;
+  return rows;
+}
+
 }  // namespace
 
 Status command_Locals(Repl& repl, std::string_view rest) {
@@ -152,10 +177,11 @@ Status command_Locals(Repl& repl, std::string_view rest) {
   }
   const std::vector<debug::LocalInfo> locals = repl.debugger().locals(repl.frame());
   const std::vector<debug::RegisterInfo> registers = debug::registers_of(repl.debugger(), repl.frame());
+  const RowsOfLocals rows = rows_of_locals(repl, locals, all);
   Table table({"name", "type", "reg", "storage", "shared", "state", "value"});
-  std::size_t shown = 0;
-  for (const debug::LocalInfo& local : locals) {
-    if (!all && shown++ >= kMostRows) break;
+  for (std::size_t i = 0; i < locals.size(); ++i) {
+    if (!rows.shown[i]) continue;
+    const debug::LocalInfo& local = locals[i];
     const bool held = local.live && local.reg >= 0 && std::size_t(local.reg) < registers.size();
     const debug::RegisterInfo r = held ? registers[std::size_t(local.reg)] : debug::RegisterInfo{};
     table.add({local.name, local.type, local.reg >= 0 ? fmt::format("%{}", local.reg) : "", place_text(r),
@@ -166,7 +192,10 @@ Status command_Locals(Repl& repl, std::string_view rest) {
     repl.print("no locals\n");
   else
     repl.print("{}", fitting(repl, table));
-  if (!all) say_rest(repl, locals.size(), "locals");
+  if (rows.arguments_left > 0)
+    repl.print("... {} more: `info args` shows them\n", support::counted(rows.arguments_left, "argument"));
+  if (rows.locals_left > 0)
+    repl.print("... {} before these: `locals all` shows them\n", support::counted(rows.locals_left, "local"));
   const debug::OtherNames other = debug::other_names(repl.debugger(), repl.session(), repl.frame());
   print_names(repl, "not kept", other.not_kept, all);
   print_names(repl, "not yet", other.ahead, all);

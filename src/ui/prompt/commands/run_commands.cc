@@ -7,6 +7,7 @@
 #include "rldb/debug/file_names.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/session/generated.h"
 #include "rldb/session/group.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_input.h"
@@ -35,11 +36,10 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
   if (repl.group || prompt_ranks()) own = session::inputs_of_rank(words, rank, repl.ranks, diagnostics);
   auto arguments = own ? repl.session().arguments(function, *own, diagnostics) : std::nullopt;
   if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
+  if (rank == 0)
+    for (const std::string& line : session::generated_lines(*arguments)) repl.print("{}\n", line);
   std::vector<Value> values;
-  for (const session::Argument& a : *arguments) {
-    if (a.generated && rank == 0) repl.print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
-    values.push_back(a.value);
-  }
+  for (const session::Argument& a : *arguments) values.push_back(a.value);
   return values;
 }
 

@@ -7,6 +7,7 @@
 #include "rldb/ir/module.h"
 #include "rldb/ir/walk.h"
 #include "rldb/repro/dump.h"
+#include "rldb/session/generated.h"
 #include "rldb/session/lent_program.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_input.h"
@@ -117,12 +118,10 @@ std::optional<debug::Side> side_of_request(Repl& repl, SideRequest& request, con
   const bool passed = request.passes.empty() || repl.session().run_passes(request.passes, diagnostics);
   if (passed && !args) {
     if (const auto made = repl.session().arguments(function, inputs, diagnostics)) {
+      if (!repl.wants_json())
+        for (const std::string& line : session::generated_lines(*made)) repl.print("{}\n", line);
       args.emplace();
-      for (const session::Argument& a : *made) {
-        if (a.generated && !repl.wants_json())
-          repl.print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
-        args->push_back(a.value);
-      }
+      for (const session::Argument& a : *made) args->push_back(a.value);
     }
   }
   if (passed && args) side = debug::prepare_side(repl.debugger(), request.label, function, *args, diagnostics);
@@ -297,10 +296,10 @@ class OtherArguments {
     source::Diagnostics diagnostics;
     const auto arguments = session.arguments(repl_.debugger().run_function(), texts_, diagnostics);
     if (repl_.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
+    if (!repl_.wants_json())
+      for (const std::string& line : session::generated_lines(*arguments)) repl_.print("{}\n", line);
     std::vector<Value> values;
     for (const session::Argument& a : *arguments) {
-      if (a.generated && !repl_.wants_json())
-        repl_.print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
       auto copy = runtime::deep_copy(a.value);
       if (!copy.ok()) {
         repl_.fail(source::message(diag::BadInput, a.parameter, copy.error().message));

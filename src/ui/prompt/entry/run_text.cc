@@ -8,6 +8,7 @@
 #include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/printer.h"
+#include "rldb/session/generated.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_type.h"
 #include "rldb/support/entry_function.h"
@@ -253,11 +254,10 @@ std::optional<Status> Repl::run_to_binding(std::string_view name) {
   source::Diagnostics diagnostics;
   const auto arguments = session_->arguments(functions[0], {}, diagnostics);
   if (report(diagnostics) == Status::Failed || !arguments) return Status::Failed;
+  if (!json_)
+    for (const std::string& line : session::generated_lines(*arguments)) print("{}\n", line);
   std::vector<runtime::Value> values;
-  for (const session::Argument& a : *arguments) {
-    if (a.generated && !json_) print("generated {} = {}\n", a.parameter, runtime::describe(a.value));
-    values.push_back(a.value);
-  }
+  for (const session::Argument& a : *arguments) values.push_back(a.value);
   source::Diagnostics found;
   const auto value = session_->value_of_binding(functions[0], name, values, found);
   if (report(found) == Status::Failed) return Status::Failed;
