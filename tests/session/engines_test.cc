@@ -241,6 +241,45 @@ TEST_CASE("made-up integers that index nothing are 0 to 9") {
   CHECK(high == 9);
 }
 
+namespace {
+
+// The least and the largest generated element of the first argument.
+std::pair<double, double> made_up_limits(const std::string& parameters, const std::string& body) {
+  Collect quiet;
+  Session s({}, &quiet);
+  source::Diagnostics d;
+  REQUIRE_MESSAGE(s.load_text("text", function_of(parameters, body), d), errors_of(d));
+  auto args = s.arguments("main", {}, d);
+  REQUIRE(args);
+  const runtime::Tensor& t = (*args)[0].value.as_tensor();
+  double low = t.at(0), high = t.at(0);
+  for (std::int64_t i = 0; i < t.element_count(); ++i) low = std::min(low, t.at(i)), high = std::max(high, t.at(i));
+  return {low, high};
+}
+
+}  // namespace
+
+TEST_CASE("made-up integers that are indices as they are reach the end of the dimension") {
+  const std::string taken = "        return R.take(w, at, axis=0)\n";
+  CHECK(made_up_limits("at: R.Tensor((50,), \"int64\"), w: R.Tensor((300, 2), \"float32\")", taken) ==
+        std::pair(0.0, 299.0));
+  CHECK(made_up_limits("at: R.Tensor((2,), \"int32\"), w: R.Tensor((300, 2), \"float32\")", taken).second == 299);
+  // As far as the type goes.
+  CHECK(made_up_limits("at: R.Tensor((50,), \"int8\"), w: R.Tensor((300, 2), \"float32\")", taken).second == 127);
+  // Another use allows less.
+  CHECK(made_up_limits(
+            "at: R.Tensor((50,), \"int64\"), w: R.Tensor((300,), \"float32\"), v: R.Tensor((40,), "
+            "\"float32\")",
+            "        a = R.take(w, at, axis=0)\n        b = R.take(v, at, axis=0)\n        return R.add(a, b)\n")
+            .second == 39);
+  // Its double is an index too, so that the whole dimension would leave the buffer.
+  const auto [low, high] = made_up_limits(
+      "at: R.Tensor((50,), \"int64\"), w: R.Tensor((300,), \"float32\")",
+      "        a = R.take(w, at, axis=0)\n        b = R.take(w, R.add(at, at), axis=0)\n        return R.add(a, b)\n");
+  CHECK(low >= 0);
+  CHECK(high <= 149);
+}
+
 TEST_CASE("an entry builds only what it reaches") {
   Collect quiet;
   Session s({}, &quiet);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <limits>
 #include <unordered_map>
 
 #include "rldb/eval/eval.h"
@@ -171,7 +172,7 @@ class Binder {
       auto made = runtime::random_tensor(std::move(shape), dtype, options_.seed * 1000003 + salt);
       if (!made.ok()) return source::message(diag::BadInput, p.name, made.error().message);
       out = std::move(made).value();
-      restrict(out.as_tensor(), range.range);
+      restrict(out.as_tensor(), range.range, options_.seed * 1000003 + salt);
       return std::nullopt;
     }
     if (const auto* t = ir::as<ir::ShapeType>(type); t && t->has_values) {
@@ -203,16 +204,30 @@ class Binder {
     return std::nullopt;
   }
 
-  // Random integers are 0 to 9; those used as indices stay in range.
-  static void restrict(runtime::Tensor& t, const Leaf& range) {
+  // Random integers are 0 to 9; those used as indices stay in range. In a wide range every other number is anywhere in
+  // it, the first of these its last; the rest are small, so that some are equal.
+  static void restrict(runtime::Tensor& t, const Leaf& range, std::uint64_t seed) {
     const Leaf any;
     if (!t.dtype().is_int() && !t.dtype().is_uint()) return;
     if (range.low == any.low && range.high == any.high) return;
+    const int bits = t.dtype().bits - (t.dtype().is_int() ? 1 : 0);
+    const std::int64_t most = bits < 63 ? (std::int64_t(1) << bits) - 1 : std::numeric_limits<std::int64_t>::max();
+    const std::int64_t high = std::min(range.high, most);
+    const bool is_wide = high > any.high;
     for (std::int64_t i = 0; i < t.element_count(); ++i) {
       std::byte* at = t.data() + std::size_t(i) * t.dtype().bytes();
-      const std::int64_t v = runtime::load_as_int(at, t.dtype());
-      runtime::store_int(at, t.dtype(), range.low + v % (range.high - range.low + 1));
+      std::int64_t v = runtime::load_as_int(at, t.dtype());
+      if (is_wide && i % 2 == 1) v = i == 1 ? high - range.low : std::int64_t(scattered(seed, i) >> 1);
+      runtime::store_int(at, t.dtype(), range.low + v % (high - range.low + 1));
     }
+  }
+
+  // A 64-bit number that says nothing of its neighbours (the finaliser of SplitMix64).
+  static std::uint64_t scattered(std::uint64_t seed, std::int64_t i) {
+    std::uint64_t x = seed * 0x9E3779B97F4A7C15U + std::uint64_t(i) * 0xD1B54A32D192ED03U;
+    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9U;
+    x = (x ^ (x >> 27)) * 0x94D049BB133111EBU;
+    return x ^ (x >> 31);
   }
 
   bool concrete(ir::Span<const ir::Expr*> dims, std::vector<std::int64_t>& out) const {

@@ -320,7 +320,14 @@ Interval Leaves::interval(int leaf) const {
 }
 
 void Leaves::bound(const Interval& index, std::int64_t extent, const ir::Node* at) {
-  if (!index.known || extent < 1 || hopeless.contains(at) || (index.low >= 0 && index.high < extent)) return;
+  if (extent < 1 || hopeless.contains(at)) return;
+  for (const int leaf : index.leaves) {
+    Leaf& row = rows[std::size_t(leaf)];
+    if (!index.known) row.vague = true;
+    const bool as_it_is = index.known && index.leaves.size() == 1 && index.low == row.low && index.high == row.high;
+    if (as_it_is && (row.reach == 0 || extent < row.reach)) row.reach = extent;
+  }
+  if (!index.known || (index.low >= 0 && index.high < extent)) return;
   outside_[at].insert(index.leaves.begin(), index.leaves.end());
 }
 

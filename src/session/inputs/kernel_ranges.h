@@ -19,6 +19,8 @@ namespace rldb::session {
 struct Leaf {
   std::int64_t low = 0;
   std::int64_t high = 9;
+  std::int64_t reach = 0;  // the least extent that it indexes as it is; 0: none
+  bool vague = false;      // some index depends on it in a way that is not known
 };
 
 // An interval; `known` false: any number.

@@ -272,6 +272,17 @@ void run_round(const ir::Module* module, const ir::Expr* entry, const std::vecto
   }
 }
 
+// Numbers that are indices as they are cover the whole dimension. False: there is none with more than the usual ones.
+bool widen(Leaves& leaves) {
+  bool any = false;
+  for (Leaf& row : leaves.rows) {
+    if (row.vague || row.reach <= row.high + 1) continue;
+    row.high = row.reach - 1;
+    any = true;
+  }
+  return any;
+}
+
 }  // namespace
 
 std::vector<MadeUp> made_up_ranges(const ir::Module* legal, std::string_view function,
@@ -295,6 +306,11 @@ std::vector<MadeUp> made_up_ranges(const ir::Module* legal, std::string_view fun
     settled = !leaves.settle();
   }
   if (!settled) return {};
+  Leaves wide = leaves;
+  if (widen(wide)) {
+    run_round(legal, entry, params, symbols, wide);
+    if (wide.budget >= 0 && !wide.settle()) leaves = std::move(wide);
+  }
   std::vector<MadeUp> out;
   for (const Shape& p : params) out.push_back(result_of(p, leaves));
   return out;
