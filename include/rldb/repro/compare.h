@@ -31,10 +31,11 @@ struct ComparedInput {
   std::size_t operand = 0;        // its place among the tensors that the call reads, from 1
   bool agrees = false;            // the other side has the same value, in the same place if the two calls read as many
   std::optional<double> rounded;  // it agrees, but only within the tolerance: the largest difference; 0: signs of zeros
-  std::string instead_of;         // the tensor that the first side reads in that place; this one is right, but another
-  bool shared = false;            // the call that reads it writes to its memory
-  bool overwritten = false;       // it was right when computed, and was overwritten before it was read
-  std::string writer;             // the tensor that was written there, and by what
+  std::size_t other_event = kNoEvent;  // the tensor of the first side with which it agrees
+  std::string instead_of;    // the tensor that the first side reads in that place; this one is right, but another
+  bool shared = false;       // the call that reads it writes to its memory
+  bool overwritten = false;  // it was right when computed, and was overwritten before it was read
+  std::string writer;        // the tensor that was written there, and by what
   std::string writer_callee;
   std::string storage;  // of the two; empty: their own memory
 };

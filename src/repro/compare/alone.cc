@@ -18,11 +18,9 @@ FirstDifference::Alone run_alone(session::Session& session, const Program& b, co
   const Event& theirs = first.events[d.other_event];
   Trace changed;
   changed.events = second.events;
-  for (std::size_t k = 0; k < theirs.inputs.size(); ++k) {
-    const std::size_t from = theirs.inputs[k].event, to = changed.events[d.event].inputs[k].event;
-    if (from == kNoEvent || to == kNoEvent) return Alone::NotTried;
-    changed.events[to].value = first.events[from].value;
-  }
+  const std::vector<Reading>& reads = changed.events[d.event].inputs;
+  for (std::size_t k = 0; k < reads.size() && k < d.inputs.size(); ++k)
+    if (d.inputs[k].rounded) changed.events[reads[k].event].value = first.events[d.inputs[k].other_event].value;
   GivenTensors given(session.context());
   Slice slice(session.context(), part, changed, given);
   if (!slice.take(d.event, false, why) || !slice.ends_at(d.event, why)) return Alone::NotTried;
@@ -33,7 +31,9 @@ FirstDifference::Alone run_alone(session::Session& session, const Program& b, co
   if (!ir::verify(session.context(), part.module, found)) return Alone::NotTried;
   const Trace trace = record(session, part);
   if (!trace.error.empty()) return Alone::NotTried;
-  return difference(theirs.value, trace.result, tolerances) ? Alone::Differs : Alone::Agrees;
+  const auto found_difference = difference(theirs.value, trace.result, tolerances);
+  if (found_difference && !found_difference->kind.empty()) return Alone::NotTried;  // the part gives something else
+  return found_difference ? Alone::Differs : Alone::Agrees;
 }
 
 }  // namespace rldb::repro

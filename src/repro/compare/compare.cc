@@ -155,7 +155,8 @@ class FirstSearch {
     in.operand = k + 1;
     const Operand state = operand(j, i, k);
     in.agrees = state == Operand::Same;
-    if (in.agrees) in.rounded = rounding(b_.events[j].inputs[k].event, counterpart_of_input(j, i, k));
+    if (in.agrees) in.other_event = counterpart_of_input(j, i, k);
+    if (in.agrees) in.rounded = rounding(b_.events[j].inputs[k].event, in.other_event);
     if (state == Operand::Other) {
       const std::size_t theirs = a_.events[i].inputs[k].event;
       in.instead_of = a_.events[theirs].names.back();
