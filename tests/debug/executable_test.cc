@@ -4,6 +4,7 @@
 #include "debug/helpers.h"
 #include "debug/run/timeline.h"
 #include "rldb/debug/file_names.h"
+#include "rldb/support/memory.h"
 
 using namespace rldb;
 using namespace rldb::debug;
@@ -244,6 +245,25 @@ TEST_CASE("a timeline keeps the start, is dense near the present, and bounded") 
     const std::uint64_t gap = (now - age) - t.at_or_before(now - age)->instructions();
     CHECK(gap <= age / 2 + 14);
   }
+}
+
+TEST_CASE("a larger memory limit gives runs with larger values a history") {
+  Fixture f(sum_loop());
+  source::Diagnostics d;
+  const auto machine = f.session.start("main", std::vector<Value>{Value::of_int(3)}, d);
+  REQUIRE(machine);
+  constexpr std::size_t kGiB = std::size_t(1) << 30;
+  const std::size_t before = support::memory_limit();
+  const auto limit_with = [&](std::size_t memory) {
+    support::set_memory_limit(memory);
+    Timeline t;
+    CHECK(t.begin(*machine));
+    return t.limit();
+  };
+  CHECK(limit_with(kGiB) == kGiB / 2);
+  CHECK(limit_with(12 * kGiB) == 3 * kGiB);
+  CHECK(limit_with(~std::size_t(0)) == 4 * kGiB);
+  support::set_memory_limit(before);
 }
 
 TEST_CASE("any way to a moment shows the same: random steps forward and back against going there at once") {

@@ -401,6 +401,47 @@ TEST_CASE("a breakpoint is set while the program runs, which goes on") {
   CHECK(client.wait("event", "stopped")["body"]["reason"] == "pause");
 }
 
+TEST_CASE("a step that is interrupted for a breakpoint ends where it would have ended") {
+  const TestFolder folder;
+  const std::string file = folder.write("module.py", R"(from tvm.script import ir as I, relax as R, tirx as T
+
+@I.ir_module
+class Module:
+    @T.prim_func
+    def slow(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            y[i] = T.float32(0)
+            for j in range(20000000):
+                y[i] = y[i] * T.float32(0.5) + x[i]
+
+    @R.function
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        a = R.add(x, x)
+        b = R.call_tir(cls.slow, (a,), out_ty=R.Tensor((4,), "float32"))
+        c = R.negative(b)
+        return c
+)");
+  constexpr int kFirst = 15, kLast = 17;
+  PipeClient client;
+  client.send("initialize");
+  client.send("launch", {{"program", file}, {"stopOnEntry", true}});
+  client.send("configurationDone");
+  const auto line_of_stop = [&](std::string_view step) {
+    client.send(step, {{"threadId", 1}});
+    client.send("setBreakpoints", {{"source", {{"path", file}}}, {"breakpoints", Json::array()}});
+    REQUIRE(client.wait("event", "stopped").is_object());
+    client.send("stackTrace", {{"threadId", 1}});
+    return client.wait("response", "stackTrace")["body"]["stackFrames"][0]["line"].get<int>();
+  };
+  REQUIRE(client.wait("event", "stopped").is_object());
+  while (line_of_stop("next") < kFirst) continue;
+  for (int line = kFirst + 1; line <= kLast; ++line) CHECK(line_of_stop("next") == line);
+  for (int line = kLast - 1; line >= kFirst; --line) CHECK(line_of_stop("stepBack") == line);
+  client.send("disconnect");
+  CHECK(client.wait("response", "disconnect")["success"] == true);
+}
+
 TEST_CASE("the session ends with its client, even while the program runs") {
   const TestFolder folder;
   PipeClient client;

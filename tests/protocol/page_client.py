@@ -1,4 +1,5 @@
 """The live page as a client of its server sees it: page_client.py RLDB MODULE. The last line counts the checks."""
+import base64
 import http.client
 import json
 import os
@@ -10,6 +11,7 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 RLDB, MODULE = sys.argv[1:3]
 passed = failed = 0
@@ -135,6 +137,13 @@ def documents(s):
     second = s.json("text?version=1")["text"].split("\n")
     check("a difference", any(row[0] == "+" for row in changed))
     check("equal lines are numbered on both sides", all(lines[b - 1] == second[a - 1] for mark, b, a in changed if mark == " "))
+    source = s.json("source")
+    with open(MODULE, encoding="utf-8") as file:
+        written = file.read().split("\n")
+    at = next(i for i, line in enumerate(written) if line.strip().startswith("lv1:")) + 1
+    check("the source as it was written", source["text"].split("\n") == written and source["version"] == 0, source)
+    check("its lines belong to those of the version", [at, lv1 + 1] in source["printed"], source["printed"])
+    check("a line of it lights up the same", dict((row[0], row[1:]) for row in source["relatives"])[at] == own, source["relatives"])
     graph = s.json("graph?version=0&function=main")["nodes"]
     check("a graph", [n["name"] for n in graph][-1] == "gv" and graph[-1]["result"] and len(graph[-1]["inputs"]) == 2, graph[-1])
     kernel = s.json("kernel?name=relu")
@@ -222,6 +231,18 @@ def refusals(s):
     half.close()
 
 
+# As assets/10-base.js does it.
+def unpacked(value, rows):
+    if isinstance(value, list):
+        return [unpacked(part, rows) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if "~" in value:
+        runs = value["~"]
+        return [unpacked(rows[i], rows) for first, count in zip(runs[::2], runs[1::2]) for i in range(first, first + count)]
+    return {name: unpacked(part, rows) for name, part in value.items()}
+
+
 def hostile():
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "hostile.py")
@@ -231,9 +252,15 @@ def hostile():
         done = subprocess.run([RLDB, "opt", path, "--passes=LegalizeOps", "--html=" + out], capture_output=True, text=True)
         with open(out, encoding="utf-8") as file:
             page = file.read()
-        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.S)
+        data = re.search(r'<script type="application/octet-stream" id="data">(.*?)</script>', page, re.S)
         check("the static form", done.returncode == 0 and data, done.stderr)
-        recorded = json.loads(data.group(1))
+        packed = json.loads(zlib.decompress(base64.b64decode(data.group(1))))
+        recorded, rows = packed["replies"], packed["rows"]
+        text = unpacked(recorded["text?version=1"], rows)
+        check("its lists are runs of rows", any(f["name"] == "main" for f in text["functions"]) and text["relatives"], text)
+        program = unpacked(recorded["program"], rows)
+        check("its versions", [v["version"] for v in program["versions"]] == list(range(len(program["versions"]))) and '"~"' in json.dumps(recorded), program)
+        check("a row stands once", len({json.dumps(row) for row in rows}) == len(rows), rows)
         check("its documents", {"program", "text?version=0", "diff?version=1", "instructions", "kernel?name=add"} <= set(recorded), list(recorded))
         check("nothing of the program is markup", page.count("<script") == 2 and "<img" not in page and "onerror=alert(1)&gt;" in page)
         check("texts without scripts", '<pre class="out" id="text-1">' in page)

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <chrono>
 
+#include "rldb/support/memory.h"
+
 namespace rldb::debug {
 
 namespace {
@@ -14,6 +16,13 @@ constexpr std::uint64_t kMaxChunk = 1 << 16;
 constexpr std::uint64_t kAgeShare = 8;  // a gap may be this part of its age
 constexpr std::size_t kMaxPoints = 256;
 
+// Whoever gives the process more memory has larger values to go back over: a quarter of it, if that is more than was
+// asked for.
+std::size_t with_memory_at_hand(std::size_t limit) {
+  constexpr std::size_t kShare = 4, kMost = std::size_t(4) << 30;
+  return std::max(limit, std::min(support::memory_limit() / kShare, kMost));
+}
+
 }  // namespace
 
 std::uint64_t now_ns() {
@@ -24,7 +33,7 @@ std::uint64_t now_ns() {
 bool Timeline::begin(const vm::Machine& machine, std::size_t limit) {
   points_.clear();
   bytes_ = 0;
-  limit_ = limit;
+  limit_ = with_memory_at_hand(limit);
   chunk_ = 64;
   spent_ = 0;
   snapshot_cost_ = 0;

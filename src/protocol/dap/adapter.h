@@ -65,14 +65,16 @@ class Adapter {
   void end_rank(int exit_code);
 
   // ---- running.cc ----
-  // After an interruption for other requests it can be resumed forward, or backward.
-  // False: the session ends.
-  bool run(std::string_view what, const Verb& verb, bool forward_resume = false, bool backward_resume = false);
-  bool serve_between(const debug::StopReport& stop, bool forward, bool backward);
+  // `again`: what goes on with it after an interruption for other requests. False: the session ends.
+  bool run(std::string_view what, const Verb& verb, const Verb& again);
+  bool serve_between(const debug::StopReport& stop);
+  Verb resume_verb();
+  Verb from_its_beginning(Verb step);
   void report(const debug::StopReport& stop, bool paused);
   void report_end(const debug::StopReport& stop);
   void send_stopped(const debug::StopReport& stop, std::string_view reason, std::string description);
-  Answer resume_with(const Request& request, std::string_view what, Verb verb);
+  // Without `again` an interrupted verb begins again where it began.
+  Answer resume_with(std::string_view what, Verb verb, Verb again = {});
   // ---- ranks.cc: the ranks of a program are the threads of a client ----
   Json threads() const;
   void begin_ranks();

@@ -232,7 +232,7 @@ void Adapter::start() {
         if (!runs_->is_of_this_group()) begin_ranks();
         return stop ? *stop : debug::StopReport{};
       },
-      true);
+      resume_verb());
   if (went && starting_) start_other_ranks();
 }
 

@@ -107,7 +107,7 @@ void Adapter::start_other_ranks() {
           repl_->report(diagnostics);
           return stop;
         },
-        true);
+        resume_verb());
     quiet_stop_ = false;
     if (!went) return;
   }

@@ -52,7 +52,7 @@ void Adapter::forget_stop() {
 
 // ---- the loop around a verb ----
 
-bool Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, bool backward_resume) {
+bool Adapter::run(std::string_view what, const Verb& verb, const Verb& again) {
   forget_stop();
   console_.set_category("stdout");
   Verb next = verb;
@@ -92,10 +92,8 @@ bool Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, 
           stop = repl_->debugger().reverse_step_instruction();
           return ui::Status::Good;
         });
-      if (end.between && !end.paused && serve_between(stop, forward_resume, backward_resume)) {
-        Debugger& debugger = repl_->debugger();
-        next = backward_resume ? Verb([&debugger] { return debugger.reverse_resume(); })
-                               : Verb([&debugger] { return debugger.resume(); });
+      if (end.between && !end.paused && serve_between(stop)) {
+        next = again;
         continue;
       }
     }
@@ -105,10 +103,29 @@ bool Adapter::run(std::string_view what, const Verb& verb, bool forward_resume, 
 }
 
 // Serves what the run was interrupted for. True: it goes on.
-bool Adapter::serve_between(const StopReport& stop, bool forward, bool backward) {
+bool Adapter::serve_between(const StopReport& stop) {
   while (const auto request = traffic_.next_between()) channel_.answer(*request, dispatch(*request));
-  return (forward || backward) && repl_->debugger().active() &&
-         (stop.kind == StopKind::Interrupted || stop.kind == StopKind::Step);
+  return repl_->debugger().active() && (stop.kind == StopKind::Interrupted || stop.kind == StopKind::Step);
+}
+
+Adapter::Verb Adapter::resume_verb() {
+  return [this] { return repl_->debugger().resume(); };
+}
+
+// A step that was interrupted between two bindings cannot tell where it would have ended: it is made again from where
+// it began. Several bindings may begin at one instruction. A statement of a kernel is finished where it is.
+Adapter::Verb Adapter::from_its_beginning(Verb step) {
+  const StopReport& begun = repl_->debugger().last_stop();
+  if (begun.in_kernel) return step;
+  return [this, step = std::move(step), time = begun.time, part = begun.where.part] {
+    Debugger& d = repl_->debugger();
+    if (d.last_stop().time != time) {
+      const StopReport back = d.go_to(time);
+      if (back.time != time || is_interrupted(back)) return back;
+    }
+    while (d.last_stop().where.part < part && d.next().kind == StopKind::Step) continue;
+    return step();
+  };
 }
 
 // ---- stops ----
@@ -191,7 +208,7 @@ void Adapter::report(const StopReport& stop, bool paused) {
     case StopKind::Interrupted:
       return send_stopped(stop, "pause", {});
     case StopKind::HistoryEnd:
-      return send_stopped(stop, "step", "the beginning of the run");
+      return send_stopped(stop, "step", stop.note.empty() ? "the beginning of the run" : stop.note);
   }
 }
 
@@ -236,9 +253,7 @@ Answer Adapter::on_exceptionInfo(const Request& request) {
 
 // ---- requests ----
 
-Answer Adapter::resume_with(const Request& request, std::string_view what, Verb verb) {
-  const bool forward = what == "continue", backward = what == "reverse-continue";
-  (void)request;
+Answer Adapter::resume_with(std::string_view what, Verb verb, Verb again) {
   // A fault that the user has seen ends the run, as an exception that nobody catches; back from there is possible.
   const bool goes_back = what.starts_with("reverse") || what == "goto";
   const StopReport& stop = repl_->debugger().last_stop();
@@ -246,9 +261,9 @@ Answer Adapter::resume_with(const Request& request, std::string_view what, Verb 
     const int code = stop.kind == StopKind::Fault ? ui::kFailed : ui::kGood;
     then([this, code] { end_rank(code); });
   } else {
-    then([this, what = std::string(what), verb = std::move(verb), forward, backward] {
-      run(what, verb, forward, backward);
-    });
+    if (!again) again = from_its_beginning(verb);
+    then(
+        [this, what = std::string(what), verb = std::move(verb), again = std::move(again)] { run(what, verb, again); });
   }
   return Json{{"allThreadsContinued", runs_->count() == 1}};
 }
@@ -256,20 +271,21 @@ Answer Adapter::resume_with(const Request& request, std::string_view what, Verb 
 Answer Adapter::on_continue(const Request& request) {
   Fields fields(request.arguments);
   if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
-  return resume_with(request, "continue", [this] { return repl_->debugger().resume(); });
+  return resume_with("continue", resume_verb(), resume_verb());
 }
 
 Answer Adapter::on_reverseContinue(const Request& request) {
   Fields fields(request.arguments);
   if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
-  return resume_with(request, "reverse-continue", [this] { return repl_->debugger().reverse_resume(); });
+  const Verb back = [this] { return repl_->debugger().reverse_resume(); };
+  return resume_with("reverse-continue", back, back);
 }
 
 Answer Adapter::on_next(const Request& request) {
   Fields fields(request.arguments);
   const Granularity g = read_granularity(fields);
   if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
-  return resume_with(request, "next", [this, g] {
+  return resume_with("next", [this, g] {
     Debugger& d = repl_->debugger();
     return g == Granularity::Instruction  ? d.next_instruction()
            : by_statement_of_kernel(d, g) ? d.step_statement()
@@ -281,7 +297,7 @@ Answer Adapter::on_stepBack(const Request& request) {
   Fields fields(request.arguments);
   const Granularity g = read_granularity(fields);
   if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
-  return resume_with(request, "reverse-next", [this, g] {
+  return resume_with("reverse-next", [this, g] {
     Debugger& d = repl_->debugger();
     return g == Granularity::Instruction  ? d.reverse_step_instruction()
            : by_statement_of_kernel(d, g) ? d.reverse_step_statement()
@@ -293,7 +309,7 @@ Answer Adapter::on_stepOut(const Request& request) {
   Fields fields(request.arguments);
   (void)read_granularity(fields);
   if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
-  return resume_with(request, "finish", [this] { return repl_->debugger().finish(); });
+  return resume_with("finish", [this] { return repl_->debugger().finish(); });
 }
 
 // Into a function that the binding calls, else into its kernel; a binding that calls neither is stepped over.
@@ -303,15 +319,15 @@ Answer Adapter::on_stepIn(const Request& request) {
   const std::int64_t target = fields.integer_or("targetId", -1);
   if (auto failure = select_thread(fields)) return support::Failure(*std::move(failure));
   Debugger& d = repl_->debugger();
-  if (g == Granularity::Instruction) return resume_with(request, "step", [&d] { return d.step_instruction(); });
+  if (g == Granularity::Instruction) return resume_with("step", [&d] { return d.step_instruction(); });
   if (target >= 0) {
     std::string problem;
     const Verb verb = stepping_in(target, problem);
-    return verb ? resume_with(request, "step", verb) : Answer(refused(std::move(problem)));
+    return verb ? resume_with("step", verb) : Answer(refused(std::move(problem)));
   }
   if (by_statement_of_kernel(d, g) || g == Granularity::Line)
-    return resume_with(request, "step", [&d] { return d.step_statement(); });
-  return resume_with(request, "step", [&d] {
+    return resume_with("step", [&d] { return d.step_statement(); });
+  return resume_with("step", [&d] {
     const std::vector<Debugger::BindingCall> calls = d.calls_of_binding();
     const bool function = std::any_of(calls.begin(), calls.end(), [](const auto& c) { return c.is_function; });
     const bool kernel = std::any_of(calls.begin(), calls.end(), [](const auto& c) { return c.is_kernel; });
@@ -362,7 +378,7 @@ Answer Adapter::on_restartFrame(const Request& request) {
   const std::size_t index = std::size_t(std::max(0, repl_->debugger().machine_frame(*frame)));
   if (!machine || index >= machine->frames().size()) return refused("this frame cannot begin again");
   const std::uint64_t entered = machine->frames()[machine->frames().size() - 1 - index].entered;
-  return resume_with(request, "reverse-finish", [this, entered] { return repl_->debugger().go_to(entered); });
+  return resume_with("reverse-finish", [this, entered] { return repl_->debugger().go_to(entered); });
 }
 
 // ---- goto: to where a line was, or will be, executed ----
@@ -402,7 +418,7 @@ Answer Adapter::on_goto(const Request& request) {
   if (id < 0 || id >= std::int64_t(goto_targets_.size()))
     return refused(fmt::format("there is no target {}: `gotoTargets` lists them", id));
   const GotoTarget target = goto_targets_[std::size_t(id)];
-  return resume_with(request, "goto", [this, target]() -> StopReport {
+  return resume_with("goto", [this, target]() -> StopReport {
     Debugger& d = repl_->debugger();
     source::Diagnostics diagnostics;
     StopReport stop;

@@ -45,6 +45,21 @@ Json text_row(std::string name, std::string value) {
 
 std::string joined(const std::vector<std::int64_t>& index) { return fmt::format("{}", fmt::join(index, ", ")); }
 
+// Of an axis, or a range of it: elements in one row. An axis of at most kMostRows has a row for each, others a row for
+// a range, of ranges in turn. Clients cut more than a hundred rows into pages of their own, which they number from 0: a
+// range has no more.
+std::int64_t row_width(std::int64_t begin, std::int64_t end, std::int64_t extent) {
+  constexpr std::int64_t kOfRange = 100;
+  std::int64_t width = 1;
+  if (begin == 0 && end == extent && extent <= Variables::kMostRows) return width;
+  while ((end - begin - 1) / width >= kOfRange) width *= kOfRange;
+  return width;
+}
+std::int64_t row_count(std::int64_t begin, std::int64_t end, std::int64_t extent) {
+  const std::int64_t width = row_width(begin, end, extent);
+  return (end - begin + width - 1) / width;
+}
+
 // The elements of the axes behind the first `axes`.
 std::int64_t stride_behind(const runtime::Tensor& t, std::size_t axes) {
   std::int64_t count = 1;
@@ -280,7 +295,7 @@ Json Variables::shown(const Value& value, const std::string& path, int frame, st
       std::string memory = fmt::format("tensor:{}", reference);
       memory_.emplace(memory, Memory{value, path, frame, reference});
       out["variablesReference"] = reference;
-      out["indexedVariables"] = std::min(extent, kMostRows);
+      out["indexedVariables"] = row_count(0, extent, extent);
       out["memoryReference"] = std::move(memory);
       break;
     }
@@ -320,9 +335,7 @@ std::vector<Json> Variables::rows_of(const Elements& e, std::int64_t start, std:
   const runtime::Tensor& t = e.tensor.as_tensor();
   const std::size_t axis = e.index.size();
   const std::int64_t total = e.end - e.begin;
-  // Ranges of a size that leaves at most kMostRows of them.
-  std::int64_t width = 1;
-  while ((total + width - 1) / width > kMostRows) width *= kMostRows;
+  const std::int64_t width = row_width(e.begin, e.end, t.shape()[axis]);
   const std::int64_t all = (total + width - 1) / width;
   start = std::min(start, all);
   const std::int64_t stop = count > 0 ? std::min(all, start + std::min(count, kMostRows)) : all;
@@ -332,7 +345,7 @@ std::vector<Json> Variables::rows_of(const Elements& e, std::int64_t start, std:
     if (width > 1) {
       Json row = text_row(fmt::format("[{}..{}]", begin, end - 1), fmt::format("{} elements", end - begin));
       row["variablesReference"] = add(Elements{e.tensor, e.index, begin, end, e.path, e.frame});
-      row["indexedVariables"] = std::min(end - begin, kMostRows);
+      row["indexedVariables"] = row_count(begin, end, t.shape()[axis]);
       rows.push_back(std::move(row));
       continue;
     }
@@ -351,7 +364,7 @@ std::vector<Json> Variables::rows_of(const Elements& e, std::int64_t start, std:
       const std::int64_t extent = t.shape()[axis + 1];
       row = text_row(name, part ? runtime::format_brief(*part) : "");
       row["variablesReference"] = add(Elements{e.tensor, std::move(index), 0, extent, e.path, e.frame});
-      row["indexedVariables"] = std::min(extent, kMostRows);
+      row["indexedVariables"] = row_count(0, extent, extent);
     }
     if (!path.empty()) row["evaluateName"] = path;
     rows.push_back(std::move(row));

@@ -148,6 +148,7 @@ Answers::Reply Answers::get(const HttpRequest& request) {
   const std::size_t version = number_in(request, "version").value_or(std::size_t(-1));
   if (path == "state") return state();
   if (path == "program") return documents_.program();
+  if (path == "source") return documents_.source();
   if (path == "text") return documents_.text(version);
   if (path == "diff") return documents_.diff(version);
   if (path == "graph") return documents_.graph(version, request.argument("function"));

@@ -15,6 +15,7 @@
 #include "rldb/ui/render/memory_view.h"
 #include "ui/page/graph_document.h"
 #include "ui/page/relatives.h"
+#include "ui/page/source_document.h"
 #include "ui/page/version_document.h"
 
 namespace rldb::ui {
@@ -120,6 +121,12 @@ PageJson CompileDocuments::program() {
       if (ir::isa<ir::Function>(entry.function)) functions.push_back(entry.name);
   return {{"file", s.session.program_path()},  {"document", s.number},          {"versions", std::move(versions)},
           {"functions", std::move(functions)}, {"kernels", std::move(kernels)}, {"problem", s.problem}};
+}
+
+std::optional<PageJson> CompileDocuments::source() {
+  State& s = *state_;
+  s.refresh();
+  return source_document(s.session.context(), s.session.sources(), s.versions, *s.relatives, s.print);
 }
 
 std::optional<PageJson> CompileDocuments::text(std::size_t version) {

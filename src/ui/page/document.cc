@@ -5,13 +5,13 @@
 #include <sys/random.h>
 
 #include <array>
-#include <unordered_map>
 
 #include "rldb/support/cancel.h"
 #include "rldb/support/line_diff.h"
 #include "rldb/ui/page/compile_documents.h"
 #include "rldb/ui/render/page.h"
 #include "ui/page/assets.h"
+#include "ui/page/packed_replies.h"
 
 namespace rldb::ui {
 
@@ -24,21 +24,11 @@ constexpr std::size_t kMostKernels = 48;
 constexpr std::size_t kMostKernelText = std::size_t(8) << 20;  // bytes of all of them
 // Bytes of texts that stand in the report whole. A pass changes few lines of a long module: beyond that a version
 // between the first and the last has its new lines only, and the page puts it together from the version before.
-constexpr std::size_t kMostWholeText = std::size_t(1) << 20;
+constexpr std::size_t kMostWholeText = std::size_t(256) << 10;
 
 std::string replaced(std::string text, std::string_view mark, std::string_view by) {
   const auto at = text.find(mark);
   return at == std::string::npos ? text : text.replace(at, mark.size(), by);
-}
-
-std::string text_of_json(const PageJson& json) { return json.dump(-1, ' ', false, PageJson::error_handler_t::replace); }
-
-// In a script element nothing but `</script` and `<!--` ends or changes it: no `<` is left.
-std::string json_in_html(std::string_view json) {
-  std::string out;
-  out.reserve(json.size() + json.size() / 8);
-  for (const char c : json) c == '<' ? out += "\\u003c" : out += c;
-  return out;
 }
 
 std::string document(std::string_view title, std::string_view policy, std::string_view nonce, std::string_view report,
@@ -53,24 +43,24 @@ std::string document(std::string_view title, std::string_view policy, std::strin
                   fmt::format("<script nonce=\"{}\">\n\"use strict\";\n{}</script>", nonce, page_scripts()));
 }
 
-// Requests that the page would send, with their replies. A pass changes few functions, and a function few times: a
-// reply that was there before is the request that it was to.
+// Requests that the page would send, with their replies.
 class Recorded {
  public:
   explicit Recorded(session::Session& session) : documents_(session, nullptr) {}
 
-  std::string all() {
+  void record_all() {
     PageJson program = documents_.program();
     const std::size_t versions = program["versions"].size();
     for (std::size_t v = 0; v < versions; ++v) add_version(v, v + 1 == versions, program["functions"]);
+    keep("source", documents_.source());
     keep("instructions", documents_.instructions());
     add_kernels(program["kernels"]);
     keep("program", std::move(program));
-    return "{" + std::move(out_) + "}";
   }
   void keep_all(const PageReplies& replies) {
     for (const auto& [request, reply] : replies) keep(request, reply);
   }
+  std::string data() const { return packed_.text(); }
   // The texts stand in the report, once.
   const std::string& texts() const { return texts_; }
 
@@ -79,11 +69,7 @@ class Recorded {
     support::poll();
     if (!reply) return;
     reply->erase("version");  // the request has it
-    std::string text = text_of_json(*reply);
-    if (!out_.empty()) out_ += ",\n";
-    out_ += text_of_json(request) + ":";
-    const auto [first, fresh] = requests_.try_emplace(std::move(text), request);
-    out_ += fresh ? first->first : text_of_json(first->second);
+    packed_.add(request, *std::move(reply));
   }
 
   void add_version(std::size_t v, bool last, const PageJson& functions) {
@@ -120,14 +106,13 @@ class Recorded {
     for (std::size_t i = 0; i < kernels.size() && i < kMostKernels && bytes < kMostKernelText; ++i) {
       const std::string name = kernels[i]["name"];
       auto kernel = documents_.kernel(name);
-      if (kernel) bytes += text_of_json(*kernel).size();
+      if (kernel) bytes += kernel->dump(-1, ' ', false, PageJson::error_handler_t::replace).size();
       keep("kernel?name=" + name, std::move(kernel));
     }
   }
 
   CompileDocuments documents_;
-  std::string out_;                                        // rows of a JSON object
-  std::unordered_map<std::string, std::string> requests_;  // by reply
+  PackedReplies packed_;
   std::string texts_;
   std::string before_;  // the text of the version before
 };
@@ -164,7 +149,7 @@ std::string static_document(session::Session& session, std::string_view title, c
   const std::string nonce = random_word();
   Recorded recorded(session);
   recorded.keep_all(values);
-  const std::string data = json_in_html(recorded.all());
+  recorded.record_all();
   const std::string policy = fmt::format(
       "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src &#39;nonce-{}&#39;; "
       "style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
@@ -172,7 +157,7 @@ std::string static_document(session::Session& session, std::string_view title, c
       nonce);
   const std::string body = report + "<h2 id=\"versions\">Versions</h2>\n" + recorded.texts();
   return document(title, policy, nonce, body,
-                  fmt::format("<script type=\"application/json\" id=\"data\">{}</script>", data));
+                  fmt::format("<script type=\"application/octet-stream\" id=\"data\">\n{}</script>", recorded.data()));
 }
 
 }  // namespace rldb::ui

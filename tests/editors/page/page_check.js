@@ -1,10 +1,10 @@
-// The live page in Chromium: page_check.js URL STATIC_FILE BIG_URL VALUES_FILE LONG_FILE LONG_FOLDER. Each step is one check; pictures go to RLDB_PICTURES.
+// The live page in Chromium: page_check.js URL STATIC_FILE BIG_URL VALUES_FILE LONG_FILE LONG_FOLDER BIG_FILE. Each step is one check; pictures go to RLDB_PICTURES.
 'use strict';
 const fs = require('fs');
 const path = require('path');
 const { chromium } = require(path.join(process.env.RLDB_EDITOR_TOOLS, 'node_modules/playwright-core'));
 
-const [live, file, big, withValues, long, longTexts] = process.argv.slice(2);
+const [live, file, big, withValues, long, longTexts, bigFile] = process.argv.slice(2);
 const kClick = 200;  // milliseconds from a click to its effect, at 10,000 bindings
 let passed = 0, failed = 0;
 
@@ -97,6 +97,8 @@ async function session(page) {
     for (const form of ['LLVM', 'assembly']) {
       await page.selectOption('#right select >> nth=0', { label: 'kernel: ' + form });
       await page.selectOption('#right select >> nth=1', 'matmul');
+      for (const pane of ['left', 'right']) await page.locator(`#${pane}[aria-busy=false]`).waitFor();
+      await row(page, 'left', 'x_panel').waitFor();
       await page.fill('#left input[type=search]', '+ x_panel');
       await page.press('#left input[type=search]', 'Enter');
       await page.waitForTimeout(500);
@@ -116,6 +118,39 @@ async function session(page) {
     await page.locator('#panel svg.flame g').last().click({ force: true });
     check(before > 1 && await page.locator('#panel svg.flame rect').count() <= before, before);
     await picture(page, 'profile');
+  });
+  await step('the source: its lines, breakpoints and the stop', async () => {
+    await page.selectOption('#right select >> nth=0', { label: 'the source' });
+    await row(page, 'right', 'two-layer MLP').waitFor();
+    await page.locator('#right .row.now', { hasText: 'lv1: R' }).waitFor();
+    await page.locator('#right .gutter.point', { hasText: /^21$/ }).waitFor();
+    await row(page, 'right', 'lv3: R').locator('.gutter').click();
+    await page.locator('#right .gutter.point', { hasText: /^22$/ }).waitFor();
+    await row(page, 'right', 'lv3: R').locator('.gutter').click();
+    await page.waitForFunction(() => document.querySelectorAll('#right .gutter.point').length === 1);
+    await row(page, 'right', 'lv0: R').hover();
+    await page.locator('#left .row.lit', { hasText: 'lv0: R' }).waitFor();
+    await picture(page, 'source');
+  });
+  await step('by keys alone: a line, a breakpoint, another tab', async () => {
+    const points = () => page.locator('#left .gutter.point').count();
+    await page.locator('#left .list').focus();
+    for (let i = 0; i < 30 && !/lv1: R/.test(await page.locator('#left .row.picked').textContent().catch(() => '')); ++i) await page.keyboard.press('ArrowDown');
+    const before = await points();
+    await page.keyboard.press('b');
+    await page.waitForFunction((n) => document.querySelectorAll('#left .gutter.point').length !== n, before);
+    await page.keyboard.press('b');
+    await page.waitForFunction((n) => document.querySelectorAll('#left .gutter.point').length === n, before);
+    await page.focus('#tabs [aria-selected=true]');
+    await page.keyboard.press('ArrowRight');
+    check(await page.evaluate('document.activeElement.getAttribute("aria-selected")') === 'true', 0);
+  });
+  await step('everything that can be used has a name for a screen reader', async () => {
+    const session = await page.context().newCDPSession(page);
+    const { nodes } = await session.send('Accessibility.getFullAXTree');
+    const used = nodes.filter((n) => !n.ignored && ['button', 'combobox', 'textbox', 'searchbox', 'listbox', 'option', 'tab', 'tabpanel', 'application', 'img', 'image', 'log', 'toolbar'].includes(n.role?.value));
+    const without = used.filter((n) => !n.name?.value?.trim() && !(n.role.value === 'option' || n.role.value === 'tabpanel'));
+    check(used.length > 40 && !without.length, [used.length, without.map((n) => n.role.value + ' ' + n.backendDOMNodeId)]);
   });
   await step('names with every character', async () => {
     check((await page.evaluate('get("value", { name: "a&b=c#d%41+\u00e9", index: "" })')).name === 'a&b=c#d%41+\u00e9', 0);
@@ -151,6 +186,7 @@ async function values(browser) {
 // The texts of versions that stand there by their changes only.
 async function longForm(browser) {
   const page = await open(browser, 'file://' + long, { bypassCSP: true });
+  await row(page, 'right', 'main').waitFor({ timeout: 60000 });
   const files = fs.readdirSync(longTexts).sort();
   const versions = await page.evaluate('app.program.versions.map((v) => v.by_build ? "" : v.pass)');
   for (const file of files) {
@@ -167,25 +203,40 @@ async function longForm(browser) {
   await step('some are put together', async () => check(await page.evaluate('Object.entries(recorded).some(([k, v]) => k.startsWith("text?") && v.added)'), 0));
 }
 
+const most = (page, name, work, done) => step(name, async () => {
+  const spent = await timed(page, work, done);
+  console.log(`${name}: ${(spent / kClick).toFixed(2)} of the limit`);
+  check(spent <= kClick, spent);
+});
+
+// The static form of 10,000 bindings.
+async function largeFile(browser) {
+  const page = await open(browser, 'file://' + bigFile, { bypassCSP: true });
+  await row(page, 'left', 'main').waitFor({ timeout: 60000 });
+  await most(page, 'static: a line', 'app.panes[0].list.pick(5000)', 'document.querySelector("#left .row.picked")');
+  await most(page, 'static: a version', 'select(1)', 'app.panes[1].lines.slice(-10).some((l) => l.includes("R.call_tir"))');
+  await most(page, 'static: back', 'select(0)', 'app.panes[1].lines.slice(-10).some((l) => l.includes("R.add"))');
+  await page.selectOption('#right select >> nth=0', { label: 'graph' });
+  await page.locator('#right [data-node]').first().waitFor({ timeout: 60000 });
+  await most(page, 'static: a node', 'app.panes[1].graph.pick(5000); app.panes[1].graph.center(5000)', 'document.querySelector("#right g.picked")');
+  await step('nothing is wrong in it', async () => check(!page.problems.length && !page.outside.length, [page.problems, page.outside]));
+  await picture(page, 'static_large');
+}
+
 async function large(browser) {
   // The measurement evaluates expressions, which the page's own policy refuses.
   const page = await open(browser, big, { bypassCSP: true });
   await row(page, 'left', 'main').waitFor({ timeout: 60000 });
-  const most = async (name, work, done) => step(name, async () => {
-    const spent = await timed(page, work, done);
-    console.log(`${name}: ${(spent / kClick).toFixed(2)} of the limit`);
-    check(spent <= kClick, spent);
-  });
   // Edges over several layers have hundreds of thousands of bends.
   await step('a layout of many long edges', async () => check(await page.evaluate(
     'layOut(Array.from({ length: 20000 }, (_, i) => ({ width: 50, inputs: i < 10 ? [] : [i - 1, i - 9, i - 10] }))).height > 0'), 0));
   await step('10,000 bindings', async () => check(await page.evaluate('app.panes[0].lines.length > 10000'), 0));
-  await most('a line', 'app.panes[0].list.pick(5000)', 'document.querySelector("#left .row.picked")');
-  await most('a scroll', 'document.querySelector("#left .list").scrollTop = 90000', '[...document.querySelectorAll("#left .row")].some((r) => Number(r.dataset.i) > 4990)');
+  await most(page, 'a line', 'app.panes[0].list.pick(5000)', 'document.querySelector("#left .row.picked")');
+  await most(page, 'a scroll', 'document.querySelector("#left .list").scrollTop = 90000', '[...document.querySelectorAll("#left .row")].some((r) => Number(r.dataset.i) > 4990)');
   await page.selectOption('#right select >> nth=0', { label: 'graph' });
   await page.locator('#right [data-node]').first().waitFor({ timeout: 60000 });
-  await most('a node', 'app.panes[1].graph.pick(5000); app.panes[1].graph.center(5000)', 'document.querySelector("#right g.picked")');
-  await most('a zoom', 'app.panes[1].graph.zoom(0.2)', 'document.querySelectorAll("#right g[data-node]").length > 3');
+  await most(page, 'a node', 'app.panes[1].graph.pick(5000); app.panes[1].graph.center(5000)', 'document.querySelector("#right g.picked")');
+  await most(page, 'a zoom', 'app.panes[1].graph.zoom(0.2)', 'document.querySelectorAll("#right g[data-node]").length > 3');
   await picture(page, 'large');
 }
 
@@ -200,6 +251,7 @@ async function large(browser) {
     await values(browser);
     await longForm(browser);
     await large(browser);
+    await largeFile(browser);
   } finally {
     await browser.close();
   }

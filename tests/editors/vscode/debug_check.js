@@ -190,7 +190,9 @@ run('debug', [
     await stoppedAt(kLv1);
     await expand('Locals');
     await expand('lv0');
-    await window.sees('the pages', /\[0\.\.\d+\]/, variables);
+    await window.sees('the pages', /\[0\.\.99\][\s\S]*\[100\.\.199\]/, variables);
+    await expand('[0..99]');
+    await window.sees('its rows', /\[0\.\.99\][\s\S]*\[1\]\s*=/, variables);
     await window.picture('pages');
     await end();
   }],

@@ -116,14 +116,14 @@ class Window {
     await input.fill(text);
   }
 
-  // Opens the palette again until it has the command: a context may just have changed.
+  // Opens the palette again until it has the command and keeps it until the click: a context may just have changed, and a
+  // stop of the debugger takes the focus from the palette, which closes it.
   async command(title) {
     const row = this.page.locator('.quick-input-list .monaco-list-row').filter({ hasText: title }).first();
     await until(`the command ${title}`, async () => {
       await this.openPicker(`>${title}`);
-      return row.waitFor({ timeout: 1500 }).then(() => true, async () => { await this.press('Escape'); return false; });
+      return row.click({ timeout: 2000 }).then(() => true, async () => { await this.press('Escape'); return false; });
     });
-    await row.click();
   }
 
   // Chooses in the picker that is open (or opens): the first row with this text.

@@ -25,6 +25,8 @@ class CompileDocuments {
 
   // The versions, the functions, the kernels; `document` of them is a number that changes with the program.
   nlohmann::ordered_json program();
+  // The text as it was written; nullopt: it was none (a model, code).
+  std::optional<nlohmann::ordered_json> source();
   // nullopt: there is no such version, function or kernel.
   std::optional<nlohmann::ordered_json> text(std::size_t version);
   // Against the version before it; of version 0 nothing.

@@ -14,26 +14,43 @@ function el(tag, attributes = {}, ...children) {
 }
 function put(node, ...children) { node.replaceChildren(...children.flat().filter((c) => c !== null && c !== undefined)); }
 
-const recorded = (() => {
-  const data = document.getElementById("data");
-  return data ? JSON.parse(data.textContent) : null;
-})();
-const isStatic = recorded !== null;
+// The static form has the replies to all requests in it (packed_replies.h): `recorded` by request, lists as runs of `sharedRows`.
+const packed = document.getElementById("data");
+const isStatic = packed !== null;
+let recorded = null, sharedRows = null;
+const madeRows = [];
+
+async function unpack() {
+  const bytes = Uint8Array.from(atob(packed.textContent), (digit) => digit.charCodeAt(0));
+  const text = await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+  ({ rows: sharedRows, replies: recorded } = JSON.parse(text));
+  packed.remove();
+}
+function unpacked(value) {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(unpacked);
+  const runs = value["~"];
+  if (!runs) return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, unpacked(part)]));
+  const list = [];
+  for (let k = 0; k < runs.length; k += 2)
+    for (let i = runs[k]; i < runs[k] + runs[k + 1]; ++i) list.push(madeRows[i] ??= unpacked(sharedRows[i]));
+  return list;
+}
 
 // A request as text. Names of a program may contain everything, so they are encoded when it is sent.
 function address(path, query, encode = String) {
   const pairs = Object.entries(query).map(([name, value]) => name + "=" + encode(value));
   return pairs.length ? path + "?" + pairs.join("&") : path;
 }
-// The reply to a request; null: there is no such thing. One that rldb had to abandon has `problem` alone. The static
-// form has all replies in it, equal ones once, and the texts of versions beside them.
+// The reply to a request; null: there is no such thing. One that rldb had to abandon has `problem` alone. In the static
+// form equal replies stand once, and the texts of versions are beside them.
 async function get(path, query = {}) {
   if (!isStatic) {
     const reply = await fetch(address(path, query, encodeURIComponent), { cache: "no-store" });
     if (reply.status === 404) return null;
     return reply.ok ? reply.json() : { problem: (await reply.json()).error, abandoned: true };
   }
-  const reply = recorded[address(path, query)], found = typeof reply === "string" ? recorded[reply] : reply;
+  const reply = recorded[address(path, query)], found = unpacked(typeof reply === "string" ? recorded[reply] : reply);
   if (!found) return null;
   return path === "text" ? { ...found, text: await recordedText(query.version, found) } : found;
 }

@@ -59,7 +59,7 @@ class Pane {
   }
   options() {
     const versions = app.program.versions.map((_, v) => ["text:" + v, versionName(v)]);
-    const rows = [["text", "the selected version"], ["diff", "its differences"], ...versions, ["tir", "kernel: TensorIR"],
+    const rows = [["source", "the source"], ["text", "the selected version"], ["diff", "its differences"], ...versions, ["tir", "kernel: TensorIR"],
       ["compiled", "kernel: as compiled"], ["llvm", "kernel: LLVM"], ["asm", "kernel: assembly"], ["instructions", "VM instructions"], ["graph", "graph"]];
     const before = this.view.value;
     put(this.view, rows.map(([value, text]) => el("option", { value }, text)));
@@ -80,11 +80,21 @@ class Pane {
     this.graph.tools.hidden = kind !== "graph";
     this.list.node.hidden = kind === "graph";
     this.note.textContent = "";
+    const late = setTimeout(() => { if (turn === this.turn) this.wait(true); }, 150);
     if (kind === "text") await this.showText(version, turn);
+    else if (kind === "source") await this.showSource(turn);
     else if (kind === "diff") await this.showDiff(version, turn);
     else if (kind === "instructions") await this.showInstructions(turn);
     else if (kind === "graph") await this.showGraph(version, turn);
     else await this.showKernel(kind, turn);
+    clearTimeout(late);
+    if (turn === this.turn) this.wait(false);
+  }
+  // What the pane still shows is not what its boxes name: a kernel is being compiled.
+  wait(on) {
+    this.node.setAttribute("aria-busy", String(on));
+    if (on) this.note.textContent = "loading …";
+    else if (this.note.textContent === "loading …") this.note.textContent = "";
   }
   lay(lines, more) {
     this.lines = lines;
@@ -100,6 +110,27 @@ class Pane {
     const lines = doc.text.split("\n");
     this.relatives = (i) => doc.table.get(i + 1);
     this.doc = doc;
+    this.layText(lines, (i) => toggleBreakpoint(version, i + 1));
+  }
+  // As it was written. Code belongs to lines of the version that was read from it: a breakpoint goes to the next binding.
+  async showSource(turn) {
+    const source = await cached("source");
+    if (turn !== this.turn) return;
+    if (!source || source.problem) return this.nothing(source?.problem || "This program was not read from a text.");
+    const doc = await cached("text", { version: source.version });
+    if (turn !== this.turn) return;
+    if (!doc || doc.problem) return this.nothing(doc?.problem || "");
+    source.table ??= relativesByLine(source);
+    const written = new Map(source.printed.map(([line, at]) => [at, line]));
+    source.line_of_pc ??= doc.line_of_pc.map((line) => written.get(line) ?? 0);
+    this.relatives = (i) => source.table.get(i + 1);
+    this.doc = source;
+    this.layText(source.text.split("\n"), (i) => {
+      const next = source.printed.filter(([line]) => line > i).reduce((best, row) => !best || row[0] < best[0] ? row : best, null);
+      next ? toggleBreakpoint(source.version, next[1]) : say("no line from here on has code");
+    });
+  }
+  layText(lines, toggle) {
     this.lay(lines, {
       fill: (row, i) => {
         const point = this.pointAt(i + 1), now = this.isNow(i + 1);
@@ -109,12 +140,12 @@ class Pane {
       },
       hover: (i) => light(i === null ? [] : this.relatives(i)),
       pick: (i, event) => {
-        if (event?.target.closest(".gutter")) return toggleBreakpoint(version, i + 1);
+        if (event?.target.closest(".gutter")) return toggle(i);
         this.follow(i);
         const name = /^\s*([A-Za-z_]\w*)\s*[:=]/.exec(lines[i]);
         if (name) showValue(name[1]);
       },
-      key: (i, event) => { if (event.key === "b") toggleBreakpoint(version, i + 1); },
+      key: (i, event) => { if (event.key === "b") toggle(i); },
     });
     const now = this.nowLine();
     if (now) this.list.reveal(now - 1);

@@ -10,9 +10,11 @@ function table(heads, rows, numbers = []) {
 const link = (text, what) => el("button", { type: "button", onclick: what }, text);
 const note = (text) => el("p", { class: "note" }, text);
 
+const shortNumber = (x) => typeof x === "number" ? String(Number(x.toPrecision(5))) : String(x);
+
 function summary(value) {
   if (!value) return "";
-  if (value.kind === "tensor") return `${value.dtype} [${(value.shape ?? []).join(", ")}]` + (value.elements && value.elements.length <= 6 ? " " + value.elements.join(" ") : "");
+  if (value.kind === "tensor") return `${value.dtype} [${(value.shape ?? []).join(", ")}]` + (value.elements && value.elements.length <= 6 ? " " + value.elements.map(shortNumber).join(" ") : "");
   return String(value.value ?? value.text ?? value.kind);
 }
 
@@ -80,7 +82,7 @@ const sideContent = {
       onchange: (event) => { while (side.index.length < outer.length) side.index.push(0); side.index[axis] = Number(event.target.value); showSide("value"); } }), ` of ${extent} `)));
     if (value.slice) {
       out.push(heatMap(value.slice));
-      const numbers = value.slice.cells.slice(0, 8).map((row) => row.slice(0, 6).map((x) => typeof x === "number" ? String(Number(x.toPrecision(5))) : String(x)));
+      const numbers = value.slice.cells.slice(0, 8).map((row) => row.slice(0, 6).map(shortNumber));
       out.push(el("div", { class: "wide" }, table([], numbers, [0, 1, 2, 3, 4, 5])));
       if (value.slice.every_row > 1 || value.slice.every_column > 1) out.push(note(`shown: every ${value.slice.every_row}th row, every ${value.slice.every_column}th column`));
     }

@@ -88,7 +88,7 @@ async function refresh() {
   } else {
     for (const pane of app.panes) {
       pane.redraw();
-      const now = pane.view.value.startsWith("text") && stopped ? pane.nowLine() : 0;
+      const now = (pane.view.value.startsWith("text") || pane.view.value === "source") && stopped ? pane.nowLine() : 0;
       if (now) pane.list.reveal(now - 1);
     }
   }
@@ -176,4 +176,6 @@ async function begin() {
   await app.panes[1].show("text");
   await showSide("memory");
 }
-if (!isStatic || recorded.program) begin();
+if (!isStatic) begin();
+else unpack().then(() => recorded.program && begin(), () => document.getElementById("report").prepend(
+  el("p", { class: "note" }, "This browser cannot unpack the versions side by side (it lacks DecompressionStream); the report below is whole.")));

@@ -143,10 +143,46 @@ ScriptReader::ScriptReader(std::string_view text) {
 
 std::string_view ScriptReader::line_at(std::size_t i) const { return strip_prompt(lines_[i]); }
 
+namespace {
+
+bool is_indented(std::string_view line) { return !trim(line).empty() && (line.front() == ' ' || line.front() == '\t'); }
+
+// An entry to which lines are added. While its block is open, it need not be read again for each of them: what is
+// indented belongs to the block.
+class GrowingEntry {
+ public:
+  explicit GrowingEntry(frontend::EntryTree& tree) : tree_(tree) {}
+  void begin(std::string_view line) {
+    text_ = line;
+    is_open_ = false;
+  }
+  void add(std::string_view line) {
+    text_ += '\n';
+    text_ += line;
+  }
+  bool wants(std::string_view line) {
+    if (is_open_ && is_indented(line)) return true;
+    if (!wants_more(text_, false, tree_)) return false;
+    is_open_ = tree_.completeness(text_) == frontend::Completeness::Open;
+    return true;
+  }
+  // After `wants`: it could also end here.
+  bool is_open() const { return is_open_; }
+  const std::string& text() const { return text_; }
+
+ private:
+  frontend::EntryTree& tree_;
+  std::string text_;
+  bool is_open_ = false;
+};
+
+}  // namespace
+
 std::string clean_paste(std::string_view text) {
   text = without_mark(text);
-  std::string out, entry;    // `entry`: the current one, among those in `out`
-  frontend::EntryTree tree;  // of that entry
+  std::string out;
+  frontend::EntryTree tree;
+  GrowingEntry entry(tree);  // the current one, among those in `out`
   bool prompts = false, first = true;
   std::string mark;
   while (!text.empty()) {
@@ -162,13 +198,13 @@ std::string clean_paste(std::string_view text) {
       prompts = prompted;
       first = false;
     }
-    const bool goes_on = in_document || (!entry.empty() && wants_more(entry, false, tree));
+    const bool goes_on = in_document || (!entry.text().empty() && entry.wants(bare));
     if (prompts && !prompted && !goes_on) continue;
     if (in_document && trim(bare) == mark)
       mark.clear();
     else if (!in_document && !goes_on)
       mark = here_document_mark(bare);
-    entry = goes_on ? entry + "\n" + std::string(bare) : std::string(bare);
+    goes_on ? entry.add(bare) : entry.begin(bare);
     out += bare;
     if (broken) out += '\n';
   }
@@ -201,24 +237,29 @@ std::optional<ScriptEntry> ScriptReader::next() {
     while (next_ < lines_.size() && trim(lines_[next_]) != mark) entry.text += "\n" + std::string(lines_[next_++]);
     if (next_ < lines_.size()) entry.text += "\n" + std::string(lines_[next_++]);
   } else {
+    GrowingEntry lines(tree_);
+    lines.begin(entry.text);
+    bool is_first = true;
     while (next_ < lines_.size() && !lines_[next_].starts_with(kExpected)) {
       const std::string_view line = line_at(next_);
-      const bool decorator = entry.text.find('\n') == std::string::npos && entry.text.starts_with("@");
+      const bool decorator = is_first && entry.text.starts_with("@");
       const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
       const bool blank = trim(line).empty();
       const bool branch = line.starts_with("else:") || line.starts_with("elif ");
-      if (!wants_more(entry.text, false, tree_)) break;
+      if (!lines.wants(line)) break;
       // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
-      if (tree_.completeness(entry.text) == frontend::Completeness::Open && !indented && !decorator && !branch) {
+      if (lines.is_open() && !indented && !decorator && !branch) {
         if (!blank) break;
         std::size_t after = next_;
         while (after < lines_.size() && trim(line_at(after)).empty()) ++after;
         const bool goes_on = after < lines_.size() && !line_at(after).empty() && line_at(after).front() == ' ';
         if (!goes_on) break;
       }
-      entry.text += "\n" + std::string(line);
+      lines.add(line);
+      is_first = false;
       ++next_;
     }
+    entry.text = lines.text();
   }
   entry.end_line = std::uint32_t(next_);
   while (next_ < lines_.size() && lines_[next_].starts_with(kExpected)) {
