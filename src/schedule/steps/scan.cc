@@ -269,6 +269,7 @@ class ScanWriter {
 
   // Elements of the rows of the block; `start` is the one before the first of them.
   S one_by_one(E start, E count) {
+    if (ir::is_const(count, 0)) return nullptr;
     return b_.loop("k", count, [&](E n) {
       const E k = b_.add(start, n);
       const S sum = each([&](E x) { return stored(local_, value(s_.next, k, nullptr, x), {x}, s_.next); });
@@ -279,13 +280,15 @@ class ScanWriter {
 
   // ---- rows along the axis, in square pieces ----
 
+  // Pieces begin where vectors of memory do: after the first `lanes` elements.
   S pieces() {
-    const E total = s_.steps->extent;
-    const E count = b_.whole(total, lanes_);
-    std::vector<S> all;
-    if (!ir::is_const(count, 0)) all.push_back(b_.loop("k_0", count, [&](E n) { return piece(b_.scaled(n, lanes_)); }));
-    const E left = b_.rest(total, lanes_);
-    if (!ir::is_const(left, 0)) all.push_back(one_by_one(b_.scaled(count, lanes_), left));
+    const E total = s_.steps->extent, lead = ir::min(b_.ctx, total, b_.lit(total, lanes_ - 1));
+    const E after = ir::sub(b_.ctx, total, lead), count = b_.whole(after, lanes_);
+    std::vector<S> all{one_by_one(b_.lit(total, 0), lead)};
+    if (!ir::is_const(count, 0))
+      all.push_back(b_.loop("k_0", count, [&](E n) { return piece(b_.add(lead, b_.scaled(n, lanes_))); }));
+    const E left = b_.rest(after, lanes_);
+    if (!ir::is_const(left, 0)) all.push_back(one_by_one(b_.add(lead, b_.scaled(count, lanes_)), left));
     return b_.seq(all);
   }
 

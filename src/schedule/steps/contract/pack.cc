@@ -149,7 +149,7 @@ Packer::S Packer::in_runs(Dim& d) {
 
 Packer::S Packer::elements(Dim& d) {
   Build& b = t_.build;
-  return t_.over_depth([&](E k) {
+  return over_depth([&](E k) {
     const auto one = [&](E r) {
       t_.bind(d, b.add(d.start, r));
       return store(k, r, value());
@@ -159,6 +159,29 @@ Packer::S Packer::elements(Dim& d) {
     const bool dense = d.width > 1 && runs_with(f_->load, d.axes) == Run::Whole;
     return b.loop(d.name + "_2", d.extent, d.width, one, dense ? ir::ForKind::Vectorized : ir::ForKind::Unrolled);
   });
+}
+
+// What is calculated has parts that are the same for several steps of the depth (a word of eight weights, a scale):
+// steps are unrolled, so that these parts are loaded once.
+Packer::S Packer::over_depth(const Build::Body& body) {
+  constexpr std::int64_t kAtOnce = 8;
+  if (!vectors_ || f_->load) return t_.over_depth(body);
+  Build& b = t_.build;
+  const E all = t_.depth_of_block(), whole = b.whole(all, kAtOnce), left = b.rest(all, kAtOnce);
+  const auto step = [&](E k) {
+    t_.bind(t_.depth, t_.depth_at(k));
+    return body(k);
+  };
+  const std::string k = t_.depth.name;
+  S many = nullptr, few = nullptr;
+  if (!ir::is_const(whole, 0))
+    many = b.loop(k + "_1", whole, [&](E n) {
+      return b.loop(
+          k + "_2", all, kAtOnce, [&](E u) { return step(b.add(b.scaled(n, kAtOnce), u)); }, ir::ForKind::Unrolled);
+    });
+  if (!ir::is_const(left, 0))
+    few = b.loop(k + "_1", left, [&](E n) { return step(b.add(b.scaled(whole, kAtOnce), n)); });
+  return b.seq({many, few});
 }
 
 // ---- edges ----

@@ -29,6 +29,7 @@ class Packer {
   S transposed(Dim& d);  // the operand runs along the depth
   S in_runs(Dim& d);     // it runs along the last of several axes
   S elements(Dim& d);
+  S over_depth(const Build::Body& body);
   // A tile at the edge.
   S edge_tile(Dim& d);
   S edge_elements(Dim& d);
