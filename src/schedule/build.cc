@@ -131,4 +131,22 @@ Build::S Build::block(const ir::ForStmt* from, std::vector<const ir::Buffer*> al
   return out;
 }
 
+Build::S Build::block(const ir::ForStmt* from, std::string_view name, std::vector<const ir::Buffer*> allocs, S body) {
+  const Touched touched(from);
+  std::vector<ir::BufferRegion> reads, writes;
+  for (const ir::Buffer* b : touched.read)
+    if (std::find(touched.written.begin(), touched.written.end(), b) == touched.written.end())
+      reads.push_back(whole_buffer(ctx, b));
+  for (const ir::Buffer* b : touched.written) writes.push_back(whole_buffer(ctx, b));
+  ir::SBlock made{};
+  made.name = ctx.str(std::string(name));
+  made.reads = ctx.list(reads);
+  made.writes = ctx.list(writes);
+  made.alloc_buffers = ctx.list(allocs);
+  made.body = body;
+  const ir::Stmt* out = ctx.realize({}, nullptr, ctx.sblock(made));
+  ctx.set_origin(out, from);
+  return out;
+}
+
 }  // namespace rldb::schedule

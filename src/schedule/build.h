@@ -78,6 +78,8 @@ class Build {
   S seq(std::vector<S> stmts);  // null statements are left out
   // A block without axes around a scheduled nest. `from` is the original nest, around a block that gives the name.
   S block(const ir::ForStmt* from, std::vector<const ir::Buffer*> allocs, S body, bool contract);
+  // The same around a nest without a block. Buffers that it writes are not read from outside.
+  S block(const ir::ForStmt* from, std::string_view name, std::vector<const ir::Buffer*> allocs, S body);
 
   ir::Context& ctx;
 };

@@ -1,12 +1,17 @@
 // Which nests get which schedule, in what order, and whether the result is kept.
 #include "rldb/schedule/schedule.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 #include <utility>
 
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/bounds.h"
 #include "rldb/schedule/step_id.h"
+#include "rldb/schedule/target.h"
 #include "schedule/steps/contract/contraction.h"
 #include "schedule/steps/steps.h"
 
@@ -21,9 +26,8 @@ constexpr StepInfo kSteps[] = {
 #include "rldb/schedule/step.def"
 };
 
-Scene scene_of(ir::Context& ctx, const ir::PrimFunc* f, const Options& options) {
-  Scene s{ctx, options.vector_bytes ? options.vector_bytes : host_vector_bytes(), is_noalias(f), options.record, {}, {},
-          {}};
+Scene scene_of(ir::Context& ctx, const ir::PrimFunc* f, const Options& options, const Target& target) {
+  Scene s{ctx, target, is_noalias(f), options.record, {}, {}, {}};
   for (const ir::PrimParam& p : f->params) {
     if (!p.buffer) continue;
     for (const ir::Expr* d : p.buffer->shape)
@@ -67,7 +71,9 @@ class Finder : public ir::Rewriter {
  private:
   bool find(const ir::ForStmt* loop) {
     std::vector<Stage> stages;
-    if (!only_init_ && (!facts_ || facts_->all_proved(loop)))
+    // What is recognised as a scan is in bounds.
+    if (!only_init_) stages = schedule_scan(scene_, loop);
+    if (stages.empty() && !only_init_ && (!facts_ || facts_->all_proved(loop)))
       for (const auto schedule : {schedule_contraction, schedule_rows, schedule_reduction, schedule_transpose,
                                   schedule_elementwise, schedule_vectors})
         if (stages.empty()) stages = schedule(scene_, loop);
@@ -163,6 +169,20 @@ unsigned host_vector_bytes() {
 #endif
 }
 
+const Target& host_target() {
+  static const Target target = [] {
+    Target t{host_vector_bytes(), false, false, false};
+#if defined(__x86_64__)
+    // Not every compiler has a name for float16: bit 23 of register D (Intel's manual, CPUID, leaf 7).
+    unsigned a = 0, b = 0, c = 0, d = 0;
+    t.float16 = t.vector_bytes == 64 && __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> 23 & 1);
+    t.byte_dots = t.vector_bytes == 64 && __builtin_cpu_supports("avx512vnni");
+#endif
+    return t;
+  }();
+  return target;
+}
+
 namespace {
 
 // A contraction takes its operands as whole buffers: rows of them must not be computed for it one block at a time.
@@ -178,16 +198,17 @@ bool has_contraction(const Scene& scene, const ir::PrimFunc* f) {
 
 // The function with its nests fused, or itself. Where accesses have to be proved, all of them are afterwards.
 const ir::PrimFunc* with_nests_fused(ir::Context& ctx, const ir::PrimFunc* f, const Options& options,
-                                     std::vector<Step>& steps) {
-  for (const auto fuse : {inline_stages, fuse_rows}) {
+                                     const Target& target, std::vector<Step>& steps) {
+  for (const auto fuse : {simplify_indices, inline_stages, fuse_rows}) {
     std::string_view about;
-    const Scene scene = scene_of(ctx, f, options);
+    const Scene scene = scene_of(ctx, f, options, target);
     if (fuse == fuse_rows && has_contraction(scene, f)) continue;
     const auto fused = fuse(scene, f, about);
     if (!fused) continue;
     const ir::PrimFunc* made = ctx.prim_func(f->params, f->ret_type, fused->stmt, f->attrs, f->s_tir);
     ctx.set_origin(made, f);
-    if (options.require_proof && !prove_bounds(made).all_proved(made->body)) continue;
+    // Simpler indices are the same elements.
+    if (options.require_proof && fuse != simplify_indices && !prove_bounds(made).all_proved(made->body)) continue;
     if (options.record) steps.push_back({fused->id, about, made});
     f = made;
   }
@@ -197,10 +218,15 @@ const ir::PrimFunc* with_nests_fused(ir::Context& ctx, const ir::PrimFunc* f, co
 }  // namespace
 
 Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& options) {
+  if (options.vector_bytes == 0) return default_schedule(ctx, f, options, host_target());
+  return default_schedule(ctx, f, options, {options.vector_bytes, false, false, false});
+}
+
+Result default_schedule(ir::Context& ctx, const ir::PrimFunc* f, const Options& options, const Target& target) {
   if (is_scheduled(f)) return {f, {}};
   std::vector<Step> steps;
-  f = with_nests_fused(ctx, f, options, steps);
-  const Scene scene = scene_of(ctx, f, options);
+  f = with_nests_fused(ctx, f, options, target, steps);
+  const Scene scene = scene_of(ctx, f, options, target);
   const BoundsFacts before = options.require_proof ? prove_bounds(f) : BoundsFacts{};
   std::unordered_set<const ir::ForStmt*> barred;
   const auto find = [&] {

@@ -65,7 +65,10 @@ class Matcher {
 class Writer {
  public:
   Writer(const Scene& scene, const Elementwise& e, const ir::ForStmt* from)
-      : build_(scene.ctx), e_(e), from_(from), lanes_(scene.vector_bytes / std::max<std::size_t>(1, out().bytes())) {
+      : build_(scene.ctx),
+        e_(e),
+        from_(from),
+        lanes_(scene.target.vector_bytes / std::max<std::size_t>(1, out().bytes())) {
     total_ = scene.ctx.i64(1);
     if (e.loops.size() == 1)
       total_ = e.loops[0]->extent;
@@ -76,7 +79,7 @@ class Writer {
 
   std::vector<Stage> run(const Scene& scene) {
     const auto known = ir::const_int(total_);
-    const bool whole_vectors = lanes_ > 1 && out().bytes() * lanes_ == scene.vector_bytes && !out().is_bool();
+    const bool whole_vectors = lanes_ > 1 && out().bytes() * lanes_ == scene.target.vector_bytes && !out().is_bool();
     const std::int64_t large = kStreamBytes / std::int64_t(std::max<std::size_t>(1, out().bytes()));
     const bool stream = scene.noalias && whole_vectors && (!known || *known >= large);
     const bool functions = scene.noalias && whole_vectors && calls_function();

@@ -6,6 +6,7 @@
 #include "rldb/ir/equal.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/step_id.h"
+#include "schedule/steps/contract/contraction.h"
 #include "schedule/steps/steps.h"
 
 namespace rldb::schedule {
@@ -120,7 +121,7 @@ class StageInliner {
       if (l.at <= stage.at || l.load->predicate) return false;
       last = std::max(last, l.at);
       if (!copy && (l.at != loads[0].at || !same_place(l.load, loads[0].load))) return false;
-      if (!reads_plainly(stmts[l.at], copy)) return false;
+      if (!reads_plainly(stmts[l.at], copy) && !reads_once(stage, stmts[l.at], l.load)) return false;
     }
     bool kept = true;  // what it reads stays as it is
     ir::walk(stage.nest.store->value, [&](const ir::Node* n) {
@@ -130,7 +131,37 @@ class StageInliner {
     });
     if (!kept) return false;
     const auto target = match_elementwise_value(stmts[loads[0].at]);
-    return copy || (target && nodes_of(target) + nodes_of(stage.nest.store->value) <= kMostNodes);
+    return copy || (target ? nodes_of(target) : 0) + nodes_of(stage.nest.store->value) <= kMostNodes;
+  }
+  // An operand of a contraction that is calculated while it is copied into panels (weights of four bits).
+  bool reads_once(const InlineStage& stage, const ir::Stmt* s, const ir::BufferLoad* load) const {
+    const auto* loop = as<ir::ForStmt>(s);
+    const auto c = loop ? match_contraction(scene_, loop) : std::nullopt;
+    return c && is_packed_once(*c, load) && unpacks(stage.nest.store->value) && !adds_products(stage.nest.store->value);
+  }
+  // Floats calculated from integers, which are less memory.
+  static bool unpacks(const ir::Expr* value) {
+    bool integers = false;
+    ir::walk(value, [&](const ir::Node* n) {
+      if (const auto* l = as<ir::BufferLoad>(n)) integers = integers || l->buffer->dtype.is_integral();
+      return !integers;
+    });
+    return value->dtype().is_float() && integers && is_operand(value);
+  }
+  // `a * b + c` may round once in a reduction.
+  static bool adds_products(const ir::Expr* value) {
+    const auto is_product = [](const ir::Expr* e) {
+      const auto* b = as<ir::BinaryExpr>(e);
+      return b && b->kind == ir::BinaryKind::Mul;
+    };
+    bool found = false;
+    ir::walk(value, [&](const ir::Node* n) {
+      const auto* b = as<ir::BinaryExpr>(n);
+      const bool sum = b && b->dtype().is_float() && (b->kind == ir::BinaryKind::Add || b->kind == ir::BinaryKind::Sub);
+      found = found || (sum && (is_product(b->a) || is_product(b->b)));
+      return !found;
+    });
+    return found;
   }
   static bool same_place(const ir::BufferLoad* a, const ir::BufferLoad* b) { return ir::expr_equal(a, b); }
   static const ir::Expr* match_elementwise_value(const ir::Stmt* s) {

@@ -61,7 +61,7 @@ std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop
   if (r.j < 0 || !is_dense(out) || scene.views.contains(out)) return std::nullopt;
   if (!pays(r.nest, r.nest.axes[std::size_t(r.j)]->var)) return std::nullopt;
   const std::int64_t width = std::max<std::int64_t>(4, std::int64_t(out->dtype.bytes()));
-  r.lanes = std::max<std::int64_t>(scene.vector_bytes / width, 2);
+  r.lanes = std::max<std::int64_t>(scene.target.vector_bytes / width, 2);
   const std::int64_t extent = ir::const_int(r.nest.extent(r.j)).value_or(1 << 20);
   if (extent < 2) return std::nullopt;
   while (r.lanes > extent) r.lanes /= 2;

@@ -82,7 +82,7 @@ std::optional<RowReduction> match_rows(const Scene& scene, const ir::ForStmt* lo
   const auto loads = loads_of(r.nest);
   if (!loads) return std::nullopt;
   const std::int64_t width = std::max<std::int64_t>(4, std::int64_t(out->dtype.bytes()));
-  const std::int64_t most = std::max<std::int64_t>(scene.vector_bytes / width, 2);
+  const std::int64_t most = std::max<std::int64_t>(scene.target.vector_bytes / width, 2);
   bool last = true;
   for (std::size_t i = r.nest.update->indices.size(); i-- > 0;) {
     const int n = r.nest.loop_of(r.nest.update->indices[i]);

@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "rldb/schedule/bounds.h"
+#include "rldb/schedule/target.h"
 #include "schedule/build.h"
 #include "schedule/nest.h"
 
@@ -13,7 +14,7 @@ namespace rldb::schedule {
 // The steps' knowledge of the function and of the machine.
 struct Scene {
   ir::Context& ctx;
-  unsigned vector_bytes;
+  const Target& target;
   bool noalias;
   bool all_steps;                               // not only the last stage of each nest
   std::unordered_set<const ir::Buffer*> views;  // targets of match_buffer: their layout is another buffer's
@@ -21,6 +22,9 @@ struct Scene {
   std::vector<const ir::Expr*> extents;         // the same, those that are not variables
 };
 
+// The function's body with fewer quotients and remainders in indices; `about`: the first buffer accessed so.
+std::optional<Stage> simplify_indices(const Scene& scene, const ir::PrimFunc* f,
+                                      std::string_view& about);  // indices.cc
 // The function's body with elementwise stages computed where they are read; `about`: the last buffer that is gone.
 std::optional<Stage> inline_stages(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // inline.cc
 // The function's body with chains of nests done a block of rows at a time; `about`: the last block of the last chain.
@@ -40,6 +44,7 @@ std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loo
 std::vector<Stage> schedule_transpose(const Scene& scene, const ir::ForStmt* loop);    // transpose.cc
 std::vector<Stage> schedule_elementwise(const Scene& scene, const ir::ForStmt* loop);  // elementwise.cc
 std::vector<Stage> schedule_vectors(const Scene& scene, const ir::ForStmt* loop);      // vectors.cc
+std::vector<Stage> schedule_scan(const Scene& scene, const ir::ForStmt* loop);         // scan.cc
 std::vector<Stage> hoist_init(const Scene& scene, const ir::ForStmt* loop);            // init.cc
 
 }  // namespace rldb::schedule

@@ -75,7 +75,7 @@ std::optional<Transposing> match_transpose(const Scene& scene, const ir::ForStmt
     return fits;
   });
   if (!fits || t.turned.empty() || t.turned.size() > kMaxTurned) return std::nullopt;
-  t.side = std::min<std::int64_t>(kMaxSide, std::int64_t(scene.vector_bytes / bytes));
+  t.side = std::min<std::int64_t>(kMaxSide, std::int64_t(scene.target.vector_bytes / bytes));
   for (const int n : {t.across, t.along})
     if (const auto extent = ir::const_int(nest->loops[std::size_t(n)]->extent))
       while (t.side > *extent) t.side /= 2;

@@ -60,7 +60,7 @@ std::optional<VectorNest> match_vectors(const Scene& scene, const ir::ForStmt* l
     return fits;
   });
   if (!fits || (!calls && nest->loops.size() < 2)) return std::nullopt;
-  v.lanes = std::min<std::int64_t>(kMostLanes, std::int64_t(scene.vector_bytes / bytes));
+  v.lanes = std::min<std::int64_t>(kMostLanes, std::int64_t(scene.target.vector_bytes / bytes));
   if (v.lanes < 2 || ir::const_int(nest->loops.back()->extent).value_or(v.lanes) < v.lanes) return std::nullopt;
   v.nest = std::move(*nest);
   return v;

@@ -4,7 +4,7 @@
 
 #include "codegen/llvm/both_engines.h"
 #include "rldb/schedule/bounds.h"
-#include "rldb/schedule/schedule.h"
+#include "rldb/schedule/target.h"
 
 using namespace rldb;
 using namespace rldb::codegen::testing;
@@ -14,14 +14,13 @@ namespace {
 using Dims = std::map<std::string, std::int64_t>;
 
 // The kernel is scheduled in panels, and keeps its values and its proofs.
-void check_packed(const std::string& text, const std::vector<Dims>& all_dims, unsigned vector_bytes,
+void check_packed(const std::string& text, const std::vector<Dims>& all_dims, const schedule::Target& target,
                   const Case& inputs = {}) {
   Text t(text);
   REQUIRE_MESSAGE(t.f, t.problem, text);
   schedule::Options options;
-  options.vector_bytes = vector_bytes;
   options.record = true;
-  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
+  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options, target);
   bool packed = false;
   for (const schedule::Step& step : result.steps) packed = packed || schedule::info_of(step.id).name == "pack";
   REQUIRE_MESSAGE(packed, text);
@@ -34,9 +33,45 @@ void check_packed(const std::string& text, const std::vector<Dims>& all_dims, un
   }
 }
 
+void check_packed(const std::string& text, const std::vector<Dims>& all_dims, unsigned vector_bytes,
+                  const Case& inputs = {}) {
+  check_packed(text, all_dims, schedule::Target{vector_bytes, false, false, false}, inputs);
+}
+
 void check_packed(const std::string& text, const std::vector<Dims>& dims = {{}}) {
   for (const unsigned bytes : {16u, 64u}) check_packed(text, dims, bytes);
 }
+
+// C = A * B in an orientation, over known or unknown sizes; `a` and `b` are the factors.
+struct Product {
+  std::string a_shape, b_shape, a, b;
+  std::string a_type, b_type, type;
+  std::string init = "0";
+};
+std::string product(const Product& p, const Dims& sizes, bool known) {
+  const auto size = [&](char c) { return known ? std::to_string(sizes.at(std::string(1, c))) : std::string(1, c); };
+  const auto shape = [&](const std::string& of) { return size(of[0]) + ", " + size(of[1]); };
+  return fmt::format(R"(@T.prim_func(s_tir=True)
+def kernel(a: T.handle, b: T.handle, c: T.handle):
+    T.func_attr({{"tirx.noalias": True}})
+{0}    A = T.match_buffer(a, ({1}), "{2}")
+    B = T.match_buffer(b, ({3}), "{4}")
+    C = T.match_buffer(c, ({5}), "{6}")
+    for i, j, kk in T.grid({7}, {8}, {9}):
+        with T.sblock("mm"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, kk])
+            with T.init():
+                C[vi, vj] = T.{6}({12})
+            C[vi, vj] = C[vi, vj] + {10} * {11}
+)",
+                     known ? "" : "    m = T.int64()\n    n = T.int64()\n    k = T.int64()\n", shape(p.a_shape),
+                     p.a_type, shape(p.b_shape), p.b_type, shape("mn"), p.type, size('m'), size('n'), size('k'), p.a,
+                     p.b, p.init);
+}
+const Dims kOddSizes[] = {{{"m", 1}, {"n", 70}, {"k", 90}},
+                          {{"m", 13}, {"n", 35}, {"k", 301}},
+                          {{"m", 48}, {"n", 129}, {"k", 64}},
+                          {{"m", 3}, {"n", 48}, {"k", 515}}};
 
 std::string function(const std::string& parameters, const std::string& buffers, const std::string& loops) {
   return fmt::format("@T.prim_func(s_tir=True)\ndef kernel({}):\n    T.func_attr({{\"tirx.noalias\": True}})\n{}{}",
@@ -235,6 +270,126 @@ TEST_CASE("products of batches, and of rows in two dimensions") {
                 C[vj] = T.float32(0)
             C[vj] = C[vj] + A[vk] * B[vj, vk]
 )"));
+}
+
+// Each product and each sum is rounded, with and without instructions for the format.
+TEST_CASE("products of narrow floats round as the text does") {
+  for (const char* type : {"float16", "bfloat16"})
+    for (const bool float16 : {false, true})
+      for (const bool transposed : {false, true})
+        for (const Dims& sizes : kOddSizes)
+          for (const bool known : {true, false}) {
+            Product p{
+                "mk", transposed ? "nk" : "kn", "A[vi, vk]", transposed ? "B[vj, vk]" : "B[vk, vj]", type, type, type,
+                "0.5"};
+            check_packed(product(p, sizes, known), {sizes}, schedule::Target{64, float16, false, false});
+          }
+}
+
+TEST_CASE("products of narrow floats that overflow, and that are subnormal") {
+  const Dims sizes{{"m", 13}, {"n", 35}, {"k", 301}};
+  for (const char* type : {"float16", "bfloat16"})
+    for (const double limit : {60000.0, 1e-5, 1e-20, 3e38})
+      for (const bool float16 : {false, true}) {
+        Case inputs;
+        inputs.low = -limit;
+        inputs.high = limit;
+        const Product p{"mk", "kn", "A[vi, vk]", "B[vk, vj]", type, type, type};
+        check_packed(product(p, sizes, true), {sizes}, schedule::Target{64, float16, false, false}, inputs);
+      }
+}
+
+TEST_CASE("products of narrow floats are added up in float32 with --fp=fast") {
+  Case fast;
+  fast.jit.fp = codegen::FpMode::Fast;
+  fast.tolerance = {2.0, 0.05, true};
+  for (const char* type : {"float16", "bfloat16"}) {
+    const Product p{"mk", "kn", "A[vi, vk]", "B[vk, vj]", type, type, type};
+    CHECK(both(product(p, {{"m", 13}, {"n", 35}, {"k", 301}}, true), fast) == "");
+  }
+}
+
+// Four products at a time; which operand is signed matters.
+TEST_CASE("products of bytes by instructions for them") {
+  struct Types {
+    const char *a, *b;
+    double low, high;
+  };
+  for (const Types& types : {Types{"int8", "int8", -128, 128}, Types{"uint8", "int8", 0, 255},
+                             Types{"int8", "uint8", 0, 255}, Types{"int8", "int8", -128, -128}})
+    for (const char* type : {"int32", "int64"})
+      for (const bool transposed : {false, true})
+        for (const Dims& sizes : kOddSizes)
+          for (const bool known : {true, false}) {
+            const auto cast = [&](const std::string& load) { return fmt::format("T.Cast(\"{}\", {})", type, load); };
+            const Product p{"mk",
+                            transposed ? "nk" : "kn",
+                            cast("A[vi, vk]"),
+                            cast(transposed ? "B[vj, vk]" : "B[vk, vj]"),
+                            types.a,
+                            types.b,
+                            type,
+                            "-7"};
+            Case inputs;
+            inputs.low = types.low;
+            inputs.high = types.high;
+            check_packed(product(p, sizes, known), {sizes}, schedule::Target{64, false, true, false}, inputs);
+          }
+}
+
+TEST_CASE("convolutions of bytes by instructions for them") {
+  Conv c;
+  c.in = 16;
+  c.in_type = "int8";
+  c.type = "int32";
+  SUBCASE("plain") {}
+  SUBCASE("48 channels, a batch of three") { c.batch = 3, c.in = 48, c.out = 48; }
+  SUBCASE("strides and groups") { c.groups = 4, c.out = 24, c.stride = 2, c.width = 18; }
+  for (const bool last : {false, true}) {
+    c.channels_last = last;
+    for (const unsigned bytes : {16u, 64u}) check_packed(conv(c), {{}}, schedule::Target{bytes, false, true, false});
+  }
+}
+
+// The weights are calculated while they are copied into panels; the buffer of all of them is gone.
+TEST_CASE("products with weights of four bits") {
+  for (const bool transposed : {false, true})
+    for (const char* type : {"float32", "float16"})
+      for (const int rows : {1, 5, 40})
+        for (const bool known : {true, false}) {
+          const std::string m = known ? std::to_string(rows) : "m";
+          const std::string word = transposed ? "W[vn, vk // 8]" : "W[vk // 8, vn]";
+          const std::string scale = transposed ? "S[vn, vk // 32]" : "S[vk // 32, vn]";
+          const std::string axes = transposed ? "vn, vk" : "vk, vn", order = transposed ? "48, 96" : "96, 48";
+          const std::string text = fmt::format(R"(@T.prim_func(s_tir=True)
+def kernel(x: T.handle, W: T.Buffer(({0}), "uint32"), S: T.Buffer(({1}), "{2}"), y: T.handle):
+    T.func_attr({{"tirx.noalias": True}})
+{3}    X = T.match_buffer(x, ({4}, 96), "{2}")
+    Y = T.match_buffer(y, ({4}, 48), "float32")
+    D = T.sblock_alloc_buffer(({5}), "{2}")
+    for i, j in T.grid({5}):
+        with T.sblock("weights"):
+            {6} = T.axis.remap("SS", [i, j])
+            D[{6}] = (T.Cast("{2}", T.bitwise_and(T.shift_right({7}, T.Cast("uint32", vk % 8) * T.uint32(4)), T.uint32(15))) - T.{2}(7)) * {8}
+    for i, j, k in T.grid({4}, 48, 96):
+        with T.sblock("mm"):
+            vm, vn, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                Y[vm, vn] = T.float32(0)
+            Y[vm, vn] = Y[vm, vn] + T.Cast("float32", X[vm, vk]) * T.Cast("float32", D[{6}])
+)",
+                                               transposed ? "48, 12" : "12, 48", transposed ? "48, 3" : "3, 48", type,
+                                               known ? "" : "    m = T.int64()\n", m, order, axes, word, scale);
+          Text t(text);
+          REQUIRE_MESSAGE(t.f, t.problem, text);
+          schedule::Options options;
+          options.record = true;
+          const auto steps =
+              schedule::default_schedule(t.ctx, t.f, options, schedule::Target{64, true, true, false}).steps;
+          REQUIRE(!steps.empty());
+          CHECK(schedule::info_of(steps[0].id).name == "inline_stages");
+          check_packed(text, {{{"m", rows}}}, 64);
+        }
 }
 
 // They are added up in float32, as far as that is exact: the sums are largest where every input is at its limit.

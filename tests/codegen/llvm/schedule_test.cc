@@ -2,6 +2,7 @@
 //
 //   # CASE what the case is about
 //   # VECTOR 16                   (bytes of the vectors that it is for)
+//   # HAS float16 byte_dots       (instructions of the machine)
 //   # DIM n=7 m=3                 (values of the symbolic dimensions; several lines: run with each)
 //   <kernel>
 //   # STEP tile of mm             (a result, once per step)
@@ -24,6 +25,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/schedule/bounds.h"
 #include "rldb/schedule/step_id.h"
+#include "rldb/schedule/target.h"
 #include "rldb/support/text.h"
 
 using namespace rldb;
@@ -40,7 +42,7 @@ using Dims = std::map<std::string, std::int64_t>;
 
 struct StepCase {
   std::string name;
-  unsigned vector_bytes = 16;
+  schedule::Target target;
   std::vector<Dims> dims;
   std::string kernel;
 };
@@ -58,10 +60,14 @@ Dims read_dims(const std::string& text) {
 
 // The kernel is below the last directive before the steps.
 StepCase read_case(const golden::Case& c) {
-  StepCase out{c.name, 16, {}, c.comment};
+  StepCase out{c.name, {}, {}, c.comment};
   for (const golden::Part& part : c.parts) {
     if (part.directive == "STEP") continue;
-    if (part.directive == "VECTOR") out.vector_bytes = unsigned(std::stoul(part.argument));
+    if (part.directive == "VECTOR") out.target.vector_bytes = unsigned(std::stoul(part.argument));
+    if (part.directive == "HAS") {
+      out.target.float16 = part.argument.find("float16") != std::string::npos;
+      out.target.byte_dots = part.argument.find("byte_dots") != std::string::npos;
+    }
     if (part.directive == "DIM") out.dims.push_back(read_dims(part.argument));
     if (!part.text.empty()) out.kernel = part.text;
   }
@@ -89,9 +95,8 @@ std::vector<StepText> check_case(const StepCase& c) {
   Text t(c.kernel);
   REQUIRE_MESSAGE(t.f, t.problem);
   schedule::Options options;
-  options.vector_bytes = c.vector_bytes;
   options.record = true;
-  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
+  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options, c.target);
   std::vector<StepText> out;
   for (const schedule::Step& step : result.steps) {
     const std::string title = fmt::format("{} of {}", schedule::info_of(step.id).name, step.block);
@@ -114,7 +119,7 @@ std::vector<StepText> check_case(const StepCase& c) {
     CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
   // Without a record the result is the same.
   options.record = false;
-  CHECK(ir::structural_equal(schedule::default_schedule(t.ctx, t.f, options).func, result.func));
+  CHECK(ir::structural_equal(schedule::default_schedule(t.ctx, t.f, options, c.target).func, result.func));
   return out;
 }
 

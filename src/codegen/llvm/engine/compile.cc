@@ -24,7 +24,7 @@
 #include "codegen/llvm/engine/machine.h"
 #include "codegen/llvm/engine/wrapping.h"
 #include "codegen/llvm/lower/lowering.h"
-#include "rldb/schedule/schedule.h"
+#include "rldb/schedule/target.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/support/memory.h"
 
@@ -32,7 +32,7 @@ namespace rldb::codegen {
 
 namespace {
 
-constexpr int kFormatVersion = 6;  // of the code that is made: a cached kernel of another one is not used
+constexpr int kFormatVersion = 7;  // of the code that is made: a cached kernel of another one is not used
 
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 
@@ -129,6 +129,8 @@ class Compilation {
     wanted.check_bounds = options_.check_bounds;
     wanted.events = options_.events;
     wanted.vector_bytes = host().vector_bytes;
+    wanted.float16 = schedule::host_target().float16;
+    wanted.byte_dots = schedule::host_target().byte_dots;
     wanted.lines = options_.lines;
     // Code that is instrumented runs on one thread, as does that of a library, whose runtime has no pool.
     wanted.threads = options_.events == 0 && !options_.check_accesses && options_.symbol.empty();

@@ -4,7 +4,7 @@
 
 #include "codegen/llvm/lower/barriers.h"
 #include "codegen/llvm/lower/launches.h"
-#include "rldb/schedule/schedule.h"
+#include "rldb/schedule/target.h"
 #include "rldb/source/diagnostic_codegen.h"
 
 namespace rldb::codegen {
@@ -21,7 +21,9 @@ ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f,
   if (!options.schedule || options.opt_level == 0) return f;
   schedule::Options wanted;
   wanted.require_proof = options.check_bounds;
-  return schedule::default_schedule(ctx, f, wanted).func;
+  schedule::Target target = schedule::host_target();
+  target.wide_sums = options.fp == FpMode::Fast;
+  return schedule::default_schedule(ctx, f, wanted, target).func;
 }
 
 }  // namespace rldb::codegen

@@ -19,6 +19,13 @@ namespace {
 // Wider vectors make LLVM's code generation slow beyond measure.
 constexpr int kMaxVectorLanes = 512;
 
+// Arithmetic makes quiet NaN, unless it is with a constant that leaves numbers as they are (`x * 1`): then LLVM leaves
+// it out.
+bool is_sum_or_product(llvm::Value* v) {
+  const auto* op = llvm::dyn_cast<llvm::BinaryOperator>(v);
+  return op && !llvm::isa<llvm::Constant>(op->getOperand(0)) && !llvm::isa<llvm::Constant>(op->getOperand(1));
+}
+
 bool is_narrow(DType t) { return t.is_float() && !(t.code == runtime::TypeCode::Float && t.bits >= 32); }
 
 }  // namespace
@@ -191,6 +198,8 @@ Lowering::Value* Lowering::per_lane(Value* sample, const std::function<Value*(un
 
 Lowering::Value* Lowering::binary(const ir::BinaryExpr* e) {
   if (e->kind == BinaryKind::And || e->kind == BinaryKind::Or) return logical(e);
+  if (widened_ && e->kind == BinaryKind::Add)
+    if (Value* dot = dot_of_bytes(e)) return dot;
   Value* a = value(e->a);
   Value* b = value(e->b);
   unify(a, b);
@@ -271,6 +280,8 @@ Lowering::Value* Lowering::float_binary(BinaryKind kind, Value* a, Value* b, DTy
     flags.setAllowContract();
   }
   b_.setFastMathFlags(flags);
+  if (options_.float16 && t == DType::Float(16))
+    if (Value* made = half_binary(kind, a, b)) return made;
   switch (kind) {
     case BinaryKind::Add:
       return rounded(b_.CreateFAdd(a, b));
@@ -318,6 +329,23 @@ Lowering::Value* Lowering::float_binary(BinaryKind kind, Value* a, Value* b, DTy
       break;
   }
   refuse("a logical operator on floats");
+}
+
+// In float16 itself: the same as in float32 and rounded, which has more than twice as many digits. Conversions of what
+// was converted before are no instructions. Null: not an operation that rounds.
+Lowering::Value* Lowering::half_binary(BinaryKind kind, Value* a, Value* b) {
+  const auto opcode = kind == BinaryKind::Add   ? llvm::Instruction::FAdd
+                      : kind == BinaryKind::Sub ? llvm::Instruction::FSub
+                      : kind == BinaryKind::Mul ? llvm::Instruction::FMul
+                                                : llvm::Instruction::FDiv;
+  if (opcode == llvm::Instruction::FDiv && kind != BinaryKind::Div) return nullptr;
+  llvm::Type* half = b_.getHalfTy();
+  if (a->getType()->isVectorTy()) half = llvm::FixedVectorType::get(half, lanes_of(a));
+  const auto narrow = [&](Value* v) -> Value* {
+    if (auto* wide = llvm::dyn_cast<llvm::FPExtInst>(v); wide && wide->getSrcTy() == half) return wide->getOperand(0);
+    return b_.CreateFPTrunc(v, half);
+  };
+  return b_.CreateFPExt(b_.CreateBinOp(opcode, narrow(a), narrow(b)), a->getType());
 }
 
 Lowering::Value* Lowering::int_binary(BinaryKind kind, Value* a, Value* b, DType t) {
@@ -421,7 +449,7 @@ Lowering::Value* Lowering::round_narrow(Value* v, DType t) {
     Value* bits = b_.CreateBitCast(v, word);
     Value* odd = b_.CreateAnd(b_.CreateLShr(bits, constant(16)), constant(1));
     Value* up = b_.CreateAdd(bits, b_.CreateAdd(odd, constant(0x7fff)));
-    Value* quiet = b_.CreateOr(bits, constant(0x400000));
+    Value* quiet = is_sum_or_product(v) ? bits : b_.CreateOr(bits, constant(0x400000));
     Value* picked = b_.CreateSelect(b_.CreateFCmpUNO(v, v), quiet, up);
     return b_.CreateBitCast(b_.CreateAnd(picked, constant(0xffff0000)), v->getType());
   }

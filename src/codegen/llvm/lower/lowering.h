@@ -38,6 +38,8 @@ struct LowerOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
   unsigned vector_bytes = 32;  // of the host's vectors
+  bool float16 = false;        // the host calculates in float16
+  bool byte_dots = false;      // the host adds up products of bytes
   runtime::NumericEvents events = 0;
   const SourceLines* lines = nullptr;  // for debuggers; null: none
   bool threads = true;                 // parallel loops with a grain may run on several
@@ -180,6 +182,7 @@ class Lowering {
 
   // ---- copies that transpose (lower/transposed.cc) ----
   bool transposed_copy(const ir::ForStmt* rows);
+  bool interleaved_copy(const ir::ForStmt* rows);
   bool may_transpose(const ir::ForStmt* rows);
   bool runs_along(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, const ir::Var* v);
   void transpose_vectors(std::vector<Value*>& rows);
@@ -206,8 +209,10 @@ class Lowering {
   Value* condition(const ir::Expr* e);   // i1
   Value* variable(const ir::Var* v);
   Value* binary(const ir::BinaryExpr* e);
+  Value* dot_of_bytes(const ir::BinaryExpr* e);  // lower/dots.cc
   Value* logical(const ir::BinaryExpr* e);
   Value* float_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
+  Value* half_binary(ir::BinaryKind kind, Value* a, Value* b);
   Value* int_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
   Value* divide(ir::BinaryKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative);
   Value* choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no);

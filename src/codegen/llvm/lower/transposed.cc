@@ -77,8 +77,41 @@ Lowering::Value* Lowering::cast_in_memory(const ir::Expr* value, Value* loaded) 
   return to_memory(v, t);
 }
 
+// Rows that follow each other in memory are stored as one vector: the loaded ones, interleaved.
+bool Lowering::interleaved_copy(const ir::ForStmt* rows) {
+  const auto* lanes = as<ir::ForStmt>(rows->body);
+  const auto* store = as<ir::BufferStore>(lanes->body);
+  const ir::BufferLoad* load = copied(store->value);
+  const std::int64_t height = *ir::const_int(rows->extent), width = *ir::const_int(lanes->extent);
+  const auto step = [&](const ir::Expr* e) { return step_per(e, rows->var); };
+  const bool joined = address_step(store->buffer, store->indices, step) == width;
+  if (!joined || height * width > std::int64_t(options_.vector_bytes)) return false;
+  const DType from = load->buffer->dtype, to = store->buffer->dtype;
+  llvm::Type* piece = llvm::FixedVectorType::get(memory_type(from), unsigned(height));
+  Value* first_lane = index(lanes->min);
+  bind_loop(rows, index(rows->min));
+  std::vector<Value*> all;
+  for (std::int64_t i = 0; i < width; ++i) {
+    bind_loop(lanes, b_.CreateAdd(first_lane, i64(i), "", false, true));
+    Value* place = access(load, load->buffer, load->indices, 1, nullptr).pointer;
+    all.push_back(cast_in_memory(store->value, b_.CreateAlignedLoad(piece, place, alignment(from))));
+  }
+  // Each round makes half as many vectors of twice as many elements.
+  for (std::size_t n = all.size() / 2, size = std::size_t(height); n > 0; n /= 2, size *= 2) {
+    std::vector<int> pick;
+    for (std::size_t i = 0; i < size; ++i) pick.insert(pick.end(), {int(i), int(i + size)});
+    for (std::size_t i = 0; i < n; ++i) all[i] = b_.CreateShuffleVector(all[i], all[i + n], pick);
+  }
+  bind_loop(lanes, first_lane);
+  Value* place = access(store, store->buffer, store->indices, 1, nullptr).pointer;
+  b_.CreateAlignedStore(all[0], place, alignment(to));
+  as_written_ = true;
+  return true;
+}
+
 bool Lowering::transposed_copy(const ir::ForStmt* rows) {
   if (!may_transpose(rows)) return false;
+  if (interleaved_copy(rows)) return true;
   const auto* lanes = as<ir::ForStmt>(rows->body);
   const auto* store = as<ir::BufferStore>(lanes->body);
   const ir::BufferLoad* load = copied(store->value);

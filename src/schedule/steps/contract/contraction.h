@@ -22,8 +22,9 @@ struct Axis {
 };
 
 struct Factor {
-  const ir::Expr* expr = nullptr;  // as in the product, of the axes' variables
-  const ir::BufferLoad* load = nullptr;
+  const ir::Expr* expr = nullptr;         // as in the product, of the axes' variables
+  const ir::BufferLoad* load = nullptr;   // null: it is calculated from several (weights of four bits and their scales)
+  const ir::BufferLoad* first = nullptr;  // the load, or the first of those
 };
 
 struct Contraction {
@@ -34,12 +35,21 @@ struct Contraction {
   std::vector<const ir::Expr*> out;  // indices of the output, of the axes' variables
   std::vector<Axis> around, rows, columns, depth;
   ir::DType type;
-  ir::DType work;            // of panels and tiles: `type`, or float32 where its sums are exact
+  ir::DType work;            // of panels and tiles
+  bool rounds = false;       // `work` is wider than `type`: each operation is rounded to it
+  bool adds_blocks = false;  // the sum of a block of the depth is exact in `work`, and added to C afterwards
+  std::int64_t dot = 1;      // steps of the depth that one instruction does: 4 of bytes, which the panels hold
+  bool unsigned_b = false;   // of the bytes: 128 is added to those of B
   std::int64_t lanes = 0;    // of a vector
   std::int64_t height = 0;   // rows of a tile
   std::int64_t vectors = 0;  // columns of a tile, in vectors
   std::int64_t width() const { return lanes * vectors; }
 };
+
+// Whether it can be an operand: loaded, or calculated from loads lane by lane.
+bool is_operand(const ir::Expr* e);
+// Whether the operand that is this load is copied into panels once for each element, so that it may be calculated then.
+bool is_packed_once(const Contraction& c, const ir::BufferLoad* load);
 
 std::optional<Contraction> match_contraction(const Scene& scene, const ir::ForStmt* loop);
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 #include "schedule/steps/contract/contraction.h"
 
@@ -27,6 +28,33 @@ const ir::BufferLoad* loaded_operand(const ir::Expr* e) {
   return load && load->buffer->dtype.lanes == 1 ? load : nullptr;
 }
 
+std::vector<const ir::BufferLoad*> loads_in(const ir::Expr* e) {
+  std::vector<const ir::BufferLoad*> loads;
+  ir::walk(e, [&](const ir::Node* n) {
+    if (const auto* l = as<ir::BufferLoad>(n)) loads.push_back(l);
+    return true;
+  });
+  return loads;
+}
+
+bool chooses(const ir::Expr* e) {
+  bool found = false;
+  ir::walk(e, [&](const ir::Node* n) {
+    const auto* call = as<ir::Call>(n);
+    found = found || as<ir::SelectExpr>(n) || (call && ir::is_call_of(call, ir::intrin::IfThenElse));
+    return !found;
+  });
+  return found;
+}
+
+// An operand that is loaded, or calculated from loads lane by lane, without choices.
+Factor factor_of(const ir::Expr* e) {
+  Factor f{e, loaded_operand(e), nullptr};
+  const auto loads = loads_in(e);
+  if (f.load || (!loads.empty() && e->dtype().is_float() && has_vector_form(e) && !chooses(e))) f.first = loads[0];
+  return f;
+}
+
 // C + A * B in either order.
 bool match_sum(Contraction& c) {
   const ir::BufferStore* update = c.nest.update;
@@ -40,9 +68,12 @@ bool match_sum(Contraction& c) {
   if (!c.product_first && !is_out(sum->a)) return false;
   const auto* product = as<ir::BinaryExpr>(c.product_first ? sum->a : sum->b);
   if (!product || product->kind != BinaryKind::Mul) return false;
-  c.a = {product->a, loaded_operand(product->a)};
-  c.b = {product->b, loaded_operand(product->b)};
-  return c.a.load && c.b.load && !is_out(c.a.load) && !is_out(c.b.load);
+  c.a = factor_of(product->a);
+  c.b = factor_of(product->b);
+  for (const Factor* f : {&c.a, &c.b})
+    for (const ir::BufferLoad* l : loads_in(f->expr))
+      if (is_out(l)) return false;
+  return c.a.first && c.b.first;
 }
 
 std::optional<std::int64_t> extent_of(const std::vector<Axis>& axes) {
@@ -60,12 +91,13 @@ std::optional<std::int64_t> extent_of(const std::vector<Axis>& axes) {
 std::optional<std::int64_t> group_size(const Contraction& c, const ir::Var* v) {
   std::optional<std::int64_t> by;
   for (const Factor* f : {&c.a, &c.b})
-    ir::walk(f->expr, [&](const ir::Node* n) {
-      const auto* b = as<ir::BinaryExpr>(n);
-      const bool splits = b && b->a == v && (b->kind == BinaryKind::FloorDiv || b->kind == BinaryKind::FloorMod);
-      if (splits && !by) by = ir::const_int(b->b);
-      return true;
-    });
+    if (f->load)
+      ir::walk(f->load, [&](const ir::Node* n) {
+        const auto* b = as<ir::BinaryExpr>(n);
+        const bool splits = b && b->a == v && (b->kind == BinaryKind::FloorDiv || b->kind == BinaryKind::FloorMod);
+        if (splits && !by) by = ir::const_int(b->b);
+        return true;
+      });
   return by && *by > 1 ? by : std::nullopt;
 }
 
@@ -103,8 +135,8 @@ class Roles {
       if (ir::is_const(c_.nest.loops[n]->extent, 1))
         units[c_.nest.axes[n]->var] = ctx_.int_imm(c_.nest.axes[n]->var->dtype(), 0);
     for (Factor* f : {&c_.a, &c_.b}) {
-      f->expr = units.empty() ? f->expr : ir::substitute(ctx_, f->expr, units);
-      f->load = loaded_operand(f->expr);
+      if (!units.empty()) *f = factor_of(ir::substitute(ctx_, f->expr, units));
+      if (!f->first) return false;
     }
     for (const ir::Expr* e : c_.nest.update->indices) c_.out.push_back(e);
     for (std::size_t n = 0; n < c_.nest.loops.size(); ++n) {
@@ -131,8 +163,7 @@ class Roles {
     };
     const Axis outer = part("_group", *extent / *by), inner = part("", *by);
     SplitAxis split(ctx_, axis.var, ctx_.int_imm(axis.var->dtype(), *by), outer.var, inner.var);
-    for (Factor* f : {&c_.a, &c_.b}) *f = {split.rewrite(f->expr), nullptr};
-    for (Factor* f : {&c_.a, &c_.b}) f->load = loaded_operand(f->expr);
+    for (Factor* f : {&c_.a, &c_.b}) *f = factor_of(split.rewrite(f->expr));
     for (const ir::Expr*& e : c_.out) e = split.rewrite(e);
     spatial_.push_back(outer);
     spatial_.push_back(inner);
@@ -147,7 +178,7 @@ class Roles {
     return nullptr;
   }
   bool only_in(const Factor& f, const Factor& other, const Axis& axis) const {
-    return mentions(f.load, axis.var) && !mentions(other.load, axis.var);
+    return mentions(f.expr, axis.var) && !mentions(other.expr, axis.var);
   }
 
   // The last dimensions of the output, as long as only one operand moves with them.
@@ -204,8 +235,9 @@ bool plain_if_short(const Contraction& c, const std::vector<Axis>& axes) {
   for (const Axis& a : axes) {
     if (a.var->dtype().bits == 64 || ir::const_int(a.extent)) continue;
     for (const Factor* f : {&c.a, &c.b})
-      for (const ir::Expr* e : f->load->indices)
-        if (e != a.var && mentions(e, a.var)) return false;
+      for (const ir::BufferLoad* l : loads_in(f->expr))
+        for (const ir::Expr* e : l->indices)
+          if (e != a.var && mentions(e, a.var)) return false;
   }
   return true;
 }
@@ -221,7 +253,8 @@ bool worth_tiles(const Contraction& c) {
 
 // Tiles that fill the register file: 32 registers of 64 bytes, else 16.
 void choose_tiles(Contraction& c, unsigned vector_bytes) {
-  c.lanes = std::int64_t(vector_bytes / std::max<std::size_t>(4, c.work.bytes()));
+  const bool is_half = c.work == DType::Float(16);
+  c.lanes = std::int64_t(vector_bytes / (is_half ? 2 : std::max<std::size_t>(4, c.work.bytes())));
   c.vectors = 2;
   c.height = vector_bytes == 64 ? 12 : vector_bytes == 32 ? 6 : 4;
   const auto columns = extent_of(c.columns);
@@ -235,21 +268,42 @@ void choose_tiles(Contraction& c, unsigned vector_bytes) {
   if (c.height <= 4 && c.vectors == 2) c.vectors = 4;
 }
 
-// Sums of products of bytes, over a block of the depth, are whole numbers that float32 has. Its multiplications are
-// several times faster than those of integers.
-DType work_type(const Contraction& c) {
+bool is_bytes(const Factor& f) {
+  const auto* widened = as<ir::CastExpr>(f.expr);
+  const DType t = f.first->buffer->dtype;
+  return widened && widened->value == f.load && t.is_integral() && !t.is_bool() && t.bits <= 8;
+}
+
+// Sums of products of bytes, over a block of the depth, are whole numbers below 2^24. Where an instruction adds up four
+// products of a signed and an unsigned byte, it does; 128 more makes a signed byte unsigned. Elsewhere they are added
+// up in float32, which has these numbers, and whose multiplications are several times faster than those of integers.
+void choose_bytes(Contraction& c, bool dots) {
   static_assert(kMaxDepth * 255 * 255 < (1 << 24));
-  const auto is_byte = [](const Factor& f) {
-    const auto* widened = as<ir::CastExpr>(f.expr);
-    const DType t = f.load->buffer->dtype;
-    return widened && widened->value == f.load && t.is_integral() && !t.is_bool() && t.bits <= 8;
-  };
-  return c.type.is_int() && is_byte(c.a) && is_byte(c.b) ? DType::Float(32) : c.type;
+  c.adds_blocks = true;
+  const DType a = c.a.load->buffer->dtype, b = c.b.load->buffer->dtype;
+  const bool some_signed = a.is_int() || b.is_int();
+  if (!dots || !some_signed || a.bits != 8 || b.bits != 8) {
+    c.work = DType::Float(32);
+    return;
+  }
+  c.work = DType::Int(32);
+  c.dot = 4;
+  c.unsigned_b = a.is_int() && b.is_int();
+}
+
+void choose_work(const Scene& scene, Contraction& c) {
+  c.work = c.type;
+  if (c.type.is_int() && is_bytes(c.a) && is_bytes(c.b)) return choose_bytes(c, scene.target.byte_dots);
+  // Narrow floats are calculated in float32, and each result is rounded, unless there are instructions for them.
+  const bool narrow = c.type.is_float() && c.type.bits < 32 && !(c.type == DType::Float(16) && scene.target.float16);
+  if (narrow) c.work = DType::Float(32);
+  c.rounds = narrow && !scene.target.wide_sums;
 }
 
 bool is_number(DType t) {
   const bool whole = t.is_integral() && !t.is_bool() && t.bits >= 32;
-  return t.lanes == 1 && (whole || t == DType::Float(32) || t == DType::Float(64));
+  const bool real = t.is_bfloat16() || (t.code == runtime::TypeCode::Float && t.bits >= 16);
+  return t.lanes == 1 && (whole || real);
 }
 
 }  // namespace
@@ -274,6 +328,7 @@ std::optional<std::int64_t> step_with(const ir::Expr* e, const ir::Var* v) {
 }  // namespace
 
 Run runs_with(const ir::BufferLoad* load, const std::vector<Axis>& axes) {
+  if (!load) return Run::None;
   const ir::Buffer* b = load->buffer;
   if (axes.empty() || !is_dense(b)) return Run::None;
   std::vector<std::size_t> dims;  // of more than one element
@@ -298,6 +353,14 @@ Run runs_with(const ir::BufferLoad* load, const std::vector<Axis>& axes) {
   return Run::Whole;
 }
 
+bool is_operand(const ir::Expr* e) { return factor_of(e).first != nullptr; }
+
+bool is_packed_once(const Contraction& c, const ir::BufferLoad* load) {
+  if (!c.b.load || c.b.load->buffer != load->buffer) return false;
+  return std::all_of(c.around.begin(), c.around.end(),
+                     [&](const Axis& a) { return ir::is_const(a.extent, 1) || mentions(c.b.expr, a.var); });
+}
+
 std::optional<Contraction> match_contraction(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_reduction(loop);
   if (!nest) return std::nullopt;
@@ -309,8 +372,8 @@ std::optional<Contraction> match_contraction(const Scene& scene, const ir::ForSt
   if (!match_sum(c) || !Roles(scene.ctx, c).run() || !worth_tiles(c)) return std::nullopt;
   for (const auto* axes : {&c.rows, &c.columns, &c.depth})
     if (!countable(scene, *axes) || !plain_if_short(c, *axes)) return std::nullopt;
-  c.work = work_type(c);
-  choose_tiles(c, scene.vector_bytes);
+  choose_work(scene, c);
+  choose_tiles(c, scene.target.vector_bytes);
   return c;
 }
 

@@ -1,6 +1,8 @@
 // Copies of operands into panels: transposed in registers, run by run, or element by element.
 #include "schedule/steps/contract/pack.h"
 
+#include <algorithm>
+
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/scalar.h"
 
@@ -27,12 +29,15 @@ bool divisible(const ir::Expr* extent, std::int64_t by) {
 }  // namespace
 
 Packer::E Packer::zero() const {
-  const ir::DType t = t_.c.work;
+  const ir::DType t = type();
   if (t.is_float()) return t_.ctx.float_imm(t, 0);
   return t_.ctx.int_imm(t, 0);
 }
 
-Packer::E Packer::value() const { return ir::cast_to(t_.ctx, t_.c.work, t_.value(*f_)); }
+Packer::E Packer::value() const {
+  if (bytes_.rows) return t_.element(*f_);
+  return ir::cast_to(t_.ctx, type(), t_.value(*f_));
+}
 
 bool Packer::runs_along_depth(const Dim& d) const {
   if (!d.axes.empty() && runs_with(f_->load, d.axes) != Run::None) return false;
@@ -40,16 +45,22 @@ bool Packer::runs_along_depth(const Dim& d) const {
   return run == Run::Whole || (run == Run::Inner && divisible(t_.depth.axes.back().extent, kRunOfDepth));
 }
 
-Packer::S Packer::pack(const Factor& f, const ir::Buffer* panel, Dim& d) {
+Packer::S Packer::pack(const Factor& f, const ir::Buffer* panel, Dim& d, const Bytes& bytes) {
   f_ = &f;
   panel_ = panel;
+  bytes_ = bytes;
   return t_.over_tiles(d, [&](E tile) -> S {
     tile_ = tile;
-    if (d.divides()) return whole_tile(d);
-    if (!vectors_) return edge_elements(d);
-    if (d.only_edge()) return edge_tile(d);
-    return t_.ctx.if_stmt(t_.whole(d), whole_tile(d), edge_tile(d));
+    if (!bytes.rows) return a_tile(d);
+    return t_.build.seq({a_tile(d), rest_of_four(d), in_fours(d), bytes.sums ? sums_of(d) : nullptr});
   });
+}
+
+Packer::S Packer::a_tile(Dim& d) {
+  if (d.divides()) return whole_tile(d);
+  if (!vectors_) return edge_elements(d);
+  if (d.only_edge()) return edge_tile(d);
+  return t_.ctx.if_stmt(t_.whole(d), whole_tile(d), edge_tile(d));
 }
 
 Packer::S Packer::whole_tile(Dim& d) {
@@ -138,7 +149,7 @@ Packer::S Packer::in_runs(Dim& d) {
 
 Packer::S Packer::elements(Dim& d) {
   Build& b = t_.build;
-  return t_.over_depth([&](E k) {
+  return over_depth([&](E k) {
     const auto one = [&](E r) {
       t_.bind(d, b.add(d.start, r));
       return store(k, r, value());
@@ -148,6 +159,29 @@ Packer::S Packer::elements(Dim& d) {
     const bool dense = d.width > 1 && runs_with(f_->load, d.axes) == Run::Whole;
     return b.loop(d.name + "_2", d.extent, d.width, one, dense ? ir::ForKind::Vectorized : ir::ForKind::Unrolled);
   });
+}
+
+// What is calculated has parts that are the same for several steps of the depth (a word of eight weights, a scale):
+// steps are unrolled, so that these parts are loaded once.
+Packer::S Packer::over_depth(const Build::Body& body) {
+  constexpr std::int64_t kAtOnce = 8;
+  if (!vectors_ || f_->load) return t_.over_depth(body);
+  Build& b = t_.build;
+  const E all = t_.depth_of_block(), whole = b.whole(all, kAtOnce), left = b.rest(all, kAtOnce);
+  const auto step = [&](E k) {
+    t_.bind(t_.depth, t_.depth_at(k));
+    return body(k);
+  };
+  const std::string k = t_.depth.name;
+  S many = nullptr, few = nullptr;
+  if (!ir::is_const(whole, 0))
+    many = b.loop(k + "_1", whole, [&](E n) {
+      return b.loop(
+          k + "_2", all, kAtOnce, [&](E u) { return step(b.add(b.scaled(n, kAtOnce), u)); }, ir::ForKind::Unrolled);
+    });
+  if (!ir::is_const(left, 0))
+    few = b.loop(k + "_1", left, [&](E n) { return step(b.add(b.scaled(whole, kAtOnce), n)); });
+  return b.seq({many, few});
 }
 
 // ---- edges ----
@@ -171,12 +205,62 @@ Packer::S Packer::edge_elements(Dim& d) {
   return t_.over_depth([&](E k) {
     const auto one = [&](E r) {
       t_.bind(d, b.add(d.start, r));
-      const E padded = t_.ctx.intrin(t_.c.work, ir::intrin::IfThenElse, {t_.inside(d, r), value(), zero()});
+      const E padded = t_.ctx.intrin(type(), ir::intrin::IfThenElse, {t_.inside(d, r), value(), zero()});
       return store(k, r, padded);
     };
     if (vectors_ && d.width % t_.c.lanes == 0) return t_.in_vectors(d.name, d.extent, d.width, one);
     return b.loop(d.name + "_2", d.extent, d.width, one);
   });
+}
+
+// ---- bytes ----
+
+Packer::S Packer::each(Dim& d, const Build::Body& body) {
+  if (vectors_ && d.width % t_.c.lanes == 0) return t_.in_vectors(d.name, d.extent, d.width, body);
+  return t_.build.loop(d.name + "_2", d.extent, d.width, body,
+                       vectors_ && d.width > 1 ? ir::ForKind::Vectorized : ir::ForKind::Serial);
+}
+
+// Zeros up to a whole four.
+Packer::S Packer::rest_of_four(Dim& d) {
+  Build& b = t_.build;
+  const E all = t_.depth_of_block();
+  if (divisible(all, t_.c.dot)) return nullptr;
+  return b.loop(t_.depth.name + "_1", t_.depth.extent, t_.c.dot - 1,
+                [&](E n) { return each(d, [&](E r) { return store(b.add(all, n), r, zero()); }); });
+}
+
+Packer::S Packer::in_fours(Dim& d) {
+  Build& b = t_.build;
+  const std::int64_t side = std::max<std::int64_t>(1, square_side(d.width));
+  return t_.over_fours([&](E four) {
+    return b.loop(d.name + "_2", d.extent, d.width / side, [&](E group) {
+      const auto element = [&](E l) {
+        const E r = b.add(b.scaled(group, side), l);
+        const auto step = [&](E q) {
+          const E byte = b.load(bytes_.rows, {b.add(b.scaled(four, t_.c.dot), q), r});
+          return b.store(panel_, byte, {tile_, four, r, q});
+        };
+        return b.loop(t_.depth.name + "_2", t_.depth.extent, t_.c.dot, step,
+                      vectors_ ? ir::ForKind::Vectorized : ir::ForKind::Serial);
+      };
+      return b.loop(d.name + "_3", d.extent, side, element, vectors_ ? ir::ForKind::Unrolled : ir::ForKind::Serial);
+    });
+  });
+}
+
+Packer::S Packer::sums_of(Dim& d) {
+  Build& b = t_.build;
+  const ir::DType t = bytes_.sums->dtype;
+  const auto stored = [&](E r, E value) { return b.store(bytes_.sums, value, {tile_, r}); };
+  const S none = each(d, [&](E r) { return stored(r, t_.ctx.int_imm(t, 0)); });
+  const S sum = t_.over_depth([&](E k) {
+    return each(d, [&](E r) {
+      const E byte = ir::cast_to(t_.ctx, t, b.load(bytes_.rows, {k, r}));
+      return stored(r, t_.ctx.binary(BinaryKind::Add, b.load(bytes_.sums, {tile_, r}), byte));
+    });
+  });
+  return b.seq({none, sum});
 }
 
 }  // namespace rldb::schedule

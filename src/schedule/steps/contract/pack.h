@@ -6,6 +6,13 @@
 
 namespace rldb::schedule {
 
+// What the panels of bytes need: four steps of the depth lie side by side in them, panel[tile, depth / 4, r, 4]. Each
+// tile is copied into rows first, and from there into the panel.
+struct Bytes {
+  const ir::Buffer* rows = nullptr;  // [depth, r]; null: not bytes
+  const ir::Buffer* sums = nullptr;  // [tile, r], of the elements over the block of the depth; null: not wanted
+};
+
 class Packer {
  public:
   using E = const ir::Expr*;
@@ -13,20 +20,32 @@ class Packer {
 
   Packer(Tiling& tiling, bool vectors) : t_(tiling), vectors_(vectors) {}
   // All tiles of the current block of `d`, in the current block of the depth.
-  S pack(const Factor& f, const ir::Buffer* panel, Dim& d);
+  S pack(const Factor& f, const ir::Buffer* panel, Dim& d, const Bytes& bytes = {});
 
  private:
+  S a_tile(Dim& d);
   // Forms of a whole tile.
   S whole_tile(Dim& d);
   S transposed(Dim& d);  // the operand runs along the depth
   S in_runs(Dim& d);     // it runs along the last of several axes
   S elements(Dim& d);
+  S over_depth(const Build::Body& body);
   // A tile at the edge.
   S edge_tile(Dim& d);
   S edge_elements(Dim& d);
 
   bool runs_along_depth(const Dim& d) const;  // and not along the tile
-  S store(E k, E r, E value) { return t_.build.store(panel_, value, {tile_, k, r}); }
+  // From rows of bytes.
+  S in_fours(Dim& d);
+  S sums_of(Dim& d);
+  S rest_of_four(Dim& d);
+  S each(Dim& d, const Build::Body& body);
+
+  S store(E k, E r, E value) {
+    if (bytes_.rows) return t_.build.store(bytes_.rows, value, {k, r});
+    return t_.build.store(panel_, value, {tile_, k, r});
+  }
+  ir::DType type() const { return panel_->dtype; }
   E zero() const;
   E value() const;  // of the current element, in the panel's dtype
 
@@ -34,6 +53,7 @@ class Packer {
   bool vectors_;
   const Factor* f_ = nullptr;
   const ir::Buffer* panel_ = nullptr;
+  Bytes bytes_;
   E tile_ = nullptr;
 };
 

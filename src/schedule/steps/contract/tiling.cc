@@ -109,6 +109,10 @@ Tiling::S Tiling::over_depth(const Build::Body& body) {
   });
 }
 
+Tiling::S Tiling::over_fours(const Build::Body& body) {
+  return build.loop(depth.name + "_1", build.blocks(depth_of_block(), c.dot), body);
+}
+
 Tiling::S Tiling::in_vectors(const std::string& name, E like, std::int64_t width, const Build::Body& body) {
   const std::int64_t lanes = c.lanes;
   return build.loop(

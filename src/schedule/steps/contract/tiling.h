@@ -38,6 +38,7 @@ class Tiling {
   // The element that is `step` after `base` without leaving the run of the last axis.
   void bind_in_run(const Dim& d, E base, E step);
   E value(const Factor& f) { return Retarget(ctx, axes).rewrite(f.expr); }
+  E element(const Factor& f) { return Retarget(ctx, axes).rewrite(f.load); }  // as it is in memory
   std::vector<E> output();
   // Whether element r of the current tile belongs to the dimension; null: always.
   E inside(const Dim& d, E r);
@@ -50,6 +51,8 @@ class Tiling {
   S over_tiles(Dim& d, const Build::Body& body);
   // The depth inside its block.
   S over_depth(const Build::Body& body);
+  // The same, `dot` steps at a time, the last of which may be past the end.
+  S over_fours(const Build::Body& body);
   E depth_at(E in_block) { return build.add(build.scaled(depth.block, depth.per_block), in_block); }
   E depth_of_block() { return build.part(depth.extent, depth.per_block, depth.block); }
   // Unrolled vectors.

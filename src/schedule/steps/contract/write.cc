@@ -72,14 +72,34 @@ class ContractionWriter {
 
  private:
   std::vector<const ir::Buffer*> make_buffers() {
+    const auto named = [&](const Factor& f, const char* suffix) {
+      return ctx_.str(std::string(f.first->buffer->name) + suffix);
+    };
     const auto made = [&](const Factor& f, const Dim& d) {
-      const E shape[] = {t_.build.lit(d.extent, d.per_block), t_.build.lit(t_.depth.extent, t_.depth.per_block),
+      std::vector<E> shape{t_.build.lit(d.extent, d.per_block), t_.build.lit(t_.depth.extent, t_.depth.per_block),
+                           t_.build.lit(d.extent, d.width)};
+      if (c_.dot == 1) return ctx_.buffer(named(f, "_panel"), shape, c_.work);
+      shape[1] = t_.build.lit(t_.depth.extent, (t_.depth.per_block - 1) / c_.dot + 1);
+      shape.push_back(t_.build.lit(t_.depth.extent, c_.dot));
+      return ctx_.buffer(named(f, "_panel"), shape, f.load->buffer->dtype);
+    };
+    const auto rows = [&](const Factor& f, const Dim& d) {
+      const E shape[] = {t_.build.lit(t_.depth.extent, t_.depth.per_block + c_.dot - 1),
                          t_.build.lit(d.extent, d.width)};
-      return ctx_.buffer(ctx_.str(std::string(f.load->buffer->name) + "_panel"), shape, c_.work);
+      return ctx_.buffer(named(f, "_rows"), shape, f.load->buffer->dtype);
     };
     a_panel_ = b_panel_ = local_ = nullptr;
+    a_bytes_ = b_bytes_ = {};
     std::vector<const ir::Buffer*> all;
     if (packed_) all = {b_panel_ = made(c_.b, j_), a_panel_ = made(c_.a, rows_[0])};
+    if (packed_ && c_.dot > 1) {
+      all.push_back(b_bytes_.rows = rows(c_.b, j_));
+      all.push_back(a_bytes_.rows = rows(c_.a, rows_[0]));
+    }
+    if (packed_ && c_.unsigned_b) {
+      const E shape[] = {t_.build.lit(i_.extent, rows_[0].per_block), t_.build.lit(i_.extent, rows_[0].width)};
+      all.push_back(a_bytes_.sums = ctx_.buffer(named(c_.a, "_sums"), shape, c_.work));
+    }
     if (!registers_) return all;
     const E shape[] = {t_.build.lit(i_.extent, rows_[0].width), t_.build.lit(j_.extent, j_.width)};
     local_ = ctx_.buffer(ctx_.str(std::string(out()->name) + "_local"), shape, c_.work, "local");
@@ -105,11 +125,11 @@ class ContractionWriter {
     Packer packer(t_, vectors_);
     return t_.over_blocks(j_, [&] {
       return t_.over_blocks(t_.depth, [&] {
-        std::vector<S> all{packed_ ? packer.pack(c_.b, b_panel_, j_) : nullptr};
+        std::vector<S> all{packed_ ? packer.pack(c_.b, b_panel_, j_, b_bytes_) : nullptr};
         for (const Dim& section : rows_) {
           i_ = section;
           all.push_back(t_.over_blocks(i_, [&] {
-            S pack_a = packed_ ? packer.pack(c_.a, a_panel_, i_) : nullptr;
+            S pack_a = packed_ ? packer.pack(c_.a, a_panel_, i_, a_bytes_) : nullptr;
             S tiles = t_.over_tiles(j_, [&](E jt) { return t_.over_tiles(i_, [&](E it) { return tile(it, jt); }); });
             return t_.build.seq({pack_a, tiles});
           }));
@@ -148,7 +168,7 @@ class ContractionWriter {
 
   S tile(E it, E jt) {
     if (!registers_) return plain_tile(it, jt);
-    return c_.work == c_.type ? local_tile(it, jt) : added_tile(it, jt);
+    return c_.adds_blocks ? added_tile(it, jt) : local_tile(it, jt);
   }
 
   S plain_tile(E it, E jt) {
@@ -162,19 +182,20 @@ class ContractionWriter {
   }
 
   S local_tile(E it, E jt) {
-    const E zero = c_.nest.init->value;
+    const E zero = ir::cast_to(ctx_, c_.work, c_.nest.init->value);
     S fresh = each(false, [&](E r, E x) { return stored(local_, zero, {r, x}, c_.nest.init); });
     S again = either([&](bool guarded) {
       return each(false, [&](E r, E x) {
-        E value = ctx_.load(out(), t_.output());
+        E value = ir::cast_to(ctx_, c_.work, ctx_.load(out(), t_.output()));
         const E test = guarded ? t_.build.both(t_.inside(i_, r), t_.inside(j_, x)) : nullptr;
-        if (test) value = ctx_.intrin(c_.type, ir::intrin::IfThenElse, {test, value, zero});
+        if (test) value = ctx_.intrin(c_.work, ir::intrin::IfThenElse, {test, value, zero});
         return stored(local_, value, {r, x}, c_.nest.update);
       });
     });
     S back = either([&](bool guarded) {
       return each(guarded, [&](E r, E x) {
-        return stored(out(), t_.build.load(local_, {r, x}), t_.output(), c_.nest.update);
+        const E value = ir::cast_to(ctx_, c_.type, t_.build.load(local_, {r, x}));
+        return stored(out(), value, t_.output(), c_.nest.update);
       });
     });
     return t_.build.seq({first_only(fresh, again), sum(it, jt), back});
@@ -182,7 +203,14 @@ class ContractionWriter {
 
   // The sum of a block of the depth is exact in the tile's dtype, and added to C afterwards.
   S added_tile(E it, E jt) {
-    S fresh = each(false, [&](E r, E x) { return stored(local_, ctx_.float_imm(c_.work, 0), {r, x}, c_.nest.init); });
+    const E zero = ir::cast_to(ctx_, c_.work, ctx_.int_imm(c_.type, 0));
+    S fresh = each(false, [&](E r, E x) {
+      // 128 more in each byte of B is 128 times the sum of A's row more.
+      const ir::Buffer* sums = a_bytes_.sums;
+      const E start =
+          sums ? ctx_.binary(BinaryKind::Mul, t_.build.load(sums, {it, r}), ctx_.int_imm(c_.work, -128)) : zero;
+      return stored(local_, start, {r, x}, c_.nest.init);
+    });
     const auto back = [&](bool first) {
       return either([&](bool guarded) {
         return each(guarded, [&](E r, E x) {
@@ -196,10 +224,28 @@ class ContractionWriter {
   }
 
   S sum(E it, E jt) {
+    if (c_.dot > 1) return sum_of_dots(it, jt);
     return t_.over_depth([&](E kk) {
       return each(false, [&](E r, E x) {
         const std::vector<E> at{r, x};
         return stored(local_, update(ctx_.load(local_, at), it, jt, kk, r, x), at, c_.nest.update);
+      });
+    });
+  }
+
+  // Four products at a time, from left to right: code generation recognises this form.
+  S sum_of_dots(E it, E jt) {
+    return t_.over_fours([&](E four) {
+      return each(false, [&](E r, E x) {
+        E value = t_.build.load(local_, {r, x});
+        for (std::int64_t q = 0; q < c_.dot; ++q) {
+          const E step = t_.build.lit(t_.depth.extent, q);
+          const E a = ir::cast_to(ctx_, c_.work, t_.build.load(a_panel_, {it, four, r, step}));
+          E b = ir::cast_to(ctx_, c_.work, t_.build.load(b_panel_, {jt, four, x, step}));
+          if (c_.unsigned_b) b = ctx_.binary(BinaryKind::Add, b, ctx_.int_imm(c_.work, 128));
+          value = ctx_.binary(BinaryKind::Add, value, ctx_.binary(BinaryKind::Mul, a, b));
+        }
+        return stored(local_, value, {r, x}, c_.nest.update);
       });
     });
   }
@@ -219,10 +265,17 @@ class ContractionWriter {
   // The text's sum, in the text's order of operands.
   E update(E so_far, E it, E jt, E kk, E r, E x) {
     const ir::DType t = so_far->dtype();
-    const E a = packed_ ? ir::cast_to(ctx_, t, t_.build.load(a_panel_, {it, kk, r})) : t_.value(c_.a);
-    const E b = packed_ ? ir::cast_to(ctx_, t, t_.build.load(b_panel_, {jt, kk, x})) : t_.value(c_.b);
-    const E product = ctx_.binary(BinaryKind::Mul, c_.a_first ? a : b, c_.a_first ? b : a);
-    return ctx_.binary(BinaryKind::Add, c_.product_first ? product : so_far, c_.product_first ? so_far : product);
+    const E a = packed_ ? ir::cast_to(ctx_, t, in_panel(a_panel_, it, kk, r)) : t_.value(c_.a);
+    const E b = packed_ ? ir::cast_to(ctx_, t, in_panel(b_panel_, jt, kk, x)) : t_.value(c_.b);
+    const auto rounded = [&](E e) { return c_.rounds && t != c_.type ? ctx_.cast(t, ctx_.cast(c_.type, e)) : e; };
+    const E product = rounded(ctx_.binary(BinaryKind::Mul, c_.a_first ? a : b, c_.a_first ? b : a));
+    return rounded(
+        ctx_.binary(BinaryKind::Add, c_.product_first ? product : so_far, c_.product_first ? so_far : product));
+  }
+  E in_panel(const ir::Buffer* panel, E tile, E kk, E r) {
+    if (c_.dot == 1) return t_.build.load(panel, {tile, kk, r});
+    const E by = t_.build.lit(kk, c_.dot);
+    return t_.build.load(panel, {tile, ir::floor_div(ctx_, kk, by), r, ir::floor_mod(ctx_, kk, by)});
   }
 
   ir::Context& ctx_;
@@ -234,6 +287,7 @@ class ContractionWriter {
   const ir::Buffer* a_panel_ = nullptr;
   const ir::Buffer* b_panel_ = nullptr;
   const ir::Buffer* local_ = nullptr;
+  Bytes a_bytes_, b_bytes_;
 };
 
 }  // namespace
