@@ -181,7 +181,7 @@ std::vector<LanguageRow> language_attributes() {
 
 std::vector<LanguageRow> language_operators() {
   return {
-#define RLDB_BINARY(id, text, level, doc) {text, "a " text " b", doc},
+#define RLDB_BINARY(id, text, doc) {text, "a " text " b", doc},
 #define RLDB_COMPARISON(id, text, doc) {text, "a " text " b", doc},
 #define RLDB_UNARY(id, text, doc) {text, text "a", doc},
 #include "rldb/expression/operator.def"

@@ -80,9 +80,14 @@ bool says_how_to_read(std::string_view text) {
 struct Face {
   const ir::Type* type;
   bool broken;
+  bool unread;
 };
-Face face_of(const Member& m) { return {m.declared ? m.declared : m.function ? m.function->type : nullptr, m.broken}; }
-bool same_face(const Face& a, const Face& b) { return a.type && a.type == b.type && a.broken == b.broken; }
+Face face_of(const Member& m) {
+  return {m.declared ? m.declared : m.function ? m.function->type : nullptr, m.broken, m.damaged_header};
+}
+bool same_face(const Face& a, const Face& b) {
+  return a.unread == b.unread && (a.unread || (a.type && a.type == b.type && a.broken == b.broken));
+}
 
 // Reported once for the whole text.
 bool is_too_deep(const source::Diagnostics& found) {
@@ -174,7 +179,8 @@ struct Document::State {
   bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
   void move_spans(const TextEdit& edit);
   void move_all(const TextEdit& edit);
-  bool read_function(Member& m, const TextEdit* edit);
+  bool read_function(Member& m, const TextEdit* edit, script::Keep keep = script::Keep::Nothing);
+  bool leave_unread(Member& m, const TextEdit& edit);
   bool read_callers(Member& changed, std::vector<Member*>& read);
   void rebuild_module();
   void verify_parts(const std::vector<Member*>& read);
@@ -385,13 +391,29 @@ void Document::State::move_all(const TextEdit& edit) {
   for (ParsedItem& item : result.items) move_span(item.span, file, edit);
 }
 
+// While the header of a member does not parse: its errors, and those of the body's syntax. The facts known about its
+// statements follow the edits until the header can be read.
+bool Document::State::leave_unread(Member& m, const TextEdit& edit) {
+  if (m.memo) m.memo->apply(edit);
+  cst::TreeOptions copying = tree_options();
+  if (m.memo && !m.memo->abandoned()) copying.known = m.memo.get();
+  const cst::Tree tree = live.copy_node(file, m.kind, m.span.begin, copying);
+  if (tree.rows.empty() || cst::Node(&tree, 0).child(cst::Field::Name).text() != m.name) return false;
+  found.clear();
+  cst::report_damage(tree, found);
+  if (is_too_deep(found) || found.all().size() >= source::Diagnostics::kMaxDiagnostics) return false;
+  script::leave_unread(m, cst::Node(&tree, 0));
+  facts[index_of(m)].parsing = found.all();
+  return true;
+}
+
 // Reads a member from the live tree. With an edit, only the part of the body that it affects; false if that fails.
-bool Document::State::read_function(Member& m, const TextEdit* edit) {
+bool Document::State::read_function(Member& m, const TextEdit* edit, script::Keep keep) {
   cst::TreeOptions copying = tree_options();
   if (edit) {
     m.memo->apply(*edit);
     if (m.memo->abandoned()) return false;
-    copying.known = m.memo.get();
+    if (m.memo && !m.memo->abandoned()) copying.known = m.memo.get();
     m.memo->reload = [this](cst::Kind kind, std::uint32_t begin, std::uint32_t end) {
       cst::Tree tree = live.copy_node(file, kind, begin, tree_options());
       if (tree.rows.empty() || tree.rows[0].end != end) return cst::Node();
@@ -402,7 +424,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit) {
   if (tree.rows.empty() || cst::Node(&tree, 0).child(cst::Field::Name).text() != m.name) return false;
   found.clear();
   cst::report_damage(tree, found);
-  script::read_again(*reader, m, cst::Node(&tree, 0), edit != nullptr);
+  script::read_again(*reader, m, cst::Node(&tree, 0), edit ? keep : script::Keep::Nothing);
   if (m.memo) m.memo->reload = nullptr;
   reader->texts.back_to(whole_texts);
   if (m.cyclic || is_too_deep(found) || found.all().size() >= source::Diagnostics::kMaxDiagnostics) return false;
@@ -412,7 +434,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit) {
     places.push_back(d.span);
   }
   std::sort(places.begin(), places.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
-  if (m.memo) {
+  if (m.memo && !m.damaged_header) {
     m.memo->finish(places);
     if (edit && m.memo->abandoned()) return false;
     scope.statements += m.memo->read_count();
@@ -461,8 +483,12 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   // Reports about missing members depend on damage anywhere.
   if (live.has_error() != module().damaged && reader->missed_member) return false;
   module().damaged = live.has_error();
-  const bool in_body =
-      m->memo && m->signature && edit.begin > m->body && !m->memo->abandoned() && !has_header_diagnostics(*m);
+  const bool has_memo = m->memo && m->signature && !m->memo->abandoned();
+  const bool in_body = edit.begin > m->body && !has_header_diagnostics(*m) && !m->damaged_header;
+  const script::Keep keep = !has_memo             ? script::Keep::Nothing
+                            : in_body             ? script::Keep::Signature
+                            : m->memo->declares() ? script::Keep::Nothing
+                                                  : script::Keep::Statements;
   move_all(edit);
   m->span.end = place->end;
   reader->text = buffer().text();
@@ -470,7 +496,9 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   scope = {false, 0, 0};
   const Face before = face_of(*m);
   std::vector<Member*> read{m};
-  bool good = (in_body && read_function(*m, &edit)) || read_function(*m, nullptr);
+  const bool unread = m->kind == cst::Kind::RelaxFunction && live.has_cut_header(m->span.begin, m->body);
+  bool good = unread ? leave_unread(*m, edit)
+                     : (keep != script::Keep::Nothing && read_function(*m, &edit, keep)) || read_function(*m, nullptr);
   if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);
   if (good) {
     scope.functions = read.size();

@@ -2,7 +2,6 @@
 #include "rldb/frontend/parse.h"
 
 #include "frontend/cst/damage.h"
-#include "frontend/cst/query.h"
 #include "frontend/echo.h"
 #include "frontend/script/module.h"
 #include "frontend/script/value/types.h"
@@ -63,9 +62,9 @@ bool is_syntax(std::string_view text) {
   return cst::within_limits(text) && !cst::report_damage(cst::parse_tree({}, text), found);
 }
 
-std::optional<ClosedEntry> close_brackets(std::string_view text) { return cst::close_brackets(text); }
-Completeness completeness(std::string_view text) { return cst::completeness(text); }
-int next_indent(std::string_view text) { return cst::next_indent(text); }
+Completeness completeness(std::string_view text) { return EntryTree().completeness(text); }
+std::optional<ClosedEntry> close_brackets(std::string_view text) { return EntryTree().close_brackets(text); }
+int next_indent(std::string_view text) { return EntryTree().next_indent(text); }
 std::vector<Highlight> highlight(std::string_view text) { return EntryTree().highlight(text, 0, text.size()); }
 
 }  // namespace rldb::frontend

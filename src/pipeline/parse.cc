@@ -124,7 +124,9 @@ class Parser {
              std::vector<Invocation>& out) {
     for (const NamedPipeline& p : table_.pipelines()) {
       if (p.name != wanted) continue;
-      if (!given.empty()) return fault(given[0].value, message(diag::TooManyPassOptions, wanted, 0, given.size()));
+      if (!given.empty())
+        return fault(given[0].value,
+                     message(diag::TooManyPassOptions, wanted, support::counted(0, "option"), given.size()));
       RLDB_TRY(std::vector<Invocation> passes, Parser(table_, p.passes, {0, p.passes.size()}).parse());
       out.insert(out.end(), passes.begin(), passes.end());
       return support::Unit{};
@@ -255,7 +257,8 @@ class Parser {
       const auto at =
           std::size_t(std::count_if(before.begin(), before.end(), [](const Argument& other) { return !other.named; }));
       if (at < pass.options.size()) return at;
-      return fault(a.value, message(diag::TooManyPassOptions, pass.name, pass.options.size(), count));
+      return fault(a.value, message(diag::TooManyPassOptions, pass.name,
+                                    support::counted(pass.options.size(), "option"), count));
     }
     std::vector<std::string_view> names;
     for (std::size_t i = 0; i < pass.options.size(); ++i) {

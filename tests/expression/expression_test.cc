@@ -67,6 +67,37 @@ TEST_CASE("elements and facts of values") {
   CHECK(result_of("one > 2") == "[ True]");
 }
 
+TEST_CASE("the grammar is that of modules") {
+  CHECK(result_of("1_000 + 0x10") == "1016");
+  CHECK(result_of("x.dtype == 'float' \"32\"") == "True");
+  CHECK(result_of("n  # the size") == "7");
+  CHECK(result_of("n if x else 1").find("column 1, `if` expressions") != std::string::npos);
+  CHECK(result_of("{n}").find("a set is not part of the expression language") != std::string::npos);
+  CHECK(result_of("n in x").find("`in` is not an operator") != std::string::npos);
+  CHECK(result_of("n = 7").find("column 3, `=` is no operator") != std::string::npos);
+}
+
+TEST_CASE("words that modules lack") {
+  const auto names = [](std::string_view text) {
+    const auto read = parse(text);
+    if (!read.ok()) return read.error().message;
+    std::string joined;
+    for (const std::string& name : names_of(*read)) joined += name + " ";
+    return joined;
+  };
+  CHECK(names("$a + $1 * $ - $$") == "$a $1 $ $$ ");
+  CHECK(names("x@3 + y @ 3") == "x@3 y ");
+  CHECK(names("2 ** x@3") == "x@3 ");
+  CHECK(names("x@3.5") == "x ");
+  CHECK(names("%x + %0 % 2") == "x %0 ");
+  CHECK(names("x %y") == "x y ");
+  CHECK(names("x$a") == "cannot read `x$a`: column 2, unexpected `$a`");
+  CHECK(names("'$a' == \"@f\"") == "");
+  CHECK(parse("allclose(x, @a/b-c.npy)").value().terms[2].text == "a/b-c.npy");
+  CHECK(parse("@\"a b.npz:c\"[0]").value().terms[0].text == "a b.npz:c");
+  CHECK(names("x + @") == "cannot read `x + @`: column 5, the name of a file should follow `@`");
+}
+
 TEST_CASE("names that an expression looks up") {
   const auto names = [](std::string_view text) {
     std::string joined;
@@ -88,11 +119,11 @@ TEST_CASE("what cannot be evaluated says why") {
   CHECK(result_of("y + 1") == "error: no y");
   CHECK(result_of("n +").find("the text ends") != std::string::npos);
   CHECK(result_of("n n").find("column 3") != std::string::npos);
-  CHECK(result_of("12abc").find("followed by a letter") != std::string::npos);
+  CHECK(result_of("12abc").find("unexpected `abc`") != std::string::npos);
   CHECK(result_of("x.colour").find("has no `.colour`") != std::string::npos);
   CHECK(result_of(std::string(100'000, '(')).find("too long") != std::string::npos);
-  CHECK(result_of(std::string(5'000, '(')).find("nests too deep") != std::string::npos);
-  CHECK(result_of(std::string(5'000, '-') + "1").find("nests too deep") != std::string::npos);
+  CHECK(result_of(std::string(5'000, '(')).find("never closed") != std::string::npos);
+  CHECK(result_of(std::string(5'000, '-') + "1").find("nested too deeply") != std::string::npos);
 }
 
 TEST_CASE("the undecided side only is looked at") {

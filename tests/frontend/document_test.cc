@@ -90,6 +90,42 @@ TEST_CASE("damage, and what mends it") {
   e.change("with R.dataflow(:", "with R.dataflow():");
 }
 
+TEST_CASE("a header while it does not parse") {
+  Edited e(kModule);
+  const std::string_view header = "x: R.Tensor((4, 4), \"float32\"), s:";
+  e.change(header, "x: R.Tensor((4, 4), \"float32\", s:");
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.diagnostics().all().size() == 1);
+  e.change("v = R.add(k, u)", "v = R.add(k, k)");  // meanwhile, in its body
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.last_read().statements == 0);
+  e.change("            v = R.add(k, k)\n", "            vv = R.exp(k)\n            v = R.add(k, vv)\n");
+  e.change("y = R.nn.relu(x)", "y = R.nn.gelu(x)");  // and in a callee
+  e.change("x: R.Tensor((4, 4), \"float32\", s:", header);
+  CHECK(e.document.result().ok);
+  e.change("def main(x", "def main(more: R.Any, x");
+  CHECK(e.document.result().ok);
+}
+
+TEST_CASE("after an edit of a header, the statements that see its variables unchanged are kept") {
+  Edited e(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(("n", 4), "float32"), y: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
+        a = R.add(x, x)
+        b = R.add(a, a)
+        c = R.add(b, y)
+        return c
+)");
+  e.change("y: R.Tensor((\"n\", 4), \"float32\")", "y: R.Tensor((\"n\", 1), \"float32\")");
+  CHECK(e.document.last_read().statements == 1);  // that of c
+  e.change("def main(x", "def main(w: R.Shape([\"m\"]), x");
+  CHECK(e.document.last_read().statements == 0);
+  e.change("(\"n\", 4), \"float32\"), y", "(\"m\", 4), \"float32\"), y");
+  CHECK(e.document.last_read().statements == 3);
+  CHECK(!e.document.last_read().whole);
+}
+
 TEST_CASE("outputs, symbolic variables, names, headers") {
   Edited e(kModule);
   e.change("R.output(gv)", "R.output(gv, lv3)");

@@ -22,11 +22,32 @@ TEST_CASE("is an entry complete?") {
 }
 
 TEST_CASE("the next line's indentation") {
-  CHECK(frontend::next_indent("@R.function\ndef f(x: R.Any):") == 4);
-  CHECK(frontend::next_indent("    with R.dataflow():  # block") == 8);
-  CHECK(frontend::next_indent("        y = x") == 8);
-  CHECK(frontend::next_indent("    return x") == 0);
-  CHECK(frontend::next_indent("  f(a,") == 6);
+  using frontend::next_indent;
+  CHECK(next_indent("@R.function\ndef f(x: R.Any):") == 4);
+  CHECK(next_indent("    with R.dataflow():  # block") == 8);
+  CHECK(next_indent("        y = x") == 8);
+  CHECK(next_indent("    return x") == 0);
+  CHECK(next_indent("  f(a,") == 6);
+  CHECK(next_indent("  f(a, \")\",") == 6);
+  CHECK(next_indent("x = \"a:\"  # b:") == 0);
+  CHECK(next_indent("s = \"\"\"a") == 0);
+}
+
+TEST_CASE("the call that is open at the cursor") {
+  const auto call = [](std::string_view text) {
+    frontend::EntryTree tree;
+    const frontend::OpenCall open = tree.open_call(text, text.size());
+    return std::string(open.name) + " " + std::to_string(open.argument);
+  };
+  CHECK(call("y = R.add(") == "R.add 0");
+  CHECK(call("y = R.add(x, ") == "R.add 1");
+  CHECK(call("y = R.add(R.exp(x), ") == "R.add 1");
+  CHECK(call("y = R.call_tir(cls.f, (x, y") == "R.call_tir 1");
+  CHECK(call("y = R.print(x, format=\"a(, \"") == "R.print 1");
+  CHECK(call("y = R.concat([x, y") == "R.concat 0");
+  CHECK(call("y = R.add(x, y)") == " 0");
+  CHECK(frontend::EntryTree().close_brackets("y = R.add(x, (y, [z")->text == "y = R.add(x, (y, [z]))");
+  CHECK_FALSE(frontend::EntryTree().close_brackets("y = R.add(x))"));
 }
 
 TEST_CASE("highlighting paints without overlap, in order") {
@@ -68,6 +89,9 @@ TEST_CASE("highlighting of a text that is typed is that of the text as it is") {
         if (k >= begin && k < end) whole[k] = h.capture;
     CHECK(seen == whole);
     CHECK(typed.completeness(text) == completeness(text));
+    CHECK(typed.next_indent(text) == frontend::next_indent(text));
+    const std::size_t cursor = below(text.size() + 1);
+    CHECK(typed.open_call(text, cursor).name == frontend::EntryTree().open_call(text, cursor).name);
   }
 }
 

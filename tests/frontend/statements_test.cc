@@ -72,10 +72,27 @@ TEST_CASE("a statement that is not finished goes on in the next line") {
   CHECK(!frontend::cst::may_end("x = not"));
 }
 
-TEST_CASE("headers and decorators are never cut") {
+TEST_CASE("a header that does not parse ends with its colon, before the next block, or with its line") {
   CHECK(shown("@R.function!\ndef f(!\n  x = 1\n  ) -> y:\n  return x\n") ==
-        "@R.function!\ndef f(!|  x = 1|  ) -> y:\nreturn x\n");
+        "cut @R.function!\ncut def f(!|  x = 1|  ) -> y:\nreturn x\n");
+  CHECK(shown("def f(x!:\n  a = 1\n") == "cut def f(x!:\na = 1\n");
+  CHECK(shown("def f(x!\n  with a:\n  b = 1\n") == "cut def f(x!\nwith a:\nb = 1\n");
   CHECK(shown("elsewhere = !\nelse!:\n") == "cut elsewhere = !\nelse!:\n");
+}
+
+TEST_CASE("a header is replaced by one of the same words") {
+  using frontend::cst::placeholder_header;
+  CHECK(placeholder_header("def f(x: T(") == "def f(   ):");
+  CHECK(placeholder_header("def f(\n  x y\n):") == "def f(\n     \n):");
+  CHECK(placeholder_header("def (x):") == "def _():");
+  CHECK(placeholder_header("def f(").empty());
+  CHECK(placeholder_header("class M(:") == "class M: ");
+  CHECK(placeholder_header("with R.dataflow(:") == "with R.dataflow: ");
+  CHECK(placeholder_header("if (c:") == "if _: ");
+  CHECK(placeholder_header("for i in (:") == "for _ in _:");
+  CHECK(placeholder_header("@R.function(") == "@R.function ");
+  CHECK(placeholder_header("@").empty());
+  CHECK(placeholder_header("else (:").empty());
 }
 
 TEST_CASE("a text with too much damage is left alone") {
@@ -98,4 +115,8 @@ TEST_CASE("damage in one line does not reach the next") {
   CHECK(damage("a = R.add(x y)\nb = R.add(a, a)\n") == std::vector<std::string>{"y"});
   CHECK(damage("a = R.add(x, y\nb = R.add(a, a)\nc = b\n") == std::vector<std::string>{"("});
   CHECK(damage("a = R.add(x, y))\nb = (a\nc = b\n") == std::vector<std::string>{")", "("});
+  CHECK(damage("@R.function\ndef f(x: R.T((2,), y: R.T):\n    a = b c\n    return a\n") ==
+        std::vector<std::string>{"(", "c"});
+  CHECK(damage("@R.function(pure=\ndef f(x: R.T):\n    with R.dataflow(:\n        a = x\n    return a\n") ==
+        std::vector<std::string>{"(", "("});
 }

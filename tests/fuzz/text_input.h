@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "rldb/frontend/entry_tree.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/op_info.h"
@@ -46,7 +47,10 @@ inline std::string read_text(const std::string& text) {
   source::Diagnostics found;
   frontend::parse_input(ctx, sources, sources.add("entry", text), {}, found);
   frontend::completeness(text);
-  frontend::next_indent(text);
+  frontend::EntryTree tree;
+  (void)tree.next_indent(text);
+  (void)tree.close_brackets(text);
+  (void)tree.open_call(text, text.size() / 2);
   frontend::highlight(text);
   return check_spans(found, sources);
 }

@@ -7,7 +7,7 @@
 namespace rldb::expression {
 
 enum class Operator : std::uint8_t {
-#define RLDB_BINARY(id, text, level, doc) id,
+#define RLDB_BINARY(id, text, doc) id,
 #define RLDB_COMPARISON(id, text, doc) id,
 #define RLDB_UNARY(id, text, doc) id,
 #include "rldb/expression/operator.def"

@@ -1,14 +1,17 @@
 // EntryTree: an entry that is being typed or read line by line. It remembers the tree of the last text, so that a
-// keystroke, or one more line, costs only what it changes and the part that is shown: `highlight` and `completeness`
-// (parse.h) answer from that one tree. Users: the prompt's editor and its reader of scripts and pastes.
+// keystroke, or one more line, costs only what it changes and the part that is shown. Colours, completeness (parse.h),
+// the call for a hint (unfinished.h) and the indentation are answers of that one tree. Users: the prompt's editor and
+// its reader of scripts and pastes.
 #pragma once
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/unfinished.h"
 
 namespace rldb::frontend {
 
@@ -21,6 +24,12 @@ class EntryTree {
   // Within bytes [begin, end).
   std::vector<Highlight> highlight(std::string_view text, std::size_t begin, std::size_t end);
   Completeness completeness(std::string_view text);
+  // The indentation, in columns, that the next line would start with.
+  int next_indent(std::string_view text);
+  // nullopt: no bracket is open, there is a closing one too many, or a long string is open.
+  std::optional<ClosedEntry> close_brackets(std::string_view text);
+  // The innermost call that is open at `cursor`.
+  OpenCall open_call(std::string_view text, std::size_t cursor);
 
  private:
   struct State;

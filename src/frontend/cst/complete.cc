@@ -1,7 +1,14 @@
-// Whether an entry at the prompt is complete, and where its next line would start.
+// Whether an entry at the prompt is complete, where its next line would start, what closes it: answers of its tree.
+#include <tree_sitter/api.h>
+
+#include <algorithm>
+
+#include "frontend/cst/open_brackets.h"
 #include "frontend/cst/parser.h"
 #include "frontend/cst/query.h"
 #include "frontend/cst/scan.h"
+#include "frontend/cst/ts_language.h"
+#include "frontend/cst/ts_parser.h"
 
 namespace rldb::frontend::cst {
 
@@ -41,24 +48,38 @@ bool ends_in_empty_line(std::string_view text) {
 
 }  // namespace
 
-std::optional<ClosedEntry> close_brackets(std::string_view text) {
-  const Scan scan = scan_brackets(text, 0, text.size());
-  if (scan.stray != Scan::kNone || scan.long_string != Scan::kNone || scan.open.empty()) return std::nullopt;
-  ClosedEntry closed{std::string(trim_right(text)), scan.open.back()};
-  for (std::size_t i = scan.open.size(); i-- > 0;) {
-    const char c = text[scan.open[i]];
+std::optional<ClosedEntry> close_brackets(TSNode root, std::string_view text) {
+  const OpenBrackets found = open_brackets(root, text, text.size());
+  if (found.stray || found.in_long_string || found.open.empty()) return std::nullopt;
+  ClosedEntry closed{std::string(trim_right(text)), found.open.back().at};
+  for (std::size_t i = found.open.size(); i-- > 0;) {
+    const char c = found.open[i].text;
     closed.text += c == '(' ? ')' : c == '[' ? ']' : '}';
   }
   return closed;
 }
 
-std::optional<Completeness> completeness_by_brackets(std::string_view text) {
+OpenCall open_call(TSNode root, std::string_view text, std::size_t place) {
+  const OpenBrackets found = open_brackets(root, text, place);
+  for (std::size_t i = found.open.size(); i-- > 0;) {
+    const OpenBracket& bracket = found.open[i];
+    if (bracket.text != '(') continue;  // an argument that is a list
+    std::size_t begin = bracket.at;
+    while (begin > 0 && (is_word_byte(text[begin - 1]) || text[begin - 1] == '.')) --begin;
+    if (begin < bracket.at) return {text.substr(begin, bracket.at - begin), bracket.at + 1, bracket.commas};
+  }
+  return {};
+}
+
+namespace {
+
+// The answer of brackets, strings and the end, if they have one.
+std::optional<Completeness> completeness_by_brackets(TSNode root, std::string_view text) {
   const std::string_view trimmed = trim_right(text);
   if (trimmed.empty()) return Completeness::Complete;
-  const Scan scan = scan_brackets(text, 0, text.size());
-  if (scan.stray != Scan::kNone) return Completeness::Complete;
-  if (!scan.open.empty() || scan.long_string != Scan::kNone) return Completeness::Incomplete;
-  if (trimmed.back() == '\\') return Completeness::Incomplete;
+  const OpenBrackets found = open_brackets(root, text, text.size());
+  if (found.stray) return Completeness::Complete;
+  if (!found.open.empty() || found.in_long_string || trimmed.back() == '\\') return Completeness::Incomplete;
   return std::nullopt;
 }
 
@@ -77,7 +98,7 @@ Completeness completeness_by_statement(std::string_view text, Kind last, bool en
 }
 
 // A header without its block is damage that touches the end.
-static bool ends_in_header(const Tree& tree, std::size_t size) {
+bool ends_in_header(const Tree& tree, std::size_t size) {
   for (std::size_t i = tree.rows.size(); i-- > 0;) {
     const NodeRow& row = tree.rows[i];
     if (row.kind == Kind::Block && row.next == i + 1 && row.end + 1 >= size) return true;
@@ -86,8 +107,8 @@ static bool ends_in_header(const Tree& tree, std::size_t size) {
   return false;
 }
 
-Completeness completeness(std::string_view text) {
-  if (const auto by_brackets = completeness_by_brackets(text)) return *by_brackets;
+// Of a text with errors: how the runtime recovers from them depends on what it could reuse, and the answer must not.
+Completeness completeness_of_damaged(std::string_view text) {
   const Tree tree = parse_tree({}, text);
   Node last;
   for (Node s : Node(&tree, 0).children()) last = s;
@@ -95,21 +116,31 @@ Completeness completeness(std::string_view text) {
   return completeness_by_statement(text, last.kind(), ends_in_header(tree, trim_right(text).size()));
 }
 
-int next_indent(std::string_view text) {
-  const std::string_view trimmed = trim_right(text);
-  const std::string_view line = last_line(trimmed);
-  const int indent = static_cast<int>(indent_of(line));
-  const Scan scan = scan_brackets(trimmed, 0, trimmed.size());
-  if (scan.long_string != Scan::kNone) return 0;
-  if (!scan.open.empty()) {
-    const std::string_view opener = last_line(trimmed.substr(0, scan.open.back() + 1));
+}  // namespace
+
+Completeness completeness(TSNode root, std::string_view text) {
+  if (const auto by_brackets = completeness_by_brackets(root, text)) return *by_brackets;
+  if (ts_node_has_error(root)) return completeness_of_damaged(text);
+  for (std::uint32_t i = ts_node_named_child_count(root); i-- > 0;)
+    if (const TSNode last = ts_node_named_child(root, i); !ts_node_is_extra(last))
+      return completeness_by_statement(text, language().kind_of(last), false);
+  return Completeness::Complete;
+}
+
+int next_indent(TSNode root, std::string_view text) {
+  const OpenBrackets found = open_brackets(root, text, text.size());
+  if (found.in_long_string) return 0;
+  if (!found.open.empty()) {
+    const std::string_view opener = last_line(text.substr(0, found.open.back().at + 1));
     return static_cast<int>(indent_of(opener)) + 4;
   }
+  const std::string_view line = last_line(trim_right(text));
+  const int indent = static_cast<int>(indent_of(line));
   const std::string_view code = code_of(line);
   if (code.ends_with(":")) return indent + 4;
   const std::string_view word = code.substr(std::min(code.size(), indent_of(code)));
   for (std::string_view end : {"return", "pass", "break", "continue", "raise"})
-    if (word.starts_with(end) && (word.size() == end.size() || word[end.size()] == ' '))
+    if (word.starts_with(end) && (word.size() == end.size() || !is_word_byte(word[end.size()])))
       return indent >= 4 ? indent - 4 : 0;
   return indent;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "frontend/cst/scan.h"
 #include "frontend/cst/ts_language.h"
 #include "frontend/cst/ts_parser.h"
 #include "rldb/support/cancel.h"
@@ -98,7 +99,11 @@ class Copier {
     if (!check_damage_ && language_.is_punctuation(symbol)) return kSkipped;
     const std::uint32_t begin = ts_node_start_byte(node), end = ts_node_end_byte(node);
     if (kind == Kind::ExpressionStatement)
-      if (const Statement* cut = cut_in(begin, begin + 1)) return put_in(*cut), kSkipped;
+      if (const Statement* cut = cut_in(begin, begin + 1); cut && !cut->header) return put_in(*cut), kSkipped;
+    if (const Statement* header = header_around(begin, end)) {
+      if (header->begin != put_header_) put_header(*header);
+      if (!is_name_of(*header, kind)) return kSkipped;
+    }
     const bool damaged = (check_damage_ && ts_node_has_error(node)) || cut_in(begin, end);
     if (damaged && ts_node_is_missing(node)) kind = Kind::Missing;
     Field field = Field::None;
@@ -118,14 +123,59 @@ class Copier {
     return at != all.end() && at->begin < end ? &*at : nullptr;
   }
 
-  // The statement's own tree in the place of the placeholder.
-  void put_in(const Statement& cut) {
-    const TreePtr tree = parse_statement(cut_out_->text, cut.begin, cut.end);
+  // The header cut out whose placeholder a node is a part of.
+  const Statement* header_around(std::uint32_t begin, std::uint32_t end) const {
+    if (!cut_out_ || open_.empty()) return nullptr;
+    const std::vector<Statement>& all = cut_out_->statements;
+    auto at = std::upper_bound(all.begin(), all.end(), begin,
+                               [](std::uint32_t offset, const Statement& s) { return offset < s.begin; });
+    if (at == all.begin()) return nullptr;
+    --at;
+    return at->header && end <= at->end ? &*at : nullptr;
+  }
+  // The name of a function or class, which its placeholder has as well.
+  bool is_name_of(const Statement& header, Kind kind) const {
+    if (kind != Kind::Identifier || open_.empty() || open_.back() == kSkipped) return false;
+    const TSNode name = ts_tree_cursor_current_node(&cursor_);
+    const std::uint32_t begin = ts_node_start_byte(name), end = ts_node_end_byte(name);
+    const std::string_view text = cut_out_->text.substr(begin, end - begin);
+    return language_.fields[ts_tree_cursor_current_field_id(&cursor_)] == Field::Name && header.begin < begin &&
+           std::all_of(text.begin(), text.end(), is_word_byte);
+  }
+  // The errors of the header's own tree, without their insides.
+  void put_header(const Statement& header) {
+    put_header_ = header.begin;
+    const TreePtr tree = parse_statement(cut_out_->text, header.begin, header.end);
+    std::vector<NodeRow> own;
+    copy_rows(ts_tree_root_node(tree.get()), options_without_known(), nullptr, own);
+    const std::uint32_t size = header.end - header.begin;
+    const std::size_t before = rows_.size();
+    for (std::uint32_t i = 0; i < own.size(); ++i) {
+      const NodeRow& row = own[i];
+      const bool error = row.kind == Kind::Error || row.kind == Kind::Missing || row.kind == Kind::TooDeep ||
+                         row.kind == Kind::UnterminatedString;
+      if (!error || row.begin > size) continue;
+      add_error(row.kind, header.begin + row.begin, header.begin + std::min(row.end, size));
+      i = row.next - 1;
+    }
+    if (rows_.size() == before) add_error(Kind::Error, header.begin, header.end);
+  }
+  void add_error(Kind kind, std::uint32_t begin, std::uint32_t end) {
+    rows_.push_back({kind, Field::None, true, begin, end, static_cast<std::uint32_t>(rows_.size() + 1)});
+  }
+
+  TreeOptions options_without_known() const {
     TreeOptions options = options_;
     options.known = nullptr;
     options.max_depth = std::max(1, options_.max_depth - int(open_.size()) + 1);
+    return options;
+  }
+
+  // The statement's own tree in the place of the placeholder.
+  void put_in(const Statement& cut) {
+    const TreePtr tree = parse_statement(cut_out_->text, cut.begin, cut.end);
     std::vector<NodeRow> own;
-    copy_rows(ts_tree_root_node(tree.get()), options, nullptr, own);
+    copy_rows(ts_tree_root_node(tree.get()), options_without_known(), nullptr, own);
     // Without what the line behind it left.
     const std::uint32_t size = cut.end - cut.begin;
     while (!own.empty() && own.back().begin > size) own.pop_back();
@@ -157,6 +207,7 @@ class Copier {
   TSNode root_;
   TSTreeCursor cursor_;
   std::vector<std::uint32_t> open_;
+  std::uint32_t put_header_ = ~std::uint32_t(0);  // where the last header begins whose errors were added
   bool check_damage_ = false;
   bool lost_ = false;
 };

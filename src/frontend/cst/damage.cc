@@ -126,7 +126,9 @@ class Reporter {
   void report_missing(Node n) {
     const std::size_t at = n.row().begin;
     if (report_bracket(line_start(n.row().begin), at)) return;
-    say(span_of(at, at), source::message(diag::SyntaxError, "something is missing here"));
+    const bool after_dot = at > 0 && tree_.text[at - 1] == '.';
+    say(span_of(at, at),
+        source::message(diag::SyntaxError, after_dot ? "a name is missing after `.`" : "something is missing here"));
   }
 
   // An unbalanced bracket best explains most damage; in a line that is balanced, two values side by side within
@@ -153,10 +155,16 @@ class Reporter {
       report_stray(scan);
       return true;
     }
-    if (scan.open.empty()) return false;
+    if (scan.open.empty() || is_balanced(begin, line_end)) return false;
     const std::size_t at = scan.open.back();
     say(span_of(at, at + 1), source::message(diag::NeverClosed, std::string(1, tree_.text[at])));
     return true;
+  }
+
+  // The damage may end before the bracket that closes.
+  bool is_balanced(std::size_t begin, std::size_t end) const {
+    const Scan scan = scan_brackets(tree_.text, begin, end);
+    return scan.stray == Scan::kNone && scan.open.empty() && scan.long_string == Scan::kNone;
   }
 
   // A closing bracket that closes nothing, or not the bracket that is open.

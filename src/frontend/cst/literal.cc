@@ -1,9 +1,7 @@
-// Python literals to values: prefixes, escapes, digits with underscores, all bases.
+// Python's strings to values: prefixes, escapes.
 #include "frontend/cst/literal.h"
 
-#include <cerrno>
 #include <charconv>
-#include <cstdlib>
 
 namespace rldb::frontend::cst {
 
@@ -124,38 +122,6 @@ std::optional<std::string> unescape(const StringLiteral& s) {
     }
   }
   return out;
-}
-
-std::optional<std::int64_t> parse_integer(std::string_view text, bool& too_big) {
-  too_big = false;
-  std::string clean;
-  if (text.find('_') != std::string_view::npos) {
-    for (const char c : text)
-      if (c != '_') clean += c;
-    text = clean;
-  }
-  int base = 10;
-  if (text.size() > 2 && text[0] == '0') {
-    const char c = static_cast<char>(text[1] | 0x20);
-    base = c == 'x' ? 16 : c == 'o' ? 8 : c == 'b' ? 2 : 10;
-    if (base != 10) text.remove_prefix(2);
-  }
-  std::int64_t value = 0;
-  const auto [end, ec] = std::from_chars(text.data(), text.data() + text.size(), value, base);
-  if (ec == std::errc() && end == text.data() + text.size()) return value;
-  too_big = ec == std::errc::result_out_of_range;
-  return std::nullopt;
-}
-
-std::optional<double> parse_float(std::string_view text) {
-  std::string clean;
-  for (const char c : text)
-    if (c != '_') clean += c;
-  if (clean.empty() || (clean.back() | 0x20) == 'j') return std::nullopt;
-  char* end = nullptr;
-  const double value = std::strtod(clean.c_str(), &end);
-  if (end != clean.c_str() + clean.size()) return std::nullopt;
-  return value;
 }
 
 }  // namespace rldb::frontend::cst

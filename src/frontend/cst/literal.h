@@ -1,4 +1,4 @@
-// Python literals as written in TVMScript: strings with prefixes and escapes, integers, floats.
+// Python's strings as written in TVMScript, with prefixes and escapes. Numbers: support/number_literal.h.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,5 @@ struct StringLiteral {
 StringLiteral split_string(std::string_view text);
 // The value: escapes resolved. nullopt when an escape is malformed.
 std::optional<std::string> unescape(const StringLiteral& s);
-
-// 12, 1_000, 0x1F, 0o17, 0b11; nullopt when it does not fit in int64 (`too_big` is then set).
-std::optional<std::int64_t> parse_integer(std::string_view text, bool& too_big);
-// 1.5, 1e-5, .5, 1_0.0; nullopt for imaginary numbers.
-std::optional<double> parse_float(std::string_view text);
 
 }  // namespace rldb::frontend::cst

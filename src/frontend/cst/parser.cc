@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontend/cst/copy_rows.h"
+#include "frontend/cst/scan.h"
 #include "frontend/cst/statements.h"
 #include "frontend/cst/ts_language.h"
 #include "frontend/cst/ts_parser.h"
@@ -157,7 +158,9 @@ struct Reading {
 
 TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end) {
   thread_local ParserPtr parser = make_parser();
-  return parse_text(parser.get(), nullptr, std::string(text.substr(begin, end - begin)) + "\npass\n");
+  std::string alone(text.substr(begin, end - begin));
+  alone += !begins_block(alone) ? "\npass\n" : alone.starts_with('@') ? "\ndef _():\n    pass\n" : "\n    pass\n";
+  return parse_text(parser.get(), nullptr, alone);
 }
 
 namespace {
@@ -287,7 +290,7 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
       const auto at = std::lower_bound(known->begin(), known->end(), was.begin,
                                        [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
       if (at != known->end() && at->begin == was.begin && at->end == was.end && !at->cut &&
-          may_end(text.substr(begin, end - begin)))
+          (at->header || may_end(text.substr(begin, end - begin))))
         return true;
     }
     return alone(begin, end);
@@ -329,6 +332,12 @@ TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const 
 
 bool LiveTree::has_error() const {
   return !impl_->reading.cut_out.statements.empty() || ts_node_has_error(impl_->root());
+}
+
+bool LiveTree::has_cut_header(std::uint32_t begin, std::uint32_t end) const {
+  const std::vector<Statement>& all = impl_->reading.cut_out.statements;
+  return std::any_of(all.begin(), all.end(),
+                     [&](const Statement& s) { return s.header && s.begin >= begin && s.begin < end; });
 }
 
 std::optional<LiveTree::Place> LiveTree::find(Kind kind, std::uint32_t begin) const {

@@ -62,6 +62,8 @@ class LiveTree {
   Tree copy(source::FileId file, const TreeOptions& options = {}) const;
 
   bool has_error() const;
+  // Whether the text from a place on, up to another, has a header that does not parse and was cut out.
+  bool has_cut_header(std::uint32_t begin, std::uint32_t end) const;
 
   // A node, and a fingerprint of its surroundings: they are the same as long as these numbers are.
   struct Place {

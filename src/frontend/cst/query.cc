@@ -179,15 +179,23 @@ EntryTree::EntryTree() : state_(std::make_unique<State>()) {}
 EntryTree::~EntryTree() = default;
 
 Completeness EntryTree::completeness(std::string_view text) {
-  if (const auto by_brackets = cst::completeness_by_brackets(text)) return *by_brackets;
   const TSTree* tree = state_->follow(text);
-  // How the runtime recovers from damage depends on what it could reuse, and the answer must not.
-  if (!tree || ts_node_has_error(ts_tree_root_node(tree))) return cst::completeness(text);
-  const TSNode root = ts_tree_root_node(tree);
-  for (std::uint32_t i = ts_node_named_child_count(root); i-- > 0;)
-    if (const TSNode last = ts_node_named_child(root, i); !ts_node_is_extra(last))
-      return cst::completeness_by_statement(text, cst::language().kind_of(last), false);
-  return Completeness::Complete;
+  return tree ? cst::completeness(ts_tree_root_node(tree), text) : Completeness::Complete;
+}
+
+int EntryTree::next_indent(std::string_view text) {
+  const TSTree* tree = state_->follow(text);
+  return tree ? cst::next_indent(ts_tree_root_node(tree), text) : 0;
+}
+
+std::optional<ClosedEntry> EntryTree::close_brackets(std::string_view text) {
+  const TSTree* tree = state_->follow(text);
+  return tree ? cst::close_brackets(ts_tree_root_node(tree), text) : std::nullopt;
+}
+
+OpenCall EntryTree::open_call(std::string_view text, std::size_t cursor) {
+  const TSTree* tree = state_->follow(text);
+  return tree ? cst::open_call(ts_tree_root_node(tree), text, std::min(cursor, text.size())) : OpenCall{};
 }
 
 std::vector<Highlight> EntryTree::highlight(std::string_view text, std::size_t begin, std::size_t end) {

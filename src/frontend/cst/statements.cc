@@ -20,6 +20,13 @@ bool is_whole_statement(std::string_view word) {
          word == "continue";
 }
 
+// Headers that are none without the block above.
+bool continues_block(std::string_view line) {
+  for (const std::string_view word : {"elif", "else", "except", "finally", "try"})
+    if (line.starts_with(word) && (line.size() == word.size() || !is_word_byte(line[word.size()]))) return true;
+  return false;
+}
+
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
 
 class Splitter {
@@ -61,12 +68,18 @@ class Splitter {
     std::size_t next_line = kNone;
     const std::size_t end = end_by_brackets(begin, begin, next_line);
     ended = end != kNone;
-    const bool header = begins_block(text_.substr(begin, line_end(begin) - begin));
+    const std::string_view line = text_.substr(begin, line_end(begin) - begin);
+    if (begins_block(line)) {
+      // The word alone is no statement: it belongs to what is above.
+      if (ended && (continues_block(line) || parses(begin, end))) return header(begin, end, false);
+      const std::size_t last = end_of_header(begin, ended ? end : short_end(begin, next_line));
+      return header(begin, last, !placeholder_header(text_.substr(begin, last - begin)).empty());
+    }
     if (ended) {
-      if (header || parses(begin, end)) return made(begin, end, false);
+      if (parses(begin, end)) return made(begin, end, false);
       if (const std::size_t later = end_of_unfinished(begin, end); later != kNone) return made(begin, later, false);
     }
-    return made(begin, ended && next_line == kNone ? end : short_end(begin, next_line), !header);
+    return made(begin, ended && next_line == kNone ? end : short_end(begin, next_line), true);
   }
   bool parses(std::size_t begin, std::size_t end) const {
     return parses_(static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));
@@ -89,6 +102,26 @@ class Splitter {
 
   static Statement made(std::size_t begin, std::size_t end, bool cut) {
     return {static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end), cut};
+  }
+  static Statement header(std::size_t begin, std::size_t end, bool cut) {
+    Statement s = made(begin, end, cut);
+    s.header = true;
+    return s;
+  }
+
+  // Of one that does not parse: with the first of its lines that ends with `:`, else with its first line. The next
+  // block is not part of it.
+  std::size_t end_of_header(std::size_t begin, std::size_t limit) const {
+    constexpr int kMostLines = 100;
+    std::size_t at = begin;
+    for (int i = 0; i < kMostLines; ++i) {
+      const std::size_t end = line_end(at);
+      if (code_of(text_.substr(at, end - at)).ends_with(':')) return end;
+      at = end + 1;
+      while (at < text_.size() && is_blank(text_[at])) ++at;
+      if (at >= limit || begins_block(text_.substr(at, line_end(at) - at))) break;
+    }
+    return line_end(begin);
   }
 
   // The end of the line, from a place on, where no bracket, string or `\` is open; kNone: there is none, or it is far
@@ -154,6 +187,60 @@ std::optional<std::vector<Statement>> find_statements(std::string_view text, con
   return Splitter(text, parses).run();
 }
 
+namespace {
+
+std::size_t end_of_word(std::string_view text, std::size_t at) {
+  while (at < text.size() && (is_word_byte(text[at]) || text[at] == '.')) ++at;
+  return at;
+}
+
+// `def f(` ... `):`, the two ends as far apart as those of the header: within brackets its lines may end.
+std::string placeholder_def(std::string_view header, std::size_t name_end) {
+  if (name_end + 3 > header.size()) return {};
+  std::string out(header);
+  for (std::size_t i = name_end; i < out.size(); ++i)
+    if (out[i] != '\n') out[i] = ' ';
+  out[name_end] = '(';
+  std::size_t last = header.size() - 1;
+  while (last > name_end && (out[last] == '\n' || out[last - 1] == '\n')) --last;
+  if (last < name_end + 2) return {};
+  out[last - 1] = ')';
+  out[last] = ':';
+  return out;
+}
+
+}  // namespace
+
+std::string placeholder_header(std::string_view header) {
+  const std::size_t word_end = end_of_word(header, header.starts_with('@') ? 1 : 0);
+  const std::string_view word = header.substr(0, word_end);
+  std::size_t name = word_end;
+  while (name < header.size() && (header[name] == ' ' || header[name] == '\t')) ++name;
+  const std::size_t name_end = end_of_word(header, name);
+  const std::string_view given = header.substr(name, name_end - name);
+  const bool dotted = given.find('.') != std::string_view::npos;
+  const bool named = !given.empty() && !(given[0] >= '0' && given[0] <= '9') && !is_keyword(given) && given[0] != '.' &&
+                     given.back() != '.' && (!dotted || word == "with");
+  std::string start;
+  if (word.starts_with('@')) {
+    start = word.size() > 1 && !word.ends_with('.') ? word : std::string_view();
+  } else if (word == "def") {
+    constexpr std::string_view kUnnamed = "def _";
+    if (named || header.size() < kUnnamed.size()) return placeholder_def(header, name_end);
+    return placeholder_def(std::string(kUnnamed) + std::string(header.substr(kUnnamed.size())), kUnnamed.size());
+  } else if (word == "class" || word == "with") {
+    start = named ? std::string(header.substr(0, name_end)) + ":" : std::string(word) + " _:";
+  } else if (word == "if" || word == "while") {
+    start = std::string(word) + " _:";
+  } else if (word == "for") {
+    start = "for _ in _:";
+  }
+  if (start.empty() || start.size() > std::min(header.find('\n'), header.size())) return {};
+  std::string out(header);
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = i < start.size() ? start[i] : out[i] == '\n' ? '\n' : ' ';
+  return out;
+}
+
 bool may_end(std::string_view statement) {
   const std::size_t line = statement.rfind('\n');
   const std::string_view code = code_of(statement.substr(line == std::string_view::npos ? 0 : line + 1));
@@ -168,6 +255,11 @@ std::string with_placeholders(std::string_view text, const std::vector<Statement
   std::string out(text);
   for (const Statement& s : statements) {
     if (!s.cut) continue;
+    if (s.header) {
+      const std::string header = placeholder_header(text.substr(s.begin, s.end - s.begin));
+      std::copy(header.begin(), header.end(), out.begin() + s.begin);
+      continue;
+    }
     const std::size_t line = std::min(text.find('\n', s.begin), std::size_t(s.end));
     std::fill(out.begin() + s.begin, out.begin() + static_cast<std::ptrdiff_t>(line), '_');
     for (std::size_t i = line; i < s.end; ++i)

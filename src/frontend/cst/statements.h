@@ -3,8 +3,8 @@
 // tree-sitter's recovery from an error takes the cheapest repair, which may lie in another line, and depends on what it
 // could reuse of the tree before. So damage is kept to where it is: a simple statement that does not parse by itself is
 // *cut out*. A placeholder of the same length stands for it in the text that tree-sitter gets, and its own tree takes
-// the placeholder's place (copy_rows.h). The statements to cut depend on the text alone, not on the edits that led to
-// it.
+// the placeholder's place (copy_rows.h). A header of a block has another header for its placeholder, so that the block
+// stays what it is. The statements to cut depend on the text alone, not on the edits that led to it.
 #pragma once
 
 #include <cstdint>
@@ -21,20 +21,25 @@ struct Statement {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
   bool cut = false;
+  bool header = false;  // of a block, or a decorator
 };
 
 // Whether the text of a statement parses.
 using Parses = std::function<bool(std::uint32_t begin, std::uint32_t end)>;
 
-// All statements of a text in its order; headers of blocks and decorators count as statements, and are never cut. A
-// statement ends with its line, outside of brackets and strings; one that does not parse so ends before the next line
-// that is not deeper and begins with a word. Nothing: more than 100 are to be cut; such a text is no program.
+// All statements of a text in its order; headers of blocks and decorators count as statements. A statement ends with
+// its line, outside of brackets and strings; one that does not parse so ends before the next line that is not deeper
+// and begins with a word, and a header with its `:`. Nothing: more than 100 are to be cut; such a text is no program.
 std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses);
+
+// A header that parses, as long as a given one: with its word, and its name or path if it has one. Empty: there is no
+// room for it, or none is known.
+std::string placeholder_header(std::string_view header);
 
 // Whether a statement may end with its last line: one that ends with an operator, say, may go on in the next line.
 bool may_end(std::string_view statement);
 
-// The text with a name in the place of each statement that is cut.
+// The text with a name, or a header, in the place of each statement that is cut.
 std::string with_placeholders(std::string_view text, const std::vector<Statement>& statements);
 
 }  // namespace rldb::frontend::cst

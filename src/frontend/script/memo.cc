@@ -17,9 +17,13 @@ void BodyMemo::start() {
 void BodyMemo::apply(const TextEdit& edit) {
   edit_ = edit;
   const auto delta = static_cast<std::uint32_t>(edit.delta());
+  bool behind = false;
   for (Statement& s : statements_) {
     if (s.end <= edit.begin) continue;
     if (s.begin >= edit.old_end) {
+      // Unless the body is read now, a later edit does not know what this one put between the two.
+      if (!behind) s.adjacent = false;
+      behind = true;
       s.begin += delta;
       s.end += delta;
       continue;
@@ -29,6 +33,10 @@ void BodyMemo::apply(const TextEdit& edit) {
   }
   next_match_ = 0;
   kept_.clear();
+}
+
+bool BodyMemo::declares() const {
+  return std::any_of(statements_.begin(), statements_.end(), [](const Statement& s) { return s.declares; });
 }
 
 std::pair<std::uint32_t, std::uint32_t> BodyMemo::around(const TextEdit& edit) const {

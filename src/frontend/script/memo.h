@@ -46,6 +46,8 @@ class BodyMemo final : public cst::KnownStatements {
   // After it. Statements that contain one of these places had a diagnostic.
   void finish(const std::vector<source::Span>& places);
   bool abandoned() const { return abandoned_; }
+  // Whether a statement says the dtype of a variable of the signature.
+  bool declares() const;
   // The begins of the statement that holds or precedes an edit and of the one after it, before `apply`; both are
   // outside brackets and strings. 0 when there is none.
   std::pair<std::uint32_t, std::uint32_t> around(const TextEdit& edit) const;

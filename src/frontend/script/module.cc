@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "frontend/cst/header.h"
 #include "frontend/script/limits.h"
 #include "frontend/script/metadata.h"
 #include "frontend/script/module_parts.h"
@@ -37,15 +38,41 @@ const ir::FuncType* signature_type(Reader& r, const Signature& s, const ir::Type
   return r.ctx.func_type(params, ret, s.options.pure);
 }
 
-void ensure_signature(Reader& r, Member& m) {
-  if (m.signature) return;
-  m.signature = std::make_unique<Signature>();
+// Nothing is known about a function whose header does not parse: neither it nor its calls are checked.
+bool is_unread(Node function) {
+  return function.is(Kind::PrimFunc) ? cst::holds_damaged_header(function) : cst::has_damaged_header(function);
+}
+
+void read_member_signature(Reader& r, Member& m) {
   m.in_signature = true;
   FunctionState* const before = std::exchange(r.fn, nullptr);
   read_signature(r, m.node, nullptr, *m.signature);
   r.fn = before;
   m.in_signature = false;
-  if (m.signature->ret) m.declared = signature_type(r, *m.signature, m.signature->ret);
+  m.declared = m.signature->ret ? signature_type(r, *m.signature, m.signature->ret) : nullptr;
+}
+
+void ensure_signature(Reader& r, Member& m) {
+  if (m.signature) return;
+  m.signature = std::make_unique<Signature>();
+  read_member_signature(r, m);
+}
+
+// The header was edited: variables that it still has stay the same, for the statements of the body.
+void read_signature_again(Reader& r, Member& m) {
+  FunctionState& fn = *m.signature->state;
+  fn.spare_variables = m.signature->params;
+  for (const auto& [name, symbol] : fn.symbols)
+    if (std::find(m.signature->params.begin(), m.signature->params.end(), symbol.var) == m.signature->params.end())
+      fn.spare_variables.push_back(symbol.var);
+  fn.symbols.clear();
+  fn.symbol_dtypes.clear();
+  fn.scope.rewind({});
+  m.signature->params.clear();
+  m.signature->ret = nullptr;
+  read_member_signature(r, m);
+  fn.spare_variables.clear();
+  m.memo->start();
 }
 
 const ir::Function* read_member_body(Reader& r, Member& m) {
@@ -84,6 +111,11 @@ void read_relax_member(Reader& r, Member& m) {
 
 void read_member(Reader& r, Member& m) {
   if (m.state != Member::State::Waiting) return;
+  if (m.damaged_header) {
+    m.broken = true;
+    m.state = Member::State::Failed;
+    return;
+  }
   const ErrorsSince errors = r.errors();
   FunctionState* const before = std::exchange(r.fn, nullptr);
   const Expected::Scope none(r.expected);
@@ -130,7 +162,7 @@ const ir::GlobalVar* member_var(Reader& r, Member& m) {
   note_order(r, m);
   if (m.var) return m.var;
   // Its own signature mentions it: there is no type yet (and no place for a function in a type).
-  if (m.in_signature) return r.ctx.global_var(m.name, r.ctx.opaque_func_type());
+  if (m.in_signature || m.damaged_header) return r.ctx.global_var(m.name, r.ctx.opaque_func_type());
   if (m.state == Member::State::Done) {
     m.var = r.ctx.global_var(m.name, m.declared ? m.declared : m.function->type);
     return m.var;
@@ -223,6 +255,7 @@ void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node
   member.kind = node.kind();
   member.span = node.span();
   member.body = node.child(Field::Body).span().begin;
+  member.damaged_header = is_unread(node);
   m.by_name.emplace(member.name, &member);
 }
 
@@ -372,7 +405,25 @@ const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken) {
   return builder.build();
 }
 
-void read_again(Reader& r, Member& m, Node node, bool keep_signature) {
+void leave_unread(Member& m, Node node) {
+  m.span = node.span();
+  m.body = node.child(Field::Body).span().begin;
+  m.state = Member::State::Failed;
+  m.function = nullptr;
+  m.var = nullptr;
+  m.declared = nullptr;
+  m.damaged_header = true;
+  m.broken = true;
+}
+
+void read_again(Reader& r, Member& m, Node node, Keep keep) {
+  if (is_unread(node)) {
+    if (keep == Keep::Nothing) {
+      m.memo.reset();
+      m.signature.reset();
+    }
+    return leave_unread(m, node);
+  }
   m.node = node;
   m.span = node.span();
   m.body = node.child(Field::Body).span().begin;
@@ -380,15 +431,21 @@ void read_again(Reader& r, Member& m, Node node, bool keep_signature) {
   m.function = nullptr;
   m.var = nullptr;
   m.recursive = false;
-  m.keep_statements = keep_signature;
+  m.damaged_header = false;
+  m.keep_statements = keep != Keep::Nothing;
   r.expanded = 0;
-  if (keep_signature) {
-    m.declared = m.signature->ret ? signature_type(r, *m.signature, m.signature->ret) : nullptr;
-  } else {
-    m.memo.reset();
-    m.signature.reset();
-    m.declared = nullptr;
-    m.callees.clear();
+  switch (keep) {
+    case Keep::Signature:
+      m.declared = m.signature->ret ? signature_type(r, *m.signature, m.signature->ret) : nullptr;
+      break;
+    case Keep::Statements:
+      read_signature_again(r, m);
+      break;
+    case Keep::Nothing:
+      m.memo.reset();
+      m.signature.reset();
+      m.declared = nullptr;
+      m.callees.clear();
   }
   read_member(r, m);
   m.keep_statements = false;

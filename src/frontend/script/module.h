@@ -23,9 +23,13 @@ void define_macro(Reader& r, Node function);
 bool is_function(Kind k);
 
 ParseResult read_file(Reader& r, const cst::Tree& tree);
-// After an edit, with r.module set: reads a member from its new node. `keep_signature`: the edit is in the body only,
-// and the member's memo has followed it. The member's type as seen by callers may have changed.
-void read_again(Reader& r, Member& m, Node node, bool keep_signature);
+// After an edit, with r.module set: reads a member from its new node. The member's type as seen by callers may have
+// changed. To keep statements, the member's memo must have followed the edit; and its signature, if the edit is in the
+// body only.
+enum class Keep : std::uint8_t { Nothing, Statements, Signature };
+void read_again(Reader& r, Member& m, Node node, Keep keep);
+// Instead, while the member's header does not parse; what is known about its statements is kept.
+void leave_unread(Member& m, Node node);
 // The module of a class whose members have been read; reads those that have not.
 const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken);
 ParseResult read_entry(Reader& r, const cst::Tree& tree);

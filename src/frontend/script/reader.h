@@ -58,6 +58,8 @@ struct FunctionState {
   bool declare_bare = false;  // so do bare names: R.Tensor[(n, m), ...] and match_shape
   std::vector<ir::NamedAttr> attrs;
   bool saw_func_attr = false;
+  // When a signature is read again: the variables that it had. One of the same name and type stays the same.
+  std::vector<const ir::Var*> spare_variables;
   int second_readings = 0;  // of enclosing local functions that are being read again, to learn their results
 };
 
@@ -82,6 +84,7 @@ struct Member {
   std::unique_ptr<BodyMemo> memo;          // of a Relax function, when edits are to follow
   bool keep_statements = false;            // the memo's facts about the body are still valid
   bool in_signature = false;               // its signature is being read
+  bool damaged_header = false;             // nothing of it is read
   bool broken = false;
 };
 

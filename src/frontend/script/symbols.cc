@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "frontend/cst/damage.h"
 #include "frontend/cst/literal.h"
 #include "frontend/script/value/convert.h"
@@ -21,12 +23,22 @@ bool is_identifier(std::string_view s) {
   return true;
 }
 
+const ir::Var* signature_variable(Reader& r, std::string_view name, const ir::Type* type, Node at) {
+  std::vector<const ir::Var*>& spare = r.fn->spare_variables;
+  const auto same =
+      std::find_if(spare.begin(), spare.end(), [&](const ir::Var* v) { return v->name == name && v->type == type; });
+  if (same == spare.end()) return r.at(r.ctx.var(name, type), at);
+  const ir::Var* v = *same;
+  spare.erase(same);
+  return r.at(v, at);
+}
+
 const ir::Var* declare_symbol(Reader& r, std::string_view name, Node at) {
   for (FunctionState* f = r.fn; f; f = f->outer)
     if (const auto it = f->symbols.find(name); it != f->symbols.end()) return it->second.var;
   ir::DType dtype = ir::DType::Int(64);
   if (const auto it = r.fn->symbol_dtypes.find(name); it != r.fn->symbol_dtypes.end()) dtype = it->second;
-  const ir::Var* v = r.at(r.ctx.var(name, r.ctx.prim(dtype)), at);
+  const ir::Var* v = signature_variable(r, name, r.ctx.prim(dtype), at);
   r.fn->symbols.emplace(v->name, Symbol{v, at.span()});
   r.fn->scope.define(v->name, Val::of(v), at.span());
   return v;

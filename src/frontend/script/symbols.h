@@ -8,6 +8,8 @@
 
 namespace rldb::frontend::script {
 
+// A parameter or symbolic variable of the current signature: that of its last reading, if it has the same type.
+const ir::Var* signature_variable(Reader& r, std::string_view name, const ir::Type* type, Node at);
 // The variable of that name of the current signature; created if missing.
 const ir::Var* declare_symbol(Reader& r, std::string_view name, Node at);
 // A string in a dim position: an identifier names (or declares) a variable, anything else is an expression.

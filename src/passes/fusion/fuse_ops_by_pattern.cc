@@ -9,6 +9,7 @@
 #include "passes/common.h"
 #include "passes/fusion/codegen_name.h"
 #include "passes/fusion/group_bindings.h"
+#include "passes/pattern/named_pattern.h"
 #include "passes/signature/body_copier.h"
 #include "rldb/ir/attr_name/fusion.h"
 #include "rldb/ir/attr_name/symbol.h"
@@ -16,68 +17,13 @@
 #include "rldb/passes/pass_options.h"
 #include "rldb/passes/pattern.h"
 #include "rldb/source/diagnostic_pass.h"
-#include "rldb/source/diagnostic_pass_option.h"
-#include "rldb/source/diagnostic_pattern.h"
 #include "rldb/support/cancel.h"
-#include "rldb/support/text.h"
 
 namespace rldb::passes {
 
 using namespace ir;
-using source::message;
-using support::Failure;
 
 namespace {
-
-struct NamedPattern {
-  std::string name;
-  Pattern pattern;
-};
-
-// ---- patterns from text ----
-
-Failure<source::Message> bad_form(std::string_view text, std::string_view why) {
-  constexpr std::size_t kShown = 60;
-  std::string shown(text.substr(0, kShown));
-  if (text.size() > kShown) shown += "...";
-  return Failure(message(diag::PassPatternForm, shown, why));
-}
-
-// `("name", pattern)`, `("name", pattern, {annotations})`, or `FusionPattern(name="...", pattern=..., ...)`.
-Result<NamedPattern> read_pattern(std::string_view text) {
-  const std::size_t open = text.find('(');
-  if (open == std::string_view::npos || text.back() != ')') return bad_form(text, "`(` wanted");
-  std::string_view name;
-  std::string_view pattern;
-  std::size_t position = 0;
-  for (const std::string_view item : split_items(text.substr(open + 1, text.size() - open - 2))) {
-    const std::size_t eq = item.find('=');
-    const std::string_view key = open == 0 || eq == std::string_view::npos ? std::string_view() : item.substr(0, eq);
-    const std::string_view value = key.empty() ? item : support::trim(item.substr(eq + 1));
-    if (key == "name" || (key.empty() && position == 0))
-      name = unquote(value);
-    else if (key == "pattern" || (key.empty() && position == 1))
-      pattern = value;
-    else if (value.front() != '{' && value != "None")
-      return bad_form(text, "a check in Python cannot be run here");
-    ++position;
-  }
-  if (name.empty() || pattern.empty()) return bad_form(text, "expected a name and a pattern");
-  RLDB_TRY(Pattern p, parse_pattern(pattern));
-  return NamedPattern{std::string(name), std::move(p)};
-}
-
-Result<std::vector<NamedPattern>> read_patterns(std::string_view text) {
-  std::vector<NamedPattern> patterns;
-  if (text.size() < 2 || (text.front() != '[' && text.front() != '('))
-    return Failure(message(diag::PassOptionValue, "patterns", "a list `[(\"name\", pattern)]`",
-                           text.empty() ? std::string_view("nothing") : text));
-  for (const std::string_view item : split_items(text.substr(1, text.size() - 2))) {
-    RLDB_TRY(NamedPattern p, read_pattern(item));
-    patterns.push_back(std::move(p));
-  }
-  return patterns;
-}
 
 // ---- groups ----
 
@@ -226,7 +172,7 @@ Result<const Module*> annotate(Context& ctx, const Module* module) {
 }  // namespace
 
 Result<const Module*> fuse_ops_by_pattern(PassEnv& env, const Module* module, const FuseOpsByPatternOptions& options) {
-  RLDB_TRY(const std::vector<NamedPattern> patterns, read_patterns(options.patterns.written));
+  RLDB_TRY(const std::vector<NamedPattern> patterns, parse_named_patterns(options.patterns.written));
   for (const std::string& name : options.entry_functions)
     if (!as<Function>(module->find(name))) return support::Failure(source::message(diag::PassNoFunction, name));
   for (const NamedPattern& p : patterns) {

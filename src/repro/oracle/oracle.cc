@@ -120,7 +120,7 @@ std::vector<std::string> oracle_words() {
 std::string oracle_doc() {
   std::string out;
   for (const OracleRow& row : kOracles)
-    if (!row.word.empty()) out += fmt::format("{}{} ({})", out.empty() ? "" : ", ", row.word, row.doc);
+    if (!row.word.empty()) out += fmt::format("\n  {:<11} {}", row.word, row.doc);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/number_literal.h"
 #include "runtime/text/literal.h"
 
 namespace rldb::runtime {
@@ -106,6 +107,39 @@ bool integer_fits(std::int64_t v, DType t) {
 }
 
 }  // namespace
+
+namespace {
+
+// Takes the sign off; what is left is Python's. Underscores stand between digits.
+bool take_sign(std::string_view& text) {
+  const bool negative = text.starts_with('-');
+  if (negative) text.remove_prefix(1);
+  return negative;
+}
+bool may_be_python(std::string_view digits) {
+  return !digits.empty() && digits[0] >= '0' && digits[0] <= '9' && !digits.ends_with('_') &&
+         digits.find("__") == std::string_view::npos;
+}
+
+}  // namespace
+
+bool parse_python(std::string_view text, std::int64_t& out) {
+  const bool negative = take_sign(text);
+  bool too_big = false;
+  const auto value = may_be_python(text) ? support::read_integer(text, too_big) : std::nullopt;
+  if (value) out = negative ? -*value : *value;
+  return value.has_value();
+}
+
+bool parse_python(std::string_view text, double& out) {
+  std::int64_t whole = 0;
+  if (parse_python(text, whole)) return out = double(whole), true;
+  const bool negative = take_sign(text);
+  const bool decimal = text.find('_') != std::string_view::npos && text.find_first_of("xX") == std::string_view::npos;
+  const auto value = decimal && may_be_python(text) ? support::read_float(text) : std::nullopt;
+  if (value) out = negative ? -*value : *value;
+  return value.has_value();
+}
 
 Result<support::Unit> store_element(std::string_view text, DType t, void* to) {
   const auto wrong = [&](std::string_view why) {

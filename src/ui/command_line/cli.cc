@@ -140,10 +140,22 @@ void choose_cache(CommandLine& c) {
   if (c.cache != "off") c.options.cache_dir = c.cache;
 }
 
+// Without CLI11's mark of a flag that means the opposite, `--no-x{false}`.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_option_name(const CLI::Option* option, bool positional) const override {
+    constexpr std::string_view kMark = "{false}";
+    std::string name = CLI::Formatter::make_option_name(option, positional);
+    for (std::size_t at; (at = name.find(kMark)) != std::string::npos;) name.erase(at, kMark.size());
+    return name;
+  }
+};
+
 std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, char** argv, int& exit_code) {
   CommandLine c;
   c.subcommand = row.id;
   CLI::App app(std::string(row.doc) + "\nusage: rldb " + row.name + " " + row.usage, std::string("rldb ") + row.name);
+  app.formatter(std::make_shared<HelpFormatter>());
   add_command_options(row.id, app, c);
   try {
     app.parse(argc - 1, argv + 1);
@@ -211,6 +223,7 @@ std::optional<CommandLine> parse_repl(int argc, char** argv, int& exit_code) {
       "  -ex ENTRY                   run an entry: a command (-ex ':run main') or TVMScript\n"
       "  -nx                         read no start files: ~/.config/rldb, ~/.rldbinit, .rldbrc\n" +
       footer());
+  app.formatter(std::make_shared<HelpFormatter>());
   add_repl_options(app, c);
   if (!args.ok) {
     source::Diagnostics diagnostics;

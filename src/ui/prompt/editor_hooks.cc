@@ -43,11 +43,11 @@ LineEditorHooks editor_hooks(Repl& repl, bool color) {
   hooks.complete = guarded_hook([&repl](std::string_view text, std::size_t cursor, std::size_t& start) {
     return complete_entry(repl, text, cursor, start);
   });
-  const auto hinter = std::make_shared<HintMaker>(repl);
+  const auto hinter = std::make_shared<HintMaker>(repl, tree);
   hooks.hints = guarded_hook([&repl, hinter](std::string_view text, std::size_t cursor) {
     return repl.hints ? hinter->hints(text, cursor) : std::vector<HintLine>();
   });
-  hooks.indent = guarded_hook([](std::string_view text) { return frontend::next_indent(text); });
+  hooks.indent = guarded_hook([tree](std::string_view text) { return tree->next_indent(text); });
   hooks.clean = [](std::string_view text) {
     std::string cleaned(text);
     (void)run_guarded([&] { cleaned = clean_paste(text); }, 0);

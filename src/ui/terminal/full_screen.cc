@@ -72,9 +72,9 @@ void FullScreen::accept(const Frame& entry) {
 }
 
 // The text written counts as memory, but an entry does not fail for it.
-void FullScreen::write(std::string_view text) {
+void FullScreen::write(std::string_view text, bool prose) {
   const support::MemoryLimitExempt exempt;
-  screen_.output().append(text);
+  screen_.output().append(text, prose);
   if (std::chrono::steady_clock::now() - drawn_ >= kBetween) draw_working({});
 }
 

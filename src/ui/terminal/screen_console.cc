@@ -88,7 +88,7 @@ void ScreenConsole::end() {
 bool ScreenConsole::full_on() const { return full_ && full_->on(); }
 
 void ScreenConsole::put(std::string_view text, bool error) {
-  if (full_on()) return full_->write(text);
+  if (full_on()) return full_->write(text, error);
   if (error)
     to_.error(text);
   else
@@ -110,6 +110,13 @@ void ScreenConsole::write(std::string_view text) {
 
 // Not where a line of output is still open: the program's.
 void ScreenConsole::prose(std::string_view text) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (full_on()) {  // it wraps its output itself, for panes of any width
+      since_ = std::chrono::steady_clock::now();
+      return full_->write(text, true);
+    }
+  }
   write(columns() > 0 && column_ == 0 ? break_between_words(text, columns()) : std::string(text));
 }
 

@@ -103,6 +103,9 @@ TEST_CASE("queries: trees, names for parts, and who reads whom") {
   CHECK(found(program, R"(a = is_op("nn.relu")(wildcard()); a.used_by(is_op("add")(...), 1))") ==
         std::vector<std::string>{"e d"});
   CHECK(found(program, R"(is_var("x") ^ is_op("matmul")(...))") == std::vector<std::string>{"a", "b"});
-  CHECK(parse_query("").error().text == "pattern, column 1: expected a pattern");
+  CHECK(parse_query("").error().text == "pattern, column 1: the text ends");
   CHECK_FALSE(parse_query("y = ").ok());
+  // Precedence is Python's.
+  CHECK(found(program, R"(is_op("matmul")(*, *) >> is_op("nn.relu")(*) ^ is_op("add")(...))") ==
+        std::vector<std::string>{"e c a"});
 }

@@ -321,6 +321,17 @@ TEST_CASE("screen: what is written keeps its colours and moves nothing") {
   CHECK(output.tail(1000, 20, false).size() == 20);
 }
 
+TEST_CASE("screen: sentences are broken between words, other lines where the pane ends") {
+  Scrollback output;
+  output.append("error: the value of `x` differs\n", true);
+  output.append("  12 | a line of source is cut\n", true);
+  output.append("[1.0, 2.0, 3.0, 4.0]\n");
+  std::vector<std::string> lines;
+  for (const Row& row : output.tail(18, 20, false)) lines.push_back(line_of(row));
+  CHECK(lines == std::vector<std::string>{"error: the value", "  of `x` differs", "  12 | a line of s", "ource is cut",
+                                          "[1.0, 2.0, 3.0, 4.", "0]"});
+}
+
 TEST_CASE("screen: redrawn by differences, what stands on the terminal is what was composed") {
   std::mt19937 random(11);
   Screen screen(true);

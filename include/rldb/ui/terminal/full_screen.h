@@ -49,7 +49,7 @@ class FullScreen {
     stops_.emplace();
   }
   void end_work() { stops_.reset(); }
-  void write(std::string_view text);
+  void write(std::string_view text, bool prose = false);
   void draw_working(std::string_view progress);
   // The cursor after the output, with the terminal restored: for a question. Enter comes back.
   void open_line();

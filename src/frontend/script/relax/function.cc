@@ -1,6 +1,7 @@
 // Headers and bodies of @R.function, global and local.
 #include <fmt/format.h>
 
+#include "frontend/cst/header.h"
 #include "frontend/cst/literal.h"
 #include "frontend/script/module.h"
 #include "frontend/script/relax/relax.h"
@@ -120,7 +121,7 @@ const ir::Var* read_binding_scalar(Reader& r, Node p) {
     const cst::StringLiteral literal = cst::split_string(value.text());
     const std::string_view name = r.ctx.str(literal.body);
     if (!literal.plain || !is_identifier(name) || r.fn->symbols.count(name)) return nullptr;
-    const ir::Var* v = r.at(r.ctx.var(p.child(Field::Name).text(), r.ctx.int64()), p.child(Field::Name));
+    const ir::Var* v = signature_variable(r, p.child(Field::Name).text(), r.ctx.int64(), p.child(Field::Name));
     r.fn->symbols.emplace(name, Symbol{v, value.span()});
     r.fn->scope.define(name, Val::of(v), value.span());
     return v;
@@ -143,7 +144,7 @@ const ir::Var* read_parameter(Reader& r, Node p, bool& known) {
     type = nullptr;
   }
   known = type != nullptr;
-  return r.at(r.ctx.var(name.text(), type ? type : r.ctx.any()), name);
+  return signature_variable(r, name.text(), type ? type : r.ctx.any(), name);
 }
 
 }  // namespace
@@ -289,6 +290,10 @@ const ir::Function* read_body(Reader& r, Node function, Signature& s, bool is_gl
 
 Val read_local_function(Reader& r, Node function, bool dataflow) {
   const Node name = function.child(Field::Name);
+  if (cst::has_damaged_header(function)) {
+    if (name) r.fn->scope.define(name.text(), Val(), name.span());
+    return {};
+  }
   const auto variable = [&](const ir::Type* type) {
     return r.at(dataflow ? r.ctx.dataflow_var(name.text(), type) : r.ctx.var(name.text(), type), name);
   };

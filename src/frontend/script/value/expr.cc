@@ -17,6 +17,7 @@
 #include "rldb/source/diagnostic_script_name.h"
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/number_literal.h"
 
 namespace rldb::frontend::script {
 
@@ -230,11 +231,11 @@ namespace {
 
 Val eval_number(Reader& r, Node n) {
   if (n.is(Kind::Float)) {
-    if (const auto v = cst::parse_float(n.text())) return Val::of_float(*v);
+    if (const auto v = support::read_float(n.text())) return Val::of_float(*v);
     return r.error(n, diag::BadNumber, n.text());
   }
   bool too_big = false;
-  if (const auto v = cst::parse_integer(n.text(), too_big)) return Val::of_int(*v);
+  if (const auto v = support::read_integer(n.text(), too_big)) return Val::of_int(*v);
   // uint64 literals keep their bits.
   const std::string_view digits = n.text();
   const bool decimal = digits.find_first_not_of("0123456789") == std::string_view::npos;

@@ -60,7 +60,7 @@ struct HintMaker::Names {
   std::vector<std::pair<std::string, runtime::Value>> values;
 };
 
-HintMaker::HintMaker(Repl& repl) : repl_(repl) {}
+HintMaker::HintMaker(Repl& repl, std::shared_ptr<frontend::EntryTree> tree) : repl_(repl), tree_(std::move(tree)) {}
 HintMaker::~HintMaker() = default;
 
 // Only values that are present: a hint never executes anything again.
@@ -125,8 +125,8 @@ frontend::Environment HintMaker::values_of(std::string_view text, ir::Context& c
 void HintMaker::add_type(std::string_view text, std::size_t cursor, std::vector<HintLine>& out) {
   if (text.size() > kMostText || mentions_function(repl_.session().module(), text)) return;
   std::optional<frontend::ClosedEntry> open;
-  if (frontend::completeness(text) == frontend::Completeness::Incomplete) {
-    open = frontend::close_brackets(text);
+  if (tree_->completeness(text) == frontend::Completeness::Incomplete) {
+    open = tree_->close_brackets(text);
     if (!open) return;
   }
   ir::Context context;
@@ -153,7 +153,7 @@ std::vector<HintLine> HintMaker::hints(std::string_view text, std::size_t cursor
   if (trim(text).empty() || text.front() == '!' || text.front() == '#') return out;
   std::string first = command_signature(text, repl_.debugger().active());
   const bool command = !first.empty() || text.front() == ':' || text.front() == '?';
-  if (const std::string_view call = frontend::open_call(text, cursor); !call.empty())
+  if (const std::string_view call = tree_->open_call(text, cursor).name; !call.empty())
     if (std::string signature = call_signature(repl_.session(), call); !signature.empty()) first = std::move(signature);
   if (!first.empty()) out.push_back({std::move(first), HintLine::Kind::Signature});
   if (!command && !text.starts_with('@')) add_type(text, cursor, out);

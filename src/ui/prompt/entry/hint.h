@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "rldb/frontend/parse.h"
+#include "rldb/frontend/entry_tree.h"
 #include "rldb/ui/terminal/line_editor.h"
 
 namespace rldb::ui {
@@ -17,7 +17,8 @@ class Repl;
 
 class HintMaker {
  public:
-  explicit HintMaker(Repl& repl);
+  // `tree`: of the entry, shared with its other users.
+  HintMaker(Repl& repl, std::shared_ptr<frontend::EntryTree> tree);
   ~HintMaker();
   HintMaker(const HintMaker&) = delete;
   HintMaker& operator=(const HintMaker&) = delete;
@@ -31,6 +32,7 @@ class HintMaker {
   frontend::Environment values_of(std::string_view text, ir::Context& context);
 
   Repl& repl_;
+  std::shared_ptr<frontend::EntryTree> tree_;
   std::unique_ptr<Names> names_;  // values that an entry may name, at the current stop
 };
 

@@ -1,0 +1,26 @@
+// The brackets of a tree that are open at a place. Errors leave the tokens of a text as they are, so that a text that
+// is still being typed has them too.
+#pragma once
+
+#include <tree_sitter/api.h>
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace rldb::frontend::cst {
+
+struct OpenBracket {
+  std::uint32_t at = 0;
+  char text = 0;           // ( [ {
+  std::size_t commas = 0;  // directly within it
+};
+
+struct OpenBrackets {
+  std::vector<OpenBracket> open;  // outermost first
+  bool stray = false;             // a closing bracket that closes none of them
+  bool in_long_string = false;    // a triple-quoted string is open there
+};
+OpenBrackets open_brackets(TSNode root, std::string_view text, std::size_t place);
+
+}  // namespace rldb::frontend::cst
