@@ -43,6 +43,7 @@ struct LowerOptions {
   runtime::NumericEvents events = 0;
   const SourceLines* lines = nullptr;  // for debuggers; null: none
   bool threads = true;                 // parallel loops with a grain may run on several
+  bool fused = false;                  // the CPU multiplies and adds in one operation
 };
 
 // The symbol of the function that is made.
@@ -213,6 +214,7 @@ class Lowering {
   Value* logical(const ir::BinaryExpr* e);
   Value* float_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
   Value* half_binary(ir::BinaryKind kind, Value* a, Value* b);
+  Value* fused_multiply(const ir::BinaryExpr* e);
   Value* int_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
   Value* divide(ir::BinaryKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative);
   Value* choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no);
