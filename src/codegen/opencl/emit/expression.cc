@@ -132,7 +132,7 @@ std::string Emitter::variable(const ir::Var* v, int lane) {
 
 bool Emitter::fits(const ir::Expr* e) {
   const DType t = e->dtype();
-  if (!t.is_integral() || t.is_bool() || t.bits < 32) return false;
+  if (!proves_ || !t.is_integral() || t.is_bool() || t.bits < 32) return false;
   bool all = true;
   ir::walk(e, [&](const ir::Node* n) {
     const auto* part = as<ir::Expr>(n);
@@ -153,7 +153,7 @@ bool Emitter::at_least(const ir::Expr* e, std::int64_t least) {
   if (!e->dtype().is_scalar()) return false;
   if (const auto known = ir::const_int(e)) return *known >= least;
   if (as<ir::Var>(e)) {
-    const ir::Bounds b = analyzer_.bounds(e);
+    const ir::Bounds b = bounds_of(e);
     return b.min && *b.min >= least;
   }
   if (!fits(e)) return false;

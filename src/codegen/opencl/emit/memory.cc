@@ -59,6 +59,7 @@ const Emitter::Memory* Emitter::memory_of(const ir::Var* data, std::string_view 
     m.bytes = allocated_bytes(outside->second);
   }
   m.name = names_.of(data, own ? own->name : buffer);
+  if (!is_parameter) program_.temporaries.insert(data);
   argument({LaunchArgument::Kind::Memory, data});
   return &memories_.emplace(data, std::move(m)).first->second;
 }
@@ -111,11 +112,11 @@ bool Emitter::inside(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
       const auto stride = ir::const_int(r->stride);
       if (!stride || *stride < 0 || !r->base->dtype().is_scalar() || !(as<ir::Var>(r->base) || fits_or_constant(r->base)))
         return false;
-      bounds = analyzer_.bounds(r->base);
+      bounds = bounds_of(r->base);
       if (bounds.max) *bounds.max += *stride * (lanes_in(index->dtype()) - 1);
     } else {
       if (!index->dtype().is_scalar() || !(as<ir::Var>(index) || fits(index))) return false;
-      bounds = analyzer_.bounds(index);
+      bounds = bounds_of(index);
     }
     if (!extent || !bounds.min || !bounds.max || *bounds.min < 0 || *bounds.max >= *extent) return false;
   }
@@ -242,6 +243,8 @@ std::string Emitter::access_function(const ir::Buffer* b, const Memory& m) {
   for (std::size_t i = 0; i < at.size(); ++i)
     sum = !strides.empty() ? fmt::format("{}{}{} * {}", sum, i ? " + " : "", at[i], strides[i])
           : i == 0         ? at[0]
+          : extents[i] == "1" ? sum
+          : sum == at[0] ? fmt::format("{} * {} + {}", sum, extents[i], at[i])
                            : fmt::format("({}) * {} + {}", sum, extents[i], at[i]);
   if (sum.empty()) sum = "0";
   if (b->elem_offset && !as<ir::Var>(b->elem_offset) && !ir::is_const(b->elem_offset, 0))

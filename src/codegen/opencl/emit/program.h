@@ -52,6 +52,7 @@ struct Program {
   std::unordered_map<const ir::Stmt*, std::size_t> launch_of;  // of the statements that open threads
   std::vector<FaultSite> sites;
   std::unordered_set<const ir::Var*> read, written;  // memory, by any launch
+  std::unordered_set<const ir::Var*> temporaries;    // memory that the host allocates
   std::unordered_map<const ir::Var*, const ir::Var*> aliases;  // the pointer of a declared buffer -> the memory's
   bool needs_float64 = false;
 };

@@ -4,6 +4,7 @@
 #include "codegen/opencl/emit/emitter.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/device.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
@@ -39,7 +40,10 @@ void Emitter::statement(const ir::Stmt* s) {
   } else if (const auto* i = as<ir::IfThenElse>(s)) {
     line(fmt::format("if ({}) {{", bare(value(i->cond))));
     ++depth_;
+    const auto before = narrowed_;
+    narrow(i->cond);
     statement(i->then_case);
+    narrowed_ = before;
     --depth_;
     if (i->else_case) {
       line("} else {");
@@ -71,11 +75,57 @@ void Emitter::statement(const ir::Stmt* s) {
   }
 }
 
+// Takes `v < constant` and the like, parts of a condition that holds, into account.
+void Emitter::narrow(const ir::Expr* cond) {
+  if (ir::is_call_of(cond, ir::intrin::Likely)) return narrow(as<ir::Call>(cond)->args[0]);
+  const auto* b = as<ir::BinaryExpr>(cond);
+  if (!b) return;
+  if (b->op() == ir::BinaryKind::And) {
+    narrow(b->a);
+    return narrow(b->b);
+  }
+  const auto* v = as<ir::Var>(b->a);
+  const auto limit = ir::const_int(b->b);
+  if (!v || !limit || *limit == INT64_MIN || !local_vars_.contains(v)) return;
+  ir::Bounds& now = narrowed_.try_emplace(v, bounds_of(v)).first->second;
+  if (b->op() == ir::BinaryKind::LT) now.max = std::min(now.max.value_or(*limit - 1), *limit - 1);
+  if (b->op() == ir::BinaryKind::LE) now.max = std::min(now.max.value_or(*limit), *limit);
+  if (b->op() == ir::BinaryKind::GE) now.min = std::max(now.min.value_or(*limit), *limit);
+}
+
+// The analyser takes a variable's bounds for its only ones.
+void Emitter::note_range(const ir::Var* v, const ir::Bounds& bounds) {
+  const auto [it, fresh] = ranges_.try_emplace(v, bounds);
+  if (!fresh && (it->second.min != bounds.min || it->second.max != bounds.max)) proves_ = false;
+  analyzer_.bind(v, bounds);
+}
+
+void Emitter::note_loop(const ir::ForStmt* s) {
+  const ir::Bounds low = analyzer_.bounds(s->min), count = analyzer_.bounds(s->extent);
+  ir::Bounds range{low.min, std::nullopt};
+  std::int64_t end = 0;
+  if (low.max && count.max && !__builtin_add_overflow(*low.max, *count.max, &end) && end != INT64_MIN) range.max = end - 1;
+  note_range(s->var, range);
+}
+
+// Of an index: also of `v + constant`, where a condition around it bounds v.
+ir::Bounds Emitter::bounds_of(const ir::Expr* e) {
+  if (!proves_) return {};
+  const auto* sum = as<ir::BinaryExpr>(e);
+  const auto offset = sum && sum->op() == ir::BinaryKind::Add ? ir::const_int(sum->b) : std::nullopt;
+  const auto it = narrowed_.find(as<ir::Var>(offset ? sum->a : e));
+  if (it == narrowed_.end()) return analyzer_.bounds(e);
+  ir::Bounds b = it->second;
+  if (b.min && __builtin_add_overflow(*b.min, offset.value_or(0), &*b.min)) b.min.reset();
+  if (b.max && __builtin_add_overflow(*b.max, offset.value_or(0), &*b.max)) b.max.reset();
+  return b;
+}
+
 void Emitter::loop(const ir::ForStmt* s) {
   if (s->for_kind == ir::ForKind::ThreadBinding)
     return refuse(fmt::format("loop `{}` is bound to `{}` inside of code that runs in threads already", s->var->name,
                               s->thread_tag));
-  analyzer_.bind_range(s->var, {s->min, s->extent});
+  note_loop(s);
   const DType t = s->var->dtype();
   const std::string_view type = value_type(t);
   const std::string first = value(s->min), count = value(s->extent);
@@ -98,7 +148,7 @@ void Emitter::bind(const ir::BindStmt* s) {
   const std::string_view type = value_type(t.element());
   if (type.empty()) return refuse(fmt::format("variable `{}` is {}", s->var->name, to_string(t)));
   if (t.is_scalar()) {
-    if (t.is_integral()) analyzer_.bind_value(s->var, s->value);
+    if (t.is_integral() && ranges_.try_emplace(s->var).second) analyzer_.bind_value(s->var, s->value);
     const std::string text = bare(value(s->value));
     const std::string name = names_.of(s->var, s->var->name);
     line(fmt::format("const {} {} = {};", type, name, text));

@@ -200,9 +200,7 @@ Result<support::Unit> ClCall::allocate(const ir::Stmt* s) {
   const auto* old = as<ir::AllocateStmt>(s);
   const ir::Var* data = b ? b->buffer->data : old->var;
   const ir::DType t = b ? b->buffer->dtype : old->dtype;
-  const std::string_view scope = b ? b->buffer->scope : old->scope;
-  const bool used = program_.read.contains(data) || program_.written.contains(data);
-  if (!used || !(scope.empty() || scope == "global")) return Unit{};  // memory of threads: the launches have it
+  if (!program_.temporaries.contains(data)) return Unit{};  // memory of threads, which the launches have, or unused
   std::int64_t bytes = std::int64_t(t.bytes());
   const auto& dims = b ? b->buffer->shape : old->extents;
   for (const ir::Expr* d : dims) {
