@@ -3,6 +3,7 @@
 
 #include <unordered_map>
 
+#include "rldb/codegen/opencl/opencl.h"
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
@@ -55,6 +56,15 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   return engines_->jit.get();
 }
 
+Engine Session::engine_of(std::string_view kernel) const {
+  const auto own = options_.kernel_engines.find(kernel);
+  return own == options_.kernel_engines.end() ? options_.engine : own->second;
+}
+
+codegen::OpenClOptions Session::opencl_options() const {
+  return {options_.check_bounds, options_.fast_math, &support::cancel_flag()};
+}
+
 std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std::string_view name, Engine engine,
                                                       Diagnostics& out) {
   if (engine == Engine::Jit) {
@@ -63,6 +73,12 @@ std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std
     auto kernel = compiler->add(*ctx_, f, name);
     if (kernel.ok()) return options_.check_bounds ? *kernel : guarded(*kernel);
     out.add(ctx_->span_of(f), source::message(diag::KernelNotCompiled, name, kernel.error().text));
+  }
+  if (engine == Engine::OpenCl) {
+    auto kernel = codegen::opencl_kernel(*ctx_, f, name, opencl_options());
+    if (kernel.ok()) return *kernel;
+    out.add(ctx_->span_of(f), std::move(kernel).error());
+    return nullptr;
   }
   auto signature = eval::signature_of(f, name);
   if (!signature.ok()) {
@@ -73,10 +89,9 @@ std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std
 }
 
 // Null: it cannot be compiled, for `reasons`.
-runtime::Kernel* Session::PassKernels::find(const ir::PrimFunc* f, std::string_view name, Diagnostics& reasons) {
+runtime::Kernel* Session::PassKernels::find(const ir::PrimFunc* f, std::string_view name, Engine engine,
+                                            Diagnostics& reasons) {
   std::shared_ptr<runtime::Kernel>& kernel = kernels_[f];
-  const auto own = session_.options_.kernel_engines.find(name);
-  const Engine engine = own == session_.options_.kernel_engines.end() ? session_.options_.engine : own->second;
   if (!kernel) kernel = session_.make_kernel(f, name, engine, reasons);
   return kernel.get();
 }
@@ -84,7 +99,9 @@ runtime::Kernel* Session::PassKernels::find(const ir::PrimFunc* f, std::string_v
 runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, std::string_view name,
                                                          runtime::PackedArgs args) {
   Diagnostics reasons;  // a kernel that cannot be compiled is not the program's fault: its call stays
-  runtime::Kernel* kernel = find(f, name, reasons);
+  // What passes compute is not scheduled yet.
+  const Engine engine = session_.engine_of(name) == Engine::OpenCl ? Engine::Jit : session_.engine_of(name);
+  runtime::Kernel* kernel = find(f, name, engine, reasons);
   if (!kernel)
     return runtime::fail(runtime::ErrorKind::Unsupported,
                          reasons.all().empty() ? std::string(name) : reasons.all()[0].message);
@@ -95,9 +112,13 @@ runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, 
 std::optional<runtime::Result<runtime::Value>> Session::PassKernels::try_call(const ir::PrimFunc* f,
                                                                               std::string_view name,
                                                                               runtime::PackedArgs args) {
-  Diagnostics ignored;  // the evaluator, which runs it instead, reports why it cannot either
-  runtime::Kernel* kernel = find(f, name, ignored);
-  if (!kernel) return std::nullopt;
+  Diagnostics reasons;
+  const Engine engine = session_.engine_of(name);
+  runtime::Kernel* kernel = find(f, name, engine, reasons);
+  if (!kernel && engine == Engine::OpenCl)
+    return runtime::fail(runtime::ErrorKind::Unsupported,
+                         reasons.all().empty() ? std::string(name) : reasons.all()[0].message);
+  if (!kernel) return std::nullopt;  // the evaluator, which runs it instead, reports why it cannot either
   return runtime::call_kernel(*kernel, args);
 }
 

@@ -60,7 +60,7 @@ class Session::PassKernels : public passes::KernelRunner {
                                                           runtime::PackedArgs args);
 
  private:
-  runtime::Kernel* find(const ir::PrimFunc* f, std::string_view name, Diagnostics& reasons);
+  runtime::Kernel* find(const ir::PrimFunc* f, std::string_view name, Engine engine, Diagnostics& reasons);
   Session& session_;
   std::unordered_map<const ir::PrimFunc*, std::shared_ptr<runtime::Kernel>> kernels_;
 };

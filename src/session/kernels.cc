@@ -1,4 +1,5 @@
 // Queries about the kernels of a program: state, LLVM IR, assembly.
+#include "rldb/codegen/opencl/opencl.h"
 #include "rldb/runtime/isolate.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -42,6 +43,12 @@ const ir::PrimFunc* Session::find_kernel(std::string_view name, Diagnostics& out
 
 std::optional<std::string> Session::kernel_text(std::string_view name, KernelText what, Diagnostics& out) {
   const ir::PrimFunc* f = find_kernel(name, out);
+  if (f && what == KernelText::OpenCl) {
+    auto code = codegen::opencl_source(*ctx_, f, name, opencl_options());
+    if (code.ok()) return std::move(code).value();
+    out.add(ctx_->span_of(f), std::move(code).error());
+    return std::nullopt;
+  }
   codegen::Jit* compiler = f ? jit(out) : nullptr;
   if (!compiler) return std::nullopt;
   auto text = what == KernelText::Llvm ? compiler->llvm_ir(*ctx_, f, name) : compiler->assembly(*ctx_, f, name);

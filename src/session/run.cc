@@ -170,8 +170,7 @@ RunResult Session::run_watched(const ir::Module* module, std::string_view functi
   env.watcher = &watcher;
   env.run_kernel = [&](const ir::PrimFunc* f, std::string_view name,
                        runtime::PackedArgs kernel_args) -> std::optional<runtime::Result<Value>> {
-    const auto own = options_.kernel_engines.find(name);
-    if ((own == options_.kernel_engines.end() ? options_.engine : own->second) != Engine::Jit) return std::nullopt;
+    if (const Engine engine = engine_of(name); engine != Engine::Jit && engine != Engine::OpenCl) return std::nullopt;
     return kernels.try_call(f, name, kernel_args);
   };
   return run_in(env, function, args, out);

@@ -33,8 +33,22 @@ std::string_view to_string(Engine engine) {
       return "eval";
     case Engine::Vm:
       return "vm";
+    case Engine::OpenCl:
+      return "opencl";
   }
   RLDB_UNREACHABLE("engine");
+}
+
+std::optional<Engine> engine_named(std::string_view name) {
+  for (const Engine e : kEngines)
+    if (to_string(e) == name) return e;
+  return std::nullopt;
+}
+
+std::string engine_names() {
+  std::string names;
+  for (const Engine e : kEngines) names.append(names.empty() ? "" : ", ").append(to_string(e));
+  return names;
 }
 
 std::string_view to_string(Machine machine) {

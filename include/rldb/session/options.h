@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,8 +16,12 @@ enum class Engine : std::uint8_t {
   Jit,   // register VM, kernels compiled by LLVM
   Eval,  // the reference evaluator, Relax and kernels
   Vm,    // register VM, kernels run by the evaluator (every kernel statement can be stepped)
+  OpenCl,  // register VM, kernels for a GPU run by OpenCL
 };
+inline constexpr Engine kEngines[] = {Engine::Jit, Engine::Eval, Engine::Vm, Engine::OpenCl};
 std::string_view to_string(Engine engine);
+std::optional<Engine> engine_named(std::string_view name);
+std::string engine_names();  // "jit, eval, vm, opencl"
 
 // The target that Relay text is loaded for.
 enum class Machine : std::uint8_t {
@@ -29,7 +34,7 @@ struct Options {
   Engine engine = Engine::Jit;
   Machine machine = Machine::Relay;
   bool keep_document = false;  // of Relax text, for edits that are read in part (Session::edit_text)
-  std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels with an engine of their own: Jit or Eval
+  std::map<std::string, Engine, std::less<>> kernel_engines;  // of kernels with an engine of their own: not Vm
   bool fast_math = false;                                     // --fp=fast
   bool check_accesses = false;  // --check-accesses: once more, in the machine code; for testing rldb
   bool check_bounds = true;     // --no-check-bounds: wild accesses are a signal or found too late

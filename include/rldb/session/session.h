@@ -30,6 +30,7 @@
 
 namespace rldb::codegen {
 class Jit;
+struct OpenClOptions;
 }
 namespace rldb::eval {
 class Watcher;
@@ -201,7 +202,7 @@ class Session {
   };
   std::vector<KernelState> kernel_states() const;
   // For a PrimFunc of the module or of its lowered form (legalised operators, shape functions). Empty: diagnosed.
-  enum class KernelText { Llvm, Assembly };
+  enum class KernelText { Llvm, Assembly, OpenCl };
   // A PrimFunc of the module or of its build.
   const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
   std::optional<std::string> kernel_text(std::string_view name, KernelText what, Diagnostics& out);
@@ -293,7 +294,10 @@ class Session {
   bool add_kernels_of_file(bytecode::Executable& exe, const ir::Module* lowered, Diagnostics& out);
   std::shared_ptr<runtime::Kernel> guarded(std::shared_ptr<runtime::Kernel> kernel) const;
   bool link(std::shared_ptr<BuildWithKernels> build, std::string_view path, Diagnostics& out);
-  // A PrimFunc that the JIT refuses runs on the evaluator, with a warning that names it.
+  // A PrimFunc that the JIT refuses runs on the evaluator, with a warning that names it; one that OpenCL refuses is an
+  // error.
+  codegen::OpenClOptions opencl_options() const;
+  Engine engine_of(std::string_view kernel) const;
   std::shared_ptr<runtime::Kernel> make_kernel(const ir::PrimFunc* f, std::string_view name, Engine engine,
                                                Diagnostics& out);
   bool add_kernels(const ir::Module* module, Engine engine, runtime::KernelTable& table, Diagnostics& out);

@@ -46,15 +46,12 @@ void read_dims(Fields& fields, session::Options& options) {
 }
 
 void read_engine(Fields& fields, session::Options& options) {
-  using session::Engine;
   const std::string said = fields.text_or("engine");
   if (said.empty()) return;
-  for (const Engine e : {Engine::Jit, Engine::Eval, Engine::Vm})
-    if (to_string(e) == said) {
-      options.engine = e;
-      return;
-    }
-  fields.fail(fmt::format("`engine` has to be jit, eval or vm, not `{}`", said));
+  if (const auto engine = session::engine_named(said))
+    options.engine = *engine;
+  else
+    fields.fail(fmt::format("`engine` has to be one of {}, not `{}`", session::engine_names(), said));
 }
 
 }  // namespace

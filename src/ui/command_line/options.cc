@@ -59,8 +59,11 @@ bool add_bound_input(CommandLine& c, const std::string& text, std::string& why) 
 }  // namespace
 
 const std::map<std::string, session::Engine>& engine_words() {
-  static const std::map<std::string, session::Engine> words{
-      {"jit", session::Engine::Jit}, {"eval", session::Engine::Eval}, {"vm", session::Engine::Vm}};
+  static const std::map<std::string, session::Engine> words = [] {
+    std::map<std::string, session::Engine> all;
+    for (const session::Engine e : session::kEngines) all.emplace(session::to_string(e), e);
+    return all;
+  }();
   return words;
 }
 
@@ -95,7 +98,8 @@ void add_check_bounds(CLI::App& app, CommandLine& c) {
 
 void add_run_options(CLI::App& app, CommandLine& c) {
   add_enum(app, "--engine", c.options.engine, engine_words(),
-           "jit (default), eval (reference evaluator) or vm (VM with interpreted kernels)", "ENGINE");
+           "jit (default), eval (reference evaluator), vm (VM with interpreted kernels) or opencl (VM, GPU kernels by "
+           "OpenCL)", "ENGINE");
   app.add_option_function<std::vector<std::string>>(
          "--dim",
          [&c](const std::vector<std::string>& texts) {

@@ -29,9 +29,7 @@ bool read_optional(std::string_view text, std::optional<T>& out) {
 }
 
 bool read_engine(std::string_view text, std::optional<session::Engine>& out) {
-  using session::Engine;
-  for (const Engine e : {Engine::Jit, Engine::Eval, Engine::Vm})
-    if (session::to_string(e) == text) out = e;
+  out = session::engine_named(text);
   return out.has_value();
 }
 
@@ -94,7 +92,7 @@ constexpr Flag kFlags[] = {
        f.other_passes = t;
        return !t.empty();
      }},
-    {"other-engine", "jit, eval or vm",
+    {"other-engine", "jit, eval, vm or opencl",
      [](Repl&, std::string_view t, ReproFlags& f) { return read_engine(t, f.other_engine); }},
     {"by", "kernel",
      [](Repl&, std::string_view t, ReproFlags& f) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/codegen/opencl/opencl.h"
 #include "rldb/debug/file_names.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/generated.h"
@@ -259,17 +260,19 @@ namespace {
 Status set_kernel_engine(Repl& repl, std::string_view said, const std::string& kernel) {
   session::Options& options = repl.session().options();
   using session::Engine;
-  const bool jit = said == to_string(Engine::Jit);
-  if (!jit && said != to_string(Engine::Eval))
-    return repl.fail(source::message(diag::NoSuchThing, "engine of a kernel", said).with_hint("engines: jit, eval"));
-  const Engine engine = jit ? Engine::Jit : Engine::Eval;
+  const auto engine = session::engine_named(said);
+  if (!engine || *engine == Engine::Vm)
+    return repl.fail(source::message(diag::NoSuchThing, "engine of a kernel", said)
+                         .with_hint(fmt::format("engines: {}, {}, {}", to_string(Engine::Jit), to_string(Engine::Eval),
+                                                to_string(Engine::OpenCl))));
   source::Diagnostics diagnostics;
   const ir::PrimFunc* now = repl.debugger().active() ? repl.debugger().kernel_of_run(kernel) : nullptr;
-  const bool known = now ? repl.debugger().replace_kernel(kernel, now, engine, diagnostics)
+  const bool known = now ? repl.debugger().replace_kernel(kernel, now, *engine, diagnostics)
                          : repl.session().find_kernel(kernel, diagnostics) != nullptr;
   if (repl.report(diagnostics) == Status::Failed || !known) return Status::Failed;
   options.kernel_engines.erase(kernel);
-  if (jit != (options.engine == Engine::Jit)) options.kernel_engines[kernel] = engine;
+  const Engine of_kernels = options.engine == Engine::Vm ? Engine::Eval : options.engine;
+  if (*engine != of_kernels) options.kernel_engines[kernel] = *engine;
   repl.print("{} runs on {}{}\n", kernel, said, now ? ", in this run from here on" : "");
   return Status::Good;
 }
@@ -278,15 +281,13 @@ Status set_kernel_engine(Repl& repl, std::string_view said, const std::string& k
 
 Status command_Engine(Repl& repl, std::string_view rest) {
   session::Options& options = repl.session().options();
-  using session::Engine;
   if (const std::vector<std::string> words = split_words(rest); words.size() == 3 && words[1] == "for")
     return set_kernel_engine(repl, words[0], words[2]);
   if (!rest.empty()) {
-    const Engine engines[] = {Engine::Jit, Engine::Eval, Engine::Vm};
-    const auto* found =
-        std::find_if(std::begin(engines), std::end(engines), [&](Engine e) { return to_string(e) == rest; });
-    if (found == std::end(engines))
-      return repl.fail(source::message(diag::NoSuchThing, "engine", rest).with_hint("engines: jit, eval, vm"));
+    const auto found = session::engine_named(rest);
+    if (!found)
+      return repl.fail(
+          source::message(diag::NoSuchThing, "engine", rest).with_hint("engines: " + session::engine_names()));
     options.engine = *found;
   }
   if (repl.wants_json()) {
@@ -325,6 +326,28 @@ Status command_Llvm(Repl& repl, std::string_view rest) {
 
 Status command_Asm(Repl& repl, std::string_view rest) {
   return show_code(repl, rest, session::Session::KernelText::Assembly);
+}
+
+Status command_OpenCl(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return show_code(repl, rest, session::Session::KernelText::OpenCl);
+  const auto devices = codegen::opencl_devices();
+  if (!devices.ok()) return repl.fail(devices.error());
+  if (repl.wants_json()) {
+    Json all = Json::array();
+    for (const codegen::OpenClDevice& d : *devices)
+      all.push_back({{"platform", d.platform},
+                     {"name", d.name},
+                     {"version", d.version},
+                     {"memory", d.memory},
+                     {"local_memory", d.local_memory},
+                     {"group_size", d.group_size},
+                     {"float64", d.float64}});
+    return repl.give(std::move(all));
+  }
+  for (const codegen::OpenClDevice& d : *devices)
+    repl.print("{}: {} ({}), {} MiB of memory, {} KiB shared by a block of up to {} threads{}\n", d.platform, d.name,
+               d.version, d.memory >> 20, d.local_memory >> 10, d.group_size, d.float64 ? "" : ", without float64");
+  return Status::Good;
 }
 
 Status command_Ranks(Repl& repl, std::string_view rest) {

@@ -250,8 +250,7 @@ void add_passes(const pipeline::PassTable& passes, std::string_view before, std:
 }
 
 void add_engines(Candidates& out) {
-  for (const session::Engine e : {session::Engine::Jit, session::Engine::Eval, session::Engine::Vm})
-    out.emplace_back(session::to_string(e));
+  for (const session::Engine e : session::kEngines) out.emplace_back(session::to_string(e));
 }
 
 // `:set NAME`, then its possible values.

@@ -31,20 +31,15 @@ void tell_not_restored(Repl& repl, std::string_view why) {
 // Permissions, and where kernels are kept, stay as this user has them.
 bool restore_options(Repl& repl, const RunFile& run) {
   session::Options& o = repl.session().options();
-  using session::Engine, session::Machine;
-  const auto engine = [](std::string_view name) -> std::optional<Engine> {
-    for (const Engine e : {Engine::Jit, Engine::Eval, Engine::Vm})
-      if (to_string(e) == name) return e;
-    return std::nullopt;
-  };
-  const auto known = engine(run.engine);
+  using session::Machine;
+  const auto known = session::engine_named(run.engine);
   const bool relay = run.machine == to_string(Machine::Relay);
   if (!known || (!relay && run.machine != to_string(Machine::Relax))) return false;
   o.engine = *known;
   o.machine = relay ? Machine::Relay : Machine::Relax;
   o.kernel_engines.clear();
   for (const auto& [kernel, name] : run.kernel_engines)
-    if (const auto e = engine(name)) o.kernel_engines[kernel] = *e;
+    if (const auto e = session::engine_named(name)) o.kernel_engines[kernel] = *e;
   o.fast_math = run.fast_math;
   o.check_accesses = run.check_accesses;
   o.check_bounds = run.check_bounds;

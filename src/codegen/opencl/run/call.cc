@@ -1,0 +1,367 @@
+#include "codegen/opencl/run/call.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "rldb/eval/eval.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/scalar.h"
+#include "rldb/ir/threads.h"
+
+namespace rldb::codegen {
+
+using ir::as;
+using runtime::Error;
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::Result;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+// The record of faults as the generated code has it (Emitter::faults).
+struct FaultRecord {
+  std::uint32_t least_thread = 0xFFFFFFFF;
+  std::uint32_t site = 0;
+  std::uint32_t noted = 0;
+  std::uint32_t unused = 0;
+  std::int64_t numbers[3] = {};
+};
+constexpr std::uint32_t kNoThread = 0xFFFFFFFF;
+
+// What an argument of a kernel function is passed as.
+struct ScalarBytes {
+  std::array<std::byte, 8> bytes{};
+  std::size_t size = 0;
+};
+ScalarBytes bytes_of(const Value& v, ir::DType t) {
+  ScalarBytes out;
+  if (t.is_float()) {
+    const bool wide = t.bits == 64;
+    out.size = wide ? 8 : 4;
+    runtime::store_double(out.bytes.data(), wide ? t : ir::DType::Float(32), v.is(ValueKind::Float) ? v.as_float() : double(v.as_int()));
+    return out;
+  }
+  out.size = t.is_bool() ? 1 : t.bytes();
+  const std::int64_t n = v.is(ValueKind::Float) ? std::int64_t(v.as_float()) : v.as_int();
+  std::memcpy(out.bytes.data(), &n, out.size);
+  return out;
+}
+
+}  // namespace
+
+Result<support::Unit> ClCall::run(runtime::PackedArgs args) {
+  RLDB_TRY_VOID(bind(args));
+  RLDB_TRY(faults_, ClMemory::allocate(device_, sizeof(FaultRecord)));
+  RLDB_TRY_VOID(copy_in());
+  auto done = execute();
+  if (!done.ok() && failed_thread_ != kNoThread) {
+    RLDB_TRY_VOID(copy_in());
+    temporaries_.clear();
+    done = execute();
+  }
+  if (!done.ok()) return done;
+  return copy_out();
+}
+
+Result<support::Unit> ClCall::execute() {
+  launched_ = 0;
+  return host(program_.f->body);
+}
+
+const ir::Var* ClCall::root(const ir::Var* data) const {
+  const auto alias = program_.aliases.find(data);
+  return alias == program_.aliases.end() ? data : alias->second;
+}
+
+// ---- arguments ----
+
+Result<support::Unit> ClCall::bind(runtime::PackedArgs args) {
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const ir::PrimParam& p = program_.f->params[i];
+    if (args[i].is(ValueKind::Tensor)) {
+      RLDB_TRY_VOID(bind_tensor(p, i, args[i].as_tensor()));
+    } else if (!p.buffer) {
+      scalars_[p.var] = args[i];
+    }
+  }
+  const Shared* before = nullptr;
+  for (const auto& [at, shared] : tensors_) {
+    if (before && before->host + before->bytes > at && (before->written || shared.written))
+      return fail(ErrorKind::Unsupported, "two arguments are parts of one tensor that overlap, and one of them is written");
+    before = &shared;
+  }
+  return Unit{};
+}
+
+Result<support::Unit> ClCall::bind_tensor(const ir::PrimParam& p, std::size_t index, const runtime::Tensor& t) {
+  const ir::Var* data = p.buffer ? p.buffer->data : p.var;
+  Shared& shared = tensors_[t.data()];
+  shared.host = t.data();
+  shared.bytes = std::max(shared.bytes, t.byte_size());
+  const bool written = program_.written.contains(data);
+  shared.written = shared.written || written;
+  const runtime::KernelParam& param = signature_.params[index];
+  shared.read = shared.read || program_.read.contains(data) || (written && (param.may_leave_unwritten || param.opaque));
+  arguments_[data] = t.data();
+  bytes_[data] = t.byte_size();
+  if (!p.buffer) return Unit{};
+  std::int64_t stride = 1;
+  for (std::size_t d = t.shape().size(); d-- > 0; stride *= t.shape()[d]) {
+    if (d < p.buffer->shape.size())
+      if (const auto* v = as<ir::Var>(p.buffer->shape[d])) scalars_[v] = Value::of_int(t.shape()[d]);
+    if (d < p.buffer->strides.size())
+      if (const auto* v = as<ir::Var>(p.buffer->strides[d])) scalars_[v] = Value::of_int(stride);
+  }
+  if (const auto* offset = as<ir::Var>(p.buffer->elem_offset)) scalars_[offset] = Value::of_int(0);
+  return Unit{};
+}
+
+Result<support::Unit> ClCall::copy_in() {
+  for (auto& [at, shared] : tensors_) {
+    if (!shared.memory) {
+      RLDB_TRY(shared.memory, ClMemory::allocate(device_, shared.bytes));
+    }
+    if (shared.read) RLDB_TRY_VOID(shared.memory->write(shared.host, shared.bytes));
+  }
+  return Unit{};
+}
+
+Result<support::Unit> ClCall::copy_out() {
+  for (auto& [at, shared] : tensors_)
+    if (shared.written) RLDB_TRY_VOID(shared.memory->read(shared.host, shared.bytes));
+  return Unit{};
+}
+
+// ---- the host's statements ----
+
+Result<Value> ClCall::scalar(const ir::Expr* e) const {
+  eval::ScalarEnv env;
+  env.var = [&](const ir::Var* v) -> std::optional<Value> {
+    const auto it = scalars_.find(v);
+    return it == scalars_.end() ? std::nullopt : std::optional(it->second);
+  };
+  return eval::eval_scalar(e, env);
+}
+
+Result<std::int64_t> ClCall::number(const ir::Expr* e) const {
+  RLDB_TRY(const Value v, scalar(e));
+  return v.is(ValueKind::Float) ? std::int64_t(v.as_float()) : v.as_int();
+}
+
+Result<support::Unit> ClCall::host(const ir::Stmt* s) {
+  if (const auto it = program_.launch_of.find(s); it != program_.launch_of.end()) return launch(it->second);
+  if (const auto* seq = as<ir::SeqStmt>(s)) {
+    for (const ir::Stmt* part : seq->stmts) RLDB_TRY_VOID(host(part));
+  } else if (const auto* a = as<ir::AttrStmt>(s)) {
+    return host(a->body);
+  } else if (const auto* f = as<ir::ForStmt>(s)) {
+    return loop(f);
+  } else if (const auto* i = as<ir::IfThenElse>(s)) {
+    RLDB_TRY(const std::int64_t holds, number(i->cond));
+    if (holds) return host(i->then_case);
+    if (i->else_case) return host(i->else_case);
+  } else if (const auto* b = as<ir::BindStmt>(s)) {
+    RLDB_TRY(scalars_[b->var], scalar(b->value));
+  } else if (const auto* check = as<ir::AssertStmt>(s)) {
+    RLDB_TRY(const std::int64_t holds, number(check->cond));
+    std::string message;
+    for (const std::string_view part : check->message_parts) message += part;
+    if (!holds) return fail(ErrorKind::AssertFailed, message.empty() ? "an assertion fails" : message);
+  } else if (as<ir::AllocBuffer>(s) || as<ir::AllocateStmt>(s)) {
+    return allocate(s);
+  }
+  return Unit{};
+}
+
+Result<support::Unit> ClCall::loop(const ir::ForStmt* s) {
+  RLDB_TRY(const std::int64_t first, number(s->min));
+  RLDB_TRY(const std::int64_t count, number(s->extent));
+  std::int64_t step = 1;
+  if (s->step) {
+    RLDB_TRY(step, number(s->step));
+  }
+  for (std::int64_t i = first; i < first + count; i += std::max<std::int64_t>(step, 1)) {
+    if (interrupt_ && *interrupt_) return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", signature_.name));
+    scalars_[s->var] = Value::of_int(i);
+    RLDB_TRY_VOID(host(s->body));
+  }
+  return Unit{};
+}
+
+Result<support::Unit> ClCall::allocate(const ir::Stmt* s) {
+  const auto* b = as<ir::AllocBuffer>(s);
+  const auto* old = as<ir::AllocateStmt>(s);
+  const ir::Var* data = b ? b->buffer->data : old->var;
+  const ir::DType t = b ? b->buffer->dtype : old->dtype;
+  if (!program_.temporaries.contains(data)) return Unit{};  // memory of threads, which the launches have, or unused
+  std::int64_t bytes = std::int64_t(t.bytes());
+  const auto& dims = b ? b->buffer->shape : old->extents;
+  for (const ir::Expr* d : dims) {
+    RLDB_TRY(const std::int64_t n, number(d));
+    if (n < 0 || __builtin_mul_overflow(bytes, n, &bytes) || std::size_t(bytes) > runtime::memory_limit())
+      return fail(ErrorKind::OutOfMemory, fmt::format("cannot allocate buffer `{}`: its shape is negative or too large",
+                                                      b ? b->buffer->name : old->var->name));
+  }
+  std::unique_ptr<ClMemory>& memory = temporaries_[data];
+  if (!memory || memory->size() < std::size_t(bytes)) {
+    RLDB_TRY(memory, ClMemory::allocate(device_, std::size_t(bytes)));
+  }
+  bytes_[data] = std::size_t(bytes);
+  return memory->clear();
+}
+
+// ---- launches ----
+
+Result<support::Unit> ClCall::launch(std::size_t which) {
+  const Launch& made = program_.launches[which];
+  ++launched_;
+  std::size_t local[3] = {1, 1, 1}, global[3] = {1, 1, 1};
+  std::uint64_t threads = 1;
+  for (const ThreadAxis& axis : made.axes) {
+    RLDB_TRY(const std::int64_t n, number(axis.extent));
+    if (n <= 0) return Unit{};
+    if (__builtin_mul_overflow(threads, std::uint64_t(n), &threads) || threads >= kNoThread)
+      return fail(ErrorKind::Unsupported, fmt::format("`{}` is launched with 2^32 threads or more", made.function));
+    const auto dim = std::size_t(axis.tag.back() - 'x');
+    (axis.tag.starts_with("threadIdx.") ? local : global)[dim] = std::size_t(n);
+  }
+  for (int i = 0; i < 3; ++i) global[i] *= local[i];
+  const std::size_t group = local[0] * local[1] * local[2];
+  if (group > device_.about.group_size)
+    return fail(ErrorKind::Unsupported, fmt::format("blocks of {} threads: a block of {} has at most {}", group,
+                                                    device_.about.name, device_.about.group_size));
+  RLDB_TRY_VOID(set_arguments(which));
+  cl::EventId event = nullptr;
+  const cl::Int code = device_.api->clEnqueueNDRangeKernel(device_.queue, built_.kernel(which), 3, nullptr, global, local,
+                                                           0, nullptr, &event);
+  if (code != cl::kSuccess) return support::Failure(cl_error(fmt::format("launch `{}`", made.function), code));
+  RLDB_TRY_VOID(wait(event));
+  return look_at_faults(which);
+}
+
+Result<support::Unit> ClCall::set_arguments(std::size_t which) {
+  const Launch& made = program_.launches[which];
+  cl::Uint index = 0;
+  cl::Int code = cl::kSuccess;
+  const auto set = [&](std::size_t size, const void* value) {
+    const cl::Int now = device_.api->clSetKernelArg(built_.kernel(which), index++, size, value);
+    if (code == cl::kSuccess) code = now;
+  };
+  for (const LaunchArgument& a : made.arguments) {
+    switch (a.kind) {
+      case LaunchArgument::Kind::Memory: {
+        const auto given = arguments_.find(a.var);
+        const auto temporary = temporaries_.find(a.var);
+        if (given == arguments_.end() && temporary == temporaries_.end())
+          return fail(ErrorKind::Raised, fmt::format("`{}` has no memory here", a.var->name));
+        const cl::MemoryId id = given != arguments_.end() ? tensors_.at(given->second).memory->id() : temporary->second->id();
+        set(sizeof id, &id);
+        break;
+      }
+      case LaunchArgument::Kind::Bytes: {
+        const std::int64_t bytes = std::int64_t(bytes_[a.var]);
+        set(sizeof bytes, &bytes);
+        break;
+      }
+      case LaunchArgument::Kind::Scalar: {
+        RLDB_TRY(const Value v, scalar(a.var));
+        const ScalarBytes bytes = bytes_of(v, a.var->dtype());
+        set(bytes.size, bytes.bytes.data());
+        break;
+      }
+      case LaunchArgument::Kind::Fault: {
+        FaultRecord record;
+        RLDB_TRY_VOID(faults_->write(&record, sizeof record, false));
+        const cl::MemoryId id = faults_->id();
+        const std::uint32_t only = launched_ == failed_launch_ ? failed_thread_ : kNoThread;
+        set(sizeof id, &id);
+        set(sizeof only, &only);
+        break;
+      }
+    }
+  }
+  if (code != cl::kSuccess) return support::Failure(cl_error(fmt::format("pass arguments to `{}`", made.function), code));
+  return Unit{};
+}
+
+// Polls, so that ^C is heard: a kernel cannot be ended, but nobody has to wait for it.
+Result<support::Unit> ClCall::wait(cl::EventId event) {
+  device_.api->clFlush(device_.queue);
+  cl::Int status = 1;
+  for (int polls = 0; status > cl::kComplete; ++polls) {
+    if (device_.api->clGetEventInfo(event, cl::kCommandStatus, sizeof status, &status, nullptr) != cl::kSuccess) break;
+    if (status <= cl::kComplete) break;
+    if (interrupt_ && *interrupt_) {
+      device_.api->clReleaseEvent(event);
+      return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`, which the device goes on computing", signature_.name));
+    }
+    if (polls < 64)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(polls < 1000 ? 50 : 1000));
+  }
+  device_.api->clReleaseEvent(event);
+  if (status < 0) return support::Failure(cl_error(fmt::format("complete kernel `{}`", signature_.name), status));
+  return Unit{};
+}
+
+Result<support::Unit> ClCall::look_at_faults(std::size_t which) {
+  const Launch& made = program_.launches[which];
+  if (std::none_of(made.arguments.begin(), made.arguments.end(),
+                   [](const LaunchArgument& a) { return a.kind == LaunchArgument::Kind::Fault; }))
+    return Unit{};
+  FaultRecord record;
+  RLDB_TRY_VOID(faults_->read(&record, sizeof record, false));
+  noted_ = noted_ || record.noted;
+  if (launched_ == failed_launch_ && record.site > 0) {
+    Error e = fault(made, failed_thread_);
+    return support::Failure(std::move(e));
+  }
+  if (record.least_thread == kNoThread) return Unit{};
+  failed_launch_ = launched_;
+  failed_thread_ = record.least_thread;
+  return fail(ErrorKind::Raised, "a thread had a fault");  // replaced by the second execution
+}
+
+Error ClCall::fault(const Launch& launch, std::uint32_t thread) const {
+  FaultRecord record;
+  if (!faults_->read(&record, sizeof record, false).ok() || record.site == 0 || record.site > program_.sites.size())
+    return {ErrorKind::Raised, "a thread had a fault", {}};
+  const FaultSite& site = program_.sites[record.site - 1];
+  Error e;
+  switch (site.kind) {
+    case FaultSite::Kind::OutOfBounds:
+      e = {ErrorKind::OutOfBounds,
+           fmt::format("access out of bounds: `{}`, index {} is {}, but the extent is {}", site.text, record.numbers[0],
+                       record.numbers[1], record.numbers[2]),
+           {}};
+      break;
+    case FaultSite::Kind::PastMemory:
+      e = {ErrorKind::OutOfBounds, fmt::format("access out of bounds: `{}` reaches past its memory", site.text), {}};
+      break;
+    case FaultSite::Kind::Division:
+      e = {ErrorKind::Raised, "integer division by zero", {}};
+      break;
+    case FaultSite::Kind::Assertion:
+      e = {ErrorKind::AssertFailed, site.text.empty() ? "an assertion fails" : site.text, {}};
+      break;
+  }
+  std::string place;
+  for (std::size_t i = launch.axes.size(); i-- > 0;) {
+    const auto extent = number(launch.axes[i].extent);
+    const std::uint32_t n = extent.ok() && *extent > 0 ? std::uint32_t(*extent) : 1;
+    place = fmt::format("{} = {}{}{}", launch.axes[i].tag, thread % n, place.empty() ? "" : ", ", place);
+    thread /= n;
+  }
+  e.notes.push_back(fmt::format("in the thread {}", place));
+  return e;
+}
+
+}  // namespace rldb::codegen
