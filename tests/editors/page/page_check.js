@@ -98,7 +98,7 @@ async function session(page) {
       await page.selectOption('#right select >> nth=0', { label: 'kernel: ' + form });
       await page.selectOption('#right select >> nth=1', 'matmul');
       for (const pane of ['left', 'right']) await page.locator(`#${pane}[aria-busy=false]`).waitFor();
-      await row(page, 'left', 'x_panel').waitFor();
+      await row(page, 'left', 'def matmul').waitFor();
       await page.fill('#left input[type=search]', '+ x_panel');
       await page.press('#left input[type=search]', 'Enter');
       await page.waitForTimeout(500);
