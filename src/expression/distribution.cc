@@ -45,6 +45,29 @@ struct Wanted {
   std::int64_t position = 0;
 };
 
+// Counts between edges, of values with their numbers.
+class Bins {
+ public:
+  explicit Bins(std::span<const double> edges) : edges_(edges), counts_(edges.size() - 1) {}
+  // -1: below all of them; their number: above, or no number.
+  std::int64_t of(double v) const {
+    if (v < edges_.front()) return -1;
+    if (!(v <= edges_.back())) return bins();
+    const auto above = std::upper_bound(edges_.begin(), edges_.end(), v) - edges_.begin();
+    return std::min<std::int64_t>(bins() - 1, above - 1);
+  }
+  void add(double v, std::int64_t n) {
+    const std::int64_t bin = of(v);
+    if (bin >= 0 && bin < bins()) counts_[std::size_t(bin)] += n;
+  }
+  std::vector<std::int64_t> take() { return std::move(counts_); }
+
+ private:
+  std::int64_t bins() const { return std::int64_t(counts_.size()); }
+  std::span<const double> edges_;
+  std::vector<std::int64_t> counts_;
+};
+
 template <class Key>
 class Select {
   static constexpr int kDigitCount = int(sizeof(Key)) * 8 / kDigitBits;
@@ -52,11 +75,14 @@ class Select {
  public:
   explicit Select(const Tensor& t) : t_(t) {}
 
-  std::vector<double> at(std::span<const std::int64_t> positions) {
+  // `bins`: counted on the way, which needs keys of two digits; null: none.
+  std::vector<double> at(std::span<const std::int64_t> positions, Bins* bins = nullptr) {
     std::vector<Wanted> wanted;
     for (const std::int64_t p : positions) wanted.push_back({0, p});
+    std::vector<std::uint64_t> cut;  // prefixes with elements in several bins
     for (int digit = 0; digit < kDigitCount; ++digit) {
-      digit == 0 ? count_first() : count_next(wanted, digit);
+      digit == 0 ? count_first() : count_next(wanted, digit, cut);
+      if (bins) digit == 0 ? count_whole(*bins, cut) : count_cut(*bins, cut);
       for (Wanted& w : wanted) find(w);
     }
     std::vector<double> out;
@@ -90,14 +116,40 @@ class Select {
     for (const Group& p : parts) add_to(groups_[0], p);
   }
 
-  void count_next(const std::vector<Wanted>& wanted, int digit) {
+  // The bins of elements by their first digit, where it decides.
+  void count_whole(Bins& bins, std::vector<std::uint64_t>& cut) const {
+    constexpr int shift = (kDigitCount - 1) * kDigitBits;
+    for (std::size_t d = 0; d < kDigits; ++d) {
+      const std::int64_t n = groups_[0].counts[d];
+      const Key least = Key(d) << shift, most = Key(least | ((Key(1) << shift) - 1));
+      if (n == 0) continue;
+      if (bins.of(value_of(least)) == bins.of(value_of(most)))
+        bins.add(value_of(least), n);
+      else
+        cut.push_back(d);
+    }
+  }
+  void count_cut(Bins& bins, const std::vector<std::uint64_t>& cut) {
+    for (const std::uint64_t prefix : cut) {
+      const std::vector<std::int64_t>& counts = group(prefix)->counts;
+      for (std::size_t k = 0; k < kDigits; ++k)
+        if (counts[k] > 0) bins.add(value_of(Key(prefix << kDigitBits | k)), counts[k]);
+    }
+  }
+
+  void count_next(const std::vector<Wanted>& wanted, int digit, const std::vector<std::uint64_t>& cut) {
     groups_.clear();
     for (const Wanted& w : wanted)
       if (!group(w.prefix)) groups_.push_back({w.prefix});
-    // By the first digit whether an element can belong to a group.
+    for (const std::uint64_t prefix : cut)
+      if (!group(prefix)) groups_.push_back({prefix});
+    // By the first digit: 0, an element can belong to no group; else one more than the group's number, which is
+    // certain after one digit.
     const int above = digit * kDigitBits, shift = (kDigitCount - digit) * kDigitBits;
-    std::vector<std::uint8_t> possible(kDigits);
-    for (const Group& g : groups_) possible[std::size_t(g.prefix >> (above - kDigitBits))] = 1;
+    std::vector<std::uint16_t> possible(kDigits);
+    for (std::size_t g = 0; g < groups_.size(); ++g)
+      possible[std::size_t(groups_[g].prefix >> (above - kDigitBits))] = std::uint16_t(g + 1);
+    const bool certain = digit == 1;
     constexpr int first = (kDigitCount - 1) * kDigitBits;
     const std::size_t slices = slice_count(t_.element_count());
     std::vector<std::vector<Group>> parts(slices, groups_);
@@ -106,8 +158,10 @@ class Select {
       each_chunk(t_, s.begin, s.end, [&](const auto* v, std::int64_t n, std::int64_t) {
         for (std::int64_t i = 0; i < n; ++i) {
           const Key key = Key(key_of(v[i]));
-          if (!possible[std::size_t(key >> first)]) continue;
-          if (Group* g = group_in(parts[part], std::uint64_t(key) >> shift))
+          const std::uint16_t at = possible[std::size_t(key >> first)];
+          if (at == 0) continue;
+          std::vector<Group>& own = parts[part];
+          if (Group* g = certain ? &own[at - 1U] : group_in(own, std::uint64_t(key) >> shift))
             ++g->counts[(key >> (shift - kDigitBits)) & (kDigits - 1)];
         }
       });
@@ -159,15 +213,20 @@ std::vector<double> values_at(const Tensor& t, std::span<const std::int64_t> pos
   return fits_float(t.dtype()) ? Select<std::uint32_t>(t).at(positions) : Select<std::uint64_t>(t).at(positions);
 }
 
-std::vector<double> quantiles_of(const Tensor& t, std::span<const double> parts, std::int64_t first,
-                                 std::int64_t count) {
+namespace {
+
+// Of the two elements that each quantile lies between.
+std::vector<std::int64_t> neighbours_of(std::span<const double> parts, std::int64_t first, std::int64_t count) {
   std::vector<std::int64_t> positions;
   for (const double q : parts) {
     const auto low = std::int64_t(q * double(count - 1));
     positions.push_back(first + low);
     positions.push_back(first + std::min(low + 1, count - 1));
   }
-  const std::vector<double> values = values_at(t, positions);
+  return positions;
+}
+
+std::vector<double> between(std::span<const double> parts, std::span<const double> values, std::int64_t count) {
   std::vector<double> out;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const double place = parts[i] * double(count - 1);
@@ -175,6 +234,23 @@ std::vector<double> quantiles_of(const Tensor& t, std::span<const double> parts,
     out.push_back(part == 0 ? low : low + part * (high - low));
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<double> quantiles_of(const Tensor& t, std::span<const double> parts, std::int64_t first,
+                                 std::int64_t count) {
+  return between(parts, values_at(t, neighbours_of(parts, first, count)), count);
+}
+
+Distribution distribution_of(const Tensor& t, std::span<const double> parts, std::int64_t first, std::int64_t count,
+                             std::span<const double> edges) {
+  const std::vector<std::int64_t> positions = neighbours_of(parts, first, count);
+  if (positions.size() > kMostSelected || !fits_float(t.dtype()) || edges.size() < 2 || edges.size() > kMostSelected)
+    return {quantiles_of(t, parts, first, count), bin_counts(t, edges)};
+  Bins bins(edges);
+  std::vector<double> quantiles = between(parts, Select<std::uint32_t>(t).at(positions, &bins), count);
+  return {std::move(quantiles), bins.take()};
 }
 
 std::vector<double> equal_edges(double low, double high, std::int64_t bins) {

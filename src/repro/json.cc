@@ -104,6 +104,8 @@ std::string_view kind_of(Finding::Kind kind) {
       return "bounds";
     case Kind::Overflow:
       return "overflow";
+    case Kind::Race:
+      return "race";
   }
   RLDB_UNREACHABLE("kind of a finding");
 }

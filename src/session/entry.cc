@@ -133,7 +133,15 @@ const ir::Type* ValueTyper::type_of(const Value& value, int depth) {
 
 }  // namespace
 
-void Session::set_value(std::string name, Value value) { put(*ctx_, values_, std::move(name), std::move(value)); }
+void Session::set_value(std::string name, Value value) {
+  // `$2`, a value that was printed, without a value: it is given up.
+  const bool numbered = name.size() > 1 && name[0] == '$' && name[1] >= '0' && name[1] <= '9';
+  if (numbered && value.is(ValueKind::Null)) {
+    std::erase_if(values_, [&](const NamedValue& v) { return v.name == name; });
+    return;
+  }
+  put(*ctx_, values_, std::move(name), std::move(value));
+}
 
 const Value* Session::find_value(std::string_view name) const {
   for (const NamedValue& v : values_)

@@ -108,6 +108,13 @@ TEST_CASE("moments, order and bins of random tensors") {
       check_order(*tensor);
       check_bins(*tensor, equal_edges(-7, 5, 10));
       const Moments m = moments_of(*tensor);
+      if (m.finite > 0) {
+        const std::vector<double> parts{0, 0.05, 0.5, 0.5, 0.99, 1};
+        const std::vector<double> edges = equal_edges(m.low - (m.low == m.high), m.high + (m.low == m.high), 20);
+        const Distribution both = distribution_of(*tensor, parts, m.negative_inf, m.finite, edges);
+        CHECK(both.quantiles == quantiles_of(*tensor, parts, m.negative_inf, m.finite));
+        CHECK(both.counts == bin_counts(*tensor, edges));
+      }
       if (m.finite > 0 && m.low < m.high) check_bins(*tensor, equal_edges(m.low, m.high, 33));
     }
 }

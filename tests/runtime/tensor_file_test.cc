@@ -1,12 +1,12 @@
-#include "rldb/runtime/tensor_file.h"
-
 #include <doctest/doctest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
 
+#include "rldb/runtime/tensor_export.h"
 #include "rldb/support/file.h"
 #include "runtime/file/bytes.h"
 #include "runtime/helpers.h"
@@ -209,6 +209,24 @@ TEST_CASE("npy: what is written is read back, header aligned") {
   CHECK(compare(good(read_npy(write_npy(*tensor({}, kF32, {3})), "x")), Value(tensor({}, kF32, {3}))).empty());
 }
 
+TEST_CASE("safetensors: what is written is read") {
+  NamedTensors named;
+  for (const char* name :
+       {"float64", "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int64", "uint8"})
+    named.emplace_back(name, Value(tensor({2, 2}, *parse_dtype(name), {1, 2, 3, 4})));
+  named.emplace_back("none", Value(tensor({0, 3}, kF32, {})));
+  named.emplace_back("odd \"name\"", Value(tensor({}, DType::Bool(), {1})));
+  const std::string bytes = good(write_safetensors(named));
+  const NamedTensors again = good(read_safetensors(bytes, "x"));
+  REQUIRE(again.size() == named.size());
+  for (const auto& [name, value] : named) {
+    const auto same = std::find_if(again.begin(), again.end(), [&](const auto& one) { return one.first == name; });
+    REQUIRE(same != again.end());
+    CHECK(compare(same->second, value).empty());
+  }
+  CHECK_FALSE(write_safetensors({{"x", Value(tensor({1}, *parse_dtype("float8_e4m3fnuz"), {1}))}}).ok());
+}
+
 TEST_CASE("npy: bfloat16 and float8 go as their bits and come back on demand") {
   for (const char* name : {"bfloat16", "float8_e4m3fn"}) {
     const DType t = *parse_dtype(name);
@@ -217,6 +235,14 @@ TEST_CASE("npy: bfloat16 and float8 go as their bits and come back on demand") {
     CHECK(bits.as_tensor().dtype() == DType::UInt(t.bits));
     CHECK(compare(good(reinterpret_as(bits, t)), v).empty());
   }
+  for (const char* name : {"bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e8m0fnu"}) {
+    const Value v = Value(tensor({2, 2}, *parse_dtype(name), {1, 2, 0.5, 4}));
+    const std::string bytes = export_npy(v.as_tensor());
+    CHECK(bytes.find(std::string("'descr': '") + name + "'") == 11);
+    CHECK(compare(good(read_npy(bytes, "x")), v).empty());
+    CHECK(compare(good(read_npz(export_npz({{"a", v}}), "x"))[0].second, v).empty());
+  }
+  CHECK(export_npy(*tensor({2}, kF32, {1, 2})) == write_npy(*tensor({2}, kF32, {1, 2})));
   CHECK_FALSE(reinterpret_as(Value(tensor({1}, DType::UInt(16), {1})), kF32).ok());
   CHECK_FALSE(reinterpret_as(Value(tensor({1}, DType::Int(16), {1})), DType::BFloat16()).ok());
   CHECK_FALSE(reinterpret_as(Value::of_int(1), kF32).ok());

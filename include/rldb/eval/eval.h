@@ -95,6 +95,7 @@ class TirMachine {
   runtime::Value result() const;  // of a PrimFunc that returns a value
 
  private:
+  friend class MachineAccess;  // machine_view.h
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };

@@ -32,6 +32,13 @@ std::vector<double> quantiles_of(const runtime::Tensor& t, std::span<const doubl
 // Counts of the elements between adjacent edges, which are equally far apart; those outside are not counted. A value on
 // an edge is above it, but for the last edge.
 std::vector<std::int64_t> bin_counts(const runtime::Tensor& t, std::span<const double> edges);
+// Both, of the same elements; in one pass less than one after the other.
+struct Distribution {
+  std::vector<double> quantiles;
+  std::vector<std::int64_t> counts;
+};
+Distribution distribution_of(const runtime::Tensor& t, std::span<const double> parts, std::int64_t first,
+                             std::int64_t count, std::span<const double> edges);
 // `bins` equal parts of low..high; one edge more.
 std::vector<double> equal_edges(double low, double high, std::int64_t bins);
 

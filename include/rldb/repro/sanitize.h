@@ -1,6 +1,6 @@
 // Faults that a run reveals and no correct program has: memory read after it was given to another tensor, or before
 // anything was written there, the first NaN or infinity computed from finite numbers, an access out of bounds, and
-// integers that do not fit into their dtype.
+// integers that do not fit into their dtype, elements that two GPU threads access without a barrier in between.
 //
 // The first three are read off a recorded run. For the others kernels run on the evaluator, and for
 // integers each is stepped through on copies first. Users: run, bisect.
@@ -16,13 +16,13 @@
 
 namespace rldb::repro {
 
-// `storage,uninit,nan,bounds,overflow`; nullopt: `wrong` is the first word that is not one of them.
+// `storage,uninit,nan,bounds,overflow,race`; nullopt: `wrong` is the first word that is not one of them.
 std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong);
 std::string to_string(const Sanitizers& which);
 
 struct Finding {
   // Storage: read after being overwritten. Shared: the kernel that reads it writes to its memory.
-  enum class Kind { Storage, Shared, Unwritten, Nan, Bounds, Overflow } kind{};
+  enum class Kind { Storage, Shared, Unwritten, Nan, Bounds, Overflow, Race } kind{};
   std::string function;
   std::string reader;         // the tensor being computed, or "return"
   std::string reader_callee;  // by this
@@ -35,11 +35,12 @@ struct Finding {
   std::string planner;     // the pass that made the storages; empty: not known
   std::string allocation;  // the two tensors as they were allocated in the storage
   std::string writer_allocation;
-  std::vector<std::int64_t> element;  // Nan; Overflow: that is written; Unwritten: the first one that is read
+  std::vector<std::int64_t> element;  // Nan; Overflow: that is written; Unwritten: the first one that is read; Race
   double value = 0;
-  std::string statement;  // Overflow: the expression; Unwritten: the statement; Bounds: the engine's message
-  std::string dtype;      // Overflow
-  std::string number;     // Overflow: the exact value
+  std::string
+      statement;      // Overflow: the expression; Unwritten: the statement; Bounds: the engine's message; Race: by whom
+  std::string dtype;  // Overflow
+  std::string number;  // Overflow: the exact value; Race: why nothing orders the two
   bool is_about_storage() const { return (kind == Kind::Storage || kind == Kind::Shared) && !storage.empty(); }
 };
 

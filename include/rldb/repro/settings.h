@@ -47,7 +47,8 @@ struct Sanitizers {
   bool nan = false;
   bool bounds = false;
   bool overflow = false;
-  bool any() const { return storage || unwritten || nan || bounds || overflow; }
+  bool race = false;  // of GPU threads
+  bool any() const { return storage || unwritten || nan || bounds || overflow || race; }
 };
 
 }  // namespace rldb::repro

@@ -6,6 +6,8 @@
 
 #include "debug/impl.h"
 #include "debug/kernel/text.h"
+#include "rldb/debug/kernel_threads.h"
+#include "rldb/eval/machine_view.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
@@ -141,7 +143,7 @@ FrameInfo Debugger::Impl::kernel_frame() const {
   FrameInfo info;
   info.in_kernel = true;
   info.where.function = k.name();
-  if (const ir::Stmt* s = k.machine().current()) info.where.span = session.context().span_of(s);
+  if (const ir::Stmt* s = k.seen().current()) info.where.span = session.context().span_of(s);
   return info;
 }
 
@@ -153,26 +155,26 @@ std::optional<Debugger::KernelPosition> Debugger::kernel_position() const {
   p.kernel = k.name();
   p.source = text.source();
   p.steps = k.machine().steps();
-  if (const ir::Stmt* s = k.machine().current()) {
+  if (const ir::Stmt* s = k.seen().current()) {
     p.statement = s->id;
     p.text = ir::print_stmt(s);
     // The head of a loop or block, not its contents.
     if (const auto line = p.text.find('\n'); line != std::string::npos) p.text.resize(line);
     p.line = text.line_of(s);
-    p.accesses = Accesses(k.machine()).of(s);
+    p.accesses = Accesses(k.seen()).of(s);
   }
-  const auto variables = k.machine().variables();
+  const auto variables = k.seen().variables();
   for (const auto& [var, value] : variables) p.variables.emplace_back(var->name, value);
-  for (const ir::Stmt* s : k.machine().enclosing()) {
+  for (const ir::Stmt* s : k.seen().enclosing()) {
     if (const auto* realize = as<ir::SBlockRealize>(s)) p.blocks.emplace_back(realize->block->name);
     const auto* loop = as<ir::ForStmt>(s);
     const auto* launch = as<ir::AttrStmt>(s);
     const ir::Var* counted = loop ? loop->var : launch ? launch->thread_var : nullptr;
-    if (!counted || s == k.machine().current()) continue;
+    if (!counted || s == k.seen().current()) continue;
     for (const auto& [var, value] : variables)
       if (var == counted) p.loops.emplace_back(var->name, value);
   }
-  for (const auto& [buffer, value] : k.machine().buffers()) p.buffers.emplace_back(buffer->name, value);
+  for (const auto& [buffer, value] : k.seen().buffers()) p.buffers.emplace_back(buffer->name, value);
   return p;
 }
 
@@ -181,13 +183,41 @@ std::vector<Debugger::KernelLine> Debugger::kernel_lines(std::size_t count, std:
   if (!impl_->run || !impl_->run->in_kernel()) return lines;
   const KernelStepper& k = *impl_->run->kernel();
   const KernelText text(impl_->session, k.name(), k.function());
-  const std::uint32_t current = text.line_of(k.machine().current());
+  const std::uint32_t current = text.line_of(k.seen().current());
   const std::uint32_t middle = around.value_or(current);
   const auto half = std::uint32_t(count / 2);
   const std::uint32_t first = std::max(text.first_line(), middle > half ? middle - half : 1);
   for (std::uint32_t n = first; n <= text.last_line() && lines.size() < count; ++n)
     lines.push_back({n, text.line(n), n == current});
   return lines;
+}
+
+std::vector<KernelThread> kernel_threads(const Debugger& debugger) {
+  std::vector<KernelThread> list;
+  const Debugger::Impl& d = impl_of(debugger);
+  if (!d.run || !d.run->in_kernel()) return list;
+  const KernelStepper& k = *d.run->kernel();
+  const KernelText text(d.session, k.name(), k.function());
+  for (const eval::ThreadView& t : eval::threads_of(k.seen())) {
+    KernelThread row{t.name, {}, 0, {}, t.current};
+    using State = eval::ThreadView::State;
+    row.state = t.state == State::Done      ? "done"
+                : t.state == State::Waiting ? "waits"
+                : t.state == State::Ready   ? "runs"
+                                            : "not begun";
+    if (t.at) {
+      row.line = text.line_of(t.at);
+      row.statement = ir::print_stmt(t.at);
+      row.statement.resize(std::min(row.statement.size(), row.statement.find('\n')));
+    }
+    list.push_back(std::move(row));
+  }
+  return list;
+}
+
+bool look_at_thread(Debugger& debugger, std::size_t thread) {
+  Debugger::Impl& d = impl_of(debugger);
+  return d.run && d.run->in_kernel() && d.run->kernel()->look_at_thread(thread);
 }
 
 }  // namespace rldb::debug

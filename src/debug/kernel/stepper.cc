@@ -157,6 +157,7 @@ std::unique_ptr<KernelStepper> KernelStepper::enter(KernelCode& code, std::strin
 }
 
 bool KernelStepper::start_again() {
+  seen_.reset();
   before_.restore();
   machine_ = std::make_unique<TirMachine>(f_, &code_.session().registry());
   return machine_->start(args_).ok();
@@ -164,6 +165,7 @@ bool KernelStepper::start_again() {
 
 // Gives the tensors their contents at the place.
 bool KernelStepper::put_to(const eval::TirPlace& place) {
+  seen_.reset();
   auto machine = std::make_unique<TirMachine>(f_, &code_.session().registry());
   if (!machine->start(args_).ok() || !machine->seek(place).ok()) return false;
   machine_ = std::move(machine);
@@ -171,6 +173,7 @@ bool KernelStepper::put_to(const eval::TirPlace& place) {
 }
 
 KernelStepper::Found KernelStepper::walk_to(std::uint64_t steps) {
+  seen_.reset();
   std::atomic<bool>& interrupt = code_.session().interrupt();
   const auto ran = machine_->run({.until = steps, .interrupt = &interrupt});
   if (!ran.ok()) return Found::No;
@@ -246,6 +249,7 @@ std::optional<KernelStepper::Found> KernelStepper::run(const KernelSearch& searc
 
 KernelStepper::Found KernelStepper::search(const KernelSearch& search, const Window& window, bool from_beginning,
                                            std::vector<Arrivals>& groups) {
+  seen_.reset();
   if (from_beginning && !start_again()) return Found::No;
   bool reached = false;
   const Found near = walk(search, window, code_.near, reached, groups);

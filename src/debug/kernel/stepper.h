@@ -10,6 +10,7 @@
 #include <map>
 
 #include "debug/kernel/self_stopping.h"
+#include "rldb/eval/machine_view.h"
 
 namespace rldb::debug {
 
@@ -70,7 +71,19 @@ class KernelStepper {
   const std::string& name() const { return name_; }
   const ir::PrimFunc* function() const { return f_; }
   const eval::TirMachine& machine() const { return *machine_; }
-  runtime::Result<support::Unit> step() { return machine_->step(); }
+  runtime::Result<support::Unit> step() {
+    seen_.reset();
+    return machine_->step();
+  }
+  // The machine as questions see it: with the thread's turn that was chosen, until the next step.
+  const eval::TirMachine& seen() const { return seen_ ? *seen_ : *machine_; }
+  // False: there is no such thread, or it has not begun, or is done.
+  bool look_at_thread(std::size_t thread) {
+    auto view = eval::as_thread(*machine_, thread);
+    if (!view) return false;
+    seen_ = std::move(view);
+    return true;
+  }
   // Restores the tensors from before the call; afterwards this can only be used to go to a moment.
   void put_back() const { before_.restore(); }
 
@@ -103,6 +116,7 @@ class KernelStepper {
   std::vector<runtime::Value> args_;
   TensorBytes before_;
   std::unique_ptr<eval::TirMachine> machine_;
+  std::unique_ptr<eval::TirMachine> seen_;  // null: as it is
 };
 
 }  // namespace rldb::debug

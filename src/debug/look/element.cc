@@ -257,12 +257,6 @@ class Origin {
   ElementOrigin done_;
 };
 
-std::vector<std::int64_t> index_of(std::int64_t position, const std::vector<std::int64_t>& shape) {
-  std::vector<std::int64_t> index(shape.size());
-  for (std::size_t d = shape.size(); d-- > 0; position /= shape[d]) index[d] = position % shape[d];
-  return index;
-}
-
 }  // namespace
 
 Result<ElementOrigin> origin_of_element(session::Session& session, const CodeMap& map, int binding,
@@ -277,28 +271,6 @@ Result<ElementOrigin> origin_of_element(session::Session& session, const CodeMap
     return runtime::fail(ErrorKind::Unsupported,
                          fmt::format("the elements of `{}` cannot be followed", recorder.opaque.back()));
   return Origin(recorder.calls, again.inputs).run(value, position);
-}
-
-std::string region_text(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& positions) {
-  if (positions.empty()) return "[]";
-  std::vector<std::int64_t> first = index_of(positions[0], shape), last = first;
-  for (const std::int64_t p : positions) {
-    const std::vector<std::int64_t> at = index_of(p, shape);
-    for (std::size_t d = 0; d < at.size(); ++d) {
-      first[d] = std::min(first[d], at[d]);
-      last[d] = std::max(last[d], at[d]);
-    }
-  }
-  std::string text;
-  std::int64_t box = 1;
-  for (std::size_t d = 0; d < first.size(); ++d) {
-    box *= last[d] - first[d] + 1;
-    text += text.empty() ? "" : ", ";
-    text += first[d] == last[d] ? fmt::to_string(first[d]) : fmt::format("{}:{}", first[d], last[d] + 1);
-  }
-  text = "[" + text + "]";
-  return box == std::int64_t(positions.size()) ? text
-                                               : fmt::format("{}, {} of {} elements", text, positions.size(), box);
 }
 
 }  // namespace rldb::debug

@@ -25,7 +25,7 @@ struct ElementOrigin {
 runtime::Result<ElementOrigin> origin_of_element(session::Session& session, const CodeMap& map, int binding,
                                                  const Lookup& lookup, std::int64_t position);
 
-// `[3, 0:8]`: the box that the positions fill; `[0:2, 0:8], 5 of 16 elements` when they do not.
+// `[3, 0:8]`, `[0:8:2]`, `[[1, 4, 5]]`, `[0, 0:3], [1, 0:2]`; `[0:9, 0:9], 31 of 81 elements` where that would be long.
 std::string region_text(const std::vector<std::int64_t>& shape, const std::vector<std::int64_t>& positions);
 
 }  // namespace rldb::debug

@@ -51,12 +51,12 @@ Result<Statistics> statistics_of(const Value& v, std::int64_t bins) {
   s.max = {m.high, element_text(*t, m.high_at), index_text(m.high_at, t->shape())};
   s.mean = m.mean, s.std = m.std, s.norm = m.norm;
   constexpr double kParts[] = {0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99};
-  const std::vector<double> quantiles = expression::quantiles_of(*t, kParts, m.negative_inf, m.finite);
-  for (std::size_t i = 0; i < quantiles.size(); ++i) s.quantiles.emplace_back(kParts[i], quantiles[i]);
   // Equal elements are in the middle of bins of width one, as in NumPy.
   const double apart = m.low == m.high ? 0.5 : 0;
   s.edges = expression::equal_edges(m.low - apart, m.high + apart, bins);
-  s.histogram = expression::bin_counts(*t, s.edges);
+  expression::Distribution found = expression::distribution_of(*t, kParts, m.negative_inf, m.finite, s.edges);
+  for (std::size_t i = 0; i < found.quantiles.size(); ++i) s.quantiles.emplace_back(kParts[i], found.quantiles[i]);
+  s.histogram = std::move(found.counts);
   return s;
 }
 

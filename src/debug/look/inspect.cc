@@ -267,8 +267,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
     Value v;
     if (const std::size_t at = name.find('@'); at != std::string_view::npos)
       return value_of_rank(name.substr(0, at), name.substr(at + 1));
-    if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->machine(), name, v))
-      return v;
+    if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->seen(), name, v)) return v;
     if (const Value* known = over ? d.session.find_value(name) : nullptr) return *known;
     if (finder) return finder->find(name);
     if (const Value* known = d.session.find_value(name)) return *known;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <set>
 
+#include "debug/kernel/written.h"
 #include "debug/look/element.h"
 #include "debug/provenance/element_target.h"
 #include "debug/provenance/kernel_reach.h"
@@ -71,8 +72,9 @@ Elements elements_in(const Tensor& t, const std::vector<MemorySet::Piece>& piece
 // The parameters from which a kernel loads; all of them, if it reads in another way.
 std::vector<bool> loads_from(const ir::PrimFunc* f) {
   std::set<const ir::Var*> loaded;
+  const MatchedParts parts(f->body);
   ir::walk(f->body, [&](const ir::Node* n) {
-    if (const auto* load = ir::as<ir::BufferLoad>(n)) loaded.insert(load->buffer->data);
+    if (const auto* load = ir::as<ir::BufferLoad>(n)) loaded.insert(parts.whole(load->buffer->data));
     return true;
   });
   std::vector<bool> list;
@@ -92,6 +94,7 @@ class Follower {
   void list_held();
 
  private:
+  void list_held_in(const Value& value, ValuePath path, const std::string& name);
   bool find_later(const WriteHistory& then, const Writers::Found& found, const MemoryRange& range);
   void see(const CallMoment& call);
   bool is_marked(const Touch& t) const { return marked_.overlaps(t.memory, t.begin, t.end); }
@@ -106,6 +109,7 @@ class Follower {
 
   const Run& run_;
   const CodeMap& map_;
+  Asker asker_;
   Moments moments_;
   WriteHistory history_;
   Influence& out_;
@@ -115,6 +119,7 @@ class Follower {
 };
 
 bool Follower::begin(const ElementTarget& target, std::uint64_t time, const ValuePath& path) {
+  asker_ = asker_at(run_, target.frame);
   Writers writers(run_, time);
   auto range = writers.history().now(path, target.tensor());
   if (!range) return false;
@@ -192,11 +197,7 @@ InfluenceStep Follower::step_of(const CallMoment& call) const {
 }
 
 std::string Follower::name_of(const CallMoment& call, const vm::Machine& m, const Touch& touch, bool after) const {
-  const bytecode::Instruction i = map_.executable().instruction(call.pc);
-  const bytecode::RegName reg = touch.arg < 0 ? i.dst : i.arg(std::size_t(touch.arg)).reg();
-  const Value* v = m.frames().size() > call.frame ? m.read_register(call.frame, reg) : nullptr;
-  const std::string name = name_of_argument(map_, call, touch.arg, after);
-  return v && v->is(ValueKind::Tuple) ? name + fields_text(*v, touch.part) : name;
+  return name_for(asker_, map_, m, call, touch, after);
 }
 
 void Follower::add(const CallMoment& call, const Touch& touch, const Value& tensor,
@@ -321,6 +322,21 @@ bool Follower::mark_changed(const CallMoment& call, const InfluenceStep& step) {
   return reached;
 }
 
+// A tensor, or those in the fields of a tuple.
+void Follower::list_held_in(const Value& value, ValuePath path, const std::string& name) {
+  if (value.is(ValueKind::Tuple))
+    for (std::size_t i = 0; i < value.as_tuple().fields.size(); ++i) {
+      ValuePath field = path;
+      field.fields.push_back(i);
+      list_held_in(value.as_tuple().fields[i], std::move(field), fmt::format("{}[{}]", name, i));
+    }
+  if (!value.is(ValueKind::Tensor)) return;
+  const Storage* memory = history_.at_end(path);
+  const Tensor& t = value.as_tensor();
+  const auto pieces = marked_.in(memory, std::int64_t(t.byte_offset()), std::int64_t(t.byte_offset() + t.byte_size()));
+  if (!pieces.empty()) out_.held.push_back(name + elements_in(t, pieces).text);
+}
+
 void Follower::list_held() {
   const vm::Machine& m = run_.machine();
   for (std::size_t f = 0; f < m.frames().size(); ++f) {
@@ -328,13 +344,9 @@ void Follower::list_held() {
     const auto registers = m.registers(f);
     for (const UserVariable& v : map_.variables(frame.function)) {
       if (v.begin > frame.pc || frame.pc >= v.range->end || std::size_t(v.range->reg) >= registers.size()) continue;
-      const Value& value = registers[std::size_t(v.range->reg)];
-      if (!value.is(ValueKind::Tensor)) continue;
-      const Storage* memory = history_.at_end({f, v.range->reg, {}});
-      const Tensor& t = value.as_tensor();
-      const auto pieces =
-          marked_.in(memory, std::int64_t(t.byte_offset()), std::int64_t(t.byte_offset() + t.byte_size()));
-      if (!pieces.empty()) out_.held.push_back(v.name + elements_in(t, pieces).text);
+      const std::string prefix =
+          frame.function == asker_.function ? v.name : fmt::format("{}:{}", map_.function_name(frame.pc), v.name);
+      list_held_in(registers[std::size_t(v.range->reg)], {f, v.range->reg, {}}, prefix);
     }
   }
 }

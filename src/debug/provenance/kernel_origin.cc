@@ -52,10 +52,11 @@ class Follow {
       again = false;
       if (!done_.emplace(place, w.moment).second) return false;
       for (const KernelRead& r : w.reads) {
-        if (r.place == place)
+        const Moment before = r.at ? Moment{*r.at} : w.moment;
+        if (r.place == place && !r.at)
           again = true;
-        else if (asked_.emplace(r.place, r.role, w.moment).second)
-          open_.push_back({r, w.moment});
+        else if (asked_.emplace(r.place, r.role, before).second)
+          open_.push_back({r, before});
       }
       return again;
     }));

@@ -24,14 +24,15 @@ namespace {
 
 constexpr std::uint64_t kMaxStores = 2'000'000;  // that are looked at one by one
 
-std::int64_t width_of(const ir::Buffer* b) { return std::int64_t(b->dtype.bytes()); }
+// Of a buffer of vectors, the lanes are written one by one.
+std::int64_t width_of(const ir::Buffer* b) { return std::int64_t(b->dtype.element().bytes()); }
 
 // Marks or unmarks what a write has written.
 void apply(const MemoryPlace& place, std::int64_t width, const std::vector<KernelRead>& reads, KernelReach& reach) {
   bool own = false, other = false;
   for (const KernelRead& r : reads) {
-    const bool marked = reach.marked.overlaps(r.place.memory, r.place.byte, r.place.byte + 1);
-    if (r.place == place && r.role == ReadRole::Value)
+    const bool marked = r.at ? r.was_marked : reach.marked.overlaps(r.place.memory, r.place.byte, r.place.byte + 1);
+    if (r.place == place && r.role == ReadRole::Value && !r.at)
       own = own || marked;
     else
       other = other || marked;
@@ -139,6 +140,7 @@ class ForwardKernel : private KernelScope {
     lets_[let->var] = let->value;
   }
   bool in_loop(const ir::Var* v, const ir::Expr* min, const ir::Expr* extent, const ir::Stmt* body) {
+    if ((min && may_read(min)) || may_read(extent)) return true;
     const auto all = whole_loop(min, extent);
     if (!all) return false;
     known_[v] = *all;
@@ -156,7 +158,11 @@ class ForwardKernel : private KernelScope {
       }
     } else if (const auto* loop = as<ir::ForStmt>(s)) {
       const std::int64_t first = needed(loop->min);
+      const std::size_t outer = bounds_.size();
+      for (const ir::Expr* e : {loop->min, loop->extent})
+        if (has_loads(e)) bounds_.push_back(e);
       walk_loop({loop->var, first, loop->body}, needed(loop->extent));
+      bounds_.resize(outer);
     } else if (const auto* attr = as<ir::AttrStmt>(s)) {
       if (attr->thread_var)
         walk_loop({attr->thread_var, 0, attr->body}, needed(attr->value));
@@ -221,12 +227,13 @@ class ForwardKernel : private KernelScope {
     bool all = place.has_value() && collect_reads(s->value, ReadRole::Value, nullptr, reads(), read);
     all = all && collect_indices(s->indices, reads(), read);
     for (const ir::Expr* c : conditions_) all = all && collect_reads(c, ReadRole::Condition, c, reads(), read);
+    for (const ir::Expr* e : bounds_) all = all && collect_reads(e, ReadRole::Bound, e, reads(), read);
     if (!all) return fail("what it reads depends on what it writes");
     apply(*place, width_of(s->buffer), read, reach_);
   }
 
   std::set<const ir::Var*> inside_;
-  std::vector<const ir::Expr*> conditions_;
+  std::vector<const ir::Expr*> conditions_, bounds_;
   MemorySet before_;
   KernelReach reach_;
   std::uint64_t stores_ = 0;
@@ -268,8 +275,12 @@ Result<KernelReach> sliced_reach(const ir::PrimFunc* f, const std::vector<Value>
 
 Result<KernelReach> recorded_reach(const ir::PrimFunc* f, const std::vector<Value>& args, const MemorySet& marked) {
   KernelReach reach{marked, {}};
-  RLDB_TRY_VOID(each_write(f, args, [&](const MemoryPlace& place, const KernelWrite& w) {
+  const auto see = [&](const MemoryPlace& place, const KernelWrite& w) {
     apply(place, width_of(w.store->buffer), w.reads, reach);
+  };
+  RLDB_TRY_VOID(each_write(f, args, see, [&](std::vector<KernelRead>& reads) {
+    for (KernelRead& r : reads)
+      if (r.at) r.was_marked = r.was_marked || reach.marked.overlaps(r.place.memory, r.place.byte, r.place.byte + 1);
   }));
   return reach;
 }

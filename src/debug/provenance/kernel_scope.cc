@@ -54,6 +54,7 @@ Result<Unit> KernelScope::prepare() {
     return foreign.empty();
   });
   if (foreign.empty() && ir::threads_wait(f_->body)) foreign = "threads wait for each other";
+  if (foreign.empty() && binds_written()) foreign = "a let of memory that it writes";
   if (!foreign.empty()) return support::Failure(cannot_slice(foreign));
   eval::TirMachine machine(f_, nullptr);
   RLDB_TRY_VOID(machine.start(args_));
@@ -62,6 +63,28 @@ Result<Unit> KernelScope::prepare() {
   for (auto& [b, value] : machine.buffers())
     if (value.is(ValueKind::Tensor)) tensors_.emplace(b->data, value);
   return arguments_apart();
+}
+
+// An element that is bound may be overwritten before it is used. Notes the blocks with axes that are bound to elements.
+bool KernelScope::binds_written() {
+  bool found = false;
+  const auto reads_written = [&](const ir::Expr* e) {
+    ir::walk(e, [&](const ir::Node* n) {
+      const auto* load = as<ir::BufferLoad>(n);
+      found = found || (load && written_.contains(load->buffer->data));
+      return !found;
+    });
+  };
+  ir::walk(f_->body, [&](const ir::Node* n) {
+    if (const auto* let = as<ir::BindStmt>(n)) reads_written(let->value);
+    if (const auto* realize = as<ir::SBlockRealize>(n))
+      for (const ir::Expr* value : realize->iter_values) {
+        reads_written(value);
+        if (has_loads(value)) loading_axes_.insert(realize);
+      }
+    return !found;
+  });
+  return found;
 }
 
 // An argument that is written and lies over another one would have two names.
@@ -156,6 +179,8 @@ std::optional<MemoryPlace> KernelScope::place_of(const ir::Buffer* b, ir::Span<c
 void KernelScope::set_axes(const ir::SBlockRealize* r) {
   for (std::size_t i = 0; i < r->iter_values.size(); ++i)
     known_[r->block->iter_vars[i].var] = range_of(r->iter_values[i]);
+  if (!loading_axes_.contains(r)) return;
+  for (std::size_t i = 0; i < r->iter_values.size(); ++i) lets_[r->block->iter_vars[i].var] = r->iter_values[i];
 }
 
 bool KernelScope::starts_reduction(const ir::SBlockRealize* r) {

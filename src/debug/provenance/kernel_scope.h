@@ -51,7 +51,9 @@ class KernelScope {
   std::optional<runtime::Error> problem_;
 
  private:
+  std::set<const ir::SBlockRealize*> loading_axes_;
   runtime::Result<support::Unit> arguments_apart() const;
+  bool binds_written();
   std::optional<std::int64_t> exactly(const ir::Expr* e) const;
 };
 

@@ -28,11 +28,14 @@ struct MemoryPlace {
 // Order of moments in a call: lexicographic.
 using Moment = std::vector<std::int64_t>;
 
-enum class ReadRole : std::uint8_t { Value, Index, Condition };
+enum class ReadRole : std::uint8_t { Value, Index, Condition, Bound };  // Bound: of a loop
 struct KernelRead {
   MemoryPlace place;
   ReadRole role = ReadRole::Value;
-  const ir::Expr* condition = nullptr;  // of role Condition
+  const ir::Expr* condition = nullptr;  // of roles Condition and Bound
+  // Before the write, as the condition of a branch or the value of a let: the number of statements until then.
+  std::optional<std::int64_t> at = {};
+  bool was_marked = false;  // then; for EarlyReads
 };
 struct KernelWrite {
   Moment moment;
@@ -57,9 +60,12 @@ runtime::Result<std::unique_ptr<KernelWrites>> sliced_kernel(const ir::PrimFunc*
 runtime::Result<std::unique_ptr<KernelWrites>> recorded_kernel(const ir::PrimFunc* f,
                                                                const std::vector<runtime::Value>& args);
 
+// Sees reads that come before the writes that they are a part of, when they are made.
+using EarlyReads = std::function<void(std::vector<KernelRead>&)>;
 // Every write of the call in the order of execution, by the evaluator. Errors as of recorded_kernel.
 runtime::Result<support::Unit> each_write(const ir::PrimFunc* f, const std::vector<runtime::Value>& args,
-                                          const std::function<void(const MemoryPlace&, const KernelWrite&)>& see);
+                                          const std::function<void(const MemoryPlace&, const KernelWrite&)>& see,
+                                          const EarlyReads& early = {});
 
 // Where an element of memory before the call was read by it, on the way to an element that it wrote.
 struct KernelSource {

@@ -25,16 +25,16 @@ bool writes_by_other_means(const ir::Node* n) {
 // The pointers of the buffers that are loaded where something is decided.
 class Deciding {
  public:
-  std::set<const ir::Var*> of(const ir::Stmt* body) {
+  explicit Deciding(const ir::Stmt* body) : parts_(body) {
     ir::walk(body, [this](const ir::Node* n) { return look_at(n); });
-    return std::move(found_);
   }
+  bool contains(const ir::Var* data) const { return found_.contains(data); }
 
  private:
   void all_in(const ir::Expr* e) {
     if (!e) return;
     ir::walk(e, [this](const ir::Node* n) {
-      if (const auto* load = as<ir::BufferLoad>(n)) found_.insert(load->buffer->data);
+      if (const auto* load = as<ir::BufferLoad>(n)) found_.insert(parts_.whole(load->buffer->data));
       return true;
     });
   }
@@ -55,6 +55,7 @@ class Deciding {
     if (call && ir::is_call_of(call, ir::intrin::IfThenElse)) all_in(call->args[0]);
     return true;
   }
+  MatchedParts parts_;
   std::set<const ir::Var*> found_;
 };
 
@@ -75,7 +76,7 @@ std::vector<bool> may_write(const ir::PrimFunc* f) {
 }
 
 std::vector<bool> decides(const ir::PrimFunc* f) {
-  const std::set<const ir::Var*> deciding = Deciding().of(f->body);
+  const Deciding deciding(f->body);
   std::vector<bool> list(f->params.size(), false);
   for (std::size_t i = 0; i < f->params.size(); ++i)
     list[i] = f->params[i].buffer && deciding.contains(f->params[i].buffer->data);

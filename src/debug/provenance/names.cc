@@ -1,14 +1,38 @@
+// Names of arguments: by the registers of the call, or of the frame that was asked.
 #include "debug/provenance/names.h"
 
 #include <fmt/format.h>
 
 #include <functional>
+#include <set>
+
+#include "debug/provenance/writers.h"
+#include "rldb/ir/op/call_tir_variant.h"
 
 namespace rldb::debug {
 
 using bytecode::ArgKind;
 using runtime::Value;
 using runtime::ValueKind;
+
+namespace {
+
+// `a[1]`: the output of a kernel that will be a field of the binding's value. The outputs are its last tensors.
+std::string output_name(const CodeMap& map, const CallMoment& call, int arg) {
+  const std::vector<int>& group = map.group_of(call.pc);
+  const UserBinding* u = group.size() == 1 ? &map.binding(group[0]) : nullptr;
+  const auto* tuple = u && u->binding ? ir::as<ir::TupleType>(u->binding->var->type) : nullptr;
+  const auto* value = tuple ? ir::as<ir::Call>(u->binding->value) : nullptr;
+  const auto* op = value ? ir::as<ir::Op>(value->callee) : nullptr;
+  if (!op || op->name == op::CallTirInplace) return {};
+  std::set<int> given;
+  for (const Touch& t : call.args) given.insert(t.arg);
+  const auto behind = std::ptrdiff_t(std::distance(given.upper_bound(arg), given.end()));
+  const std::ptrdiff_t field = std::ptrdiff_t(tuple->fields.size()) - 1 - behind;
+  return field >= 0 && given.contains(arg) ? fmt::format("{}[{}]", u->name, field) : std::string();
+}
+
+}  // namespace
 
 std::string name_of_argument(const CodeMap& map, const CallMoment& call, int arg, bool after) {
   const bytecode::Instruction i = map.executable().instruction(call.pc);
@@ -20,8 +44,65 @@ std::string name_of_argument(const CodeMap& map, const CallMoment& call, int arg
   for (const UserVariable& v : map.variables(function))
     if (v.range->reg == reg && v.begin <= pc && pc < v.range->end && (!best || v.begin > best->begin)) best = &v;
   if (best) return best->name;
+  if (after && arg >= 0)
+    if (std::string output = output_name(map, call, arg); !output.empty()) return output;
   const auto* lowered = map.executable().debug.variable_at(function, reg, pc);
   return lowered ? lowered->name : fmt::format("%{}", reg);
+}
+
+namespace {
+
+const Value* held(const vm::Machine& m, const CodeMap& map, const CallMoment& call, int arg) {
+  const bytecode::Instruction i = map.executable().instruction(call.pc);
+  if (arg >= 0 && i.arg(std::size_t(arg)).kind() != ArgKind::Register) return nullptr;
+  const bytecode::RegName reg = arg < 0 ? i.dst : i.arg(std::size_t(arg)).reg();
+  return m.frames().size() > call.frame ? m.read_register(call.frame, reg) : nullptr;
+}
+
+// Which tensor of a value is the same view of the same memory; nullopt: none.
+std::optional<int> part_with(const Value& v, const Value& wanted) {
+  const std::vector<Touch> parts = memory_in(v, 0);
+  for (const Touch& t : parts) {
+    const Value part = part_of(v, t.part);
+    if (!part.is(ValueKind::Tensor)) continue;
+    const runtime::Tensor &a = part.as_tensor(), &b = wanted.as_tensor();
+    if (a.storage() == b.storage() && a.byte_offset() == b.byte_offset() && a.shape() == b.shape() &&
+        a.dtype() == b.dtype())
+      return t.part;
+  }
+  return std::nullopt;
+}
+
+// The asker's name for a tensor; empty: it holds none.
+std::string own_name(const Asker& asker, const CodeMap& map, const vm::Machine& m, const Value& tensor) {
+  if (m.frames().size() <= asker.frame || m.frames()[asker.frame].function != asker.function) return {};
+  const Pc pc = m.frames()[asker.frame].pc;
+  for (const UserVariable& v : map.variables(asker.function)) {
+    if (v.begin > pc || pc >= v.range->end) continue;
+    const Value* value = m.read_register(asker.frame, v.range->reg);
+    if (!value) continue;
+    if (const auto part = part_with(*value, tensor))
+      return value->is(ValueKind::Tuple) ? v.name + fields_text(*value, *part) : v.name;
+  }
+  return {};
+}
+
+}  // namespace
+
+Asker asker_at(const Run& run, std::size_t frame) {
+  const auto frames = run.machine().frames();
+  return {frame, frame < frames.size() ? frames[frame].function : FunctionIndex{}};
+}
+
+std::string name_for(const Asker& asker, const CodeMap& map, const vm::Machine& m, const CallMoment& call,
+                     const Touch& touch, bool after) {
+  const Value* v = held(m, map, call, touch.arg);
+  if (v && call.frame != asker.frame)
+    if (const Value tensor = part_of(*v, touch.part); tensor.is(ValueKind::Tensor))
+      if (std::string name = own_name(asker, map, m, tensor); !name.empty()) return name;
+  std::string name = name_of_argument(map, call, touch.arg, after);
+  if (v && v->is(ValueKind::Tuple)) name += fields_text(*v, touch.part);
+  return map.function_of(call.pc) == asker.function ? name : fmt::format("{}:{}", map.function_name(call.pc), name);
 }
 
 std::string fields_text(const Value& v, int part) {

@@ -87,7 +87,9 @@ RangeWrite CallWrites::row_of(const CallMoment& call) const {
 // `b[0:4]`: the elements of the tensor from one byte to another.
 std::string CallWrites::shown(const CallMoment& call, const Touch& touch, const Tensor& t, std::int64_t begin,
                               std::int64_t end) const {
-  const std::string name = name_of_argument(run_.code(), call, touch.arg, true);
+  std::string name = name_of_argument(run_.code(), call, touch.arg, true);
+  if (run_.code().function_of(call.pc) != function_)
+    name = fmt::format("{}:{}", run_.code().function_name(call.pc), name);
   const std::int64_t width = std::int64_t(t.dtype().bytes()), base = std::int64_t(t.byte_offset());
   if (width == 0 || (begin <= base && end >= base + std::int64_t(t.byte_size()))) return name;
   std::vector<std::int64_t> positions;

@@ -18,8 +18,9 @@ struct ByteRanges {
 
 class CallWrites {
  public:
-  CallWrites(const Run& run, Writers& writers, Moments& moments, const ByteRanges& ranges, bool each)
-      : run_(run), writers_(writers), moments_(moments), ranges_(ranges), each_(each) {}
+  CallWrites(const Run& run, Writers& writers, Moments& moments, const ByteRanges& ranges, bool each,
+             FunctionIndex asker)
+      : run_(run), writers_(writers), moments_(moments), ranges_(ranges), each_(each), function_(asker) {}
 
   // `memory`: of the bytes, in the interval of the call.
   std::vector<RangeWrite> of(const CallMoment& call, const runtime::Storage* memory);
@@ -41,6 +42,7 @@ class CallWrites {
   Moments& moments_;
   const ByteRanges& ranges_;
   bool each_;
+  FunctionIndex function_;  // names of other functions are told with theirs
 };
 
 }  // namespace rldb::debug

@@ -24,6 +24,15 @@ std::optional<Choice> choice_of(const ir::Node* n) {
 
 }  // namespace
 
+bool has_loads(const ir::Expr* e) {
+  bool found = false;
+  ir::walk(e, [&](const ir::Node* n) {
+    found = found || as<ir::BufferLoad>(n);
+    return !found;
+  });
+  return found;
+}
+
 bool collect_indices(ir::Span<const ir::Expr*> indices, const ReadScope& scope, std::vector<KernelRead>& out) {
   bool known = true;
   for (const ir::Expr* i : indices) known = collect_reads(i, ReadRole::Index, nullptr, scope, out) && known;
@@ -42,6 +51,12 @@ bool collect_reads(const ir::Expr* e, ReadRole role, const ir::Expr* condition, 
       return false;
     }
     if (const auto* v = as<ir::Var>(n)) {
+      const std::vector<KernelRead>* bound = scope.bound ? scope.bound(v) : nullptr;
+      for (std::size_t i = 0; bound && i < bound->size(); ++i) {
+        out.push_back((*bound)[i]);
+        if (out.back().role == ReadRole::Value) out.back().role = role, out.back().condition = condition;
+      }
+      if (bound) return false;
       if (const ir::Expr* value = scope.let(v)) known = collect_reads(value, role, condition, scope, out) && known;
       return false;
     }

@@ -1,19 +1,24 @@
 // RecordedKernel: every write of a kernel, from an execution by the evaluator.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "debug/provenance/reads.h"
+#include "rldb/eval/access_watcher.h"
+#include "rldb/eval/machine_view.h"
+#include "rldb/ir/printer.h"
+#include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/text.h"
 
 namespace rldb::debug {
 
 using ir::as;
 using runtime::ErrorKind;
 using runtime::Result;
-using runtime::Tensor;
 using runtime::Value;
 using runtime::ValueKind;
 using support::Unit;
@@ -22,34 +27,52 @@ namespace {
 
 constexpr std::uint64_t kMaxStatements = 5'000'000;  // that are recorded
 
+// The expressions that decide whether and how often the statements below one are executed: conditions, or bounds of a
+// loop.
+struct Deciding {
+  std::vector<const ir::Expr*> parts;
+  ReadRole role = ReadRole::Condition;
+};
+Deciding deciding_of(const ir::Stmt* s) {
+  if (const auto* branch = as<ir::IfThenElse>(s)) return {{branch->cond}};
+  if (const auto* loop = as<ir::WhileStmt>(s)) return {{loop->cond}};
+  if (const auto* loop = as<ir::ForStmt>(s)) return {{loop->min, loop->extent}, ReadRole::Bound};
+  if (const auto* realize = as<ir::SBlockRealize>(s)) return {{realize->predicate}};
+  return {};
+}
+
 // Executes a kernel on copies, and shows each write before it is made.
-class Recording {
+class Recording : private eval::AccessWatcher {
  public:
   using See = std::function<void(const MemoryPlace&, KernelWrite)>;
-  Recording(const ir::PrimFunc* f, const std::vector<Value>& args, See see)
-      : f_(f), args_(args), see_(std::move(see)) {}
+  Recording(const ir::PrimFunc* f, const std::vector<Value>& args, See see, EarlyReads early = {})
+      : f_(f), args_(args), see_(std::move(see)), early_(std::move(early)) {}
 
   Result<Unit> record() {
     RLDB_TRY_VOID(copy_arguments());
-    find_conditions();
+    find_deciding();
     eval::TirMachine machine(f_, nullptr);
+    machine.watch(this);
     RLDB_TRY_VOID(machine.start(copies_));
     machine_ = &machine;
-    while (machine.running()) {
+    while (machine.running() && problem_.empty()) {
       if (machine.steps() > kMaxStatements)
-        return runtime::fail(ErrorKind::Unsupported,
-                             fmt::format("it executes more than {} statements, and its writes depend on memory that it "
-                                         "writes itself",
-                                         kMaxStatements));
+        return unsupported(
+            fmt::format("it executes more than {} statements, and its writes depend on memory that it writes itself",
+                        kMaxStatements));
       if ((machine.steps() & 1023) == 0) support::poll();
       look_at(machine.current());
       RLDB_TRY_VOID(machine.step());
     }
     machine_ = nullptr;
+    if (!problem_.empty()) return unsupported(problem_);
     return Unit{};
   }
 
  private:
+  static support::Failure<runtime::Error> unsupported(std::string why) {
+    return runtime::fail(ErrorKind::Unsupported, std::move(why));
+  }
   // Tensors that share a storage share it in the copies too.
   Result<Unit> copy_arguments() {
     RLDB_TRY(const Value copy, runtime::deep_copy(Value::of_tuple(args_)));
@@ -61,44 +84,110 @@ class Recording {
   }
 
   void look_at(const ir::Stmt* s) {
-    if (const auto* let = as<ir::BindStmt>(s)) lets_[let->var] = let->value;
-    if (const ir::Expr* condition = condition_of(s); condition && !machine_->inside(s)) {
-      see_buffers();
-      decided_[s].clear();
-      (void)collect_reads(condition, ReadRole::Condition, condition, scope(), decided_[s]);
+    storing_ = as<ir::BufferStore>(s);
+    if (storing_) return keep(storing_);
+    if (const auto* let = as<ir::BindStmt>(s)) return bind(let->var, let->value);
+    const auto* loop = as<ir::WhileStmt>(s);
+    if (!loop && machine_->inside(s)) return;
+    if (const auto* realize = as<ir::SBlockRealize>(s))
+      for (std::size_t i = 0; i < realize->iter_values.size(); ++i)
+        bind(realize->block->iter_vars[i].var, realize->iter_values[i]);
+    if (const auto found = deciding_.find(s); found != deciding_.end()) decide(s, found->second);
+  }
+  void decide(const ir::Stmt* s, const Deciding& by) {
+    std::vector<KernelRead>& reads = decided_[{s, thread()}];
+    reads.clear();
+    for (const ir::Expr* e : by.parts) collect(e, by.role, e, 0, reads);
+    made_now(reads);
+  }
+  void bind(const ir::Var* v, const ir::Expr* value) {
+    std::vector<std::vector<KernelRead>> lanes(std::size_t(std::max(1, int(value->dtype().lanes))));
+    bool some = false;
+    for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
+      collect(value, ReadRole::Value, nullptr, int(lane), lanes[lane]);
+      made_now(lanes[lane]);
+      some = some || !lanes[lane].empty();
     }
-    if (const auto* store = as<ir::BufferStore>(s)) keep(store);
+    const std::pair key(v, thread());
+    if (some)
+      bound_[key] = std::move(lanes);
+    else
+      bound_.erase(key);
   }
+  // Reads that are a part of later writes.
+  void made_now(std::vector<KernelRead>& reads) {
+    for (KernelRead& r : reads)
+      if (!r.at) r.at = std::int64_t(machine_->steps());
+    if (early_) early_(reads);
+  }
+  void collect(const ir::Expr* e, ReadRole role, const ir::Expr* condition, int lane, std::vector<KernelRead>& out) {
+    if (!collect_reads(e, role, condition, scope(lane), out) && problem_.empty())
+      problem_ =
+          fmt::format("a part of `{}` cannot be followed", support::one_line(ir::print_expr(e, {.tensor_ir = true})));
+  }
+
   void keep(const ir::BufferStore* store) {
-    see_buffers();
-    const auto place = place_of(store->buffer, store->indices);
-    if (!place) return;
-    KernelWrite write;
-    write.moment = {std::int64_t(machine_->steps())};
-    write.store = store;
-    (void)collect_reads(store->value, ReadRole::Value, nullptr, scope(), write.reads);
-    (void)collect_indices(store->indices, scope(), write.reads);
-    for (const ir::Stmt* s : deciding_[store])
-      write.reads.insert(write.reads.end(), decided_[s].begin(), decided_[s].end());
-    for (const ir::Stmt* around : machine_->enclosing()) note_loop(around, write);
-    see_(*place, std::move(write));
+    const int lanes = std::max(1, int(store->value->dtype().lanes));
+    std::vector<KernelRead> around;
+    for (const ir::Stmt* s : deciding_about_[store])
+      if (const auto* reads = of_thread(decided_, s)) around.insert(around.end(), reads->begin(), reads->end());
+    std::vector<std::pair<MemoryPlace, KernelWrite>> writes;
+    for (int lane = 0; lane < lanes; ++lane) {
+      KernelWrite write;
+      if (store->predicate) {
+        if (const auto on = eval::value_of_lane(*machine_, store->predicate, lane); on.ok() && on->as_int() == 0)
+          continue;
+        collect(store->predicate, ReadRole::Condition, store->predicate, lane, write.reads);
+      }
+      const auto place = place_of(store->buffer, store->indices, lane);
+      if (!place) continue;  // out of bounds: the step reports it
+      write.moment = {std::int64_t(machine_->steps())};
+      write.store = store;
+      collect(store->value, ReadRole::Value, nullptr, lane, write.reads);
+      for (const ir::Expr* i : store->indices) collect(i, ReadRole::Index, nullptr, lane, write.reads);
+      write.reads.insert(write.reads.end(), around.begin(), around.end());
+      for (const ir::Stmt* s : machine_->enclosing()) note_loop(s, write);
+      writes.emplace_back(*place, std::move(write));
+    }
+    for (auto& [place, write] : writes) see_(place, std::move(write));
   }
-  // Branches and predicates, by the stores that they decide about.
-  void find_conditions() {
+  // Statements with conditions, bounds and predicates, and the stores that they decide about.
+  void find_deciding() {
     ir::walk(f_->body, [&](const ir::Node* n) {
       const auto* s = as<ir::Stmt>(n);
-      if (s && condition_of(s))
-        ir::walk(n, [&](const ir::Node* inside) {
-          if (const auto* store = as<ir::BufferStore>(inside)) deciding_[store].push_back(s);
-          return true;
-        });
+      Deciding by = s ? deciding_of(s) : Deciding{};
+      if (by.role == ReadRole::Bound) std::erase_if(by.parts, [](const ir::Expr* e) { return !has_loads(e); });
+      if (by.parts.empty()) return true;
+      ir::walk(n, [&](const ir::Node* inside) {
+        if (const auto* store = as<ir::BufferStore>(inside)) deciding_about_[store].push_back(s);
+        return true;
+      });
+      deciding_.emplace(s, std::move(by));
       return true;
     });
+    threads_wait_ = ir::threads_wait(f_->body);
   }
-  static const ir::Expr* condition_of(const ir::Stmt* s) {
-    if (const auto* branch = as<ir::IfThenElse>(s)) return branch->cond;
-    const auto* realize = as<ir::SBlockRealize>(s);
-    return realize ? realize->predicate : nullptr;
+  // Threads that take turns have lets and conditions of their own.
+  std::vector<std::int64_t> thread() const {
+    std::vector<std::int64_t> indices;
+    if (!threads_wait_) return indices;
+    for (const ir::Stmt* s : machine_->enclosing()) {
+      const auto* loop = as<ir::ForStmt>(s);
+      const auto* attr = as<ir::AttrStmt>(s);
+      if (ir::thread_tag(s).empty()) continue;
+      const auto at = machine_->value_of(loop ? loop->var : attr->thread_var);
+      indices.push_back(at.ok() ? at->as_int() : -1);
+    }
+    return indices;
+  }
+  // This thread's, or what was noted before its loops were entered.
+  template <class What, class Noted>
+  const Noted* of_thread(const std::map<std::pair<const What*, std::vector<std::int64_t>>, Noted>& all,
+                         const What* what) const {
+    for (std::vector<std::int64_t> indices = thread();; indices.pop_back()) {
+      if (const auto it = all.find({what, indices}); it != all.end()) return &it->second;
+      if (indices.empty()) return nullptr;
+    }
   }
   void note_loop(const ir::Stmt* s, KernelWrite& write) const {
     const auto* loop = as<ir::ForStmt>(s);
@@ -107,37 +196,37 @@ class Recording {
     if (!v) return;
     if (const auto at = machine_->value_of(v); at.ok()) write.loops.emplace_back(v, at->as_int());
   }
-  ReadScope scope() const {
-    return {[this](const ir::Buffer* b, ir::Span<const ir::Expr*> i) { return place_of(b, i); },
-            [this](const ir::Var* v) -> const ir::Expr* {
-              const auto it = lets_.find(v);
-              return it == lets_.end() ? nullptr : it->second;
-            },
-            [this](const ir::Expr* e) -> std::optional<std::int64_t> {
-              const auto value = machine_->value_of(e);
+  ReadScope scope(int lane) const {
+    return {[this, lane](const ir::Buffer* b, ir::Span<const ir::Expr*> i) { return place_of(b, i, lane); },
+            [](const ir::Var*) -> const ir::Expr* { return nullptr; },
+            [this, lane](const ir::Expr* e) -> std::optional<std::int64_t> {
+              const auto value = eval::value_of_lane(*machine_, e, lane_in(e, lane));
               return value.ok() ? std::optional(value->as_int()) : std::nullopt;
+            },
+            [this, lane](const ir::Var* v) -> const std::vector<KernelRead>* {
+              const auto* lanes = of_thread(bound_, v);
+              return lanes ? &(*lanes)[std::size_t(lane) % lanes->size()] : nullptr;
             }};
   }
-  void see_buffers() {
-    tensors_.clear();
-    for (auto& [b, value] : machine_->buffers())
-      if (value.is(ValueKind::Tensor)) tensors_.emplace(b, value);
+  static int lane_in(const ir::Expr* e, int lane) { return e->dtype().lanes > 1 ? lane : 0; }
+
+  std::optional<MemoryPlace> place_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices, int lane) const {
+    const bool vector = b->dtype.lanes > 1 || std::any_of(indices.begin(), indices.end(),
+                                                          [](const ir::Expr* i) { return i->dtype().lanes > 1; });
+    const auto place = eval::place_of(*machine_, b, indices, vector ? lane : 0);
+    if (!place.ok()) return std::nullopt;
+    const auto own = original_.find(place->memory);
+    return MemoryPlace{own == original_.end() ? static_cast<const void*>(place->memory) : own->second, place->byte};
   }
 
-  std::optional<MemoryPlace> place_of(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) const {
-    const auto it = tensors_.find(b);
-    if (it == tensors_.end()) return std::nullopt;
-    const Tensor& t = it->second.as_tensor();
-    std::int64_t position = 0;
-    for (std::size_t d = 0; d < indices.size() && d < t.shape().size(); ++d) {
-      if (indices[d]->dtype().lanes != 1) return std::nullopt;
-      const auto i = machine_->value_of(indices[d]);
-      if (!i.ok() || i->as_int() < 0 || i->as_int() >= t.shape()[d]) return std::nullopt;
-      position = position * t.shape()[d] + i->as_int();
-    }
-    const auto own = original_.find(t.storage().get());
-    const void* memory = own == original_.end() ? static_cast<const void*>(t.storage().get()) : own->second;
-    return MemoryPlace{memory, std::int64_t(t.byte_offset()) + position * std::int64_t(t.dtype().bytes())};
+  // ---- eval::AccessWatcher: writes by other means than a store ----
+  void loaded(const ir::BufferLoad*, const std::byte*, std::size_t) override {}
+  void stored(const std::byte*, std::size_t) override {
+    if (!storing_ && problem_.empty()) problem_ = "it writes by other means than stores";
+  }
+  void allocated(const std::byte*, std::size_t) override {}
+  void passed(const Value&) override {
+    if (problem_.empty()) problem_ = "it passes memory to a packed function";
   }
 
   const ir::PrimFunc* f_;
@@ -145,12 +234,16 @@ class Recording {
   std::vector<Value> copies_;
   std::map<const runtime::Storage*, const runtime::Storage*> original_;  // of the copies
   const eval::TirMachine* machine_ = nullptr;
-  std::unordered_map<const ir::Buffer*, Value> tensors_;  // now
-  std::unordered_map<const ir::Var*, const ir::Expr*> lets_;
-  std::unordered_map<const ir::BufferStore*, std::vector<const ir::Stmt*>> deciding_;
-  std::unordered_map<const ir::Stmt*, std::vector<KernelRead>>
-      decided_;  // the reads of their conditions, the last time
+  std::unordered_map<const ir::Stmt*, Deciding> deciding_;
+  std::unordered_map<const ir::BufferStore*, std::vector<const ir::Stmt*>> deciding_about_;
+  // The reads of what decides, the last time; of what is bound, by lane.
+  std::map<std::pair<const ir::Stmt*, std::vector<std::int64_t>>, std::vector<KernelRead>> decided_;
+  std::map<std::pair<const ir::Var*, std::vector<std::int64_t>>, std::vector<std::vector<KernelRead>>> bound_;
+  bool threads_wait_ = false;
+  const ir::BufferStore* storing_ = nullptr;
+  std::string problem_;
   See see_;
+  EarlyReads early_;
 };
 
 class RecordedKernel : public KernelWrites {
@@ -182,8 +275,9 @@ Result<std::unique_ptr<KernelWrites>> recorded_kernel(const ir::PrimFunc* f, con
 }
 
 Result<Unit> each_write(const ir::PrimFunc* f, const std::vector<Value>& args,
-                        const std::function<void(const MemoryPlace&, const KernelWrite&)>& see) {
-  return Recording(f, args, see).record();
+                        const std::function<void(const MemoryPlace&, const KernelWrite&)>& see,
+                        const EarlyReads& early) {
+  return Recording(f, args, see, early).record();
 }
 
 }  // namespace rldb::debug

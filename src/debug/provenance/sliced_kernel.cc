@@ -32,6 +32,7 @@ class SlicedKernel : public KernelWrites, private KernelScope {
     visit_ = &f;
     moment_.clear();
     conditions_.clear();
+    bounds_.clear();
     problem_.reset();
     (void)walk(f_->body, before != nullptr);
     if (problem_) return support::Failure(*std::move(problem_));
@@ -79,7 +80,12 @@ class SlicedKernel : public KernelWrites, private KernelScope {
     if (const auto* seq = as<ir::SeqStmt>(s)) return walk_seq(seq, tight);
     if (const auto* loop = as<ir::ForStmt>(s)) {
       const std::int64_t first = needed(loop->min);
-      return walk_loop({loop->var, first, loop->body}, needed(loop->extent), tight);
+      const std::size_t outer = bounds_.size();
+      for (const ir::Expr* e : {loop->min, loop->extent})
+        if (has_loads(e)) bounds_.push_back(e);
+      const bool done = walk_loop({loop->var, first, loop->body}, needed(loop->extent), tight);
+      bounds_.resize(outer);
+      return done;
     }
     if (const auto* attr = as<ir::AttrStmt>(s))
       return attr->thread_var ? walk_loop({attr->thread_var, 0, attr->body}, needed(attr->value), tight)
@@ -172,13 +178,14 @@ class SlicedKernel : public KernelWrites, private KernelScope {
     bool all = collect_reads(s->value, ReadRole::Value, nullptr, scope, write.reads);
     all = collect_indices(s->indices, scope, write.reads) && all;
     for (const ir::Expr* c : conditions_) all = collect_reads(c, ReadRole::Condition, c, scope, write.reads) && all;
+    for (const ir::Expr* e : bounds_) all = collect_reads(e, ReadRole::Bound, e, scope, write.reads) && all;
     if (!all) fail("what it reads depends on what it writes");
     return problem_ || !(*visit_)(write);
   }
 
   std::vector<const ir::Var*> loops_;
   std::set<const ir::Var*> inside_;
-  std::vector<const ir::Expr*> conditions_;
+  std::vector<const ir::Expr*> conditions_, bounds_;
   MemoryPlace target_;
   const Moment* before_ = nullptr;
   const Visit* visit_ = nullptr;

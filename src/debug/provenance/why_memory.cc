@@ -60,9 +60,9 @@ std::vector<ReadGroup> group_reads(const std::vector<CallSource>& sources) {
 
 std::string role_text(ReadRole role, const ir::Expr* condition) {
   if (role == ReadRole::Index) return "an index";
-  return condition
-             ? fmt::format("in the condition {}", support::one_line(ir::print_expr(condition, {.tensor_ir = true})))
-             : std::string();
+  if (!condition) return {};
+  return fmt::format("{} {}", role == ReadRole::Bound ? "in the bound of a loop" : "in the condition",
+                     support::one_line(ir::print_expr(condition, {.tensor_ir = true})));
 }
 
 }  // namespace
@@ -99,6 +99,7 @@ std::optional<ValuePath> path_to(const vm::Machine& m, std::size_t frame, const 
 
 bool WhyMemory::tell(std::string_view name, const ValuePath& path, const Tensor& t, std::int64_t position, int depth) {
   if (t.dtype().bytes() == 0 || t.dtype().bits % 8 != 0) return false;
+  asker_ = asker_at(run_, path.frame);
   auto range = writers_.history().now(path, t);
   if (!range) return false;
   const std::int64_t width = std::int64_t(t.dtype().bytes());
@@ -160,12 +161,8 @@ void WhyMemory::describe(const Writer& w, CauseStep& step) const {
   if (u.line) step.file = u.file;
 }
 
-// `cache[4]`: a tensor behind a tuple.
 std::string WhyMemory::name_of(const Writer& w, const Touch& touch) const {
-  const std::string name = name_of_argument(map_, w.call, touch.arg);
-  const bytecode::RegName reg = map_.executable().instruction(w.call.pc).arg(std::size_t(touch.arg)).reg();
-  const Value* v = w.before->machine.read_register(w.call.frame, reg);
-  return v && v->is(ValueKind::Tuple) ? name + fields_text(*v, touch.part) : name;
+  return name_for(asker_, map_, w.before->machine, w.call, touch);
 }
 
 // Its reads are not known: all that it was given, without what it wrote.

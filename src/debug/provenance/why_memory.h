@@ -5,6 +5,7 @@
 // User: Debugger::why.
 #pragma once
 
+#include "debug/provenance/names.h"
 #include "debug/provenance/writers.h"
 #include "rldb/debug/story.h"
 
@@ -39,6 +40,7 @@ class WhyMemory {
 
   const Run& run_;
   const CodeMap& map_;
+  Asker asker_;
   Writers writers_;
   std::vector<CauseStep>& steps_;
   std::uint64_t time_;

@@ -214,7 +214,7 @@ std::optional<RangeWrites> writes_to(Debugger& debugger, std::string_view target
   RangeWrites writes{asked->what, asked->ranges.begin(), asked->ranges.end(), {}, {}};
   MemoryRange range{0, memory, asked->ranges.begin(), asked->ranges.end()};
   Moments moments(*d.run);
-  CallWrites calls(*d.run, writers, moments, asked->ranges, each);
+  CallWrites calls(*d.run, writers, moments, asked->ranges, each, asker_at(*d.run, asked->path.frame).function);
   const WriteHistory::End end = history.before(range, asked->time, [&](const CallMoment& call, const MemoryRange& r) {
     std::vector<RangeWrite> rows = calls.of(call, r.memory);
     std::move(rows.rbegin(), rows.rend(), std::back_inserter(writes.rows));

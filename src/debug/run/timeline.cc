@@ -9,6 +9,7 @@ namespace {
 
 constexpr std::uint64_t kMinSpent = 500'000;     // ns of execution that a checkpoint must save
 constexpr std::uint64_t kCostFactor = 10;        // checkpoints slow a run down by at most 10 %
+constexpr std::uint64_t kLongReturn = 4;         // a way back is long from this many times the cost of a checkpoint
 constexpr std::uint64_t kChunkTarget = 100'000;  // ns between two readings of the clock
 constexpr std::uint64_t kMaxChunk = 1 << 16;
 constexpr std::uint64_t kAgeShare = 8;  // a gap may be this part of its age
@@ -54,6 +55,12 @@ void Timeline::ran(const vm::Machine& machine, std::uint64_t nanoseconds) {
   if (points_.empty() || spent_ < std::max(kMinSpent, kCostFactor * snapshot_cost_)) return;
   // A frameless machine (finished, or a bare kernel) has nowhere to go back to.
   if (!machine.running() || machine.fault()) return;
+  spent_ = 0;
+  if (add(machine)) thin(machine.instructions());
+}
+
+void Timeline::pass(const vm::Machine& machine) {
+  if (spent_ < std::max(kMinSpent, kLongReturn * snapshot_cost_) || !machine.running() || machine.fault()) return;
   spent_ = 0;
   if (add(machine)) thin(machine.instructions());
 }

@@ -21,6 +21,8 @@ class Timeline {
   bool begin(const vm::Machine& machine, std::size_t limit = kDefaultLimit);
   // Reports that `nanoseconds` were spent executing up to the machine's place; makes a checkpoint when it is time.
   void ran(const vm::Machine& machine, std::uint64_t nanoseconds);
+  // On the way back to a moment a little later: makes a checkpoint, if the way was long, for the next step back.
+  void pass(const vm::Machine& machine);
   // How many instructions to run before asking again.
   std::uint64_t chunk() const { return chunk_; }
 

@@ -90,10 +90,33 @@ bool equal(const Value& a, const Value& b) {
   return true;
 }
 
-const std::byte* bytes_of(const Value& v, std::size_t& size) {
-  if (v.is(ValueKind::Tensor)) return size = v.as_tensor().byte_size(), v.as_tensor().data();
-  if (v.is(ValueKind::Storage)) return size = v.storage_ref()->size(), v.storage_ref()->data();
-  return size = 0, nullptr;
+// The bytes of a value, one piece after the other: `f(data, size)`. Without any, its text.
+template <class F>
+void each_piece(const Value& value, F f) {
+  std::vector<Value> open{value};
+  while (!open.empty()) {
+    support::poll();
+    const Value v = std::move(open.back());
+    open.pop_back();
+    if (v.is(ValueKind::Tensor)) {
+      f(v.as_tensor().data(), v.as_tensor().byte_size());
+    } else if (v.is(ValueKind::Storage)) {
+      f(v.storage_ref()->data(), v.storage_ref()->size());
+    } else if (v.is(ValueKind::Tuple)) {
+      open.insert(open.end(), v.as_tuple().fields.begin(), v.as_tuple().fields.end());
+    } else {
+      const std::string text = runtime::format_brief(v);
+      f(reinterpret_cast<const std::byte*>(text.data()), text.size());
+    }
+  }
+}
+
+std::uint64_t hash_of_value(const Value& v) {
+  std::uint64_t all = 0;
+  each_piece(v, [&](const std::byte* data, std::size_t size) {
+    all = (all ^ hash_of(data, size)) * 0xFF51AFD7ED558CCDULL + size;
+  });
+  return all;
 }
 
 std::string byte_changes(const runtime::Storage& a, const runtime::Storage& b) {
@@ -116,20 +139,18 @@ void KeptValue::keep(const std::optional<Value>& value) {
   hashed_ = false;
   if (!value) return;
   std::size_t size = 0;
-  const std::byte* data = bytes_of(*value, size);
+  each_piece(*value, [&](const std::byte*, std::size_t bytes) { size += bytes; });
   if (size <= kCopyLimit)
     if (auto copy = runtime::copy_of(*value); copy.ok()) value_ = std::move(copy).value();
-  if (value_ || !data) return;
+  if (value_) return;
   hashed_ = true;
-  hash_ = hash_of(data, size);
+  hash_ = hash_of_value(*value);
 }
 
 bool KeptValue::is(const std::optional<Value>& value) const {
   if (!value) return !value_ && !hashed_;
   if (!hashed_) return value_ && equal(*value_, *value);
-  std::size_t size = 0;
-  const std::byte* data = bytes_of(*value, size);
-  return data && hash_of(data, size) == hash_;
+  return hash_of_value(*value) == hash_;
 }
 
 std::string KeptValue::changes(const std::optional<Value>& now) const {

@@ -127,6 +127,21 @@ void Watched::forget_uses(Followed& f) {
   for (const Storage* s : f.storages)
     if (const auto it = readers_.find(s); it != readers_.end() && --it->second == 0) readers_.erase(it);
   f.storages.clear();
+  f.opaque = false;
+}
+
+// The memory that a value reaches; an object that is no tensor has memory that only its functions know.
+void Watched::uses_all_of(Followed& f, const Value& value) {
+  std::vector<Value> open{value};  // lists are nested as deep as they are long
+  while (!open.empty()) {
+    support::poll();
+    const Value v = std::move(open.back());
+    open.pop_back();
+    if (v.is(ValueKind::Tensor)) uses(f, v.as_tensor().storage().get());
+    if (v.is(ValueKind::Storage)) uses(f, v.storage_ref().get());
+    if (v.is(ValueKind::Object)) f.opaque = true;
+    if (v.is(ValueKind::Tuple)) open.insert(open.end(), v.as_tuple().fields.begin(), v.as_tuple().fields.end());
+  }
 }
 
 std::optional<Value> Watched::storage_of(Followed& f, const vm::Machine& m) {
@@ -180,8 +195,7 @@ std::optional<Value> Watched::evaluate(Followed& f, const vm::Machine& m) {
       missing = true;
       return v;
     }
-    if (v->is(ValueKind::Tensor)) uses(f, v->as_tensor().storage().get());
-    if (v->is(ValueKind::Storage)) uses(f, v->storage_ref().get());
+    uses_all_of(f, *v);
     // A symbolic variable lives in the shape heap.
     if (v->is(ValueKind::Int))
       if (const auto* debug = map_.executable().debug.function(function_))
@@ -209,7 +223,7 @@ bool Watched::concerns(const Followed& f, const vm::Machine& m, std::size_t fram
     const Pc next = m.frames()[f.frame].pc;
     if (next > 0 && definitions_.test(next - 1)) return true;
   }
-  if (reached.anything && !f.storages.empty()) return true;
+  if (reached.anything && (f.opaque || !f.storages.empty())) return true;
   return std::any_of(f.storages.begin(), f.storages.end(), [&](const Storage* s) {
     return std::find(reached.storages.begin(), reached.storages.end(), s) != reached.storages.end();
   });

@@ -51,6 +51,7 @@ class Watched {
     std::uint64_t entered = 0;
     KeptValue last;
     std::vector<const runtime::Storage*> storages;  // that its value was read from
+    bool opaque = false;                            // and an object, with memory of its own
     std::string problem;                            // why it has no value although all names have one
     bool told = false;                              // the problem
     int freed_in = -1;                              // a storage of the plan: of a name that is read after it was freed
@@ -67,6 +68,7 @@ class Watched {
   std::optional<runtime::Value> after_freeing(std::string_view name, const Followed& f, const vm::Machine& m) const;
   void remember(std::string_view name, const runtime::Tensor& t, const Followed& f, const vm::Machine& m);
   void uses(Followed& f, const runtime::Storage* s);
+  void uses_all_of(Followed& f, const runtime::Value& value);
   void forget_uses(Followed& f);
   bool concerns(const Followed& f, const vm::Machine& m, std::size_t frame, Pc pc, const Reached& reached) const;
   bool is_bound(const Followed& f, const vm::Machine& m, std::size_t frame, Pc pc) const;

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <utility>
 
-#include "repro/sanitize/uninit.h"
+#include "repro/sanitize/race.h"
 #include "rldb/ir/printer.h"
 #include "rldb/support/cancel.h"
 
@@ -127,11 +127,9 @@ std::string allocated_as(const std::string& name, const std::string& allocation)
 
 namespace {
 
-constexpr std::pair<std::string_view, bool Sanitizers::*> kWords[] = {{"storage", &Sanitizers::storage},
-                                                                      {"uninit", &Sanitizers::unwritten},
-                                                                      {"nan", &Sanitizers::nan},
-                                                                      {"bounds", &Sanitizers::bounds},
-                                                                      {"overflow", &Sanitizers::overflow}};
+constexpr std::pair<std::string_view, bool Sanitizers::*> kWords[] = {
+    {"storage", &Sanitizers::storage}, {"uninit", &Sanitizers::unwritten},  {"nan", &Sanitizers::nan},
+    {"bounds", &Sanitizers::bounds},   {"overflow", &Sanitizers::overflow}, {"race", &Sanitizers::race}};
 
 }  // namespace
 
@@ -181,13 +179,17 @@ SanitizedRun run_sanitized(session::Session& session, const Program& program, co
   SanitizedRun out;
   Program checked = program;
   if (which.bounds || which.overflow) checked.kernels = session::Engine::Eval;
-  UninitRecorder recorder(memory_for_copies(), which, session.registry());
+  RaceRecorder recorder(session.context(), memory_for_copies(), which, session.registry());
   out.trace = record(session, checked, recorder);
   out.findings = sanitize(out.trace, which);
   add_by_element(out.findings, recorder.findings());
   if (!recorder.not_looked_at().empty() && out.trace.incomplete.empty())
     out.trace.incomplete = fmt::format("what these kernels read could not be looked at, element by element: {}",
                                        fmt::join(recorder.not_looked_at(), ", "));
+  for (const auto& [kernel, why] : recorder.not_followed())
+    if (out.trace.incomplete.empty())
+      out.trace.incomplete =
+          fmt::format("the threads of kernel `{}` could not be followed to their end: {}", kernel, why);
   if (which.bounds && out.trace.error_kind == runtime::ErrorKind::OutOfBounds) {
     Finding f;
     f.kind = Finding::Kind::Bounds;
@@ -226,6 +228,9 @@ std::string to_string(const Finding& f) {
     case Finding::Kind::Nan:
       return fmt::format("{} is {} at [{}], but its operands are finite", reader_of(f), f.value,
                          fmt::join(f.element, ", "));
+    case Finding::Kind::Race:
+      return fmt::format("{}: `{}` at [{}] is {}, and {}", reader_of(f), f.tensor, fmt::join(f.element, ", "),
+                         f.statement, f.number);
     case Finding::Kind::Bounds:
       return fmt::format("{}: {}", reader_of(f), f.statement);
     case Finding::Kind::Overflow:

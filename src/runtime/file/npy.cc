@@ -6,7 +6,7 @@
 #include <cstring>
 #include <optional>
 
-#include "rldb/runtime/tensor_file.h"
+#include "rldb/runtime/tensor_export.h"
 #include "rldb/support/cancel.h"
 #include "runtime/file/bytes.h"
 
@@ -118,6 +118,9 @@ struct Element {
   bool swap = false;
 };
 
+// Floats in whole bytes that NumPy itself lacks.
+bool has_own_name(DType t) { return (t.is_bfloat16() || t.is_float8()) && t.is_scalar(); }
+
 // "<f4" and friends; formats of NumPy's that we cannot represent are named.
 Result<Element> element_of(std::string_view descr, std::string_view name) {
   const auto unsupported = [&](std::string_view what) {
@@ -130,6 +133,8 @@ Result<Element> element_of(std::string_view descr, std::string_view name) {
     rest.remove_prefix(1);
   }
   if (rest.empty()) return bad_file(name, "an empty dtype");
+  // ml_dtypes' names are those of TVM.
+  if (const auto named = parse_dtype(descr); named && has_own_name(*named)) return Element{*named};
   int size = 0;
   const auto [end, error] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), size);
   const bool sized = error == std::errc() && end == rest.data() + rest.size();
@@ -245,7 +250,9 @@ Result<Value> read_npy(std::string_view bytes, std::string_view name) {
   return Value(std::move(tensor));
 }
 
-std::string write_npy(const Tensor& tensor) {
+namespace {
+
+std::string npy_text(const Tensor& tensor, bool named) {
   const DType t = tensor.dtype();
   const std::size_t element = t.element().bytes();
   std::vector<std::int64_t> shape = tensor.shape();
@@ -258,7 +265,10 @@ std::string write_npy(const Tensor& tensor) {
   if (t.is_int() && t.bits >= 8) kind = 'i';
   if (t.code == TypeCode::Float) kind = 'f';
   const bool known = size == 1 || size == 2 || size == 4 || size == 8;
-  const std::string descr = fmt::format("{}{}{}", size == 1 ? '|' : '<', known ? kind : 'V', size);
+  const DType one = split_lanes ? t.element() : t;
+  const std::string descr = named && has_own_name(one)
+                                ? to_string(one)
+                                : fmt::format("{}{}{}", size == 1 ? '|' : '<', known ? kind : 'V', size);
 
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr,
                                    fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
@@ -274,5 +284,10 @@ std::string write_npy(const Tensor& tensor) {
   out.append(reinterpret_cast<const char*>(tensor.data()), tensor.byte_size());
   return out;
 }
+
+}  // namespace
+
+std::string write_npy(const Tensor& tensor) { return npy_text(tensor, false); }
+std::string export_npy(const Tensor& tensor) { return npy_text(tensor, true); }
 
 }  // namespace rldb::runtime

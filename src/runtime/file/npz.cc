@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "rldb/runtime/tensor_archive.h"
-#include "rldb/runtime/tensor_file.h"
+#include "rldb/runtime/tensor_export.h"
 #include "rldb/runtime/zip_archive.h"
 #include "runtime/file/bytes.h"
 #include "runtime/file/take.h"
@@ -123,11 +123,13 @@ Result<NamedTensors> read_npz(std::string_view bytes, std::string_view name) {
   return read_all(*archive);
 }
 
-std::string write_npz(const NamedTensors& tensors) {
+namespace {
+
+std::string npz_text(const NamedTensors& tensors, std::string (*member)(const Tensor&)) {
   std::string out;
   std::string directory;
   for (const auto& [name, value] : tensors) {
-    const std::string data = write_npy(value.as_tensor());
+    const std::string data = member(value.as_tensor());
     ZipMember m;
     m.name = name + ".npy";
     m.crc = zip_checksum(data);
@@ -141,5 +143,10 @@ std::string write_npz(const NamedTensors& tensors) {
   out += directory;
   return out + end_records(tensors.size(), offset, directory.size());
 }
+
+}  // namespace
+
+std::string write_npz(const NamedTensors& tensors) { return npz_text(tensors, write_npy); }
+std::string export_npz(const NamedTensors& tensors) { return npz_text(tensors, export_npy); }
 
 }  // namespace rldb::runtime

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/runtime/tensor_archive.h"
-#include "rldb/runtime/tensor_file.h"
+#include "rldb/runtime/tensor_export.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/json_document.h"
 #include "runtime/file/bytes.h"
@@ -149,6 +149,33 @@ Result<std::unique_ptr<TensorArchive>> open_safetensors(support::RandomAccess by
   auto archive = std::make_unique<SafetensorsArchive>(std::move(bytes), name, data);
   for (auto& [key, entry] : found) archive->add(key, std::move(entry));
   return std::unique_ptr<TensorArchive>(std::move(archive));
+}
+
+Result<std::string> write_safetensors(const NamedTensors& tensors) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  std::uint64_t at = 0;
+  for (const auto& [name, value] : tensors) {
+    const Tensor& t = value.as_tensor();
+    const auto type = std::find_if(kTypes.begin(), kTypes.end(),
+                                   [&](const NamedType& row) { return row.dtype == t.dtype().element(); });
+    if (type == kTypes.end())
+      return fail(ErrorKind::Unsupported, fmt::format("safetensors has no dtype `{}`", to_string(t.dtype())));
+    std::vector<std::int64_t> shape = t.shape();
+    if (!t.dtype().is_scalar()) shape.push_back(t.dtype().lanes);
+    header[name] = {{"dtype", type->name}, {"shape", shape}, {"data_offsets", {at, at + t.byte_size()}}};
+    at += t.byte_size();
+  }
+  std::string text = header.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  constexpr std::size_t kAlignment = 8;  // of the data, by blanks behind the header
+  text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
+  std::string out;
+  append_little(out, text.size(), kAlignment);
+  out += text;
+  for (const auto& [name, value] : tensors) {
+    support::poll();
+    out.append(reinterpret_cast<const char*>(value.as_tensor().data()), value.as_tensor().byte_size());
+  }
+  return out;
 }
 
 Result<NamedTensors> read_safetensors(std::string_view bytes, std::string_view name) {

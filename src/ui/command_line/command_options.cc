@@ -174,7 +174,8 @@ void add_run_command(CLI::App& app, CommandLine& c) {
       throw CLI::ValidationError("--profile", "does not work with --sanitize, which runs the program in another way");
     take_call(c);
   });
-  app.add_option("-o,--output", c.output, "write the result to f.npy, or to f.npz if there are several")
+  app.add_option("-o,--output", c.output,
+                 "write the result to f.npy, or to f.npz or f.safetensors if there are several")
       ->type_name("FILE");
   app.add_option("--expected-output", c.expected_output, "compare the result with f.npy or f.npz")->type_name("FILE");
   app.add_option_function<std::string>(
@@ -184,11 +185,11 @@ void add_run_command(CLI::App& app, CommandLine& c) {
            const auto which = repro::parse_sanitizers(text, wrong);
            if (!which)
              throw CLI::ValidationError("--sanitize",
-                                        "knows storage, uninit, nan, bounds and overflow, not `" + wrong + "`");
+                                        "knows storage, uninit, nan, bounds, overflow and race, not `" + wrong + "`");
            c.run.sanitizers = *which;
          },
          "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
-         "bounds, overflow (integers)")
+         "bounds, overflow (integers), race (of GPU threads)")
       ->type_name("WHAT,...");
   add_profile(app, c);
   app.add_option("--record", c.run.record,

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "rldb/runtime/tensor_file.h"
+#include "rldb/runtime/tensor_export.h"
 #include "rldb/source/diagnostic_result.h"
 
 namespace rldb::ui {
@@ -57,16 +57,20 @@ bool flatten_tensors(const Value& v, std::vector<Value>& out, std::string& why) 
 
 std::optional<std::string> tensor_file(const std::string& path, const std::vector<Value>& tensors,
                                        source::Diagnostics& out) {
-  if (path.ends_with(".npz")) {
-    runtime::NamedTensors named;
-    for (std::size_t i = 0; i < tensors.size(); ++i) named.emplace_back(fmt::format("out{}", i), tensors[i]);
-    return runtime::write_npz(named);
-  }
-  if (!path.ends_with(".npy")) {
-    out.add({}, source::message(diag::OutputKind, path, "the name must end in .npy or .npz"));
+  runtime::NamedTensors named;
+  for (std::size_t i = 0; i < tensors.size(); ++i) named.emplace_back(fmt::format("out{}", i), tensors[i]);
+  if (path.ends_with(".npz")) return runtime::export_npz(named);
+  if (path.ends_with(".safetensors")) {
+    auto text = runtime::write_safetensors(named);
+    if (text.ok()) return std::move(text).value();
+    out.add({}, source::message(diag::OutputKind, path, text.error().message).with_hint("write an .npz"));
     return std::nullopt;
   }
-  if (tensors.size() == 1) return runtime::write_npy(tensors[0].as_tensor());
+  if (!path.ends_with(".npy")) {
+    out.add({}, source::message(diag::OutputKind, path, "the name must end in .npy, .npz or .safetensors"));
+    return std::nullopt;
+  }
+  if (tensors.size() == 1) return runtime::export_npy(tensors[0].as_tensor());
   out.add({},
           source::message(diag::OutputKind, path, fmt::format("it has {} tensors, an .npy holds one", tensors.size()))
               .with_hint("write an .npz"));

@@ -1,9 +1,11 @@
-// `:rank`: the run of another rank at the same place.
+// `:rank`: the run of another rank at the same place. `:threads`: those of a GPU kernel.
 #include <fmt/format.h>
 
+#include "rldb/debug/kernel_threads.h"
 #include "rldb/debug/side_by_side.h"
 #include "rldb/session/group.h"
 #include "rldb/source/diagnostic_debug.h"
+#include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/ui/prompt/data.h"
 #include "ui/prompt/commands/at_rank.h"
@@ -75,6 +77,38 @@ AtRank::~AtRank() {
   (void)debug::exchange_run(repl_.debugger(), int(repl_.rank), int(before_));
   repl_.rank = before_;
   repl_.group->be_again(before_);
+}
+
+Status command_Threads(Repl& repl, std::string_view rest) {
+  std::vector<debug::KernelThread> threads = debug::kernel_threads(repl.debugger());
+  if (threads.empty())
+    return repl.fail(source::message(diag::NoSuchThing, "thread", rest.empty() ? "threadIdx.x" : rest)
+                         .with_hint("the threads of a kernel with barriers are listed while it is stepped (`stept`)"));
+  if (!rest.empty()) {
+    const auto number = parse_count(rest);
+    if (!number) return Status::Usage;
+    if (!debug::look_at_thread(repl.debugger(), std::size_t(*number)))
+      return repl.fail(source::message(diag::NoSuchThing, "thread that has begun and is not done", rest));
+    threads = debug::kernel_threads(repl.debugger());
+  }
+  if (repl.wants_json()) {
+    Json rows = Json::array();
+    for (const debug::KernelThread& t : threads)
+      rows.push_back({{"name", t.name},
+                      {"state", t.state},
+                      {"line", t.line ? Json(t.line) : Json()},
+                      {"statement", or_null(t.statement)},
+                      {"chosen", t.chosen}});
+    return repl.give(rows);
+  }
+  constexpr std::size_t kMost = 64;
+  for (std::size_t i = 0; i < threads.size() && i < kMost; ++i) {
+    const debug::KernelThread& t = threads[i];
+    repl.print("{} {:>3}  {}  {}{}{}\n", t.chosen ? "=>" : "  ", i, t.name, t.state,
+               t.line ? fmt::format(" at line {}: ", t.line) : "", t.statement);
+  }
+  if (threads.size() > kMost) repl.print("and {} more\n", threads.size() - kMost);
+  return Status::Good;
 }
 
 Status command_Rank(Repl& repl, std::string_view rest) {

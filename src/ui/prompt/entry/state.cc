@@ -146,7 +146,20 @@ Status Repl::execute(std::string_view entry) {
   return status;
 }
 
+namespace {
+
+bool is_printed_value(std::string_view name) {
+  return name.size() > 1 && name[0] == '$' && name[1] >= '0' && name[1] <= '9';
+}
+
+}  // namespace
+
 void Repl::lend_printed(std::string_view text) {
+  // Lent before and given up since: its memory is not kept here either.
+  std::vector<std::string> gone;
+  for (const auto& v : session_->values())
+    if (is_printed_value(v.name) && !printed.find(v.name)) gone.push_back(v.name);
+  for (std::string& name : gone) session_->set_value(std::move(name), {});
   for (std::size_t at = text.find('$'); at != std::string_view::npos; at = text.find('$', at)) {
     std::size_t end = at + 1;
     if (end < text.size() && text[end] == '$')

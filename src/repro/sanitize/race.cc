@@ -1,0 +1,106 @@
+// Races of GPU threads, in each kernel that is called.
+#include "repro/sanitize/race.h"
+
+#include <algorithm>
+
+#include "repro/sanitize/thread_accesses.h"
+#include "repro/values.h"
+#include "rldb/ir/module.h"
+#include "rldb/ir/threads.h"
+#include "rldb/ir/walk.h"
+#include "rldb/passes/pass.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+using ir::as;
+using runtime::PackedArgs;
+using runtime::Value;
+
+namespace {
+
+constexpr std::uint64_t kMostStatements = 20'000'000;
+// From loops over threads to launches with barriers.
+constexpr std::string_view kToLaunches =
+    "LowerInitBlock,ConvertBlocksToOpaque,UnifyThreadBinding,LowerMatchBuffer,LowerOpaqueBlock,ThreadSync,"
+    "ThreadSync(storage_scope=\"shared.dyn\")";
+
+bool is_index_of(std::string_view tag) { return tag.starts_with("threadIdx") || tag.starts_with("blockIdx"); }
+
+bool has_thread_loops(const ir::PrimFunc* f) {
+  bool found = false;
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* loop = as<ir::ForStmt>(n);
+    found = found || (loop && is_index_of(ir::thread_tag(loop)));
+    return !found;
+  });
+  return found;
+}
+
+Launches launches_of(const ir::PrimFunc* f) {
+  Launches all;
+  const auto add = [](std::vector<const ir::AttrStmt*>& list, const ir::AttrStmt* launch) {
+    const bool known = std::any_of(list.begin(), list.end(),
+                                   [&](const ir::AttrStmt* l) { return ir::thread_tag(l) == ir::thread_tag(launch); });
+    if (!known) list.push_back(launch);
+  };
+  ir::walk(f->body, [&](const ir::Node* n) {
+    const auto* attr = as<ir::AttrStmt>(n);
+    const std::string_view tag = attr && attr->thread_var ? ir::thread_tag(attr) : std::string_view();
+    if (is_index_of(tag)) add(tag.starts_with("block") ? all.blocks : all.threads, attr);
+    return true;
+  });
+  const auto inner_first = [](const ir::AttrStmt* a, const ir::AttrStmt* b) {
+    return ir::thread_tag(a) < ir::thread_tag(b);
+  };
+  std::sort(all.blocks.begin(), all.blocks.end(), inner_first);
+  std::sort(all.threads.begin(), all.threads.end(), inner_first);
+  return all;
+}
+
+}  // namespace
+
+runtime::Result<support::Unit> RaceRecorder::calling(std::string_view name, const ir::PrimFunc* f, PackedArgs args) {
+  if (races_ && f) look_for_races(name, f, args);
+  return UninitRecorder::calling(name, f, args);
+}
+
+const ir::PrimFunc* RaceRecorder::launched(const ir::PrimFunc* f) {
+  const auto [it, fresh] = launched_.try_emplace(f, nullptr);
+  if (!fresh) return it->second;
+  source::Diagnostics ignored;
+  passes::PassEnv env{ctx_, ignored};
+  ir::ModuleBuilder one(ctx_);
+  constexpr std::string_view kName = "kernel";
+  one.set(kName, f);
+  const auto pipeline = passes::parse_pipeline(kToLaunches);
+  const auto lowered = passes::run_pipeline(env, one.build(), *pipeline);
+  if (lowered.ok()) it->second = as<ir::PrimFunc>((*lowered)->find(kName));
+  return it->second;
+}
+
+void RaceRecorder::look_for_races(std::string_view name, const ir::PrimFunc* f, PackedArgs args) {
+  const auto give_up = [&](std::string_view why) { not_followed_.try_emplace(std::string(name), why); };
+  if (has_thread_loops(f)) {
+    f = launched(f);
+    if (!f) return give_up("its loops over threads cannot be lowered");
+  }
+  Launches launches = launches_of(f);
+  if (launches.blocks.empty() && launches.threads.empty()) return;
+  eval::TirMachine machine(f, &registry());
+  ThreadAccesses accesses(machine, std::move(launches));
+  machine.watch(&accesses);
+  const std::vector<Value> own = copies({args.begin(), args.end()});
+  auto ran = machine.start(own);
+  std::uint64_t statements = 0;
+  for (; ran.ok() && machine.running() && statements < kMostStatements && !accesses.is_full(); ++statements) {
+    support::poll();
+    accesses.see_statement();
+    ran = machine.step();
+  }
+  if (!ran.ok()) give_up(ran.error().message);
+  if (statements == kMostStatements || accesses.is_full()) give_up("too many accesses");
+  for (Finding& found : accesses.take()) tell(std::move(found), name);
+}
+
+}  // namespace rldb::repro
