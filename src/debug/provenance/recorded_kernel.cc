@@ -130,8 +130,7 @@ class Recording : private eval::AccessWatcher {
     const int lanes = std::max(1, int(store->value->dtype().lanes));
     std::vector<KernelRead> around;
     for (const ir::Stmt* s : deciding_about_[store])
-      if (const auto it = decided_.find({s, thread()}); it != decided_.end())
-        around.insert(around.end(), it->second.begin(), it->second.end());
+      if (const auto* reads = of_thread(decided_, s)) around.insert(around.end(), reads->begin(), reads->end());
     std::vector<std::pair<MemoryPlace, KernelWrite>> writes;
     for (int lane = 0; lane < lanes; ++lane) {
       KernelWrite write;
@@ -181,6 +180,15 @@ class Recording : private eval::AccessWatcher {
     }
     return indices;
   }
+  // This thread's, or what was noted before its loops were entered.
+  template <class What, class Noted>
+  const Noted* of_thread(const std::map<std::pair<const What*, std::vector<std::int64_t>>, Noted>& all,
+                         const What* what) const {
+    for (std::vector<std::int64_t> indices = thread();; indices.pop_back()) {
+      if (const auto it = all.find({what, indices}); it != all.end()) return &it->second;
+      if (indices.empty()) return nullptr;
+    }
+  }
   void note_loop(const ir::Stmt* s, KernelWrite& write) const {
     const auto* loop = as<ir::ForStmt>(s);
     const auto* attr = as<ir::AttrStmt>(s);
@@ -196,9 +204,8 @@ class Recording : private eval::AccessWatcher {
               return value.ok() ? std::optional(value->as_int()) : std::nullopt;
             },
             [this, lane](const ir::Var* v) -> const std::vector<KernelRead>* {
-              const auto it = bound_.find({v, thread()});
-              if (it == bound_.end()) return nullptr;
-              return &it->second[std::size_t(lane) % it->second.size()];
+              const auto* lanes = of_thread(bound_, v);
+              return lanes ? &(*lanes)[std::size_t(lane) % lanes->size()] : nullptr;
             }};
   }
   static int lane_in(const ir::Expr* e, int lane) { return e->dtype().lanes > 1 ? lane : 0; }
