@@ -1,5 +1,5 @@
-// The writer of one program. Expressions are computed lane by lane: a statement on vectors is written once for each lane,
-// its values before its stores, and the OpenCL compiler makes vectors of them again. Room-private.
+// The writer of one program. Expressions are computed lane by lane: a statement on vectors is written once for each
+// lane, its values before its stores, and the OpenCL compiler makes vectors of them again. Room-private.
 #pragma once
 
 #include <optional>
@@ -130,12 +130,12 @@ class Emitter {
   bool unscheduled_ = false;
   CNames names_;
   ir::Analyzer analyzer_;
-  std::unordered_map<const ir::Var*, ir::Bounds> ranges_;  // of loops and threads
-  bool proves_ = true;                                     // false: a variable has several ranges
-  std::unordered_map<const ir::Var*, ir::Bounds> narrowed_;  // by the conditions around
+  std::unordered_map<const ir::Var*, ir::Bounds> ranges_;                // of loops and threads
+  bool proves_ = true;                                                   // false: a variable has several ranges
+  std::unordered_map<const ir::Var*, ir::Bounds> narrowed_;              // by the conditions around
   std::unordered_map<const ir::Var*, const ir::PrimParam*> parameters_;  // by pointer
   std::unordered_map<const ir::Var*, const ir::Stmt*> outside_;          // memory that is allocated around launches
-  std::unordered_map<const ir::Buffer*, std::int64_t> spanned_;          // elements of the memory that a flat view spans
+  std::unordered_map<const ir::Buffer*, std::int64_t> spanned_;  // elements of the memory that a flat view spans
 
   // helper functions in order
   std::vector<std::string> helpers_;

@@ -93,8 +93,8 @@ void Emitter::host(const ir::Stmt* s) {
   } else if (const auto* d = as<ir::DeclBuffer>(s)) {
     declare(d);
   } else if (const auto* e = as<ir::Evaluate>(s)) {
-    const bool nothing = ir::const_int(e->value).has_value() ||
-                         (ir::is_call_of(e->value, ir::intrin::Ret) && ir::is_const(as<ir::Call>(e->value)->args[0], 0));
+    const bool nothing = ir::const_int(e->value).has_value() || (ir::is_call_of(e->value, ir::intrin::Ret) &&
+                                                                 ir::is_const(as<ir::Call>(e->value)->args[0], 0));
     if (!nothing) unscheduled(e);
   } else {
     unscheduled(s);
@@ -206,8 +206,8 @@ void Emitter::open_threads(const ir::AttrStmt* s) {
     return refuse(fmt::format("threads of kind `{}`", tag));
   if (!is_of_host(s->value) || uses_threads(s->value))
     return refuse(fmt::format("the number of `{}` depends on what the kernel computes", tag));
-  const auto known = std::find_if(launch_->axes.begin(), launch_->axes.end(),
-                                  [&](const ThreadAxis& a) { return a.tag == tag; });
+  const auto known =
+      std::find_if(launch_->axes.begin(), launch_->axes.end(), [&](const ThreadAxis& a) { return a.tag == tag; });
   const auto extent = ir::const_int(s->value);
   if (known == launch_->axes.end()) {
     launch_->axes.push_back({tag, s->value});
@@ -232,22 +232,23 @@ std::string Emitter::thread_number() {
   std::string number;
   for (const ThreadAxis& a : launch_->axes) {
     const std::string& name = threads_.find(a.tag)->second;
-    number = number.empty() ? fmt::format("(uint){}", name) : fmt::format("({}) * (uint){} + (uint){}", number, value(a.extent), name);
+    number = number.empty() ? fmt::format("(uint){}", name)
+                            : fmt::format("({}) * (uint){} + (uint){}", number, value(a.extent), name);
   }
   return number;
 }
 
 std::string Emitter::kernel_head(Launch& made) {
   launch_ = &made;
-  const bool reports = std::any_of(made.arguments.begin(), made.arguments.end(), [](const LaunchArgument& a) {
-    return a.kind == LaunchArgument::Kind::Fault;
-  });
+  const bool reports = std::any_of(made.arguments.begin(), made.arguments.end(),
+                                   [](const LaunchArgument& a) { return a.kind == LaunchArgument::Kind::Fault; });
   const std::string number = reports ? thread_number() : "";  // may add arguments
   std::vector<std::string> parameters;
   for (const LaunchArgument& a : made.arguments) {
     switch (a.kind) {
       case LaunchArgument::Kind::Memory:
-        parameters.push_back(fmt::format("__global {}* {}", memory_type(memories_.at(a.var).dtype), memories_.at(a.var).name));
+        parameters.push_back(
+            fmt::format("__global {}* {}", memory_type(memories_.at(a.var).dtype), memories_.at(a.var).name));
         break;
       case LaunchArgument::Kind::Bytes:
         parameters.push_back(fmt::format("long rldb_bytes_{}", names_.of(a.var, a.var->name)));

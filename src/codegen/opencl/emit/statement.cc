@@ -104,7 +104,8 @@ void Emitter::note_loop(const ir::ForStmt* s) {
   const ir::Bounds low = analyzer_.bounds(s->min), count = analyzer_.bounds(s->extent);
   ir::Bounds range{low.min, std::nullopt};
   std::int64_t end = 0;
-  if (low.max && count.max && !__builtin_add_overflow(*low.max, *count.max, &end) && end != INT64_MIN) range.max = end - 1;
+  if (low.max && count.max && !__builtin_add_overflow(*low.max, *count.max, &end) && end != INT64_MIN)
+    range.max = end - 1;
   note_range(s->var, range);
 }
 
@@ -137,7 +138,8 @@ void Emitter::loop(const ir::ForStmt* s) {
     line(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4})", type, name, first, int_literal(end, t), step));
   } else {
     const std::string limit = names_.fresh(name + "_end");
-    line(fmt::format("for ({0} {1} = {2}, {3} = {1} + {4}; {1} < {3}; {5})", type, name, bare(first), limit, count, step));
+    line(fmt::format("for ({0} {1} = {2}, {3} = {1} + {4}; {1} < {3}; {5})", type, name, bare(first), limit, count,
+                     step));
   }
   local_vars_[s->var] = name;
   block(s->body);
@@ -176,7 +178,8 @@ void Emitter::effect(const ir::Evaluate* s) {
   if (row && row->id == ir::intrin::ContinueLoop) return line("continue;");
   if (row && row->id == ir::intrin::TvmStorageSync) {
     const auto* scope = c->args.empty() ? nullptr : as<ir::StringImm>(c->args[0]);
-    if (scope && (scope->value == passes::memory_scope::kShared || scope->value == passes::memory_scope::kSharedDynamic))
+    if (scope &&
+        (scope->value == passes::memory_scope::kShared || scope->value == passes::memory_scope::kSharedDynamic))
       return line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
     return refuse(fmt::format("a barrier over `{}` has no form in OpenCL C", scope ? scope->value : "?"));
   }
@@ -202,7 +205,7 @@ void Emitter::allocate_in_thread(const ir::Stmt* s) {
     const auto known = ir::const_int(e);
     std::int64_t all = 0;
     count = count && known && *known >= 0 && !__builtin_mul_overflow(*count, *known, &all) ? std::optional(all)
-                                                                                          : std::nullopt;
+                                                                                           : std::nullopt;
   }
   allocate(a->var, a->var->name, a->dtype, count, a->scope);
 }
@@ -214,11 +217,14 @@ void Emitter::allocate(const ir::Var* data, std::string_view name, DType dtype, 
   if (!shared && !own) return refuse(fmt::format("memory of scope `{}` (`{}`)", scope, name));
   if (!count) return refuse(fmt::format("the size of `{}`, memory of threads, is not a constant", name));
   const std::string_view type = memory_type(dtype);
-  if (type.empty()) return refuse(fmt::format("buffer `{}` has elements of {}, which has no type in OpenCL C here", name, to_string(dtype)));
+  if (type.empty())
+    return refuse(
+        fmt::format("buffer `{}` has elements of {}, which has no type in OpenCL C here", name, to_string(dtype)));
   if (dtype.code == runtime::TypeCode::Float && dtype.bits == 64) need_float64();
   const std::int64_t elements = std::max<std::int64_t>(1, *count) * std::max(1, int(dtype.lanes));
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(elements, std::int64_t(dtype.element().bytes()), &bytes) || (!shared && bytes > kMostThreadMemory))
+  if (__builtin_mul_overflow(elements, std::int64_t(dtype.element().bytes()), &bytes) ||
+      (!shared && bytes > kMostThreadMemory))
     return refuse(fmt::format("`{}`, memory of threads, is too large", name));
   const std::string c_name = names_.of(data, name);
   // Aligned, because a buffer of another dtype may be declared over it.

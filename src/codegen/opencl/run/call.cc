@@ -45,7 +45,8 @@ ScalarBytes bytes_of(const Value& v, ir::DType t) {
   if (t.is_float()) {
     const bool wide = t.bits == 64;
     out.size = wide ? 8 : 4;
-    runtime::store_double(out.bytes.data(), wide ? t : ir::DType::Float(32), v.is(ValueKind::Float) ? v.as_float() : double(v.as_int()));
+    runtime::store_double(out.bytes.data(), wide ? t : ir::DType::Float(32),
+                          v.is(ValueKind::Float) ? v.as_float() : double(v.as_int()));
     return out;
   }
   out.size = t.is_bool() ? 1 : t.bytes();
@@ -94,7 +95,8 @@ Result<support::Unit> ClCall::bind(runtime::PackedArgs args) {
   const Shared* before = nullptr;
   for (const auto& [at, shared] : tensors_) {
     if (before && before->host + before->bytes > at && (before->written || shared.written))
-      return fail(ErrorKind::Unsupported, "two arguments are parts of one tensor that overlap, and one of them is written");
+      return fail(ErrorKind::Unsupported,
+                  "two arguments are parts of one tensor that overlap, and one of them is written");
     before = &shared;
   }
   return Unit{};
@@ -188,7 +190,8 @@ Result<support::Unit> ClCall::loop(const ir::ForStmt* s) {
     RLDB_TRY(step, number(s->step));
   }
   for (std::int64_t i = first; i < first + count; i += std::max<std::int64_t>(step, 1)) {
-    if (interrupt_ && *interrupt_) return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", signature_.name));
+    if (interrupt_ && *interrupt_)
+      return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", signature_.name));
     scalars_[s->var] = Value::of_int(i);
     RLDB_TRY_VOID(host(s->body));
   }
@@ -239,8 +242,8 @@ Result<support::Unit> ClCall::launch(std::size_t which) {
                                                     device_.about.name, device_.about.group_size));
   RLDB_TRY_VOID(set_arguments(which));
   cl::EventId event = nullptr;
-  const cl::Int code = device_.api->clEnqueueNDRangeKernel(device_.queue, built_.kernel(which), 3, nullptr, global, local,
-                                                           0, nullptr, &event);
+  const cl::Int code = device_.api->clEnqueueNDRangeKernel(device_.queue, built_.kernel(which), 3, nullptr, global,
+                                                           local, 0, nullptr, &event);
   if (code != cl::kSuccess) return support::Failure(cl_error(fmt::format("launch `{}`", made.function), code));
   RLDB_TRY_VOID(wait(event));
   return look_at_faults(which);
@@ -261,7 +264,8 @@ Result<support::Unit> ClCall::set_arguments(std::size_t which) {
         const auto temporary = temporaries_.find(a.var);
         if (given == arguments_.end() && temporary == temporaries_.end())
           return fail(ErrorKind::Raised, fmt::format("`{}` has no memory here", a.var->name));
-        const cl::MemoryId id = given != arguments_.end() ? tensors_.at(given->second).memory->id() : temporary->second->id();
+        const cl::MemoryId id =
+            given != arguments_.end() ? tensors_.at(given->second).memory->id() : temporary->second->id();
         set(sizeof id, &id);
         break;
       }
@@ -287,7 +291,8 @@ Result<support::Unit> ClCall::set_arguments(std::size_t which) {
       }
     }
   }
-  if (code != cl::kSuccess) return support::Failure(cl_error(fmt::format("pass arguments to `{}`", made.function), code));
+  if (code != cl::kSuccess)
+    return support::Failure(cl_error(fmt::format("pass arguments to `{}`", made.function), code));
   return Unit{};
 }
 
@@ -300,7 +305,8 @@ Result<support::Unit> ClCall::wait(cl::EventId event) {
     if (status <= cl::kComplete) break;
     if (interrupt_ && *interrupt_) {
       device_.api->clReleaseEvent(event);
-      return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`, which the device goes on computing", signature_.name));
+      return fail(ErrorKind::Interrupted,
+                  fmt::format("interrupted in kernel `{}`, which the device goes on computing", signature_.name));
     }
     if (polls < 64)
       std::this_thread::yield();
