@@ -461,7 +461,7 @@ TEST_CASE("compare: a computation that enlarges differences within the tolerance
   CHECK(c.first->alone == Alone::Differs);
   CHECK(c.first->fault_is_here());
 
-  // What it reads is equal bit by bit.
+  // Its inputs are equal bit by bit.
   c = two.compare(a, two.load(enlarging("0.25", "4097.0")), loose);
   REQUIRE(c.first);
   CHECK_FALSE(c.first->inputs_rounded());

@@ -37,7 +37,8 @@ Error npy_error(std::string_view bytes) {
   return r.error();
 }
 
-Value good(Result<Value> r) {
+template <typename T>
+T good(Result<T> r) {
   if (!r.ok()) FAIL(r.error().message);
   return std::move(r).value();
 }

@@ -1,3 +1,4 @@
+// Checkpoints: when they are made, and which are dropped.
 #include "debug/run/timeline.h"
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // Races of GPU threads, in each kernel that is called.
 #include "repro/sanitize/race.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "repro/sanitize/thread_accesses.h"
@@ -9,6 +11,7 @@
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass.h"
+#include "rldb/passes/pass_id.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -21,9 +24,14 @@ namespace {
 
 constexpr std::uint64_t kMostStatements = 20'000'000;
 // From loops over threads to launches with barriers.
-constexpr std::string_view kToLaunches =
-    "LowerInitBlock,ConvertBlocksToOpaque,UnifyThreadBinding,LowerMatchBuffer,LowerOpaqueBlock,ThreadSync,"
-    "ThreadSync(storage_scope=\"shared.dyn\")";
+std::string to_launches() {
+  using passes::PassId;
+  std::string text;
+  for (const PassId id : {PassId::LowerInitBlock, PassId::ConvertBlocksToOpaque, PassId::UnifyThreadBinding,
+                          PassId::LowerMatchBuffer, PassId::LowerOpaqueBlock, PassId::ThreadSync})
+    text += fmt::format("{},", passes::info(id).name);
+  return text + fmt::format("{}(storage_scope=\"shared.dyn\")", passes::info(PassId::ThreadSync).name);
+}
 
 bool is_index_of(std::string_view tag) { return tag.starts_with("threadIdx") || tag.starts_with("blockIdx"); }
 
@@ -73,7 +81,7 @@ const ir::PrimFunc* RaceRecorder::launched(const ir::PrimFunc* f) {
   ir::ModuleBuilder one(ctx_);
   constexpr std::string_view kName = "kernel";
   one.set(kName, f);
-  const auto pipeline = passes::parse_pipeline(kToLaunches);
+  const auto pipeline = passes::parse_pipeline(to_launches());
   const auto lowered = passes::run_pipeline(env, one.build(), *pipeline);
   if (lowered.ok()) it->second = as<ir::PrimFunc>((*lowered)->find(kName));
   return it->second;

@@ -1,5 +1,5 @@
 // Indices with fewer quotients and remainders: a reshape is written with those of a position by the dimensions of its
-// input, most of which the ranges of the loops decide. What is left is a copy like others: it is inlined, and runs in
+// input, most of which the ranges of the loops decide. The rest is a copy like others: it is inlined, and runs in
 // vectors.
 #include <unordered_map>
 

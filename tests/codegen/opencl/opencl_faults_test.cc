@@ -1,4 +1,4 @@
-// What is refused before anything runs, and what threads report.
+// Refusals before anything runs, and faults that threads report.
 #include <doctest/doctest.h>
 
 #include "codegen/opencl/on_device.h"

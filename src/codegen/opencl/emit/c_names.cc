@@ -1,3 +1,4 @@
+// Names of variables in OpenCL C: unique, and none of its own words.
 #include "codegen/opencl/emit/c_names.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What is around the launches: checked here, executed by run/host.cc. And the launches.
+// Statements around the launches, checked here and executed by run/call.cc, and the launches.
 #include <fmt/format.h>
 
 #include <algorithm>

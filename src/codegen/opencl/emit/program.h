@@ -1,6 +1,6 @@
 // A PrimFunc as OpenCL C: the text of its kernel functions, and what the host does to launch them. Room-private.
 //
-// The statements around the launches stay TensorIR: the host executes them (run/host.cc). Memory is named by the
+// The statements around the launches stay TensorIR: the host executes them (run/call.cc). Memory is named by the
 // pointer variable behind a buffer (`ir::Buffer::data`).
 #pragma once
 

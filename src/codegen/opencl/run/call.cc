@@ -1,3 +1,4 @@
+// A call of a PrimFunc: its statements around the launches, executed on the host, and the launches.
 #include "codegen/opencl/run/call.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ struct FaultRecord {
 };
 constexpr std::uint32_t kNoThread = 0xFFFFFFFF;
 
-// What an argument of a kernel function is passed as.
+// How an argument of a kernel function is passed.
 struct ScalarBytes {
   std::array<std::byte, 8> bytes{};
   std::size_t size = 0;

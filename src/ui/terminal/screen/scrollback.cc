@@ -1,3 +1,4 @@
+// Lines of output, wrapped to the width of a pane when they are shown.
 #include "rldb/ui/terminal/scrollback.h"
 
 #include <algorithm>
