@@ -42,6 +42,10 @@ INPUTS = {
     "w3": ([1, 1, 2, 2, 2], FLOAT, [1] * 8),
     "two": ([2], FLOAT, [10, 20]),
     "half": ([2], HALF, [0.5, 2]),
+    "k": ([2, 2], LONG, [0, 2, 1, 0]),
+    "pixels": ([1, 4, 1, 2], FLOAT, list(range(8))),
+    "middle2": ([1, 1, 1, 2], FLOAT, [0, 0]),
+    "middle3": ([1, 1, 1, 1, 3], FLOAT, [0, 0, 0]),
 }
 LISTS = ("split", "split_with_sizes", "chunk", "unbind")  # their result is a list of tensors
 # Rows without a tensor as their result: `sizes` of pt2_archives.py has them.
@@ -109,6 +113,11 @@ def elementwise():
     each("leaky_relu.default", lambda a: a if a > 0 else 0.01 * a)
     each("leaky_relu.default", lambda a: a if a > 0 else 0.25 * a, negative_slope=0.25)
     each("elu.default", lambda a: a if a > 0 else 2 * math.expm1(a), alpha=2.0)
+    each("celu.default", lambda a: max(a, 0) + min(0, 2 * math.expm1(a / 2)), alpha=2.0)
+    node("prelu.default", [2, 3], [-2, 1, -1, 0.5, 1, 2], self="%x", weight="%v")
+    each("softshrink.default", lambda a: a - 0.75 if a > 0.75 else a + 0.75 if a < -0.75 else 0, lambd=0.75)
+    each("expm1.default", math.expm1, "u")
+    each("log1p.default", math.log1p, "u")
     each("hardsigmoid.default", lambda a: min(max(a + 3, 0), 6) / 6)
     each("hardtanh.default", lambda a: min(max(a, -1), 1))
     each("relu6.default", lambda a: min(max(a, 0), 6), "q")
@@ -181,6 +190,9 @@ def binary():
             pairs(target % name + "Tensor", of_bits, "n", "m", LONG)
             pairs(target % name + "Tensor", of_truth, "b", "d", BOOL)
             each(target % name + "Scalar", lambda a: of_bits(a, 3), "n", LONG, other=3)
+    pairs("fmod.Tensor", math.fmod)
+    pairs("fmod.Tensor", lambda a, b: int(math.fmod(a, b)), "n", "m", LONG)
+    each("fmod.Scalar", lambda a: math.fmod(a, 1.5), other=1.5)
     pairs("div.Tensor", lambda a, b: a / b)
     pairs("div.Tensor", lambda a, b: a / b, "n", "m")
     each("div.Scalar", lambda a: a / 4, other=4)
@@ -248,6 +260,30 @@ def shapes():
     node("flip.default", [2, 3], p[::-1], self="%p", dims=[0, 1])
     node("flip.default", [2, 3], None, self="%p", dims=[])  # PyTorch flips no axis
     used("p")
+    node("narrow.default", [2, 2], [2, 3, 5, 6], self="%p", dim=1, start=1, length=2)
+    node("tile.default", [2, 6], [1, 2, 3, 1, 2, 3, 4, 5, 6, 4, 5, 6], self="%p", dims=[2])
+    node("scatter.src", [2, 3], [1, 2, 2, 4, 3, 6], self="%p", dim=1, index="%k", src="%c")  # a part of `c`
+    node("scatter.value", [2, 3], [9, 2, 9, 4, 9, 6], self="%p", dim=1, index="%g", value=9)
+    node("sort.default", [[2, 3], [2, 3]], [[1, 2, 3, -4, 1, 2], [2, 1, 0, 2, 0, 1]], [FLOAT, LONG], self="%q")
+    node("sort.default", [[2, 3], [2, 3]], [[3, 2, 1, 1, 2, -4], [0, 0, 0, 1, 1, 1]], [FLOAT, LONG], self="%q", dim=0,
+         descending=True)
+    node("argsort.default", [2, 3], [2, 1, 0, 2, 0, 1], LONG, self="%q")
+    for kind, first in (("reflection", 1), ("replication", 0)):
+        line, picture, cube = flat("line"), flat("picture"), flat("cube")
+        rows_of = [line[:4], line[4:]]
+        node(kind + "_pad1d.default", [1, 2, 5], [z for r in rows_of for z in [r[first]] + r], self="%line",
+             padding=[1, 0])
+        channels = [[picture[8 * k:8 * k + 4], picture[8 * k + 4:8 * k + 8]] for k in (0, 1)]
+        node(kind + "_pad2d.default", [1, 2, 3, 5],
+             [z for image in channels for r in [image[first]] + image for z in [r[first]] + r], self="%picture",
+             padding=[1, 0, 1, 0])
+        node(kind + "_pad3d.default", [1, 1, 2, 2, 3],
+             [z for i in range(0, 8, 2) for z in (cube[i + first], cube[i], cube[i + 1])], self="%cube",
+             padding=[1, 0, 0, 0, 0, 0])
+    node("any.default", [], [True], BOOL, self="%n")
+    node("any.dim", [2], [True, True], BOOL, self="%b", dim=1)
+    node("all.default", [], [False], BOOL, self="%n")
+    node("all.dim", [1, 3], [False, False, True], BOOL, self="%b", dim=0, keepdim=True)
     node("gather.default", [2, 2], [1, 3, 5, 5], self="%p", dim=1, index="%g")
     node("index_select.default", [2, 2], [3, 1, 6, 4], self="%p", dim=1, index="%i")
     node("embedding.default", [2, 2], [5, 6, 1, 2], weight="%c", indices="%i")
@@ -455,6 +491,17 @@ def layers():
          [[(a - 10) / math.sqrt(100 + 1e-3) for a in line[:4]] + [(a - 20) / math.sqrt(400 + 1e-3) for a in line[4:]],
           None, None], [FLOAT] * 3, input="%line", weight=None, bias=None, **stats)
     ones = normal(line[:4], 1e-5) + normal(line[4:], 1e-5)
+    node("instance_norm.default", [1, 2, 4], ones, input="%line", use_input_stats=True, momentum=0.1, eps=1e-5)
+    node("pixel_shuffle.default", [1, 1, 2, 4], [0, 2, 1, 3, 4, 6, 5, 7], self="%pixels", upscale_factor=2)
+    node("grid_sampler_2d.default", [1, 2, 1, 1], [3.5, 11.5], input="%picture", grid="%middle2",
+         interpolation_mode=0, padding_mode=0, align_corners=True)
+    node("grid_sampler_3d.default", [1, 1, 1, 1, 1], [3.5], input="%cube", grid="%middle3", interpolation_mode=0,
+         padding_mode=1, align_corners=False)
+    node("einsum.default", [2, 2], [22, 28, 49, 64], equation="ij,jk->ik", tensors=["%p", "%c"])
+    node("var.correction", [2], [1, 1], self="%p", dim=[1], correction=1)
+    node("var.dim", [2, 1], [2 / 3, 2 / 3], self="%p", dim=[1], unbiased=False, keepdim=True)
+    node("std.correction", [], [math.sqrt(35 / 12)], self="%p", correction=0)
+    node("std.dim", [3], [math.sqrt(4.5)] * 3, self="%p", dim=[0])
     node("layer_norm.default", [1, 2, 4], ones, input="%line", normalized_shape=[4])
     node("native_layer_norm.default", [[1, 2, 4], [1, 2, 1], [1, 2, 1]], [ones, None, None], [FLOAT] * 3,
          input="%line", normalized_shape=[4], weight=None, bias=None, eps=1e-5)

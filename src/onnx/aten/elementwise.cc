@@ -98,6 +98,50 @@ Made elu(NodeContext& c) {
   return m.done(m.onnx(op_name::Elu, {m.self_value()}, {{key::Alpha, m.real("alpha", 1)}}));
 }
 
+Made celu(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx(op_name::Celu, {m.self_value()}, {{key::Alpha, m.real("alpha", 1)}}));
+}
+
+// One slope, or one for each channel, which is axis 1.
+Made prelu(NodeContext& c) {
+  Aten m(c);
+  const Expr *x = m.self(), *slope = m.tensor("weight");
+  const std::size_t rank = m.rank(x);
+  if (m.good() && m.rank(slope) == 1 && rank > 1) {
+    Dims dims(rank, c.i64(1));
+    dims[1] = m.dims(slope)[0];
+    slope = m.reshape(slope, dims);
+  }
+  return m.done(m.onnx(op_name::PRelu, {Aten::of(x), Aten::of(slope)}));
+}
+
+Made softshrink(NodeContext& c) {
+  Aten m(c);
+  const double lambda = m.real("lambd", 0.5);
+  return m.done(m.onnx(op_name::Shrink, {m.self_value()}, {{key::Lambd, lambda}, {key::Bias, lambda}}));
+}
+
+namespace {
+
+const Expr* real_self(Aten& m) {
+  const Expr* x = m.self();
+  return m.dtype(x).is_float() ? x : m.cast(x, DType::Float(32));
+}
+
+}  // namespace
+
+// As TVM's importer has them: Relax has no operator that keeps the digits near 0.
+Made power_less_one(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.add(m.exp(real_self(m)), -1));
+}
+
+Made logarithm_of_one_more(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx(op_name::Log, {Aten::of(m.add(real_self(m), 1))}));
+}
+
 Made hard_sigmoid(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
@@ -191,6 +235,12 @@ Made floor_divide(NodeContext& c) {
   Aten m(c);
   const Values operands = both(m, m.promoted({"self", "other"}));
   return m.done(m.good() ? m.each(op::FloorDivide, operands[0].expr, operands[1].expr) : nullptr);
+}
+
+// Of the sign of the first operand.
+Made remainder_of_truncation(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx(op_name::Mod, both(m, m.promoted({"self", "other"})), {{key::Fmod, std::int64_t(1)}}));
 }
 
 Made reverse_subtract(NodeContext& c) {

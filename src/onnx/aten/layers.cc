@@ -188,6 +188,41 @@ Made group_norm(NodeContext& c) {
                        {{key::NumGroups, m.integer("num_groups", 1)}, {key::Epsilon, m.real("eps", 1e-5)}}));
 }
 
+Made instance_norm(NodeContext& c) {
+  Aten m(c);
+  const Expr* x = m.self();
+  const Dims dims = m.dims(x);
+  if (!m.good() || dims.size() < 2) return m.done(m.fail("its data has no channels"));
+  if (!m.truth("use_input_stats", true)) return refuse("it uses running statistics");
+  const auto or_all = [&](std::string_view name, double otherwise) {
+    return Aten::of(m.given(name) ? m.tensor(name) : m.full({dims[1]}, m.dtype(x), otherwise));
+  };
+  return m.done(m.onnx(op_name::InstanceNormalization, {Aten::of(x), or_all("weight", 1), or_all("bias", 0)},
+                       {{key::Epsilon, m.real("eps", 1e-5)}}));
+}
+
+Made pixel_shuffle(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx(op_name::DepthToSpace, {m.self_value()},
+                       {{key::Blocksize, m.integer("upscale_factor", 1)}, {key::Mode, std::string("CRD")}}));
+}
+
+Made grid_sampler(NodeContext& c) {
+  Aten m(c);
+  constexpr std::string_view kModes[] = {"linear", "nearest", "cubic"}, kPadding[] = {"zeros", "border", "reflection"};
+  const std::int64_t mode = m.integer("interpolation_mode", 0), padding = m.integer("padding_mode", 0);
+  if (mode < 0 || mode > 2 || padding < 0 || padding > 2) return refuse("its modes are none of PyTorch's");
+  return m.done(m.onnx(op_name::GridSample, {m.value("input"), m.value("grid")},
+                       {{key::Mode, std::string(kModes[mode])},
+                        {key::PaddingMode, std::string(kPadding[padding])},
+                        {key::AlignCorners, std::int64_t(m.truth("align_corners", false))}}));
+}
+
+Made einsum(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.onnx(op_name::Einsum, m.values(m.argument("tensors")), {{key::Equation, m.text("equation", "")}}));
+}
+
 Made softmax(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
@@ -229,6 +264,34 @@ Made reduce(NodeContext& c) {
   x = m.cast(x, m.result_type(m.dtype(x)));
   return m.done(m.onnx(c.target, {Aten::of(x), m.known(m.axes("dim", x))},
                        {{key::Keepdims, std::int64_t(m.truth("keepdim", false))}}));
+}
+
+namespace {
+
+// The mean of squared differences from the mean, for as many elements less `correction`.
+const Expr* variance_of(Aten& m) {
+  const Expr* x = m.self();
+  const Ints axes = m.axes("dim", x);
+  double count = 1;
+  for (const std::int64_t a : axes) count *= double(m.size(x, std::size_t(a)));
+  const double correction = m.given("correction") ? m.real("correction", 1) : m.truth("unbiased", true) ? 1 : 0;
+  if (!m.good()) return nullptr;
+  const Expr* difference = m.sub(x, m.onnx(op_name::ReduceMean, {Aten::of(x), m.known(axes)}));
+  const Expr* sum = m.onnx(op_name::ReduceSum, {Aten::of(m.mul(difference, difference)), m.known(axes)},
+                           {{key::Keepdims, std::int64_t(m.truth("keepdim", false))}});
+  return m.div(sum, m.lit(x, std::max(0.0, count - correction)));
+}
+
+}  // namespace
+
+Made variance(NodeContext& c) {
+  Aten m(c);
+  return m.done(variance_of(m));
+}
+
+Made deviation(NodeContext& c) {
+  Aten m(c);
+  return m.done(m.sqrt(variance_of(m)));
 }
 
 Made arg_extreme(NodeContext& c) {

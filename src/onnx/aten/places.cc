@@ -135,4 +135,43 @@ Made index_put(NodeContext& c) {
   return m.done(m.permute(made, inverse(p.order)));
 }
 
+// A copy with values at places along an axis, or with one value.
+Made scatter(NodeContext& c) {
+  Aten m(c);
+  const Expr *x = m.self(), *at = m.tensor("index");
+  const Dims dims = m.dims(at);
+  const Expr* values = m.given("src") ? m.tensor("src") : m.broadcast_to(m.tensor_as("value", m.dtype(x)), dims);
+  // The source may be larger than the indices.
+  const Dims given = m.dims(values);
+  for (std::size_t k = 0; m.good() && k < dims.size() && k < given.size(); ++k)
+    if (!c.same_dim(given[k], dims[k])) values = m.slice(values, k, 0, m.size(at, k));
+  return m.done(m.onnx(op_name::ScatterElements, {Aten::of(x), Aten::of(at), Aten::of(values)},
+                       {{key::Axis, m.integer("dim", 0)}}));
+}
+
+namespace {
+
+// (values, places) of all elements along an axis, equal ones in their order.
+Values ordered(Aten& m) {
+  const Expr* x = m.self();
+  const std::size_t axis = m.axis(m.integer("dim", -1), x);
+  const Dims dims = m.dims(x);
+  if (!m.good() || dims.empty()) return {Aten::of(m.fail("its data has no axis")), Value()};
+  return m.onnx_all(op_name::TopK, {Aten::of(x), m.known(Dims{dims[axis]})},
+                    {{key::Axis, std::int64_t(axis)}, {key::Largest, std::int64_t(m.truth("descending", false))}}, 2);
+}
+
+}  // namespace
+
+Made sort(NodeContext& c) {
+  Aten m(c);
+  return m.give(ordered(m));
+}
+
+Made argsort(NodeContext& c) {
+  Aten m(c);
+  const Values made = ordered(m);
+  return made.size() == 2 ? m.give({made[1]}) : m.done(nullptr);
+}
+
 }  // namespace rldb::onnx::aten

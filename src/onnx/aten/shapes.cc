@@ -112,8 +112,10 @@ Made expand(NodeContext& c) {
 Made repeat(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
-  const Ints times = m.ints("repeats", {});
+  const bool tile = m.given("dims");
+  Ints times = m.ints(tile ? "dims" : "repeats", {});
   Dims dims = m.dims(x);
+  while (tile && times.size() < dims.size()) times.insert(times.begin(), 1);
   if (!m.good() || times.size() < dims.size()) return m.done(m.fail("it has fewer factors than axes"));
   while (dims.size() < times.size()) dims.insert(dims.begin(), c.i64(1));
   return m.done(m.onnx(op_name::Tile, {Aten::of(m.reshape(x, dims)), m.known(times)}));
@@ -227,6 +229,14 @@ Made slice(NodeContext& c) {
                                         m.known(Ints{m.integer("dim", 0)}), m.known(Ints{m.integer("step", 1)})}));
 }
 
+Made narrow(NodeContext& c) {
+  Aten m(c);
+  const std::int64_t start = m.integer("start", 0);
+  return m.done(
+      m.onnx(op_name::Slice, {m.self_value(), m.known(Ints{start}), m.known(Ints{start + m.integer("length", 0)}),
+                              m.known(Ints{m.integer("dim", 0)})}));
+}
+
 Made flip(NodeContext& c) {
   Aten m(c);
   const Expr* x = m.self();
@@ -258,23 +268,39 @@ Made triangle(NodeContext& c) {
   return m.done(m.onnx(op_name::Trilu, {m.self_value(), k}, {{key::Upper, std::int64_t(c.target == "Upper")}}));
 }
 
+namespace {
+
 // PyTorch names the pads from the last axis on.
-Made pad(NodeContext& c) {
-  Aten m(c);
+Made padded(Aten& m, const Ints& given, const std::string& mode) {
   const Expr* x = m.self();
   const std::size_t n = m.rank(x);
-  const Ints given = m.ints("pad", {});
   if (!m.good() || given.size() % 2 != 0 || given.size() / 2 > n) return m.done(m.fail("its pads are not of its axes"));
   Ints pads(2 * n);
   for (std::size_t i = 0; i < given.size() / 2; ++i) {
     pads[n - 1 - i] = given[2 * i];
     pads[2 * n - 1 - i] = given[2 * i + 1];
   }
-  const std::string mode = m.text("mode", "constant");
   return m.done(m.onnx(op_name::Pad, {Aten::of(x), m.known(pads), Aten::of(m.lit(x, m.real("value", 0)))},
                        {{key::Mode, mode == "replicate"  ? "edge"
                                     : mode == "circular" ? "wrap"
                                                          : mode}}));
+}
+
+}  // namespace
+
+Made pad(NodeContext& c) {
+  Aten m(c);
+  return padded(m, m.ints("pad", {}), m.text("mode", "constant"));
+}
+
+Made pad_by_reflection(NodeContext& c) {
+  Aten m(c);
+  return padded(m, m.ints("padding", {}), "reflect");
+}
+
+Made pad_by_replication(NodeContext& c) {
+  Aten m(c);
+  return padded(m, m.ints("padding", {}), "replicate");
 }
 
 // ---- new tensors ----
