@@ -9,6 +9,7 @@
 
 #include "onnx/pt2/archive.h"
 #include "onnx/tensor.h"
+#include "onnx/weights.h"
 #include "rldb/source/diagnostic_onnx.h"
 
 namespace rldb::onnx {
@@ -59,8 +60,10 @@ ModelRef read_model(std::string_view path, std::string_view bytes, source::Diagn
   model->path = path;
   const auto parent = std::filesystem::path(path).parent_path();
   model->folder = parent.empty() ? "." : parent.string();
-  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(bytes.data()), int(bytes.size()));
-  in.SetTotalBytesLimit(int(bytes.size()));
+  const std::optional<ApartModel> apart = weights_apart(bytes);
+  const std::string_view rest = apart ? std::string_view(apart->rest) : bytes;
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const std::uint8_t*>(rest.data()), int(rest.size()));
+  in.SetTotalBytesLimit(int(rest.size()));
   in.SetRecursionLimit(4 * kMaxNesting);
   if (!model->proto.ParseFromCodedStream(&in) || !in.ConsumedEntireMessage()) {
     out.add({}, source::message(diag::OnnxUnreadable, path, "its fields are damaged or cut off"));
@@ -74,6 +77,7 @@ ModelRef read_model(std::string_view path, std::string_view bytes, source::Diagn
     out.add({}, source::message(diag::OnnxTooDeep, kMaxNesting));
     return nullptr;
   }
+  if (apart) take_weights(*model, *apart);
   return model;
 }
 

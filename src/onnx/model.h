@@ -31,11 +31,11 @@ class Model {
   pb::ModelProto proto;
   std::string folder;  // of the file, for external data
   std::string path;
+  std::unordered_map<std::string, runtime::Value> weights;  // of initialisers of the graph, which have no data then
 
   // Of an archive of PyTorch (pt2/), whose program has the form of an ONNX graph:
   std::string schema;                                             // its version; empty: an ONNX model
   std::unordered_map<const pb::NodeProto*, Arguments> arguments;  // of each node
-  std::unordered_map<std::string, runtime::Value> weights;        // of the initialisers, which have no data
   std::vector<SymbolRange> ranges;
 
   bool is_exported() const { return !schema.empty(); }

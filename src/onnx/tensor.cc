@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "rldb/runtime/any_contents.h"
 #include "rldb/source/diagnostic_onnx.h"
 #include "rldb/support/file.h"
 
@@ -137,14 +138,6 @@ ir::Result<std::string> external_bytes(const pb::TensorProto& t, const std::stri
   return bytes->substr(std::size_t(offset), length < 0 ? rest : std::size_t(length));
 }
 
-bool copy_raw(std::string_view raw, const DTypeRow& row, std::int64_t count, std::byte* to) {
-  if (row.bits == 4)
-    unpack(raw, row, count, to);
-  else
-    std::memcpy(to, raw.data(), raw.size());
-  return true;
-}
-
 }  // namespace
 
 std::optional<DType> dtype_of(std::int32_t data_type) {
@@ -159,6 +152,27 @@ std::string dtype_name(std::int32_t data_type) {
 }
 
 namespace {
+
+ir::Result<const DTypeRow*> row_of(const pb::TensorProto& t) {
+  if (const DTypeRow* row = dtype_row(t.data_type())) return row;
+  return bad_tensor(t, fmt::format("its elements are of {}, which Relax has not", dtype_name(t.data_type())));
+}
+
+std::int64_t raw_size(const DTypeRow& row, std::int64_t count) { return (count * row.bits + 7) / 8; }
+
+ir::Result<runtime::Value> tensor_of_raw(const pb::TensorProto& t, const DTypeRow& row, std::int64_t count,
+                                         std::string_view raw) {
+  if (std::int64_t(raw.size()) != raw_size(row, count))
+    return bad_tensor(t, fmt::format("its dims need {} bytes, and it has {}", raw_size(row, count), raw.size()));
+  const runtime::AnyContents all_is_written;
+  auto made = runtime::Tensor::empty({t.dims().begin(), t.dims().end()}, row.dtype);
+  if (!made.ok()) return bad_tensor(t, made.error().message);
+  if (row.bits == 4)
+    unpack(raw, row, count, (*made)->data());
+  else
+    std::memcpy((*made)->data(), raw.data(), raw.size());
+  return runtime::Value(*made);
+}
 
 // Of data that is as it lies in memory: a tensor of these bytes, if they are worth it.
 std::optional<runtime::Value> without_copy(const pb::TensorProto& t, const DTypeRow& row,
@@ -177,8 +191,7 @@ std::optional<runtime::Value> without_copy(const pb::TensorProto& t, const DType
 
 ir::Result<runtime::Value> tensor_value(const pb::TensorProto& t, const std::string& folder,
                                         const support::Ref<runtime::Object>& owner) {
-  const DTypeRow* row = dtype_row(t.data_type());
-  if (!row) return bad_tensor(t, fmt::format("its elements are of {}, which Relax has not", dtype_name(t.data_type())));
+  RLDB_TRY(const DTypeRow* row, row_of(t));
   const auto count = element_count(t);
   if (!count) return bad_tensor(t, "its dims are negative or too large");
   const bool external = t.data_location() == pb::TensorProto::EXTERNAL;
@@ -186,24 +199,28 @@ ir::Result<runtime::Value> tensor_value(const pb::TensorProto& t, const std::str
   if (external) {
     RLDB_TRY(file, external_bytes(t, folder));
   }
-  const std::string_view raw = external ? std::string_view(file) : std::string_view(t.raw_data());
-  const bool is_raw = external || t.has_raw_data();
-  const std::int64_t bytes = (*count * row->bits + 7) / 8;
-  if (is_raw && std::int64_t(raw.size()) != bytes)
-    return bad_tensor(t, fmt::format("its dims need {} bytes, and it has {}", bytes, raw.size()));
-  if (is_raw && !external)
-    if (auto made = without_copy(t, *row, owner)) return *std::move(made);
+  if (external) return tensor_of_raw(t, *row, *count, file);
+  if (t.has_raw_data()) {
+    if (std::int64_t(t.raw_data().size()) == raw_size(*row, *count))
+      if (auto made = without_copy(t, *row, owner)) return *std::move(made);
+    return tensor_of_raw(t, *row, *count, t.raw_data());
+  }
   // Each element of a field has at least a byte, so that the file limits what is allocated.
   const std::int64_t given = t.float_data_size() + t.int32_data_size() * std::int64_t(row->bits == 4 ? 2 : 1) +
                              t.int64_data_size() + t.double_data_size() + t.uint64_data_size();
-  if (!is_raw && given < *count)
-    return bad_tensor(t, fmt::format("its dims need {} elements, and it has {}", *count, given));
+  if (given < *count) return bad_tensor(t, fmt::format("its dims need {} elements, and it has {}", *count, given));
   auto made = runtime::Tensor::empty({t.dims().begin(), t.dims().end()}, row->dtype);
   if (!made.ok()) return bad_tensor(t, made.error().message);
-  std::byte* to = (*made)->data();
-  if (is_raw ? !copy_raw(raw, *row, *count, to) : !copy_typed(t, *row, *count, to))
+  if (!copy_typed(t, *row, *count, (*made)->data()))
     return bad_tensor(t, "the number of its elements is not that of its dims");
   return runtime::Value(*made);
+}
+
+ir::Result<runtime::Value> tensor_of_bytes(const pb::TensorProto& type, std::string_view raw) {
+  RLDB_TRY(const DTypeRow* row, row_of(type));
+  const auto count = element_count(type);
+  if (!count) return bad_tensor(type, "its dims are negative or too large");
+  return tensor_of_raw(type, *row, *count, raw);
 }
 
 }  // namespace rldb::onnx

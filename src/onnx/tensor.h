@@ -22,4 +22,7 @@ std::string dtype_name(std::int32_t data_type);
 ir::Result<runtime::Value> tensor_value(const pb::TensorProto& tensor, const std::string& folder,
                                         const support::Ref<runtime::Object>& owner = {});
 
+// The same of a tensor whose raw data is beside it.
+ir::Result<runtime::Value> tensor_of_bytes(const pb::TensorProto& type, std::string_view raw);
+
 }  // namespace rldb::onnx

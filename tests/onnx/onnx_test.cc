@@ -150,6 +150,54 @@ TEST_CASE("damaged models are errors") {
     }
 }
 
+namespace {
+
+// A model with a weight of 2 KiB and one of 12 bytes, changed by `change`.
+template <class Change>
+std::string changed_weights(Change&& change) {
+  onnx_pb::ModelProto model;
+  REQUIRE(
+      model.ParseFromString(rldb::onnx::test::model_bytes("opset 17\n"
+                                                          "input x: float[512]\n"
+                                                          "init large: float[512]\n"
+                                                          "init small: float[3] = 1 2 3\n"
+                                                          "y = Add(x, large)\n"
+                                                          "z = ReduceSum(y)\n"
+                                                          "w = Mul(z, small)\n"
+                                                          "output w\n")));
+  auto& large = *model.mutable_graph()->mutable_initializer(0);
+  const std::vector<float> twos(512, 2);
+  large.clear_float_data();
+  large.set_raw_data(twos.data(), twos.size() * sizeof(float));
+  change(*model.mutable_graph());
+  const ModelFile file(model.SerializeAsString());
+  session::Session session;
+  source::Diagnostics found;
+  return session.load_file(file.path(), found) ? values_of(session, "512: 0") : errors_of(found);
+}
+
+}  // namespace
+
+TEST_CASE("large weights are read past protobuf, and give the same errors") {
+  const std::string values = changed_weights([](onnx_pb::GraphProto&) {});
+  CAPTURE(values);
+  CHECK(values.starts_with("float32(3)"));
+  CHECK(changed_weights([](onnx_pb::GraphProto& g) {
+          g.mutable_initializer(0)->set_dims(0, 511);
+        }).find("`large` cannot be read: its dims need 2044 bytes, and it has 2048") != std::string::npos);
+  CHECK(changed_weights([](onnx_pb::GraphProto& g) {
+          g.mutable_initializer(0)->set_data_type(8);
+        }).find("its elements are of string") != std::string::npos);
+  // Of two initialisers of a name the later one counts.
+  const std::string later = changed_weights([](onnx_pb::GraphProto& g) {
+    auto& again = *g.add_initializer();
+    again = g.initializer(0);
+    const std::vector<float> threes(512, 3);
+    again.set_raw_data(threes.data(), threes.size() * sizeof(float));
+  });
+  CHECK(later != values);
+}
+
 TEST_CASE("a tensor's data is a file of the model's folder") {
   onnx_pb::ModelProto model;
   REQUIRE(model.ParseFromString(rldb::onnx::test::model_bytes(kSmall)));

@@ -135,7 +135,7 @@ Names inner_initialisers(pb::ModelProto& model) {
 bool take_weights_apart(Model& model, source::Diagnostics& out) {
   const Names inner = inner_initialisers(model.proto);
   for (auto& t : *model.proto.mutable_graph()->mutable_initializer()) {
-    if (!is_read_apart(t, inner)) continue;
+    if (!is_read_apart(t, inner) || model.weights.contains(t.name())) continue;
     auto value = tensor_value(t, model.folder);
     if (!value.ok()) {
       out.add({}, std::move(value).error());
