@@ -49,6 +49,7 @@ struct Case {
   std::string function;
   std::string values;               // runs: path of the .npz
   std::string engine;               // runs: jit or eval
+  double patience = 1;              // times the limit of a case: for whole models
   std::string syntax;               // spelling: sinfo or rfc
   std::string initial;              // relay: what the text's test loads first
   std::vector<std::string> counts;  // relay counts: the row of the table; counted_as: its heading

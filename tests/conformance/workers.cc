@@ -115,7 +115,8 @@ std::vector<Outcome> run_cases(const std::vector<Case>& cases, int workers, doub
     for (std::size_t i = 0; i < fds.size(); ++i) {
       Worker& w = *owners[i];
       if (fds[i].revents == 0) {
-        if (std::chrono::duration<double>(Clock::now() - w.started).count() > seconds) bury(w, "timed out");
+        const double limit = seconds * cases[std::size_t(w.current)].patience;
+        if (std::chrono::duration<double>(Clock::now() - w.started).count() > limit) bury(w, "timed out");
         continue;
       }
       char chunk[4096];
