@@ -18,15 +18,18 @@ namespace rldb::onnx {
 
 // ---- operands ----
 
+Ints shape_of(const Known& known) {
+  if (known.rank == 1) return {std::int64_t(known.items.size())};
+  return known.shape;
+}
+
 bool is_literal(const Known& known) {
   return std::all_of(known.items.begin(), known.items.end(),
                      [](const Expr* e) { return ir::isa<ir::IntImm>(e) || ir::isa<ir::FloatImm>(e); });
 }
 
 ir::Result<runtime::Value> literal_value(const Known& known) {
-  std::vector<std::int64_t> shape;
-  if (known.rank == 1) shape.push_back(std::int64_t(known.items.size()));
-  auto made = runtime::Tensor::empty(shape, known.dtype);
+  auto made = runtime::Tensor::empty(shape_of(known), known.dtype);
   if (!made.ok()) return refuse(made.error().message);
   for (std::size_t i = 0; i < known.items.size(); ++i) {
     std::byte* to = (*made)->data() + i * known.dtype.bytes();
@@ -44,8 +47,10 @@ Made NodeContext::tensor_from(const Known& known) {
     return static_cast<const Expr*>(ctx.constant(value));
   }
   RLDB_TRY(const Expr* vector, emit(op::ShapeToTensor, {ctx.shape(known.items)}));
-  if (known.rank == 0) {
-    RLDB_TRY(vector, reshape(vector, {}));
+  if (known.rank != 1) {
+    Dims dims;
+    for (const std::int64_t n : shape_of(known)) dims.push_back(i64(n));
+    RLDB_TRY(vector, reshape(vector, dims));
   }
   return cast(vector, known.dtype);
 }

@@ -3,7 +3,8 @@
 //
 // A *known* value is a scalar or a vector whose elements are expressions of literals and shape variables: shapes that
 // the graph computes, and small constants. Operators on known values are computed here, so that Shape, Gather, Concat,
-// Reshape give `(n, 4)`, not a tensor of unknown rank.
+// Reshape give `(n, 4)`, not a tensor of unknown rank. A known vector of integers stays known while it is reshaped,
+// sliced and transposed: exporters turn paddings around in this way.
 #pragma once
 
 #include <onnx.pb.h>
@@ -38,8 +39,9 @@ inline constexpr std::int64_t kMostKnown = 1024;
 
 struct Known {
   DType dtype;
-  int rank = 1;  // 0 or 1
-  Exprs items;   // int64, or of `dtype` if that is a float or bool
+  int rank = 1;
+  Exprs items;      // int64, or of `dtype` if that is a float or bool
+  Ints shape = {};  // of rank 2 and more only: most readers know scalars and vectors
 };
 
 struct Value {
@@ -48,6 +50,7 @@ struct Value {
 };
 using Values = std::vector<Value>;
 
+Ints shape_of(const Known& known);
 // All its elements are numbers.
 bool is_literal(const Known& known);
 // As a tensor, if it is literal.

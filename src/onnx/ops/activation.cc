@@ -152,8 +152,11 @@ Made shrink(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
   const double lambd = c.real(key::Lambd, 0.5), bias = c.real(key::Bias, 0);
-  const Expr* upper = m.where(m.each(op::Greater, x, m.lit(x, lambd)), m.add(x, -bias), m.lit(x, 0));
-  return m.done(m.where(m.each(op::Less, x, m.lit(x, -lambd)), m.add(x, bias), upper));
+  const DType t = m.dtype(x);
+  // Integers are compared and moved as numbers: the limits may lie between two of them, or be negative.
+  const Expr* real = t.is_float() ? x : m.cast(x, DType::Float(64));
+  const Expr* upper = m.where(m.each(op::Greater, real, m.lit(real, lambd)), m.add(real, -bias), m.lit(real, 0));
+  return m.done(m.cast(m.where(m.each(op::Less, real, m.lit(real, -lambd)), m.add(real, bias), upper), t));
 }
 
 }  // namespace rldb::onnx::bodies

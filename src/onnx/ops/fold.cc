@@ -6,18 +6,16 @@
 #include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/compare.h"
+#include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
 
 namespace rldb::onnx::bodies {
 
 namespace {
 
-// Values that are computed only with other values stay tensors if they are long: this is for shapes.
-constexpr std::size_t kMostFolded = 64;
-
 std::shared_ptr<const Known> short_value(const NodeContext& c, std::size_t i) {
   auto k = c.known(i);
-  return k && k->items.size() <= kMostFolded ? k : nullptr;
+  return k && k->rank <= 1 && k->items.size() <= kMostFolded ? k : nullptr;
 }
 
 std::optional<double> number(const Expr* e) {
@@ -127,9 +125,9 @@ bool fold_binary(NodeContext& c) {
 }
 
 bool fold_cast(NodeContext& c, DType to) {
-  const auto x = short_value(c, 0);
-  if (!x || !wide_enough(to)) return false;
-  Known made{to, x->rank, {}};
+  const auto x = c.known(0);
+  if (!x || x->items.size() > kMostFolded || !wide_enough(to)) return false;
+  Known made{to, x->rank, {}, x->shape};
   for (const Expr* e : x->items) {
     const auto v = number(e);
     if (v && to.is_float())
@@ -160,6 +158,32 @@ bool fold_where(NodeContext& c) {
     made.items.push_back(*v ? item(*a, i) : item(*b, i));
   }
   c.know(std::move(made));
+  return true;
+}
+
+bool fold_reduce(NodeContext& c) {
+  const auto x = short_value(c, 0);
+  if (!x || x->rank != 1 || !x->dtype.is_int() || x->items.empty()) return false;
+  const auto axes = c.ints_of(key::Axes, 1);
+  if (!axes.ok()) return false;
+  const Ints given = axes->value_or(Ints());
+  if (given.size() > 1 || (given.size() == 1 && given[0] != 0 && given[0] != -1)) return false;
+  if (given.empty() && c.integer(key::NoopWithEmptyAxes, 0) != 0) return false;
+  const Expr* made = x->items[0];
+  for (std::size_t i = 1; i < x->items.size(); ++i) {
+    const Expr* next = x->items[i];
+    if (c.target == op::Sum)
+      made = ir::add(c.ctx, made, next);
+    else if (c.target == op::Prod)
+      made = ir::mul(c.ctx, made, next);
+    else if (c.target == op::Max)
+      made = ir::max(c.ctx, made, next);
+    else if (c.target == op::Min)
+      made = ir::min(c.ctx, made, next);
+    else
+      return false;
+  }
+  c.know({x->dtype, c.integer(key::Keepdims, 1) != 0 ? 1 : 0, {made}});
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "onnx/ops/chain.h"
+#include "onnx/ops/fold.h"
 #include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/manipulation.h"
@@ -22,7 +23,7 @@ namespace {
 // Of a vector that is known, at indices that are.
 bool gather_known(NodeContext& c) {
   const auto x = c.known(0), at = c.known(1);
-  if (!x || !at || x->rank != 1 || at->dtype.is_float()) return false;
+  if (!x || !at || x->rank != 1 || at->rank > 1 || at->dtype.is_float()) return false;
   const auto n = std::int64_t(x->items.size());
   Known made{x->dtype, at->rank, {}};
   for (const Expr* e : at->items) {
@@ -114,11 +115,6 @@ Made scatter_nd(NodeContext& c) {
 
 namespace {
 
-struct Cut {
-  std::size_t axis;
-  std::int64_t begin, end, step;
-};
-
 // As a slice of Python: bounds from the end, and bounds beyond it.
 Cut within(Cut cut, std::int64_t n) {
   const std::int64_t low = cut.step > 0 ? 0 : -1, high = cut.step > 0 ? n : n - 1;
@@ -153,15 +149,13 @@ ir::Result<std::vector<Cut>> cuts_of(NodeContext& c, std::size_t rank) {
 
 bool slice_known(NodeContext& c) {
   const auto x = c.known(0);
-  if (!x || x->rank != 1) return false;
-  const auto cuts = cuts_of(c, 1);
-  if (!cuts.ok() || cuts->size() != 1) return false;
-  const Cut cut = within((*cuts)[0], std::int64_t(x->items.size()));
-  Known made{x->dtype, 1, {}};
-  for (std::int64_t i = cut.begin; cut.step > 0 ? i < cut.end : i > cut.end; i += cut.step)
-    made.items.push_back(x->items[std::size_t(i)]);
-  c.know(std::move(made));
-  return true;
+  if (!x || x->rank < 1) return false;
+  const Ints shape = shape_of(*x);
+  const auto given = cuts_of(c, shape.size());
+  if (!given.ok()) return false;
+  std::vector<Cut> cuts;
+  for (const Cut& cut : *given) cuts.push_back(within(cut, shape[cut.axis]));
+  return fold_slice(c, cuts);
 }
 
 // A bound of an axis whose extent is a symbol: from the end, or that extent if it is beyond all.

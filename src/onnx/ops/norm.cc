@@ -60,10 +60,21 @@ Made trained_batch_norm(NodeContext& c, Chain& m, const Expr* x) {
 
 }  // namespace
 
+namespace {
+
+// Before opset 9 the statistics may be of each element, not of each channel.
+Made norm_of_elements(NodeContext& c, Chain& m, const Expr* x) {
+  const Expr* deviation = m.sqrt(m.add(m.in(4), c.real(key::Epsilon, kEpsilon)));
+  return m.done(m.add(m.mul(m.div(m.sub(x, m.in(3)), deviation), m.in(1)), m.in(2)));
+}
+
+}  // namespace
+
 Made batch_norm(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
   if (c.integer(key::TrainingMode, 0) != 0) return trained_batch_norm(c, m, x);
+  if (c.opset < 9 && c.integer(key::Spatial, 1) == 0) return norm_of_elements(c, m, x);
   const DType t = m.dtype(x);
   // The statistics may be more precise than the data.
   const Expr* all =

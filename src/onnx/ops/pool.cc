@@ -130,7 +130,8 @@ const Expr* norm_root(Chain& m, const Expr* x, double p) {
 
 // The p-norm of each window: a mean of powers, times the number of its elements.
 Made lp_pool(NodeContext& c) {
-  RLDB_TRY(const Pooling p, pooling(c));
+  RLDB_TRY(Pooling p, pooling(c));
+  make_last_window_whole(p);
   Chain m(c);
   const double order = c.attr(key::P) && c.attr(key::P)->has_f() ? c.real(key::P, 2) : double(c.integer(key::P, 2));
   const Expr* powers = norm_power(m, m.unary(op::Abs, m.in(0)), order);

@@ -53,18 +53,28 @@ Activation with_defaults(std::string name) {
   return {name, one ? 1.0 : 0.0, name == "ScaledTanh" ? 1.0 : 0.0};
 }
 
+bool has_alpha(const Activation& f) { return with_defaults(f.name).alpha != 0; }
+bool has_beta(const Activation& f) { return f.name == "Affine" || f.name == "HardSigmoid" || f.name == "ScaledTanh"; }
+
+// The numbers are for the activations that have such a parameter, in their order; some writers give one for each.
+template <class Has>
+void give(std::vector<Activation>& all, const std::vector<double>& numbers, double Activation::*parameter, Has&& has) {
+  const bool one_for_each = numbers.size() == all.size();
+  std::size_t next = 0;
+  for (Activation& f : all) {
+    if ((one_for_each || has(f)) && next < numbers.size()) f.*parameter = numbers[next++];
+  }
+}
+
 std::vector<Activation> activations_of(NodeContext& c, const std::vector<std::string>& defaults,
                                        std::int64_t directions) {
   std::vector<std::string> names = c.texts(key::Activations);
   for (std::int64_t d = 0; names.size() < defaults.size() * std::size_t(directions); ++d)
     names.insert(names.end(), defaults.begin(), defaults.end());
-  const std::vector<double> alpha = c.reals(key::ActivationAlpha), beta = c.reals(key::ActivationBeta);
   std::vector<Activation> made;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    made.push_back(with_defaults(names[i]));
-    if (i < alpha.size()) made.back().alpha = alpha[i];
-    if (i < beta.size()) made.back().beta = beta[i];
-  }
+  for (std::string& name : names) made.push_back(with_defaults(std::move(name)));
+  give(made, c.reals(key::ActivationAlpha), &Activation::alpha, has_alpha);
+  give(made, c.reals(key::ActivationBeta), &Activation::beta, has_beta);
   return made;
 }
 

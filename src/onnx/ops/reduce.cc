@@ -6,7 +6,9 @@
 #include <limits>
 
 #include "onnx/ops/chain.h"
+#include "onnx/ops/fold.h"
 #include "rldb/ir/op/function.h"
+#include "rldb/ir/op/index.h"
 #include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/order.h"
@@ -15,18 +17,19 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
+#include "rldb/ir/op_attr/index_attr.h"
 #include "rldb/ir/op_attr/order_attr.h"
 
 namespace rldb::onnx::bodies {
 
 namespace {
 
-// The axes of a reduction; all of them if none are given. nullopt: it changes nothing.
-std::optional<Ints> reduced_axes(Chain& m, const Expr* x) {
+// The axes of a reduction; if none are given all of them, or none with `noop_with_empty_axes`.
+Ints reduced_axes(Chain& m, const Expr* x) {
   NodeContext& c = m.c;
   const auto given = m.good() ? m.take(c.ints_of(key::Axes, 1)) : std::nullopt;
   const bool none = !given || given->empty();
-  if (none && c.integer(key::NoopWithEmptyAxes, 0) != 0) return std::nullopt;
+  if (none && c.integer(key::NoopWithEmptyAxes, 0) != 0) return {};
   if (none) return iota(0, std::int64_t(m.rank(x)));
   Ints axes;
   for (const std::int64_t a : *given) axes.push_back(std::int64_t(m.axis(a, x)));
@@ -62,14 +65,14 @@ template <class Before, class After>
 Made reduced_by(NodeContext& c, Before&& before, After&& after) {
   Chain m(c);
   const Expr* x = m.in(0);
-  const auto axes = reduced_axes(m, x);
-  if (!axes) return m.done(x);
+  // The work on each element is done without axes too.
+  const Ints axes = reduced_axes(m, x);
   const DType t = m.dtype(x);
   if (t.is_bool()) x = m.cast(x, DType::Int(8));
   const Expr* part = before(m, x);
-  if (const Expr* made = extreme_of_none(m, x, *axes)) return m.done(made);
+  if (const Expr* made = extreme_of_none(m, x, axes)) return m.done(made);
   // Without axes there is nothing to reduce.
-  const Expr* made = axes->empty() ? part : m.reduce(c.target, part, *axes, c.integer(key::Keepdims, 1) != 0);
+  const Expr* made = axes.empty() ? part : m.reduce(c.target, part, axes, c.integer(key::Keepdims, 1) != 0);
   return m.done(m.cast(after(m, made), t));
 }
 
@@ -85,7 +88,10 @@ const Expr* logarithm(Chain& m, const Expr* x) {
 
 }  // namespace
 
-Made reduce(NodeContext& c) { return reduced_by(c, as_it_is, as_it_is); }
+Made reduce(NodeContext& c) {
+  if (fold_reduce(c)) return nullptr;
+  return reduced_by(c, as_it_is, as_it_is);
+}
 Made reduce_l1(NodeContext& c) { return reduced_by(c, absolute, as_it_is); }
 Made reduce_l2(NodeContext& c) { return reduced_by(c, squared, root); }
 Made reduce_sum_square(NodeContext& c) { return reduced_by(c, squared, as_it_is); }
@@ -95,17 +101,19 @@ Made reduce_log_sum(NodeContext& c) { return reduced_by(c, as_it_is, logarithm);
 Made reduce_log_sum_exp(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
-  const auto axes = reduced_axes(m, x);
-  if (!axes || axes->empty()) return m.done(x);
+  const Ints axes = reduced_axes(m, x);
+  const DType t = m.dtype(x);
+  if (axes.empty()) return m.done(x);
+  if (!t.is_float()) x = m.cast(x, DType::Float(64));
   const bool keep = c.integer(key::Keepdims, 1) != 0;
   // An empty row has no largest element.
-  if (reduces_nothing(m, x, *axes)) return m.done(m.unary(op::Log, m.reduce(op::Sum, m.exp(x), *axes, keep)));
-  const Expr* largest = m.reduce(op::Max, x, *axes, true);
+  if (reduces_nothing(m, x, axes)) return m.done(m.cast(m.unary(op::Log, m.reduce(op::Sum, m.exp(x), axes, keep)), t));
+  const Expr* largest = m.reduce(op::Max, x, axes, true);
   // An infinite one is left in.
   largest = m.where(m.unary(op::Isfinite, largest), largest, m.lit(largest, 0));
-  const Expr* sum = m.unary(op::Log, m.reduce(op::Sum, m.exp(m.sub(x, largest)), *axes, keep));
+  const Expr* sum = m.unary(op::Log, m.reduce(op::Sum, m.exp(m.sub(x, largest)), axes, keep));
   if (!sum) return m.done(nullptr);
-  return m.done(m.add(sum, m.reshape(largest, m.dims(sum))));
+  return m.done(m.cast(m.add(sum, m.reshape(largest, m.dims(sum))), t));
 }
 
 // The first of equal elements, or the last one.
@@ -140,19 +148,53 @@ Made cumulative(NodeContext& c) {
   return m.done(turned(made));
 }
 
+namespace {
+
+// (values, places), without elements: 0 of them would be all for Relax's operator.
+Made none_of(Chain& m, const Expr* x, std::size_t axis) {
+  Dims dims = m.dims(x);
+  if (!m.good()) return m.done(nullptr);
+  dims[axis] = m.c.i64(0);
+  const Expr *values = m.full(dims, m.dtype(x), 0), *places = m.full(dims, DType::Int(64), 0);
+  return m.good() ? Made(static_cast<const Expr*>(m.ctx.tuple(Exprs{values, places}))) : m.done(nullptr);
+}
+
+// As many of each tensor of a tuple; more than there are is an error when the program runs.
+Made first_of(NodeContext& c, const Expr* tuple, std::size_t axis, const Expr* count) {
+  RLDB_TRY(const Exprs all, c.fields_of(tuple));
+  Exprs made;
+  const Expr *axes[] = {c.i64(std::int64_t(axis))}, *begin[] = {c.i64(0)}, *end[] = {count}, *step[] = {c.i64(1)};
+  for (const Expr* x : all) {
+    RLDB_TRY(const Expr* part,
+             c.emit(op::StridedSlice, {x, c.ctx.tuple(axes), c.ctx.tuple(begin), c.ctx.tuple(end), c.ctx.tuple(step)},
+                    {{op_attr::AssumeInbound, c.ctx.attr(true)}}));
+    made.push_back(part);
+  }
+  return static_cast<const Expr*>(c.ctx.tuple(made));
+}
+
+}  // namespace
+
 Made top_k(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
-  Ints k{c.integer(key::K, 1)};
+  Dims given{c.i64(c.integer(key::K, 1))};
   if (c.opset >= 10) {
-    RLDB_TRY(k, c.ints_in(1));
+    RLDB_TRY(given, c.shape_in(1));
   }
-  if (k.size() != 1) return refuse("the number of its elements is not one number");
-  return m.done(m.op(op::Topk, {x},
-                     {{op_attr::K, c.ctx.attr(k[0])},
-                      {op_attr::Axis, c.ctx.attr(std::int64_t(m.axis(c.integer(key::Axis, -1), x)))},
-                      {op_attr::Largest, c.ctx.attr(c.integer(key::Largest, 1) != 0)},
-                      {op_attr::Dtype, c.ctx.attr(DType::Int(64))}}));
+  if (given.size() != 1) return refuse("the number of its elements is not one number");
+  const std::size_t axis = m.axis(c.integer(key::Axis, -1), x);
+  const auto k = int_of(given[0]);
+  if (k && *k < 0) return refuse("the number of its elements is negative");
+  if (k && *k == 0) return none_of(m, x, axis);
+  // All of them, of which as many are taken as only a run knows.
+  constexpr std::int64_t kAll = -1;
+  const Expr* made = m.op(op::Topk, {x},
+                          {{op_attr::K, c.ctx.attr(k.value_or(kAll))},
+                           {op_attr::Axis, c.ctx.attr(std::int64_t(axis))},
+                           {op_attr::Largest, c.ctx.attr(c.integer(key::Largest, 1) != 0)},
+                           {op_attr::Dtype, c.ctx.attr(DType::Int(64))}});
+  return k || !m.good() ? m.done(made) : first_of(c, made, axis, given[0]);
 }
 
 // (values, the first index of each, the inverse, counts); their number is known at run time only.
@@ -188,7 +230,14 @@ Made non_zero(NodeContext& c) {
   RLDB_TRY(const ir::TensorType* t, c.type(0));
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Expr* found, c.emit(op::Nonzero, {x}));
-  const Dims dims{c.i64(t->ndim), c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64())};
+  const Expr* n = c.ctx.var(c.blocks.unique_name("n"), c.ctx.int64());
+  if (t->ndim == 0) {
+    // Relax takes a scalar for a vector of one element; here it has no axis, so that there is no row.
+    Chain m(c);
+    const Expr* row = c.blocks.emit_match_cast(found, c.ctx.tensor(Dims{c.i64(1), n}, DType::Int(64)));
+    return m.done(m.slice(row, 0, 0, 0));
+  }
+  const Dims dims{c.i64(t->ndim), n};
   return static_cast<const Expr*>(c.blocks.emit_match_cast(found, c.ctx.tensor(dims, DType::Int(64))));
 }
 

@@ -22,9 +22,10 @@ struct Resize {
   const Expr* x = nullptr;
   Dims dims;
   Ints axes;                   // those that have a size or a scale
-  std::vector<double> scales;  // of these; or
-  Ints sizes;
-  std::vector<double> roi;  // begin of each, then end of each
+  std::vector<double> scales;  // of these, or
+  Dims new_dims;               // which may be symbols;
+  Ints sizes;                  // the same if they are numbers
+  std::vector<double> roi;     // begin of each, then end of each
   ResizeMode mode;
   double outside = 0;
   bool larger = false, smaller = false;  // keep_aspect_ratio_policy: not_smaller, not_larger
@@ -61,13 +62,16 @@ ir::Result<Resize> resize_of(NodeContext& c) {
     RLDB_TRY(r.scales, c.reals_in(scales));
   }
   if (r.scales.empty()) {
-    RLDB_TRY(r.sizes, c.ints_in(3));
+    RLDB_TRY(r.new_dims, c.shape_in(3));
+    if (c.is_literal(3)) {
+      RLDB_TRY(r.sizes, c.ints_in(3));
+    }
   }
   if (r.mode.coordinates == "tf_crop_and_resize") {
     RLDB_TRY(r.roi, c.reals_in(1));
     if (r.roi.size() != 2 * r.axes.size()) return refuse("the part that it resizes is not of its axes");
   }
-  if ((r.scales.empty() ? r.sizes.size() : r.scales.size()) != r.axes.size())
+  if ((r.scales.empty() ? r.new_dims.size() : r.scales.size()) != r.axes.size())
     return refuse("its sizes or scales are not those of its axes");
   for (const double s : r.scales)
     if (!(s > 0) || s > kMostScale) return refuse("a scale is not positive, or larger than a million");
@@ -130,8 +134,8 @@ std::optional<Dims> exact_size(NodeContext& c, const Resize& r) {
     const auto axis = std::size_t(r.axes[i]);
     const auto n = int_of(r.dims[axis]);
     const Expr* made = nullptr;
-    if (!r.sizes.empty())
-      made = c.i64(r.sizes[i]);
+    if (!r.new_dims.empty())
+      made = r.new_dims[i];
     else if (n && double(*n) * r.scales[i] == std::floor(double(*n) * r.scales[i]))
       made = c.i64(std::int64_t(double(*n) * r.scales[i]));
     else if (!n && r.scales[i] == std::floor(r.scales[i]))
@@ -201,6 +205,7 @@ Made resize(NodeContext& c) {
     return refuse(fmt::format("there is no mode `{}`", r.mode.method));
   if (is_plain(r))
     if (const auto size = exact_size(c, r)) return by_operator(c, r, *size);
+  if (r.sizes.size() != r.new_dims.size()) return c.must_be_known(3);
   RLDB_TRY(const std::vector<ResizedAxis> axes, resized_axes(r));
   const Expr* x = r.x;
   std::vector<Taps> all;

@@ -13,6 +13,7 @@ double place_of(const ResizedAxis& a, const std::string& coordinates, std::int64
   const double x = double(i), in = double(a.in), out = double(a.out);
   const double wide = a.scale * in;  // the new size before it is rounded
   if (coordinates == "asymmetric") return x / a.scale;
+  if (coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / a.scale;
   if (coordinates == "align_corners") return wide == 1 ? 0 : x * (in - 1) / (wide - 1);
   if (coordinates == "pytorch_half_pixel" && out == 1) return 0;
   if (coordinates == "tf_crop_and_resize") {

@@ -125,6 +125,9 @@ Made roi_align(NodeContext& c) {
   }
   if (mode == "max") return refuse("the number of its samples depends on its regions, and their largest is asked for");
   const Expr* images = m.expand(m.cast(m.in(2), m.dtype(regions)), {1});
+  // `aligned` of Relax lets a region be small, but does not move it by half a pixel.
+  if (of.half_pixel && of.scale == 0) return refuse("its regions are scaled by 0");
+  if (of.half_pixel) regions = m.add(regions, -0.5 / of.scale);
   return m.done(m.op(op::VisionRoiAlign, {x, m.join({images, regions}, 1)},
                      {{op_attr::PooledSize, c.ints_attr(of.size)},
                       {op_attr::SpatialScale, c.ctx.attr(of.scale)},

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "onnx/ops/chain.h"
+#include "onnx/ops/fold.h"
 #include "onnx/tensor.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/compare.h"
@@ -29,7 +30,7 @@ std::int64_t clamped(std::int64_t v, std::int64_t n) { return std::clamp(v < 0 ?
 Made shape(NodeContext& c) {
   Dims dims;
   if (c.has(0) && c.inputs[0].known) {
-    if (c.inputs[0].known->rank == 1) dims.push_back(c.i64(std::int64_t(c.inputs[0].known->items.size())));
+    for (const std::int64_t n : shape_of(*c.inputs[0].known)) dims.push_back(c.i64(n));
   } else {
     RLDB_TRY(dims, c.dims(0));
   }
@@ -106,28 +107,54 @@ ir::Result<Dims> resolved_at_run_time(NodeContext& c, const Dims& from, bool zer
 
 }  // namespace
 
+namespace {
+
+// Numbers of elements that no proof compares are compared when the program runs: a reshape itself would leave some out,
+// or repeat them.
+Made reshaped(NodeContext& c, const Expr* x, const Dims& from, const Dims& to) {
+  const Expr *given = ir::product(c.ctx, from), *asked = ir::product(c.ctx, to);
+  const bool both_known = int_of(given) && int_of(asked);
+  if (both_known || c.same_dim(given, asked)) return c.reshape(x, to);
+  RLDB_TRY(const ir::TensorType* t, c.tensor_of(x));
+  RLDB_TRY(const Expr* flat, c.reshape(x, {given}));
+  return c.reshape(c.blocks.emit_match_cast(flat, c.ctx.tensor(Dims{asked}, t->dtype)), to);
+}
+
+bool reshape_known(NodeContext& c, const Dims& to) {
+  const auto k = c.known(0);
+  if (!k) return false;
+  if (to.size() > 1) {
+    Dims from;
+    for (const std::int64_t n : shape_of(*k)) from.push_back(c.i64(n));
+    const auto dims = resolved(c, from, to, c.integer(key::Allowzero, 0) != 0);
+    return dims.ok() && fold_reshape(c, *dims);
+  }
+  if (!to.empty() && !ir::is_const(to[0], -1) && int_of(to[0]) != std::int64_t(k->items.size())) return false;
+  c.know({k->dtype, int(to.size()), k->items});
+  return true;
+}
+
+}  // namespace
+
 Made reshape(NodeContext& c) {
   Dims to;
   if (c.has(1) && !c.known(1)) {
     RLDB_TRY(const Dims from, c.dims(0));
     RLDB_TRY(to, resolved_at_run_time(c, from, c.integer(key::Allowzero, 0) != 0));
     RLDB_TRY(const Expr* x, c.in(0));
-    return c.reshape(x, to);
+    return reshaped(c, x, from, to);
   }
   if (c.has(1)) {
     RLDB_TRY(to, c.dims_in(1));
   } else {
     for (const std::int64_t d : c.ints(key::Shape).value_or(Ints())) to.push_back(c.i64(d));
   }
-  if (const auto k = c.known(0); k && to.size() <= 1) {
-    if (to.empty() || ir::is_const(to[0], -1) || int_of(to[0]) == std::int64_t(k->items.size()))
-      return c.know({k->dtype, int(to.size()), k->items});
-  }
+  if (reshape_known(c, to)) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims from, c.dims_of(x));
   RLDB_TRY(const Dims dims, resolved(c, from, to, c.integer(key::Allowzero, 0) != 0));
   const bool empty = std::any_of(dims.begin(), dims.end(), [](const Expr* d) { return ir::is_const(d, 0); });
-  if (!empty) return c.reshape(x, dims);
+  if (!empty) return reshaped(c, x, from, dims);
   // Relax would take 0 for the dim of the operand.
   Chain m(c);
   return m.done(m.full(dims, m.dtype(x), 0));
@@ -161,7 +188,7 @@ ir::Result<Ints> sorted_axes(NodeContext& c, const Ints& axes, std::size_t rank)
 
 Made squeeze(NodeContext& c) {
   RLDB_TRY(const auto given, c.ints_of(key::Axes, 1));
-  if (const auto k = c.known(0); k && k->items.size() == 1) return c.know({k->dtype, 0, k->items});
+  if (const auto k = c.known(0); k && k->rank <= 1 && k->items.size() == 1) return c.know({k->dtype, 0, k->items});
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims dims, c.dims_of(x));
   Dims kept;
@@ -187,14 +214,17 @@ Made unsqueeze(NodeContext& c) {
 }
 
 Made transpose(NodeContext& c) {
+  const Ints given = c.ints(key::Perm).value_or(Ints());
+  const auto axes_of = [&](std::size_t rank) {
+    Ints axes = given;
+    if (axes.empty()) axes = iota(0, std::int64_t(rank));
+    if (given.empty()) std::reverse(axes.begin(), axes.end());
+    return axes;
+  };
+  if (const auto k = c.known(0); k && fold_transpose(c, axes_of(std::size_t(k->rank)))) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims dims, c.dims_of(x));
-  Ints axes = c.ints(key::Perm).value_or(Ints());
-  if (axes.empty()) {
-    axes = iota(0, std::int64_t(dims.size()));
-    std::reverse(axes.begin(), axes.end());
-  }
-  return c.permute(x, axes);
+  return c.permute(x, axes_of(dims.size()));
 }
 
 // Both broadcast: a dim of the operand may be larger than that of the shape.
@@ -250,31 +280,88 @@ bool split_known(NodeContext& c, Ints sizes) {
 
 }  // namespace
 
+namespace {
+
+// Of equal sizes, but for the last ones. ONNX divides so that only they may be smaller, or empty.
+Dims equal_sizes(NodeContext& c, const Expr* extent, std::int64_t parts) {
+  const Expr* each = ir::floor_div(c.ctx, ir::add(c.ctx, extent, c.i64(parts - 1)), c.i64(parts));
+  const auto end = [&](std::int64_t i) { return ir::min(c.ctx, ir::mul(c.ctx, each, c.i64(i)), extent); };
+  Dims sizes;
+  for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(ir::sub(c.ctx, end(i + 1), end(i)));
+  return sizes;
+}
+
+// Into pieces whose sizes are not numbers; that they are all of the axis is checked when the program runs, if no proof
+// shows it.
+ir::Result<Exprs> pieces_of(NodeContext& c, const Expr* x, Dims dims, const Dims& sizes, std::size_t axis) {
+  const Expr* end = c.i64(0);
+  Dims ends;
+  for (const Expr* size : sizes) ends.push_back(end = ir::add(c.ctx, end, size));
+  if (!c.same_dim(end, dims[axis])) {
+    RLDB_TRY(const ir::TensorType* t, c.tensor_of(x));
+    dims[axis] = end;
+    x = c.blocks.emit_match_cast(x, c.ctx.tensor(dims, t->dtype));
+  }
+  Exprs made;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    RLDB_TRY(const Expr* piece, c.sliced(x, axis, i == 0 ? c.i64(0) : ends[i - 1], ends[i]));
+    made.push_back(piece);
+  }
+  return made;
+}
+
+ir::Result<Dims> split_sizes(NodeContext& c, const Expr* extent) {
+  if (c.has(1)) return c.shape_in(1);
+  Dims sizes;
+  for (const std::int64_t n : c.ints(key::Split).value_or(Ints())) sizes.push_back(c.i64(n));
+  if (!sizes.empty()) return sizes;
+  const auto parts = std::int64_t(std::max<std::size_t>(1, c.outputs()));
+  return equal_sizes(c, extent, parts);
+}
+
+}  // namespace
+
 Made split(NodeContext& c) {
-  RLDB_TRY(const auto given, c.ints_of(key::Split, 1));
-  if (split_known(c, given.value_or(Ints()))) return nullptr;
+  if (!c.has(1) || c.is_literal(1)) {
+    RLDB_TRY(const auto given, c.ints_of(key::Split, 1));
+    if (split_known(c, given.value_or(Ints()))) return nullptr;
+  }
   RLDB_TRY(const Expr* x, c.in(0));
   RLDB_TRY(const Dims dims, c.dims_of(x));
   RLDB_TRY(const std::size_t axis, c.axis(c.integer(key::Axis, 0), dims.size()));
-  const auto parts = std::int64_t(std::max<std::size_t>(1, c.outputs()));
-  Ints sizes = given.value_or(Ints());
-  if (sizes.empty()) {
-    const auto n = int_of(dims[axis]);
-    if (!n) return refuse("the dim that it splits is not known");
-    const std::int64_t each = (*n + parts - 1) / parts;
-    for (std::int64_t i = 0; i < parts; ++i) sizes.push_back(std::max<std::int64_t>(0, std::min(each, *n - i * each)));
-  }
+  RLDB_TRY(const Dims sizes, split_sizes(c, dims[axis]));
   Ints ends;
   std::int64_t end = 0;
-  for (std::size_t i = 0; i + 1 < sizes.size(); ++i) ends.push_back(end += sizes[i]);
+  for (const Expr* size : sizes)
+    if (const auto n = int_of(size)) ends.push_back(end += *n);
+  if (ends.size() != sizes.size()) {
+    RLDB_TRY(const Exprs made, pieces_of(c, x, dims, sizes, axis));
+    return static_cast<const Expr*>(c.ctx.tuple(made));
+  }
+  if (!ends.empty()) ends.pop_back();
   RLDB_TRY(const Exprs pieces, c.pieces(x, ends, std::int64_t(axis)));
   return static_cast<const Expr*>(c.ctx.tuple(pieces));
 }
 
 Made tile(NodeContext& c) {
   RLDB_TRY(const Expr* x, c.in(0));
-  RLDB_TRY(const Ints repeats, c.ints_in(1));
-  return c.emit(op::Tile, {x}, {{op_attr::Repeats, c.ints_attr(repeats)}});
+  if (c.is_literal(1)) {
+    RLDB_TRY(const Ints repeats, c.ints_in(1));
+    return c.emit(op::Tile, {x}, {{op_attr::Repeats, c.ints_attr(repeats)}});
+  }
+  // Relax's operator takes numbers: (a, b) repeated (n, m) times is (1, a, 1, b) broadcast to (n, a, m, b).
+  RLDB_TRY(const Dims repeats, c.shape_in(1));
+  RLDB_TRY(const Dims dims, c.dims_of(x));
+  if (repeats.size() != dims.size()) return refuse("its repeats are not one for each axis");
+  Dims apart, wide, to;
+  for (std::size_t k = 0; k < dims.size(); ++k) {
+    apart.insert(apart.end(), {c.i64(1), dims[k]});
+    wide.insert(wide.end(), {repeats[k], dims[k]});
+    to.push_back(ir::mul(c.ctx, repeats[k], dims[k]));
+  }
+  RLDB_TRY(x, c.reshape(x, apart));
+  RLDB_TRY(x, c.broadcast_to(x, wide));
+  return c.reshape(x, to);
 }
 
 // ---- creation ----
