@@ -1,3 +1,4 @@
+// Lines of output as they came; rows of them are made for the width that is asked for.
 #include "rldb/ui/terminal/scrollback.h"
 
 #include <algorithm>
