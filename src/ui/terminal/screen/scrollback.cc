@@ -1,4 +1,4 @@
-// Lines of output, wrapped to the width of a pane when they are shown.
+// Lines of output as they came; rows of them are made for the width that is asked for.
 #include "rldb/ui/terminal/scrollback.h"
 
 #include <algorithm>
