@@ -100,6 +100,7 @@ class ForwardKernel : private KernelScope {
     return own;
   }
   bool concerns_store(const ir::BufferStore* s) const {
+    if (decided_by_marked_ > 0) return true;
     if (may_read(s->value, s)) return true;
     for (const ir::Expr* i : s->indices)
       if (may_read(i)) return true;
@@ -161,7 +162,10 @@ class ForwardKernel : private KernelScope {
       const std::size_t outer = bounds_.size();
       for (const ir::Expr* e : {loop->min, loop->extent})
         if (has_loads(e)) bounds_.push_back(e);
+      const bool marked = may_read(loop->min) || may_read(loop->extent);
+      decided_by_marked_ += marked;
       walk_loop({loop->var, first, loop->body}, needed(loop->extent));
+      decided_by_marked_ -= marked;
       bounds_.resize(outer);
     } else if (const auto* attr = as<ir::AttrStmt>(s)) {
       if (attr->thread_var)
@@ -201,20 +205,26 @@ class ForwardKernel : private KernelScope {
     if (!concerns(branch)) return;
     const ir::Stmt* taken = needed(branch->cond) != 0 ? branch->then_case : branch->else_case;
     if (!taken || problem_) return;
+    const bool marked = may_read(branch->cond);
+    decided_by_marked_ += marked;
     conditions_.push_back(branch->cond);
     walk(taken);
     conditions_.pop_back();
+    decided_by_marked_ -= marked;
   }
   void walk_block(const ir::SBlockRealize* r) {
     set_axes(r);
     if (!concerns(r)) return;
     set_axes(r);
     if (needed(r->predicate) == 0 || problem_) return;
+    const bool marked = may_read(r->predicate);
+    decided_by_marked_ += marked;
     conditions_.push_back(r->predicate);
     if (r->block->init && starts_reduction(r)) walk(r->block->init);
     set_axes(r);
     walk(r->block->body);
     conditions_.pop_back();
+    decided_by_marked_ -= marked;
   }
   void at_store(const ir::BufferStore* s) {
     if (++stores_ > kMaxStores) {
@@ -234,6 +244,7 @@ class ForwardKernel : private KernelScope {
 
   std::set<const ir::Var*> inside_;
   std::vector<const ir::Expr*> conditions_, bounds_;
+  int decided_by_marked_ = 0;  // conditions and bounds around that read marked bytes: every store below is concerned
   MemorySet before_;
   KernelReach reach_;
   std::uint64_t stores_ = 0;
