@@ -35,6 +35,7 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   wanted.check_bounds = options_.check_bounds;
   wanted.check_accesses = options_.check_accesses;
   wanted.opt_level = options_.opt_level;
+  wanted.tiers = true;
   wanted.schedule = options_.schedule;
   wanted.cache_dir = options_.cache_dir;
   wanted.registry = &registry_;

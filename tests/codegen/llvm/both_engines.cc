@@ -78,6 +78,25 @@ Outcome run(runtime::Kernel& kernel, const std::vector<Value>& args) {
   return out;
 }
 
+// Empty if the quick tier of a kernel does what the full one did, to the bit.
+std::string quick_differs(Text& t, JitOptions options, const std::vector<Value>& args, const Outcome& full) {
+  if (options.fp != FpMode::Strict || options.check_accesses) return {};
+  options.tiers = true;
+  auto jit = Jit::create(options).value();
+  auto kernel = jit->add(t.ctx, t.f, "kernel");
+  if (!kernel.ok()) return "not compiled: " + kernel.error().text;
+  const Outcome got = run(**kernel, args);
+  if (got.error.has_value() != full.error.has_value())
+    return fmt::format("quick tier: {}", got.error ? got.error->message : "fine");
+  if (got.error) return got.error->kind == full.error->kind ? "" : "quick tier: " + got.error->message;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const std::string difference = runtime::compare(got.args[i], full.args[i], {0, 0, true});
+    if (!difference.empty()) return fmt::format("quick tier, argument {}: {}", i, difference);
+  }
+  const std::string difference = runtime::compare(got.result, full.result, {0, 0, true});
+  return difference.empty() ? "" : "quick tier, result: " + difference;
+}
+
 }  // namespace
 
 std::string both(const std::string& text, const Case& c) {
@@ -94,6 +113,7 @@ std::string both(const std::string& text, const Case& c) {
   auto reference = eval::make_eval_kernel(t.f, signature.value(), c.registry, nullptr);
   const Outcome wanted = run(*reference, args);
   const Outcome got = run(**kernel, args);
+  if (const std::string difference = quick_differs(t, options, args, got); !difference.empty()) return difference;
   if (wanted.error.has_value() != got.error.has_value())
     return fmt::format("eval: {}; jit: {}", wanted.error ? wanted.error->message : "fine",
                        got.error ? got.error->message : "fine");

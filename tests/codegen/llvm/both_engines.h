@@ -35,7 +35,8 @@ struct Case {
 
 // Arguments made for a signature: pseudo-random, the same each time.
 std::vector<runtime::Value> make_arguments(const runtime::KernelSignature& s, const Case& c);
-// Empty if both engines leave the same values in all arguments (or fail with the same kind of error).
+// Empty if both engines, and both tiers of the JIT, leave the same values in all arguments (or fail with the same kind
+// of error).
 std::string both(const std::string& text, const Case& c = {});
 // Fails the test unless two functions leave the same values, bit for bit: on the evaluator, and from machine code of
 // both as written.

@@ -112,6 +112,108 @@ TEST_CASE("equal kernels share their code") {
   CHECK_FALSE(jit->compile("three").ok());
 }
 
+namespace {
+
+constexpr const char* kSums = R"(
+@T.prim_func
+def sums(A: T.Buffer(("n", 64), "float32"), B: T.Buffer((64,), "float32"), C: T.Buffer(("n",), "float32")):
+    n = T.int64()
+    for i, k in T.grid(n, 64):
+        with T.block("sums"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                C[vi] = T.float32(0.1)
+            C[vi] = C[vi] + A[vi, vk] * B[vk]
+)";
+
+std::vector<Value> for_sums(std::int64_t n) {
+  const auto f32 = runtime::DType::Float(32);
+  std::vector<Value> args{tensor({n, 64}, f32, 0), tensor({64}, f32, 0), tensor({n}, f32, 0)};
+  for (std::size_t a = 0; a < 2; ++a) {
+    const runtime::Tensor& t = args[a].as_tensor();
+    for (std::int64_t i = 0; i < t.element_count(); ++i)
+      runtime::store_double(t.data() + std::size_t(i) * 4, f32, 1.0 / double(3 + i % 101 + std::int64_t(a)));
+  }
+  return args;
+}
+
+std::string difference_of_sums(runtime::Kernel& kernel, const std::vector<Value>& wanted, std::int64_t n) {
+  auto args = for_sums(n);
+  if (!runtime::call_kernel(kernel, args).ok()) return "does not run";
+  return runtime::compare(args[2], wanted[2], {0, 0, true});
+}
+
+JitOptions with_tiers() {
+  JitOptions options;
+  options.tiers = true;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("short calls begin in the quick tier; code that is used much is compiled again, with the same bits") {
+  Text t(kSums);
+  auto jit = Jit::create(with_tiers()).value();
+  auto kernel = jit->add(t.ctx, t.f, "sums").value();
+  auto full = Jit::create({}).value();
+  auto wanted = for_sums(500);
+  REQUIRE(runtime::call_kernel(*full->add(t.ctx, t.f, "sums").value(), wanted).ok());
+  CHECK(full->stats()[0].tier == codegen::Tier::Full);
+
+  CHECK(difference_of_sums(*kernel, wanted, 500) == "");
+  CHECK(jit->stats()[0].tier == codegen::Tier::Quick);
+  for (int calls = 0; calls < 1'000'000 && jit->stats()[0].tier == codegen::Tier::Quick; ++calls)
+    REQUIRE(difference_of_sums(*kernel, wanted, 500) == "");
+  CHECK(jit->stats()[0].tier == codegen::Tier::Full);
+  CHECK_FALSE(jit->stats()[0].improving);
+  CHECK(difference_of_sums(*kernel, wanted, 500) == "");
+}
+
+TEST_CASE("a long call waits for the full tier, also after short ones") {
+  Text t(kSums);
+  auto jit = Jit::create(with_tiers()).value();
+  auto kernel = jit->add(t.ctx, t.f, "sums").value();
+  auto args = for_sums(3);
+  REQUIRE(runtime::call_kernel(*kernel, args).ok());
+  CHECK(jit->stats()[0].tier == codegen::Tier::Quick);
+  args = for_sums(20'000);
+  REQUIRE(runtime::call_kernel(*kernel, args).ok());
+  CHECK(jit->stats()[0].tier == codegen::Tier::Full);
+}
+
+TEST_CASE("what is begun for the full tier is given up with the kernel") {
+  Text t(kSums);
+  for (int round = 0; round < 3; ++round) {
+    auto jit = Jit::create(with_tiers()).value();
+    auto kernel = jit->add(t.ctx, t.f, "sums").value();
+    for (int calls = 0; calls < 1'000'000 && !jit->stats()[0].improving; ++calls) {
+      auto args = for_sums(500);
+      REQUIRE(runtime::call_kernel(*kernel, args).ok());
+    }
+    CHECK(jit->stats()[0].improving);
+  }
+}
+
+TEST_CASE("the cache on disk has code of both tiers, and the full one comes first") {
+  Folder folder;
+  Text t(kSums);
+  JitOptions options = with_tiers();
+  options.cache_dir = folder.path;
+  const auto tier_of_first_run = [&](bool then_compile) {
+    auto jit = Jit::create(options).value();
+    auto kernel = jit->add(t.ctx, t.f, "sums").value();
+    auto args = for_sums(5);
+    REQUIRE(runtime::call_kernel(*kernel, args).ok());
+    const codegen::KernelStats stats = jit->stats()[0];
+    if (then_compile) REQUIRE(jit->compile("sums").ok());
+    return std::pair(stats.tier, stats.from_cache);
+  };
+  CHECK(tier_of_first_run(false) == std::pair(codegen::Tier::Quick, false));
+  CHECK(tier_of_first_run(true) == std::pair(codegen::Tier::Quick, true));
+  CHECK(tier_of_first_run(false) == std::pair(codegen::Tier::Full, true));
+  CHECK(folder.files().size() == 2);
+}
+
 TEST_CASE("while one kernel is waited for others are compiled, and each is its own") {
   std::vector<std::unique_ptr<Text>> texts;
   auto jit = Jit::create({}).value();

@@ -24,11 +24,18 @@ enum class FpMode : std::uint8_t {
   Fast,    // reductions may be reassociated
 };
 
+// How much LLVM does for a kernel. Both give the same bits (NaN's sign and payload apart).
+enum class Tier : std::uint8_t {
+  Quick,  // as the text is written, without LLVM's passes: compiled in a few milliseconds, for calls that are short
+  Full,   // scheduled and optimised
+};
+
 struct JitOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = true;     // every access is proved to be in bounds or tested
   bool check_accesses = false;  // every access is checked once more after LLVM's passes: for testing, slow
   int opt_level = 3;
+  bool tiers = false;     // short calls begin in the quick tier; code that is used much is compiled again meanwhile
   bool schedule = true;   // functions not scheduled yet get the default schedule (rldb/schedule/schedule.h) first
   std::string cache_dir;  // empty: memory only
   std::uint64_t cache_bytes = std::uint64_t(256) << 20;  // limit of that folder
@@ -38,10 +45,11 @@ struct JitOptions {
 
 struct KernelStats {
   std::string name;
-  std::uint64_t hash = 0;
   std::uint64_t compile_ns = 0;
   bool from_cache = false;
   bool compiled = false;
+  Tier tier = Tier::Full;  // of the code that runs
+  bool improving = false;  // better code is being compiled
 };
 
 class Jit {

@@ -176,7 +176,7 @@ void emit_object(ProgramWork& work, const JobState& state) {
   const auto machine = make_machine(1);
   if (!machine) refuse("LLVM has no code generator for this machine");
   aim(*work.module, *machine);
-  optimise(*work.module, *machine, 1, state);
+  optimise(*work.module, *machine, Passes::Few, state);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream out(bytes);
   llvm::legacy::PassManager passes;

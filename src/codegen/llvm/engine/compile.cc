@@ -8,7 +8,6 @@
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/ErrorHandling.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Support/raw_ostream.h>
@@ -22,7 +21,6 @@
 #include "codegen/llvm/engine/accesses.h"
 #include "codegen/llvm/engine/job.h"
 #include "codegen/llvm/engine/machine.h"
-#include "codegen/llvm/engine/wrapping.h"
 #include "codegen/llvm/lower/lowering.h"
 #include "rldb/schedule/schedule.h"
 #include "rldb/source/diagnostic_codegen.h"
@@ -32,7 +30,7 @@ namespace rldb::codegen {
 
 namespace {
 
-constexpr int kFormatVersion = 6;  // of the code that is made: a cached kernel of another one is not used
+constexpr int kFormatVersion = 7;  // of the code that is made: a cached kernel of another one is not used
 
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 
@@ -62,38 +60,6 @@ std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level) {
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, host().cpu, host().features, options,
                                                                           llvm::Reloc::PIC_, llvm::CodeModel::Small,
                                                                           kLevels[std::clamp(opt_level, 0, 3)], true));
-}
-
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, const JobState& job) {
-  llvm::PipelineTuningOptions tuning;
-  tuning.LoopVectorization = level >= 2;
-  // The vectoriser of straight-line code narrows what it vectorises and forgets signs while doing so: in LLVM 19 the
-  // conversion to float of an int8 that was cast to uint32 becomes one of a uint8. Schedules make the vectors that
-  // count.
-  tuning.SLPVectorization = false;
-  tuning.LoopInterleaving = level >= 2;
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager graphs;
-  llvm::ModuleAnalysisManager modules;
-  // The rest of an abandoned job is over soon.
-  llvm::PassInstrumentationCallbacks callbacks;
-  callbacks.registerShouldRunOptionalPassCallback(
-      [&job](llvm::StringRef pass, llvm::Any unit) { return !job.abandoned && !relies_on_wrapping(pass, unit); });
-  llvm::PassBuilder builder(&machine, tuning, std::nullopt, &callbacks);
-  builder.registerVectorizerStartEPCallback(
-      [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel) { passes.addPass(KeepWrappingLoopsScalar()); });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(graphs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, graphs, modules);
-  using Level = llvm::OptimizationLevel;
-  llvm::ModulePassManager passes = level <= 0   ? builder.buildO0DefaultPipeline(Level::O0)
-                                   : level == 1 ? builder.buildPerModuleDefaultPipeline(Level::O1)
-                                   : level == 2 ? builder.buildPerModuleDefaultPipeline(Level::O2)
-                                                : builder.buildPerModuleDefaultPipeline(Level::O3);
-  passes.run(module, modules);
 }
 
 void aim(llvm::Module& module, const llvm::TargetMachine& machine) {
@@ -131,7 +97,9 @@ class Compilation {
     wanted.vector_bytes = host().vector_bytes;
     wanted.lines = options_.lines;
     // Code that is instrumented runs on one thread, as does that of a library, whose runtime has no pool.
-    wanted.threads = options_.events == 0 && !options_.check_accesses && options_.symbol.empty();
+    wanted.threads =
+        options_.events == 0 && !options_.check_accesses && options_.symbol.empty() && options_.tier == Tier::Full;
+    wanted.fused = host().fma;
     Lowering lowering(context_, wanted);
     lowered = lowering.run(f, signature);
     if (options_.symbol.empty()) return;
@@ -141,12 +109,12 @@ class Compilation {
   }
   // Needed only by code generation; starting LLVM's code generator costs milliseconds.
   void target() {
-    machine_ = make_machine(options_.opt_level);
+    machine_ = make_machine(options_.tier == Tier::Quick ? 0 : options_.opt_level);
     if (!machine_) refuse("LLVM has no code generator for this machine");
     aim(*lowered.module, *machine_);
   }
   void optimise_module(const JobState& job) {
-    optimise(*lowered.module, *machine_, options_.opt_level, job);
+    optimise(*lowered.module, *machine_, passes(), job);
     check();
     if (job.abandoned) refuse("it was cancelled");
     if (options_.check_accesses) check_accesses_again(*lowered.module);
@@ -172,6 +140,11 @@ class Compilation {
   Lowered lowered;
 
  private:
+  Passes passes() const {
+    if (options_.tier == Tier::Quick || options_.opt_level <= 0) return Passes::None;
+    if (options_.opt_level == 1) return Passes::Few;
+    return options_.symbol.empty() ? Passes::Kernel : Passes::All;
+  }
   void check() {
     if (!error_.empty()) refuse("LLVM says: " + error_);
   }
@@ -209,6 +182,7 @@ const Host& host() {
     std::sort(sorted.begin(), sorted.end());
     for (const auto& [name, on] : sorted) features.AddFeature(name, on);
     h.features = features.getString();
+    h.fma = have.lookup("fma");
     h.vector_bytes = schedule::host_vector_bytes();
     h.key = fmt::format("{};{};{};{}", kFormatVersion, LLVM_VERSION_STRING, h.cpu, h.features);
     return h;

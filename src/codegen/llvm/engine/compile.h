@@ -12,6 +12,7 @@ struct Host {
   std::string features;
   std::string key;  // everything object code depends on: format version, LLVM version, CPU, features
   unsigned vector_bytes = 16;
+  bool fma = false;
 };
 const Host& host();
 
@@ -19,6 +20,7 @@ struct CompileOptions {
   FpMode fp = FpMode::Strict;
   bool check_bounds = false;
   int opt_level = 3;
+  Tier tier = Tier::Full;
   runtime::NumericEvents events = 0;  // the code notes whether it writes one of these
   bool check_accesses = false;        // see accesses.h
   // For object code that a linker joins with other: the entry's symbol, and where the statements are written.

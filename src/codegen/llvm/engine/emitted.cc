@@ -13,15 +13,23 @@ source::Message unsupported(std::string_view name, std::string_view why) {
   return source::message(diag::CodegenUnsupported, fmt::format("`{}`", name), why);
 }
 
-ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
-                                        const JitOptions& options) {
+ir::Result<const ir::PrimFunc*> lowerable(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   auto split = split_at_barriers(ctx, launches_as_loops(ctx, f));
   if (!split.ok()) return support::Failure(unsupported(name, split.error()));
-  f = *split;
+  return *split;
+}
+
+const ir::PrimFunc* scheduled(ir::Context& ctx, const ir::PrimFunc* f, const JitOptions& options) {
   if (!options.schedule || options.opt_level == 0) return f;
   schedule::Options wanted;
   wanted.require_proof = options.check_bounds;
   return schedule::default_schedule(ctx, f, wanted).func;
+}
+
+ir::Result<const ir::PrimFunc*> emitted(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
+                                        const JitOptions& options) {
+  RLDB_TRY(const ir::PrimFunc* written, lowerable(ctx, f, name));
+  return scheduled(ctx, written, options);
 }
 
 }  // namespace rldb::codegen

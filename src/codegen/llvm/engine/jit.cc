@@ -16,6 +16,7 @@
 #include "codegen/llvm/engine/engine.h"
 #include "codegen/llvm/engine/guard.h"
 #include "codegen/llvm/engine/helpers.h"
+#include "codegen/llvm/engine/work.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
@@ -43,6 +44,7 @@ namespace {
 // Code in memory.
 struct Code {
   runtime::KernelEntry entry = nullptr;
+  Tier tier = Tier::Full;
   std::vector<FaultRow> faults;
 };
 
@@ -56,6 +58,11 @@ unsigned most_ahead() {
   if (::sched_getaffinity(0, sizeof cpus, &cpus) != 0) return 0;
   return std::min(kMost, unsigned(std::max(1, CPU_COUNT(&cpus))) - 1);
 }
+
+// Calls of so many operations are over before LLVM's passes are: about a millisecond.
+constexpr double kShortCall = 200'000;
+// Code in the quick tier that ran for so long is used enough to be compiled again.
+constexpr auto kImproveAfter = std::chrono::milliseconds(2);
 
 // State that kernels share with their Jit, and keep alive.
 struct Shared {
@@ -74,20 +81,30 @@ struct Shared {
   std::vector<std::weak_ptr<JitKernel>> kernels;                      // as they were added
   std::size_t next = 0;                                               // of them, to be compiled ahead
   std::unordered_map<std::string, Compiling> ahead;                   // by cache key: begun, and not asked for yet
+  std::vector<std::weak_ptr<const Compiling>> improving;              // begun for kernels that run in the quick tier
 
   void compile_ahead(const std::string& now);  // `now`: the key of the kernel that is waited for
 
-  CompileOptions compile_options(runtime::NumericEvents events = 0) const {
-    return {options.fp, options.check_bounds, options.opt_level, events, options.check_accesses};
+  // Whether the bits of both tiers are the same, and the quick one is quicker to make.
+  bool has_tiers() const {
+    return options.tiers && options.fp == FpMode::Strict && !options.check_accesses && options.opt_level >= 2;
   }
-  std::string cache_key(const ir::PrimFunc* f, runtime::NumericEvents events) const {
-    // Names count, because faults mention them; the function's own does not.
-    return fmt::format("{};{:016x};{:016x};fp{};bounds{};O{};schedule{};events{};again{}", host().key,
-                       ir::structural_hash(f), support::fnv1a(ir::print_function("kernel", f)), int(options.fp),
-                       int(options.check_bounds), options.opt_level, int(options.schedule), int(events),
-                       int(options.check_accesses));
+  bool may_improve() {
+    std::erase_if(improving, [](const auto& begun) {
+      const auto held = begun.lock();
+      return !held || is_finished(*held);
+    });
+    return improving.size() < std::max(1U, most_ahead());
   }
-  support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a) {
+  CompileOptions compile_options(Tier tier = Tier::Full, runtime::NumericEvents events = 0) const {
+    return {options.fp, options.check_bounds, options.opt_level, tier, events, options.check_accesses};
+  }
+  std::string cache_key(std::string_view function, Tier tier, runtime::NumericEvents events) const {
+    return fmt::format("{};{};fp{};bounds{};O{};schedule{};events{};again{};tier{}", host().key, function,
+                       int(options.fp), int(options.check_bounds), options.opt_level, int(options.schedule),
+                       int(events), int(options.check_accesses), int(tier));
+  }
+  support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a, Tier tier) {
     if (!engine) {
       const support::MemoryLimitExempt exempt;
       RLDB_TRY(engine, Engine::create(options.interrupt));
@@ -96,6 +113,7 @@ struct Shared {
     RLDB_TRY(const runtime::KernelEntry entry, engine->link(a.object, a.symbol));
     auto code = std::make_shared<Code>();
     code->entry = entry;
+    code->tier = tier;
     code->faults = a.faults;
     return std::shared_ptr<const Code>(std::move(code));
   }
@@ -116,58 +134,61 @@ const char* signal_text(int signal) {
 
 class JitKernel : public runtime::Kernel {
  public:
-  JitKernel(std::shared_ptr<Shared> shared, const ir::PrimFunc* f, const ir::PrimFunc* emitted,
-            KernelSignature signature)
-      : shared_(std::move(shared)), f_(f), emitted_(emitted), signature_(std::move(signature)) {
-    stats.name = signature_.name;
+  // `written`: for the quick tier; null: it has none.
+  JitKernel(std::shared_ptr<Shared> shared, const ir::PrimFunc* f, const ir::PrimFunc* written,
+            const ir::PrimFunc* emitted, KernelSignature signature)
+      : shared_(std::move(shared)), f_(f), written_(written), emitted_(emitted), signature_(std::move(signature)) {}
+  ~JitKernel() override {
+    if (improved_) give_up(*improved_);
   }
+  JitKernel(const JitKernel&) = delete;
+  JitKernel& operator=(const JitKernel&) = delete;
 
   const KernelSignature& signature() const override { return signature_; }
 
-  ir::Result<Unit> compile() {
-    if (code_) return Unit{};
+  ir::Result<Unit> compile(Tier tier = Tier::Full) {
+    if (code_ && (code_->tier == Tier::Full || tier == Tier::Quick)) return Unit{};
     const auto start = std::chrono::steady_clock::now();
-    const std::string key = shared_->cache_key(f_, events_);
-    stats.hash = support::fnv1a(key);
-    if (const auto it = shared_->code.find(key); it != shared_->code.end()) {
-      code_ = it->second;
-      stats.from_cache = true;
-    } else if (!load_cached(key)) {
+    from_cache_ = tier == Tier::Quick && find_code(Tier::Full);  // what is at hand is the better one
+    if (!from_cache_) from_cache_ = find_code(tier);
+    if (!from_cache_) {
+      const std::string key = cache_key(tier);
       const support::Doing doing(fmt::format("compiling kernel {}", signature_.name));
-      RLDB_TRY(Compiling begun, begun_or_now(key));
+      RLDB_TRY(Compiling begun, begun_or_now(key, tier));
       shared_->compile_ahead(key);
-      RLDB_TRY(const Artefact made, finish_compile(std::move(begun)));
-      auto linked = shared_->link(made);
-      if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
-      code_ = std::move(linked).value();
-      if (shared_->cache.enabled()) {
-        const std::string stored = shared_->cache.full_key(key);
-        shared_->cache.write(stored, to_blob(made, stored));
-      }
+      RLDB_TRY_VOID(finish(std::move(begun), tier));
     }
-    shared_->code.emplace(key, code_);
-    stats.compiled = true;
-    stats.compile_ns = std::uint64_t((std::chrono::steady_clock::now() - start).count());
+    compile_ns_ = std::uint64_t((std::chrono::steady_clock::now() - start).count());
     return Unit{};
   }
 
   // Begins to compile it; false: it needs no compilation, or cannot be compiled, which is said when it is asked for.
   bool begin_ahead(const std::string& now) {
     if (code_ || !emitted_ || events_ != 0) return false;
-    const std::string key = shared_->cache_key(f_, events_);
-    if (key == now || shared_->code.contains(key) || shared_->ahead.contains(key)) return false;
-    if (shared_->cache.has(shared_->cache.full_key(key))) return false;
-    auto begun = begin_compile(emitted_, signature_, shared_->compile_options());
+    const Tier tier = is_short({}) ? Tier::Quick : Tier::Full;
+    const std::string key = cache_key(tier);
+    if (key == now || shared_->ahead.contains(key) || is_made(Tier::Full) || is_made(tier)) return false;
+    auto begun = begin_compile(source(tier), signature_, shared_->compile_options(tier));
     if (begun.ok()) shared_->ahead.emplace(key, std::move(begun).value());
     return begun.ok();
   }
 
+  KernelStats stats() const {
+    KernelStats out;
+    out.name = signature_.name;
+    out.compiled = code_ != nullptr;
+    out.from_cache = from_cache_;
+    out.compile_ns = compile_ns_;
+    if (code_) out.tier = code_->tier;
+    out.improving = improved_ != nullptr;
+    return out;
+  }
+
   ir::Result<Unit> use(const Artefact& made) {
-    auto linked = shared_->link(made);
+    auto linked = shared_->link(made, Tier::Full);
     if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
     code_ = std::move(linked).value();
-    stats.compiled = true;
-    stats.from_cache = true;
+    from_cache_ = true;
     return Unit{};
   }
 
@@ -186,10 +207,10 @@ class JitKernel : public runtime::Kernel {
   std::optional<bool> may_have_written() const override { return events_ == 0 ? std::nullopt : std::optional(noted_); }
 
   runtime::Result<Value> run(PackedArgs args, std::span<const std::int64_t> variables) override {
-    if (!code_) {
+    if (!code_ || code_->tier == Tier::Quick) {
       // For a run, cancellation is a stop.
       try {
-        auto compiled = compile();
+        auto compiled = compile_for(variables);
         if (!compiled.ok()) return fail(ErrorKind::Unsupported, compiled.error().text);
       } catch (const support::Cancelled&) {
         return fail(ErrorKind::Interrupted, fmt::format("interrupted while kernel `{}` was compiled", signature_.name));
@@ -217,18 +238,20 @@ class JitKernel : public runtime::Kernel {
     current_run() = &state;
     runtime::KernelFault fault;
     std::int32_t status = 0;
-    Trap trap = call_guarded(code_->entry, words, variables.data(), &fault, status);
+    const Code& code = *code_;  // which is kept: a packed function that the kernel calls may run it in another tier
+    const bool quick = code.tier == Tier::Quick;
+    const auto start = quick ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
+    Trap trap = call_guarded(code.entry, words, variables.data(), &fault, status);
+    if (quick) spent_ += std::chrono::steady_clock::now() - start;
     current_run() = state.outer;
     if (trap.signal == 0) trap = state.trap;
     noted_ = fault.noted != 0;
     if (trap.signal == 0 && status == 0 && !state.error && untouched(args, state))
       return runtime::result_of(signature_, fault);
-    runtime::Error error = error_of(trap, status, fault, state);
+    runtime::Error error = error_of(code, trap, status, fault, state);
     error.notes.push_back(fmt::format("in kernel `{}`", signature_.name));
     return Failure(std::move(error));
   }
-
-  KernelStats stats;
 
  private:
   static runtime::KernelWord word_of(const Value& v, const runtime::KernelParam& p) {
@@ -270,7 +293,8 @@ class JitKernel : public runtime::Kernel {
                        [](const auto& storage) { return runtime::intact(*storage); });
   }
 
-  runtime::Error error_of(const Trap& trap, std::int32_t status, const runtime::KernelFault& fault, Run& state) const {
+  runtime::Error error_of(const Code& code, const Trap& trap, std::int32_t status, const runtime::KernelFault& fault,
+                          Run& state) const {
     if (state.error && (status == 2 || shared_->options.check_accesses)) return std::move(*state.error);
     if (trap.signal != 0)
       return {ErrorKind::Raised,
@@ -282,39 +306,116 @@ class JitKernel : public runtime::Kernel {
               fmt::format("kernel `{}` has written past the memory of one of its buffers", signature_.name),
               {"check-bounds code names the buffer and the index that are wrong"}};
     const std::int64_t row = fault.code - 1;
-    if (row < 0 || row >= std::int64_t(code_->faults.size()))
+    if (row < 0 || row >= std::int64_t(code.faults.size()))
       return {ErrorKind::Raised, fmt::format("kernel `{}` stopped without saying why", signature_.name), {}};
-    const FaultRow& f = code_->faults[std::size_t(row)];
+    const FaultRow& f = code.faults[std::size_t(row)];
     std::size_t next = 0;
     runtime::Error error{f.kind, fill_places(f.text, fault.values, kFaultValues, next), {}};
     if (!f.note.empty()) error.notes.push_back(fill_places(f.note, fault.values, kFaultValues, next));
     return error;
   }
 
-  ir::Result<Compiling> begun_or_now(const std::string& key) {
-    if (auto begun = shared_->ahead.extract(key)) return std::move(begun.mapped());
-    return begin_compile(emitted_, signature_, shared_->compile_options(events_));
+  const ir::PrimFunc* source(Tier tier) const { return tier == Tier::Quick ? written_ : emitted_; }
+  std::string cache_key(Tier tier) {
+    // Names count, because faults mention them; the function's own does not.
+    if (function_key_.empty())
+      function_key_ =
+          fmt::format("{:016x};{:016x}", ir::structural_hash(f_), support::fnv1a(ir::print_function("kernel", f_)));
+    return shared_->cache_key(function_key_, tier, events_);
   }
 
-  // A file that is damaged or made for another machine is ignored: it is written anew.
-  bool load_cached(const std::string& key) {
+  // Whether a call with these values of the variables is over before optimised code would be there.
+  bool is_short(std::span<const std::int64_t> variables) {
+    if (!written_ || events_ != 0 || !shared_->has_tiers()) return false;
+    if (!short_ || !std::ranges::equal(variables, short_of_)) {
+      short_of_.assign(variables.begin(), variables.end());
+      short_ = work_of(written_, signature_, variables) <= kShortCall;
+    }
+    return *short_;
+  }
+
+  // Before a call: at any other time the code that runs does not change.
+  ir::Result<Unit> compile_for(std::span<const std::int64_t> variables) {
+    if (improved_ && events_ == 0 && is_finished(*improved_)) use_improved();
+    if (!is_short(variables)) return compile(Tier::Full);
+    if (!code_) return compile(Tier::Quick);
+    if (code_->tier == Tier::Quick && !improved_ && !cannot_improve_ && spent_ >= kImproveAfter) improve();
+    return Unit{};
+  }
+
+  void improve() {
+    if (find_code(Tier::Full) || !shared_->may_improve()) return;
+    auto begun = begin_compile(emitted_, signature_, shared_->compile_options());
+    cannot_improve_ = !begun.ok();
+    if (cannot_improve_) return;
+    improved_ = std::make_shared<const Compiling>(std::move(begun).value());
+    shared_->improving.emplace_back(improved_);
+  }
+
+  // Code that cannot be made better stays as it is.
+  void use_improved() {
+    const auto begun = std::exchange(improved_, nullptr);
+    cannot_improve_ = !finish(*begun, Tier::Full).ok();
+  }
+
+  ir::Result<Compiling> begun_or_now(const std::string& key, Tier tier) {
+    if (tier == Tier::Full && events_ == 0 && improved_) return *std::exchange(improved_, nullptr);
+    if (auto begun = shared_->ahead.extract(key)) return std::move(begun.mapped());
+    return begin_compile(source(tier), signature_, shared_->compile_options(tier, events_));
+  }
+
+  ir::Result<Unit> finish(Compiling begun, Tier tier) {
+    RLDB_TRY(const Artefact made, finish_compile(std::move(begun)));
+    auto linked = shared_->link(made, tier);
+    if (!linked.ok()) return Failure(unsupported(signature_.name, linked.error().text));
+    code_ = std::move(linked).value();
+    const std::string key = cache_key(tier);
+    shared_->code.emplace(key, code_);
+    if (!shared_->cache.enabled()) return Unit{};
+    const std::string stored = shared_->cache.full_key(key);
+    shared_->cache.write(stored, to_blob(made, stored));
+    return Unit{};
+  }
+
+  bool is_made(Tier tier) {
+    const std::string key = cache_key(tier);
+    return shared_->code.contains(key) || shared_->cache.has(shared_->cache.full_key(key));
+  }
+
+  // In memory or on disk. A file that is damaged or made for another machine is ignored: it is written anew.
+  bool find_code(Tier tier) {
+    const std::string key = cache_key(tier);
+    if (const auto it = shared_->code.find(key); it != shared_->code.end()) {
+      code_ = it->second;
+      return true;
+    }
     const std::string stored = shared_->cache.full_key(key);
     const auto bytes = shared_->cache.read(stored);
     if (!bytes) return false;
     auto read = from_blob(*bytes, stored);
     if (!read.ok()) return false;
-    auto linked = shared_->link(read.value());
+    auto linked = shared_->link(read.value(), tier);
     if (!linked.ok()) return false;
     code_ = std::move(linked).value();
-    stats.from_cache = true;
+    shared_->code.emplace(key, code_);
     return true;
   }
 
   std::shared_ptr<Shared> shared_;
   const ir::PrimFunc* f_;        // null: from object code
-  const ir::PrimFunc* emitted_;  // the same, scheduled
+  const ir::PrimFunc* written_;  // the same in a form that can be lowered; null: there is no quick tier
+  const ir::PrimFunc* emitted_;  // scheduled
   KernelSignature signature_;
+  std::string function_key_;
   std::shared_ptr<const Code> code_;
+  bool from_cache_ = false;
+  std::uint64_t compile_ns_ = 0;
+  // Of the quick tier: the variables of the last call and whether it is short, the time in it, the better code.
+  std::vector<std::int64_t> short_of_;
+  std::optional<bool> short_;
+  std::chrono::steady_clock::duration spent_{};
+  std::shared_ptr<const Compiling> improved_;
+  bool cannot_improve_ = false;
   // Code that looks for numbers is compiled separately.
   runtime::NumericEvents wanted_ = 0, events_ = 0;  // requested; what code_ looks for
   std::optional<bool> can_note_;
@@ -352,9 +453,10 @@ ir::Result<std::unique_ptr<Jit>> Jit::create(JitOptions options) {
 
 ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name) {
   RLDB_TRY(KernelSignature signature, eval::signature_of(f, name));
-  RLDB_TRY(const ir::PrimFunc* emitted, emitted(ctx, f, name, impl_->shared->options));
+  RLDB_TRY(const ir::PrimFunc* written, lowerable(ctx, f, name));
+  const ir::PrimFunc* emitted = scheduled(ctx, written, impl_->shared->options);
   RLDB_TRY_VOID(check_lowers(emitted, signature, impl_->shared->compile_options()));
-  auto kernel = std::make_shared<JitKernel>(impl_->shared, f, emitted, std::move(signature));
+  auto kernel = std::make_shared<JitKernel>(impl_->shared, f, written, emitted, std::move(signature));
   impl_->shared->kernels.push_back(kernel);
   impl_->kernels.insert_or_assign(std::string(name), kernel);
   return std::shared_ptr<runtime::Kernel>(std::move(kernel));
@@ -391,7 +493,7 @@ ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add_object(std::string_view bl
   if (!read.ok()) return Failure(source::message(diag::KernelObject, name, read.error().text));
   Artefact made = std::move(read).value();
   made.signature.name = std::string(name);
-  auto kernel = std::make_shared<JitKernel>(impl_->shared, nullptr, nullptr, made.signature);
+  auto kernel = std::make_shared<JitKernel>(impl_->shared, nullptr, nullptr, nullptr, made.signature);
   RLDB_TRY_VOID(kernel->use(made));
   impl_->kernels.insert_or_assign(std::string(name), kernel);
   return std::shared_ptr<runtime::Kernel>(std::move(kernel));
@@ -399,7 +501,7 @@ ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add_object(std::string_view bl
 
 std::vector<KernelStats> Jit::stats() const {
   std::vector<KernelStats> out;
-  for (const auto& [name, kernel] : impl_->kernels) out.push_back(kernel->stats);
+  for (const auto& [name, kernel] : impl_->kernels) out.push_back(kernel->stats());
   return out;
 }
 

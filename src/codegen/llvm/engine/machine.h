@@ -4,6 +4,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "codegen/llvm/engine/job.h"
@@ -14,6 +15,13 @@ namespace rldb::codegen {
 std::unique_ptr<llvm::TargetMachine> make_machine(int opt_level);
 // Triple, layout, and the CPU of each function.
 void aim(llvm::Module& module, const llvm::TargetMachine& machine);
-void optimise(llvm::Module& module, llvm::TargetMachine& machine, int level, const JobState& job);
+
+enum class Passes : std::uint8_t {
+  None,
+  Few,     // LLVM's level 1: code without loops that count
+  Kernel,  // those that kernels are faster for
+  All,     // LLVM's level 3: code that is compiled once and run elsewhere
+};
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, Passes wanted, const JobState& job);
 
 }  // namespace rldb::codegen

@@ -189,8 +189,35 @@ Lowering::Value* Lowering::per_lane(Value* sample, const std::function<Value*(un
 
 // ---- arithmetic ----
 
+// a * b + c, a * b - c and c - a * b where they may be one operation; null for anything else. This is decided by the
+// text and not by LLVM, which fuses what its passes have brought together: the bits are the same whichever of them run.
+Lowering::Value* Lowering::fused_multiply(const ir::BinaryExpr* e) {
+  const DType t = e->dtype().element();
+  const bool adds = e->op() == BinaryKind::Add, subtracts = e->op() == BinaryKind::Sub;
+  if (!contract_ || !options_.fused || options_.fp == FpMode::Fast || !(adds || subtracts)) return nullptr;
+  if (!t.is_float() || is_narrow(t)) return nullptr;
+  const auto product = [](const ir::Expr* operand) {
+    const auto* p = as<ir::BinaryExpr>(operand);
+    return p && p->op() == BinaryKind::Mul ? p : nullptr;
+  };
+  const ir::BinaryExpr* left = product(e->a);
+  const ir::BinaryExpr* p = left ? left : product(e->b);
+  if (!p) return nullptr;
+  Value* c = left ? nullptr : value(e->a);
+  Value* x = value(p->a);
+  Value* y = value(p->b);
+  if (left) c = value(e->b);
+  unify(x, y);
+  unify(x, c);
+  unify(y, c);
+  if (subtracts && left) c = b_.CreateFNeg(c);
+  if (subtracts && !left) x = b_.CreateFNeg(x);
+  return b_.CreateIntrinsic(llvm::Intrinsic::fma, {c->getType()}, {x, y, c});
+}
+
 Lowering::Value* Lowering::binary(const ir::BinaryExpr* e) {
   if (e->kind == BinaryKind::And || e->kind == BinaryKind::Or) return logical(e);
+  if (Value* fused = fused_multiply(e)) return fused;
   Value* a = value(e->a);
   Value* b = value(e->b);
   unify(a, b);
@@ -260,15 +287,12 @@ Lowering::Value* Lowering::logical(const ir::BinaryExpr* e) {
 
 Lowering::Value* Lowering::float_binary(BinaryKind kind, Value* a, Value* b, DType t) {
   const auto rounded = [&](Value* v) { return round_narrow(v, t); };
-  const bool narrow = is_narrow(t);
   llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
   llvm::FastMathFlags flags;
   if (options_.fp == FpMode::Fast) {
     flags.setAllowReassoc();
     flags.setAllowContract();
     flags.setNoSignedZeros();
-  } else if (contract_ && !narrow) {
-    flags.setAllowContract();
   }
   b_.setFastMathFlags(flags);
   switch (kind) {

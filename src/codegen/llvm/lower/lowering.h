@@ -41,6 +41,7 @@ struct LowerOptions {
   runtime::NumericEvents events = 0;
   const SourceLines* lines = nullptr;  // for debuggers; null: none
   bool threads = true;                 // parallel loops with a grain may run on several
+  bool fused = false;                  // the CPU multiplies and adds in one operation
 };
 
 // The symbol of the function that is made.
@@ -208,6 +209,7 @@ class Lowering {
   Value* binary(const ir::BinaryExpr* e);
   Value* logical(const ir::BinaryExpr* e);
   Value* float_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
+  Value* fused_multiply(const ir::BinaryExpr* e);
   Value* int_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
   Value* divide(ir::BinaryKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative);
   Value* choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no);
