@@ -4,11 +4,13 @@
 #include <vector>
 
 #include "rldb/bytecode/executable.h"
+#include "rldb/vm/instruction_set.h"
 #include "rldb/vm/program.h"
 
 namespace rldb::session {
 
 void prepare_kernels(const Build& build, std::string_view function) {
+  if (vm::instructions_of(*build.program)) return;  // another machine's code; its kernels are compiled when they run
   const runtime::KernelTable* kernels = build.program->environment().kernels;
   if (!kernels) return;
   std::vector<bool> called(build.executable->functions.size(), false);

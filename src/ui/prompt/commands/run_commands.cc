@@ -5,9 +5,9 @@
 #include <charconv>
 
 #include "rldb/debug/file_names.h"
-#include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/group.h"
+#include "rldb/session/prepare.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -196,32 +196,6 @@ Status command_Start(Repl& repl, std::string_view rest) { return run_or_start(re
 
 namespace {
 
-// Kernels that are timed do not check their accesses; guard pages catch them instead.
-class UncheckedRuns {
- public:
-  explicit UncheckedRuns(Repl& repl) : options_(repl.session().options()), before_(options_.check_bounds) {
-    // An executable is already compiled.
-    const bool compiles = options_.engine == session::Engine::Jit && repl.session().module();
-    if (compiles) options_.check_bounds = false;
-  }
-  ~UncheckedRuns() {
-    options_.check_bounds = before_;
-    runtime::set_guarded_storage(options_.engine == session::Engine::Jit && !before_);
-  }
-  UncheckedRuns(const UncheckedRuns&) = delete;
-  UncheckedRuns& operator=(const UncheckedRuns&) = delete;
-  bool changed() const { return options_.check_bounds != before_; }
-
- private:
-  session::Options& options_;
-  bool before_;
-};
-
-}  // namespace
-
-namespace {
-
-// Times of runs in one way: with the checks of `:run`, or behind guard pages.
 struct Timing {
   std::vector<std::uint64_t> times;
   std::uint64_t total = 0;
@@ -245,58 +219,37 @@ bool add_runs(Repl& repl, const PreparedCall& call, const std::vector<Value>& va
   return true;
 }
 
-// The first run compiles, and is not counted.
-bool warm_up(Repl& repl, const PreparedCall& call, const std::vector<Value>& values, source::Diagnostics& out) {
+// Optimised code is measured; what the first run does besides is not counted.
+bool warm_up(Repl& repl, const PreparedCall& call, source::Diagnostics& out) {
+  if (repl.session().options().engine == session::Engine::Eval) return true;
+  if (const auto build = repl.session().runnable(out)) session::prepare_kernels(*build, call.function);
   Timing not_counted;
-  return repl.session().options().engine == session::Engine::Eval || add_runs(repl, call, values, 0, not_counted, out);
-}
-
-std::vector<Value> guarded_copies(const std::vector<Value>& values) {
-  std::vector<Value> copies = values;
-  for (Value& v : copies)
-    if (auto copy = runtime::deep_copy(v); copy.ok()) v = std::move(copy).value();
-  return copies;
+  return add_runs(repl, call, call.values, 0, not_counted, out);
 }
 
 }  // namespace
 
-// Code without checks is measured where it is the faster one: behind guard pages, many small tensors cost more than the
-// checks do, and too many are refused.
+// Runs as `:run` makes them, with the same checks.
 Status command_Time(Repl& repl, std::string_view rest) {
-  constexpr std::uint64_t kTrial = 100'000'000, kBudget = 1'000'000'000;  // nanoseconds
+  constexpr std::uint64_t kBudget = 1'000'000'000;  // nanoseconds
   const auto call = prepare_call(repl, rest);
   if (!call) return Status::Failed;
-  source::Diagnostics diagnostics, ignored;
-  Timing best;
-  if (warm_up(repl, *call, call->values, diagnostics)) add_runs(repl, *call, call->values, kTrial, best, diagnostics);
-  bool checked = repl.session().options().check_bounds;
-  if (!best.times.empty() && !diagnostics.has_errors()) {
-    const UncheckedRuns unchecked(repl);
-    Timing bare;
-    if (unchecked.changed() && repl.session().runnable(ignored)) {
-      const std::vector<Value> values = guarded_copies(call->values);
-      if (warm_up(repl, *call, values, ignored) && add_runs(repl, *call, values, kTrial, bare, ignored) &&
-          bare.median() < best.median()) {
-        best = std::move(bare);
-        checked = false;
-        if (best.total < kBudget) add_runs(repl, *call, values, kBudget, best, diagnostics);
-      }
-    }
-  }
-  if (!diagnostics.has_errors() && checked == repl.session().options().check_bounds && best.total < kBudget)
-    add_runs(repl, *call, call->values, kBudget, best, diagnostics);
+  source::Diagnostics diagnostics;
+  Timing runs;
+  if (warm_up(repl, *call, diagnostics)) add_runs(repl, *call, call->values, kBudget, runs, diagnostics);
   repl.session().report_helpers(diagnostics);
-  if (repl.report(diagnostics) == Status::Failed || best.times.empty()) return Status::Failed;
-  std::sort(best.times.begin(), best.times.end());
+  if (repl.report(diagnostics) == Status::Failed || runs.times.empty()) return Status::Failed;
+  const bool checked = repl.session().options().check_bounds;
+  std::sort(runs.times.begin(), runs.times.end());
   if (repl.wants_json())
     return repl.give({{"function", call->function},
-                      {"runs", best.times.size()},
-                      {"median", best.median()},
-                      {"best", best.times.front()},
-                      {"worst", best.times.back()},
+                      {"runs", runs.times.size()},
+                      {"median", runs.median()},
+                      {"best", runs.times.front()},
+                      {"worst", runs.times.back()},
                       {"bounds_checked", checked}});
-  repl.print("{} runs: median {}, best {}, worst {}{}\n", best.times.size(), format_duration(best.median()),
-             format_duration(best.times.front()), format_duration(best.times.back()),
+  repl.print("{} runs: median {}, best {}, worst {}{}\n", runs.times.size(), format_duration(runs.median()),
+             format_duration(runs.times.front()), format_duration(runs.times.back()),
              checked ? "" : " (bounds were not checked)");
   return Status::Good;
 }
