@@ -81,7 +81,7 @@ void check(benchmark::State& state) {
   }
   count(state, text);
 }
-BENCHMARK(check)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(check)->Arg(1'000)->Arg(10'000)->Arg(20'000)->Arg(40'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
 
 // Replaces one operator by another in a line in the middle, up to fresh diagnostics.
 void edit(benchmark::State& state) {
@@ -150,7 +150,7 @@ void print(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(ir::print(p.module));
   count(state, text);
 }
-BENCHMARK(print)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(print)->Arg(1'000)->Arg(10'000)->Arg(20'000)->Arg(40'000)->Unit(benchmark::kMillisecond);
 
 void run_pass(benchmark::State& state, const char* pass, const char* before) {
   Program p(chain(state.range(0)));
@@ -170,8 +170,13 @@ void run_pass(benchmark::State& state, const char* pass, const char* before) {
   state.counters["bindings/s"] =
       benchmark::Counter(double(state.range(0)) * double(state.iterations()), benchmark::Counter::kIsRate);
 }
-#define RLDB_PASS_BENCH(Pass, before) \
-  BENCHMARK_CAPTURE(run_pass, Pass, #Pass, before)->Arg(1'000)->Arg(10'000)->Unit(benchmark::kMillisecond)
+#define RLDB_PASS_BENCH(Pass, before)              \
+  BENCHMARK_CAPTURE(run_pass, Pass, #Pass, before) \
+      ->Arg(1'000)                                 \
+      ->Arg(10'000)                                \
+      ->Arg(20'000)                                \
+      ->Arg(40'000)                                \
+      ->Unit(benchmark::kMillisecond)
 RLDB_PASS_BENCH(LegalizeOps, "");
 RLDB_PASS_BENCH(DeadCodeElimination, "");
 RLDB_PASS_BENCH(EliminateCommonSubexpr, "");
@@ -200,13 +205,13 @@ void start_up(benchmark::State& state) {
 }
 BENCHMARK(start_up)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-// A whole process: from its start to the first result of the MLP.
-void first_result(benchmark::State& state) {
+// A whole process: from its start to the first result of the MLP, with an empty cache or with that of the run before.
+void first_result(benchmark::State& state, const char* cache) {
   for (auto _ : state) {
     const pid_t pid = ::fork();
     if (pid == 0) {
       if (!std::freopen("/dev/null", "w", stdout) || !std::freopen("/dev/null", "w", stderr)) ::_exit(126);
-      ::execl(RLDB_PROGRAM, "rldb", "run", RLDB_SOURCE_DIR "/docs/examples/mlp.py", static_cast<char*>(nullptr));
+      ::execl(RLDB_PROGRAM, "rldb", "run", RLDB_SOURCE_DIR "/docs/examples/mlp.py", cache, static_cast<char*>(nullptr));
       ::_exit(127);
     }
     int status = 0;
@@ -214,6 +219,7 @@ void first_result(benchmark::State& state) {
     if (status != 0) return state.SkipWithError("rldb does not run the example");
   }
 }
-BENCHMARK(first_result)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(first_result, cold, "--cache=off")->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK_CAPTURE(first_result, warm, nullptr)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace
