@@ -1,4 +1,4 @@
-// Refusals before anything runs, and faults that threads report.
+// Kernels that are refused before anything runs, and the reports of threads.
 #include <doctest/doctest.h>
 
 #include "codegen/opencl/on_device.h"

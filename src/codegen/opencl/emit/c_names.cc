@@ -1,4 +1,4 @@
-// Names of variables in OpenCL C: unique, and none of its own words.
+// Identifiers, types and literals of OpenCL C.
 #include "codegen/opencl/emit/c_names.h"
 
 #include <fmt/format.h>

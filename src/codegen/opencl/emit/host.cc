@@ -1,4 +1,4 @@
-// Statements around the launches, checked here and executed by run/call.cc, and the launches.
+// The launches, and the statements around them: checked here, executed by run/call.cc.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// A call of a PrimFunc: its statements around the launches, executed on the host, and the launches.
+// The host's side of a call: arguments, statements around the launches, launches, faults.
 #include "codegen/opencl/run/call.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ struct FaultRecord {
 };
 constexpr std::uint32_t kNoThread = 0xFFFFFFFF;
 
-// How an argument of a kernel function is passed.
+// The bytes that an argument of a kernel function is passed as.
 struct ScalarBytes {
   std::array<std::byte, 8> bytes{};
   std::size_t size = 0;
