@@ -71,7 +71,7 @@ class Finder : public ir::Rewriter {
  private:
   bool find(const ir::ForStmt* loop) {
     std::vector<Stage> stages;
-    // A recognised scan is in bounds.
+    // Scans are in bounds: the match proves it.
     if (!only_init_) stages = schedule_scan(scene_, loop);
     if (stages.empty() && !only_init_ && (!facts_ || facts_->all_proved(loop)))
       for (const auto schedule : {schedule_contraction, schedule_rows, schedule_reduction, schedule_transpose,

@@ -1,5 +1,5 @@
 // Indices with fewer quotients and remainders: a reshape is written with those of a position by the dimensions of its
-// input, most of which the ranges of the loops decide. The rest is a copy like others: it is inlined, and runs in
+// input, most of which the ranges of the loops decide. A copy like others is left, which is inlined, and runs in
 // vectors.
 #include <unordered_map>
 
@@ -71,15 +71,18 @@ class BelowExtents : public ir::Rewriter {
 
 class IndicesSimplified : public ir::Rewriter {
  public:
-  explicit IndicesSimplified(const Scene& scene) : Rewriter(scene.ctx), analyzer_(scene.ctx) {
+  explicit IndicesSimplified(const Scene& scene) : Rewriter(scene.ctx), scene_(scene), analyzer_(scene.ctx) {
     for (const ir::Var* v : scene.dims) analyzer_.mark_non_negative(v);
   }
   std::string_view about;
 
  protected:
   const ir::Stmt* visit_stmt(const ir::Stmt* s) override {
-    if (const auto* loop = as<ir::ForStmt>(s); loop && ir::is_const(loop->min, 0) && !loop->step)
+    if (const auto* loop = as<ir::ForStmt>(s); loop && ir::is_const(loop->min, 0) && !loop->step) {
+      // Scans are recognised by their positions.
+      if (!schedule_scan(scene_, loop).empty()) return s;
       bind(loop->var, loop->extent);
+    }
     if (const auto* r = as<ir::SBlockRealize>(s))
       for (std::size_t i = 0; i < r->block->iter_vars.size(); ++i) {
         const auto extent = extents_.find(as<ir::Var>(r->iter_values[i]));
@@ -129,6 +132,7 @@ class IndicesSimplified : public ir::Rewriter {
     return made;
   }
 
+  const Scene& scene_;
   ir::Analyzer analyzer_;
   Extents extents_;
 };

@@ -161,7 +161,7 @@ Packer::S Packer::elements(Dim& d) {
   });
 }
 
-// Calculated operands have parts that are the same for several steps of the depth (a word of eight weights, a scale):
+// A calculated operand has parts that are the same for several steps of the depth (a word of eight weights, a scale):
 // steps are unrolled, so that these parts are loaded once.
 Packer::S Packer::over_depth(const Build::Body& body) {
   constexpr std::int64_t kAtOnce = 8;

@@ -6,7 +6,7 @@
 
 namespace rldb::schedule {
 
-// Panels of bytes need this: four steps of the depth lie side by side in them, panel[tile, depth / 4, r, 4]. Each
+// For panels of bytes: four steps of the depth lie side by side in them, panel[tile, depth / 4, r, 4]. Each
 // tile is copied into rows first, and from there into the panel.
 struct Bytes {
   const ir::Buffer* rows = nullptr;  // [depth, r]; null: not bytes
