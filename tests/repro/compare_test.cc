@@ -422,7 +422,7 @@ std::string enlarging(const std::string& shift, const std::string& factor) {
   return R"(@I.ir_module
 class Module:
     @R.function
-    def main(x: R.Tensor((n, 4), "float32")) -> R.Tensor((n, 4), "float32"):
+    def main(x: R.Tensor(("n", 4), "float32")) -> R.Tensor(("n", 4), "float32"):
         n = T.int64()
         with R.dataflow():
             lv = R.add(x, R.const()" +

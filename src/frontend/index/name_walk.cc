@@ -488,8 +488,10 @@ void NameWalk::walk_loop(Node s, Scope& scope) {
   const auto bind = [&](Node t) {
     if (t.is(Kind::Identifier)) define(NameKind::LoopVariable, range_of(t), t.text(), range_of(s), inner);
   };
-  bind(target);
-  for (Node t : target.children()) bind(t);
+  if (target) {  // damage may have taken it
+    bind(target);
+    for (Node t : target.children()) bind(t);
+  }
   walk_block(body, inner);
 }
 
