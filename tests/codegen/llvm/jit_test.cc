@@ -156,17 +156,17 @@ TEST_CASE("short calls begin in the quick tier; code that is used much is compil
   auto jit = Jit::create(with_tiers()).value();
   auto kernel = jit->add(t.ctx, t.f, "sums").value();
   auto full = Jit::create({}).value();
-  auto wanted = for_sums(500);
+  auto wanted = for_sums(100);
   REQUIRE(runtime::call_kernel(*full->add(t.ctx, t.f, "sums").value(), wanted).ok());
   CHECK(full->stats()[0].tier == codegen::Tier::Full);
 
-  CHECK(difference_of_sums(*kernel, wanted, 500) == "");
+  CHECK(difference_of_sums(*kernel, wanted, 100) == "");
   CHECK(jit->stats()[0].tier == codegen::Tier::Quick);
   for (int calls = 0; calls < 1'000'000 && jit->stats()[0].tier == codegen::Tier::Quick; ++calls)
-    REQUIRE(difference_of_sums(*kernel, wanted, 500) == "");
+    REQUIRE(difference_of_sums(*kernel, wanted, 100) == "");
   CHECK(jit->stats()[0].tier == codegen::Tier::Full);
   CHECK_FALSE(jit->stats()[0].improving);
-  CHECK(difference_of_sums(*kernel, wanted, 500) == "");
+  CHECK(difference_of_sums(*kernel, wanted, 100) == "");
 }
 
 TEST_CASE("a long call waits for the full tier, also after short ones") {
@@ -187,7 +187,7 @@ TEST_CASE("what is begun for the full tier is given up with the kernel") {
     auto jit = Jit::create(with_tiers()).value();
     auto kernel = jit->add(t.ctx, t.f, "sums").value();
     for (int calls = 0; calls < 1'000'000 && !jit->stats()[0].improving; ++calls) {
-      auto args = for_sums(500);
+      auto args = for_sums(100);
       REQUIRE(runtime::call_kernel(*kernel, args).ok());
     }
     CHECK(jit->stats()[0].improving);
