@@ -17,6 +17,7 @@
 #include "rldb/source/diagnostic_limit.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_onnx.h"
+#include "rldb/source/diagnostic_opencl.h"
 #include "rldb/source/diagnostic_pass.h"
 #include "rldb/source/diagnostic_pass_option.h"
 #include "rldb/source/diagnostic_pattern.h"

@@ -13,9 +13,9 @@
 namespace rldb::session {
 
 enum class Engine : std::uint8_t {
-  Jit,   // register VM, kernels compiled by LLVM
-  Eval,  // the reference evaluator, Relax and kernels
-  Vm,    // register VM, kernels run by the evaluator (every kernel statement can be stepped)
+  Jit,     // register VM, kernels compiled by LLVM
+  Eval,    // the reference evaluator, Relax and kernels
+  Vm,      // register VM, kernels run by the evaluator (every kernel statement can be stepped)
   OpenCl,  // register VM, kernels for a GPU run by OpenCL
 };
 inline constexpr Engine kEngines[] = {Engine::Jit, Engine::Eval, Engine::Vm, Engine::OpenCl};

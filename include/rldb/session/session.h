@@ -31,7 +31,7 @@
 namespace rldb::codegen {
 class Jit;
 struct OpenClOptions;
-}
+}  // namespace rldb::codegen
 namespace rldb::eval {
 class Watcher;
 struct EvalEnv;

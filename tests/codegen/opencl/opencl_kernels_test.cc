@@ -21,7 +21,8 @@ using namespace rldb::codegen::testing;
 namespace {
 
 std::string_view verdict_name(Compared::Verdict v) {
-  static constexpr std::string_view kNames[] = {"equal", "close", "DIFFERENT", "refused", "both fail", "FAILS", "not run"};
+  static constexpr std::string_view kNames[] = {"equal",     "close", "DIFFERENT", "refused",
+                                                "both fail", "FAILS", "not run"};
   return kNames[std::size_t(v)];
 }
 
@@ -74,8 +75,8 @@ TEST_CASE("opencl: kernels give the evaluator's values") {
       INFO(name);
       const Compared c = on_both(t.ctx, f, name);
       const bool close = golden::read(path).find("# close") != std::string::npos;
-      CHECK_MESSAGE(c.verdict == (close ? Compared::Verdict::Close : Compared::Verdict::Equal),
-                    verdict_name(c.verdict), ": ", c.why);
+      CHECK_MESSAGE(c.verdict == (close ? Compared::Verdict::Close : Compared::Verdict::Equal), verdict_name(c.verdict),
+                    ": ", c.why);
     }
   }
 }

@@ -1,10 +1,10 @@
 // TensorIR scheduled for a GPU -> OpenCL C, compiled and run by the OpenCL of this machine.
 //
-// The loader library (libOpenCL.so.1) is opened when it is first needed; nothing is linked. A PrimFunc is lowered by the
-// passes for GPUs (blocks, cross-thread reductions, barriers), and each of its launches becomes one kernel function;
-// what is around the launches (loops, conditions, memory) is done by the host. A PrimFunc that has no threads, or uses
-// what OpenCL C does not have, is a Message, and nothing runs. Tensors are copied to the device before a call, and back
-// after it; a call that fails leaves the host's tensors as they were. User: session.
+// The loader library (libOpenCL.so.1) is opened when it is first needed; nothing is linked. A PrimFunc is lowered by
+// the passes for GPUs (blocks, cross-thread reductions, barriers), and each of its launches becomes one kernel
+// function; what is around the launches (loops, conditions, memory) is done by the host. A PrimFunc that has no
+// threads, or uses what OpenCL C does not have, is a Message, and nothing runs. Tensors are copied to the device before
+// a call, and back after it; a call that fails leaves the host's tensors as they were. User: session.
 #pragma once
 
 #include <atomic>
@@ -31,8 +31,8 @@ struct OpenClDevice {
 ir::Result<std::vector<OpenClDevice>> opencl_devices();
 
 struct OpenClOptions {
-  bool check_bounds = true;   // accesses that are not proved to be in bounds are tested, and a fault names its thread
-  bool fast_math = false;     // products and sums may be fused, and functions are the device's own
+  bool check_bounds = true;  // accesses that are not proved to be in bounds are tested, and a fault names its thread
+  bool fast_math = false;    // products and sums may be fused, and functions are the device's own
   std::atomic<bool>* interrupt = nullptr;  // polled while the device computes
 };
 

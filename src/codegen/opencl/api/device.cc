@@ -87,7 +87,8 @@ ir::Result<const ClDevice*> open_first() {
     opened->context = api->clCreateContext(nullptr, 1, &opened->id, nullptr, nullptr, &error);
     if (error == cl::kSuccess) opened->queue = api->clCreateCommandQueue(opened->context, opened->id, 0, &error);
     if (error != cl::kSuccess)
-      return no_opencl(fmt::format("`{}` of {}: {}", opened->about.name, opened->about.platform, cl::error_name(error)));
+      return no_opencl(
+          fmt::format("`{}` of {}: {}", opened->about.name, opened->about.platform, cl::error_name(error)));
     return opened.release();
   }
   return no_opencl("no platform has a device");

@@ -1,5 +1,6 @@
-// OpenCL's C API, from the loader library of this machine (the ICD loader, libOpenCL.so.1), opened once when it is first
-// needed. Types and numbers are those of the Khronos specification; no header of OpenCL is included. Room-private.
+// OpenCL's C API, from the loader library of this machine (the ICD loader, libOpenCL.so.1), opened once when it is
+// first needed. Types and numbers are those of the Khronos specification; no header of OpenCL is included.
+// Room-private.
 #pragma once
 
 #include <cstddef>

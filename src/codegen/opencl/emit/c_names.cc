@@ -1,3 +1,4 @@
+// Identifiers, types and literals of OpenCL C.
 #include "codegen/opencl/emit/c_names.h"
 
 #include <fmt/format.h>
@@ -20,12 +21,13 @@ constexpr std::string_view kReserved[] = {
 
 // Macros of OpenCL C are in upper case, and the helpers of the generated code begin with rldb_.
 bool is_reserved(std::string_view name) {
-  const bool upper = name.size() > 2 && std::all_of(name.begin(), name.end(), [](char c) {
-                       return std::isupper(static_cast<unsigned char>(c)) || c == '_' ||
-                              std::isdigit(static_cast<unsigned char>(c));
-                     });
+  const bool upper =
+      name.size() > 2 && std::all_of(name.begin(), name.end(), [](char c) {
+        return std::isupper(static_cast<unsigned char>(c)) || c == '_' || std::isdigit(static_cast<unsigned char>(c));
+      });
   return upper || name.starts_with("rldb_") || name.starts_with("__") || name.starts_with("as_") ||
-         name.starts_with("convert_") || std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
+         name.starts_with("convert_") ||
+         std::find(std::begin(kReserved), std::end(kReserved), name) != std::end(kReserved);
 }
 
 std::string identifier(std::string_view wanted) {

@@ -23,7 +23,8 @@ class CNames {
   std::unordered_map<std::string, int> next_;
 };
 
-// A type that values are computed in: `float` for float32 and the narrower formats that there are. Empty: there is none.
+// A type that values are computed in: `float` for float32 and the narrower formats that there are. Empty: there is
+// none.
 std::string_view value_type(ir::DType t);
 // A type that elements of memory have. Halves are `ushort`, and read and written by functions of their own.
 std::string_view memory_type(ir::DType t);

@@ -1,5 +1,5 @@
-// The writer of one program. Expressions are computed lane by lane: a statement on vectors is written once for each lane,
-// its values before its stores, and the OpenCL compiler makes vectors of them again. Room-private.
+// The writer of one program. Expressions are computed lane by lane: a statement on vectors is written once for each
+// lane, its values before its stores, and the OpenCL compiler makes vectors of them again. Room-private.
 #pragma once
 
 #include <optional>
@@ -47,7 +47,8 @@ class Emitter {
   // host.cc
   void host(const ir::Stmt* s);
   bool has_launch(const ir::Stmt* s) const;
-  bool is_host_memory(const ir::Stmt* s) const;
+  bool is_host_memory(const ir::Stmt* s);
+  int launches_with(const ir::Var* data, bool& several_blocks);
   ir::DType allocated_dtype(const ir::Stmt* s) const;
   std::optional<std::int64_t> allocated_bytes(const ir::Stmt* s);
   void allocate_for_launch(const ir::Stmt* s);
@@ -61,6 +62,10 @@ class Emitter {
   // statement.cc
   void statement(const ir::Stmt* s);
   void block(const ir::Stmt* s);  // with braces
+  void narrow(const ir::Expr* cond);
+  void note_range(const ir::Var* v, const ir::Bounds& bounds);
+  void note_loop(const ir::ForStmt* s);
+  ir::Bounds bounds_of(const ir::Expr* e);
   void loop(const ir::ForStmt* s);
   void effect(const ir::Evaluate* s);
   void bind(const ir::BindStmt* s);
@@ -125,9 +130,12 @@ class Emitter {
   bool unscheduled_ = false;
   CNames names_;
   ir::Analyzer analyzer_;
+  std::unordered_map<const ir::Var*, ir::Bounds> ranges_;                // of loops and threads
+  bool proves_ = true;                                                   // false: a variable has several ranges
+  std::unordered_map<const ir::Var*, ir::Bounds> narrowed_;              // by the conditions around
   std::unordered_map<const ir::Var*, const ir::PrimParam*> parameters_;  // by pointer
   std::unordered_map<const ir::Var*, const ir::Stmt*> outside_;          // memory that is allocated around launches
-  std::unordered_map<const ir::Buffer*, std::int64_t> spanned_;          // elements of the memory that a flat view spans
+  std::unordered_map<const ir::Buffer*, std::int64_t> spanned_;  // elements of the memory that a flat view spans
 
   // helper functions in order
   std::vector<std::string> helpers_;

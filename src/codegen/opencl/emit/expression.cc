@@ -132,7 +132,7 @@ std::string Emitter::variable(const ir::Var* v, int lane) {
 
 bool Emitter::fits(const ir::Expr* e) {
   const DType t = e->dtype();
-  if (!t.is_integral() || t.is_bool() || t.bits < 32) return false;
+  if (!proves_ || !t.is_integral() || t.is_bool() || t.bits < 32) return false;
   bool all = true;
   ir::walk(e, [&](const ir::Node* n) {
     const auto* part = as<ir::Expr>(n);
@@ -153,7 +153,7 @@ bool Emitter::at_least(const ir::Expr* e, std::int64_t least) {
   if (!e->dtype().is_scalar()) return false;
   if (const auto known = ir::const_int(e)) return *known >= least;
   if (as<ir::Var>(e)) {
-    const ir::Bounds b = analyzer_.bounds(e);
+    const ir::Bounds b = bounds_of(e);
     return b.min && *b.min >= least;
   }
   if (!fits(e)) return false;
@@ -180,12 +180,13 @@ std::string Emitter::float_operation(const ir::BinaryExpr* e, std::string a, std
                                     fmt::format("inline {0} $({0} a, {0} b) {{ return fmod(a, b); }}", type));
     return rounded(call_function(mod, {a, b}), t);
   }
-  if (!is_division(kind) || kind == BinaryKind::Div) return rounded(fmt::format("({} {} {})", a, symbol_of(kind), b), t);
+  if (!is_division(kind) || kind == BinaryKind::Div)
+    return rounded(fmt::format("({} {} {})", a, symbol_of(kind), b), t);
   // In double, as the evaluator.
   need_float64();
   const bool quotient = kind == BinaryKind::FloorDiv;
-  const std::string_view formula = quotient ? "floor((double)a / (double)b)"
-                                            : "((double)a - floor((double)a / (double)b) * (double)b)";
+  const std::string_view formula =
+      quotient ? "floor((double)a / (double)b)" : "((double)a - floor((double)a / (double)b) * (double)b)";
   const std::string& floors = helper(fmt::format("rldb_floor{}_{}", quotient ? "div" : "mod", type),
                                      fmt::format("inline {0} $({0} a, {0} b) {{ return ({0}){1}; }}", type, formula));
   return rounded(call_function(floors, {a, b}), t);
@@ -281,8 +282,9 @@ std::string Emitter::converted(std::string text, DType from, DType to) {
   }
   if (!from.is_float()) return fmt::format("({}){}", type, text);
   // Saturated at 64 bits, then wrapped.
-  return fmt::format("({}){}", type,
-                     call_function(to.is_uint() && to.bits == 64 ? "convert_ulong_sat_rtz" : "convert_long_sat_rtz", {text}));
+  return fmt::format(
+      "({}){}", type,
+      call_function(to.is_uint() && to.bits == 64 ? "convert_ulong_sat_rtz" : "convert_long_sat_rtz", {text}));
 }
 
 }  // namespace rldb::codegen

@@ -1,5 +1,5 @@
-// The elementary functions of float32 as OpenCL C: the formulas of runtime/float_formula.h, one operation a line, so that
-// the device computes the bits that the evaluator does.
+// The elementary functions of float32 as OpenCL C: the formulas of runtime/float_formula.h, one operation a line, so
+// that the device computes the bits that the evaluator does.
 #include <fmt/format.h>
 
 #include "codegen/opencl/emit/emitter.h"
@@ -174,9 +174,8 @@ std::string Emitter::formula(std::string_view name) {
     const FormulaText::F x{"x"}, y{"y"};
     const FormulaText::F result = row.one ? row.one(code, x) : row.two(code, x, y);
     if (code.doubles) need_float64();
-    return helper(fmt::format("rldb_{}", name),
-                  fmt::format("inline float $(float x{}) {{\n{}  return {};\n}}", row.one ? "" : ", float y", code.text,
-                              result.v));
+    return helper(fmt::format("rldb_{}", name), fmt::format("inline float $(float x{}) {{\n{}  return {};\n}}",
+                                                            row.one ? "" : ", float y", code.text, result.v));
   }
   RLDB_UNREACHABLE("the names of formulas come from their table");
 }

@@ -29,8 +29,7 @@ struct Written {
 };
 
 namespace operation {
-#define RLDB_CL_OPERATION(f, operands, text) \
-  constexpr Written f{Written::How::Operation, {}, Operands::operands, text};
+#define RLDB_CL_OPERATION(f, operands, text) constexpr Written f{Written::How::Operation, {}, Operands::operands, text};
 #include "codegen/opencl/emit/cl_operation.def"
 constexpr Written absolute{Written::How::Absolute, {}, Operands::Any, {}};
 constexpr Written sigmoid{Written::How::Sigmoid, {}, Operands::Floats, {}};
@@ -38,15 +37,30 @@ constexpr Written exp10{Written::How::PowerOfTen, {}, Operands::Floats, {}};
 }  // namespace operation
 
 // By row of intrinsic.def: a function without a row in cl_operation.def does not compile.
-#define RLDB_WRITTEN_Libm1(f) Written{Written::How::Library, #f, Operands::Floats, {}}
-#define RLDB_WRITTEN_Libm2(f) Written{Written::How::Library, #f, Operands::Floats, {}}
-#define RLDB_WRITTEN_Formula1(f) Written{Written::How::Formula, #f, Operands::Floats, {}}
-#define RLDB_WRITTEN_Formula2(f) Written{Written::How::Formula, #f, Operands::Floats, {}}
+#define RLDB_WRITTEN_Libm1(f)                       \
+  Written {                                         \
+    Written::How::Library, #f, Operands::Floats, {} \
+  }
+#define RLDB_WRITTEN_Libm2(f)                       \
+  Written {                                         \
+    Written::How::Library, #f, Operands::Floats, {} \
+  }
+#define RLDB_WRITTEN_Formula1(f)                    \
+  Written {                                         \
+    Written::How::Formula, #f, Operands::Floats, {} \
+  }
+#define RLDB_WRITTEN_Formula2(f)                    \
+  Written {                                         \
+    Written::How::Formula, #f, Operands::Floats, {} \
+  }
 #define RLDB_WRITTEN_Native(f) operation::f
 #define RLDB_WRITTEN_Own(f) operation::f
-#define RLDB_WRITTEN_Form Written{}
-#define RLDB_WRITTEN_Eval Written{}
-#define RLDB_WRITTEN_None Written{}
+#define RLDB_WRITTEN_Form \
+  Written {}
+#define RLDB_WRITTEN_Eval \
+  Written {}
+#define RLDB_WRITTEN_None \
+  Written {}
 constexpr Written kWritten[] = {
 #define RLDB_INTRINSIC(id, name, arity, dtype, purity, evaluate) RLDB_WRITTEN_##evaluate,
 #include "rldb/ir/intrinsic/intrinsic.def"
@@ -93,7 +107,8 @@ std::string Emitter::call(const ir::Call* c, int lane) {
   if (ir::is_call_of(c, ir::intrin::Reinterpret)) return reinterpreted(c, lane);
   const DType result = c->dtype().element();
   if (ir::is_multiply_add(c)) {
-    const std::string product = rounded(fmt::format("({} * {})", value(c->args[1], lane), value(c->args[2], lane)), result);
+    const std::string product =
+        rounded(fmt::format("({} * {})", value(c->args[1], lane), value(c->args[2], lane)), result);
     return rounded(fmt::format("({} + {})", product, value(c->args[3], lane)), result);
   }
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
@@ -174,9 +189,8 @@ std::string Emitter::operation_function(std::size_t row, std::size_t count, DTyp
     parameters += fmt::format("{}{} {}", i ? ", " : "", integer ? std::string_view("long") : value_type(t), kNames[i]);
     operands.emplace_back(kNames[i]);
   }
-  const std::string body = t.is_bool() && written.text == operation::bit_not.text
-                               ? "!x"
-                               : operation_text(written.text, operands, t, result);
+  const std::string body =
+      t.is_bool() && written.text == operation::bit_not.text ? "!x" : operation_text(written.text, operands, t, result);
   return helper(fmt::format("rldb_{}_{}", ir::all_intrinsics()[row].name, value_type(t)),
                 fmt::format("inline {} $({}) {{ return {}; }}", value_type(result), parameters, bare(body)));
 }

@@ -1,4 +1,4 @@
-// What is around the launches: checked here, executed by run/host.cc. And the launches.
+// The launches, and the statements around them: checked here, executed by run/call.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -74,7 +74,7 @@ void Emitter::host(const ir::Stmt* s) {
   } else if (const auto* f = as<ir::ForStmt>(s)) {
     if (!has_launch(f) || f->for_kind == ir::ForKind::ThreadBinding || !is_of_host(f->min) || !is_of_host(f->extent))
       return unscheduled(f);
-    analyzer_.bind_range(f->var, {f->min, f->extent});
+    note_loop(f);
     host(f->body);
   } else if (const auto* i = as<ir::IfThenElse>(s)) {
     if (!has_launch(i) || !is_of_host(i->cond)) return unscheduled(i);
@@ -82,7 +82,7 @@ void Emitter::host(const ir::Stmt* s) {
     if (i->else_case) host(i->else_case);
   } else if (const auto* b = as<ir::BindStmt>(s)) {
     if (!is_of_host(b->value) || !b->var->dtype().is_scalar()) return unscheduled(b);
-    if (b->var->dtype().is_integral()) analyzer_.bind_value(b->var, b->value);
+    if (b->var->dtype().is_integral() && ranges_.try_emplace(b->var).second) analyzer_.bind_value(b->var, b->value);
   } else if (const auto* check = as<ir::AssertStmt>(s)) {
     if (!is_of_host(check->cond)) unscheduled(check);
   } else if (as<ir::AllocBuffer>(s) || as<ir::AllocateStmt>(s)) {
@@ -93,8 +93,8 @@ void Emitter::host(const ir::Stmt* s) {
   } else if (const auto* d = as<ir::DeclBuffer>(s)) {
     declare(d);
   } else if (const auto* e = as<ir::Evaluate>(s)) {
-    const bool nothing = ir::const_int(e->value).has_value() ||
-                         (ir::is_call_of(e->value, ir::intrin::Ret) && ir::is_const(as<ir::Call>(e->value)->args[0], 0));
+    const bool nothing = ir::const_int(e->value).has_value() || (ir::is_call_of(e->value, ir::intrin::Ret) &&
+                                                                 ir::is_const(as<ir::Call>(e->value)->args[0], 0));
     if (!nothing) unscheduled(e);
   } else {
     unscheduled(s);
@@ -113,10 +113,46 @@ bool Emitter::has_launch(const ir::Stmt* s) const {
 
 // ---- memory that the host allocates ----
 
-bool Emitter::is_host_memory(const ir::Stmt* s) const {
+// Also shared memory that outlives a launch: there is one block, whose memory it is.
+bool Emitter::is_host_memory(const ir::Stmt* s) {
   const auto* b = as<ir::AllocBuffer>(s);
   const std::string_view scope = b ? b->buffer->scope : as<ir::AllocateStmt>(s)->scope;
-  return scope.empty() || scope == passes::memory_scope::kGlobal;
+  if (scope.empty() || scope == passes::memory_scope::kGlobal) return true;
+  const ir::Var* data = b ? b->buffer->data : as<ir::AllocateStmt>(s)->var;
+  bool several_blocks = false;
+  if (launches_with(data, several_blocks) < 2) return false;
+  if (scope != passes::memory_scope::kShared && scope != passes::memory_scope::kSharedDynamic)
+    refuse(fmt::format("`{}`, memory of scope `{}`, is used by several launches", data->name, scope));
+  if (several_blocks)
+    refuse(fmt::format("`{}`, memory of scope `{}`, is used by several launches of several blocks", data->name, scope));
+  return true;
+}
+
+// How many launches use the memory.
+int Emitter::launches_with(const ir::Var* data, bool& several_blocks) {
+  const auto uses = [&](const ir::Stmt* launch) {
+    bool found = false, blocks = false;
+    ir::walk(launch, [&](const ir::Node* n) {
+      const auto* l = as<ir::BufferLoad>(n);
+      const auto* s = as<ir::BufferStore>(n);
+      const auto* d = as<ir::DeclBuffer>(n);
+      const ir::Var* used = l ? l->buffer->data : s ? s->buffer->data : d && d->data ? as<ir::Var>(d->data) : nullptr;
+      const auto alias = program_.aliases.find(used);
+      found = found || (used && (used == data || (alias != program_.aliases.end() && alias->second == data)));
+      if (const auto* a = as<ir::AttrStmt>(n)) blocks = blocks || ir::thread_tag(a).starts_with(kBlockIdx);
+      return true;
+    });
+    several_blocks = several_blocks || (found && blocks);
+    return found;
+  };
+  int count = 0;
+  ir::walk(program_.f->body, [&](const ir::Node* n) {
+    const auto* a = as<ir::AttrStmt>(n);
+    const bool opens = a && !ir::thread_tag(a).empty();
+    if (opens && uses(a)) ++count;
+    return !opens;
+  });
+  return count;
 }
 DType Emitter::allocated_dtype(const ir::Stmt* s) const {
   const auto* b = as<ir::AllocBuffer>(s);
@@ -170,8 +206,8 @@ void Emitter::open_threads(const ir::AttrStmt* s) {
     return refuse(fmt::format("threads of kind `{}`", tag));
   if (!is_of_host(s->value) || uses_threads(s->value))
     return refuse(fmt::format("the number of `{}` depends on what the kernel computes", tag));
-  const auto known = std::find_if(launch_->axes.begin(), launch_->axes.end(),
-                                  [&](const ThreadAxis& a) { return a.tag == tag; });
+  const auto known =
+      std::find_if(launch_->axes.begin(), launch_->axes.end(), [&](const ThreadAxis& a) { return a.tag == tag; });
   const auto extent = ir::const_int(s->value);
   if (known == launch_->axes.end()) {
     launch_->axes.push_back({tag, s->value});
@@ -181,7 +217,7 @@ void Emitter::open_threads(const ir::AttrStmt* s) {
     return refuse(fmt::format("`{}` is launched with two sizes", tag));
   }
   local_vars_[s->thread_var] = threads_.find(tag)->second;
-  analyzer_.bind(s->thread_var, {0, extent ? std::optional(*extent - 1) : std::nullopt});
+  note_range(s->thread_var, {0, extent ? std::optional(*extent - 1) : std::nullopt});
   statement(s->body);
 }
 
@@ -196,22 +232,23 @@ std::string Emitter::thread_number() {
   std::string number;
   for (const ThreadAxis& a : launch_->axes) {
     const std::string& name = threads_.find(a.tag)->second;
-    number = number.empty() ? fmt::format("(uint){}", name) : fmt::format("({}) * (uint){} + (uint){}", number, value(a.extent), name);
+    number = number.empty() ? fmt::format("(uint){}", name)
+                            : fmt::format("({}) * (uint){} + (uint){}", number, value(a.extent), name);
   }
   return number;
 }
 
 std::string Emitter::kernel_head(Launch& made) {
   launch_ = &made;
-  const bool reports = std::any_of(made.arguments.begin(), made.arguments.end(), [](const LaunchArgument& a) {
-    return a.kind == LaunchArgument::Kind::Fault;
-  });
+  const bool reports = std::any_of(made.arguments.begin(), made.arguments.end(),
+                                   [](const LaunchArgument& a) { return a.kind == LaunchArgument::Kind::Fault; });
   const std::string number = reports ? thread_number() : "";  // may add arguments
   std::vector<std::string> parameters;
   for (const LaunchArgument& a : made.arguments) {
     switch (a.kind) {
       case LaunchArgument::Kind::Memory:
-        parameters.push_back(fmt::format("__global {}* {}", memory_type(memories_.at(a.var).dtype), memories_.at(a.var).name));
+        parameters.push_back(
+            fmt::format("__global {}* {}", memory_type(memories_.at(a.var).dtype), memories_.at(a.var).name));
         break;
       case LaunchArgument::Kind::Bytes:
         parameters.push_back(fmt::format("long rldb_bytes_{}", names_.of(a.var, a.var->name)));

@@ -1,5 +1,5 @@
-// Loads and stores. An access that is proved to be in bounds is an element of an array; any other goes through a function
-// that tests its indices, reports a fault, and then leaves the access out.
+// Loads and stores. An access that is proved to be in bounds is an element of an array; any other goes through a
+// function that tests its indices, reports a fault, and then leaves the access out.
 #include <fmt/format.h>
 
 #include "codegen/opencl/emit/emitter.h"
@@ -59,6 +59,7 @@ const Emitter::Memory* Emitter::memory_of(const ir::Var* data, std::string_view 
     m.bytes = allocated_bytes(outside->second);
   }
   m.name = names_.of(data, own ? own->name : buffer);
+  if (!is_parameter) program_.temporaries.insert(data);
   argument({LaunchArgument::Kind::Memory, data});
   return &memories_.emplace(data, std::move(m)).first->second;
 }
@@ -109,13 +110,14 @@ bool Emitter::inside(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
     ir::Bounds bounds;
     if (const auto* r = as<ir::Ramp>(index)) {
       const auto stride = ir::const_int(r->stride);
-      if (!stride || *stride < 0 || !r->base->dtype().is_scalar() || !(as<ir::Var>(r->base) || fits_or_constant(r->base)))
+      if (!stride || *stride < 0 || !r->base->dtype().is_scalar() ||
+          !(as<ir::Var>(r->base) || fits_or_constant(r->base)))
         return false;
-      bounds = analyzer_.bounds(r->base);
+      bounds = bounds_of(r->base);
       if (bounds.max) *bounds.max += *stride * (lanes_in(index->dtype()) - 1);
     } else {
       if (!index->dtype().is_scalar() || !(as<ir::Var>(index) || fits(index))) return false;
-      bounds = analyzer_.bounds(index);
+      bounds = bounds_of(index);
     }
     if (!extent || !bounds.min || !bounds.max || *bounds.min < 0 || *bounds.max >= *extent) return false;
   }
@@ -151,7 +153,8 @@ std::string Emitter::position(const ir::Buffer* b, const std::vector<std::string
     const std::string dim = extent ? fmt::format("{}", *extent) : fmt::format("(long){}", value(b->shape[i]));
     const auto before = stride.empty() ? std::optional<std::int64_t>(1) : parsed_count(stride);
     stride = extent && before ? fmt::format("{}", *extent * *before)
-                              : stride.empty() ? dim : fmt::format("({} * {})", stride, dim);
+             : stride.empty() ? dim
+                              : fmt::format("({} * {})", stride, dim);
   }
   if (b->elem_offset && !as<ir::Var>(b->elem_offset) && !ir::is_const(b->elem_offset, 0))
     parts.push_back("(long)" + value(b->elem_offset));
@@ -182,16 +185,17 @@ std::string Emitter::read_text(DType t, const Memory& m, const std::string& at) 
   if (is_half(t)) return fmt::format("vload_half({}, (const __{} half*){})", at, kSpaces[std::size_t(m.space)], m.name);
   const std::string element = fmt::format("{}[{}]", pointer(t, m), at);
   if (t.is_bfloat16())
-    return fmt::format("{}({})",
-                       helper("rldb_from_bfloat16", "inline float $(ushort bits) { return as_float((uint)bits << 16); }"),
-                       element);
+    return fmt::format(
+        "{}({})", helper("rldb_from_bfloat16", "inline float $(ushort bits) { return as_float((uint)bits << 16); }"),
+        element);
   return t.is_bool() ? fmt::format("({} != 0)", element) : element;
 }
 
 std::string Emitter::write_text(DType t, const Memory& m, const std::string& at, const std::string& value) {
   static constexpr std::string_view kSpaces[] = {"global", "local", "private"};
   if (is_half(t))
-    return fmt::format("vstore_half_rte({}, {}, (__{} half*){});", bare(value), at, kSpaces[std::size_t(m.space)], m.name);
+    return fmt::format("vstore_half_rte({}, {}, (__{} half*){});", bare(value), at, kSpaces[std::size_t(m.space)],
+                       m.name);
   const std::string element = fmt::format("{}[{}]", pointer(t, m), at);
   if (t.is_bfloat16()) return fmt::format("{} = (ushort)(as_uint({}) >> 16);", element, bare(value));
   return fmt::format("{} = {};", element, bare(value));
@@ -240,9 +244,11 @@ std::string Emitter::access_function(const ir::Buffer* b, const Memory& m) {
                         extents[i], bounds, i);
   std::string sum;
   for (std::size_t i = 0; i < at.size(); ++i)
-    sum = !strides.empty() ? fmt::format("{}{}{} * {}", sum, i ? " + " : "", at[i], strides[i])
-          : i == 0         ? at[0]
-                           : fmt::format("({}) * {} + {}", sum, extents[i], at[i]);
+    sum = !strides.empty()    ? fmt::format("{}{}{} * {}", sum, i ? " + " : "", at[i], strides[i])
+          : i == 0            ? at[0]
+          : extents[i] == "1" ? sum
+          : sum == at[0]      ? fmt::format("{} * {} + {}", sum, extents[i], at[i])
+                              : fmt::format("({}) * {} + {}", sum, extents[i], at[i]);
   if (sum.empty()) sum = "0";
   if (b->elem_offset && !as<ir::Var>(b->elem_offset) && !ir::is_const(b->elem_offset, 0))
     sum = fmt::format("{} + {}", sum, number(b->elem_offset));
@@ -251,8 +257,9 @@ std::string Emitter::access_function(const ir::Buffer* b, const Memory& m) {
     body += fmt::format("  if (at < 0 || at >= {}{} / {}) return rldb_fault(f, only, me, {}, 0, 0, 0);\n",
                         m.bytes ? fmt::format("{}", *m.bytes) : "bytes", "", b->dtype.bytes(),
                         site(FaultSite::Kind::PastMemory, b->name));
-  return helper(name, fmt::format("inline long $(volatile __global uint* f, uint only, uint me{}) {{\n{}  return at;\n}}",
-                                  parameters, body));
+  return helper(name,
+                fmt::format("inline long $(volatile __global uint* f, uint only, uint me{}) {{\n{}  return at;\n}}",
+                            parameters, body));
 }
 
 std::string Emitter::checked_arguments(const ir::Buffer* b, const Memory& m, const std::vector<std::string>& at) {
@@ -287,8 +294,8 @@ std::string Emitter::load(const ir::BufferLoad* e, int lane) {
     inner.name = "A";
     const std::string element = element_lanes > 1 ? fmt::format("at * {} + lane", element_lanes) : "at";
     helper(name, fmt::format("inline {} $(const __{} {}* A, long at{}) {{ return at < 0 ? 0 : {}; }}", value_type(t),
-                             kSpaces[std::size_t(m->space)], memory_type(m->dtype), element_lanes > 1 ? ", int lane" : "",
-                             constant_read(t, inner, element)));
+                             kSpaces[std::size_t(m->space)], memory_type(m->dtype),
+                             element_lanes > 1 ? ", int lane" : "", constant_read(t, inner, element)));
     text = fmt::format("{}({}, {}{})", name, m->name, found,
                        element_lanes > 1 ? fmt::format(", {}", lane % element_lanes) : "");
   }
@@ -326,7 +333,8 @@ void Emitter::store(const ir::BufferStore* s) {
   std::vector<std::string> values;
   for (int i = 0; i < lanes; ++i) {
     values.push_back(names_.fresh("lane"));
-    line(fmt::format("const {} {} = {};", value_type(t), values.back(), bare(value(s->value, i % lanes_in(s->value->dtype())))));
+    line(fmt::format("const {} {} = {};", value_type(t), values.back(),
+                     bare(value(s->value, i % lanes_in(s->value->dtype())))));
   }
   for (int i = 0; i < lanes; ++i) store_lane(s, i, values[std::size_t(i)]);
   --depth_;
@@ -342,7 +350,8 @@ void Emitter::store_lane(const ir::BufferStore* s, int lane, const std::string& 
   const DType t = b->dtype.element();
   const std::vector<std::string> at = positions(s->indices, lane, element_lanes);
   std::string condition;
-  if (s->predicate) condition = fmt::format("if ({}) ", bare(value(s->predicate, lane % lanes_in(s->predicate->dtype()))));
+  if (s->predicate)
+    condition = fmt::format("if ({}) ", bare(value(s->predicate, lane % lanes_in(s->predicate->dtype()))));
   const std::string text = seen(b, stored);
   if (!options_.check_bounds || (inside(b, s->indices) && fits_memory(b, *m))) {
     line(condition + write_text(t, *m, position(b, at, lane), text));
@@ -350,7 +359,8 @@ void Emitter::store_lane(const ir::BufferStore* s, int lane, const std::string& 
   }
   const std::string found = fmt::format("{}({})", access_function(b, *m), checked_arguments(b, *m, at));
   const std::string number = names_.fresh("at");
-  const std::string element = element_lanes > 1 ? fmt::format("{} * {} + {}", number, element_lanes, lane % element_lanes) : number;
+  const std::string element =
+      element_lanes > 1 ? fmt::format("{} * {} + {}", number, element_lanes, lane % element_lanes) : number;
   line(fmt::format("{}{{", condition));
   ++depth_;
   const std::string kept = names_.fresh("value");
@@ -381,7 +391,8 @@ std::string Emitter::seen(const ir::Buffer* b, std::string value) {
                          "x;\n}}",
                          type, test));
   argument({LaunchArgument::Kind::Fault, nullptr});
-  return fmt::format("{}(rldb_f, {}, {})", look, bare(value), float_literal(runtime::smallest_normal(t), t.bits == 64 ? t : DType::Float(32)));
+  return fmt::format("{}(rldb_f, {}, {})", look, bare(value),
+                     float_literal(runtime::smallest_normal(t), t.bits == 64 ? t : DType::Float(32)));
 }
 
 }  // namespace rldb::codegen

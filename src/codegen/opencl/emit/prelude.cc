@@ -28,7 +28,8 @@ void Emitter::argument(LaunchArgument a) {
 // The record of faults: [0] the least number of a thread that has a fault; [1] the site that the thread asked for has
 // reached, from 1; [2] whether a number that was looked for was written; from [4], three numbers of 64 bits.
 std::string Emitter::faults() {
-  helper("rldb_fault", R"(inline long $(volatile __global uint* f, uint only, uint me, uint site, long a, long b, long c) {
+  helper("rldb_fault",
+         R"(inline long $(volatile __global uint* f, uint only, uint me, uint site, long a, long b, long c) {
   if (only == 0xffffffffu) {
     atomic_min(f, me);
   } else if (only == me && f[1] == 0) {
@@ -57,16 +58,17 @@ std::size_t Emitter::site(FaultSite::Kind kind, std::string_view text) {
 const std::string& Emitter::truncated_division(ir::DType t, bool remainder) {
   const std::string_view type = value_type(t);
   const std::size_t number = site(FaultSite::Kind::Division, "");
-  return helper(fmt::format("rldb_{}_{}", remainder ? "rem" : "div", type),
-                fmt::format(R"(inline {0} $(volatile __global uint* f, uint only, uint me, {0} a, {0} b) {{
+  return helper(
+      fmt::format("rldb_{}_{}", remainder ? "rem" : "div", type),
+      fmt::format(R"(inline {0} $(volatile __global uint* f, uint only, uint me, {0} a, {0} b) {{
   if (b == 0) return ({0})(rldb_fault(f, only, me, {1}, 0, 0, 0) + 1);
 {2}  return ({0})(a {3} b);
 }})",
-                            type, number,
-                            t.is_uint() ? ""
-                            : remainder ? "  if (b == -1) return 0;\n"
-                                        : fmt::format("  if (b == -1) return ({})(0 - ({})a);\n", type, unsigned_type(t)),
-                            remainder ? "%" : "/"));
+                  type, number,
+                  t.is_uint() ? ""
+                  : remainder ? "  if (b == -1) return 0;\n"
+                              : fmt::format("  if (b == -1) return ({})(0 - ({})a);\n", type, unsigned_type(t)),
+                  remainder ? "%" : "/"));
 }
 
 const std::string& Emitter::floor_division(ir::DType t, bool remainder) {
@@ -80,8 +82,7 @@ const std::string& Emitter::floor_division(ir::DType t, bool remainder) {
   const bool below = rest != 0 && (rest < 0) != (b < 0);
   return ({0})({3});
 }})",
-                            type, number,
-                            remainder ? "0" : fmt::format("({})(0 - ({})a)", type, unsigned_type(t)),
+                            type, number, remainder ? "0" : fmt::format("({})(0 - ({})a)", type, unsigned_type(t)),
                             remainder ? "rest + (below ? b : 0)" : "a / b - (below ? 1 : 0)"));
 }
 

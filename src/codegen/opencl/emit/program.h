@@ -1,7 +1,7 @@
 // A PrimFunc as OpenCL C: the text of its kernel functions, and what the host does to launch them. Room-private.
 //
-// The statements around the launches stay TensorIR: the host executes them (run/host.cc). Memory is named by the pointer
-// variable behind a buffer (`ir::Buffer::data`).
+// The statements around the launches stay TensorIR: the host executes them (run/call.cc). Memory is named by the
+// pointer variable behind a buffer (`ir::Buffer::data`).
 #pragma once
 
 #include <string>
@@ -51,7 +51,8 @@ struct Program {
   std::vector<Launch> launches;
   std::unordered_map<const ir::Stmt*, std::size_t> launch_of;  // of the statements that open threads
   std::vector<FaultSite> sites;
-  std::unordered_set<const ir::Var*> read, written;  // memory, by any launch
+  std::unordered_set<const ir::Var*> read, written;            // memory, by any launch
+  std::unordered_set<const ir::Var*> temporaries;              // memory that the host allocates
   std::unordered_map<const ir::Var*, const ir::Var*> aliases;  // the pointer of a declared buffer -> the memory's
   bool needs_float64 = false;
 };
@@ -59,7 +60,7 @@ struct Program {
 struct EmitOptions {
   std::string_view name;
   bool check_bounds = true;
-  bool strict = true;  // functions are the formulas of runtime/float_formula.h
+  bool strict = true;                 // functions are the formulas of runtime/float_formula.h
   runtime::NumericEvents events = 0;  // numbers to look for among those that are written to parameters
 };
 

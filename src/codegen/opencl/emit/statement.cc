@@ -4,6 +4,7 @@
 #include "codegen/opencl/emit/emitter.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/device.h"
+#include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
@@ -39,7 +40,10 @@ void Emitter::statement(const ir::Stmt* s) {
   } else if (const auto* i = as<ir::IfThenElse>(s)) {
     line(fmt::format("if ({}) {{", bare(value(i->cond))));
     ++depth_;
+    const auto before = narrowed_;
+    narrow(i->cond);
     statement(i->then_case);
+    narrowed_ = before;
     --depth_;
     if (i->else_case) {
       line("} else {");
@@ -71,11 +75,58 @@ void Emitter::statement(const ir::Stmt* s) {
   }
 }
 
+// Takes `v < constant` and the like, parts of a condition that holds, into account.
+void Emitter::narrow(const ir::Expr* cond) {
+  if (ir::is_call_of(cond, ir::intrin::Likely)) return narrow(as<ir::Call>(cond)->args[0]);
+  const auto* b = as<ir::BinaryExpr>(cond);
+  if (!b) return;
+  if (b->op() == ir::BinaryKind::And) {
+    narrow(b->a);
+    return narrow(b->b);
+  }
+  const auto* v = as<ir::Var>(b->a);
+  const auto limit = ir::const_int(b->b);
+  if (!v || !limit || *limit == INT64_MIN || !local_vars_.contains(v)) return;
+  ir::Bounds& now = narrowed_.try_emplace(v, bounds_of(v)).first->second;
+  if (b->op() == ir::BinaryKind::LT) now.max = std::min(now.max.value_or(*limit - 1), *limit - 1);
+  if (b->op() == ir::BinaryKind::LE) now.max = std::min(now.max.value_or(*limit), *limit);
+  if (b->op() == ir::BinaryKind::GE) now.min = std::max(now.min.value_or(*limit), *limit);
+}
+
+// The analyser takes a variable's bounds for its only ones.
+void Emitter::note_range(const ir::Var* v, const ir::Bounds& bounds) {
+  const auto [it, fresh] = ranges_.try_emplace(v, bounds);
+  if (!fresh && (it->second.min != bounds.min || it->second.max != bounds.max)) proves_ = false;
+  analyzer_.bind(v, bounds);
+}
+
+void Emitter::note_loop(const ir::ForStmt* s) {
+  const ir::Bounds low = analyzer_.bounds(s->min), count = analyzer_.bounds(s->extent);
+  ir::Bounds range{low.min, std::nullopt};
+  std::int64_t end = 0;
+  if (low.max && count.max && !__builtin_add_overflow(*low.max, *count.max, &end) && end != INT64_MIN)
+    range.max = end - 1;
+  note_range(s->var, range);
+}
+
+// Of an index: also of `v + constant`, where a condition around it bounds v.
+ir::Bounds Emitter::bounds_of(const ir::Expr* e) {
+  if (!proves_) return {};
+  const auto* sum = as<ir::BinaryExpr>(e);
+  const auto offset = sum && sum->op() == ir::BinaryKind::Add ? ir::const_int(sum->b) : std::nullopt;
+  const auto it = narrowed_.find(as<ir::Var>(offset ? sum->a : e));
+  if (it == narrowed_.end()) return analyzer_.bounds(e);
+  ir::Bounds b = it->second;
+  if (b.min && __builtin_add_overflow(*b.min, offset.value_or(0), &*b.min)) b.min.reset();
+  if (b.max && __builtin_add_overflow(*b.max, offset.value_or(0), &*b.max)) b.max.reset();
+  return b;
+}
+
 void Emitter::loop(const ir::ForStmt* s) {
   if (s->for_kind == ir::ForKind::ThreadBinding)
     return refuse(fmt::format("loop `{}` is bound to `{}` inside of code that runs in threads already", s->var->name,
                               s->thread_tag));
-  analyzer_.bind_range(s->var, {s->min, s->extent});
+  note_loop(s);
   const DType t = s->var->dtype();
   const std::string_view type = value_type(t);
   const std::string first = value(s->min), count = value(s->extent);
@@ -87,7 +138,8 @@ void Emitter::loop(const ir::ForStmt* s) {
     line(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4})", type, name, first, int_literal(end, t), step));
   } else {
     const std::string limit = names_.fresh(name + "_end");
-    line(fmt::format("for ({0} {1} = {2}, {3} = {1} + {4}; {1} < {3}; {5})", type, name, bare(first), limit, count, step));
+    line(fmt::format("for ({0} {1} = {2}, {3} = {1} + {4}; {1} < {3}; {5})", type, name, bare(first), limit, count,
+                     step));
   }
   local_vars_[s->var] = name;
   block(s->body);
@@ -98,7 +150,7 @@ void Emitter::bind(const ir::BindStmt* s) {
   const std::string_view type = value_type(t.element());
   if (type.empty()) return refuse(fmt::format("variable `{}` is {}", s->var->name, to_string(t)));
   if (t.is_scalar()) {
-    if (t.is_integral()) analyzer_.bind_value(s->var, s->value);
+    if (t.is_integral() && ranges_.try_emplace(s->var).second) analyzer_.bind_value(s->var, s->value);
     const std::string text = bare(value(s->value));
     const std::string name = names_.of(s->var, s->var->name);
     line(fmt::format("const {} {} = {};", type, name, text));
@@ -126,7 +178,8 @@ void Emitter::effect(const ir::Evaluate* s) {
   if (row && row->id == ir::intrin::ContinueLoop) return line("continue;");
   if (row && row->id == ir::intrin::TvmStorageSync) {
     const auto* scope = c->args.empty() ? nullptr : as<ir::StringImm>(c->args[0]);
-    if (scope && (scope->value == passes::memory_scope::kShared || scope->value == passes::memory_scope::kSharedDynamic))
+    if (scope &&
+        (scope->value == passes::memory_scope::kShared || scope->value == passes::memory_scope::kSharedDynamic))
       return line("barrier(CLK_LOCAL_MEM_FENCE | CLK_GLOBAL_MEM_FENCE);");
     return refuse(fmt::format("a barrier over `{}` has no form in OpenCL C", scope ? scope->value : "?"));
   }
@@ -152,7 +205,7 @@ void Emitter::allocate_in_thread(const ir::Stmt* s) {
     const auto known = ir::const_int(e);
     std::int64_t all = 0;
     count = count && known && *known >= 0 && !__builtin_mul_overflow(*count, *known, &all) ? std::optional(all)
-                                                                                          : std::nullopt;
+                                                                                           : std::nullopt;
   }
   allocate(a->var, a->var->name, a->dtype, count, a->scope);
 }
@@ -164,11 +217,14 @@ void Emitter::allocate(const ir::Var* data, std::string_view name, DType dtype, 
   if (!shared && !own) return refuse(fmt::format("memory of scope `{}` (`{}`)", scope, name));
   if (!count) return refuse(fmt::format("the size of `{}`, memory of threads, is not a constant", name));
   const std::string_view type = memory_type(dtype);
-  if (type.empty()) return refuse(fmt::format("buffer `{}` has elements of {}, which has no type in OpenCL C here", name, to_string(dtype)));
+  if (type.empty())
+    return refuse(
+        fmt::format("buffer `{}` has elements of {}, which has no type in OpenCL C here", name, to_string(dtype)));
   if (dtype.code == runtime::TypeCode::Float && dtype.bits == 64) need_float64();
   const std::int64_t elements = std::max<std::int64_t>(1, *count) * std::max(1, int(dtype.lanes));
   std::int64_t bytes = 0;
-  if (__builtin_mul_overflow(elements, std::int64_t(dtype.element().bytes()), &bytes) || (!shared && bytes > kMostThreadMemory))
+  if (__builtin_mul_overflow(elements, std::int64_t(dtype.element().bytes()), &bytes) ||
+      (!shared && bytes > kMostThreadMemory))
     return refuse(fmt::format("`{}`, memory of threads, is too large", name));
   const std::string c_name = names_.of(data, name);
   // Aligned, because a buffer of another dtype may be declared over it.

@@ -68,8 +68,8 @@ ir::Result<const ir::PrimFunc*> lowered_for_gpu(ir::Context& ctx, const ir::Prim
   passes::PassEnv env{ctx, ignored};
   // A target without shuffles between the threads of a warp.
   const ir::Attr* target = passes::make_target(ctx, ctx.attr("opencl"));
-  const ir::PrimFunc* made = ctx.prim_func(f->params, f->ret_type, f->body,
-                                           ctx.with_attr(f->attrs, passes::kTargetAttr, target), f->s_tir);
+  const ir::PrimFunc* made =
+      ctx.prim_func(f->params, f->ret_type, f->body, ctx.with_attr(f->attrs, passes::kTargetAttr, target), f->s_tir);
   ctx.set_origin(made, f);
   ir::ModuleBuilder builder(ctx);
   builder.set(name, made);

@@ -1,13 +1,13 @@
-// From a schedulable PrimFunc to loops in threads: TVM's passes for GPUs up to the generation of code, without those that
-// only make it faster. Room-private.
+// From a schedulable PrimFunc to loops in threads: TVM's passes for GPUs up to the generation of code, without those
+// that only make it faster. Room-private.
 #pragma once
 
 #include "rldb/ir/context.h"
 
 namespace rldb::codegen {
 
-// Statements without blocks: threads are launched by T.attr(thread_extent), one variable for each kind of thread; shared
-// memory has its barriers; reductions over threads go through shared memory. Buffers keep their dimensions.
+// Statements without blocks: threads are launched by T.attr(thread_extent), one variable for each kind of thread;
+// shared memory has its barriers; reductions over threads go through shared memory. Buffers keep their dimensions.
 ir::Result<const ir::PrimFunc*> lowered_for_gpu(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name);
 
 }  // namespace rldb::codegen

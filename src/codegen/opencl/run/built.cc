@@ -24,7 +24,9 @@ std::string log_of(const ClDevice& device, cl::ProgramId id) {
 
 ir::Result<std::unique_ptr<ClProgram>> ClProgram::build(const ClDevice& device, const Program& program,
                                                         std::string_view name, bool strict) {
-  const auto refused = [&](const std::string& why) { return support::Failure(source::message(diag::OpenClBuild, name, why)); };
+  const auto refused = [&](const std::string& why) {
+    return support::Failure(source::message(diag::OpenClBuild, name, why));
+  };
   std::unique_ptr<ClProgram> built(new ClProgram(device));
   const char* text = program.text.c_str();
   const std::size_t size = program.text.size();

@@ -1,3 +1,4 @@
+// The host's side of a call: arguments, statements around the launches, launches, faults.
 #include "codegen/opencl/run/call.h"
 
 #include <fmt/format.h>
@@ -35,7 +36,7 @@ struct FaultRecord {
 };
 constexpr std::uint32_t kNoThread = 0xFFFFFFFF;
 
-// What an argument of a kernel function is passed as.
+// The bytes that an argument of a kernel function is passed as.
 struct ScalarBytes {
   std::array<std::byte, 8> bytes{};
   std::size_t size = 0;
@@ -45,7 +46,8 @@ ScalarBytes bytes_of(const Value& v, ir::DType t) {
   if (t.is_float()) {
     const bool wide = t.bits == 64;
     out.size = wide ? 8 : 4;
-    runtime::store_double(out.bytes.data(), wide ? t : ir::DType::Float(32), v.is(ValueKind::Float) ? v.as_float() : double(v.as_int()));
+    runtime::store_double(out.bytes.data(), wide ? t : ir::DType::Float(32),
+                          v.is(ValueKind::Float) ? v.as_float() : double(v.as_int()));
     return out;
   }
   out.size = t.is_bool() ? 1 : t.bytes();
@@ -94,7 +96,8 @@ Result<support::Unit> ClCall::bind(runtime::PackedArgs args) {
   const Shared* before = nullptr;
   for (const auto& [at, shared] : tensors_) {
     if (before && before->host + before->bytes > at && (before->written || shared.written))
-      return fail(ErrorKind::Unsupported, "two arguments are parts of one tensor that overlap, and one of them is written");
+      return fail(ErrorKind::Unsupported,
+                  "two arguments are parts of one tensor that overlap, and one of them is written");
     before = &shared;
   }
   return Unit{};
@@ -188,7 +191,8 @@ Result<support::Unit> ClCall::loop(const ir::ForStmt* s) {
     RLDB_TRY(step, number(s->step));
   }
   for (std::int64_t i = first; i < first + count; i += std::max<std::int64_t>(step, 1)) {
-    if (interrupt_ && *interrupt_) return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", signature_.name));
+    if (interrupt_ && *interrupt_)
+      return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", signature_.name));
     scalars_[s->var] = Value::of_int(i);
     RLDB_TRY_VOID(host(s->body));
   }
@@ -200,9 +204,7 @@ Result<support::Unit> ClCall::allocate(const ir::Stmt* s) {
   const auto* old = as<ir::AllocateStmt>(s);
   const ir::Var* data = b ? b->buffer->data : old->var;
   const ir::DType t = b ? b->buffer->dtype : old->dtype;
-  const std::string_view scope = b ? b->buffer->scope : old->scope;
-  const bool used = program_.read.contains(data) || program_.written.contains(data);
-  if (!used || !(scope.empty() || scope == "global")) return Unit{};  // memory of threads: the launches have it
+  if (!program_.temporaries.contains(data)) return Unit{};  // memory of threads, which the launches have, or unused
   std::int64_t bytes = std::int64_t(t.bytes());
   const auto& dims = b ? b->buffer->shape : old->extents;
   for (const ir::Expr* d : dims) {
@@ -241,8 +243,8 @@ Result<support::Unit> ClCall::launch(std::size_t which) {
                                                     device_.about.name, device_.about.group_size));
   RLDB_TRY_VOID(set_arguments(which));
   cl::EventId event = nullptr;
-  const cl::Int code = device_.api->clEnqueueNDRangeKernel(device_.queue, built_.kernel(which), 3, nullptr, global, local,
-                                                           0, nullptr, &event);
+  const cl::Int code = device_.api->clEnqueueNDRangeKernel(device_.queue, built_.kernel(which), 3, nullptr, global,
+                                                           local, 0, nullptr, &event);
   if (code != cl::kSuccess) return support::Failure(cl_error(fmt::format("launch `{}`", made.function), code));
   RLDB_TRY_VOID(wait(event));
   return look_at_faults(which);
@@ -263,7 +265,8 @@ Result<support::Unit> ClCall::set_arguments(std::size_t which) {
         const auto temporary = temporaries_.find(a.var);
         if (given == arguments_.end() && temporary == temporaries_.end())
           return fail(ErrorKind::Raised, fmt::format("`{}` has no memory here", a.var->name));
-        const cl::MemoryId id = given != arguments_.end() ? tensors_.at(given->second).memory->id() : temporary->second->id();
+        const cl::MemoryId id =
+            given != arguments_.end() ? tensors_.at(given->second).memory->id() : temporary->second->id();
         set(sizeof id, &id);
         break;
       }
@@ -289,7 +292,8 @@ Result<support::Unit> ClCall::set_arguments(std::size_t which) {
       }
     }
   }
-  if (code != cl::kSuccess) return support::Failure(cl_error(fmt::format("pass arguments to `{}`", made.function), code));
+  if (code != cl::kSuccess)
+    return support::Failure(cl_error(fmt::format("pass arguments to `{}`", made.function), code));
   return Unit{};
 }
 
@@ -302,7 +306,8 @@ Result<support::Unit> ClCall::wait(cl::EventId event) {
     if (status <= cl::kComplete) break;
     if (interrupt_ && *interrupt_) {
       device_.api->clReleaseEvent(event);
-      return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`, which the device goes on computing", signature_.name));
+      return fail(ErrorKind::Interrupted,
+                  fmt::format("interrupted in kernel `{}`, which the device goes on computing", signature_.name));
     }
     if (polls < 64)
       std::this_thread::yield();

@@ -34,7 +34,8 @@ std::string device_lacks(const ClDevice& device, const Program& program) {
     std::uint64_t threads = 1;
     for (const ThreadAxis& axis : launch.axes) {
       const auto n = ir::const_int(axis.extent);
-      if (n && *n > 0 && axis.tag.starts_with("threadIdx.") && __builtin_mul_overflow(threads, std::uint64_t(*n), &threads))
+      if (n && *n > 0 && axis.tag.starts_with("threadIdx.") &&
+          __builtin_mul_overflow(threads, std::uint64_t(*n), &threads))
         threads = UINT64_MAX;
     }
     if (threads > device.about.group_size)

@@ -24,7 +24,8 @@ Result<std::unique_ptr<ClMemory>> ClMemory::allocate(const ClDevice& device, std
   const std::size_t size = std::max<std::size_t>(bytes, 1);  // no memory is smaller
   cl::MemoryId id = device.api->clCreateBuffer(device.context, cl::kReadWrite, size, nullptr, &error);
   if (error != cl::kSuccess)
-    return support::Failure(cl_error(fmt::format("allocate {} on {}", support::counted(bytes, "byte"), device.about.name), error));
+    return support::Failure(
+        cl_error(fmt::format("allocate {} on {}", support::counted(bytes, "byte"), device.about.name), error));
   runtime::note_device_storage(kOpenClDevice, size, false);
   return std::unique_ptr<ClMemory>(new ClMemory(device, id, size));
 }

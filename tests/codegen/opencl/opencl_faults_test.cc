@@ -1,0 +1,99 @@
+// Kernels that are refused before anything runs, and the reports of threads.
+#include <doctest/doctest.h>
+
+#include "codegen/opencl/on_device.h"
+#include "rldb/runtime/tensor_file.h"
+
+using namespace rldb;
+using namespace rldb::codegen::testing;
+
+namespace {
+
+// A kernel of 64 threads in two blocks over A, B and I.
+std::string kernel_of(const std::string& statements) {
+  return R"(
+from tvm.script import tirx as T
+@T.prim_func
+def kernel(A: T.Buffer((64,), "float32"), I: T.Buffer((64,), "int32"), B: T.Buffer((64,), "float32")):
+    bx = T.launch_thread("blockIdx.x", 2)
+    tx = T.launch_thread("threadIdx.x", 32)
+)" + statements;
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("opencl: what is refused, by name") {
+  const std::string unscheduled = R"(
+from tvm.script import tirx as T
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+    for i in range(64):
+        with T.sblock("b"):
+            vi = T.axis.spatial(64, i)
+            B[vi] = A[vi]
+)";
+  CHECK(refusal(unscheduled) == "kernel `kernel` cannot run by OpenCL: `for i in range(64):` does not run in threads");
+  CHECK(has(refusal(kernel_of("    B[bx * 32 + tx] = T.call_extern(\"float32\", \"mine\", A[tx])\n")),
+            "`T.call_extern(\"mine\")` has no form in OpenCL C"));
+  CHECK(has(refusal(kernel_of("    S = T.alloc_buffer((32,), \"float8_e4m3fn\", scope=\"shared\")\n"
+                              "    S[tx] = T.Cast(\"float8_e4m3fn\", A[tx])\n")),
+            "float8_e4m3fn, which has no type in OpenCL C here"));
+  CHECK(
+      has(refusal(kernel_of("    W = T.alloc_buffer((32,), \"float32\", scope=\"wmma.matrix_a\")\n    W[0] = A[tx]\n")),
+          "memory of scope `wmma.matrix_a` (`W`)"));
+  CHECK(has(refusal(kernel_of("    T.tvm_storage_sync(\"global\")\n    B[tx] = A[tx]\n")),
+            "a barrier over `global` has no form in OpenCL C"));
+  CHECK(has(refusal(kernel_of("    B[tx] = T.tvm_warp_shuffle(0, A[tx], 1, 32, 32)\n")),
+            "`T.tvm_warp_shuffle` has no form in OpenCL C"));
+}
+
+TEST_CASE("opencl: a fault names buffer, index and thread, the same in every run") {
+  if (!has_device()) return;
+  const std::string text = kernel_of("    B[bx * 33 + tx] = A[bx * 32 + tx]\n");
+  for (int i = 0; i < 3; ++i)
+    CHECK(device_error(text) ==
+          "access out of bounds: `B`, index 0 is 64, but the extent is 64\nin the thread blockIdx.x = 1, threadIdx.x = "
+          "31");
+  CHECK(
+      device_error(kernel_of("    B[tx] = A[I[tx] * 0 - 1 - tx]\n")) ==
+      "access out of bounds: `A`, index 0 is -1, but the extent is 64\nin the thread blockIdx.x = 0, threadIdx.x = 0");
+  CHECK(device_error(kernel_of("    B[tx] = T.Cast(\"float32\", 7 // (I[tx] * 0))\n")) ==
+        "integer division by zero\nin the thread blockIdx.x = 0, threadIdx.x = 0");
+  CHECK(device_error(kernel_of("    B[bx * 32 + tx] = T.if_then_else(tx < 32, A[tx], A[tx + 1000])\n")) == "");
+}
+
+TEST_CASE("opencl: a fault changes no tensor") {
+  if (!has_device()) return;
+  KernelText t(kernel_of("    B[bx * 33 + tx] = A[bx * 32 + tx]\n"));
+  REQUIRE(t.problem == "");
+  auto kernel = codegen::opencl_kernel(t.ctx, t.functions[0].second, "kernel", {});
+  REQUIRE(kernel.ok());
+  std::vector<runtime::Value> args;
+  for (const char* literal : {"64xf32=ones", "64xi32=zeros", "64xf32=zeros"})
+    args.push_back(runtime::parse_value_literal(literal).value());
+  CHECK(!runtime::call_kernel(**kernel, args).ok());
+  for (int i = 0; i < 64; ++i) CHECK(args[2].as_tensor().at(i) == 0);
+}
+
+TEST_CASE("opencl: kernels look for numbers that they write") {
+  if (!has_device()) return;
+  KernelText t(kernel_of("    B[bx * 32 + tx] = T.log(A[bx * 32 + tx])\n"));
+  REQUIRE(t.problem == "");
+  auto kernel = codegen::opencl_kernel(t.ctx, t.functions[0].second, "kernel", {});
+  REQUIRE(kernel.ok());
+  const auto noted = [&](const char* a) {
+    std::vector<runtime::Value> args;
+    for (const char* literal : {a, "64xi32=zeros", "64xf32=zeros"})
+      args.push_back(runtime::parse_value_literal(literal).value());
+    REQUIRE(runtime::call_kernel(**kernel, args).ok());
+    return (*kernel)->may_have_written();
+  };
+  CHECK(!noted("64xf32=ones").has_value());
+  (*kernel)->look_for(runtime::bit(runtime::NumericEvent::NaN));
+  CHECK(noted("64xf32=ones") == false);
+  CHECK(noted("64xf32=rand(seed=1)") == true);  // of negative numbers
+  (*kernel)->look_for(runtime::bit(runtime::NumericEvent::Inf));
+  CHECK(noted("64xf32=zeros") == true);
+}
