@@ -99,7 +99,8 @@ void add_check_bounds(CLI::App& app, CommandLine& c) {
 void add_run_options(CLI::App& app, CommandLine& c) {
   add_enum(app, "--engine", c.options.engine, engine_words(),
            "jit (default), eval (reference evaluator), vm (VM with interpreted kernels) or opencl (VM, GPU kernels by "
-           "OpenCL)", "ENGINE");
+           "OpenCL)",
+           "ENGINE");
   app.add_option_function<std::vector<std::string>>(
          "--dim",
          [&c](const std::vector<std::string>& texts) {
