@@ -6,6 +6,7 @@
 #include "rldb/codegen/opencl/opencl.h"
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
@@ -67,6 +68,8 @@ codegen::OpenClOptions Session::opencl_options() const {
 
 std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std::string_view name, Engine engine,
                                                       Diagnostics& out) {
+  // Functions of the host (sizes that the lowering computes) have no threads, and no device to run on.
+  if (engine == Engine::OpenCl && ir::find_attr(f->attrs, attr_name::IsHostFunc)) engine = Engine::Jit;
   if (engine == Engine::Jit) {
     codegen::Jit* compiler = jit(out);
     if (!compiler) return nullptr;

@@ -60,7 +60,7 @@ class Markup {
     // The page's own scripts, and their data: neither can contain an end tag of a script.
     if (opened == "script") {
       const std::string_view own = text_.substr(at_);
-      if (!own.starts_with(" nonce=\"") && !own.starts_with(" type=\"application/json\" id=\"data\""))
+      if (!own.starts_with(" nonce=\"") && !own.starts_with(" type=\"application/octet-stream\" id=\"data\""))
         return "a script";
       at_ = std::min(text_.find("</script>", at_), text_.size());
       return take("</script>") ? std::string() : "a script without an end";
