@@ -55,7 +55,7 @@ class Follow {
         const Moment before = r.at ? Moment{*r.at} : w.moment;
         if (r.place == place && !r.at)
           again = true;
-        else if (asked_.emplace(r.place, r.role, before).second)
+        else if (asked_.emplace(r.place, r.role, r.condition, before).second)
           open_.push_back({r, before});
       }
       return again;
@@ -69,7 +69,7 @@ class Follow {
   KernelOrigin found_;
   std::deque<Question> open_;
   std::set<std::pair<MemoryPlace, Moment>> done_;
-  std::set<std::tuple<MemoryPlace, ReadRole, Moment>> asked_;
+  std::set<std::tuple<MemoryPlace, ReadRole, const ir::Expr*, Moment>> asked_;
   std::set<KernelSource> sources_;
 };
 
