@@ -17,7 +17,8 @@ using cst::Kind;
 
 namespace {
 
-TextRange range_of(cst::Node n) { return {n.row().begin, n.row().end}; }
+// Empty for a part that damage has taken.
+TextRange range_of(cst::Node n) { return n ? TextRange{n.row().begin, n.row().end} : TextRange{}; }
 
 bool is_script_class(cst::Node n) {
   for (cst::Node d : n.children())
