@@ -475,8 +475,8 @@ def kernel(A: T.Buffer((8,), "float32"), n: T.int64):
     T.call_packed("test.twice", A.data, n, T.float32(0.5), "words")
 )";
   CHECK(both(text, c) == "");
-  REQUIRE(seen.size() == 2);
-  CHECK(seen[0] == seen[1]);
+  REQUIRE(seen.size() >= 2);  // by each tier, and by the evaluator
+  for (const std::string& call : seen) CHECK(call == seen[0]);
   std::string other = text;
   other.replace(other.find("test.twice"), 10, "test.fail");
   CHECK(jit_error(other, c).find("no, thank you") == 0);
