@@ -69,7 +69,7 @@ void put_message(std::string& to, std::uint32_t number, std::string_view bytes) 
   to += bytes;
 }
 
-class Walk {
+class WeightWalk {
  public:
   ApartModel made;
 
@@ -149,7 +149,7 @@ Names shared_names(const pb::ModelProto& model) {
 
 std::optional<ApartModel> weights_apart(std::string_view file) {
   if (file.size() < kFrom) return std::nullopt;
-  Walk walk;
+  WeightWalk walk;
   if (!walk.model(file) || walk.made.weights.empty()) return std::nullopt;
   return std::move(walk.made);
 }
