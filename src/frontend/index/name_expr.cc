@@ -14,7 +14,7 @@ using cst::Kind;
 
 namespace {
 
-TextRange range_at(cst::Node n) { return {n.row().begin, n.row().end}; }
+TextRange range_at(cst::Node n) { return n ? TextRange{n.row().begin, n.row().end} : TextRange{}; }
 
 std::string_view tail_of(std::string_view dotted) { return dotted.substr(dotted.rfind('.') + 1); }
 

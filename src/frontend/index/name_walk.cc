@@ -60,6 +60,9 @@ bool is_script_function(Kind kind) {
   return kind == Kind::RelaxFunction || kind == Kind::PrimFunc || kind == Kind::MacroDefinition;
 }
 
+// Damage may have taken the name.
+bool is_named_function(Node n) { return is_script_function(n.kind()) && n.child(Field::Name); }
+
 std::optional<NameKind> member_kind(Kind kind) {
   if (kind == Kind::RelaxFunction) return NameKind::RelaxFunction;
   if (kind == Kind::PrimFunc) return NameKind::PrimFunc;
@@ -174,7 +177,7 @@ void NameWalk::walk_file() {
       out_.definitions_[made].visible = file.range;
       file_.names[target.text()] = made;
     }
-    if (is_script_function(s.kind())) {
+    if (is_named_function(s)) {
       const Node name = s.child(Field::Name);
       const std::uint32_t made =
           add_definition(*member_kind(s.kind()), range_of(name), name.text(), range_of(s), kNoName);
@@ -188,7 +191,7 @@ void NameWalk::walk_file() {
     if (s.is(Kind::Module) && is_script_class(s)) {
       out_.regions_.push_back(range_of(s));
       walk_module(s);
-    } else if (is_script_function(s.kind())) {
+    } else if (is_named_function(s)) {
       out_.regions_.push_back(range_of(s));
       walk_function(s, nullptr, file_.by_place.at(s.child(Field::Name).row().begin));
     }
@@ -240,7 +243,7 @@ void NameWalk::walk_members(Node body, std::uint32_t owner) {
   scope.range = range_of(body);
   for (Node s : body.children()) {
     support::poll();
-    if (is_script_function(s.kind())) {
+    if (is_named_function(s)) {
       const auto made = members_->by_place.find(s.child(Field::Name).row().begin);
       if (made != members_->by_place.end()) walk_function(s, nullptr, made->second);
     } else if (s.is(Kind::Binding)) {
@@ -314,7 +317,7 @@ void NameWalk::walk_statement(Node s, Scope& scope) {
   if (s.is(Kind::IfStatement)) return walk_if(s, scope);
   if (s.is(Kind::Loop)) return walk_loop(s, scope);
   if (s.is(Kind::SBlock) || s.is(Kind::WithStatement) || s.is(Kind::InitBlock)) return walk_with(s, scope);
-  if (is_script_function(s.kind())) {
+  if (is_named_function(s)) {
     const Node name = s.child(Field::Name);
     const std::uint32_t made = define(*member_kind(s.kind()), range_of(name), name.text(), range_of(s), scope);
     out_.marks_.pop_back();  // the function's walk marks it
