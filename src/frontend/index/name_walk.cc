@@ -61,7 +61,7 @@ bool is_script_function(Kind kind) {
 }
 
 // Damage may have taken the name.
-bool is_named_function(Node n) { return is_script_function(n.kind()) && n.child(Field::Name); }
+bool is_named_function(cst::Node n) { return is_script_function(n.kind()) && bool(n.child(Field::Name)); }
 
 std::optional<NameKind> member_kind(Kind kind) {
   if (kind == Kind::RelaxFunction) return NameKind::RelaxFunction;
