@@ -229,7 +229,7 @@ class Module:
 )");
 }
 
-TEST_CASE("made-up integers that index nothing are 0 to 9") {
+TEST_CASE("generated integers that index nothing are 0 to 9") {
   Collect quiet;
   Session s({}, &quiet);
   source::Diagnostics d;
@@ -259,7 +259,7 @@ std::pair<double, double> made_up_limits(const std::string& parameters, const st
 
 }  // namespace
 
-TEST_CASE("made-up integers that are indices as they are reach the end of the dimension") {
+TEST_CASE("generated integers that are used as indices cover the whole dimension") {
   const std::string taken = "        return R.take(w, at, axis=0)\n";
   CHECK(made_up_limits("at: R.Tensor((50,), \"int64\"), w: R.Tensor((300, 2), \"float32\")", taken) ==
         std::pair(0.0, 299.0));

@@ -52,13 +52,13 @@ struct FirstDifference {
   std::vector<std::string> through;  // tensors in between that the first side does not have
   std::optional<TensorDifference> difference;
   std::size_t event = kNoEvent, other_event = kNoEvent;  // in the traces of the second and the first side
-  // The second side's computation on what the first side's reads, if it reads what is equal only within the tolerance.
+  // The second side's computation, run on the first side's inputs if its own are equal only within the tolerance.
   enum class Alone : std::uint8_t { NotTried, Differs, Agrees } alone = Alone::NotTried;
   bool inputs_agree() const;    // each is equal to the first side's in its place, if only within the tolerance
   bool inputs_rounded() const;  // some only within the tolerance
   bool reads_others() const;    // every one is right, but some are other tensors than on the first side
   bool starts_here() const { return inputs_agree() || reads_others(); }
-  // Known: a computation can enlarge a difference of its inputs that is within the tolerance.
+  // A computation can amplify differences of its inputs that are within the tolerance.
   bool fault_is_here() const { return starts_here() && (!inputs_rounded() || alone == Alone::Differs); }
 };
 

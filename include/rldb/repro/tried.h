@@ -20,8 +20,9 @@ struct TriedInputs {
   bool empty() const { return dims.empty() && numbers.empty() && inputs.empty(); }
 };
 
-// The numbers that a session generates, in words.
-inline constexpr const char* kUsualNumbers = "floats from -1 to 1, integers from 0 to 9 and indices of whole dims";
+// The numbers that a session generates, in words. Uses as indices are followed in Relax modules only.
+inline constexpr const char* kUsualNumbersUnfollowed = "floats from -1 to 1, integers from 0 to 9";
+inline constexpr const char* kUsualNumbers = "floats from -1 to 1, integers from 0 to 9, indices over whole dimensions";
 
 // `dims n=7, m=8; n=7, m=7 | numbers: ... | seeds 0, 24301`; empty: nothing was tried.
 std::string to_string(const TriedInputs& t);

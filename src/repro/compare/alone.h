@@ -5,7 +5,7 @@
 
 namespace rldb::repro {
 
-// Runs the second side's computation of `d` on what the first side's read, and compares its result with the first
+// Runs the second side's computation of `d` on the first side's inputs, and compares its result with the first
 // side's. NotTried: one of the programs is not a module, or the computation is not at the top of its function.
 FirstDifference::Alone run_alone(session::Session& session, const Program& b, const Trace& first, const Trace& second,
                                  const FirstDifference& d, const Tolerances& tolerances);

@@ -477,7 +477,7 @@ Comparison compare(session::Session& session, Program a, Program b, ComparedInpu
   };
   // Where both results are NaN, also on inputs for which they are not.
   const auto on = [&](std::vector<session::Argument>& arguments) {
-    note(arguments, kUsualNumbers);
+    note(arguments, a.module ? kUsualNumbers : kUsualNumbersUnfollowed);
     Comparison c = on_these(arguments);
     if (c.verdict == Comparison::Verdict::Equal && c.nan.elements > 0)
       if (const std::string numbers = find_finite(session, a, arguments); !numbers.empty()) {

@@ -39,14 +39,14 @@ std::string text_of_place(const FirstDifference& d) {
                             : "  what it reads is right, but other tensors than on the first side: the fault is here\n";
   switch (d.alone) {
     case Alone::Differs:
-      return "  on what the first side reads, it gives another value too: the fault is here\n";
+      return "  run on the first side's inputs, it still differs: the fault is here\n";
     case Alone::Agrees:
-      return "  on what the first side reads, it gives the first side's value: it enlarges the difference of what it "
-             "reads, and has no fault\n";
+      return "  run on the first side's inputs, it gives the first side's result: it only amplifies the differences of "
+             "its inputs\n";
     case Alone::NotTried:
       break;
   }
-  return "  what it reads is equal within the tolerance only: the fault is here, or it enlarges these differences\n";
+  return "  its inputs are equal only within the tolerance: the fault is here, or it amplifies their differences\n";
 }
 
 // `blame`: false when nothing is wrong, the difference is rounding.

@@ -19,7 +19,7 @@ namespace rldb::session {
 struct Leaf {
   std::int64_t low = 0;
   std::int64_t high = 9;
-  std::int64_t reach = 0;  // the least extent that it indexes as it is; 0: none
+  std::int64_t reach = 0;  // the least extent that it indexes without arithmetic; 0: none
   bool vague = false;      // some index depends on it in a way that is not known
 };
 

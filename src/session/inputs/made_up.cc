@@ -272,7 +272,8 @@ void run_round(const ir::Module* module, const ir::Expr* entry, const std::vecto
   }
 }
 
-// Numbers that are indices as they are cover the whole dimension. False: there is none with more than the usual ones.
+// Numbers that are used as indices without arithmetic cover the whole dimension. False: no dimension has more than the
+// usual numbers.
 bool widen(Leaves& leaves) {
   bool any = false;
   for (Leaf& row : leaves.rows) {

@@ -1,5 +1,5 @@
 // Which integers may be generated for the parameters of a function: an index must be within bounds, a divisor is not
-// zero. A number that is used as an index as it is reaches the end of its dimension. Where nothing can be concluded, 0
+// zero. A number that is used as an index without arithmetic covers its dimension. Where nothing can be concluded, 0
 // to
 // 9. Room-private.
 #pragma once
