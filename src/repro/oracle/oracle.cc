@@ -181,7 +181,7 @@ void Oracle::note_tried(const ir::Module* module, const std::vector<bool>& gener
   tried_.inputs = question_.inputs;
   if (f && has_symbolic_dims(f)) tried_.add_dims(dims_text(session_.options(), f));
   if (std::find(generated.begin(), generated.end(), true) == generated.end()) return;
-  tried_.add_numbers(kUsualNumbers);
+  tried_.add_numbers(f ? kUsualNumbers : kUsualNumbersUnfollowed);
   tried_.add_seed(session_.options().seed);
 }
 
