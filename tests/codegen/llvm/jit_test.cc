@@ -181,7 +181,7 @@ TEST_CASE("a long call waits for the full tier, also after short ones") {
   CHECK(jit->stats()[0].tier == codegen::Tier::Full);
 }
 
-TEST_CASE("what is begun for the full tier is given up with the kernel") {
+TEST_CASE("a compilation for the full tier is given up with its kernel") {
   Text t(kSums);
   for (int round = 0; round < 3; ++round) {
     auto jit = Jit::create(with_tiers()).value();
