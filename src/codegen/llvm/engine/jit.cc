@@ -344,7 +344,11 @@ class JitKernel : public runtime::Kernel {
   }
 
   void improve() {
-    if (find_code(Tier::Full) || !shared_->may_improve()) return;
+    if (find_code(Tier::Full)) {
+      from_cache_ = true;
+      return;
+    }
+    if (!shared_->may_improve()) return;
     auto begun = begin_compile(emitted_, signature_, shared_->compile_options());
     cannot_improve_ = !begun.ok();
     if (cannot_improve_) return;
@@ -356,6 +360,7 @@ class JitKernel : public runtime::Kernel {
   void use_improved() {
     const auto begun = std::exchange(improved_, nullptr);
     cannot_improve_ = !finish(*begun, Tier::Full).ok();
+    if (!cannot_improve_) from_cache_ = false;
   }
 
   ir::Result<Compiling> begun_or_now(const std::string& key, Tier tier) {
