@@ -162,7 +162,7 @@ class JitKernel : public runtime::Kernel {
     return Unit{};
   }
 
-  // Begins to compile it; false: it needs no compilation, or cannot be compiled, which is said when it is asked for.
+  // Begins to compile it; false: it needs no compilation, or cannot be compiled, which its first run reports.
   bool begin_ahead(const std::string& now) {
     if (code_ || !emitted_ || events_ != 0) return false;
     const Tier tier = is_short({}) ? Tier::Quick : Tier::Full;
