@@ -11,6 +11,7 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
+#include "rldb/session/session.h"
 
 namespace {
 
@@ -65,8 +66,10 @@ std::vector<runtime::Value> arguments(const runtime::KernelSignature& s) {
 void time_operator(benchmark::State& state, const Operator& op, codegen::FpMode fp) {
   Legalised legalised(op);
   if (!legalised.kernel) return state.SkipWithError("does not parse");
+  session::Session session;  // its functions: the kernels of sort and topk call one
   codegen::JitOptions options;
   options.fp = fp;
+  options.registry = &session.registry();
   auto jit = codegen::Jit::create(options).value();
   auto kernel = jit->add(legalised.ctx, legalised.kernel, "kernel");
   if (!kernel.ok()) return state.SkipWithError("does not compile");

@@ -162,6 +162,11 @@ def slope(points):
     return sum((x - mx) * (y - my) for x, y in zip(xs, ys)) / sum((x - mx) ** 2 for x in xs)
 
 
+def not_measured(samples, names):
+    """Benchmarks of the table that this build does not have, or that failed."""
+    return sorted(n for n in names if not samples.get(n))
+
+
 def measure_growth(samples, pattern):
     out = {}
     for title, base, counter, sizes in GROWTH:
@@ -248,6 +253,8 @@ def main():
 
     builds = [options.build] + ([options.other] if options.other else [])
     names = wanted_benchmarks(options.filter)
+    if not names and not options.models:
+        sys.exit(f"scripts/bench: no figure matches {options.filter}")
     samples = collect(builds, names, options.rounds, options.seconds) if names else [{} for _ in builds]
     figures = measure_figures(samples[0], options.filter)
     other = measure_figures(samples[1], options.filter) if options.other else None
@@ -255,6 +262,8 @@ def main():
     print_figures(figures, old, other)
     growth = measure_growth(samples[0], options.filter)
     print_growth(growth)
+    if missing := not_measured(samples[0], names):
+        print(f"\nnot measured: {', '.join(missing)}")
     models = {}
     for path in sorted(options.models.glob("*.py")) if options.models else []:
         models[path.name] = measure_model(options.build, path)

@@ -181,7 +181,7 @@ TEST_CASE("a long call waits for the full tier, also after short ones") {
   CHECK(jit->stats()[0].tier == codegen::Tier::Full);
 }
 
-TEST_CASE("what is begun for the full tier is given up with the kernel") {
+TEST_CASE("a compilation for the full tier is given up with its kernel") {
   Text t(kSums);
   for (int round = 0; round < 3; ++round) {
     auto jit = Jit::create(with_tiers()).value();
@@ -212,6 +212,25 @@ TEST_CASE("the cache on disk has code of both tiers, and the full one comes firs
   CHECK(tier_of_first_run(true) == std::pair(codegen::Tier::Quick, true));
   CHECK(tier_of_first_run(false) == std::pair(codegen::Tier::Full, true));
   CHECK(folder.files().size() == 2);
+}
+
+TEST_CASE("code that was compiled again is not said to be from the cache, until it is") {
+  Folder folder;
+  Text t(kSums);
+  JitOptions options = with_tiers();
+  options.cache_dir = folder.path;
+  REQUIRE(runtime::call_kernel(*Jit::create(options).value()->add(t.ctx, t.f, "sums").value(), for_sums(100)).ok());
+  for (const bool cached : {false, true}) {
+    auto jit = Jit::create(options).value();
+    auto kernel = jit->add(t.ctx, t.f, "sums").value();
+    const auto args = for_sums(100);
+    REQUIRE(runtime::call_kernel(*kernel, args).ok());
+    CHECK(jit->stats()[0].from_cache);
+    for (int calls = 0; calls < 1'000'000 && jit->stats()[0].tier == codegen::Tier::Quick; ++calls)
+      REQUIRE(runtime::call_kernel(*kernel, args).ok());
+    CHECK(jit->stats()[0].tier == codegen::Tier::Full);
+    CHECK(jit->stats()[0].from_cache == cached);
+  }
 }
 
 TEST_CASE("while one kernel is waited for others are compiled, and each is its own") {

@@ -140,7 +140,7 @@ TEST_CASE("what is not a scan keeps its loops") {
     REQUIRE(at != std::string::npos);
     return text.replace(at, from.size(), to);
   };
-  // One element less; a test of something else; a value that depends on the step.
+  // One element less; a test of something else.
   CHECK_FALSE(check_scan(changed("range(T.int64(35) - T.int64(1))", "range(T.int64(33))"), {}));
   CHECK_FALSE(check_scan(changed("if T.int64(0) < T.int64(35)", "if T.int64(0) < r"), {}));
 }

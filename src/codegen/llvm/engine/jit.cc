@@ -162,7 +162,7 @@ class JitKernel : public runtime::Kernel {
     return Unit{};
   }
 
-  // Begins to compile it; false: it needs no compilation, or cannot be compiled, which is said when it is asked for.
+  // Begins to compile it; false: it needs no compilation, or cannot be compiled, which its first run reports.
   bool begin_ahead(const std::string& now) {
     if (code_ || !emitted_ || events_ != 0) return false;
     const Tier tier = is_short({}) ? Tier::Quick : Tier::Full;
@@ -344,7 +344,11 @@ class JitKernel : public runtime::Kernel {
   }
 
   void improve() {
-    if (find_code(Tier::Full) || !shared_->may_improve()) return;
+    if (find_code(Tier::Full)) {
+      from_cache_ = true;
+      return;
+    }
+    if (!shared_->may_improve()) return;
     auto begun = begin_compile(emitted_, signature_, shared_->compile_options());
     cannot_improve_ = !begun.ok();
     if (cannot_improve_) return;
@@ -356,6 +360,7 @@ class JitKernel : public runtime::Kernel {
   void use_improved() {
     const auto begun = std::exchange(improved_, nullptr);
     cannot_improve_ = !finish(*begun, Tier::Full).ok();
+    if (!cannot_improve_) from_cache_ = false;
   }
 
   ir::Result<Compiling> begun_or_now(const std::string& key, Tier tier) {
