@@ -1,5 +1,6 @@
 // A session whose program and options are changed for a while. Output of its programs is suppressed meanwhile: they run
-// again and again. Room-private.
+// again and again. Kernels are the optimised ones, also for small inputs: a comparison is about the code that runs at
+// full size. Room-private.
 #pragma once
 
 #include "rldb/session/session.h"
@@ -13,6 +14,7 @@ class Borrow {
         program_(session.exchange_program(session.program() ? session.program()->copy() : nullptr)),
         options_(session.options()) {
     session_.mute(true);
+    session_.options().quick_kernels = false;
   }
   ~Borrow() {
     session_.mute(false);

@@ -31,6 +31,7 @@ class Borrowed {
         program_(session.exchange_program(session.program() ? session.program()->copy() : nullptr)),
         options_(session.options()) {
     session.options().eval_statements = statements;
+    session.options().quick_kernels = false;  // as Borrow
   }
   ~Borrowed() {
     session_.set_program(std::move(program_));

@@ -26,7 +26,7 @@ namespace {
 
 bool same_jit(const codegen::JitOptions& a, const codegen::JitOptions& b) {
   return a.fp == b.fp && a.check_bounds == b.check_bounds && a.check_accesses == b.check_accesses &&
-         a.opt_level == b.opt_level && a.schedule == b.schedule && a.cache_dir == b.cache_dir;
+         a.opt_level == b.opt_level && a.tiers == b.tiers && a.schedule == b.schedule && a.cache_dir == b.cache_dir;
 }
 
 }  // namespace
@@ -37,7 +37,7 @@ codegen::Jit* Session::jit(Diagnostics& out) {
   wanted.check_bounds = options_.check_bounds;
   wanted.check_accesses = options_.check_accesses;
   wanted.opt_level = options_.opt_level;
-  wanted.tiers = true;
+  wanted.tiers = options_.quick_kernels;
   wanted.schedule = options_.schedule;
   wanted.cache_dir = options_.cache_dir;
   wanted.registry = &registry_;

@@ -181,6 +181,7 @@ void add_onnx(const std::string& root, std::vector<Case>& cases) {
 Outcome run_onnx(const Case& c) {
   session::Options options;
   options.engine = c.engine == "eval" ? session::Engine::Eval : session::Engine::Jit;
+  options.quick_kernels = false;
   const fs::path folder = fs::path(c.path).parent_path();
   if (folder.filename() == "light") {
     session::Session session(options);

@@ -88,6 +88,7 @@ Outcome run_relay_translated(const Case& c) {
   std::ifstream in(c.values);
   const json program = json::parse(in);
   session::Options options;
+  options.quick_kernels = false;
   options.engine = c.engine == "jit" ? session::Engine::Jit : session::Engine::Eval;
   session::Session session(options);
   source::Diagnostics found;

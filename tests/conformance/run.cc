@@ -243,6 +243,7 @@ Outcome run_run(const Case& c) {
   Silent silent;
   session::Options options;
   options.engine = c.engine == "eval" ? session::Engine::Eval : session::Engine::Jit;
+  options.quick_kernels = false;
   options.check_accesses = check_accesses;
   Session session(options, &silent);
   source::Diagnostics d;

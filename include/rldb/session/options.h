@@ -44,6 +44,7 @@ struct Options {
   runtime::DeviceList devices;  // --devices: those of the run, by number; none: the module's
   bool isolate = false;         // --isolate: plugins and unchecked kernels run in guard processes
   int opt_level = 3;
+  bool quick_kernels = true;  // short calls of kernels may begin in code that is not optimised
   bool schedule = true;
   std::string cache_dir;  // kernels on disk; empty: memory only
   std::uint64_t seed = 0;
