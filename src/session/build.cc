@@ -102,7 +102,7 @@ runtime::Kernel* Session::PassKernels::find(const ir::PrimFunc* f, std::string_v
 runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, std::string_view name,
                                                          runtime::PackedArgs args) {
   Diagnostics reasons;  // a kernel that cannot be compiled is not the program's fault: its call stays
-  // What passes compute is not scheduled yet.
+  // Functions that passes compute are not scheduled yet.
   const Engine engine = session_.engine_of(name) == Engine::OpenCl ? Engine::Jit : session_.engine_of(name);
   runtime::Kernel* kernel = find(f, name, engine, reasons);
   if (!kernel)

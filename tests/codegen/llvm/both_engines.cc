@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "codegen/kernel_arguments.h"
 #include "rldb/frontend/parse.h"
 
 namespace rldb::codegen::testing {
@@ -24,39 +25,7 @@ Text::Text(std::string text) {
 }
 
 std::vector<Value> make_arguments(const runtime::KernelSignature& s, const Case& c) {
-  std::vector<std::int64_t> variables;
-  for (const std::string& name : s.variables) {
-    const auto it = c.symbols.find(name);
-    variables.push_back(it == c.symbols.end() ? 7 : it->second);
-  }
-  std::uint64_t seed = 0x9e3779b97f4a7c15u;
-  const auto next = [&] {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return double(seed >> 11) / double(std::uint64_t(1) << 53);
-  };
-  std::vector<Value> args;
-  for (const runtime::KernelParam& p : s.params) {
-    if (!p.is_tensor) {
-      if (p.opaque)
-        args.push_back(Value(runtime::Tensor::empty({16}, runtime::DType::Float(32)).value()));
-      else if (p.dtype.is_float())
-        args.push_back(Value::of_float(0.75));
-      else
-        args.push_back(Value::of_int(p.variable >= 0 ? variables[std::size_t(p.variable)] : 3));
-      continue;
-    }
-    std::vector<std::int64_t> shape;
-    for (const auto& d : p.shape) shape.push_back(runtime::evaluate(d, variables).value());
-    auto t = runtime::Tensor::empty(shape, p.dtype).value();
-    const std::size_t lanes = std::size_t(std::max<int>(1, p.dtype.lanes));
-    const std::size_t width = p.dtype.element().bytes();
-    for (std::size_t i = 0; i < std::size_t(t->element_count()) * lanes; ++i)
-      runtime::store_double(t->data() + i * width, p.dtype.element(), c.low + (c.high - c.low) * next());
-    args.push_back(Value(std::move(t)));
-  }
-  return args;
+  return kernel_arguments(s, {c.symbols, c.low, c.high}).value();
 }
 
 namespace {

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
+#include "codegen/kernel_arguments.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ops/op_info.h"
 
@@ -34,47 +35,8 @@ KernelText::KernelText(std::string text) {
 
 namespace {
 
-// Nullopt: a dimension has no value.
 std::optional<std::vector<Value>> arguments_for(const runtime::KernelSignature& s, const OnDevice& how) {
-  std::vector<std::int64_t> variables;
-  for (const std::string& name : s.variables) {
-    const auto it = how.symbols.find(name);
-    variables.push_back(it == how.symbols.end() ? 7 : it->second);
-  }
-  std::uint64_t seed = 0x9e3779b97f4a7c15u;
-  const auto next = [&] {
-    seed ^= seed << 13;
-    seed ^= seed >> 7;
-    seed ^= seed << 17;
-    return double(seed >> 11) / double(std::uint64_t(1) << 53);
-  };
-  std::vector<Value> args;
-  for (const runtime::KernelParam& p : s.params) {
-    if (!p.is_tensor) {
-      if (p.opaque)
-        args.push_back(Value(runtime::Tensor::empty({4096}, runtime::DType::Float(32)).value()));
-      else if (p.dtype.is_float())
-        args.push_back(Value::of_float(0.75));
-      else
-        args.push_back(Value::of_int(p.variable >= 0 ? variables[std::size_t(p.variable)] : 3));
-      continue;
-    }
-    std::vector<std::int64_t> shape;
-    for (const auto& d : p.shape) {
-      const auto n = runtime::evaluate(d, variables);
-      if (!n.ok()) return std::nullopt;
-      shape.push_back(*n);
-    }
-    auto made = runtime::Tensor::empty(shape, p.dtype);
-    if (!made.ok()) return std::nullopt;
-    auto t = std::move(made).value();
-    const std::size_t lanes = std::size_t(std::max<int>(1, p.dtype.lanes));
-    const std::size_t width = p.dtype.element().bytes();
-    for (std::size_t i = 0; i < std::size_t(t->element_count()) * lanes; ++i)
-      runtime::store_double(t->data() + i * width, p.dtype.element(), how.low + (how.high - how.low) * next());
-    args.push_back(Value(std::move(t)));
-  }
-  return args;
+  return kernel_arguments(s, {how.symbols, how.low, how.high, 4096});
 }
 
 struct RunOfKernel {

@@ -1,6 +1,8 @@
 // Kernels that are refused before anything runs, and the reports of threads.
 #include <doctest/doctest.h>
 
+#include <atomic>
+
 #include "codegen/opencl/on_device.h"
 #include "rldb/runtime/tensor_file.h"
 
@@ -62,6 +64,56 @@ TEST_CASE("opencl: a fault names buffer, index and thread, the same in every run
   CHECK(device_error(kernel_of("    B[tx] = T.Cast(\"float32\", 7 // (I[tx] * 0))\n")) ==
         "integer division by zero\nin the thread blockIdx.x = 0, threadIdx.x = 0");
   CHECK(device_error(kernel_of("    B[bx * 32 + tx] = T.if_then_else(tx < 32, A[tx], A[tx + 1000])\n")) == "");
+}
+
+TEST_CASE("opencl: arrays of threads that a CPU has no stack for are refused") {
+  if (!has_device()) return;
+  if (codegen::opencl_devices()->front().platform != "Portable Computing Language") {
+    MESSAGE("skipped: the device is not a CPU by PoCL");
+    return;
+  }
+  KernelText t(
+      kernel_of("    S = T.alloc_buffer((65536,), \"float32\", scope=\"local\")\n"
+                "    for i in range(65536):\n"
+                "        S[i] = A[tx]\n"
+                "    T.tvm_storage_sync(\"shared\")\n"
+                "    B[bx * 32 + tx] = S[65535 - tx]\n"));
+  REQUIRE(t.problem == "");
+  auto kernel = codegen::opencl_kernel(t.ctx, t.functions[0].second, "kernel", {});
+  REQUIRE(!kernel.ok());
+  CHECK(has(kernel.error().text, "its blocks have 32 threads with arrays of 262144 bytes each"));
+  CHECK(same_on_device(kernel_of("    S = T.alloc_buffer((1024,), \"float32\", scope=\"local\")\n"
+                                 "    for i in range(1024):\n"
+                                 "        S[i] = A[tx]\n"
+                                 "    T.tvm_storage_sync(\"shared\")\n"
+                                 "    B[bx * 32 + tx] = S[1023 - tx]\n")) == "");
+}
+
+// A kernel that never ends would keep the device from all later tests: this one ends after a second or so.
+TEST_CASE("opencl: the wait for an interrupted kernel can be interrupted too") {
+  if (!has_device()) return;
+  KernelText t(
+      kernel_of("    B[bx * 32 + tx] = A[bx * 32 + tx]\n"
+                "    for i in range(I[63] * 20000):\n"
+                "        B[bx * 32 + tx] = T.sin(B[bx * 32 + tx])\n"));
+  REQUIRE(t.problem == "");
+  std::atomic<bool> interrupt = true;
+  codegen::OpenClOptions options;
+  options.interrupt = &interrupt;
+  auto kernel = codegen::opencl_kernel(t.ctx, t.functions[0].second, "kernel", options);
+  REQUIRE(kernel.ok());
+  const auto run = [&](const char* count) {
+    std::vector<runtime::Value> args;
+    for (const char* literal : {"64xf32=ones", count, "64xf32=zeros"})
+      args.push_back(runtime::parse_value_literal(literal).value());
+    auto done = runtime::call_kernel(**kernel, args);
+    return done.ok() ? "" : done.error().message;
+  };
+  CHECK(run("64xi32=arange") == "interrupted in kernel `kernel`, which the device goes on computing");
+  CHECK(run("64xi32=zeros") ==
+        "interrupted before kernel `kernel`: the device still computes the kernel that was interrupted");
+  interrupt = false;
+  CHECK(run("64xi32=zeros") == "");
 }
 
 TEST_CASE("opencl: a fault changes no tensor") {

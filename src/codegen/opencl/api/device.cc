@@ -79,8 +79,7 @@ ir::Result<const ClDevice*> open_first() {
     opened->api = api;
     opened->id = devices[0];
     opened->about = described(*api, platform, devices[0]);
-    opened->item_sizes.assign(3, 0);
-    api->clGetDeviceInfo(opened->id, cl::kMaxItemSizes, sizeof(std::size_t) * 3, opened->item_sizes.data(), nullptr);
+    opened->is_cpu = (number_of<cl::Bits>(*api, opened->id, cl::kDeviceType) & cl::kCpu) != 0;
     opened->exact_division =
         (number_of<cl::Bits>(*api, opened->id, cl::kSingleFloats) & cl::kCorrectlyRoundedDivision) != 0;
     cl::Int error = cl::kSuccess;

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "codegen/opencl/api/loader.h"
 #include "rldb/codegen/opencl/opencl.h"
@@ -16,8 +15,10 @@ struct ClDevice {
   cl::ContextId context = nullptr;
   cl::QueueId queue = nullptr;  // commands run in order
   OpenClDevice about;
-  std::vector<std::size_t> item_sizes;  // the most threads of a block in each dimension
-  bool exact_division = false;          // -cl-fp32-correctly-rounded-divide-sqrt is supported
+  bool is_cpu = false;          // the arrays of all threads of a block are on one stack
+  bool exact_division = false;  // -cl-fp32-correctly-rounded-divide-sqrt is supported
+  // The last launch, if ^C ended the wait for it: commands after it start when it has ended.
+  mutable cl::EventId abandoned = nullptr;
 };
 
 // Opened once; lives as long as the process.

@@ -25,7 +25,8 @@ Loaded open_library() {
   Loaded loaded;
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);  // stays open: drivers have threads
   if (!library) {
-    loaded.why = fmt::format("{} is not installed", kLibrary);
+    const char* why = dlerror();  // names the file
+    loaded.why = why ? why : fmt::format("{} cannot be opened", kLibrary);
     return loaded;
   }
 #define RLDB_CL_FUNCTION(name, result, parameters) find_function(library, #name, loaded.api.name, loaded.why);

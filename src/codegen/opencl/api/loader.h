@@ -23,14 +23,14 @@ using KernelId = struct KernelObject*;
 using EventId = struct EventObject*;
 
 inline constexpr Int kSuccess = 0;
-inline constexpr Int kComplete = 0;  // of a command
-inline constexpr Bits kAllDevices = 0xFFFFFFFF;
+inline constexpr Int kComplete = 0;                             // of a command
+inline constexpr Bits kAllDevices = 0xFFFFFFFF, kCpu = 1 << 1;  // of kDeviceType
 inline constexpr Bits kReadWrite = 1;
 inline constexpr Uint kBlocking = 1;
 inline constexpr Uint kPlatformName = 0x0902;
-inline constexpr Uint kMaxGroupSize = 0x1004, kMaxItemSizes = 0x1005, kSingleFloats = 0x101B, kGlobalMemory = 0x101F,
+inline constexpr Uint kDeviceType = 0x1000, kMaxGroupSize = 0x1004, kSingleFloats = 0x101B, kGlobalMemory = 0x101F,
                       kLocalMemory = 0x1023, kDeviceName = 0x102B, kDeviceVersion = 0x102F, kDeviceExtensions = 0x1030;
-inline constexpr Uint kBuildLog = 0x1183, kKernelGroupSize = 0x11B0, kCommandStatus = 0x11D3;
+inline constexpr Uint kBuildLog = 0x1183, kCommandStatus = 0x11D3;
 inline constexpr Bits kCorrectlyRoundedDivision = 1 << 7;  // of kSingleFloats
 
 struct Api {

@@ -216,7 +216,10 @@ void Emitter::open_threads(const ir::AttrStmt* s) {
   } else if (!(known->extent == s->value || (extent && ir::const_int(known->extent) == extent))) {
     return refuse(fmt::format("`{}` is launched with two sizes", tag));
   }
-  local_vars_[s->thread_var] = threads_.find(tag)->second;
+  // Arithmetic on the variable is that of its dtype.
+  const std::string& name = threads_.find(tag)->second;
+  const DType t = s->thread_var->dtype();
+  local_vars_[s->thread_var] = t == DType::Int(32) ? name : fmt::format("(({}){})", value_type(t), name);
   note_range(s->thread_var, {0, extent ? std::optional(*extent - 1) : std::nullopt});
   statement(s->body);
 }

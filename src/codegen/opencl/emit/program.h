@@ -36,6 +36,7 @@ struct Launch {
   std::vector<LaunchArgument> arguments;
   std::vector<ThreadAxis> axes;  // in the order in which threads are numbered, the slowest first
   std::size_t shared_bytes = 0;
+  std::size_t private_bytes = 0;  // of the arrays of one thread
 };
 
 // A place that reports faults. The record has three numbers.

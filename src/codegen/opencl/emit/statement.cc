@@ -234,6 +234,7 @@ void Emitter::allocate(const ir::Var* data, std::string_view name, DType dtype, 
     launch_->shared_bytes += std::size_t(bytes);
   } else {
     line(array + " = {0};");
+    launch_->private_bytes += std::size_t(bytes);
   }
   memories_[data] = Memory{shared ? Space::Local : Space::Private, c_name, dtype.element(), bytes};
 }

@@ -7,7 +7,9 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <thread>
+#include <utility>
 
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
@@ -58,7 +60,20 @@ ScalarBytes bytes_of(const Value& v, ir::DType t) {
 
 }  // namespace
 
+std::string block_is_too_large(const ClDevice& device, const Launch& launch, std::uint64_t threads) {
+  // On a CPU, the arrays of all threads of a block are on the stack of one thread, whose end is not tested (PoCL).
+  constexpr std::uint64_t kMostStack = std::uint64_t(4) << 20;
+  if (threads > device.about.group_size)
+    return fmt::format("its blocks have {} threads, a block of {} has at most {}", threads, device.about.name,
+                       device.about.group_size);
+  if (device.is_cpu && launch.private_bytes > kMostStack / std::max<std::uint64_t>(1, threads))
+    return fmt::format("its blocks have {} threads with arrays of {} bytes each, a block of {} has room for {} bytes",
+                       threads, launch.private_bytes, device.about.name, kMostStack);
+  return {};
+}
+
 Result<support::Unit> ClCall::run(runtime::PackedArgs args) {
+  RLDB_TRY_VOID(wait_for_abandoned());
   RLDB_TRY_VOID(bind(args));
   RLDB_TRY(faults_, ClMemory::allocate(device_, sizeof(FaultRecord)));
   RLDB_TRY_VOID(copy_in());
@@ -77,11 +92,6 @@ Result<support::Unit> ClCall::execute() {
   return host(program_.f->body);
 }
 
-const ir::Var* ClCall::root(const ir::Var* data) const {
-  const auto alias = program_.aliases.find(data);
-  return alias == program_.aliases.end() ? data : alias->second;
-}
-
 // ---- arguments ----
 
 Result<support::Unit> ClCall::bind(runtime::PackedArgs args) {
@@ -93,12 +103,12 @@ Result<support::Unit> ClCall::bind(runtime::PackedArgs args) {
       scalars_[p.var] = args[i];
     }
   }
-  const Shared* before = nullptr;
-  for (const auto& [at, shared] : tensors_) {
-    if (before && before->host + before->bytes > at && (before->written || shared.written))
-      return fail(ErrorKind::Unsupported,
-                  "two arguments are parts of one tensor that overlap, and one of them is written");
-    before = &shared;
+  for (auto first = tensors_.begin(); first != tensors_.end(); ++first) {
+    const Shared& a = first->second;
+    for (auto second = std::next(first); second != tensors_.end() && second->first < a.host + a.bytes; ++second)
+      if (second->second.bytes > 0 && (a.written || second->second.written))
+        return fail(ErrorKind::Unsupported,
+                    "two arguments are parts of one tensor that overlap, and one of them is written");
   }
   return Unit{};
 }
@@ -231,16 +241,18 @@ Result<support::Unit> ClCall::launch(std::size_t which) {
   for (const ThreadAxis& axis : made.axes) {
     RLDB_TRY(const std::int64_t n, number(axis.extent));
     if (n <= 0) return Unit{};
-    if (__builtin_mul_overflow(threads, std::uint64_t(n), &threads) || threads >= kNoThread)
+    if (__builtin_mul_overflow(threads, std::uint64_t(n), &threads) || threads > kNoThread)
       return fail(ErrorKind::Unsupported, fmt::format("`{}` is launched with 2^32 threads or more", made.function));
+    if (n > INT32_MAX)
+      return fail(ErrorKind::Unsupported,
+                  fmt::format("`{}` is launched with 2^31 or more of `{}`", made.function, axis.tag));
     const auto dim = std::size_t(axis.tag.back() - 'x');
     (axis.tag.starts_with("threadIdx.") ? local : global)[dim] = std::size_t(n);
   }
   for (int i = 0; i < 3; ++i) global[i] *= local[i];
   const std::size_t group = local[0] * local[1] * local[2];
-  if (group > device_.about.group_size)
-    return fail(ErrorKind::Unsupported, fmt::format("blocks of {} threads: a block of {} has at most {}", group,
-                                                    device_.about.name, device_.about.group_size));
+  if (std::string why = block_is_too_large(device_, made, group); !why.empty())
+    return fail(ErrorKind::Unsupported, std::move(why));
   RLDB_TRY_VOID(set_arguments(which));
   cl::EventId event = nullptr;
   const cl::Int code = device_.api->clEnqueueNDRangeKernel(device_.queue, built_.kernel(which), 3, nullptr, global,
@@ -297,25 +309,43 @@ Result<support::Unit> ClCall::set_arguments(std::size_t which) {
   return Unit{};
 }
 
-// Polls, so that ^C is heard: a kernel cannot be ended, but nobody has to wait for it.
-Result<support::Unit> ClCall::wait(cl::EventId event) {
-  device_.api->clFlush(device_.queue);
+// Polls, so that ^C is heard: a kernel cannot be ended, but nobody has to wait for it. False: interrupted.
+Result<bool> ClCall::poll(cl::EventId event) {
   cl::Int status = 1;
-  for (int polls = 0; status > cl::kComplete; ++polls) {
-    if (device_.api->clGetEventInfo(event, cl::kCommandStatus, sizeof status, &status, nullptr) != cl::kSuccess) break;
-    if (status <= cl::kComplete) break;
-    if (interrupt_ && *interrupt_) {
-      device_.api->clReleaseEvent(event);
-      return fail(ErrorKind::Interrupted,
-                  fmt::format("interrupted in kernel `{}`, which the device goes on computing", signature_.name));
-    }
+  for (int polls = 0;; ++polls) {
+    const cl::Int code = device_.api->clGetEventInfo(event, cl::kCommandStatus, sizeof status, &status, nullptr);
+    if (code != cl::kSuccess) return support::Failure(cl_error("ask for the state of a kernel", code));
+    if (status < 0) return support::Failure(cl_error(fmt::format("complete kernel `{}`", signature_.name), status));
+    if (status == cl::kComplete) return true;
+    if (interrupt_ && *interrupt_) return false;
     if (polls < 64)
       std::this_thread::yield();
     else
       std::this_thread::sleep_for(std::chrono::microseconds(polls < 1000 ? 50 : 1000));
   }
+}
+
+Result<support::Unit> ClCall::wait(cl::EventId event) {
+  device_.api->clFlush(device_.queue);
+  auto ended = poll(event);
+  if (ended.ok() && !*ended) {
+    device_.abandoned = event;
+    return fail(ErrorKind::Interrupted,
+                fmt::format("interrupted in kernel `{}`, which the device goes on computing", signature_.name));
+  }
   device_.api->clReleaseEvent(event);
-  if (status < 0) return support::Failure(cl_error(fmt::format("complete kernel `{}`", signature_.name), status));
+  if (!ended.ok()) return support::Failure(std::move(ended).error());
+  return Unit{};
+}
+
+Result<support::Unit> ClCall::wait_for_abandoned() {
+  if (!device_.abandoned) return Unit{};
+  const auto ended = poll(device_.abandoned);
+  if (ended.ok() && !*ended)
+    return fail(ErrorKind::Interrupted,
+                fmt::format("interrupted before kernel `{}`: the device still computes the kernel that was interrupted",
+                            signature_.name));
+  device_.api->clReleaseEvent(std::exchange(device_.abandoned, nullptr));  // its own errors concern nobody any more
   return Unit{};
 }
 

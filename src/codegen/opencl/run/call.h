@@ -13,6 +13,9 @@
 
 namespace rldb::codegen {
 
+// Why the device cannot run blocks of so many threads; empty: it can.
+std::string block_is_too_large(const ClDevice& device, const Launch& launch, std::uint64_t threads);
+
 class ClCall {
  public:
   ClCall(const ClDevice& device, const Program& program, const ClProgram& built,
@@ -33,12 +36,13 @@ class ClCall {
   runtime::Result<Unit> allocate(const ir::Stmt* s);
   runtime::Result<Unit> launch(std::size_t number);
   runtime::Result<Unit> set_arguments(std::size_t number);
+  runtime::Result<bool> poll(cl::EventId event);
   runtime::Result<Unit> wait(cl::EventId event);
+  runtime::Result<Unit> wait_for_abandoned();
   runtime::Result<Unit> look_at_faults(std::size_t number);
   runtime::Error fault(const Launch& launch, std::uint32_t thread) const;
   runtime::Result<std::int64_t> number(const ir::Expr* e) const;
   runtime::Result<runtime::Value> scalar(const ir::Expr* e) const;
-  const ir::Var* root(const ir::Var* data) const;
 
   // A range of a storage, shared by all arguments that are there.
   struct Shared {

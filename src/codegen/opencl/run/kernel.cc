@@ -38,9 +38,7 @@ std::string device_lacks(const ClDevice& device, const Program& program) {
           __builtin_mul_overflow(threads, std::uint64_t(*n), &threads))
         threads = UINT64_MAX;
     }
-    if (threads > device.about.group_size)
-      return fmt::format("its blocks have {} threads, a block of {} has at most {}", threads, device.about.name,
-                         device.about.group_size);
+    if (const std::string why = block_is_too_large(device, launch, threads); !why.empty()) return why;
   }
   return {};
 }

@@ -12,8 +12,8 @@ using runtime::Result;
 using support::Unit;
 
 runtime::Error cl_error(std::string_view doing, cl::Int code) {
-  constexpr cl::Int kNoMemory = -4, kNoHostMemory = -6;
-  const bool memory = code == kNoMemory || code == kNoHostMemory;
+  constexpr cl::Int kNoMemory = -4, kNoHostMemory = -6, kBufferTooLarge = -61;
+  const bool memory = code == kNoMemory || code == kNoHostMemory || code == kBufferTooLarge;
   return {memory ? runtime::ErrorKind::OutOfMemory : runtime::ErrorKind::Raised,
           fmt::format("OpenCL cannot {}: {}", doing, cl::error_name(code)),
           {}};
