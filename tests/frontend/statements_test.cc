@@ -91,7 +91,11 @@ TEST_CASE("a header is replaced by one of the same words") {
   CHECK(placeholder_header("if (c:") == "if _: ");
   CHECK(placeholder_header("for i in (:") == "for _ in _:");
   CHECK(placeholder_header("@R.function(") == "@R.function ");
-  CHECK(placeholder_header("@").empty());
+  CHECK(placeholder_header("@R.") == "@R ");
+  CHECK(placeholder_header("@R..f(") == "@R    ");
+  CHECK(placeholder_header("@") == "#");
+  CHECK(placeholder_header("@.f") == "#  ");
+  CHECK(placeholder_header("with R..f:") == "with _:   ");
   CHECK(placeholder_header("else (:").empty());
 }
 
