@@ -123,4 +123,8 @@ TEST_CASE("damage in one line does not reach the next") {
         std::vector<std::string>{"(", "c"});
   CHECK(damage("@R.function(pure=\ndef f(x: R.T):\n    with R.dataflow(:\n        a = x\n    return a\n") ==
         std::vector<std::string>{"(", "("});
+  for (const std::string decorator : {"@", "@R.", "@.f", "@R..f"}) {
+    CAPTURE(decorator);
+    CHECK(damage("class M:\n    " + decorator + "\n    def f(x: R.T):\n        return x\n").size() == 1);
+  }
 }
