@@ -237,7 +237,7 @@ std::string placeholder_header(std::string_view header) {
   std::string start;
   if (word.starts_with('@')) {
     const std::string_view path = path_of(word.substr(1));
-    start = path.empty() ? "#" : "@" + std::string(path);  // a comment, where there is no room for a decorator
+    if (!path.empty()) start = "@" + std::string(path);
   } else if (word == "def") {
     constexpr std::string_view kUnnamed = "def _";
     if (named || header.size() < kUnnamed.size()) return placeholder_def(header, name_end);
