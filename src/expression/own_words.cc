@@ -13,12 +13,6 @@ namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-// Words that a value follows.
-bool joins_values(std::string_view word) {
-  constexpr std::string_view kWords[] = {"and", "else", "for", "if", "in", "is", "lambda", "not", "or"};
-  return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
-}
-
 class WordFinder {
  public:
   explicit WordFinder(std::string_view text) : text_(text) {}
@@ -75,7 +69,7 @@ class WordFinder {
     const bool attribute = at_ > 0 && text_[at_ - 1] == '.';
     if (rank > end + 1 && ends && !is_digit(word[0]) && !attribute)
       return take(TermKind::Name, rank, std::string(text_.substr(at_, rank - at_)));
-    after_value_ = !joins_values(word);
+    after_value_ = !frontend::joins_values(word);
     at_ = end;
   }
 

@@ -413,7 +413,7 @@ bool Document::State::read_function(Member& m, const TextEdit* edit, script::Kee
   if (edit) {
     m.memo->apply(*edit);
     if (m.memo->abandoned()) return false;
-    if (m.memo && !m.memo->abandoned()) copying.known = m.memo.get();
+    copying.known = m.memo.get();
     m.memo->reload = [this](cst::Kind kind, std::uint32_t begin, std::uint32_t end) {
       cst::Tree tree = live.copy_node(file, kind, begin, tree_options());
       if (tree.rows.empty() || tree.rows[0].end != end) return cst::Node();

@@ -372,6 +372,8 @@ support::Result<std::vector<SyntaxLine>, SyntaxFault> read_syntax_lines(std::str
   return SyntaxReader(text, own, true).lines();
 }
 
+bool joins_values(std::string_view word) { return cst::joins_values(word); }
+
 std::size_t end_of_string(std::string_view text, std::size_t begin) {
   bool open = false;
   return cst::skip_string(text, begin, text.size(), open);

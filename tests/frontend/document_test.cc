@@ -107,6 +107,22 @@ TEST_CASE("a header while it does not parse") {
   CHECK(e.document.result().ok);
 }
 
+TEST_CASE("a decorator that is typed leaves the class around it a class") {
+  Edited e(kModule);
+  for (const std::string_view typed : {"@R.", "@R.f.", "@R..f"}) {
+    e.change("@R.function", typed);
+    bool only_there = e.document.diagnostics().has_errors();
+    const std::size_t at = e.document.text().find(typed);
+    const std::size_t body = e.document.text().find(":\n", at);
+    for (const source::Diagnostic& d : e.document.diagnostics().all())
+      only_there = only_there && d.span.begin >= at && d.span.begin < body;
+    CAPTURE(typed);
+    CHECK(only_there);
+    e.change(typed, "@R.function");
+    CHECK(e.document.result().ok);
+  }
+}
+
 TEST_CASE("after an edit of a header, the statements that see its variables unchanged are kept") {
   Edited e(R"(@I.ir_module
 class Module:

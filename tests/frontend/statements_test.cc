@@ -91,7 +91,11 @@ TEST_CASE("a header is replaced by one of the same words") {
   CHECK(placeholder_header("if (c:") == "if _: ");
   CHECK(placeholder_header("for i in (:") == "for _ in _:");
   CHECK(placeholder_header("@R.function(") == "@R.function ");
+  CHECK(placeholder_header("@R.") == "@R ");
+  CHECK(placeholder_header("@R..f(") == "@R    ");
   CHECK(placeholder_header("@").empty());
+  CHECK(placeholder_header("@.f").empty());
+  CHECK(placeholder_header("with R..f:") == "with _:   ");
   CHECK(placeholder_header("else (:").empty());
 }
 
@@ -119,4 +123,8 @@ TEST_CASE("damage in one line does not reach the next") {
         std::vector<std::string>{"(", "c"});
   CHECK(damage("@R.function(pure=\ndef f(x: R.T):\n    with R.dataflow(:\n        a = x\n    return a\n") ==
         std::vector<std::string>{"(", "("});
+  for (const std::string decorator : {"@R.", "@R..f", "@R.f."}) {
+    CAPTURE(decorator);
+    CHECK(damage("class M:\n    " + decorator + "\n    def f(x: R.T):\n        return x\n").size() == 1);
+  }
 }

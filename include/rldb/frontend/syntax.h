@@ -79,6 +79,9 @@ struct SyntaxLine {
 support::Result<std::vector<SyntaxLine>, SyntaxFault> read_syntax_lines(std::string_view text,
                                                                         std::span<const OwnWord> own = {});
 
+// Whether a value follows a word of the grammar: `not`, `in`.
+bool joins_values(std::string_view word);
+
 // The end of the string whose quote is at `begin`.
 std::size_t end_of_string(std::string_view text, std::size_t begin);
 

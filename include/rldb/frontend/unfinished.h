@@ -1,4 +1,4 @@
-// An entry that is still being typed, as if its brackets were closed here. Nothing is parsed.
+// An entry that is still being typed: its brackets closed here, and the call that is open.
 //
 // Users: the prompt's hints, which infer the type of the part typed so far; signature help of the language server.
 #pragma once
@@ -22,7 +22,7 @@ struct OpenCall {
   std::size_t arguments = 0;  // where they begin
   std::size_t argument = 0;   // the number of the one at the cursor
 };
-// The innermost call that is open at `cursor`.
+// The innermost call that is open at `cursor`, by the text alone: it may begin anywhere in a file.
 OpenCall find_open_call(std::string_view text, std::size_t cursor);
 std::string_view open_call(std::string_view text, std::size_t cursor);
 

@@ -72,14 +72,13 @@ bool is_string_prefix(std::string_view text, std::size_t i, std::size_t end) {
   return quote != i && quote < end && quote - i <= 2 && (text[quote] == '"' || text[quote] == '\'');
 }
 
-// Words that occur between values.
+}  // namespace
+
 bool joins_values(std::string_view word) {
   static constexpr std::array<std::string_view, 11> kWords = {"and", "as", "await",  "else", "for", "if",
                                                               "in",  "is", "lambda", "not",  "or"};
   return std::find(kWords.begin(), kWords.end(), word) != kWords.end();
 }
-
-}  // namespace
 
 std::size_t second_of_two_values(std::string_view text, std::size_t begin, std::size_t end) {
   const Scan scan = scan_brackets(text, begin, end);

@@ -21,6 +21,7 @@ std::size_t skip_string(std::string_view text, std::size_t i, std::size_t end, b
 
 bool is_word_byte(char c);  // of a name or number
 bool is_keyword(std::string_view word);
+bool joins_values(std::string_view word);  // `not`, `in`: a value follows
 
 // Whether a line, from its first character on, is the header of a block or a decorator.
 bool begins_block(std::string_view line);

@@ -194,6 +194,20 @@ std::size_t end_of_word(std::string_view text, std::size_t at) {
   return at;
 }
 
+// The start of a text that is a path, `R.function`.
+std::string_view path_of(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size(); at = end + 1) {
+    std::size_t to = at;
+    while (to < text.size() && is_word_byte(text[to])) ++to;
+    const std::string_view name = text.substr(at, to - at);
+    if (name.empty() || (name[0] >= '0' && name[0] <= '9') || is_keyword(name)) break;
+    end = to;
+    if (end < text.size() && text[end] != '.') break;
+  }
+  return text.substr(0, end);
+}
+
 // `def f(` ... `):`, the two ends as far apart as those of the header: within brackets its lines may end.
 std::string placeholder_def(std::string_view header, std::size_t name_end) {
   if (name_end + 3 > header.size()) return {};
@@ -219,11 +233,11 @@ std::string placeholder_header(std::string_view header) {
   const std::size_t name_end = end_of_word(header, name);
   const std::string_view given = header.substr(name, name_end - name);
   const bool dotted = given.find('.') != std::string_view::npos;
-  const bool named = !given.empty() && !(given[0] >= '0' && given[0] <= '9') && !is_keyword(given) && given[0] != '.' &&
-                     given.back() != '.' && (!dotted || word == "with");
+  const bool named = !given.empty() && path_of(given) == given && (!dotted || word == "with");
   std::string start;
   if (word.starts_with('@')) {
-    start = word.size() > 1 && !word.ends_with('.') ? word : std::string_view();
+    const std::string_view path = path_of(word.substr(1));
+    if (!path.empty()) start = "@" + std::string(path);
   } else if (word == "def") {
     constexpr std::string_view kUnnamed = "def _";
     if (named || header.size() < kUnnamed.size()) return placeholder_def(header, name_end);

@@ -23,8 +23,19 @@ namespace {
 
 constexpr int kMaxDepth = 200;
 
-// `*` for an operand, as TVM prints a wildcard: between brackets and commas.
-std::vector<frontend::OwnWord> stars(std::string_view text) {
+// The end of `<...>`, whose parts may have such brackets of their own; the end of the text if it is not closed.
+std::size_t end_of_angles(std::string_view text, std::size_t begin) {
+  int depth = 0;
+  for (std::size_t i = begin; i < text.size(); ++i) {
+    depth += text[i] == '<' ? 1 : text[i] == '>' ? -1 : 0;
+    if (depth == 0) return i + 1;
+  }
+  return text.size();
+}
+
+// Operands that TVM prints and the grammar lacks: `*` for a wildcard, between brackets and commas, and an object of
+// Python, `<function check at 0x7f01>`.
+std::vector<frontend::OwnWord> own_words(std::string_view text) {
   std::vector<frontend::OwnWord> found;
   const auto blank_until = [&](std::size_t i) {
     while (i < text.size() && support::is_blank(text[i])) ++i;
@@ -35,6 +46,11 @@ std::vector<frontend::OwnWord> stars(std::string_view text) {
     const char c = text[i];
     if (support::is_blank(c)) continue;
     if (c == '"' || c == '\'') i = frontend::end_of_string(text, i) - 1;
+    if (c == '<' && at_operand) {
+      const std::size_t end = end_of_angles(text, i);
+      found.push_back({std::uint32_t(i), std::uint32_t(end)});
+      i = end - 1;
+    }
     const std::size_t next = blank_until(i + 1);
     const bool ends = next == text.size() || std::string_view(",)]|&^>.;").find(text[next]) != std::string_view::npos;
     if (c == '*' && at_operand && ends) found.push_back({std::uint32_t(i), std::uint32_t(i + 1)});
@@ -47,16 +63,16 @@ class PatternReader {
  public:
   // A query has names, and ties between patterns.
   explicit PatternReader(std::string_view text, PatternQuery* query = nullptr)
-      : text_(text), stars_(stars(text)), query_(query) {}
+      : text_(text), words_(own_words(text)), query_(query) {}
 
   ir::Result<Pattern> pattern() {
-    const auto read = frontend::read_syntax(text_, stars_);
+    const auto read = frontend::read_syntax(text_, words_);
     if (!read.ok()) return fault(read.error());
     return of(*read);
   }
 
   ir::Result<PatternQuery> lines() {
-    const auto read = frontend::read_syntax_lines(text_, stars_);
+    const auto read = frontend::read_syntax_lines(text_, words_);
     if (!read.ok()) return fault(read.error());
     std::optional<Pattern> last;
     for (const frontend::SyntaxLine& line : *read) {
@@ -71,7 +87,7 @@ class PatternReader {
 
   ir::Result<std::vector<NamedPattern>> named_patterns() {
     if (support::trim(text_).empty()) return no_list("nothing");
-    const auto read = frontend::read_syntax(text_, stars_);
+    const auto read = frontend::read_syntax(text_, words_);
     if (!read.ok()) return fault(read.error());
     if (!is_sequence(*read)) return no_list(text_);
     std::vector<NamedPattern> found;
@@ -172,7 +188,8 @@ class PatternReader {
       RLDB_TRY(const int at, index(n.parts[1]));
       return p[at];
     }
-    if (is_tie(n)) return fail(n.begin, "`>>` and `^` connect the patterns of a query, not parts of one");
+    if (is_tie(n))
+      return fail(n.begin, "`>>` and `^` connect the patterns of a query, not parts of one: write `(a | b) ^ c`");
     if (n.kind != SyntaxKind::Binary || (n.text != "|" && n.text != "&")) return fail(n.begin, "expected a pattern");
     RLDB_TRY(const Pattern left, of(n.parts[0]));
     RLDB_TRY(const Pattern right, of(n.parts[1]));
@@ -187,6 +204,7 @@ class PatternReader {
 
   ir::Result<Pattern> name(const SyntaxNode& n) {
     if (n.text == "*") return wildcard();
+    if (n.text.starts_with('<')) return fail(n.begin, "an object of Python cannot be read as a pattern");
     if (const Pattern* known = find_name(n.text)) return *known;
     return fail(n.end, "expected `(`");
   }
@@ -337,7 +355,7 @@ class PatternReader {
   }
 
   std::string_view text_;
-  std::vector<frontend::OwnWord> stars_;
+  std::vector<frontend::OwnWord> words_;
   PatternQuery* query_ = nullptr;
   std::vector<std::pair<std::string, Pattern>> names_;  // the newest first
   bool tied_ = false;

@@ -91,6 +91,10 @@ TEST_CASE("mistakes in a pattern are named with their place") {
   CHECK(round_trip("wildcard()[x]").starts_with("pattern, column 12: expected an integer"));
   CHECK(round_trip(std::string(100'000, '(')).ends_with("nested too deeply to be read"));
   CHECK(round_trip(std::string(100'000, '~')).ends_with("nested too deeply to be read"));
+  CHECK(round_trip("is_op(\"abs\")(<function f at 0x7f01>)") ==
+        "pattern, column 14: an object of Python cannot be read as a pattern");
+  CHECK(round_trip("wildcard() | <f").starts_with("pattern, column 14: an object of Python"));
+  CHECK(round_trip("wildcard() < wildcard()") == "pattern, column 1: expected a pattern");
   CHECK(round_trip("wildcard() >> wildcard()").find("connect the patterns of a query") != std::string::npos);
   CHECK(round_trip("wildcard().has_attr({'axis': -1_0})") == "wildcard().has_attr({\"axis\": -1_0})");
   std::string calls = "*";

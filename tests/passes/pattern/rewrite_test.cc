@@ -105,7 +105,10 @@ TEST_CASE("queries: trees, names for parts, and who reads whom") {
   CHECK(found(program, R"(is_var("x") ^ is_op("matmul")(...))") == std::vector<std::string>{"a", "b"});
   CHECK(parse_query("").error().text == "pattern, column 1: the text ends");
   CHECK_FALSE(parse_query("y = ").ok());
-  // Precedence is Python's.
+  // Precedence is Python's: `|` binds less tightly than `^`, `&` less tightly than `>>`.
+  CHECK(parse_query(R"(* | * ^ *)").error().text.ends_with("not parts of one: write `(a | b) ^ c`"));
+  CHECK_FALSE(parse_query(R"(* & * >> *)").ok());
+  CHECK(parse_query(R"((* | *) ^ * & *)").ok());
   const auto chain = found(program, R"(is_op("matmul")(*, *) >> is_op("nn.relu")(*) ^ is_op("add")(...))");
   CHECK(chain.size() == 1);
   CHECK(chain == found(program, R"((is_op("matmul")(*, *) >> is_op("nn.relu")(*)) ^ is_op("add")(...))"));

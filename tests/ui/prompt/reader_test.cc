@@ -53,3 +53,13 @@ TEST_CASE("a transcript's continuation prompts are stripped") {
   REQUIRE(entry);
   CHECK(entry->text == "R.add(x,\ny)");
 }
+
+TEST_CASE("an open bracket holds the lines up to the one that closes it") {
+  ScriptReader reader(
+      "y = f((a,\n  g(b, \")\"),  # )\n\nc = [d]\n  '[', 'it\\'s'),\n  \"\"\"(\n)\"\"\",\n  e)\nz = 1\n"
+      "w = (1,\n]\nv = 2\n");
+  CHECK(reader.next()->text.ends_with("\n  e)"));
+  CHECK(reader.next()->text == "z = 1");
+  CHECK(reader.next()->text == "w = (1,\n]");
+  CHECK(reader.next()->text == "v = 2");
+}

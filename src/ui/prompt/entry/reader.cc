@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/syntax.h"
 #include "rldb/ui/prompt/command.h"
 
 namespace rldb::ui {
@@ -147,23 +148,41 @@ namespace {
 
 bool is_indented(std::string_view line) { return !trim(line).empty() && (line.front() == ' ' || line.front() == '\t'); }
 
-// An entry to which lines are added. While its block is open, it need not be read again for each of them: what is
-// indented belongs to the block.
+// Whether brackets that were open before a line are open after it, and no others.
+bool keeps_brackets(std::string_view line) {
+  int depth = 0;
+  for (std::size_t i = 0; i < line.size() && line[i] != '#'; ++i) {
+    const char c = line[i];
+    if (c == '"' || c == '\'') {
+      const std::size_t end = frontend::end_of_string(line, i);
+      if (end < i + 2 || line[end - 1] != c || line.substr(i).starts_with(std::string(3, c))) return false;
+      i = end - 1;
+    }
+    if (c == '(' || c == '[' || c == '{') ++depth;
+    if ((c == ')' || c == ']' || c == '}') && depth-- == 0) return false;
+  }
+  return depth == 0;
+}
+
+// An entry to which lines are added. It is not read again for each of them: while its block is open, what is indented
+// belongs to it; while a bracket is open, any line that leaves it open does.
 class GrowingEntry {
  public:
   explicit GrowingEntry(frontend::EntryTree& tree) : tree_(tree) {}
   void begin(std::string_view line) {
     text_ = line;
-    is_open_ = false;
+    is_open_ = in_brackets_ = false;
   }
   void add(std::string_view line) {
     text_ += '\n';
     text_ += line;
+    in_brackets_ = in_brackets_ && keeps_brackets(line);
   }
   bool wants(std::string_view line) {
-    if (is_open_ && is_indented(line)) return true;
+    if (in_brackets_ || (is_open_ && is_indented(line))) return true;
     if (!wants_more(text_, false, tree_)) return false;
     is_open_ = tree_.completeness(text_) == frontend::Completeness::Open;
+    in_brackets_ = tree_.close_brackets(text_).has_value();
     return true;
   }
   // After `wants`: it could also end here.
@@ -174,6 +193,7 @@ class GrowingEntry {
   frontend::EntryTree& tree_;
   std::string text_;
   bool is_open_ = false;
+  bool in_brackets_ = false;
 };
 
 }  // namespace
