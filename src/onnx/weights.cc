@@ -92,11 +92,13 @@ class WeightWalk {
     std::string_view data;
     for (Field f; !from.empty();) {
       if (!take_field(from, f)) return false;
-      if (f.kind != kBytes || f.number != pb::TensorProto::kRawDataFieldNumber || f.value.size() < kFrom) {
+      const bool is_data = f.kind == kBytes && f.number == pb::TensorProto::kRawDataFieldNumber;
+      // The last of several is the one that counts: protobuf is to find it.
+      if (is_data && !data.empty()) return false;
+      if (!is_data || f.value.size() < kFrom) {
         to += f.whole;
         continue;
       }
-      if (!data.empty()) return false;
       data = f.value;
     }
     if (!data.empty()) made.weights.push_back({index, data});

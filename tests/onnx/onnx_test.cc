@@ -152,9 +152,24 @@ TEST_CASE("damaged models are errors") {
 
 namespace {
 
-// A model with a weight of 2 KiB and one of 12 bytes, changed by `change`.
-template <class Change>
-std::string changed_weights(Change&& change) {
+// A field of bytes, as protobuf writes it.
+std::string bytes_field(int number, const std::string& bytes) {
+  std::string out(1, char(number << 3 | 2));
+  std::size_t size = bytes.size();
+  for (; size > 127; size >>= 7) out += char(size | 128);
+  return out + char(size) + bytes;
+}
+
+// The values of a model's run with zeros, or its errors.
+std::string read_and_run(const std::string& bytes) {
+  const ModelFile file(bytes);
+  session::Session session;
+  source::Diagnostics found;
+  return session.load_file(file.path(), found) ? values_of(session, "512: 0") : errors_of(found);
+}
+
+// A weight of 2 KiB and one of 12 bytes.
+onnx_pb::ModelProto model_with_weights() {
   onnx_pb::ModelProto model;
   REQUIRE(
       model.ParseFromString(rldb::onnx::test::model_bytes("opset 17\n"
@@ -169,11 +184,14 @@ std::string changed_weights(Change&& change) {
   const std::vector<float> twos(512, 2);
   large.clear_float_data();
   large.set_raw_data(twos.data(), twos.size() * sizeof(float));
+  return model;
+}
+
+template <class Change>
+std::string changed_weights(Change&& change) {
+  onnx_pb::ModelProto model = model_with_weights();
   change(*model.mutable_graph());
-  const ModelFile file(model.SerializeAsString());
-  session::Session session;
-  source::Diagnostics found;
-  return session.load_file(file.path(), found) ? values_of(session, "512: 0") : errors_of(found);
+  return read_and_run(model.SerializeAsString());
 }
 
 }  // namespace
@@ -196,6 +214,17 @@ TEST_CASE("large weights are read past protobuf, and give the same errors") {
     again.set_raw_data(threes.data(), threes.size() * sizeof(float));
   });
   CHECK(later != values);
+}
+
+TEST_CASE("of two lists of bytes of a weight the last one counts, as for protobuf") {
+  onnx_pb::ModelProto model = model_with_weights();
+  const std::string weight = model.graph().initializer(0).SerializeAsString();
+  model.mutable_graph()->mutable_initializer()->DeleteSubrange(0, 1);
+  const std::string graph = model.graph().SerializeAsString();
+  model.clear_graph();
+  const std::string twice = bytes_field(5, weight + bytes_field(9, "123"));
+  CHECK(read_and_run(model.SerializeAsString() + bytes_field(7, graph + twice))
+            .find("`large` cannot be read: its dims need 2048 bytes, and it has 3") != std::string::npos);
 }
 
 TEST_CASE("a tensor's data is a file of the model's folder") {

@@ -260,6 +260,8 @@ def hostile():
         check("its lists are runs of rows", any(f["name"] == "main" for f in text["functions"]) and text["relatives"], text)
         program = unpacked(recorded["program"], rows)
         check("its versions", [v["version"] for v in program["versions"]] == list(range(len(program["versions"]))) and '"~"' in json.dumps(recorded), program)
+        source = unpacked(recorded["source"], rows)
+        check("its source, and the version that was read from it", source["version"] == 0 and source["printed"], source)
         check("a row stands once", len({json.dumps(row) for row in rows}) == len(rows), rows)
         check("its documents", {"program", "text?version=0", "diff?version=1", "instructions", "kernel?name=add"} <= set(recorded), list(recorded))
         check("nothing of the program is markup", page.count("<script") == 2 and "<img" not in page and "onerror=alert(1)&gt;" in page)

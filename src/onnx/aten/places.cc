@@ -163,15 +163,15 @@ Values ordered(Aten& m) {
 
 }  // namespace
 
-Made sort(NodeContext& c) {
-  Aten m(c);
-  return m.give(ordered(m));
-}
-
 Made argsort(NodeContext& c) {
   Aten m(c);
   const Values made = ordered(m);
   return made.size() == 2 ? m.give({made[1]}) : m.done(nullptr);
+}
+
+Made sort(NodeContext& c) {
+  Aten m(c);
+  return m.give(ordered(m));
 }
 
 }  // namespace rldb::onnx::aten

@@ -84,10 +84,11 @@ bool fold_slice(NodeContext& c, const std::vector<Cut>& cuts) {
   for (const Cut& cut : cuts) {
     if (is_cut[cut.axis]) return false;
     is_cut[cut.axis] = true;
-    const std::int64_t length = cut.step > 0 ? cut.end - cut.begin : cut.begin - cut.end, step = std::abs(cut.step);
+    const std::int64_t last = cut.step > 0 ? cut.end - 1 : cut.end + 1;  // the step may have no opposite number
     begins[cut.axis] = cut.begin;
     steps[cut.axis] = cut.step;
-    shape[cut.axis] = length <= 0 ? 0 : (length - 1) / step + 1;
+    const bool none = cut.step > 0 ? last < cut.begin : last > cut.begin;
+    shape[cut.axis] = none ? 0 : (last - cut.begin) / cut.step + 1;
   }
   know_moved(c, *x, shape, [&](const Ints& to) {
     Ints from(rank);

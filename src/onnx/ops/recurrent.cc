@@ -2,7 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
+#include <string_view>
 
+#include "onnx/op_name.h"
 #include "onnx/ops/chain.h"
 #include "rldb/ir/op/activation.h"
 #include "rldb/ir/op/compare.h"
@@ -20,6 +23,20 @@ struct Activation {
   double alpha = 0, beta = 0;
 };
 
+// Activations that are no operators of their own.
+constexpr std::string_view kAffine = "Affine", kScaledTanh = "ScaledTanh";
+
+// The default parameters of the activations that have some.
+struct ActivationDefaults {
+  std::string_view name;
+  double alpha;
+  std::optional<double> beta;
+};
+constexpr ActivationDefaults kDefaults[] = {
+    {op_name::LeakyRelu, 0.01, {}},   {op_name::Elu, 1, {}}, {op_name::ThresholdedRelu, 1, {}},
+    {op_name::HardSigmoid, 0.2, 0.5}, {kAffine, 1, 0},       {kScaledTanh, 1, 1},
+};
+
 struct Layer {
   std::int64_t gates = 1;  // blocks of rows in the weights
   std::int64_t hidden = 1, steps = 1, directions = 1;
@@ -30,31 +47,37 @@ struct Layer {
 };
 
 const Expr* activated(Chain& m, const Activation& f, const Expr* x) {
-  if (f.name == "Sigmoid") return m.unary(op::Sigmoid, x);
-  if (f.name == "Tanh") return m.unary(op::Tanh, x);
-  if (f.name == "Relu") return m.unary(op::NnRelu, x);
-  if (f.name == "Affine") return m.add(m.mul(x, f.alpha), f.beta);
-  if (f.name == "ScaledTanh") return m.mul(m.unary(op::Tanh, m.mul(x, f.beta)), f.alpha);
-  if (f.name == "HardSigmoid") return m.clamp(m.add(m.mul(x, f.alpha), f.beta), m.lit(x, 0), m.lit(x, 1));
-  if (f.name == "Softsign") return m.div(x, m.add(m.unary(op::Abs, x), 1));
-  if (f.name == "Softplus") return m.unary(op::Log, m.add(m.exp(x), 1));
+  if (f.name == op_name::Sigmoid) return m.unary(op::Sigmoid, x);
+  if (f.name == op_name::Tanh) return m.unary(op::Tanh, x);
+  if (f.name == op_name::Relu) return m.unary(op::NnRelu, x);
+  if (f.name == kAffine) return m.add(m.mul(x, f.alpha), f.beta);
+  if (f.name == kScaledTanh) return m.mul(m.unary(op::Tanh, m.mul(x, f.beta)), f.alpha);
+  if (f.name == op_name::HardSigmoid) return m.clamp(m.add(m.mul(x, f.alpha), f.beta), m.lit(x, 0), m.lit(x, 1));
+  if (f.name == op_name::Softsign) return m.div(x, m.add(m.unary(op::Abs, x), 1));
+  if (f.name == op_name::Softplus) return m.unary(op::Log, m.add(m.exp(x), 1));
   const Expr* negative = m.each(op::Less, x, m.lit(x, 0));
-  if (f.name == "LeakyRelu") return m.where(negative, m.mul(x, f.alpha), x);
-  if (f.name == "Elu") return m.where(negative, m.mul(m.add(m.exp(x), -1), f.alpha), x);
-  if (f.name == "ThresholdedRelu") return m.where(m.each(op::Greater, x, m.lit(x, f.alpha)), x, m.lit(x, 0));
+  if (f.name == op_name::LeakyRelu) return m.where(negative, m.mul(x, f.alpha), x);
+  if (f.name == op_name::Elu) return m.where(negative, m.mul(m.add(m.exp(x), -1), f.alpha), x);
+  if (f.name == op_name::ThresholdedRelu) return m.where(m.each(op::Greater, x, m.lit(x, f.alpha)), x, m.lit(x, 0));
   return m.fail(fmt::format("there is no activation `{}`", f.name));
 }
 
-// The default parameters of those that have some.
-Activation with_defaults(std::string name) {
-  if (name == "LeakyRelu") return {name, 0.01, 0};
-  if (name == "HardSigmoid") return {name, 0.2, 0.5};
-  const bool one = name == "Elu" || name == "ThresholdedRelu" || name == "Affine" || name == "ScaledTanh";
-  return {name, one ? 1.0 : 0.0, name == "ScaledTanh" ? 1.0 : 0.0};
+const ActivationDefaults* defaults_of(std::string_view name) {
+  const auto* found =
+      std::find_if(std::begin(kDefaults), std::end(kDefaults), [&](const auto& d) { return d.name == name; });
+  return found == std::end(kDefaults) ? nullptr : found;
 }
 
-bool has_alpha(const Activation& f) { return with_defaults(f.name).alpha != 0; }
-bool has_beta(const Activation& f) { return f.name == "Affine" || f.name == "HardSigmoid" || f.name == "ScaledTanh"; }
+Activation with_defaults(std::string name) {
+  const ActivationDefaults* d = defaults_of(name);
+  return {std::move(name), d ? d->alpha : 0, d ? d->beta.value_or(0) : 0};
+}
+
+bool has_alpha(const Activation& f) { return defaults_of(f.name); }
+bool has_beta(const Activation& f) {
+  const ActivationDefaults* d = defaults_of(f.name);
+  return d && d->beta;
+}
 
 // The numbers are for the activations that have such a parameter, in their order; some writers give one for each.
 template <class Has>
@@ -66,7 +89,7 @@ void give(std::vector<Activation>& all, const std::vector<double>& numbers, doub
   }
 }
 
-std::vector<Activation> activations_of(NodeContext& c, const std::vector<std::string>& defaults,
+std::vector<Activation> activations_of(NodeContext& c, const std::vector<std::string_view>& defaults,
                                        std::int64_t directions) {
   std::vector<std::string> names = c.texts(key::Activations);
   for (std::int64_t d = 0; names.size() < defaults.size() * std::size_t(directions); ++d)
@@ -96,7 +119,7 @@ const Expr* blocks_of(Chain& m, const Layer& layer, const Expr* x, std::int64_t 
   return m.slice(x, m.rank(x) - 1, from * layer.hidden, to * layer.hidden);
 }
 
-ir::Result<Layer> layer_of(NodeContext& c, std::int64_t gates, const std::vector<std::string>& defaults) {
+ir::Result<Layer> layer_of(NodeContext& c, std::int64_t gates, const std::vector<std::string_view>& defaults) {
   Chain m(c);
   const Expr *x = m.in(0), *r = m.in(2);
   Layer layer;
@@ -206,7 +229,7 @@ Made recurrent(NodeContext& c, const Layer& layer, bool has_cell, Cell&& cell) {
 }  // namespace
 
 Made rnn(NodeContext& c) {
-  RLDB_TRY(const Layer layer, layer_of(c, 1, {"Tanh"}));
+  RLDB_TRY(const Layer layer, layer_of(c, 1, {op_name::Tanh}));
   return recurrent(c, layer, false, [&](Chain& m, std::int64_t d) {
     const Weights w = weights_of(m, layer, d);
     return [&m, &layer, w](const Expr* x, State s, std::int64_t way) -> State {
@@ -218,7 +241,7 @@ Made rnn(NodeContext& c) {
 }
 
 Made gru(NodeContext& c) {
-  RLDB_TRY(const Layer layer, layer_of(c, 3, {"Sigmoid", "Tanh"}));
+  RLDB_TRY(const Layer layer, layer_of(c, 3, {op_name::Sigmoid, op_name::Tanh}));
   const bool before = c.integer(key::LinearBeforeReset, 0) != 0;
   return recurrent(c, layer, false, [&](Chain& m, std::int64_t d) {
     const Weights w = weights_of(m, layer, d);
@@ -243,7 +266,7 @@ Made gru(NodeContext& c) {
 }
 
 Made lstm(NodeContext& c) {
-  RLDB_TRY(const Layer layer, layer_of(c, 4, {"Sigmoid", "Tanh", "Tanh"}));
+  RLDB_TRY(const Layer layer, layer_of(c, 4, {op_name::Sigmoid, op_name::Tanh, op_name::Tanh}));
   const bool coupled = c.integer(key::InputForget, 0) != 0;
   return recurrent(c, layer, true, [&](Chain& m, std::int64_t d) {
     const Weights w = weights_of(m, layer, d);

@@ -139,6 +139,11 @@ async function session(page) {
 async function written(browser) {
   const page = await open(browser, 'file://' + file);
   await step('the static form', async () => { await row(page, 'right', 'x').waitFor(); await picture(page, 'static'); });
+  await step('its source', async () => {
+    await page.selectOption('#left select >> nth=0', { label: 'the source' });
+    await row(page, 'left', 'from tvm.script import relax').waitFor();
+    await picture(page, 'static_source');
+  });
   await step('its differences', async () => { await page.selectOption('#right select >> nth=0', { label: 'its differences' }); await page.locator('#right .row.add').first().waitFor(); await picture(page, 'diff'); });
   await step('nothing of the program runs', async () => check(!page.problems.length && !page.outside.length, [page.problems, page.outside]));
   await step('its report', async () => { await page.click('header button:text-is("report")'); await page.locator('#report h1').waitFor(); });

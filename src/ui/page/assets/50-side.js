@@ -192,7 +192,7 @@ function memoryTimeline(f) {
   shown.forEach((t, k) => {
     const x = 300 * (t.begin ?? 0) / (end + 1), width = Math.max(3, 300 * ((t.end ?? end) - (t.begin ?? 0) + 1) / (end + 1));
     svg.append(el("rect", { x, y: k * h + 1, width: Math.min(width, 300 - x), height: h - 3, rx: 2 }, el("title", {}, `${t.name}: bindings ${t.begin} to ${t.end}, ${sizeText(t)}`)),
-      el("text", { x: Math.min(x + 3, 230), y: k * h + 10 }, `${t.name}  ${sizeText(t)}`));
+      el("text", x < 150 ? { x: x + 3, y: k * h + 10 } : { x: 298, y: k * h + 10, "text-anchor": "end" }, `${t.name}  ${sizeText(t)}`));
   });
   return [el("h2", {}, f.function + (f.planned ? "" : " (as it would be planned)")), note(`total ${amount(f.total)}, unshared ${amount(f.unshared)}, peak ${amount(f.peak)}`), svg, shown.length < all.length ? note(`${all.length - shown.length} more tensors`) : null];
 }

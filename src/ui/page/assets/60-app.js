@@ -178,4 +178,5 @@ async function begin() {
 }
 if (!isStatic) begin();
 else unpack().then(() => recorded.program && begin(), () => document.getElementById("report").prepend(
-  el("p", { class: "note" }, "This browser cannot unpack the versions side by side (it lacks DecompressionStream); the report below is whole.")));
+  el("p", { class: "note" }, (typeof DecompressionStream === "undefined" ? "This browser cannot unpack the versions side by side (it lacks DecompressionStream)"
+    : "The versions side by side cannot be unpacked: their data is damaged or cut off") + "; the report below is whole.")));
