@@ -1,7 +1,6 @@
 // Which integers may be generated for the parameters of a function: an index must be within bounds, a divisor is not
-// zero. A number that is used as an index as it is reaches the end of its dimension. Where nothing can be concluded, 0
-// to
-// 9. Room-private.
+// zero. A number that is used as an index as it is reaches the end of its dimension. Where nothing can be concluded,
+// 0 to 9. Room-private.
 #pragma once
 
 #include "session/inputs/kernel_ranges.h"
