@@ -193,7 +193,7 @@ Status command_Locals(Repl& repl, std::string_view rest) {
   else
     repl.print("{}", fitting(repl, table));
   if (rows.arguments_left > 0)
-    repl.print("... {} more: `info args` shows them\n", support::counted(rows.arguments_left, "argument"));
+    repl.print("... {}: `info args` shows them\n", support::counted(rows.arguments_left, "more argument"));
   if (rows.locals_left > 0)
     repl.print("... {} before these: `locals all` shows them\n", support::counted(rows.locals_left, "local"));
   const debug::OtherNames other = debug::other_names(repl.debugger(), repl.session(), repl.frame());
