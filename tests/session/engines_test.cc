@@ -278,6 +278,14 @@ TEST_CASE("generated integers that are used as indices cover the whole dimension
       "        a = R.take(w, at, axis=0)\n        b = R.take(w, R.add(at, at), axis=0)\n        return R.add(a, b)\n");
   CHECK(low >= 0);
   CHECK(high <= 149);
+  // Computed from them by a packed function, or by a sum: an index that is not known.
+  for (const char* computed : {"R.sort(R.add(at, at))", "R.topk(at, k=16, ret_type=\"values\")",
+                               "R.broadcast_to(R.sum(at, axis=[0], keepdims=True), (16,))", "R.cumsum(at, axis=0)"})
+    CHECK(made_up_limits("at: R.Tensor((16,), \"int64\"), w: R.Tensor((100,), \"float32\"), v: R.Tensor((300,), "
+                         "\"float32\")",
+                         "        a = R.take(w, at, axis=0)\n        b = R.take(v, " + std::string(computed) +
+                             ", axis=0)\n        return R.add(a, b)\n")
+              .second <= 9);
 }
 
 TEST_CASE("an entry builds only what it reaches") {

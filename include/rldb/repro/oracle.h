@@ -14,6 +14,7 @@
 #include "rldb/repro/compare.h"
 #include "rldb/repro/partner.h"
 #include "rldb/repro/settings.h"
+#include "rldb/support/entry_function.h"
 
 namespace rldb::repro {
 
@@ -61,7 +62,6 @@ struct Question {
 enum class SymptomKind : std::uint8_t {
 #define RLDB_SYMPTOM(Kind, name, is_failure) Kind,
 #include "rldb/repro/symptom.def"
-#include "rldb/support/entry_function.h"
 };
 std::string_view to_string(SymptomKind kind);
 std::optional<SymptomKind> parse_symptom_kind(std::string_view name);

@@ -1,6 +1,6 @@
 // Faults that a run reveals and no correct program has: memory read after it was given to another tensor, or before
-// anything was written there, the first NaN or infinity computed from finite numbers, an access out of bounds, and
-// integers that do not fit into their dtype, elements that two GPU threads access without a barrier in between.
+// anything was written there, the first NaN or infinity computed from finite numbers, an access out of bounds,
+// integers that do not fit into their dtype, and elements that two GPU threads access without a barrier in between.
 //
 // The first three are read off a recorded run. For the others kernels run on the evaluator, and for
 // integers each is stepped through on copies first. Users: run, bisect.

@@ -23,12 +23,13 @@ using runtime::Value;
 namespace {
 
 constexpr std::uint64_t kMostStatements = 20'000'000;
-// From loops over threads to launches with barriers.
+// From loops over threads to launches with barriers; reductions over threads are exchanges, not races.
 std::string to_launches() {
   using passes::PassId;
   std::string text;
-  for (const PassId id : {PassId::LowerInitBlock, PassId::ConvertBlocksToOpaque, PassId::UnifyThreadBinding,
-                          PassId::LowerMatchBuffer, PassId::LowerOpaqueBlock, PassId::ThreadSync})
+  for (const PassId id :
+       {PassId::LowerCrossThreadReduction, PassId::LowerInitBlock, PassId::ConvertBlocksToOpaque,
+        PassId::UnifyThreadBinding, PassId::LowerMatchBuffer, PassId::LowerOpaqueBlock, PassId::ThreadSync})
     text += fmt::format("{},", passes::info(id).name);
   return text + fmt::format("{}(storage_scope=\"shared.dyn\")", passes::info(PassId::ThreadSync).name);
 }
@@ -108,6 +109,7 @@ void RaceRecorder::look_for_races(std::string_view name, const ir::PrimFunc* f, 
   }
   if (!ran.ok()) give_up(ran.error().message);
   if (statements == kMostStatements || accesses.is_full()) give_up("too many accesses");
+  if (accesses.passed_memory()) give_up("a packed function accesses its memory");
   for (Finding& found : accesses.take()) tell(std::move(found), name);
 }
 

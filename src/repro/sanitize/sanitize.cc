@@ -113,6 +113,7 @@ class Scan {
 std::string reader_of(const Finding& f) {
   if (f.reader == "return" && f.function.empty()) return "the result";
   if (f.reader == "return") return fmt::format("the result of `{}`", f.function);
+  if (f.reader.empty() && f.function.empty()) return fmt::format("`{}`", f.reader_callee);  // a kernel by itself
   std::string text = fmt::format("`{}` of `{}`", f.reader, f.function);
   if (!f.reader_callee.empty()) text += fmt::format(" (by `{}`)", f.reader_callee);
   return text;
@@ -183,13 +184,14 @@ SanitizedRun run_sanitized(session::Session& session, const Program& program, co
   out.trace = record(session, checked, recorder);
   out.findings = sanitize(out.trace, which);
   add_by_element(out.findings, recorder.findings());
-  if (!recorder.not_looked_at().empty() && out.trace.incomplete.empty())
-    out.trace.incomplete = fmt::format("what these kernels read could not be looked at, element by element: {}",
-                                       fmt::join(recorder.not_looked_at(), ", "));
+  std::vector<std::string> missed;
+  if (!out.trace.incomplete.empty()) missed.push_back(out.trace.incomplete);
+  if (!recorder.not_looked_at().empty())
+    missed.push_back(fmt::format("what these kernels read could not be looked at, element by element: {}",
+                                 fmt::join(recorder.not_looked_at(), ", ")));
   for (const auto& [kernel, why] : recorder.not_followed())
-    if (out.trace.incomplete.empty())
-      out.trace.incomplete =
-          fmt::format("the threads of kernel `{}` could not be followed to their end: {}", kernel, why);
+    missed.push_back(fmt::format("not all accesses of the threads of kernel `{}` could be followed: {}", kernel, why));
+  out.trace.incomplete = fmt::format("{}", fmt::join(missed, "; "));
   if (which.bounds && out.trace.error_kind == runtime::ErrorKind::OutOfBounds) {
     Finding f;
     f.kind = Finding::Kind::Bounds;

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "repro/values.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/threads.h"
 
@@ -84,6 +85,10 @@ void ThreadAccesses::allocated(const std::byte* at, std::size_t bytes) {
   if (it != own_.begin() && std::prev(it)->first + std::prev(it)->second.bytes > at) --it;
   while (it != own_.end() && it->first < at + bytes) it = own_.erase(it);
   own_[at] = {machine_.current(), allocations_++, bytes};
+}
+
+void ThreadAccesses::passed(const Value& tensor) {
+  for_each_tensor(tensor, [&](const runtime::Tensor&) { passed_memory_ = true; });
 }
 
 // Null: too many.

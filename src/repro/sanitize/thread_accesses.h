@@ -28,10 +28,12 @@ class ThreadAccesses : public eval::AccessWatcher {
   void loaded(const ir::BufferLoad* load, const std::byte* at, std::size_t bytes) override;
   void stored(const std::byte* at, std::size_t bytes) override;
   void allocated(const std::byte* at, std::size_t bytes) override;
-  void passed(const runtime::Value&) override {}
+  void passed(const runtime::Value& tensor) override;
 
   // More elements than are remembered: races may have been missed.
   bool is_full() const { return full_; }
+  // To a packed function, which accesses it unseen.
+  bool passed_memory() const { return passed_memory_; }
   std::vector<Finding> take() { return std::move(found_); }
 
  private:
@@ -94,6 +96,7 @@ class ThreadAccesses : public eval::AccessWatcher {
   bool busy_ = false;              // what is looked up here is itself an access
   bool done_ = false;
   bool full_ = false;
+  bool passed_memory_ = false;
   std::vector<Finding> found_;
 };
 

@@ -72,7 +72,9 @@ class KernelVisit {
   void run(std::vector<KernelArgument>& args) {
     bind(args);
     // A loop may write what it read in the previous iteration: twice is enough for indices that are copied around.
-    for (int round = 0; round < 2; ++round) stmt(f_->body);
+    stmt(f_->body);
+    again_ = true;
+    stmt(f_->body);
     for (std::size_t i = 0; i < args.size() && i < f_->params.size(); ++i)
       if (const ir::Buffer* b = f_->params[i].buffer) args[i].value = contents_[key(b)];
   }
@@ -103,8 +105,8 @@ class KernelVisit {
   }
 
   // Buffers over the same pointer share their elements.
-  const ir::Node* key(const ir::Buffer* b) const {
-    const ir::Node* k = b->data ? static_cast<const ir::Node*>(b->data) : b;
+  const ir::Node* key(const ir::Buffer* b) const { return key_of(b->data ? static_cast<const ir::Node*>(b->data) : b); }
+  const ir::Node* key_of(const ir::Node* k) const {
     const auto it = same_.find(k);
     return it == same_.end() ? k : it->second;
   }
@@ -262,6 +264,7 @@ class KernelVisit {
       variables[st->var] = value(st->value);
     } else if (const auto* st = as<ir::Evaluate>(s)) {
       value(st->value);
+      pass_memory(st->value);
     } else if (const auto* st = as<ir::AttrStmt>(s)) {
       if (st->thread_var) {
         const Interval extent = value(st->value);
@@ -292,17 +295,39 @@ class KernelVisit {
     stmt(b->body);
   }
 
-  // The first write to a buffer with unknown contents defines the range, later ones extend it.
+  // The first write to a buffer with unknown contents defines the range, later ones extend it. A range that still grows
+  // in the second round is that of a sum, whose end is not known.
   void write(const ir::Buffer* b, const Interval& v) {
     const ir::Node* k = key(b);
     Interval& held = contents_[k];
     const bool first = written_.insert(k).second && !held.known && held.leaves.empty();
+    const Interval before = held;
     held = first ? v : join(held, v);
+    if (!again_ || !before.known || (held.known && held.low == before.low && held.high == before.high)) return;
+    for (const int leaf : held.leaves) leaves_.rows[std::size_t(leaf)].vague = true;
+  }
+
+  // Memory that a call is given, and of which nothing is known, depends on all that the call is given.
+  void pass_memory(const ir::Expr* e) {
+    if (!as<ir::Call>(e)) return;
+    std::set<int> leaves;
+    std::vector<Interval*> open;
+    ir::walk(e, [&](const ir::Node* n) {
+      const auto* load = as<ir::BufferLoad>(n);
+      const auto* v = as<ir::Var>(n);
+      const auto it = load ? contents_.find(key(load->buffer)) : v ? contents_.find(key_of(v)) : contents_.end();
+      if (it == contents_.end()) return true;
+      leaves.insert(it->second.leaves.begin(), it->second.leaves.end());
+      if (!it->second.known && it->second.leaves.empty()) open.push_back(&it->second);
+      return true;
+    });
+    for (Interval* held : open) *held = unknown(leaves);
   }
 
   const ir::PrimFunc* f_;
   Leaves& leaves_;
   int depth_ = 0;
+  bool again_ = false;  // the second round
   std::unordered_map<const ir::Node*, Interval> contents_;
   std::unordered_map<const ir::Node*, const ir::Node*> same_;
   std::unordered_set<const ir::Node*> written_;

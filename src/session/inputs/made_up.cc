@@ -32,6 +32,18 @@ Known join(const Known& a, const Known& b) {
   return out;
 }
 
+void add_leaves(const Known& k, std::set<int>& leaves) {
+  leaves.insert(k.range.leaves.begin(), k.range.leaves.end());
+  for (const Known& f : k.fields) add_leaves(f, leaves);
+}
+
+// Computed from these by a function that is not looked into.
+Known made_from(const std::vector<Known>& args) {
+  Known out;
+  for (const Known& a : args) add_leaves(a, out.range.leaves);
+  return out;
+}
+
 using Scope = std::unordered_map<const ir::Var*, Known>;
 
 class Follow {
@@ -88,7 +100,7 @@ class Follow {
     if (const auto* get = as<ir::TupleGetItem>(e)) {
       const Known whole = value(get->tuple, scope);
       const bool has = whole.is_tuple && get->index >= 0 && std::size_t(get->index) < whole.fields.size();
-      return has ? whole.fields[std::size_t(get->index)] : Known{};
+      return has ? whole.fields[std::size_t(get->index)] : made_from({whole});
     }
     if (const auto* branch = as<ir::If>(e)) {
       Scope inner = scope;
@@ -139,7 +151,16 @@ class Follow {
       return {};
     }
     const Known callee = value(c->callee, scope);
-    return callee.function ? call_function(callee.function, args, &scope) : Known{};
+    return callee.function ? call_function(callee.function, args, &scope) : call_unknown(c, args, scope);
+  }
+
+  // It may write to tensors of which nothing is known yet.
+  static Known call_unknown(const ir::Call* c, const std::vector<Known>& args, Scope& scope) {
+    Known made = made_from(args);
+    for (const ir::Expr* a : c->args)
+      if (const auto* v = as<ir::Var>(a); v && as<ir::TensorType>(v->type))
+        if (Interval& held = scope[v].range; !held.known && held.leaves.empty()) held = made.range;
+    return made;
   }
 
   Known call_global(const ir::Function* f, const ir::Call* c, const std::vector<Known>& args) {
@@ -182,7 +203,7 @@ class Follow {
     if (op::has(op, op::Trait::CallTir) && c->args.size() >= 2) return call_tir(c, scope);
     // Views and similar operators contain the elements of their first argument.
     if (op::has(op, op::Trait::View | op::Trait::Identity) && !c->args.empty()) return value(c->args[0], scope);
-    if (!op::has(op, op::Trait::CallsClosure) || c->args.size() != 2) return {};
+    if (!op::has(op, op::Trait::CallsClosure) || c->args.size() != 2) return made_from(tuple(c->args, scope).fields);
     const Known callee = value(c->args[0], scope);
     const Known args = value(c->args[1], scope);
     return callee.function ? call_function(callee.function, args.fields, &scope) : Known{};
@@ -191,7 +212,7 @@ class Follow {
   Known call_tir(const ir::Call* c, Scope& scope) {
     const auto* g = as<ir::GlobalVar>(c->args[0]);
     const auto* f = g ? as<ir::PrimFunc>(module_->find(g->name)) : nullptr;
-    if (!f) return {};
+    if (!f) return made_from(tuple(c->args, scope).fields);
     std::vector<KernelArgument> args;
     const auto* inline_tuple = as<ir::Tuple>(c->args[1]);
     const Known inputs = inline_tuple ? tuple(inline_tuple->items, scope) : value(c->args[1], scope);
