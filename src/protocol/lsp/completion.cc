@@ -10,6 +10,7 @@
 #include "rldb/frontend/words.h"
 #include "rldb/ir/expr.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/signature.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
 #include "rldb/relay/ir/op.h"
@@ -126,7 +127,7 @@ struct Completer {
   }
   std::string member_detail(std::string_view name) {
     const ir::Expr* f = file.types().function_of(name);
-    return f ? signature_text(f) : std::string();
+    return f ? ir::signature_text(f) : std::string();
   }
 
   void add_names() {
@@ -225,17 +226,9 @@ std::optional<Signature> signature_of(TextFile& file, std::string_view name) {
     return out;
   } else {
     const ir::Expr* f = file.types().function_of(name.substr(name.rfind('.') + 1));
-    if (const auto* relax = ir::as<ir::Function>(f)) {
-      for (const ir::Var* p : relax->params)
-        out.parameters.push_back(fmt::format("{}: {}", p->name, ir::print_type(p->type)));
-      out.doc = "gives " + ir::print_type(relax->ret_type);
-    } else if (const auto* kernel = ir::as<ir::PrimFunc>(f)) {
-      for (const ir::PrimParam& p : kernel->params)
-        out.parameters.push_back(p.buffer ? fmt::format("{}: {}", p.buffer->name, buffer_text(p.buffer))
-                                          : std::string(p.var->name));
-    } else {
-      return std::nullopt;
-    }
+    if (!ir::isa<ir::Function>(f) && !ir::isa<ir::PrimFunc>(f)) return std::nullopt;
+    out.parameters = ir::parameter_texts(f);
+    if (const auto* relax = ir::as<ir::Function>(f)) out.doc = "gives " + ir::print_type(relax->ret_type);
   }
   out.label = fmt::format("{}(", name);
   for (std::size_t i = 0; i < out.parameters.size(); ++i) out.label += (i == 0 ? "" : ", ") + out.parameters[i];

@@ -4,51 +4,13 @@
 #include <fmt/format.h>
 
 #include "rldb/ir/printer.h"
+#include "rldb/ir/signature.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::protocol::lsp {
 
 using frontend::NameDefinition;
 using frontend::NameKind;
-
-namespace {
-
-std::string scalar_text(const ir::Expr* e) {
-  ir::PrintOptions options;
-  options.tensor_ir = true;
-  return ir::print_expr(e, options);
-}
-
-std::string prim_param_text(const ir::PrimParam& p) {
-  if (p.buffer) return fmt::format("{}: {}", p.buffer->name, buffer_text(p.buffer));
-  const std::string type = p.var->dtype().is_void() ? "handle" : to_string(p.var->dtype());
-  return fmt::format("{}: T.{}", p.var->name, type);
-}
-
-}  // namespace
-
-std::string buffer_text(const ir::Buffer* buffer) {
-  std::string dims;
-  for (const ir::Expr* d : buffer->shape) dims += (dims.empty() ? "" : ", ") + scalar_text(d);
-  if (buffer->shape.size() == 1) dims += ",";
-  const bool usual = buffer->scope.empty() || buffer->scope == "global";
-  return fmt::format("T.Buffer(({}), \"{}\"{})", dims, to_string(buffer->dtype),
-                     usual ? std::string() : fmt::format(", scope=\"{}\"", buffer->scope));
-}
-
-std::string signature_text(const ir::Expr* function) {
-  std::string params, ret;
-  if (const auto* f = ir::as<ir::Function>(function)) {
-    for (const ir::Var* p : f->params)
-      params += fmt::format("{}{}: {}", params.empty() ? "" : ", ", p->name, ir::print_type(p->type));
-    ret = " -> " + ir::print_type(f->ret_type);
-  } else if (const auto* k = ir::as<ir::PrimFunc>(function)) {
-    for (const ir::PrimParam& p : k->params) params += (params.empty() ? "" : ", ") + prim_param_text(p);
-  } else {
-    return function && function->type ? ": " + ir::print_type(function->type) : std::string();
-  }
-  return "(" + params + ")" + ret;
-}
 
 void Types::follow(const frontend::Document& document) {
   context_ = document.context();
@@ -157,14 +119,14 @@ std::string Types::text_of(const frontend::TextIndex& index, std::uint32_t name)
   const NameDefinition& d = index.definitions()[name];
   if (frontend::is_function(d.kind)) {
     const ir::Expr* f = function_of(d.name);
-    return f ? signature_text(f) : std::string();
+    return f ? ir::signature_text(f) : std::string();
   }
   switch (d.kind) {
     case NameKind::Buffer: {
       const Known* known = known_of(index, name);
       if (!known) return {};
       const auto b = known->buffers.find(d.name);
-      return b == known->buffers.end() ? std::string() : buffer_text(b->second);
+      return b == known->buffers.end() ? std::string() : ir::buffer_text(b->second);
     }
     case NameKind::Symbol:
     case NameKind::LoopVariable: {

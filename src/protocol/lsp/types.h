@@ -46,8 +46,4 @@ class Types {
   std::map<std::string, Function, std::less<>> functions_;
 };
 
-std::string buffer_text(const ir::Buffer* buffer);
-// `(x: R.Tensor(...), y: ...) -> R.Tensor(...)`
-std::string signature_text(const ir::Expr* function);
-
 }  // namespace rldb::protocol::lsp

@@ -88,7 +88,8 @@ Status command_Bt(Repl& repl, std::string_view rest) {
   if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
   const bool full = rest == "full";
   const bool outermost = rest.starts_with('-');
-  const auto given = full || rest.empty() ? std::nullopt : parse_count(outermost ? rest.substr(1) : rest);
+  std::optional<std::uint64_t> given;
+  if (!full && !rest.empty()) given = parse_count(outermost ? rest.substr(1) : rest);
   if (!full && !rest.empty() && (!given || *given == 0)) return Status::Usage;
   const std::vector<debug::FrameInfo> frames = repl.debugger().frames();
   if (repl.wants_json()) return repl.give(frames_json(repl, full));

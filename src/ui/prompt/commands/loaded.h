@@ -1,4 +1,4 @@
-// The report of a program that has been read, for the commands that read one.
+// Reports of a program, for the commands that read or list one.
 #pragma once
 
 #include "rldb/ui/prompt/command.h"
@@ -7,5 +7,7 @@ namespace rldb::ui {
 
 // Resolves the breakpoints, and shows the program's functions.
 Status tell_loaded(Repl& repl);
+// The functions of the program, whatever its kind.
+Status list_program(Repl& repl);
 
 }  // namespace rldb::ui

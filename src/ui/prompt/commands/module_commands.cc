@@ -53,18 +53,11 @@ std::string made_of(session::Session& session) {
   return text && frontend::is_relay(text->name(), text->text()) ? ", translated to Relax" : "";
 }
 
-std::string_view kind_of(const ir::Expr* f) {
-  if (ir::isa<ir::Function>(f)) return "relax function";
-  if (ir::isa<ir::PrimFunc>(f)) return "prim func";
-  if (ir::isa<ir::ExternFunc>(f)) return "extern";
-  return "python function";
-}
-
 void list_functions(Repl& repl) {
   for (const ir::ModuleEntry& entry : repl.session().module()->entries) {
-    std::string type = entry.function->type ? ir::print_type(entry.function->type) : "";
-    if (type.size() > 100) type = type.substr(0, 97) + "...";
-    repl.print("{:<16} {} {}\n", kind_of(entry.function), entry.name, type);
+    constexpr std::size_t kColumns = 100;
+    repl.print("{:<16} {}{}\n", kind_of_function(entry.function), entry.name,
+               short_signature(entry.function, kColumns));
   }
 }
 
@@ -92,7 +85,8 @@ Status no_function(Repl& repl, std::string_view name) {
 
 Status no_program(Repl& repl) { return repl.fail(source::message(diag::NoProgram)); }
 
-// The functions of the program, whatever its kind.
+}  // namespace
+
 Status list_program(Repl& repl) {
   const session::Program* program = repl.session().program();
   if (!program) return no_program(repl);
@@ -103,8 +97,6 @@ Status list_program(Repl& repl) {
   }
   return list_executable(repl);
 }
-
-}  // namespace
 
 Status tell_loaded(Repl& repl) {
   resolve_and_tell(repl);
@@ -404,70 +396,6 @@ Status command_Verify(Repl& repl, std::string_view rest) {
   if (!what.empty()) return repl.fail(source::message(diag::NotRoundTripped, what));
   if (!repl.wants_json()) repl.print("reads back as it was printed\n");
   return Status::Good;
-}
-
-static Status show_arguments(Repl& repl) {
-  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
-  const auto arguments = debug::arguments_of(repl.debugger(), repl.frame());
-  if (repl.wants_json()) {
-    Json rows = Json::array();
-    for (const auto& [name, value] : arguments)
-      rows.push_back({{"name", name}, {"value", value.is_null() ? Json() : value_json(value, 0)}});
-    return repl.give(rows);
-  }
-  if (arguments.empty()) repl.print("no arguments\n");
-  for (const auto& [name, value] : arguments)
-    repl.print("{} = {}\n", name, value.is_null() ? "(freed)" : runtime::format_brief(value));
-  return Status::Good;
-}
-
-Status command_Info(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
-  if (words.empty() || std::string_view("program").starts_with(words[0])) {
-    if (repl.wants_json()) return repl.give(program_json(repl));
-    show_program(repl);
-    return Status::Good;
-  }
-  std::string_view what = words[0];
-  // A variable with this name takes precedence over a letter or the beginning of a word.
-  if (words.size() == 1 && show_binding(repl, what)) return Status::Good;
-  if (what.starts_with("R.")) what.remove_prefix(2);
-  const auto is = [&](std::string_view name) { return name.starts_with(what); };
-  if (const ops::OpInfo* op = ops::find(what)) {
-    if (repl.wants_json()) return repl.give(operator_json(*op));
-    show_operator(repl, *op);
-    return Status::Good;
-  }
-  if (is("breakpoints") || what == "b") {
-    if (repl.wants_json()) return repl.give(breakpoints_json(repl));
-    show_breakpoints(repl);
-    return Status::Good;
-  }
-  if (is("watchpoints") && what.size() > 1) {
-    if (repl.wants_json()) return repl.give(breakpoints_json(repl, debug::PointKind::Watch));
-    show_breakpoints(repl, debug::PointKind::Watch);
-    return Status::Good;
-  }
-  if (is("functions")) return list_program(repl);
-  if (is("values")) return command_Input(repl, "");
-  if (is("args") || is("arguments")) return show_arguments(repl);
-  if (is("locals") && what.size() > 1) return command_Locals(repl, "");
-  if (is("registers")) return command_Registers(repl, "");
-  if (is("heap")) return command_Heap(repl, "");
-  if (is("display")) return command_Display(repl, "");
-  if (is("frame")) return command_Bt(repl, "");
-  if (show_frame_name(repl, what)) return Status::Good;
-  if (repl.session().module() && repl.session().module()->find(what)) return command_Type(repl, what);
-  if (const runtime::Value* v = repl.session().find_value(what)) {
-    if (repl.wants_json())
-      return repl.give({{"name", what}, {"value", value_json(*v, repl.print_format.max_elements)}});
-    repl.print("{}: {}\n", what, runtime::describe(*v));
-    return Status::Good;
-  }
-  source::Message m = source::message(diag::NoSuchThing, "operator, function, binding or value", what);
-  const std::string_view near = ops::nearest_name(what);
-  if (!near.empty()) m.hint = fmt::format("did you mean the operator `{}`?", near);
-  return repl.fail(std::move(m));
 }
 
 // Did the step to this version leave the program unchanged? Such a version is skipped.

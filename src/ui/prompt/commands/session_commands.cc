@@ -25,6 +25,7 @@
 #include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/commands/help_search.h"
 #include "ui/prompt/commands/help_text.h"
+#include "ui/prompt/commands/info_topic.h"
 #include "ui/prompt/list_text.h"
 #include "ui/prompt/start_files.h"
 #include "ui/prompt/view.h"
@@ -155,12 +156,15 @@ Status command_Help(Repl& repl, std::string_view rest) {
     print_item(repl, fmt::format("{}: ", rest), meaning);
     return Status::Good;
   }
+  // Replies of this command are text, those of `:info` data.
+  if (const auto shown = repl.wants_json() ? std::nullopt : show_named(repl, rest)) return *shown;
   if (const auto findings = search_help(rest); !findings.empty()) {
-    repl.print("`{}` is no name; it occurs in:\n", rest);
+    repl.print("nothing is named `{}`; it occurs in:\n", rest);
     show_findings(repl, findings);
     return Status::Good;
   }
-  source::Message m = source::message(diag::NoSuchThing, "command, pass, operator or term", rest);
+  source::Message m =
+      source::message(diag::NoSuchThing, "command, pass, operator, term, binding, function or value", rest);
   const std::string_view near = found.candidates.empty() ? ops::nearest_name(name) : found.candidates[0];
   if (!near.empty()) m.hint = fmt::format("did you mean `{}`?", near);
   return repl.fail(std::move(m));

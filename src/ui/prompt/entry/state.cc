@@ -25,6 +25,7 @@
 #include "rldb/ui/render/value_page.h"
 #include "rldb/ui/terminal/exit_code.h"
 #include "rldb/ui/terminal/guarded.h"
+#include "ui/prompt/commands/info_topic.h"
 #include "ui/prompt/kernel_view.h"
 #include "ui/prompt/view.h"
 
@@ -400,6 +401,8 @@ Status Repl::run_target(const Target& target) {
   source::Message m = source::message(diag::UnknownCommand, target.word);
   if (!found.candidates.empty() && !target.word.empty())
     m.hint = fmt::format("did you mean `:{}`?", found.candidates[0]);
+  else if (is_info_topic(target.word))
+    m.hint = fmt::format("did you mean `:info {}`?", target.word);
   return fail(std::move(m));
 }
 
