@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -91,7 +92,8 @@ class Renderer {
       header(note.span, Severity::Note, note.text);
       snippet(note.span, severity_color(Severity::Note));
     }
-    if (!d.hint.empty()) {
+    // Many errors of one kind need their advice once.
+    if (!d.hint.empty() && hints_.insert(d.hint).second) {
       paint(kGreen, "hint:");
       out_ += ' ';
       append_lines(d.hint);
@@ -233,6 +235,7 @@ class Renderer {
 
   const SourceManager& sources_;
   const RenderOptions& options_;
+  std::set<std::string> hints_;  // that were shown
   std::string out_;
 };
 

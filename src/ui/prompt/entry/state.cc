@@ -521,8 +521,16 @@ Status Repl::report(const source::Diagnostics& diagnostics) {
 }
 
 void Repl::tell(const source::Diagnostics& diagnostics) {
-  if (!json_) return console_->diagnose(diagnostics, session_->sources());
-  keep_for_json(diagnostics);
+  if (json_) return keep_for_json(diagnostics);
+  constexpr std::size_t kMost = 20;  // more of them would push the first, which often causes the others, off the screen
+  if (diagnostics.error_count() <= kMost) return console_->diagnose(diagnostics, session_->sources());
+  source::Diagnostics first;
+  for (const source::Diagnostic& d : diagnostics.all()) {
+    first.add(d);
+    if (first.error_count() == kMost) break;
+  }
+  console_->diagnose(first, session_->sources());
+  print("{} more errors; `rldb check FILE` shows all errors of a file\n", diagnostics.error_count() - kMost);
 }
 
 Status Repl::fail(source::Message message) {
