@@ -25,6 +25,7 @@
 #include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/commands/help_search.h"
 #include "ui/prompt/commands/help_text.h"
+#include "ui/prompt/commands/kernel_source.h"
 #include "ui/prompt/list_text.h"
 #include "ui/prompt/start_files.h"
 #include "ui/prompt/view.h"
@@ -237,7 +238,11 @@ Status command_Source(Repl& repl, std::string_view rest) {
   if (const auto document = here_document(rest))
     return repl.run_script(document->body, document->first.empty() ? "<here>" : std::string(document->first), false);
   auto text = support::read_file(std::string(rest), source::kMaxBytes);
-  if (!text.ok()) return repl.fail(source::message(diag::FileNotFound, rest, text.error().reason));
+  if (!text.ok()) {
+    source::Diagnostics unknown;
+    if (repl.session().module() && repl.session().find_kernel(rest, unknown)) return show_source(repl, rest);
+    return repl.fail(source::message(diag::FileNotFound, rest, text.error().reason));
+  }
   // Only the outermost script is named on the command line; scripts that it sources are not.
   const bool named = std::exchange(repl.on_command_line, false);
   const Status status = repl.run_script(*text, std::string(rest), named);
