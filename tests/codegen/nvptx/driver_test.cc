@@ -93,6 +93,7 @@ TEST_CASE("nvptx: the driver is asked for what a call needs") {
         "cuMemAlloc 512\n"
         "cuMemcpyHtoDAsync 512\n"
         "cuMemAlloc 512\n"
+        "cuMemcpyHtoDAsync 512\n"
         "cuMemcpyHtoDAsync 80\n"
         "cuLaunchKernel add_kernel grid 2 1 1 block 64 1 1\n"
         "cuMemcpyDtoHAsync 80\n"

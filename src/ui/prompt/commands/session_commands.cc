@@ -240,7 +240,8 @@ Status command_Source(Repl& repl, std::string_view rest) {
   auto text = support::read_file(std::string(rest), source::kMaxBytes);
   if (!text.ok()) {
     source::Diagnostics unknown;
-    if (repl.session().module() && repl.session().find_kernel(rest, unknown)) return show_source(repl, rest);
+    const bool is_name = rest.find_first_of("./ ") == std::string_view::npos;
+    if (is_name && repl.session().find_kernel(rest, unknown)) return show_source(repl, rest);
     return repl.fail(source::message(diag::FileNotFound, rest, text.error().reason));
   }
   // Only the outermost script is named on the command line; scripts that it sources are not.
