@@ -16,6 +16,7 @@
 #include "rldb/source/diagnostic_library.h"
 #include "rldb/source/diagnostic_limit.h"
 #include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_nvptx.h"
 #include "rldb/source/diagnostic_onnx.h"
 #include "rldb/source/diagnostic_opencl.h"
 #include "rldb/source/diagnostic_pass.h"

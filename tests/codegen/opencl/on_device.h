@@ -28,7 +28,7 @@ struct KernelText {
 struct OnDevice {
   std::map<std::string, std::int64_t> symbols;  // values of symbolic dimensions and integer scalars; others are 7
   double low = -4, high = 4;                    // of the inputs
-  OpenClOptions options;
+  GpuOptions options;
 };
 
 // How the two engines compare.

@@ -47,8 +47,8 @@ def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
           "memory of scope `wmma.matrix_a` (`W`)"));
   CHECK(has(refusal(kernel_of("    T.tvm_storage_sync(\"global\")\n    B[tx] = A[tx]\n")),
             "a barrier over `global` has no form in OpenCL C"));
-  CHECK(has(refusal(kernel_of("    B[tx] = T.tvm_warp_shuffle(0, A[tx], 1, 32, 32)\n")),
-            "`T.tvm_warp_shuffle` has no form in OpenCL C"));
+  CHECK(has(refusal(kernel_of("    if tx < 7:\n        B[tx] = T.tvm_warp_shuffle(0, A[tx], 1, 32, 32)\n")),
+            "`T.tvm_warp_shuffle` is in a branch that not all threads of a block take"));
 }
 
 TEST_CASE("opencl: a fault names buffer, index and thread, the same in every run") {
@@ -89,31 +89,73 @@ TEST_CASE("opencl: arrays of threads that a CPU has no stack for are refused") {
                                  "    B[bx * 32 + tx] = S[1023 - tx]\n")) == "");
 }
 
-// A kernel that never ends would keep the device from all later tests: this one ends after a second or so.
-TEST_CASE("opencl: the wait for an interrupted kernel can be interrupted too") {
+namespace {
+
+// Runs with 64 ones, the given counts and 64 zeros; the error.
+std::string run_with(runtime::Kernel& kernel, const char* count) {
+  std::vector<runtime::Value> args;
+  for (const char* literal : {"64xf32=ones", count, "64xf32=zeros"})
+    args.push_back(runtime::parse_value_literal(literal).value());
+  auto done = runtime::call_kernel(kernel, args);
+  return done.ok() ? "" : done.error().message;
+}
+
+}  // namespace
+
+// Some of these loops would take hours.
+TEST_CASE("opencl: an interrupt ends kernels in long loops") {
+  if (!has_device()) return;
+  for (const char* body : {
+           "    for i in range(I[63] * 30000000):\n"
+           "        B[bx * 32 + tx] = T.sin(B[bx * 32 + tx])\n",
+           "    for i, j in T.grid(1000000, I[63] * 1000):\n"
+           "        B[bx * 32 + tx] = T.sin(B[bx * 32 + tx])\n",
+           "    S = T.alloc_buffer((32,), \"float32\", scope=\"shared\")\n"
+           "    for i in range(I[63] * 30000000):\n"
+           "        S[tx] = T.sin(B[bx * 32 + tx])\n"
+           "        T.tvm_storage_sync(\"shared\")\n"
+           "        B[bx * 32 + tx] = S[31 - tx]\n"
+           "        T.tvm_storage_sync(\"shared\")\n",
+           "    while B[bx * 32 + tx] < T.float32(2) * T.Cast(\"float32\", I[63]):\n"
+           "        B[bx * 32 + tx] = T.sin(B[bx * 32 + tx])\n",
+       }) {
+    INFO(body);
+    KernelText t(kernel_of(std::string("    B[bx * 32 + tx] = A[bx * 32 + tx]\n") + body));
+    REQUIRE(t.problem == "");
+    std::atomic<bool> interrupt = true;
+    codegen::GpuOptions options;
+    options.interrupt = &interrupt;
+    options.patience = std::chrono::seconds(100);
+    auto kernel = codegen::opencl_kernel(t.ctx, t.functions[0].second, "kernel", options);
+    REQUIRE_MESSAGE(kernel.ok(), kernel.error().text);
+    CHECK(run_with(**kernel, "64xi32=arange") == "interrupted in kernel `kernel`");
+    interrupt = false;
+    CHECK(run_with(**kernel, "64xi32=zeros") == "");
+  }
+}
+
+// The loop is too short to look: it ends after a second or so.
+TEST_CASE("opencl: the wait for a kernel that goes on can be interrupted too") {
   if (!has_device()) return;
   KernelText t(
-      kernel_of("    B[bx * 32 + tx] = A[bx * 32 + tx]\n"
-                "    for i in range(I[63] * 20000):\n"
-                "        B[bx * 32 + tx] = T.sin(B[bx * 32 + tx])\n"));
+      "from tvm.script import tirx as T\n\n@T.prim_func\ndef kernel(A: T.Buffer((64,), \"float32\"), "
+      "I: T.Buffer((64,), \"int32\"), B: T.Buffer((64,), \"float32\")):\n"
+      "    tx = T.launch_thread(\"threadIdx.x\", 1)\n"
+      "    if I[63] > 0:\n"
+      "        for i in range(4000000):\n"
+      "            B[tx] = T.sin(T.sin(T.sin(T.sin(T.sin(T.sin(T.sin(T.sin(B[tx]))))))))\n");
   REQUIRE(t.problem == "");
   std::atomic<bool> interrupt = true;
-  codegen::OpenClOptions options;
+  codegen::GpuOptions options;
   options.interrupt = &interrupt;
+  options.patience = std::chrono::milliseconds(0);
   auto kernel = codegen::opencl_kernel(t.ctx, t.functions[0].second, "kernel", options);
-  REQUIRE(kernel.ok());
-  const auto run = [&](const char* count) {
-    std::vector<runtime::Value> args;
-    for (const char* literal : {"64xf32=ones", count, "64xf32=zeros"})
-      args.push_back(runtime::parse_value_literal(literal).value());
-    auto done = runtime::call_kernel(**kernel, args);
-    return done.ok() ? "" : done.error().message;
-  };
-  CHECK(run("64xi32=arange") == "interrupted in kernel `kernel`, which the device goes on computing");
-  CHECK(run("64xi32=zeros") ==
+  REQUIRE_MESSAGE(kernel.ok(), kernel.error().text);
+  CHECK(run_with(**kernel, "64xi32=arange") == "interrupted in kernel `kernel`, which the device goes on computing");
+  CHECK(run_with(**kernel, "64xi32=zeros") ==
         "interrupted before kernel `kernel`: the device still computes the kernel that was interrupted");
   interrupt = false;
-  CHECK(run("64xi32=zeros") == "");
+  CHECK(run_with(**kernel, "64xi32=zeros") == "");
 }
 
 TEST_CASE("opencl: a fault changes no tensor") {

@@ -3,16 +3,16 @@
 // The loader library (libOpenCL.so.1) is opened when it is first needed; nothing is linked. A PrimFunc is lowered by
 // the passes for GPUs (blocks, cross-thread reductions, barriers), and each of its launches becomes one kernel
 // function; what is around the launches (loops, conditions, memory) is done by the host. A PrimFunc that has no
-// threads, or uses what OpenCL C does not have, is a Message, and nothing runs. Tensors are copied to the device before
-// a call, and back after it; a call that fails leaves the host's tensors as they were. User: session.
+// threads, or uses what OpenCL C does not have, is a Message, and nothing runs. The host's part is
+// codegen/gpu's. User: session.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "rldb/codegen/gpu/options.h"
 #include "rldb/ir/context.h"
 #include "rldb/runtime/kernel.h"
 
@@ -30,17 +30,13 @@ struct OpenClDevice {
 // All devices, in the platforms' order; the first one runs kernels. The Message says why there is none.
 ir::Result<std::vector<OpenClDevice>> opencl_devices();
 
-struct OpenClOptions {
-  bool check_bounds = true;  // accesses that are not proved to be in bounds are tested, and a fault names its thread
-  bool fast_math = false;    // products and sums may be fused, and functions are the device's own
-  std::atomic<bool>* interrupt = nullptr;  // polled while the device computes
-};
+struct OpenClOptions : GpuOptions {};
 
 // The text that is compiled for the first device: all kernel functions of `f`, in the order of their launches.
 ir::Result<std::string> opencl_source(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
-                                      const OpenClOptions& options);
+                                      const GpuOptions& options);
 // A kernel of the table. The text is generated and checked here; the device compiles it at the first run.
 ir::Result<std::shared_ptr<runtime::Kernel>> opencl_kernel(ir::Context& ctx, const ir::PrimFunc* f,
-                                                           std::string_view name, const OpenClOptions& options);
+                                                           std::string_view name, const GpuOptions& options);
 
 }  // namespace rldb::codegen

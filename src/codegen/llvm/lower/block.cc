@@ -102,6 +102,11 @@ std::vector<Lowering::Value*> Lowering::storage_extents(const ir::Buffer* b) {
 
 void Lowering::allocate_buffer(const ir::Buffer* b) {
   if (hoisted_.contains(b) || private_.contains(b)) return;
+  if (options_.device) {
+    if (pointers_.contains(b->data)) return;  // each thread, or block, has it once
+    allocate_on_device(b->data, b->dtype, storage_extents(b), b->name, b->scope);
+    return declare_view(b, pointers_[b->data]);
+  }
   const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(b->data);
   const Memory memory = allocate(storage_extents(b), b->dtype, b->name, on_stack, unwritten_.contains(b));
   pointers_[b->data] = memory;

@@ -31,6 +31,7 @@ std::string Lowering::where(const ir::Expr* e) const {
 
 llvm::FunctionCallee Lowering::helper(std::string_view name, llvm::Type* result, std::vector<llvm::Type*> params,
                                       bool pure) {
+  if (options_.device) refuse(fmt::format("a device has no function `{}`", name));
   auto callee = module_->getOrInsertFunction(llvm::StringRef(name), llvm::FunctionType::get(result, params, false));
   if (auto* f = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
     f->setDoesNotThrow();

@@ -13,6 +13,7 @@
 #include "rldb/ir/lowered_name.h"
 #include "rldb/ir/pointed_buffer.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/threads.h"
 #include "rldb/runtime/float_formula.h"
 
 namespace rldb::codegen {
@@ -58,6 +59,7 @@ Lowering::Value* Lowering::call(const ir::Call* c) {
   if (ir::is_call_of(c, ir::intrin::TvmCallPacked) || ir::is_call_of(c, ir::intrin::TvmCallCpacked))
     return call_packed(c);
   const ir::IntrinsicInfo* row = ir::called_intrinsic(c);
+  if (options_.device && ir::meeting_of(c) != ir::Meeting::None) return exchange(c);
   if (ir::is_multiply_add(c)) return multiply_add(operands(c, 3, 1));
   if (const ir::IntrinsicInfo* named = ir::named_intrinsic(c))
     if (Value* made = intrinsic(*named, operands(c, named->arity, 1))) return made;
@@ -113,6 +115,12 @@ Lowering::Value* Lowering::formula(std::string_view f, const Operands& in, Formu
 
 // y, but the C library's function of x in the lanes where the condition holds, which is seldom.
 Lowering::Value* Lowering::rare(Value* condition, Value* x, std::string_view library, Value* y) {
+  if (options_.device) {
+    Value* any = condition->getType()->isVectorTy() ? b_.CreateOrReduce(condition) : condition;
+    fault_if(any, runtime::ErrorKind::Unsupported,
+             fmt::format("the device has no `{}` of a number of that size", library.substr(0, library.size() - 1)), {});
+    return y;
+  }
   Block* call = new_block("rare");
   Block* end = new_block("usual");
   Block* before = b_.GetInsertBlock();

@@ -44,6 +44,7 @@ struct LowerOptions {
   const SourceLines* lines = nullptr;  // for debuggers; null: none
   bool threads = true;                 // parallel loops with a grain may run on several
   bool fused = false;                  // the CPU multiplies and adds in one operation
+  bool device = false;                 // one thread of a launch on a GPU (device/): nothing of the host can be called
 };
 
 // The symbol of the function that is made.
@@ -52,6 +53,16 @@ inline constexpr const char* kEntryName = "rldb_kernel";
 struct Lowered {
   std::unique_ptr<llvm::Module> module;
   std::vector<FaultRow> faults;
+  std::size_t shared_bytes = 0, private_bytes = 0;  // on a device: of a block, and of a thread
+};
+
+// A kernel function of a device: the statements of one launch as a PrimFunc, whose parameters are the memory and the
+// scalars that it uses.
+struct DeviceEntry {
+  std::string name;
+  std::vector<std::string_view> axes;  // thread tags in the order in which threads are numbered, the slowest first
+  std::size_t first_site = 0;          // added to the numbers of its faults
+  const schedule::BoundsFacts* facts = nullptr;
 };
 
 // Sets a member for as long as the result lives.
@@ -103,6 +114,7 @@ class Lowering {
  public:
   Lowering(llvm::LLVMContext& context, const LowerOptions& options);
   Lowered run(const ir::PrimFunc* f, const runtime::KernelSignature& signature);
+  Lowered run_on_device(const ir::PrimFunc* f, const runtime::KernelSignature& signature, const DeviceEntry& entry);
 
  private:
   using Value = llvm::Value;
@@ -116,6 +128,18 @@ class Lowering {
   View make_view(const ir::Buffer* b, const Memory& memory);
   Value* opaque_bytes(std::size_t param);
   void store_result(const ir::Expr* e);
+
+  // ---- threads of a GPU (device/threads.cc, device/entry.cc) ----
+  void make_device_body(const ir::PrimFunc* f, const runtime::KernelSignature& signature);
+  void make_device_entry(const runtime::KernelSignature& signature, const DeviceEntry& entry);
+  void report_fault(Value* failed, Value* record, Value* fault, Value* only, Value* me, std::size_t first_site);
+  Value* thread_number(const DeviceEntry& entry);
+  Value* special_register(std::string_view kind, char dim);
+  void bind_thread(const ir::AttrStmt* s);
+  void synchronise(const ir::Call* c);
+  Value* exchange(const ir::Call* c);
+  bool allocate_on_device(const ir::Var* data, DType dtype, const std::vector<Value*>& extents, std::string_view name,
+                          std::string_view scope);
 
   // ---- returns, and numbers noted for catchpoints (lower/numbers.cc) ----
   void prepare_notes(const ir::PrimFunc* f);
@@ -357,6 +381,8 @@ class Lowering {
   llvm::Function* entry_ = nullptr;
   llvm::Function* body_ = nullptr;
   Value* fault_ = nullptr;
+  Value* stop_ = nullptr;  // on a device: the word that asks the kernel to stop
+  std::size_t shared_bytes_ = 0, private_bytes_ = 0;
   Block* done_ = nullptr;                                     // the target of returns without a fault
   std::unordered_set<const ir::Var*> own_memory_;             // its own allocations: their numbers are not noted
   std::unordered_map<llvm::Type*, llvm::AllocaInst*> notes_;  // nonzero: an event was seen

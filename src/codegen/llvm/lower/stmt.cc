@@ -7,6 +7,7 @@
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/check.h"
 
@@ -55,6 +56,7 @@ void Lowering::one_stmt(const ir::Stmt* s) {
       const auto* st = as<ir::AllocateStmt>(s);
       std::vector<Value*> extents;
       for (const ir::Expr* e : st->extents) extents.push_back(index(e));
+      if (allocate_on_device(st->var, st->dtype, extents, st->var->name, st->scope)) return;
       const bool on_stack = options_.check_bounds || !facts_.unproved_data.contains(st->var);
       pointers_[st->var] = allocate(std::move(extents), st->dtype, st->var->name, on_stack, true);
       return;
@@ -103,6 +105,7 @@ void Lowering::assert_stmt(const ir::AssertStmt* s) {
 }
 
 void Lowering::attr_stmt(const ir::AttrStmt* s) {
+  if (options_.device && !ir::thread_tag(s).empty()) return bind_thread(s);
   if (s->thread_var) {
     const auto extent = ir::const_int(s->value);
     if (!extent || *extent != 1)
@@ -120,7 +123,9 @@ void Lowering::evaluate(const ir::Expr* e) {
   } else if (for_good || ir::is_call_of(e, ir::intrin::ContinueLoop)) {
     leave_loop(for_good);
   } else if (ir::is_call_of(e, ir::intrin::TvmStorageSync)) {
-    // One thread: no waiting.
+    if (options_.device) synchronise(as<ir::Call>(e));  // else one thread: no waiting
+  } else if (options_.device && ir::is_call_of(e, ir::intrin::ThreadReturn)) {
+    return_well();
   } else {
     value(e);
   }
@@ -176,6 +181,10 @@ void Lowering::while_loop(const ir::WhileStmt* s) {
 }
 
 void Lowering::poll() {
+  if (options_.device) {
+    auto* word = b_.CreateAlignedLoad(b_.getInt32Ty(), stop_, llvm::Align(4), true, "stop");
+    return fault_if(b_.CreateICmpNE(word, b_.getInt32(0)), ErrorKind::Interrupted, "interrupted", {});
+  }
   llvm::Constant* flag = module_->getOrInsertGlobal("rldb_interrupt", b_.getInt8Ty());
   auto* seen = b_.CreateLoad(b_.getInt8Ty(), flag, "interrupted");
   seen->setAtomic(llvm::AtomicOrdering::Monotonic);

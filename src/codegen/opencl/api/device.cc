@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "rldb/source/diagnostic_opencl.h"
@@ -68,7 +69,26 @@ OpenClDevice described(const Api& api, cl::PlatformId platform, cl::DeviceId dev
   return d;
 }
 
-ir::Result<const ClDevice*> open_first() {
+}  // namespace
+
+// Empty: all is there.
+std::string ClDevice::make_queues() {
+  cl::Int error = cl::kSuccess;
+  context_ = cl_->clCreateContext(nullptr, 1, &id_, nullptr, nullptr, &error);
+  if (error == cl::kSuccess) queue_ = cl_->clCreateCommandQueue(context_, id_, 0, &error);
+  if (error == cl::kSuccess) side_queue_ = cl_->clCreateCommandQueue(context_, id_, 0, &error);
+  if (error != cl::kSuccess) return cl::error_name(error);
+  const bool shares = cl_->clSVMAlloc && cl_->clSetKernelArgSVMPointer &&
+                      (number_of<cl::Bits>(*cl_, id_, cl::kSharedMemory) & cl::kSharedBuffers) != 0;
+  if (shares)
+    shared_stop_ = static_cast<std::uint32_t*>(
+        cl_->clSVMAlloc(context_, cl::kReadWrite | cl::kSharedAtAllTimes, sizeof *shared_stop_, 0));
+  if (!shared_stop_) stop_ = cl_->clCreateBuffer(context_, cl::kReadWrite, sizeof *shared_stop_, nullptr, &error);
+  ask_to_stop(false);
+  return error == cl::kSuccess ? "" : cl::error_name(error);
+}
+
+ir::Result<ClDevice*> ClDevice::open() {
   std::string why;
   const Api* api = cl::api(why);
   if (!api) return no_opencl(why);
@@ -76,27 +96,27 @@ ir::Result<const ClDevice*> open_first() {
     const std::vector<cl::DeviceId> devices = devices_of(*api, platform);
     if (devices.empty()) continue;
     auto opened = std::make_unique<ClDevice>();
-    opened->api = api;
-    opened->id = devices[0];
-    opened->about = described(*api, platform, devices[0]);
-    opened->is_cpu = (number_of<cl::Bits>(*api, opened->id, cl::kDeviceType) & cl::kCpu) != 0;
-    opened->exact_division =
-        (number_of<cl::Bits>(*api, opened->id, cl::kSingleFloats) & cl::kCorrectlyRoundedDivision) != 0;
-    cl::Int error = cl::kSuccess;
-    opened->context = api->clCreateContext(nullptr, 1, &opened->id, nullptr, nullptr, &error);
-    if (error == cl::kSuccess) opened->queue = api->clCreateCommandQueue(opened->context, opened->id, 0, &error);
-    if (error != cl::kSuccess)
-      return no_opencl(
-          fmt::format("`{}` of {}: {}", opened->about.name, opened->about.platform, cl::error_name(error)));
+    const OpenClDevice about = described(*api, platform, devices[0]);
+    opened->cl_ = api;
+    opened->id_ = devices[0];
+    opened->api = "OpenCL";
+    opened->number = {4, 0};  // DLPack's number
+    opened->name = about.name;
+    opened->block_threads = about.group_size;
+    opened->shared_bytes = about.local_memory;
+    opened->float64 = about.float64;
+    opened->is_cpu = (number_of<cl::Bits>(*api, devices[0], cl::kDeviceType) & cl::kCpu) != 0;
+    opened->exact_division_ =
+        (number_of<cl::Bits>(*api, devices[0], cl::kSingleFloats) & cl::kCorrectlyRoundedDivision) != 0;
+    if (const std::string error = opened->make_queues(); !error.empty())
+      return no_opencl(fmt::format("`{}` of {}: {}", about.name, about.platform, error));
     return opened.release();
   }
   return no_opencl("no platform has a device");
 }
 
-}  // namespace
-
-ir::Result<const ClDevice*> cl_device() {
-  static const ir::Result<const ClDevice*> first = open_first();
+ir::Result<ClDevice*> ClDevice::first() {
+  static const ir::Result<ClDevice*> first = open();
   return first;
 }
 

@@ -29,6 +29,8 @@ Loaded open_library() {
     loaded.why = why ? why : fmt::format("{} cannot be opened", kLibrary);
     return loaded;
   }
+#define RLDB_CL_LATER(name, result, parameters) \
+  loaded.api.name = reinterpret_cast<result(*) parameters>(dlsym(library, #name));
 #define RLDB_CL_FUNCTION(name, result, parameters) find_function(library, #name, loaded.api.name, loaded.why);
 #include "codegen/opencl/api/cl_function.def"
   return loaded;

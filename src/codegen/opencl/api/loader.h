@@ -23,16 +23,19 @@ using KernelId = struct KernelObject*;
 using EventId = struct EventObject*;
 
 inline constexpr Int kSuccess = 0;
-inline constexpr Int kComplete = 0;                             // of a command
-inline constexpr Bits kAllDevices = 0xFFFFFFFF, kCpu = 1 << 1;  // of kDeviceType
-inline constexpr Bits kReadWrite = 1;
+inline constexpr Int kComplete = 0;                                 // of a command
+inline constexpr Bits kAllDevices = 0xFFFFFFFF, kCpu = 1 << 1;      // of kDeviceType
+inline constexpr Bits kReadWrite = 1, kSharedAtAllTimes = 1 << 10;  // of memory
+inline constexpr Bits kSharedBuffers = 1 << 1;                      // of kSharedMemory
 inline constexpr Uint kBlocking = 1;
 inline constexpr Uint kPlatformName = 0x0902;
 inline constexpr Uint kDeviceType = 0x1000, kMaxGroupSize = 0x1004, kSingleFloats = 0x101B, kGlobalMemory = 0x101F,
-                      kLocalMemory = 0x1023, kDeviceName = 0x102B, kDeviceVersion = 0x102F, kDeviceExtensions = 0x1030;
+                      kLocalMemory = 0x1023, kDeviceName = 0x102B, kDeviceVersion = 0x102F, kDeviceExtensions = 0x1030,
+                      kSharedMemory = 0x1053;
 inline constexpr Uint kBuildLog = 0x1183, kCommandStatus = 0x11D3;
 inline constexpr Bits kCorrectlyRoundedDivision = 1 << 7;  // of kSingleFloats
 
+// Functions of later versions are null where the library does not have them.
 struct Api {
 #define RLDB_CL_FUNCTION(name, result, parameters) result(*name) parameters = nullptr;
 #include "codegen/opencl/api/cl_function.def"

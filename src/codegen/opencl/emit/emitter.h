@@ -5,12 +5,13 @@
 #include <optional>
 
 #include "codegen/opencl/emit/c_names.h"
-#include "codegen/opencl/emit/program.h"
+#include "codegen/opencl/emit/emit.h"
+#include "rldb/codegen/gpu/host_walk.h"
 #include "rldb/ir/arith.h"
 
 namespace rldb::codegen {
 
-class Emitter {
+class Emitter : public HostWalk {
  public:
   Emitter(ir::Context& ctx, const ir::PrimFunc* f, const EmitOptions& options);
   ir::Result<Program> run();
@@ -25,7 +26,6 @@ class Emitter {
   std::string formula(std::string_view name);
   // Adds a function to the text; its name.
   const std::string& helper(const std::string& name, const std::string& text);
-  void refuse(std::string why);
   void need_float64() { program_.needs_float64 = true; }
   bool strict() const { return options_.strict; }
   int lanes_of_operand(const ir::Expr* e, int lane) const;
@@ -45,19 +45,20 @@ class Emitter {
   };
 
   // host.cc
-  void host(const ir::Stmt* s);
-  bool has_launch(const ir::Stmt* s) const;
+  void launch(const ir::AttrStmt* s) override;
+  void allocation(const ir::Stmt* s) override;
+  void declaration(const ir::DeclBuffer* s) override;
+  void host_loop(const ir::ForStmt* s) override;
+  void host_bind(const ir::BindStmt* s) override;
   bool is_host_memory(const ir::Stmt* s);
   int launches_with(const ir::Var* data, bool& several_blocks);
   ir::DType allocated_dtype(const ir::Stmt* s) const;
   std::optional<std::int64_t> allocated_bytes(const ir::Stmt* s);
   void allocate_for_launch(const ir::Stmt* s);
   bool uses_threads(const ir::Expr* e) const;
-  void launch(const ir::AttrStmt* s);
   void open_threads(const ir::AttrStmt* s);
   std::string kernel_head(Launch& made);
   std::string thread_number();
-  void unscheduled(const ir::Stmt* s);
 
   // statement.cc
   void statement(const ir::Stmt* s);
@@ -75,6 +76,21 @@ class Emitter {
                 std::string_view scope);
   void declare(const ir::DeclBuffer* s);
   void line(std::string text);
+
+  // exchange.cc
+  bool is_uniform(const ir::Expr* e) const;
+  std::optional<std::int64_t> threads_of_block() const;
+  std::string exchange(const ir::Call* c);
+
+  // stop.cc
+  std::optional<std::int64_t> work_of(const ir::Stmt* s);  // steps of one thread; nullopt: known only when it runs
+  std::string stop_word();
+  void stop_at_head(const ir::Stmt* s);
+  void stop_together(std::string_view leave);
+  void stop_in_loop(const ir::Stmt* body);
+  enum class Looks : std::uint8_t { Never, Each, Chunks };
+  Looks looks_in(const ir::ForStmt* s);  // how often a loop looks whether it is to stop
+  void loop_in_chunks(const ir::ForStmt* s);
 
   // expression.cc
   std::string variable(const ir::Var* v, int lane);
@@ -117,7 +133,7 @@ class Emitter {
 
   // prelude.cc
   std::string faults();  // the arguments of a function that may report a fault
-  std::size_t site(FaultSite::Kind kind, std::string_view text);
+  std::size_t site(runtime::ErrorKind kind, std::string text, bool has_numbers = false);
   const std::string& floor_division(ir::DType t, bool remainder);
   const std::string& truncated_division(ir::DType t, bool remainder);
   void argument(LaunchArgument a);
@@ -126,8 +142,6 @@ class Emitter {
   ir::Context& ctx_;
   EmitOptions options_;
   Program program_;
-  std::string refused_;
-  bool unscheduled_ = false;
   CNames names_;
   ir::Analyzer analyzer_;
   std::unordered_map<const ir::Var*, ir::Bounds> ranges_;                // of loops and threads
@@ -140,7 +154,7 @@ class Emitter {
   // helper functions in order
   std::vector<std::string> helpers_;
   std::map<std::string, std::string> helper_names_;
-  std::map<std::pair<FaultSite::Kind, std::string>, std::size_t> site_numbers_;
+  std::map<std::pair<runtime::ErrorKind, std::string>, std::size_t> site_numbers_;
 
   // the launch that is being written
   Launch* launch_ = nullptr;
@@ -151,6 +165,8 @@ class Emitter {
   std::unordered_map<const ir::Var*, Memory> memories_;
   std::map<std::string, std::string, std::less<>> threads_;  // by tag
   std::unordered_map<const ir::Var*, const ir::Expr*> lets_;
+  std::unordered_set<const ir::Var*> varying_;  // not the same for all threads of a block
+  int divergent_ = 0;                           // conditions around that are not
 };
 
 }  // namespace rldb::codegen

@@ -64,10 +64,6 @@ bool is_division(BinaryKind kind) {
 
 int Emitter::lanes_of_operand(const ir::Expr* e, int lane) const { return lane % lanes_in(e); }
 
-void Emitter::refuse(std::string why) {
-  if (refused_.empty()) refused_ = std::move(why);
-}
-
 std::string Emitter::value(const ir::Expr* e, int lane) {
   if (!refused_.empty()) return "0";
   struct Nesting {
@@ -229,7 +225,9 @@ std::string Emitter::division(const ir::BinaryExpr* e, const std::string& a, con
 
 std::string Emitter::choice(const ir::Expr* cond, const ir::Expr* a, const ir::Expr* b, int lane) {
   const std::string c = value(cond, lane % lanes_in(cond));
+  ++divergent_;  // only one of them is computed
   const std::string x = value(a, lane), y = value(b, lane);
+  --divergent_;
   return fmt::format("({} ? {} : {})", c, x, y);
 }
 

@@ -9,6 +9,7 @@
 #include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/lowered_name.h"
 #include "rldb/ir/printer.h"
+#include "rldb/ir/threads.h"
 
 namespace rldb::codegen {
 
@@ -105,6 +106,7 @@ std::string Emitter::call(const ir::Call* c, int lane) {
   if (ir::is_call_of(c, ir::intrin::IfThenElse)) return choice(c->args[0], c->args[1], c->args[2], lane);
   if (ir::is_call_of(c, ir::intrin::Likely)) return value(c->args[0], lane);
   if (ir::is_call_of(c, ir::intrin::Reinterpret)) return reinterpreted(c, lane);
+  if (ir::meeting_of(c) != ir::Meeting::None) return exchange(c);
   const DType result = c->dtype().element();
   if (ir::is_multiply_add(c)) {
     const std::string product =

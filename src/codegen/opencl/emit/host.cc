@@ -1,11 +1,9 @@
-// The launches, and the statements around them: checked here, executed by run/call.cc.
+// The launches, and the statements around them: checked here, executed by codegen/gpu/call.cc.
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "codegen/opencl/emit/emitter.h"
-#include "rldb/ir/intrinsic/control.h"
-#include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -20,16 +18,6 @@ using ir::DType;
 namespace {
 
 constexpr std::string_view kThreadIdx = "threadIdx.", kBlockIdx = "blockIdx.";
-
-// A scalar that the host computes: it reads no memory of the device.
-bool is_of_host(const ir::Expr* e) {
-  bool good = true;
-  ir::walk(e, [&](const ir::Node* n) {
-    good = good && !as<ir::BufferLoad>(n);
-    return good;
-  });
-  return good;
-}
 
 }  // namespace
 
@@ -49,7 +37,7 @@ Emitter::Emitter(ir::Context& ctx, const ir::PrimFunc* f, const EmitOptions& opt
 }
 
 ir::Result<Program> Emitter::run() {
-  host(program_.f->body);
+  walk(program_.f->body);
   if (refused_.empty() && program_.launches.empty()) unscheduled_ = true, refuse("no part of it runs in threads");
   if (!refused_.empty())
     return support::Failure(unscheduled_ ? source::message(diag::OpenClUnscheduled, options_.name, refused_)
@@ -58,58 +46,20 @@ ir::Result<Program> Emitter::run() {
   return std::move(program_);
 }
 
-void Emitter::unscheduled(const ir::Stmt* s) {
-  if (!refused_.empty()) return;
-  unscheduled_ = true;
-  std::string text = ir::print_stmt(s);
-  refuse(fmt::format("`{}` does not run in threads", text.substr(0, text.find('\n'))));
+void Emitter::host_loop(const ir::ForStmt* s) { note_loop(s); }
+
+void Emitter::host_bind(const ir::BindStmt* s) {
+  if (s->var->dtype().is_integral() && ranges_.try_emplace(s->var).second) analyzer_.bind_value(s->var, s->value);
 }
 
-void Emitter::host(const ir::Stmt* s) {
-  if (!refused_.empty()) return;
-  if (const auto* seq = as<ir::SeqStmt>(s)) {
-    for (const ir::Stmt* part : seq->stmts) host(part);
-  } else if (const auto* a = as<ir::AttrStmt>(s)) {
-    ir::thread_tag(a).empty() ? host(a->body) : launch(a);
-  } else if (const auto* f = as<ir::ForStmt>(s)) {
-    if (!has_launch(f) || f->for_kind == ir::ForKind::ThreadBinding || !is_of_host(f->min) || !is_of_host(f->extent))
-      return unscheduled(f);
-    note_loop(f);
-    host(f->body);
-  } else if (const auto* i = as<ir::IfThenElse>(s)) {
-    if (!has_launch(i) || !is_of_host(i->cond)) return unscheduled(i);
-    host(i->then_case);
-    if (i->else_case) host(i->else_case);
-  } else if (const auto* b = as<ir::BindStmt>(s)) {
-    if (!is_of_host(b->value) || !b->var->dtype().is_scalar()) return unscheduled(b);
-    if (b->var->dtype().is_integral() && ranges_.try_emplace(b->var).second) analyzer_.bind_value(b->var, b->value);
-  } else if (const auto* check = as<ir::AssertStmt>(s)) {
-    if (!is_of_host(check->cond)) unscheduled(check);
-  } else if (as<ir::AllocBuffer>(s) || as<ir::AllocateStmt>(s)) {
-    const auto* alloc = as<ir::AllocBuffer>(s);
-    if (alloc && is_host_memory(s) && !alloc->buffer->strides.empty())
-      return refuse(fmt::format("buffer `{}` is allocated with strides", alloc->buffer->name));
-    outside_[alloc ? alloc->buffer->data : as<ir::AllocateStmt>(s)->var] = s;
-  } else if (const auto* d = as<ir::DeclBuffer>(s)) {
-    declare(d);
-  } else if (const auto* e = as<ir::Evaluate>(s)) {
-    const bool nothing = ir::const_int(e->value).has_value() || (ir::is_call_of(e->value, ir::intrin::Ret) &&
-                                                                 ir::is_const(as<ir::Call>(e->value)->args[0], 0));
-    if (!nothing) unscheduled(e);
-  } else {
-    unscheduled(s);
-  }
+void Emitter::allocation(const ir::Stmt* s) {
+  const auto* alloc = as<ir::AllocBuffer>(s);
+  if (alloc && is_host_memory(s) && !alloc->buffer->strides.empty())
+    return refuse(fmt::format("buffer `{}` is allocated with strides", alloc->buffer->name));
+  outside_[alloc ? alloc->buffer->data : as<ir::AllocateStmt>(s)->var] = s;
 }
 
-bool Emitter::has_launch(const ir::Stmt* s) const {
-  bool found = false;
-  ir::walk(s, [&](const ir::Node* n) {
-    const auto* part = as<ir::AttrStmt>(n);
-    found = found || (part && !ir::thread_tag(part).empty());
-    return !found;
-  });
-  return found;
-}
+void Emitter::declaration(const ir::DeclBuffer* s) { declare(s); }
 
 // ---- memory that the host allocates ----
 
@@ -185,7 +135,9 @@ void Emitter::allocate_for_launch(const ir::Stmt* s) {
 
 void Emitter::launch(const ir::AttrStmt* s) {
   Launch made;
-  made.function = names_.fresh(fmt::format("{}_kernel{}", options_.name,
+  // A driver may use the name for a file (PoCL): that of a fused kernel can be hundreds of characters long.
+  constexpr std::size_t kLongestName = 64;
+  made.function = names_.fresh(fmt::format("{}_kernel{}", options_.name.substr(0, kLongestName),
                                            program_.launches.empty() ? "" : std::to_string(program_.launches.size())));
   launch_ = &made;
   body_.clear(), shared_.clear(), outer_arrays_.clear();
@@ -219,8 +171,11 @@ void Emitter::open_threads(const ir::AttrStmt* s) {
   // Arithmetic on the variable is that of its dtype.
   const std::string& name = threads_.find(tag)->second;
   const DType t = s->thread_var->dtype();
+  if (tag.starts_with(kThreadIdx)) varying_.insert(s->thread_var);
   local_vars_[s->thread_var] = t == DType::Int(32) ? name : fmt::format("(({}){})", value_type(t), name);
   note_range(s->thread_var, {0, extent ? std::optional(*extent - 1) : std::nullopt});
+  const auto* inner = as<ir::AttrStmt>(s->body);
+  if (!inner || ir::thread_tag(inner).empty()) stop_at_head(s->body);
   statement(s->body);
 }
 
@@ -259,6 +214,9 @@ std::string Emitter::kernel_head(Launch& made) {
       case LaunchArgument::Kind::Scalar:
         parameters.push_back(fmt::format("{} {}", a.var->dtype().is_bool() ? "uchar" : value_type(a.var->dtype()),
                                          names_.of(a.var, a.var->name)));
+        break;
+      case LaunchArgument::Kind::Stop:
+        parameters.push_back("volatile __global uint* rldb_stop");
         break;
       case LaunchArgument::Kind::Fault:
         parameters.push_back("volatile __global uint* rldb_f, uint rldb_only");

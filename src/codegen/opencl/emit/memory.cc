@@ -238,7 +238,9 @@ std::string Emitter::access_function(const ir::Buffer* b, const Memory& m) {
   for (const ir::Expr* s : b->strides) strides.push_back(number(s));
   if (const auto whole = spanned_.find(b); whole != spanned_.end() && extents.size() == 1)
     extents[0] = fmt::format("{}", whole->second);
-  const std::size_t bounds = site(FaultSite::Kind::OutOfBounds, b->name);
+  const std::size_t bounds =
+      site(runtime::ErrorKind::OutOfBounds,
+           fmt::format("access out of bounds: `{}`, index {{}} is {{}}, but the extent is {{}}", b->name), true);
   for (std::size_t i = 0; i < at.size(); ++i)
     body += fmt::format("  if ({0} < 0 || {0} >= {1}) return rldb_fault(f, only, me, {2}, {3}, {0}, {1});\n", at[i],
                         extents[i], bounds, i);
@@ -256,7 +258,8 @@ std::string Emitter::access_function(const ir::Buffer* b, const Memory& m) {
   if (tests_memory)
     body += fmt::format("  if (at < 0 || at >= {}{} / {}) return rldb_fault(f, only, me, {}, 0, 0, 0);\n",
                         m.bytes ? fmt::format("{}", *m.bytes) : "bytes", "", b->dtype.bytes(),
-                        site(FaultSite::Kind::PastMemory, b->name));
+                        site(runtime::ErrorKind::OutOfBounds,
+                             fmt::format("access out of bounds: `{}` reaches past its memory", b->name)));
   return helper(name,
                 fmt::format("inline long $(volatile __global uint* f, uint only, uint me{}) {{\n{}  return at;\n}}",
                             parameters, body));

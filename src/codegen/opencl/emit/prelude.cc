@@ -45,10 +45,10 @@ std::string Emitter::faults() {
   return "rldb_f, rldb_only, rldb_me";
 }
 
-std::size_t Emitter::site(FaultSite::Kind kind, std::string_view text) {
-  const auto [it, fresh] = site_numbers_.try_emplace({kind, std::string(text)}, 0);
+std::size_t Emitter::site(runtime::ErrorKind kind, std::string text, bool has_numbers) {
+  const auto [it, fresh] = site_numbers_.try_emplace({kind, text}, 0);
   if (fresh) {
-    program_.sites.push_back({kind, std::string(text)});
+    program_.sites.push_back({kind, std::move(text), {}, has_numbers});
     it->second = program_.sites.size();
   }
   faults();
@@ -57,7 +57,7 @@ std::size_t Emitter::site(FaultSite::Kind kind, std::string_view text) {
 
 const std::string& Emitter::truncated_division(ir::DType t, bool remainder) {
   const std::string_view type = value_type(t);
-  const std::size_t number = site(FaultSite::Kind::Division, "");
+  const std::size_t number = site(runtime::ErrorKind::Raised, "integer division by zero");
   return helper(
       fmt::format("rldb_{}_{}", remainder ? "rem" : "div", type),
       fmt::format(R"(inline {0} $(volatile __global uint* f, uint only, uint me, {0} a, {0} b) {{
@@ -73,7 +73,7 @@ const std::string& Emitter::truncated_division(ir::DType t, bool remainder) {
 
 const std::string& Emitter::floor_division(ir::DType t, bool remainder) {
   const std::string_view type = value_type(t);
-  const std::size_t number = site(FaultSite::Kind::Division, "");
+  const std::size_t number = site(runtime::ErrorKind::Raised, "integer division by zero");
   return helper(fmt::format("rldb_floor{}_{}", remainder ? "mod" : "div", type),
                 fmt::format(R"(inline {0} $(volatile __global uint* f, uint only, uint me, {0} a, {0} b) {{
   if (b == 0) return ({0})(rldb_fault(f, only, me, {1}, 0, 0, 0) + 1);

@@ -41,6 +41,8 @@ void Emitter::statement(const ir::Stmt* s) {
     line(fmt::format("if ({}) {{", bare(value(i->cond))));
     ++depth_;
     const auto before = narrowed_;
+    const int around = divergent_;
+    if (!is_uniform(i->cond)) ++divergent_;
     narrow(i->cond);
     statement(i->then_case);
     narrowed_ = before;
@@ -51,10 +53,17 @@ void Emitter::statement(const ir::Stmt* s) {
       statement(i->else_case);
       --depth_;
     }
+    divergent_ = around;
     line("}");
   } else if (const auto* w = as<ir::WhileStmt>(s)) {
-    line(fmt::format("while ({})", bare(value(w->cond))));
-    block(w->body);
+    ++divergent_;  // also of its condition, which is written once
+    line(fmt::format("while ({}) {{", bare(value(w->cond))));
+    ++depth_;
+    stop_in_loop(w->body);
+    statement(w->body);
+    --depth_;
+    --divergent_;
+    line("}");
   } else if (const auto* a = as<ir::AttrStmt>(s)) {
     if (!ir::thread_tag(a).empty()) return open_threads(a);
     statement(a->body);
@@ -127,6 +136,8 @@ void Emitter::loop(const ir::ForStmt* s) {
     return refuse(fmt::format("loop `{}` is bound to `{}` inside of code that runs in threads already", s->var->name,
                               s->thread_tag));
   note_loop(s);
+  const Looks looks = looks_in(s);
+  if (looks == Looks::Chunks) return loop_in_chunks(s);
   const DType t = s->var->dtype();
   const std::string_view type = value_type(t);
   const std::string first = value(s->min), count = value(s->extent);
@@ -142,7 +153,15 @@ void Emitter::loop(const ir::ForStmt* s) {
                      step));
   }
   local_vars_[s->var] = name;
-  block(s->body);
+  line("{");
+  ++depth_;
+  if (looks == Looks::Each) stop_in_loop(s->body);
+  const bool together = is_uniform(s->min) && is_uniform(s->extent) && looks == Looks::Never;
+  divergent_ += together ? 0 : 1;
+  statement(s->body);
+  divergent_ -= together ? 0 : 1;
+  --depth_;
+  line("}");
 }
 
 void Emitter::bind(const ir::BindStmt* s) {
@@ -155,6 +174,7 @@ void Emitter::bind(const ir::BindStmt* s) {
     const std::string name = names_.of(s->var, s->var->name);
     line(fmt::format("const {} {} = {};", type, name, text));
     local_vars_[s->var] = name;
+    if (!is_uniform(s->value)) varying_.insert(s->var);
     return;
   }
   std::vector<std::string> lanes;
@@ -189,7 +209,7 @@ void Emitter::effect(const ir::Evaluate* s) {
 void Emitter::assertion(const ir::AssertStmt* s) {
   std::string message;
   for (const std::string_view part : s->message_parts) message += part;
-  const std::size_t number = site(FaultSite::Kind::Assertion, message);
+  const std::size_t number = site(runtime::ErrorKind::AssertFailed, message.empty() ? "an assertion fails" : message);
   line(fmt::format("if (!{}) rldb_fault({}, {}, 0, 0, 0);", value(s->cond), faults(), number));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/codegen/nvptx/nvptx.h"
 #include "rldb/codegen/opencl/opencl.h"
 #include "rldb/debug/file_names.h"
 #include "rldb/runtime/tensor_file.h"
@@ -21,6 +22,7 @@
 #include "rldb/ui/prompt/start_run.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/duration.h"
+#include "ui/prompt/commands/kernel_source.h"
 #include "ui/prompt/entry/frame_scope.h"
 #include "ui/prompt/view.h"
 
@@ -152,15 +154,31 @@ std::optional<std::size_t> whole_number(std::string_view text) {
   return error == std::errc() && stop == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
+Status show_text(Repl& repl, std::string_view kernel, const std::string& text) {
+  if (repl.wants_json()) return repl.give({{"kernel", kernel}, {"text", text}});
+  repl.console().write(text);
+  if (!text.ends_with('\n')) repl.console().write("\n");
+  return Status::Good;
+}
+
 Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText what) {
   if (rest.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
   const auto text = repl.session().kernel_text(rest, what, diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !text) return Status::Failed;
-  if (repl.wants_json()) return repl.give({{"kernel", rest}, {"text", *text}});
-  repl.console().write(*text);
-  if (!text->ends_with('\n')) repl.console().write("\n");
-  return Status::Good;
+  return show_text(repl, rest, *text);
+}
+
+Status show_ptx(Repl& repl, std::string_view kernel) {
+  source::Diagnostics diagnostics;
+  session::Session& session = repl.session();
+  const ir::PrimFunc* f = session.find_kernel(kernel, diagnostics);
+  if (repl.report(diagnostics) == Status::Failed || !f) return Status::Failed;
+  codegen::GpuOptions options;
+  options.check_bounds = session.options().check_bounds;
+  options.fast_math = session.options().fast_math;
+  auto text = codegen::ptx_text(session.context(), f, kernel, options);
+  return text.ok() ? show_text(repl, kernel, *text) : repl.fail(text.error());
 }
 
 }  // namespace
@@ -348,6 +366,36 @@ Status command_OpenCl(Repl& repl, std::string_view rest) {
     repl.print("{}: {} ({}), {} MiB of memory, {} KiB shared by a block of up to {} threads{}\n", d.platform, d.name,
                d.version, d.memory >> 20, d.local_memory >> 10, d.group_size, d.float64 ? "" : ", without float64");
   return Status::Good;
+}
+
+Status command_Ptx(Repl& repl, std::string_view rest) {
+  if (!rest.empty()) return show_ptx(repl, rest);
+  const auto devices = codegen::cuda_devices();
+  if (!devices.ok()) return repl.fail(devices.error());
+  if (repl.wants_json()) {
+    Json all = Json::array();
+    for (const codegen::CudaDevice& d : *devices)
+      all.push_back({{"name", d.name},
+                     {"capability", fmt::format("{}.{}", d.major, d.minor)},
+                     {"memory", d.memory},
+                     {"shared_memory", d.shared_memory},
+                     {"block_size", d.block_size}});
+    return repl.give(std::move(all));
+  }
+  for (const codegen::CudaDevice& d : *devices)
+    repl.print("{}: compute capability {}.{}, {} MiB of memory, {} KiB shared by a block of up to {} threads\n", d.name,
+               d.major, d.minor, d.memory >> 20, d.shared_memory >> 10, d.block_size);
+  return Status::Good;
+}
+
+Status show_source(Repl& repl, std::string_view kernel) {
+  using session::Engine;
+  const auto& own = repl.session().options().kernel_engines;
+  const auto it = own.find(kernel);
+  const Engine engine = it == own.end() ? repl.session().options().engine : it->second;
+  return show_code(
+      repl, kernel,
+      engine == Engine::OpenCl ? session::Session::KernelText::OpenCl : session::Session::KernelText::Llvm);
 }
 
 Status command_Ranks(Repl& repl, std::string_view rest) {

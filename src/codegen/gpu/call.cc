@@ -1,16 +1,14 @@
 // The host's side of a call: arguments, statements around the launches, launches, faults.
-#include "codegen/opencl/run/call.h"
+#include "codegen/gpu/call.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <chrono>
 #include <cstring>
 #include <iterator>
-#include <thread>
 #include <utility>
 
+#include "codegen/gpu/wait.h"
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
@@ -28,54 +26,72 @@ using runtime::ValueKind;
 
 namespace {
 
-// The record of faults as the generated code has it (Emitter::faults).
+// The record of faults as the generated code has it.
 struct FaultRecord {
   std::uint32_t least_thread = 0xFFFFFFFF;
   std::uint32_t site = 0;
   std::uint32_t noted = 0;
   std::uint32_t unused = 0;
-  std::int64_t numbers[3] = {};
+  std::int64_t numbers[kFaultNumbers] = {};
 };
 constexpr std::uint32_t kNoThread = 0xFFFFFFFF;
 
 // The bytes that an argument of a kernel function is passed as.
-struct ScalarBytes {
-  std::array<std::byte, 8> bytes{};
-  std::size_t size = 0;
-};
-ScalarBytes bytes_of(const Value& v, ir::DType t) {
-  ScalarBytes out;
+GpuArgument bytes_of(const Value& v, ir::DType t) {
+  GpuArgument out;
   if (t.is_float()) {
     const bool wide = t.bits == 64;
     out.size = wide ? 8 : 4;
-    runtime::store_double(out.bytes.data(), wide ? t : ir::DType::Float(32),
+    runtime::store_double(out.bytes, wide ? t : ir::DType::Float(32),
                           v.is(ValueKind::Float) ? v.as_float() : double(v.as_int()));
     return out;
   }
   out.size = t.is_bool() ? 1 : t.bytes();
   const std::int64_t n = v.is(ValueKind::Float) ? std::int64_t(v.as_float()) : v.as_int();
-  std::memcpy(out.bytes.data(), &n, out.size);
+  std::memcpy(out.bytes, &n, out.size);
+  return out;
+}
+template <class T>
+GpuArgument bytes_of_number(T n) {
+  GpuArgument out;
+  out.size = sizeof n;
+  std::memcpy(out.bytes, &n, sizeof n);
   return out;
 }
 
+// With the record's numbers in the places of `{}`, from `next` on.
+std::string filled(std::string_view text, const FaultRecord& record, std::size_t& next) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t at = text.find("{}");
+    out += text.substr(0, at);
+    if (at == std::string_view::npos) break;
+    if (next < kFaultNumbers) out += fmt::format("{}", record.numbers[next++]);
+    text.remove_prefix(at + 2);
+  }
+  return out;
+}
+
+GpuArgument memory_argument(GpuAddress address) { return {GpuArgument::Kind::Memory, address, {}, 0}; }
+
 }  // namespace
 
-std::string block_is_too_large(const ClDevice& device, const Launch& launch, std::uint64_t threads) {
+std::string block_is_too_large(const GpuDevice& device, const Launch& launch, std::uint64_t threads) {
   // On a CPU, the arrays of all threads of a block are on the stack of one thread, whose end is not tested (PoCL).
   constexpr std::uint64_t kMostStack = std::uint64_t(4) << 20;
-  if (threads > device.about.group_size)
-    return fmt::format("its blocks have {} threads, a block of {} has at most {}", threads, device.about.name,
-                       device.about.group_size);
+  if (threads > device.block_threads)
+    return fmt::format("its blocks have {} threads, a block of {} has at most {}", threads, device.name,
+                       device.block_threads);
   if (device.is_cpu && launch.private_bytes > kMostStack / std::max<std::uint64_t>(1, threads))
     return fmt::format("its blocks have {} threads with arrays of {} bytes each, a block of {} has room for {} bytes",
-                       threads, launch.private_bytes, device.about.name, kMostStack);
+                       threads, launch.private_bytes, device.name, kMostStack);
   return {};
 }
 
-Result<support::Unit> ClCall::run(runtime::PackedArgs args) {
-  RLDB_TRY_VOID(wait_for_abandoned());
+Result<support::Unit> GpuCall::run(runtime::PackedArgs args) {
+  RLDB_TRY_VOID(wait_for_abandoned(device_, options_.interrupt, fmt::format("kernel `{}`", signature_.name)));
   RLDB_TRY_VOID(bind(args));
-  RLDB_TRY(faults_, ClMemory::allocate(device_, sizeof(FaultRecord)));
+  RLDB_TRY(faults_, GpuMemory::allocate(device_, sizeof(FaultRecord)));
   RLDB_TRY_VOID(copy_in());
   auto done = execute();
   if (!done.ok() && failed_thread_ != kNoThread) {
@@ -87,14 +103,14 @@ Result<support::Unit> ClCall::run(runtime::PackedArgs args) {
   return copy_out();
 }
 
-Result<support::Unit> ClCall::execute() {
+Result<support::Unit> GpuCall::execute() {
   launched_ = 0;
   return host(program_.f->body);
 }
 
 // ---- arguments ----
 
-Result<support::Unit> ClCall::bind(runtime::PackedArgs args) {
+Result<support::Unit> GpuCall::bind(runtime::PackedArgs args) {
   for (std::size_t i = 0; i < args.size(); ++i) {
     const ir::PrimParam& p = program_.f->params[i];
     if (args[i].is(ValueKind::Tensor)) {
@@ -105,7 +121,7 @@ Result<support::Unit> ClCall::bind(runtime::PackedArgs args) {
   }
   for (auto first = tensors_.begin(); first != tensors_.end(); ++first) {
     const Shared& a = first->second;
-    for (auto second = std::next(first); second != tensors_.end() && second->first < a.host + a.bytes; ++second)
+    for (auto second = std::next(first); second != tensors_.end() && second->first < first->first + a.bytes; ++second)
       if (second->second.bytes > 0 && (a.written || second->second.written))
         return fail(ErrorKind::Unsupported,
                     "two arguments are parts of one tensor that overlap, and one of them is written");
@@ -113,7 +129,7 @@ Result<support::Unit> ClCall::bind(runtime::PackedArgs args) {
   return Unit{};
 }
 
-Result<support::Unit> ClCall::bind_tensor(const ir::PrimParam& p, std::size_t index, const runtime::Tensor& t) {
+Result<support::Unit> GpuCall::bind_tensor(const ir::PrimParam& p, std::size_t index, const runtime::Tensor& t) {
   const ir::Var* data = p.buffer ? p.buffer->data : p.var;
   Shared& shared = tensors_[t.data()];
   shared.host = t.data();
@@ -136,17 +152,17 @@ Result<support::Unit> ClCall::bind_tensor(const ir::PrimParam& p, std::size_t in
   return Unit{};
 }
 
-Result<support::Unit> ClCall::copy_in() {
+Result<support::Unit> GpuCall::copy_in() {
   for (auto& [at, shared] : tensors_) {
     if (!shared.memory) {
-      RLDB_TRY(shared.memory, ClMemory::allocate(device_, shared.bytes));
+      RLDB_TRY(shared.memory, GpuMemory::allocate(device_, shared.bytes));
     }
     if (shared.read) RLDB_TRY_VOID(shared.memory->write(shared.host, shared.bytes));
   }
   return Unit{};
 }
 
-Result<support::Unit> ClCall::copy_out() {
+Result<support::Unit> GpuCall::copy_out() {
   for (auto& [at, shared] : tensors_)
     if (shared.written) RLDB_TRY_VOID(shared.memory->read(shared.host, shared.bytes));
   return Unit{};
@@ -154,7 +170,7 @@ Result<support::Unit> ClCall::copy_out() {
 
 // ---- the host's statements ----
 
-Result<Value> ClCall::scalar(const ir::Expr* e) const {
+Result<Value> GpuCall::scalar(const ir::Expr* e) const {
   eval::ScalarEnv env;
   env.var = [&](const ir::Var* v) -> std::optional<Value> {
     const auto it = scalars_.find(v);
@@ -163,12 +179,12 @@ Result<Value> ClCall::scalar(const ir::Expr* e) const {
   return eval::eval_scalar(e, env);
 }
 
-Result<std::int64_t> ClCall::number(const ir::Expr* e) const {
+Result<std::int64_t> GpuCall::number(const ir::Expr* e) const {
   RLDB_TRY(const Value v, scalar(e));
   return v.is(ValueKind::Float) ? std::int64_t(v.as_float()) : v.as_int();
 }
 
-Result<support::Unit> ClCall::host(const ir::Stmt* s) {
+Result<support::Unit> GpuCall::host(const ir::Stmt* s) {
   if (const auto it = program_.launch_of.find(s); it != program_.launch_of.end()) return launch(it->second);
   if (const auto* seq = as<ir::SeqStmt>(s)) {
     for (const ir::Stmt* part : seq->stmts) RLDB_TRY_VOID(host(part));
@@ -193,7 +209,7 @@ Result<support::Unit> ClCall::host(const ir::Stmt* s) {
   return Unit{};
 }
 
-Result<support::Unit> ClCall::loop(const ir::ForStmt* s) {
+Result<support::Unit> GpuCall::loop(const ir::ForStmt* s) {
   RLDB_TRY(const std::int64_t first, number(s->min));
   RLDB_TRY(const std::int64_t count, number(s->extent));
   std::int64_t step = 1;
@@ -201,7 +217,7 @@ Result<support::Unit> ClCall::loop(const ir::ForStmt* s) {
     RLDB_TRY(step, number(s->step));
   }
   for (std::int64_t i = first; i < first + count; i += std::max<std::int64_t>(step, 1)) {
-    if (interrupt_ && *interrupt_)
+    if (options_.interrupt && *options_.interrupt)
       return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", signature_.name));
     scalars_[s->var] = Value::of_int(i);
     RLDB_TRY_VOID(host(s->body));
@@ -209,7 +225,7 @@ Result<support::Unit> ClCall::loop(const ir::ForStmt* s) {
   return Unit{};
 }
 
-Result<support::Unit> ClCall::allocate(const ir::Stmt* s) {
+Result<support::Unit> GpuCall::allocate(const ir::Stmt* s) {
   const auto* b = as<ir::AllocBuffer>(s);
   const auto* old = as<ir::AllocateStmt>(s);
   const ir::Var* data = b ? b->buffer->data : old->var;
@@ -223,9 +239,9 @@ Result<support::Unit> ClCall::allocate(const ir::Stmt* s) {
       return fail(ErrorKind::OutOfMemory, fmt::format("cannot allocate buffer `{}`: its shape is negative or too large",
                                                       b ? b->buffer->name : old->var->name));
   }
-  std::unique_ptr<ClMemory>& memory = temporaries_[data];
+  std::unique_ptr<GpuMemory>& memory = temporaries_[data];
   if (!memory || memory->size() < std::size_t(bytes)) {
-    RLDB_TRY(memory, ClMemory::allocate(device_, std::size_t(bytes)));
+    RLDB_TRY(memory, GpuMemory::allocate(device_, std::size_t(bytes)));
   }
   bytes_[data] = std::size_t(bytes);
   return memory->clear();
@@ -233,10 +249,10 @@ Result<support::Unit> ClCall::allocate(const ir::Stmt* s) {
 
 // ---- launches ----
 
-Result<support::Unit> ClCall::launch(std::size_t which) {
+Result<support::Unit> GpuCall::launch(std::size_t which) {
   const Launch& made = program_.launches[which];
   ++launched_;
-  std::size_t local[3] = {1, 1, 1}, global[3] = {1, 1, 1};
+  GpuGrid grid;
   std::uint64_t threads = 1;
   for (const ThreadAxis& axis : made.axes) {
     RLDB_TRY(const std::int64_t n, number(axis.extent));
@@ -247,29 +263,19 @@ Result<support::Unit> ClCall::launch(std::size_t which) {
       return fail(ErrorKind::Unsupported,
                   fmt::format("`{}` is launched with 2^31 or more of `{}`", made.function, axis.tag));
     const auto dim = std::size_t(axis.tag.back() - 'x');
-    (axis.tag.starts_with("threadIdx.") ? local : global)[dim] = std::size_t(n);
+    (axis.tag.starts_with("threadIdx.") ? grid.threads : grid.blocks)[dim] = std::size_t(n);
   }
-  for (int i = 0; i < 3; ++i) global[i] *= local[i];
-  const std::size_t group = local[0] * local[1] * local[2];
-  if (std::string why = block_is_too_large(device_, made, group); !why.empty())
+  const std::size_t in_block = grid.threads[0] * grid.threads[1] * grid.threads[2];
+  if (std::string why = block_is_too_large(device_, made, in_block); !why.empty())
     return fail(ErrorKind::Unsupported, std::move(why));
-  RLDB_TRY_VOID(set_arguments(which));
-  cl::EventId event = nullptr;
-  const cl::Int code = device_.api->clEnqueueNDRangeKernel(device_.queue, built_.kernel(which), 3, nullptr, global,
-                                                           local, 0, nullptr, &event);
-  if (code != cl::kSuccess) return support::Failure(cl_error(fmt::format("launch `{}`", made.function), code));
-  RLDB_TRY_VOID(wait(event));
+  RLDB_TRY(const std::vector<GpuArgument> arguments, arguments_of(made));
+  RLDB_TRY_VOID(device_.launch(code_, which, grid, arguments));
+  RLDB_TRY_VOID(wait_for_launch(device_, options_, signature_.name));
   return look_at_faults(which);
 }
 
-Result<support::Unit> ClCall::set_arguments(std::size_t which) {
-  const Launch& made = program_.launches[which];
-  cl::Uint index = 0;
-  cl::Int code = cl::kSuccess;
-  const auto set = [&](std::size_t size, const void* value) {
-    const cl::Int now = device_.api->clSetKernelArg(built_.kernel(which), index++, size, value);
-    if (code == cl::kSuccess) code = now;
-  };
+Result<std::vector<GpuArgument>> GpuCall::arguments_of(const Launch& made) {
+  std::vector<GpuArgument> all;
   for (const LaunchArgument& a : made.arguments) {
     switch (a.kind) {
       case LaunchArgument::Kind::Memory: {
@@ -277,79 +283,34 @@ Result<support::Unit> ClCall::set_arguments(std::size_t which) {
         const auto temporary = temporaries_.find(a.var);
         if (given == arguments_.end() && temporary == temporaries_.end())
           return fail(ErrorKind::Raised, fmt::format("`{}` has no memory here", a.var->name));
-        const cl::MemoryId id =
-            given != arguments_.end() ? tensors_.at(given->second).memory->id() : temporary->second->id();
-        set(sizeof id, &id);
+        all.push_back(memory_argument(given != arguments_.end() ? tensors_.at(given->second).memory->address()
+                                                                : temporary->second->address()));
         break;
       }
-      case LaunchArgument::Kind::Bytes: {
-        const std::int64_t bytes = std::int64_t(bytes_[a.var]);
-        set(sizeof bytes, &bytes);
+      case LaunchArgument::Kind::Bytes:
+        all.push_back(bytes_of_number(std::int64_t(bytes_[a.var])));
         break;
-      }
       case LaunchArgument::Kind::Scalar: {
         RLDB_TRY(const Value v, scalar(a.var));
-        const ScalarBytes bytes = bytes_of(v, a.var->dtype());
-        set(bytes.size, bytes.bytes.data());
+        all.push_back(bytes_of(v, a.var->dtype()));
         break;
       }
       case LaunchArgument::Kind::Fault: {
         FaultRecord record;
         RLDB_TRY_VOID(faults_->write(&record, sizeof record, false));
-        const cl::MemoryId id = faults_->id();
-        const std::uint32_t only = launched_ == failed_launch_ ? failed_thread_ : kNoThread;
-        set(sizeof id, &id);
-        set(sizeof only, &only);
+        all.push_back(memory_argument(faults_->address()));
+        all.push_back(bytes_of_number(launched_ == failed_launch_ ? failed_thread_ : kNoThread));
         break;
       }
+      case LaunchArgument::Kind::Stop:
+        all.push_back({GpuArgument::Kind::Stop, 0, {}, 0});
+        break;
     }
   }
-  if (code != cl::kSuccess)
-    return support::Failure(cl_error(fmt::format("pass arguments to `{}`", made.function), code));
-  return Unit{};
+  return all;
 }
 
-// Polls, so that ^C is heard: a kernel cannot be ended, but nobody has to wait for it. False: interrupted.
-Result<bool> ClCall::poll(cl::EventId event) {
-  cl::Int status = 1;
-  for (int polls = 0;; ++polls) {
-    const cl::Int code = device_.api->clGetEventInfo(event, cl::kCommandStatus, sizeof status, &status, nullptr);
-    if (code != cl::kSuccess) return support::Failure(cl_error("ask for the state of a kernel", code));
-    if (status < 0) return support::Failure(cl_error(fmt::format("complete kernel `{}`", signature_.name), status));
-    if (status == cl::kComplete) return true;
-    if (interrupt_ && *interrupt_) return false;
-    if (polls < 64)
-      std::this_thread::yield();
-    else
-      std::this_thread::sleep_for(std::chrono::microseconds(polls < 1000 ? 50 : 1000));
-  }
-}
-
-Result<support::Unit> ClCall::wait(cl::EventId event) {
-  device_.api->clFlush(device_.queue);
-  auto ended = poll(event);
-  if (ended.ok() && !*ended) {
-    device_.abandoned = event;
-    return fail(ErrorKind::Interrupted,
-                fmt::format("interrupted in kernel `{}`, which the device goes on computing", signature_.name));
-  }
-  device_.api->clReleaseEvent(event);
-  if (!ended.ok()) return support::Failure(std::move(ended).error());
-  return Unit{};
-}
-
-Result<support::Unit> ClCall::wait_for_abandoned() {
-  if (!device_.abandoned) return Unit{};
-  const auto ended = poll(device_.abandoned);
-  if (ended.ok() && !*ended)
-    return fail(ErrorKind::Interrupted,
-                fmt::format("interrupted before kernel `{}`: the device still computes the kernel that was interrupted",
-                            signature_.name));
-  device_.api->clReleaseEvent(std::exchange(device_.abandoned, nullptr));  // its own errors concern nobody any more
-  return Unit{};
-}
-
-Result<support::Unit> ClCall::look_at_faults(std::size_t which) {
+Result<support::Unit> GpuCall::look_at_faults(std::size_t which) {
   const Launch& made = program_.launches[which];
   if (std::none_of(made.arguments.begin(), made.arguments.end(),
                    [](const LaunchArgument& a) { return a.kind == LaunchArgument::Kind::Fault; }))
@@ -367,29 +328,14 @@ Result<support::Unit> ClCall::look_at_faults(std::size_t which) {
   return fail(ErrorKind::Raised, "a thread had a fault");  // replaced by the second execution
 }
 
-Error ClCall::fault(const Launch& launch, std::uint32_t thread) const {
+Error GpuCall::fault(const Launch& launch, std::uint32_t thread) const {
   FaultRecord record;
   if (!faults_->read(&record, sizeof record, false).ok() || record.site == 0 || record.site > program_.sites.size())
     return {ErrorKind::Raised, "a thread had a fault", {}};
   const FaultSite& site = program_.sites[record.site - 1];
-  Error e;
-  switch (site.kind) {
-    case FaultSite::Kind::OutOfBounds:
-      e = {ErrorKind::OutOfBounds,
-           fmt::format("access out of bounds: `{}`, index {} is {}, but the extent is {}", site.text, record.numbers[0],
-                       record.numbers[1], record.numbers[2]),
-           {}};
-      break;
-    case FaultSite::Kind::PastMemory:
-      e = {ErrorKind::OutOfBounds, fmt::format("access out of bounds: `{}` reaches past its memory", site.text), {}};
-      break;
-    case FaultSite::Kind::Division:
-      e = {ErrorKind::Raised, "integer division by zero", {}};
-      break;
-    case FaultSite::Kind::Assertion:
-      e = {ErrorKind::AssertFailed, site.text.empty() ? "an assertion fails" : site.text, {}};
-      break;
-  }
+  std::size_t next = 0;
+  Error e{site.kind, site.has_numbers ? filled(site.text, record, next) : site.text, {}};
+  if (!site.note.empty()) e.notes.push_back(filled(site.note, record, next));
   std::string place;
   for (std::size_t i = launch.axes.size(); i-- > 0;) {
     const auto extent = number(launch.axes[i].extent);

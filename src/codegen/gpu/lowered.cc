@@ -1,9 +1,8 @@
 // The passes, in TVM's order.
-#include "codegen/opencl/lower/lowered.h"
+#include "rldb/codegen/gpu/lowered.h"
 
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
-#include "rldb/source/diagnostic_opencl.h"
 #include "rldb/tir_passes/memory_scope.h"
 #include "rldb/tir_passes/pass_functions.h"
 #include "rldb/tir_passes/target.h"
@@ -77,8 +76,7 @@ ir::Result<const ir::PrimFunc*> lowered_for_gpu(ir::Context& ctx, const ir::Prim
   const auto apply = [&](std::span<const Step> steps) -> ir::Result<support::Unit> {
     for (const Step step : steps) {
       auto next = step(env, module);
-      if (!next.ok())
-        return support::Failure(source::message(diag::OpenClUnsupported, name, std::move(next).error().text));
+      if (!next.ok()) return support::Failure(std::move(next).error());
       module = *next;
     }
     return support::Unit{};

@@ -1,7 +1,8 @@
-// A PrimFunc as OpenCL C: the text of its kernel functions, and what the host does to launch them. Room-private.
+// A PrimFunc as code for a device: the text of its kernel functions (OpenCL C, PTX), and what the host does to launch
+// them.
 //
-// The statements around the launches stay TensorIR: the host executes them (run/call.cc). Memory is named by the
-// pointer variable behind a buffer (`ir::Buffer::data`).
+// The statements around the launches stay TensorIR: the host executes them (codegen/gpu/call.cc). Memory is named by
+// the pointer variable behind a buffer (`ir::Buffer::data`).
 #pragma once
 
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "rldb/ir/context.h"
+#include "rldb/runtime/error.h"
 #include "rldb/runtime/kernel.h"
 
 namespace rldb::codegen {
@@ -20,6 +22,7 @@ struct LaunchArgument {
     Bytes,   // the size of that memory, int64
     Scalar,  // the value of `var`, computed by the host
     Fault,   // the record of faults, and the thread that is asked for: two arguments
+    Stop,    // the word that is not zero when the kernel is to end
   };
   Kind kind;
   const ir::Var* var = nullptr;
@@ -39,12 +42,14 @@ struct Launch {
   std::size_t private_bytes = 0;  // of the arrays of one thread
 };
 
-// A place that reports faults. The record has three numbers.
+// A place that reports faults. The record has `kFaultNumbers` numbers, for the `{}` of the text.
 struct FaultSite {
-  enum class Kind : std::uint8_t { OutOfBounds, PastMemory, Division, Assertion };
-  Kind kind;
-  std::string text;  // the buffer, or the message of an assertion
+  runtime::ErrorKind kind = runtime::ErrorKind::Raised;
+  std::string text;  // "access out of bounds: `A`, index {} is {}, but the extent is {}"
+  std::string note;
+  bool has_numbers = false;
 };
+inline constexpr std::size_t kFaultNumbers = 8;
 
 struct Program {
   const ir::PrimFunc* f = nullptr;  // lowered
@@ -57,14 +62,5 @@ struct Program {
   std::unordered_map<const ir::Var*, const ir::Var*> aliases;  // the pointer of a declared buffer -> the memory's
   bool needs_float64 = false;
 };
-
-struct EmitOptions {
-  std::string_view name;
-  bool check_bounds = true;
-  bool strict = true;                 // functions are the formulas of runtime/float_formula.h
-  runtime::NumericEvents events = 0;  // numbers to look for among those that are written to parameters
-};
-
-ir::Result<Program> emit_program(ir::Context& ctx, const ir::PrimFunc* f, const EmitOptions& options);
 
 }  // namespace rldb::codegen

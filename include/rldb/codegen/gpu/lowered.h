@@ -1,5 +1,5 @@
 // From a schedulable PrimFunc to loops in threads: TVM's passes for GPUs up to the generation of code, without those
-// that only make it faster. Room-private.
+// that only make it faster. An error is the pass's own. Users: codegen/opencl, codegen/nvptx.
 #pragma once
 
 #include "rldb/ir/context.h"

@@ -1,0 +1,32 @@
+// Memory of the device during one call, counted by the account of runtime/device.h. Room-private.
+#pragma once
+
+#include <memory>
+
+#include "rldb/codegen/gpu/device.h"
+
+namespace rldb::codegen {
+
+class GpuMemory {
+ public:
+  static runtime::Result<std::unique_ptr<GpuMemory>> allocate(GpuDevice& device, std::size_t bytes);
+  ~GpuMemory();
+  GpuMemory(const GpuMemory&) = delete;
+  GpuMemory& operator=(const GpuMemory&) = delete;
+
+  GpuAddress address() const { return address_; }
+  std::size_t size() const { return size_; }
+  // `counted`: as traffic between the host and the device.
+  runtime::Result<support::Unit> write(const void* from, std::size_t bytes, bool counted = true);
+  runtime::Result<support::Unit> read(void* to, std::size_t bytes, bool counted = true) const;
+  runtime::Result<support::Unit> clear();
+
+ private:
+  GpuMemory(GpuDevice& device, GpuAddress address, std::size_t size)
+      : device_(device), address_(address), size_(size) {}
+  GpuDevice& device_;
+  GpuAddress address_;
+  std::size_t size_;
+};
+
+}  // namespace rldb::codegen
