@@ -77,6 +77,7 @@ void Debugger::restore(Snapshot& snapshot) {
   d.beside = std::move(snapshot.beside);
   d.parked = std::move(snapshot.parked);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
+  if (d.run->is_foreign()) return;  // it is where it is
   // The abandoned instruction may have been executed in part.
   if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;
   d.run.reset();
