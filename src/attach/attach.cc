@@ -103,7 +103,9 @@ std::shared_ptr<Foreign> attach_core(const std::string& path, std::string_view l
     return nullptr;
   }
   std::string more;
-  if (!core->missing.empty())
+  if (core->is_cut)
+    more = ": it is cut short";
+  else if (!core->missing.empty())
     more = fmt::format(" that can be read; `{}` is not there any more", core->missing.front());
   Others others;
   auto image = choose(*core->memory, core->mappings, fmt::format("`{}`", path), library, more, others, out);

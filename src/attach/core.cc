@@ -134,7 +134,6 @@ std::optional<CoreFile> read_core(std::shared_ptr<const std::string> bytes, std:
   }
   CoreFile core;
   auto memory = std::make_unique<CoreMemory>(bytes);
-  bool cut = false;
   std::vector<Elf64_Phdr> loaded;
   for (std::uint64_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
@@ -143,14 +142,14 @@ std::optional<CoreFile> read_core(std::shared_ptr<const std::string> bytes, std:
       return std::nullopt;
     }
     const std::string_view contents = part(file, segment.p_offset, segment.p_filesz);
-    cut = cut || contents.size() < segment.p_filesz;
+    core.is_cut = core.is_cut || contents.size() < segment.p_filesz;
     if (segment.p_type == PT_NOTE) read_notes(contents, core, memory->files);
     if (segment.p_type != PT_LOAD) continue;
     if (!contents.empty()) memory->segments.push_back({segment.p_vaddr, contents});
     loaded.push_back(segment);
   }
   if (core.threads.empty()) {
-    problem = cut ? "it is cut short" : "it names no thread";
+    problem = core.is_cut ? "it is cut short" : "it names no thread";
     return std::nullopt;
   }
   // A mapping of a file may be writable in part only: the segments know.

@@ -14,6 +14,7 @@ struct CoreFile {
   Mappings mappings;
   std::vector<std::int64_t> threads;  // the one that got the signal first
   int signal = 0;                     // that ended the process; 0: none
+  bool is_cut = false;                // some of its memory is not in the file
   std::vector<std::string> missing;   // files that are not there, or are not those of the process
 };
 

@@ -1,6 +1,4 @@
 // The program of a process as a session's: its bytecode is listed, and `:run` is refused.
-#include <fmt/format.h>
-
 #include "rldb/attach/attach.h"
 #include "rldb/source/diagnostic_attach.h"
 
@@ -26,7 +24,7 @@ class AttachedProgram final : public session::Program {
   }
   std::optional<std::vector<session::Parameter>> parameters(std::string_view function, std::string& why) override {
     const auto index = build_->executable->find_function(function);
-    if (index >= 0) why = fmt::format("it is run by {}", name_);
+    if (index >= 0) why = "a function of " + name_;
     return std::nullopt;
   }
   std::shared_ptr<const session::Build> runnable(session::Diagnostics& out) override {
