@@ -24,7 +24,7 @@ using Others = std::vector<std::string>;
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
-// The library that is asked for, else the first that runs, else the first. Nullopt: diagnosed.
+// The library that is asked for, else the first that runs, that has run, or that is there. Nullopt: diagnosed.
 std::optional<Image> choose(const Memory& memory, const Mappings& mappings, const std::string& name,
                             std::string_view wanted, std::string more, Others& others, source::Diagnostics& out) {
   std::string problem;
@@ -34,14 +34,17 @@ std::optional<Image> choose(const Memory& memory, const Mappings& mappings, cons
     out.add({}, source::message(diag::AttachNoLibrary, name, more));
     return std::nullopt;
   }
-  const auto runs = [&](const Image& i) { return !Stacks(memory, i).all().empty(); };
-  auto it = std::find_if(images.begin(), images.end(), [&](const Image& i) {
-    return wanted.empty() ? runs(i) : i.path == wanted || file_name(i.path) == wanted;
-  });
+  const auto find = [&](auto good) { return std::find_if(images.begin(), images.end(), good); };
+  auto it = images.end();
+  if (wanted.empty())
+    it = find([&](const Image& i) { return !Stacks(memory, i).all().empty(); });
+  else
+    it = find([&](const Image& i) { return i.path == wanted || file_name(i.path) == wanted; });
   if (it == images.end() && !wanted.empty()) {
     out.add({}, source::message(diag::AttachNoSuchLibrary, name, wanted));
     return std::nullopt;
   }
+  if (it == images.end()) it = find([&](const Image& i) { return Stacks(memory, i).was_called(); });
   if (it == images.end()) it = images.begin();
   for (const Image& i : images)
     if (&i != &*it) others.push_back(i.path);

@@ -21,6 +21,7 @@ class Stacks {
  public:
   Stacks(const Memory& memory, const Image& image) : memory_(memory), image_(image) {}
   std::vector<Stack> all() const;  // of threads that run a program
+  bool was_called() const { return watched().trails != 0; }
   // Of one thread; no frames: it runs none. `trail`: where it was before.
   Stack of(std::int64_t thread, Address trail) const;
   // Frames and registers with their values. False: the stack is damaged.
