@@ -106,13 +106,15 @@ void Tracer::detach() {
 
 bool Tracer::write(Address at, std::uint64_t word) {
   for (const auto& [thread, t] : threads_)
-    if (t.state != State::Running && trace(PTRACE_POKEDATA, thread, at, word) == 0) return true;
+    if ((t.state == State::Stopped || t.state == State::Held) && trace(PTRACE_POKEDATA, thread, at, word) == 0)
+      return true;
   return false;
 }
 
 void Tracer::go_on(pid_t thread, Thread& t) {
   if (t.state == State::Gone) return;
-  if (t.state == State::Listening) {
+  if (t.state == State::Held) {
+    t.state = State::Listening;
     trace(PTRACE_LISTEN, thread);
     return;
   }
@@ -123,7 +125,7 @@ void Tracer::go_on(pid_t thread, Thread& t) {
 void Tracer::resume(bool at_gates) {
   at_gates_ = at_gates;
   for (auto& [thread, t] : threads_)
-    if (t.state != State::Running) go_on(thread, t);
+    if (t.state == State::Stopped || t.state == State::Held) go_on(thread, t);
 }
 
 void Tracer::resume_thread(pid_t thread) {
@@ -164,7 +166,7 @@ void Tracer::leader_gone() {
 void Tracer::set_stopped(Thread& t, int status) {
   t.state = State::Stopped;
   const int signal = WSTOPSIG(status), event = event_of(status);
-  if (event == PTRACE_EVENT_STOP && is_stop_signal(signal)) t.state = State::Listening;
+  if (event == PTRACE_EVENT_STOP && is_stop_signal(signal)) t.state = State::Held;
   if (event == 0 && signal != kSystemCall) t.signal = signal;
 }
 

@@ -48,8 +48,9 @@ class Tracer {
   const std::string& how_it_ended() const { return ended_; }
 
  private:
-  // Listening: stopped by a signal of its own. Gone: it has ended, but not the process.
-  enum class State { Running, Stopped, Listening, Gone };
+  // Held: stopped here, and by a signal of its own too; Listening: by that alone. Gone: it has ended, but not the
+  // process.
+  enum class State { Running, Stopped, Held, Listening, Gone };
   struct Thread {
     State state = State::Running;
     int signal = 0;  // to be delivered when it goes on

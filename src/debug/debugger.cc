@@ -26,7 +26,9 @@ std::optional<std::vector<runtime::Value>> Debugger::run_arguments() const {
 }
 
 bool Debugger::active() const {
-  return impl_->run && impl_->last.kind != StopKind::None && impl_->last.kind != StopKind::Finished;
+  // A process can be waited for: it may call the program again.
+  return impl_->run && impl_->last.kind != StopKind::None &&
+         (impl_->last.kind != StopKind::Finished || impl_->run->is_foreign());
 }
 
 void Debugger::kill() {

@@ -110,7 +110,7 @@ TEST_CASE("values that hold themselves, or lead nowhere") {
   tuple.cell.size = 1;
   r.memory.put(0x1000, tuple);
   r.memory.put(0x2000, any_of(kTVMFFIArray, 0x1000));
-  CHECK(r.text(any_of(kTVMFFIArray, 0x1000)).find("not read: too many values") != std::string::npos);
+  CHECK(r.text(any_of(kTVMFFIArray, 0x1000)).starts_with("tuple(1)\n[0] tuple(1)"));
   tuple.cell.size = std::int64_t(1) << 40;
   r.memory.put(0x1000, tuple);
   CHECK(r.text(any_of(kTVMFFIArray, 0x1000)) == "a tuple of 1099511627776 values, not read");
