@@ -10,8 +10,10 @@
 #include "aot/linker.h"
 #include "aot/plan.h"
 #include "aot/runtime_objects.h"
+#include "rldb/bytecode/library_program.h"
 #include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_aot.h"
+#include "rldb/source/diagnostic_executable.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/support/file.h"
 #include "rldb/support/folder.h"
@@ -100,6 +102,14 @@ class Builder {
     program.executable = plan_.build->executable.get();
     program.targets = plan_.targets;
     program.kernels = std::move(kernels_);
+    bytecode::Executable named = *program.executable;
+    if (request_.names) named.debug = *request_.names;
+    auto description = bytecode::library_program(named);
+    if (!description.ok()) {
+      out_.add({}, source::message(diag::NotSerialisable, description.error().message));
+      return false;
+    }
+    program.description = std::move(description).value();
     program.standalone = request_.form == Form::Program;
     auto object = codegen::compile_program(program);
     if (object.ok()) return add_object("program", *object);

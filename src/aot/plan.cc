@@ -99,14 +99,17 @@ class Planner {
       const bool packed =
           ir::is_call_of(call, ir::intrin::TvmCallPacked) || ir::is_call_of(call, ir::intrin::TvmCallCpacked);
       const auto* name = packed ? ir::as<ir::StringImm>(call->args[0]) : nullptr;
-      if (name && called_.insert(name->value).second) called_by_name(name->value);
+      if (name && called_.insert(name->value).second && !codegen::kernels_may_call(name->value))
+        called_by_name(name->value);
       return true;
     });
   }
 
-  // Functions that passes made (lifted closures) and private ones are not exported.
+  // Functions that passes made (lifted closures) and private ones are not exported. Those of an executable are all the
+  // same.
   bool is_public(std::string_view name) const {
     const ir::Module* source = plan_.build->source;
+    if (!source) return true;
     const auto* f = source ? ir::as<ir::Function>(source->find(name)) : nullptr;
     return f && ir::find_attr(f->attrs, attr_name::GlobalSymbol);
   }
@@ -125,7 +128,8 @@ std::optional<Plan> plan(session::Session& session, source::Diagnostics& out) {
   plan.build = session.runnable(out);
   if (!plan.build) return std::nullopt;
   if (vm::instructions_of(*plan.build->program)) {
-    out.add({}, source::message(diag::AotUnsupported, "a program of the Relay VM", session.program_path()));
+    out.add({}, source::message(diag::AotUnsupported, "a program of the Relay VM", session.program_path())
+                    .with_hint("translate it to Relax: `--to-relax`"));
     return std::nullopt;
   }
   const std::size_t before = out.error_count();

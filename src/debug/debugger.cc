@@ -26,7 +26,9 @@ std::optional<std::vector<runtime::Value>> Debugger::run_arguments() const {
 }
 
 bool Debugger::active() const {
-  return impl_->run && impl_->last.kind != StopKind::None && impl_->last.kind != StopKind::Finished;
+  // A process can be waited for: it may call the program again.
+  return impl_->run && impl_->last.kind != StopKind::None &&
+         (impl_->last.kind != StopKind::Finished || impl_->run->is_foreign());
 }
 
 void Debugger::kill() {
@@ -77,6 +79,7 @@ void Debugger::restore(Snapshot& snapshot) {
   d.beside = std::move(snapshot.beside);
   d.parked = std::move(snapshot.parked);
   if (!d.run || d.last.kind == StopKind::None || d.last.kind == StopKind::Finished) return;
+  if (d.run->is_foreign()) return;  // it is where it is
   // The abandoned instruction may have been executed in part.
   if (d.run->go_back(snapshot.time) == Run::Seek::Done) return;
   d.run.reset();

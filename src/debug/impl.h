@@ -117,6 +117,9 @@ struct Debugger::Impl {
   // Runs to a breakpoint, or to a stop of `mine` that `accept` accepts. A kernel in progress is finished first.
   StopReport forward(vm::StopSet mine, const Accept& accept, std::uint64_t until = Run::kForever);
   std::optional<StopReport> leave_kernel();
+  void tell_breakpoints() const;
+  // True and diagnosed: the run belongs to another process, and `what` would change it.
+  bool is_foreign(std::string_view what, source::Diagnostics& out) const;
   // A breakpoint at the current instruction, on the binding `from` of its group or a later one.
   std::optional<StopReport> breakpoint_here(int from = 0);
   // The next binding that the code here serves, if there is one: a step that executes no instruction.

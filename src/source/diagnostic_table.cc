@@ -3,6 +3,7 @@
 
 #include "rldb/source/diagnostic_ability.h"
 #include "rldb/source/diagnostic_aot.h"
+#include "rldb/source/diagnostic_attach.h"
 #include "rldb/source/diagnostic_byoc.h"
 #include "rldb/source/diagnostic_codegen.h"
 #include "rldb/source/diagnostic_command.h"

@@ -210,7 +210,7 @@ std::optional<Outcome> Machine::run_without_frames() {
     o.fault = fault_;
     return o;
   }
-  if (!frames_.empty()) return std::nullopt;
+  if (!frames_.empty() || foreign_program(*program_)) return std::nullopt;
   if (native_.is_null()) return not_started();
   Value callable = std::move(native_);
   std::vector<Value> args = std::move(native_args_);

@@ -23,6 +23,8 @@ std::optional<Form> form_of_word(std::string_view word);
 struct Request {
   Form form = Form::SharedLibrary;
   std::string output;
+  // For debuggers, in place of the executable's own (debug/file_names.h).
+  std::optional<bytecode::DebugInfo> names = std::nullopt;
   std::string linker;  // a command; empty: the first of cc, gcc, clang, ld.lld, ld that is found and can do it
 };
 

@@ -9,8 +9,9 @@
 
 namespace rldb::bytecode {
 
-// The calling convention of the machine code.
-enum class CodeAbi : std::uint8_t { TvmFfi, BeforeTvmFfi };
+// The calling convention of the machine code. Rldb: the library was made by `rldb build`, and describes its program
+// (library_program.h); its code is called from outside only.
+enum class CodeAbi : std::uint8_t { TvmFfi, BeforeTvmFfi, Rldb };
 
 struct ExportedExecutable {
   std::string_view bytes;  // an .rlvm file, or an executable of the Relay VM; part of the library's bytes

@@ -13,5 +13,7 @@ bool is_library_file(std::string_view first_bytes);
 // The data of an exported symbol, a part of `elf`; empty: it exports none of that name. Errors have kind BadFile and
 // name `path`.
 Result<std::string_view> library_data(std::string_view elf, std::string_view path, std::string_view name);
+// The same of a section, also of a program that can be loaded anywhere.
+Result<std::string_view> library_section(std::string_view elf, std::string_view path, std::string_view name);
 
 }  // namespace rldb::runtime

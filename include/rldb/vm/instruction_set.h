@@ -4,7 +4,7 @@
 // steps and inspects, knows one machine. A Program that is linked with an instruction set has an executable that is a
 // map of the code: its functions, one instruction for each of the other machine's at the same pc, the registers that it
 // reads and writes, debug info, and the text of each instruction (bytecode::text_note). The effect of an instruction is
-// defined here. Implemented by relay/vm; used by vm::Machine.
+// defined here. Implemented by relay/vm and attach; used by vm::Machine.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,13 @@ class InstructionSet {
   virtual Result<support::Unit> place_arguments(FunctionIndex function, std::span<Value> args) const = 0;
   // Replaces the values by copies that share no mutable state with them; aliases stay aliases.
   virtual Result<support::Unit> copy(std::vector<Value>& values) const = 0;
+  // The program runs in another process (attach): a machine only shows it, and may have no frames while it waits for
+  // one. Nothing of it can be changed, and there is no way back.
+  virtual bool is_foreign() const { return false; }
+  // Of a foreign program: every thread stops there, not only the one that is shown.
+  virtual void stop_every_thread_at(const StopSet&) const {}
+  // The run is over: the process goes on alone.
+  virtual void leave() const {}
   // Bytes of tensor data that `copy` would copy.
   virtual std::size_t copied_bytes(std::span<const Value> values) const = 0;
 };
@@ -44,5 +51,7 @@ Result<std::shared_ptr<const Program>> link_other(std::shared_ptr<const bytecode
                                                   std::shared_ptr<const InstructionSet> instructions);
 // Null: the program is the Relax VM's.
 const InstructionSet* instructions_of(const Program& program);
+// The instruction set of a foreign program; null: it runs here.
+const InstructionSet* foreign_program(const Program& program);
 
 }  // namespace rldb::vm

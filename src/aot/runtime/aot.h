@@ -43,13 +43,18 @@ typedef int32_t (*Function)(Library*, const Any* args, int32_t count, Any* resul
 typedef int32_t (*KernelEntry)(const void* words, const int64_t* variables, void* fault);
 
 typedef struct State State;
+typedef struct Watched Watched;
 struct Library {
+  char mark[16];        /* bytecode::kLibraryMark, by which a debugger finds it in the memory of the process */
   const uint8_t* facts; /* the tables, see library.c */
   uint64_t facts_size;
   const uint8_t* constants; /* data of tensors, each at a multiple of 64 */
   const KernelEntry* kernels;
   const Function* functions; /* of the function table: bytecode and builtins; null: others */
   State* state;              /* made by the first call */
+  const uint8_t* program;    /* the bytecode and its debug information, as an .rlvm file; for debuggers only */
+  uint64_t program_size, program_hash;
+  Watched* watched;
 };
 
 typedef struct {
@@ -123,6 +128,41 @@ struct State {
   FunctionInfo* functions;
   Any* values; /* the functions as values */
 };
+
+/* ---- for a debugger in another process (watched.c; its reader is src/attach) ---- */
+
+typedef struct Frame Frame;
+struct Frame { /* of a function that runs: on its stack, filled by its code */
+  Frame* outer;
+  Library* library;
+  int64_t function, pc; /* of the instruction that is next, or that is being executed */
+  Any* registers;
+  int64_t count;
+  int64_t entered; /* the number of the call, in its thread */
+};
+
+typedef struct Trail Trail;
+struct Trail { /* of a thread that runs a program; afterwards another thread takes it */
+  Trail* next;
+  int64_t thread; /* its id; 0: free */
+  Frame* frames;  /* the innermost */
+  int64_t at_gate;
+  Any* result; /* at the gate behind the outermost frame: of the call; null: it failed */
+  int64_t calls, passes;
+};
+
+struct Watched {
+  int64_t gate; /* the id of this process: threads pass the gate before each instruction; 0: they don't */
+  Trail* trails;
+  void (*delete_storage)(void*, int); /* by which own storages and functions are recognised */
+  void (*delete_closure)(void*, int);
+};
+extern RLDB_AOT Watched rldb_aot_watched;
+
+RLDB_AOT void rldb_aot_start(Frame* frame, const Any* args, int32_t given); /* its registers, with the arguments */
+RLDB_AOT void rldb_aot_end(Frame* frame, Any* result);                      /* null: it failed, or calls in its place */
+RLDB_AOT void rldb_aot_gate(void);
+RLDB_AOT void rldb_aot_watch_objects(void);
 
 /* ---- objects ---- */
 
@@ -211,6 +251,9 @@ RLDB_AOT int64_t rldb_aot_element_count(const DLTensor* t);
 RLDB_AOT int rldb_aot_bytes(int64_t rank, const int64_t* shape, uint64_t unit, uint64_t* bytes);
 RLDB_AOT int64_t rldb_aot_load_int(const void* at, DLDataType t);
 RLDB_AOT double rldb_aot_load_double(const void* at, DLDataType t);
+/* 0: the dtype cannot hold it. */
+RLDB_AOT int rldb_aot_store_int(void* at, DLDataType t, int64_t v);
+RLDB_AOT int rldb_aot_store_double(void* at, DLDataType t, double v);
 static inline int same_dtype(DLDataType a, DLDataType b) {
   return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes;
 }
@@ -245,6 +288,8 @@ typedef struct {
     int32_t count;
   } tail;
   int64_t depth;
+  Trail* trail; /* null: no function runs */
+  int64_t id;   /* of the thread; 0: not asked for yet */
   char* stack_end;
   Run* run;
   int ends;              /* an object does */
@@ -274,7 +319,6 @@ RLDB_AOT int32_t rldb_aot_call_value(const Any* callee, const Any* args, int32_t
 RLDB_AOT int32_t rldb_aot_is_deep(void);
 RLDB_AOT int32_t rldb_aot_tail(int64_t function, const Any* args, int32_t count);
 RLDB_AOT int32_t rldb_aot_condition(const Any* v); /* 0, 1, or kFailed */
-RLDB_AOT void rldb_aot_start(Library* library, Any* registers, int64_t count, const Any* args, int32_t given);
 RLDB_AOT const Any* rldb_aot_constant(Library* library, int64_t index);
 RLDB_AOT const Any* rldb_aot_function_value(Library* library, int64_t index);
 RLDB_AOT int32_t rldb_aot_register(const char* name, TVMFFISafeCallType code, void* self);

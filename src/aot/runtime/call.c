@@ -62,10 +62,27 @@ static int32_t call_foreign(const char* name, uint64_t size, TVMFFISafeCallType 
   return kSucceeded;
 }
 
+/* Functions that kernels call by name and every library has. */
+static Function own_function(const char* name, uint64_t size) {
+  static const struct {
+    const char* name;
+    Function code;
+  } kRows[] = {
+#define RLDB_AOT_FUNCTION(id, name)
+#define RLDB_AOT_KERNEL_FUNCTION(id, name) {name, rldb_aot_##id},
+#include "rldb/codegen/llvm/aot_function.def"
+  };
+  for (size_t i = 0; i < sizeof kRows / sizeof *kRows; ++i)
+    if (strlen(kRows[i].name) == size && memcmp(kRows[i].name, name, size) == 0) return kRows[i].code;
+  return NULL;
+}
+
 int32_t rldb_aot_call_named(const char* name, uint64_t size, const Any* args, int32_t count, Any* result) {
   for (Registered* r = __atomic_load_n(&rldb_aot_registered, __ATOMIC_ACQUIRE); r; r = r->next)
     if (strlen(r->name) == size && memcmp(r->name, name, size) == 0)
       return call_foreign(name, size, r->code, r->self, args, count, result);
+  const Function own = own_function(name, size);
+  if (own) return own(NULL, args, count, result);
   if (TVMFFIFunctionGetGlobal) {
     const TVMFFIByteArray text = {name, size};
     TVMFFIObject* found = NULL;
@@ -357,12 +374,6 @@ end:
 }
 
 /* ---- the code of functions ---- */
-
-void rldb_aot_start(Library* library, Any* registers, int64_t count, const Any* args, int32_t given) {
-  (void)library;
-  memset(registers, 0, (size_t)count * sizeof(Any));
-  for (int32_t i = 0; i < given; ++i) rldb_aot_copy(&registers[i], &args[i]);
-}
 
 int32_t rldb_aot_condition(const Any* v) {
   if (is_integer(v)) return v->v_int64 != 0;

@@ -10,7 +10,8 @@ enum { kMostHeader = 1 << 20, kMostRank = 64 };
 static const struct {
   const char* name;
   DLDataType type;
-} kTypes[] = {{"b1", {6, 8, 1}},  {"i1", {0, 8, 1}},  {"i2", {0, 16, 1}}, {"i4", {0, 32, 1}},
+} kTypes[] = {{"V1", {1, 8, 1}},  {"V2", {1, 16, 1}}, /* read only: the later row is written */
+              {"b1", {6, 8, 1}},  {"i1", {0, 8, 1}},  {"i2", {0, 16, 1}}, {"i4", {0, 32, 1}},
               {"i8", {0, 64, 1}}, {"u1", {1, 8, 1}},  {"u2", {1, 16, 1}}, {"u4", {1, 32, 1}},
               {"u8", {1, 64, 1}}, {"f2", {2, 16, 1}}, {"f4", {2, 32, 1}}, {"f8", {2, 64, 1}}};
 enum { kTypeCount = sizeof kTypes / sizeof *kTypes };
@@ -26,20 +27,9 @@ static const char* value_of(const char* header, const char* key) {
   return at;
 }
 
-static const char* parse(const char* header, DLDataType* type, int64_t* rank, int64_t* shape) {
-  const char* descr = value_of(header, "descr");
-  const char* order = value_of(header, "fortran_order");
-  const char* dims = value_of(header, "shape");
-  if (!descr || !order || !dims || descr[0] != '\'' || dims[0] != '(') return "its header cannot be read";
-  if (strncmp(order, "False", 5) != 0) return "it is in column-major order";
-  if (descr[1] != '<' && descr[1] != '|') return "its numbers are not little-endian";
-  int found = -1;
-  for (int i = 0; i < kTypeCount; ++i)
-    if (strncmp(descr + 2, kTypes[i].name, 2) == 0 && descr[4] == '\'') found = i;
-  if (found < 0) return "its dtype is not supported";
-  *type = kTypes[found].type;
+static const char* parse_shape(const char* at, int64_t* rank, int64_t* shape) {
   *rank = 0;
-  for (const char* at = dims + 1; *at && *at != ')';) {
+  while (*at && *at != ')') {
     char* end = NULL;
     if (*at == ',' || *at == ' ') {
       ++at;
@@ -51,6 +41,30 @@ static const char* parse(const char* header, DLDataType* type, int64_t* rank, in
     at = end;
   }
   return NULL;
+}
+
+/* bfloat16 and float8 have names of their own, as in rldb's files; as NumPy writes them they are bits (`V2`). */
+static int has_own_name(DLDataType t) { return t.lanes == 1 && (t.code == 4 || (t.code >= 7 && t.code <= 14)); }
+static int named(const char* name, uint64_t size, DLDataType* type) {
+  return rldb_aot_parse_dtype(name, size, type) && has_own_name(*type);
+}
+
+static const char* parse(const char* header, DLDataType* type, int64_t* rank, int64_t* shape) {
+  const char* descr = value_of(header, "descr");
+  const char* order = value_of(header, "fortran_order");
+  const char* dims = value_of(header, "shape");
+  if (!descr || !order || !dims || descr[0] != '\'' || dims[0] != '(') return "its header cannot be read";
+  if (strncmp(order, "False", 5) != 0) return "it is in column-major order";
+  const char* end_of_name = strchr(descr + 1, '\'');
+  if (!end_of_name) return "its header cannot be read";
+  if (named(descr + 1, (uint64_t)(end_of_name - descr - 1), type)) return parse_shape(dims + 1, rank, shape);
+  if (descr[1] != '<' && descr[1] != '|') return "its numbers are not little-endian";
+  int found = -1;
+  for (int i = 0; i < kTypeCount; ++i)
+    if (strncmp(descr + 2, kTypes[i].name, 2) == 0 && descr[4] == '\'') found = i;
+  if (found < 0) return "its dtype is not supported";
+  *type = kTypes[found].type;
+  return parse_shape(dims + 1, rank, shape);
 }
 
 static const char* read_header(FILE* f, char** header) {
@@ -100,16 +114,27 @@ const char* npy_read(const char* path, const DLDataType* wanted, Any* result) {
   return why;
 }
 
+static void put_descr(char* out, size_t room, const DLTensor* t, const char* name) {
+  Buffer text = {0};
+  if (has_own_name(t->dtype)) rldb_aot_put_dtype(&text, t->dtype);
+  if (text.data)
+    snprintf(out, room, "%s", text.data);
+  else
+    snprintf(out, room, "%c%s", name[1] == '1' ? '|' : '<', name);
+  free(text.data);
+}
+
 const char* npy_write(const char* path, const DLTensor* t) {
   const char* name = NULL;
+  char descr[32];
   for (int i = 0; i < kTypeCount; ++i)
     if (kTypes[i].type.code == t->dtype.code && kTypes[i].type.bits == t->dtype.bits) name = kTypes[i].name;
   if (!name) name = t->dtype.bits == 16 ? "u2" : t->dtype.bits <= 8 ? "u1" : NULL;
   if (!name || t->dtype.lanes != 1) return "its dtype has no .npy form";
   if (t->ndim > kMostRank) return "its rank is too large";
   char header[2048];
-  int n = snprintf(header, sizeof header, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
-                   name[1] == '1' ? '|' : '<', name);
+  put_descr(descr, sizeof descr, t, name);
+  int n = snprintf(header, sizeof header, "{'descr': '%s', 'fortran_order': False, 'shape': (", descr);
   for (int32_t i = 0; i < t->ndim; ++i)
     n += snprintf(header + n, sizeof header - (size_t)n, "%lld%s", (long long)t->shape[i],
                   t->ndim == 1      ? ","

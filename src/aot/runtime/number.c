@@ -127,6 +127,28 @@ double rldb_aot_load_double(const void* at, DLDataType t) {
   return decode(f, bits);
 }
 
+int rldb_aot_store_int(void* at, DLDataType t, int64_t v) {
+  if (is_float(t)) return rldb_aot_store_double(at, t, (double)v);
+  if (t.code == 6) v = v != 0;
+  if (t.code > 1 && t.code != 6) return 0;
+  memcpy(at, &v, element_bytes(t)); /* little-endian */
+  return rldb_aot_load_int(at, t) == v;
+}
+
+int rldb_aot_store_double(void* at, DLDataType t, double v) {
+  const float single = (float)v;
+  const Format* f = format_of(t.code, t.bits);
+  if (t.code == 2 && t.bits == 64) {
+    memcpy(at, &v, sizeof v);
+  } else if (t.code == 2 && t.bits == 32) {
+    memcpy(at, &single, sizeof single);
+  } else if (f) {
+    const uint32_t bits = encode(f, v);
+    memcpy(at, &bits, element_bytes(t));
+  }
+  return f || (t.code == 2 && t.bits >= 32);
+}
+
 /* ---- called by kernels; a format is its code and bits ---- */
 
 RLDB_AOT float rldb_round(double v, uint32_t format) {

@@ -276,3 +276,8 @@ int32_t rldb_aot_closure(Library* library, int64_t function, const Any* called, 
   give(result, kTVMFFIFunction, c);
   return kSucceeded;
 }
+
+void rldb_aot_watch_objects(void) {
+  rldb_aot_watched.delete_storage = delete_storage;
+  rldb_aot_watched.delete_closure = delete_closure;
+}

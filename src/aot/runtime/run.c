@@ -1,38 +1,80 @@
-/* Operators that run as functions: assertions, and those whose result's size depends on the data. */
+/* Operators that run as functions: printing, assertions, and those whose result's size depends on the data. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "aot/runtime/aot.h"
+#include "aot/runtime/format.h"
 
 static void put_plain(Buffer* b, const Any* v) {
   Text text;
-  const DLTensor* t = tensor_of(v);
   if (rldb_aot_text(v, &text))
     rldb_aot_put(b, "%.*s", (int)text.size, text.data);
-  else if (t && rldb_aot_element_count(t) == 1 && t->dtype.lanes == 1)
-    rldb_aot_put(b, "%g", rldb_aot_load_double(data_of(t), t->dtype));
   else
-    rldb_aot_put_value(b, v);
+    rldb_aot_put_whole(b, v);
 }
 
-/* Python's str.format for `{}`, `{0}`, `{{`, `}}`; anything else is left as it is. */
-static void put_format(Buffer* b, Text format, const Any* values, int32_t count) {
+/* A field's index, or -1: it is none that is known. */
+static int32_t field_index(Text field, int32_t next) {
+  if (field.size == 0) return next;
+  int32_t index = 0;
+  for (uint64_t i = 0; i < field.size; ++i) {
+    if (field.size > 4 || field.data[i] < '0' || field.data[i] > '9') return -1;
+    index = index * 10 + (field.data[i] - '0');
+  }
+  return index;
+}
+
+/* Python's str.format for `{}`, `{0}`, `{{`, `}}`. */
+static int32_t put_format(Buffer* b, const char* name, Text format, const Any* values, int32_t count) {
   int32_t next = 0;
   for (uint64_t i = 0; i < format.size; ++i) {
     const char c = format.data[i];
-    if ((c == '{' || c == '}') && i + 1 < format.size && format.data[i + 1] == c)
+    if ((c == '{' || c == '}') && i + 1 < format.size && format.data[i + 1] == c) {
       ++i;
-    else if (c == '{') {
-      int32_t index = next++;
-      uint64_t end = i + 1;
-      if (end < format.size && format.data[end] != '}') index = atoi(format.data + end);
-      while (end < format.size && format.data[end] != '}') ++end;
-      if (index >= 0 && index < count) put_plain(b, &values[index]);
-      i = end;
+    } else if (c == '}') {
+      return rldb_aot_fail(kErrorType, "%s: single `}` in the format string", name);
+    } else if (c == '{') {
+      const char* close = memchr(format.data + i, '}', format.size - i);
+      if (!close) return rldb_aot_fail(kErrorType, "%s: `{` without `}` in the format string", name);
+      const Text field = {format.data + i + 1, (uint64_t)(close - format.data) - i - 1};
+      const int32_t index = field_index(field, next++);
+      if (index < 0)
+        return rldb_aot_fail(kErrorUnsupported, "%s: format field `{%.*s}`; only {} and {0} are known", name,
+                             (int)field.size, field.data);
+      if (index >= count)
+        return rldb_aot_fail(kErrorCount, "%s: the format string needs value %d of %d", name, index, count);
+      put_plain(b, &values[index]);
+      i = (uint64_t)(close - format.data);
       continue;
     }
     rldb_aot_put(b, "%c", c);
   }
+  return kSucceeded;
+}
+
+static int32_t put_all(Buffer* b, const char* name, Text format, const char* between, const Any* values,
+                       int32_t count) {
+  if (format.size > 0) return put_format(b, name, format, values, count);
+  for (int32_t i = 0; i < count; ++i) {
+    if (i > 0) rldb_aot_put(b, "%s", between);
+    put_plain(b, &values[i]);
+  }
+  return kSucceeded;
+}
+
+int32_t rldb_aot_RunPrint(Library* library, const Any* args, int32_t count, Any* result) {
+  TAKES(1, -1);
+  (void)result;
+  Text format;
+  Buffer text = {0};
+  if (!rldb_aot_text(&args[0], &format)) WRONG(0, "a format string");
+  const int32_t done = put_all(&text, NAME, format, " ", args + 1, count - 1);
+  if (done == kSucceeded) {
+    rldb_aot_put(&text, "\n"); /* one call: threads do not print into each other's lines */
+    if (text.data) fwrite(text.data, 1, text.size, stdout);
+  }
+  free(text.data);
+  return done;
 }
 
 int32_t rldb_aot_RunAssert(Library* library, const Any* args, int32_t count, Any* result) {
@@ -44,13 +86,9 @@ int32_t rldb_aot_RunAssert(Library* library, const Any* args, int32_t count, Any
   if (t ? rldb_aot_load_int(data_of(t), t->dtype) != 0 : args[0].v_int64 != 0) return kSucceeded;
   if (!rldb_aot_text(&args[1], &format)) WRONG(1, "a format string");
   Buffer text = {0};
-  if (format.size > 0) {
-    put_format(&text, format, args + 2, count - 2);
-  } else {
-    for (int32_t i = 2; i < count; ++i) {
-      if (i > 2) rldb_aot_put(&text, ", ");
-      put_plain(&text, &args[i]);
-    }
+  if (put_all(&text, NAME, format, ", ", args + 2, count - 2) != kSucceeded) {
+    free(text.data);
+    return kFailed;
   }
   rldb_aot_fail(kErrorAssert, "Assertion Failed%s%s", text.size > 0 ? ": " : "", text.size > 0 ? text.data : "");
   free(text.data);

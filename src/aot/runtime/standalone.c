@@ -1,4 +1,5 @@
-/* The main of a program that `rldb build --standalone` makes: arguments from .npy files and numbers, results to files.
+/* The main of a program that `rldb build --standalone` makes: arguments from .npy files, numbers and shapes, results to
+ * files.
  *
  *   PROGRAM [FUNCTION] [NAME=]VALUE... [-o FILE.npy]
  *
@@ -24,7 +25,10 @@ static int64_t find_function(const State* s, const char* name) {
 }
 
 static void show_usage(FILE* out, const char* program, const State* s) {
-  fprintf(out, "usage: %s [FUNCTION] [NAME=]VALUE... [-o FILE.npy]\nA VALUE is an .npy file or a number.\n", program);
+  fprintf(out,
+          "usage: %s [FUNCTION] [NAME=]VALUE... [-o FILE.npy]\nA VALUE is an .npy file, a number (of a tensor without "
+          "dims too) or a shape (2,3).\n",
+          program);
   for (uint64_t i = 0; i < s->function_count; ++i) {
     const FunctionInfo* f = &s->functions[i];
     if (!f->exported) continue;
@@ -46,8 +50,73 @@ static int dtype_in(Text type, DLDataType* out) {
   return end && rldb_aot_parse_dtype(at + 7, (uint64_t)(end - at - 7), out);
 }
 
-static int read_value(const char* text, Text type, Any* out) {
+static int begins(Text type, const char* with) {
+  const size_t size = strlen(with);
+  return type.size >= size && memcmp(type.data, with, size) == 0;
+}
+
+static int wrong_value(const char* text, const char* why) {
+  fprintf(stderr, "error: `%s` %s\n", text, why);
+  return 0;
+}
+
+/* A number, a truth value: integers are exact. 0: it is none. */
+static int read_number(const char* text, Any* out) {
+  static const char* const kTruth[] = {"False", "True", "false", "true"};
   char* end = NULL;
+  for (int i = 0; i < 4; ++i)
+    if (strcmp(text, kTruth[i]) == 0) {
+      *out = (Any){.type_index = kTVMFFIBool, .v_int64 = i % 2};
+      return 1;
+    }
+  errno = 0;
+  *out = (Any){.type_index = kTVMFFIInt, .v_int64 = strtoll(text, &end, 10)};
+  if (end != text && *end == 0) return errno == 0 ? 1 : wrong_value(text, "does not fit into 64 bits");
+  *out = (Any){.type_index = kTVMFFIFloat, .v_float64 = strtod(text, &end)};
+  return end != text && *end == 0 ? 1 : wrong_value(text, "is neither an .npy file nor a number");
+}
+
+/* A number as the parameter takes it: a tensor without dims, an integer, a float. */
+static int fit_number(const char* text, Text type, Any* v) {
+  const int integer = is_integer(v);
+  DLDataType wanted = {0, 64, 1};
+  if (begins(type, "T.float") || begins(type, "T.bfloat")) {
+    if (integer) *v = (Any){.type_index = kTVMFFIFloat, .v_float64 = (double)v->v_int64};
+    return 1;
+  }
+  if (begins(type, "T.") && !integer) return wrong_value(text, "is not an integer");
+  if (!begins(type, "R.Tensor")) return 1;
+  if (!begins(type, "R.Tensor(()") && !begins(type, "R.Tensor(dtype") && !begins(type, "R.Tensor(ndim=0"))
+    return wrong_value(text, "is a number, and the parameter a tensor with dims: give an .npy file");
+  if (!dtype_in(type, &wanted) && !integer) wanted = (DLDataType){2, 32, 1};
+  Any made = {0};
+  if (rldb_aot_tensor(0, NULL, wanted, &made) != kSucceeded) return wrong_value(text, rldb_aot_message());
+  void* at = data_of(tensor_of(&made));
+  const int good = integer ? rldb_aot_store_int(at, wanted, v->v_int64)
+                           : is_float(wanted) && rldb_aot_store_double(at, wanted, v->v_float64);
+  if (!good) rldb_aot_release(&made);
+  *v = made;
+  return good ? 1 : wrong_value(text, "is not a number of the parameter's dtype");
+}
+
+/* `2,3`, `(2, 3)`, `()`. */
+static int read_shape(const char* text, Any* out) {
+  int64_t dims[64];
+  int64_t rank = 0;
+  for (const char* at = text; *at;) {
+    char* end = NULL;
+    if (strchr("(), []", *at)) {
+      ++at;
+      continue;
+    }
+    dims[rank++] = strtoll(at, &end, 10);
+    if (end == at || rank == 64) return wrong_value(text, "is no shape: `2,3`");
+    at = end;
+  }
+  return rldb_aot_shape(rank, dims, out) == kSucceeded;
+}
+
+static int read_value(const char* text, Text type, Any* out) {
   const size_t size = strlen(text);
   memset(out, 0, sizeof *out);
   if (size > 4 && strcmp(text + size - 4, ".npy") == 0) {
@@ -56,19 +125,8 @@ static int read_value(const char* text, Text type, Any* out) {
     if (why) fprintf(stderr, "error: `%s`: %s\n", text, why);
     return why == NULL;
   }
-  out->type_index = kTVMFFIInt;
-  errno = 0;
-  out->v_int64 = strtoll(text, &end, 10);
-  if (end != text && *end == 0) {
-    if (errno == 0) return 1;
-    fprintf(stderr, "error: `%s` does not fit into 64 bits\n", text);
-    return 0;
-  }
-  out->type_index = kTVMFFIFloat;
-  out->v_float64 = strtod(text, &end);
-  if (end != text && *end == 0) return 1;
-  fprintf(stderr, "error: `%s` is neither an .npy file nor a number\n", text);
-  return 0;
+  if (begins(type, "R.Shape")) return read_shape(text, out);
+  return read_number(text, out) && fit_number(text, type, out);
 }
 
 /* `x=1`: the parameter and the text after the sign; otherwise the first parameter without a value. */

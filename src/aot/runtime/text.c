@@ -1,8 +1,8 @@
-/* Values as they are named in errors. */
+/* Values as they are named: one line, as runtime::describe has them. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "aot/runtime/aot.h"
+#include "aot/runtime/format.h"
 
 static const struct {
   uint8_t code;
@@ -102,6 +102,33 @@ int rldb_aot_text(const Any* v, Text* text) {
   }
 }
 
+static void put_quoted(Buffer* b, Text text) {
+  rldb_aot_put(b, "\"");
+  for (uint64_t i = 0; i < text.size; ++i) {
+    const unsigned char c = (unsigned char)text.data[i];
+    if (c == '\n')
+      rldb_aot_put(b, "\\n");
+    else if (c < 0x20 || c == 0x7F)
+      rldb_aot_put(b, "\\x%02x", c);
+    else
+      rldb_aot_put(b, c == '"' || c == '\\' ? "\\%c" : "%c", c);
+  }
+  rldb_aot_put(b, "\"");
+}
+
+static void put_function(Buffer* b, const Any* v) {
+  const Closure* c = rldb_aot_is_own_closure(v) ? (const Closure*)v->v_obj : NULL;
+  if (!c || c->function < 0) {
+    rldb_aot_put(b, c ? "closure" : "function");
+    return;
+  }
+  const Text name = c->library->state->functions[c->function].name;
+  if (c->captured_count == 0)
+    rldb_aot_put(b, "function(`%.*s`)", (int)name.size, name.data);
+  else
+    rldb_aot_put(b, "closure(`%.*s`, %lld captured)", (int)name.size, name.data, (long long)c->captured_count);
+}
+
 void rldb_aot_put_value(Buffer* b, const Any* v) {
   const DLTensor* t = tensor_of(v);
   if (t) {
@@ -114,7 +141,7 @@ void rldb_aot_put_value(Buffer* b, const Any* v) {
   }
   Text text;
   if (rldb_aot_text(v, &text)) {
-    rldb_aot_put(b, "\"%.*s\"", (int)text.size, text.data);
+    put_quoted(b, text);
     return;
   }
   switch (v->type_index) {
@@ -128,25 +155,30 @@ void rldb_aot_put_value(Buffer* b, const Any* v) {
       rldb_aot_put(b, v->v_int64 ? "True" : "False");
       return;
     case kTVMFFIFloat:
-      rldb_aot_put(b, "%g", v->v_float64);
+      rldb_aot_put_scalar(b, v->v_float64, (DLDataType){2, 64, 1});
       return;
     case kTVMFFIDataType:
+      rldb_aot_put(b, "dtype(\"");
       rldb_aot_put_dtype(b, v->v_dtype);
+      rldb_aot_put(b, "\")");
       return;
     case kTVMFFIFunction:
-      rldb_aot_put(b, "a function");
+      put_function(b, v);
       return;
     case kTVMFFIShape: {
       const TVMFFIShapeCell* s = shape_of(v);
-      rldb_aot_put(b, "Shape(");
+      rldb_aot_put(b, "shape(");
       rldb_aot_put_dims(b, (int64_t)s->size, s->data);
       rldb_aot_put(b, ")");
       return;
     }
     case kTVMFFIArray:
-      rldb_aot_put(b, "a tuple of %lld", (long long)tuple_of(v)->size);
+      rldb_aot_put(b, "tuple(%lld)", (long long)tuple_of(v)->size);
       return;
     default:
-      rldb_aot_put(b, rldb_aot_is_storage(v) ? "a storage" : "an object of type index %d", v->type_index);
+      if (rldb_aot_is_storage(v))
+        rldb_aot_put(b, "storage(%llu bytes)", (unsigned long long)((const Storage*)v->v_obj)->size);
+      else
+        rldb_aot_put(b, "an object of type index %d", v->type_index);
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 
+#include "rldb/bytecode/library_program.h"
 #include "rldb/runtime/library_data.h"
 #include "rldb/support/bytes.h"
 
@@ -89,6 +90,10 @@ Found read_old_modules(ByteReader& in) {
 
 Result<ExportedExecutable> executable_in_library(std::string_view elf, std::string_view path) {
   ExportedExecutable out;
+  RLDB_TRY(out.bytes, runtime::library_section(elf, path, kProgramSection));
+  out.abi = CodeAbi::Rldb;
+  if (!out.bytes.empty()) return out;
+  out.abi = CodeAbi::TvmFfi;
   RLDB_TRY(std::string_view data, runtime::library_data(elf, path, kModules));
   if (data.empty()) {
     RLDB_TRY(data, runtime::library_data(elf, path, kOldModules));

@@ -140,6 +140,12 @@ void write_section(ByteWriter& out, format::Section id, std::string_view bytes) 
   out.raw(bytes);
 }
 
+bool has_sections(const Executable& exe) {
+  const DebugInfo& d = exe.debug;
+  return !d.files.empty() || !d.functions.empty() || !d.instructions.empty() || !exe.tensor_ir.empty() ||
+         !exe.kernels.empty() || !exe.metadata.empty();
+}
+
 }  // namespace
 
 runtime::Result<std::string> serialise(const Executable& exe) {
@@ -160,6 +166,7 @@ runtime::Result<std::string> serialise(const Executable& exe) {
   write_words(out, exe.instr_offset);
   write_words(out, exe.instr_data);
 
+  if (!has_sections(exe)) return out.take();  // as TVM writes it
   out.u64(format::kSectionsMagic);
   out.u32(kSectionsVersion);
   write_section(out, format::Section::Debug, debug_section(exe.debug));

@@ -158,6 +158,7 @@ std::optional<std::string> Debugger::Impl::assign_slot(std::int64_t slot, const 
 std::optional<std::string> Debugger::assign(std::string_view target, std::string_view expression, int frame,
                                             source::Diagnostics& out) {
   Impl& d = *impl_;
+  if (d.is_foreign("`set`", out)) return std::nullopt;
   std::size_t index = 0;
   if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index)) {
     out.add({}, source::message(diag::NotStopped));
@@ -189,6 +190,7 @@ std::optional<std::string> Debugger::assign(std::string_view target, std::string
 
 StopReport Debugger::skip(source::Diagnostics& out) {
   Impl& d = *impl_;
+  if (d.is_foreign("`skip`", out)) return d.last;
   if (!d.run || d.last.kind == StopKind::Finished || !d.run->machine().running()) return d.not_running();
   Run& run = *d.run;
   const auto refused = [&](std::string_view why) {
@@ -231,6 +233,7 @@ StopReport Debugger::skip(source::Diagnostics& out) {
 
 StopReport Debugger::return_from(int frame, std::string_view expression, source::Diagnostics& out) {
   Impl& d = *impl_;
+  if (d.is_foreign("`return`", out)) return d.last;
   std::size_t index = 0;
   if (!d.run || d.last.kind == StopKind::Finished || !frame_index(d.run->machine(), machine_frame(frame), index))
     return d.not_running();
@@ -268,6 +271,7 @@ const ir::PrimFunc* Debugger::kernel_of_run(std::string_view kernel) const {
 bool Debugger::replace_kernel(std::string_view kernel, const ir::PrimFunc* f, session::Engine engine,
                               source::Diagnostics& out) {
   Impl& d = *impl_;
+  if (d.is_foreign("a new kernel", out)) return false;
   if (!d.run || d.last.kind == StopKind::Finished || !d.run->machine().running()) {
     out.add({}, source::message(diag::NotStopped));
     return false;
@@ -297,6 +301,7 @@ bool Debugger::revert_kernel(std::string_view kernel, source::Diagnostics& out) 
 
 StopReport Debugger::call_again(std::string_view kernel, source::Diagnostics& out) {
   Impl& d = *impl_;
+  if (d.is_foreign("`call-again`", out)) return d.last;
   // A finished run can still go back.
   if (!d.run || (d.last.kind != StopKind::Finished && !d.run->machine().running())) return d.not_running();
   Run& run = *d.run;

@@ -12,6 +12,7 @@
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/walk.h"
+#include "rldb/vm/instruction_set.h"
 
 namespace rldb::debug {
 
@@ -53,6 +54,12 @@ class Muted {
 
 }  // namespace
 
+Run::~Run() {
+  if (const vm::InstructionSet* foreign = vm::foreign_program(machine_.program())) foreign->leave();
+}
+
+bool Run::is_foreign() const { return vm::foreign_program(machine_.program()) != nullptr; }
+
 // ---- forward ----
 
 Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const {
@@ -77,12 +84,14 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
 
 Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until, Observer* observer) {
   // A machine without frames (a bare kernel or packed function) does all its work in one go.
-  if (!machine_.running()) return call_alone();
+  const bool foreign = is_foreign();
+  if (!machine_.running() && !foreign) return call_alone();
   std::uint64_t begin = now_ns();
   Outcome o = step(machine_, time() + 1, nullptr, observer);
   while (ran_out(o)) {
     if (time() >= until || (observer && observer->hit())) break;
-    o = step(machine_, time() + std::min(until - time(), timeline_.chunk()), stops, observer);
+    const std::uint64_t most = foreign ? until - time() : std::min(until - time(), timeline_.chunk());
+    o = step(machine_, time() + most, stops, observer);
     const std::uint64_t end = now_ns();
     timeline_.ran(machine_, end - begin);
     begin = end;

@@ -35,6 +35,12 @@ class Run {
     timeline_.begin(machine_);
   }
 
+  ~Run();  // a process that it shows goes on alone
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  // Of another process (attach): it can be looked at, and moved forward.
+  bool is_foreign() const;
   const CodeMap& code() const { return *code_; }
   const vm::Machine& machine() const { return machine_; }
   const std::string& function() const { return function_; }  // the one that was started

@@ -176,6 +176,7 @@ StopReport Debugger::Impl::forward(vm::StopSet mine, const Accept& accept, std::
   vm::StopSet stops = mine;
   add_breakpoint_sites(stops);
   const bool any = !stops.empty();
+  tell_breakpoints();
   Observer observer(*this, *run);
   if (observer.active()) observer.begin(run->machine(), false);
   for (;;) {
@@ -274,7 +275,8 @@ StopReport Debugger::next_instruction(std::uint64_t count) {
 
 StopReport Debugger::resume() {
   Impl& d = *impl_;
-  if (!d.run || d.last.kind == StopKind::Finished) return d.not_running();
+  const bool waits = d.run && d.run->is_foreign();  // for the next call
+  if (!d.run || (d.last.kind == StopKind::Finished && !waits)) return d.not_running();
   return d.forward(d.no_stops(), [] { return false; });
 }
 

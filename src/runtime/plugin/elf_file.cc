@@ -1,3 +1,4 @@
+// Sections and symbols of ELF files.
 #include "runtime/plugin/elf_file.h"
 
 #include <fmt/format.h>
@@ -78,6 +79,18 @@ Result<support::Unit> ElfFile::each_symbol(const Visit& visit) const {
     return support::Unit{};  // a library has one such table
   }
   return support::Unit{};
+}
+
+Result<std::string_view> ElfFile::section_named(std::string_view name) const {
+  Elf64_Shdr names, home;
+  if (header_.e_shstrndx == SHN_UNDEF) return std::string_view();
+  if (!section(header_.e_shstrndx, names)) return bad("the section table is damaged");
+  const std::string_view strings = bytes_of(names);
+  for (std::uint64_t i = 0; i < header_.e_shnum; ++i) {
+    if (!section(i, home)) return bad("the section table is damaged");
+    if (home.sh_name < strings.size() && name_at(strings, home.sh_name) == name) return bytes_of(home);
+  }
+  return std::string_view();
 }
 
 std::string_view ElfFile::data_of(const Elf64_Sym& symbol) const {

@@ -19,6 +19,8 @@ class ElfFile {
   using Visit = std::function<void(const Elf64_Sym& symbol, std::string_view name)>;
   // Each dynamic symbol of global or weak binding, imported ones too.
   Result<support::Unit> each_symbol(const Visit& visit) const;
+  // The contents of the section of that name; empty: there is none.
+  Result<std::string_view> section_named(std::string_view name) const;
   // The data from a symbol's address to its end, or to that of its section if it has no size; empty: not in the file.
   std::string_view data_of(const Elf64_Sym& symbol) const;
 

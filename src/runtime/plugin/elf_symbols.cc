@@ -65,6 +65,11 @@ Result<std::vector<std::string>> list_plugin_functions(std::string_view elf, std
 
 bool is_library_file(std::string_view first_bytes) { return first_bytes.starts_with(ELFMAG); }
 
+Result<std::string_view> library_section(std::string_view elf, std::string_view path, std::string_view name) {
+  RLDB_TRY(const ElfFile file, ElfFile::open(elf, path));
+  return file.section_named(name);
+}
+
 Result<std::string_view> library_data(std::string_view elf, std::string_view path, std::string_view name) {
   RLDB_TRY(const ElfFile file, ElfFile::open(elf, path));
   std::string_view found;

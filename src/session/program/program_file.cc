@@ -7,7 +7,7 @@
 namespace rldb::session {
 
 bool read_program_file(const std::string& path, std::string& bytes, source::Diagnostics& out) {
-  auto read = support::read_file(path, source::kMaxBytes);
+  auto read = support::read_file(path == "-" ? "/dev/stdin" : path, source::kMaxBytes);
   if (read.ok()) {
     bytes = std::move(read).value();
     return true;

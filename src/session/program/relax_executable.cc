@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "rldb/bytecode/library_program.h"
 #include "rldb/bytecode/serialise.h"
 #include "rldb/frontend/parse.h"
 #include "rldb/ir/printer.h"
@@ -23,7 +24,7 @@ namespace rldb::session {
 std::unique_ptr<Program> Session::RelaxExecutable::open(Session& session, const std::string& path,
                                                         std::string_view bytes, Diagnostics& out,
                                                         std::optional<bytecode::CodeAbi> library) {
-  auto loaded = bytecode::load(bytes);
+  auto loaded = library == bytecode::CodeAbi::Rldb ? bytecode::load_library_program(bytes) : bytecode::load(bytes);
   if (!loaded.ok()) {
     out.add({}, source::message(diag::BadExecutable, path, loaded.error().message));
     return nullptr;
@@ -47,6 +48,10 @@ std::optional<std::vector<Parameter>> Session::RelaxExecutable::parameters(std::
 
 std::optional<std::string> Session::RelaxExecutable::executable_file(Diagnostics& out,
                                                                      const bytecode::DebugInfo* names) {
+  if (library_ == bytecode::CodeAbi::Rldb) {
+    out.add({}, source::message(diag::LibraryNotRun, path_));
+    return std::nullopt;
+  }
   bytecode::Executable exe = executable();
   if (names) exe.debug = *names;
   auto bytes = bytecode::serialise(exe);
@@ -200,6 +205,10 @@ void Session::RelaxExecutable::explain_missing(const BuildWithKernels& build, Di
 }
 
 std::shared_ptr<const Build> Session::RelaxExecutable::runnable(Diagnostics& out) {
+  if (library_ == bytecode::CodeAbi::Rldb) {
+    out.add({}, source::message(diag::LibraryNotRun, path_));
+    return nullptr;
+  }
   const Options& options = session_.options_;
   const bool jitted = options.engine == Engine::Jit;
   const bool trusted = options.trust_kernels && jitted;

@@ -45,7 +45,12 @@ std::optional<aot::Form> asked_for(const CommandLine& line, source::Diagnostics&
 
 int build_library(session::Session& session, aot::Form form, const CommandLine& line, Console& console) {
   source::Diagnostics diagnostics;
-  const auto files = aot::build(session, {form, line.output, line.build.linker}, diagnostics);
+  aot::Request request{form, line.output, std::nullopt, line.build.linker};
+  if (session.module()) {
+    auto build = session.build(diagnostics);
+    if (build) request.names = debug::names_for_file(std::move(build), session);
+  }
+  const auto files = diagnostics.has_errors() ? std::nullopt : aot::build(session, request, diagnostics);
   if (!files || !diagnostics.all().empty()) report(diagnostics, session.sources(), line, console);
   if (!files) return kFailed;
   for (const std::string& f : *files) console.write("wrote " + f + "\n");
@@ -62,6 +67,13 @@ int batch_build(const CommandLine& line, Console& console) {
   if (!session) return kUsage;
   if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
   source::Diagnostics diagnostics;
+  // A library can be made of an executable that has its kernels' TensorIR; an executable is there already.
+  if (auto refusal = *form == aot::Form::Executable
+                         ? session::missing_ability("`rldb build` of an executable", session::kText, *session)
+                         : std::nullopt) {
+    diagnostics.add({}, *std::move(refusal));
+    return fail(diagnostics, session->sources(), line, console, kBadText);
+  }
   // Followed by the minimum build, `zero` is `cpu_generic`.
   if (line.build.optimise && !session->run_passes("zero", diagnostics)) {
     report(diagnostics, session->sources(), line, console);

@@ -43,24 +43,27 @@ struct ReplArgs {
   std::string missing;
 };
 ReplArgs take_startup(int argc, char** argv, CommandLine& c) {
-  constexpr std::string_view kServe = "--serve=";
+  constexpr std::string_view kServe = "--serve=", kAttach = "--attach=";
   ReplArgs args;
   for (int i = 1; i < argc; ++i) {
     const std::string arg = argv[i];
     const bool file = arg == "-x";
-    if (file || arg == "-ex") {
+    if (file || arg == "-ex" || arg == "--attach") {
       if (i + 1 == argc) {
         args.ok = false;
         args.missing = arg;
         return args;
       }
-      c.prompt.startup.emplace_back(file, argv[++i]);
+      const std::string value = argv[++i];
+      c.prompt.startup.emplace_back(file, arg == "--attach" ? ":attach " + value : value);
     } else if (arg == "-nx") {
       c.prompt.no_init = true;
     } else if (arg == "--serve") {
       c.prompt.startup.emplace_back(false, ":serve");
     } else if (arg.starts_with(kServe)) {
       c.prompt.startup.emplace_back(false, ":serve " + arg.substr(kServe.size()));
+    } else if (arg.starts_with(kAttach)) {
+      c.prompt.startup.emplace_back(false, ":attach " + arg.substr(kAttach.size()));
     } else {
       args.rest.push_back(arg);
     }
@@ -183,6 +186,10 @@ void add_repl_options(CLI::App& app, CommandLine& c) {
   app.add_flag("--watch", c.prompt.watch, "read the file again whenever it is written");
   app.add_flag_function(
       "--serve", [](std::int64_t) {}, "serve a live page of the session on this machine; --serve=PORT: at this port");
+  app.add_option_function<std::string>(
+         "--attach", [](const std::string&) {},
+         "look into a process that runs a library of `rldb build`, into its core, or into the library")
+      ->type_name("PID|CORE|LIB");
   app.add_flag("--journal", c.prompt.journal, "keep a journal even without a terminal");
   add_syntax(app, c);
   add_run_options(app, c);

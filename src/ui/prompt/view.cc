@@ -275,7 +275,8 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
       return Status::Good;
     case StopKind::Fault:
       report_fault(stop);
-      print("stopped in {} after {} instructions\n", describe_position(*this, stop.where), stop.time);
+      if (!stop.where.function.empty())
+        print("stopped in {} after {} instructions\n", describe_position(*this, stop.where), stop.time);
       return Status::Failed;
     case StopKind::Entry:
       print("started {}\n", describe_position(*this, stop.where));
@@ -289,7 +290,10 @@ Status Repl::tell_stop(const debug::StopReport& stop) {
       print("{}\n", describe_position(*this, stop.where));
       break;
     case StopKind::Interrupted:
-      print("interrupted in {}\n", describe_position(*this, stop.where));
+      if (stop.where.function.empty())
+        print("interrupted, while no thread runs the program\n");  // of another process
+      else
+        print("interrupted in {}\n", describe_position(*this, stop.where));
       break;
     case StopKind::HistoryEnd:
       print("no earlier history: {}\n", describe_position(*this, stop.where));

@@ -51,10 +51,13 @@ struct AotProgram {
   const bytecode::Executable* executable = nullptr;
   std::vector<AotTarget> targets;  // parallel to its function table
   std::vector<AotKernel> kernels;
+  std::string description;  // the executable as a file, for debuggers; constants may be left out
   bool standalone = false;  // for a program: the runtime's main finds the library
 };
 // The runtime's function for a builtin or packed function of that name; empty: it has none.
 std::string_view runtime_symbol(std::string_view name);
+// Whether the runtime has it for packed calls in kernels.
+bool kernels_may_call(std::string_view name);
 ir::Result<std::string> compile_program(const AotProgram& program);
 
 }  // namespace rldb::codegen

@@ -1,6 +1,7 @@
 // One function of the bytecode as code: its registers are an array on the stack, each instruction a call of the runtime
 // or of another function. A failed call adds its place to the error, releases the registers and returns.
 #include <fmt/format.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
 
@@ -24,6 +25,10 @@ using bytecode::RegName;
 
 constexpr std::int64_t kMostRegisters = 8192;  // they are on the stack, 16 bytes each
 constexpr int kAnyBytes = 16;
+// struct Frame of src/aot/runtime/aot.h: words.
+constexpr int kFrameLibrary = 1, kFrameFunction = 2, kFramePc = 3, kFrameRegisters = 4, kFrameCount = 5;
+constexpr int kFrameWords = 7;
+constexpr std::uint32_t kGateIsClosed = 1U << 20;    // so often as it is open
 constexpr int kFailedStatus = -1, kTailStatus = -2;  // of src/aot/runtime/aot.h
 
 class FunctionCode {
@@ -45,10 +50,11 @@ class FunctionCode {
     for (Pc pc = entry_.start; pc < entry_.end; ++pc) {
       b_.SetInsertPoint(block(pc));
       at_line(pc);
+      pass_gate(pc);
       instruction(pc);
     }
     b_.SetInsertPoint(failed_);
-    release_registers();
+    end_frame(nothing());
     b_.CreateRet(b_.getInt32(std::uint32_t(kFailedStatus)));
   }
 
@@ -75,14 +81,46 @@ class FunctionCode {
     registers_ = b_.CreateAlloca(llvm::ArrayType::get(m_.any, std::uint64_t(count_)), nullptr, "registers");
     args_ = b_.CreateAlloca(llvm::ArrayType::get(m_.any, most), nullptr, "args");
     made_ = b_.CreateAlloca(m_.any, nullptr, "made");
-    for (llvm::AllocaInst* a : {registers_, args_, made_}) a->setAlignment(llvm::Align(8));
+    frame_ = b_.CreateAlloca(llvm::ArrayType::get(m_.i64, kFrameWords), nullptr, "frame");
+    for (llvm::AllocaInst* a : {registers_, args_, made_, frame_}) a->setAlignment(llvm::Align(8));
     library_ = f_->getArg(0);
     b_.CreateStore(llvm::Constant::getNullValue(m_.any), made_);
-    b_.CreateCall(m_.runtime("rldb_aot_start", b_.getVoidTy(), {m_.ptr, m_.ptr, m_.i64, m_.ptr, m_.i32}),
-                  {library_, registers_, b_.getInt64(std::uint64_t(count_)), f_->getArg(1), f_->getArg(2)});
+    begin_frame();
     failed_ = new_block("failed");
     for (Pc pc = entry_.start; pc < entry_.end; ++pc) blocks_.push_back(new_block("at"));
     b_.CreateBr(block(entry_.start));
+  }
+
+  Value* in_frame(int word) { return b_.CreateConstInBoundsGEP1_64(m_.i64, frame_, std::uint64_t(word)); }
+
+  void begin_frame() {
+    b_.CreateStore(library_, in_frame(kFrameLibrary));
+    b_.CreateStore(b_.getInt64(std::uint64_t(index_.value())), in_frame(kFrameFunction));
+    b_.CreateStore(b_.getInt64(std::uint64_t(entry_.start.value())), in_frame(kFramePc));
+    b_.CreateStore(registers_, in_frame(kFrameRegisters));
+    b_.CreateStore(b_.getInt64(std::uint64_t(count_)), in_frame(kFrameCount));
+    b_.CreateCall(m_.runtime("rldb_aot_start", b_.getVoidTy(), {m_.ptr, m_.ptr, m_.i32}),
+                  {frame_, f_->getArg(1), f_->getArg(2)});
+  }
+
+  // Where the function is, for a debugger, which may wait there.
+  void pass_gate(Pc pc) {
+    b_.CreateStore(b_.getInt64(std::uint64_t(pc.value())), in_frame(kFramePc));
+    Value* gate = b_.CreateLoad(m_.i64, m_.watched, /*isVolatile=*/true);
+    llvm::BasicBlock* open = new_block("gate");
+    llvm::BasicBlock* on = new_block("on");
+    b_.CreateCondBr(b_.CreateICmpEQ(gate, b_.getInt64(0)), on, open,
+                    llvm::MDBuilder(m_.c).createBranchWeights(kGateIsClosed, 1));
+    b_.SetInsertPoint(open);
+    b_.CreateCall(m_.runtime("rldb_aot_gate", b_.getVoidTy(), {}));
+    b_.CreateBr(on);
+    b_.SetInsertPoint(on);
+  }
+
+  Value* nothing() { return llvm::ConstantPointerNull::get(b_.getPtrTy()); }
+  // Its registers are released.
+  void end_frame(Value* result) {
+    b_.CreateCall(m_.runtime("rldb_aot_end", b_.getVoidTy(), {m_.ptr, m_.ptr}), {frame_, result});
   }
 
   void at_line(Pc pc) {
@@ -94,11 +132,6 @@ class FunctionCode {
   Value* place(Value* array, std::int64_t i) { return b_.CreateConstInBoundsGEP1_64(m_.any, array, std::uint64_t(i)); }
   Value* reg(RegName r) { return place(registers_, r.value()); }
 
-  void release_registers() {
-    b_.CreateCall(m_.runtime("rldb_aot_release_all", b_.getVoidTy(), {m_.ptr, m_.i64}),
-                  {registers_, b_.getInt64(std::uint64_t(count_))});
-  }
-
   void instruction(Pc pc) {
     const Instruction i = exe_.instruction(pc);
     switch (i.op) {
@@ -106,7 +139,7 @@ class FunctionCode {
         return call(pc, i);
       case Opcode::Ret:
         if (!bytecode::is_special(i.reg)) set(f_->getArg(3), reg(i.reg));
-        release_registers();
+        end_frame(f_->getArg(3));
         b_.CreateRet(b_.getInt32(0));
         return;
       case Opcode::Goto:
@@ -213,7 +246,7 @@ class FunctionCode {
     b_.SetInsertPoint(deep);
     Value* status =
         b_.CreateCall(m_.runtime("rldb_aot_tail", m_.i32, {m_.i64, m_.ptr, m_.i32}), {callee, args_, count});
-    release_registers();
+    end_frame(nothing());
     b_.CreateRet(status);
     b_.SetInsertPoint(shallow);
   }
@@ -275,7 +308,7 @@ class FunctionCode {
   llvm::DISubprogram* subprogram_ = nullptr;
   unsigned line_ = 0;
   std::int64_t count_ = 0;
-  llvm::AllocaInst *registers_ = nullptr, *args_ = nullptr, *made_ = nullptr;
+  llvm::AllocaInst *registers_ = nullptr, *args_ = nullptr, *made_ = nullptr, *frame_ = nullptr;
   Value* library_ = nullptr;
   llvm::BasicBlock* failed_ = nullptr;
   std::vector<llvm::BasicBlock*> blocks_;

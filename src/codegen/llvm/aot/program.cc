@@ -12,6 +12,8 @@
 #include "codegen/llvm/engine/emitted.h"
 #include "codegen/llvm/engine/machine.h"
 #include "codegen/llvm/lower/lowering.h"
+#include "rldb/bytecode/library_program.h"
+#include "rldb/support/hash.h"
 #include "rldb/support/memory.h"
 
 namespace rldb::codegen {
@@ -33,6 +35,9 @@ ProgramModule::ProgramModule(llvm::LLVMContext& context, const AotProgram& p)
       i32(b.getInt32Ty()),
       i64(b.getInt64Ty()) {
   any = llvm::StructType::create({i32, i32, i64}, "any");
+  watched =
+      new llvm::GlobalVariable(*module, i64, false, llvm::GlobalValue::ExternalLinkage, nullptr, "rldb_aot_watched");
+  watched->setVisibility(llvm::GlobalValue::HiddenVisibility);
   module->addModuleFlag(llvm::Module::Warning, "Debug Info Version", llvm::DEBUG_METADATA_VERSION);
   module->addModuleFlag(llvm::Module::Warning, "Dwarf Version", 4);
 }
@@ -56,7 +61,7 @@ llvm::Function* ProgramModule::runtime(std::string_view name, llvm::Type* result
 
 llvm::Function* ProgramModule::call_like(std::string_view name) { return runtime(name, i32, {ptr, ptr, i32, ptr}); }
 
-llvm::Constant* ProgramModule::bytes(std::string_view name, const std::string& data) {
+llvm::GlobalVariable* ProgramModule::bytes(std::string_view name, const std::string& data) {
   llvm::Constant* contents = llvm::ConstantDataArray::getRaw(llvm::StringRef(data), data.size(), b.getInt8Ty());
   auto* made = new llvm::GlobalVariable(*module, contents->getType(), true, llvm::GlobalValue::InternalLinkage,
                                         contents, symbol(name));
@@ -90,13 +95,21 @@ void ProgramModule::make_library(const Facts& facts) {
     if (program.targets[i].kind == AotTarget::Kind::Builtin) code = call_like(program.targets[i].symbol);
     codes.push_back(code ? code : llvm::ConstantPointerNull::get(b.getPtrTy()));
   }
-  llvm::StructType* type = llvm::StructType::create({ptr, i64, ptr, ptr, ptr, ptr}, "library");
+  llvm::Constant* mark = llvm::ConstantDataArray::getRaw(llvm::StringRef(bytecode::kLibraryMark),
+                                                         bytecode::kLibraryMark.size(), b.getInt8Ty());
+  llvm::GlobalVariable* described = bytes("program", program.description);
+  described->setSection(llvm::StringRef(bytecode::kProgramSection));
+  llvm::StructType* type =
+      llvm::StructType::create({mark->getType(), ptr, i64, ptr, ptr, ptr, ptr, ptr, i64, i64, ptr}, "library");
   library = new llvm::GlobalVariable(
       *module, type, false, llvm::GlobalValue::InternalLinkage,
       llvm::ConstantStruct::get(
-          type, {bytes("facts", facts.tables), b.getInt64(facts.tables.size()), bytes("constants", facts.constants),
-                 table("kernels", kernels), table("functions", codes), llvm::ConstantPointerNull::get(b.getPtrTy())}),
+          type, {mark, bytes("facts", facts.tables), b.getInt64(facts.tables.size()),
+                 bytes("constants", facts.constants), table("kernels", kernels), table("functions", codes),
+                 llvm::ConstantPointerNull::get(b.getPtrTy()), described, b.getInt64(program.description.size()),
+                 b.getInt64(support::fnv1a(program.description)), watched}),
       symbol("library"));
+  library->setAlignment(llvm::Align(bytecode::kLibraryMark.size()));
   if (!program.standalone) return;
   new llvm::GlobalVariable(*module, ptr, true, llvm::GlobalValue::ExternalLinkage, library, "rldb_aot_standalone");
 }

@@ -34,11 +34,12 @@ class ProgramModule {
   llvm::StructType* any;  // TVMFFIAny
   llvm::Type *ptr, *i32, *i64;
   llvm::GlobalVariable* library = nullptr;
-  std::vector<llvm::Function*> functions;  // by index of the function table; null: not bytecode
+  llvm::GlobalVariable* watched = nullptr;  // struct Watched of the runtime; its first word is the gate
+  std::vector<llvm::Function*> functions;   // by index of the function table; null: not bytecode
 
  private:
   std::string symbol(std::string_view name) const { return program.name + "_" + std::string(name); }
-  llvm::Constant* bytes(std::string_view name, const std::string& data);
+  llvm::GlobalVariable* bytes(std::string_view name, const std::string& data);
   void make_library(const Facts& facts);
   void declare_functions();
   void export_functions();

@@ -4,11 +4,13 @@
 #include <charconv>
 
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/debug/foreign_run.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/terminal/screen.h"
+#include "ui/prompt/commands/handlers.h"
 #include "ui/prompt/kernel_view.h"
 #include "ui/prompt/view.h"
 
@@ -192,6 +194,7 @@ Status command_Until(Repl& repl, std::string_view rest) {
 Status command_Kill(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return Status::Usage;
   if (!repl.debugger().active()) return repl.fail(source::message(diag::NotStopped));
+  if (debug::is_foreign(repl.debugger())) return command_Detach(repl, rest);
   if (!repl.may_give_run_up("`kill`")) return Status::Failed;
   repl.debugger().kill_one();
   repl.print("run ended\n");

@@ -115,6 +115,7 @@ std::string Repl::prompt() const {
   if (!debugger_->active()) return "rldb> ";
   if (const std::string place = kernel_place(*debugger_); !place.empty()) return "(rldb " + place + ") ";
   const debug::Position& where = debugger_->last_stop().where;
+  if (where.function.empty()) return "(rldb) ";  // of a process in which nothing runs now
   return "(rldb " + where.function + (where.binding.empty() ? "" : ":" + where.binding) + ") ";
 }
 

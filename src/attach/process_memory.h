@@ -1,0 +1,30 @@
+// The memory of a process that lives, and what /proc says about it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "attach/memory.h"
+
+namespace rldb::attach {
+
+class ProcessMemory : public Memory {
+ public:
+  explicit ProcessMemory(pid_t process) : process_(process) {}
+  ~ProcessMemory() override;
+  bool read(Address at, void* to, std::size_t size) const override;
+
+ private:
+  pid_t process_;
+  mutable int file_ = -1;  // /proc/PID/mem, where the system call is not allowed
+};
+
+Mappings mappings_of(pid_t process);
+std::vector<pid_t> threads_of(pid_t process);
+// Its id as it sees itself: in the innermost of its namespaces.
+pid_t own_id(pid_t process, pid_t thread);
+std::string command_of(pid_t process);  // empty: not known
+
+}  // namespace rldb::attach

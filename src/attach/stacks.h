@@ -1,0 +1,42 @@
+// The stacks of a program in another process: read from the trails of its threads, and given to a machine.
+#pragma once
+
+#include "attach/image.h"
+#include "attach/values.h"
+#include "rldb/vm/instruction_set.h"
+
+namespace rldb::attach {
+
+struct Stack {
+  std::int64_t thread = 0;  // as the process counts
+  Address trail = 0;
+  bool at_gate = false;
+  Address result = 0;
+  Address innermost = 0;            // its innermost frame, of any library; 0: its call is over
+  bool is_ours = false;             // that frame is of the image
+  std::vector<RemoteFrame> frames;  // of the image's functions, innermost first
+};
+
+class Stacks {
+ public:
+  Stacks(const Memory& memory, const Image& image) : memory_(memory), image_(image) {}
+  std::vector<Stack> all() const;  // of threads that run a program
+  bool was_called() const { return watched().trails != 0; }
+  // Of one thread; no frames: it runs none. `trail`: where it was before.
+  Stack of(std::int64_t thread, Address trail) const;
+  // Frames and registers with their values. False: the stack is damaged.
+  bool fill(const Stack& stack, vm::MachineState& state) const;
+  // Of the call that has just returned.
+  runtime::Value result(const Stack& stack) const;
+
+ private:
+  bool is_frame(const RemoteFrame& f) const;
+  bool read_trail(Address at, Stack& out, Address& next) const;
+  void read_frames(Stack& stack) const;
+  RemoteWatched watched() const;
+
+  const Memory& memory_;
+  const Image& image_;
+};
+
+}  // namespace rldb::attach
