@@ -110,6 +110,8 @@ std::string_view kind_of(Finding::Kind kind) {
       return "overflow";
     case Kind::Race:
       return "race";
+    case Kind::Resized:
+      return "resized storage";
   }
   RLDB_UNREACHABLE("kind of a finding");
 }

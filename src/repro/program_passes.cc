@@ -32,20 +32,21 @@ bool can_bisect(session::Session& session, const Question& question, source::Dia
 namespace {
 
 std::optional<PassBisection> bisected(session::Session& session, const Question& question,
-                                      const BisectProgress& progress) {
+                                      const BisectProgress& progress, support::Ranks* ranks) {
   const session::RelayText* relay = session::relay_text(session.program());
-  if (!relay) return bisect_passes(session, session.module(), question, progress);
+  if (!relay) return bisect_passes(session, session.module(), question, progress, ranks);
   const auto passes = pipeline::parse(relay->passes(), question.passes);
   if (!passes.ok()) return std::nullopt;  // `can_bisect` has said why
-  return bisect_relay(session, *relay, *passes, question, progress);
+  return bisect_relay(session, *relay, *passes, question, progress, ranks);
 }
 
 }  // namespace
 
-ProgramBisection bisect_program(session::Session& session, const Question& question, const BisectProgress& progress) {
+ProgramBisection bisect_program(session::Session& session, const Question& question, const BisectProgress& progress,
+                                support::Ranks* ranks) {
   using Verdict = ProgramBisection::Verdict;
   ProgramBisection out;
-  const auto found = bisected(session, question, progress);
+  const auto found = bisected(session, question, progress, ranks);
   if (!found) return out;
   out.verdict = found->verdict == PassBisection::Verdict::None    ? Verdict::None
                 : found->verdict == PassBisection::Verdict::Found ? Verdict::Found

@@ -1,5 +1,6 @@
 #include "repro/values.h"
 
+#include <cstring>
 #include <unordered_set>
 
 #include "rldb/support/cancel.h"
@@ -49,6 +50,11 @@ void for_each_tensor(const Value& v, const std::function<void(const runtime::Ten
     const auto& fields = next.as_tuple().fields;
     for (auto it = fields.rbegin(); it != fields.rend(); ++it) open.push_back(&*it);
   }
+}
+
+bool same_bits(const runtime::Tensor& a, const runtime::Tensor& b) {
+  return a.dtype() == b.dtype() && a.shape() == b.shape() &&
+         (a.byte_size() == 0 || std::memcmp(a.data(), b.data(), a.byte_size()) == 0);
 }
 
 bool is_opaque(const Value& v) {

@@ -15,6 +15,7 @@ std::vector<runtime::Value> copies(const std::vector<runtime::Value>& values);
 void flatten(const runtime::Value& v, std::vector<runtime::Value>& out);
 // Each tensor in a value; one that occurs more than once, at least once.
 void for_each_tensor(const runtime::Value& v, const std::function<void(const runtime::Tensor&)>& f);
+bool same_bits(const runtime::Tensor& a, const runtime::Tensor& b);  // and the same type
 // It cannot be compared: a function, an object.
 bool is_opaque(const runtime::Value& v);
 // Why a result proves nothing about another one: no part of it can be compared. Empty: some part can.

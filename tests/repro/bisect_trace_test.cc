@@ -431,6 +431,50 @@ TEST_CASE("bisect a dump: a kernel that is given one memory for what it reads an
   CHECK(shared->planner == "StaticPlanBlockMemory");
 }
 
+TEST_CASE("bisect a dump: a storage whose size changes after it was planned") {
+  Dump dump;
+  dump.run("minimum", "ComputePrimValue", "storage_1: R.Any = R.vm.alloc_storage(R.shape([48])",
+           "storage_1: R.Any = R.vm.alloc_storage(R.shape([52])");
+  const repro::TraceBisection b = bisect(dump);
+  INFO(repro::to_string(b, "dump"));
+  REQUIRE(b.verdict == Verdict::Found);
+  CHECK(b.stages[b.bad].pass == "ComputePrimValue");
+  REQUIRE(b.memory.size() == 1);
+  CHECK(b.memory[0].kind == repro::Finding::Kind::Resized);
+  CHECK(repro::to_string(b.memory[0]) ==
+        "storage `storage_1` of `main` is allocated with 52 bytes, and with 48 before");
+}
+
+TEST_CASE("bisect a dump: a kernel's own memory that is added to without being initialised") {
+  const std::string init = "                with T.init():\n                    lv2_red[v_ax0] = T.float32(0.0)\n";
+  const std::string program = R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((3, 4), "float32")) -> R.Tensor((3,), "float32"):
+        with R.dataflow():
+            lv2 = R.add(x, x)
+            gv = R.mean(lv2, axis=1)
+            R.output(gv)
+        return gv
+)";
+  Dump right, wrong;
+  right.run("LegalizeOps,ToNonDataflow", {}, {}, {}, program);
+  wrong.run("LegalizeOps,ToNonDataflow", "ToNonDataflow", init, {}, program);
+  for (const session::Engine engine : {session::Engine::Vm, session::Engine::Jit}) {
+    Quiet quiet;
+    session::Options options;
+    options.engine = engine;
+    session::Session s(options, &quiet);
+    CHECK(repro::bisect_trace(s, right.path(), {}).verdict == Verdict::Agree);
+    const repro::TraceBisection b = repro::bisect_trace(s, wrong.path(), {});
+    INFO(repro::to_string(b, "dump"));
+    REQUIRE(b.verdict == Verdict::Found);
+    CHECK(b.stages[b.bad].pass == "ToNonDataflow");
+    REQUIRE(b.comparison.first);
+    CHECK(b.comparison.first->name == "gv");
+  }
+}
+
 TEST_CASE("bisect a dump: a stage that fails names the binding") {
   Dump dump;
   dump.run("LegalizeOps,CanonicalizeBindings", "CanonicalizeBindings", "R.call_tir(cls.multiply, (lv2, lv1)",

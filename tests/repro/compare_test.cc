@@ -501,3 +501,40 @@ TEST_CASE("compare: executables, by the names of their variables") {
   CHECK(two.compare(two.module(), two.good()).verdict == Verdict::Equal);
   CHECK(two.session().module() != nullptr);  // the loaded module is restored
 }
+
+TEST_CASE("compare: a call of an executable that enlarges differences runs once more, on the first side's tensors") {
+  using Alone = repro::FirstDifference::Alone;
+  const repro::Tolerances loose{.atol = 1e-4, .rtol = 0, .ulp = {}, .exact = false};
+  for (const bool named : {true, false}) {
+    CAPTURE(named);
+    Two two;
+    const repro::Program module = two.of(two.load(enlarging("0.25", "4096.0")));
+    const auto executable = [&](const std::string& shift, const std::string& factor) {
+      const Executable file(two.session(), enlarging(shift, factor), named);
+      repro::Program p = module;
+      p.module = nullptr;
+      auto before = two.session().snapshot();
+      source::Diagnostics d;
+      REQUIRE(two.session().load_file(file.file(), d));
+      p.other = two.session().program()->copy();
+      two.session().restore(std::move(before));
+      return p;
+    };
+    for (const repro::Program& first : {module, executable("0.25", "4096.0")}) {
+      repro::Comparison c = repro::compare(two.session(), first, executable("0.250001", "4096.0"), loose);
+      INFO(repro::to_string(c, "first", "second"));
+      REQUIRE(c.first);
+      CHECK(c.first->callee.starts_with("multiply"));
+      CHECK(c.first->inputs_rounded());
+      CHECK(c.first->alone == Alone::Agrees);
+      CHECK_FALSE(c.first->fault_is_here());
+
+      c = repro::compare(two.session(), first, executable("0.250001", "4097.0"), loose);
+      INFO(repro::to_string(c, "first", "second"));
+      REQUIRE(c.first);
+      CHECK(c.first->callee.starts_with("multiply"));
+      CHECK(c.first->alone == Alone::Differs);
+      CHECK(c.first->fault_is_here());
+    }
+  }
+}

@@ -7,6 +7,9 @@
 //
 // A pipeline of ours: the first pass whose result shows the symptom, then the first of the rewrites of that pass
 // (rldb/passes/rewrite_counter.h). Users: the commands.
+//
+// `ranks` (null: there is no job) share the work. All of them call the same function with the same arguments: rank 0
+// gets the answer, and the others return, with nothing, when it has it.
 #pragma once
 
 #include <functional>
@@ -18,6 +21,7 @@
 #include "rldb/repro/sanitize.h"
 #include "rldb/repro/tried.h"
 #include "rldb/schedule/schedule.h"
+#include "rldb/support/ranks.h"
 
 namespace rldb::repro {
 
@@ -89,7 +93,8 @@ struct Followed {
 };
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
-                            const Followed& what = {}, const BisectProgress& progress = {});
+                            const Followed& what = {}, const BisectProgress& progress = {},
+                            support::Ranks* ranks = nullptr);
 
 // Two stages of one folder; the second runs on the first one's inputs, rearranged for its parameters and constants.
 struct StageComparison {
@@ -108,7 +113,7 @@ struct FolderBisection {
 };
 FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
                                   const Tolerances& tolerances, const Followed& what = {},
-                                  const BisectProgress& progress = {});
+                                  const BisectProgress& progress = {}, support::Ranks* ranks = nullptr);
 
 struct PassBisection {
   enum class Verdict { None, Found, CannotTell } verdict = Verdict::CannotTell;
@@ -134,10 +139,11 @@ struct PassBisection {
 
 // Of a Relax module, by the question's pipeline.
 PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
-                            const BisectProgress& progress = {});
+                            const BisectProgress& progress = {}, support::Ranks* ranks = nullptr);
 // Of a version of a program of any kind.
 PassBisection bisect_passes(VersionOracle& oracle, pipeline::ModuleRef module,
-                            const std::vector<pipeline::Invocation>& passes, const BisectProgress& progress = {});
+                            const std::vector<pipeline::Invocation>& passes, const BisectProgress& progress = {},
+                            support::Ranks* ranks = nullptr);
 std::string to_string(const PassBisection& b);
 std::string to_json(const PassBisection& b);
 
@@ -161,7 +167,7 @@ struct KernelBisection {
 
 // `question.passes` are applied first; the program is checked for its values.
 KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question,
-                               const BisectProgress& progress = {});
+                               const BisectProgress& progress = {}, support::Ranks* ranks = nullptr);
 std::string to_string(const KernelBisection& b);
 std::string to_json(const KernelBisection& b);
 

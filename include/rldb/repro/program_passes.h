@@ -29,7 +29,7 @@ struct ProgramBisection {
 // False: the question is not about a program of this kind, or its pipeline is wrong, which is diagnosed.
 bool can_bisect(session::Session& session, const Question& question, source::Diagnostics& out);
 ProgramBisection bisect_program(session::Session& session, const Question& question,
-                                const BisectProgress& progress = {});
+                                const BisectProgress& progress = {}, support::Ranks* ranks = nullptr);
 
 // The smallest program found with the fault. It has become a version of the session's program.
 struct ProgramReduction : ReductionFacts {

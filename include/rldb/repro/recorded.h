@@ -63,6 +63,7 @@ struct ReplayOptions {
   Tolerances tolerances;
   // Kernels are looked for in the module, and then in what rldb's own pipelines make of it; false: in the module only.
   bool lower = true;
+  bool made_by_rldb = false;  // the module's kernels: they may be numbered in another order than TVM's
   std::function<void(std::size_t done, std::size_t count, std::string_view what)> progress;
 };
 

@@ -24,7 +24,7 @@ struct RelayFuzzReport {
   std::vector<std::string> not_run;  // reasons, each once, with the seed
 };
 
-// `options.passes`: of Relay; `default` is the pipeline of that name. Ranks and folders of seeds are not used.
+// `options.passes`: of Relay; `default` is the pipeline of that name. Folders of seeds are not used.
 RelayFuzzReport fuzz_relay(session::Session& session, const FuzzOptions& options);
 std::string to_string(const RelayFuzzReport& r);
 

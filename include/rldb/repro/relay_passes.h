@@ -22,7 +22,7 @@ Validation validate_relay(relay::Context& ctx, const relay::Module* before, cons
 // As bisect_passes (bisect.h), of the program's present version.
 PassBisection bisect_relay(session::Session& session, const session::RelayText& program,
                            const std::vector<pipeline::Invocation>& passes, const Question& question,
-                           const BisectProgress& progress = {});
+                           const BisectProgress& progress = {}, support::Ranks* ranks = nullptr);
 
 // The smallest version of the program found that these passes break in the same way.
 struct RelayReduction : ReductionFacts {

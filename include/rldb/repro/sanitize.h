@@ -16,13 +16,16 @@
 
 namespace rldb::repro {
 
-// `storage,uninit,nan,bounds,overflow,race`; nullopt: `wrong` is the first word that is not one of them.
+std::string sanitizer_names();  // `storage, uninit, ...`
+std::string sanitizer_doc();    // each with its meaning
+// Some of them, with commas: `nan,bounds`; nullopt: `wrong` is the first word that is not one of them.
 std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong);
 std::string to_string(const Sanitizers& which);
 
 struct Finding {
-  // Storage: read after being overwritten. Shared: the kernel that reads it writes to its memory.
-  enum class Kind { Storage, Shared, Unwritten, Nan, Bounds, Overflow, Race } kind{};
+  // Storage: read after being overwritten. Shared: the kernel that reads it writes to its memory. Resized: a storage
+  // has another size than in the version before.
+  enum class Kind { Storage, Shared, Unwritten, Nan, Bounds, Overflow, Race, Resized } kind{};
   std::string function;
   std::string reader;         // the tensor being computed, or "return"
   std::string reader_callee;  // by this
@@ -36,11 +39,11 @@ struct Finding {
   std::string allocation;  // the two tensors as they were allocated in the storage
   std::string writer_allocation;
   std::vector<std::int64_t> element;  // Nan; Overflow: that is written; Unwritten: the first one that is read; Race
-  double value = 0;
+  double value = 0;                   // Nan; Resized: the bytes
   std::string
       statement;      // Overflow: the expression; Unwritten: the statement; Bounds: the engine's message; Race: by whom
   std::string dtype;  // Overflow
-  std::string number;  // Overflow: the exact value; Race: why nothing orders the two
+  std::string number;  // Overflow: the exact value; Race: why nothing orders the two; Resized: the bytes before
   bool is_about_storage() const { return (kind == Kind::Storage || kind == Kind::Shared) && !storage.empty(); }
 };
 

@@ -8,6 +8,7 @@
 
 #include "frontend/cst/scan.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/python_keyword.h"
 
 namespace rldb::frontend::cst {
 
@@ -52,7 +53,8 @@ class Reporter {
     if (n.is(Kind::UnexpectedIndent)) report_indent(n);
     if (n.is(Kind::MissingColon)) report_missing_colon(n);
     if (n.is(Kind::Block) && n.children().empty()) say(n.span(), source::message(diag::MissingBody));
-    if (n.is(Kind::Identifier) && is_keyword(n.text())) say(n.span(), source::message(diag::KeywordAsName, n.text()));
+    if (n.is(Kind::Identifier) && support::is_python_keyword(n.text()))
+      say(n.span(), source::message(diag::KeywordAsName, n.text()));
     return false;
   }
 

@@ -55,15 +55,6 @@ Scan scan_brackets(std::string_view text, std::size_t begin, std::size_t end) {
 
 bool is_word_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
-bool is_keyword(std::string_view s) {
-  static constexpr std::array<std::string_view, 35> kKeywords = {
-      "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-      "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-      "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-      "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
-  return std::find(kKeywords.begin(), kKeywords.end(), s) != kKeywords.end();
-}
-
 namespace {
 
 // For r"..." and the like: the letters belong to the string.

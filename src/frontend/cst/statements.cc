@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "frontend/cst/scan.h"
+#include "rldb/support/python_keyword.h"
 
 namespace rldb::frontend::cst {
 
@@ -201,7 +202,7 @@ std::string_view path_of(std::string_view text) {
     std::size_t to = at;
     while (to < text.size() && is_word_byte(text[to])) ++to;
     const std::string_view name = text.substr(at, to - at);
-    if (name.empty() || (name[0] >= '0' && name[0] <= '9') || is_keyword(name)) break;
+    if (name.empty() || (name[0] >= '0' && name[0] <= '9') || support::is_python_keyword(name)) break;
     end = to;
     if (end < text.size() && text[end] != '.') break;
   }
@@ -262,7 +263,8 @@ bool may_end(std::string_view statement) {
   if (std::string_view(")]}\"'").find(code.back()) != std::string_view::npos) return true;
   std::size_t word = code.size();
   while (word > 0 && is_word_byte(code[word - 1])) --word;
-  return word < code.size() && (!is_keyword(code.substr(word)) || is_whole_statement(code.substr(word)));
+  return word < code.size() &&
+         (!support::is_python_keyword(code.substr(word)) || is_whole_statement(code.substr(word)));
 }
 
 std::string with_placeholders(std::string_view text, const std::vector<Statement>& statements) {

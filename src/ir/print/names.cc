@@ -1,27 +1,12 @@
 #include "ir/print/names.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
+
+#include "rldb/support/python_keyword.h"
 
 namespace rldb::ir::print_detail {
 namespace {
-
-// Words that Python would not take as a name.
-constexpr std::array kKeywords = {
-    std::string_view("False"),   std::string_view("None"),     std::string_view("True"),     std::string_view("and"),
-    std::string_view("as"),      std::string_view("assert"),   std::string_view("async"),    std::string_view("await"),
-    std::string_view("break"),   std::string_view("class"),    std::string_view("continue"), std::string_view("def"),
-    std::string_view("del"),     std::string_view("elif"),     std::string_view("else"),     std::string_view("except"),
-    std::string_view("finally"), std::string_view("for"),      std::string_view("from"),     std::string_view("global"),
-    std::string_view("if"),      std::string_view("import"),   std::string_view("in"),       std::string_view("is"),
-    std::string_view("lambda"),  std::string_view("nonlocal"), std::string_view("not"),      std::string_view("or"),
-    std::string_view("pass"),    std::string_view("raise"),    std::string_view("return"),   std::string_view("try"),
-    std::string_view("while"),   std::string_view("with"),     std::string_view("yield")};
-
-bool is_keyword(std::string_view word) {
-  return std::find(kKeywords.begin(), kKeywords.end(), word) != kKeywords.end();
-}
 
 bool is_identifier(std::string_view text) {
   if (text.empty() || (std::isdigit(static_cast<unsigned char>(text[0])) != 0)) return false;
@@ -46,7 +31,7 @@ std::string_view Names::keep(std::string text) {
 
 Names::Taken Names::take(std::string_view wanted) {
   if (!is_identifier(wanted)) wanted = keep(to_identifier(wanted));
-  if (!is_keyword(wanted) && taken_.emplace(wanted, 1).second) return {wanted, wanted, 0};
+  if (!support::is_python_keyword(wanted) && taken_.emplace(wanted, 1).second) return {wanted, wanted, 0};
   int& next = next_number_.try_emplace(wanted, 1).first->second;
   for (;; ++next) {
     std::string candidate = std::string(wanted) + "_" + std::to_string(next);

@@ -88,7 +88,7 @@ std::optional<Failure> Adapter::read_launch(const Json& arguments) {
   if (l.program.find('\n') != std::string::npos) return Failure{"`program` has a line break"};
   std::string wrong;
   if (!l.sanitize.empty() && !repro::parse_sanitizers(l.sanitize, wrong))
-    return Failure{fmt::format("`sanitize` knows storage, uninit, nan, bounds, overflow and race, not `{}`", wrong)};
+    return Failure{fmt::format("`sanitize` knows {}, not `{}`", repro::sanitizer_names(), wrong)};
   if (!folder.empty() && ::chdir(folder.c_str()) != 0)
     return Failure{fmt::format("`{}` is no folder that can be entered", folder)};
   std::error_code ignored;

@@ -6,6 +6,7 @@
 
 #include "protocol/lsp/methods.h"
 #include "rldb/ir/equal.h"
+#include "rldb/support/python_keyword.h"
 
 namespace rldb::protocol::lsp {
 
@@ -22,16 +23,6 @@ bool is_python_name(std::string_view name) {
   return std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || (c & 0x80) != 0;
   });
-}
-
-bool is_keyword(std::string_view name) {
-  for (const std::string_view word :
-       {"False", "None",     "True",  "and",    "as",   "assert", "async",  "await",    "break",
-        "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",  "for",
-        "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal", "not",
-        "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"})
-    if (name == word) return true;
-  return false;
 }
 
 // Why the thing there cannot be renamed; empty: it can.
@@ -133,7 +124,7 @@ RpcResult<Json> rename(Server& server, const Json& params) {
     if ((sign == '%' || sign == '@') && !name.starts_with(sign)) name.insert(name.begin(), sign);
     if (!is_python_name(sign == '%' || sign == '@' ? std::string_view(name).substr(1) : std::string_view(name)))
       return rpc_failure(RpcCode::RequestFailed, fmt::format("`{}` is not a name", name));
-  } else if (!is_python_name(name) || is_keyword(name)) {
+  } else if (!is_python_name(name) || support::is_python_keyword(name)) {
     return rpc_failure(RpcCode::RequestFailed, fmt::format("`{}` is not a name", name));
   }
   const std::vector<NameMark> uses = index.uses_of(mark->name);

@@ -1,6 +1,5 @@
 // Modules: signatures first, then bodies; constructors that are used as values.
 #include <algorithm>
-#include <array>
 #include <unordered_set>
 
 #include "relay/to_relax/branches.h"
@@ -10,20 +9,16 @@
 #include "rldb/relay/ir/node_set.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/entry_function.h"
+#include "rldb/support/python_keyword.h"
 
 namespace rldb::to_relax {
 
 std::string name_in_python(std::string_view name) {
-  static constexpr std::array kKeywords{"and",      "as",     "assert", "async",    "await", "break",  "class",
-                                        "continue", "def",    "del",    "elif",     "else",  "except", "False",
-                                        "finally",  "for",    "from",   "global",   "if",    "import", "in",
-                                        "is",       "lambda", "None",   "nonlocal", "not",   "or",     "pass",
-                                        "raise",    "return", "True",   "try",      "while", "with",   "yield"};
   std::string made(name);
   for (char& c : made)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   if (made.empty() || std::isdigit(static_cast<unsigned char>(made[0]))) made.insert(0, "v");
-  if (std::find(kKeywords.begin(), kKeywords.end(), made) != kKeywords.end()) made += "_";
+  if (support::is_python_keyword(made)) made += "_";
   return made;
 }
 

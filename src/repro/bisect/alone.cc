@@ -191,13 +191,14 @@ std::optional<Value> AloneChecker::execute(const Program& program) {
   return run.value;
 }
 
-std::optional<AloneChecker::Found> AloneChecker::run(const Pair& pair, const ir::Module* good, const ir::Module* bad) {
+AloneChecker::Outcome AloneChecker::run(const Pair& pair, const Stage& good_stage, const Stage& bad_stage) {
+  const ir::Module *good = good_stage.module, *bad = bad_stage.module;
   const Reads before = reads_of(pair.good->value);
   Reads now = reads_of(pair.bad->value);
   now.values = ordered(now.values, before.values);
   now.symbols = ordered(now.symbols, before.symbols);
-  if (now.values.size() != before.values.size() || now.symbols.size() != before.symbols.size()) return std::nullopt;
-  if (before.values.empty() || !same_types(before.values, now.values)) return std::nullopt;
+  if (now.values.size() != before.values.size() || now.symbols.size() != before.symbols.size()) return {};
+  if (before.values.empty() || !same_types(before.values, now.values)) return {};
   const auto all = [](const Reads& r) {
     std::vector<const ir::Var*> out = r.symbols;
     out.insert(out.end(), r.values.begin(), r.values.end());
@@ -211,10 +212,12 @@ std::optional<AloneChecker::Found> AloneChecker::run(const Pair& pair, const ir:
   found.bad.module = alone(bad, pair.function, pair.bad, all(now));
   found.good.function = found.bad.function = pair.function;
   found.good.kernels = found.bad.kernels = session_.options().engine;
+  found.good.label = good_stage.file;
+  found.bad.label = bad_stage.file;
   session_.set_program(found.good.module);
   source::Diagnostics ignored;
   const auto made = session_.arguments(pair.function, {}, ignored);
-  if (!made) return std::nullopt;
+  if (!made) return {};
   std::vector<Value> generated;
   for (const session::Argument& a : *made) generated.push_back(a.value);
   bool ran = false;
@@ -231,28 +234,10 @@ std::optional<AloneChecker::Found> AloneChecker::run(const Pair& pair, const ir:
       if (!right || !differ(*left, *right, numbers, tolerances_)) continue;
       found.numbers = text_of(numbers);
       found.large = numbers == Numbers::Large;
-      return found;
+      return {std::move(found), true};
     }
   }
-  compared_ += ran;
-  return std::nullopt;
-}
-
-std::optional<AloneChecker::Found> AloneChecker::check(const Stage& good, const Stage& bad, CpuClock::time_point until,
-                                                       const Confirm& confirm) {
-  for (const Pair& pair : changed(good.module, bad.module)) {
-    support::poll();
-    if (CpuClock::now() > until) {
-      ++left_out_;
-      continue;
-    }
-    if (auto found = run(pair, good.module, bad.module); found && confirm(*found)) {
-      found->good.label = good.file;
-      found->bad.label = bad.file;
-      return found;
-    }
-  }
-  return std::nullopt;
+  return {std::nullopt, ran};
 }
 
 }  // namespace rldb::repro

@@ -6,13 +6,11 @@
 // of what it reads, and both functions run on numbers of several kinds. Room-private.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "repro/cpu_clock.h"
 #include "rldb/repro/bisect.h"
 
 namespace rldb::repro {
@@ -29,22 +27,21 @@ class AloneChecker {
     bool large = false;              // they are so large that only an overflow on one side counts
     Program good, bad;
   };
-  // Whether what it reads has the same values in both programs: a name may have got another meaning.
-  using Confirm = std::function<bool(const Found&)>;
-  // The first binding of a public or private function for which the two differ. `until`: no binding is begun after it.
-  std::optional<Found> check(const Stage& good, const Stage& bad, CpuClock::time_point until, const Confirm& confirm);
-  // Computations that ran on both sides, and bindings for which there was no time.
-  std::size_t compared() const { return compared_; }
-  std::size_t left_out() const { return left_out_; }
-
- private:
   struct Pair {
     std::string function;
     const ir::Binding* good = nullptr;
     const ir::Binding* bad = nullptr;
   };
+  // Bindings of public and private functions that the two compute differently, and that no earlier call returned.
   std::vector<Pair> changed(const ir::Module* good, const ir::Module* bad);
-  std::optional<Found> run(const Pair& pair, const ir::Module* good, const ir::Module* bad);
+
+  struct Outcome {
+    std::optional<Found> found;
+    bool ran = false;  // on both sides
+  };
+  Outcome run(const Pair& pair, const Stage& good, const Stage& bad);
+
+ private:
   const ir::Module* alone(const ir::Module* module, const std::string& name, const ir::Binding* b,
                           const std::vector<const ir::Var*>& order);
   std::optional<runtime::Value> execute(const Program& program);
@@ -52,7 +49,6 @@ class AloneChecker {
   session::Session& session_;
   const Tolerances& tolerances_;
   std::set<std::string> done_;  // computations of which another binding was compared before
-  std::size_t compared_ = 0, left_out_ = 0;
 };
 
 }  // namespace rldb::repro

@@ -67,6 +67,9 @@ class Follower {
 
   bool runs(std::size_t stage) const { return out_.stages[stage].module && out_.stages[stage].not_runnable.empty(); }
   bool has_run(std::size_t stage) const { return ran_[stage]; }
+  void note_run(std::size_t stage) { ran_[stage] = true; }
+  // Its results were compared, and no part of them was NaN on both sides.
+  bool saw_numbers(const std::string& function) const { return seen_.contains(function); }
   // Some of its kernels ran as they were in an earlier one.
   bool stands_in(std::size_t stage) const { return stands_in_[stage]; }
   // It need not run: a later one is right. Reports about it for other dims do not count.
@@ -78,6 +81,7 @@ class Follower {
   // Since the last reset.
   const std::string& last_reason() const { return last_reason_; }
   void forget_reason() { last_reason_.clear(); }
+  void note(const std::string& text);
 
  private:
   bool follow(std::size_t i, const ir::Function* f, Point& next, Program& program, std::string& why);
@@ -100,7 +104,6 @@ class Follower {
   std::optional<std::string> cannot_be_expected() const;
   bool is_as_expected(std::size_t stage, const Outcome& o);
   void skip(std::size_t stage, std::string why);
-  void note(const std::string& text);
 
   session::Session& session_;
   const Tolerances& tolerances_;

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <unordered_set>
 
+#include "repro/bisect/next_middles.h"
 #include "repro/borrow.h"
+#include "repro/other_ranks.h"
 #include "repro/values.h"
 #include "rldb/ir/module.h"
 #include "rldb/passes/pass_id.h"
@@ -19,15 +22,36 @@ namespace {
 using runtime::Value;
 using session::Engine;
 
+// Questions to other ranks: how the results differ with the JIT's first kernels, with a form of one kernel on the
+// evaluator, and with the JIT's code for that form.
+constexpr std::string_view kFirstKernels = "first", kFormEvaluated = "evaluated", kFormCompiled = "compiled";
+
+std::string difference_to_wire(const std::optional<std::string>& difference) {
+  return difference ? "+" + *difference : "-";
+}
+std::optional<std::string> difference_from_wire(const std::string& bytes) {
+  return bytes.starts_with('+') ? std::optional(bytes.substr(1)) : std::nullopt;
+}
+
 class KernelBisector {
  public:
   KernelBisector(session::Session& session, const Question& question, const BisectProgress& progress,
-                 KernelBisection& out)
-      : session_(session), question_(question), progress_(progress), out_(out) {}
+                 support::Ranks* ranks, KernelBisection& out)
+      : session_(session), question_(question), progress_(progress), ranks_(ranks), out_(out) {
+    if (ranks && ranks->rank() == 0 && ranks->size() > 1) others_.emplace(*ranks);
+  }
+  ~KernelBisector() {
+    if (others_) others_->end();
+  }
+  KernelBisector(const KernelBisector&) = delete;
+  KernelBisector& operator=(const KernelBisector&) = delete;
 
   void run(const ir::Module* module) {
     module_ = with_kernels(module);
-    if (!module_ || !make_reference()) return;
+    const bool runs = module_ && make_reference();
+    if (ranks_ && ranks_->rank() > 0)
+      return answer_rank_0(*ranks_, [this](const std::string& asked) { return answer_to(asked); });
+    if (!runs) return;
     const auto all = difference_with(module_, kernels_.size(), {});
     if (!out_.why.empty()) return;
     if (!all) {
@@ -126,22 +150,69 @@ class KernelBisector {
     if (progress_) progress_(done, out_.steps.empty() ? kernels_.size() : out_.steps.size(), what);
   }
 
+  // ---- questions ----
+
+  std::vector<std::optional<std::string>> ask(std::string_view kind, const std::vector<std::int64_t>& numbers,
+                                              bool until_one_differs) {
+    std::vector<std::string> questions;
+    for (const std::int64_t n : numbers)
+      questions.push_back(to_parts({std::string(kind), std::to_string(n), std::to_string(out_.index)}));
+    std::function<bool(const std::string&)> decides;
+    if (until_one_differs) decides = [](const std::string& a) { return difference_from_wire(a).has_value(); };
+    std::vector<std::optional<std::string>> out;
+    for (const std::string& answer : ask_all(
+             others_ ? &*others_ : nullptr, questions, [this](const std::string& q) { return answer_to(q); }, decides))
+      out.push_back(difference_from_wire(answer));
+    return out;
+  }
+
+  std::string answer_to(const std::string& asked) {
+    const auto parts = from_parts(asked);
+    if (!parts || parts->size() != 3) return {};
+    const auto number = std::size_t(std::stoull((*parts)[1])), kernel = std::size_t(std::stoull((*parts)[2]));
+    if ((*parts)[0] == kFirstKernels) return difference_to_wire(difference_with(module_, number, {}));
+    if (out_.kernel != kernels_.at(kernel)) set_kernel(kernel);
+    const bool compiled = (*parts)[0] == kFormCompiled;
+    if (compiled) session_.options().schedule = false;
+    return difference_to_wire(difference_with(with(form(number)), 0, compiled ? out_.kernel : std::string()));
+  }
+
+  // ---- the search ----
+
   void find_kernel(const std::string& all) {
-    std::size_t good = 0, bad = kernels_.size();
+    std::int64_t good = 0, bad = std::int64_t(kernels_.size());
     std::string seen = all;
+    const std::size_t width = others_ ? std::size_t(others_->others()) + 1 : 1;
+    std::map<std::int64_t, std::optional<std::string>> answers;
     while (bad - good > 1) {
       tell(0, fmt::format("kernels {} to {}", good + 1, bad));
-      const std::size_t middle = good + (bad - good) / 2;
-      const auto d = difference_with(module_, middle, {});
+      const std::int64_t middle = good + (bad - good) / 2;
+      if (!answers.contains(middle)) {
+        const std::vector<std::int64_t> wanted = next_middles(good, bad, width);
+        const auto found = ask(kFirstKernels, wanted, false);
+        for (std::size_t i = 0; i < wanted.size(); ++i) answers[wanted[i]] = found[i];
+      }
+      const auto& d = answers.at(middle);
       if (d) seen = *d;
       (d ? bad : good) = middle;
     }
     out_.verdict = KernelBisection::Verdict::Found;
-    out_.kernel = kernels_[bad - 1];
-    out_.index = bad - 1;
+    set_kernel(std::size_t(bad - 1));
     const auto alone = difference_with(module_, 0, out_.kernel);
     out_.alone = alone.has_value();
     out_.difference = alone.value_or(seen);
+  }
+
+  void set_kernel(std::size_t index) {
+    out_.index = index;
+    out_.kernel = kernels_[index];
+    kernel_ = ir::as<ir::PrimFunc>(module_->find(out_.kernel));
+    schedule::Options options;
+    options.require_proof = session_.options().check_bounds;
+    options.record = true;
+    steps_.clear();
+    if (session_.options().schedule && !schedule::is_scheduled(kernel_))
+      steps_ = schedule::default_schedule(session_.context(), kernel_, options).steps;
   }
 
   const ir::Module* with(const ir::PrimFunc* kernel) {
@@ -150,40 +221,46 @@ class KernelBisector {
     return builder.build();
   }
 
+  // The kernel after so many steps of its schedule.
+  const ir::PrimFunc* form(std::size_t steps) const { return steps == 0 ? kernel_ : steps_.at(steps - 1).after; }
+
   // The first step whose function the evaluator computes differently. If there is none, the steps are right: then the
   // first one whose machine code is wrong.
   void find_step() {
     if (!out_.alone) return;  // its schedule alone proves nothing then
-    const auto* f = ir::as<ir::PrimFunc>(module_->find(out_.kernel));
-    schedule::Options options;
-    options.require_proof = session_.options().check_bounds;
-    options.record = true;
-    if (session_.options().schedule && !schedule::is_scheduled(f))
-      out_.steps = schedule::default_schedule(session_.context(), f, options).steps;
-    for (std::size_t i = 0; i < out_.steps.size(); ++i) {
-      tell(i, fmt::format("steps of {}", out_.kernel));
-      if (difference_with(with(out_.steps[i].after), 0, {})) return set_step(KernelBisection::Part::Schedule, i + 1, f);
-    }
-    session_.options().schedule = false;
-    for (std::size_t i = 0; i <= out_.steps.size(); ++i) {
-      tell(i, fmt::format("code of {}", out_.kernel));
-      const ir::PrimFunc* form = i == 0 ? f : out_.steps[i - 1].after;
-      if (difference_with(with(form), 0, out_.kernel)) return set_step(KernelBisection::Part::Code, i, f);
-    }
+    out_.steps = steps_;
+    tell(0, fmt::format("steps of {}", out_.kernel));
+    if (const auto step = first_form(kFormEvaluated, 1)) return set_step(KernelBisection::Part::Schedule, *step);
+    tell(0, fmt::format("code of {}", out_.kernel));
+    if (const auto step = first_form(kFormCompiled, 0)) set_step(KernelBisection::Part::Code, *step);
   }
 
-  void set_step(KernelBisection::Part part, std::size_t step, const ir::PrimFunc* f) {
+  // The first form from this one on with which the results differ.
+  std::optional<std::size_t> first_form(std::string_view kind, std::size_t from) {
+    std::vector<std::int64_t> forms;
+    for (std::size_t i = from; i <= steps_.size(); ++i) forms.push_back(std::int64_t(i));
+    const auto answers = ask(kind, forms, true);
+    for (std::size_t i = 0; i < answers.size(); ++i)
+      if (answers[i]) return from + i;
+    return std::nullopt;
+  }
+
+  void set_step(KernelBisection::Part part, std::size_t step) {
     out_.part = part;
     out_.step = step;
-    out_.without = step < 2 ? f : out_.steps[step - 2].after;
-    out_.with = step == 0 ? f : out_.steps[step - 1].after;
+    out_.without = form(step < 2 ? 0 : step - 1);
+    out_.with = form(step);
   }
 
   session::Session& session_;
   const Question& question_;
   const BisectProgress& progress_;
+  support::Ranks* ranks_;
+  std::optional<OtherRanks> others_;
   KernelBisection& out_;
   const ir::Module* module_ = nullptr;
+  const ir::PrimFunc* kernel_ = nullptr;  // the one that was found
+  std::vector<schedule::Step> steps_;     // of its schedule
   std::vector<Value> arguments_, reference_;
   std::vector<std::string> kernels_;  // in the order of their first calls
   std::unordered_set<std::string> met_;
@@ -192,10 +269,10 @@ class KernelBisector {
 }  // namespace
 
 KernelBisection bisect_kernels(session::Session& session, const ir::Module* module, const Question& question,
-                               const BisectProgress& progress) {
+                               const BisectProgress& progress, support::Ranks* ranks) {
   KernelBisection out;
   const Borrow borrow(session);
-  KernelBisector(session, question, progress, out).run(module);
+  KernelBisector(session, question, progress, ranks, out).run(module);
   return out;
 }
 

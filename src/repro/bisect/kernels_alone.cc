@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <ctime>
 #include <set>
 
@@ -103,6 +104,7 @@ void describe(const Value& good, const Value& bad, const ir::PrimFunc* f, Kernel
 }  // namespace
 
 void KernelChecker::collect() {
+  std::map<std::string, std::vector<Versions>> kernels;
   std::map<std::string, std::size_t> last_seen;  // the index of the module in which a kernel was met last
   std::vector<std::pair<std::size_t, const ir::Module*>> modules;
   for (std::size_t i = 0; i < stages_.size(); ++i)
@@ -116,7 +118,7 @@ void KernelChecker::collect() {
       const auto* f = as<ir::PrimFunc>(e.function);
       if (!f) continue;
       const std::string name(e.name);
-      std::vector<Versions>& all = kernels_[name];
+      std::vector<Versions>& all = kernels[name];
       const bool follows = k > 0 && !all.empty() && last_seen[name] + 1 == k && exact;
       last_seen[name] = k;
       const ir::PrimFunc* before = follows ? all.back().back().kernel : nullptr;
@@ -131,24 +133,66 @@ void KernelChecker::collect() {
       all.back().push_back({stage, module, f});
     }
   }
+  for (auto& [name, all] : kernels)
+    for (Versions& versions : all)
+      if (versions.size() > 1) changed_.emplace_back(name, std::move(versions));
 }
 
-std::optional<KernelDifference> KernelChecker::check(double seconds) {
-  const double until = spent() + seconds;
+void KernelChecker::start(double seconds) {
+  if (started_) return;
+  started_ = true;
+  until_ = spent() + seconds;
   collect();
-  std::optional<KernelDifference> first;
-  for (const auto& [name, all] : kernels_)
-    for (const Versions& versions : all) {
-      support::poll();
-      if (versions.size() < 2) continue;
-      if (spent() > until) {
-        not_run_.push_back({name, versions[1].stage, "no time was left for it"});
-        continue;
-      }
-      auto found = check_one(name, versions);
-      if (found && (!first || found->bad < first->bad)) first = std::move(found);
-    }
-  return first;
+}
+
+// Of a kernel: the stage of its first wrong version (or nothing), whether all were compared, and those that were not
+// run, stage and reason.
+std::string KernelChecker::answer_to(const std::string& question, double seconds) {
+  start(seconds);
+  std::size_t index = 0;
+  std::from_chars(question.data(), question.data() + question.size(), index);
+  if (index >= changed_.size()) return {};
+  const Checked c = check_in_time(index);
+  if (c.difference) found_[index] = *c.difference;
+  std::vector<std::string> parts{c.difference ? std::to_string(c.difference->bad) : std::string(),
+                                 c.compared ? "1" : "0"};
+  for (const KernelNotRun& k : c.not_run) {
+    parts.push_back(std::to_string(k.stage));
+    parts.push_back(k.why);
+  }
+  return to_parts(parts);
+}
+
+KernelChecker::Checked KernelChecker::check_in_time(std::size_t index) {
+  const auto& [name, versions] = changed_[index];
+  if (spent() > until_) return {std::nullopt, {{name, versions[1].stage, "no time was left for it"}}, false};
+  return check_one(index, kForOneKernel);
+}
+
+std::optional<KernelDifference> KernelChecker::check(double seconds, OtherRanks* others, std::string_view kind) {
+  start(seconds);
+  std::vector<std::string> questions;
+  for (std::size_t i = 0; i < changed_.size(); ++i)
+    questions.push_back(to_parts({std::string(kind), std::to_string(i)}));
+  const std::vector<std::string> answers = ask_all(others, questions, [&](const std::string& q) {
+    const auto parts = from_parts(q);
+    return answer_to(parts->back(), seconds);
+  });
+  std::optional<std::size_t> first, bad;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const auto parts = from_parts(answers[i]);
+    if (!parts || parts->size() < 2) continue;
+    const auto number = [](const std::string& text) { return std::size_t(std::stoull(text)); };
+    if ((*parts)[1] == "1") compared_.push_back(changed_[i].first);
+    for (std::size_t k = 2; k + 1 < parts->size(); k += 2)
+      not_run_.push_back({changed_[i].first, number((*parts)[k]), (*parts)[k + 1]});
+    if ((*parts)[0].empty() || (bad && number((*parts)[0]) >= *bad)) continue;
+    first = i;
+    bad = number((*parts)[0]);
+  }
+  if (!first) return std::nullopt;
+  if (const auto it = found_.find(*first); it != found_.end()) return it->second;
+  return check_one(*first, seconds).difference;  // another rank found it
 }
 
 Program KernelChecker::program(const std::string& name, const Version& version, const std::vector<Value>& args) const {
@@ -267,11 +311,13 @@ std::optional<KernelDifference> KernelChecker::compare_on(const std::string& nam
   return std::nullopt;
 }
 
-std::optional<KernelDifference> KernelChecker::check_one(const std::string& name, const Versions& versions) {
+KernelChecker::Checked KernelChecker::check_one(std::size_t index, double seconds) {
+  const auto& [name, versions] = changed_[index];
   std::vector<Seen> seen(versions.size());
-  const double until = spent() + kForOneKernel;
+  const double until = spent() + seconds;
   std::string problem;
-  std::optional<KernelDifference> first;
+  Checked out;
+  std::optional<KernelDifference>& first = out.difference;
   for (const Attempt& a : attempts(name, versions[0], problem)) {
     const bool ran = std::any_of(seen.begin(), seen.end(), [](const Seen& v) { return v.ran; });
     if (ran && spent() > until) break;
@@ -279,15 +325,13 @@ std::optional<KernelDifference> KernelChecker::check_one(const std::string& name
     if (found && (!first || found->bad < first->bad)) first = std::move(found);
     if (first && first->bad == versions[1].stage) break;
   }
-  bool all = true;
   for (std::size_t i = 1; i < versions.size(); ++i) {
     if (seen[i].ran) continue;
-    all = false;
     const std::string& reason = !seen[i].why.empty() ? seen[i].why : !seen[0].why.empty() ? seen[0].why : problem;
-    not_run_.push_back({name, versions[i].stage, reason});
+    out.not_run.push_back({name, versions[i].stage, reason});
   }
-  if (all) compared_.push_back(name);
-  return first;
+  out.compared = out.not_run.empty();
+  return out;
 }
 
 }  // namespace rldb::repro

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "repro/bisect/number_kinds.h"
+#include "repro/other_ranks.h"
 #include "rldb/repro/bisect.h"
 
 namespace rldb::repro {
@@ -20,8 +21,10 @@ class KernelChecker {
   KernelChecker(session::Session& session, const Tolerances& tolerances, const std::vector<Stage>& stages)
       : session_(session), tolerances_(tolerances), stages_(stages) {}
 
-  // The first version of a kernel that differs. After that many seconds of this process no kernel is begun.
-  std::optional<KernelDifference> check(double seconds);
+  // The first version of a kernel that differs. After that many seconds of a process no kernel is begun there.
+  // `others`: ranks that call `answer_to` with the last part of questions that begin with `kind`; null: there are none.
+  std::optional<KernelDifference> check(double seconds, OtherRanks* others = nullptr, std::string_view kind = {});
+  std::string answer_to(const std::string& question, double seconds);
   // Kernels that changed and were compared; those that were not, each with the stage from which on and the reason.
   const std::vector<std::string>& compared() const { return compared_; }
   const std::vector<KernelNotRun>& not_run() const { return not_run_; }
@@ -49,8 +52,18 @@ class KernelChecker {
     std::string dims;
   };
 
+  // A kernel by itself, in all its versions.
+  struct Checked {
+    std::optional<KernelDifference> difference;
+    std::vector<KernelNotRun> not_run;
+    bool compared = false;  // each version
+  };
+
   void collect();
-  std::optional<KernelDifference> check_one(const std::string& name, const Versions& versions);
+  void start(double seconds);
+  // By its index among those that changed; `seconds` are for this one.
+  Checked check_one(std::size_t index, double seconds);
+  Checked check_in_time(std::size_t index);
   std::optional<KernelDifference> compare_on(const std::string& name, const Versions& versions, const Attempt& attempt,
                                              std::vector<Seen>& seen);
   std::vector<Attempt> attempts(const std::string& name, const Version& first, std::string& why);
@@ -60,7 +73,10 @@ class KernelChecker {
   session::Session& session_;
   const Tolerances& tolerances_;
   const std::vector<Stage>& stages_;
-  std::map<std::string, std::vector<Versions>> kernels_;
+  std::vector<std::pair<std::string, Versions>> changed_;  // kernels with more than one version, by name
+  std::map<std::size_t, KernelDifference> found_;          // here, by index
+  bool started_ = false;
+  double until_ = 0;
   std::vector<std::string> compared_;
   std::vector<KernelNotRun> not_run_;
 };

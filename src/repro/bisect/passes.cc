@@ -1,7 +1,10 @@
 // PassBisector: the first pass of a pipeline after which the results are no longer right.
 #include <fmt/format.h>
 
-#include "rldb/passes/rewrite_counter.h"
+#include <map>
+
+#include "repro/bisect/next_middles.h"
+#include "repro/bisect/pass_looks.h"
 #include "rldb/repro/bisect.h"
 #include "rldb/support/cancel.h"
 
@@ -14,22 +17,23 @@ class PassBisector {
   PassBisector(VersionOracle& oracle, const BisectProgress& progress, PassBisection& out)
       : oracle_(oracle), progress_(progress), out_(out) {}
 
-  void run(pipeline::ModuleRef module, const std::vector<pipeline::Invocation>& pipeline) {
+  void run(pipeline::ModuleRef module, const std::vector<pipeline::Invocation>& pipeline, support::Ranks* ranks) {
+    PassLooks looks(oracle_, module, pipeline, ranks);
+    looks_ = &looks;
     out_.count = pipeline.size();
     out_.runs = oracle_.start(module);
     out_.tried = oracle_.tried();
+    if (ranks && ranks->rank() > 0) return looks.answer();
     if (!out_.runs) out_.why = "the program cannot be compared before the first pass: " + oracle_.why();
     if (!out_.runs && !oracle_.wants_failures()) return;
     if (oracle_.look(module)) {
       out_.why = "the symptom is there before the first pass";
       return;
     }
-    pipeline::ModuleRef before = module;
     for (std::size_t i = 0; i < pipeline.size(); ++i) {
       support::poll();
       tell(i, pipeline.size(), pipeline[i].name());
-      if (step(i, pipeline[i], before)) return;
-      before = out_.after;
+      if (step(i, pipeline[i])) return;
     }
     if (!out_.runs) return;
     if (out_.passed_by.empty() && oracle_.blind().empty())
@@ -47,16 +51,21 @@ class PassBisector {
   }
 
   // Runs one pass; true: it causes the symptom, or the program cannot continue.
-  bool step(std::size_t i, const pipeline::Invocation& pass, pipeline::ModuleRef before) {
+  bool step(std::size_t i, const pipeline::Invocation& pass) {
+    const PassLooks::Applied& applied = looks_->whole(i);
     out_.pass = pass;
-    out_.before = before;
+    out_.before = looks_->before(i);
+    out_.after = applied.after;
     out_.index = i;
-    auto symptom = with_limit(-1, out_.after);
+    out_.rewrites = applied.rewrites;
+    PassLooks::Look look = looks_->look(i);
+    auto& symptom = look.symptom;
     if (!symptom) {
-      note_unseen();
+      note_unseen(look.unseen);
       return false;
     }
     if (symptom->kind == SymptomKind::Values && oracle_.accept_as_meant(pass)) {
+      looks_->accept(i);
       out_.meant.emplace_back(pass.name());
       out_.passed_by.clear();
       return false;
@@ -74,30 +83,16 @@ class PassBisector {
   }
 
   // Records whether the last pass's output could be compared; it may have changed nothing.
-  void note_unseen() {
+  void note_unseen(const std::string& unseen) {
     if (out_.after == out_.before) return;
-    if (oracle_.unseen().empty())
+    if (unseen.empty())
       out_.passed_by.clear();
     else
-      out_.passed_by.emplace_back(pipeline::to_string(out_.pass), oracle_.unseen());
-  }
-
-  // Runs the pass with at most that many rewrites, and returns the symptom then.
-  std::optional<Symptom> with_limit(std::int64_t limit, pipeline::ModuleRef& after) {
-    std::optional<Symptom> failed;
-    {  // only of this pass: a look at its result may run passes too
-      passes::RewriteCounter counter(limit);
-      failed = oracle_.apply(out_.pass, out_.before, after);
-      if (limit < 0) out_.rewrites = counter.asked();
-      last_text_ = counter.last();
-    }
-    if (failed || after == out_.before) return failed;
-    return oracle_.look(after);
+      out_.passed_by.emplace_back(pipeline::to_string(out_.pass), unseen);
   }
 
   void look_twice() {
-    pipeline::ModuleRef again;
-    with_limit(-1, again);
+    const pipeline::ModuleRef again = looks_->apply(out_.index, -1).after;
     const bool same = (!again && !out_.after) || (again && out_.after && oracle_.is_same(again, out_.after));
     out_.unstable = !same;
   }
@@ -105,25 +100,36 @@ class PassBisector {
   // The first rewrite that makes the symptom appear.
   void find_rewrite() {
     if (out_.rewrites == 0 || out_.unstable) return;
-    pipeline::ModuleRef version;
-    if (with_limit(0, version) == out_.symptom) return;  // it comes from something that is not counted
     std::int64_t good = 0, bad = out_.rewrites;
+    ask({0}, good, bad);
+    if (shows_.at(0)) return;  // it comes from something that is not counted
     while (bad - good > 1) {
       support::poll();
       tell(out_.index, out_.count, fmt::format("{}, rewrites {} to {}", out_.pass.name(), good, bad));
       const std::int64_t middle = good + (bad - good) / 2;
-      (with_limit(middle, version) == out_.symptom ? bad : good) = middle;
+      if (!shows_.contains(middle)) ask({}, good, bad);
+      (shows_.at(middle) ? bad : good) = middle;
     }
-    with_limit(good, out_.without);
-    with_limit(bad, out_.with);
+    out_.without = looks_->apply(out_.index, good).after;
+    const PassLooks::Applied with = looks_->apply(out_.index, bad);
+    out_.with = with.after;
     out_.rewrite = bad;
-    out_.rewrite_text = last_text_;
+    out_.rewrite_text = with.last;
+  }
+
+  // These limits, and as many of those that the search between `good` and `bad` will ask as there are ranks.
+  void ask(std::vector<std::int64_t> limits, std::int64_t good, std::int64_t bad) {
+    for (const std::int64_t limit : next_middles(good, bad, looks_->width() - limits.size()))
+      if (!shows_.contains(limit)) limits.push_back(limit);
+    const auto symptoms = looks_->with_limits(out_.index, limits);
+    for (std::size_t i = 0; i < limits.size(); ++i) shows_[limits[i]] = symptoms[i] == out_.symptom;
   }
 
   VersionOracle& oracle_;
   const BisectProgress& progress_;
   PassBisection& out_;
-  std::string last_text_;
+  PassLooks* looks_ = nullptr;
+  std::map<std::int64_t, bool> shows_;  // with so many rewrites
 };
 
 // Finds where the values diverge.
@@ -145,14 +151,15 @@ std::optional<Comparison> compare_sides(session::Session& session, Oracle& oracl
 }  // namespace
 
 PassBisection bisect_passes(VersionOracle& oracle, pipeline::ModuleRef module,
-                            const std::vector<pipeline::Invocation>& passes, const BisectProgress& progress) {
+                            const std::vector<pipeline::Invocation>& passes, const BisectProgress& progress,
+                            support::Ranks* ranks) {
   PassBisection out;
-  PassBisector(oracle, progress, out).run(module, passes);
+  PassBisector(oracle, progress, out).run(module, passes, ranks);
   return out;
 }
 
 PassBisection bisect_passes(session::Session& session, const ir::Module* module, const Question& question,
-                            const BisectProgress& progress) {
+                            const BisectProgress& progress, support::Ranks* ranks) {
   PassBisection out;
   const auto passes = passes::parse_pipeline(question.passes);
   if (!passes.ok()) {
@@ -160,7 +167,7 @@ PassBisection bisect_passes(session::Session& session, const ir::Module* module,
     return out;
   }
   Oracle oracle(session, question);
-  out = bisect_passes(oracle, module, *passes, progress);
+  out = bisect_passes(oracle, module, *passes, progress, ranks);
   out.comparison = compare_sides(session, oracle, out);
   return out;
 }

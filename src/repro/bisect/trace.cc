@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 #include <span>
 
 #include "repro/bisect/alone.h"
@@ -12,6 +13,7 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/number_kinds.h"
 #include "repro/bisect/numbers.h"
+#include "repro/bisect/storage_sizes.h"
 #include "repro/borrow.h"
 #include "repro/cpu_clock.h"
 #include "repro/dims.h"
@@ -55,43 +57,56 @@ constexpr std::uint64_t kStatements = 5'000'000;
 // In longer runs of stages that are compared with one, the last is checked first.
 constexpr std::size_t kLongRun = 24;
 
+// Questions to other ranks, and answers about single computations.
+constexpr std::string_view kRound = "round", kKernel = "kernel", kSingle = "single";
+constexpr std::string_view kFound = "found", kRan = "ran", kNoTime = "no time", kDidNotRun = "no";
+
 class TraceBisector {
  public:
   TraceBisector(session::Session& session, const Tolerances& tolerances, const Followed& what,
-                const BisectProgress& progress, TraceBisection& out)
+                const BisectProgress& progress, support::Ranks* ranks, TraceBisection& out)
       : session_(session),
         tolerances_(tolerances),
         what_(what),
         progress_(progress),
+        ranks_(ranks),
         out_(out),
-        follower_(session, tolerances, out, what) {
+        follower_(session, tolerances, out, what),
+        kernels_(session, tolerances, out.stages),
+        alone_(session, tolerances) {
     out_.tried.inputs = what.inputs;
     open_dims_.insert(open_dims_.end(), std::begin(kOtherDims), std::end(kOtherDims));
+    if (ranks && ranks->rank() == 0 && ranks->size() > 1) others_.emplace(*ranks);
   }
+  ~TraceBisector() {
+    if (others_) others_->end();
+  }
+  TraceBisector(const TraceBisector&) = delete;
+  TraceBisector& operator=(const TraceBisector&) = delete;
 
   void run() {
-    const auto first = std::find_if(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return can_run(s); });
-    if (first == out_.stages.end()) {
+    prepare();
+    if (ranks_ && ranks_->rank() > 0)
+      return answer_rank_0(*ranks_, [this](const std::string& asked) { return answer_to(asked); });
+    if (!first_) {
       out_.why = "no stage can be run";
       look_at_kernels();
       return;
     }
-    order_stages();
-    open_ = has_open_dims(first->module);
-    follower_.keep_integers(
-        std::any_of(order_.begin(), order_.end(), [&](std::size_t i) { return has_loops_by_data(i); }));
-    std::vector<Tried> functions;
-    for (const std::string& name : functions_of(first->module))
-      if (what_.function.empty() || name == what_.function) functions.push_back({name, 0, false, {}, {}});
+    std::vector<Tried>& functions = functions_;
     // Each function once, then all of them with other dims while time remains.
     for (bool again = true; again;) {
       again = false;
       for (Tried& f : functions) {
         support::poll();
-        if (try_next(*first, f)) return follower_.tell_reasons();
+        if (try_next(f)) return follower_.tell_reasons();
         if (out_.from_expected) return found_in_the_first();
         again = again || f.next < dims().size();
       }
+      if (!others_ || !again) continue;
+      if (share_rounds()) return follower_.tell_reasons();
+      if (out_.from_expected) return found_in_the_first();
+      again = false;
     }
     for (const Tried& f : functions) note_function(f);
     follower_.tell_reasons();
@@ -103,14 +118,15 @@ class TraceBisector {
       if (out_.verdict == TraceBisection::Verdict::Found || Clock::now() - start_ > kTooMuch) break;
       if (was_compared(f.name)) look_at_last_memory(f.name, f.at);
     }
+    for (const Tried& f : functions)
+      if (out_.verdict == TraceBisection::Verdict::Agree && was_compared(f.name)) look_at_storages(f);
     if (out_.verdict != TraceBisection::Verdict::Found) look_at_kernels();
     if (out_.verdict != TraceBisection::Verdict::Found) look_at_singles(functions);
     for (const Tried& f : functions)
       if (out_.verdict != TraceBisection::Verdict::Found) look_behind_nan(f);
     out_.notes = notes;  // going back is not a new comparison
     out_.anew = anew;
-    if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty())
-      tell_nothing_compared(*first, functions);
+    if (out_.verdict != TraceBisection::Verdict::Found && out_.compared.empty()) tell_nothing_compared(functions);
     if (out_.verdict == TraceBisection::Verdict::Agree) tell_what_is_open();
   }
 
@@ -124,6 +140,19 @@ class TraceBisector {
   };
 
   static bool can_run(const Stage& s) { return s.module && s.not_runnable.empty(); }
+
+  // The same on all ranks.
+  void prepare() {
+    const auto first = std::find_if(out_.stages.begin(), out_.stages.end(), [](const Stage& s) { return can_run(s); });
+    if (first == out_.stages.end()) return;
+    first_ = &*first;
+    order_stages();
+    open_ = has_open_dims(first_->module);
+    keep_integers_ = std::any_of(order_.begin(), order_.end(), [&](std::size_t i) { return has_loops_by_data(i); });
+    follower_.keep_integers(keep_integers_);
+    for (const std::string& name : functions_of(first_->module))
+      if (what_.function.empty() || name == what_.function) functions_.push_back({name, 0, false, {}, {}});
+  }
 
   // A function that was not compared is the same everywhere, or it says why.
   void note_function(const Tried& f) {
@@ -185,11 +214,11 @@ class TraceBisector {
     out_.bad_program = at.program;
   }
 
-  void tell_nothing_compared(const Stage& first, const std::vector<Tried>& functions) {
+  void tell_nothing_compared(const std::vector<Tried>& functions) {
     out_.why = "no two stages could be compared";
     if (is_one_program()) out_.why += ": those that can be run are one program";
-    if (!what_.function.empty() && !find_public(first.module, what_.function))
-      out_.why = fmt::format("there is no public function `{}` in {}", what_.function, first.file);
+    if (!what_.function.empty() && !find_public(first_->module, what_.function))
+      out_.why = fmt::format("there is no public function `{}` in {}", what_.function, first_->file);
     const auto told = std::find_if(functions.rbegin(), functions.rend(), [](const Tried& f) { return !f.why.empty(); });
     if (told != functions.rend()) out_.why += ": " + told->why;
     out_.alone.clear();
@@ -266,9 +295,7 @@ class TraceBisector {
   }
 
   // One function with its next dims. True: a stage differs.
-  bool try_next(const Stage& first, Tried& function) {
-    const auto* f = ir::as<ir::Function>(first.module->find(function.name));
-    const session::Options given = session_.options();
+  bool try_next(Tried& function) {
     while (function.next < dims().size()) {
       const std::size_t k = function.next++;
       const Clock::duration spent = Clock::now() - start_;
@@ -277,20 +304,159 @@ class TraceBisector {
         function.next = dims().size();
         break;
       }
-      session_.options() = given;
-      if (!choose(dims()[k], f)) continue;
-      function.once = true;
-      follower_.forget_reason();
-      note_tried(dims()[k], f);
-      const bool differs = look_at(function.name);
-      function.why = follower_.last_reason();
-      if (function.at.previous == kNoStage) function.at = at_;
-      if (differs && open_) out_.dims = dims_text(session_.options(), f);
-      if (differs) return true;
-      break;
+      if (const auto differs = round(function, k)) return *differs;
     }
-    session_.options() = given;
     return false;
+  }
+
+  // One function with these dims in all stages. nullopt: it would repeat an earlier attempt.
+  std::optional<bool> round(Tried& function, std::size_t k) {
+    const auto* f = ir::as<ir::Function>(first_->module->find(function.name));
+    const session::Options given = session_.options();
+    if (!choose(dims()[k], f)) {
+      session_.options() = given;
+      return std::nullopt;
+    }
+    function.once = true;
+    follower_.forget_reason();
+    note_tried(dims()[k], f);
+    const bool differs = look_at(function.name);
+    function.why = follower_.last_reason();
+    if (function.at.previous == kNoStage) function.at = at_;
+    if (differs && open_) out_.dims = dims_text(session_.options(), f);
+    session_.options() = given;
+    return differs;
+  }
+
+  // ---- rounds of other ranks ----
+
+  // Seen by another rank in a round of one function, from the beginning.
+  struct Seen {
+    bool tried = false;    // it was no repetition, and there was time
+    bool differs = false;  // or something else that this process has to see for itself
+    bool compared = false;
+    bool numbers = false;  // some comparison had no part that is NaN on both sides
+    std::string why;
+    std::size_t runs = 0;
+    std::vector<std::size_t> stages;  // that ran
+    std::vector<std::string> notes;
+  };
+
+  static std::string wire_of(const Seen& seen) {
+    std::vector<std::string> stages;
+    for (const std::size_t i : seen.stages) stages.push_back(std::to_string(i));
+    const auto flag = [](bool b) { return std::string(b ? "1" : "0"); };
+    return to_parts({flag(seen.tried), flag(seen.differs), flag(seen.compared), flag(seen.numbers), seen.why,
+                     std::to_string(seen.runs), to_parts(stages), to_parts(seen.notes)});
+  }
+
+  static Seen seen_from(const std::string& bytes) {
+    Seen seen;
+    const auto parts = from_parts(bytes);
+    if (!parts || parts->size() != 8) return seen;
+    const auto flag = [&](std::size_t i) { return (*parts)[i] == "1"; };
+    seen.tried = flag(0), seen.differs = flag(1), seen.compared = flag(2), seen.numbers = flag(3);
+    seen.why = (*parts)[4];
+    seen.runs = std::stoull((*parts)[5]);
+    if (const auto stages = from_parts((*parts)[6]))
+      for (const std::string& i : *stages) seen.stages.push_back(std::stoull(i));
+    if (const auto notes = from_parts((*parts)[7])) seen.notes = *notes;
+    return seen;
+  }
+
+  // A round in which nothing is known from earlier ones.
+  Seen round_apart(std::size_t function, std::size_t k) {
+    Seen seen;
+    if (Clock::now() - start_ > kEnough) return seen;
+    TraceBisection fresh;
+    fresh.stages = out_.stages;
+    const BisectProgress silent;
+    TraceBisector apart(session_, tolerances_, what_, silent, nullptr, fresh);
+    apart.first_ = first_;
+    apart.order_ = order_;
+    apart.open_ = open_;
+    apart.follower_.keep_integers(keep_integers_);
+    apart.only_looks_ = true;
+    Tried tried{functions_.at(function).name, 0, false, {}, {}};
+    const auto differs = apart.round(tried, k);
+    if (!differs) return seen;
+    seen.tried = true;
+    seen.differs = *differs || fresh.rounding || fresh.from_expected || !fresh.anew.empty();
+    seen.compared = !fresh.compared.empty();
+    seen.numbers = apart.follower_.saw_numbers(tried.name);
+    seen.why = tried.why;
+    seen.runs = fresh.runs;
+    seen.notes = fresh.notes;
+    for (std::size_t i = 0; i < fresh.stages.size(); ++i)
+      if (apart.follower_.has_run(i)) seen.stages.push_back(i);
+    return seen;
+  }
+
+  // The rounds that this process has not had, by all ranks; those with something new are repeated here. True: a stage
+  // differs.
+  bool share_rounds() {
+    std::vector<std::pair<std::size_t, std::size_t>> rounds;  // a function, and the index of its dims
+    for (std::size_t k = 0; k < dims().size(); ++k)
+      for (std::size_t f = 0; f < functions_.size(); ++f)
+        if (k >= functions_[f].next && functions_[f].once &&
+            (k < std::size(kDims) || !was_compared(functions_[f].name)))
+          rounds.emplace_back(f, k);
+    std::vector<std::string> questions;
+    for (const auto& [f, k] : rounds) questions.push_back(question(kRound, f, k));
+    Answer here;
+    if (Clock::now() - start_ < kEnough) here = [this](const std::string& q) { return answer_to(q); };
+    while (!rounds.empty()) {
+      const std::vector<std::string> answers =
+          ask_all(&*others_, questions, here, [](const std::string& answer) { return seen_from(answer).differs; });
+      std::size_t done = 0;
+      for (; done < rounds.size(); ++done) {
+        const auto [f, k] = rounds[done];
+        const Seen seen = seen_from(answers[done]);
+        if (is_new(functions_[f], seen)) break;
+        note_seen(functions_[f], k, seen);
+      }
+      if (done == rounds.size()) return false;
+      const auto [f, k] = rounds[done];
+      if (round(functions_[f], k) == true) return true;
+      if (out_.from_expected) return false;
+      rounds.erase(rounds.begin(), rounds.begin() + std::ptrdiff_t(done) + 1);
+      questions.erase(questions.begin(), questions.begin() + std::ptrdiff_t(done) + 1);
+    }
+    return false;
+  }
+
+  bool is_new(const Tried& function, const Seen& seen) const {
+    const bool nan_so_far = follower_.only_nan(function.name) != nullptr;
+    return seen.differs || (seen.compared && !was_compared(function.name)) || (seen.numbers && nan_so_far);
+  }
+
+  void note_seen(Tried& function, std::size_t k, const Seen& seen) {
+    if (!seen.tried) return;
+    const auto* f = ir::as<ir::Function>(first_->module->find(function.name));
+    const session::Options given = session_.options();
+    if (choose(dims()[k], f)) note_tried(dims()[k], f);
+    session_.options() = given;
+    if (!was_compared(function.name)) function.why = seen.why;
+    out_.runs += seen.runs;
+    for (const std::size_t i : seen.stages) follower_.note_run(i);
+    for (const std::string& text : seen.notes) follower_.note(text);
+  }
+
+  // ---- questions to other ranks: a kind and two numbers ----
+
+  static std::string question(std::string_view kind, std::size_t a, std::size_t b) {
+    return to_parts({std::string(kind), std::to_string(a), std::to_string(b)});
+  }
+
+  std::string answer_to(const std::string& asked) {
+    const auto parts = from_parts(asked);
+    if (!parts || parts->size() < 2) return {};
+    if ((*parts)[0] == kKernel) return kernels_.answer_to((*parts)[1], kForKernels);
+    if (parts->size() != 3) return {};
+    const std::size_t a = std::stoull((*parts)[1]), b = std::stoull((*parts)[2]);
+    if ((*parts)[0] == kRound) return wire_of(round_apart(a, b));
+    const auto outcome = single(a, b);
+    return std::string(!outcome ? kNoTime : outcome->found ? kFound : outcome->ran ? kRan : kDidNotRun);
   }
 
   void note_tried(const Dims& dims, const ir::Function* f) {
@@ -400,6 +566,7 @@ class TraceBisector {
   // ---- reporting ----
 
   bool found(std::size_t stage, const Program& program) {
+    if (only_looks_) return true;
     out_.verdict = TraceBisection::Verdict::Found;
     out_.good = at_.previous;
     out_.bad = stage;
@@ -433,12 +600,11 @@ class TraceBisector {
   void look_at_kernels() {
     const session::Options given = session_.options();
     if (progress_) progress_(0, out_.stages.size(), "kernels");
-    KernelChecker checker(session_, tolerances_, out_.stages);
-    auto found = checker.check(kForKernels);
+    auto found = kernels_.check(kForKernels, others_ ? &*others_ : nullptr, kKernel);
     session_.options() = given;
-    if (!checker.compared().empty()) note_all_numbers();
-    out_.kernels_compared = checker.compared();
-    out_.kernels_not_run = checker.not_run();
+    if (!kernels_.compared().empty()) note_all_numbers();
+    out_.kernels_compared = kernels_.compared();
+    out_.kernels_not_run = kernels_.not_run();
     if (found) return found_kernel(std::move(*found));
     // They are all that these stages have.
     const bool has_programs = std::any_of(out_.stages.begin(), out_.stages.end(), can_run);
@@ -486,25 +652,70 @@ class TraceBisector {
 
   // All agree on these inputs: single computations are run on others.
   void look_at_singles(const std::vector<Tried>& functions) {
-    const session::Options given = session_.options();
-    session_.options().default_dim = kDims[0].value;
-    AloneChecker checker(session_, tolerances_);
-    const auto until = Clock::now() + kForSingles;
+    std::size_t compared = 0;
     for (std::size_t k = 1; k < order_.size(); ++k) {
       support::poll();
       if (progress_) progress_(order_[k], out_.stages.size(), out_.stages[order_[k]].file + ": single computations");
-      const Stage &good = out_.stages[order_[k - 1]], &bad = out_.stages[order_[k]];
-      if (good.unfilled || bad.unfilled || meant_by(bad.pass) != Meant::Exact) continue;
-      const auto confirm = [&](const AloneChecker::Found& f) { return is_one_computation(f, k, functions); };
-      if (auto found = checker.check(good, bad, until, confirm)) {
+      std::vector<std::string> questions;
+      for (std::size_t i = 0; i < singles_of(k).size(); ++i) questions.push_back(question(kSingle, k, i));
+      for (std::size_t done = 0; done < questions.size();) {
+        const std::vector<std::string> rest(questions.begin() + std::ptrdiff_t(done), questions.end());
+        const std::vector<std::string> answers = ask_all(
+            others_ ? &*others_ : nullptr, rest, [this](const std::string& q) { return answer_to(q); },
+            [](const std::string& answer) { return answer == kFound; });
+        std::size_t i = 0;
+        for (; i < answers.size() && answers[i] != kFound; ++i) {
+          out_.not_by_themselves += answers[i] == kNoTime;
+          compared += answers[i] == kRan;
+        }
+        done += i + 1;
+        if (i == answers.size()) break;
+        const auto found = single_found(k, done - 1);
+        if (!found || !is_one_computation(*found, k, functions)) continue;
         found_alone(*found, k);
         break;
       }
+      if (out_.verdict == TraceBisection::Verdict::Found) break;
     }
-    if (checker.compared() > 0) note_all_numbers();
-    out_.by_themselves = checker.compared();
-    out_.not_by_themselves = checker.left_out();
+    if (compared > 0) note_all_numbers();
+    out_.by_themselves = compared;
+  }
+
+  // The bindings that two neighbouring stages compute differently.
+  const std::vector<AloneChecker::Pair>& singles_of(std::size_t k) {
+    while (singles_.size() <= k) {
+      const std::size_t at = singles_.size();
+      auto& pairs = singles_.emplace_back();
+      if (at == 0) continue;
+      const Stage &good = out_.stages[order_[at - 1]], &bad = out_.stages[order_[at]];
+      if (good.unfilled || bad.unfilled || meant_by(bad.pass) != Meant::Exact) continue;
+      pairs = alone_.changed(good.module, bad.module);
+    }
+    return singles_[k];
+  }
+
+  // nullopt: no time is left.
+  std::optional<AloneChecker::Outcome> single(std::size_t k, std::size_t i) {
+    const AloneChecker::Pair& pair = singles_of(k).at(i);
+    if (!singles_until_) singles_until_ = Clock::now() + kForSingles;
+    if (Clock::now() > *singles_until_) return std::nullopt;
+    AloneChecker::Outcome outcome = run_single(pair, k);
+    if (outcome.found) found_singles_[{k, i}] = *outcome.found;
+    return outcome;
+  }
+
+  AloneChecker::Outcome run_single(const AloneChecker::Pair& pair, std::size_t k) {
+    const session::Options given = session_.options();
+    session_.options().default_dim = kDims[0].value;
+    AloneChecker::Outcome outcome = alone_.run(pair, out_.stages[order_[k - 1]], out_.stages[order_[k]]);
     session_.options() = given;
+    return outcome;
+  }
+
+  // Found here or by another rank.
+  std::optional<AloneChecker::Found> single_found(std::size_t k, std::size_t i) {
+    if (const auto it = found_singles_.find({k, i}); it != found_singles_.end()) return it->second;
+    return run_single(singles_of(k)[i], k).found;
   }
 
   // The operands of the computation, and its result, have equal values when the two whole programs run.
@@ -589,13 +800,51 @@ class TraceBisector {
     out_.memory.insert(out_.memory.end(), wrong.begin(), wrong.end());
   }
 
+  // The values agree; a storage of another size than in the stage before is wrong nevertheless.
+  void look_at_storages(const Tried& function) {
+    std::optional<StorageSizes> last;
+    Program before;
+    std::size_t good = kNoStage;
+    for (const std::size_t stage : order_) {
+      support::poll();
+      if (!has_storages(out_.stages[stage].module) || Clock::now() - start_ > kTooMuch) continue;
+      Point at = function.at;
+      Program ignored;
+      const Step step = follower_.attempt(stage, function.name, at, ignored);
+      if (at.previous != stage || (step != Step::Agrees && step != Step::Anew)) continue;
+      StorageSizes now = storage_sizes(session_, at.program);
+      if (last && step == Step::Agrees)
+        if (auto found = resized_storages(*last, now); !found.empty()) {
+          out_.memory = std::move(found);
+          out_.verdict = TraceBisection::Verdict::Found;
+          out_.good = good;
+          out_.bad = stage;
+          out_.function = at.program.function;
+          out_.good_program = before;
+          out_.bad_program = at.program;
+          return;
+        }
+      last = std::move(now);
+      before = at.program;
+      good = stage;
+    }
+  }
+
   session::Session& session_;
   const Tolerances& tolerances_;
   const Followed& what_;
   const BisectProgress& progress_;
+  support::Ranks* ranks_;
+  std::optional<OtherRanks> others_;
   TraceBisection& out_;
   Follower follower_;
+  KernelChecker kernels_;
+  AloneChecker alone_;
   Clock::time_point start_ = Clock::now();
+  const Stage* first_ = nullptr;  // that may run
+  std::vector<Tried> functions_;  // of it
+  bool keep_integers_ = false;
+  bool only_looks_ = false;  // whether a stage differs is all that matters
   std::vector<Dims> open_dims_{std::begin(kDims), std::end(kDims)};
   std::vector<Dims> static_dims_{std::begin(kStaticDims), std::end(kStaticDims)};
   bool open_ = false;               // whether there are symbolic dims
@@ -603,15 +852,18 @@ class TraceBisector {
   std::vector<std::size_t> order_;  // stages that may run, without duplicates
   std::string name_;
   Point at_;
+  std::vector<std::vector<AloneChecker::Pair>> singles_;  // by the index of the stage in `order_`
+  std::map<std::pair<std::size_t, std::size_t>, AloneChecker::Found> found_singles_;
+  std::optional<Clock::time_point> singles_until_;
 };
 
 TraceBisection bisect_stages(session::Session& session, TraceBisection out, const Tolerances& tolerances,
-                             const Followed& what, const BisectProgress& progress) {
+                             const Followed& what, const BisectProgress& progress, support::Ranks* ranks) {
   if (out.stages.empty()) return out;
   const Borrow borrow(session);
   session.options().eval_statements = kStatements;
   session.options().nan_memory = true;
-  TraceBisector(session, tolerances, what, progress, out).run();
+  TraceBisector(session, tolerances, what, progress, ranks, out).run();
   name_planners(out.memory, out.stages);
   return out;
 }
@@ -641,10 +893,10 @@ void need_passage(TraceBisection& both, std::size_t second) {
 }  // namespace
 
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
-                            const Followed& what, const BisectProgress& progress) {
+                            const Followed& what, const BisectProgress& progress, support::Ranks* ranks) {
   TraceBisection out;
   out.stages = read_dump(session, folder, out.why, what.original);
-  return bisect_stages(session, std::move(out), tolerances, what, progress);
+  return bisect_stages(session, std::move(out), tolerances, what, progress, ranks);
 }
 
 StageComparison compare_stages(session::Session& session, std::vector<Stage> stages, std::size_t a, std::size_t b,
@@ -683,13 +935,15 @@ StageComparison compare_stages(session::Session& session, std::vector<Stage> sta
 }
 
 FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
-                                  const Tolerances& tolerances, const Followed& what, const BisectProgress& progress) {
+                                  const Tolerances& tolerances, const Followed& what, const BisectProgress& progress,
+                                  support::Ranks* ranks) {
   FolderBisection out;
-  out.first = bisect_trace(session, first, tolerances, what, progress);
-  out.second = bisect_trace(session, second, tolerances, what, progress);
+  out.first = bisect_trace(session, first, tolerances, what, progress, ranks);
+  out.second = bisect_trace(session, second, tolerances, what, progress, ranks);
+  if (ranks && ranks->rank() > 0) return out;
   using Verdict = TraceBisection::Verdict;
   if (out.first.verdict != Verdict::Agree || out.second.verdict != Verdict::Agree) return out;
-  out.both = bisect_stages(session, joined(out.first, out.second, first, second), tolerances, what, progress);
+  out.both = bisect_stages(session, joined(out.first, out.second, first, second), tolerances, what, progress, nullptr);
   need_passage(*out.both, out.first.stages.size());
   return out;
 }

@@ -6,7 +6,8 @@
 namespace rldb::repro {
 
 // Runs the second side's computation of `d` on the first side's inputs, and compares its result with the first
-// side's. NotTried: one of the programs is not a module, or the computation is not at the top of its function.
+// side's. NotTried: in a module, the computation is not at the top of its function; of an executable, the run does not
+// come to the call again, or it cannot be told which argument is which.
 FirstDifference::Alone run_alone(session::Session& session, const Program& b, const Trace& first, const Trace& second,
                                  const FirstDifference& d, const Tolerances& tolerances);
 

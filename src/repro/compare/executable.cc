@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+
 #include "repro/borrow.h"
 #include "repro/values.h"
 #include "rldb/bytecode/builtin/control.h"
@@ -18,11 +20,18 @@ using runtime::Value;
 
 class MachineRecorder : public vm::Hook {
  public:
-  MachineRecorder(const session::Build& build, Recorder& recorder) : build_(build), recorder_(recorder) {}
+  // `others`: the run ends after this call; null: it runs to its end.
+  MachineRecorder(const session::Build& build, Recorder& recorder, const CallWithOthers* others)
+      : build_(build), recorder_(recorder), others_(others) {}
+
+  bool before_instruction(const vm::Machine&) override { return depth_ == 0 && done_; }
 
   vm::CallAction before_call(const vm::Machine&, const vm::CallEvent& event) override {
     const bytecode::FunctionEntry& callee = exe().functions[std::size_t(event.callee)];
-    recorder_.begin_named(fmt::format("{}: {}", event.pc, bytecode::instruction_text(exe(), event.pc)));
+    std::string text = fmt::format("{}: {}", event.pc, bytecode::instruction_text(exe(), event.pc));
+    if (done_) ++depth_;
+    if (others_ && !done_ && text == others_->instruction) give_others(event.args);
+    recorder_.begin_named(std::move(text));
     if (const auto name = bytecode_name(callee, event.args); !name.empty())
       recorder_.enter_named(name, {}, {});
     else
@@ -37,9 +46,26 @@ class MachineRecorder : public vm::Hook {
     else
       (void)recorder_.called(callee.name, kernel(callee.name), event.args, result);
     recorder_.bound_named(variable(event.pc), result);
+    if (depth_ > 0) --depth_;
   }
 
  private:
+  // If all tensors that it reads are among the arguments. Only contents change: the machine goes on as before.
+  void give_others(runtime::PackedArgs args) {
+    std::vector<std::pair<const runtime::Tensor*, const runtime::Tensor*>> found;
+    for (const CallWithOthers::Input& in : others_->inputs) {
+      const std::size_t before = found.size();
+      for (const Value& a : args)
+        for_each_tensor(a, [&](const runtime::Tensor& t) {
+          if (same_bits(t, in.own.as_tensor())) found.emplace_back(&t, &in.other.as_tensor());
+        });
+      if (found.size() == before) return;
+    }
+    for (const auto& [to, from] : found) std::memcpy(to->data(), from->data(), from->byte_size());
+    done_ = true;
+    depth_ = 1;
+  }
+
   const bytecode::Executable& exe() const { return *build_.executable; }
 
   const ir::PrimFunc* kernel(const std::string& name) const {
@@ -67,10 +93,13 @@ class MachineRecorder : public vm::Hook {
 
   const session::Build& build_;
   Recorder& recorder_;
+  const CallWithOthers* others_;
+  bool done_ = false;
+  std::size_t depth_ = 0;  // of calls that have not ended, from the one with other inputs on
 };
 
 Trace run_recorded(session::Session& session, const session::Build& build, const Program& program,
-                   source::Diagnostics& found) {
+                   const CallWithOthers* others, source::Diagnostics& found) {
   const std::vector<Value> args = copies(program.args);
   auto machine = session.start(build, program.function, args, found);
   if (!machine) return {};
@@ -80,7 +109,7 @@ Trace run_recorded(session::Session& session, const session::Build& build, const
   recorder.enter_named(program.function,
                        index < 0 ? std::span<const std::string>() : exe.functions[std::size_t(index)].param_names,
                        args);
-  MachineRecorder hook(build, recorder);
+  MachineRecorder hook(build, recorder, others);
   vm::Outcome outcome = machine->run(hook);
   support::poll_cause();
   if (outcome.finished()) recorder.leave(outcome.value);
@@ -114,10 +143,25 @@ Trace record_code(session::Session& session, const Program& program) {
   Trace trace;
   source::Diagnostics found;
   if (const auto build = session.runnable(found))
-    trace = has_abilities(program.other->kind(), session::kCalls) ? run_recorded(session, *build, program, found)
-                                                                  : run_plain(session, program, found);
+    trace = has_abilities(program.other->kind(), session::kCalls)
+                ? run_recorded(session, *build, program, nullptr, found)
+                : run_plain(session, program, found);
   if (trace.error.empty()) trace.error = found.first_error();
   return trace;
+}
+
+std::optional<Value> record_with_others(session::Session& session, const Program& program, const CallWithOthers& call) {
+  if (!has_abilities(program.other->kind(), session::kCalls)) return std::nullopt;
+  const Borrow borrowed(session);
+  session.options().engine = program.kernels;
+  session.set_program(program.other->copy());
+  source::Diagnostics found;
+  const auto build = session.runnable(found);
+  if (!build) return std::nullopt;
+  const Trace trace = run_recorded(session, *build, program, &call, found);
+  if (call.event >= trace.events.size() || trace.events[call.event].instruction != call.instruction)
+    return std::nullopt;
+  return trace.events[call.event].value;
 }
 
 }  // namespace rldb::repro

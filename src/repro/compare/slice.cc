@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "repro/reduce/moves.h"
+#include "repro/values.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
@@ -22,13 +22,6 @@ namespace {
 // Most bindings of a part that is shown by itself.
 constexpr std::size_t kMostBindings = 200;
 
-bool same_bits(const Value& a, const Value& b) {
-  if (!a.is(ValueKind::Tensor) || !b.is(ValueKind::Tensor)) return false;
-  const runtime::Tensor &x = a.as_tensor(), &y = b.as_tensor();
-  return x.dtype() == y.dtype() && x.shape() == y.shape() &&
-         (x.byte_size() == 0 || std::memcmp(x.data(), y.data(), x.byte_size()) == 0);
-}
-
 class RenamedVariables : public ir::Rewriter {
  public:
   using Rewriter::remap;
@@ -39,7 +32,8 @@ class RenamedVariables : public ir::Rewriter {
 
 const ir::Var* GivenTensors::find(const Value& v) const {
   for (const auto& [var, value] : all_)
-    if (same_bits(value, v)) return var;
+    if (value.is(ValueKind::Tensor) && v.is(ValueKind::Tensor) && same_bits(value.as_tensor(), v.as_tensor()))
+      return var;
   return nullptr;
 }
 

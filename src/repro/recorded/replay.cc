@@ -291,7 +291,7 @@ class RecordedReplayer {
   // recorded result.
   bool is_a_namesake(const RecordedRow& row, const RecordedName& name, const std::vector<Value>& args,
                      const std::vector<Value>& wanted) {
-    if (out_.made_by.empty()) return false;
+    if (out_.made_by.empty() && !options_.made_by_rldb) return false;
     for (const auto& [other, callee] : callees_->namesakes(name)) {
       const Ran ran = call(*callee, args, session_.options().engine);
       if (!ran.error.empty() || judge(row, *callee, args, wanted, ran)) continue;

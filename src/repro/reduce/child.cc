@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "repro/reduce/other_ranks.h"
+#include "repro/other_ranks.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::repro {
@@ -152,7 +152,8 @@ class Tried {
     if (child_) return child_->answer();
     while (Clock::now() < deadline_) {
       support::poll();
-      if (const auto heard = ranks_->heard(rank_, question_)) return heard->symptom;
+      if (const auto heard = ranks_->heard(rank_, question_)) return from_wire(*heard);
+      wait_for_messages();
     }
     return std::nullopt;
   }
@@ -175,7 +176,8 @@ std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count,
   const std::size_t here = std::max(1u, jobs);
   std::deque<Tried> running;
   std::size_t next = 0, children = 0;
-  for (std::size_t i = 0; i < count; ++i) {
+  std::optional<std::size_t> first;
+  for (std::size_t i = 0; i < count && !first; ++i) {
     for (; next < count; ++next) {
       if (const auto rank = elsewhere.ranks ? elsewhere.ranks->give(elsewhere.program(next)) : std::nullopt) {
         running.emplace_back(limits, *elsewhere.ranks, *rank);
@@ -189,9 +191,10 @@ std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count,
     children -= running.front().is_here();
     running.pop_front();
     if (answered) answered(answer);
-    if (answer && wanted(*answer)) return i;
+    if (answer && wanted(*answer)) first = i;
   }
-  return std::nullopt;
+  if (elsewhere.ranks) elsewhere.ranks->forget();
+  return first;
 }
 
 }  // namespace rldb::repro

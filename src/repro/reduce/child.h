@@ -26,6 +26,9 @@ std::optional<std::size_t> first_with(const IsWanted& wanted, std::size_t count,
                                       const ChildLimits& limits, const Ask& ask,
                                       const std::function<void(const std::optional<Symptom>& answer)>& answered = {},
                                       const Elsewhere& elsewhere = {});
+// A symptom as bytes, for a pipe or a message.
+std::string to_wire(const std::optional<Symptom>& s);
+std::optional<Symptom> from_wire(std::string_view bytes);
 // Evaluates one of them, whatever the answer.
 std::optional<Symptom> ask_in_child(const ChildLimits& limits, const std::function<std::optional<Symptom>()>& ask);
 

@@ -8,10 +8,11 @@
 #include <set>
 #include <unordered_set>
 
+#include "repro/other_ranks.h"
+#include "repro/read_again.h"
 #include "repro/reduce/child.h"
 #include "repro/reduce/moves.h"
 #include "repro/reduce/names.h"
-#include "repro/reduce/other_ranks.h"
 #include "repro/reduce/resize.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/printer.h"
@@ -459,6 +460,24 @@ std::string minimality(const ReductionFacts& r) {
                            : r.accepted == 0 ? "nothing could be removed"
                                              : "it is minimal: no single change that rldb knows makes it smaller";
   return fmt::format("{}; changes refused in the last round: {}", head, why);
+}
+
+void answer_other_ranks(session::Session& session, const Question& question, support::Ranks& ranks,
+                        double candidate_seconds) {
+  ChildLimits limits;
+  limits.seconds = candidate_seconds;
+  answer_rank_0(ranks, [&](const std::string& asked) {
+    const auto program = from_parts(asked);
+    if (!program || program->size() < 3) return to_wire(std::nullopt);
+    Question q = question;
+    q.passes = (*program)[0];
+    q.keep_defined = (*program)[1] == "1";
+    q.inputs.assign(program->begin() + 3, program->end());
+    return to_wire(ask_in_child(limits, [&]() -> std::optional<Symptom> {
+      const ir::Module* module = read_again_unchecked(session, (*program)[2]);
+      return module ? Oracle(session, q).ask(module) : std::nullopt;
+    }));
+  });
 }
 
 Reduction reduce(session::Session& session, const ir::Module* module, const Question& question,

@@ -99,9 +99,9 @@ std::optional<Symptom> RelayOracle::look_at_values(pipeline::ModuleRef version) 
 
 PassBisection bisect_relay(session::Session& session, const session::RelayText& program,
                            const std::vector<pipeline::Invocation>& passes, const Question& question,
-                           const BisectProgress& progress) {
+                           const BisectProgress& progress, support::Ranks* ranks) {
   RelayOracle oracle(session, program, question);
-  return bisect_passes(oracle, program.module(), passes, progress);
+  return bisect_passes(oracle, program.module(), passes, progress, ranks);
 }
 
 }  // namespace rldb::repro

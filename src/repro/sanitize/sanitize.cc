@@ -128,11 +128,34 @@ std::string allocated_as(const std::string& name, const std::string& allocation)
 
 namespace {
 
-constexpr std::pair<std::string_view, bool Sanitizers::*> kWords[] = {
-    {"storage", &Sanitizers::storage}, {"uninit", &Sanitizers::unwritten},  {"nan", &Sanitizers::nan},
-    {"bounds", &Sanitizers::bounds},   {"overflow", &Sanitizers::overflow}, {"race", &Sanitizers::race}};
+struct SanitizerRow {
+  std::string_view word;
+  bool Sanitizers::*member;
+  std::string_view doc;  // empty: the word says it
+};
+constexpr SanitizerRow kWords[] = {{"storage", &Sanitizers::storage, "memory of a live tensor given away"},
+                                   {"uninit", &Sanitizers::unwritten, "memory read before it was written"},
+                                   {"nan", &Sanitizers::nan, {}},
+                                   {"bounds", &Sanitizers::bounds, {}},
+                                   {"overflow", &Sanitizers::overflow, "integers"},
+                                   {"race", &Sanitizers::race, "of GPU threads"}};
 
 }  // namespace
+
+std::string sanitizer_names() {
+  std::string text;
+  for (const SanitizerRow& row : kWords) text += fmt::format("{}{}", text.empty() ? "" : ", ", row.word);
+  return text;
+}
+
+std::string sanitizer_doc() {
+  std::string text;
+  for (const SanitizerRow& row : kWords) {
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", row.word);
+    if (!row.doc.empty()) text += fmt::format(" ({})", row.doc);
+  }
+  return text;
+}
 
 std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& wrong) {
   Sanitizers out;
@@ -140,21 +163,20 @@ std::optional<Sanitizers> parse_sanitizers(std::string_view text, std::string& w
     const auto comma = text.find(',');
     const std::string_view word = text.substr(0, comma);
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
-    const auto* row =
-        std::find_if(std::begin(kWords), std::end(kWords), [&](const auto& r) { return r.first == word; });
+    const auto* row = std::find_if(std::begin(kWords), std::end(kWords), [&](const auto& r) { return r.word == word; });
     if (row == std::end(kWords)) {
       wrong = word;
       return std::nullopt;
     }
-    out.*row->second = true;
+    out.*row->member = true;
   }
   return out;
 }
 
 std::string to_string(const Sanitizers& which) {
   std::string text;
-  for (const auto& [word, member] : kWords)
-    if (which.*member) text += (text.empty() ? "" : ",") + std::string(word);
+  for (const SanitizerRow& row : kWords)
+    if (which.*row.member) text += (text.empty() ? "" : ",") + std::string(row.word);
   return text;
 }
 
@@ -233,6 +255,9 @@ std::string to_string(const Finding& f) {
     case Finding::Kind::Race:
       return fmt::format("{}: `{}` at [{}] is {}, and {}", reader_of(f), f.tensor, fmt::join(f.element, ", "),
                          f.statement, f.number);
+    case Finding::Kind::Resized:
+      return fmt::format("storage `{}` of `{}` is allocated with {} bytes, and with {} before", f.storage, f.function,
+                         f.value, f.number);
     case Finding::Kind::Bounds:
       return fmt::format("{}: {}", reader_of(f), f.statement);
     case Finding::Kind::Overflow:

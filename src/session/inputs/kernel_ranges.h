@@ -2,8 +2,12 @@
 //
 // An abstract run: every integer expression is an interval and the set of generated arguments ("leaves") on which it
 // depends. Where an index may be out of bounds, the leaves on which it depends are lowered by one after the round;
-// where a divisor may be zero, they are made positive. The caller repeats the run until nothing is found. Room-private;
-// made_up.h is built on it.
+// where a divisor may be zero, they are made positive. The caller repeats the run until nothing is found.
+//
+// Apart from the prover (rldb/ir/arith.h), which knows what holds for every value of a variable: here the question is
+// which argument a number came from, also through memory (contents of buffers, loops, calls), dims are numbers, and a
+// wrong answer costs an input, not a program. Of the prover's rules only division of numbers is needed, and is shared
+// (support/integer.h). Room-private; made_up.h is built on it.
 #pragma once
 
 #include <set>

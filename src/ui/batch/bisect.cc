@@ -53,7 +53,7 @@ bool read_expected_leaves(const CommandLine& line, session::Session& session, Co
   return read.has_value();
 }
 
-int bisect_folder(const CommandLine& line, session::Session& session, Console& console) {
+int bisect_folder(const CommandLine& line, session::Session& session, const Job& job, Console& console) {
   using Verdict = repro::TraceBisection::Verdict;
   if (!line.bisect.original.empty() && !support::file_exists(line.bisect.original)) {
     source::Diagnostics missing;
@@ -71,8 +71,9 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
   const repro::BisectProgress show = shown_by(progress, "stages");
   if (line.bisect.traces.size() == 1) {
     const repro::TraceBisection found =
-        repro::bisect_trace(session, line.bisect.traces[0], line.tolerances, what, show);
+        repro::bisect_trace(session, line.bisect.traces[0], line.tolerances, what, show, job.ranks());
     progress.clear();
+    if (job.helps()) return kGood;
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.bisect.traces[0]));
     if (found.verdict == Verdict::Found && found.bad_program.module &&
         !(line.save_repro.empty() && line.tvm_script.empty()) &&
@@ -81,9 +82,10 @@ int bisect_folder(const CommandLine& line, session::Session& session, Console& c
       return kUsage;
     verdict = found.verdict;
   } else {
-    const auto found =
-        repro::bisect_two_traces(session, line.bisect.traces[0], line.bisect.traces[1], line.tolerances, what, show);
+    const auto found = repro::bisect_two_traces(session, line.bisect.traces[0], line.bisect.traces[1], line.tolerances,
+                                                what, show, job.ranks());
     progress.clear();
+    if (job.helps()) return kGood;
     console.print("{}\n",
                   json ? repro::to_json(found) : repro::to_string(found, line.bisect.traces[0], line.bisect.traces[1]));
     verdict = found.verdict();
@@ -113,15 +115,16 @@ std::optional<repro::Question> question_of(const CommandLine& line, session::Ses
   return std::nullopt;
 }
 
-int bisect_by_kernel(const CommandLine& line, session::Session& session, Console& console) {
+int bisect_by_kernel(const CommandLine& line, session::Session& session, const Job& job, Console& console) {
   using Verdict = repro::KernelBisection::Verdict;
   if (const int code = load(session, line.files[0], line, console); code != kGood) return code;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
   Progress progress(console);
   const ir::Module* module = session.module();
-  const auto found = repro::bisect_kernels(session, module, *question, shown_by(progress, "done"));
+  const auto found = repro::bisect_kernels(session, module, *question, shown_by(progress, "done"), job.ranks());
   progress.clear();
+  if (job.helps()) return kGood;
   if (line.format == Format::Json) {
     console.print("{}\n", repro::to_json(found));
   } else {
@@ -140,14 +143,15 @@ int bisect_by_kernel(const CommandLine& line, session::Session& session, Console
   return found.verdict == Verdict::None ? kGood : found.verdict == Verdict::Found ? kFailed : kCannotTell;
 }
 
-int bisect_pipeline(const CommandLine& line, session::Session& session, Console& console) {
+int bisect_pipeline(const CommandLine& line, session::Session& session, const Job& job, Console& console) {
   using Verdict = repro::ProgramBisection::Verdict;
   if (const int code = load(session, line.files[0], line, console); code != kGood) return code;
   const auto question = question_of(line, session, console);
   if (!question) return kUsage;
   Progress progress(console);
-  const auto found = repro::bisect_program(session, *question, shown_by(progress, "passes"));
+  const auto found = repro::bisect_program(session, *question, shown_by(progress, "passes"), job.ranks());
   progress.clear();
+  if (job.helps()) return kGood;
   if (line.format == Format::Json) {
     console.print("{}\n", found.json);
   } else {
@@ -269,15 +273,12 @@ bool give_translation(const WrittenModel& model, const session::Session& session
 int batch_bisect(const CommandLine& line, Console& console) {
   const Job job(line, console);
   if (!job.fine()) return kUsage;
-  if (job.helps()) return kGood;  // each step depends on the one before: rank 0 makes them
-  if (job.ranks())
-    console.print_error("note: the steps of a bisection depend on each other: rank 0 works, the other {} end\n",
-                        job.ranks()->size() - 1);
   auto session = open_session(line, console);
   if (!session) return kUsage;
-  if (line.bisect.traces.size() == 1 || line.bisect.traces.size() == 2) return bisect_folder(line, *session, console);
-  if (!line.files.empty() && line.bisect.by_kernel) return bisect_by_kernel(line, *session, console);
-  if (!line.files.empty() && !line.passes.empty()) return bisect_pipeline(line, *session, console);
+  if (line.bisect.traces.size() == 1 || line.bisect.traces.size() == 2)
+    return bisect_folder(line, *session, job, console);
+  if (!line.files.empty() && line.bisect.by_kernel) return bisect_by_kernel(line, *session, job, console);
+  if (!line.files.empty() && !line.passes.empty()) return bisect_pipeline(line, *session, job, console);
   source::Diagnostics diagnostics;
   diagnostics.add({}, source::message(diag::NothingToBisect));
   report(diagnostics, session->sources(), line, console);

@@ -54,12 +54,14 @@ int compare_recorded(session::Session& session, const CommandLine& line, Console
   const ir::Module* module = module_with_kernels_of(session, line, console);
   if (!module) return kBadText;
   source::Diagnostics found;
+  const bool is_executable = !repro::parse_stage_name(line.files[0]) && !session.module();
   session.set_program(module);
   if (!line.passes.empty() && !session.run_passes(line.passes, found))
     return fail(found, session.sources(), line, console, kUsage);
   repro::ReplayOptions options;
   options.tolerances = line.tolerances;
-  options.lower = line.passes.empty();
+  options.made_by_rldb = is_executable;
+  options.lower = line.passes.empty() && !is_executable;
   Progress progress(console);
   options.progress = [&](std::size_t done, std::size_t count, std::string_view what) {
     progress.show(double(done) / double(std::max<std::size_t>(count, 1)),

@@ -101,8 +101,9 @@ bool save(const repro::FuzzReport& found, session::Session& session, const Comma
 }
 
 // Each finding's program is written to the folder of the line.
-int fuzz_relay_programs(session::Session& session, const CommandLine& line, Console& console) {
+int fuzz_relay_programs(session::Session& session, const CommandLine& line, const Job& job, Console& console) {
   repro::FuzzOptions options;
+  options.ranks = job.ranks();
   options.passes = line.passes.empty() ? std::string(kRelayPasses) : line.passes;
   options.seed = line.options.seed;
   options.programs = line.fuzz.programs;
@@ -114,6 +115,7 @@ int fuzz_relay_programs(session::Session& session, const CommandLine& line, Cons
   options.progress = tell_findings(progress, console, options.seconds, options.programs);
   const repro::RelayFuzzReport report = repro::fuzz_relay(session, options);
   progress.clear();
+  if (job.helps()) return kGood;
   console.print("{}\n", repro::to_string(report));
   std::error_code ignored;  // a missing folder is diagnosed when the first file is written
   if (!line.output.empty()) std::filesystem::create_directories(line.output, ignored);
@@ -136,14 +138,14 @@ int batch_fuzz(const CommandLine& line, Console& console) {
   if (!session) return kUsage;
   const Job job(line, console);
   if (!job.fine()) return kUsage;
-  if (line.fuzz.relay) return fuzz_relay_programs(*session, line, console);
+  if (line.fuzz.relay) return fuzz_relay_programs(*session, line, job, console);
   if (!line.partner.command.empty()) return batch_against(line, *session, job, console);
   repro::FuzzOptions options;
   options.ranks = job.ranks();
   if (!line.passes.empty()) options.passes = line.passes;
   options.coverage = line.fuzz.coverage;
   options.seeds = line.fuzz.seed_folders;
-  if (!line.fuzz.write_to.empty()) return write_programs(*session, line, console);
+  if (!line.fuzz.write_to.empty()) return job.helps() ? kGood : write_programs(*session, line, console);
   source::Diagnostics wrong;
   if (!pipeline::parse(passes::pass_table(), options.passes, session->sources(), wrong))
     return fail(wrong, session->sources(), line, console, kUsage);

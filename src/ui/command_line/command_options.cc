@@ -184,12 +184,10 @@ void add_run_command(CLI::App& app, CommandLine& c) {
            std::string wrong;
            const auto which = repro::parse_sanitizers(text, wrong);
            if (!which)
-             throw CLI::ValidationError("--sanitize",
-                                        "knows storage, uninit, nan, bounds, overflow and race, not `" + wrong + "`");
+             throw CLI::ValidationError("--sanitize", "knows " + repro::sanitizer_names() + ", not `" + wrong + "`");
            c.run.sanitizers = *which;
          },
-         "look for storage (memory of a live tensor given away), uninit (memory read before it was written), nan, "
-         "bounds, overflow (integers), race (of GPU threads)")
+         "look for " + repro::sanitizer_doc())
       ->type_name("WHAT,...");
   add_profile(app, c);
   app.add_option("--record", c.run.record,

@@ -68,6 +68,12 @@ void* allocate_any(std::uint64_t bytes) {
   return allocate(bytes);
 }
 
+void* allocate_nan(std::uint64_t bytes) {
+  void* made = allocate_any(bytes);
+  if (made) std::memset(made, 0xFF, bytes);
+  return made;
+}
+
 // Scratch that a call requests again and again (a matrix product inside a loop): the same memory for the same size.
 // Two panels of one product may have the same size, so they take turns.
 void* panel(std::uint64_t bytes) {
@@ -238,6 +244,7 @@ std::span<const HelperSymbol> helper_symbols() {
   static const HelperSymbol symbols[] = {
       {"rldb_alloc", address(allocate)},
       {"rldb_alloc_any", address(allocate_any)},
+      {"rldb_alloc_nan", address(allocate_nan)},
       {kAccessHelper, address(note_access)},
       {"rldb_bytes", address(bytes_of)},
       {"rldb_panel", address(panel)},

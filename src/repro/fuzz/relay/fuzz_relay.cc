@@ -5,6 +5,7 @@
 #include <set>
 
 #include "repro/borrow.h"
+#include "repro/fuzz/gather.h"
 #include "repro/fuzz/random.h"
 #include "repro/fuzz/relay/program.h"
 #include "repro/oracle/leaves.h"
@@ -33,17 +34,21 @@ class RelayFuzzer {
 
   void run() {
     Random seeds(options_.seed);
-    while (!is_over()) {
+    const auto parts = options_.ranks ? std::size_t(options_.ranks->size()) : 1;
+    const auto own = options_.ranks ? std::size_t(options_.ranks->rank()) : 0;
+    for (std::size_t given = 0; !is_over(given); ++given) {
       support::poll();
-      look_at(seeds.next());
+      const std::uint64_t seed = seeds.next();
+      if (given % parts != own) continue;
+      look_at(seed);
       ++out_.programs;
       if (options_.progress) options_.progress(out_.programs, out_.findings.size());
     }
   }
 
  private:
-  bool is_over() const {
-    if (options_.programs > 0 && out_.programs >= options_.programs) return true;
+  bool is_over(std::size_t given) const {
+    if (options_.programs > 0 && given >= options_.programs) return true;
     return options_.seconds > 0 && std::chrono::duration<double>(Clock::now() - start_).count() > options_.seconds;
   }
 
@@ -139,6 +144,7 @@ RelayFuzzReport fuzz_relay(session::Session& session, const FuzzOptions& options
   } catch (const support::Cancelled&) {
     support::acknowledge_cancel();  // results so far are kept, and reported
   }
+  if (options.ranks) gather(*options.ranks, out);
   return out;
 }
 

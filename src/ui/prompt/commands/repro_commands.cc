@@ -152,8 +152,8 @@ Status command_Sanitize(Repl& repl, std::string_view rest) {
   std::string wrong;
   const auto which = repro::parse_sanitizers(words[0], wrong);
   if (!which)
-    return repl.fail(source::message(diag::BadOption, wrong, "sanitize")
-                         .with_hint("values: storage, uninit, nan, bounds, overflow, race"));
+    return repl.fail(
+        source::message(diag::BadOption, wrong, "sanitize").with_hint("values: " + repro::sanitizer_names()));
   repro::Program program;
   program.module = repl.session().module();
   program.function = words.size() > 1 ? words[1] : std::string(support::kEntryFunction);

@@ -1,0 +1,227 @@
+// The two ends of a question to another rank.
+#include "repro/other_ranks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <exception>
+
+#include "rldb/repro/reduce.h"
+#include "rldb/support/cancel.h"
+
+namespace rldb::repro {
+
+namespace {
+
+constexpr ::useconds_t kBetweenLooks = 500;
+constexpr std::string_view kEnd = "end";
+
+std::size_t question_number(const std::string& text) {
+  std::size_t n = 0;
+  std::from_chars(text.data(), text.data() + text.size(), n);
+  return n;
+}
+
+// Leaving before rank 0 has ended the search: it need not wait for this rank.
+class Leaving {
+ public:
+  explicit Leaving(support::Ranks& ranks) : ranks_(ranks) {}
+  ~Leaving() {
+    if (!ended_) ranks_.send(0, kEnd);
+  }
+  Leaving(const Leaving&) = delete;
+  Leaving& operator=(const Leaving&) = delete;
+  void ended() { ended_ = true; }
+
+ private:
+  support::Ranks& ranks_;
+  bool ended_ = false;
+};
+
+std::string answer_or_none(const Answer& answer, const std::string& question) {
+  try {
+    return answer(question);
+  } catch (const support::Cancelled&) {
+    throw;
+  } catch (const std::exception&) {  // rank 0 finds it by itself
+    return {};
+  }
+}
+
+}  // namespace
+
+void wait_for_messages() { ::usleep(kBetweenLooks); }
+
+std::string to_parts(const std::vector<std::string>& parts) {
+  std::string out;
+  for (const std::string& part : parts) (out += std::to_string(part.size()) + ":") += part;
+  return out;
+}
+
+std::optional<std::vector<std::string>> from_parts(std::string_view bytes) {
+  std::vector<std::string> out;
+  while (!bytes.empty()) {
+    std::size_t length = 0;
+    const auto [end, error] = std::from_chars(bytes.data(), bytes.data() + bytes.size(), length);
+    if (error != std::errc() || end == bytes.data() + bytes.size() || *end != ':') return std::nullopt;
+    bytes.remove_prefix(std::size_t(end - bytes.data()) + 1);
+    if (length > bytes.size()) return std::nullopt;
+    out.emplace_back(bytes.substr(0, length));
+    bytes.remove_prefix(length);
+  }
+  return out;
+}
+
+void OtherRanks::listen() {
+  while (auto message = ranks_.receive()) {
+    State& state = states_[std::size_t(message->from)];
+    if (message->bytes == kEnd) {
+      if (wanted_.contains(state.question)) answers_.emplace_back(state.question, std::string());
+      state = {0, true};
+      continue;
+    }
+    auto parts = from_parts(message->bytes);
+    if (!parts || parts->size() != 2) continue;
+    const std::size_t question = question_number((*parts)[0]);
+    if (state.question == question) state.question = 0;
+    if (wanted_.contains(question)) answers_.emplace_back(question, std::move((*parts)[1]));
+  }
+}
+
+std::optional<int> OtherRanks::give(const std::string& question) {
+  listen();
+  for (int rank = 1; rank < ranks_.size(); ++rank) {
+    State& state = states_[std::size_t(rank)];
+    if (state.question != 0 || state.left) continue;
+    if (!ranks_.send(rank, to_parts({std::to_string(++last_), question}))) return std::nullopt;
+    state.question = last_;
+    wanted_.insert(last_);
+    return rank;
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> OtherRanks::heard(int rank, std::size_t question) {
+  listen();
+  const auto it = std::find_if(answers_.begin(), answers_.end(), [&](const auto& a) { return a.first == question; });
+  if (it == answers_.end() && states_[std::size_t(rank)].left) return std::string();
+  if (it == answers_.end()) return std::nullopt;
+  std::string found = std::move(it->second);
+  answers_.erase(it);
+  wanted_.erase(question);
+  return found;
+}
+
+bool OtherRanks::any() const {
+  return std::any_of(states_.begin() + 1, states_.end(), [](const State& s) { return !s.left; });
+}
+
+void OtherRanks::forget() {
+  wanted_.clear();
+  answers_.clear();
+}
+
+void OtherRanks::end() { end_other_ranks(ranks_); }
+
+void end_other_ranks(support::Ranks& ranks) {
+  for (int rank = 1; rank < ranks.size(); ++rank) ranks.send(rank, kEnd);
+}
+
+void answer_rank_0(support::Ranks& ranks, const Answer& answer) {
+  Leaving leaving(ranks);
+  for (;;) {
+    support::poll();
+    const auto message = ranks.receive();
+    if (!message) {
+      wait_for_messages();
+      continue;
+    }
+    if (message->bytes == kEnd) return leaving.ended();
+    const auto parts = from_parts(message->bytes);
+    if (!parts || parts->size() != 2) continue;
+    ranks.send(message->from, to_parts({(*parts)[0], answer_or_none(answer, (*parts)[1])}));
+  }
+}
+
+namespace {
+
+// One call of `ask_all`.
+class Asking {
+ public:
+  Asking(OtherRanks* others, const std::vector<std::string>& questions, const Answer& here,
+         const std::function<bool(const std::string&)>& decides)
+      : others_(others), questions_(questions), here_(here), decides_(decides), answers_(questions.size()) {}
+
+  std::vector<std::string> run() {
+    while (!is_over()) {
+      support::poll();
+      while (next_ < questions_.size() && give()) {
+      }
+      collect();
+      if (is_over()) break;
+      if (next_ < questions_.size() && (here_ || !others_->any()))
+        answer_here(next_++);
+      else
+        wait_for_messages();
+    }
+    if (others_) others_->forget();
+    std::vector<std::string> out;
+    for (auto& a : answers_) out.push_back(a ? std::move(*a) : std::string());
+    return out;
+  }
+
+ private:
+  struct Given {
+    std::size_t index;
+    int rank;
+    std::size_t question;
+  };
+
+  // All those in order are known, or those up to one that decides.
+  bool is_over() {
+    for (; known_ < answers_.size() && answers_[known_]; ++known_)
+      if (decides_ && decides_(*answers_[known_])) return true;
+    return known_ == answers_.size();
+  }
+
+  bool give() {
+    const auto rank = others_ ? others_->give(questions_[next_]) : std::nullopt;
+    if (!rank) return false;
+    given_.push_back({next_++, *rank, others_->last_question()});
+    return true;
+  }
+
+  void collect() {
+    std::vector<std::size_t> without;
+    std::erase_if(given_, [&](const Given& g) {
+      auto heard = others_->heard(g.rank, g.question);
+      if (!heard) return false;
+      if (heard->empty())
+        without.push_back(g.index);
+      else
+        answers_[g.index] = std::move(*heard);
+      return true;
+    });
+    for (const std::size_t index : without) answer_here(index);
+  }
+
+  void answer_here(std::size_t index) { answers_[index] = here_ ? here_(questions_[index]) : std::string(); }
+
+  OtherRanks* others_;
+  const std::vector<std::string>& questions_;
+  const Answer& here_;
+  const std::function<bool(const std::string&)>& decides_;
+  std::vector<std::optional<std::string>> answers_;
+  std::vector<Given> given_;
+  std::size_t next_ = 0, known_ = 0;
+};
+
+}  // namespace
+
+std::vector<std::string> ask_all(OtherRanks* others, const std::vector<std::string>& questions, const Answer& here,
+                                 const std::function<bool(const std::string&)>& decides) {
+  return Asking(others, questions, here, decides).run();
+}
+
+}  // namespace rldb::repro
