@@ -236,4 +236,45 @@ TEST_CASE("a log point shows its line and does not stop") {
   CHECK_FALSE(f.debugger.set_log(n, "{n +}", d));
 }
 
+namespace {
+
+const char* const kScatter = R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def put(x: T.Buffer((4, 3), "float32"), at: T.Buffer((4,), "int64")):
+        for i in range(4):
+            if at[i] > T.int64(0):
+                for j in range(3):
+                    x[at[i], j] = x[at[i], j] + T.float32(1)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4, 3), "float32"), at: R.Tensor((4,), "int64")):
+        cls = Module
+        y = R.call_tir_inplace(cls.put, (x, at), inplace_indices=[0], out_sinfo=R.Tensor((4, 3), "float32"))
+        z = R.add(y, y)
+        return z
+)";
+
+}  // namespace
+
+TEST_CASE("a watchpoint tells the iteration of the kernel that stored the value") {
+  for (const char* expression : {"x[3, 1]", "x[2:, 1]", "x", "storage(x)"}) {
+    INFO(std::string(expression));
+    Fixture f(kScatter);
+    f.start({f32({4, 3}, {0}), runtime::testing::i64({4}, {0, 0, 3, 0})});
+    const int n = watch(f, expression);
+    f.debugger.find_breakpoint(n)->iterations = true;
+    StopReport r = f.debugger.resume();
+    CHECK(r.breakpoints == std::vector<int>{n});
+    const bool column = std::string_view(expression).ends_with("1]");
+    CHECK(has(r, column ? "element [3, 1] stored at i = 2, j = 1: x[at[i], j] = "
+                        : "element [3, 0] stored at i = 2, j = 0: "));
+    // Backwards to before the same call.
+    f.debugger.resume();
+    r = f.debugger.reverse_resume();
+    CHECK(has(r, column ? "stored at i = 2, j = 1: " : "stored at i = 2, j = 0: "));
+  }
+}
+
 }  // namespace rldb::debug

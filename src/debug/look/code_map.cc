@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "rldb/bytecode/builtin/memory.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -236,6 +237,20 @@ void CodeMap::map_locations() {
   }
 }
 
+// Registers are cleared, and memory is allocated, at other places than where a binding's result is computed.
+CodeMap::Work CodeMap::work_at(Pc pc) const {
+  const Instruction i = executable().instruction(pc);
+  if (i.op != Opcode::Call) return Work::None;
+  const std::string& callee = executable().functions[std::size_t(i.callee)].name;
+  if (callee == builtin::NullValue) return Work::None;
+  return callee == builtin::AllocStorage || callee == builtin::AllocTensor ? Work::Memory : Work::Result;
+}
+
+bool CodeMap::is_inlined(Pc pc) const {
+  const std::vector<int>& group = group_of(pc);
+  return std::all_of(group.begin(), group.end(), [&](int b) { return binding(b).function != function_name(pc); });
+}
+
 void CodeMap::mark_starts() {
   const Pc end = executable().end();
   if (bindings_.empty()) {
@@ -244,9 +259,18 @@ void CodeMap::mark_starts() {
   }
   FunctionIndex function = -1;
   std::vector<FunctionIndex> seen(groups_.size(), -1);  // function in which the group was last seen
+  int last = 0;                                         // the group that was worked for last
+  std::vector<FunctionIndex> done(groups_.size(), -1);  // function in which work for the group was seen
   for (Pc pc = 0; pc < end; ++pc) {
     function = function_of(pc);
     const int g = group_of_[std::size_t(pc)];
+    // A function that was inlined more than once: its bindings begin anew.
+    if (const Work work = work_at(pc); g != 0 && work != Work::None) {
+      const bool again = g != last && done[std::size_t(g)] == function && is_inlined(pc);
+      if (again) seen[std::size_t(g)] = done[std::size_t(g)] = -1;
+      if (work == Work::Result) done[std::size_t(g)] = function;
+      last = g;
+    }
     if (g == 0 || seen[std::size_t(g)] == function) continue;
     // A result that is merely returned is not a step.
     const Instruction i = executable().instruction(pc);

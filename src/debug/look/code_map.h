@@ -6,7 +6,7 @@
 // provenance, else by span. Code that serves several bindings (a fused kernel, a merged common subexpression) has a
 // group of them, in text order. The start of a group is its first instruction in a function: the only place in it where
 // stepping stops, once per binding. An executable without debug info has no bindings; then every instruction is a
-// start. Immutable once made. Users: the parts of Debugger.
+// start. Code that was inlined more than once starts anew each time. Immutable once made. Users: the parts of Debugger.
 #pragma once
 
 #include <map>
@@ -100,6 +100,11 @@ class CodeMap {
   void widen_groups();
   void map_locations();
   void mark_starts();
+  // What an instruction does for its binding.
+  enum class Work : std::uint8_t { None, Memory, Result };
+  Work work_at(Pc pc) const;
+  // All its bindings are of another function than the code.
+  bool is_inlined(Pc pc) const;
   void name_variables();
   // A register's user variable; nullopt: it holds none.
   std::optional<UserVariable> user_variable(const bytecode::VariableRange& v) const;

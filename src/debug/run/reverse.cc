@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/watch/iteration.h"
 #include "debug/watch/observer.h"
 
 namespace rldb::debug {
@@ -159,6 +160,8 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
     if (r.kind != StopKind::Breakpoint) return last = r;
     for (Observer::Seen& s : observer.take()) {
       r.breakpoints.push_back(s.number);
+      if (const auto& b = breakpoints.at(s.number); b.iterations && !s.over)
+        s.text += "\n" + storing_iteration(*this, b, before);
       r.details.push_back(std::move(s.text));
     }
     return last = r;

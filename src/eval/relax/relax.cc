@@ -30,6 +30,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/copy.h"
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/support/large_stack.h"
 #include "rldb/support/text.h"
 
@@ -192,6 +193,7 @@ class RelaxEval {
   }
 
   Result<Value> find_and_call_packed(std::string_view name, PackedArgs args) {
+    for (const Value& v : args) RLDB_TRY_VOID(runtime::own_all(v));
     if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
     if (const auto id = bytecode::find_builtin(name)) {
       if (auto own = call_on_devices(*id, args)) return std::move(*own);
@@ -552,6 +554,7 @@ class RelaxEval {
     for (std::size_t i = 0; i < types.size(); ++i) {
       const std::int64_t index = indices && i < indices->items.size() ? indices->items[i]->integer : -1;
       if (index >= 0 && std::size_t(index) < args.size()) {
+        RLDB_TRY_VOID(runtime::own_all(args[std::size_t(index)]));
         outputs.push_back(args[std::size_t(index)]);
         continue;
       }
