@@ -195,7 +195,7 @@ const std::string kInlined = std::string(kHead) +
                              "            R.output(d)\n"
                              "        return d\n";
 
-const std::vector<Value> inlined_args() { return {f32({1, 2}, {1, 2}), f32({2}, {3, 4}), f32({2}, {5, 6})}; }
+std::vector<runtime::Value> inlined_args() { return {f32({1, 2}, {1, 2}), f32({2}, {3, 4}), f32({2}, {5, 6})}; }
 
 }  // namespace
 

@@ -277,4 +277,35 @@ TEST_CASE("a watchpoint tells the iteration of the kernel that stored the value"
   }
 }
 
+TEST_CASE("going back from the end of the run finds the changes in an activation that has returned") {
+  Fixture f(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def inner(a: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.add(a, a)
+        z = R.negative(y)
+        return z
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Module
+        b = cls.inner(x)
+        c = cls.inner(b)
+        return c
+)");
+  f.at("inner:y", "a[0] == -2");
+  f.start({f32({2}, {1, 3})}, false);
+  REQUIRE(f.debugger.last_stop().where.binding == "y");
+  f.debugger.remove_breakpoint(f.debugger.breakpoints().begin()->first);
+  const int n = watch(f, "y[1]");
+  CHECK(has(f.debugger.resume(), "new: Tensor[(), \"float32\"] -12.0"));
+  while (f.debugger.resume().kind != StopKind::Finished) continue;
+  const StopReport r = f.debugger.reverse_resume();
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(has(r, "new: Tensor[(), \"float32\"] -12.0"));
+  CHECK(f.print("a[1]") == "-6.0");
+  CHECK(f.debugger.reverse_resume().kind == StopKind::HistoryEnd);
+}
+
 }  // namespace rldb::debug

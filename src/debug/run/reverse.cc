@@ -129,7 +129,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   std::optional<std::uint64_t> breakpoint;
   std::optional<KernelMoment> inside;
   Hit hit;
-  Observer observer(*this, *run);
+  Observer observer(*this, *run, true);
   const Run::Seek seek = run->search(
       stops,
       [&](const vm::Machine& m) {
