@@ -1,4 +1,6 @@
 // Watchpoints, catchpoints, log points: their hits going forward, and going back.
+#include <cstring>
+
 #include "debug/helpers.h"
 
 namespace rldb::debug {
@@ -258,11 +260,21 @@ class Module:
 
 }  // namespace
 
+namespace {
+
+runtime::Value positions(std::vector<std::int64_t> numbers) {
+  auto t = runtime::Tensor::empty({std::int64_t(numbers.size())}, runtime::DType::Int(64)).value();
+  std::memcpy(t->data(), numbers.data(), numbers.size() * sizeof numbers[0]);
+  return runtime::Value(std::move(t));
+}
+
+}  // namespace
+
 TEST_CASE("a watchpoint tells the iteration of the kernel that stored the value") {
   for (const char* expression : {"x[3, 1]", "x[2:, 1]", "x", "storage(x)"}) {
     INFO(std::string(expression));
     Fixture f(kScatter);
-    f.start({f32({4, 3}, {0}), runtime::testing::i64({4}, {0, 0, 3, 0})});
+    f.start({f32({4, 3}, {0}), positions({0, 0, 3, 0})});
     const int n = watch(f, expression);
     f.debugger.find_breakpoint(n)->iterations = true;
     StopReport r = f.debugger.resume();

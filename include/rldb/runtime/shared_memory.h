@@ -22,7 +22,7 @@ void set_shared_from(std::size_t bytes);
 bool can_share(const Storage& s);
 // A storage with the same contents, whatever happens to either of them later. Errors: OutOfMemory, of a copy.
 Result<Ref<Storage>> share(const Ref<Storage>& s);
-// What storages that share their memory have in common; null: it is this storage's alone.
+// The same for all storages that share their memory; null: it is this storage's alone.
 const Object* shared_block(const Storage& s);
 
 // The bytes that the caller is about to overwrite, all of them, whatever they are. `hint`: see Storage::of_shape.

@@ -1,6 +1,6 @@
-// What kernels do with the memory that they are given: how a machine knows what to make its own before a call, when it
-// shares memory with copies of itself. Whoever has the TensorIR tells (debug); without that every argument counts as
-// written.
+// Which of the memory that they are given kernels write: so a machine that shares memory with copies of itself knows
+// for what it needs memory of its own before a call. Whoever has the TensorIR tells (debug); without that every
+// argument counts as written.
 #pragma once
 
 #include <functional>

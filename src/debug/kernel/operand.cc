@@ -1,3 +1,4 @@
+// Arithmetic of conditions: dtypes, rounding, and where there is no form.
 #include "debug/kernel/operand.h"
 
 #include <limits>

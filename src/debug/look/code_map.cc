@@ -5,6 +5,9 @@
 #include <map>
 
 #include "rldb/bytecode/builtin/memory.h"
+#include "rldb/ir/op/call_tir_variant.h"
+#include "rldb/ir/op_attr/call_attr.h"
+#include "rldb/ir/type.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -337,7 +340,32 @@ int CodeMap::binding_of_variable(const ir::Var* v) const {
 
 const ir::Var* CodeMap::alias_of(const ir::Var* v) const {
   const int i = binding_of_variable(v);
-  return i < 0 || !binding(i).binding ? nullptr : ir::as<ir::Var>(binding(i).binding->value);
+  const ir::Binding* b = i < 0 ? nullptr : binding(i).binding;
+  if (!b) return nullptr;
+  const auto* other = ir::as<ir::Var>(b->value);
+  return other ? other : overwritten_by(b);
+}
+
+const ir::Var* CodeMap::overwritten_by(const ir::Binding* b) const {
+  const auto* call = ir::as<ir::Call>(b->value);
+  const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+  if (!op || op->name != op::CallTirInplace || call->args.size() < 2 || ir::as<ir::TupleType>(b->var->type))
+    return nullptr;
+  const ir::Attr* indices = ir::find_attr(call->attrs, op_attr::InplaceIndices);
+  const auto* args = ir::as<ir::Tuple>(call->args[1]);
+  if (!indices || !args || indices->items.size() != 1) return nullptr;
+  const std::int64_t i = indices->items[0]->integer;
+  return i < 0 || std::size_t(i) >= args->items.size() ? nullptr : ir::as<ir::Var>(args->items[std::size_t(i)]);
+}
+
+Pc CodeMap::computed_at(int binding, FunctionIndex function) const {
+  const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
+  Pc found = -1;
+  for (Pc pc = f.start; pc < f.end; ++pc) {
+    const std::vector<int>& group = group_of(pc);
+    if (work_at(pc) == Work::Result && std::find(group.begin(), group.end(), binding) != group.end()) found = pc + 1;
+  }
+  return found;
 }
 
 bool CodeMap::has_variable(FunctionIndex function, std::uint32_t variable) const {

@@ -1,3 +1,4 @@
+// Inlined calls: chains of calls that lead to a function, and which of them a place belongs to.
 #include "debug/look/inlined.h"
 
 #include <fmt/format.h>

@@ -25,7 +25,7 @@ class InlinedCalls {
   bool is_reached(int binding) const;
   // The parameter of the inlined function at the place; null: it has none of that name.
   const ir::Var* parameter(std::string_view name) const;
-  // What the call gave for a parameter of an inlined function; null: it is none.
+  // The argument of the call for a parameter of an inlined function; null: it is none.
   const ir::Expr* argument(const ir::Var* parameter) const;
   // The parameter and the dimension of its shape that a symbol of an inlined function stands for.
   struct Dimension {

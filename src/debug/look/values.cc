@@ -139,6 +139,7 @@ Result<Value> ValueFinder::value_of_binding(int binding) {
   if (auto value = from_history(b.binding->var->id)) return *std::move(value);
   if (map_.has_variable(frame().function, b.binding->var->id) && !map_.was_executed(binding, frame().pc))
     return support::Failure(not_computed(binding));
+  if (auto value = overwritten(binding)) return *std::move(value);
   auto computed = recompute(d_.session, map_, binding, [this](const ir::Var* v) { return lookup(v); });
   if (!computed.ok()) {
     computed.error().notes.push_back(
@@ -169,6 +170,30 @@ std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
 std::optional<Value> ValueFinder::in_memory(const ir::Var* v) {
   for (; v; v = map_.alias_of(v))
     if (auto value = in_register(v->id)) return value;
+  return std::nullopt;
+}
+
+std::optional<Value> ValueFinder::overwritten(int binding) {
+  const UserBinding& b = map_.binding(binding);
+  const ir::Var* of = map_.overwritten_by(b.binding);
+  if (!of) return std::nullopt;
+  if (auto value = in_memory(of)) {
+    notes_.push_back(fmt::format("{} is {}, overwritten", b.name, of->name));
+    return value;
+  }
+  const Pc after = may_go_back_ ? map_.computed_at(binding, frame().function) : Pc(-1);
+  const auto time = after < 0 ? std::nullopt : d_.latest_time(after, frame_);
+  const auto past = time ? d_.run->machine_at(*time) : std::nullopt;
+  if (!past || past->frames().size() <= frame_) return std::nullopt;
+  for (const ir::Var* v = of; v; v = map_.alias_of(v))
+    for (const UserVariable& u : map_.variables(frame().function)) {
+      const Value* held = u.id == v->id && after >= u.begin && after < u.range->end
+                              ? past->read_register(frame_, u.range->reg)
+                              : nullptr;
+      if (!held) continue;
+      notes_.push_back(fmt::format("{} as of its definition, time {}", b.name, *time));
+      return *held;
+    }
   return std::nullopt;
 }
 

@@ -40,6 +40,8 @@ class ValueFinder {
  private:
   std::optional<runtime::Value> in_register(std::uint32_t variable);
   std::optional<runtime::Value> in_memory(const ir::Var* v);
+  // Of a kernel's result in place: the memory that it overwrote, as long as a register holds it, else as it was then.
+  std::optional<runtime::Value> overwritten(int binding);
   std::optional<runtime::Value> from_history(std::uint32_t variable);
   std::optional<runtime::Value> symbol(std::string_view name);
   std::optional<runtime::Value> lookup(const ir::Var* v);

@@ -1,3 +1,4 @@
+// The iteration of a watched change: the call is made again on a copy, and the first changed element looked up.
 #include "debug/watch/iteration.h"
 
 #include <fmt/format.h>

@@ -150,7 +150,26 @@ class RelaxEval {
     return result;
   }
 
+  // Memory that checkpoints of a run share becomes the storage's own before a kernel may write it.
+  static Result<support::Unit> own_written(const ir::PrimFunc* f, PackedArgs args) {
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (!args[i].is(ValueKind::Tensor) || !runtime::shared_block(*args[i].as_tensor().storage())) continue;
+      const ir::Buffer* b = i < f->params.size() ? f->params[i].buffer : nullptr;
+      bool only_read = b != nullptr;
+      ir::walk(f->body, [&](const ir::Node* n) {
+        const auto* store = as<ir::BufferStore>(n);
+        const auto* block = as<ir::SBlock>(n);
+        const bool views = block && !block->match_buffers.empty();
+        only_read = only_read && !views && n != b->data && !(store && store->buffer->data == b->data);
+        return only_read;
+      });
+      if (!only_read) RLDB_TRY_VOID(runtime::own_all(args[i]));
+    }
+    return support::Unit{};
+  }
+
   Result<Value> call_prim_func(const ir::PrimFunc* f, std::string_view name, PackedArgs args) {
+    RLDB_TRY_VOID(own_written(f, args));
     return watched(name, f, args, [&] {
       if (env_.run_kernel)
         if (auto done = env_.run_kernel(f, name, args)) return std::move(*done);
