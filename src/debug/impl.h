@@ -186,6 +186,7 @@ struct Debugger::Impl {
     std::vector<int> numbers;
     std::string note;
   };
+  bool reads_memory_of_call(std::string_view text, const vm::Machine& m) const;
   const ir::Expr* compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m);
   KernelTargets kernel_targets(const ir::PrimFunc* f, const vm::Machine& m, std::vector<Probe> mine);
   bool has_breakpoints_in(const ir::PrimFunc* f) const;

@@ -106,7 +106,18 @@ class Interpreter {
     return kernel.run(args, m_.kernel_variables_);
   }
 
+  // Memory that is shared with copies of the machine becomes its own before a call may write it.
+  static bool may_be_shared(PackedArgs args) {
+    for (const Value& v : args) {
+      if (v.is(runtime::ValueKind::Tensor) && v.as_tensor().storage()->owner()) return true;
+      if (v.is(runtime::ValueKind::Tuple)) return true;
+    }
+    return false;
+  }
+  Result<support::Unit> own_written(const Decoded& d, PackedArgs args) const;
+
   Result<Value> call_native(const Decoded& d, PackedArgs args, const CallSite& site) {
+    if (d.writes != Writes::None && may_be_shared(args)) RLDB_TRY_VOID(own_written(d, args));
     switch (d.op) {
       case Op::CallBuiltin:
         return d.builtin(site, args);

@@ -4,9 +4,11 @@
 // interpreter gathers arguments with one test each and no decoding.
 #pragma once
 
+#include <optional>
 #include <unordered_set>
 #include <vector>
 
+#include "rldb/vm/kernel_writes.h"
 #include "rldb/vm/program.h"
 
 namespace rldb::vm {
@@ -38,10 +40,14 @@ enum class Op : std::uint8_t {
 
 inline constexpr std::int32_t kNoRegister = -1;
 
+// Which of its arguments a call may write.
+enum class Writes : std::uint8_t { None, Heap, Kernel, Anything };
+
 struct Decoded {
   Op op = Op::Ret;
-  bool checks_interrupt = false;   // calls and backward jumps
-  bool tail = false;               // CallBytecode whose result is what the function returns, and nothing runs between
+  bool checks_interrupt = false;  // calls and backward jumps
+  bool tail = false;              // CallBytecode whose result is what the function returns, and nothing runs between
+  Writes writes = Writes::None;
   std::int32_t dst = kNoRegister;  // Call
   std::int32_t reg = kNoRegister;  // Ret, If
   std::int32_t callee = -1;        // Call: table index
@@ -72,6 +78,9 @@ struct Program::Impl {
   // Storages of the constants: a snapshot of a machine shares them.
   std::unordered_set<const runtime::Storage*> constant_storages;
   std::shared_ptr<const InstructionSet> instructions;  // of another machine's program
+  // The dtype in which storages are asked for; none: several, so that nobody knows how far one may grow.
+  std::optional<runtime::DType> storage_hint = runtime::DType::UInt(8);
+  mutable KernelWritesOf kernel_writes;  // told later than the program is linked
 };
 
 // A function of a program as a value. `owner` tells a machine whether it may push a frame for it.

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "rldb/bytecode/disassemble.h"
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/support/check.h"
 #include "rldb/support/text.h"
 #include "rldb/vm/call_time.h"
@@ -102,6 +103,49 @@ Result<Value> Interpreter::call_packed(const runtime::PackedInfo& packed, Packed
   return packed.function->native(args);
 }
 
+namespace {
+
+const KernelWrites* writes_of(const Program& program, std::string_view kernel) {
+  const KernelWritesOf& of = program.impl().kernel_writes;
+  return of ? of(kernel) : nullptr;
+}
+
+// Whether another argument has memory of the same storage, which the call may read.
+bool overlaps(PackedArgs args, std::size_t i) {
+  for (std::size_t a = 0; a < args.size(); ++a)
+    if (a != i && args[a].is(ValueKind::Tensor) && args[a].as_tensor().storage() == args[i].as_tensor().storage())
+      return true;
+  return false;
+}
+
+}  // namespace
+
+Result<support::Unit> Interpreter::own_written(const Decoded& d, PackedArgs args) const {
+  if (d.writes == Writes::Heap) return args.size() > 1 ? runtime::own_all(args[1]) : support::Unit{};
+  const bool dynamic = d.op == Op::CallBuiltin && d.writes == Writes::Kernel;
+  const bool named = !dynamic || (!args.empty() && args[0].is(ValueKind::Function));
+  const KernelWrites* writes = d.writes == Writes::Kernel && named
+                                   ? writes_of(*m_.program_, dynamic ? args[0].as_function().name : callee_name(d))
+                                   : nullptr;
+  const std::size_t first = dynamic ? 1 : 0;
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const bool known = writes && i >= first && i - first < writes->written.size();
+    if (known && !writes->written[i - first]) continue;
+    const auto hint = impl_.storage_hint;
+    if (!known || !hint || !writes->overwritten[i - first] || !args[i].is(ValueKind::Tensor) || overlaps(args, i)) {
+      RLDB_TRY_VOID(runtime::own_all(args[i]));
+      continue;
+    }
+    const runtime::Tensor& t = args[i].as_tensor();
+    RLDB_TRY_VOID(
+        runtime::own(*t.storage(), runtime::Overwritten{t.byte_offset(), t.byte_offset() + t.byte_size(), *hint}));
+  }
+  return support::Unit{};
+}
+
+void set_kernel_writes(const Program& program, KernelWritesOf of) { program.impl().kernel_writes = std::move(of); }
+bool has_kernel_writes(const Program& program) { return bool(program.impl().kernel_writes); }
+
 Interpreter::Invocation Interpreter::invoke(PackedArgs args) {
   auto failed = [](runtime::Error e) { return Invocation{-1, support::Failure(std::move(e))}; };
   if (args.size() < 2) return failed({ErrorKind::ArgumentCount, "invoke_closure needs a function", {}});
@@ -116,6 +160,8 @@ Interpreter::Invocation Interpreter::invoke(PackedArgs args) {
   FunctionIndex index = own_bytecode(*m_.program_, f);
   if (index < 0) {
     PackedArgs all{m_.scratch_.data() + 2, total - 2};
+    for (const Value& v : all)
+      if (auto owned = runtime::own_all(v); !owned.ok()) return failed(std::move(owned).error());
     if (!f.native)
       return failed({ErrorKind::UnknownFunction, fmt::format("function `{}` is not part of this program", f.name), {}});
     return {-1, f.native(all)};
@@ -214,6 +260,8 @@ std::optional<Outcome> Machine::run_without_frames() {
   if (native_.is_null()) return not_started();
   Value callable = std::move(native_);
   std::vector<Value> args = std::move(native_args_);
+  for (const Value& v : args)
+    if (auto owned = runtime::own_all(v); !owned.ok()) return Interpreter::fault(*this, std::move(owned).error());
   Result<Value> result = callable.as_function().native(args);
   if (!result.ok()) {
     Outcome o = Interpreter::fault(*this, std::move(result).error());
@@ -318,8 +366,11 @@ std::optional<Outcome> Machine::return_value(Value value) {
 }
 
 bool Machine::write_slot(std::size_t frame, std::size_t slot, std::int64_t value) {
-  const auto heap = shape_heap(frame);
+  auto heap = shape_heap(frame);
   if (slot >= heap.size()) return false;
+  const auto* debug = executable().debug.function(frames_[frame].function);
+  if (!runtime::own_all(*read_register(frame, debug->heap_register)).ok()) return false;
+  heap = shape_heap(frame);
   const_cast<std::int64_t&>(heap[slot]) = value;  // the heap is a tensor of this machine
   return true;
 }

@@ -1,10 +1,12 @@
-// Snapshots: a machine that shares no mutable data with the one it was made from, aliasing kept.
+// Snapshots: a machine that shares no mutable data with the one it was made from, aliasing kept. Large memory is shared
+// until one of them writes it (runtime/shared_memory.h).
 //
 // Identity is kept object by object: one storage, tensor or tuple of the original is one in the copy. Strings, shapes,
 // functions without captured values and opaque objects are immutable (or not ours) and stay shared.
 #include <limits>
 #include <unordered_map>
 
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/vm/instruction_set.h"
 #include "rldb/vm/partial_snapshot.h"
 #include "vm/link.h"
@@ -20,8 +22,9 @@ constexpr int kMaxDepth = 1000;
 class Copier {
  public:
   // `shared`: storages of so many bytes and more are not copied.
-  explicit Copier(const Program::Impl& impl, std::size_t shared = std::numeric_limits<std::size_t>::max())
-      : impl_(impl), shared_(shared) {}
+  explicit Copier(const Program::Impl& impl, std::size_t shared = std::numeric_limits<std::size_t>::max(),
+                  bool until_written = false)
+      : impl_(impl), shared_(shared), until_written_(until_written) {}
 
   Result<Value> copy(const Value& v, int depth = 0) {
     switch (v.kind()) {
@@ -82,7 +85,7 @@ class Copier {
   Result<Ref<runtime::Storage>> copy_storage(const Ref<runtime::Storage>& s) {
     if (stays(s.get())) return s;
     if (auto it = storages_.find(s.get()); it != storages_.end()) return it->second;
-    RLDB_TRY(Ref<runtime::Storage> made, s->clone());
+    RLDB_TRY(Ref<runtime::Storage> made, until_written_ ? runtime::share(s) : s->clone());
     storages_.emplace(s.get(), made);
     return made;
   }
@@ -91,11 +94,12 @@ class Copier {
 
   const Program::Impl& impl_;
   std::size_t shared_;
+  bool until_written_;
   std::unordered_map<const runtime::Object*, Value> made_;
   std::unordered_map<const runtime::Storage*, Ref<runtime::Storage>> storages_;
 };
 
-// Sum over distinct storages.
+// Sums over distinct storages: what a snapshot copies, and what it shares.
 class Sizer {
  public:
   explicit Sizer(const Program::Impl& impl) : impl_(impl) {}
@@ -108,16 +112,21 @@ class Sizer {
     if (v.is(ValueKind::Function) && fresh(v.object()))
       for (const Value& c : v.as_function().captured) add(c, depth + 1);
   }
-  std::size_t total() const { return total_; }
+  std::size_t copied() const { return copied_; }
+  std::vector<SharedBlock> take_blocks() { return std::move(blocks_); }
 
  private:
   bool fresh(const runtime::Object* o) { return seen_.insert(o).second; }
   void add_storage(const runtime::Storage* s) {
-    if (!impl_.constant_storages.contains(s) && fresh(s)) total_ += s->size();
+    if (impl_.constant_storages.contains(s) || !fresh(s)) return;
+    const runtime::Object* block = runtime::shared_block(*s);
+    if (block && fresh(block)) blocks_.push_back({block, s->size()});
+    if (!runtime::can_share(*s)) copied_ += s->size();
   }
   const Program::Impl& impl_;
   std::unordered_set<const runtime::Object*> seen_;
-  std::size_t total_ = 0;
+  std::size_t copied_ = 0;
+  std::vector<SharedBlock> blocks_;
 };
 
 }  // namespace
@@ -130,7 +139,7 @@ Result<Machine> Machine::snapshot() const {
     RLDB_TRY_VOID(other->copy(copy.registers_));
     return copy;
   }
-  Copier copier(program_->impl());
+  Copier copier(program_->impl(), std::numeric_limits<std::size_t>::max(), true);
   for (std::vector<Value>* values : {&copy.registers_, &copy.native_args_}) {
     for (Value& v : *values) {
       RLDB_TRY(Value made, copier.copy(v));
@@ -164,7 +173,15 @@ std::size_t Machine::snapshot_bytes() const {
   Sizer sizer(program_->impl());
   for (const Value& v : registers_) sizer.add(v);
   for (const Value& v : native_args_) sizer.add(v);
-  return sizer.total();
+  return sizer.copied();
+}
+
+std::vector<SharedBlock> shared_blocks(const Machine& machine) {
+  if (instructions_of(machine.program())) return {};
+  Sizer sizer(machine.program().impl());
+  for (std::size_t frame = 0; frame < machine.frames().size(); ++frame)
+    for (const Value& v : machine.registers(frame)) sizer.add(v);
+  return sizer.take_blocks();
 }
 
 }  // namespace rldb::vm

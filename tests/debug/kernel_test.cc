@@ -262,11 +262,43 @@ TEST_CASE("conditions as machine code hold where the language says") {
   near.near = kWalkAll;
   far.near = 0;
   int reached = 0;
-  for (const char* said :
-       {"vi == 1 and vk == 1", "C[vi, vj] > 0.4", "C[vi, vj] != C[vi, vj]", "isnan(C[vi, vj])", "not vi < 1 or vk == 0",
-        "A[vi, -1] >= 0.1", "C[vi + 1, vj] > 0", "0 < vi < 2 and vj % 2 == 1", "B[vk, vj] < -1", "B[vk, vj] == vk - 3",
-        "A[vi, vk] == 0.1", "vi == limit", "(vk + 1) // 2 == 1 and A[vi, vk]", "vi == 2 and A[vi + 1, 0] > 0",
-        "-1.5 < A[vi, vk] <= 0.5"}) {
+  for (const char* said : {"vi == 1 and vk == 1",
+                           "C[vi, vj] > 0.4",
+                           "C[vi, vj] != C[vi, vj]",
+                           "isnan(C[vi, vj])",
+                           "not vi < 1 or vk == 0",
+                           "A[vi, -1] >= 0.1",
+                           "C[vi + 1, vj] > 0",
+                           "0 < vi < 2 and vj % 2 == 1",
+                           "B[vk, vj] < -1",
+                           "B[vk, vj] == vk - 3",
+                           "A[vi, vk] == 0.1",
+                           "vi == limit",
+                           "(vk + 1) // 2 == 1 and A[vi, vk]",
+                           "vi == 2 and A[vi + 1, 0] > 0",
+                           "-1.5 < A[vi, vk] <= 0.5",
+                           "A[vi, vk] + 1 > 1.4",
+                           "A[vi, vk] * A[vi, vk] < 0.02",
+                           "A[vi, vk] / 3 == C[vi, vj]",
+                           "abs(A[vi, vk]) > 0.7",
+                           "sqrt(A[vi, vk]) > 0.7",
+                           "-A[vi, vk] == 1",
+                           "isfinite(C[vi, vj])",
+                           "isinf(1 / A[vi, vk])",
+                           "B[vk, vj] > 0.5",
+                           "B[vk, vj] * 3 + 1 == -8",
+                           "B[vk, vj] / 2 == -1.5",
+                           "-B[vk, vj] > 2",
+                           "abs(B[vk, vj]) == 2",
+                           "B[vk, vj] % 2 == 1",
+                           "vi / 2 == 0.5",
+                           "vi * 0.5 >= 1 and vk == 0",
+                           "1 / vi > 0.6 and vk == 1",
+                           "maximum(A[vi, vk], C[vi, vj]) > 1",
+                           "minimum(vi, vk) == 2",
+                           "floor(A[vi, vk]) == -1",
+                           "A[vi, vk] - B[vk, vj] > 2",
+                           "C[vi, vj] == 1 / 3"}) {
     INFO(std::string(said));
     auto read = expression::parse(said);
     REQUIRE(read.ok());
@@ -291,7 +323,7 @@ TEST_CASE("conditions as machine code hold where the language says") {
   }
   CHECK(reached > 20);
   // Conditions without a compiled form are left to the language.
-  for (const char* said : {"C.max() > 3", "A[vi] == 0", "nobody > 1", "A[vi, vk] + 1 > 2", "vi ** 2 == 4"}) {
+  for (const char* said : {"C.max() > 3", "A[vi] == 0", "nobody > 1", "exp(A[vi, vk]) > 2", "vi ** 2 == 4"}) {
     ConditionScope scope = scope_of(text, probe);
     scope.number = [](std::string_view) { return std::optional<Value>(); };
     CHECK(compile_condition(session.context(), expression::parse(said).value(), scope) == nullptr);

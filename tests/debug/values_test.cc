@@ -171,4 +171,93 @@ TEST_CASE("each call of a recursive function has its own past") {
   CHECK(f.print("a", 0).find("is not computed yet") != std::string::npos);
 }
 
+namespace {
+
+const std::string kInlined = std::string(kHead) +
+                             "    @R.function(private=True)\n"
+                             "    def block(a: R.Tensor((\"m\", 2), \"float32\"), w: R.Tensor((2,), \"float32\")):\n"
+                             "        m = T.int64()\n"
+                             "        with R.dataflow():\n"
+                             "            t0 = R.multiply(a, w)\n"
+                             "            t1 = R.add(t0, R.ones((m, 2), \"float32\"))\n"
+                             "            R.output(t1)\n"
+                             "        return t1\n"
+                             "    @R.function\n"
+                             "    def main(x: R.Tensor((\"n\", 2), \"float32\"), v: R.Tensor((2,), \"float32\"), w: "
+                             "R.Tensor((2,), \"float32\")):\n"
+                             "        n = T.int64()\n"
+                             "        cls = Module\n"
+                             "        with R.dataflow():\n"
+                             "            a = cls.block(x, v)\n"
+                             "            b = R.negative(a)\n"
+                             "            c = cls.block(b, w)\n"
+                             "            d = R.add(c, c)\n"
+                             "            R.output(d)\n"
+                             "        return d\n";
+
+std::vector<runtime::Value> inlined_args() { return {f32({1, 2}, {1, 2}), f32({2}, {3, 4}), f32({2}, {5, 6})}; }
+
+}  // namespace
+
+TEST_CASE("names of an inlined function that was fused away have the values of the latest call") {
+  Fixture f(kInlined);
+  run_passes(f, "InlinePrivateFunctions,LegalizeOps,AnnotateTIROpPattern,FuseOps,FuseTIR");
+  f.at("main:b", "t0[0, 1] == 8");
+  CHECK(f.start(inlined_args(), false).where.binding == "b");
+  CHECK(f.print("t0") == "[[3. 8.]]");
+  CHECK(f.print("t1") == "[[4. 9.]]");
+  CHECK(notes_of(f, "t0").find("t0 computed by the evaluator from") != std::string::npos);
+  CHECK(notes_of(f, "t0").find("t0 is of block, inlined at a") != std::string::npos);
+  CHECK(f.print("w") == "[5. 6.]");
+  source::Diagnostics d;
+  f.debugger.until("main:d", d);
+  CHECK(f.print("t0") == "[[-20. -54.]]");
+  CHECK(notes_of(f, "t0").find("t0 is of block, inlined at c") != std::string::npos);
+}
+
+TEST_CASE("the bindings of a function that was inlined twice are stepped twice, with its own parameters") {
+  Fixture f(kInlined);
+  run_passes(f, "InlinePrivateFunctions,LegalizeOps");
+  const int n = f.at("block:t1", "");
+  StopReport r = f.start(inlined_args(), false);
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(f.print("t0") == "[[3. 8.]]");
+  CHECK(f.print("w") == "[3. 4.]");
+  CHECK(f.print("a") == "[[1. 2.]]");
+  r = f.debugger.resume();
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(f.print("t0") == "[[-20. -54.]]");
+  CHECK(f.print("w") == "[5. 6.]");
+  CHECK(f.print("a") == "[[-4. -9.]]");
+  CHECK(f.debugger.resume().kind == StopKind::Finished);
+}
+
+TEST_CASE("the result of a kernel in place is the memory that it overwrote, and asking for it changes nothing") {
+  Fixture f(
+      std::string(kHead) +
+      "    @T.prim_func\n"
+      "    def twice(x: T.Buffer((2,), \"float32\")):\n"
+      "        for i in range(2):\n"
+      "            x[i] = x[i] * T.float32(2)\n"
+      "    @R.function(pure=False)\n"
+      "    def main(x: R.Tensor((2,), \"float32\")):\n"
+      "        cls = Module\n"
+      "        a = R.add(x, x)\n"
+      "        b = R.call_tir_inplace(cls.twice, (a,), inplace_indices=[0], out_sinfo=R.Tensor((2,), \"float32\"))\n"
+      "        c = R.negative(b)\n"
+      "        d = R.add(c, c)\n"
+      "        return d\n");
+  f.start({f32({2}, {1, 2})});
+  source::Diagnostics d;
+  f.debugger.until("main:c", d);
+  for (int again = 0; again < 2; ++again) {
+    CHECK(f.print("b") == "[4. 8.]");
+    CHECK(f.print("a") == "[4. 8.]");
+  }
+  CHECK(notes_of(f, "b") == "b is a, overwritten");
+  f.debugger.until("main:d", d);
+  CHECK(f.print("b") == "[4. 8.]");
+  CHECK(f.print("a") == "[2. 4.]");
+}
+
 }  // namespace rldb::debug

@@ -6,6 +6,7 @@
 #include <random>
 
 #include "debug/helpers.h"
+#include "rldb/runtime/shared_memory.h"
 
 namespace rldb::debug {
 
@@ -170,7 +171,22 @@ std::vector<fs::path> modules(const fs::path& folder) {
   return out;
 }
 
+// Checkpoints share memory of any size with the run, for as long as this lives.
+struct EverythingShared {
+  EverythingShared() { runtime::set_shared_from(1); }
+  ~EverythingShared() { runtime::set_shared_from(64 * 1024); }
+};
+
 }  // namespace
+
+TEST_CASE("random walks come to equal states at equal times where all memory is shared until it is written") {
+  const EverythingShared shared;
+  const auto examples = modules(fs::path(RLDB_SOURCE_DIR) / "docs/examples");
+  for (const fs::path& file : examples)
+    for (const Engine engine : {Engine::Jit, Engine::Vm}) walk(file, engine, 2, 100);
+  const auto files = modules(fs::path(RLDB_SOURCE_DIR) / "tests/conformance/corpus");
+  for (std::size_t i = 1; i < files.size(); i += 5) walk(files[i], i % 2 ? Engine::Jit : Engine::Vm, i, 60);
+}
 
 TEST_CASE("random walks over the examples come to equal states at equal times") {
   const auto files = modules(fs::path(RLDB_SOURCE_DIR) / "docs/examples");

@@ -72,6 +72,7 @@ struct Breakpoint {
   std::string function;           // Watch: the function of that frame; empty: the one that is run
   std::uint64_t entered = 0;      // Watch: when that frame was entered
   bool every_activation = false;  // Watch: every call of the function instead
+  bool iterations = false;        // Watch: its stops tell which iteration of a kernel stored the value
   std::string moved_to;     // where it stops, because the binding became no instruction: `main:next`, `the end of main`
   std::vector<Site> sites;  // empty: not resolved now (pending), or of a kind that has no sites
   std::shared_ptr<const KernelPlace> in_kernel;  // instead of sites

@@ -27,7 +27,7 @@ using PackedFunctionPointer = Result<Value> (*)(PackedArgs);
 // not for these arguments (sliding windows, token trees and latent rows of a cache).
 std::optional<CallReads> call_reads(PackedFunctionPointer function, PackedArgs args, const ElementPlace& written);
 
-// The same for collectives. Nullopt: it is none, or one within groups of workers.
+// The same for collectives. Nullopt: it is none, or one within groups of unknown size.
 std::optional<CallReads> collective_reads(PackedFunctionPointer function, PackedArgs args, const ElementPlace& written);
 
 }  // namespace rldb::runtime

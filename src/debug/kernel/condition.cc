@@ -1,6 +1,9 @@
 // Conditions of breakpoints inside kernels, compiled to TensorIR; conditions without such a form are refused.
 #include "debug/kernel/condition.h"
 
+#include <algorithm>
+
+#include "debug/kernel/operand.h"
 #include "rldb/expression/operator.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/choice.h"
@@ -16,22 +19,10 @@ using runtime::ValueKind;
 
 namespace {
 
-// Thrown for a condition that cannot be expressed.
-struct NoForm {};
-
-// A number or a truth value, and where it is invalid: null for nowhere.
-struct Operand {
-  const Expr* value = nullptr;    // int64, float64 or bool
-  const Expr* bad = nullptr;      // bool
-  DType element = DType::Void();  // the tensor's, for an element of one; numbers combined with it take its dtype
-  bool is_bool() const { return value->dtype().is_bool(); }
-  bool is_float() const { return value->dtype().is_float(); }
-};
-
 class Compiler {
  public:
   Compiler(ir::Context& ctx, const expression::Expression& e, const ConditionScope& scope)
-      : ctx_(ctx), e_(e), scope_(scope) {}
+      : ctx_(ctx), math_(ctx), e_(e), scope_(scope) {}
 
   const Expr* make() {
     const Operand whole = truth(of(e_.root()));
@@ -40,15 +31,18 @@ class Compiler {
 
  private:
   Operand of(const expression::Term& t) {
+    if (const auto outside = from_outside(t)) return *outside;
     switch (t.kind) {
       case expression::TermKind::Constant:
         return number(t.value);
       case expression::TermKind::Name:
         return name(t.text);
       case expression::TermKind::Unary:
-        return unary(t);
+        if (t.ops[0] == expression::Operator::Negative) return math_.negative(of(e_.child(t, 0)));
+        if (t.ops[0] == expression::Operator::Positive) return positive(of(e_.child(t, 0)));
+        break;
       case expression::TermKind::Binary:
-        return binary(t);
+        return math_.arithmetic(t.ops[0], of(e_.child(t, 0)), of(e_.child(t, 1)));
       case expression::TermKind::Compare:
         return comparison(t);
       case expression::TermKind::And:
@@ -78,7 +72,31 @@ class Compiler {
     if (v.is(ValueKind::Int)) return {ctx_.i64(v.as_int())};
     if (v.is(ValueKind::Float)) return {ctx_.float_imm(DType::Float(64), v.as_float())};
     if (v.is(ValueKind::Bool)) return {ctx_.bool_imm(v.as_int() != 0)};
-    throw NoForm{};
+    const auto only = v.is(ValueKind::Tensor) ? expression::number_of(v) : runtime::Result<Value>(Value());
+    if (!only.ok() || only->is_null() || v.as_tensor().dtype() == DType::UInt(64)) throw NoForm{};
+    Operand element = number(*only);
+    const DType dtype = v.as_tensor().dtype();
+    if (!element.is_bool() && dtype != DType::Float(64) && dtype != DType::Int(64)) element.element = dtype;
+    return element;
+  }
+
+  // A part without names of the kernel has one value during the call.
+  std::optional<Operand> from_outside(const expression::Term& t) {
+    using expression::TermKind;
+    if (t.kind != TermKind::Subscript && t.kind != TermKind::Call && t.kind != TermKind::Attribute) return std::nullopt;
+    if (has_kernel_name(t)) return std::nullopt;
+    const auto v = scope_.number(e_.text_of(t));
+    return v ? std::optional(number(*v)) : std::nullopt;
+  }
+  bool has_kernel_name(const expression::Term& t) const {
+    if (t.kind == expression::TermKind::Name && (scope_.variable(t.text) || scope_.buffer(t.text))) return true;
+    return std::any_of(t.children.begin(), t.children.end(),
+                       [&](int i) { return i >= 0 && has_kernel_name(e_.terms[std::size_t(i)]); });
+  }
+
+  static Operand positive(const Operand& x) {
+    if (x.is_bool()) throw NoForm{};
+    return x;
   }
 
   Operand name(std::string_view text) {
@@ -92,8 +110,6 @@ class Compiler {
     if (const auto v = scope_.number(text)) return number(*v);
     throw NoForm{};
   }
-
-  const Expr* either(const Expr* a, const Expr* b) { return !a ? b : !b ? a : ctx_.binary(BinaryKind::Or, a, b); }
 
   // `C[i, j]`, with all indices given. Negative ones count from the end.
   Operand element(const expression::Term& t) {
@@ -113,7 +129,7 @@ class Compiler {
       const Expr* at = ctx_.select(from_end, ctx_.binary(BinaryKind::Add, index.value, dim), index.value);
       const Expr* outside =
           ctx_.binary(BinaryKind::Or, ctx_.binary(BinaryKind::LT, at, zero), ctx_.binary(BinaryKind::GE, at, dim));
-      out.bad = either(out.bad, either(index.bad, outside));
+      out.bad = math_.either(out.bad, math_.either(index.bad, outside));
       indices.push_back(at);
     }
     const bool real = b->dtype.is_float();
@@ -121,7 +137,8 @@ class Compiler {
     const DType wide = b->dtype.is_bool() ? DType::Bool() : real ? DType::Float(64) : DType::Int(64);
     out.value = ir::cast_to(ctx_, wide, loaded);
     if (out.bad) out.value = guarded(out.bad, out.value);
-    out.element = b->dtype;
+    // One of the widest dtypes is a plain number.
+    if (!b->dtype.is_bool() && b->dtype != DType::Float(64) && b->dtype != DType::Int(64)) out.element = b->dtype;
     return out;
   }
 
@@ -135,84 +152,11 @@ class Compiler {
     return {ctx_.binary(BinaryKind::NE, x.value, ctx_.literal(x.value->dtype(), 0)), x.bad};
   }
 
-  Operand as_number(Operand x) {
-    if (x.is_bool()) x.value = ir::cast_to(ctx_, DType::Int(64), x.value);
-    return x;
-  }
-
-  Operand unary(const expression::Term& t) {
-    Operand x = of(e_.child(t, 0));
-    if (!x.element.is_void() || x.is_bool()) throw NoForm{};
-    if (t.ops[0] == expression::Operator::Positive) return x;
-    if (t.ops[0] != expression::Operator::Negative) throw NoForm{};
-    const Expr* zero = x.is_float() ? static_cast<const Expr*>(ctx_.float_imm(DType::Float(64), -0.0)) : ctx_.i64(0);
-    x.value = ctx_.binary(BinaryKind::Sub, zero, x.value);
-    return x;
-  }
-
-  // For numbers that are not elements: those round to their dtype.
-  Operand binary(const expression::Term& t) {
-    Operand a = of(e_.child(t, 0)), b = of(e_.child(t, 1));
-    if (a.is_bool() || b.is_bool() || a.is_float() || b.is_float()) throw NoForm{};
-    if (!a.element.is_void() || !b.element.is_void()) throw NoForm{};
-    const auto kind = kind_of(t.ops[0]);
-    if (!kind) throw NoForm{};
-    const bool divides = *kind == BinaryKind::FloorDiv || *kind == BinaryKind::FloorMod;
-    const auto by = ir::const_int(b.value);
-    if (divides && (!by || *by <= 0)) throw NoForm{};
-    return {ctx_.binary(*kind, a.value, b.value), either(a.bad, b.bad)};
-  }
-
-  static std::optional<BinaryKind> kind_of(expression::Operator op) {
-    if (op == expression::Operator::Add) return BinaryKind::Add;
-    if (op == expression::Operator::Subtract) return BinaryKind::Sub;
-    if (op == expression::Operator::Multiply) return BinaryKind::Mul;
-    if (op == expression::Operator::FloorDivide) return BinaryKind::FloorDiv;
-    if (op == expression::Operator::Remainder) return BinaryKind::FloorMod;
-    if (op == expression::Operator::Equal) return BinaryKind::EQ;
-    if (op == expression::Operator::NotEqual) return BinaryKind::NE;
-    if (op == expression::Operator::Less) return BinaryKind::LT;
-    if (op == expression::Operator::LessEqual) return BinaryKind::LE;
-    if (op == expression::Operator::Greater) return BinaryKind::GT;
-    if (op == expression::Operator::GreaterEqual) return BinaryKind::GE;
-    return std::nullopt;
-  }
-
-  // A number converted to the element's dtype. A literal is rounded here: folding a cast keeps its decimals.
-  const Expr* rounded(const Expr* number, DType dtype) {
-    const auto* literal = ir::as<ir::FloatImm>(number);
-    if (!literal || dtype.bits % 8 != 0) return ir::cast_to(ctx_, dtype, number);
-    std::byte element[8];
-    runtime::store_double(element, dtype, literal->value);
-    return ctx_.float_imm(DType::Float(64), runtime::load_as_double(element, dtype));
-  }
-
-  // Converts both to the type of the comparison: int64, or float64 after a number has taken the dtype of an element.
-  void meet(Operand& a, Operand& b) {
-    a = as_number(a);
-    b = as_number(b);
-    const bool real = a.is_float() || b.is_float();
-    if (!real) return;
-    const bool mixed = (!a.element.is_void() && !a.is_float()) || (!b.element.is_void() && !b.is_float());
-    if (mixed) throw NoForm{};  // an integer tensor with a float: other rules give its dtype
-    const auto take = [&](Operand& number, const Operand& element) {
-      if (number.element.is_void() && !element.element.is_void()) number.value = rounded(number.value, element.element);
-      number.value = ir::cast_to(ctx_, DType::Float(64), number.value);
-    };
-    const Operand before = a;
-    take(a, b);
-    take(b, before);
-  }
-
   // `a < b < c` is `a < b and b < c`.
   Operand comparison(const expression::Term& t) {
     std::vector<Operand> links;
     for (std::size_t i = 0; i < t.ops.size(); ++i) {
-      Operand a = of(e_.child(t, i)), b = of(e_.child(t, i + 1));
-      const auto kind = kind_of(t.ops[i]);
-      if (!kind) throw NoForm{};
-      meet(a, b);
-      links.push_back({ctx_.binary(*kind, a.value, b.value), either(a.bad, b.bad)});
+      links.push_back(math_.comparison(t.ops[i], of(e_.child(t, i)), of(e_.child(t, i + 1))));
     }
     return chain(links, BinaryKind::And);
   }
@@ -230,7 +174,7 @@ class Compiler {
       const Operand& first = links[i];
       const Expr* goes_on = kind == BinaryKind::And ? first.value : static_cast<const Expr*>(ctx_.not_(first.value));
       if (out.bad) out.bad = ctx_.binary(BinaryKind::And, goes_on, out.bad);
-      out.bad = either(first.bad, out.bad);
+      out.bad = math_.either(first.bad, out.bad);
       out.value = ctx_.binary(kind, first.value, out.value);
     }
     return out;
@@ -238,15 +182,16 @@ class Compiler {
 
   Operand call(const expression::Term& t) {
     const expression::Term& callee = e_.child(t, 0);
-    if (callee.kind != expression::TermKind::Name || callee.text != "isnan" || t.children.size() != 2 ||
-        !t.keywords[0].empty())
-      throw NoForm{};
-    const Operand x = of(e_.child(t, 1));
-    if (!x.is_float()) throw NoForm{};
-    return {ctx_.binary(BinaryKind::NE, x.value, x.value), x.bad};
+    const bool keyword =
+        std::any_of(t.keywords.begin(), t.keywords.end(), [](const std::string& k) { return !k.empty(); });
+    if (callee.kind != expression::TermKind::Name || keyword) throw NoForm{};
+    std::vector<Operand> args;
+    for (std::size_t i = 1; i < t.children.size(); ++i) args.push_back(of(e_.child(t, i)));
+    return math_.call(callee.text, args);
   }
 
   ir::Context& ctx_;
+  OperandMath math_;
   const expression::Expression& e_;
   const ConditionScope& scope_;
 };

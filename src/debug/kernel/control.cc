@@ -41,13 +41,30 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
   return t;
 }
 
+// Whether a part of a condition looks at memory that the call about to be made may write.
+bool Debugger::Impl::reads_memory_of_call(std::string_view text, const vm::Machine& m) const {
+  const auto args = run->kernel_arguments(m);
+  const auto parsed = expression::parse(text);
+  if (!args || !parsed.ok()) return true;
+  for (const std::string& name : expression::names_of(*parsed)) {
+    const auto v = evaluate_at(name, m, part);
+    if (!v.ok() || v->is(runtime::ValueKind::Tuple)) return true;
+    if (!v->is(runtime::ValueKind::Tensor)) continue;
+    for (const Value& a : *args)
+      if (a.is(runtime::ValueKind::Tensor) && a.as_tensor().storage() == v->as_tensor().storage()) return true;
+  }
+  return false;
+}
+
 // Null: the evaluator decides.
 const ir::Expr* Debugger::Impl::compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m) {
   using Condition = KernelCode::Condition;
-  const auto number_of_name = [&](std::string_view name) -> std::optional<Value> {
-    auto v = evaluate_at(name, m, part);
-    const auto is = [&](runtime::ValueKind kind) { return v.ok() && v->is(kind); };
-    if (!is(runtime::ValueKind::Int) && !is(runtime::ValueKind::Float) && !is(runtime::ValueKind::Bool))
+  const auto number_of_name = [&](std::string_view text) -> std::optional<Value> {
+    auto v = evaluate_at(text, m, part);
+    if (!v.ok() || reads_memory_of_call(text, m)) return std::nullopt;
+    const auto is = [&](runtime::ValueKind kind) { return v->is(kind); };
+    const bool one = is(runtime::ValueKind::Tensor) && v->as_tensor().element_count() == 1;
+    if (!one && !is(runtime::ValueKind::Int) && !is(runtime::ValueKind::Float) && !is(runtime::ValueKind::Bool))
       return std::nullopt;
     return std::move(v).value();
   };

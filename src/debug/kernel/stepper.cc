@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "rldb/support/check.h"
+
 namespace rldb::debug {
 
 using eval::TirMachine;
@@ -33,7 +35,11 @@ bool TensorBytes::save(std::span<const Value> values, std::span<const Value> con
 }
 
 void TensorBytes::restore() const {
-  for (const auto& [storage, copy] : kept_) std::memcpy(storage->data(), copy->data(), copy->size());
+  for (const auto& [storage, copy] : kept_) {
+    // Nobody shares it, unless another run was given it since.
+    RLDB_CHECK(runtime::own(*storage).ok(), "memory to restore the arguments of a kernel");
+    std::memcpy(storage->data(), copy->data(), copy->size());
+  }
 }
 
 // ---- code ----
@@ -151,6 +157,8 @@ constexpr std::uint64_t kPollEvery = 1024;
 
 std::unique_ptr<KernelStepper> KernelStepper::enter(KernelCode& code, std::string name, const ir::PrimFunc* f,
                                                     std::vector<Value> args, std::span<const Value> constants) {
+  for (const Value& v : args)
+    if (!runtime::own_all(v).ok()) return nullptr;
   auto made = std::unique_ptr<KernelStepper>(new KernelStepper(code, std::move(name), f, std::move(args)));
   if (!made->before_.save(made->args_, constants) || !made->start_again()) return nullptr;
   return made;

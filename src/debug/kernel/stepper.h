@@ -11,6 +11,7 @@
 
 #include "debug/kernel/self_stopping.h"
 #include "rldb/eval/machine_view.h"
+#include "rldb/runtime/shared_memory.h"
 
 namespace rldb::debug {
 
@@ -100,7 +101,7 @@ class KernelStepper {
 
  private:
   KernelStepper(KernelCode& code, std::string name, const ir::PrimFunc* f, std::vector<runtime::Value> args)
-      : code_(code), name_(std::move(name)), f_(f), args_(std::move(args)) {}
+      : code_(code), name_(std::move(name)), f_(f), args_(std::move(args)), pinned_(args_) {}
   bool start_again();
   bool put_to(const eval::TirPlace& place);
   bool interrupted() { return code_.session().interrupt().exchange(false); }
@@ -114,6 +115,7 @@ class KernelStepper {
   std::string name_;
   const ir::PrimFunc* f_;
   std::vector<runtime::Value> args_;
+  runtime::Pinned pinned_;  // machines that stand in the kernel have pointers to its memory
   TensorBytes before_;
   std::unique_ptr<eval::TirMachine> machine_;
   std::unique_ptr<eval::TirMachine> seen_;  // null: as it is

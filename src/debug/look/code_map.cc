@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <map>
 
+#include "rldb/bytecode/builtin/memory.h"
+#include "rldb/ir/op/call_tir_variant.h"
+#include "rldb/ir/op_attr/call_attr.h"
+#include "rldb/ir/type.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -236,6 +240,20 @@ void CodeMap::map_locations() {
   }
 }
 
+// Registers are cleared, and memory is allocated, at other places than where a binding's result is computed.
+CodeMap::Work CodeMap::work_at(Pc pc) const {
+  const Instruction i = executable().instruction(pc);
+  if (i.op != Opcode::Call) return Work::None;
+  const std::string& callee = executable().functions[std::size_t(i.callee)].name;
+  if (callee == builtin::NullValue) return Work::None;
+  return callee == builtin::AllocStorage || callee == builtin::AllocTensor ? Work::Memory : Work::Result;
+}
+
+bool CodeMap::is_inlined(Pc pc) const {
+  const std::vector<int>& group = group_of(pc);
+  return std::all_of(group.begin(), group.end(), [&](int b) { return binding(b).function != function_name(pc); });
+}
+
 void CodeMap::mark_starts() {
   const Pc end = executable().end();
   if (bindings_.empty()) {
@@ -244,9 +262,18 @@ void CodeMap::mark_starts() {
   }
   FunctionIndex function = -1;
   std::vector<FunctionIndex> seen(groups_.size(), -1);  // function in which the group was last seen
+  int last = 0;                                         // the group that was worked for last
+  std::vector<FunctionIndex> done(groups_.size(), -1);  // function in which work for the group was seen
   for (Pc pc = 0; pc < end; ++pc) {
     function = function_of(pc);
     const int g = group_of_[std::size_t(pc)];
+    // A function that was inlined more than once: its bindings begin anew.
+    if (const Work work = work_at(pc); g != 0 && work != Work::None) {
+      const bool again = g != last && done[std::size_t(g)] == function && is_inlined(pc);
+      if (again) seen[std::size_t(g)] = done[std::size_t(g)] = -1;
+      if (work == Work::Result) done[std::size_t(g)] = function;
+      last = g;
+    }
     if (g == 0 || seen[std::size_t(g)] == function) continue;
     // A result that is merely returned is not a step.
     const Instruction i = executable().instruction(pc);
@@ -313,7 +340,32 @@ int CodeMap::binding_of_variable(const ir::Var* v) const {
 
 const ir::Var* CodeMap::alias_of(const ir::Var* v) const {
   const int i = binding_of_variable(v);
-  return i < 0 || !binding(i).binding ? nullptr : ir::as<ir::Var>(binding(i).binding->value);
+  const ir::Binding* b = i < 0 ? nullptr : binding(i).binding;
+  if (!b) return nullptr;
+  const auto* other = ir::as<ir::Var>(b->value);
+  return other ? other : overwritten_by(b);
+}
+
+const ir::Var* CodeMap::overwritten_by(const ir::Binding* b) const {
+  const auto* call = ir::as<ir::Call>(b->value);
+  const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+  if (!op || op->name != op::CallTirInplace || call->args.size() < 2 || ir::as<ir::TupleType>(b->var->type))
+    return nullptr;
+  const ir::Attr* indices = ir::find_attr(call->attrs, op_attr::InplaceIndices);
+  const auto* args = ir::as<ir::Tuple>(call->args[1]);
+  if (!indices || !args || indices->items.size() != 1) return nullptr;
+  const std::int64_t i = indices->items[0]->integer;
+  return i < 0 || std::size_t(i) >= args->items.size() ? nullptr : ir::as<ir::Var>(args->items[std::size_t(i)]);
+}
+
+Pc CodeMap::computed_at(int binding, FunctionIndex function) const {
+  const bytecode::FunctionEntry& f = executable().functions[std::size_t(function)];
+  Pc found = -1;
+  for (Pc pc = f.start; pc < f.end; ++pc) {
+    const std::vector<int>& group = group_of(pc);
+    if (work_at(pc) == Work::Result && std::find(group.begin(), group.end(), binding) != group.end()) found = pc + 1;
+  }
+  return found;
 }
 
 bool CodeMap::has_variable(FunctionIndex function, std::uint32_t variable) const {

@@ -6,7 +6,7 @@
 // provenance, else by span. Code that serves several bindings (a fused kernel, a merged common subexpression) has a
 // group of them, in text order. The start of a group is its first instruction in a function: the only place in it where
 // stepping stops, once per binding. An executable without debug info has no bindings; then every instruction is a
-// start. Immutable once made. Users: the parts of Debugger.
+// start. Code that was inlined more than once starts anew each time. Immutable once made. Users: the parts of Debugger.
 #pragma once
 
 #include <map>
@@ -74,8 +74,13 @@ class CodeMap {
   int last_binding_before(Pc pc) const;
   // The binding of a variable; -1: a parameter, a symbolic variable.
   int binding_of_variable(const ir::Var* v) const;
-  // The variable of which it is another name, `alloc` of `left = alloc`; null: it is none.
+  // The variable of which it is another name, `alloc` of `left = alloc`, or `a` of a kernel that overwrites `a` and
+  // returns it; null: it is none.
   const ir::Var* alias_of(const ir::Var* v) const;
+  // That variable of a kernel's result in place; null: it is none.
+  const ir::Var* overwritten_by(const ir::Binding* b) const;
+  // Behind the last instruction of a function that computes the binding; -1: there is none.
+  Pc computed_at(int binding, FunctionIndex function) const;
   bool has_variable(FunctionIndex function, std::uint32_t variable) const;
   // Some start of the binding's code lies on every path to `pc`.
   bool was_executed(int binding, Pc pc) const;
@@ -100,6 +105,11 @@ class CodeMap {
   void widen_groups();
   void map_locations();
   void mark_starts();
+  // The part of an instruction in its binding.
+  enum class Work : std::uint8_t { None, Memory, Result };
+  Work work_at(Pc pc) const;
+  // All its bindings are of another function than the code.
+  bool is_inlined(Pc pc) const;
   void name_variables();
   // A register's user variable; nullopt: it holds none.
   std::optional<UserVariable> user_variable(const bytecode::VariableRange& v) const;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <set>
 
+#include "rldb/ir/op/call_packed.h"
+#include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/type.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -28,7 +30,11 @@ bool is_symbol(const ir::Var* v, const Value& value) {
 bool has_effect(const ir::Context& ctx, const ir::Expr* value) {
   bool found = false;
   ir::walk(value, [&](const ir::Node* n) {
-    if (const auto* call = ir::as<ir::Call>(n); call && ctx.typer() && !ctx.typer()->is_pure(*call)) found = true;
+    const auto* call = ir::as<ir::Call>(n);
+    const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+    // A kernel in place is pure as long as nobody has a use for what it overwrites.
+    const bool overwrites = op && (op->name == op::CallTirInplace || op->name == op::CallInplacePacked);
+    found = found || overwrites || (call && ctx.typer() && !ctx.typer()->is_pure(*call));
     return !found;
   });
   return found;

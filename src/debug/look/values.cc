@@ -23,7 +23,7 @@ ValueFinder::ValueFinder(const Debugger::Impl& d, const vm::Machine& m, const Co
     here_ = map_.last_binding_before(this->frame().pc);
   } else {
     const bool innermost = frame_ + 1 == m_.frames().size();
-    here_ = group[std::min(innermost ? std::size_t(part) : 0, group.size() - 1)];
+    here_ = group[at_end_ ? group.size() - 1 : std::min(innermost ? std::size_t(part) : 0, group.size() - 1)];
   }
 }
 
@@ -32,7 +32,55 @@ std::string_view ValueFinder::function() const {
   return here_ >= 0 ? std::string_view(map_.binding(here_).function) : std::string_view(map_.function_name(frame().pc));
 }
 
+const InlinedCalls& ValueFinder::inlined() const {
+  if (!inlined_) inlined_.emplace(map_, frame().function, frame().pc, here_, at_end_);
+  return *inlined_;
+}
+
+int ValueFinder::binding_of(std::string_view name) const {
+  if (const int own = map_.find_binding(function(), name, here_); own >= 0) return own;
+  const std::vector<int> others = inlined().bindings(name);
+  return others.empty() ? map_.find_binding(map_.function_name(frame().pc), name, here_) : others.front();
+}
+
+std::optional<Value> ValueFinder::value_of(const ir::Expr* argument) {
+  constexpr int kMost = 100;
+  if (const auto* constant = ir::as<ir::Constant>(argument)) return *constant->value;
+  const auto* v = ir::as<ir::Var>(argument);
+  if (!v || depth_ >= kMost) return std::nullopt;
+  if (auto value = lookup(v)) return value;
+  const int binding = map_.binding_of_variable(v);
+  if (binding < 0) return std::nullopt;
+  ++depth_;
+  auto value = value_of_binding(binding);
+  --depth_;
+  return value.ok() ? std::optional(*std::move(value)) : std::nullopt;
+}
+
+std::optional<Value> ValueFinder::given(const ir::Var* v) {
+  if (const ir::Expr* argument = inlined().argument(v)) return value_of(argument);
+  const InlinedCalls::Dimension at = inlined().dimension(v);
+  const ir::Expr* argument = at.parameter ? inlined().argument(at.parameter) : nullptr;
+  const auto value = argument ? value_of(argument) : std::nullopt;
+  if (!value || !value->is(runtime::ValueKind::Tensor)) return std::nullopt;
+  const auto& shape = value->as_tensor().shape();
+  return at.dimension < shape.size() ? std::optional(Value::of_int(shape[at.dimension])) : std::nullopt;
+}
+
+std::optional<Result<Value>> ValueFinder::inlined_value(std::string_view name) {
+  for (const int binding : inlined().bindings(name)) {
+    if (!is_reached(binding)) continue;
+    auto value = value_of_binding(binding);
+    if (value.ok()) notes_.push_back(fmt::format("{} is of {}", name, inlined().place(binding)));
+    return value;
+  }
+  return std::nullopt;
+}
+
 Result<Value> ValueFinder::find(std::string_view name) {
+  if (here_ >= 0 && map_.binding(here_).function != map_.function_name(frame().pc))
+    if (const ir::Var* p = inlined().parameter(name))
+      if (auto value = given(p)) return *std::move(value);
   const std::vector<int> same = map_.find_bindings(function(), name, here_);
   const int binding = same.empty() ? -1 : same.front();
   std::optional<support::Failure<runtime::Error>> failure;
@@ -59,11 +107,18 @@ Result<Value> ValueFinder::find(std::string_view name) {
     case Debugger::Impl::Found::No:
       break;
   }
+  if (auto value = inlined_value(name)) return *std::move(value);
+  // At a place of an inlined function: a name of the function that it was inlined into.
+  for (const int i : map_.find_bindings(map_.function_name(frame().pc), name, here_))
+    if (map_.binding(i).binding)
+      if (auto value = in_register(map_.binding(i).binding->var->id)) return *std::move(value);
   if (binding >= 0) return support::Failure(not_computed(binding));
   return runtime::fail(ErrorKind::UnknownFunction, fmt::format("`{}` has no value here", name));
 }
 
 bool ValueFinder::is_reached(int binding) const {
+  if (map_.binding(binding).function != map_.function_name(frame().pc) && inlined().contains(binding))
+    return inlined().is_reached(binding);
   return here_ >= 0 && (at_end_ || binding < here_) && map_.binding(binding).function == function();
 }
 
@@ -84,6 +139,7 @@ Result<Value> ValueFinder::value_of_binding(int binding) {
   if (auto value = from_history(b.binding->var->id)) return *std::move(value);
   if (map_.has_variable(frame().function, b.binding->var->id) && !map_.was_executed(binding, frame().pc))
     return support::Failure(not_computed(binding));
+  if (auto value = overwritten(binding)) return *std::move(value);
   auto computed = recompute(d_.session, map_, binding, [this](const ir::Var* v) { return lookup(v); });
   if (!computed.ok()) {
     computed.error().notes.push_back(
@@ -114,6 +170,30 @@ std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
 std::optional<Value> ValueFinder::in_memory(const ir::Var* v) {
   for (; v; v = map_.alias_of(v))
     if (auto value = in_register(v->id)) return value;
+  return std::nullopt;
+}
+
+std::optional<Value> ValueFinder::overwritten(int binding) {
+  const UserBinding& b = map_.binding(binding);
+  const ir::Var* of = map_.overwritten_by(b.binding);
+  if (!of) return std::nullopt;
+  if (auto value = in_memory(of)) {
+    notes_.push_back(fmt::format("{} is {}, overwritten", b.name, of->name));
+    return value;
+  }
+  const Pc after = may_go_back_ ? map_.computed_at(binding, frame().function) : Pc(-1);
+  const auto time = after < 0 ? std::nullopt : d_.latest_time(after, frame_);
+  const auto past = time ? d_.run->machine_at(*time) : std::nullopt;
+  if (!past || past->frames().size() <= frame_) return std::nullopt;
+  for (const ir::Var* v = of; v; v = map_.alias_of(v))
+    for (const UserVariable& u : map_.variables(frame().function)) {
+      const Value* held = u.id == v->id && after >= u.begin && after < u.range->end
+                              ? past->read_register(frame_, u.range->reg)
+                              : nullptr;
+      if (!held) continue;
+      notes_.push_back(fmt::format("{} as of its definition, time {}", b.name, *time));
+      return *held;
+    }
   return std::nullopt;
 }
 
@@ -170,6 +250,7 @@ std::optional<Value> ValueFinder::symbol(std::string_view name) {
 }
 
 std::optional<Value> ValueFinder::lookup(const ir::Var* v) {
+  if (auto value = given(v)) return value;
   if (ir::as<ir::PrimType>(v->type) != nullptr)
     if (auto value = symbol(v->name)) return value;
   if (auto value = in_register(v->id)) return value;

@@ -1,17 +1,20 @@
 // ValueFinder: the value of any name in the source, as seen at a stop.
 //
 // In this order: the contents of a register of the frame; a symbolic variable of the shape heap; a value whose register
-// was freed, fetched from the moment it was computed; a binding without code of its own, recomputed by the evaluator; a
-// value of the session. How it was obtained is reported, unless it is directly available. Users: Debugger::evaluate,
-// breakpoint conditions (which use only values that are directly available), `:why`.
+// was freed, fetched from the moment it was computed; a binding without code of its own, recomputed by the evaluator,
+// also one of a function that was inlined; a value of the session. How it was obtained is reported, unless it is
+// directly available. Users: Debugger::evaluate, breakpoint conditions (which use only values that are directly
+// available), `:why`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
 #include "debug/impl.h"
+#include "debug/look/inlined.h"
 
 namespace rldb::debug {
 
@@ -30,16 +33,23 @@ class ValueFinder {
   // Its register was given up after its last use.
   bool was_freed(std::string_view name) const;
   // The binding that a name refers to here; -1: none.
-  int binding_of(std::string_view name) const { return map_.find_binding(function(), name, here_); }
+  int binding_of(std::string_view name) const;
   // One line per value that is not directly available: `lv1 as of its definition, time 12`.
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   std::optional<runtime::Value> in_register(std::uint32_t variable);
   std::optional<runtime::Value> in_memory(const ir::Var* v);
+  // Of a kernel's result in place: the memory that it overwrote, as long as a register holds it, else as it was then.
+  std::optional<runtime::Value> overwritten(int binding);
   std::optional<runtime::Value> from_history(std::uint32_t variable);
   std::optional<runtime::Value> symbol(std::string_view name);
   std::optional<runtime::Value> lookup(const ir::Var* v);
+  const InlinedCalls& inlined() const;
+  // A parameter of the function that is inlined here, or a binding of any that is inlined into the frame's.
+  std::optional<runtime::Result<runtime::Value>> inlined_value(std::string_view name);
+  std::optional<runtime::Value> value_of(const ir::Expr* argument);
+  std::optional<runtime::Value> given(const ir::Var* v);
   runtime::Error not_computed(int binding) const;
   bool is_reached(int binding) const;
   const vm::Frame& frame() const { return m_.frames()[frame_]; }
@@ -52,6 +62,8 @@ class ValueFinder {
   int here_ = -1;        // the binding at which the frame is
   bool at_end_ = false;  // it returns next: all its bindings have been reached
   bool may_go_back_;
+  mutable std::optional<InlinedCalls> inlined_;  // made when it is first asked
+  int depth_ = 0;                                // of arguments of inlined calls that are computed
   std::unordered_map<std::uint32_t, std::optional<runtime::Value>> fetched_;
   std::vector<std::string> notes_;
 };

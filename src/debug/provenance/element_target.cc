@@ -1,3 +1,4 @@
+// Element targets: from `NAME[...]` to a value, and to the moments at which a register holds it.
 #include "debug/provenance/element_target.h"
 
 #include <fmt/format.h>
@@ -81,6 +82,16 @@ bool each_holding(const Debugger::Impl& d, ElementTarget target, const Holding& 
     const ir::Binding* b = target.binding >= 0 ? d.run->code().binding(target.binding).binding : nullptr;
     const auto* field = b ? ir::as<ir::TupleGetItem>(b->value) : nullptr;
     const auto* of = ir::as<ir::Var>(field ? field->tuple : b ? b->value : nullptr);
+    const ir::Var* overwritten = b && !of ? d.run->code().overwritten_by(b) : nullptr;
+    if (overwritten) {
+      const Pc after = d.run->code().computed_at(target.binding, frame.function);
+      const auto time = after < 0 ? std::nullopt : d.latest_time(after, target.frame);
+      for (const UserVariable& v : d.run->code().variables(frame.function))
+        if (v.id == overwritten->id && time && after >= v.begin && after < v.range->end &&
+            f(*time, {target.frame, v.range->reg, target.fields}))
+          return true;
+      return false;
+    }
     if (!of) return false;
     if (field) target.fields.insert(target.fields.begin(), std::size_t(field->index));
     target.base = of->name;

@@ -105,7 +105,7 @@ bool WhyMemory::tell(std::string_view name, const ValuePath& path, const Tensor&
   const std::int64_t width = std::int64_t(t.dtype().bytes());
   range->begin += position * width;
   range->end = range->begin + width;
-  answer({std::string(name), t, position, *range, time_}, depth, 0);
+  answer({std::string(name), t, position, *range, time_, &run_.machine()}, depth, 0);
   return true;
 }
 
@@ -122,7 +122,9 @@ void WhyMemory::answer(const Question& q, int left, std::size_t depth) {
   if (found.end != WriteHistory::End::Chosen) {
     if (found.end == WriteHistory::End::Created) step.problem = "nothing has written it since its memory was made";
     if (found.end == WriteHistory::End::Lost) step.problem = "the run has no history of this memory";
-    return steps_.push_back(std::move(step));
+    steps_.push_back(std::move(step));
+    if (found.end == WriteHistory::End::Start) tell_argument(q, depth);
+    return;
   }
   if (run_.changes().any_in(found.writer.call.time, q.time) && !still_holds(found.writer, range, q)) {
     step.problem = "it was changed by a command since a call wrote it";
@@ -131,6 +133,25 @@ void WhyMemory::answer(const Question& q, int left, std::size_t depth) {
   describe(found.writer, step);
   steps_.push_back(std::move(step));
   causes(found.writer, range, left, depth);
+}
+
+void WhyMemory::tell_argument(const Question& q, std::size_t depth) {
+  if (!q.machine->running()) return;
+  const auto registers = q.machine->registers(0);
+  const auto& names = map_.executable().functions[std::size_t(q.machine->frames()[0].function)].param_names;
+  const std::string& function = map_.function_name(q.machine->frames()[0].pc);
+  for (std::size_t p = 0; p < names.size() && p < registers.size(); ++p) {
+    if (!registers[p].is(ValueKind::Tensor)) continue;
+    const Tensor& t = registers[p].as_tensor();
+    if (t.storage() != q.tensor.storage()) continue;
+    const bool outside = asker_.frame != 0;
+    const std::string name = outside ? fmt::format("{}:{}", function, names[p]) : names[p];
+    const auto width = std::int64_t(t.dtype().bytes());
+    const std::int64_t byte = std::int64_t(q.tensor.byte_offset()) +
+                              q.position * std::int64_t(q.tensor.dtype().bytes()) - std::int64_t(t.byte_offset());
+    if (name == q.name || width == 0 || byte < 0 || byte >= std::int64_t(t.byte_size())) return;
+    return steps_.push_back(element_step(name, t, {byte / width}, depth + 1));
+  }
 }
 
 // Whether the bytes after the call are those that were asked about: `set` writes too, without a call.
@@ -199,7 +220,14 @@ void WhyMemory::causes(const Writer& w, const MemoryRange& range, int left, std:
     }
     const std::int64_t width = std::int64_t(t.dtype().bytes());
     const std::int64_t at = touch->begin + g.positions[0] * width;
-    answer({name, t, g.positions[0], {range.interval, touch->memory, at, at + width}, w.call.time, g.role, g.condition},
+    answer({name,
+            t,
+            g.positions[0],
+            {range.interval, touch->memory, at, at + width},
+            w.call.time,
+            &w.before->machine,
+            g.role,
+            g.condition},
            left - 1, depth + 1);
   }
 }

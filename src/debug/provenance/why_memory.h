@@ -27,10 +27,13 @@ class WhyMemory {
     std::int64_t position;
     MemoryRange range;
     std::uint64_t time;
+    const vm::Machine* machine;  // in whose memory the tensor may be
     ReadRole role = ReadRole::Value;
     const ir::Expr* condition = nullptr;
   };
   void answer(const Question& q, int left, std::size_t depth);
+  // An element that no call wrote, under another name than that of the argument in whose memory it is.
+  void tell_argument(const Question& q, std::size_t depth);
   bool still_holds(const Writer& w, const MemoryRange& range, const Question& q) const;
   void describe(const Writer& w, CauseStep& step) const;
   void causes(const Writer& w, const MemoryRange& range, int left, std::size_t depth);

@@ -9,6 +9,7 @@
 #include "debug/watch/numeric.h"
 #include "rldb/expression/array.h"
 #include "rldb/runtime/copy.h"
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/support/text.h"
@@ -62,6 +63,16 @@ Value in_form_of(const Value& now, const Value& wanted) {
   return shaped.ok() ? Value(std::move(shaped).value()) : Value();
 }
 
+// Its memory is shared with a checkpoint, and there is none for a copy: the run ends with the change that was asked
+// for.
+Outcome out_of_memory() {
+  Outcome o;
+  o.kind = Outcome::Kind::Faulted;
+  o.fault.emplace();
+  o.fault->error = {runtime::ErrorKind::OutOfMemory, "there is no memory for the change", {}};
+  return o;
+}
+
 }  // namespace
 
 const UserVariable* Debugger::Impl::live_variable(std::string_view name, std::size_t frame) const {
@@ -83,12 +94,14 @@ std::optional<std::string> Debugger::Impl::assign_register(std::string_view name
                   fmt::format("it is a {}, the value is a {}", kind_text(now ? *now : Value()), kind_text(value)));
   const auto kept = runtime::copy_of(fits);
   if (!kept.ok()) return refuse(out, name, kept.error().message);
+  if (auto owned = runtime::own_all(*now); !owned.ok()) return refuse(out, name, owned.error().message);
   run->change(
       false,
       [frame, reg, kept = kept.value()](Machine& m) -> std::optional<Outcome> {
         // A tensor is written in place: aliases of its memory see it, as if the program had computed it.
         const Value* held = m.read_register(frame, reg);
         if (held && held->is(ValueKind::Tensor) && kept.is(ValueKind::Tensor)) {
+          if (!runtime::own_all(*held).ok()) return out_of_memory();
           std::memcpy(held->as_tensor().data(), kept.as_tensor().data(), kept.as_tensor().byte_size());
           return std::nullopt;
         }
@@ -116,11 +129,13 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
                   fmt::format("these are {} elements, the value is a {}", chosen->size(), kind_text(value)));
   auto kept = runtime::copy_of(Value(*given));
   if (!kept.ok()) return refuse(out, name, kept.error().message);
+  if (auto owned = runtime::own_all(*now); !owned.ok()) return refuse(out, name, owned.error().message);
   run->change(
       false,
       [frame, reg, fills, kept = *kept, at = *chosen](Machine& m) -> std::optional<Outcome> {
         const Value* held = m.read_register(frame, reg);
         if (!held || !held->is(ValueKind::Tensor)) return std::nullopt;
+        if (!runtime::own_all(*held).ok()) return out_of_memory();
         const Tensor& t = held->as_tensor();
         const std::size_t width = t.dtype().bytes();
         for (std::size_t i = 0; i < at.size() && at[i] < t.element_count(); ++i)

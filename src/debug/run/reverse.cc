@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/watch/iteration.h"
 #include "debug/watch/observer.h"
 
 namespace rldb::debug {
@@ -129,7 +130,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   std::optional<std::uint64_t> breakpoint;
   std::optional<KernelMoment> inside;
   Hit hit;
-  Observer observer(*this, *run);
+  Observer observer(*this, *run, true);
   const Run::Seek seek = run->search(
       stops,
       [&](const vm::Machine& m) {
@@ -160,6 +161,8 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
     if (r.kind != StopKind::Breakpoint) return last = r;
     for (Observer::Seen& s : observer.take()) {
       r.breakpoints.push_back(s.number);
+      if (const auto& b = breakpoints.at(s.number); b.iterations && !s.over)
+        s.text += "\n" + storing_iteration(*this, b, before);
       r.details.push_back(std::move(s.text));
     }
     return last = r;

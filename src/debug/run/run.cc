@@ -118,6 +118,7 @@ const ir::Module* Run::lowered_of(const vm::Machine& m) const {
 
 void Run::replace_build(std::shared_ptr<const session::Build> build) {
   builds_.push_back(build);
+  tell_kernel_writes(*build->program, build->lowered);
   change(false, [program = build->program](vm::Machine& m) -> std::optional<Outcome> {
     m.set_program(program);
     return std::nullopt;

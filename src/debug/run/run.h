@@ -12,6 +12,7 @@
 #include "debug/kernel/stepper.h"
 #include "debug/look/code_map.h"
 #include "debug/run/change.h"
+#include "debug/run/kernel_memory.h"
 #include "debug/run/timeline.h"
 
 namespace rldb::debug {
@@ -32,6 +33,7 @@ class Run {
         function_(function),
         args_(args.begin(), args.end()) {
     machine_.set_call_log(std::make_shared<vm::CallLog>());
+    tell_kernel_writes(machine_.program(), lowered_of(machine_));
     timeline_.begin(machine_);
   }
 

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "debug/impl.h"
+#include "debug/watch/iteration.h"
 #include "debug/watch/observer.h"
 #include "rldb/source/diagnostic_missing.h"
 
@@ -89,6 +90,7 @@ std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
     if (!s.over && b.ignore > 0) --b.ignore;
     if (passes) continue;
     numbers.push_back(s.number);
+    if (b.iterations && !s.over) s.text += "\n" + storing_iteration(*this, b, observer.time() - 1);
     details.push_back(std::move(s.text));
   }
   if (numbers.empty()) return std::nullopt;

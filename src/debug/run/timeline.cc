@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 
 #include "rldb/support/memory.h"
 
@@ -33,8 +34,7 @@ std::uint64_t now_ns() {
 }
 
 bool Timeline::begin(const vm::Machine& machine, std::size_t limit) {
-  points_.clear();
-  bytes_ = 0;
+  while (!points_.empty()) drop(points_.size() - 1);
   limit_ = with_memory_at_hand(limit);
   chunk_ = 64;
   spent_ = 0;
@@ -52,8 +52,15 @@ bool Timeline::add(const vm::Machine& machine) {
   if (bytes > limit_) return false;
   auto copy = machine.snapshot();
   if (!copy.ok()) return false;  // no memory: keep only the existing history
-  points_.insert(at, Point{time, bytes, std::move(copy).value()});
+  std::vector<vm::SharedBlock> blocks = vm::shared_blocks(*copy);
+  present_ = 0;
+  for (const vm::SharedBlock& b : blocks) {
+    present_ += b.bytes;
+    if (holders_[b.block]++ == 0) shared_ += b.bytes;
+  }
+  points_.insert(at, Point{time, bytes, std::move(copy).value(), std::move(blocks)});
   bytes_ += bytes;
+  owning_before_ = runtime::owning_time();
   snapshot_cost_ = now_ns() - begin;
   return true;
 }
@@ -62,7 +69,7 @@ void Timeline::ran(const vm::Machine& machine, std::uint64_t nanoseconds) {
   spent_ += nanoseconds;
   if (nanoseconds < kChunkTarget / 2 && chunk_ < kMaxChunk) chunk_ *= 2;
   if (nanoseconds > kChunkTarget * 2 && chunk_ > 1) chunk_ /= 2;
-  if (points_.empty() || spent_ < std::max(kMinSpent, kCostFactor * snapshot_cost_)) return;
+  if (points_.empty() || spent_ < std::max(kMinSpent, kCostFactor * cost_of_last())) return;
   // A frameless machine (finished, or a bare kernel) has nowhere to go back to.
   if (!machine.running() || machine.fault()) return;
   spent_ = 0;
@@ -70,14 +77,27 @@ void Timeline::ran(const vm::Machine& machine, std::uint64_t nanoseconds) {
 }
 
 void Timeline::pass(const vm::Machine& machine) {
-  if (spent_ < std::max(kMinSpent, kLongReturn * snapshot_cost_) || !machine.running() || machine.fault()) return;
+  if (spent_ < std::max(kMinSpent, kLongReturn * cost_of_last()) || !machine.running() || machine.fault()) return;
   spent_ = 0;
   if (add(machine)) thin(machine.instructions());
 }
 
 void Timeline::drop(std::size_t i) {
   bytes_ -= points_[i].bytes;
+  for (const vm::SharedBlock& b : points_[i].blocks)
+    if (const auto it = holders_.find(b.block); --it->second == 0) {
+      holders_.erase(it);
+      shared_ -= b.bytes;
+    }
   points_.erase(points_.begin() + std::ptrdiff_t(i));
+}
+
+// The run is short of memory for itself.
+bool Timeline::give_up() {
+  if (points_.empty()) return false;
+  while (points_.size() > 2) drop(points_.size() - 2);
+  drop(points_.size() - 1);
+  return true;
 }
 
 void Timeline::forget_after(std::uint64_t time) {
@@ -91,12 +111,23 @@ void Timeline::thin(std::uint64_t now) {
     const std::uint64_t gap = points_[i].time - points_[i - 2].time;
     if (gap < age(points_[i].time) / kAgeShare) drop(i - 1);
   }
-  // Over a hard limit: every second one is dropped, except the first and the last.
-  while (points_.size() > 2 && (bytes_ > limit_ || points_.size() > kMaxPoints)) {
-    for (std::size_t i = points_.size() - 1; i > 1; i -= std::min<std::size_t>(i, 2))
-      if (i - 1 > 0) drop(i - 1);
+  while (points_.size() > 2 && (bytes() > limit_ || points_.size() > kMaxPoints)) drop(least_needed(now));
+  if (points_.size() == 2 && bytes() > limit_) drop(1);
+  if (points_.size() == 1 && bytes() > limit_) drop(0);  // what the run has overwritten of its inputs alone is more
+}
+
+// The one, neither the first nor the last, without which the ways back stay the shortest. Gaps grow with the root of
+// their age, so that with few checkpoints none is long.
+std::size_t Timeline::least_needed(std::uint64_t now) const {
+  std::size_t best = 1;
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 1; i + 1 < points_.size(); ++i) {
+    const std::uint64_t end = points_[i + 1].time;
+    const std::uint64_t age = end < now ? now - end : end - now;
+    const double gap = double(end - points_[i - 1].time);
+    if (const double need = gap * gap / double(age + 1); need <= least) best = i, least = need;
   }
-  if (points_.size() == 2 && bytes_ > limit_) drop(1);
+  return best;
 }
 
 const vm::Machine* Timeline::at_or_before(std::uint64_t time) const {

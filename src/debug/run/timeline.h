@@ -1,14 +1,19 @@
 // Timeline: checkpoints of one run, so that going back is cheap however long the run is.
 //
-// A checkpoint is a Machine::snapshot at a time (instructions completed); it contains no breakpoints. Checkpoints are
-// made when enough has been executed since the last one to be worth it (wall-clock time, at least ten times the cost of
-// a snapshot), and thinned by age: dense near the present, exponentially sparser further back, never the one at time 0.
-// Their number and their bytes are bounded. Where checkpoints are never changes what a run computes. User: Run.
+// A checkpoint is a Machine::snapshot at a time (instructions completed); it contains no breakpoints. Large memory is
+// shared with the run until the run writes it, so a checkpoint holds no more than what was written since. Checkpoints
+// are made when enough has been executed since the last one to be worth it (wall-clock time, at least ten times the
+// cost of a snapshot and of the copies that it leads to), and thinned by age: dense near the present, exponentially
+// sparser further back, never the one at time 0. Their number and their bytes are bounded. Where checkpoints are never
+// changes what a run computes. User: Run.
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
+#include "rldb/runtime/shared_memory.h"
+#include "rldb/vm/kernel_writes.h"
 #include "rldb/vm/machine.h"
 
 namespace rldb::debug {
@@ -17,6 +22,7 @@ class Timeline {
  public:
   static constexpr std::size_t kDefaultLimit = std::size_t(512) << 20;
 
+  Timeline() : reclaimer_([this] { return give_up(); }) {}
   // Discards everything and makes a checkpoint at the machine's current time. False: it would exceed the limit.
   bool begin(const vm::Machine& machine, std::size_t limit = kDefaultLimit);
   // Reports that `nanoseconds` were spent executing up to the machine's place; makes a checkpoint when it is time.
@@ -33,10 +39,11 @@ class Timeline {
   // The work since then is already covered: call when a machine was restored from a checkpoint.
   void restored() { spent_ = 0; }
   // Nanoseconds that going back to now would take: copying the last checkpoint, and the execution since.
-  std::uint64_t cost_of_return() const { return snapshot_cost_ + spent_; }
+  std::uint64_t cost_of_return() const { return cost_of_last() + spent_; }
   bool empty() const { return points_.empty(); }
   std::size_t size() const { return points_.size(); }
-  std::size_t bytes() const { return bytes_; }
+  // That it alone keeps: copies, and memory that the run has written since.
+  std::size_t bytes() const { return bytes_ + (shared_ > present_ ? shared_ - present_ : 0); }
   std::size_t limit() const { return limit_; }
   std::uint64_t first_time() const { return points_.empty() ? 0 : points_.front().time; }
 
@@ -45,17 +52,26 @@ class Timeline {
     std::uint64_t time;
     std::size_t bytes;
     vm::Machine machine;
+    std::vector<vm::SharedBlock> blocks;
   };
   bool add(const vm::Machine& machine);
   void thin(std::uint64_t now);
   void drop(std::size_t i);
+  std::size_t least_needed(std::uint64_t now) const;
+  bool give_up();
+  std::uint64_t cost_of_last() const { return snapshot_cost_ + (runtime::owning_time() - owning_before_); }
 
   std::vector<Point> points_;  // ascending times
-  std::size_t bytes_ = 0;
+  std::size_t bytes_ = 0;      // copied
+  std::size_t shared_ = 0;     // of all blocks
+  std::size_t present_ = 0;    // of these, what the run itself had at the last checkpoint
+  std::unordered_map<const runtime::Object*, std::size_t> holders_;  // of a block: checkpoints
   std::size_t limit_ = kDefaultLimit;
   std::uint64_t chunk_ = 64;
   std::uint64_t spent_ = 0;          // since the last checkpoint
   std::uint64_t snapshot_cost_ = 0;  // nanoseconds, of the last one
+  std::uint64_t owning_before_ = 0;  // owning_time() when it was made
+  runtime::Reclaimer reclaimer_;
 };
 
 std::uint64_t now_ns();

@@ -18,7 +18,7 @@ using bytecode::Opcode;
 using runtime::Value;
 using runtime::ValueKind;
 
-Observer::Observer(Debugger::Impl& d, const Run& run)
+Observer::Observer(Debugger::Impl& d, const Run& run, bool backward)
     : d_(d), map_(run.code()), run_(run), observed_(run.code().executable().instruction_count()) {
   for (const auto& [number, b] : d.breakpoints) {
     if (!b.enabled) continue;
@@ -26,7 +26,7 @@ Observer::Observer(Debugger::Impl& d, const Run& run)
     if (b.kind == PointKind::Catch)
       if (const auto event = numeric_event(b.spec)) catches_.push_back({number, *event});
   }
-  if (active()) add_calls();
+  if (active()) add_calls(backward);
   for (const Watched& w : watches_)
     for (Pc pc = 0; pc < observed_.end(); ++pc)
       if (w.definitions().test(pc)) observed_.set(pc);
@@ -50,8 +50,9 @@ void Observer::look_for(runtime::NumericEvents events) {
 
 // Only calls with a tensor's register among their arguments can write to the tensor. Definitions made by a call of the
 // program exist once it returns.
-void Observer::add_calls() {
+void Observer::add_calls(bool backward) {
   const bool every =
+      (backward && !watches_.empty()) ||
       std::any_of(watches_.begin(), watches_.end(), [](const Watched& w) { return w.every_activation(); });
   for (Pc pc = 0; pc < observed_.end(); ++pc) {
     const Instruction i = map_.executable().instruction(pc);

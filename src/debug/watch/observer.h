@@ -21,8 +21,9 @@ namespace rldb::debug {
 
 class Observer : public vm::Hook {
  public:
-  // For the enabled points that need one. `active()` false: there are none.
-  Observer(Debugger::Impl& d, const Run& run);
+  // For the enabled points that need one. `active()` false: there are none. `backward`: for parts of the run that begin
+  // before the activations that exist now.
+  Observer(Debugger::Impl& d, const Run& run, bool backward = false);
   ~Observer();
   Observer(const Observer&) = delete;
   Observer& operator=(const Observer&) = delete;
@@ -49,7 +50,7 @@ class Observer : public vm::Hook {
     int number;
     NumericEvent event;
   };
-  void add_calls();
+  void add_calls(bool backward);
   runtime::NumericEvents events() const;
   void look_for(runtime::NumericEvents events);
   Reached reached(const vm::Machine& m, std::size_t frame, Pc pc) const;

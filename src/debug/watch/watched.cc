@@ -98,14 +98,18 @@ void Watched::begin(const vm::Machine& m) {
   readers_.clear();
   const auto frames = m.frames();
   if (function_ < 0) return;
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    const bool own = every_ || (i == frame_ && frames[i].entered == entered_);
-    if (own && frames[i].function == function_) follow(m, i);
-  }
+  for (std::size_t i = 0; i < frames.size(); ++i)
+    if (is_own(m, i)) follow(m, i);
 }
 
+bool Watched::is_own(const vm::Machine& m, std::size_t frame) const {
+  const vm::Frame& f = m.frames()[frame];
+  return f.function == function_ && (every_ || (frame == frame_ && f.entered == entered_));
+}
+
+// The one activation, too: a part of the run that is executed again may begin before it.
 void Watched::entered(const vm::Machine& m) {
-  if (every_ && m.frame().function == function_) follow(m, m.frames().size() - 1);
+  if (function_ >= 0 && is_own(m, m.frames().size() - 1)) follow(m, m.frames().size() - 1);
 }
 
 bool Watched::left(std::size_t frame) {

@@ -62,6 +62,7 @@ class Watched {
   };
   void add_definitions();
   void find_storage(std::string_view name);
+  bool is_own(const vm::Machine& m, std::size_t frame) const;
   void follow(const vm::Machine& m, std::size_t frame);
   std::optional<runtime::Value> evaluate(Followed& f, const vm::Machine& m);
   std::optional<runtime::Value> storage_of(Followed& f, const vm::Machine& m);

@@ -30,6 +30,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
 #include "rldb/runtime/copy.h"
+#include "rldb/runtime/shared_memory.h"
 #include "rldb/support/large_stack.h"
 #include "rldb/support/text.h"
 
@@ -149,7 +150,26 @@ class RelaxEval {
     return result;
   }
 
+  // Memory that checkpoints of a run share becomes the storage's own before a kernel may write it.
+  static Result<support::Unit> own_written(const ir::PrimFunc* f, PackedArgs args) {
+    for (std::size_t i = 0; i < args.size(); ++i) {
+      if (!args[i].is(ValueKind::Tensor) || !runtime::shared_block(*args[i].as_tensor().storage())) continue;
+      const ir::Buffer* b = i < f->params.size() ? f->params[i].buffer : nullptr;
+      bool only_read = b != nullptr;
+      ir::walk(f->body, [&](const ir::Node* n) {
+        const auto* store = as<ir::BufferStore>(n);
+        const auto* block = as<ir::SBlock>(n);
+        const bool views = block && !block->match_buffers.empty();
+        only_read = only_read && !views && n != b->data && !(store && store->buffer->data == b->data);
+        return only_read;
+      });
+      if (!only_read) RLDB_TRY_VOID(runtime::own_all(args[i]));
+    }
+    return support::Unit{};
+  }
+
   Result<Value> call_prim_func(const ir::PrimFunc* f, std::string_view name, PackedArgs args) {
+    RLDB_TRY_VOID(own_written(f, args));
     return watched(name, f, args, [&] {
       if (env_.run_kernel)
         if (auto done = env_.run_kernel(f, name, args)) return std::move(*done);
@@ -192,6 +212,7 @@ class RelaxEval {
   }
 
   Result<Value> find_and_call_packed(std::string_view name, PackedArgs args) {
+    for (const Value& v : args) RLDB_TRY_VOID(runtime::own_all(v));
     if (auto own = call_runtime_function(name, args, env_.output)) return std::move(*own);
     if (const auto id = bytecode::find_builtin(name)) {
       if (auto own = call_on_devices(*id, args)) return std::move(*own);
@@ -552,6 +573,7 @@ class RelaxEval {
     for (std::size_t i = 0; i < types.size(); ++i) {
       const std::int64_t index = indices && i < indices->items.size() ? indices->items[i]->integer : -1;
       if (index >= 0 && std::size_t(index) < args.size()) {
+        RLDB_TRY_VOID(runtime::own_all(args[std::size_t(index)]));
         outputs.push_back(args[std::size_t(index)]);
         continue;
       }

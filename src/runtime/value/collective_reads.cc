@@ -3,6 +3,7 @@
 
 #include "rldb/runtime/call_reads.h"
 #include "rldb/runtime/contrib.h"
+#include "rldb/runtime/worker_groups.h"
 #include "rldb/runtime/workers.h"
 
 namespace rldb::runtime {
@@ -14,6 +15,8 @@ ElementPlace place_in(const Tensor& t, std::int64_t position) {
   return {t.storage().get(), t.byte_offset() + std::size_t(position) * t.dtype().bytes()};
 }
 
+std::int64_t g_workers_in_group = 0;
+
 CallReads from_worker(const Tensor& input, std::int64_t position, std::int64_t worker) {
   const std::int64_t own = workers() ? workers()->id() : 0;
   if (worker == own) return {true, {place_in(input, position)}, {}};
@@ -21,6 +24,9 @@ CallReads from_worker(const Tensor& input, std::int64_t position, std::int64_t w
 }
 
 }  // namespace
+
+std::int64_t workers_in_group() { return g_workers_in_group; }
+void set_workers_in_group(std::int64_t count) { g_workers_in_group = count; }
 
 std::optional<CallReads> collective_reads(PackedFunctionPointer function, PackedArgs args,
                                           const ElementPlace& written) {
@@ -42,11 +48,12 @@ std::optional<CallReads> collective_reads(PackedFunctionPointer function, Packed
     if (workers()) reads.others = "and from the same element of the other workers";
     return reads;
   }
-  // In a group, the worker's place among the participants is not known here.
   const Collective what = gathers ? Collective::Allgather : Collective::Broadcast;
-  if (is_in_group(what, args)) return std::nullopt;
-  if (casts) return from_worker(input, position, 0);
-  return from_worker(input, position % input.element_count(), position / input.element_count());
+  const bool in_group = is_in_group(what, args) && workers();
+  if (in_group && g_workers_in_group <= 0) return std::nullopt;
+  const std::int64_t first = in_group ? workers()->id() / g_workers_in_group * g_workers_in_group : 0;
+  if (casts) return from_worker(input, position, first);
+  return from_worker(input, position % input.element_count(), first + position / input.element_count());
 }
 
 }  // namespace rldb::runtime

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/runtime/worker_groups.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
@@ -41,6 +42,7 @@ struct Group::Member {
 Group::Group(Session& session, std::size_t ranks, std::size_t groups)
     : session_(session), ranks_(ranks), group_size_(ranks / groups), meetings_(ranks), own_(ranks) {
   runtime::set_workers(this);
+  runtime::set_workers_in_group(std::int64_t(group_size_));
 }
 
 Group::~Group() {

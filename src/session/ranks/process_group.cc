@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "rldb/runtime/worker_groups.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/source/diagnostic_run.h"
@@ -99,6 +100,7 @@ struct ProcessGroup::Job {
 ProcessGroup::ProcessGroup(support::Ranks& ranks, support::RankBoard* board, std::size_t groups)
     : ranks_(ranks), board_(board), group_size_(std::size_t(ranks.size()) / groups), ended_(std::size_t(ranks.size())) {
   runtime::set_workers(this);
+  runtime::set_workers_in_group(std::int64_t(group_size_));
 }
 
 ProcessGroup::~ProcessGroup() {

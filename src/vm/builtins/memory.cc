@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "rldb/runtime/copy.h"
+#include "rldb/runtime/shared_memory.h"
 #include "vm/builtins/args.h"
 
 namespace rldb::vm {
@@ -80,6 +81,10 @@ Result<Value> builtin_AllocTensor(const CallSite&, PackedArgs args) {
   Ref<runtime::Storage> storage = a[0].storage_ref();
   auto tensor = offset < 0 ? runtime::Result<Ref<runtime::Tensor>>(runtime::fail(ErrorKind::OutOfMemory, ""))
                            : runtime::Tensor::view(storage, std::size_t(offset), *shape, dtype);
+  if (!tensor.ok() && offset >= 0 && runtime::shared_block(*storage)) {  // shared memory does not grow
+    RLDB_TRY_VOID(runtime::own(*storage));
+    tensor = runtime::Tensor::view(storage, std::size_t(offset), *shape, dtype);
+  }
   if (tensor.ok()) return Value(*std::move(tensor));
   return a.fail(ErrorKind::OutOfMemory,
                 fmt::format("a tensor of shape ({}), {} at byte {} does not fit into a storage of {} bytes",
@@ -89,6 +94,7 @@ Result<Value> builtin_AllocTensor(const CallSite&, PackedArgs args) {
 Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args) {
   RLDB_TRY(Value made, builtin_AllocTensor(site, args));
   const runtime::Tensor& t = made.as_tensor();
+  RLDB_TRY_VOID(runtime::own(*t.storage()));
   if (t.byte_size() > 0) std::memset(t.data(), 0, t.byte_size());
   return made;
 }

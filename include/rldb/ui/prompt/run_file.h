@@ -19,7 +19,7 @@
 namespace rldb::ui {
 
 inline constexpr std::string_view kRunFileMagic = "\x89rldbrun\r\n\x1a\n";
-inline constexpr std::uint32_t kRunFileVersion = 1;
+inline constexpr std::uint32_t kRunFileVersion = 2;
 
 struct RunFile {
   std::string made_by;  // version of rldb

@@ -193,14 +193,17 @@ Status command_Rbreak(Repl& repl, std::string_view rest) {
 }
 
 Status command_Watch(Repl& repl, std::string_view rest) {
-  constexpr std::string_view kEvery = "-a ";
-  const bool every = rest.starts_with(kEvery);
-  if (every) rest = trim(rest.substr(kEvery.size()));
+  bool every = false, iterations = false;
+  while (rest.starts_with("-a ") || rest.starts_with("-i ")) {
+    (rest[1] == 'a' ? every : iterations) = true;
+    rest = trim(rest.substr(3));
+  }
   const auto [expression, condition] = split_condition(rest);
   if (expression.empty() || lacks_condition(rest)) return Status::Usage;
   source::Diagnostics diagnostics;
   if (!readable(condition, diagnostics)) return repl.report(diagnostics);
   const Breakpoint* point = repl.debugger().add_watchpoint(expression, repl.frame(), every, diagnostics);
+  if (point) repl.debugger().find_breakpoint(point->number)->iterations = iterations;
   return made(repl, point, condition, diagnostics);
 }
 

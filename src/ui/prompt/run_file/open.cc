@@ -108,6 +108,7 @@ void restore_point(Repl& repl, const debug::Breakpoint& saved) {
     b.frame = saved.frame;
     b.function = saved.function;
     b.entered = saved.entered;
+    b.iterations = saved.iterations;
     bool good = saved.condition.empty() || debugger.set_condition(b.number, saved.condition, found);
     good = (saved.log.empty() || debugger.set_log(b.number, saved.log, found)) && good;
     if (!good) tell_not_restored(repl, fmt::format("{}: {}", saved.spec, found.first_error()));

@@ -111,6 +111,7 @@ void visit_breakpoint(Archive& a, Breakpoint& b) {
   a.field(b.function);
   a.field(b.entered);
   a.field(b.every_activation);
+  a.field(b.iterations);
 }
 
 template <class Archive>

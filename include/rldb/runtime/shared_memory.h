@@ -1,0 +1,67 @@
+// Memory that several storages share until one of them is written, so that a copy of a run's state costs nothing and
+// keeps only what was written since.
+//
+// `share` makes such a copy; from then on, whoever is about to write a storage calls `own` first, which moves that
+// storage alone to memory of its own. Its identity stays, and so does what refers to it. The shared memory itself never
+// changes. Users: vm (snapshots, and before each call that writes), debug, eval.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "rldb/runtime/value.h"
+
+namespace rldb::runtime {
+
+// Smaller storages are copied at once: 64 KiB, unless a test sets it.
+void set_shared_from(std::size_t bytes);
+
+// Whether `share` copies nothing: memory of the host that belongs to a storage or is shared already, and is not pinned.
+bool can_share(const Storage& s);
+// A storage with the same contents, whatever happens to either of them later. Errors: OutOfMemory, of a copy.
+Result<Ref<Storage>> share(const Ref<Storage>& s);
+// The same for all storages that share their memory; null: it is this storage's alone.
+const Object* shared_block(const Storage& s);
+
+// The bytes that the caller is about to overwrite, all of them, whatever they are. `hint`: see Storage::of_shape.
+struct Overwritten {
+  std::size_t begin = 0, end = 0;
+  DType hint;
+};
+// To be called before a write: the storage's memory is its own afterwards, with its contents except those of
+// `overwritten`. Errors: OutOfMemory.
+Result<support::Unit> own(Storage& s, const std::optional<Overwritten>& overwritten = {});
+// All tensors and storages in a value.
+Result<support::Unit> own_all(const Value& v);
+
+// While one lives, the memory of these tensors stays where it is.
+class Pinned {
+ public:
+  explicit Pinned(std::span<const Value> values);
+  ~Pinned();
+  Pinned(const Pinned&) = delete;
+  Pinned& operator=(const Pinned&) = delete;
+
+ private:
+  std::vector<Ref<Storage>> storages_;
+};
+
+// Nanoseconds that this thread has spent in `own`.
+std::uint64_t owning_time();
+
+// Called when there is no memory for a copy: gives up something that shares memory; false: there is nothing left.
+class Reclaimer {
+ public:
+  explicit Reclaimer(std::function<bool()> give_up);
+  ~Reclaimer();
+  Reclaimer(const Reclaimer&) = delete;
+  Reclaimer& operator=(const Reclaimer&) = delete;
+
+ private:
+  std::function<bool()> give_up_;
+  friend bool reclaim();
+};
+
+}  // namespace rldb::runtime
