@@ -122,14 +122,34 @@ bool match_result(const ReductionNest& n, const ReductionNest::Result& r) {
   });
 }
 
-// The spatial axes are the indices of the results, each once.
+// The loop whose axis an index is, by itself or added to something without axes (a block of rows); -1: it has none.
+// Nullopt: anything else.
+std::optional<int> loop_in(const ReductionNest& n, const ir::Expr* index) {
+  int found = -1;
+  bool loads = false;
+  ir::walk(index, [&](const ir::Node* node) { return !(loads = loads || as<ir::BufferLoad>(node)); });
+  if (loads) return std::nullopt;
+  for (std::size_t i = 0; i < n.axes.size(); ++i) {
+    if (mentions(index, n.loops[i]->var)) return std::nullopt;
+    if (!mentions(index, n.axes[i]->var)) continue;
+    if (found >= 0) return std::nullopt;
+    found = int(i);
+  }
+  if (found < 0 || n.axes[std::size_t(found)]->var == index) return found;
+  const ir::Var* axis = n.axes[std::size_t(found)]->var;
+  const auto* sum = as<ir::BinaryExpr>(index);
+  if (!sum || sum->kind != ir::BinaryKind::Add || (sum->a != axis && sum->b != axis)) return std::nullopt;
+  return mentions(sum->a == axis ? sum->b : sum->a, axis) ? std::nullopt : std::optional(found);
+}
+
+// The spatial axes are in the indices of the results, each once.
 bool match_indices(const ReductionNest& n) {
   if (n.update->indices.empty()) return false;
   std::vector<int> seen(n.loops.size(), 0);
   for (const ir::Expr* e : n.update->indices) {
-    if (ir::is_const(e, 0)) continue;
-    const int i = n.loop_of(e);
-    if (i < 0 || n.is_reduce(i) || seen[std::size_t(i)]++) return false;
+    const auto i = loop_in(n, e);
+    if (!i) return false;
+    if (*i >= 0 && (n.is_reduce(*i) || seen[std::size_t(*i)]++)) return false;
   }
   bool has_reduce = false;
   for (std::size_t i = 0; i < seen.size(); ++i) {

@@ -117,7 +117,8 @@ const bool registered = [] {
     add("rldb", [op](benchmark::State& s) { time_operator(s, op, codegen::FpMode::Strict); });
     add("rldb_fast", [op](benchmark::State& s) { time_operator(s, op, codegen::FpMode::Fast); });
     add("rldb_two_threads", [op](benchmark::State& s) { time_two_threads(s, op); })->UseRealTime();
-    add("compile", [op](benchmark::State& s) { time_compile(s, op); });
+    // LLVM works in threads of its own.
+    add("compile", [op](benchmark::State& s) { time_compile(s, op); })->MeasureProcessCPUTime();
     if (auto peer = bench::onednn_call(op.name))
       add("onednn", [peer](benchmark::State& s) {
         for (auto _ : s) peer();

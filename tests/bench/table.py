@@ -22,7 +22,7 @@ SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 def plain(name):
     """A benchmark's name without what Google Benchmark appends."""
-    return re.sub(r"/iterations:\d+|/real_time", "", name)
+    return re.sub(r"/iterations:\d+|/process_time|/real_time", "", name)
 
 
 def wanted_benchmarks(pattern):
@@ -40,7 +40,8 @@ def wanted_benchmarks(pattern):
 
 def run_round(build, names, seconds):
     """One run of each benchmark: {name: {"time": s, counters...}}."""
-    filter_ = "^(" + "|".join(re.escape(n) for n in sorted(names)) + r")(/iterations:[0-9]+)?(/real_time)?$"
+    appended = r"(/iterations:[0-9]+)?(/process_time)?(/real_time)?"
+    filter_ = "^(" + "|".join(re.escape(n) for n in sorted(names)) + f"){appended}$"
     env = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     done = subprocess.run([str(build / "rldb_bench"), f"--benchmark_filter={filter_}", "--benchmark_format=json",
                            f"--benchmark_min_time={seconds}"], capture_output=True, text=True, env=env)

@@ -234,6 +234,12 @@ class ReductionWriter {
       bind(std::size_t(r_.j), build_.add(build_.add(at, place), lane));
       return f(build_.add(first, build_.add(start, lane)));
     };
+    // Where sums are in the result itself, an element may be added to once only.
+    if (overlaps && !registers_)
+      return build_.loop(j + "_1", total, [&](E x) {
+        bind(std::size_t(r_.j), x);
+        return f(x);
+      });
     if (lanes == 1 || (!vectors_ && !overlaps))
       return build_.loop(j + "_1", at, vectors * lanes, [&](E x) { return element(build_.lit(at, 0), x); });
     return build_.loop(
