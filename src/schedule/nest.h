@@ -54,7 +54,8 @@ bool mentions(const ir::Node* n, const ir::Var* v);
 // Neighbours in the last dimension are neighbours in memory.
 bool is_dense(const ir::Buffer* b);
 bool moves_with(const ir::BufferLoad* l, const ir::Var* axis);
-// Neighbours along the axis are neighbours in memory: it is in the last index only, by itself, in a sum, or less something.
+// Neighbours along the axis are neighbours in memory: it is in the last index only, by itself, in a sum, or with
+// something subtracted.
 bool runs_along(const ir::BufferLoad* l, const ir::Var* axis);
 // Whether each lane of a vector can compute the expression: no calls of functions, no vectors, no bindings.
 bool has_vector_form(const ir::Expr* e);

@@ -72,7 +72,23 @@ std::optional<std::int64_t> window_of(const ReductionNest& nest) {
   return steps;
 }
 
-// Rows along the dimension before the last: as many as divide it, if some do.
+// Whether neighbouring windows along an axis overlap, or could.
+bool slides_along(const ReductionNest& nest, const ir::Var* axis) {
+  bool found = false;
+  ir::walk(nest.update->value, [&](const ir::Node* n) {
+    const auto* l = as<ir::BufferLoad>(n);
+    if (!l || found) return !found;
+    for (const ir::Expr* e : l->indices)
+      for (std::size_t i = 0; i < nest.axes.size() && mentions(e, axis); ++i)
+        found = found ||
+                (nest.is_reduce(int(i)) && !ir::is_const(nest.extent(int(i)), 1) && mentions(e, nest.axes[i]->var));
+    return !found;
+  });
+  return found;
+}
+
+// Rows along the dimension before the last: as many as divide it, if some do. Without a common element they only help
+// where a row has few vectors.
 void choose_rows(Reduction& r) {
   const auto window = window_of(r.nest);
   if (!window) return;
@@ -81,6 +97,7 @@ void choose_rows(Reduction& r) {
     if (const int loop = r.nest.loop_of(indices[n]); loop >= 0 && !ir::is_const(r.nest.extent(loop), 1)) r.i = loop;
   const auto extent = r.i < 0 ? std::nullopt : ir::const_int(r.nest.extent(r.i));
   if (!extent || *extent < 2) return;
+  if (r.tiles == kMaxTiles && !slides_along(r.nest, r.nest.axes[std::size_t(r.i)]->var)) return;
   const std::int64_t most = std::min({kMaxChains / r.tiles, kMaxWindow / (*window * r.tiles), *extent});
   r.rows = std::max<std::int64_t>(most, 1);
   for (std::int64_t n = r.rows; n >= 2 && *extent % r.rows != 0; --n)
