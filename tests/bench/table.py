@@ -104,10 +104,11 @@ def compared_with(name, old, drift):
 
 
 def drift_of(old, figures):
-    """How much slower the machine is than in the earlier run, by what peers and limits take now."""
+    """How much slower the machine is than in the earlier run, by what peers and limits take now: the median, as one of
+    them may have been interrupted."""
     ratios = [f["peer"] / old[name]["peer"] for name, f in figures.items()
               if f.get("peer") and old.get(name, {}).get("peer") and f["timed"]]
-    return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else 1.0
+    return statistics.median(ratios) if ratios else 1.0
 
 
 def measure_figures(samples, pattern):
@@ -212,7 +213,7 @@ def measure_model(build, model):
                        stderr=subprocess.DEVNULL)
         if not os.path.exists(profile):
             return None
-        data = json.loads(Path(profile).read_text())
+        data = json.loads(Path(profile).read_text())[0]  # of the only rank
     by_operator = {}
     for binding in data["bindings"]:
         row = by_operator.setdefault(operator_of(binding), {"calls": 0, "nanoseconds": 0, "least": 0.0, "known": 0})
