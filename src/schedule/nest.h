@@ -17,10 +17,16 @@ struct LoopNest {
 std::optional<LoopNest> match_nest(const ir::ForStmt* loop);
 
 struct ReductionNest {
+  struct Result {
+    const ir::BufferStore* init = nullptr;
+    const ir::BufferStore* update = nullptr;
+    const ir::Expr* value = nullptr;  // that is stored
+  };
   std::vector<const ir::ForStmt*> loops;  // outermost first; each is exactly one axis
   std::vector<const ir::IterVar*> axes;   // of the loop with the same index
   const ir::SBlock* block = nullptr;
-  const ir::BufferStore* init = nullptr;
+  std::vector<Result> results;
+  const ir::BufferStore* init = nullptr;  // of the first
   const ir::BufferStore* update = nullptr;
 
   // The loop of an axis variable, or -1.
@@ -30,8 +36,11 @@ struct ReductionNest {
 };
 
 // A nest around a block whose axes are its loops, whose init and body are one store each to the same element, indexed
-// by its spatial axes, each once; the body reads that buffer only there.
+// by its spatial axes, each once, or by these added to something without axes; the body reads that buffer only there.
 std::optional<ReductionNest> match_reduction(const ir::ForStmt* loop);
+// The same with one or more results, in buffers of their own at the same indices, whose values are all calculated
+// before the first is stored.
+std::optional<ReductionNest> match_reductions(const ir::ForStmt* loop);
 
 // A nest around one store, whose axes are its loops in order; without a block the axes are the loops' variables.
 struct ElementwiseNest {
@@ -45,7 +54,8 @@ bool mentions(const ir::Node* n, const ir::Var* v);
 // Neighbours in the last dimension are neighbours in memory.
 bool is_dense(const ir::Buffer* b);
 bool moves_with(const ir::BufferLoad* l, const ir::Var* axis);
-// Neighbours along the axis are neighbours in memory: it is in the last index only, by itself or in a sum.
+// Neighbours along the axis are neighbours in memory: it is in the last index only, by itself, in a sum, or with
+// something subtracted.
 bool runs_along(const ir::BufferLoad* l, const ir::Var* axis);
 // Whether each lane of a vector can compute the expression: no calls of functions, no vectors, no bindings.
 bool has_vector_form(const ir::Expr* e);

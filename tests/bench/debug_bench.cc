@@ -84,21 +84,21 @@ void BM_ReverseStepsInARow(benchmark::State& state) {
 }
 BENCHMARK(BM_ReverseStepsInARow)->Unit(benchmark::kMillisecond);
 
-// From the end back to the start, over a million instructions: a breakpoint there, a condition evaluated 200,000 times,
-// a watchpoint.
+// From the end back to the start, over a million instructions and over eleven: a breakpoint there, a condition that is
+// evaluated in each turn, a watchpoint.
 void BM_ReverseContinue(benchmark::State& state) {
   for (auto _ : state) {
     state.PauseTiming();
     Program p;
     source::Diagnostics d;
     p.debugger.add_breakpoint("*6", false, d);
-    p.start(kTurns, false);
+    p.start(state.range(1), false);
     if (state.range(0) == 0) p.debugger.add_breakpoint("*0", false, d);
     if (state.range(0) == 1) {
       p.debugger.add_breakpoint("*2", false, d);
-      p.debugger.set_condition(2, "n == 199999", d);
+      p.debugger.set_condition(2, fmt::format("n == {}", state.range(1) - 1), d);
     }
-    if (state.range(0) == 2) p.debugger.add_watchpoint("n > 199998", 0, false, d);
+    if (state.range(0) == 2) p.debugger.add_watchpoint(fmt::format("n > {}", state.range(1) - 2), 0, false, d);
     state.ResumeTiming();
     const debug::StopReport stop = p.debugger.reverse_resume();
     state.PauseTiming();
@@ -106,7 +106,7 @@ void BM_ReverseContinue(benchmark::State& state) {
     state.ResumeTiming();
   }
 }
-BENCHMARK(BM_ReverseContinue)->DenseRange(0, 2)->Unit(benchmark::kMillisecond);
+BENCHMARK(BM_ReverseContinue)->ArgsProduct({{0, 1, 2}, {kTurns, 11 * kTurns}})->Unit(benchmark::kMillisecond);
 
 // A million instructions: the bare machine, the debugger without breakpoints, and with one that is never reached.
 void BM_BareMachine(benchmark::State& state) {

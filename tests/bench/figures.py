@@ -24,10 +24,14 @@ PASSES = ["LegalizeOps", "DeadCodeElimination", "EliminateCommonSubexpr", "Canon
           "ToNonDataflow", "CallTIRRewrite", "StaticPlanBlockMemory", "VMShapeLower"]
 OPERATORS = ["softmax", "layer_norm", "gelu", "silu", "exp", "tanh", "add_row", "sum_rows", "max_rows", "transpose",
              "product_512", "product_128_768_3072", "product_vector", "product_batch", "product_int8", "conv_3x3",
-             "conv_1x1", "conv_7x7", "conv_depthwise", "max_pool", "group_norm", "sort", "topk"]
-WITHOUT_PEER = {"group_norm", "sort", "topk"}
+             "conv_1x1", "conv_7x7", "conv_depthwise", "max_pool", "group_norm", "sort", "topk", "sum_columns",
+             "softmax_odd", "softmax_symbolic", "add_row_symbolic", "product_odd", "product_symbolic", "conv_batch_3",
+             "conv_nhwc", "conv_1d", "conv_3d", "conv_transpose", "avg_pool", "concat", "slice", "pad", "gather",
+             "transpose_heads"]
+WITHOUT_PEER = {"group_norm", "sort", "topk", "pad", "gather"}
 # Where the order of additions does not matter the strict code has to be as fast as the other.
-UNORDERED = {"gelu", "silu", "exp", "tanh", "add_row", "max_rows", "transpose", "max_pool", "product_int8"}
+UNORDERED = {"gelu", "silu", "exp", "tanh", "add_row", "max_rows", "transpose", "max_pool", "product_int8",
+             "add_row_symbolic", "concat", "slice", "pad", "gather", "transpose_heads"}
 
 SECTIONS = [
     ("Starting", [
@@ -52,7 +56,8 @@ SECTIONS = [
     ]),
     ("Debugger", [
         Figure("one reverse step after a million instructions", "BM_ReverseStepAfterAMillion", "ms", goal=10),
-        Figure("reverse-continue over 11 million", "BM_ReverseContinue/0", "ms", goal=500),
+        Figure("reverse-continue over a million instructions", "BM_ReverseContinue/0/200000", "ms"),
+        Figure("reverse-continue over 11 million", "BM_ReverseContinue/0/2200000", "ms", goal=500),
         Figure("breakpoint that is not hit", "BM_DebuggerBreakpointNotHit", "ms", peer="BM_DebuggerNoBreakpoint",
                peer_title="none", goal=1.01, of="ratio"),
         Figure("recording, kernels of 0.1 ms", "BM_KernelsDebugger/0/0", "ms", peer="BM_KernelsBare/0",
@@ -74,6 +79,11 @@ SECTIONS = [
                peer=None if name in WITHOUT_PEER else f"operator/{name}/onednn", peer_title="oneDNN",
                goal=None if name in WITHOUT_PEER else 1.5, of="ratio")
         for name in OPERATORS if name not in UNORDERED
+    ]),
+    ("Kernels on two threads", [
+        Figure(name, f"operator/{name}/rldb_two_threads", "us", peer=f"operator/{name}/rldb", peer_title="one thread",
+               goal=1 / 1.8, of="ratio")
+        for name in ("gelu", "softmax", "product_512", "conv_3x3", "max_pool")
     ]),
     ("Compiling a kernel (full tier)", [
         Figure("add_row", "operator/add_row/compile", "ms", goal=2),

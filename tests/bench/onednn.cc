@@ -60,9 +60,9 @@ std::function<void()> elementwise(dnnl::algorithm algorithm, float alpha = 0) {
   return runs(c);
 }
 
-std::function<void()> softmax() {
+std::function<void()> softmax(const Dims& dims) {
   auto c = std::make_shared<Call>();
-  const auto x = c->plain({1024, 1024});
+  const auto x = c->plain(dims);
   const dnnl::softmax_forward::desc desc(dnnl::prop_kind::forward_inference, x, 1);
   c->primitive = dnnl::softmax_forward({desc, c->engine});
   c->bind(DNNL_ARG_SRC, x);
@@ -95,9 +95,9 @@ std::function<void()> add_row() {
   return runs(c);
 }
 
-std::function<void()> reduction(dnnl::algorithm algorithm) {
+std::function<void()> reduction(dnnl::algorithm algorithm, const Dims& out) {
   auto c = std::make_shared<Call>();
-  const auto x = c->plain({1024, 1024}), y = c->plain({1024, 1});
+  const auto x = c->plain({1024, 1024}), y = c->plain(out);
   const dnnl::reduction::desc desc(algorithm, x, y, 0, 0);
   c->primitive = dnnl::reduction({desc, c->engine});
   c->bind(DNNL_ARG_SRC, x);
@@ -105,13 +105,34 @@ std::function<void()> reduction(dnnl::algorithm algorithm) {
   return runs(c);
 }
 
+std::function<void()> copy(const std::shared_ptr<Call>& c, const memory::desc& from, const memory::desc& to) {
+  c->primitive = dnnl::reorder({c->engine, from, c->engine, to});
+  c->bind(DNNL_ARG_FROM, from);
+  c->bind(DNNL_ARG_TO, to);
+  return runs(c);
+}
+
 std::function<void()> transpose() {
   auto c = std::make_shared<Call>();
-  const auto x = c->plain({1024, 1024});
-  const memory::desc y({1024, 1024}, DataType::f32, Dims{1, 1024});
-  c->primitive = dnnl::reorder({c->engine, x, c->engine, y});
-  c->bind(DNNL_ARG_FROM, x);
-  c->bind(DNNL_ARG_TO, y);
+  return copy(c, c->plain({1024, 1024}), memory::desc({1024, 1024}, DataType::f32, Dims{1, 1024}));
+}
+std::function<void()> transpose_heads() {
+  auto c = std::make_shared<Call>();
+  return copy(c, c->plain({1, 128, 12, 64}), memory::desc({1, 128, 12, 64}, DataType::f32, Dims{98304, 64, 8192, 1}));
+}
+std::function<void()> slice() {
+  auto c = std::make_shared<Call>();
+  return copy(c, memory::desc({1024, 1024}, DataType::f32, Dims{2048, 1}), c->plain({1024, 1024}));
+}
+
+std::function<void()> concat() {
+  auto c = std::make_shared<Call>();
+  const std::vector<memory::desc> parts{c->plain({1024, 256}), c->plain({1024, 768})};
+  const auto out = c->plain({1024, 1024});
+  c->primitive = dnnl::concat({out, 1, parts, c->engine});
+  c->bind(DNNL_ARG_MULTIPLE_SRC, parts[0]);
+  c->bind(DNNL_ARG_MULTIPLE_SRC + 1, parts[1]);
+  c->bind(DNNL_ARG_DST, out);
   return runs(c);
 }
 
@@ -127,11 +148,9 @@ std::function<void()> product(const Dims& a, const Dims& b, const Dims& out, Dat
   return runs(c);
 }
 
-std::function<void()> convolution(const Dims& in, const Dims& weights, const Dims& out, std::int64_t stride,
-                                  std::int64_t pad) {
-  auto c = std::make_shared<Call>();
-  const auto x = c->plain(in), w = c->plain(weights), y = c->plain(out);
-  const Dims strides{stride, stride}, pads{pad, pad};
+std::function<void()> convolve(const std::shared_ptr<Call>& c, const memory::desc& x, const memory::desc& w,
+                               const memory::desc& y, std::int64_t stride, std::int64_t pad) {
+  const Dims strides(x.dims().size() - 2, stride), pads(x.dims().size() - 2, pad);
   const dnnl::convolution_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::convolution_direct, x,
                                              w, y, strides, pads, pads);
   c->primitive = dnnl::convolution_forward({desc, c->engine});
@@ -140,12 +159,34 @@ std::function<void()> convolution(const Dims& in, const Dims& weights, const Dim
   c->bind(DNNL_ARG_DST, y);
   return runs(c);
 }
+std::function<void()> convolution(const Dims& in, const Dims& weights, const Dims& out, std::int64_t stride,
+                                  std::int64_t pad) {
+  auto c = std::make_shared<Call>();
+  return convolve(c, c->plain(in), c->plain(weights), c->plain(out), stride, pad);
+}
+std::function<void()> convolution_nhwc() {
+  using Tag = memory::format_tag;
+  const memory::desc x({1, 64, 56, 56}, DataType::f32, Tag::nhwc), w({64, 64, 3, 3}, DataType::f32, Tag::hwio);
+  return convolve(std::make_shared<Call>(), x, w, x, 1, 1);
+}
+std::function<void()> transposed_convolution() {
+  auto c = std::make_shared<Call>();
+  const auto x = c->plain({1, 64, 28, 28}), y = c->plain({1, 32, 56, 56});
+  const memory::desc w({32, 64, 4, 4}, DataType::f32, memory::format_tag::iohw);
+  const dnnl::deconvolution_forward::desc desc(dnnl::prop_kind::forward_inference,
+                                               dnnl::algorithm::deconvolution_direct, x, w, y, {2, 2}, {1, 1}, {1, 1});
+  c->primitive = dnnl::deconvolution_forward({desc, c->engine});
+  c->bind(DNNL_ARG_SRC, x);
+  c->bind(DNNL_ARG_WEIGHTS, w);
+  c->bind(DNNL_ARG_DST, y);
+  return runs(c);
+}
 
-std::function<void()> max_pool() {
+std::function<void()> pool(dnnl::algorithm algorithm) {
   auto c = std::make_shared<Call>();
   const auto x = c->plain({1, 64, 112, 112}), y = c->plain({1, 64, 56, 56});
-  const dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, dnnl::algorithm::pooling_max, x, y,
-                                            {2, 2}, {3, 3}, {0, 0}, {1, 1}, {1, 1});
+  const dnnl::pooling_v2_forward::desc desc(dnnl::prop_kind::forward_inference, algorithm, x, y, {2, 2}, {3, 3}, {0, 0},
+                                            {1, 1}, {1, 1});
   c->primitive = dnnl::pooling_v2_forward({desc, c->engine});
   c->bind(DNNL_ARG_SRC, x);
   c->bind(DNNL_ARG_DST, y);
@@ -154,16 +195,24 @@ std::function<void()> max_pool() {
 
 std::function<void()> make(std::string_view name) {
   using Algorithm = dnnl::algorithm;
-  if (name == "softmax") return softmax();
+  if (name == "softmax") return softmax({1024, 1024});
+  if (name == "softmax_odd") return softmax({333, 1001});
+  if (name == "softmax_symbolic") return softmax({1024, 1024});
   if (name == "layer_norm") return layer_norm();
   if (name == "gelu") return elementwise(Algorithm::eltwise_gelu_erf);
   if (name == "silu") return elementwise(Algorithm::eltwise_swish, 1);
   if (name == "exp") return elementwise(Algorithm::eltwise_exp);
   if (name == "tanh") return elementwise(Algorithm::eltwise_tanh);
-  if (name == "add_row") return add_row();
-  if (name == "sum_rows") return reduction(Algorithm::reduction_sum);
-  if (name == "max_rows") return reduction(Algorithm::reduction_max);
+  if (name == "add_row" || name == "add_row_symbolic") return add_row();
+  if (name == "sum_rows") return reduction(Algorithm::reduction_sum, {1024, 1});
+  if (name == "sum_columns") return reduction(Algorithm::reduction_sum, {1, 1024});
+  if (name == "max_rows") return reduction(Algorithm::reduction_max, {1024, 1});
   if (name == "transpose") return transpose();
+  if (name == "transpose_heads") return transpose_heads();
+  if (name == "slice") return slice();
+  if (name == "concat") return concat();
+  if (name == "product_odd") return product({333, 517}, {517, 251}, {333, 251});
+  if (name == "product_symbolic") return product({1024, 768}, {768, 768}, {1024, 768});
   if (name == "product_512") return product({512, 512}, {512, 512}, {512, 512});
   if (name == "product_128_768_3072") return product({128, 768}, {768, 3072}, {128, 3072});
   if (name == "product_vector") return product({1, 2048}, {2048, 2048}, {1, 2048});
@@ -173,7 +222,13 @@ std::function<void()> make(std::string_view name) {
   if (name == "conv_1x1") return convolution({1, 256, 14, 14}, {1024, 256, 1, 1}, {1, 1024, 14, 14}, 1, 0);
   if (name == "conv_7x7") return convolution({1, 3, 224, 224}, {64, 3, 7, 7}, {1, 64, 112, 112}, 2, 3);
   if (name == "conv_depthwise") return convolution({1, 64, 56, 56}, {64, 1, 1, 3, 3}, {1, 64, 56, 56}, 1, 1);
-  if (name == "max_pool") return max_pool();
+  if (name == "conv_batch_3") return convolution({3, 48, 35, 35}, {48, 48, 3, 3}, {3, 48, 35, 35}, 1, 1);
+  if (name == "conv_nhwc") return convolution_nhwc();
+  if (name == "conv_1d") return convolution({1, 80, 1500}, {384, 80, 3}, {1, 384, 1500}, 1, 1);
+  if (name == "conv_3d") return convolution({1, 16, 16, 28, 28}, {16, 16, 3, 3, 3}, {1, 16, 16, 28, 28}, 1, 1);
+  if (name == "conv_transpose") return transposed_convolution();
+  if (name == "max_pool") return pool(Algorithm::pooling_max);
+  if (name == "avg_pool") return pool(Algorithm::pooling_avg_exclude_padding);
   return {};
 }
 

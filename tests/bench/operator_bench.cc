@@ -11,11 +11,14 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
+#include "rldb/runtime/threads.h"
 #include "rldb/session/session.h"
 
 namespace {
 
 using namespace rldb;
+
+constexpr std::int64_t kSymbolic = 1024;  // each symbolic dim
 
 struct Operator {
   const char* name;
@@ -51,9 +54,10 @@ struct Legalised {
 
 std::vector<runtime::Value> arguments(const runtime::KernelSignature& s) {
   std::vector<runtime::Value> out;
+  const std::vector<std::int64_t> dims(s.variables.size(), kSymbolic);
   for (const auto& p : s.params) {
     std::vector<std::int64_t> shape;
-    for (const auto& d : p.shape) shape.push_back(runtime::evaluate(d, {}).value());
+    for (const auto& d : p.shape) shape.push_back(runtime::evaluate(d, dims).value());
     auto t = runtime::Tensor::empty(shape, p.dtype).value();
     for (std::int64_t i = 0; i < t->element_count(); ++i)
       runtime::store_double(t->data() + std::size_t(i) * p.dtype.bytes(), p.dtype,
@@ -78,6 +82,12 @@ void time_operator(benchmark::State& state, const Operator& op, codegen::FpMode 
   for (auto _ : state) benchmark::DoNotOptimize(runtime::call_kernel(**kernel, args).ok());
 }
 
+void time_two_threads(benchmark::State& state, const Operator& op) {
+  runtime::set_thread_count(2);
+  time_operator(state, op, codegen::FpMode::Strict);
+  runtime::set_thread_count(1);
+}
+
 void time_compile(benchmark::State& state, const Operator& op) {
   Legalised legalised(op);
   if (!legalised.kernel) return state.SkipWithError("does not parse");
@@ -98,14 +108,17 @@ void copy_1m(benchmark::State& state) {
 }
 
 const bool registered = [] {
+  runtime::set_thread_count(1);  // of the whole program: peers have one thread, too
   for (const Operator& op : kOperators) {
     const std::string base = fmt::format("operator/{}/", op.name);
     const auto add = [&](const char* what, auto body) {
-      benchmark::RegisterBenchmark((base + what).c_str(), body)->Unit(benchmark::kMicrosecond);
+      return benchmark::RegisterBenchmark((base + what).c_str(), body)->Unit(benchmark::kMicrosecond);
     };
     add("rldb", [op](benchmark::State& s) { time_operator(s, op, codegen::FpMode::Strict); });
     add("rldb_fast", [op](benchmark::State& s) { time_operator(s, op, codegen::FpMode::Fast); });
-    add("compile", [op](benchmark::State& s) { time_compile(s, op); });
+    add("rldb_two_threads", [op](benchmark::State& s) { time_two_threads(s, op); })->UseRealTime();
+    // LLVM works in threads of its own.
+    add("compile", [op](benchmark::State& s) { time_compile(s, op); })->MeasureProcessCPUTime();
     if (auto peer = bench::onednn_call(op.name))
       add("onednn", [peer](benchmark::State& s) {
         for (auto _ : s) peer();

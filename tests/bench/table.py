@@ -22,7 +22,7 @@ SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 def plain(name):
     """A benchmark's name without what Google Benchmark appends."""
-    return re.sub(r"/iterations:\d+|/real_time", "", name)
+    return re.sub(r"/iterations:\d+|/process_time|/real_time", "", name)
 
 
 def wanted_benchmarks(pattern):
@@ -40,7 +40,8 @@ def wanted_benchmarks(pattern):
 
 def run_round(build, names, seconds):
     """One run of each benchmark: {name: {"time": s, counters...}}."""
-    filter_ = "^(" + "|".join(re.escape(n) for n in sorted(names)) + r")(/iterations:[0-9]+)?(/real_time)?$"
+    appended = r"(/iterations:[0-9]+)?(/process_time)?(/real_time)?"
+    filter_ = "^(" + "|".join(re.escape(n) for n in sorted(names)) + f"){appended}$"
     env = dict(os.environ, OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
     done = subprocess.run([str(build / "rldb_bench"), f"--benchmark_filter={filter_}", "--benchmark_format=json",
                            f"--benchmark_min_time={seconds}"], capture_output=True, text=True, env=env)
@@ -103,10 +104,11 @@ def compared_with(name, old, drift):
 
 
 def drift_of(old, figures):
-    """How much slower the machine is than in the earlier run, by what peers and limits take now."""
+    """How much slower the machine is than in the earlier run, by what peers and limits take now: the median, as one of
+    them may have been interrupted."""
     ratios = [f["peer"] / old[name]["peer"] for name, f in figures.items()
               if f.get("peer") and old.get(name, {}).get("peer") and f["timed"]]
-    return math.exp(statistics.fmean(map(math.log, ratios))) if ratios else 1.0
+    return statistics.median(ratios) if ratios else 1.0
 
 
 def measure_figures(samples, pattern):
@@ -211,7 +213,7 @@ def measure_model(build, model):
                        stderr=subprocess.DEVNULL)
         if not os.path.exists(profile):
             return None
-        data = json.loads(Path(profile).read_text())
+        data = json.loads(Path(profile).read_text())[0]  # of the only rank
     by_operator = {}
     for binding in data["bindings"]:
         row = by_operator.setdefault(operator_of(binding), {"calls": 0, "nanoseconds": 0, "least": 0.0, "known": 0})

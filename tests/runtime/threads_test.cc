@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "rldb/runtime/tensor_file.h"
+
 using namespace rldb;
 
 namespace {
@@ -67,4 +69,19 @@ TEST_CASE("two callers at once") {
   work();
   other.join();
   CHECK(wrong == 0);
+}
+
+TEST_CASE("random tensors are the same with any number of threads") {
+  constexpr std::int64_t kElements = 300'001;  // several pieces, the last one short
+  const auto made = [](std::size_t threads, runtime::DType t) {
+    const Threads chosen(threads);
+    return runtime::random_tensor({kElements}, t, 5).value();
+  };
+  for (const runtime::DType t : {runtime::DType::Float(32), runtime::DType::Float(16), runtime::DType::Int(64)}) {
+    const runtime::Value one = made(1, t), three = made(3, t);
+    CHECK(runtime::compare(one, three, {0, 0, true}) == "");
+    // The last number of SplitMix64, of which a float32 has the first 24 bits.
+    if (t == runtime::DType::Float(32))
+      CHECK(one.as_tensor().at(kElements - 1) == double(0xe203a1dc11150f48u >> 40) / (1 << 23) - 1);
+  }
 }

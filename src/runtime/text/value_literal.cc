@@ -10,6 +10,7 @@
 
 #include "rldb/runtime/object_value.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/runtime/threads.h"
 #include "rldb/support/cancel.h"
 #include "runtime/text/literal.h"
 #include "runtime/value/small_float.h"
@@ -263,12 +264,12 @@ Result<Value> parse_at(std::string_view text, int depth) {
 
 // --- random numbers -------------------------------------------------------------------------------
 
-// SplitMix64: four lines, the same everywhere, good enough to fill a tensor.
+// SplitMix64: four lines, the same everywhere, good enough to fill a tensor. Number i depends on the seed and i only.
 class Random {
  public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
+  Random(std::uint64_t seed, std::uint64_t first) : state_(seed + first * kStep) {}
   std::uint64_t next() {
-    state_ += 0x9E3779B97F4A7C15;
+    state_ += kStep;
     std::uint64_t z = state_;
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
@@ -276,14 +277,71 @@ class Random {
   }
 
  private:
+  static constexpr std::uint64_t kStep = 0x9E3779B97F4A7C15;
   std::uint64_t state_;
 };
 
-// A number in [-1, 1) that the format represents exactly, so that no rounding can reach 1.
-double draw_float(Random& random, int mantissa_bits) {
-  const int bits = mantissa_bits + 1;
-  const auto k = static_cast<double>(random.next() >> (64 - bits));
-  return std::ldexp(k, 1 - bits) - 1;
+// Random numbers as the elements of a tensor, some at a time.
+class Filling {
+ public:
+  Filling(Tensor& tensor, std::uint64_t seed) : tensor_(tensor), dtype_(tensor.dtype()), seed_(seed) {
+    const SmallFloat* format = dtype_.is_float() ? small_float(dtype_) : nullptr;
+    bits_ = (format ? format->mantissa_bits : 52) + 1;
+    scale_ = std::ldexp(1.0, 1 - bits_);
+    values_ = dtype_.is_bool() ? 2 : dtype_.bits < 4 ? 1 : dtype_.bits == 4 ? 8 : 10;
+  }
+
+  void fill(std::int64_t from, std::int64_t to) const {
+    Random random(seed_, std::uint64_t(from));
+    std::byte* at = tensor_.data() + std::size_t(from) * dtype_.bytes();
+    if (dtype_ == DType::Float(32))
+      each(from, to, at, [&](std::byte* place) {
+        const auto v = float(draw_float(random));
+        std::memcpy(place, &v, sizeof v);
+      });
+    else if (dtype_.is_float())
+      each(from, to, at, [&](std::byte* place) { store_double(place, dtype_, draw_float(random)); });
+    else
+      each(from, to, at, [&](std::byte* place) {
+        store_int(place, dtype_, static_cast<std::int64_t>((random.next() >> 32) * values_ >> 32));
+      });
+  }
+
+ private:
+  template <class Store>
+  void each(std::int64_t from, std::int64_t to, std::byte* at, const Store& store) const {
+    for (std::int64_t i = from; i < to; ++i, at += dtype_.bytes()) store(at);
+  }
+  // A number in [-1, 1) that the format represents exactly, so that no rounding can reach 1.
+  double draw_float(Random& random) const { return static_cast<double>(random.next() >> (64 - bits_)) * scale_ - 1; }
+
+  Tensor& tensor_;
+  DType dtype_;
+  std::uint64_t seed_;
+  int bits_;
+  double scale_;
+  std::uint64_t values_;
+};
+
+// All elements, by several threads where there are many. Between the rounds it can be cancelled.
+void fill_random(Tensor& tensor, std::uint64_t seed) {
+  constexpr std::int64_t kPiece = 1 << 16, kPieces = 64;
+  const Filling filling(tensor, seed);
+  const std::int64_t n = tensor.element_count();
+  struct Round {
+    const Filling& filling;
+    std::int64_t from, to;
+  };
+  for (std::int64_t from = 0; from < n; from += kPiece * kPieces) {
+    support::poll();
+    Round round{filling, from, std::min(n, from + kPiece * kPieces)};
+    const auto piece = [](void* context, std::size_t i) {
+      const auto& r = *static_cast<const Round*>(context);
+      const std::int64_t begin = r.from + std::int64_t(i) * kPiece;
+      r.filling.fill(begin, std::min(begin + kPiece, r.to));
+    };
+    do_pieces(std::size_t((round.to - from - 1) / kPiece + 1), piece, &round);
+  }
 }
 
 }  // namespace
@@ -294,20 +352,7 @@ Result<Value> random_tensor(std::vector<std::int64_t> shape, DType dtype, std::u
     return fail(ErrorKind::Unsupported, fmt::format("random values of `{}`", to_string(dtype)));
   }
   RLDB_TRY(auto tensor, Tensor::empty(std::move(shape), dtype));
-  Random random(seed);
-  const SmallFloat* format = small_float(dtype);
-  const std::int64_t n = tensor->element_count();
-  constexpr std::int64_t kPollEvery = 1 << 16;
-  for (std::int64_t i = 0; i < n; ++i) {
-    if (i % kPollEvery == 0) support::poll();
-    std::byte* to = tensor->data() + std::size_t(i) * dtype.bytes();
-    if (dtype.is_float()) {
-      store_double(to, dtype, draw_float(random, format ? format->mantissa_bits : 52));
-    } else {
-      const std::uint64_t values = dtype.is_bool() ? 2 : dtype.bits < 4 ? 1 : dtype.bits == 4 ? 8 : 10;
-      store_int(to, dtype, static_cast<std::int64_t>((random.next() >> 32) * values >> 32));
-    }
-  }
+  fill_random(*tensor, seed);
   return Value(std::move(tensor));
 }
 

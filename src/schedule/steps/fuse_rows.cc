@@ -18,7 +18,8 @@ using ir::as;
 
 namespace {
 
-constexpr std::int64_t kMostRows = 16;  // in a block
+constexpr std::int64_t kMostRows = 16;           // in a block
+constexpr std::int64_t kBlockBytes = 32 * 1024;  // of the first-level cache
 constexpr std::size_t kMostNests = 16;
 
 struct ChainAccess {
@@ -253,7 +254,7 @@ class ChainWriter {
     const E total = l->extent;
     const std::string name = std::string(l->var->name) + "_0";
     const auto known = ir::const_int(total);
-    const std::int64_t rows = std::min(known.value_or(kMostRows), kMostRows);
+    const std::int64_t rows = rows_of_block(known);
     if (known && *known % rows == 0)
       return build_.loop(name, build_.whole(total, rows), [&](E b) { return block(build_.scaled(b, rows), rows); });
     S whole = build_.loop(name, build_.blocks(total, rows), [&](E b) {
@@ -262,6 +263,28 @@ class ChainWriter {
     if (known) return whole;
     S few = build_.loop(name, total, [&](E i) { return block(i, 1); });
     return build_.ctx.if_stmt(ir::compare(build_.ctx, ir::BinaryKind::GE, total, build_.lit(total, rows)), whole, few);
+  }
+
+  // Lanes of a reduction are rows, unless its result has dimensions inside of them: then a block only has to stay in
+  // the cache.
+  std::int64_t rows_of_block(std::optional<std::int64_t> known) const {
+    const std::int64_t most = std::min(known.value_or(kMostRows), kMostRows);
+    const bool needs_lanes = std::any_of(chain_.nests.begin(), chain_.nests.end(), [&](const RowNest& n) {
+      return n.block()->init && n.spatial == chain_.prefix;
+    });
+    std::int64_t bytes = 0;  // of a row
+    for (const ir::Buffer* b : alone_) {
+      std::int64_t size = std::int64_t(b->dtype.bytes());
+      for (std::size_t i = chain_.prefix; i < b->shape.size(); ++i) {
+        const auto n = ir::const_int(b->shape[i]);
+        if (!n || __builtin_mul_overflow(size, *n, &size)) return most;
+      }
+      if (__builtin_add_overflow(bytes, size, &bytes)) return most;
+    }
+    if (needs_lanes || bytes <= kBlockBytes / most) return most;
+    std::int64_t rows = std::max<std::int64_t>(kBlockBytes / bytes, 1);
+    while (known && *known % rows != 0) --rows;
+    return rows;
   }
 
   S block(E start, std::int64_t rows) {

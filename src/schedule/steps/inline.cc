@@ -175,7 +175,7 @@ class StageInliner {
     if (!loop) return false;
     const ir::Expr* value = match_elementwise_value(s);
     if (value) return has_vector_form(value);
-    return copy && match_reduction(loop).has_value();
+    return copy && match_reductions(loop).has_value();
   }
 
   const ir::Stmt* inlined(const InlineStage& stage, const ir::Stmt* s) {

@@ -1,5 +1,9 @@
 // Reductions whose outputs are neighbours: vectors of outputs stay in registers while the reduction loops run, so that
-// each output still accumulates in the text's order (convolutions, sums over outer axes, products of odd shapes).
+// each output still accumulates in the text's order (convolutions, sums over outer axes, products of odd shapes). Of
+// short windows (pools, depthwise convolutions) several rows are done at once: each output is a chain of dependent
+// operations, and neighbouring rows read the same elements.
+#include <algorithm>
+
 #include "rldb/ir/scalar.h"
 #include "rldb/schedule/step_id.h"
 #include "schedule/steps/steps.h"
@@ -13,6 +17,8 @@ namespace {
 constexpr std::size_t kMaxLoads = 6;
 constexpr std::int64_t kMaxTiles = 4;
 constexpr std::int64_t kMaxUnrolled = 64;  // vectors in the unrolled steps of a reduction
+constexpr std::int64_t kMaxWindow = 128;   // the same where several rows are done at once
+constexpr std::int64_t kMaxChains = 8;     // vectors of outputs at once: twice as many hide no more latency
 
 // Whether vectors along a loop pay: every load that moves with it does so by one element, or all but one
 // do (then its lanes are gathered, which still hides the latency of the chain of additions).
@@ -49,7 +55,54 @@ struct Reduction {
   int j = -1;  // the loop along which vectors lie
   std::int64_t lanes = 0;
   std::int64_t tiles = 0;  // vectors processed at once
+  bool whole = false;      // these are all; the last may overlap the one before
+  int i = -1;              // the loop along which rows lie, if there are several at once
+  std::int64_t rows = 1;
 };
+
+// The steps of a window whose extents are all known; none: it is not short.
+std::optional<std::int64_t> window_of(const ReductionNest& nest) {
+  std::int64_t steps = 1;
+  for (std::size_t n = 0; n < nest.loops.size(); ++n) {
+    if (!nest.is_reduce(int(n))) continue;
+    const auto extent = ir::const_int(nest.extent(int(n)));
+    if (!extent || *extent < 1 || __builtin_mul_overflow(steps, *extent, &steps) || steps > kMaxWindow)
+      return std::nullopt;
+  }
+  return steps;
+}
+
+// Whether neighbouring windows along an axis overlap, or could.
+bool slides_along(const ReductionNest& nest, const ir::Var* axis) {
+  bool found = false;
+  ir::walk(nest.update->value, [&](const ir::Node* n) {
+    const auto* l = as<ir::BufferLoad>(n);
+    if (!l || found) return !found;
+    for (const ir::Expr* e : l->indices)
+      for (std::size_t i = 0; i < nest.axes.size() && mentions(e, axis); ++i)
+        found = found ||
+                (nest.is_reduce(int(i)) && !ir::is_const(nest.extent(int(i)), 1) && mentions(e, nest.axes[i]->var));
+    return !found;
+  });
+  return found;
+}
+
+// Rows along the dimension before the last: as many as divide it, if some do. Without a common element they only help
+// where a row has few vectors.
+void choose_rows(Reduction& r) {
+  const auto window = window_of(r.nest);
+  if (!window) return;
+  const auto& indices = r.nest.update->indices;
+  for (std::size_t n = indices.size() - 1; n-- > 0 && r.i < 0;)
+    if (const int loop = r.nest.loop_of(indices[n]); loop >= 0 && !ir::is_const(r.nest.extent(loop), 1)) r.i = loop;
+  const auto extent = r.i < 0 ? std::nullopt : ir::const_int(r.nest.extent(r.i));
+  if (!extent || *extent < 2) return;
+  if (r.tiles == kMaxTiles && !slides_along(r.nest, r.nest.axes[std::size_t(r.i)]->var)) return;
+  const std::int64_t most = std::min({kMaxChains / r.tiles, kMaxWindow / (*window * r.tiles), *extent});
+  r.rows = std::max<std::int64_t>(most, 1);
+  for (std::int64_t n = r.rows; n >= 2 && *extent % r.rows != 0; --n)
+    if (*extent % n == 0) r.rows = n;
+}
 
 std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_reduction(loop);
@@ -65,7 +118,10 @@ std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop
   const std::int64_t extent = ir::const_int(r.nest.extent(r.j)).value_or(1 << 20);
   if (extent < 2) return std::nullopt;
   while (r.lanes > extent) r.lanes /= 2;
-  r.tiles = extent >= r.lanes * kMaxTiles ? kMaxTiles : extent >= r.lanes * 2 ? 2 : 1;
+  const std::int64_t vectors = (extent - 1) / r.lanes + 1;
+  r.whole = vectors <= kMaxTiles;
+  r.tiles = std::min(vectors, kMaxTiles);
+  choose_rows(r);
   return r;
 }
 
@@ -102,10 +158,12 @@ class ReductionWriter {
   }
   std::string name(std::size_t n) const { return std::string(r_.nest.loops[n]->var->name); }
 
-  // The spatial loops but for j, then the tiles of j.
+  // The spatial loops but for i and j, then the rows of i, then the tiles of j.
   S around(std::size_t n) {
-    while (n < r_.nest.loops.size() && (r_.nest.is_reduce(int(n)) || int(n) == r_.j)) ++n;
-    if (n == r_.nest.loops.size()) return tiles();
+    const bool in_rows = r_.rows > 1;
+    while (n < r_.nest.loops.size() && (r_.nest.is_reduce(int(n)) || int(n) == r_.j || (in_rows && int(n) == r_.i)))
+      ++n;
+    if (n == r_.nest.loops.size()) return in_rows ? rows() : tiles();
     const auto body = [&](E v) {
       bind(n, v);
       return around(n + 1);
@@ -113,10 +171,26 @@ class ReductionWriter {
     return build_.loop(name(n), r_.nest.loops[n]->extent, body, r_.nest.loops[n]->for_kind);
   }
 
+  // Blocks of rows, then those that are left.
+  S rows() {
+    const E total = r_.nest.extent(r_.i);
+    const auto some = [&](E start, std::int64_t count) {
+      row_ = start;
+      rows_ = count;
+      bind(std::size_t(r_.i), start);
+      return tiles();
+    };
+    const std::int64_t left = *ir::const_int(total) % r_.rows;
+    S blocks = build_.loop(name(std::size_t(r_.i)) + "_0", build_.whole(total, r_.rows),
+                           [&](E block) { return some(build_.scaled(block, r_.rows), r_.rows); });
+    return build_.seq({blocks, left > 0 ? some(build_.plus(total, -left), left) : nullptr});
+  }
+
   // As many tiles as fit, then single vectors. The last one ends with the last element: elements that the one before
   // it has too are computed again. Single elements only where there is no whole vector.
   S tiles() {
     const E total = r_.nest.extent(r_.j);
+    if (r_.whole) return tile(build_.lit(total, 0), r_.tiles, r_.lanes);
     const std::int64_t wide = r_.lanes * r_.tiles;
     std::vector<S> out{tile_loop(build_.lit(total, 0), build_.whole(total, wide), r_.tiles, r_.lanes)};
     if (r_.tiles > 1) out.push_back(single_vectors(total, wide));
@@ -152,23 +226,47 @@ class ReductionWriter {
     });
   }
 
-  // The elements of a tile: `f` of the position in the tile and of the value of j.
+  // The elements of a tile: `f` of the position in the tile; i and j are bound.
   using ElementFn = std::function<S(E in_tile)>;
   S each(E at, std::int64_t vectors, std::int64_t lanes, const ElementFn& f) {
+    if (rows_ == 1) return each_of_row(at, vectors, lanes, build_.lit(at, 0), f);
+    const E like = r_.nest.extent(r_.i);
+    return build_.loop(
+        name(std::size_t(r_.i)) + "_1", like, rows_,
+        [&](E row) {
+          bind(std::size_t(r_.i), build_.add(row_, row));
+          const E first = build_.scaled(ir::cast_to(build_.ctx, at->dtype(), row), vectors * lanes);
+          return each_of_row(at, vectors, lanes, first, f);
+        },
+        vectors_ ? ir::ForKind::Unrolled : ir::ForKind::Serial);
+  }
+  // `first`: the position of the row in the tile.
+  S each_of_row(E at, std::int64_t vectors, std::int64_t lanes, E first, const ElementFn& f) {
     const std::string j = name(std::size_t(r_.j));
-    const auto element = [&](E x) {
-      bind(std::size_t(r_.j), build_.add(at, x));
-      return f(x);
+    const E total = r_.nest.extent(r_.j);
+    const bool overlaps = r_.whole && !ir::is_const(build_.rest(total, lanes), 0);
+    const auto element = [&](E vector, E lane) {
+      const E start = build_.scaled(vector, lanes);
+      const E place = overlaps ? ir::min(build_.ctx, start, build_.plus(total, -lanes)) : start;
+      bind(std::size_t(r_.j), build_.add(build_.add(at, place), lane));
+      return f(build_.add(first, build_.add(start, lane)));
     };
-    if (!vectors_ || lanes == 1) return build_.loop(j + "_1", at, vectors * lanes, element);
+    // Where sums are in the result itself, an element may be added to once only.
+    if (overlaps && !registers_)
+      return build_.loop(j + "_1", total, [&](E x) {
+        bind(std::size_t(r_.j), x);
+        return f(x);
+      });
+    if (lanes == 1 || (!vectors_ && !overlaps))
+      return build_.loop(j + "_1", at, vectors * lanes, [&](E x) { return element(build_.lit(at, 0), x); });
     return build_.loop(
         j + "_1", at, vectors,
         [&](E u) {
           return build_.loop(
-              j + "_2", at, lanes, [&](E l) { return element(build_.add(build_.scaled(u, lanes), l)); },
-              ir::ForKind::Vectorized);
+              j + "_2", at, lanes, [&](E l) { return element(u, l); },
+              vectors_ ? ir::ForKind::Vectorized : ir::ForKind::Serial);
         },
-        ir::ForKind::Unrolled);
+        vectors_ ? ir::ForKind::Unrolled : ir::ForKind::Serial);
   }
 
   S tile(E at, std::int64_t vectors, std::int64_t lanes) {
@@ -176,7 +274,7 @@ class ReductionWriter {
     const ir::BufferStore* update = r_.nest.update;
     const ir::Buffer* local = nullptr;
     if (registers_) {
-      const E shape = build_.lit(at, vectors * lanes);
+      const E shape = build_.lit(at, rows_ * vectors * lanes);
       local = ctx.buffer(ctx.str(std::string(update->buffer->name) + "_local"), {&shape, 1}, update->buffer->dtype,
                          "local");
       allocs_.push_back(local);
@@ -215,11 +313,12 @@ class ReductionWriter {
   // The innermost reduction loops that are short enough are unrolled: the first of them.
   std::size_t first_unrolled(std::int64_t vectors) const {
     std::size_t first = r_.nest.loops.size();
-    std::int64_t steps = std::max<std::int64_t>(vectors, 1);
+    const std::int64_t most = rows_ > 1 ? kMaxWindow : kMaxUnrolled;
+    std::int64_t steps = std::max<std::int64_t>(vectors * rows_, 1);
     for (std::size_t n = first; n-- > 0 && vectors_;) {
       if (!r_.nest.is_reduce(int(n))) continue;
       const auto extent = ir::const_int(r_.nest.extent(int(n)));
-      if (!extent || __builtin_mul_overflow(steps, *extent, &steps) || steps > kMaxUnrolled) break;
+      if (!extent || __builtin_mul_overflow(steps, *extent, &steps) || steps > most) break;
       first = n;
     }
     return first;
@@ -240,6 +339,8 @@ class ReductionWriter {
   const Reduction& r_;
   bool registers_ = false, vectors_ = false;
   std::size_t unrolled_from_ = 0;
+  E row_ = nullptr;  // the first of the rows that are done at once
+  std::int64_t rows_ = 1;
   ir::VarMap axes_;
   std::vector<const ir::Buffer*> allocs_;
 };

@@ -3,6 +3,8 @@
 // lane accumulates the elements of its own row in the text's order.
 //
 // Rows that are left over form a block with rows that are done already: these are computed twice, with the same result.
+// A reduction with several results (a sum and one of squares, a maximum and its place) calculates the values of all in
+// registers before it replaces any.
 #include <algorithm>
 
 #include "rldb/ir/equal.h"
@@ -29,19 +31,23 @@ struct RowReduction {
   std::vector<const ir::BufferLoad*> staged;  // loads that move with both
 };
 
-// The loads of the reduced value; nullopt: it contains what has no vector form.
+// The loads of the reduced values; nullopt: they contain what has no vector form.
 std::optional<std::vector<const ir::BufferLoad*>> loads_of(const ReductionNest& nest) {
-  if (!has_vector_form(nest.update->value)) return std::nullopt;
   std::vector<const ir::BufferLoad*> loads;
   bool simple = true;
-  ir::walk(nest.update->value, [&](const ir::Node* n) {
-    if (const auto* l = as<ir::BufferLoad>(n); l && l->buffer != nest.update->buffer) {
-      loads.push_back(l);
-      for (const ir::Expr* e : l->indices)
-        ir::walk(e, [&](const ir::Node* part) { return simple = simple && !as<ir::BufferLoad>(part); });
-    }
-    return simple;
-  });
+  for (const ReductionNest::Result& result : nest.results) {
+    if (!has_vector_form(result.value)) return std::nullopt;
+    ir::walk(result.value, [&](const ir::Node* n) {
+      const auto* l = as<ir::BufferLoad>(n);
+      if (l && std::none_of(nest.results.begin(), nest.results.end(),
+                            [&](const ReductionNest::Result& r) { return r.update->buffer == l->buffer; })) {
+        loads.push_back(l);
+        for (const ir::Expr* e : l->indices)
+          ir::walk(e, [&](const ir::Node* part) { return simple = simple && !as<ir::BufferLoad>(part); });
+      }
+      return simple;
+    });
+  }
   if (!simple) return std::nullopt;
   return loads;
 }
@@ -69,20 +75,23 @@ bool is_reduced(const ReductionNest& nest, const ir::BufferLoad* l) {
 }
 
 std::optional<RowReduction> match_rows(const Scene& scene, const ir::ForStmt* loop) {
-  auto nest = match_reduction(loop);
+  auto nest = match_reductions(loop);
   if (!nest) return std::nullopt;
   RowReduction r;
   r.nest = std::move(*nest);
-  const ir::Buffer* out = r.nest.update->buffer;
-  if (scene.views.contains(out)) return std::nullopt;
+  std::size_t bytes = 4;
+  for (const ReductionNest::Result& result : r.nest.results) {
+    const ir::Buffer* out = result.update->buffer;
+    if (scene.views.contains(out)) return std::nullopt;
+    bytes = std::max(bytes, out->dtype.bytes());
+  }
   for (std::size_t n = 0; n < r.nest.loops.size(); ++n)
     if (r.nest.is_reduce(int(n))) r.k = int(n);
   const ir::Var* k = r.nest.axes[std::size_t(r.k)]->var;
   if (ir::const_int(r.nest.extent(r.k)).value_or(kLeastElements) < kLeastElements) return std::nullopt;
   const auto loads = loads_of(r.nest);
   if (!loads) return std::nullopt;
-  const std::int64_t width = std::max<std::int64_t>(4, std::int64_t(out->dtype.bytes()));
-  const std::int64_t most = std::max<std::int64_t>(scene.target.vector_bytes / width, 2);
+  const std::int64_t most = std::max<std::int64_t>(scene.target.vector_bytes / std::int64_t(bytes), 2);
   bool last = true;
   for (std::size_t i = r.nest.update->indices.size(); i-- > 0;) {
     const int n = r.nest.loop_of(r.nest.update->indices[i]);
@@ -179,20 +188,30 @@ class RowsWriter {
   S block(E start, std::int64_t lanes) {
     start_ = start;
     lanes_ = lanes;
-    const ir::BufferStore* update = r_.nest.update;
-    local_ = nullptr;
-    if (registers_) {
-      const E shape = build_.lit(start, lanes);
-      local_ = build_.ctx.buffer(build_.ctx.str(std::string(update->buffer->name) + "_local"), {&shape, 1},
-                                 update->buffer->dtype, "local");
-      allocs_.push_back(local_);
+    locals_.clear();
+    values_.clear();
+    const E shape = build_.lit(start, lanes);
+    const auto local = [&](const ir::Buffer* of, const char* suffix) {
+      allocs_.push_back(
+          build_.ctx.buffer(build_.ctx.str(std::string(of->name) + suffix), {&shape, 1}, of->dtype, "local"));
+      return allocs_.back();
+    };
+    for (const ReductionNest::Result& r : r_.nest.results)
+      if (registers_) locals_.push_back(local(r.update->buffer, "_local"));
+    if (r_.nest.results.size() > 1)
+      for (const ReductionNest::Result& r : r_.nest.results) values_.push_back(local(r.update->buffer, "_next"));
+    std::vector<S> all;
+    for (std::size_t i = 0; i < r_.nest.results.size(); ++i) {
+      const ReductionNest::Result& result = r_.nest.results[i];
+      all.push_back(each_row([&](E r) { return accumulate(i, r, result.init->value, result.init); }));
     }
-    S init = each_row([&](E r) { return accumulate(r, r_.nest.init->value, r_.nest.init); });
-    S sum = reduce(0);
-    S back = nullptr;
-    if (local_)
-      back = each_row([&](E r) { return stored(update->buffer, build_.load(local_, {r}), indices(), update); });
-    return build_.seq({init, sum, back});
+    all.push_back(reduce(0));
+    for (std::size_t i = 0; i < locals_.size(); ++i) {
+      const ir::BufferStore* update = r_.nest.results[i].update;
+      all.push_back(
+          each_row([&](E r) { return stored(update->buffer, build_.load(locals_[i], {r}), indices(), update); }));
+    }
+    return build_.seq(all);
   }
 
   // The loops that reduce, with the last one in pieces.
@@ -259,21 +278,36 @@ class RowsWriter {
 
   // `in_piece`: the number of the element in the piece that was copied; null: none was.
   S update_rows(E in_piece) {
-    return each_row([&](E r) {
-      LoadsReplaced value(build_.ctx, axes_, [&](const ir::BufferLoad* l) -> E {
-        if (l->buffer == r_.nest.update->buffer) return local_ ? build_.load(local_, {r}) : nullptr;
-        if (!in_piece) return nullptr;
-        for (std::size_t i = 0; i < r_.staged.size(); ++i)
-          if (ir::expr_equal(r_.staged[i], l)) return build_.load(tiles_[i], {in_piece, r});
-        return nullptr;
-      });
-      return accumulate(r, value.rewrite(r_.nest.update->value), r_.nest.update);
-    });
+    std::vector<S> all;
+    for (std::size_t i = 0; i < r_.nest.results.size(); ++i) {
+      const ReductionNest::Result& result = r_.nest.results[i];
+      all.push_back(each_row([&](E r) {
+        const E value = of_row(result.value, r, in_piece);
+        return values_.empty() ? accumulate(i, r, value, result.update) : stored(values_[i], value, {r}, result.update);
+      }));
+    }
+    for (std::size_t i = 0; i < values_.size(); ++i)
+      all.push_back(
+          each_row([&](E r) { return accumulate(i, r, build_.load(values_[i], {r}), r_.nest.results[i].update); }));
+    return build_.seq(all);
   }
 
-  S accumulate(E r, E value, const ir::Node* from) {
-    if (local_) return stored(local_, value, {r}, from);
-    return stored(r_.nest.update->buffer, value, indices(), from);
+  E of_row(E value, E r, E in_piece) {
+    LoadsReplaced made(build_.ctx, axes_, [&](const ir::BufferLoad* l) -> E {
+      for (std::size_t i = 0; i < r_.nest.results.size(); ++i)
+        if (l->buffer == r_.nest.results[i].update->buffer)
+          return locals_.empty() ? nullptr : build_.load(locals_[i], {r});
+      if (!in_piece) return nullptr;
+      for (std::size_t i = 0; i < r_.staged.size(); ++i)
+        if (ir::expr_equal(r_.staged[i], l)) return build_.load(tiles_[i], {in_piece, r});
+      return nullptr;
+    });
+    return made.rewrite(value);
+  }
+
+  S accumulate(std::size_t result, E r, E value, const ir::Node* from) {
+    if (!locals_.empty()) return stored(locals_[result], value, {r}, from);
+    return stored(r_.nest.results[result].update->buffer, value, indices(), from);
   }
   S stored(const ir::Buffer* b, E value, const std::vector<E>& at, const ir::Node* from) {
     S made = build_.ctx.store(b, value, at);
@@ -289,10 +323,11 @@ class RowsWriter {
   Build build_;
   const RowReduction& r_;
   bool packed_ = false, registers_ = false, vectors_ = false;
-  E start_ = nullptr;       // of the current block
-  std::int64_t lanes_ = 1;  // rows in it
-  const ir::Buffer* local_ = nullptr;
-  std::vector<const ir::Buffer*> tiles_;  // of the staged loads
+  E start_ = nullptr;                      // of the current block
+  std::int64_t lanes_ = 1;                 // rows in it
+  std::vector<const ir::Buffer*> locals_;  // the results of its rows; none: they are where the text has them
+  std::vector<const ir::Buffer*> values_;  // that will be the results, if there are several
+  std::vector<const ir::Buffer*> tiles_;   // of the staged loads
   ir::VarMap axes_;
   std::vector<const ir::Buffer*> allocs_;
 };

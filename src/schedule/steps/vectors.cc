@@ -3,6 +3,9 @@
 // rows). LLVM would unroll short loops of known extents as a whole, and does not vectorise functions with a rare case.
 //
 // The rest of a row is a vector that overlaps the one before, unless the nest reads what it writes.
+//
+// A value that is chosen by where an element is (padding, tensors joined) divides the last loop at the places where the
+// choice changes; tests of the other loops are made once for a row.
 #include <algorithm>
 
 #include "rldb/ir/intrinsic/choice.h"
@@ -17,6 +20,9 @@ using ir::as;
 namespace {
 
 constexpr std::int64_t kMostLanes = 64;
+constexpr std::int64_t kLeastLanes = 4;  // in a row that is divided
+// Choices inside one another: each that divides a row may be written four times.
+constexpr int kMostChoices = 12, kDivides = 4, kTests = 1;
 
 struct VectorNest {
   ElementwiseNest nest;
@@ -26,43 +32,140 @@ struct VectorNest {
 
 bool is_plain(ir::DType t) { return t.lanes == 1 && t.bits >= 8 && !t.is_bool() && !t.is_handle(); }
 
+const ir::Call* as_choice(const ir::Expr* e) {
+  const auto* c = as<ir::Call>(e);
+  return c && ir::is_call_of(c, ir::intrin::IfThenElse) && c->args.size() == 3 ? c : nullptr;
+}
+
+// Where a choice is made: from `low` up to below `high` along the last loop (null: from the start, to the end), if also
+// `test` holds (null: always), which does not move along it.
+struct Bounds {
+  const ir::Expr *low = nullptr, *high = nullptr, *test = nullptr;
+};
+
+class BoundsOf {
+ public:
+  BoundsOf(ir::Context& ctx, const ir::Var* last) : ctx_(ctx), last_(last) {}
+
+  // Comparisons of the last axis itself, and tests without it.
+  std::optional<Bounds> of(const ir::Expr* condition) {
+    Bounds out;
+    if (!add(condition, out)) return std::nullopt;
+    return out;
+  }
+
+ private:
+  bool add(const ir::Expr* e, Bounds& out) {
+    const auto* b = as<ir::BinaryExpr>(e);
+    if (b && b->kind == ir::BinaryKind::And) return add(b->a, out) && add(b->b, out);
+    if (!mentions(e, last_)) {
+      out.test = out.test ? ir::logical_and(ctx_, out.test, e) : e;
+      return true;
+    }
+    if (!b || (b->a != last_ && b->b != last_)) return false;
+    const ir::Expr* other = b->a == last_ ? b->b : b->a;
+    if (mentions(other, last_) || other->dtype() != last_->dtype()) return false;
+    const ir::Expr* next = ir::add(ctx_, other, ctx_.int_imm(other->dtype(), 1));
+    const bool first = b->a == last_;
+    const auto below = first ? ir::BinaryKind::LT : ir::BinaryKind::GT,
+               up_to = first ? ir::BinaryKind::LE : ir::BinaryKind::GE;
+    const auto above = first ? ir::BinaryKind::GT : ir::BinaryKind::LT,
+               from = first ? ir::BinaryKind::GE : ir::BinaryKind::LE;
+    if (b->kind == below || b->kind == up_to) {
+      const ir::Expr* at = b->kind == below ? other : next;
+      out.high = out.high ? ir::min(ctx_, out.high, at) : at;
+      return true;
+    }
+    if (b->kind != above && b->kind != from) return false;
+    const ir::Expr* at = b->kind == above ? next : other;
+    out.low = out.low ? ir::max(ctx_, out.low, at) : at;
+    return true;
+  }
+
+  ir::Context& ctx_;
+  const ir::Var* last_;
+};
+
+class VectorMatcher {
+ public:
+  VectorMatcher(const Scene& scene, VectorNest& v) : scene_(scene), v_(v), last_(v.nest.axes.back()) {
+    bytes_ = std::max<std::size_t>(out()->dtype.bytes(), 1);
+  }
+
+  bool run() {
+    if (!has_vector_form(v_.nest.store->value)) return false;
+    if (scene_.views.contains(out()) || !is_plain(out()->dtype) || !is_dense(out())) return false;
+    const auto& indices = v_.nest.store->indices;
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      if (mentions(indices[i], last_) != (i + 1 == indices.size())) return false;
+    if (indices.empty() || indices.back() != last_ || !fits(v_.nest.store->value, 0)) return false;
+    if (!calls_ && v_.nest.loops.size() < 2) return false;
+    v_.lanes = std::min<std::int64_t>(kMostLanes, std::int64_t(scene_.target.vector_bytes / bytes_));
+    const std::int64_t extent = ir::const_int(v_.nest.loops.back()->extent).value_or(v_.lanes);
+    while (as_choice(v_.nest.store->value) && v_.lanes > std::max(extent, kLeastLanes)) v_.lanes /= 2;
+    return v_.lanes >= 2 && extent >= v_.lanes;
+  }
+
+ private:
+  const ir::Buffer* out() const { return v_.nest.store->buffer; }
+
+  bool fits(const ir::Expr* value, int choices) {
+    if (const ir::Call* c = as_choice(value)) {
+      const auto bounds = BoundsOf(scene_.ctx, last_).of(c->args[0]);
+      if (!bounds) return false;
+      choices += bounds->low || bounds->high ? kDivides : kTests;
+      calls_ = true;
+      note_loads(c->args[0]);
+      return choices <= kMostChoices && fits(c->args[1], choices) && fits(c->args[2], choices);
+    }
+    bool good = true;
+    ir::walk(value, [&](const ir::Node* n) {
+      if (const auto* e = as<ir::Expr>(n); e && e->type && !as<ir::Op>(n)) {
+        const ir::DType t = e->dtype();
+        // Narrow floats are computed in 32 bits.
+        if (t.is_float()) bytes_ = std::max<std::size_t>({bytes_, t.bytes(), 4});
+      }
+      if (const auto* c = as<ir::Call>(n)) {
+        calls_ = true;
+        good = good && !as_choice(c);
+      }
+      if (as<ir::SelectExpr>(n)) good = false;
+      if (const auto* l = as<ir::BufferLoad>(n)) {
+        good = good && is_plain(l->buffer->dtype) && (runs_along(l, last_) || !moves_with(l, last_));
+        bytes_ = std::max(bytes_, l->buffer->dtype.bytes());
+        note(l);
+        return false;
+      }
+      // The lane's number as a value (an arange) has no use for this.
+      if (n == last_) good = false;
+      return good;
+    });
+    return good;
+  }
+  void note_loads(const ir::Expr* condition) {
+    ir::walk(condition, [&](const ir::Node* n) {
+      if (const auto* l = as<ir::BufferLoad>(n)) note(l);
+      return true;
+    });
+  }
+  void note(const ir::BufferLoad* l) {
+    if (l->buffer->data == out()->data) v_.repeats = false;
+  }
+
+  const Scene& scene_;
+  VectorNest& v_;
+  const ir::Var* last_;
+  std::size_t bytes_ = 1;
+  bool calls_ = false;
+};
+
 std::optional<VectorNest> match_vectors(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_elementwise(loop);
-  if (!nest || !has_vector_form(nest->store->value)) return std::nullopt;
-  VectorNest v;
-  const ir::Var* last = nest->axes.back();
-  const ir::Buffer* out = nest->store->buffer;
-  if (scene.views.contains(out) || !is_plain(out->dtype) || !is_dense(out)) return std::nullopt;
-  for (std::size_t i = 0; i < nest->store->indices.size(); ++i)
-    if (mentions(nest->store->indices[i], last) != (i + 1 == nest->store->indices.size())) return std::nullopt;
-  if (nest->store->indices.empty() || nest->store->indices.back() != last) return std::nullopt;
-  std::size_t bytes = std::max<std::size_t>(out->dtype.bytes(), 1);
-  bool fits = true, calls = false;
-  ir::walk(nest->store->value, [&](const ir::Node* n) {
-    if (const auto* e = as<ir::Expr>(n); e && e->type && !as<ir::Op>(n)) {
-      const ir::DType t = e->dtype();
-      // Narrow floats are computed in 32 bits.
-      if (t.is_float()) bytes = std::max<std::size_t>({bytes, t.bytes(), 4});
-    }
-    if (const auto* c = as<ir::Call>(n)) {
-      calls = true;
-      fits = fits && !ir::is_call_of(c, ir::intrin::IfThenElse);
-    }
-    if (as<ir::SelectExpr>(n)) fits = false;
-    if (const auto* l = as<ir::BufferLoad>(n)) {
-      fits = fits && is_plain(l->buffer->dtype) && (runs_along(l, last) || !moves_with(l, last));
-      bytes = std::max(bytes, l->buffer->dtype.bytes());
-      if (l->buffer->data == out->data) v.repeats = false;
-      return false;
-    }
-    // The lane's number as a value (an arange) has no use for this.
-    if (n == last) fits = false;
-    return fits;
-  });
-  if (!fits || (!calls && nest->loops.size() < 2)) return std::nullopt;
-  v.lanes = std::min<std::int64_t>(kMostLanes, std::int64_t(scene.target.vector_bytes / bytes));
-  if (v.lanes < 2 || ir::const_int(nest->loops.back()->extent).value_or(v.lanes) < v.lanes) return std::nullopt;
-  v.nest = std::move(*nest);
+  if (!nest) return std::nullopt;
+  VectorNest v{std::move(*nest)};
+  if (!VectorMatcher(scene, v).run()) return std::nullopt;
+  // Between two ranges the same element could be read and written.
+  if (!v.repeats && as_choice(v.nest.store->value)) return std::nullopt;
   return v;
 }
 
@@ -85,7 +188,7 @@ class VectorsWriter {
   }
   S around(std::size_t n) {
     const ir::ForStmt* l = v_.nest.loops[n];
-    if (n + 1 == v_.nest.loops.size()) return row(l);
+    if (n + 1 == v_.nest.loops.size()) return values(v_.nest.store->value, build_.lit(l->extent, 0), l->extent);
     return build_.loop(
         std::string(l->var->name), l->extent,
         [&](E i) {
@@ -95,37 +198,58 @@ class VectorsWriter {
         l->for_kind);
   }
 
-  S row(const ir::ForStmt* l) {
-    const E total = l->extent;
+  // The value from one place of the row up to another; null: there is none.
+  S values(E value, E from, E to) {
+    ir::Context& ctx = build_.ctx;
+    const E count = ir::sub(ctx, to, from);
+    if (const auto n = ir::const_int(count); n && *n <= 0) return nullptr;
+    const ir::Call* choice = as_choice(value);
+    if (!choice) return row(value, from, count);
+    const Bounds b = *BoundsOf(ctx, v_.nest.axes.back()).of(choice->args[0]);
+    const auto at = [&](E e) { return ir::substitute(ctx, e, axes_); };
+    const E low = b.low ? ir::min(ctx, ir::max(ctx, at(b.low), from), to) : from;
+    const E high = b.high ? ir::max(ctx, ir::min(ctx, at(b.high), to), low) : to;
+    std::vector<S> parts{values(choice->args[2], from, low), values(choice->args[1], low, high),
+                         values(choice->args[2], high, to)};
+    S inside = build_.seq(std::move(parts));
+    return b.test ? ctx.if_stmt(at(b.test), inside, values(choice->args[2], from, to)) : inside;
+  }
+
+  S row(E value, E from, E total) {
+    const ir::ForStmt* l = v_.nest.loops.back();
     const std::string name(l->var->name);
-    S whole = build_.loop(name + "_0", build_.whole(total, v_.lanes),
-                          [&](E b) { return vector(l, build_.scaled(b, v_.lanes)); });
-    const E rest = build_.rest(total, v_.lanes);
-    if (ir::is_const(rest, 0)) return whole;
+    std::int64_t lanes = v_.lanes;
+    if (const auto known = ir::const_int(total))
+      while (lanes > *known) lanes /= 2;
     const auto single = [&](E start, E count) {
-      return build_.loop(name, count, [&](E i) { return element(build_.add(start, i)); });
+      return build_.loop(name, count, [&](E i) { return element(value, build_.add(from, build_.add(start, i))); });
     };
-    S few = single(build_.scaled(build_.whole(total, v_.lanes), v_.lanes), rest);
+    if (lanes < 2) return single(build_.lit(total, 0), total);
+    const auto vector = [&](E start) {
+      return build_.loop(
+          name + "_1", start, lanes, [&](E i) { return element(value, build_.add(from, build_.add(start, i))); },
+          ir::ForKind::Vectorized);
+    };
+    S whole =
+        build_.loop(name + "_0", build_.whole(total, lanes), [&](E b) { return vector(build_.scaled(b, lanes)); });
+    const E rest = build_.rest(total, lanes);
+    if (ir::is_const(rest, 0)) return whole;
+    S few = single(build_.scaled(build_.whole(total, lanes), lanes), rest);
     if (!v_.repeats) return build_.seq({whole, few});
-    S last = vector(l, build_.plus(total, -v_.lanes));
+    S last = vector(build_.plus(total, -lanes));
     if (ir::const_int(total)) return build_.seq({whole, last});
     ir::Context& ctx = build_.ctx;
     last = ctx.if_stmt(ir::compare(ctx, ir::BinaryKind::GT, rest, build_.lit(rest, 0)), last);
-    return ctx.if_stmt(ir::compare(ctx, ir::BinaryKind::GE, total, build_.lit(total, v_.lanes)),
-                       build_.seq({whole, last}), single(build_.lit(total, 0), total));
+    return ctx.if_stmt(ir::compare(ctx, ir::BinaryKind::GE, total, build_.lit(total, lanes)), build_.seq({whole, last}),
+                       single(build_.lit(total, 0), total));
   }
-  S vector(const ir::ForStmt* l, E start) {
-    return build_.loop(
-        std::string(l->var->name) + "_1", start, v_.lanes, [&](E i) { return element(build_.add(start, i)); },
-        ir::ForKind::Vectorized);
-  }
-  S element(E at) {
+  S element(E value, E at) {
     bind(v_.nest.loops.size() - 1, at);
     const ir::BufferStore* store = v_.nest.store;
-    Retarget value(build_.ctx, axes_);
+    Retarget moved(build_.ctx, axes_);
     std::vector<E> indices;
-    for (E e : store->indices) indices.push_back(value.rewrite(e));
-    S made = build_.ctx.store(store->buffer, value.rewrite(store->value), indices);
+    for (E e : store->indices) indices.push_back(moved.rewrite(e));
+    S made = build_.ctx.store(store->buffer, moved.rewrite(value), indices);
     build_.ctx.set_origin(made, store);
     return made;
   }

@@ -194,6 +194,23 @@ TEST_CASE("a compilation for the full tier is given up with its kernel") {
   }
 }
 
+TEST_CASE("code in the quick tier that an earlier process made is compiled again as soon as it runs twice") {
+  Folder folder;
+  Text t(kSums);
+  JitOptions options = with_tiers();
+  options.cache_dir = folder.path;
+  const auto improves_at_second_call = [&] {
+    auto jit = Jit::create(options).value();
+    auto kernel = jit->add(t.ctx, t.f, "sums").value();
+    auto args = for_sums(3);
+    for (int call = 0; call < 2; ++call) REQUIRE(runtime::call_kernel(*kernel, args).ok());
+    const codegen::KernelStats stats = jit->stats()[0];
+    return stats.improving || stats.tier == codegen::Tier::Full;
+  };
+  CHECK_FALSE(improves_at_second_call());
+  CHECK(improves_at_second_call());
+}
+
 TEST_CASE("the cache on disk has code of both tiers, and the full one comes first") {
   Folder folder;
   Text t(kSums);

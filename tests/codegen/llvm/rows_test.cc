@@ -85,6 +85,38 @@ TEST_CASE("rows: NaN and zeros of both signs in extremes") {
   for (const char* step : {"T.max(B[vi], T.sqrt(A[vi, vk]))", "T.min(T.sqrt(A[vi, vk]), B[vi])",
                            "T.max(B[vi], A[vi, vk] * T.float32(0))", "T.min(B[vi], A[vi, vk] * T.float32(0))"})
     check_sizes(rows_kernel("float32", "float32", "T.float32(0)", step), -0.2, 4);
+  for (const char* step : {"T.max(B[vi], T.sqrt(A[vi, vk]))", "T.min(T.sqrt(A[vi, vk]), B[vi])",
+                           "T.max(B[vi], A[vi, vk])", "T.min(A[vi, vk] * T.float16(0), B[vi])"})
+    check_sizes(rows_kernel("float16", "float16", "T.float16(0)", step), -0.2, 4);
+}
+
+TEST_CASE("rows: two results, one of which may need the other as it was") {
+  const auto kernel = [](std::string_view index, std::string_view first, std::string_view p, std::string_view v) {
+    return fmt::format(R"(
+from tvm.script import tirx as T
+@T.prim_func(s_tir=True)
+def kernel(a: T.handle, b: T.handle, c: T.handle):
+    T.func_attr({{"tirx.noalias": True}})
+    n, m = T.int64(), T.int64()
+    A = T.match_buffer(a, (n, m), "float32")
+    P = T.match_buffer(b, (n,), "{0}")
+    V = T.match_buffer(c, (n,), "float32")
+    for i, k in T.grid(n, m):
+        with T.sblock("both"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                P[vi] = {1}
+                V[vi] = T.float32(-3)
+            p: T.let[T.{0}] = {2}
+            v: T.let[T.float32] = {3}
+            P[vi] = p
+            V[vi] = v
+)",
+                       index, first, p, v);
+  };
+  check_sizes(kernel("int64", "T.int64(-1)", "T.Select(V[vi] >= A[vi, vk], P[vi], vk)",
+                     "T.Select(V[vi] >= A[vi, vk], V[vi], A[vi, vk])"));
+  check_sizes(kernel("float32", "T.float32(0)", "P[vi] + V[vi]", "P[vi] - A[vi, vk]"));
 }
 
 TEST_CASE("rows: softmax as a chain of nests") {

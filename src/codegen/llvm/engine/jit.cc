@@ -46,6 +46,8 @@ struct Code {
   runtime::KernelEntry entry = nullptr;
   Tier tier = Tier::Full;
   std::vector<FaultRow> faults;
+  bool from_disk = false;
+  mutable std::chrono::steady_clock::duration spent{};  // in the quick tier, by all kernels that have this code
 };
 
 class JitKernel;
@@ -61,7 +63,7 @@ unsigned most_ahead() {
 
 // Calls of so many operations are over before LLVM's passes are: about a millisecond.
 constexpr double kShortCall = 200'000;
-// Code in the quick tier that ran for so long is used enough to be compiled again.
+// Code in the quick tier that ran for so long is used enough to be compiled again; that of an earlier process at once.
 constexpr auto kImproveAfter = std::chrono::milliseconds(2);
 
 // State that kernels share with their Jit, and keep alive.
@@ -105,7 +107,8 @@ struct Shared {
                        int(options.fp), int(options.check_bounds), options.opt_level, int(options.schedule),
                        int(events), int(options.check_accesses), int(options.nan_memory), int(tier));
   }
-  support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a, Tier tier) {
+  support::Result<std::shared_ptr<const Code>, EngineProblem> link(const Artefact& a, Tier tier,
+                                                                   bool from_disk = false) {
     if (!engine) {
       const support::MemoryLimitExempt exempt;
       RLDB_TRY(engine, Engine::create(options.interrupt));
@@ -115,6 +118,7 @@ struct Shared {
     auto code = std::make_shared<Code>();
     code->entry = entry;
     code->tier = tier;
+    code->from_disk = from_disk;
     code->faults = a.faults;
     return std::shared_ptr<const Code>(std::move(code));
   }
@@ -243,7 +247,7 @@ class JitKernel : public runtime::Kernel {
     const bool quick = code.tier == Tier::Quick;
     const auto start = quick ? std::chrono::steady_clock::now() : std::chrono::steady_clock::time_point();
     Trap trap = call_guarded(code.entry, words, variables.data(), &fault, status);
-    if (quick) spent_ += std::chrono::steady_clock::now() - start;
+    if (quick) code.spent += std::chrono::steady_clock::now() - start;
     current_run() = state.outer;
     if (trap.signal == 0) trap = state.trap;
     noted_ = fault.noted != 0;
@@ -340,7 +344,8 @@ class JitKernel : public runtime::Kernel {
     if (improved_ && events_ == 0 && is_finished(*improved_)) use_improved();
     if (!is_short(variables)) return compile(Tier::Full);
     if (!code_) return compile(Tier::Quick);
-    if (code_->tier == Tier::Quick && !improved_ && !cannot_improve_ && spent_ >= kImproveAfter) improve();
+    const bool is_used = code_->from_disk || code_->spent >= kImproveAfter;
+    if (code_->tier == Tier::Quick && !improved_ && !cannot_improve_ && is_used) improve();
     return Unit{};
   }
 
@@ -400,7 +405,7 @@ class JitKernel : public runtime::Kernel {
     if (!bytes) return false;
     auto read = from_blob(*bytes, stored);
     if (!read.ok()) return false;
-    auto linked = shared_->link(read.value(), tier);
+    auto linked = shared_->link(read.value(), tier, true);
     if (!linked.ok()) return false;
     code_ = std::move(linked).value();
     shared_->code.emplace(key, code_);
@@ -416,10 +421,9 @@ class JitKernel : public runtime::Kernel {
   std::shared_ptr<const Code> code_;
   bool from_cache_ = false;
   std::uint64_t compile_ns_ = 0;
-  // Of the quick tier: the variables of the last call and whether it is short, the time in it, the better code.
+  // Of the quick tier: the variables of the last call and whether it is short, the better code.
   std::vector<std::int64_t> short_of_;
   std::optional<bool> short_;
-  std::chrono::steady_clock::duration spent_{};
   std::shared_ptr<const Compiling> improved_;
   bool cannot_improve_ = false;
   // Code that looks for numbers is compiled separately.

@@ -1,5 +1,6 @@
 // Scalar expressions: arithmetic with eval's rounding and wrapping, conversions, lazy conditions, vectors.
 #include <fmt/format.h>
+#include <llvm/IR/IntrinsicsX86.h>
 
 #include <bit>
 
@@ -333,8 +334,10 @@ Lowering::Value* Lowering::float_binary(BinaryKind kind, Value* a, Value* b, DTy
     }
     // A compare and a select: the second operand wins when one is NaN.
     case BinaryKind::Min:
+      if (Value* made = half_extreme(kind, a, b, t)) return made;
       return b_.CreateSelect(b_.CreateFCmpOLT(a, b), a, b);
     case BinaryKind::Max:
+      if (Value* made = half_extreme(kind, a, b, t)) return made;
       return b_.CreateSelect(b_.CreateFCmpOGT(a, b), a, b);
     case BinaryKind::EQ:
       return b_.CreateFCmpOEQ(a, b);
@@ -353,6 +356,22 @@ Lowering::Value* Lowering::float_binary(BinaryKind kind, Value* a, Value* b, DTy
       break;
   }
   refuse("a logical operator on floats");
+}
+
+// The smaller or larger lanes of what was float16, by the instruction that does the same. LLVM sees that a comparison
+// would be the same in float16, and on a CPU without that does it lane by lane. Null: not such vectors.
+Lowering::Value* Lowering::half_extreme(BinaryKind kind, Value* a, Value* b, DType t) {
+  if (t != DType::Float(16) || options_.float16 || !a->getType()->isVectorTy()) return nullptr;
+  const bool is_max = kind == BinaryKind::Max;
+  const unsigned lanes = lanes_of(a);
+  if (lanes == 16 && options_.vector_bytes == 64) {
+    constexpr std::uint32_t kCurrentRounding = 4;
+    return b_.CreateIntrinsic(is_max ? llvm::Intrinsic::x86_avx512_max_ps_512 : llvm::Intrinsic::x86_avx512_min_ps_512,
+                              {}, {a, b, b_.getInt32(kCurrentRounding)});
+  }
+  if (lanes != 8 || options_.vector_bytes < 32) return nullptr;
+  return b_.CreateIntrinsic(is_max ? llvm::Intrinsic::x86_avx_max_ps_256 : llvm::Intrinsic::x86_avx_min_ps_256, {},
+                            {a, b});
 }
 
 // In float16 itself: the same as in float32 and rounded, which has more than twice as many digits. Conversions of what

@@ -239,6 +239,7 @@ class Lowering {
   Value* logical(const ir::BinaryExpr* e);
   Value* float_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
   Value* half_binary(ir::BinaryKind kind, Value* a, Value* b);
+  Value* half_extreme(ir::BinaryKind kind, Value* a, Value* b, DType t);
   Value* fused_multiply(const ir::BinaryExpr* e);
   Value* int_binary(ir::BinaryKind kind, Value* a, Value* b, DType t);
   Value* divide(ir::BinaryKind kind, Value* a, Value* b, bool is_unsigned, bool a_non_negative);

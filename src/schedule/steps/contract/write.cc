@@ -21,6 +21,7 @@ constexpr std::int64_t kColumns = 1024;     // depth * columns in the second
 constexpr std::int64_t kShare = 256;        // columns that are worth a copy of A's panels: a thread's share
 constexpr std::int64_t kShares = 8;
 constexpr std::int64_t kRows = 192;  // of A at a time
+constexpr std::int64_t kFew = 4;     // rows that are sooner done one by one than as a tile
 
 // Blocks of the depth: of one size, if there is one that divides it.
 std::int64_t block_of_depth(const ir::Expr* extent) {
@@ -146,29 +147,42 @@ class ContractionWriter {
   S each(bool guarded, const ElementFn& f) {
     const auto row = [&](E r) {
       const auto element = [&](E x) {
-        t_.bind(i_, t_.build.add(i_.start, r));
+        t_.bind(i_, t_.build.add(i_.start, row_ ? row_ : r));
         t_.bind(j_, t_.build.add(j_.start, x));
         S made = f(r, x);
-        const E test = guarded ? t_.build.both(t_.inside(i_, r), t_.inside(j_, x)) : nullptr;
+        const E test = guarded ? t_.build.both(inside_rows(r), t_.inside(j_, x)) : nullptr;
         return test ? ctx_.if_stmt(test, made) : made;
       };
       if (vectors_) return t_.in_vectors(j_.name, j_.extent, j_.width, element);
       return t_.build.loop(j_.name + "_2", j_.extent, j_.width, element);
     };
-    return t_.build.loop(i_.name + "_2", i_.extent, i_.width, row,
+    return t_.build.loop(i_.name + "_2", i_.extent, row_ ? 1 : i_.width, row,
                          vectors_ ? ir::ForKind::Unrolled : ir::ForKind::Serial);
   }
+  E inside_rows(E r) { return row_ ? nullptr : t_.inside(i_, r); }
+  E whole_rows() { return row_ ? nullptr : t_.whole(i_); }
   // Tiles at the edge of C take the guarded form; in the last stage the others do without the tests.
   S either(const std::function<S(bool guarded)>& f) {
-    const E test = t_.build.both(t_.whole(i_), t_.whole(j_));
+    const E test = t_.build.both(whole_rows(), t_.whole(j_));
     if (!test) return f(false);
-    if (!vectors_ || i_.only_edge() || j_.only_edge()) return f(true);
+    if (!vectors_ || (!row_ && i_.only_edge()) || j_.only_edge()) return f(true);
     return ctx_.if_stmt(test, f(false), f(true));
   }
 
   S tile(E it, E jt) {
     if (!registers_) return plain_tile(it, jt);
-    return c_.adds_blocks ? added_tile(it, jt) : local_tile(it, jt);
+    if (c_.adds_blocks) return added_tile(it, jt);
+    if (!vectors_ || ir::const_int(i_.extent)) return local_tile(it, jt);
+    // A step of a language model has one row, where its number is not known.
+    const E left = ir::sub(ctx_, i_.extent, i_.start), few = t_.build.lit(i_.extent, kFew);
+    S all = local_tile(it, jt);
+    S rows = t_.build.loop(i_.name + "_2", ir::min(ctx_, left, few), [&](E r) {
+      row_ = r;
+      S one = local_tile(it, jt);
+      row_ = nullptr;
+      return one;
+    });
+    return ctx_.if_stmt(ir::compare(ctx_, BinaryKind::GT, left, few), all, rows);
   }
 
   S plain_tile(E it, E jt) {
@@ -187,7 +201,7 @@ class ContractionWriter {
     S again = either([&](bool guarded) {
       return each(false, [&](E r, E x) {
         E value = ir::cast_to(ctx_, c_.work, ctx_.load(out(), t_.output()));
-        const E test = guarded ? t_.build.both(t_.inside(i_, r), t_.inside(j_, x)) : nullptr;
+        const E test = guarded ? t_.build.both(inside_rows(r), t_.inside(j_, x)) : nullptr;
         if (test) value = ctx_.intrin(c_.work, ir::intrin::IfThenElse, {test, value, zero});
         return stored(local_, value, {r, x}, c_.nest.update);
       });
@@ -265,7 +279,7 @@ class ContractionWriter {
   // The text's sum, in the text's order of operands.
   E update(E so_far, E it, E jt, E kk, E r, E x) {
     const ir::DType t = so_far->dtype();
-    const E a = packed_ ? ir::cast_to(ctx_, t, in_panel(a_panel_, it, kk, r)) : t_.value(c_.a);
+    const E a = packed_ ? ir::cast_to(ctx_, t, in_panel(a_panel_, it, kk, row_ ? row_ : r)) : t_.value(c_.a);
     const E b = packed_ ? ir::cast_to(ctx_, t, in_panel(b_panel_, jt, kk, x)) : t_.value(c_.b);
     const auto rounded = [&](E e) { return c_.rounds && t != c_.type ? ctx_.cast(t, ctx_.cast(c_.type, e)) : e; };
     const E product = rounded(ctx_.binary(BinaryKind::Mul, c_.a_first ? a : b, c_.a_first ? b : a));
@@ -284,6 +298,7 @@ class ContractionWriter {
   std::vector<Dim> rows_;
   Dim i_, j_;  // i_: the section of rows being processed
   bool packed_ = false, registers_ = false, vectors_ = false;
+  E row_ = nullptr;  // the only one of the tile that is being done; null: all are
   const ir::Buffer* a_panel_ = nullptr;
   const ir::Buffer* b_panel_ = nullptr;
   const ir::Buffer* local_ = nullptr;
