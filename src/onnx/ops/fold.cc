@@ -57,7 +57,16 @@ class Proofs {
     ir::collect_vars(b, dims);
     for (const ir::Var* v : dims) analyzer_.mark_non_negative(v);
   }
-  bool not_negative() { return is_at_least_zero(a_) && is_at_least_zero(b_); }
+  bool not_negative() { return is_at_least_zero(a_) && divisor_not_negative(); }
+  bool divisor_not_negative() { return is_at_least_zero(b_); }
+  // Division truncates: it rounds down what is not negative, and up what is not positive.
+  const Expr* quotient() {
+    if (is_at_least_zero(a_)) return ir::floor_div(ctx_, a_, b_);
+    const Expr *zero = ctx_.i64(0), *opposite = ir::sub(ctx_, zero, a_);
+    if (analyzer_.bounds(a_).max.value_or(1) <= 0) return ir::sub(ctx_, zero, ir::floor_div(ctx_, opposite, b_));
+    return ir::sub(ctx_, ir::floor_div(ctx_, ir::max(ctx_, a_, zero), b_),
+                   ir::floor_div(ctx_, ir::max(ctx_, opposite, zero), b_));
+  }
   // The truth of a comparison, or null.
   const Expr* truth_of(std::string_view op) {
     if (op == op::Equal) return truth_of(analyzer_.prove_equal(a_, b_), analyzer_.prove_different(a_, b_));
@@ -107,13 +116,11 @@ const Expr* int_result(ir::Context& ctx, std::string_view op, const Expr* a, con
   if (x && y) return number_result(ctx, op, *x, *y);
   if (op == op::Maximum) return ir::max(ctx, a, b);
   if (op == op::Minimum) return ir::min(ctx, a, b);
-  // The sign of the divisor, which is above 0.
-  if (op == op::FloorMod && y && *y > 0) return ir::floor_mod(ctx, a, b);
   Proofs proofs(ctx, a, b);
-  // Division truncates, which is the same as rounding down where nothing is negative.
   const bool divides = op == op::Divide || op == op::Mod || op == op::FloorMod;
-  if (divides && (y ? *y > 0 : true) && proofs.not_negative())
-    return op == op::Divide ? ir::floor_div(ctx, a, b) : ir::floor_mod(ctx, a, b);
+  if (divides && (y ? *y <= 0 : !proofs.divisor_not_negative())) return nullptr;
+  if (op == op::Divide) return proofs.quotient();
+  if (op == op::FloorMod || (op == op::Mod && proofs.not_negative())) return ir::floor_mod(ctx, a, b);
   return proofs.truth_of(op);
 }
 

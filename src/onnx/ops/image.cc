@@ -101,12 +101,12 @@ std::vector<te::Tensor> padded_by_dims(Te& te, Dims pads, std::string_view mode)
     Exprs at;
     for (std::size_t k = 0; k < n; ++k) {
       const Expr* place = ir::sub(ctx, i[k], pads[k]);
-      if (mode == "constant") {
+      const bool grows = !ir::is_const(pads[k], 0) || !ir::is_const(pads[n + k], 0);
+      if (grows && mode != "constant") place = repeated_place(ctx, mode, place, x->shape[k]);
+      if (grows && mode == "constant") {
         const Expr* from = ir::compare(ctx, ir::BinaryKind::GE, place, ctx.i64(0));
         const Expr* below = ir::compare(ctx, ir::BinaryKind::LT, place, x->shape[k]);
         inside = ir::logical_and(ctx, inside, ir::logical_and(ctx, from, below));
-      } else if (!ir::is_const(pads[k], 0) || !ir::is_const(pads[n + k], 0)) {
-        place = repeated_place(ctx, mode, place, x->shape[k]);
       }
       at.push_back(place);
     }
@@ -296,14 +296,25 @@ const Expr* corners_of(Chain& m, const Expr* boxes) {
 // Operands: boxes, scores, the most boxes of a class, the thresholds of overlap and of score. A row for each box kept.
 Made non_max_suppression(NodeContext& c) {
   Chain m(c);
-  const Expr* boxes = m.in(0);
+  const Expr *boxes = m.in(0), *scores = m.in(1);
+  const Dims score_dims = m.dims(scores);
+  if (!m.good() || score_dims.size() != 3 || m.rank(boxes) != 3)
+    return m.done(m.fail("its boxes or scores are not of rank 3"));
+  // Checked when the program runs, where no proof shows it.
+  const Expr* box_dims[] = {score_dims[0], score_dims[2], c.i64(4)};
+  for (std::size_t k = 0; k < 3; ++k) boxes = c.with_dim(boxes, k, box_dims[k]);
   if (c.integer(key::CenterPointBox, 0) != 0) boxes = corners_of(m, boxes);
   const DType t = DType::Float(32);
   const auto scalar = [&](std::size_t i, DType type, double otherwise) {
     return c.has(i) ? m.reshape(m.in(i), {}) : m.lit(type, otherwise);
   };
+  // ONNX suppresses what overlaps by more, Relax by as much, and it chooses no box where that is 0.
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  const ir::Result<double> given = c.is_literal(3) ? c.real_in(3, 0) : ir::Result<double>(0.0);
+  const Expr* overlap = given.ok() && *given > 0 ? m.in(3) : m.lit(t, kLeast);
+  if (c.has(3) && !c.is_literal(3)) overlap = m.max(m.in(3), overlap);
   const Expr* all = m.op(op::VisionAllClassNonMaxSuppression,
-                         {boxes, m.in(1), scalar(2, DType::Int(64), 0), scalar(3, t, 0),
+                         {boxes, scores, scalar(2, DType::Int(64), 0), m.reshape(overlap, {}),
                           scalar(4, t, -std::numeric_limits<double>::infinity())},
                          {{op_attr::OutputFormat, c.ctx.attr("onnx")}});
   if (!m.good()) return m.done(nullptr);

@@ -175,11 +175,13 @@ bool slice_known(NodeContext& c) {
   return fold_slice(c, cuts);
 }
 
-// A bound of an axis whose extent is a symbol: from the end, or that extent if it is beyond all.
-const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* extent) {
+// A bound of an axis whose extent is a symbol: from the end, or where a walk begins or ends if it is beyond all.
+const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* extent, std::int64_t step) {
   constexpr std::int64_t kBeyond = INT32_MAX;
-  if (bound >= kBeyond) return extent;
-  if (bound < 0 && bound > -kBeyond) return ir::add(c.ctx, extent, c.i64(bound));
+  if (bound >= kBeyond) return step > 0 ? extent : ir::sub(c.ctx, extent, c.i64(1));
+  // -1 would be the last element: a walk to the first one ends before it.
+  if (bound <= -kBeyond) return step > 0 ? static_cast<const Expr*>(c.i64(0)) : ir::sub(c.ctx, c.i64(-1), extent);
+  if (bound < 0) return ir::add(c.ctx, extent, c.i64(bound));
   return c.i64(bound);
 }
 
@@ -213,7 +215,7 @@ Made slice_by_symbols(NodeContext& c, const Expr* x, const Dims& dims) {
     RLDB_TRY(const std::size_t axis, c.axis(which[i], dims.size()));
     if (steps[i] < 1) return refuse("a step is not positive, and its bounds are not known");
     const auto bound = [&](const Expr* e) {
-      return int_of(e) ? symbolic_bound(c, *int_of(e), dims[axis]) : from_either_end(c.ctx, e, dims[axis]);
+      return int_of(e) ? symbolic_bound(c, *int_of(e), dims[axis], steps[i]) : from_either_end(c.ctx, e, dims[axis]);
     };
     axes.push_back(c.i64(std::int64_t(axis)));
     from.push_back(bound(begins[i]));
@@ -281,10 +283,10 @@ Made slice(NodeContext& c) {
     const Cut cut = n ? within(given, *n) : given;
     axes.push_back(c.i64(std::int64_t(cut.axis)));
     steps.push_back(c.i64(cut.step));
-    begins.push_back(n ? c.i64(cut.begin) : symbolic_bound(c, cut.begin, extent));
+    begins.push_back(n ? c.i64(cut.begin) : symbolic_bound(c, cut.begin, extent, cut.step));
     // -1 would be the last element: a walk to the first one ends beyond it.
     const std::int64_t end = n && cut.end < 0 ? -*n - 1 : cut.end;
-    ends.push_back(n ? c.i64(end) : symbolic_bound(c, cut.end, extent));
+    ends.push_back(n ? c.i64(end) : symbolic_bound(c, cut.end, extent, cut.step));
   }
   if (axes.empty()) return x;
   return c.emit(op::StridedSlice, {x, c.ctx.tuple(axes), c.ctx.tuple(begins), c.ctx.tuple(ends), c.ctx.tuple(steps)});
