@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "onnx/aten/variant.h"
 #include "rldb/ir/op_id.h"
 
 namespace rldb::onnx {
@@ -22,7 +23,7 @@ const OperatorRow kRows[] = {
 #define RLDB_ONNX_CONTRIB_OWN(Name, since, function) {kContribDomain, #Name, since, bodies::function, {}},
 #define RLDB_ONNX_REFUSED(domain, name, why) {domain, name, 1, nullptr, why},
 #include "onnx/onnx_op.def"
-#define RLDB_ATEN_OP(domain, name, function, Target) {domain, name, 1, aten::function, #Target},
+#define RLDB_ATEN_OP(domain, name, function, Target) {domain, name, 1, aten::function, aten::target::Target},
 #define RLDB_ATEN_OP_OWN(domain, name, function) {domain, name, 1, aten::function, {}},
 #define RLDB_ATEN_VIEW(domain, name, function) {domain, name, 1, aten::function, {}, true},
 #define RLDB_ATEN_REFUSED(domain, name, why) {domain, name, 1, nullptr, why},

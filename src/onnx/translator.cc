@@ -100,7 +100,7 @@ bool Translator::check_operators() {
 
 namespace {
 
-std::string op_name(const pb::NodeProto& n) {
+std::string operator_name(const pb::NodeProto& n) {
   return (is_default_domain(n.domain()) ? std::string() : n.domain() + ".") + n.op_type();
 }
 
@@ -112,7 +112,8 @@ void Translator::record_inner(const Nodes& all, const std::string& around, Trans
   int index = 0;
   for (const auto& n : all) {
     const std::string label = node_label(n, index);
-    if (!around.empty()) made.inner.push_back({around + " > " + label, op_name(n), std::size_t(index), span_of(n), {}});
+    if (!around.empty())
+      made.inner.push_back({around + " > " + label, operator_name(n), std::size_t(index), span_of(n), {}});
     ++index;
     for (const auto& a : n.attribute()) {
       const std::string inside = around.empty() ? label : around + " > " + label;
@@ -135,7 +136,7 @@ void Translator::record(const Scope& scope, Translation& made) const {
   std::size_t index = 0;
   for (const auto& n : graph.node()) {
     made.nodes.push_back(
-        {node_label(n, int(index)), op_name(n), index, span_of(n), {n.output().begin(), n.output().end()}});
+        {node_label(n, int(index)), operator_name(n), index, span_of(n), {n.output().begin(), n.output().end()}});
     ++index;
     for (const std::string& name : n.output()) {
       const auto before = before_change_.find(name);

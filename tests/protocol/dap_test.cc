@@ -427,9 +427,10 @@ class Module:
   client.send("initialize");
   client.send("launch", {{"program", file}, {"stopOnEntry", true}});
   client.send("configurationDone");
-  const auto line_of_stop = [&](std::string_view step) {
+  const auto line_of_stop = [&](std::string_view step, int interruptions = 1) {
     client.send(step, {{"threadId", 1}});
-    client.send("setBreakpoints", {{"source", {{"path", file}}}, {"breakpoints", Json::array()}});
+    for (int i = 0; i < interruptions; ++i)
+      client.send("setBreakpoints", {{"source", {{"path", file}}}, {"breakpoints", Json::array()}});
     REQUIRE(client.wait("event", "stopped").is_object());
     client.send("stackTrace", {{"threadId", 1}});
     return client.wait("response", "stackTrace")["body"]["stackFrames"][0]["line"].get<int>();
@@ -438,6 +439,8 @@ class Module:
   while (line_of_stop("next") < kFirst) continue;
   for (int line = kFirst + 1; line <= kLast; ++line) CHECK(line_of_stop("next") == line);
   for (int line = kLast - 1; line >= kFirst; --line) CHECK(line_of_stop("stepBack") == line);
+  for (int line = kFirst + 1; line <= kLast; ++line) CHECK(line_of_stop("next", 9) == line);  // and its beginning, too
+  for (int line = kLast - 1; line >= kFirst; --line) CHECK(line_of_stop("stepBack", 9) == line);
   client.send("disconnect");
   CHECK(client.wait("response", "disconnect")["success"] == true);
 }

@@ -156,6 +156,11 @@ def documents(s):
         check(f"{form}: the statement is among them", any("compute" in s or "=" in s for s in stores), stores)
         check(f"{form}: no debug information is left", "DILocation" not in kernel[form] and ".loc" not in kernel[form])
     check("a memory plan", s.json("memory?version=0")["functions"][0]["function"] == "main")
+    # Its loops are shared out to threads: code that is called for a range of iterations has lines, too.
+    shared = s.json("kernel?name=matmul")
+    product = next(i for i, line in enumerate(shared["compiled"].split("\n"), 1) if "+ x_panel[" in line)
+    for form in ("llvm", "asm"):
+        check(f"{form}: a statement of a loop that is shared out", product in shared[form + "_lines"], product)
     for path in ("text?version=99", "text", "graph?version=0&function=no", "kernel?name=no", "nothing", "../program"):
         check(f"no {path}", s.ask(path)[0] == 404)
     return lv1 + 1

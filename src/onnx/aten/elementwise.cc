@@ -298,6 +298,20 @@ Made size_of_axis(NodeContext& c) {
   return c.know({DType::Int(64), 0, {dims[axis]}});
 }
 
+namespace {
+
+// As in Python: rounded down. Null: the sizes are not known, or the divisor is no positive number.
+std::shared_ptr<const Known> floor_quotient(NodeContext& c, const Values& operands) {
+  if (c.target != op_name::Div || operands.size() != 2) return nullptr;
+  const auto a = NodeContext::known_of(c.ctx, operands[0]), b = NodeContext::known_of(c.ctx, operands[1]);
+  if (!a || !b || a->items.size() != 1 || b->items.size() != 1) return nullptr;
+  if (int_of(b->items[0]).value_or(1) <= 0) return nullptr;
+  const Expr* quotient = ir::floor_div(c.ctx, a->items[0], b->items[0]);
+  return std::make_shared<const Known>(Known{DType::Int(64), 0, {quotient}});
+}
+
+}  // namespace
+
 // Python's arithmetic of sizes.
 Made size_arithmetic(NodeContext& c) {
   Aten m(c);
@@ -305,6 +319,7 @@ Made size_arithmetic(NodeContext& c) {
   if (c.arguments)
     for (const Argument& a : c.arguments->all)
       for (const Value& v : m.values(&a)) operands.push_back(v);
+  if (auto quotient = floor_quotient(c, operands)) return m.give({Value{nullptr, std::move(quotient)}});
   return m.give(m.onnx_all(c.target, operands, {}, 1));
 }
 

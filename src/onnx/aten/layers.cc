@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "onnx/aten/aten.h"
+#include "onnx/aten/variant.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op_attr/window_attr.h"
@@ -61,7 +62,7 @@ Made convolution(NodeContext& c) {
   const Expr *x = m.self(), *weight = m.tensor("weight");
   const std::size_t n = spatial_axes(m, x);
   if (m.rank(weight) != n + 2) return m.done(m.fail("its data has no batch"));
-  const bool transposed = m.truth("transposed", c.target == "Transposed");
+  const bool transposed = m.truth("transposed", c.target == variant::Transposed);
   Attributes attributes{{key::Strides, m.per_axis("stride", n, {1})},
                         {key::Dilations, m.per_axis("dilation", n, {1})},
                         {key::Group, m.integer("groups", 1)}};

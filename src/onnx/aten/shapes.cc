@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "onnx/aten/aten.h"
+#include "onnx/aten/variant.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op_attr/axis_attr.h"
@@ -265,7 +266,7 @@ Made embedding(NodeContext& c) {
 Made triangle(NodeContext& c) {
   Aten m(c);
   const Value k{nullptr, std::make_shared<const Known>(Known{DType::Int(64), 0, {c.i64(m.integer("diagonal", 0))}})};
-  return m.done(m.onnx(op_name::Trilu, {m.self_value(), k}, {{key::Upper, std::int64_t(c.target == "Upper")}}));
+  return m.done(m.onnx(op_name::Trilu, {m.self_value(), k}, {{key::Upper, std::int64_t(c.target == variant::Upper)}}));
 }
 
 namespace {
@@ -310,7 +311,7 @@ namespace {
 Made filled(Aten& m, const Dims& dims) {
   const std::string_view what = m.c.target;
   const DType t = m.result_type(DType::Float(32));
-  const Expr* value = what == "Value" ? m.tensor_as("fill_value", t) : m.lit(t, what == "One" ? 1 : 0);
+  const Expr* value = what == variant::Value ? m.tensor_as("fill_value", t) : m.lit(t, what == variant::One ? 1 : 0);
   if (!m.good()) return m.done(nullptr);
   return m.done(m.op(op::Full, {m.c.ctx.shape(dims), value}, {{op_attr::Dtype, m.c.ctx.attr(t)}}));
 }

@@ -124,9 +124,8 @@ Made power(NodeContext& c) {
 
 // The sign is that of the divisor, or with `fmod` that of the dividend.
 Made modulo(NodeContext& c) {
-  RLDB_TRY(const Expr* a, c.in(0));
-  RLDB_TRY(const Expr* b, c.in(1));
-  return c.each(c.integer(key::Fmod, 0) ? op::Mod : op::FloorMod, a, b);
+  c.target = c.integer(key::Fmod, 0) != 0 ? op::Mod : op::FloorMod;
+  return binary(c);
 }
 
 Made bit_shift(NodeContext& c) {

@@ -3,11 +3,13 @@
 
 #include <cmath>
 
+#include "rldb/ir/arith.h"
 #include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/binary.h"
 #include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/reduction.h"
 #include "rldb/ir/op/unary.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::onnx::bodies {
 
@@ -46,6 +48,64 @@ const Expr* float_result(ir::Context& ctx, std::string_view op, DType t, const E
 
 const Expr* truth(ir::Context& ctx, bool v) { return ctx.i64(v); }
 
+// Proofs about arithmetic of dims, which are not negative.
+class Proofs {
+ public:
+  Proofs(ir::Context& ctx, const Expr* a, const Expr* b) : ctx_(ctx), analyzer_(ctx), a_(a), b_(b) {
+    std::vector<const ir::Var*> dims;
+    ir::collect_vars(a, dims);
+    ir::collect_vars(b, dims);
+    for (const ir::Var* v : dims) analyzer_.mark_non_negative(v);
+  }
+  bool not_negative() { return is_at_least_zero(a_) && divisor_not_negative(); }
+  bool divisor_not_negative() { return is_at_least_zero(b_); }
+  // Division truncates: it rounds down what is not negative, and up what is not positive.
+  const Expr* quotient() {
+    if (is_at_least_zero(a_)) return ir::floor_div(ctx_, a_, b_);
+    const Expr *zero = ctx_.i64(0), *opposite = ir::sub(ctx_, zero, a_);
+    if (analyzer_.bounds(a_).max.value_or(1) <= 0) return ir::sub(ctx_, zero, ir::floor_div(ctx_, opposite, b_));
+    return ir::sub(ctx_, ir::floor_div(ctx_, ir::max(ctx_, a_, zero), b_),
+                   ir::floor_div(ctx_, ir::max(ctx_, opposite, zero), b_));
+  }
+  // The truth of a comparison, or null.
+  const Expr* truth_of(std::string_view op) {
+    if (op == op::Equal) return truth_of(analyzer_.prove_equal(a_, b_), analyzer_.prove_different(a_, b_));
+    if (op == op::Less) return truth_of(proves(BinaryKind::LT), proves(BinaryKind::GE));
+    if (op == op::LessEqual) return truth_of(proves(BinaryKind::LE), proves(BinaryKind::GT));
+    if (op == op::Greater) return truth_of(proves(BinaryKind::GT), proves(BinaryKind::LE));
+    if (op == op::GreaterEqual) return truth_of(proves(BinaryKind::GE), proves(BinaryKind::LT));
+    return nullptr;
+  }
+
+ private:
+  using BinaryKind = ir::BinaryKind;
+  ir::Context& ctx_;
+  ir::Analyzer analyzer_;
+  const Expr* a_;
+  const Expr* b_;
+
+  bool is_at_least_zero(const Expr* e) { return analyzer_.bounds(e).min.value_or(-1) >= 0; }
+  bool proves(BinaryKind kind) { return analyzer_.prove(ir::compare(ctx_, kind, a_, b_)); }
+  const Expr* truth_of(bool yes, bool no) { return yes || no ? truth(ctx_, yes) : nullptr; }
+};
+
+// Of two numbers.
+const Expr* number_result(ir::Context& ctx, std::string_view op, std::int64_t x, std::int64_t y) {
+  if (op == op::Divide && y != 0) return ctx.i64(x / y);
+  if (op == op::Mod && y != 0) return ctx.i64(x % y);
+  if (op == op::FloorMod && y != 0) return ctx.i64((x % y + y) % y);
+  if (op == op::Maximum) return ctx.i64(std::max(x, y));
+  if (op == op::Minimum) return ctx.i64(std::min(x, y));
+  if (op == op::Equal) return truth(ctx, x == y);
+  if (op == op::Less) return truth(ctx, x < y);
+  if (op == op::LessEqual) return truth(ctx, x <= y);
+  if (op == op::Greater) return truth(ctx, x > y);
+  if (op == op::GreaterEqual) return truth(ctx, x >= y);
+  if (op == op::LogicalAnd) return truth(ctx, x && y);
+  if (op == op::LogicalOr) return truth(ctx, x || y);
+  return nullptr;
+}
+
 const Expr* int_result(ir::Context& ctx, std::string_view op, const Expr* a, const Expr* b) {
   const auto x = int_of(a), y = int_of(b);
   constexpr std::int64_t kSmall = std::int64_t(1) << 30;  // no overflow in what follows
@@ -53,19 +113,15 @@ const Expr* int_result(ir::Context& ctx, std::string_view op, const Expr* a, con
   if (op == op::Add) return ir::add(ctx, a, b);
   if (op == op::Subtract) return ir::sub(ctx, a, b);
   if (op == op::Multiply) return ir::mul(ctx, a, b);
-  // Dims are not negative: dividing them by a positive number truncates as it rounds down.
-  if (op == op::Divide && y && *y > 0) return x ? static_cast<const Expr*>(ctx.i64(*x / *y)) : ir::floor_div(ctx, a, b);
-  if (op == op::Maximum && x && y) return ctx.i64(std::max(*x, *y));
-  if (op == op::Minimum && x && y) return ctx.i64(std::min(*x, *y));
-  if (!x || !y) return nullptr;
-  if (op == op::Equal) return truth(ctx, *x == *y);
-  if (op == op::Less) return truth(ctx, *x < *y);
-  if (op == op::LessEqual) return truth(ctx, *x <= *y);
-  if (op == op::Greater) return truth(ctx, *x > *y);
-  if (op == op::GreaterEqual) return truth(ctx, *x >= *y);
-  if (op == op::LogicalAnd) return truth(ctx, *x && *y);
-  if (op == op::LogicalOr) return truth(ctx, *x || *y);
-  return nullptr;
+  if (x && y) return number_result(ctx, op, *x, *y);
+  if (op == op::Maximum) return ir::max(ctx, a, b);
+  if (op == op::Minimum) return ir::min(ctx, a, b);
+  Proofs proofs(ctx, a, b);
+  const bool divides = op == op::Divide || op == op::Mod || op == op::FloorMod;
+  if (divides && (y ? *y <= 0 : !proofs.divisor_not_negative())) return nullptr;
+  if (op == op::Divide) return proofs.quotient();
+  if (op == op::FloorMod || (op == op::Mod && proofs.not_negative())) return ir::floor_mod(ctx, a, b);
+  return proofs.truth_of(op);
 }
 
 bool is_comparison(std::string_view op) {

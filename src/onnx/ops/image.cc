@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "onnx/ops/chain.h"
+#include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/op/index.h"
 #include "rldb/ir/op/nn.h"
 #include "rldb/ir/op/vision.h"
@@ -20,16 +21,32 @@ namespace rldb::onnx::bodies {
 namespace {
 
 // Before each axis, then after each: given for all axes, or for some.
-ir::Result<Ints> pads_of(NodeContext& c, std::size_t rank) {
-  RLDB_TRY(const auto given, c.has(1) ? c.ints_of(key::Pads, 1) : ir::Result<std::optional<Ints>>(c.ints(key::Pads)));
-  const Ints pads = given ? *given : c.ints(key::Paddings).value_or(Ints());
+ir::Result<Dims> pads_of(NodeContext& c, std::size_t rank) {
+  Dims pads;
+  if (c.has(1)) {
+    RLDB_TRY(pads, c.dims_in(1));
+  } else {
+    const auto given = c.ints(key::Pads) ? c.ints(key::Pads) : c.ints(key::Paddings);
+    for (const std::int64_t p : given.value_or(Ints())) pads.push_back(c.i64(p));
+  }
   RLDB_TRY(const Ints axes, c.has(3) ? c.ints_in(3) : ir::Result<Ints>(iota(0, std::int64_t(rank))));
   if (pads.size() != 2 * axes.size()) return refuse("its padding has not two numbers for each axis");
-  Ints made(2 * rank);
+  Dims made(2 * rank, c.i64(0));
   for (std::size_t i = 0; i < axes.size(); ++i) {
     RLDB_TRY(const std::size_t axis, c.axis(axes[i], rank));
     made[axis] = pads[i];
     made[rank + axis] = pads[axes.size() + i];
+  }
+  return made;
+}
+
+// nullopt: one of them is an expression of dims.
+std::optional<Ints> as_numbers(const Dims& pads) {
+  Ints made;
+  for (const Expr* e : pads) {
+    const auto v = int_of(e);
+    if (!v) return std::nullopt;
+    made.push_back(*v);
   }
   return made;
 }
@@ -60,6 +77,54 @@ const Expr* padded(Chain& m, const Expr* x, const Ints& pads, std::string_view m
                {op_attr::PadValue, m.ctx.attr(value)}});
 }
 
+// The element that stands at `i` of an axis of `n`, outside of which others are repeated.
+const Expr* repeated_place(ir::Context& ctx, std::string_view mode, const Expr* i, const Expr* n) {
+  const Expr *zero = ctx.i64(0), *last = ir::sub(ctx, n, ctx.i64(1));
+  if (mode == "edge") return ir::max(ctx, zero, ir::min(ctx, i, last));
+  if (mode == "circular") return ir::floor_mod(ctx, i, n);
+  // There and back again: an axis of one element has only that.
+  const Expr* way = ir::max(ctx, ir::mul(ctx, last, ctx.i64(2)), ctx.i64(1));
+  const Expr* at = ir::floor_mod(ctx, i, way);
+  return ir::min(ctx, ir::min(ctx, at, ir::sub(ctx, way, at)), last);
+}
+
+// Padding that depends on dims, or a value that only a run knows. Operands: data, and the value of `constant`.
+std::vector<te::Tensor> padded_by_dims(Te& te, Dims pads, std::string_view mode) {
+  for (const Expr*& p : pads) p = te.map(p);
+  ir::Context& ctx = te.ctx;
+  const te::Tensor x = te.in[0];
+  const std::size_t n = pads.size() / 2;
+  Dims to;
+  for (std::size_t k = 0; k < n; ++k) to.push_back(ir::add(ctx, ir::add(ctx, x->shape[k], pads[k]), pads[n + k]));
+  const auto element = [&](te::Indices i) {
+    const Expr* inside = ctx.bool_imm(true);
+    Exprs at;
+    for (std::size_t k = 0; k < n; ++k) {
+      const Expr* place = ir::sub(ctx, i[k], pads[k]);
+      const bool grows = !ir::is_const(pads[k], 0) || !ir::is_const(pads[n + k], 0);
+      if (grows && mode != "constant") place = repeated_place(ctx, mode, place, x->shape[k]);
+      if (grows && mode == "constant") {
+        const Expr* from = ir::compare(ctx, ir::BinaryKind::GE, place, ctx.i64(0));
+        const Expr* below = ir::compare(ctx, ir::BinaryKind::LT, place, x->shape[k]);
+        inside = ir::logical_and(ctx, inside, ir::logical_and(ctx, from, below));
+      }
+      at.push_back(place);
+    }
+    const Expr* there = te.graph.load(x, at);
+    if (mode != "constant") return there;
+    return static_cast<const Expr*>(
+        ctx.intrin(x->dtype, ir::intrin::IfThenElse, {inside, there, te.graph.load(te.in[1], {})}));
+  };
+  return {te.graph.compute(to, element, "T_pad")};
+}
+
+Made pad_by_dims(Chain& m, const Expr* x, const Dims& pads, std::string_view mode) {
+  Exprs operands{x};
+  if (mode == "constant") operands.push_back(m.c.has(2) ? m.reshape(m.in(2), {}) : m.lit(x, m.c.real(key::Value, 0)));
+  if (!m.good()) return m.done(nullptr);
+  return m.c.kernel("onnx_pad", operands, [&](Te& te) { return padded_by_dims(te, pads, mode); });
+}
+
 }  // namespace
 
 Made pad(NodeContext& c) {
@@ -67,17 +132,19 @@ Made pad(NodeContext& c) {
   const Expr* x = m.in(0);
   const std::size_t rank = m.rank(x);
   if (!m.good()) return m.done(nullptr);
-  RLDB_TRY(Ints pads, pads_of(c, rank));
-  double value = c.real(key::Value, 0);
-  if (c.has(2)) {
-    RLDB_TRY(value, c.real_in(2, 0));
-  }
+  RLDB_TRY(const Dims pads, pads_of(c, rank));
   const std::string given = c.text(key::Mode, "constant");
   const std::string mode = given == "wrap" ? "circular" : given;
   if (mode != "constant" && mode != "reflect" && mode != "edge" && mode != "circular")
     return refuse(fmt::format("there is no mode `{}`", given));
-  x = cut_edges(m, x, pads);
-  return m.done(padded(m, x, pads, mode, value));
+  std::optional<Ints> numbers = as_numbers(pads);
+  if (!numbers || (mode == "constant" && c.has(2) && !c.is_literal(2))) return pad_by_dims(m, x, pads, mode);
+  double value = c.real(key::Value, 0);
+  if (c.has(2)) {
+    RLDB_TRY(value, c.real_in(2, 0));
+  }
+  x = cut_edges(m, x, *numbers);
+  return m.done(padded(m, x, *numbers, mode, value));
 }
 
 // The middle of each axis, or the axis in the middle of zeros.
@@ -229,14 +296,25 @@ const Expr* corners_of(Chain& m, const Expr* boxes) {
 // Operands: boxes, scores, the most boxes of a class, the thresholds of overlap and of score. A row for each box kept.
 Made non_max_suppression(NodeContext& c) {
   Chain m(c);
-  const Expr* boxes = m.in(0);
+  const Expr *boxes = m.in(0), *scores = m.in(1);
+  const Dims score_dims = m.dims(scores);
+  if (!m.good() || score_dims.size() != 3 || m.rank(boxes) != 3)
+    return m.done(m.fail("its boxes or scores are not of rank 3"));
+  // Checked when the program runs, where no proof shows it.
+  const Expr* box_dims[] = {score_dims[0], score_dims[2], c.i64(4)};
+  for (std::size_t k = 0; k < 3; ++k) boxes = c.with_dim(boxes, k, box_dims[k]);
   if (c.integer(key::CenterPointBox, 0) != 0) boxes = corners_of(m, boxes);
   const DType t = DType::Float(32);
   const auto scalar = [&](std::size_t i, DType type, double otherwise) {
     return c.has(i) ? m.reshape(m.in(i), {}) : m.lit(type, otherwise);
   };
+  // ONNX suppresses what overlaps by more, Relax by as much, and it chooses no box where that is 0.
+  constexpr double kLeast = std::numeric_limits<float>::min();
+  const ir::Result<double> given = c.is_literal(3) ? c.real_in(3, 0) : ir::Result<double>(0.0);
+  const Expr* overlap = given.ok() && *given > 0 ? m.in(3) : m.lit(t, kLeast);
+  if (c.has(3) && !c.is_literal(3)) overlap = m.max(m.in(3), overlap);
   const Expr* all = m.op(op::VisionAllClassNonMaxSuppression,
-                         {boxes, m.in(1), scalar(2, DType::Int(64), 0), scalar(3, t, 0),
+                         {boxes, scores, scalar(2, DType::Int(64), 0), m.reshape(overlap, {}),
                           scalar(4, t, -std::numeric_limits<double>::infinity())},
                          {{op_attr::OutputFormat, c.ctx.attr("onnx")}});
   if (!m.good()) return m.done(nullptr);

@@ -15,6 +15,7 @@
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/combine_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::onnx::bodies {
 
@@ -104,13 +105,29 @@ Made scatter_elements(NodeContext& c) {
                      {{op_attr::Axis, c.ctx.attr(std::int64_t(axis))}, {op_attr::Reduction, c.ctx.attr(how)}}));
 }
 
+namespace {
+
+// A slice for each tuple of indices: dims that are not proved to be so are checked when the program runs.
+const Expr* with_dims_of_places(Chain& m, const Expr* updates, const Dims& indices, const Dims& x) {
+  const auto size = m.good() && !indices.empty() ? int_of(indices.back()) : std::nullopt;
+  if (!size || *size < 0 || *size > std::int64_t(x.size())) return updates;
+  Dims wanted(indices.begin(), indices.end() - 1);
+  wanted.insert(wanted.end(), x.begin() + *size, x.end());
+  if (m.rank(updates) != wanted.size()) return updates;
+  for (std::size_t k = 0; k < wanted.size(); ++k) updates = m.c.with_dim(updates, k, wanted[k]);
+  return updates;
+}
+
+}  // namespace
+
 Made scatter_nd(NodeContext& c) {
   Chain m(c);
   const Expr* x = m.in(0);
   const std::string_view how = reduction_of(c);
   if (how.empty()) return refuse(fmt::format("there is no reduction `{}`", c.text(key::Reduction, "")));
   const Expr* indices = tuples_from_start(m, m.in(1), m.dims(x), 0);
-  return m.done(m.op(op::ScatterNd, {x, indices, m.in(2)}, {{op_attr::Reduction, c.ctx.attr(how)}}));
+  const Expr* updates = with_dims_of_places(m, m.in(2), m.dims(indices), m.dims(x));
+  return m.done(m.op(op::ScatterNd, {x, indices, updates}, {{op_attr::Reduction, c.ctx.attr(how)}}));
 }
 
 namespace {
@@ -158,17 +175,30 @@ bool slice_known(NodeContext& c) {
   return fold_slice(c, cuts);
 }
 
-// A bound of an axis whose extent is a symbol: from the end, or that extent if it is beyond all.
-const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* extent) {
+// A bound of an axis whose extent is a symbol: from the end, or where a walk begins or ends if it is beyond all.
+const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* extent, std::int64_t step) {
   constexpr std::int64_t kBeyond = INT32_MAX;
-  if (bound >= kBeyond) return extent;
-  if (bound < 0 && bound > -kBeyond) return ir::add(c.ctx, extent, c.i64(bound));
+  if (bound >= kBeyond) return step > 0 ? extent : ir::sub(c.ctx, extent, c.i64(1));
+  // -1 would be the last element: a walk to the first one ends before it.
+  if (bound <= -kBeyond) return step > 0 ? static_cast<const Expr*>(c.i64(0)) : ir::sub(c.ctx, c.i64(-1), extent);
+  if (bound < 0) return ir::add(c.ctx, extent, c.i64(bound));
   return c.i64(bound);
 }
 
 }  // namespace
 
 namespace {
+
+// A bound of the axis: one below 0 counts from the end.
+const Expr* from_either_end(ir::Context& ctx, const Expr* bound, const Expr* extent) {
+  ir::Analyzer analyzer(ctx);
+  std::vector<const ir::Var*> dims;
+  ir::collect_vars(bound, dims);
+  for (const ir::Var* v : dims) analyzer.mark_non_negative(v);
+  if (analyzer.bounds(bound).min.value_or(-1) >= 0) return bound;
+  const Expr* from_end = ir::max(ctx, ir::add(ctx, extent, bound), ctx.i64(0));
+  return ctx.select(ir::compare(ctx, ir::BinaryKind::LT, bound, ctx.i64(0)), from_end, bound);
+}
 
 // Bounds that are expressions of shape variables, which are not negative. One that is beyond its axis is an error when
 // the program runs.
@@ -184,7 +214,9 @@ Made slice_by_symbols(NodeContext& c, const Expr* x, const Dims& dims) {
   for (std::size_t i = 0; i < which.size(); ++i) {
     RLDB_TRY(const std::size_t axis, c.axis(which[i], dims.size()));
     if (steps[i] < 1) return refuse("a step is not positive, and its bounds are not known");
-    const auto bound = [&](const Expr* e) { return int_of(e) ? symbolic_bound(c, *int_of(e), dims[axis]) : e; };
+    const auto bound = [&](const Expr* e) {
+      return int_of(e) ? symbolic_bound(c, *int_of(e), dims[axis], steps[i]) : from_either_end(c.ctx, e, dims[axis]);
+    };
     axes.push_back(c.i64(std::int64_t(axis)));
     from.push_back(bound(begins[i]));
     to.push_back(bound(ends[i]));
@@ -251,10 +283,10 @@ Made slice(NodeContext& c) {
     const Cut cut = n ? within(given, *n) : given;
     axes.push_back(c.i64(std::int64_t(cut.axis)));
     steps.push_back(c.i64(cut.step));
-    begins.push_back(n ? c.i64(cut.begin) : symbolic_bound(c, cut.begin, extent));
+    begins.push_back(n ? c.i64(cut.begin) : symbolic_bound(c, cut.begin, extent, cut.step));
     // -1 would be the last element: a walk to the first one ends beyond it.
     const std::int64_t end = n && cut.end < 0 ? -*n - 1 : cut.end;
-    ends.push_back(n ? c.i64(end) : symbolic_bound(c, cut.end, extent));
+    ends.push_back(n ? c.i64(end) : symbolic_bound(c, cut.end, extent, cut.step));
   }
   if (axes.empty()) return x;
   return c.emit(op::StridedSlice, {x, c.ctx.tuple(axes), c.ctx.tuple(begins), c.ctx.tuple(ends), c.ctx.tuple(steps)});

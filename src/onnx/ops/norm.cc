@@ -3,6 +3,7 @@
 
 #include "onnx/ops/conv.h"
 #include "rldb/ir/op/binary.h"
+#include "rldb/ir/op/compare.h"
 #include "rldb/ir/op/creation.h"
 #include "rldb/ir/op/function.h"
 #include "rldb/ir/op/nn.h"
@@ -168,7 +169,9 @@ Made lp_norm(NodeContext& c) {
   const Ints axes{std::int64_t(m.axis(c.integer(key::Axis, -1), x))};
   const bool first = c.integer(key::P, 2) == 1;
   const Expr* sum = m.reduce(op::Sum, first ? m.unary(op::Abs, x) : m.mul(x, x), axes, true);
-  return m.done(m.div(x, first ? sum : m.sqrt(sum)));
+  // Zeros stay zeros.
+  const Expr* norm = first ? sum : m.sqrt(sum);
+  return m.done(m.div(x, m.where(m.each(op::Equal, norm, m.lit(x, 0)), m.lit(x, 1), norm)));
 }
 
 Made mean_variance_norm(NodeContext& c) {

@@ -57,6 +57,20 @@ void make_last_window_whole(Pooling& p) {
   p.ceil = false;
 }
 
+// The windows of `ceil_mode` that begin behind the data are left out, where the dims are not known.
+Made without_windows_behind(NodeContext& c, const Expr* x, const Pooling& p) {
+  if (!p.ceil) return x;
+  RLDB_TRY(const Dims made, c.dims_of(x));
+  for (std::size_t k = 0; k < p.spatial.size(); ++k) {
+    const std::int64_t stride = p.window.strides[k];
+    if (p.window.pads[p.window.axes() + k] + stride <= p.window.span(k)) continue;  // none begins there
+    const Expr* last = ir::add(c.ctx, p.spatial[k], c.i64(p.window.pads[k] - 1));
+    const Expr* most = ir::add(c.ctx, ir::floor_div(c.ctx, last, c.i64(stride)), c.i64(1));
+    RLDB_TRY(x, c.sliced(x, 2 + k, c.i64(0), ir::min(c.ctx, made[2 + k], most)));
+  }
+  return x;
+}
+
 // The position of each largest element in the whole data: the first one of equal ones.
 std::vector<te::Tensor> largest_places(Te& te, const Window& w, const Dims& to, bool column_major) {
   ir::Context& ctx = te.ctx;
@@ -96,6 +110,7 @@ Made max_pool(NodeContext& c) {
   RLDB_TRY(const Expr* x, c.in(0));
   make_last_window_whole(p);
   RLDB_TRY(const Expr* made, pooled(c, kMaxPool[p.spatial.size() - 1], x, p.window, p.ceil, false));
+  RLDB_TRY(made, without_windows_behind(c, made, p));
   if (!c.wants(1)) return made;
   RLDB_TRY(const Dims dims, c.dims_of(made));
   RLDB_TRY(const Expr* places, c.kernel("onnx_max_pool_places", {x, made}, [&](Te& te) {
@@ -110,7 +125,9 @@ Made average_pool(NodeContext& c) {
   RLDB_TRY(Pooling p, pooling(c));
   RLDB_TRY(const Expr* x, c.in(0));
   make_last_window_whole(p);
-  return pooled(c, kAvgPool[p.spatial.size() - 1], x, p.window, p.ceil, c.integer(key::CountIncludePad, 0) != 0);
+  const bool count_pads = c.integer(key::CountIncludePad, 0) != 0;
+  RLDB_TRY(const Expr* made, pooled(c, kAvgPool[p.spatial.size() - 1], x, p.window, p.ceil, count_pads));
+  return without_windows_behind(c, made, p);
 }
 
 namespace {

@@ -91,17 +91,26 @@ std::optional<double> common_scale(const Resize& r) {
   return scale;
 }
 
-ir::Result<std::vector<ResizedAxis>> resized_axes(const Resize& r) {
+ir::Result<std::vector<ResizedAxis>> resized_axes(NodeContext& c, const Resize& r) {
   const auto common = common_scale(r);
   std::vector<ResizedAxis> made;
   for (std::size_t i = 0; i < r.axes.size(); ++i) {
-    const auto n = int_of(r.dims[std::size_t(r.axes[i])]);
-    if (!n || *n < 1) return refuse("a dim that it resizes is not known");
+    const Expr* dim = r.dims[std::size_t(r.axes[i])];
+    const auto n = int_of(dim);
     ResizedAxis a;
+    const bool stays =
+        !common && r.roi.empty() && (r.scales.empty() ? c.same_dim(r.new_dims[i], dim) : r.scales[i] == 1);
+    if (!n && stays) {
+      made.push_back(a);  // one element, which stays what it is
+      continue;
+    }
+    const auto asked = r.scales.empty() ? int_of(r.new_dims[i]) : std::nullopt;
+    if (r.scales.empty() && !asked) return c.must_be_known(3);
+    if (!n || *n < 1) return refuse("a dim that it resizes is not known");
     a.in = *n;
-    a.scale = common ? *common : r.scales.empty() ? double(r.sizes[i]) / double(*n) : r.scales[i];
+    a.scale = common ? *common : r.scales.empty() ? double(*asked) / double(*n) : r.scales[i];
     a.out = common             ? std::int64_t(std::floor(a.scale * double(*n) + 0.5))
-            : r.scales.empty() ? r.sizes[i]
+            : r.scales.empty() ? *asked
                                : std::int64_t(std::floor(double(*n) * a.scale));
     if (a.out < 1 || a.out > INT32_MAX) return refuse("the size of its result is not positive, or too large");
     if (!r.roi.empty()) a.begin = r.roi[i];
@@ -126,7 +135,8 @@ Made by_operator(NodeContext& c, const Resize& r, const Dims& size) {
                  {op_attr::RoundingMethod, c.ctx.attr(r.mode.nearest)}});
 }
 
-// The new height and width; nullopt: they are not the scales' exactly, or another axis changes.
+// The new height and width; nullopt: they are not the scales' exactly, or another axis changes. That one does not is
+// checked when the program runs, if no proof shows it.
 std::optional<Dims> exact_size(NodeContext& c, const Resize& r) {
   Dims size{r.dims[2], r.dims[3]};
   if (r.larger || r.smaller) return std::nullopt;
@@ -141,10 +151,12 @@ std::optional<Dims> exact_size(NodeContext& c, const Resize& r) {
     else if (!n && r.scales[i] == std::floor(r.scales[i]))
       made = ir::mul(c.ctx, r.dims[axis], c.i64(std::int64_t(r.scales[i])));
     if (!made) return std::nullopt;
-    if (axis >= 2)
+    if (axis >= 2) {
       size[axis - 2] = made;
-    else if (!c.same_dim(made, r.dims[axis]))
-      return std::nullopt;
+    } else if (!c.same_dim(made, r.dims[axis])) {
+      if (r.new_dims.empty() || (n && int_of(made))) return std::nullopt;
+      c.blocks.emit_match_cast(c.ctx.shape(Dims{made}), c.ctx.shape_type(Dims{r.dims[axis]}));
+    }
   }
   return size;
 }
@@ -203,16 +215,20 @@ Made resize(NodeContext& c) {
   RLDB_TRY(const Resize r, resize_of(c));
   if (r.mode.method != "nearest" && r.mode.method != "linear" && r.mode.method != "cubic")
     return refuse(fmt::format("there is no mode `{}`", r.mode.method));
-  if (is_plain(r))
+  // The oldest versions round up where they make an axis smaller.
+  const bool rounds_up = c.opset < 11 && r.mode.method == "nearest";
+  const bool shrinks = std::any_of(r.scales.begin(), r.scales.end(), [](double s) { return s < 1; });
+  if (is_plain(r) && !(rounds_up && shrinks))
     if (const auto size = exact_size(c, r)) return by_operator(c, r, *size);
-  if (r.sizes.size() != r.new_dims.size()) return c.must_be_known(3);
-  RLDB_TRY(const std::vector<ResizedAxis> axes, resized_axes(r));
+  RLDB_TRY(const std::vector<ResizedAxis> axes, resized_axes(c, r));
   const Expr* x = r.x;
   std::vector<Taps> all;
   constexpr double kMostTaps = 1e7;
   for (std::size_t i = 0; i < axes.size(); ++i) {
     if (double(axes[i].out) * std::max(1.0, 4 / axes[i].scale) > kMostTaps) return refuse("its result is too large");
-    all.push_back(taps_of(axes[i], r.mode));
+    ResizeMode mode = r.mode;
+    if (rounds_up && axes[i].scale < 1) mode.nearest = "ceil";
+    all.push_back(taps_of(axes[i], mode));
     if (!changes(axes[i], all[i])) continue;
     RLDB_TRY(x, weighted(c, x, std::size_t(r.axes[i]), all[i], axes[i].out));
   }

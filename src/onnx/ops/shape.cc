@@ -255,7 +255,16 @@ Made concat(NodeContext& c) {
     known.items.insert(known.items.end(), k->items.begin(), k->items.end());
   }
   if (all_known) return c.know(std::move(known));
-  RLDB_TRY(const Exprs all, c.all());
+  RLDB_TRY(Exprs all, c.all());
+  if (all.empty()) return refuse("it has no operand");
+  RLDB_TRY(const ir::TensorType* first, c.tensor_of(all[0]));
+  if (all.size() == 1 || !first->has_shape) return c.joined(all, c.integer(key::Axis, 1));
+  const Dims dims(first->shape.begin(), first->shape.end());
+  RLDB_TRY(const std::size_t axis, c.axis(c.integer(key::Axis, 1), dims.size()));
+  // Dims that no proof shows to be equal are checked when the program runs.
+  for (const Expr*& x : all)
+    for (std::size_t k = 0; k < dims.size(); ++k)
+      if (k != axis) x = c.with_dim(x, k, dims[k]);
   return c.joined(all, c.integer(key::Axis, 1));
 }
 

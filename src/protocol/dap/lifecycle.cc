@@ -295,7 +295,10 @@ Answer Adapter::on_restart(const Request& request) {
   forget_stop();
   if (!launch_.is_script) {
     console_.set_category("console");
-    if (auto failure = execute(":reload")) return support::Failure(*std::move(failure));
+    repl_->tells_of_no_change = false;
+    const auto failed = execute(":reload");
+    repl_->tells_of_no_change = true;
+    if (failed) return support::Failure(*failed);
   }
   then([this] { start(); });
   return Json();

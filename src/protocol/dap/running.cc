@@ -123,7 +123,10 @@ Adapter::Verb Adapter::from_its_beginning(Verb step) {
       const StopReport back = d.go_to(time);
       if (back.time != time || is_interrupted(back)) return back;
     }
-    while (d.last_stop().where.part < part && d.next().kind == StopKind::Step) continue;
+    while (d.last_stop().where.part < part) {
+      const StopReport on = d.next();
+      if (on.kind != StopKind::Step) return on;  // interrupted once more
+    }
     return step();
   };
 }

@@ -324,12 +324,12 @@ std::vector<MadeUp> made_up_ranges(const ir::Module* legal, std::string_view fun
   bool settled = leaves.rows.empty();
   for (int round = 0; !settled && round < kMaxRounds; ++round) {
     run_round(legal, entry, params, symbols, leaves);
-    if (leaves.budget < 0) return {};
     settled = !leaves.settle();
+    if (leaves.budget < 0) break;
   }
-  if (!settled) return {};
+  // Of a function that is too large the findings so far are what there is.
   Leaves wide = leaves;
-  if (widen(wide)) {
+  if (settled && leaves.budget >= 0 && widen(wide)) {
     run_round(legal, entry, params, symbols, wide);
     if (wide.budget >= 0 && !wide.settle()) leaves = std::move(wide);
   }

@@ -192,7 +192,8 @@ async function largeFile(browser) {
   const page = await open(browser, 'file://' + bigFile, { bypassCSP: true });
   await row(page, 'left', 'main').waitFor({ timeout: 60000 });
   await most(page, 'static: a line', 'app.panes[0].list.pick(5000)', 'document.querySelector("#left .row.picked")');
-  await page.evaluate('select(1)');
+  await page.waitForTimeout(1500);  // texts are read ahead
+  await most(page, 'static: a version', 'select(1)', 'app.panes[1].lines.some((l) => l.includes("R.call_tir"))');
   await most(page, 'static: back', 'select(0)', 'app.panes[1].lines.slice(-10).some((l) => l.includes("R.add"))');
   await page.selectOption('#right select >> nth=0', { label: 'graph' });
   await page.locator('#right [data-node]').first().waitFor({ timeout: 60000 });
@@ -211,6 +212,12 @@ async function large(browser) {
   await step('10,000 bindings', async () => check(await page.evaluate('app.panes[0].lines.length > 10000'), 0));
   await most(page, 'a line', 'app.panes[0].list.pick(5000)', 'document.querySelector("#left .row.picked")');
   await most(page, 'a scroll', 'document.querySelector("#left .list").scrollTop = 90000', '[...document.querySelectorAll("#left .row")].some((r) => Number(r.dataset.i) > 4990)');
+  await page.evaluate('enter(":pipeline LegalizeOps")');
+  await page.waitForFunction('app.program.versions.length > 1', null, { timeout: 60000 });
+  await page.waitForTimeout(5000);  // texts are read ahead
+  await most(page, 'another version', 'select(0)', 'app.panes[1].lines.slice(-10).some((l) => l.includes("R.add"))');
+  await most(page, 'a version', 'select(1)', 'app.panes[1].lines.some((l) => l.includes("R.call_tir"))');
+  await page.evaluate('select(0)');
   await page.selectOption('#right select >> nth=0', { label: 'graph' });
   await page.locator('#right [data-node]').first().waitFor({ timeout: 60000 });
   await most(page, 'a node', 'app.panes[1].graph.pick(5000); app.panes[1].graph.center(5000)', 'document.querySelector("#right g.picked")');

@@ -237,6 +237,7 @@ class Repl {
   void follow_written_file();
   // The current entry is one that nobody typed: the watched file has been written.
   bool file_was_written = false;
+  bool tells_of_no_change = true;  // false: `:reload` is part of another request
   // From `:ranks`: the workers of a run, and which of them runs at the prompt. Null: there is only one.
   std::unique_ptr<session::Group> group;
   // Entries of a killed session are executed again: what acts outside of the session is left out.

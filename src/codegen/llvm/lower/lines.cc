@@ -1,4 +1,5 @@
-// Debug information of a kernel: one function, whose statements have the lines of the TensorIR's text.
+// Debug information of a kernel: its function, and those of loops that are shared out, whose statements have the lines
+// of the TensorIR's text.
 #include "codegen/llvm/lower/lines.h"
 
 #include <llvm/BinaryFormat/Dwarf.h>
@@ -14,12 +15,18 @@ void Lowering::begin_lines(const ir::PrimFunc* f, const std::string& name) {
   llvm::DIFile* file = debug_->createFile(text.file, text.folder);
   // Debuggers know the language's values, of which there are none here.
   debug_->createCompileUnit(llvm::dwarf::DW_LANG_C, file, "rldb", true, "", 0);
-  const auto it = text.lines.find(f);
-  const unsigned line = it == text.lines.end() ? 1 : unsigned(it->second);
+  lines_of_function(body_, f, name);
+}
+
+void Lowering::lines_of_function(llvm::Function* function, const ir::Node* node, llvm::StringRef name) {
+  if (!debug_) return;
+  llvm::DIFile* file = debug_->createFile(options_.lines->file, options_.lines->folder);
+  const auto it = options_.lines->lines.find(node);
+  const unsigned line = it == options_.lines->lines.end() ? 1 : unsigned(it->second);
   subprogram_ =
       debug_->createFunction(file, name, "", file, line, debug_->createSubroutineType(debug_->getOrCreateTypeArray({})),
                              line, llvm::DINode::FlagPrototyped, llvm::DISubprogram::SPFlagDefinition);
-  body_->setSubprogram(subprogram_);
+  function->setSubprogram(subprogram_);
   b_.SetCurrentDebugLocation(llvm::DILocation::get(c_, line, 0, subprogram_));
 }
 

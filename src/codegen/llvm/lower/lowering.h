@@ -152,6 +152,8 @@ class Lowering {
   // ---- lines (lower/lines.cc) ----
   void begin_lines(const ir::PrimFunc* f, const std::string& name);
   void end_lines();
+  // Instructions from here on are this function's, which is the code of the node.
+  void lines_of_function(llvm::Function* function, const ir::Node* node, llvm::StringRef name);
   // Instructions made until the result is gone belong to the statement's line.
   class [[nodiscard]] AtLine;
 

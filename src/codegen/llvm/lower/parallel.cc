@@ -118,7 +118,10 @@ llvm::Function* Lowering::part_of(const ir::ForStmt* loop) {
   const auto fault = restore_later(fault_, draft->getArg(2));
   const auto stack = restore_later(stack_bytes_, 0);
   const auto jumps = restore_later(loops_, {});
+  const auto scope = restore_later(subprogram_, subprogram_);
+  const llvm::DebugLoc line = b_.getCurrentDebugLocation();
   b_.SetInsertPoint(new_block("entry"));
+  lines_of_function(draft, loop, draft->getName());
   allocate_private(loop);
   Value* begin = draft->getArg(0);
   if (non_negative(loop->min)) b_.CreateAssumption(b_.CreateICmpSGE(begin, i64(0)));
@@ -127,6 +130,7 @@ llvm::Function* Lowering::part_of(const ir::ForStmt* loop) {
   // Stores past the caches have arrived when the piece ends.
   if (stream_) b_.CreateFence(llvm::AtomicOrdering::SequentiallyConsistent);
   b_.CreateRet(b_.getInt32(0));
+  b_.SetCurrentDebugLocation(line);
   return draft;
 }
 
@@ -148,6 +152,7 @@ llvm::Function* Lowering::with_captures(llvm::Function* draft, std::vector<Value
   part->addFnAttr(llvm::Attribute::NoInline);
   part->setDoesNotThrow();
   part->splice(part->begin(), draft);
+  part->setSubprogram(draft->getSubprogram());
   for (unsigned i = 0; i < draft->arg_size(); ++i)
     draft->getArg(i)->replaceAllUsesWith(part->getArg(unsigned(captures.size()) + i));
   draft->eraseFromParent();
@@ -181,6 +186,7 @@ llvm::Function* Lowering::unpacking(llvm::Function* part, llvm::StructType* capt
   made->setDoesNotThrow();
   llvm::IRBuilder<>::InsertPointGuard guard(b_);
   b_.SetInsertPoint(llvm::BasicBlock::Create(c_, "entry", made));
+  b_.SetCurrentDebugLocation({});
   std::vector<Value*> args;
   for (unsigned i = 0; i < captures->getNumElements(); ++i)
     args.push_back(b_.CreateLoad(captures->getElementType(i), b_.CreateStructGEP(captures, made->getArg(0), i)));

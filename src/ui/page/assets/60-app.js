@@ -43,6 +43,27 @@ function showPasses() {
     },
     pick: (v) => select(v) });
 }
+// Texts of other versions are asked for while nothing else happens, the nearest ones first: a click on one then finds it.
+const mostAhead = 8, mostCharacters = 3e7;
+const idle = window.requestIdleCallback ? (work) => requestIdleCallback(work) : (work) => setTimeout(work, 200);
+let aheadTurn = 0;
+function readAhead() {
+  const turn = ++aheadTurn, first = app.version;
+  const rest = app.program.versions.map((_, v) => v).sort((a, b) => Math.abs(a - first) - Math.abs(b - first)).slice(0, mostAhead);
+  let read = 0;
+  const next = async () => {
+    if (turn !== aheadTurn || rest.length === 0 || read > mostCharacters) return;
+    if (busy) return setTimeout(next, 200);
+    try {
+      const version = rest.shift(), doc = await cached("text", { version });
+      if (doc?.text) doc.table ??= relativesByLine(doc);
+      read += doc?.text?.length ?? 0;
+      if (side.tab === "memory") await cached("memory", { version });
+    } catch { return; }  // the server has ended
+    idle(next);
+  };
+  idle(next);
+}
 async function select(v) {
   app.version = v;
   passList.redraw();
@@ -85,6 +106,7 @@ async function refresh() {
     document.title = "rldb: " + (program.file || "session");
     showPasses();
     await Promise.all(app.panes.map((p) => p.show(p.view.value || (p.node.id === "left" ? "text:0" : "text"))));
+    readAhead();
   } else {
     for (const pane of app.panes) {
       pane.redraw();
@@ -175,6 +197,7 @@ async function begin() {
   await app.panes[0].show("text:0");
   await app.panes[1].show("text");
   await showSide("memory");
+  readAhead();
 }
 if (!isStatic) begin();
 else unpack().then(() => recorded.program && begin(), () => document.getElementById("report").prepend(

@@ -44,6 +44,7 @@ bool may_end_run_for(Repl& repl) {
 
 void tell_change(Repl& repl, const session::TextChange& change) {
   if (!change.same_kind) return;
+  if (!repl.tells_of_no_change && change.changed.empty() && change.hand_made == 0) return;
   const std::string read =
       change.whole ? std::string()
                    : fmt::format("; {} and {} were read again", support::counted(change.functions, "function"),
