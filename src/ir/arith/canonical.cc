@@ -586,8 +586,8 @@ void Canonicaliser::multiply_out(Poly& sum, Poly& literal, bool past) {
   literal.constant = c;
 }
 
-// As TVM writes it: `<` and `<=`, literals on one side and not negative if both sides have more than a literal.
-// Null: unchanged.
+// As TVM writes it: `<` and `<=`, literals on one side and not negative if both sides have more than a literal, where
+// a literal 1 changes `<` to `<=` or `<=` to `<`. Null: unchanged.
 const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* b) {
   if (form_ == Form::Proof) return nullptr;
   Poly left = to_poly(a), right = to_poly(b);
@@ -602,6 +602,13 @@ const Expr* Canonicaliser::comparison(Comparison op, const Expr* a, const Expr* 
   const bool on_left = !right.is_const() && (left.is_const() || c > 0);
   left.constant = on_left ? c : 0;
   right.constant = on_left ? 0 : -c;
+  if (!left.is_const() && !right.is_const()) {
+    Poly& longer = op == Comparison::LT ? right : left;
+    if (ordered && longer.constant == 1) {
+      longer.constant = 0;
+      op = op == Comparison::LT ? Comparison::LE : Comparison::LT;
+    }
+  }
   if (ordered && left.is_const()) divide_through(right, left, false, op == Comparison::LT);
   if (ordered && right.is_const()) divide_through(left, right, true, op == Comparison::LT);
   if (ordered && left.is_const()) multiply_out(right, left, op == Comparison::LT);

@@ -50,6 +50,8 @@ class Detector {
   Interval eval(const Expr* e);
   Interval eval_binary(const BinaryExpr* b);
   Interval join(const Interval& a, const Interval& b);
+  // In terms of variables that are defined outside of the block.
+  const Expr* without_lets(const Expr* e) { return lets_.empty() ? e : substitute(ctx_, e, lets_); }
   bool mentions_loop(const Expr* e);
   bool reads_local(const Expr* e);
 
@@ -182,7 +184,7 @@ void Detector::touch(std::vector<Access>& where, const Buffer* b, std::vector<In
 void Detector::touch_point(std::vector<Access>& where, const Buffer* b, std::span<const Expr* const> indices) {
   std::vector<Interval> dims;
   for (const Expr* e : indices) {
-    if (!lets_.empty()) e = substitute(ctx_, e, lets_);
+    e = without_lets(e);
     if (const auto* r = as<Ramp>(e)) {
       const Expr* last =
           add(ctx_, r->base, mul(ctx_, r->stride, sub(ctx_, r->lanes, ctx_.int_imm(r->lanes->dtype(), 1))));
@@ -218,7 +220,8 @@ void Detector::touch_block(const SBlock* b, const VarMap& map) {
 
 void Detector::touch_realize(const SBlockRealize* r) {
   VarMap map = lets_;
-  for (std::size_t i = 0; i < r->iter_values.size(); ++i) map[r->block->iter_vars[i].var] = r->iter_values[i];
+  for (std::size_t i = 0; i < r->iter_values.size(); ++i)
+    map[r->block->iter_vars[i].var] = without_lets(r->iter_values[i]);
   for (const Expr* v : r->iter_values) expr(v);
   expr(r->predicate);
   touch_block(r->block, map);
@@ -244,9 +247,10 @@ void Detector::stmt(const Stmt* s) {
   } else if (const auto* loop = as<ForStmt>(s)) {
     expr(loop->min);
     expr(loop->extent);
-    Interval low = eval(loop->min);
-    Interval high = eval(sub(ctx_, add(ctx_, loop->min, loop->extent), ctx_.int_imm(loop->extent->dtype(), 1)));
-    ana_.bind_range(loop->var, {loop->min, loop->extent});
+    const Range range{without_lets(loop->min), without_lets(loop->extent)};
+    Interval low = eval(range.min);
+    Interval high = eval(sub(ctx_, add(ctx_, range.min, range.extent), ctx_.int_imm(range.extent->dtype(), 1)));
+    ana_.bind_range(loop->var, range);
     loops_[loop->var] = {low.min, high.max};
     stmt(loop->body);
   } else if (const auto* branch = as<IfThenElse>(s)) {
@@ -259,14 +263,14 @@ void Detector::stmt(const Stmt* s) {
   } else if (const auto* a = as<AttrStmt>(s)) {
     expr(a->value);
     if (a->thread_var) {
-      const Expr* zero = ctx_.int_imm(a->value->dtype(), 0);
-      ana_.bind_range(a->thread_var, {zero, a->value});
-      loops_[a->thread_var] = {zero, sub(ctx_, a->value, ctx_.int_imm(a->value->dtype(), 1))};
+      const Range range{ctx_.int_imm(a->value->dtype(), 0), without_lets(a->value)};
+      ana_.bind_range(a->thread_var, range);
+      loops_[a->thread_var] = {range.min, sub(ctx_, range.extent, ctx_.int_imm(a->value->dtype(), 1))};
     }
     stmt(a->body);
   } else if (const auto* b = as<BindStmt>(s)) {
     expr(b->value);
-    lets_[b->var] = lets_.empty() ? b->value : substitute(ctx_, b->value, lets_);
+    lets_[b->var] = without_lets(b->value);
   } else if (const auto* ev = as<Evaluate>(s)) {
     expr(ev->value);
   } else if (const auto* check = as<AssertStmt>(s)) {

@@ -137,7 +137,7 @@ class Printer {
 
   // ---- TensorIR (print/prim.cc, print/stmt.cc) ----
   void prim_func(std::string_view name, const PrimFunc* f);
-  void stmt(const Stmt* s, bool last);
+  void stmt(const Stmt* s, bool without_with);
   void body(const Stmt* s);
   void region(const BufferRegion& r);
 
@@ -245,7 +245,7 @@ class Printer {
 
   // print/stmt.cc
   void bind_stmt(const BindStmt* s);
-  void attr_stmt(const AttrStmt* s, bool last);
+  void attr_stmt(const AttrStmt* s, bool without_with);
   void assert_stmt(const AssertStmt* s);
   void message_part(std::string_view part);
   void store(const BufferStore* s);

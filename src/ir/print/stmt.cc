@@ -18,10 +18,12 @@ std::string_view thread_tag(const AttrStmt* s) {
 
 }  // namespace
 
+// A statement with a body is written without `with` where it is all that there is, and in TVM's older texts also where
+// it is the last.
 void Printer::body(const Stmt* s) {
   const auto* seq = as<SeqStmt>(s);
   if (seq == nullptr) return stmt(s, true);
-  for (std::size_t k = 0; k < seq->stmts.size(); ++k) stmt(seq->stmts[k], k + 1 == seq->stmts.size());
+  for (std::size_t k = 0; k < seq->stmts.size(); ++k) stmt(seq->stmts[k], !current() && k + 1 == seq->stmts.size());
 }
 
 void Printer::nested(const Stmt* s) {
@@ -37,7 +39,7 @@ void Printer::nested(const Stmt* s) {
   --indent_;
 }
 
-void Printer::stmt(const Stmt* s, bool last) {
+void Printer::stmt(const Stmt* s, bool without_with) {
   if (depth_ >= kMaxDepth) {
     line(s);
     too_deep();
@@ -49,7 +51,7 @@ void Printer::stmt(const Stmt* s, bool last) {
       bind_stmt(as<BindStmt>(s));
       break;
     case StmtKind::Attr:
-      attr_stmt(as<AttrStmt>(s), last);
+      attr_stmt(as<AttrStmt>(s), without_with);
       break;
     case StmtKind::Assert:
       assert_stmt(as<AssertStmt>(s));
@@ -172,7 +174,7 @@ void Printer::launch_or_attr(const AttrStmt* s, const Var*& defined) {
   }
 }
 
-void Printer::attr_stmt(const AttrStmt* s, bool last) {
+void Printer::attr_stmt(const AttrStmt* s, bool without_with) {
   if (s->thread_var != nullptr && env_threads_.count(s->thread_var) != 0 && !names_.has(s->thread_var))
     define_env_thread(s);
   line(s);
@@ -180,7 +182,7 @@ void Printer::attr_stmt(const AttrStmt* s, bool last) {
   std::string text = captured([&] { launch_or_attr(s, defined); });
   names_.push();
   std::string_view name = defined != nullptr ? define(defined) : std::string_view{};
-  if (last) {  // the rest of the sequence is its body: no indentation needed
+  if (without_with) {  // what follows is its body: no indentation needed
     if (!name.empty()) {
       out_ += name;
       out_ += " = ";

@@ -200,12 +200,15 @@ Result<const ir::Expr*> Legalizer::call_te(std::string_view func_name, std::span
   }
   const ir::GlobalVar* name = add_function(te::create_prim_func(ctx_, params), func_name);
 
-  const Type* out_type = out;
-  if (!out || !shape_known(out)) {
-    std::vector<const Type*> fields;
-    for (te::Tensor t : results) fields.push_back(caller_type(ctx_, t, copies.to_caller, nullptr));
-    out_type = fields.size() == 1 ? fields[0] : static_cast<const Type*>(ctx_.tuple_type(fields));
+  // The dims are written as the kernel has them, not as they were inferred.
+  std::vector<const Type*> fields;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const Type* wanted = !several ? out : i < several->fields.size() ? several->fields[i] : nullptr;
+    const auto* inferred = ir::as<TensorType>(wanted);
+    fields.push_back(caller_type(ctx_, results[i], copies.to_caller, inferred ? inferred->vdevice : nullptr));
   }
+  const bool tuple = several || fields.size() != 1;
+  const Type* out_type = tuple ? static_cast<const Type*>(ctx_.tuple_type(fields)) : fields[0];
   RLDB_TRY(const ir::Call* call, ctx_.call(op::CallTir, {name, ctx_.tuple(call_args)}, {}, {out_type}));
   return static_cast<const Expr*>(call);
 }

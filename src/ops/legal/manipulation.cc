@@ -36,10 +36,10 @@ Result<const Expr*> stack(Legalizer& l, const ir::Call* c) {
         [&](Indices i) {
           ExprList idx = topi::vars(i);
           idx.erase(idx.begin() + std::ptrdiff_t(axis));
-          const Expr* value = te.graph.load(te.in.back(), std::span<const Expr* const>(idx));
-          for (std::size_t k = te.in.size() - 1; k-- > 0;)
-            value = t.if_else(t.eq(i[axis], t.i64(std::int64_t(k))),
-                              te.graph.load(te.in[k], std::span<const Expr* const>(idx)), value);
+          const auto element = [&](Tensor in) { return te.graph.load(in, std::span<const Expr* const>(idx)); };
+          const Expr* value = element(te.in[0]);
+          for (std::size_t k = 1; k < te.in.size(); ++k)
+            value = t.if_else(t.eq(i[axis], t.i64(std::int64_t(k))), element(te.in[k]), value);
           return value;
         },
         "T_stack")};
@@ -164,7 +164,7 @@ Result<const Expr*> split(Legalizer& l, const ir::Call* c) {
 
 Result<const Expr*> repeat(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
-  RLDB_TRY(const TensorType* out, known_result(c));
+  RLDB_TRY_VOID(known_result(c));
   std::int64_t n = attr_int(spec(c), op_attr::Repeats);
   bool flat = attr_is_none(spec(c), op_attr::Axis);
   std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
@@ -172,8 +172,11 @@ Result<const Expr*> repeat(Legalizer& l, const ir::Call* c) {
     Topi t(te);
     Tensor in = te.in[0];
     if (flat) in = t.reshape(in, {simplify(te.ctx, ir::product(te.ctx, in->shape))});
+    ExprList shape = topi::shape_list(in);
+    // The factor comes first, as in TVM.
+    shape[axis] = ir::mul(te.ctx, t.i64(n), shape[axis]);
     return {te.graph.compute(
-        mapped(te, out->shape),
+        shape,
         [&](Indices i) {
           ExprList idx = topi::vars(i);
           idx[axis] = ir::floor_div(te.ctx, idx[axis], t.i64(n));

@@ -165,11 +165,10 @@ Result<const Expr*> softplus(Legalizer& l, const ir::Call* c) {
     Topi t(te);
     DType d = te.in[0]->dtype;
     return {t.map(te.in[0], [&](const Expr* e) -> const Expr* {
-      const Expr* be = te.ctx.binary(BinaryKind::Mul, e, t.lit(d, beta));
-      const Expr* soft = te.ctx.binary(
-          BinaryKind::Div,
-          t.intrin(ir::intrin::Log, te.ctx.binary(BinaryKind::Add, t.lit(d, 1), t.intrin(ir::intrin::Exp, be))),
-          t.lit(d, beta));
+      const Expr* be = ir::mul(te.ctx, t.lit(d, beta), e);
+      const Expr* log =
+          t.intrin(ir::intrin::Log, te.ctx.binary(BinaryKind::Add, t.lit(d, 1), t.intrin(ir::intrin::Exp, be)));
+      const Expr* soft = ir::mul(te.ctx, t.lit(d, 1 / beta), log);
       return te.ctx.select(t.lt(t.lit(d, threshold), be), e, soft);
     })};
   });
@@ -359,8 +358,9 @@ Result<const Expr*> instance_norm(Legalizer& l, const ir::Call* c) {
   bool scale = attr_bool(spec(c), op_attr::Scale);
   return l.call_te("instance_norm", c->args, c->type, [&](Te& te) -> Tensors {
     Topi t(te);
-    return {normalised(t, te.in[0], scale ? te.in[1] : nullptr, center ? te.in[2] : nullptr, axes, epsilon,
-                       "T_instance_norm", [&](Indices i) { return ExprList{i[channel]}; })};
+    const Tensor in = te.in[0];
+    return {normalised_at_once(t, in, in->dtype, in->name, scale ? te.in[1] : nullptr, center ? te.in[2] : nullptr,
+                               axes, epsilon, "T_instance_norm", [&](Indices i) { return ExprList{i[channel]}; })};
   });
 }
 

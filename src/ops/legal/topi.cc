@@ -408,7 +408,8 @@ Tensor Topi::full(const ExprList& shape, const Expr* value) {
       shape, [&](Indices) { return value; }, "T_full");
 }
 
-Tensor Topi::pad(Tensor x, const ExprList& before, const ExprList& after, const Expr* value, std::string_view name) {
+Tensor Topi::pad(Tensor x, const ExprList& before, const ExprList& after, const Expr* value, std::string_view name,
+                 PadTest test) {
   ExprList shape;
   for (std::size_t i = 0; i < before.size(); ++i)
     shape.push_back(simplify(ctx, ir::add(ctx, ir::add(ctx, x->shape[i], before[i]), after[i])));
@@ -420,9 +421,10 @@ Tensor Topi::pad(Tensor x, const ExprList& before, const ExprList& after, const 
         for (std::size_t k = 0; k < before.size(); ++k) {
           bool front = !ir::is_const(before[k], 0);
           bool back = !ir::is_const(after[k], 0);
-          if (front) conditions.push_back(le(before[k], i[k]));
-          if (front || back) conditions.push_back(lt(i[k], simplify(ctx, ir::add(ctx, x->shape[k], before[k]))));
           idx.push_back(front ? ir::sub(ctx, i[k], before[k]) : i[k]);
+          if (test == PadTest::BothSides) front = back = front || back;
+          if (front) conditions.push_back(le(before[k], i[k]));
+          if (back) conditions.push_back(lt(i[k], simplify(ctx, ir::add(ctx, x->shape[k], before[k]))));
         }
         const Expr* inside = g.load(x, std::span<const Expr* const>(idx));
         const Expr* in = all(conditions);

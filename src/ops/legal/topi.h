@@ -21,6 +21,10 @@ const Expr* multiply_element(Topi& t, const Expr* a, const Expr* b);
 template <ir::BinaryKind kind>
 const Expr* plain_element(Topi& t, const Expr* a, const Expr* b);
 
+// Which sides of a padded axis the elements are compared with: both where one is padded, or those that are. TVM has two
+// functions that pad.
+enum class PadTest { BothSides, PaddedSides };
+
 struct Topi {
   te::Graph& g;
   ir::Context& ctx;
@@ -80,7 +84,8 @@ struct Topi {
   Tensor concat(const std::vector<Tensor>& xs, int axis);
   Tensor full(const ExprList& shape, const Expr* value);
   // before and after: one per axis; `value` outside.
-  Tensor pad(Tensor x, const ExprList& before, const ExprList& after, const Expr* value, std::string_view name);
+  Tensor pad(Tensor x, const ExprList& before, const ExprList& after, const Expr* value, std::string_view name,
+             PadTest test = PadTest::BothSides);
   Tensor trilu(Tensor x, const Expr* k, bool upper);
 
   // ---- products ----

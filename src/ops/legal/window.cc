@@ -52,30 +52,34 @@ Result<Window> window_of(ir::Context& ctx, const ir::Call* c) {
   return w;
 }
 
+// TVM divides towards zero here.
+const Expr* steps_in(Topi& t, const Expr* distance, std::int64_t step) {
+  return step == 1 ? distance : t.ctx.binary(BinaryKind::Div, distance, t.i64(step));
+}
+
 // The number of taps of the window at `out` that fall inside [0, extent).
 const Expr* taps_inside(Topi& t, const Window& w, std::size_t k, const Expr* out, const Expr* extent) {
   ir::Context& ctx = t.ctx;
+  const std::int64_t step = w.dilation[k];
   const Expr* start = ir::sub(ctx, ir::mul(ctx, out, t.i64(w.strides[k])), t.i64(w.padding[k]));
-  const Expr* step = t.i64(w.dilation[k]);
-  const Expr* span = ir::mul(ctx, ir::sub(ctx, w.size[k], t.i64(1)), step);
+  const Expr* span = ir::mul(ctx, ir::sub(ctx, w.size[k], t.i64(1)), t.i64(step));
   const Expr* last = ir::min(ctx, ir::add(ctx, start, span), ir::sub(ctx, extent, t.i64(1)));
   // Taps before the data.
-  const Expr* before = ir::floor_div(ctx, ir::sub(ctx, t.i64(w.dilation[k] - 1), start), step);
-  const Expr* first = ir::add(ctx, start, ir::mul(ctx, ir::max(ctx, before, t.i64(0)), step));
-  return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, first), step), t.i64(1));
+  const Expr* before = steps_in(t, ir::sub(ctx, t.i64(step - 1), start), step);
+  const Expr* first = ir::add(ctx, start, ir::mul(ctx, ir::max(ctx, before, t.i64(0)), t.i64(step)));
+  return ir::add(ctx, steps_in(t, ir::sub(ctx, last, first), step), t.i64(1));
 }
 
 // The number of taps of the window at `out` that fall inside the data and what was padded. Windows that ceil_mode adds
 // reach past that.
 const Expr* taps_padded(Topi& t, const Window& w, std::size_t k, const Expr* out, const Expr* extent) {
-  if (!w.ceil_mode) return w.size[k];
   ir::Context& ctx = t.ctx;
+  const std::int64_t step = w.dilation[k];
   const Expr* start = ir::sub(ctx, ir::mul(ctx, out, t.i64(w.strides[k])), t.i64(w.padding[k]));
-  const Expr* step = t.i64(w.dilation[k]);
-  const Expr* span = ir::mul(ctx, ir::sub(ctx, w.size[k], t.i64(1)), step);
+  const Expr* span = ir::mul(ctx, ir::sub(ctx, w.size[k], t.i64(1)), t.i64(step));
   const Expr* end = ir::add(ctx, extent, t.i64(w.padding[w.letters.size() + k] - 1));
   const Expr* last = ir::min(ctx, ir::add(ctx, start, span), end);
-  return ir::add(ctx, ir::floor_div(ctx, ir::sub(ctx, last, start), step), t.i64(1));
+  return ir::add(ctx, steps_in(t, ir::sub(ctx, last, start), step), t.i64(1));
 }
 
 Tensor pad_window(Topi& t, const Window& w, Tensor x, const Expr* value) {
@@ -90,7 +94,7 @@ Tensor pad_window(Topi& t, const Window& w, Tensor x, const Expr* value) {
     after[at] = t.i64(back);
     any = any || w.padding[k] != 0 || back != 0;
   }
-  return any ? t.pad(x, before, after, value, "pad_temp") : x;
+  return any ? t.pad(x, before, after, value, "pad_temp", topi::PadTest::PaddedSides) : x;
 }
 
 }  // namespace

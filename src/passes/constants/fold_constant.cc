@@ -3,10 +3,12 @@
 // A call_tir with one output of known shape is run as it is, wherever it is bound; in dataflow blocks an operator is
 // legalised first and run when that gives a single call_tir. `tensor_to_shape` of a constant and `shape_to_tensor` of
 // known dims are read directly, and shapes bound to a variable are put into the operators that take them. A kernel that
-// cannot be run here (one for another target, or one that fails) stays a call. As in TVM.
+// cannot be run here (one for another target, or one that fails) stays a call. As in TVM. So does one whose result is
+// written in place later, of which TVM makes a constant that each run changes.
 #include <fmt/format.h>
 
 #include "passes/common.h"
+#include "passes/constants/written_variables.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/inspect.h"
@@ -50,15 +52,20 @@ std::optional<std::vector<Value>> constant_values(Span<const Expr*> args) {
 
 class ConstantFolder : public Rewriter {
  public:
-  ConstantFolder(PassEnv& env, const Module* module)
-      : Rewriter(env.ctx), env_(env), module_(module), scratch_(env.ctx), legalizer_(env.ctx, scratch_) {}
+  ConstantFolder(PassEnv& env, const Module* module, const Function* f)
+      : Rewriter(env.ctx),
+        env_(env),
+        module_(module),
+        scratch_(env.ctx),
+        legalizer_(env.ctx, scratch_),
+        written_(written_variables(f)) {}
 
  protected:
   std::vector<const Binding*> visit_binding(const Binding* b) override {
     std::vector<const Binding*> made = default_binding(b);
     if (b->is_match_cast() || made.size() != 1) return made;
     const Expr* value = made[0]->value;
-    if (const auto* call = as<Call>(value)) {
+    if (const auto* call = as<Call>(value); call && !written_.count(b->var)) {
       const auto text_of_fold = [&] { return fmt::format("`{}` is computed now", b->var->name); };
       if (const Expr* folded = fold(call); folded && may_rewrite(text_of_fold)) {
         ctx_.set_origin(folded, call);
@@ -193,6 +200,7 @@ class ConstantFolder : public Rewriter {
   const Module* module_;
   ModuleBuilder scratch_;  // kernels of operators being folded: not part of the program
   ops::Legalizer legalizer_;
+  const std::unordered_set<const Var*> written_;
   std::unordered_map<const Var*, const Expr*> shapes_;  // variables that are bound to a shape
   bool failing_ = false;
 };
@@ -202,7 +210,7 @@ class ConstantFolder : public Rewriter {
 Result<const Module*> fold_constant(PassEnv& env, const Module* module, const NoOptions&) {
   if (!env.kernels) return Failure(message(diag::PassUnsupported, "constants", "nothing here can run a kernel"));
   return map_functions(env, module, [&](std::string_view, const Function* f) -> Result<const Function*> {
-    ConstantFolder folder(env, module);
+    ConstantFolder folder(env, module, f);
     const Function* made = folder.rewrite_function(f);
     return folder.found_failing_call() ? f : remove_dead_bindings(env.ctx, made);
   });

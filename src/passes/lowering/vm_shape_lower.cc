@@ -210,19 +210,19 @@ class ShapeLowerer {
       std::vector<MatchItem> items;
       check(b->cast_type, value, false, false, context("match_cast, ty=", b->cast_type), items);
       match(std::move(items));
-      return out_.push_back(remake_binding(ctx_, b, b->var, value));
+      const Var* var = retyped(b->var, substitute(ctx_, b->var->type, vars_));
+      const Type* type = substitute(ctx_, b->cast_type, vars_);
+      if (type == b->cast_type) return out_.push_back(remake_binding(ctx_, b, var, value));
+      out_.push_back(ctx_.match_cast(var, value, type));
+      return ctx_.set_origin(out_.back(), b);
     }
     const Expr* value = lower_value(b->value);
-    const Var* var = b->var;
     // A tensor's type still holds, though its shape is in a register now. As in TVM, that of a new one, and of its
     // other names, is what the registers tell.
     const bool allocated = isa<Var>(value) || op::is_call_with(value, op::Trait::Allocates);
-    const bool tensor = !allocated && as<TensorType>(value->type) && as<TensorType>(var->type);
-    if (value->type != b->value->type && var->type == b->value->type && !tensor) {
-      var = b->var->is_dataflow() ? ctx_.dataflow_var(var->name, value->type) : ctx_.var(var->name, value->type);
-      ctx_.set_origin(var, b->var);
-      vars_[b->var] = var;
-    }
+    const bool tensor = !allocated && as<TensorType>(value->type) && as<TensorType>(b->var->type);
+    const bool told = value->type != b->value->type && b->var->type == b->value->type && !tensor;
+    const Var* var = retyped(b->var, told ? value->type : substitute(ctx_, b->var->type, vars_));
     out_.push_back(remake_binding(ctx_, b, var, value));
     bind_scalar(b->var);
   }
@@ -295,6 +295,14 @@ class ShapeLowerer {
   const Expr* renamed(const Var* v) const {
     const auto found = vars_.find(v);
     return found == vars_.end() ? v : found->second;
+  }
+
+  const Var* retyped(const Var* v, const Type* type) {
+    if (type == v->type) return v;
+    const Var* made = v->is_dataflow() ? ctx_.dataflow_var(v->name, type) : ctx_.var(v->name, type);
+    ctx_.set_origin(made, v);
+    vars_[v] = made;
+    return made;
   }
 
   // A leaf without symbols: other expressions are bound to a variable first.
@@ -546,7 +554,7 @@ class ShapeLowerer {
   bool dataflow_ = false;
   std::vector<const Binding*> out_;
   std::vector<int> ready_;  // variables stored since the last computation
-  std::unordered_map<const Var*, const Var*> vars_;
+  VarMap vars_;             // variables whose type is another now
   std::unordered_map<const TupleType*, bool> static_tuples_;
   std::unordered_map<const Expr*, const Var*> fields_;  // tuple fields bound in this block
   std::optional<Message> error_;

@@ -48,6 +48,32 @@ bool plain(const LiftPlan& plan, const std::vector<const Var*>& outputs) {
   return outputs.empty() || outputs == plan.weights();
 }
 
+// Where the types of weights mention scalar weights: reads of these from the tuple, and of what they are checked
+// against, as TVM leaves them before a tuple that is returned unchanged.
+std::vector<const BindingBlock*> scalar_reads(Context& ctx, const std::vector<const Var*>& weights, const Var* tuple) {
+  std::vector<const Var*> mentioned;
+  for (const Var* w : weights) collect_vars(w->type, mentioned);
+  const std::unordered_set<const Var*> symbols(mentioned.begin(), mentioned.end());
+  const auto field = [&](std::size_t i) { return *ctx.tuple_get(tuple, std::int64_t(i)); };
+  VarMap own;
+  std::vector<const Binding*> reads, checks;
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    if (!symbols.count(weights[i])) continue;
+    reads.push_back(ctx.binding(ctx.var(weights[i]->name, weights[i]->type), field(i)));
+    own[weights[i]] = reads.back()->var;
+  }
+  if (reads.empty()) return {};
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const Type* type = substitute(ctx, weights[i]->type, own);
+    if (type == weights[i]->type) continue;
+    const Expr* value = field(i);
+    const Binding* read = ctx.binding(ctx.dataflow_var("lv", value->type), value);
+    checks.push_back(read);
+    checks.push_back(ctx.match_cast(ctx.dataflow_var(weights[i]->name, type), read->var, type));
+  }
+  return {ctx.block(reads, false), ctx.block(checks, true)};
+}
+
 // The function that is run ahead of time.
 const Function* make_transform(Context& ctx, const LiftPlan& plan, const std::vector<const Var*>& outputs,
                                const std::vector<const Var*>& symbols, std::string_view name) {
@@ -67,7 +93,8 @@ const Function* make_transform(Context& ctx, const LiftPlan& plan, const std::ve
         bundle_params(ctx, BodyCopier(ctx, false).copy_function(DimForgetter(ctx).run(none), attrs), 0, kModelParams);
     if (outputs.empty()) return none;
     const Var* tuple = none->params[0];
-    return ctx.function(none->params, ctx.seq({}, tuple), tuple->type, true, attrs);
+    const SeqExpr* body = ctx.seq(scalar_reads(ctx, plan.weights(), tuple), tuple);
+    return ctx.function(none->params, body, tuple->type, true, attrs);
   }
   const Tuple* result = ctx.tuple(fields);
   bindings.push_back(ctx.binding(ctx.var("output_tuple", result->type), result));

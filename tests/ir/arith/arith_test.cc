@@ -217,6 +217,10 @@ TEST_CASE_FIXTURE(Fixture, "arith: comparisons as text") {
   CHECK(same(op(BinaryKind::GE, n, c(3)), le(c(3), n)));
   CHECK(same(le(n, sub(m, c(2))), le(add(n, c(2)), m)));
   CHECK(same(lt(sub(n, c(2)), m), lt(n, add(m, c(2)))));
+  CHECK(same(le(n, sub(m, c(1))), lt(n, m)));
+  CHECK(same(lt(n, add(m, c(1))), le(n, m)));
+  CHECK(same(le(add(n, c(3)), add(m, c(2))), lt(n, m)));
+  CHECK(same(lt(add(n, c(1)), m), lt(add(n, c(1)), m)));
   CHECK(same(le(c(0), sub(n, c(5))), le(c(5), n)));
   CHECK(same(le(c(0), sub(n, m)), le(c(0), sub(n, m))));
   CHECK(same(op(BinaryKind::EQ, add(n, c(2)), c(5)), op(BinaryKind::EQ, n, c(3))));

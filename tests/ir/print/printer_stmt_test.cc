@@ -119,13 +119,16 @@ TEST_CASE("launched threads: flat when last, else a with block; shared ones are 
   auto launch = [&](const Var* v) { return c.attr_stmt(thread, "thread_extent", c.i32(4), c.evaluate(v), v); };
   CHECK(s.function(s.seq({launch(tx), launch(ty)}), {}) == R"(    with T.launch_thread("threadIdx.x", 4) as tx:
         T.evaluate(tx)
-    ty = T.launch_thread("threadIdx.x", 4)
-    T.evaluate(ty))");
+    with T.launch_thread("threadIdx.x", 4) as ty:
+        T.evaluate(ty))");
+  // Without `with` as a whole body only; older texts have it so at the end, too.
+  CHECK(s.function(launch(tx), {}) == R"(    tx = T.launch_thread("threadIdx.x", 4)
+    T.evaluate(tx))");
   CHECK(s.function(s.seq({launch(tx), launch(tx)}), {}) == R"(    tx = T.env_thread("threadIdx.x")
     with T.launch_thread(tx, 4):
         T.evaluate(tx)
-    T.launch_thread(tx, 4)
-    T.evaluate(tx))");
+    with T.launch_thread(tx, 4):
+        T.evaluate(tx))");
   const Stmt* seq = c.attr_stmt(c.attr_none(), "pragma_scope", c.string("seq"), c.evaluate(c.i32(0)));
   CHECK(s.function(seq, {}) == "    T.attr({\"pragma_scope\": \"seq\"})\n    T.evaluate(0)");
 }

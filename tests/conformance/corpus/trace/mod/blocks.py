@@ -43,12 +43,12 @@ class Module:
         X = T.alloc_local((4,))
         Y = T.alloc_buffer((4,), annotations={"q": 1})
         P = T.decl_buffer((2, 2), data=X.data)
-        bx = T.launch_thread("blockIdx.x", 4)
-        with T.launch_thread("threadIdx.x", 8) as tx:
-            P[0, 0] = A[bx, tx]
-        tx = T.launch_thread("threadIdx.x", 8)
-        P[0, 1] = A[bx, tx]
-        T.tvm_storage_sync("shared")
+        with T.launch_thread("blockIdx.x", 4) as bx:
+            with T.launch_thread("threadIdx.x", 8) as tx:
+                P[0, 0] = A[bx, tx]
+            with T.launch_thread("threadIdx.x", 8) as tx:
+                P[0, 1] = A[bx, tx]
+                T.tvm_storage_sync("shared")
 
     @T.prim_func(private=True, s_tir=True)
     def ret(a: T.int32) -> T.int32:

@@ -44,8 +44,8 @@ class Module:
             A[t, 0] = 0
         with T.attr(0, "key", 1):
             A[0, 0] = 3
-        T.attr(A.data, "storage_alignment", 16)
-        A[0, 0] = 4
-        T.call_extern("int32", "f", A.data, T.address_of(A[0, 0]), T.tvm_access_ptr(T.type_annotation("int32"), A.data, 0, 4, 1))
-        T.call_packed("g", n, x)
-        T.reinterpret("uint32", x)
+        with T.attr(A.data, "storage_alignment", 16):
+            A[0, 0] = 4
+            T.call_extern("int32", "f", A.data, T.address_of(A[0, 0]), T.tvm_access_ptr(T.type_annotation("int32"), A.data, 0, 4, 1))
+            T.call_packed("g", n, x)
+            T.reinterpret("uint32", x)

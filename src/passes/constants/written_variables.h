@@ -1,0 +1,14 @@
+// Variables whose memory a call writes.
+#pragma once
+
+#include <unordered_set>
+
+#include "rldb/ir/expr.h"
+
+namespace rldb::passes {
+
+// Arguments that a call may write in place, and what they are other names of. A constant in their place would be
+// changed by the first run.
+std::unordered_set<const ir::Var*> written_variables(const ir::Function* f);
+
+}  // namespace rldb::passes
