@@ -75,8 +75,14 @@ int bisect_folder(const CommandLine& line, session::Session& session, const Job&
     progress.clear();
     if (job.helps()) return kGood;
     console.print("{}\n", json ? repro::to_json(found) : repro::to_string(found, line.bisect.traces[0]));
-    if (found.verdict == Verdict::Found && found.bad_program.module &&
-        !(line.save_repro.empty() && line.tvm_script.empty()) &&
+    const bool wanted = found.verdict == Verdict::Found && found.bad_program.module &&
+                        !(line.save_repro.empty() && line.tvm_script.empty());
+    const bool only_memory = found.comparison.verdict != repro::Comparison::Verdict::Differs && !found.memory.empty();
+    if (wanted && only_memory &&
+        !save_memory_fault(found.bad_program, found.memory.front(), repro::to_string(found, line.bisect.traces[0]),
+                           line, session, console))
+      return kUsage;
+    if (wanted && !only_memory &&
         !save_stages(found.good_program, found.bad_program, repro::to_string(found, line.bisect.traces[0]), line,
                      session, console))
       return kUsage;

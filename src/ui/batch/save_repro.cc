@@ -272,6 +272,26 @@ bool save_stages(const repro::Program& a, const repro::Program& b, const std::st
   return save_pair(a, b, values, seen, line, session, console);
 }
 
+bool save_memory_fault(const repro::Program& stage, const repro::Finding& fault, const std::string& seen,
+                       const CommandLine& line, session::Session& session, Console& console) {
+  if (!line.tvm_script.empty()) {
+    source::Diagnostics refused;
+    refused.add({}, source::message(diag::NoTvmScript, "the values are right, and memory is used wrongly"));
+    report(refused, session.sources(), line, console);
+    return false;
+  }
+  if (!fault.is_about_storage()) {
+    console.print_error(
+        "note: no script is written: a run of one stage does not show that a storage has another size\n");
+    return true;
+  }
+  ReproFile repro = repro_of(line, session.options(), stage.module);
+  repro.seen = seen;
+  repro.entry = ":sanitize storage " + stage.function;
+  repro.expectations = {std::string(kSuccess)};
+  return line.save_repro.empty() || write_repro(line.save_repro, repro, console);
+}
+
 // The program as it was before a pass.
 static ReproFile repro_before(const CommandLine& line, const session::Session& session,
                               const pipeline::Record& record) {

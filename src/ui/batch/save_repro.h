@@ -7,6 +7,7 @@
 #include "rldb/repro/compare.h"
 #include "rldb/repro/oracle.h"
 #include "rldb/repro/recorded.h"
+#include "rldb/repro/sanitize.h"
 #include "rldb/ui/command_line/cli.h"
 #include "rldb/ui/prompt/repro_file.h"
 #include "rldb/ui/terminal/console.h"
@@ -33,6 +34,9 @@ ReproFile repro_of_comparison(const CommandLine& line, const session::Session& s
 // Two stages of a folder as they were run, in one script. False: diagnosed.
 bool save_stages(const repro::Program& a, const repro::Program& b, const std::string& seen, const CommandLine& line,
                  session::Session& session, Console& console);
+// A stage whose values are right, and which uses its memory wrongly. False: diagnosed.
+bool save_memory_fault(const repro::Program& stage, const repro::Finding& fault, const std::string& seen,
+                       const CommandLine& line, session::Session& session, Console& console);
 // A kernel that the JIT compiles incorrectly.
 ReproFile repro_of_kernel(const CommandLine& line, session::Session& session, const ir::Module* module,
                           const repro::Question& question, const std::string& seen);
