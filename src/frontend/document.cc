@@ -8,6 +8,7 @@
 #include "frontend/cst/scan.h"
 #include "frontend/echo.h"
 #include "frontend/index/index_tree.h"
+#include "frontend/joined_edits.h"
 #include "frontend/place.h"
 #include "frontend/script/module.h"
 #include "frontend/script/trailing_scalars.h"
@@ -55,16 +56,6 @@ bool is_closed(std::string_view text) {
   const cst::Scan scan = cst::scan_brackets(text, 0, text.size());
   return scan.open.empty() && scan.stray == cst::Scan::kNone && scan.long_string == cst::Scan::kNone &&
          text.find('\\') == std::string_view::npos;
-}
-
-// Two edits, one after the other, as one.
-TextEdit joined(const TextEdit& first, const TextEdit& then) {
-  TextEdit e;
-  e.begin = std::min(first.begin, then.begin);
-  e.old_end = first.old_end;
-  if (then.old_end > first.new_end) e.old_end += then.old_end - first.new_end;
-  e.new_end = static_cast<std::uint32_t>(e.old_end + first.delta() + then.delta());
-  return e;
 }
 
 // Spellings whose presence anywhere in a file changes how all of it is read.
@@ -134,8 +125,9 @@ struct Document::State {
 
   ParseResult result;
   source::Diagnostics diagnostics;
-  std::vector<MemberFacts> facts;  // by member
-  bool in_parts = false;           // whether the next edit may be read in part
+  std::vector<MemberFacts> facts;         // by member
+  std::vector<source::Diagnostic> outer;  // of the header of the class, which does not parse
+  bool in_parts = false;                  // whether the next edit may be read in part
   bool verify_in_parts = false;
   std::vector<bool> good_bindings;
   ReadScope scope;
@@ -175,6 +167,10 @@ struct Document::State {
   void follow(const TextEdit& edit, std::unique_ptr<source::Buffer> before);
   bool stays_within_limits(const TextEdit& edit);
   bool read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
+  bool read_class_header(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
+  std::string_view class_header(std::string_view text) const;
+  bool is_of_class_header(const source::Diagnostic& d);
+  bool is_damaged(std::string_view header, std::uint32_t begin, std::uint32_t end);
   Member* member_at(const TextEdit& edit);
   bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
   void move_spans(const TextEdit& edit);
@@ -209,6 +205,7 @@ void Document::State::read_whole() {
   found.clear();
   diagnostics.clear();
   facts.clear();
+  outer.clear();
   read_text.reset();
   good_bindings.clear();
   result = {};
@@ -258,8 +255,13 @@ void Document::State::divide() {
   for (const source::Diagnostic& d : found.all()) {
     std::size_t at = 0;
     while (at < members.size() && !(d.span.file == file && is_inside(d.span, members[at].span))) ++at;
-    if (at == members.size()) return;
-    facts[at].parsing.push_back(d);
+    if (at < members.size()) {
+      facts[at].parsing.push_back(d);
+    } else if (is_of_class_header(d)) {
+      outer.push_back(d);
+    } else {
+      return;
+    }
   }
   for (std::size_t i = 0; i < members.size(); ++i) {
     members[i].node = {};
@@ -332,7 +334,7 @@ void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffe
   if (joins) result = std::move(read_result);
   const cst::LiveTree::Changed changed = live.edit({edit.begin, edit.old_end, edit.new_end}, buffer().text());
   spans_moved = false;
-  const bool read = read_part(edit, changed, before->text());
+  const bool read = read_part(edit, changed, before->text()) || read_class_header(edit, changed, before->text());
   if (!whole_text) whole_text = std::move(before);
   if (read) return;
   // Modules of a shared context that were read before are still in use.
@@ -373,6 +375,91 @@ bool Document::State::same_surroundings(const Member& m, const cst::LiveTree::Pl
              std::string_view::npos;
 }
 
+// From `class` to the first function.
+std::string_view Document::State::class_header(std::string_view text) const {
+  const std::uint32_t begin = result.items[0].span.begin, end = reader->modules.front().members.front().span.begin;
+  const std::string_view head = text.substr(begin, end - begin);
+  for (std::size_t line = 0; line < head.size(); line = head.find('\n', line) + 1) {
+    const std::size_t first = head.find_first_not_of(" \t", line);
+    if (first != std::string_view::npos && head.substr(first).starts_with("class ")) return head.substr(first);
+    if (head.find('\n', line) == std::string_view::npos) break;
+  }
+  return {};
+}
+
+bool Document::State::is_of_class_header(const source::Diagnostic& d) {
+  const std::string_view text = buffer().text(), header = class_header(text);
+  if (header.empty() || d.span.file != file) return false;
+  const auto begin = static_cast<std::uint32_t>(header.data() - text.data());
+  const auto end = begin + static_cast<std::uint32_t>(std::min(header.find('\n'), header.size()));
+  return d.span.begin >= begin && d.span.begin <= end && is_damaged(header, begin, end);
+}
+
+// One that was cut out; or that lacks its colon only, which the grammar lets pass.
+bool Document::State::is_damaged(std::string_view header, std::uint32_t begin, std::uint32_t end) {
+  const std::string_view line = cst::code_of(header.substr(0, header.find('\n')));
+  return live.has_cut_header(begin, end) || line == "class " + std::string(module().name);
+}
+
+namespace {
+
+// Known as they are: the header around them is what changes.
+class AllKept : public cst::KnownStatements {
+ public:
+  bool keeps(const Statement&) override { return ++count > 0; }
+  bool next(Statement&) override { return false; }
+  std::size_t count = 0;
+};
+
+}  // namespace
+
+// While the header of the class is damaged, it is read as `class Name:`; from and to such a header, only its errors
+// change.
+bool Document::State::read_class_header(const TextEdit& edit, const cst::LiveTree::Changed& changed,
+                                        std::string_view old_text) {
+  if (!in_parts) return false;
+  const std::string_view before = class_header(old_text);
+  const std::string plain = "class " + std::string(module().name) + ":";
+  const auto is_plain = [&](std::string_view header) { return header.substr(0, header.find('\n')) == plain; };
+  if (before.empty() || (outer.empty() && !is_plain(before))) return false;
+  const auto begin = static_cast<std::uint32_t>(before.data() - old_text.data());
+  const auto line_end = begin + static_cast<std::uint32_t>(before.find('\n'));
+  constexpr std::uint32_t kWord = 5;
+  if (edit.begin < begin + kWord || edit.old_end > line_end) return false;
+  if (buffer().text().substr(edit.begin, edit.new_end - edit.begin).find('\n') != std::string_view::npos) return false;
+  if (changed.begin < begin || changed.end > edit.moved(line_end)) return false;
+  const Member& first = module().members.front();
+  const auto place = live.find(first.kind, edit.moved(first.span.begin));
+  // Only the class itself may have other parts.
+  if (!place || place->depth != surroundings.depth || place->sibling_counts.size() < 2 ||
+      place->sibling_counts.front() != surroundings.sibling_counts.front() ||
+      place->sibling_counts.back() != surroundings.sibling_counts.back())
+    return false;
+  AllKept members;
+  cst::TreeOptions copying = tree_options();
+  copying.known = &members;
+  const cst::Tree tree = live.copy_node(file, cst::Kind::Module, result.items[0].span.begin, copying);
+  const bool damaged = is_damaged(buffer().text().substr(begin), begin, edit.moved(line_end));
+  if (tree.rows.empty() || cst::Node(&tree, 0).child(cst::Field::Name).text() != module().name) return false;
+  if (!damaged && !is_plain(buffer().text().substr(begin))) return false;
+  if (live.has_error() != module().damaged && reader->missed_member) return false;
+  found.clear();
+  cst::report_damage(tree, found);
+  if (damaged != found.has_errors()) return false;
+  module().damaged = live.has_error();
+  move_all(edit);
+  surroundings = *place;
+  outer = found.all();
+  reader->text = buffer().text();
+  reader->module = &module();
+  scope = {false, 0, 0};
+  rebuild_module();
+  verify_parts({});
+  collect_diagnostics();
+  reader->module = nullptr;
+  return true;
+}
+
 void Document::State::move_spans(const TextEdit& edit) {
   for (source::Span& s : ctx->spans().rows()) move_span(s, file, edit);
   spans_moved = true;
@@ -388,6 +475,7 @@ void Document::State::move_all(const TextEdit& edit) {
     move_diagnostics(f.parsing, file, edit);
     move_diagnostics(f.verification, file, edit);
   }
+  move_diagnostics(outer, file, edit);
   for (ParsedItem& item : result.items) move_span(item.span, file, edit);
 }
 
@@ -515,7 +603,7 @@ void Document::State::rebuild_module() {
   result.module = script::build_module(*reader, module(), broken);
   result.items[0].module = result.module;
   result.items[0].broken = broken;
-  result.ok = std::none_of(facts.begin(), facts.end(), has_errors);
+  result.ok = outer.empty() && std::none_of(facts.begin(), facts.end(), has_errors);
 }
 
 void Document::State::forget_good(const Member& m) {
@@ -544,8 +632,9 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
   const ir::VerifyOptions options = verify_options();
   for (std::size_t i = 0; i < members.size(); ++i) {
     MemberFacts& f = facts[i];
-    if (f.is_verified && f.verified == members[i].function && f.verified_complete == result.ok && !has_errors(f))
-      continue;
+    // Rules that need the whole module find nothing more when a part of it is missing.
+    const bool holds = f.verified_complete == result.ok || (f.verified_complete && f.verification.empty());
+    if (f.is_verified && f.verified == members[i].function && holds && !has_errors(f)) continue;
     source::Diagnostics verification;
     if (!has_errors(f)) ir::verify_function(*ctx, result.module, members[i].name, verification, options);
     f.verification.clear();
@@ -589,7 +678,7 @@ void Document::State::take_sorted(std::vector<source::Diagnostic> all) {
 
 void Document::State::collect_diagnostics() {
   diagnostics.clear();
-  std::vector<source::Diagnostic> all;
+  std::vector<source::Diagnostic> all = outer;
   FunctionRanges ranges;
   for (std::size_t i = 0; i < facts.size(); ++i) {
     const source::Span span = module().members[i].span;

@@ -52,6 +52,12 @@ bool is_parameter_in(std::string_view line, std::string_view word) {
   return false;
 }
 
+bool begins_with_name(std::string_view text, std::size_t at, std::string_view word) {
+  if (at >= text.size() || !text.substr(at).starts_with(word)) return false;
+  const std::string_view rest = text.substr(at + word.size());
+  return rest.empty() || rest[0] == ' ' || rest[0] == ':' || rest[0] == '=';
+}
+
 // Whether a damaged line of the same function begins with that name, or is a header. Undamaged, it would have bound it.
 bool was_to_be_bound(const source::Span& name, const std::unordered_set<std::size_t>& damaged,
                      const FunctionRanges& functions, std::string_view text) {
@@ -62,9 +68,10 @@ bool was_to_be_bound(const source::Span& name, const std::unordered_set<std::siz
     const std::size_t first = text.find_first_not_of(" \t", line);
     if (first == std::string_view::npos) return false;
     if (is_parameter_in(text.substr(first), word)) return true;
-    if (!text.substr(first).starts_with(word)) return false;
-    const std::string_view rest = text.substr(first + word.size());
-    return rest.empty() || rest[0] == ' ' || rest[0] == ':' || rest[0] == '=';
+    // A line that is not complete may have taken in the next one.
+    const std::size_t next = text.find('\n', first);
+    return begins_with_name(text, first, word) ||
+           (next != std::string_view::npos && begins_with_name(text, text.find_first_not_of(" \t", next + 1), word));
   });
 }
 

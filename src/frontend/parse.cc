@@ -64,6 +64,8 @@ bool is_syntax(std::string_view text) {
 
 Completeness completeness(std::string_view text) { return EntryTree().completeness(text); }
 std::optional<ClosedEntry> close_brackets(std::string_view text) { return EntryTree().close_brackets(text); }
+OpenCall find_open_call(std::string_view text, std::size_t cursor) { return EntryTree().open_call(text, cursor); }
+std::string_view open_call(std::string_view text, std::size_t cursor) { return find_open_call(text, cursor).name; }
 int next_indent(std::string_view text) { return EntryTree().next_indent(text); }
 std::vector<Highlight> highlight(std::string_view text) { return EntryTree().highlight(text, 0, text.size()); }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "frontend/joined_edits.h"
 #include "rldb/frontend/document.h"
 #include "rldb/support/line_diff.h"
 
@@ -77,6 +78,15 @@ std::uint32_t TextEdit::moved(std::uint32_t offset) const {
   if (offset <= begin) return offset;
   if (offset >= old_end) return offset + static_cast<std::uint32_t>(delta());
   return std::min(offset, new_end);
+}
+
+TextEdit joined(const TextEdit& first, const TextEdit& next) {
+  TextEdit e;
+  e.begin = std::min(first.begin, next.begin);
+  e.old_end = first.old_end;
+  if (next.old_end > first.new_end) e.old_end += next.old_end - first.new_end;
+  e.new_end = static_cast<std::uint32_t>(e.old_end + first.delta() + next.delta());
+  return e;
 }
 
 std::vector<TextReplacement> edits_between(std::string_view before, std::string_view after) {

@@ -3,15 +3,15 @@
 
 #include <doctest/doctest.h>
 
-#include <random>
-
 #include "frontend/document_check.h"
+#include "frontend/vandal.h"
 
 namespace rldb::frontend {
 namespace {
 
 using testing::difference;
 using testing::kModule;
+using testing::Vandal;
 
 struct Edited {
   source::SourceManager sources;
@@ -76,6 +76,49 @@ TEST_CASE("lines that come and go") {
   e.change("            lv2 = t[0]\n", "");  // an unknown name remains
   e.change("            lv = R.sub", "            lv2 = t[1]\n            lv = R.sub");
   CHECK(!e.document.last_read().whole);
+}
+
+TEST_CASE("too little indentation costs a statement, a damaged header of the class nothing") {
+  Edited e(kModule);
+  const auto in_part = [&] { return !e.document.last_read().whole; };
+  e.change("        z = cls.loose(gv)", "    z = cls.loose(gv)");
+  CHECK(in_part());
+  e.change("    z = cls.loose(gv)", "      z = cls.loose(gv)");
+  CHECK(in_part());
+  e.change("      z = cls.loose(gv)", "        z = cls.loose(gv)");
+  CHECK(in_part());
+  e.change("            lv2 = t[0]\n", "lv2 = t[0]\n");
+  CHECK(in_part());
+  e.change("lv2 = t[0]\n", "            lv2 = t[0]\n");
+  CHECK(in_part());
+  e.change("Module:", "Module");
+  CHECK(in_part());
+  CHECK(e.document.last_read().functions == 0);
+  e.change("R.add(first, x)", "R.subtract(first, x)");
+  CHECK(in_part());
+  e.change("Module", "Module:");
+  CHECK(in_part());
+  e.change("Module:", "Module(:");
+  CHECK(in_part());
+  e.change("Module(:", "Module:");
+  CHECK(in_part());
+  e.change("Module:", "Modules:");
+  CHECK(!in_part());
+}
+
+TEST_CASE("the attributes of a function stay when its body is read in part") {
+  Edited e(R"(@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 4), "float32")) -> R.Tensor((2, 4), "float32"):
+        R.func_attr({"relax.force_pure": True})
+        y = R.call_packed("f", x, ty_args=R.Tensor((2, 4), "float32"))
+        return y
+)");
+  CHECK(e.document.diagnostics().all().empty());
+  e.change("\"f\"", "\"g\"");
+  CHECK(!e.document.last_read().whole);
+  CHECK(e.document.diagnostics().all().empty());
 }
 
 TEST_CASE("damage, and what mends it") {
@@ -210,110 +253,44 @@ TEST_CASE("a bracket that takes in more than can be read is waited out") {
 
 // ---- edits at random ----
 
-class Vandal {
- public:
-  explicit Vandal(std::uint32_t seed) : random_(seed) {}
-
-  std::uint32_t below(std::size_t n) { return n == 0 ? 0 : static_cast<std::uint32_t>(random_() % n); }
-
-  struct Change {
-    std::uint32_t begin, end;
-    std::string text;
-  };
-  Change change(std::string_view text) {
-    switch (below(8)) {
-      case 0: {  // removes a few bytes
-        const std::uint32_t at = below(text.size());
-        return {at, std::min<std::uint32_t>(at + 1 + below(6), std::uint32_t(text.size())), ""};
-      }
-      case 1: {  // inserts a piece of syntax
-        static constexpr std::string_view kPieces[] = {"(",
-                                                       ")",
-                                                       ",",
-                                                       ":",
-                                                       "\n",
-                                                       "    ",
-                                                       "x",
-                                                       "lv",
-                                                       "R.",
-                                                       "= 1",
-                                                       "\"",
-                                                       "#",
-                                                       "[0]",
-                                                       "\n        y = x\n",
-                                                       "R.add(x, x)",
-                                                       "return x",
-                                                       "T.",
-                                                       "if c:",
-                                                       "+ x",
-                                                       "gv",
-                                                       "\t",
-                                                       "\\",
-                                                       "@",
-                                                       "with R.dataflow():\n",
-                                                       "def",
-                                                       "class",
-                                                       "float16",
-                                                       "R.output(",
-                                                       "n = T.int64()\n",
-                                                       "(4, 4)",
-                                                       "None",
-                                                       "\xc3\xa9"};
-        const std::uint32_t at = below(text.size() + 1);
-        return {at, at, std::string(kPieces[below(std::size(kPieces))])};
-      }
-      case 2: {  // removes a line
-        const auto [b, e] = line(text);
-        return {b, e, ""};
-      }
-      case 3: {  // repeats a line, here or elsewhere
-        const auto [b, e] = line(text);
-        const auto [at, after] = line(text);
-        return {at, at, std::string(text.substr(b, e - b))};
-      }
-      case 4: {  // replaces one word by another
-        const auto [b, e] = word(text);
-        const auto [b2, e2] = word(text);
-        return {b, e, std::string(text.substr(b2, e2 - b2))};
-      }
-      case 5: {  // indentation
-        const auto [b, e] = line(text);
-        if (below(2)) return {b, b, "    "};
-        return {b, std::min(b + 4, e), ""};
-      }
-      case 6: {  // lengthens a word
-        const auto [b, e] = word(text);
-        return {e, e, std::to_string(below(10))};
-      }
-      default: {  // changes a number
-        const std::size_t at = text.find_first_of("0123456789", below(text.size()));
-        if (at == std::string_view::npos) return {0, 0, ""};
-        return {std::uint32_t(at), std::uint32_t(at + 1), std::to_string(below(10))};
-      }
-    }
-  }
-
- private:
-  std::pair<std::uint32_t, std::uint32_t> line(std::string_view text) {
-    const std::uint32_t at = below(text.size());
-    const std::size_t b = at == 0 ? std::string_view::npos : text.rfind('\n', at - 1);
-    const std::size_t e = text.find('\n', at);
-    return {b == std::string_view::npos ? 0 : std::uint32_t(b + 1), std::uint32_t(std::min(e, text.size() - 1) + 1)};
-  }
-  std::pair<std::uint32_t, std::uint32_t> word(std::string_view text) {
-    static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
-    const std::size_t b = text.find_first_of(kLetters, below(text.size()));
-    if (b == std::string_view::npos) return {0, 0};
-    return {std::uint32_t(b), std::uint32_t(std::min(text.find_first_not_of(kLetters, b), text.size()))};
-  }
-  std::mt19937 random_;
-};
+constexpr std::string_view kPieces[] = {"(",
+                                        ")",
+                                        ",",
+                                        ":",
+                                        "\n",
+                                        "    ",
+                                        "x",
+                                        "lv",
+                                        "R.",
+                                        "= 1",
+                                        "\"",
+                                        "#",
+                                        "[0]",
+                                        "\n        y = x\n",
+                                        "R.add(x, x)",
+                                        "return x",
+                                        "T.",
+                                        "if c:",
+                                        "+ x",
+                                        "gv",
+                                        "\t",
+                                        "\\",
+                                        "@",
+                                        "with R.dataflow():\n",
+                                        "def",
+                                        "class",
+                                        "float16",
+                                        "R.output(",
+                                        "n = T.int64()\n",
+                                        "(4, 4)",
+                                        "None",
+                                        "\xc3\xa9"};
 
 // The number of edits of a run that were parsed in part.
 std::size_t vandalise(std::string_view start, std::uint32_t seed, int edits) {
   source::SourceManager sources;
   Document document(sources, "test.py", std::string(start));
-  Vandal vandal(seed);
+  Vandal vandal(seed, kPieces);
   std::size_t in_part = 0;
   for (int i = 0; i < edits; ++i) {
     if (document.text().empty()) document.replace_all(std::string(start));

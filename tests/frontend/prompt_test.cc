@@ -46,6 +46,7 @@ TEST_CASE("the call that is open at the cursor") {
   CHECK(call("y = R.print(x, format=\"a(, \"") == "R.print 1");
   CHECK(call("y = R.concat([x, y") == "R.concat 0");
   CHECK(call("y = R.add(x, y)") == " 0");
+  CHECK(call("x), y)\n        z = R.add(x, ") == "R.add 1");  // a part of a file
   CHECK(frontend::EntryTree().close_brackets("y = R.add(x, (y, [z")->text == "y = R.add(x, (y, [z]))");
   CHECK_FALSE(frontend::EntryTree().close_brackets("y = R.add(x))"));
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "frontend/cst/damage.h"
+#include "frontend/cst/indentation.h"
 #include "frontend/cst/parser.h"
 #include "rldb/source/diagnostic.h"
 
@@ -113,6 +114,42 @@ TEST_CASE("placeholders have the length of what they stand for") {
   const std::string out = frontend::cst::with_placeholders(text, {{2, 16, true}, {19, 24, false}});
   CHECK(out == "  _______\n      \n  c = 1\n");
   CHECK(out.size() == text.size());
+}
+
+TEST_CASE("a line with too little indentation is found, and what is around it stays") {
+  const auto found = [](std::string_view text) {
+    std::string out;
+    for (const frontend::cst::Misplaced& m : frontend::cst::find_misplaced(text))
+      out += std::string(text.substr(m.begin, 1)) + std::to_string(m.column) + " ";
+    return out;
+  };
+  const std::string head = "class M:\n    def f():\n        a = 1\n";
+  CHECK(found(head + "    b = 1\n        c = 1\n") == "b8 ");
+  CHECK(found(head + "b = (1,\n2)\n\n        c = 1\n") == "b8 ");
+  CHECK(found(head + "      b = 1\n    def g():\n        pass\n") == "b8 ");  // the level of no block
+  CHECK(found(head + "  b = 1\n  d = 1\n        c = 1\n") == "b8 d8 ");
+  CHECK(found(head + "    b = 1\n    def g():\n        pass\n") == "");  // of the class
+  CHECK(found(head + "b = 1\nc = 1\n") == "");
+  CHECK(found(head + "            b = 1\n        c = 1\n") == "");  // too much: the grammar sees it
+  CHECK(found("def f()\n    with a:\n        b = 1\n    c = 1\n    return c\n") == "");  // no colon
+  CHECK(found(head + "            b = 1\n        c = 1\n            d = 1\n") == "");
+  CHECK(found("if a:\n    if b:\n        a = 1\n    c = 1\nd = 1\n") == "");
+  CHECK(found(head + "    s = \"\"\"\nx\n    \"\"\"\n        c = 1  # :\n") == "s8 ");
+  CHECK(found("def f():\n\ta = 1\nb = 1\n\tc = 1\n") == "");  // tabs
+  CHECK(damage(head + "    b = 1\n        c = 1\n") == std::vector<std::string>{"b = 1"});
+  CHECK(damage(head + "b\n        c = 1\n") == std::vector<std::string>{"b"});
+  CHECK(damage(head + "  b = f(1,\n  2)\n        c = 1\n") == std::vector<std::string>{"b = f(1,"});
+}
+
+TEST_CASE("a text that ends too early says where") {
+  CHECK(damage("class M:\n    @R.function\n") == std::vector<std::string>{"@R.function"});
+  CHECK(damage("@I.ir_module\nclass M") == std::vector<std::string>{"class M"});
+  CHECK(damage("def f():\n    x =") == std::vector<std::string>{"="});
+  CHECK(damage("def f():\n    x = not\n    return x\n") == std::vector<std::string>{"not"});
+  CHECK(damage("def f():\n    if x\n") == std::vector<std::string>{"if x"});
+  CHECK(damage("@\ndef f(x: R.T):\n    return x\n") == std::vector<std::string>{"@"});
+  CHECK(damage("x = \ny = 1\n") == std::vector<std::string>{"="});  // the grammar would go on
+  CHECK(damage("x = (\n  1)\ny = 1 + \\\n  2\n").empty());
 }
 
 TEST_CASE("damage in one line does not reach the next") {

@@ -199,7 +199,7 @@ std::string run(const std::string& program, std::uint64_t seed, std::size_t coun
   // Not before the prompt: while an entry runs the terminal is in line mode, where the kernel treats ^D as end of file
   // and delivers a NUL once the editor reads keys again.
   if (!terminal.wait_for_after("\r\n999999", "rldb", 30)) return failed("no prompt after the last entry");
-  terminal.send(seed % 2 ? "\x04" : ":quit!\r");
+  terminal.send(seed % 2 ? "\x04y\r" : ":quit!\r");  // it asks when a run is stopped
   const auto status = terminal.ended();
   if (!status) return failed("it does not leave");
   if (!WIFEXITED(*status) || WEXITSTATUS(*status) != 0) return describe_status(*status) + " when it left";

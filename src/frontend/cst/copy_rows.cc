@@ -98,8 +98,10 @@ class Copier {
     // Half of all nodes: the cursor is not queried for them.
     if (!check_damage_ && language_.is_punctuation(symbol)) return kSkipped;
     const std::uint32_t begin = ts_node_start_byte(node), end = ts_node_end_byte(node);
+    put_blanked(begin);
     if (kind == Kind::ExpressionStatement)
-      if (const Statement* cut = cut_in(begin, begin + 1); cut && !cut->header) return put_in(*cut), kSkipped;
+      if (const Statement* cut = cut_in(begin, begin + 1); cut && !cut->header)
+        return cut->unfinished ? put_unfinished(*cut) : put_in(*cut), kSkipped;
     if (const Statement* header = header_around(begin, end)) {
       if (header->begin != put_header_) put_header(*header);
       if (!is_name_of(*header, kind)) return kSkipped;
@@ -114,13 +116,13 @@ class Copier {
     rows_.push_back({kind, field, damaged, begin, end, 0});
     return static_cast<std::uint32_t>(rows_.size() - 1);
   }
-  // The first statement cut out that begins in a range.
+  // The first statement cut out whose placeholder begins in a range.
   const Statement* cut_in(std::uint32_t begin, std::uint32_t end) const {
     if (!cut_out_) return nullptr;
     const std::vector<Statement>& all = cut_out_->statements;
     const auto at = std::lower_bound(all.begin(), all.end(), begin,
-                                     [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
-    return at != all.end() && at->begin < end ? &*at : nullptr;
+                                     [](const Statement& s, std::uint32_t o) { return s.placeholder_begin() < o; });
+    return at != all.end() && at->placeholder_begin() < end ? &*at : nullptr;
   }
 
   // The header cut out whose placeholder a node is a part of.
@@ -160,6 +162,20 @@ class Copier {
     }
     if (rows_.size() == before) add_error(Kind::Error, header.begin, header.end);
   }
+  // Of decorators and the header after them only the last is at fault.
+  void put_unfinished(const Statement& cut) {
+    const Statement* last = &cut_out_->statements.back();
+    if (&cut == last) put_header(cut);
+  }
+  // Statements without a placeholder that end before a place.
+  void put_blanked(std::uint32_t begin) {
+    if (!cut_out_ || open_.empty()) return;
+    const std::vector<Statement>& all = cut_out_->statements;
+    for (; next_blanked_ < all.size() && all[next_blanked_].end <= begin; ++next_blanked_)
+      if (const Statement& s = all[next_blanked_];
+          s.blanked && (language_.kind_of(root_) == Kind::SourceFile || s.begin >= ts_node_start_byte(root_)))
+        add_error(Kind::Error, s.begin, s.end);
+  }
   void add_error(Kind kind, std::uint32_t begin, std::uint32_t end) {
     rows_.push_back({kind, Field::None, true, begin, end, static_cast<std::uint32_t>(rows_.size() + 1)});
   }
@@ -180,19 +196,23 @@ class Copier {
     const std::uint32_t size = cut.end - cut.begin;
     while (!own.empty() && own.back().begin > size) own.pop_back();
     // The root stands for the file, unless nothing fitted.
+    const auto wrapper = static_cast<std::uint32_t>(rows_.size());
+    if (cut.misplaced) rows_.push_back({Kind::UnexpectedIndent, Field::None, true, cut.begin, cut.end, 0});
     const std::uint32_t skipped = !own.empty() && own[0].kind == Kind::SourceFile ? 1 : 0;
     const auto base = static_cast<std::uint32_t>(rows_.size()) - skipped;
     const auto count = static_cast<std::uint32_t>(own.size());
     for (std::uint32_t i = skipped; i < count; ++i)
       rows_.push_back({own[i].kind, own[i].field, own[i].damaged, own[i].begin + cut.begin,
                        std::min(own[i].end, size) + cut.begin, std::min(own[i].next, count) + base});
+    if (cut.misplaced) close(wrapper);
   }
 
-  // At the top of the body of the copied node, or of a dataflow block there.
+  // At the top of the body of the copied node, or of a dataflow block there. Of Relay: of a definition of the file.
   bool in_body() const {
     const auto is = [&](std::size_t depth, Kind kind) {
       return open_[depth] != kSkipped && rows_[open_[depth]].kind == kind;
     };
+    if (options_.grammar == Grammar::Relay) return open_.size() == 3 && is(2, Kind::Sequence);
     if (open_.size() == 2) return is(1, Kind::Block);
     return open_.size() == 4 && is(1, Kind::Block) && is(2, Kind::DataflowBlock) && is(3, Kind::Block);
   }
@@ -207,6 +227,7 @@ class Copier {
   TSNode root_;
   TSTreeCursor cursor_;
   std::vector<std::uint32_t> open_;
+  std::size_t next_blanked_ = 0;                  // of the statements cut out
   std::uint32_t put_header_ = ~std::uint32_t(0);  // where the last header begins whose errors were added
   bool check_damage_ = false;
   bool lost_ = false;

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <string>
 
+#include "frontend/cst/header.h"
 #include "frontend/cst/scan.h"
+#include "frontend/cst/statements.h"
 #include "rldb/source/diagnostic_syntax.h"
 #include "rldb/support/python_keyword.h"
 
@@ -28,12 +30,22 @@ class Reporter {
       // The body of a Python function is kept as text and not checked.
       if (row.kind == Kind::PythonFunction && !row.damaged) opaque_end = std::max(opaque_end, row.next);
       if (i < opaque_end) continue;
+      if (row.damaged) note_unread(Node(&tree_, i));
+      if (row.kind == Kind::Block) unread_.clear();
       if (visit(Node(&tree_, i))) i = std::max(i, row.next - 1);
     }
     return reported_;
   }
 
  private:
+  // A Relax function with a damaged header is not read, nor a kernel with one anywhere inside.
+  void note_unread(Node n) {
+    if (n.is(Kind::PrimFunc) && holds_damaged_header(n)) kernel_ = n;
+    const bool in_kernel = kernel_ && n.index() < kernel_.row().next;
+    const bool compound = bool(n.child(Field::Body)) || bool(n.child(Field::Consequence));
+    if ((!in_kernel && !n.is(Kind::RelaxFunction)) || !compound || !has_damaged_header(n)) return;
+    unread_ = std::string((in_kernel ? kernel_ : n).child(Field::Name).text());
+  }
   // True when the node's inside is covered by that report.
   bool visit(Node n) {
     if (n.is(Kind::Error)) return report_error(n), true;
@@ -53,6 +65,7 @@ class Reporter {
     if (n.is(Kind::UnexpectedIndent)) report_indent(n);
     if (n.is(Kind::MissingColon)) report_missing_colon(n);
     if (n.is(Kind::Block) && n.children().empty()) say(n.span(), source::message(diag::MissingBody));
+    if (const std::size_t at = end_inside(n); at != Scan::kNone) report_line_end(at);
     if (n.is(Kind::Identifier) && support::is_python_keyword(n.text()))
       say(n.span(), source::message(diag::KeywordAsName, n.text()));
     return false;
@@ -98,6 +111,29 @@ class Reporter {
     return {};
   }
 
+  // The grammar lets a line that cannot be the end of a statement go on in the next one; Python does not.
+  std::size_t end_inside(Node n) const {
+    const bool simple = n.is(Kind::Binding) || n.is(Kind::BufferStore) || n.is(Kind::AxisBinding) ||
+                        n.is(Kind::AugmentedAssignment) || n.is(Kind::ReturnStatement);
+    if (!simple) return Scan::kNone;
+    const std::string_view text = tree_.text.substr(0, n.row().end);
+    for (std::size_t at = text.find('\n', n.row().begin); at != Scan::kNone; at = text.find('\n', at + 1)) {
+      const Scan scan = scan_brackets(text, n.row().begin, at);
+      const bool inside = !scan.open.empty() || scan.long_string != Scan::kNone || scan.stray != Scan::kNone;
+      if (!inside && text[at - 1] != '\\') return at;
+    }
+    return Scan::kNone;
+  }
+  void report_line_end(std::size_t at) {
+    const std::size_t line = line_start(static_cast<std::uint32_t>(at));
+    const std::string_view code = code_of(tree_.text.substr(line, at - line));
+    if (code.empty()) return;
+    const std::string_view last = last_token(code);
+    const std::size_t begin = line + code.size() - last.size();
+    say(span_of(begin, begin + last.size()),
+        source::message(diag::SyntaxError, fmt::format("unexpected end of line after `{}`", last)));
+  }
+
   // The header ends at its last character; the mark is after it.
   void report_missing_colon(Node n) {
     const std::size_t line = line_start(n.row().begin);
@@ -112,6 +148,9 @@ class Reporter {
     const std::size_t line = line_start(offset);
     if (line == last_line_) return;
     last_line_ = line;
+    if (!unread_.empty())
+      m.notes.push_back({{}, fmt::format("the body of `{}` is not checked until this can be read", unread_)});
+    unread_.clear();
     out_.add(span, std::move(m));
   }
   std::size_t line_start(std::uint32_t offset) const {
@@ -193,6 +232,13 @@ class Reporter {
       say(span_of(begin, begin), source::message(diag::SyntaxError, "unexpected end of input"));
       return;
     }
+    if (text.front() == '@' && eol == std::string_view::npos) {
+      const bool named = text.size() > 1;
+      say(span_of(begin, begin + text.size()),
+          source::message(diag::SyntaxError, named ? "a `def` or a `class` must follow a decorator"
+                                                   : "a decorator needs a name, as in `@R.function`"));
+      return;
+    }
     const std::string_view before = tree_.text.substr(line_start(n.row().begin), begin - line_start(n.row().begin));
     std::string shown(text.substr(0, 40));
     if (text.size() > 40) shown += "...";
@@ -203,7 +249,26 @@ class Reporter {
       say(span_of(begin, begin + 1), source::message(diag::AssignedCondition));
       return;
     }
+    const std::string_view last = last_token(text);
+    const bool goes_on = is_keyword(last) || last.find_first_not_of("=+-*/%<>&|^~,\\") == std::string_view::npos;
+    if (goes_on && ends_line(begin + text.size()) && !may_end(text) && !begins_block(text)) {
+      const std::size_t at = begin + text.size() - last.size();
+      m = source::message(diag::SyntaxError, fmt::format("unexpected end of line after `{}`", last));
+      return say(span_of(at, at + last.size()), std::move(m));
+    }
     say(span_of(begin, begin + text.size()), std::move(m));
+  }
+
+  bool ends_line(std::size_t at) const {
+    const std::size_t eol = std::min(tree_.text.find('\n', at), tree_.text.size());
+    return code_of(tree_.text.substr(at, eol - at)).find_first_not_of(" \t\r") == std::string_view::npos;
+  }
+  // The word or the signs at the end of a piece of code.
+  static std::string_view last_token(std::string_view code) {
+    std::size_t at = code.size();
+    const bool word = is_word_byte(code.back());
+    while (at > 0 && !is_space(code[at - 1]) && is_word_byte(code[at - 1]) == word) --at;
+    return code.substr(at);
   }
 
   // Whether the start of a line leads to a condition.
@@ -225,6 +290,8 @@ class Reporter {
   const Tree& tree_;
   source::Diagnostics& out_;
   std::size_t last_line_ = std::string_view::npos;
+  Node kernel_;         // that is not read
+  std::string unread_;  // the function that is not read because of the header being reported
   bool reported_ = false;
   bool too_deep_ = false;
 };

@@ -20,7 +20,7 @@ class BracketWalk {
     do {
       support::poll();
       const TSNode node = ts_tree_cursor_current_node(&cursor_);
-      if (ts_node_start_byte(node) >= place_ || out_.stray) break;
+      if (ts_node_start_byte(node) >= place_) break;
       const bool whole = ts_node_end_byte(node) < place_ && !ts_node_has_error(node);
       if (ts_node_child_count(node) == 0 || whole) {
         if (!ts_node_is_missing(node) && language().kind_of(node) != Kind::Comment) leaf(node);
@@ -56,8 +56,11 @@ class BracketWalk {
 
   void close(char c) {
     const char opener = c == ')' ? '(' : c == ']' ? '[' : '{';
-    out_.stray = out_.open.empty() || out_.open.back().text != opener;
-    if (!out_.stray) out_.open.pop_back();
+    // The end of something that began before the text, say: what is open stays open.
+    if (out_.open.empty() || out_.open.back().text != opener)
+      out_.stray = true;
+    else
+      out_.open.pop_back();
   }
 
   std::string_view text_;

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "frontend/cst/copy_rows.h"
+#include "frontend/cst/indentation.h"
 #include "frontend/cst/scan.h"
 #include "frontend/cst/statements.h"
 #include "frontend/cst/ts_language.h"
@@ -159,7 +160,7 @@ struct Reading {
 TreePtr parse_statement(std::string_view text, std::uint32_t begin, std::uint32_t end) {
   thread_local ParserPtr parser = make_parser();
   std::string alone(text.substr(begin, end - begin));
-  alone += !begins_block(alone) ? "\npass\n" : alone.starts_with('@') ? "\ndef _():\n    pass\n" : "\n    pass\n";
+  alone += !begins_block(alone) ? "\nimport _\n" : alone.starts_with('@') ? "\ndef _():\n    pass\n" : "\n    pass\n";
   return parse_text(parser.get(), nullptr, alone);
 }
 
@@ -170,13 +171,14 @@ Parses by_itself(std::string_view text) {
 }
 
 // The tree of `text`, from that of another one.
-TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old_text, std::string_view text) {
+TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old_text, std::string_view text,
+                      Grammar grammar = Grammar::TvmScript) {
   // On a copy (which shares everything): a cancelled parse leaves the tree that fits the text.
   const TreePtr edited(ts_tree_copy(tree));
   const TSInputEdit edit = difference(old_text, text);
   ts_tree_edit(edited.get(), &edit);
   // (ts_tree_get_changed_ranges would tell where the syntax differs, in a time that grows with the text.)
-  return parse_text(parser, edited.get(), text);
+  return parse_text(parser, edited.get(), text, grammar);
 }
 
 // Reads a text with errors. `tree`: its tree, if it was read from the beginning. `before`: a reading without errors
@@ -186,6 +188,7 @@ Reading read_damaged(TSParser* parser, std::string_view text, const Parses& pars
   Reading r;
   r.cut_out.text = text;
   r.statements = find_statements(text, parses);
+  if (r.statements) cut_misplaced(text, find_misplaced(text), *r.statements);
   if (r.statements)
     std::copy_if(r.statements->begin(), r.statements->end(), std::back_inserter(r.cut_out.statements),
                  [](const Statement& s) { return s.cut; });
@@ -209,7 +212,8 @@ Reading read_damaged(TSParser* parser, std::string_view text, const Parses& pars
 
 Reading read_text(TSParser* parser, std::string_view text) {
   TreePtr tree = parse_text(parser, nullptr, text);
-  if (holds_error(tree)) return read_damaged(parser, text, by_itself(text), std::move(tree), nullptr);
+  if (holds_error(tree) || !find_misplaced(text).empty())
+    return read_damaged(parser, text, by_itself(text), std::move(tree), nullptr);
   Reading r;
   r.tree = std::move(tree);
   r.cut_out.text = text;
@@ -244,7 +248,9 @@ Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& o
 }
 
 struct LiveTree::Impl {
-  ParserPtr parser = make_parser();
+  explicit Impl(Grammar g) : grammar(g), parser(make_parser(g)) {}
+  Grammar grammar;
+  ParserPtr parser;
   Reading reading;
 
   std::string_view text() const { return reading.cut_out.text; }
@@ -259,16 +265,47 @@ struct LiveTree::Impl {
   }
 };
 
-LiveTree::LiveTree() : impl_(std::make_unique<Impl>()) {}
+LiveTree::LiveTree(Grammar grammar) : impl_(std::make_unique<Impl>(grammar)) {}
 LiveTree::~LiveTree() = default;
 
-void LiveTree::reset(std::string_view text) { impl_->reading = read_text(impl_->parser.get(), text); }
+void LiveTree::reset(std::string_view text) {
+  if (impl_->grammar == Grammar::TvmScript) {
+    impl_->reading = read_text(impl_->parser.get(), text);
+    return;
+  }
+  Reading r;
+  r.tree = parse_text(impl_->parser.get(), nullptr, text, impl_->grammar);
+  r.cut_out.text = text;
+  impl_->reading = std::move(r);
+}
+
+namespace {
+
+// Whether lines with too little indentation come into a text that has none.
+bool misplaces(const LiveTree::Edit& edit, std::string_view before, std::string_view after) {
+  const std::size_t line = edit.begin == 0 ? std::string_view::npos : after.rfind('\n', edit.begin - 1);
+  const std::size_t begin = line == std::string_view::npos ? 0 : line + 1;
+  return may_misplace(before.substr(edit.begin, edit.old_end - edit.begin),
+                      after.substr(edit.begin, edit.new_end - edit.begin), after.substr(begin, edit.begin - begin)) &&
+         !find_misplaced(after).empty();
+}
+
+}  // namespace
 
 LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   const Reading& old = impl_->reading;
   TSParser* parser = impl_->parser.get();
   const auto whole = static_cast<std::uint32_t>(text.size());
-  if (old.cut_out.statements.empty()) {
+  if (impl_->grammar == Grammar::Relay) {
+    Reading now;
+    if (!holds_error(old.tree))
+      now.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text, impl_->grammar);
+    if (!now.tree || holds_error(now.tree)) now.tree = parse_text(parser, nullptr, text, impl_->grammar);
+    now.cut_out.text = text;
+    impl_->reading = std::move(now);
+    return {edit.begin, edit.new_end};
+  }
+  if (old.cut_out.statements.empty() && !misplaces(edit, old.cut_out.text, text)) {
     Reading sound;
     sound.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text);
     if (!holds_error(sound.tree)) {
@@ -318,7 +355,7 @@ TSNode LiveTree::Impl::find(Kind kind, std::uint32_t begin, Place& place) const 
   Cursor cursor(root());
   for (;;) {
     const TSNode node = ts_tree_cursor_current_node(&cursor.at);
-    place.kind = language().kind_of(node);
+    place.kind = language(grammar).kind_of(node);
     place.begin = ts_node_start_byte(node);
     if (place.kind == kind && place.begin == begin) {
       place.end = ts_node_end_byte(node);

@@ -29,7 +29,7 @@ class KnownStatements {
 enum class Grammar : std::uint8_t { TvmScript, Relay };
 
 struct TreeOptions {
-  Grammar grammar = Grammar::TvmScript;  // a LiveTree is always of TVMScript
+  Grammar grammar = Grammar::TvmScript;  // of a LiveTree: its own
   int max_depth = 1000;
   KnownStatements* known = nullptr;
 };
@@ -41,9 +41,11 @@ bool within_limits(std::string_view text, std::size_t* offset = nullptr, Grammar
 // the errors if that can be (statements.h).
 Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& options = {});
 
+// Relay text has no statements cut out: relay/units.h finds its damage, and a damaged text is parsed from its
+// beginning.
 class LiveTree {
  public:
-  LiveTree();
+  explicit LiveTree(Grammar grammar = Grammar::TvmScript);
   ~LiveTree();
   LiveTree(const LiveTree&) = delete;
   LiveTree& operator=(const LiveTree&) = delete;

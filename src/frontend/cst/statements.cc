@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "frontend/cst/indentation.h"
 #include "frontend/cst/scan.h"
 #include "rldb/support/python_keyword.h"
 
@@ -45,6 +46,7 @@ class Splitter {
       out_.push_back(s);
       at_ = s.end;
     }
+    cut_unfinished_end();
     return std::move(out_);
   }
 
@@ -72,15 +74,31 @@ class Splitter {
     const std::string_view line = text_.substr(begin, line_end(begin) - begin);
     if (begins_block(line)) {
       // The word alone is no statement: it belongs to what is above.
-      if (ended && (continues_block(line) || parses(begin, end))) return header(begin, end, false);
+      sound_ = ended && (continues_block(line) || parses(begin, end));
+      if (sound_) return header(begin, end, false);
       const std::size_t last = end_of_header(begin, ended ? end : short_end(begin, next_line));
-      return header(begin, last, !placeholder_header(text_.substr(begin, last - begin)).empty());
+      Statement s = header(begin, last, !placeholder_header(text_.substr(begin, last - begin)).empty());
+      s.blanked = !s.cut && line.starts_with('@');
+      s.cut = s.cut || s.blanked;
+      return s;
     }
     if (ended) {
       if (parses(begin, end)) return made(begin, end, false);
       if (const std::size_t later = end_of_unfinished(begin, end); later != kNone) return made(begin, later, false);
     }
     return made(begin, ended && next_line == kNone ? end : short_end(begin, next_line), true);
+  }
+  // A header without a `:`, or a decorator, at the end of the text: it lacks more than its placeholder could give it.
+  void cut_unfinished_end() {
+    if (out_.empty() || !out_.back().header) return;
+    const std::string_view last = text_.substr(out_.back().begin, out_.back().end - out_.back().begin);
+    if (sound_ && last[0] != '@' && code_of(last.substr(last.rfind('\n') + 1)).ends_with(':')) return;
+    for (std::size_t i = out_.size(); i-- > 0;) {
+      Statement& s = out_[i];
+      if (i + 1 < out_.size() && text_[s.begin] != '@') break;
+      s.cut = s.unfinished = true;
+      s.header = s.blanked = false;
+    }
   }
   bool parses(std::size_t begin, std::size_t end) const {
     return parses_(static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));
@@ -179,6 +197,7 @@ class Splitter {
   std::string_view text_;
   const Parses& parses_;
   std::size_t at_ = 0;
+  bool sound_ = true;  // the last header
   std::vector<Statement> out_;
 };
 
@@ -267,17 +286,52 @@ bool may_end(std::string_view statement) {
          (!support::is_python_keyword(code.substr(word)) || is_whole_statement(code.substr(word)));
 }
 
+void cut_misplaced(std::string_view text, const std::vector<Misplaced>& misplaced, std::vector<Statement>& statements) {
+  std::uint32_t last = 0, last_column = 0;  // of these, the one before
+  for (const Misplaced& m : misplaced) {
+    const auto at = std::lower_bound(statements.begin(), statements.end(), m.begin,
+                                     [](const Statement& s, std::uint32_t offset) { return s.begin < offset; });
+    if (at == statements.end() || at->begin != m.begin || at->header) continue;
+    const auto column_of = [&](const Statement& s) {
+      const std::size_t line = s.begin == 0 ? std::string_view::npos : text.rfind('\n', s.begin - 1);
+      return s.begin - static_cast<std::uint32_t>(line == std::string_view::npos ? 0 : line + 1);
+    };
+    const std::uint32_t line = at->begin - column_of(*at);
+    const auto line_end = static_cast<std::uint32_t>(std::min(text.find('\n', at->begin), std::size_t(at->end)));
+    const Statement* before = at == statements.begin() ? nullptr : &*std::prev(at);
+    const bool one_line =
+        before && text.substr(before->begin, before->end - before->begin).find('\n') == std::string_view::npos;
+    const bool joins =
+        before && !before->header && (one_line || !before->cut) &&
+        (before->misplaced ? before->begin == last && last_column == m.column : column_of(*before) == m.column);
+    if (!joins && line + m.column >= line_end) continue;
+    last = m.begin;
+    last_column = m.column;
+    at->cut = true;
+    at->misplaced = true;
+    at->joined = joins;
+    at->blank = joins ? before->end : line;
+    at->placeholder = joins ? at->begin : line + m.column;
+  }
+}
+
 std::string with_placeholders(std::string_view text, const std::vector<Statement>& statements) {
   std::string out(text);
   for (const Statement& s : statements) {
     if (!s.cut) continue;
+    if (s.blanked) {
+      std::fill(out.begin() + s.begin, out.begin() + s.end, ' ');
+      continue;
+    }
     if (s.header) {
       const std::string header = placeholder_header(text.substr(s.begin, s.end - s.begin));
       std::copy(header.begin(), header.end(), out.begin() + s.begin);
       continue;
     }
     const std::size_t line = std::min(text.find('\n', s.begin), std::size_t(s.end));
-    std::fill(out.begin() + s.begin, out.begin() + static_cast<std::ptrdiff_t>(line), '_');
+    if (s.misplaced) std::fill(out.begin() + s.blank, out.begin() + s.placeholder, ' ');
+    if (s.joined) out[s.blank] = ';';
+    std::fill(out.begin() + s.placeholder_begin(), out.begin() + static_cast<std::ptrdiff_t>(line), '_');
     for (std::size_t i = line; i < s.end; ++i)
       if (out[i] != '\n') out[i] = ' ';
   }

@@ -4,7 +4,8 @@
 // could reuse of the tree before. So damage is kept to where it is: a simple statement that does not parse by itself is
 // *cut out*. A placeholder of the same length stands for it in the text that tree-sitter gets, and its own tree takes
 // the placeholder's place (copy_rows.h). A header of a block has another header for its placeholder, so that the block
-// stays what it is. The statements to cut depend on the text alone, not on the edits that led to it.
+// stays what it is. A statement with too little indentation is cut out as well. The statements to cut depend on the
+// text alone, not on the edits that led to it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +22,16 @@ struct Statement {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
   bool cut = false;
-  bool header = false;  // of a block, or a decorator
+  bool header = false;      // of a block, or a decorator
+  bool unfinished = false;  // the header or decorator at the end of the text, which lacks its block
+  bool blanked = false;     // has no placeholder: a decorator without a name
+  // With too little indentation (indentation.h): the placeholder stands at its block's column, or is joined to the
+  // statement before by a `;` at `blank`; from there to the placeholder is nothing else.
+  bool misplaced = false;
+  bool joined = false;
+  std::uint32_t blank = 0;
+  std::uint32_t placeholder = 0;
+  std::uint32_t placeholder_begin() const { return misplaced ? placeholder : begin; }
 };
 
 // Whether the text of a statement parses.
@@ -31,6 +41,10 @@ using Parses = std::function<bool(std::uint32_t begin, std::uint32_t end)>;
 // its line, outside of brackets and strings; one that does not parse so ends before the next line that is not deeper
 // and begins with a word, and a header with its `:`. Nothing: more than 100 are to be cut; such a text is no program.
 std::optional<std::vector<Statement>> find_statements(std::string_view text, const Parses& parses);
+
+// Cuts out those of these that can be; the others stay as they are.
+struct Misplaced;
+void cut_misplaced(std::string_view text, const std::vector<Misplaced>& misplaced, std::vector<Statement>& statements);
 
 // A header that parses, as long as a given one: with its word, and its name or path if it has one. Empty: there is no
 // room for it, or none is known.

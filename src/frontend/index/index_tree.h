@@ -1,4 +1,4 @@
-// The tree behind a TextIndex. Users: text_index.cc, document.cc.
+// The tree behind a TextIndex. Users: text_index.cc, document.cc, relay/document.cc.
 #pragma once
 
 #include <vector>
@@ -18,5 +18,6 @@ struct TextIndex::Tree {
 
 // `tree.text` is that of the whole file.
 TextIndex index_of(TextIndex::Tree tree);
+TextIndex relay_index_of(TextIndex::Tree tree);  // Relay's
 
 }  // namespace rldb::frontend

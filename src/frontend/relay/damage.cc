@@ -1,8 +1,9 @@
-// Syntax errors: text that does not fit, in the order of the text, one per line.
+// Syntax errors of a tree: text that does not fit, in the order of the text, one per line. units.cc finds the trees.
 #include <algorithm>
 #include <array>
 
 #include "frontend/relay/reader.h"
+#include "frontend/relay/units.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/source/diagnostic_syntax.h"
 
@@ -19,11 +20,6 @@ class Reporter {
   Reporter(const cst::Tree& tree, source::Diagnostics& out) : tree_(tree), out_(out) {}
 
   bool run() {
-    bool damaged = false;
-    for (const cst::NodeRow& row : tree_.rows)
-      damaged = damaged || row.kind == Kind::Error || row.kind == Kind::Missing;
-    // An open bracket makes everything after it wrong: only the bracket is reported.
-    if (damaged && report_brackets()) return false;
     for (std::uint32_t i = 0; i < tree_.rows.size(); ++i)
       if (visit(Node(&tree_, i))) i = std::max(i, tree_.rows[i].next - 1);
     return !reported_;
@@ -92,59 +88,6 @@ class Reporter {
     return "something";
   }
 
-  struct Open {
-    char bracket;
-    std::uint32_t at;
-  };
-  // The first bracket, string or comment that is not closed, or that closes nothing.
-  bool report_brackets() {
-    const std::string_view text = tree_.text;
-    std::vector<Open> open;
-    for (std::uint32_t i = 0; i < text.size(); ++i) {
-      if (text.substr(i).starts_with("#[metadata]")) break;
-      const char c = text[i];
-      if (c == '"') {
-        const std::size_t end = text.find('"', i + 1);
-        if (end == std::string_view::npos) return report(i, source::message(diag::RelayOpenString));
-        i = static_cast<std::uint32_t>(end);
-      } else if (c == '/' && (i == 0 || !is_word(text[i - 1])) && text.substr(i).starts_with("//")) {
-        i = static_cast<std::uint32_t>(std::min(text.find('\n', i), text.size()));
-      } else if (c == '/' && text.substr(i).starts_with("/*")) {
-        const std::uint32_t begin = i;
-        if (!skip_comment(i)) return report(begin, source::message(diag::RelayOpenComment));
-      } else if (c == '(' || c == '[' || c == '{') {
-        open.push_back({c, i});
-      } else if (c == ')' || c == ']' || c == '}') {
-        const char wanted = c == ')' ? '(' : c == ']' ? '[' : '{';
-        if (open.empty()) return report(i, source::message(diag::NeverOpened, std::string(1, c)));
-        if (open.back().bracket != wanted)
-          return report(i, source::message(diag::WrongCloser, std::string(1, c), std::string(1, open.back().bracket)));
-        open.pop_back();
-      }
-    }
-    if (open.empty()) return false;
-    return report(open.front().at, source::message(diag::NeverClosed, std::string(1, open.front().bracket)));
-  }
-  bool report(std::uint32_t at, source::Message m) {
-    out_.add({tree_.file, at, at + 1}, std::move(m));
-    return true;
-  }
-  // To the last character of the comment.
-  bool skip_comment(std::uint32_t& i) const {
-    int depth = 0;
-    for (; i + 1 < tree_.text.size(); ++i) {
-      const std::string_view two = tree_.text.substr(i, 2);
-      if (two == "/*") {
-        ++depth;
-        ++i;
-      } else if (two == "*/") {
-        ++i;
-        if (--depth == 0) return true;
-      }
-    }
-    return false;
-  }
-
   const cst::Tree& tree_;
   source::Diagnostics& out_;
   std::size_t last_line_ = std::string_view::npos - 1;
@@ -154,13 +97,18 @@ class Reporter {
 
 }  // namespace
 
+bool report_errors(const cst::Tree& tree, source::Diagnostics& out) { return Reporter(tree, out).run(); }
+
 bool report_damage(const cst::Tree& tree, source::Diagnostics& out) {
-  for (const cst::NodeRow& row : tree.rows)
-    if (row.kind == Kind::UnterminatedComment) {
-      out.add({tree.file, row.begin, row.begin + 2}, source::message(diag::RelayOpenComment));
-      return false;
-    }
-  return Reporter(tree, out).run();
+  const bool damaged = std::any_of(tree.rows.begin(), tree.rows.end(), [](const cst::NodeRow& row) {
+    return row.kind == Kind::Error || row.kind == Kind::Missing || row.kind == Kind::UnterminatedComment;
+  });
+  if (damaged) {
+    TextDamage damage;
+    damage.find(tree.text);
+    if (damage.report(tree.file, out)) return false;
+  }
+  return report_errors(tree, out);
 }
 
 }  // namespace rldb::frontend::relay_text

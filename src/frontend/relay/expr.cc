@@ -72,7 +72,7 @@ const relay::Expr* Reader::expr(Node n, Place place) {
   if (n.is(Kind::Graph)) return graph(n);
   if (n.is(Kind::Meta)) return meta_expr(n);
   if (n.is(Kind::Global)) {
-    used_globals_.try_emplace(n.text().substr(1), n);
+    use_global(n);
     return ctx_.global(n.text().substr(1));
   }
   if (n.is(Kind::Parenthesized)) return expr(n.child(Field::Value), Place::Item);
@@ -140,7 +140,10 @@ const relay::Expr* Reader::local(Node n) {
     error(n, diag::RelayOwnValue, n.text());
     return broken(n);
   }
-  if (v) return v;
+  if (v) {
+    if (recording_ && locals_.depth_of(name) <= recording_depth_) recording_->look_up({RelayLookup::Local, v->name, v});
+    return v;
+  }
   auto message = source::message(diag::RelayUnknownLocal, n.text());
   if (const std::string_view near = source::nearest(name, locals_.visible()); !near.empty())
     message.hint = fmt::format("did you mean `%{}`?", near);
@@ -150,7 +153,11 @@ const relay::Expr* Reader::local(Node n) {
 
 const relay::Expr* Reader::graph(Node n) {
   const auto found = graphs_.find(n.text());
-  if (found != graphs_.end()) return found->second;
+  if (found != graphs_.end()) {
+    if (recording_ && !recording_->defines(found->first))
+      recording_->look_up({RelayLookup::Graph, found->first, found->second});
+    return found->second;
+  }
   error(n, diag::RelayUnknownGraph, n.text());
   return broken(n);
 }
@@ -185,13 +192,116 @@ void Reader::bind(Node name, const relay::Var* v) {
   if (!locals_.bind(v->name, v)) error(name, diag::RelayBoundTwice, name.text());
 }
 
-void Reader::graph_binding(Node n) {
+void Reader::use_global(Node n) {
+  const std::string_view name = ctx_.global(n.text().substr(1))->name;
+  used_globals_.try_emplace(name, n.span());
+  if (recording_) recording_->use_global(name, n.row().begin, n.row().end);
+}
+
+void Reader::note_graph(std::string_view name, const relay::Expr* value, source::Span at, RelayStatement* memo) {
+  const bool first = graphs_.try_emplace(name, value).second;
+  if (!first) {
+    out_.add(at, source::message(diag::RelayGraphTwice, name));
+    if (memo) memo->fresh = true;
+  }
+  if (first && value && !relay::is_leaf(value)) graph_names_.try_emplace(value, name);
+}
+
+void Reader::graph_binding(Node n, RelayStatement* memo) {
   ++graph_definitions_;
   const Node name = n.child(Field::Name);
-  const relay::Expr* value = expr(n.child(Field::Value), Place::Operand);
-  const bool first = graphs_.try_emplace(name.text(), value).second;
-  if (!first) error(name, diag::RelayGraphTwice, name.text());
-  if (first && value && !relay::is_leaf(value)) graph_names_.try_emplace(value, name.text());
+  if (memo && !memo->known) memo->set_name(ctx_.str(name.text()), name.row().begin, name.row().end);
+  const std::string_view word = memo ? memo->name : ctx_.str(name.text());
+  const relay::Expr* value = value_of(n, Place::Operand, memo);
+  note_graph(word, value, memo ? memo->name_span(file_) : name.span(), memo);
+  if (recording_ && !memo) recording_->define(word, name.row().begin, name.row().end, value);
+}
+
+void Reader::free_variable(Node n) {
+  const Node t = n.child(Field::Type);
+  const relay::Var* v = ctx_.var(n.child(Field::Name).text().substr(1), t ? type(t) : ctx_.hole());
+  ctx_.set_span(v, n.child(Field::Name).span());
+  free_.try_emplace(v->name, v);
+}
+
+// Binds it.
+const relay::Var* Reader::let_variable(Node n, RelayStatement* memo) {
+  if (memo && memo->known) {
+    if (!locals_.bind(memo->var->name, memo->var)) {
+      out_.add(memo->name_span(file_), source::message(diag::RelayBoundTwice, fmt::format("%{}", memo->var->name)));
+      memo->fresh = true;
+    }
+    return memo->var;
+  }
+  const Node name = n.child(Field::Name);
+  if (!name.is(Kind::Local)) error(name, diag::RelayLetName, name.text());
+  const Node t = n.child(Field::Type);
+  const relay::Type* annotation = t ? type(t) : nullptr;
+  const std::string_view word = name.is(Kind::Local) ? name.text().substr(1) : name.text();
+  const relay::Var* v = memo ? memo_->take_variable(word, annotation) : nullptr;
+  if (!v) v = ctx_.var(word, annotation);
+  ctx_.set_span(v, name.span());
+  bind(name, v);
+  if (memo) memo->set_name(v->name, name.row().begin, name.row().end);
+  return v;
+}
+
+// The value of a statement, if its names mean the same as before, or graph variables with other values.
+const relay::Expr* Reader::kept_value(RelayStatement& memo) {
+  for (const RelayStatement::Definition& d : memo.inner)
+    if (graphs_.contains(d.name)) return nullptr;
+  Replacements replaced;
+  for (const RelayLookup& l : memo.lookups) {
+    if (l.kind == RelayLookup::Local) {
+      const relay::Var* v = locals_.find(l.name);
+      if (v != l.found) return nullptr;
+      continue;
+    }
+    const auto now = graphs_.find(l.name);
+    if (now == graphs_.end()) return nullptr;
+    if (now->second == l.found) continue;
+    const bool alike = now->second->kind == l.found->kind && !relay::is_leaf(l.found);
+    if (!alike || !memo.inner.empty()) return nullptr;
+    replaced.emplace_back(l.found, now->second);
+  }
+  const relay::Expr* value = memo.value;
+  if (!replaced.empty()) {
+    value = rebuilt(ctx_, value, replaced, memo.lookups);
+    if (!value) return nullptr;
+    for (RelayLookup& l : memo.lookups)
+      if (l.kind == RelayLookup::Graph) l.found = graphs_.find(l.name)->second;
+  }
+  for (const RelayStatement::Definition& d : memo.inner) {
+    ++graph_definitions_;
+    note_graph(d.name, d.value, memo.span(file_, d.begin, d.end), nullptr);
+  }
+  for (const RelayStatement::Use& u : memo.globals) used_globals_.try_emplace(u.name, memo.span(file_, u.begin, u.end));
+  return value;
+}
+
+const relay::Expr* Reader::value_of(Node n, Place place, RelayStatement* memo) {
+  const Kind kind = memo ? memo->kind : n.kind();
+  const bool names = kind == Kind::LetBinding || kind == Kind::GraphBinding;
+  if (!memo) return expr(names ? n.child(Field::Value) : n, place);
+  cst::Tree inside;
+  if (memo->known) {
+    if (const relay::Expr* kept = kept_value(*memo)) return memo->value = kept;
+    inside = memo_->reload(kind, memo->begin);
+    if (inside.rows.empty() || inside.rows[0].end != memo->end) {
+      memo_->abandon();
+      return broken(n);
+    }
+    n = Node(&inside, 0);
+  }
+  memo->forget();
+  memo_->note_read();
+  const std::size_t bound = locals_.bound();
+  recording_ = memo;
+  recording_depth_ = locals_.depth();
+  memo->value = expr(names ? n.child(Field::Value) : n, place);
+  recording_ = nullptr;
+  memo->fresh = memo->fresh || locals_.bound() != bound;
+  return memo->value;
 }
 
 const relay::Expr* Reader::sequence(Node n) {
@@ -199,44 +309,47 @@ const relay::Expr* Reader::sequence(Node n) {
     const relay::Var* var;
     const relay::Expr* value;
     Node at;
+    RelayStatement* memo;
   };
+  const bool top = memo_ && body_ && n.tree() == body_.tree() && n.index() == body_.index();
   std::vector<Bound> lets;
   std::size_t scopes = 0;
   const relay::Expr* last = nullptr;
   Node last_node;
+  RelayStatement* last_memo = nullptr;
+  const auto bind_last = [&] {
+    if (!last) return;
+    const relay::Var* v = last_memo && last_memo->var ? last_memo->var : ctx_.var("", nullptr);
+    if (last_memo) last_memo->var = v;
+    lets.push_back({v, last, last_node, last_memo});
+  };
   for (const Node s : n.children()) {
-    if (s.is(Kind::GraphBinding)) {
-      graph_binding(s);
-      continue;
-    }
-    if (s.is(Kind::FreeVariable)) {
-      const Node t = s.child(Field::Type);
-      const relay::Var* v = ctx_.var(s.child(Field::Name).text().substr(1), t ? type(t) : ctx_.hole());
-      ctx_.set_span(v, s.child(Field::Name).span());
-      free_.try_emplace(v->name, v);
-      continue;
-    }
-    if (!s.is(Kind::LetBinding)) {
-      if (last) lets.push_back({ctx_.var("", nullptr), last, last_node});
-      last = expr(s, Place::Item);
+    const std::size_t found = out_.all().size();
+    RelayStatement* memo = top ? &memo_->open(s) : nullptr;
+    const Kind kind = memo ? memo->kind : s.kind();
+    if (kind == Kind::GraphBinding) {
+      graph_binding(s, memo);
+    } else if (kind == Kind::FreeVariable) {
+      free_variable(s);
+    } else if (kind != Kind::LetBinding) {
+      bind_last();
+      last = value_of(s, Place::Item, memo);
       last_node = s;
-      continue;
+      last_memo = memo;
+    } else {
+      bind_last();
+      last = nullptr;
+      const relay::Var* v = let_variable(s, memo);
+      const bool recursive =
+          memo && memo->known ? memo->recursive : unwrapped(s.child(Field::Value)).is(Kind::Function);
+      if (memo) memo->var = v, memo->recursive = recursive;
+      if (!recursive) being_defined_.insert(v);
+      lets.push_back({v, value_of(s, Place::Operand, memo), s, memo});
+      being_defined_.erase(v);
+      locals_.open();
+      ++scopes;
     }
-    if (last) lets.push_back({ctx_.var("", nullptr), last, last_node});
-    last = nullptr;
-    const Node name = s.child(Field::Name);
-    if (!name.is(Kind::Local)) error(name, diag::RelayLetName, name.text());
-    const Node t = s.child(Field::Type);
-    const relay::Var* v = ctx_.var(name.is(Kind::Local) ? name.text().substr(1) : name.text(), t ? type(t) : nullptr);
-    ctx_.set_span(v, name.span());
-    bind(name, v);
-    const Node value = s.child(Field::Value);
-    const bool recursive = unwrapped(value).is(Kind::Function);
-    if (!recursive) being_defined_.insert(v);
-    lets.push_back({v, expr(value, Place::Operand), s});
-    being_defined_.erase(v);
-    locals_.open();
-    ++scopes;
+    if (memo) memo->fresh = memo->fresh || out_.all().size() != found;
   }
   // An expression before the last `;` is a statement whose value is missing.
   Node end;
@@ -247,7 +360,16 @@ const relay::Expr* Reader::sequence(Node n) {
     if (!last) last = broken(n);
   }
   for (; scopes > 0; --scopes) locals_.close();
-  for (auto l = lets.rbegin(); l != lets.rend(); ++l) last = placed(ctx_.let(l->var, l->value, last), l->at);
+  for (auto l = lets.rbegin(); l != lets.rend(); ++l) {
+    const relay::Let* known = l->memo ? l->memo->let : nullptr;
+    if (known && known->var == l->var && known->value == l->value && known->body == last) {
+      last = known;
+      continue;
+    }
+    const relay::Let* made = ctx_.let(l->var, l->value, last);
+    if (l->memo) l->memo->let = made;
+    last = placed(made, l->at);
+  }
   return last;
 }
 

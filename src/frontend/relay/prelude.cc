@@ -1,8 +1,11 @@
 // The prelude: lists, options, trees, and functions over them, under the same names as in TVM.
+#include "frontend/relay/prelude.h"
+
 #include <algorithm>
+#include <string>
 #include <unordered_set>
 
-#include "rldb/frontend/relay.h"
+#include "rldb/frontend/text_index.h"
 #include "rldb/relay/ir/module.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
@@ -224,13 +227,34 @@ bool wants_prelude(const source::Diagnostics& alone, const source::Diagnostics& 
 
 }  // namespace
 
+bool may_need_prelude(std::string_view text, const source::Diagnostics& found) {
+  static const std::unordered_set<std::string> names = [] {
+    std::unordered_set<std::string> all;
+    const TextIndex index = TextIndex::of_relay(relay_prelude());
+    for (const NameDefinition& d : index.definitions()) all.insert(d.name);
+    return all;
+  }();
+  return std::any_of(found.all().begin(), found.all().end(), [&](const source::Diagnostic& d) {
+    const bool unknown =
+        d.id == diag::RelayUnknownGlobal || d.id == diag::RelayUnknownOp || d.id == diag::RelayUnknownConstructor;
+    return unknown && d.span.end <= text.size() &&
+           names.contains(std::string(text.substr(d.span.begin, d.span.end - d.span.begin)));
+  });
+}
+
 RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sources, source::FileId file,
                                 source::Diagnostics& out) {
+  source::FileId prelude;
+  return parse_relay_program(ctx, sources, file, out, prelude);
+}
+
+RelayResult parse_relay_program(relay::Context& ctx, source::SourceManager& sources, source::FileId file,
+                                source::Diagnostics& out, source::FileId& prelude) {
   source::Diagnostics alone;
   RelayResult result = parse_relay(ctx, sources, file, alone);
-  if (!result.module) {
+  if (!result.module && may_need_prelude(sources.get(file).text(), alone)) {
     source::Diagnostics ignored, on_top;
-    const source::FileId prelude = sources.add("prelude.relay", std::string(relay_prelude()));
+    if (!prelude) prelude = sources.add("prelude.relay", std::string(relay_prelude()));
     RelayOptions options;
     options.initial = parse_relay(ctx, sources, prelude, ignored).module;
     RelayResult with_prelude = options.initial ? parse_relay(ctx, sources, file, on_top, options) : RelayResult();

@@ -17,6 +17,11 @@ namespace {
 
 constexpr std::string_view kVersion = "\"0.0.5\"";
 
+bool has_expressions(const std::vector<relay::NamedAttr>& attrs) {
+  return std::any_of(attrs.begin(), attrs.end(),
+                     [](const relay::NamedAttr& a) { return a.value->kind == relay::AttrKind::Expression; });
+}
+
 }  // namespace
 
 bool Reader::read_version(Node file) {
@@ -85,7 +90,7 @@ void Reader::read_constructors(Node n, std::string_view type_name, std::vector<c
 void Reader::read_global(Node n) {
   const Node name = n.child(Field::Name);
   const relay::GlobalVar* global = ctx_.global(name.text().substr(1));
-  const relay::Function* f = function(n);
+  const relay::Function* f = memo_ ? function_of_module(n, global) : function(n);
   ctx_.set_span(f, n.span());
   const auto [at, is_new] = functions_.try_emplace(global->name, relay::Definition{global, f});
   if (is_new) return;
@@ -112,61 +117,111 @@ const relay::Var* Reader::parameter(Node n) {
   const Node name = n.child(Field::Name);
   const relay::AttrValue* device = virtual_device(n);
   const Node t = n.child(Field::Type);
-  const relay::Var* v = ctx_.var(name.text().substr(1), t ? type(t) : nullptr, device);
+  const relay::Type* annotation = t ? type(t) : nullptr;
+  const relay::Var* v =
+      memo_ && !device && !recording_ ? memo_->take_variable(name.text().substr(1), annotation) : nullptr;
+  if (!v) v = ctx_.var(name.text().substr(1), annotation, device);
   ctx_.set_span(v, name.span());
   bind(name, v);
   return v;
 }
 
-const relay::Function* Reader::function(Node n) {
-  locals_.open();
-  type_vars_.open();
-  const std::vector<const relay::TypeVar*> generics = type_params(n.child(Field::TypeParameters));
-  std::vector<const relay::Var*> params;
+Reader::Header Reader::header(Node n) {
+  Header h;
+  h.generics = type_params(n.child(Field::TypeParameters));
   std::vector<Node> attr_nodes;
   for (const Node p : n.child(Field::Parameters).children()) {
     if (p.is(Kind::Attribute)) {
       attr_nodes.push_back(p);
     } else if (p.is(Kind::Parameter)) {
       if (!attr_nodes.empty()) error(p, diag::RelayAttributesLast);
-      params.push_back(parameter(p));
+      h.params.push_back(parameter(p));
     }
   }
-  const std::vector<relay::NamedAttr> attrs = attributes(attr_nodes);
+  h.attrs = attributes(attr_nodes);
   const Node result = n.child(Field::ReturnType);
-  const relay::Type* result_type = result ? type(result) : nullptr;
+  h.result = result ? type(result) : nullptr;
+  return h;
+}
+
+const relay::Function* Reader::function(Node n) {
+  locals_.open();
+  type_vars_.open();
+  const Header h = header(n);
   const relay::Expr* body = expr(n.child(Field::Body), Place::Item);
   type_vars_.close();
   locals_.close();
-  return ctx_.function(generics, params, result_type, body, attrs);
+  return ctx_.function(h.generics, h.params, h.result, body, h.attrs);
+}
+
+const relay::Function* Reader::function_of_module(Node n, const relay::GlobalVar* name) {
+  body_ = n.child(Field::Body);
+  RelayFunction& f = memo_->open_function(name->name, n.row().begin, body_.row().begin, n.row().end);
+  locals_.open();
+  type_vars_.open();
+  if (f.header_kept) {
+    for (const relay::TypeVar* v : f.generics) type_vars_.bind(v->name, v);
+    for (const relay::Var* p : f.params) locals_.bind(p->name, p);
+  } else {
+    const std::size_t found = out_.all().size();
+    Header h = header(n);
+    f.header_fresh = out_.all().size() != found || has_expressions(h.attrs);
+    memo_->set_header(f, std::move(h.generics), std::move(h.params), h.result, std::move(h.attrs));
+  }
+  const relay::Expr* body = expr(body_, Place::Item);
+  body_ = {};
+  type_vars_.close();
+  locals_.close();
+  if (!f.header_kept || !f.function || f.function->body != body)
+    f.function = ctx_.function(f.generics, f.params, f.result, body, f.attrs);
+  memo_->close_function();
+  return f.function;
 }
 
 void Reader::check_globals() {
   for (const auto& [name, at] : used_globals_) {
     if (functions_.contains(name)) continue;
     if (std::find(options_.externals.begin(), options_.externals.end(), name) != options_.externals.end()) continue;
-    auto message = source::message(diag::RelayUnknownGlobal, at.text());
+    auto message = source::message(diag::RelayUnknownGlobal, fmt::format("@{}", name));
     std::vector<std::string_view> known;
     for (const auto& [other, definition] : functions_) known.push_back(other);
+    std::sort(known.begin(), known.end());
     if (const std::string_view near = source::nearest(name, known); !near.empty())
       message.hint = fmt::format("did you mean `@{}`?", near);
-    out_.add(at.span(), std::move(message));
+    out_.add(at, std::move(message));
   }
 }
 
-RelayResult Reader::read(const cst::Tree& tree) {
+RelayResult Reader::read(const cst::Tree& tree, RelayMemo* memo) {
   const Node file(&tree, 0);
+  memo_ = memo;
   if (!read_version(file)) return {};
   for (const Node n : file.children())
     if (n.is(Kind::Metadata) && !read_metadata(ctx_, n, meta_, out_)) return {};
   use_initial();
+  return read_definitions(file, false);
+}
+
+RelayResult Reader::read_again(const cst::Tree& tree) {
+  const Node file(&tree, 0);
+  graphs_.clear();
+  graph_names_.clear();
+  graph_definitions_ = 0;
+  functions_.clear();
+  used_globals_.clear();
+  if (!read_version(file)) return {};
+  return read_definitions(file, true);
+}
+
+RelayResult Reader::read_definitions(Node file, bool again) {
+  file_ = file.tree()->file;
   locals_.open();
   type_vars_.open();
   bool after_extern = false, any = false;
   for (const Node n : file.children()) {
     const bool definition = n.is(Kind::FunctionDefinition) || n.is(Kind::TypeDefinition);
     if (definition && after_extern) error(n, diag::RelayAfterExtern);
-    if (n.is(Kind::TypeDefinition)) read_type(n);
+    if (n.is(Kind::TypeDefinition) && !again) read_type(n);
     if (n.is(Kind::FunctionDefinition)) read_global(n);
     any = any || definition;
     after_extern = n.child(Field::Extern) || (after_extern && !definition);
@@ -175,6 +230,8 @@ RelayResult Reader::read(const cst::Tree& tree) {
   if (body && any) error(body, diag::RelayTwoKinds);
   const relay::Expr* value = body ? expr(body, Place::Item) : nullptr;
   if (!value || any) check_globals();
+  type_vars_.close();
+  locals_.close();
 
   std::vector<const relay::TypeDefinition*> types;
   for (const auto& [name, t] : types_) types.push_back(t);
@@ -185,16 +242,12 @@ RelayResult Reader::read(const cst::Tree& tree) {
 
 }  // namespace relay_text
 
-namespace {
-
 // The first message comes first in the text.
 void add_in_order(const source::Diagnostics& found, source::Diagnostics& out) {
   std::vector<source::Diagnostic> all = found.all();
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
   for (source::Diagnostic& d : all) out.add(std::move(d));
 }
-
-}  // namespace
 
 RelayResult parse_relay(relay::Context& ctx, const source::SourceManager& sources, source::FileId file,
                         source::Diagnostics& out, const RelayOptions& options) {

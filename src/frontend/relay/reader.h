@@ -5,6 +5,7 @@
 // variables are global to the text.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "frontend/cst/tree.h"
+#include "frontend/relay/memo.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/source/diagnostic.h"
 
@@ -45,10 +47,18 @@ class Scopes {
     const auto found = names_.find(name);
     return found == names_.end() || found->second.empty() ? T() : found->second.back().first;
   }
+  // How many scopes were open where the name that is found was bound; 0: it is not found.
+  std::size_t depth_of(std::string_view name) const {
+    const auto found = names_.find(name);
+    return found == names_.end() || found->second.empty() ? 0 : found->second.back().second;
+  }
+  std::size_t depth() const { return marks_.size(); }
+  std::size_t bound() const { return log_.size(); }
   std::vector<std::string_view> visible() const {
     std::vector<std::string_view> names;
     for (const auto& [name, bindings] : names_)
       if (!bindings.empty()) names.push_back(name);
+    std::sort(names.begin(), names.end());  // of equally good suggestions the same one each time
     return names;
   }
 
@@ -74,13 +84,21 @@ bool read_number(Node n, Number& number, source::Diagnostics& out);
 
 // Syntax errors. False when there is one.
 bool report_damage(const cst::Tree& tree, source::Diagnostics& out);
+// The same of this tree alone, which may be that of a piece of a text (units.h).
+bool report_errors(const cst::Tree& tree, source::Diagnostics& out);
 
 class Reader {
  public:
   Reader(relay::Context& ctx, source::Diagnostics& out, const RelayOptions& options)
       : ctx_(ctx), out_(out), options_(options) {}
 
-  RelayResult read(const cst::Tree& tree);
+  // With a memo, what each statement found is remembered there.
+  RelayResult read(const cst::Tree& tree, RelayMemo* memo = nullptr);
+  // After an edit within functions: the tree leaves the statements out that the memo keeps. The types and the metadata
+  // of the text are as they were.
+  RelayResult read_again(const cst::Tree& tree);
+  // A reading in parts cannot follow free variables, nor texts that are too deep.
+  bool is_divisible() const { return free_.empty() && !too_deep_; }
 
  private:
   // Whether a `match` or a block may be bare: where a whole expression is expected, but not among operators.
@@ -93,7 +111,17 @@ class Reader {
   void read_constructors(Node n, std::string_view type_name, std::vector<const relay::Constructor*>& made);
   void read_global(Node n);
   void check_globals();
+  RelayResult read_definitions(Node file, bool again);
+  // The parts of a function before its body.
+  struct Header {
+    std::vector<const relay::TypeVar*> generics;
+    std::vector<const relay::Var*> params;
+    const relay::Type* result = nullptr;
+    std::vector<relay::NamedAttr> attrs;
+  };
+  Header header(Node n);
   const relay::Function* function(Node n);
+  const relay::Function* function_of_module(Node n, const relay::GlobalVar* name);
   const relay::Var* parameter(Node n);
   const relay::AttrValue* virtual_device(Node parameter);
 
@@ -102,7 +130,14 @@ class Reader {
   const relay::Expr* expr_of(Node n);
   const relay::Expr* in_scope(Node n);
   const relay::Expr* sequence(Node n);
-  void graph_binding(Node n);
+  const relay::Var* let_variable(Node n, RelayStatement* memo);
+  void graph_binding(Node n, RelayStatement* memo);
+  void free_variable(Node n);
+  void use_global(Node n);
+  void note_graph(std::string_view name, const relay::Expr* value, source::Span at, RelayStatement* memo);
+  // The value of a statement; with a memo it is kept if it may be.
+  const relay::Expr* value_of(Node n, Place place, RelayStatement* memo);
+  const relay::Expr* kept_value(RelayStatement& memo);
   const relay::Expr* constant(Node n);
   const relay::Expr* local(Node n);
   const relay::Expr* graph(Node n);
@@ -146,20 +181,36 @@ class Reader {
 
   Scopes<const relay::Var*> locals_;
   std::unordered_map<std::string_view, const relay::Var*> free_;
-  std::unordered_set<const relay::Var*> being_defined_;  // by a let whose value is not a function
-  std::unordered_map<std::string_view, const relay::Expr*> graphs_;
+  std::unordered_set<const relay::Var*> being_defined_;              // by a let whose value is not a function
+  std::unordered_map<std::string_view, const relay::Expr*> graphs_;  // by interned name
   Scopes<const relay::TypeVar*> type_vars_;
   std::unordered_map<std::string_view, const relay::Constructor*> constructors_;
   std::unordered_map<std::string_view, const relay::TypeDefinition*> types_;
   std::unordered_map<std::string_view, relay::Definition> functions_;
-  std::unordered_map<std::string_view, Node> used_globals_;
+  std::unordered_map<std::string_view, source::Span> used_globals_;
   MetaSections meta_;
   std::size_t graph_definitions_ = 0;
   relay::TextNames graph_names_;
   bool too_deep_ = false;
+  source::FileId file_;
+
+  // ---- with a memo ----
+  RelayMemo* memo_ = nullptr;
+  Node body_;                            // of the function of the module that is being read
+  RelayStatement* recording_ = nullptr;  // the statement that is being read, and the scopes around it
+  std::size_t recording_depth_ = 0;
 };
 
 // A dotted name without the blanks that are allowed around its dots.
 std::string plain_name(std::string_view text);
 
 }  // namespace rldb::frontend::relay_text
+
+namespace rldb::frontend {
+
+// The first message comes first in the text.
+void add_in_order(const source::Diagnostics& found, source::Diagnostics& out);
+// Whether the text begins with a version before `#[version = "0.0.5"]`.
+bool is_old_relay(std::string_view text);
+
+}  // namespace rldb::frontend

@@ -1,6 +1,7 @@
 // Whether a text is Relay. Judged by how it begins, before any grammar is used.
 #include <algorithm>
 
+#include "frontend/relay/reader.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/support/text.h"
 
@@ -45,6 +46,8 @@ bool looks_like_relay(std::string_view text) {
     return line.find('{') != std::string_view::npos && !support::trim(line).ends_with(':');
   return text.starts_with("type ") && line.find('=') == std::string_view::npos;
 }
+
+bool is_old_relay(std::string_view text) { return without_comments(text).starts_with("v0.0."); }
 
 bool is_relay(std::string_view name, std::string_view text) {
   return name.ends_with(".relay") || name.ends_with(".rly") || looks_like_relay(text);

@@ -74,12 +74,16 @@ bool is_word_char(char c, bool relay) {
          (relay && (c == '%' || c == '@' || c == '/'));
 }
 
+}  // namespace
+
 frontend::OpenCall call_before(std::string_view text, std::uint32_t offset) {
   const std::size_t from = offset > kMostCallText ? offset - kMostCallText : 0;
   frontend::OpenCall call = frontend::find_open_call(text.substr(from, offset - from), offset - from);
   call.arguments += from;
   return call;
 }
+
+namespace {
 
 struct Completer {
   TextFile& file;

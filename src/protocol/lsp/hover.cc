@@ -103,7 +103,7 @@ std::optional<HoverText> hover_name(TextFile& file, const TextIndex& index, cons
 
 // `axis` of `R.sum(x, axis=...)`
 std::optional<HoverText> hover_keyword(const TextFile& file, const NameMark& mark) {
-  const std::string_view call = frontend::open_call(file.text().substr(0, mark.at.begin), mark.at.begin);
+  const std::string_view call = call_before(file.text(), mark.at.begin).name;
   const ops::OpInfo* op = call.starts_with("R.") ? ops::find(call.substr(2)) : nullptr;
   if (!op) return std::nullopt;
   const std::string_view name = text_in(file, mark.at);

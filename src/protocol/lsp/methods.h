@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "protocol/lsp/server.h"
+#include "rldb/frontend/unfinished.h"
 
 namespace rldb::protocol::lsp {
 
@@ -19,6 +20,8 @@ std::string declaration_text(TextFile& file, const frontend::TextIndex& index, s
 std::string builtin_text(std::string_view dotted, std::string* doc = nullptr);
 // `R.nn.relu` for the mark of `nn.relu`, whatever `R` is called in the text.
 std::string dotted_name(const TextFile& file, const frontend::NameMark& mark);
+// completion.cc: the call that is open at a place
+frontend::OpenCall call_before(std::string_view text, std::uint32_t offset);
 // tokens.cc, fixes.cc, commands.cc: what `initialize` announces
 Json token_legend();
 Json command_names();

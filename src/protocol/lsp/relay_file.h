@@ -1,4 +1,4 @@
-// RelayFile: Relay text that is open: read, typed and indexed as a whole after each change.
+// RelayFile: Relay text that is open, read by a frontend::RelayDocument and typed: an edit costs what it touches.
 #pragma once
 
 #include <memory>
@@ -19,7 +19,9 @@ class RelayFile {
   RelayFile(const RelayFile&) = delete;
   RelayFile& operator=(const RelayFile&) = delete;
 
-  void replace(std::string text);
+  // False: the range is none of the text.
+  bool edit(std::uint32_t begin, std::uint32_t end, std::string_view text);
+  void replace(std::string_view text);
   const source::Buffer& buffer() const;
   source::FileId file() const;
   const source::Diagnostics& diagnostics() const;

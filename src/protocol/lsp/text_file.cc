@@ -52,14 +52,6 @@ source::FileId TextFile::file() const { return is_relay() ? relay_->file() : doc
 bool TextFile::edit(source::LineColumn begin, source::LineColumn end, std::string_view text, source::ColumnUnit unit) {
   const std::uint32_t from = buffer().offset(begin, unit), to = buffer().offset(end, unit);
   if (from > to) return false;
-  if (is_relay()) {
-    std::string fresh(this->text());
-    fresh.replace(from, to - from, text);
-    if (fresh.size() > source::kMaxBytes) return false;
-    relay_->replace(std::move(fresh));
-    ++generation_;
-    return true;
-  }
   const frontend::TextEdit step{from, to, static_cast<std::uint32_t>(from + text.size())};
   struct Note {  // also after a reading that was abandoned: the text is the new one
     TextFile& file;
@@ -69,20 +61,16 @@ bool TextFile::edit(source::LineColumn begin, source::LineColumn end, std::strin
       if (good) file.changed(step);
     }
   } note{*this, step};
-  note.good = document_->edit(from, to, text);
+  note.good = is_relay() ? relay_->edit(from, to, text) : document_->edit(from, to, text);
   return note.good;
 }
 
 void TextFile::replace(std::string text) {
-  if (is_relay()) {
-    relay_->replace(std::move(text));
-    ++generation_;
-    return;
-  }
   // A client that sends whole texts: only what differs is read again.
   ++generation_;
   since_index_.clear();
   index_generation_.reset();
+  if (is_relay()) return relay_->replace(text);
   document_->update(text);
   types_.follow(*document_);
   refresh_regions();
@@ -101,7 +89,7 @@ void TextFile::changed(const frontend::TextEdit& edit) {
     r = {edit.moved(r.begin), at_end ? edit.new_end : edit.moved(r.end)};
   }
   for (PipelineFinding& f : pipeline.findings) f.at = {edit.moved(f.at.begin), edit.moved(f.at.end)};
-  types_.follow(*document_);
+  if (!is_relay()) types_.follow(*document_);
 }
 
 bool TextFile::index_is_fresh() const { return index_generation_ == generation_; }

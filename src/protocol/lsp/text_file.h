@@ -1,8 +1,8 @@
 // TextFile: one text that the client has open, with what is known about it at each moment.
 //
-// TVMScript is read by a frontend::Document, so that an edit costs what it touches; Relay text (relay_file.h) as a
-// whole. In a file of Python, only modules and decorated functions are looked at: everything else belongs to another
-// server. Users: the methods of Server.
+// TVMScript is read by a frontend::Document, Relay text (relay_file.h) by a frontend::RelayDocument, so that an edit
+// costs what it touches. In a file of Python, only modules and decorated functions are looked at: everything else
+// belongs to another server. Users: the methods of Server.
 #pragma once
 
 #include <cstdint>

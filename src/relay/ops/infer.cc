@@ -1,16 +1,16 @@
 // Infers the types of a module. Expressions are typed after their operands; a call whose operands are not known yet
-// waits until more becomes known.
-#include "rldb/relay/ops/infer.h"
-
+// waits until more becomes known. Nodes that are settled (typing_memo.h) are walked over, not typed again.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "relay/ops/match.h"
 #include "relay/ops/relation.h"
 #include "rldb/relay/ir/node_set.h"
 #include "rldb/relay/ir/printer.h"
+#include "rldb/relay/ops/typing_memo.h"
 #include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
@@ -21,12 +21,21 @@ namespace {
 
 class Inference {
  public:
-  Inference(Context& ctx, const Module* m, Typing& typing, source::Diagnostics& out)
-      : ctx_(ctx), module_(m), typing_(typing), out_(out), solver_(ctx) {}
+  Inference(Context& ctx, const Module* m, TypingMemo& memo, source::Diagnostics& out)
+      : ctx_(ctx), module_(m), memo_(memo), typing_(memo.typing), before_(typing_), out_(out), solver_(ctx) {
+    visited_.resize(ctx.expr_count());
+    bound_.resize(ctx.expr_count());
+    changed_.resize(ctx.expr_count());
+    memo_.settled.resize(ctx.expr_count());
+    ++memo_.run;
+  }
 
   bool run() {
     const std::size_t before = out_.error_count();
-    for (const Definition& d : module_->functions) typing_.set(d.name, signature(*d.function));
+    for (const Definition& d : module_->functions) {
+      visited_[d.name->id] = true;
+      set_type(d.name, signature(*d.function));
+    }
     for (const Function* f : callees_first()) visit(f);
     if (module_->body) visit(module_->body);
     while (retry()) {
@@ -54,7 +63,7 @@ class Inference {
           continue;
         }
         if (!seen.insert(e)) continue;
-        if (is_definition(e)) open.emplace_back(e, true);
+        if (e->kind == ExprKind::Function && is_definition(e)) open.emplace_back(e, true);
         if (const auto* g = as<GlobalVar>(e))
           if (const Function* f = module_->find(g->name)) open.emplace_back(f, false);
         for_each_operand(e, [&](const Expr* x) { open.emplace_back(x, false); });
@@ -78,10 +87,13 @@ class Inference {
       const auto [e, stage] = open.back();
       open.pop_back();
       if (stage == Stage::Done) {
-        typing_.set(e, type_of(e));
+        finish(e);
       } else if (stage == Stage::Bind) {
+        const std::size_t errors = out_.error_count();
         bind(e);
-      } else if (!typing_.of(e)) {
+        if (out_.error_count() != errors) wrong_.insert(e);
+      } else if (!visited_[e->id]) {
+        visited_[e->id] = true;
         enter(e);
         const std::size_t first = open.size();
         for_each_operand(e, [&](const Expr* x) {
@@ -94,9 +106,64 @@ class Inference {
       }
     }
   }
+
+  // ---- nodes that are typed already ----
+
+  // Whether nothing in a type is open. Very deep types count as open.
+  bool is_known(const Type* t, int depth = 0) {
+    constexpr int kDeepest = 100;
+    if (t->kind == TypeKind::Tensor || t->kind == TypeKind::Variable) return true;
+    if (t->kind == TypeKind::Hole || depth > kDeepest) return false;
+    if (const auto found = known_.find(t); found != known_.end()) return found->second;
+    const auto all = [&](Span<const Type*> parts) {
+      return std::all_of(parts.begin(), parts.end(), [&](const Type* x) { return is_known(x, depth + 1); });
+    };
+    bool known = false;
+    if (const auto* tuple = as<TupleType>(t)) known = all(tuple->fields);
+    if (const auto* named = as<NamedType>(t)) known = all(named->args);
+    if (const auto* f = as<FunctionType>(t)) known = all(f->params) && is_known(f->result, depth + 1);
+    if (const auto* reference = as<ReferenceType>(t)) known = is_known(reference->value, depth + 1);
+    return known_[t] = known;
+  }
+  void set_type(const Expr* e, const Type* t) {
+    const Type* known = solver_.head(t);
+    if (is_known(known)) t = known;
+    typing_.set(e, t);
+    changed_[e->id] = before_.of(e) != t;
+  }
+  // Variables and names count by what they are bound to, and operators have no type of their own.
+  template <class Holds>
+  static bool operands_are(const Expr* e, Holds&& holds) {
+    bool all = true;
+    for_each_operand(e, [&](const Expr* x) { all = all && (x->kind == ExprKind::Op || holds(x)); });
+    return all;
+  }
+  bool is_typed(const Expr* e) { return typing_.of(e) && is_known(typing_.of(e)); }
+  void finish(const Expr* e) {
+    const bool leaf = is_leaf(e);
+    const bool was_settled = !leaf && memo_.settled[e->id] == memo_.run - 1;
+    if (was_settled && operands_are(e, [&](const Expr* x) { return !changed_[x->id]; })) return keep(e);
+    const std::size_t errors = out_.error_count();
+    const bool known = operands_are(e, [&](const Expr* x) { return is_typed(x); });
+    set_type(e, type_of(e));
+    const bool sound = out_.error_count() == errors && !wrong_.contains(e);
+    if (!leaf && known && sound && is_typed(e)) memo_.settled[e->id] = memo_.run;
+  }
+  // The patterns of a match are checked when all of it is typed.
+  void keep(const Expr* e) {
+    memo_.settled[e->id] = memo_.run;
+    if (const auto* m = as<Match>(e); m && m->complete) matches_.push_back(m);
+  }
+
   void bind(const Expr* e) {
     if (const auto* l = as<Let>(e)) {
+      // Unless the value names it, nothing is known of the variable before.
+      if (!l->var->annotation && !bound_[l->var->id]) {
+        bound_[l->var->id] = true;
+        return set_type(l->var, typing_.of(l->value));
+      }
       unify(bound(l->var), l->value, "the value of the variable", l);
+      if (!l->var->annotation) set_type(l->var, bound(l->var));
     } else if (const auto* m = as<Match>(e)) {
       for (const Arm& arm : m->arms) pattern(arm.pattern, typing_.of(m->value), m);
     }
@@ -106,12 +173,15 @@ class Inference {
   void enter(const Expr* e) {
     if (const auto* f = as<Function>(e)) {
       for (const Var* p : f->params) bound(p);
-    } else if (const auto* l = as<Let>(e)) {
+    } else if (const auto* l = as<Let>(e); l && l->var->annotation) {
       bound(l->var);
     }
   }
   const Type* bound(const Var* v) {
-    if (!typing_.of(v)) typing_.set(v, v->annotation ? v->annotation : ctx_.hole());
+    if (!bound_[v->id]) {
+      bound_[v->id] = true;
+      set_type(v, v->annotation ? v->annotation : ctx_.hole());
+    }
     return typing_.of(v);
   }
 
@@ -122,7 +192,7 @@ class Inference {
       case ExprKind::Var:
         return bound(static_cast<const Var*>(e));
       case ExprKind::GlobalVar:
-        return typing_.of(e) ? typing_.of(e) : ctx_.hole();
+        return ctx_.hole();  // one that is not defined
       case ExprKind::Constant:
         return constant(cast<Constant>(e));
       case ExprKind::Op:
@@ -343,7 +413,7 @@ class Inference {
   }
 
   void finish() {
-    typing_.for_each([&](const Type* t) { return solver_.resolved(t); });
+    typing_.for_each([&](const Type* t) { return is_known(t) ? t : solver_.resolved(t); });
   }
 
   std::string text(const Type* t) {
@@ -366,7 +436,14 @@ class Inference {
 
   Context& ctx_;
   const Module* module_;
+  TypingMemo& memo_;
   Typing& typing_;
+  const Typing before_;                    // of the inference before
+  std::vector<bool> visited_;              // by id, as the next two
+  std::vector<bool> bound_;                // a variable: its type has been set
+  std::vector<bool> changed_;              // its type differs from the one before
+  std::unordered_set<const Expr*> wrong_;  // what they bind does not fit
+  std::unordered_map<const Type*, bool> known_;
   source::Diagnostics& out_;
   Solver solver_;
   std::unordered_map<const Expr*, const GlobalVar*> definitions_;
@@ -379,8 +456,15 @@ class Inference {
 }  // namespace
 
 bool infer_types(Context& ctx, const Module* m, Typing& typing, source::Diagnostics& out) {
+  TypingMemo memo;
+  const bool typed = infer_types(ctx, m, memo, out);
+  typing = std::move(memo.typing);
+  return typed;
+}
+
+bool infer_types(Context& ctx, const Module* m, TypingMemo& memo, source::Diagnostics& out) {
   source::Diagnostics found;
-  const bool typed = Inference(ctx, m, typing, found).run();
+  const bool typed = Inference(ctx, m, memo, found).run();
   // In text order, not in the order of inference.
   std::vector<source::Diagnostic> all = found.all();
   std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });

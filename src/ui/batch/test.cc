@@ -51,6 +51,8 @@ std::vector<std::string> split_output(std::string_view text) {
   return lines;
 }
 
+constexpr std::string_view kDiffers = "the reply to this entry differs";
+
 std::string join_lines(const std::vector<std::string>& lines) {
   std::string text;
   for (const std::string& line : lines) text += line + "\n";
@@ -127,6 +129,7 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
   while (auto entry = reader.next()) {
     const Status status = repl.execute(entry->text);
     std::vector<std::string> got = split_output(captured.take());
+    const std::string said = silent ? join_lines(got) : std::string();  // not in the file, so that it has to be shown
     if (silent) {
       if (!is_entry_of(entry->text, kChecks)) {
         tell_failed();
@@ -145,10 +148,10 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
     if (expectation && status != Status::Good) result.expectations_hold = false;
     if (status != Status::Good && expects_not(entry->text)) result.seen = true;
     if (!matches)
-      result.failures += fmt::format("{}:{}: the reply to this entry differs\n{}", path, entry->line,
+      result.failures += fmt::format("{}:{}: {}\n{}", path, entry->line, kDiffers,
                                      text_diff(join_lines(entry->expected), join_lines(got), "expected", "got"));
     else if (expectation && status != Status::Good)
-      result.failures += fmt::format("{}:{}: the expectation failed\n", path, entry->line);
+      result.failures += fmt::format("{}:{}: the expectation failed\n{}", path, entry->line, said);
     if (status == Status::Quit || interrupted()) break;
   }
   tell_failed();
@@ -217,7 +220,7 @@ class Tests {
       return failed_ == 0 ? kGood : kFailed;
     }
     const bool replies = !line_.test.bless && !line_.test.update_only_output && !line_.test.git_bisect;
-    if (failed_ > 0 && replies) console_.print_error("run `rldb test --bless` to accept the new replies\n");
+    if (differs_ && replies) console_.print_error("run `rldb test --bless` to accept the new replies\n");
     console_.print("{} passed, {} failed\n", passed_, failed_);
     if (line_.test.git_bisect) return faults_ > 0 ? kFailed : failed_ > 0 ? kCannotTell : kGood;
     return failed_ == 0 ? kGood : kFailed;
@@ -294,6 +297,7 @@ class Tests {
       ++passed_;
       rows_.push_back({{"file", r.path}, {"ok", true}, {"failures", ""}});
     } else {
+      differs_ = differs_ || result->failures.find(kDiffers) != std::string::npos;
       faults_ += result->seen || !names_fault(r.text);
       tell_failure(r.path, result->failures);
     }
@@ -310,6 +314,7 @@ class Tests {
   Console& console_;
   std::deque<Running> running_;  // references to its elements stay valid
   std::size_t passed_ = 0, failed_ = 0;
+  bool differs_ = false;  // a recorded reply
   Json rows_ = Json::array();
   std::size_t faults_ = 0;  // failed files that show the fault they were written for
 };

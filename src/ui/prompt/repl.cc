@@ -89,11 +89,23 @@ bool wait_for_enter(ScreenConsole& console) {
   return answer && !trim(*answer).starts_with('q');
 }
 
-// Yes or no. Anything but a `y` is a no, including the end of the input and ^C.
-bool ask_terminal(ScreenConsole& console, const std::string& question) {
-  const std::string answer = console.read_line(question).value_or("");
+bool is_yes(std::string_view answer) {
   const std::string_view word = trim(answer);
   return word == "y" || word == "yes";
+}
+
+// ^D leaves, but not a run that is stopped; a second one, in the place of an answer, does.
+bool may_leave(ScreenConsole& console, Repl& repl) {
+  if (!repl.ask || !repl.debugger().active()) return true;
+  support::clear_cancel();
+  const auto answer = console.read_line(fmt::format("^D ends the run that is stopped at {}\ncontinue? (y/n) ",
+                                                    describe_position(repl, repl.debugger().last_stop().where)));
+  return answer ? is_yes(*answer) : support::cancel_cause() != support::CancelCause::Interrupt;
+}
+
+// Yes or no. Anything but a `y` is a no, including the end of the input and ^C.
+bool ask_terminal(ScreenConsole& console, const std::string& question) {
+  return is_yes(console.read_line(question).value_or(""));
 }
 
 int run_pipe(Repl& repl) {
@@ -208,7 +220,8 @@ int run_loop(LineEditor& editor, Repl& repl, ScreenConsole& console, const LineE
   SessionSignals signals;
   while (true) {
     const LineResult read = read_entry(editor, repl);
-    if (read.kind == LineResult::Kind::End) return repl.exit_code();
+    if (read.kind == LineResult::Kind::End && may_leave(console, repl)) return repl.exit_code();
+    if (read.kind == LineResult::Kind::End) continue;
     if (read.kind == LineResult::Kind::Terminated) {
       ended = false;
       return 128 + (SessionSignals::ended_by() != 0 ? SessionSignals::ended_by() : SIGHUP);

@@ -109,6 +109,17 @@ Frame lay_out(const Entry& entry, int width) {
   return frame;
 }
 
+namespace {
+
+// With a mark where it is cut.
+std::string shortened(std::string_view text, int width) {
+  constexpr std::string_view kCut = "..";
+  if (columns_of(text) <= width || width <= int(kCut.size())) return first_columns(text, width);
+  return first_columns(text, width - int(kCut.size())) + std::string(kCut);
+}
+
+}  // namespace
+
 std::vector<LineBelow> menu_lines(const Candidates& candidates, std::optional<std::size_t> selected, int width,
                                   int rows) {
   constexpr int kGap = 2;
@@ -126,7 +137,7 @@ std::vector<LineBelow> menu_lines(const Candidates& candidates, std::optional<st
     const int blanks = std::max(0, column - columns_of(line.head)) + kGap;
     const int left = width - columns_of(line.head) - blanks;
     if (!candidates[i].about.empty() && left > 0) {
-      line.rest = std::string(std::size_t(blanks), ' ') + first_columns(candidates[i].about, left);
+      line.rest = std::string(std::size_t(blanks), ' ') + shortened(candidates[i].about, left);
       line.rest_style = kAbout;
     }
     lines.push_back(std::move(line));

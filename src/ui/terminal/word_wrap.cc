@@ -1,3 +1,4 @@
+// Counts columns, finds the text of rows, breaks lines.
 #include "ui/terminal/word_wrap.h"
 
 #include <algorithm>
@@ -8,7 +9,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::string_view kWrapIndent = "  ";
+constexpr int kWrapIndent = 2;
 constexpr int kNarrowest = 16;  // below that words do not fit anyway
 
 int shown_columns(std::string_view text) {
@@ -25,20 +26,48 @@ int shown_columns(std::string_view text) {
   return columns;
 }
 
+// The column of the text of a row: behind the last blanks, two or more, in the first half of the line. `   12    lv =
+// ...` is one, and `topic     heap      show ...`; 0: it is no row.
+int column_of_text(std::string_view line, int width) {
+  int column = 0;
+  bool inked = false;
+  for (std::size_t at = line.find_first_not_of(' '); at < line.size();) {
+    const std::size_t blank = std::min(line.find("  ", at), line.size());
+    const std::size_t text = std::min(line.find_first_not_of(' ', blank), line.size());
+    if (inked |= blank > at, text == line.size()) break;
+    const int columns = shown_columns(line.substr(0, text));
+    if (columns > width / 2) break;
+    column = columns;
+    at = text;
+  }
+  return inked ? column : 0;
+}
+
+// `   12 | lv = ...` of a diagnostic, whose marks are below.
+bool is_quoted(std::string_view line) {
+  std::size_t at = 0;
+  while (at < line.size() && (line[at] == '\033' || std::string_view(" 0123456789").find(line[at]) != line.npos))
+    at += line[at] == '\033' ? escape_length(line.substr(at)) : 1;
+  return at > 0 && at < line.size() && line[at] == '|';
+}
+
 void add_line(std::string_view line, int width, std::string& out) {
-  if (line.size() <= std::size_t(width) || line[0] == ' ' || line[0] == '\t' || shown_columns(line) <= width) {
+  const bool fits = line.size() <= std::size_t(width) || shown_columns(line) <= width;
+  const int text = fits || is_quoted(line) ? 0 : column_of_text(line, width);
+  if (fits || line[0] == '\t' || (line[0] == ' ' && text == 0)) {
     out += line;
     return;
   }
+  const int indent = text + kWrapIndent;
   int column = 0;
   for (std::size_t at = 0; at <= line.size();) {
     const std::size_t end = std::min(line.find(' ', at), line.size());
     const std::string_view word = line.substr(at, end - at);
     const int columns = shown_columns(word);
-    if (at > 0 && column + 1 + columns > width && column > int(kWrapIndent.size())) {
+    if (at > 0 && column + 1 + columns > width && column > indent) {
       out += '\n';
-      out += kWrapIndent;
-      column = int(kWrapIndent.size());
+      out.append(std::size_t(indent), ' ');
+      column = indent;
     } else if (at > 0) {
       out += ' ';
       ++column;

@@ -169,7 +169,7 @@ TEST_CASE("completions are listed with a line about each, a page of those that d
   using Lines = std::vector<std::string>;
   CHECK(lines({}, 80, 10) ==
         Lines{"add           the sum", "argmax", "broadcast_to  to a shape", "concat", "matmul        A B"});
-  CHECK(lines(3, 16, 10) == Lines{"add       the su", "argmax", "broadcast_to  to", "*concat", "matmul    A B"});
+  CHECK(lines(3, 16, 10) == Lines{"add       the ..", "argmax", "broadcast_to  to", "*concat", "matmul    A B"});
   CHECK(lines({}, 80, 3) == Lines{"add     the sum", "argmax", "1 to 2 of 5"});
   CHECK(lines(4, 80, 3) == Lines{"*matmul  A B", "5 to 5 of 5"});
   CHECK(lines(1, 8, 1) == Lines{"*argmax"});

@@ -12,6 +12,10 @@ TEST_CASE("sentences are broken between words, lines of code and listings stay")
   CHECK(break_between_words("\033[1;31merror:\033[0m one two\n", 18) == "\033[1;31merror:\033[0m one two\n");
   CHECK(break_between_words("a_word_that_is_longer_than_it and more\n", 18) ==
         "a_word_that_is_longer_than_it\n  and more\n");
+  CHECK(break_between_words("   1    lv = R.add(x, x)\n", 18) == "   1    lv =\n          R.add(x,\n          x)\n");
+  CHECK(break_between_words("    lv = R.add(x, x)\n", 18) == "    lv = R.add(x, x)\n");  // source
+  CHECK(break_between_words("    2 |   lv = R.add(x)\n      |        ^~~~~ here\n", 18) ==
+        "    2 |   lv = R.add(x)\n      |        ^~~~~ here\n");
   CHECK(break_between_words("", 18).empty());
   CHECK(break_between_words("\n\n", 18) == "\n\n");
   CHECK(break_between_words("never in a narrow terminal", 8) == "never in a narrow terminal");

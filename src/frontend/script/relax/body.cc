@@ -175,6 +175,8 @@ void BodyReader::expression_statement(Node s) {
 }
 
 void BodyReader::func_attr(Node value) {
+  // The attributes are collected anew by each reading.
+  if (r_.memo) r_.memo->read_always();
   CallNode call{value, value.child(Field::Function), value.child(Field::Arguments), Space::Relax, "func_attr"};
   Arguments args(r_, call);
   const auto dict = args.require(0, "attrs");

@@ -1,0 +1,161 @@
+// The lines of a text, and the blocks that they are in, by their columns.
+#include "frontend/cst/indentation.h"
+
+#include <algorithm>
+#include <array>
+
+#include "frontend/cst/scan.h"
+
+namespace rldb::frontend::cst {
+
+namespace {
+
+// A line that begins outside of brackets and strings, with code in it.
+struct CodeLine {
+  std::uint32_t begin = 0;  // of the code
+  std::uint32_t column = 0;
+  bool opens = false;  // its last character is `:`
+};
+
+class LineScan {
+ public:
+  explicit LineScan(std::string_view text) : text_(text) {}
+
+  // Empty for a text with tabs.
+  std::vector<CodeLine> run() {
+    while (at_ < text_.size() && begin_line()) scan_line();
+    return tabs_ ? std::vector<CodeLine>() : std::move(lines_);
+  }
+
+ private:
+  // To the first character of code; false: there is none.
+  bool begin_line() {
+    std::size_t line = at_;
+    for (; at_ < text_.size(); ++at_) {
+      const char c = text_[at_];
+      if (c == '\n') {
+        line = at_ + 1;
+      } else if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size()) - 1;
+      } else if (c == '\t') {
+        tabs_ = true;
+        return false;
+      } else if (c != ' ' && c != '\r' && c != '\f') {
+        lines_.push_back({static_cast<std::uint32_t>(at_), static_cast<std::uint32_t>(at_ - line), false});
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // To behind its end.
+  void scan_line() {
+    int depth = 0;
+    std::size_t last = at_;  // character of code
+    while (at_ < text_.size()) {
+      const char c = text_[at_];
+      if (!is_special(c)) {
+        last = c == ' ' || c == '\r' ? last : at_;
+        ++at_;
+      } else if (c == '\n') {
+        ++at_;
+        if (depth <= 0) break;
+      } else if (c == '#') {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (c == '\\') {
+        at_ += 2;
+      } else if (c == '"' || c == '\'') {
+        bool open = false;
+        at_ = skip_string(text_, at_, text_.size(), open);
+        last = at_ - 1;
+      } else {
+        depth += c == '(' || c == '[' || c == '{' ? 1 : -1;
+        last = at_++;
+      }
+    }
+    at_ = std::min(at_, text_.size());
+    lines_.back().opens = last < text_.size() && text_[last] == ':';
+  }
+  static bool is_special(char c) {
+    static constexpr auto kSpecial = [] {
+      std::array<bool, 256> special{};
+      for (const char s : std::string_view("\n#\\\"'()[]{}")) special[static_cast<unsigned char>(s)] = true;
+      return special;
+    }();
+    return kSpecial[static_cast<unsigned char>(c)];
+  }
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  bool tabs_ = false;
+  std::vector<CodeLine> lines_;
+};
+
+class Blocks {
+ public:
+  Blocks(std::string_view text, const std::vector<CodeLine>& lines) : text_(text), lines_(lines) {}
+
+  std::vector<Misplaced> run() {
+    bool opened = false;
+    for (std::size_t i = 0; i < lines_.size(); ++i) {
+      const std::uint32_t column = lines_[i].column;
+      // Under a header without its colon, say, or with too much indentation: the grammar takes that for a block, too.
+      if (column > levels_.back()) {
+        levels_.push_back(column);
+        if (opened) blocks_.push_back(column);
+      } else if (!opened && column < levels_.back()) {
+        if (const std::uint32_t block = block_of(i)) {
+          found_.push_back({lines_[i].begin, block});
+          continue;
+        }
+      }
+      while (column < levels_.back()) levels_.pop_back();
+      while (!blocks_.empty() && column < blocks_.back()) blocks_.pop_back();
+      opened = lines_[i].opens;
+    }
+    return std::move(found_);
+  }
+
+ private:
+  // Where a line that ends blocks should begin, if it should not end them; 0: it is right.
+  std::uint32_t block_of(std::size_t line) const {
+    constexpr std::size_t kMostLines = 20;
+    const std::uint32_t column = lines_[line].column;
+    const std::size_t end = std::min(line + kMostLines, lines_.size());
+    std::size_t next = line;
+    while (next < end && lines_[next].column == column && is_simple(lines_[next])) ++next;
+    if (next == line) return 0;
+    const auto is_block = [&](std::uint32_t c) { return std::binary_search(blocks_.begin(), blocks_.end(), c); };
+    if (next < end && lines_[next].column > column && is_block(lines_[next].column)) return lines_[next].column;
+    // Neither this block's nor that of one around it.
+    const auto block = std::upper_bound(blocks_.begin(), blocks_.end(), column);
+    const bool between = !std::binary_search(levels_.begin(), levels_.end(), column);
+    return between && block != blocks_.end() ? *block : 0;
+  }
+  bool is_simple(const CodeLine& line) const {
+    const std::string_view rest = text_.substr(line.begin);
+    return !line.opens && !begins_block(rest.substr(0, rest.find('\n')));
+  }
+
+  std::string_view text_;
+  const std::vector<CodeLine>& lines_;
+  std::vector<std::uint32_t> levels_{0};
+  std::vector<std::uint32_t> blocks_;  // those under a line that ends with `:`
+  std::vector<Misplaced> found_;
+};
+
+}  // namespace
+
+std::vector<Misplaced> find_misplaced(std::string_view text) {
+  const std::vector<CodeLine> lines = LineScan(text).run();
+  return Blocks(text, lines).run();
+}
+
+bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view line_before) {
+  constexpr std::string_view kDecides = "\n#\\\"'()[]{}:@";
+  return removed.find_first_of(kDecides) != std::string_view::npos ||
+         inserted.find_first_of(kDecides) != std::string_view::npos ||
+         line_before.find_first_not_of(" \t\r\f") == std::string_view::npos;
+}
+
+}  // namespace rldb::frontend::cst

@@ -1,0 +1,25 @@
+// Lines with too little indentation for their block, found without the grammar.
+//
+// The grammar takes such a line for the end of the block, and each line after it for an unexpected one. But a simple
+// statement cannot be followed by a deeper line, so one of the two is wrong; it is the first if the second is as deep
+// as the block before both. Such a statement is cut out (statements.h), and read as if it stood where the block is.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace rldb::frontend::cst {
+
+struct Misplaced {
+  std::uint32_t begin = 0;   // of the statement
+  std::uint32_t column = 0;  // of its block
+};
+// In the order of the text. None in a text that is indented with tabs.
+std::vector<Misplaced> find_misplaced(std::string_view text);
+
+// Whether an edit may change what is found: it touches more than the inside of a line, or a bracket, a string, a
+// comment.
+bool may_misplace(std::string_view removed, std::string_view inserted, std::string_view line_before);
+
+}  // namespace rldb::frontend::cst
