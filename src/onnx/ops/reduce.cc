@@ -128,7 +128,10 @@ Made arg_extreme(NodeContext& c) {
       m.op(c.target, {x}, {{op_attr::Axis, at}, {op_attr::Keepdims, c.ctx.attr(c.integer(key::Keepdims, 1) != 0)}}),
       DType::Int(64));
   if (!last) return m.done(made);
-  return m.done(m.sub(m.lit(DType::Int(64), double(m.size(x, axis) - 1)), made));
+  const Dims dims = m.dims(x);
+  if (!m.good()) return m.done(nullptr);
+  const Expr* highest = m.take(c.tensor_from({DType::Int(64), 0, {ir::sub(c.ctx, dims[axis], c.i64(1))}}));
+  return m.done(m.sub(highest, made));
 }
 
 Made cumulative(NodeContext& c) {
