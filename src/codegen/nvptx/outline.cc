@@ -63,7 +63,7 @@ Uses uses_of(const ir::Stmt* s) {
     if (const auto* d = as<ir::DeclBuffer>(n)) {
       if (const auto* data = d->data ? as<ir::Var>(d->data) : nullptr) {
         add_once(uses.memory, data);
-        uses.defined.insert(d->buffer->data);
+        if (data != d->buffer->data) uses.defined.insert(d->buffer->data);
       }
       add_sizes(d->buffer, vars);
     }

@@ -86,8 +86,9 @@ class Emitter : public HostWalk {
   std::optional<std::int64_t> work_of(const ir::Stmt* s);  // steps of one thread; nullopt: known only when it runs
   std::string stop_word();
   void stop_at_head(const ir::Stmt* s);
-  void stop_together(std::string_view leave);
-  void stop_in_loop(const ir::Stmt* body);
+  void stop_together();
+  void stop_in_loop(const ir::Stmt* body, const std::string& leave);
+  std::string leaving_variable(const ir::Stmt* body);
   enum class Looks : std::uint8_t { Never, Each, Chunks };
   Looks looks_in(const ir::ForStmt* s);  // how often a loop looks whether it is to stop
   void loop_in_chunks(const ir::ForStmt* s);

@@ -57,9 +57,11 @@ void Emitter::statement(const ir::Stmt* s) {
     line("}");
   } else if (const auto* w = as<ir::WhileStmt>(s)) {
     ++divergent_;  // also of its condition, which is written once
-    line(fmt::format("while ({}) {{", bare(value(w->cond))));
+    const std::string leave = leaving_variable(w->body);
+    const std::string condition = value(w->cond);
+    line(fmt::format("while ({}) {{", leave.empty() ? bare(condition) : fmt::format("{} && !{}", condition, leave)));
     ++depth_;
-    stop_in_loop(w->body);
+    stop_in_loop(w->body, leave);
     statement(w->body);
     --depth_;
     --divergent_;
@@ -143,19 +145,21 @@ void Emitter::loop(const ir::ForStmt* s) {
   const std::string first = value(s->min), count = value(s->extent);
   const std::string name = names_.of(s->var, s->var->name);
   const auto low = ir::const_int(s->min), extent = ir::const_int(s->extent);
+  const std::string leave = looks == Looks::Each ? leaving_variable(s->body) : "";
+  const std::string goes_on = leave.empty() ? "" : fmt::format(" && !{}", leave);
   const std::string step = s->step ? fmt::format("{} += {}", name, value(s->step)) : "++" + name;
   std::int64_t end = 0;
   if (low && extent && !__builtin_add_overflow(*low, *extent, &end)) {
-    line(fmt::format("for ({0} {1} = {2}; {1} < {3}; {4})", type, name, first, int_literal(end, t), step));
+    line(fmt::format("for ({0} {1} = {2}; {1} < {3}{5}; {4})", type, name, first, int_literal(end, t), step, goes_on));
   } else {
     const std::string limit = names_.fresh(name + "_end");
-    line(fmt::format("for ({0} {1} = {2}, {3} = {1} + {4}; {1} < {3}; {5})", type, name, bare(first), limit, count,
-                     step));
+    line(fmt::format("for ({0} {1} = {2}, {3} = {1} + {4}; {1} < {3}{6}; {5})", type, name, bare(first), limit, count,
+                     step, goes_on));
   }
   local_vars_[s->var] = name;
   line("{");
   ++depth_;
-  if (looks == Looks::Each) stop_in_loop(s->body);
+  if (looks == Looks::Each) stop_in_loop(s->body, leave);
   const bool together = is_uniform(s->min) && is_uniform(s->extent) && looks == Looks::Never;
   divergent_ += together ? 0 : 1;
   statement(s->body);

@@ -84,22 +84,32 @@ void Emitter::stop_at_head(const ir::Stmt* s) {
   }
   std::int64_t all = 0;
   if (known && !__builtin_mul_overflow(threads, *each, &all) && all < kLongLaunch) return;
-  if (!ir::has_barrier(s)) return line(fmt::format("if ({}) return;", stop_word()));
-  stop_together("return");
+  // PoCL's compiler gives up on some kernels that may return before a barrier.
+  if (!ir::has_barrier(s)) line(fmt::format("if ({}) return;", stop_word()));
 }
 
 // The first thread of the block looks.
-void Emitter::stop_together(std::string_view leave) {
+void Emitter::stop_together() {
   if (shared_.find("rldb_stopped") == std::string::npos) shared_ += "  __local uint rldb_stopped;\n";
   line(fmt::format("if (get_local_id(0) + get_local_id(1) + get_local_id(2) == 0) rldb_stopped = {};", stop_word()));
   line("barrier(CLK_LOCAL_MEM_FENCE);");
-  line(fmt::format("if (rldb_stopped) {};", leave));
 }
 
 // At the start of each iteration of a loop that may be long.
-void Emitter::stop_in_loop(const ir::Stmt* body) {
+void Emitter::stop_in_loop(const ir::Stmt* body, const std::string& leave) {
   if (!ir::has_barrier(body)) return line(fmt::format("if ({}) break;", stop_word()));
-  if (always_meets(body)) stop_together("break");
+  if (leave.empty()) return;
+  stop_together();
+  line(fmt::format("{} = rldb_stopped;", leave));
+}
+
+// A loop with barriers keeps its one exit, which PoCL's compiler needs: the variable is part of its condition. Empty:
+// such a loop cannot look.
+std::string Emitter::leaving_variable(const ir::Stmt* body) {
+  if (!ir::has_barrier(body) || !always_meets(body)) return {};
+  std::string leave = names_.fresh("leave");
+  line(fmt::format("uint {} = 0;", leave));
+  return leave;
 }
 
 Emitter::Looks Emitter::looks_in(const ir::ForStmt* s) {
