@@ -199,6 +199,8 @@ class Session {
     bool compiled = false;
     bool from_cache = false;
     std::uint64_t compile_ns = 0;
+    bool quick = false;      // the code that runs is of the quick tier (codegen/llvm/jit.h)
+    bool improving = false;  // better code is being compiled
   };
   std::vector<KernelState> kernel_states() const;
   // For a PrimFunc of the module or of its lowered form (legalised operators, shape functions). Empty: diagnosed.

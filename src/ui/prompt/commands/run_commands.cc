@@ -319,6 +319,16 @@ Status command_Engine(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+namespace {
+
+std::string state_of(const session::Session::KernelState& k) {
+  if (!k.compiled) return "not compiled yet";
+  return fmt::format("{}, {} tier{}", k.from_cache ? "from cache" : "compiled", k.quick ? "quick" : "full",
+                     k.improving ? ", the full one is being compiled" : "");
+}
+
+}  // namespace
+
 Status command_Jit(Repl& repl, std::string_view rest) {
   if (!rest.empty()) {
     source::Diagnostics diagnostics;
@@ -334,7 +344,7 @@ Status command_Jit(Repl& repl, std::string_view rest) {
   for (const auto& [kernel, engine] : repl.session().options().kernel_engines)
     repl.print("{:<24} on {}\n", kernel, to_string(engine));
   for (const session::Session::KernelState& k : states)
-    repl.print("{:<24} {}\n", k.name, !k.compiled ? "not compiled yet" : k.from_cache ? "from cache" : "compiled");
+    repl.print("{:<24} {}\n", k.name, state_of(k));
   return Status::Good;
 }
 

@@ -180,6 +180,8 @@ Json kernel_states_json(Repl& repl) {
                     {"engine", session::to_string(own == options.kernel_engines.end() ? options.engine : own->second)},
                     {"compiled", k.compiled},
                     {"from_cache", k.from_cache},
+                    {"tier", !k.compiled ? Json(nullptr) : Json(k.quick ? "quick" : "full")},
+                    {"improving", k.improving},
                     {"nanoseconds", k.compile_ns}});
   }
   return rows;
