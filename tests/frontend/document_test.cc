@@ -97,7 +97,6 @@ TEST_CASE("too little indentation costs a statement, a damaged header of the cla
   e.change("R.add(first, x)", "R.subtract(first, x)");
   CHECK(in_part());
   e.change("Module", "Module:");
-  CHECK(in_part());
   e.change("Module:", "Module(:");
   CHECK(in_part());
   e.change("Module(:", "Module:");
