@@ -424,10 +424,11 @@ bool Document::State::read_class_header(const TextEdit& edit, const cst::LiveTre
   if (before.empty() || (outer.empty() && !is_plain(before))) return false;
   const auto begin = static_cast<std::uint32_t>(before.data() - old_text.data());
   const auto line_end = begin + static_cast<std::uint32_t>(before.find('\n'));
+  const auto new_line_end = static_cast<std::uint32_t>(line_end + edit.delta());
   constexpr std::uint32_t kWord = 5;
   if (edit.begin < begin + kWord || edit.old_end > line_end) return false;
   if (buffer().text().substr(edit.begin, edit.new_end - edit.begin).find('\n') != std::string_view::npos) return false;
-  if (changed.begin < begin || changed.end > edit.moved(line_end)) return false;
+  if (changed.begin < begin || changed.end > new_line_end) return false;
   const Member& first = module().members.front();
   const auto place = live.find(first.kind, edit.moved(first.span.begin));
   // Only the class itself may have other parts.
@@ -439,7 +440,7 @@ bool Document::State::read_class_header(const TextEdit& edit, const cst::LiveTre
   cst::TreeOptions copying = tree_options();
   copying.known = &members;
   const cst::Tree tree = live.copy_node(file, cst::Kind::Module, result.items[0].span.begin, copying);
-  const bool damaged = is_damaged(buffer().text().substr(begin), begin, edit.moved(line_end));
+  const bool damaged = is_damaged(buffer().text().substr(begin), begin, new_line_end);
   if (tree.rows.empty() || cst::Node(&tree, 0).child(cst::Field::Name).text() != module().name) return false;
   if (!damaged && !is_plain(buffer().text().substr(begin))) return false;
   if (live.has_error() != module().damaged && reader->missed_member) return false;

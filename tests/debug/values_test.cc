@@ -232,4 +232,32 @@ TEST_CASE("the bindings of a function that was inlined twice are stepped twice, 
   CHECK(f.debugger.resume().kind == StopKind::Finished);
 }
 
+TEST_CASE("the result of a kernel in place is the memory that it overwrote, and asking for it changes nothing") {
+  Fixture f(
+      std::string(kHead) +
+      "    @T.prim_func\n"
+      "    def twice(x: T.Buffer((2,), \"float32\")):\n"
+      "        for i in range(2):\n"
+      "            x[i] = x[i] * T.float32(2)\n"
+      "    @R.function(pure=False)\n"
+      "    def main(x: R.Tensor((2,), \"float32\")):\n"
+      "        cls = Module\n"
+      "        a = R.add(x, x)\n"
+      "        b = R.call_tir_inplace(cls.twice, (a,), inplace_indices=[0], out_sinfo=R.Tensor((2,), \"float32\"))\n"
+      "        c = R.negative(b)\n"
+      "        d = R.add(c, c)\n"
+      "        return d\n");
+  f.start({f32({2}, {1, 2})});
+  source::Diagnostics d;
+  f.debugger.until("main:c", d);
+  for (int again = 0; again < 2; ++again) {
+    CHECK(f.print("b") == "[4. 8.]");
+    CHECK(f.print("a") == "[4. 8.]");
+  }
+  CHECK(notes_of(f, "b") == "b is a, overwritten");
+  f.debugger.until("main:d", d);
+  CHECK(f.print("b") == "[4. 8.]");
+  CHECK(f.print("a") == "[2. 4.]");
+}
+
 }  // namespace rldb::debug

@@ -1,4 +1,6 @@
 // Watchpoints, catchpoints, log points: their hits going forward, and going back.
+#include <cstring>
+
 #include "debug/helpers.h"
 
 namespace rldb::debug {
@@ -234,6 +236,88 @@ TEST_CASE("a log point shows its line and does not stop") {
   f.debugger.reverse_resume();
   CHECK(f.output.text.find('\n') == f.output.text.size() - 1);  // not shown again when going back
   CHECK_FALSE(f.debugger.set_log(n, "{n +}", d));
+}
+
+namespace {
+
+const char* const kScatter = R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def put(x: T.Buffer((4, 3), "float32"), at: T.Buffer((4,), "int64")):
+        for i in range(4):
+            if at[i] > T.int64(0):
+                for j in range(3):
+                    x[at[i], j] = x[at[i], j] + T.float32(1)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4, 3), "float32"), at: R.Tensor((4,), "int64")):
+        cls = Module
+        y = R.call_tir_inplace(cls.put, (x, at), inplace_indices=[0], out_sinfo=R.Tensor((4, 3), "float32"))
+        z = R.add(y, y)
+        return z
+)";
+
+}  // namespace
+
+namespace {
+
+runtime::Value positions(std::vector<std::int64_t> numbers) {
+  auto t = runtime::Tensor::empty({std::int64_t(numbers.size())}, runtime::DType::Int(64)).value();
+  std::memcpy(t->data(), numbers.data(), numbers.size() * sizeof numbers[0]);
+  return runtime::Value(std::move(t));
+}
+
+}  // namespace
+
+TEST_CASE("a watchpoint tells the iteration of the kernel that stored the value") {
+  for (const char* expression : {"x[3, 1]", "x[2:, 1]", "x", "storage(x)"}) {
+    INFO(std::string(expression));
+    Fixture f(kScatter);
+    f.start({f32({4, 3}, {0}), positions({0, 0, 3, 0})});
+    const int n = watch(f, expression);
+    f.debugger.find_breakpoint(n)->iterations = true;
+    StopReport r = f.debugger.resume();
+    CHECK(r.breakpoints == std::vector<int>{n});
+    const bool column = std::string_view(expression).ends_with("1]");
+    CHECK(has(r, column ? "element [3, 1] stored at i = 2, j = 1: x[at[i], j] = "
+                        : "element [3, 0] stored at i = 2, j = 0: "));
+    // Backwards to before the same call.
+    f.debugger.resume();
+    r = f.debugger.reverse_resume();
+    CHECK(has(r, column ? "stored at i = 2, j = 1: " : "stored at i = 2, j = 0: "));
+  }
+}
+
+TEST_CASE("going back from the end of the run finds the changes in an activation that has returned") {
+  Fixture f(R"(
+@I.ir_module
+class Module:
+    @R.function
+    def inner(a: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        y = R.add(a, a)
+        z = R.negative(y)
+        return z
+
+    @R.function
+    def main(x: R.Tensor((2,), "float32")):
+        cls = Module
+        b = cls.inner(x)
+        c = cls.inner(b)
+        return c
+)");
+  f.at("inner:y", "a[0] == -2");
+  f.start({f32({2}, {1, 3})}, false);
+  REQUIRE(f.debugger.last_stop().where.binding == "y");
+  f.debugger.remove_breakpoint(f.debugger.breakpoints().begin()->first);
+  const int n = watch(f, "y[1]");
+  CHECK(has(f.debugger.resume(), "new: Tensor[(), \"float32\"] -12.0"));
+  while (f.debugger.resume().kind != StopKind::Finished) continue;
+  const StopReport r = f.debugger.reverse_resume();
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(has(r, "new: Tensor[(), \"float32\"] -12.0"));
+  CHECK(f.print("a[1]") == "-6.0");
+  CHECK(f.debugger.reverse_resume().kind == StopKind::HistoryEnd);
 }
 
 }  // namespace rldb::debug
