@@ -62,8 +62,9 @@ std::shared_ptr<Foreign> linked(std::shared_ptr<Foreign> made, const std::string
   return made;
 }
 
-std::shared_ptr<Foreign> attach_process(pid_t process, const std::string& target, std::string_view library,
+std::shared_ptr<Foreign> attach_process(pid_t given, const std::string& target, std::string_view library,
                                         session::Session& session, source::Diagnostics& out) {
+  const pid_t process = process_of(given);  // a thread of it may have been named
   if (::kill(process, 0) != 0 && errno == ESRCH) {
     out.add({}, source::message(diag::AttachNoProcess, process));
     return nullptr;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "rldb/bytecode/library_program.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/hash.h"
 
 namespace rldb::attach {
@@ -15,6 +16,7 @@ namespace {
 constexpr std::size_t kBlock = std::size_t(1) << 16;
 constexpr std::size_t kStep = 16;  // its alignment
 constexpr std::uint64_t kMostProgram = std::uint64_t(1) << 30;
+constexpr std::uint64_t kMostData = std::uint64_t(1) << 32;  // of one mapping: more has no library, or is damage
 
 // Null: it is none, or `problem` says why it cannot be read.
 std::shared_ptr<const bytecode::Executable> read_program(const Memory& memory, const RemoteLibrary& library,
@@ -59,8 +61,9 @@ std::vector<Image> find_images(const Memory& memory, const Mappings& mappings, s
   std::vector<Image> images;
   std::vector<char> block(kBlock);
   for (const Mapping& m : mappings) {
-    if (!m.writable || m.path.empty()) continue;
-    for (Address at = m.begin; at < m.end; at += kBlock) {
+    if (!m.writable || m.path.empty() || m.end < m.begin || m.end - m.begin > kMostData) continue;
+    for (Address at = m.begin; m.end - at > 0; at += std::min<std::uint64_t>(kBlock, m.end - at)) {
+      if (support::cancel_flag()) return images;
       const std::size_t size = std::min<std::uint64_t>(kBlock, m.end - at);
       if (!memory.read(at, block.data(), size)) continue;
       for (std::size_t i = 0; i + bytecode::kLibraryMark.size() <= size; i += kStep)

@@ -107,12 +107,15 @@ Outcome Process::go(Going& going) {
   const bool gate = going.stepping || (going.stops && !going.stops->empty());
   if (!set_gate(gate)) return fail(going.state, "the process cannot be written to");
   // Those that came to a breakpoint while another thread stopped.
-  for (const pid_t thread : std::exchange(waiting_, {}))
-    if (const Stack s = stack_of(thread); s.thread != current_ && s.is_ours && is_stop_everywhere(s.frames[0].pc)) {
-      current_ = s.thread;
-      trail_ = s.trail;
-      return show(going.state, s, StopReason::Hook);
-    }
+  const std::vector<pid_t> waiting = std::exchange(waiting_, {});
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    const Stack s = stack_of(waiting[i]);
+    if (!s.at_gate || s.thread == current_ || !s.is_ours || !is_stop_everywhere(s.frames[0].pc)) continue;
+    waiting_.assign(waiting.begin() + std::ptrdiff_t(i) + 1, waiting.end());
+    current_ = s.thread;
+    trail_ = s.trail;
+    return show(going.state, s, StopReason::Hook);
+  }
   const auto is_gate = [&](pid_t thread) { return stack_of(thread).at_gate; };
   tracer_->resume(gate);
   for (;;) {

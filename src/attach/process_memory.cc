@@ -47,6 +47,8 @@ Mappings mappings_of(pid_t process) {
     m.writable = flags[0] == 'r' && flags[1] == 'w';
     std::getline(in, m.path);
     if (m.path.starts_with('[')) m.path.clear();
+    constexpr std::string_view kDeleted = " (deleted)";
+    if (m.path.ends_with(kDeleted)) m.path.resize(m.path.size() - kDeleted.size());
     found.push_back(std::move(m));
   }
   return found;
@@ -73,6 +75,19 @@ pid_t own_id(pid_t process, pid_t thread) {
     std::istringstream in(line.substr(kKey.size()));
     pid_t id = thread;
     while (in >> id) continue;
+    return id;
+  }
+  return thread;
+}
+
+pid_t process_of(pid_t thread) {
+  constexpr std::string_view kKey = "Tgid:";
+  std::ifstream file(fmt::format("/proc/{}/status", thread));
+  for (std::string line; std::getline(file, line);) {
+    if (!line.starts_with(kKey)) continue;
+    std::istringstream in(line.substr(kKey.size()));
+    pid_t id = thread;
+    in >> id;
     return id;
   }
   return thread;

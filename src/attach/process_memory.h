@@ -25,6 +25,8 @@ Mappings mappings_of(pid_t process);
 std::vector<pid_t> threads_of(pid_t process);
 // Its id as it sees itself: in the innermost of its namespaces.
 pid_t own_id(pid_t process, pid_t thread);
+// The process that a thread belongs to; the number itself if there is none.
+pid_t process_of(pid_t thread);
 std::string command_of(pid_t process);  // empty: not known
 
 }  // namespace rldb::attach

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <unordered_set>
 
 namespace rldb::attach {
 
@@ -46,7 +47,9 @@ bool Stacks::is_frame(const RemoteFrame& f) const {
 void Stacks::read_frames(Stack& stack) const {
   std::size_t passed = 0;
   RemoteFrame f;
+  std::unordered_set<Address> seen;  // damage may close a ring
   for (Address at = stack.innermost; at != 0 && passed < kMostFrames && memory_.get(at, f); ++passed, at = f.outer) {
+    if (!seen.insert(at).second) break;
     if (f.library != image_.at) continue;  // of another library, called in between
     if (!is_frame(f)) break;
     stack.is_ours = stack.is_ours || passed == 0;
@@ -56,12 +59,15 @@ void Stacks::read_frames(Stack& stack) const {
 
 std::vector<Stack> Stacks::all() const {
   std::vector<Stack> stacks;
-  std::size_t passed = 0;
-  for (Address at = watched().trails, next = 0; at != 0 && passed < kMostTrails; ++passed, at = next) {
+  std::unordered_set<Address> seen;
+  std::size_t frames = 0;
+  for (Address at = watched().trails, next = 0; at != 0 && seen.size() < kMostTrails; at = next) {
+    if (!seen.insert(at).second || frames > kMostFrames) break;
     Stack s;
     if (!read_trail(at, s, next)) break;
     if (s.thread == 0) continue;
     read_frames(s);
+    frames += s.frames.size();
     if (!s.frames.empty()) stacks.push_back(std::move(s));
   }
   return stacks;

@@ -9,11 +9,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <fstream>
 
 #include "attach/process_memory.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::attach {
 
@@ -21,6 +23,7 @@ namespace {
 
 constexpr int kSystemCall = SIGTRAP | 0x80;
 constexpr int kPolls = 20, kPollNanoseconds = 50'000, kLookAfter = 1000;
+constexpr std::chrono::seconds kPatience(3);
 
 long trace(int request, pid_t thread, std::uintptr_t at = 0, std::uintptr_t data = 0) {
   return ::ptrace(__ptrace_request(request), thread, at, data);
@@ -139,7 +142,13 @@ void Tracer::stop() {
     if (t.state == State::Running || t.state == State::Listening) trace(PTRACE_INTERRUPT, thread);
   for (auto& [thread, t] : threads_)
     if (t.state == State::Listening) t.state = State::Running;
+  const auto latest = std::chrono::steady_clock::now() + kPatience;
   for (int idle = 0; any_running();) {
+    // One that waits in the kernel, as behind vfork, cannot be stopped: it is left alone.
+    if (support::cancel_flag() || std::chrono::steady_clock::now() > latest) {
+      std::erase_if(threads_, [](const auto& t) { return t.second.state == State::Running; });
+      return;
+    }
     int status = 0;
     const pid_t thread = ::waitpid(-1, &status, __WALL | __WNOTHREAD | WNOHANG);
     if (thread > 0) {

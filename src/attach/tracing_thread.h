@@ -5,9 +5,11 @@
 #include <signal.h>
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
+#include <utility>
 
 namespace rldb::attach {
 
@@ -21,13 +23,14 @@ class TracingThread {
   TracingThread(const TracingThread&) = delete;
   TracingThread& operator=(const TracingThread&) = delete;
 
-  // Empty work ends the thread.
+  // Empty work ends the thread. An exception of the work (out of memory) is thrown on here.
   void run(std::function<void()> work) {
     std::unique_lock lock(mutex_);
     work_ = std::move(work);
     busy_ = true;
     changed_.notify_all();
     changed_.wait(lock, [this] { return !busy_; });
+    if (thrown_) std::rethrow_exception(std::exchange(thrown_, nullptr));
   }
 
  private:
@@ -39,7 +42,11 @@ class TracingThread {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [this] { return busy_; });
       more = bool(work_);
-      if (more) work_();
+      try {
+        if (more) work_();
+      } catch (...) {
+        thrown_ = std::current_exception();
+      }
       busy_ = false;
       changed_.notify_all();
     }
@@ -48,6 +55,7 @@ class TracingThread {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::function<void()> work_;
+  std::exception_ptr thrown_;
   bool busy_ = false;
   std::thread thread_;
 };

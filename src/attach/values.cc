@@ -35,7 +35,6 @@ Value seen(std::string text) { return Value::of_object(Ref<runtime::Object>(new 
 Address word(const void* pointer) { return reinterpret_cast<Address>(pointer); }
 
 Value text_at(const Memory& memory, const TVMFFIByteArray& at, bool bytes) {
-  if (at.size > kMostText) return seen(fmt::format("a text of {} bytes, not read", at.size));
   std::string text(at.size, '\0');
   if (at.size > 0 && !memory.read(word(at.data), text.data(), text.size())) return seen("a text that cannot be read");
   if (bytes) return Value::of_object(Ref<runtime::Object>(new runtime::BytesValue(std::move(text))));
@@ -101,11 +100,15 @@ Value ValueReader::object_of_type(Address at, const TVMFFIObject& head, int dept
     case kTVMFFIBytes: {
       TVMFFIByteArray text;
       if (!memory_.get(cell, text)) break;
+      if (text.size > kMostText || bytes_ + text.size > kMostBytes)
+        return seen(fmt::format("a text of {} bytes, not read", text.size));
+      bytes_ += text.size;
       return text_at(memory_, text, head.type_index == kTVMFFIBytes);
     }
     case kTVMFFIShape: {
       TVMFFIShapeCell shape;
-      if (!memory_.get(cell, shape) || shape.size > kMostItems) break;
+      if (!memory_.get(cell, shape) || shape.size > kMostItems - std::min(items_, kMostItems)) break;
+      items_ += shape.size;
       std::vector<std::int64_t> dims(shape.size);
       if (!dims.empty() && !memory_.read(word(shape.data), dims.data(), dims.size() * sizeof dims[0])) break;
       return Value::of_shape(std::move(dims));
@@ -150,7 +153,10 @@ Value ValueReader::tensor(Address cell) {
 Value ValueReader::sequence(Address cell, int depth) {
   TVMFFISeqCell seq;
   if (!memory_.get(cell, seq) || seq.size < 0) return seen("a tuple that cannot be read");
-  if (std::size_t(seq.size) > kMostItems) return seen(fmt::format("a tuple of {} values, not read", seq.size));
+  // Fields may share what they point to: all of them count.
+  if (std::size_t(seq.size) > kMostItems - std::min(items_, kMostItems))
+    return seen(fmt::format("a tuple of {} values, not read", seq.size));
+  items_ += std::size_t(seq.size);
   std::vector<TVMFFIAny> fields(std::size_t(seq.size));
   if (!fields.empty() && !memory_.read(word(seq.data), fields.data(), fields.size() * sizeof fields[0]))
     return seen("a tuple that cannot be read");

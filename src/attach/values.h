@@ -29,7 +29,7 @@ class ValueReader {
   const bytecode::Executable& program_;
   const RemoteWatched& watched_;
   std::map<Address, runtime::Value> known_;
-  std::size_t bytes_ = 0;  // of tensors that were read
+  std::size_t bytes_ = 0;  // of tensors and texts that were read
   std::size_t items_ = 0;
 };
 

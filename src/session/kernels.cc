@@ -18,8 +18,8 @@ std::vector<Session::KernelState> Session::kernel_states() const {
   std::vector<KernelState> states;
   if (engines_->jit)
     for (const codegen::KernelStats& k : engines_->jit->stats())
-      states.push_back({k.name, k.compiled, k.from_cache, k.compile_ns, k.compiled && k.tier == codegen::Tier::Quick,
-                        k.improving});
+      states.push_back(
+          {k.name, k.compiled, k.from_cache, k.compile_ns, k.compiled && k.tier == codegen::Tier::Quick, k.improving});
   // Primitives of the Relay VM have a compiler of their own.
   const Build* relay = nullptr;
   if (program_ && program_->kind() == ProgramKind::RelayText) relay = static_cast<RelayText*>(program_.get())->built();

@@ -206,7 +206,6 @@ class Linker {
         d.builtin = t.builtin;
         if (d.builtin == builtin_MatchShape || d.builtin == builtin_MatchPrimValue) d.writes = Writes::Heap;
         if (d.builtin == builtin_CallTirDyn) d.writes = Writes::Kernel;
-        if (d.builtin == builtin_AllocStorage) note_hint(i);
         break;
       case TargetKind::Control:
         d.op = Op::InvokeClosure;
@@ -229,15 +228,6 @@ class Linker {
     d.args_count = std::uint32_t(i.args.size());
     for (std::size_t a = 0; a < i.args.size(); ++a) out_.args.push_back(decode_arg(i.arg(a)));
     d.first_register = consecutive(std::span(out_.args).subspan(d.args_begin));
-  }
-
-  void note_hint(const Instruction& i) {
-    constexpr std::size_t kHint = 3;
-    const bool constant = i.args.size() > kHint && i.arg(kHint).kind() == ArgKind::Constant;
-    const Value v = constant ? exe_.constants[std::size_t(i.arg(kHint).value())] : Value();
-    const auto hint = v.is(ValueKind::DType) ? std::optional(v.as_dtype()) : std::nullopt;
-    const bool first = !std::exchange(has_hint_, true);
-    if (first || out_.storage_hint != hint) out_.storage_hint = first ? hint : std::nullopt;
   }
 
   void mark_tail_calls(const FunctionEntry& f) {
@@ -330,7 +320,6 @@ class Linker {
   const Executable& exe_;
   Program::Impl& out_;
   std::size_t functions_begin_ = 0;
-  bool has_hint_ = false;
   std::map<std::int64_t, std::int32_t> immediates_;
 };
 

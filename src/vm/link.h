@@ -78,9 +78,7 @@ struct Program::Impl {
   // Storages of the constants: a snapshot of a machine shares them.
   std::unordered_set<const runtime::Storage*> constant_storages;
   std::shared_ptr<const InstructionSet> instructions;  // of another machine's program
-  // The dtype in which storages are asked for; none: several, so that nobody knows how far one may grow.
-  std::optional<runtime::DType> storage_hint = runtime::DType::UInt(8);
-  mutable KernelWritesOf kernel_writes;  // told later than the program is linked
+  mutable KernelWritesOf kernel_writes;                // told later than the program is linked
 };
 
 // A function of a program as a value. `owner` tells a machine whether it may push a frame for it.

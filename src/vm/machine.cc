@@ -110,14 +110,6 @@ const KernelWrites* writes_of(const Program& program, std::string_view kernel) {
   return of ? of(kernel) : nullptr;
 }
 
-// Whether another argument has memory of the same storage, which the call may read.
-bool overlaps(PackedArgs args, std::size_t i) {
-  for (std::size_t a = 0; a < args.size(); ++a)
-    if (a != i && args[a].is(ValueKind::Tensor) && args[a].as_tensor().storage() == args[i].as_tensor().storage())
-      return true;
-  return false;
-}
-
 }  // namespace
 
 Result<support::Unit> Interpreter::own_written(const Decoded& d, PackedArgs args) const {
@@ -131,14 +123,7 @@ Result<support::Unit> Interpreter::own_written(const Decoded& d, PackedArgs args
   for (std::size_t i = 0; i < args.size(); ++i) {
     const bool known = writes && i >= first && i - first < writes->written.size();
     if (known && !writes->written[i - first]) continue;
-    const auto hint = impl_.storage_hint;
-    if (!known || !hint || !writes->overwritten[i - first] || !args[i].is(ValueKind::Tensor) || overlaps(args, i)) {
-      RLDB_TRY_VOID(runtime::own_all(args[i]));
-      continue;
-    }
-    const runtime::Tensor& t = args[i].as_tensor();
-    RLDB_TRY_VOID(
-        runtime::own(*t.storage(), runtime::Overwritten{t.byte_offset(), t.byte_offset() + t.byte_size(), *hint}));
+    RLDB_TRY_VOID(runtime::own_all(args[i]));
   }
   return support::Unit{};
 }

@@ -135,7 +135,10 @@ void check_panes(const std::string& program) {
   s.terminal.forget();
   s.terminal.send(kToggle);
   check(s.terminal.wait_for_after(kLeave, "(rldb main:c) "), "C-x a leaves, and there is a prompt", s.terminal.said());
+  s.terminal.forget();
   s.terminal.send("\x04");
+  check(s.terminal.wait_for("(y/n) "), "^D asks, as a run is stopped", s.terminal.said());
+  s.terminal.send("y\r");
   check(s.leaves_with(0), "and the session ends as ever", s.terminal.said());
 }
 

@@ -61,15 +61,6 @@ TEST_CASE("copies of copies share one block, whoever is written first") {
   CHECK(byte_of(*c) == 3);
 }
 
-TEST_CASE("of what is overwritten only the rest is copied") {
-  const Ref<Storage> a = filled(5), b = share(a).value();
-  REQUIRE(own(*a, Overwritten{16, kSize - 16, DType::UInt(8)}).ok());
-  CHECK(byte_of(*a, 15) == 5);
-  CHECK(byte_of(*a, kSize - 16) == 5);
-  CHECK(a->size() == kSize);
-  CHECK(byte_of(*b, 1000) == 5);
-}
-
 TEST_CASE("small, pinned and foreign memory is copied") {
   const auto small = Storage::allocate(64).value();
   CHECK(share(small).value()->data() != small->data());
@@ -90,7 +81,7 @@ TEST_CASE("small, pinned and foreign memory is copied") {
 TEST_CASE("a storage that may grow still may after it was shared and written") {
   const auto s = Storage::of_shape({std::int64_t(kSize)}, DType::Float(32)).value();
   const Ref<Storage> copy = share(s).value();
-  REQUIRE(own(*s, Overwritten{0, kSize, DType::Float(32)}).ok());
+  REQUIRE(own(*s).ok());
   CHECK(Tensor::view(s, 0, {std::int64_t(kSize / 2)}, DType::Float(32)).ok());
   REQUIRE(own(*copy).ok());
   CHECK(Tensor::view(copy, 0, {std::int64_t(kSize / 2)}, DType::Float(32)).ok());

@@ -8,7 +8,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <optional>
 #include <span>
 
 #include "rldb/runtime/value.h"
@@ -25,18 +24,13 @@ Result<Ref<Storage>> share(const Ref<Storage>& s);
 // The same for all storages that share their memory; null: it is this storage's alone.
 const Object* shared_block(const Storage& s);
 
-// The bytes that the caller is about to overwrite, all of them, whatever they are. `hint`: see Storage::of_shape.
-struct Overwritten {
-  std::size_t begin = 0, end = 0;
-  DType hint;
-};
-// To be called before a write: the storage's memory is its own afterwards, with its contents except those of
-// `overwritten`. Errors: OutOfMemory.
-Result<support::Unit> own(Storage& s, const std::optional<Overwritten>& overwritten = {});
+// To be called before a write: the storage's memory is its own afterwards, with its contents: a kernel that is said to
+// overwrite all of them may still fault or leave before it has. Errors: OutOfMemory.
+Result<support::Unit> own(Storage& s);
 // All tensors and storages in a value.
 Result<support::Unit> own_all(const Value& v);
 
-// While one lives, the memory of these tensors stays where it is.
+// While one lives, the memory of these tensors stays where it is. May end on any thread.
 class Pinned {
  public:
   explicit Pinned(std::span<const Value> values);
@@ -63,5 +57,7 @@ class Reclaimer {
   std::function<bool()> give_up_;
   friend bool reclaim();
 };
+// Asks the reclaimers, one after the other, until one gave something up. False: none did.
+bool reclaim();
 
 }  // namespace rldb::runtime

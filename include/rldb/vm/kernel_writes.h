@@ -12,8 +12,7 @@
 namespace rldb::vm {
 
 struct KernelWrites {
-  std::vector<bool> written;      // by parameter: it may be
-  std::vector<bool> overwritten;  // each of its elements is, and none is read before
+  std::vector<bool> written;  // by parameter: it may be
 };
 // Null: unknown.
 using KernelWritesOf = std::function<const KernelWrites*(std::string_view kernel)>;

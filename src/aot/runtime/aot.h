@@ -289,7 +289,6 @@ typedef struct {
   } tail;
   int64_t depth;
   Trail* trail; /* null: no function runs */
-  int64_t id;   /* of the thread; 0: not asked for yet */
   char* stack_end;
   Run* run;
   int ends;              /* an object does */

@@ -109,8 +109,10 @@ static int read_shape(const char* text, Any* out) {
       ++at;
       continue;
     }
+    errno = 0;
     dims[rank++] = strtoll(at, &end, 10);
     if (end == at || rank == 64) return wrong_value(text, "is no shape: `2,3`");
+    if (errno == ERANGE) return wrong_value(text, "has a dim that does not fit into 64 bits");
     at = end;
   }
   return rldb_aot_shape(rank, dims, out) == kSucceeded;

@@ -18,14 +18,7 @@
 
 RLDB_AOT Watched rldb_aot_watched;
 
-/* A child of fork is another thread. */
-static void forget_id(void) { rldb_aot_thread.id = 0; }
-
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static void begin(void) {
-  pthread_atfork(NULL, NULL, forget_id);
-  rldb_aot_watch_objects();
-}
 
 static Trail* claim(int64_t thread) {
   Trail* t = __atomic_load_n(&rldb_aot_watched.trails, __ATOMIC_ACQUIRE);
@@ -42,13 +35,12 @@ static Trail* claim(int64_t thread) {
   return t;
 }
 
+/* The thread is asked for at each call from outside: a child of fork is another one, and a handler of fork would outlive
+ * the library. */
 static Trail* trail_of(Thread* t) {
   if (t->trail) return t->trail;
-  if (t->id == 0) {
-    pthread_once(&once, begin);
-    t->id = syscall(SYS_gettid);
-  }
-  return t->trail = claim(t->id);
+  pthread_once(&once, rldb_aot_watch_objects);
+  return t->trail = claim(syscall(SYS_gettid));
 }
 
 void rldb_aot_start(Frame* frame, const Any* args, int32_t given) {

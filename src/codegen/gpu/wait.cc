@@ -37,8 +37,12 @@ Result<Unit> wait_for_launch(GpuDevice& device, const GpuOptions& options, std::
   if (ended) return Unit{};
   device.ask_to_stop(true);
   const auto latest = Clock::now() + options.patience;
-  RLDB_TRY(const bool stopped, poll(device, [&] { return Clock::now() >= latest; }));
-  if (stopped) {
+  const auto stopped = poll(device, [&] { return Clock::now() >= latest; });
+  if (!stopped.ok()) {
+    device.ask_to_stop(false);  // else the next kernel would end at once
+    return support::Failure(stopped.error());
+  }
+  if (*stopped) {
     device.ask_to_stop(false);
     return fail(ErrorKind::Interrupted, fmt::format("interrupted in kernel `{}`", kernel));
   }

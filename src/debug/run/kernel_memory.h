@@ -9,7 +9,4 @@ namespace rldb::debug {
 // `lowered`: the module with the TensorIR of the kernels; null: nothing is known about them.
 void tell_kernel_writes(const vm::Program& program, const ir::Module* lowered);
 
-// The parameters whose elements a kernel writes without having read them, all of them.
-std::vector<bool> overwritten_parameters(const ir::PrimFunc* f, const std::vector<bool>& written);
-
 }  // namespace rldb::debug

@@ -6,6 +6,9 @@
 #include <unordered_set>
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::eval {
@@ -48,6 +51,19 @@ class Coverage {
       if (b) pointers_.emplace(b->data, b);
     visit(f->body, true);
     find_aliases(f->body);
+    if (leaves_early(f)) whole_.clear();
+  }
+
+  // Out of a loop, or of the kernel: what comes behind may not run.
+  static bool leaves_early(const ir::PrimFunc* f) {
+    bool found = false;
+    ir::walk(f->body, [&](const ir::Node* n) {
+      const auto* call = as<ir::Call>(n);
+      for (const auto id : {ir::intrin::BreakLoop, ir::intrin::ContinueLoop, ir::intrin::Ret, ir::intrin::ThreadReturn})
+        found = found || (call && ir::is_call_of(call, id));
+      return !found;
+    });
+    return found;
   }
 
   // `always`: the statement runs unconditionally.

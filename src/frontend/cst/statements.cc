@@ -92,13 +92,32 @@ class Splitter {
   void cut_unfinished_end() {
     if (out_.empty() || !out_.back().header) return;
     const std::string_view last = text_.substr(out_.back().begin, out_.back().end - out_.back().begin);
-    if (sound_ && last[0] != '@' && code_of(last.substr(last.rfind('\n') + 1)).ends_with(':')) return;
+    if (sound_ && last[0] != '@' && has_header_colon(last)) return;
     for (std::size_t i = out_.size(); i-- > 0;) {
       Statement& s = out_[i];
       if (i + 1 < out_.size() && text_[s.begin] != '@') break;
       s.cut = s.unfinished = true;
       s.header = s.blanked = false;
     }
+  }
+  // The `:` that ends a header, with the body behind it or not.
+  static bool has_header_colon(std::string_view header) {
+    int depth = 0;
+    char quote = 0;
+    for (std::size_t i = 0; i < header.size(); ++i) {
+      const char c = header[i];
+      if (quote != 0) {
+        if (c == '\\') ++i;
+        if (c == quote) quote = 0;
+        continue;
+      }
+      if (c == '"' || c == '\'') quote = c;
+      if (c == '(' || c == '[' || c == '{') ++depth;
+      if (c == ')' || c == ']' || c == '}') --depth;
+      if (c == '#') i = std::min(header.find('\n', i), header.size());
+      if (c == ':' && depth == 0) return true;
+    }
+    return false;
   }
   bool parses(std::size_t begin, std::size_t end) const {
     return parses_(static_cast<std::uint32_t>(begin), static_cast<std::uint32_t>(end));

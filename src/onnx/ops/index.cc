@@ -175,14 +175,13 @@ bool slice_known(NodeContext& c) {
   return fold_slice(c, cuts);
 }
 
-// A bound of an axis whose extent is a symbol: from the end, or where a walk begins or ends if it is beyond all.
+// A bound of an axis whose extent is a symbol, for R.strided_slice: where a walk begins or ends if it is beyond all.
 const Expr* symbolic_bound(NodeContext& c, std::int64_t bound, const Expr* extent, std::int64_t step) {
   constexpr std::int64_t kBeyond = INT32_MAX;
   if (bound >= kBeyond) return step > 0 ? extent : ir::sub(c.ctx, extent, c.i64(1));
   // -1 would be the last element: a walk to the first one ends before it.
   if (bound <= -kBeyond) return step > 0 ? static_cast<const Expr*>(c.i64(0)) : ir::sub(c.ctx, c.i64(-1), extent);
-  if (bound < 0) return ir::add(c.ctx, extent, c.i64(bound));
-  return c.i64(bound);
+  return c.i64(bound);  // below 0 from the end, as there
 }
 
 }  // namespace
@@ -215,7 +214,9 @@ Made slice_by_symbols(NodeContext& c, const Expr* x, const Dims& dims) {
     RLDB_TRY(const std::size_t axis, c.axis(which[i], dims.size()));
     if (steps[i] < 1) return refuse("a step is not positive, and its bounds are not known");
     const auto bound = [&](const Expr* e) {
-      return int_of(e) ? symbolic_bound(c, *int_of(e), dims[axis], steps[i]) : from_either_end(c.ctx, e, dims[axis]);
+      const auto n = int_of(e);
+      const bool from_end = n && *n < 0 && *n > -INT32_MAX;
+      return n && !from_end ? symbolic_bound(c, *n, dims[axis], steps[i]) : from_either_end(c.ctx, e, dims[axis]);
     };
     axes.push_back(c.i64(std::int64_t(axis)));
     from.push_back(bound(begins[i]));

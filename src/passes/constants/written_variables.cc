@@ -30,7 +30,12 @@ class Collector {
       return;
     }
     if (const auto* local = as<Function>(b->value)) return visit(local->body);
-    if (const auto* call = as<Call>(b->value)) return visit(call);
+    if (const auto* call = as<Call>(b->value)) {
+      // A view has the memory of what it is a view of.
+      const bool view = isa<Op>(call->callee) && op::has(call->callee, op::Trait::View | op::Trait::Identity);
+      if (view && written.count(b->var) && !call->args.empty()) write(call->args[0]);
+      return visit(call);
+    }
     if (written.count(b->var)) write(b->value);
   }
   void visit(const Call* call) {

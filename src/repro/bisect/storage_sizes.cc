@@ -76,6 +76,16 @@ StorageSizes storage_sizes(session::Session& session, const Program& program) {
 
 std::vector<Finding> resized_storages(const StorageSizes& before, const StorageSizes& now) {
   std::vector<Finding> out;
+  // Names are given anew when storages come, go or change places: then nothing tells which is which.
+  const auto same_name = [](const auto& a, const auto& b) { return a.first == b.first; };
+  if (!std::equal(before.begin(), before.end(), now.begin(), now.end(), same_name)) return out;
+  const auto sorted_sizes = [](const StorageSizes& sizes) {
+    std::vector<StorageSizes::mapped_type> all;
+    for (const auto& [key, bytes] : sizes) all.push_back(bytes);
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  if (sorted_sizes(before) == sorted_sizes(now)) return out;
   for (const auto& [key, bytes] : now) {
     const auto it = before.find(key);
     if (it == before.end() || it->second == bytes) continue;

@@ -9,9 +9,12 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 
+#include "rldb/runtime/shared_memory.h"
 #include "runtime/ffi/types.h"
 
 namespace rldb::runtime::ffi {
@@ -116,6 +119,7 @@ struct TextParts : Parts {
 struct DimParts : Parts {
   std::vector<std::int64_t> dims, strides;
   Handle source;
+  std::optional<Pinned> pinned;  // the cell has the address of its memory
 };
 struct ItemParts : Parts {
   std::vector<TVMFFIAny> items;
@@ -256,6 +260,7 @@ Handle make_tensor(const Value& value) {
   const Tensor& t = value.as_tensor();
   auto parts = std::make_unique<DimParts>();
   parts->value = value;
+  parts->pinned.emplace(std::span(&value, 1));
   parts->dims = t.shape();
   parts->strides = compact_strides(parts->dims.data(), parts->dims.size());
   DLTensor cell{};

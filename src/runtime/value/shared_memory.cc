@@ -3,11 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
+#include <mutex>
 #include <set>
 #include <vector>
-
-#include "rldb/runtime/any_contents.h"
 
 namespace rldb::runtime {
 
@@ -33,9 +31,20 @@ void hand_over(Storage& from, Storage& to) {
   from = *Storage::borrow(nullptr, 0, from.device(), support::make_ref<Object>());
 }
 
-std::multiset<const Storage*>& pinned() {
-  static auto* all = new std::multiset<const Storage*>();
-  return *all;
+// A plugin may let go of a tensor on a thread of its own.
+struct PinnedStorages {
+  std::mutex mutex;
+  std::multiset<const Storage*> all;
+};
+PinnedStorages& pinned() {
+  static auto* storages = new PinnedStorages();
+  return *storages;
+}
+
+bool is_pinned(const Storage& s) {
+  PinnedStorages& p = pinned();
+  const std::scoped_lock lock(p.mutex);
+  return p.all.contains(&s);
 }
 
 std::vector<Reclaimer*>& reclaimers() {
@@ -52,22 +61,6 @@ std::uint64_t nanoseconds() {
           .count());
 }
 
-// Elements of the hinted dtype may make a storage larger than it is, so the new one has to be made like the first.
-Result<Ref<Storage>> with_any_contents(const Storage& s, DType hint) {
-  const AnyContents any;
-  return Storage::of_shape({std::int64_t(s.size())}, hint, s.device());
-}
-
-Result<Ref<Storage>> moved(const Storage& shared, const std::optional<Overwritten>& overwritten) {
-  if (!overwritten) return shared.clone();
-  RLDB_TRY(Ref<Storage> made, with_any_contents(shared, overwritten->hint));
-  const std::size_t begin = std::min(overwritten->begin, shared.size());
-  const std::size_t end = std::clamp(overwritten->end, begin, shared.size());
-  std::memcpy(made->data(), shared.data(), begin);
-  std::memcpy(made->data() + end, shared.data() + end, shared.size() - end);
-  return made;
-}
-
 }  // namespace
 
 bool reclaim() {
@@ -81,11 +74,13 @@ Reclaimer::~Reclaimer() { std::erase(reclaimers(), this); }
 Pinned::Pinned(std::span<const Value> values) {
   for (const Value& v : values)
     if (v.is(ValueKind::Tensor)) storages_.push_back(v.as_tensor().storage());
-  for (const Ref<Storage>& s : storages_) pinned().insert(s.get());
+  const std::scoped_lock lock(pinned().mutex);
+  for (const Ref<Storage>& s : storages_) pinned().all.insert(s.get());
 }
 
 Pinned::~Pinned() {
-  for (const Ref<Storage>& s : storages_) pinned().erase(pinned().find(s.get()));
+  const std::scoped_lock lock(pinned().mutex);
+  for (const Ref<Storage>& s : storages_) pinned().all.erase(pinned().all.find(s.get()));
 }
 
 std::uint64_t owning_time() { return t_owning_time; }
@@ -93,7 +88,7 @@ std::uint64_t owning_time() { return t_owning_time; }
 void set_shared_from(std::size_t bytes) { g_shared_from = bytes; }
 
 bool can_share(const Storage& s) {
-  return s.size() >= g_shared_from && s.device().is_host() && (!s.owner() || block_of(s)) && !pinned().contains(&s);
+  return s.size() >= g_shared_from && s.device().is_host() && (!s.owner() || block_of(s)) && !is_pinned(s);
 }
 
 const Object* shared_block(const Storage& s) { return s.owner() ? block_of(s) : nullptr; }
@@ -106,13 +101,13 @@ Result<Ref<Storage>> share(const Ref<Storage>& s) {
   return view_of_block(*block);
 }
 
-Result<support::Unit> own(Storage& s, const std::optional<Overwritten>& overwritten) {
+Result<support::Unit> own(Storage& s) {
   const Ref<SharedBlock> block(block_of(s));
   if (!block) return support::Unit{};
   const std::uint64_t begin = nanoseconds();
   constexpr std::uint32_t kAlone = 2;  // this storage, and the reference above
   while (block->use_count() > kAlone) {
-    auto made = moved(*block->memory, overwritten);
+    auto made = block->memory->clone();
     if (made.ok()) {
       hand_over(**made, s);
       break;

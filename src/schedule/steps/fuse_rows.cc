@@ -268,7 +268,7 @@ class ChainWriter {
   // Lanes of a reduction are rows, unless its result has dimensions inside of them: then a block only has to stay in
   // the cache.
   std::int64_t rows_of_block(std::optional<std::int64_t> known) const {
-    const std::int64_t most = std::min(known.value_or(kMostRows), kMostRows);
+    const std::int64_t most = std::clamp<std::int64_t>(known.value_or(kMostRows), 1, kMostRows);
     const bool needs_lanes = std::any_of(chain_.nests.begin(), chain_.nests.end(), [&](const RowNest& n) {
       return n.block()->init && n.spatial == chain_.prefix;
     });

@@ -43,9 +43,22 @@ struct Bounds {
   const ir::Expr *low = nullptr, *high = nullptr, *test = nullptr;
 };
 
+// A test or bound that is taken out of the loop, and out of the tests before it, is evaluated where the text may not.
+bool can_fail(const ir::Expr* e) {
+  bool found = false;
+  ir::walk(e, [&](const ir::Node* n) {
+    const auto* b = as<ir::BinaryExpr>(n);
+    const bool divides = b && (b->kind == ir::BinaryKind::Div || b->kind == ir::BinaryKind::Mod ||
+                               b->kind == ir::BinaryKind::FloorDiv || b->kind == ir::BinaryKind::FloorMod);
+    found = found || as<ir::BufferLoad>(n) || (divides && ir::const_int(b->b).value_or(0) == 0);
+    return !found;
+  });
+  return found;
+}
+
 class BoundsOf {
  public:
-  BoundsOf(ir::Context& ctx, const ir::Var* last) : ctx_(ctx), last_(last) {}
+  BoundsOf(ir::Context& ctx, const ir::Var* last, const ir::Expr* extent) : ctx_(ctx), last_(last), extent_(extent) {}
 
   // Comparisons of the last axis itself, and tests without it.
   std::optional<Bounds> of(const ir::Expr* condition) {
@@ -58,14 +71,17 @@ class BoundsOf {
   bool add(const ir::Expr* e, Bounds& out) {
     const auto* b = as<ir::BinaryExpr>(e);
     if (b && b->kind == ir::BinaryKind::And) return add(b->a, out) && add(b->b, out);
+    if (can_fail(e)) return false;
     if (!mentions(e, last_)) {
       out.test = out.test ? ir::logical_and(ctx_, out.test, e) : e;
       return true;
     }
     if (!b || (b->a != last_ && b->b != last_)) return false;
     const ir::Expr* other = b->a == last_ ? b->b : b->a;
-    if (mentions(other, last_) || other->dtype() != last_->dtype()) return false;
-    const ir::Expr* next = ir::add(ctx_, other, ctx_.int_imm(other->dtype(), 1));
+    if (mentions(other, last_) || other->dtype() != last_->dtype() || extent_->dtype() != other->dtype()) return false;
+    const ir::Expr* one = ctx_.int_imm(other->dtype(), 1);
+    // It may be the largest number: beyond the last element all are alike.
+    const ir::Expr* next = ir::add(ctx_, ir::min(ctx_, other, ir::sub(ctx_, extent_, one)), one);
     const bool first = b->a == last_;
     const auto below = first ? ir::BinaryKind::LT : ir::BinaryKind::GT,
                up_to = first ? ir::BinaryKind::LE : ir::BinaryKind::GE;
@@ -84,6 +100,7 @@ class BoundsOf {
 
   ir::Context& ctx_;
   const ir::Var* last_;
+  const ir::Expr* extent_;  // of its loop
 };
 
 class VectorMatcher {
@@ -111,7 +128,7 @@ class VectorMatcher {
 
   bool fits(const ir::Expr* value, int choices) {
     if (const ir::Call* c = as_choice(value)) {
-      const auto bounds = BoundsOf(scene_.ctx, last_).of(c->args[0]);
+      const auto bounds = BoundsOf(scene_.ctx, last_, v_.nest.loops.back()->extent).of(c->args[0]);
       if (!bounds) return false;
       choices += bounds->low || bounds->high ? kDivides : kTests;
       calls_ = true;
@@ -205,7 +222,7 @@ class VectorsWriter {
     if (const auto n = ir::const_int(count); n && *n <= 0) return nullptr;
     const ir::Call* choice = as_choice(value);
     if (!choice) return row(value, from, count);
-    const Bounds b = *BoundsOf(ctx, v_.nest.axes.back()).of(choice->args[0]);
+    const Bounds b = *BoundsOf(ctx, v_.nest.axes.back(), v_.nest.loops.back()->extent).of(choice->args[0]);
     const auto at = [&](E e) { return ir::substitute(ctx, e, axes_); };
     const E low = b.low ? ir::min(ctx, ir::max(ctx, at(b.low), from), to) : from;
     const E high = b.high ? ir::max(ctx, ir::min(ctx, at(b.high), to), low) : to;

@@ -67,9 +67,13 @@ Result<Value> builtin_AllocStorage(const CallSite& site, PackedArgs args) {
   RLDB_TRY(auto* shape, a.shape(1));
   RLDB_TRY(const std::int64_t device, a.integer(2));
   RLDB_TRY(DType dtype, a.dtype(3));
-  RLDB_TRY(auto storage,
-           runtime::Storage::of_shape(*shape, dtype, runtime::device_at(site.program.environment().devices, device)));
-  return Value(storage);
+  const auto where = runtime::device_at(site.program.environment().devices, device);
+  auto storage = runtime::Storage::of_shape(*shape, dtype, where);
+  // Checkpoints hold memory that the program does not use any more.
+  while (!storage.ok() && storage.error().kind == ErrorKind::OutOfMemory && runtime::reclaim())
+    storage = runtime::Storage::of_shape(*shape, dtype, where);
+  if (!storage.ok()) return support::Failure(std::move(storage).error());
+  return Value(*std::move(storage));
 }
 
 Result<Value> builtin_AllocTensor(const CallSite&, PackedArgs args) {

@@ -48,7 +48,13 @@ def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
   CHECK(has(refusal(kernel_of("    T.tvm_storage_sync(\"global\")\n    B[tx] = A[tx]\n")),
             "a barrier over `global` has no form in OpenCL C"));
   CHECK(has(refusal(kernel_of("    if tx < 7:\n        B[tx] = T.tvm_warp_shuffle(0, A[tx], 1, 32, 32)\n")),
-            "`T.tvm_warp_shuffle` is in a branch that not all threads of a block take"));
+            "`T.tvm_warp_shuffle` is in a branch or loop in which not all threads of a block stay together"));
+  CHECK(has(refusal(kernel_of("    for i in range(4):\n        if tx > i:\n            T.evaluate(T.break_loop())\n"
+                              "        B[tx] = T.tvm_warp_shuffle(0, A[tx], 1, 32, 32)\n")),
+            "in which not all threads of a block stay together"));
+  CHECK(has(refusal(kernel_of("    if tx > 7:\n        T.evaluate(T.thread_return())\n"
+                              "    B[tx] = T.tvm_warp_shuffle(0, A[tx], 1, 32, 32)\n")),
+            "comes after a return of some threads of the block"));
 }
 
 TEST_CASE("opencl: a fault names buffer, index and thread, the same in every run") {

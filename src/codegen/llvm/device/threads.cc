@@ -84,7 +84,9 @@ Lowering::Value* Lowering::exchange(const ir::Call* c) {
   if (row->id == ir::intrin::TvmWarpActivemask) {
     auto* asks =
         llvm::InlineAsm::get(llvm::FunctionType::get(b_.getInt32Ty(), false), "activemask.b32 $0;", "=r", true);
-    return b_.CreateCall(asks);
+    llvm::CallInst* call = b_.CreateCall(asks);
+    call->setConvergent();  // its value depends on the branch that it is in
+    return call;
   }
   const bool up = row->id == ir::intrin::TvmWarpShuffleUp, down = row->id == ir::intrin::TvmWarpShuffleDown,
              across = row->id == ir::intrin::TvmWarpShuffleXor;

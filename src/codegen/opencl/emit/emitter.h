@@ -89,6 +89,7 @@ class Emitter : public HostWalk {
   void stop_together();
   void stop_in_loop(const ir::Stmt* body, const std::string& leave);
   std::string leaving_variable(const ir::Stmt* body);
+  static bool leaves_loop(const ir::Stmt* s);  // by break or continue
   enum class Looks : std::uint8_t { Never, Each, Chunks };
   Looks looks_in(const ir::ForStmt* s);  // how often a loop looks whether it is to stop
   void loop_in_chunks(const ir::ForStmt* s);
@@ -168,6 +169,7 @@ class Emitter : public HostWalk {
   std::unordered_map<const ir::Var*, const ir::Expr*> lets_;
   std::unordered_set<const ir::Var*> varying_;  // not the same for all threads of a block
   int divergent_ = 0;                           // conditions around that are not
+  bool some_left_ = false;                      // threads may have returned from the kernel before the others
 };
 
 }  // namespace rldb::codegen

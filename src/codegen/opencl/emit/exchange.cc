@@ -52,7 +52,8 @@ std::string Emitter::exchange(const ir::Call* c) {
   if (!width || !warp || *warp < 1 || *width < 1 || *width > *warp || !std::has_single_bit(std::uint64_t(*width)))
     return refused("needs constants as width and as size of a warp");
   if (!threads || *threads > INT16_MAX) return refused("needs blocks of a constant size");
-  if (divergent_ > 0) return refused("is in a branch that not all threads of a block take");
+  if (divergent_ > 0) return refused("is in a branch or loop in which not all threads of a block stay together");
+  if (some_left_) return refused("comes after a return of some threads of the block");
   const std::string_view type = value_type(c->args[1]->dtype());
   if (type.empty()) return refused("does not take " + to_string(c->args[1]->dtype()));
   const std::string given = bare(value(c->args[1])), operand = bare(value(c->args[2]));

@@ -140,6 +140,7 @@ void Emitter::launch(const ir::AttrStmt* s) {
   made.function = names_.fresh(fmt::format("{}_kernel{}", options_.name.substr(0, kLongestName),
                                            program_.launches.empty() ? "" : std::to_string(program_.launches.size())));
   launch_ = &made;
+  some_left_ = false;
   body_.clear(), shared_.clear(), outer_arrays_.clear();
   memories_.clear(), threads_.clear(), local_vars_.clear(), local_vectors_.clear();
   depth_ = 1;
@@ -198,6 +199,7 @@ std::string Emitter::thread_number() {
 
 std::string Emitter::kernel_head(Launch& made) {
   launch_ = &made;
+  some_left_ = false;
   const bool reports = std::any_of(made.arguments.begin(), made.arguments.end(),
                                    [](const LaunchArgument& a) { return a.kind == LaunchArgument::Kind::Fault; });
   const std::string number = reports ? thread_number() : "";  // may add arguments

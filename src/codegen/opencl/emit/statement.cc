@@ -160,7 +160,7 @@ void Emitter::loop(const ir::ForStmt* s) {
   line("{");
   ++depth_;
   if (looks == Looks::Each) stop_in_loop(s->body, leave);
-  const bool together = is_uniform(s->min) && is_uniform(s->extent) && looks == Looks::Never;
+  const bool together = is_uniform(s->min) && is_uniform(s->extent) && looks == Looks::Never && !leaves_loop(s->body);
   divergent_ += together ? 0 : 1;
   statement(s->body);
   divergent_ -= together ? 0 : 1;
@@ -197,7 +197,10 @@ void Emitter::effect(const ir::Evaluate* s) {
     if (!ir::const_int(s->value) && !as<ir::FloatImm>(s->value)) line(fmt::format("(void){};", value(s->value)));
     return;
   }
-  if (row && (row->id == ir::intrin::Ret || row->id == ir::intrin::ThreadReturn)) return line("return;");
+  if (row && (row->id == ir::intrin::Ret || row->id == ir::intrin::ThreadReturn)) {
+    some_left_ = some_left_ || divergent_ > 0;
+    return line("return;");
+  }
   if (row && row->id == ir::intrin::BreakLoop) return line("break;");
   if (row && row->id == ir::intrin::ContinueLoop) return line("continue;");
   if (row && row->id == ir::intrin::TvmStorageSync) {

@@ -22,16 +22,6 @@ constexpr std::int64_t kLongWork = std::int64_t(1) << 22;
 constexpr std::int64_t kLongLaunch = std::int64_t(1) << 26;
 constexpr std::int64_t kChunk = 4096;
 
-bool leaves_loop(const ir::Stmt* s) {
-  bool found = false;
-  ir::walk(s, [&](const ir::Node* n) {
-    const auto* e = as<ir::Expr>(n);
-    found = found || (e && (ir::is_call_of(e, ir::intrin::BreakLoop) || ir::is_call_of(e, ir::intrin::ContinueLoop)));
-    return !found;
-  });
-  return found;
-}
-
 // A barrier that every iteration reaches is in between two looks.
 bool always_meets(const ir::Stmt* s) {
   if (const auto* seq = as<ir::SeqStmt>(s)) return std::any_of(seq->stmts.begin(), seq->stmts.end(), always_meets);
@@ -42,6 +32,16 @@ bool always_meets(const ir::Stmt* s) {
 }
 
 }  // namespace
+
+bool Emitter::leaves_loop(const ir::Stmt* s) {
+  bool found = false;
+  ir::walk(s, [&](const ir::Node* n) {
+    const auto* e = as<ir::Expr>(n);
+    found = found || (e && (ir::is_call_of(e, ir::intrin::BreakLoop) || ir::is_call_of(e, ir::intrin::ContinueLoop)));
+    return !found;
+  });
+  return found;
+}
 
 std::optional<std::int64_t> Emitter::work_of(const ir::Stmt* s) {
   std::optional<std::int64_t> inner = 1;

@@ -2,6 +2,8 @@
 // function, a value.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "rldb/debug/storage.h"
 #include "rldb/ops/op_info.h"
 #include "rldb/source/diagnostic_debug.h"
@@ -99,6 +101,9 @@ std::optional<Status> show_of_program(Repl& repl, std::string_view name) {
   const ir::Module* module = repl.session().module();
   if (const ir::Expr* f = module ? module->find(name) : nullptr) return show_any_function(repl, name, f);
   if (const runtime::Value* v = repl.session().find_value(name)) return show_any_value(repl, name, *v);
+  if (module) return std::nullopt;
+  const std::vector<std::string> names = repl.session().function_names();  // of Relay or code
+  if (std::find(names.begin(), names.end(), name) != names.end()) return command_List(repl, name);
   return std::nullopt;
 }
 

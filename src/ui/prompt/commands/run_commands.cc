@@ -343,8 +343,7 @@ Status command_Jit(Repl& repl, std::string_view rest) {
   if (states.empty()) repl.print("no kernels yet\n");
   for (const auto& [kernel, engine] : repl.session().options().kernel_engines)
     repl.print("{:<24} on {}\n", kernel, to_string(engine));
-  for (const session::Session::KernelState& k : states)
-    repl.print("{:<24} {}\n", k.name, state_of(k));
+  for (const session::Session::KernelState& k : states) repl.print("{:<24} {}\n", k.name, state_of(k));
   return Status::Good;
 }
 

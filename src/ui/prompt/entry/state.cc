@@ -531,7 +531,8 @@ void Repl::tell(const source::Diagnostics& diagnostics) {
     if (first.error_count() == kMost) break;
   }
   console_->diagnose(first, session_->sources());
-  print("{} more errors; `rldb check FILE` shows all errors of a file\n", diagnostics.error_count() - kMost);
+  print("{}; `rldb check FILE` shows all errors of a file\n",
+        support::counted(diagnostics.error_count() - kMost, "more error"));
 }
 
 Status Repl::fail(source::Message message) {
