@@ -1,3 +1,4 @@
+// A process through /proc: its memory, mappings, threads and names.
 #include "attach/process_memory.h"
 
 #include <dirent.h>

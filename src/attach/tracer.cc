@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
+#include <utility>
 
 #include "attach/process_memory.h"
 #include "rldb/support/cancel.h"

@@ -35,8 +35,8 @@ static Trail* claim(int64_t thread) {
   return t;
 }
 
-/* The thread is asked for at each call from outside: a child of fork is another one, and a handler of fork would outlive
- * the library. */
+/* The thread is asked for at each call from outside: a child of fork is another one, and a handler of fork would
+ * outlive the library. */
 static Trail* trail_of(Thread* t) {
   if (t->trail) return t->trail;
   pthread_once(&once, rldb_aot_watch_objects);

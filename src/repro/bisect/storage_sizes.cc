@@ -1,5 +1,7 @@
+// Sizes of storages by their names, as a run allocates them, and those that differ between two stages.
 #include "repro/bisect/storage_sizes.h"
 
+#include <algorithm>
 #include <set>
 
 #include "rldb/ir/op/memory.h"
