@@ -4,6 +4,7 @@
 #include "rldb/ir/op/call_packed.h"
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op_attr/call_attr.h"
+#include "rldb/ir/op_traits.h"
 
 namespace rldb::passes {
 
