@@ -625,6 +625,10 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
         facts[i].is_verified = false;
         forget_good(members[i]);
       }
+  // Bindings that were found good in an impure function may break rule 12 in a pure one.
+  for (std::size_t i = 0; i < members.size(); ++i)
+    if (facts[i].verified && ir::demands_purity(facts[i].verified) != ir::demands_purity(members[i].function))
+      forget_good(members[i]);
   if (!verify_in_parts) {
     for (MemberFacts& f : facts) f.verification.clear();
     verify_in_parts = true;

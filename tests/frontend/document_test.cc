@@ -198,6 +198,24 @@ TEST_CASE("outputs, symbolic variables, names, headers") {
   e.change("import relax as R", "import relax as RR");
 }
 
+TEST_CASE("what was right in an impure function is looked at again when the function becomes pure") {
+  Edited e(R"(@I.ir_module
+class Module:
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        a = R.add(x, x)
+        u = R.print(a, format="{}")
+        return a
+)");
+  CHECK(!e.document.diagnostics().has_errors());
+  e.change("@R.function(pure=False)", "@R.function");
+  CHECK(e.document.diagnostics().has_errors());
+  e.change("        a = R.add", "        R.func_attr({\"relax.force_pure\": True})\n        a = R.add");
+  CHECK(!e.document.diagnostics().has_errors());
+  e.change("\"relax.force_pure\": True", "\"relax.force_pure\": False");
+  CHECK(e.document.diagnostics().has_errors());
+}
+
 TEST_CASE("kernels are read by how they are called") {
   Edited e(kModule);
   const std::string_view today = "R.call_tir(cls.twice, (lv,), out_ty=R.Tensor((4, 4), \"float32\"))";

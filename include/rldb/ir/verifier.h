@@ -44,4 +44,7 @@ bool verify(Context& ctx, const Module* m, source::Diagnostics& out, const Verif
 bool verify_function(Context& ctx, const Module* m, std::string_view name, source::Diagnostics& out,
                      const VerifyOptions& options = {});
 
+// Whether rule 12 holds for a function: a pure Relax function whose purity is not forced.
+bool demands_purity(const Expr* function);
+
 }  // namespace rldb::ir

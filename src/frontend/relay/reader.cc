@@ -17,9 +17,13 @@ namespace {
 
 constexpr std::string_view kVersion = "\"0.0.5\"";
 
+bool has_expression(const relay::AttrValue& v) {
+  return v.kind == relay::AttrKind::Expression ||
+         std::any_of(v.items.begin(), v.items.end(), [](const relay::AttrValue* i) { return has_expression(*i); });
+}
+
 bool has_expressions(const std::vector<relay::NamedAttr>& attrs) {
-  return std::any_of(attrs.begin(), attrs.end(),
-                     [](const relay::NamedAttr& a) { return a.value->kind == relay::AttrKind::Expression; });
+  return std::any_of(attrs.begin(), attrs.end(), [](const relay::NamedAttr& a) { return has_expression(*a.value); });
 }
 
 }  // namespace

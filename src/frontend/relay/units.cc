@@ -39,6 +39,9 @@ class UnitScan {
         ++at_;
       } else if (c == '#' && text_.substr(at_).starts_with("#[metadata]")) {
         break;
+      } else if (c == '%' || c == '@') {
+        ++at_;
+        if (at_ < text_.size() && (text_[at_] == '/' || is_relay_word(text_[at_]))) skip_word();
       } else if (is_relay_word(c)) {
         skip_word();
       } else {
@@ -105,7 +108,8 @@ class UnitScan {
   // A slash within a word is a part of it; `meta[...][...]` is one token.
   void skip_word() {
     const std::size_t begin = at_;
-    while (at_ < text_.size() && is_relay_word(text_[at_])) ++at_;
+    const bool number = text_[begin] >= '0' && text_[begin] <= '9';  // a slash behind one begins a comment
+    while (at_ < text_.size() && is_relay_word(text_[at_]) && !(number && text_[at_] == '/')) ++at_;
     const std::string_view word = text_.substr(begin, at_ - begin);
     if (open_.empty() && word == "def") in_function_ = true;
     if (open_.empty() && word == "type") in_function_ = false;

@@ -273,7 +273,7 @@ void RelaxVerifier::function_body(std::string_view name, const Function* f) {
   const Node* outer = report_.here();
   report_.at(f);
   if (flag(f->attrs, attr_name::ForcePure) && !f->is_pure) report_.add(f, diag::VerifyForcePure, name);
-  functions_.push_back({f, name, f->is_pure && !flag(f->attrs, attr_name::ForcePure)});
+  functions_.push_back({f, name, demands_purity(f)});
   int dataflow = dataflow_depth_;
   dataflow_depth_ = 0;
   open_scope(ScopeKind::Function);
@@ -441,3 +441,8 @@ void RelaxVerifier::leaf(const Expr* e, std::string_view role) {
 }
 
 }  // namespace rldb::ir::verify_detail
+
+bool rldb::ir::demands_purity(const Expr* function) {
+  const auto* f = as<Function>(function);
+  return f != nullptr && f->is_pure && !verify_detail::flag(f->attrs, attr_name::ForcePure);
+}

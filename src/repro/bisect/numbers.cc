@@ -64,4 +64,11 @@ std::int64_t not_finite(const Value& result) {
   return n;
 }
 
+Tolerances of_large_numbers(Tolerances t) {
+  constexpr double kRough = 0.05;
+  if (!t.rtol) t.rtol = kRough;
+  if (!t.atol) t.atol = kRough;
+  return t;
+}
+
 }  // namespace rldb::repro

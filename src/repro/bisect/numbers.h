@@ -24,4 +24,7 @@ bool overflows_on_one_side(const runtime::Value& a, const runtime::Value& b);
 // NaN or infinite elements of a result. Differences are invisible where values are not finite.
 std::int64_t not_finite(const runtime::Value& result);
 
+// Results computed from large numbers have large rounding errors.
+Tolerances of_large_numbers(Tolerances t);
+
 }  // namespace rldb::repro

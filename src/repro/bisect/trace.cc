@@ -13,6 +13,9 @@
 #include "repro/bisect/meant.h"
 #include "repro/bisect/number_kinds.h"
 #include "repro/bisect/numbers.h"
+#include "repro/bisect/round_seen.h"
+#include "repro/bisect/stage_functions.h"
+#include "repro/bisect/stages.h"
 #include "repro/bisect/storage_sizes.h"
 #include "repro/borrow.h"
 #include "repro/cpu_clock.h"
@@ -148,7 +151,8 @@ class TraceBisector {
     first_ = &*first;
     order_stages();
     open_ = has_open_dims(first_->module);
-    keep_integers_ = std::any_of(order_.begin(), order_.end(), [&](std::size_t i) { return has_loops_by_data(i); });
+    keep_integers_ = std::any_of(order_.begin(), order_.end(),
+                                 [&](std::size_t i) { return has_loops_by_data(out_.stages[i].module); });
     follower_.keep_integers(keep_integers_);
     for (const std::string& name : functions_of(first_->module))
       if (what_.function.empty() || name == what_.function) functions_.push_back({name, 0, false, {}, {}});
@@ -224,53 +228,6 @@ class TraceBisector {
     out_.alone.clear();
   }
 
-  // Public ones; if a module has none, all.
-  static std::vector<std::string> functions_of(const ir::Module* module) {
-    std::vector<std::string> names, hidden;
-    for (const ir::ModuleEntry& e : module->entries)
-      if (const auto* f = ir::as<ir::Function>(e.function)) (f->is_private() ? hidden : names).emplace_back(e.name);
-    if (names.empty()) names = std::move(hidden);
-    std::stable_partition(names.begin(), names.end(),
-                          [](const std::string& n) { return n == support::kEntryFunction; });
-    return names;
-  }
-
-  static bool find_public(const ir::Module* module, const std::string& name) {
-    const std::vector<std::string> names = functions_of(module);
-    return std::find(names.begin(), names.end(), name) != names.end();
-  }
-
-  // Parameters that accept tensors of more than one shape.
-  static bool has_open_dims(const ir::Module* module) {
-    const auto is_open = [](const ir::Var* p) {
-      const auto* t = ir::as<ir::TensorType>(p->type);
-      return p->type->has_vars || (t && !t->has_shape) || ir::as<ir::ShapeType>(p->type);
-    };
-    return std::any_of(module->entries.begin(), module->entries.end(), [&](const ir::ModuleEntry& e) {
-      const auto* f = ir::as<ir::Function>(e.function);
-      return f && std::any_of(f->params.begin(), f->params.end(), is_open);
-    });
-  }
-
-  // With arbitrary integers such a kernel might not terminate.
-  bool has_loops_by_data(std::size_t stage) const {
-    bool found = false;
-    const auto reads = [&](const ir::Expr* e) {
-      ir::walk(e, [&](const ir::Node* n) {
-        found = found || ir::as<ir::BufferLoad>(n);
-        return !found;
-      });
-    };
-    for (const ir::ModuleEntry& e : out_.stages[stage].module->entries)
-      if (const auto* kernel = ir::as<ir::PrimFunc>(e.function))
-        ir::walk(kernel->body, [&](const ir::Node* n) {
-          found = found || ir::as<ir::WhileStmt>(n);
-          if (const auto* loop = ir::as<ir::ForStmt>(n)) reads(loop->min), reads(loop->extent);
-          return !found;
-        });
-    return found;
-  }
-
   // A stage identical to the previous one need not run.
   void order_stages() {
     const ir::Module* last = nullptr;
@@ -329,40 +286,6 @@ class TraceBisector {
   }
 
   // ---- rounds of other ranks ----
-
-  // Seen by another rank in a round of one function, from the beginning.
-  struct Seen {
-    bool tried = false;    // it was no repetition, and there was time
-    bool differs = false;  // or something else that this process has to see for itself
-    bool compared = false;
-    bool numbers = false;  // some comparison had no part that is NaN on both sides
-    std::string why;
-    std::size_t runs = 0;
-    std::vector<std::size_t> stages;  // that ran
-    std::vector<std::string> notes;
-  };
-
-  static std::string wire_of(const Seen& seen) {
-    std::vector<std::string> stages;
-    for (const std::size_t i : seen.stages) stages.push_back(std::to_string(i));
-    const auto flag = [](bool b) { return std::string(b ? "1" : "0"); };
-    return to_parts({flag(seen.tried), flag(seen.differs), flag(seen.compared), flag(seen.numbers), seen.why,
-                     std::to_string(seen.runs), to_parts(stages), to_parts(seen.notes)});
-  }
-
-  static Seen seen_from(const std::string& bytes) {
-    Seen seen;
-    const auto parts = from_parts(bytes);
-    if (!parts || parts->size() != 8) return seen;
-    const auto flag = [&](std::size_t i) { return (*parts)[i] == "1"; };
-    seen.tried = flag(0), seen.differs = flag(1), seen.compared = flag(2), seen.numbers = flag(3);
-    seen.why = (*parts)[4];
-    seen.runs = std::stoull((*parts)[5]);
-    if (const auto stages = from_parts((*parts)[6]))
-      for (const std::string& i : *stages) seen.stages.push_back(std::stoull(i));
-    if (const auto notes = from_parts((*parts)[7])) seen.notes = *notes;
-    return seen;
-  }
 
   // A round in which nothing is known from earlier ones.
   Seen round_apart(std::size_t function, std::size_t k) {
@@ -579,14 +502,6 @@ class TraceBisector {
     out_.good_program = at_.program;
     out_.bad_program = program;
     return true;
-  }
-
-  // Results computed from large numbers have large rounding errors.
-  static Tolerances of_large_numbers(Tolerances t) {
-    constexpr double kRough = 0.05;
-    if (!t.rtol) t.rtol = kRough;
-    if (!t.atol) t.atol = kRough;
-    return t;
   }
 
   static std::vector<Finding> memory_of(const Trace& trace, bool unwritten) {
@@ -857,6 +772,8 @@ class TraceBisector {
   std::optional<Clock::time_point> singles_until_;
 };
 
+}  // namespace
+
 TraceBisection bisect_stages(session::Session& session, TraceBisection out, const Tolerances& tolerances,
                              const Followed& what, const BisectProgress& progress, support::Ranks* ranks) {
   if (out.stages.empty()) return out;
@@ -868,90 +785,11 @@ TraceBisection bisect_stages(session::Session& session, TraceBisection out, cons
   return out;
 }
 
-// The stages of both, one folder after the other.
-TraceBisection joined(const TraceBisection& a, const TraceBisection& b, const std::string& first,
-                      const std::string& second) {
-  TraceBisection out;
-  for (const auto& [side, folder] : {std::pair{&a, &first}, std::pair{&b, &second}})
-    for (Stage s : side->stages) {
-      s.file = *folder + "/" + s.file;
-      out.stages.push_back(std::move(s));
-    }
-  return out;
-}
-
-// At the start of the second folder the comparison must have continued, or the folders were not compared.
-void need_passage(TraceBisection& both, std::size_t second) {
-  if (both.verdict != TraceBisection::Verdict::Agree) return;
-  std::size_t i = second;
-  while (i < both.stages.size() && !both.stages[i].not_runnable.empty()) ++i;
-  if (i < both.stages.size() && !both.anew.contains(i)) return;
-  both.verdict = TraceBisection::Verdict::CannotTell;
-  both.why = "the programs of the two folders could not be compared with each other";
-}
-
-}  // namespace
-
 TraceBisection bisect_trace(session::Session& session, const std::string& folder, const Tolerances& tolerances,
                             const Followed& what, const BisectProgress& progress, support::Ranks* ranks) {
   TraceBisection out;
   out.stages = read_dump(session, folder, out.why, what.original);
   return bisect_stages(session, std::move(out), tolerances, what, progress, ranks);
-}
-
-StageComparison compare_stages(session::Session& session, std::vector<Stage> stages, std::size_t a, std::size_t b,
-                               const Followed& what, const Tolerances& tolerances, bool shadow) {
-  const std::string function = what.function.empty() ? std::string(support::kEntryFunction) : what.function;
-  StageComparison out;
-  TraceBisection both;
-  both.stages = std::move(stages);
-  for (const std::size_t i : {a, b}) {
-    const Stage& s = both.stages[i];
-    if (s.module && s.not_runnable.empty()) continue;
-    out.comparison.why = fmt::format("{}: {}", s.file, s.not_runnable);
-    return out;
-  }
-  const Borrow borrow(session);
-  Follower follower(session, tolerances, both, what);
-  Point at;
-  Program second;
-  both.tried.inputs = what.inputs;
-  both.tried.add_numbers(kUsualNumbers);
-  both.tried.add_seed(session.options().seed);
-  Step step = follower.attempt(a, function, at, second);
-  if (step != Step::Skipped) step = follower.attempt(b, function, at, second);
-  if (step == Step::Agrees || step == Step::Differs) {
-    out.a = step == Step::Differs ? at.program : at.before;
-    out.b = step == Step::Differs ? second : at.program;
-    out.comparison = compare(session, out.a, out.b, tolerances, shadow);
-    judge_nan(out.comparison);
-    out.comparison.tried = both.tried;
-    return out;
-  }
-  out.comparison.why = follower.last_reason();
-  if (!both.notes.empty()) out.comparison.why = both.notes.back();
-  if (out.comparison.why.empty()) out.comparison.why = fmt::format("there is no function `{}` in both", function);
-  return out;
-}
-
-FolderBisection bisect_two_traces(session::Session& session, const std::string& first, const std::string& second,
-                                  const Tolerances& tolerances, const Followed& what, const BisectProgress& progress,
-                                  support::Ranks* ranks) {
-  FolderBisection out;
-  out.first = bisect_trace(session, first, tolerances, what, progress, ranks);
-  out.second = bisect_trace(session, second, tolerances, what, progress, ranks);
-  if (ranks && ranks->rank() > 0) return out;
-  using Verdict = TraceBisection::Verdict;
-  if (out.first.verdict != Verdict::Agree || out.second.verdict != Verdict::Agree) return out;
-  out.both = bisect_stages(session, joined(out.first, out.second, first, second), tolerances, what, progress, nullptr);
-  need_passage(*out.both, out.first.stages.size());
-  return out;
-}
-
-TraceBisection::Verdict FolderBisection::verdict() const {
-  using Verdict = TraceBisection::Verdict;
-  if (first.verdict == Verdict::Found || second.verdict == Verdict::Found) return Verdict::Found;
-  return both ? both->verdict : Verdict::CannotTell;
 }
 
 }  // namespace rldb::repro

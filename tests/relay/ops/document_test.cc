@@ -221,6 +221,22 @@ TEST_CASE("damaged Relay text is waited out") {
   CHECK(e.change("type Pair", "type Pairs") == -1);
 }
 
+TEST_CASE("comments behind numbers, and globals in lists of attributes, survive edits of other statements") {
+  RelayEdited e(R"(#[version = "0.0.5"]
+def @main(%x: Tensor[(4), float32], k=[1, @nope]) {
+  %0 = abs(%x);
+  %1 = multiply(%0// (the first
+    , 2f// one (of
+    );
+  exp(%1)
+}
+)");
+  CHECK(e.difference() == "");
+  e.change("abs(%x)", "sin(%x)");
+  CHECK(e.difference() == "");
+  CHECK(e.document.diagnostics().has_errors());  // of @nope
+}
+
 void vandalise_relay(std::uint32_t seed, int edits) {
   RelayEdited e(kProgram);
   testing::Vandal vandal(seed, kRelayPieces);

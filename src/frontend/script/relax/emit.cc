@@ -388,7 +388,8 @@ const Member* member_of(Reader& r, const ir::Expr* callee) {
 // A function whose result is unknown because of errors in it: uses of it are not checked.
 bool is_broken_member(Reader& r, const ir::Expr* callee) {
   const Member* m = member_of(r, callee);
-  return m && !m->declared && (m->state == Member::State::Failed || (m->state == Member::State::Done && m->broken));
+  return m && !m->declared &&
+         (m->damaged_header || m->state == Member::State::Failed || (m->state == Member::State::Done && m->broken));
 }
 
 // Where the wrongly called function declares its parameters.
