@@ -72,7 +72,7 @@ Value ValueReader::read(const TVMFFIAny& any, int depth) {
     case kTVMFFISmallStr:
     case kTVMFFISmallBytes:
       return Value::of_string(std::string(any.v_bytes, std::min<std::size_t>(any.small_str_len, sizeof any.v_bytes)));
-    default:
+    default:  // numbers of another process
       return seen(fmt::format("a value of type {} at {:#x}", any.type_index, any.v_uint64));
   }
 }
@@ -114,7 +114,7 @@ Value ValueReader::object_of_type(Address at, const TVMFFIObject& head, int dept
       if (!dims.empty() && !memory_.read(word(shape.data), dims.data(), dims.size() * sizeof dims[0])) break;
       return Value::of_shape(std::move(dims));
     }
-    default: {
+    default: {                   // numbers of another process
       std::uint64_t storage[2];  // its data and size
       if (word(reinterpret_cast<const void*>(head.deleter)) == watched_.delete_storage && head.deleter &&
           memory_.get(cell, storage))

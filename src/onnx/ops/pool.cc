@@ -124,8 +124,9 @@ Made max_pool(NodeContext& c) {
 Made average_pool(NodeContext& c) {
   RLDB_TRY(Pooling p, pooling(c));
   RLDB_TRY(const Expr* x, c.in(0));
-  make_last_window_whole(p);
   const bool count_pads = c.integer(key::CountIncludePad, 0) != 0;
+  // What `ceil_mode` adds behind the padding does not count, as padding may.
+  if (!count_pads) make_last_window_whole(p);
   RLDB_TRY(const Expr* made, pooled(c, kAvgPool[p.spatial.size() - 1], x, p.window, p.ceil, count_pads));
   return without_windows_behind(c, made, p);
 }
@@ -153,7 +154,11 @@ Made lp_pool(NodeContext& c) {
   const double order = c.attr(key::P) && c.attr(key::P)->has_f() ? c.real(key::P, 2) : double(c.integer(key::P, 2));
   const Expr* powers = norm_power(m, m.unary(op::Abs, m.in(0)), order);
   if (!m.good()) return m.done(nullptr);
-  RLDB_TRY(const Expr* mean, pooled(c, kAvgPool[p.spatial.size() - 1], powers, p.window, p.ceil, true));
+  // Windows of unknown dims are whole over padding that reaches as far as one can begin.
+  Window whole = p.window;
+  for (std::size_t k = 0; p.ceil && k < whole.axes(); ++k) whole.pads[whole.axes() + k] += whole.strides[k] - 1;
+  RLDB_TRY(const Expr* mean, pooled(c, kAvgPool[p.spatial.size() - 1], powers, whole, false, true));
+  RLDB_TRY(mean, without_windows_behind(c, mean, p));
   double count = 1;
   for (const std::int64_t k : p.window.kernel) count *= double(k);
   return m.done(norm_root(m, m.mul(mean, count), order));

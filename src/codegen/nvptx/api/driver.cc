@@ -1,8 +1,9 @@
 // Opens the driver's library.
 #include "codegen/nvptx/api/driver.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
+
+#include "rldb/codegen/gpu/driver_library.h"
 
 namespace rldb::codegen::cu {
 
@@ -15,22 +16,12 @@ struct Loaded {
   std::string why;  // empty: complete
 };
 
-template <class Function>
-void find_function(void* library, const char* symbol, Function& out, std::string& why) {
-  out = reinterpret_cast<Function>(dlsym(library, symbol));
-  if (!out && why.empty()) why = fmt::format("{} has no `{}`", kLibrary, symbol);
-}
-
 Loaded open_library() {
+  DriverLibrary library(kLibrary);
   Loaded loaded;
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);  // stays open: drivers have threads
-  if (!library) {
-    const char* why = dlerror();  // names the file
-    loaded.why = why ? why : fmt::format("{} cannot be opened", kLibrary);
-    return loaded;
-  }
-#define RLDB_CU_FUNCTION(name, symbol, parameters) find_function(library, symbol, loaded.api.name, loaded.why);
+#define RLDB_CU_FUNCTION(name, symbol, parameters) library.find(symbol, loaded.api.name);
 #include "codegen/nvptx/api/cu_function.def"
+  loaded.why = library.why();
   return loaded;
 }
 

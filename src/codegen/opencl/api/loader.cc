@@ -1,8 +1,9 @@
 // Opens the loader library of OpenCL.
 #include "codegen/opencl/api/loader.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
+
+#include "rldb/codegen/gpu/driver_library.h"
 
 namespace rldb::codegen::cl {
 
@@ -15,24 +16,13 @@ struct Loaded {
   std::string why;  // empty: complete
 };
 
-template <class Function>
-void find_function(void* library, const char* name, Function& out, std::string& why) {
-  out = reinterpret_cast<Function>(dlsym(library, name));
-  if (!out && why.empty()) why = fmt::format("{} has no `{}`", kLibrary, name);
-}
-
 Loaded open_library() {
+  DriverLibrary library(kLibrary);
   Loaded loaded;
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);  // stays open: drivers have threads
-  if (!library) {
-    const char* why = dlerror();  // names the file
-    loaded.why = why ? why : fmt::format("{} cannot be opened", kLibrary);
-    return loaded;
-  }
-#define RLDB_CL_LATER(name, result, parameters) \
-  loaded.api.name = reinterpret_cast<result(*) parameters>(dlsym(library, #name));
-#define RLDB_CL_FUNCTION(name, result, parameters) find_function(library, #name, loaded.api.name, loaded.why);
+#define RLDB_CL_LATER(name, result, parameters) library.find_if_there(#name, loaded.api.name);
+#define RLDB_CL_FUNCTION(name, result, parameters) library.find(#name, loaded.api.name);
 #include "codegen/opencl/api/cl_function.def"
+  loaded.why = library.why();
   return loaded;
 }
 
