@@ -58,7 +58,7 @@ class ConstantFolder : public Rewriter {
         module_(module),
         scratch_(env.ctx),
         legalizer_(env.ctx, scratch_),
-        written_(written_variables(f)) {}
+        written_(written_variables(module, f)) {}
 
  protected:
   std::vector<const Binding*> visit_binding(const Binding* b) override {

@@ -5,6 +5,7 @@
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op_attr/call_attr.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::passes {
 
@@ -12,8 +13,14 @@ using namespace ir;
 
 namespace {
 
+bool is_inplace(const Expr* e) {
+  const auto* call = as<Call>(e);
+  return call && (as_call_of(call, op::CallTirInplace) || as_call_of(call, op::CallInplacePacked));
+}
+
 class Collector {
  public:
+  explicit Collector(const Module* module) : module_(module) {}
   // Backwards: an alias comes after what it is a name of.
   void visit(const SeqExpr* s) {
     for (std::size_t i = s->blocks.size(); i-- > 0;)
@@ -35,9 +42,31 @@ class Collector {
       // A view has the memory of what it is a view of.
       const bool view = isa<Op>(call->callee) && op::has(call->callee, op::Trait::View | op::Trait::Identity);
       if (view && written.count(b->var) && !call->args.empty()) write(call->args[0]);
+      if (callee_writes(call->callee))
+        for (const Expr* arg : call->args) write(arg);
       return visit(call);
     }
     if (written.count(b->var)) write(b->value);
+  }
+  // A function of the module that writes something in place may write its parameters; of a variable nobody knows which
+  // function it is.
+  bool callee_writes(const Expr* callee) {
+    if (isa<Var>(callee)) callee = nullptr;
+    const auto* g = as<GlobalVar>(callee);
+    if (callee && !g) return false;
+    const auto [it, fresh] = writes_.try_emplace(g ? g->name : std::string_view(), false);
+    if (!fresh) return it->second;
+    bool found = false;
+    for (const ModuleEntry& e : module_->entries) {
+      if (!isa<Function>(e.function) || (g && e.name != g->name)) continue;
+      ir::walk(e.function, [&](const Node* n) {
+        found = found || is_inplace(as<Expr>(n));
+        if (const auto* inner = as<Call>(n); inner && !found && isa<GlobalVar>(inner->callee))
+          found = callee_writes(inner->callee);
+        return !found;
+      });
+    }
+    return writes_[g ? g->name : std::string_view()] = found;
   }
   void visit(const Call* call) {
     const bool tir = as_call_of(call, op::CallTirInplace) != nullptr;
@@ -56,12 +85,15 @@ class Collector {
     if (const auto* tuple = as<Tuple>(e))
       for (const Expr* item : tuple->items) write(item);
   }
+
+  const Module* module_;
+  std::unordered_map<std::string_view, bool> writes_;  // by the function's name; "": any function
 };
 
 }  // namespace
 
-std::unordered_set<const Var*> written_variables(const Function* f) {
-  Collector collector;
+std::unordered_set<const Var*> written_variables(const Module* module, const Function* f) {
+  Collector collector(module);
   collector.visit(f->body);
   return std::move(collector.written);
 }

@@ -338,6 +338,7 @@ void show_breakpoints(Repl& repl, std::optional<debug::PointKind> kind) {
     if (!b.moved_to.empty()) repl.print("  ({})", b.moved_to);
     if (!b.condition.empty()) repl.print("  if {}", b.condition);
     if (b.hits) repl.print("  hit {}", support::counted(std::size_t(b.hits), "time"));
+    if (b.iterations) repl.print("  tells the iteration");
     if (b.temporary) repl.print("  once");
     if (!b.log.empty()) repl.print("  \"{}\"", b.log);
     repl.print("\n");
