@@ -71,6 +71,14 @@ Made without_windows_behind(NodeContext& c, const Expr* x, const Pooling& p) {
   return x;
 }
 
+// Averages whose divisor is the size of a window: padding counts. Windows of unknown dims are whole over padding that
+// reaches as far as one can begin.
+Made whole_averages(NodeContext& c, const Expr* x, const Pooling& p) {
+  Window whole = p.window;
+  for (std::size_t k = 0; p.ceil && k < whole.axes(); ++k) whole.pads[whole.axes() + k] += whole.strides[k] - 1;
+  return pooled(c, kAvgPool[p.spatial.size() - 1], x, whole, false, true);
+}
+
 // The position of each largest element in the whole data: the first one of equal ones.
 std::vector<te::Tensor> largest_places(Te& te, const Window& w, const Dims& to, bool column_major) {
   ir::Context& ctx = te.ctx;
@@ -124,10 +132,11 @@ Made max_pool(NodeContext& c) {
 Made average_pool(NodeContext& c) {
   RLDB_TRY(Pooling p, pooling(c));
   RLDB_TRY(const Expr* x, c.in(0));
+  make_last_window_whole(p);
   const bool count_pads = c.integer(key::CountIncludePad, 0) != 0;
-  // What `ceil_mode` adds behind the padding does not count, as padding may.
-  if (!count_pads) make_last_window_whole(p);
-  RLDB_TRY(const Expr* made, pooled(c, kAvgPool[p.spatial.size() - 1], x, p.window, p.ceil, count_pads));
+  // Padding that counts counts as far as `ceil_mode` reaches (test_averagepool_3d_dilations_large of the ONNX tests).
+  RLDB_TRY(const Expr* made, count_pads ? whole_averages(c, x, p)
+                                        : pooled(c, kAvgPool[p.spatial.size() - 1], x, p.window, p.ceil, false));
   return without_windows_behind(c, made, p);
 }
 
@@ -154,10 +163,7 @@ Made lp_pool(NodeContext& c) {
   const double order = c.attr(key::P) && c.attr(key::P)->has_f() ? c.real(key::P, 2) : double(c.integer(key::P, 2));
   const Expr* powers = norm_power(m, m.unary(op::Abs, m.in(0)), order);
   if (!m.good()) return m.done(nullptr);
-  // Windows of unknown dims are whole over padding that reaches as far as one can begin.
-  Window whole = p.window;
-  for (std::size_t k = 0; p.ceil && k < whole.axes(); ++k) whole.pads[whole.axes() + k] += whole.strides[k] - 1;
-  RLDB_TRY(const Expr* mean, pooled(c, kAvgPool[p.spatial.size() - 1], powers, whole, false, true));
+  RLDB_TRY(const Expr* mean, whole_averages(c, powers, p));
   RLDB_TRY(mean, without_windows_behind(c, mean, p));
   double count = 1;
   for (const std::int64_t k : p.window.kernel) count *= double(k);

@@ -1,3 +1,5 @@
+// The variables of a function whose tensors are written in place, also through views, fields and functions that are
+// called.
 #include "passes/constants/written_variables.h"
 
 #include "passes/common.h"
