@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <limits>
 #include <unordered_map>
 
@@ -204,10 +205,25 @@ class Binder {
     return std::nullopt;
   }
 
+  // Random floats are from -1 to 1. Those of which roots and logarithms are taken are from 0.5 to 1. The weights of
+  // long sums are so small that results are as large as what is weighed, as a model's initial weights are: in a model
+  // of fifty layers numbers would grow beyond what floats represent.
+  static void restrict_floats(runtime::Tensor& t, const Leaf& range) {
+    constexpr std::int64_t kLong = 64;
+    if (!range.positive && range.terms < kLong) return;
+    const double scale = range.terms < kLong ? 1 : std::sqrt(3 / double(range.terms));
+    for (std::int64_t i = 0; i < t.element_count(); ++i) {
+      const double v = t.at(i);
+      runtime::store_double(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(),
+                            range.positive ? 0.5 + std::fabs(v) / 2 : v * scale);
+    }
+  }
+
   // Random integers are 0 to 9; those used as indices stay in range. In a wide range every other number is anywhere in
   // it, the first of these its last; the rest are small, so that some are equal.
   static void restrict(runtime::Tensor& t, const Leaf& range, std::uint64_t seed) {
     const Leaf any;
+    if (t.dtype().is_float()) return restrict_floats(t, range);
     if (!t.dtype().is_int() && !t.dtype().is_uint()) return;
     if (range.low == any.low && range.high == any.high) return;
     const int bits = t.dtype().bits - (t.dtype().is_int() ? 1 : 0);

@@ -1,4 +1,5 @@
-// Ranges of integer arguments of a PrimFunc: intervals through its body, narrowed where an index is out of bounds.
+// Ranges of the arguments of a PrimFunc: intervals through its body, narrowed where an index is out of bounds; floats
+// that are followed to the roots and logarithms that are taken of them.
 #include "session/inputs/kernel_ranges.h"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include "rldb/ir/comparison.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/hint.h"
+#include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/integer.h"
@@ -21,13 +23,13 @@ namespace {
 // No real index exceeds this; keeps sums and products of bounds in 64 bits.
 constexpr std::int64_t kFar = std::int64_t(1) << 40;
 
-Interval unknown(std::set<int> leaves = {}) { return {false, 0, 0, std::move(leaves)}; }
+Interval unknown(std::set<int> leaves = {}) { return {false, 0, 0, std::move(leaves), -1, false}; }
 
 // Bounds are computed in doubles, which represent every sum and product of bounds exactly up to the limit for keeping
 // them.
 Interval made(double low, double high, std::set<int> leaves) {
   if (low < -kFar || high > kFar) return unknown(std::move(leaves));
-  return {true, std::int64_t(low), std::int64_t(high), std::move(leaves)};
+  return {true, std::int64_t(low), std::int64_t(high), std::move(leaves), -1, false};
 }
 
 std::set<int> both(const Interval& a, const Interval& b) {
@@ -148,7 +150,7 @@ class KernelVisit {
   Interval binary(const ir::BinaryExpr* e) {
     const Interval a = value(e->a);
     const Interval b = value(e->b);
-    if (!e->a->dtype().is_integral()) return e->dtype().is_bool() ? Interval::of(0, 1) : unknown(both(a, b));
+    if (!e->a->dtype().is_integral()) return e->dtype().is_bool() ? Interval::of(0, 1) : real(e->op(), a, b);
     const bool division = e->kind == BinaryKind::Div || e->kind == BinaryKind::FloorDiv || e->kind == BinaryKind::Mod ||
                           e->kind == BinaryKind::FloorMod;
     if (division) leaves_.not_zero(b, e);
@@ -183,7 +185,18 @@ class KernelVisit {
     return unknown(both(a, b));
   }
 
-  static Interval wide(const Interval& a) { return {true, -kFar, kFar, a.leaves}; }
+  // Sums, products and quotients with numbers that are not negative have the sign of the leaf.
+  static Interval real(BinaryKind op, const Interval& a, const Interval& b) {
+    Interval out = unknown(both(a, b));
+    const bool commutes = op == BinaryKind::Add || op == BinaryKind::Mul;
+    if (!commutes && op != BinaryKind::Div) return out;
+    out.not_negative = a.not_negative && b.not_negative;
+    if (b.not_negative) out.same = a.same;
+    if (commutes && a.not_negative) out.same = b.same;
+    return out;
+  }
+
+  static Interval wide(const Interval& a) { return {true, -kFar, kFar, a.leaves, -1, false}; }
 
   Interval choose(const ir::Expr* cond, const ir::Expr* yes, const ir::Expr* no) {
     const Interval c = value(cond);
@@ -193,17 +206,33 @@ class KernelVisit {
     return join(a, b);
   }
 
+  static bool is_of_positive(const ir::Call* c) {
+    using namespace ir::intrin;
+    return ir::is_call_of(c, Sqrt) || ir::is_call_of(c, Rsqrt) || ir::is_call_of(c, Log) || ir::is_call_of(c, Log2) ||
+           ir::is_call_of(c, Log10);
+  }
+
+  void demand_positive(const Interval& v) {
+    if (v.same >= 0) leaves_.rows[std::size_t(v.same)].positive = true;
+  }
+
   Interval call(const ir::Call* c) {
     if (ir::is_call_of(c, ir::intrin::IfThenElse)) return choose(c->args[0], c->args[1], c->args[2]);
     Interval out = unknown();
     for (const ir::Expr* a : c->args)
       if (as<ir::PrimType>(a->type)) out = join(out, value(a));
     if (ir::is_call_of(c, ir::intrin::Likely)) return value(c->args[0]);
+    if (is_of_positive(c)) demand_positive(value(c->args[0]));
     return unknown(std::move(out.leaves));
   }
 
   Interval compute(const ir::Expr* e) {
     if (const auto* i = as<ir::IntImm>(e)) return made(double(i->value), double(i->value), {});
+    if (const auto* f = as<ir::FloatImm>(e)) {
+      Interval out = unknown();
+      out.not_negative = f->value >= 0;
+      return out;
+    }
     if (const auto* v = as<ir::Var>(e)) {
       const auto it = variables.find(v);
       return it == variables.end() ? unknown() : it->second;
@@ -212,7 +241,7 @@ class KernelVisit {
     if (const auto* b = as<ir::BinaryExpr>(e)) return binary(b);
     if (const auto* c = as<ir::CastExpr>(e)) {
       const Interval a = value(c->value);
-      return e->dtype().is_integral() && c->value->dtype().is_integral() ? a : unknown(a.leaves);
+      return e->dtype().is_integral() == c->value->dtype().is_integral() ? a : unknown(a.leaves);
     }
     if (const auto* n = as<ir::NotExpr>(e)) {
       const Interval a = value(n->a);
@@ -246,6 +275,7 @@ class KernelVisit {
     } else if (const auto* st = as<ir::BufferStore>(s)) {
       access(st->buffer, st->indices, st);
       write(st->buffer, value(st->value));
+      note_terms(st);
     } else if (const auto* st = as<ir::SBlockRealize>(s)) {
       for (std::size_t i = 0; i < st->iter_values.size() && i < st->block->iter_vars.size(); ++i)
         variables[st->block->iter_vars[i].var] = value(st->iter_values[i]);
@@ -278,6 +308,37 @@ class KernelVisit {
     }
   }
 
+  // `c[i] = c[i] + a[i, k] * b[k]`: of two leaves the second one is the weights.
+  void note_terms(const ir::BufferStore* st) {
+    const auto* sum = as<ir::BinaryExpr>(st->value);
+    if (!sum || sum->kind != BinaryKind::Add || !sum->dtype().is_float()) return;
+    const auto* held = as<ir::BufferLoad>(sum->a);
+    const auto* product = as<ir::BinaryExpr>(sum->b);
+    if (!held || held->buffer != st->buffer || !product || product->kind != BinaryKind::Mul) return;
+    for (const ir::Expr* factor : {product->b, product->a}) {
+      const int leaf = value(factor).same;
+      if (leaf < 0) continue;
+      Leaf& row = leaves_.rows[std::size_t(leaf)];
+      row.terms = std::max(row.terms, terms_of(factor, st));
+      return;
+    }
+  }
+
+  // The number of values of the variables in a factor that are not in the indices of the sum.
+  std::int64_t terms_of(const ir::Expr* factor, const ir::BufferStore* sum) {
+    std::vector<const ir::Var*> of_sum, of_factor;
+    for (const ir::Expr* index : sum->indices) ir::collect_vars(index, of_sum);
+    ir::collect_vars(factor, of_factor);
+    Interval terms = Interval::of(1, 1);
+    for (const ir::Var* v : of_factor) {
+      const auto it = variables.find(v);
+      if (it == variables.end() || std::find(of_sum.begin(), of_sum.end(), v) != of_sum.end()) continue;
+      const Interval& all = it->second;
+      if (all.known && terms.known) terms = made(1, double(terms.high) * double(all.high - all.low + 1), {});
+    }
+    return terms.known ? terms.high : 0;
+  }
+
   void loop(const ir::ForStmt* st) {
     const Interval min = value(st->min);
     const Interval extent = value(st->extent);
@@ -300,7 +361,7 @@ class KernelVisit {
   void write(const ir::Buffer* b, const Interval& v) {
     const ir::Node* k = key(b);
     Interval& held = contents_[k];
-    const bool first = written_.insert(k).second && !held.known && held.leaves.empty();
+    const bool first = written_.insert(k).second && !held.known && held.leaves.empty() && held.same < 0;
     const Interval before = held;
     held = first ? v : join(held, v);
     if (!again_ || !before.known || (held.known && held.low == before.low && held.high == before.high)) return;
@@ -336,12 +397,17 @@ class KernelVisit {
 }  // namespace
 
 Interval join(const Interval& a, const Interval& b) {
-  if (!a.known || !b.known) return unknown(both(a, b));
+  if (!a.known || !b.known) {
+    Interval out = unknown(both(a, b));
+    if (a.same == b.same) out.same = a.same;
+    out.not_negative = a.not_negative && b.not_negative;
+    return out;
+  }
   return made(double(std::min(a.low, b.low)), double(std::max(a.high, b.high)), both(a, b));
 }
 
 Interval Leaves::interval(int leaf) const {
-  return {true, rows[std::size_t(leaf)].low, rows[std::size_t(leaf)].high, {leaf}};
+  return {true, rows[std::size_t(leaf)].low, rows[std::size_t(leaf)].high, {leaf}, -1, false};
 }
 
 void Leaves::bound(const Interval& index, std::int64_t extent, const ir::Node* at) {

@@ -1,4 +1,6 @@
-// Ranges of integers in a PrimFunc: which generated numbers would index a buffer out of its bounds, or divide by zero.
+// Ranges of numbers in a PrimFunc: which generated integers would index a buffer out of its bounds, or divide by zero;
+// which generated floats have a square root or a logarithm taken of them, as the variance of a batch norm has, and
+// which are the weights of long sums.
 //
 // An abstract run: every integer expression is an interval and the set of generated arguments ("leaves") on which it
 // depends. Where an index may be out of bounds, the leaves on which it depends are lowered by one after the round;
@@ -25,6 +27,8 @@ struct Leaf {
   std::int64_t high = 9;
   std::int64_t reach = 0;  // the least extent that it indexes without arithmetic; 0: none
   bool vague = false;      // some index depends on it in a way that is not known
+  bool positive = false;   // of floats: a root or a logarithm is taken of it
+  std::int64_t terms = 0;  // of floats: it is a factor in sums of so many products; 0: none
 };
 
 // An interval; `known` false: any number.
@@ -33,8 +37,10 @@ struct Interval {
   std::int64_t low = 0;
   std::int64_t high = 0;
   std::set<int> leaves;  // indices of the leaves on which it depends
+  int same = -1;  // of floats: the leaf that it is, apart from added and multiplied numbers that are not negative
+  bool not_negative = false;  // of floats
 
-  static Interval of(std::int64_t low, std::int64_t high) { return {true, low, high, {}}; }
+  static Interval of(std::int64_t low, std::int64_t high) { return {true, low, high, {}, -1, false}; }
 };
 Interval join(const Interval& a, const Interval& b);
 

@@ -132,7 +132,13 @@ class Follow {
     Known out;
     if (!c->value->is(runtime::ValueKind::Tensor)) return out;
     const runtime::Tensor& t = c->value->as_tensor();
-    if (!t.dtype().is_integral() || t.dtype().lanes != 1 || t.element_count() > 4096) return out;
+    if (t.dtype().lanes != 1 || t.element_count() > 4096) return out;
+    if (t.dtype().is_float()) {
+      out.range.not_negative = true;
+      for (std::int64_t i = 0; i < t.element_count(); ++i) out.range.not_negative &= t.at(i) >= 0;
+      return out;
+    }
+    if (!t.dtype().is_integral()) return out;
     for (std::int64_t i = 0; i < t.element_count(); ++i) {
       const std::int64_t v = runtime::load_as_int(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype());
       out.range = i == 0 ? Interval::of(v, v) : rldb::session::join(out.range, Interval::of(v, v));
@@ -241,9 +247,10 @@ class Follow {
   int depth_ = 0;
 };
 
-// One leaf for every integer tensor or scalar of a parameter.
+// One leaf for every tensor or scalar of a parameter.
 struct Shape {
   int leaf = -1;
+  bool is_float = false;
   std::vector<Shape> fields;
 };
 
@@ -254,13 +261,17 @@ Shape shape_of_type(const ir::Type* type, Leaves& leaves) {
   const auto* tensor = as<ir::TensorType>(type);
   const auto* prim = as<ir::PrimType>(type);
   const ir::DType dtype = tensor ? tensor->dtype : prim ? prim->dtype : ir::DType::Void();
-  if (dtype.is_int() || dtype.is_uint()) out.leaf = leaves.add();
+  out.is_float = tensor && dtype.is_float();
+  if (dtype.is_int() || dtype.is_uint() || out.is_float) out.leaf = leaves.add();
   return out;
 }
 
 Known known_of(const Shape& s, const Leaves& leaves) {
   Known out;
-  if (s.leaf >= 0) out.range = leaves.interval(s.leaf);
+  if (s.is_float)
+    out.range.same = s.leaf;
+  else if (s.leaf >= 0)
+    out.range = leaves.interval(s.leaf);
   out.is_tuple = !s.fields.empty();
   for (const Shape& f : s.fields) out.fields.push_back(known_of(f, leaves));
   return out;

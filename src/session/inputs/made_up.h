@@ -1,6 +1,6 @@
-// Which integers may be generated for the parameters of a function: an index must be within bounds, a divisor is not
+// Which numbers may be generated for the parameters of a function: an index must be within bounds, a divisor is not
 // zero. A number that is used as an index without arithmetic covers its dimension. Where nothing can be concluded:
-// 0 to 9. Room-private.
+// 0 to 9. Floats of which a root or a logarithm is taken have to be positive. Room-private.
 #pragma once
 
 #include "session/inputs/kernel_ranges.h"

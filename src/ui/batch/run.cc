@@ -302,6 +302,8 @@ int batch_run(const CommandLine& line, Console& console) {
   }
   if (!result.ok) return result.fault ? kFailed : diagnostics.has_errors() ? kFailed : 128 + SIGINT;
   if (diagnostics.has_errors()) return kFailed;  // it is not recorded
+  if (line.format == Format::Text && session::any_generated(*arguments) && session::lacks_numbers(result.value))
+    console.print_error("note: {}; `--sanitize=nan` shows where they begin\n", session::kLacksNumbers);
 
   if (line.output.empty() && line.expected_output.empty()) {
     console.print("{}\n", runtime::format_value(result.value));

@@ -16,6 +16,7 @@ struct PreparedCall {
   std::string function;
   std::vector<runtime::Value> values;                // of the rank at the prompt
   std::vector<std::vector<runtime::Value>> by_rank;  // all ranks, at least one
+  bool any_generated = false;
 };
 
 // `[FUNCTION] [VALUE...]`. If `main` exists, a first word that is not a function is already a value. Values that are

@@ -32,8 +32,8 @@ using runtime::Value;
 
 namespace {
 
-std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& function,
-                                               std::span<const std::string> words, std::size_t rank) {
+std::optional<std::vector<session::Argument>> arguments_of(Repl& repl, const std::string& function,
+                                                           std::span<const std::string> words, std::size_t rank) {
   source::Diagnostics diagnostics;
   std::optional<std::vector<std::string>> own(std::in_place, words.begin(), words.end());
   if (repl.group || prompt_ranks()) own = session::inputs_of_rank(words, rank, repl.ranks, diagnostics);
@@ -41,9 +41,7 @@ std::optional<std::vector<Value>> arguments_of(Repl& repl, const std::string& fu
   if (repl.report(diagnostics) == Status::Failed || !arguments) return std::nullopt;
   if (rank == 0)
     for (const std::string& line : session::generated_lines(*arguments)) repl.print("{}\n", line);
-  std::vector<Value> values;
-  for (const session::Argument& a : *arguments) values.push_back(a.value);
-  return values;
+  return arguments;
 }
 
 }  // namespace
@@ -55,17 +53,21 @@ std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view rest) {
 std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words) {
   const std::vector<std::string> names = repl.session().function_names();
   const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
-  PreparedCall call{words.empty() ? support::default_function(names) : std::string(support::kEntryFunction), {}, {}};
+  PreparedCall call{
+      words.empty() ? support::default_function(names) : std::string(support::kEntryFunction), {}, {}, false};
   const bool value_first = !words.empty() && !known(words[0]) && words[0].find_first_of("=@(") != std::string::npos;
   if (!words.empty() && !value_first) {
     call.function = words[0];
     words.erase(words.begin());
   }
   for (std::size_t rank = 0; rank < repl.ranks; ++rank) {
-    auto values = arguments_of(repl, call.function, words, rank);
-    if (!values) return std::nullopt;
-    if (rank == repl.rank) call.values = *values;
-    call.by_rank.push_back(std::move(*values));
+    const auto arguments = arguments_of(repl, call.function, words, rank);
+    if (!arguments) return std::nullopt;
+    std::vector<Value> values;
+    for (const session::Argument& a : *arguments) values.push_back(a.value);
+    if (rank == repl.rank) call.values = values;
+    call.by_rank.push_back(std::move(values));
+    call.any_generated |= session::any_generated(*arguments);
   }
   return call;
 }
@@ -143,6 +145,8 @@ Status run_or_start(Repl& repl, std::string_view given, bool stop_at_entry) {
   repl.last().value = stop->value;
   if (!stop->value.is_null()) {
     if (!repl.wants_json()) repl.show_value(stop->value);
+    if (!repl.wants_json() && call->any_generated && session::lacks_numbers(stop->value))
+      repl.print("{}; `:sanitize nan` shows where they begin\n", session::kLacksNumbers);
     repl.session().set_value("_", stop->value);
   }
   return repl.wants_json() ? repl.give(stop_json(repl, *stop)) : Status::Good;
