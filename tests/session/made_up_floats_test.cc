@@ -1,5 +1,5 @@
-// Floats that are generated for what is done with them: roots and logarithms are taken of positive ones, and the weights
-// of long sums are small.
+// Floats that are generated for what is done with them: roots and logarithms are taken of positive ones, and the
+// weights of long sums are small.
 #include <doctest/doctest.h>
 
 #include <cmath>
