@@ -279,6 +279,21 @@ void check_wrapped_page(const std::string& program) {
   }
 }
 
+// At a stop a line that would fill the screen is cut, and the line below it is there.
+void check_long_line(const std::string& program) {
+  Folder home;
+  std::ofstream file(home.path() + "/m.py");
+  file << "@I.ir_module\nclass Module:\n    @R.function\n    def main(x: R.Tensor((2,), \"float32\")";
+  for (int i = 0; i < 200; ++i) file << ", w" << i << ": R.Tensor((2,), \"float32\")";
+  file << "):\n        y = R.add(x, x)\n        return y\n";
+  file.close();
+  Prompt p(program, home.path(), {"m.py"});
+  check(p.says(":start\r", "y = R.add(x, x)"), "the source at a stop", p.terminal.said());
+  const std::string said = p.terminal.said();
+  check(holds(said, "..."), "a long line is cut at a stop", said);
+  check(!holds(said, "w100: R.Tensor"), "a long line ends where three of the screen's do", said);
+}
+
 void check_start_files(const std::string& program) {
   Folder home;
   fs::create_directories(home.path() + "/.config/rldb");
@@ -574,6 +589,7 @@ int main(int argc, char** argv) {
   check_hints(rldb);
   check_pager(rldb);
   check_wrapped_page(rldb);
+  check_long_line(rldb);
   check_start_files(rldb);
   check_modes(rldb);
   check_history(rldb);

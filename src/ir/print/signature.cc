@@ -40,7 +40,7 @@ std::string signature_text(const Expr* function, std::size_t most) {
   if (parameters.size() > most) {
     const std::size_t more = parameters.size() - most;
     parameters.resize(most);
-    parameters.push_back(fmt::format("{} more", more));
+    parameters.push_back(most == 0 ? fmt::format("{} parameters", more) : fmt::format("{} more", more));
   }
   return fmt::format("({}){}", fmt::join(parameters, ", "), f ? " -> " + print_type(f->ret_type) : "");
 }

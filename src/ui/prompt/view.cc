@@ -13,10 +13,13 @@
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
+#include "rldb/ui/render/table.h"
 #include "rldb/ui/terminal/screen.h"
+#include "rldb/ui/terminal/styled_text.h"
 #include "rldb/ui/terminal/window_size.h"
 #include "ui/prompt/entry/complete.h"
 #include "ui/prompt/kernel_view.h"
+#include "ui/prompt/list_text.h"
 
 namespace rldb::ui {
 
@@ -166,13 +169,26 @@ void show_source_around(Repl& repl, const debug::Position& where, std::size_t li
   show_source_lines(repl, where.span.file, lines_around(*buffer, where, lines));
 }
 
+// A line that would fill the terminal, as the signature of a model with hundreds of weights, is cut to three of its
+// lines.
+static std::string not_too_wide(const Repl& repl, std::string text, std::string_view plain) {
+  constexpr std::size_t kLines = 3, kMargin = 14;  // before the line, and for what stands in place of the rest
+  const std::size_t columns = columns_of_reader(repl);
+  if (columns > plain.size() / kLines) return text;
+  const std::size_t most = kLines * columns - kMargin;
+  if (width_of(plain) <= most) return text;
+  std::string_view style;
+  return text_of(clipped(styled_cells(text, style), 0, int(most))) + "...";
+}
+
 void show_source_lines(Repl& repl, source::FileId file, const LineWindow& window) {
   const source::Buffer* buffer = repl.session().sources().find(file);
   const auto [first, last, current] = window;
   const bool paint = repl.console().color() && repl.highlight;
   const Repl::Kind source(repl, OutputKind::Source);
   for (std::uint32_t n = first; n <= last; ++n) {
-    const std::string text = paint ? repl.painted.line(file, *buffer, n) : std::string(buffer->line(n));
+    const std::string text =
+        not_too_wide(repl, paint ? repl.painted.line(file, *buffer, n) : std::string(buffer->line(n)), buffer->line(n));
     repl.print("{} {:>5}  {}\n", n == current ? (paint ? "\033[1;33m=>\033[0m" : "=>") : "  ", n, text);
   }
 }
