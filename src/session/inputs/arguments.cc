@@ -219,12 +219,19 @@ class Binder {
     }
   }
 
+  // Any bits, as in weights of four bits that are packed into words.
+  static void fill_bits(runtime::Tensor& t, std::uint64_t seed) {
+    for (std::int64_t i = 0; i < t.element_count(); ++i)
+      runtime::store_int(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(), std::int64_t(scattered(seed, i)));
+  }
+
   // Random integers are 0 to 9; those used as indices stay in range. In a wide range every other number is anywhere in
   // it, the first of these its last; the rest are small, so that some are equal.
   static void restrict(runtime::Tensor& t, const Leaf& range, std::uint64_t seed) {
     const Leaf any;
     if (t.dtype().is_float()) return restrict_floats(t, range);
     if (!t.dtype().is_int() && !t.dtype().is_uint()) return;
+    if (range.packed && !range.vague && range.reach == 0 && t.dtype().is_uint()) return fill_bits(t, seed);
     if (range.low == any.low && range.high == any.high) return;
     const int bits = t.dtype().bits - (t.dtype().is_int() ? 1 : 0);
     const std::int64_t most = bits < 63 ? (std::int64_t(1) << bits) - 1 : std::numeric_limits<std::int64_t>::max();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "rldb/ir/comparison.h"
+#include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/choice.h"
 #include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/intrinsic/math.h"
@@ -216,12 +217,21 @@ class KernelVisit {
     if (v.same >= 0) leaves_.rows[std::size_t(v.same)].positive = true;
   }
 
+  void note_packed(const ir::Call* c) {
+    if (!ir::is_call_of(c, ir::intrin::ShiftRight) && !ir::is_call_of(c, ir::intrin::BitwiseAnd)) return;
+    const Interval v = value(c->args[0]);
+    if (v.leaves.size() != 1 || !v.known) return;
+    Leaf& row = leaves_.rows[std::size_t(*v.leaves.begin())];
+    row.packed |= v.low == row.low && v.high == row.high;
+  }
+
   Interval call(const ir::Call* c) {
     if (ir::is_call_of(c, ir::intrin::IfThenElse)) return choose(c->args[0], c->args[1], c->args[2]);
     Interval out = unknown();
     for (const ir::Expr* a : c->args)
       if (as<ir::PrimType>(a->type)) out = join(out, value(a));
     if (ir::is_call_of(c, ir::intrin::Likely)) return value(c->args[0]);
+    note_packed(c);
     if (is_of_positive(c)) demand_positive(value(c->args[0]));
     return unknown(std::move(out.leaves));
   }

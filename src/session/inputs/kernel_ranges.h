@@ -28,6 +28,7 @@ struct Leaf {
   std::int64_t reach = 0;  // the least extent that it indexes without arithmetic; 0: none
   bool vague = false;      // some index depends on it in a way that is not known
   bool positive = false;   // of floats: a root or a logarithm is taken of it
+  bool packed = false;     // its bits are shifted or masked: several small numbers in one
   std::int64_t terms = 0;  // of floats: it is a factor in sums of so many products; 0: none
 };
 

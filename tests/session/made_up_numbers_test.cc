@@ -1,5 +1,5 @@
-// Floats that are generated for what is done with them: roots and logarithms are taken of positive ones, and the
-// weights of long sums are small.
+// Numbers that are generated for what is done with them: roots and logarithms are taken of positive ones, the weights
+// of long sums are small, packed words have any bits.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -82,4 +82,17 @@ TEST_CASE("generated floats: weights of long sums are small, what they weigh is 
   CHECK(made[2].most > 0.8);  // sums of 16 are short
   CHECK(made[3].most > 0.9);
   CHECK(made[4].most <= std::sqrt(3 / 576.0));
+}
+
+TEST_CASE("generated integers: words whose bits are unpacked have any bits, unless they index") {
+  const auto made = generated(
+      "w: R.Tensor((64, 4), \"uint32\"), t: R.Tensor((16,), \"float32\"), i: R.Tensor((8,), \"uint32\"), "
+      "c: R.Tensor((8,), \"uint32\")",
+      "        y = R.bitwise_and(R.right_shift(w, R.const(28, \"uint32\")), R.const(15, \"uint32\"))\n"
+      "        z = R.take(t, R.astype(R.right_shift(i, R.const(1, \"uint32\")), \"int64\"), axis=0)\n"
+      "        return (y, z, c)\n");
+  REQUIRE(made.size() == 4);
+  CHECK(made[0].most > 4e9);
+  CHECK(made[2].most < 10);
+  CHECK(made[3].most < 10);
 }
