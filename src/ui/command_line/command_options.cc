@@ -272,7 +272,7 @@ void add_reduce_command(CLI::App& app, CommandLine& c) {
               "for one that takes long to start");
   add_onnx_output(app, c);
   app.add_option("--seconds", c.seconds, "stop after this many seconds and keep the smallest module so far")
-      ->check(CLI::NonNegativeNumber);
+      ->check(seconds());
 }
 
 void add_fuzz_command(CLI::App& app, CommandLine& c) {
@@ -282,8 +282,8 @@ void add_fuzz_command(CLI::App& app, CommandLine& c) {
   app.add_option("--passes", c.passes, "pipeline to apply to each program (default: cpu_generic)")
       ->type_name("PIPELINE");
   app.add_option("--time", c.seconds, "stop after this many seconds (default without --programs: 60)")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--programs", c.fuzz.programs, "number of programs");
+      ->check(seconds());
+  app.add_option("--programs", c.fuzz.programs, "number of programs")->check(whole_number());
   app.add_flag("--coverage", c.fuzz.coverage,
                "also count the operators, dtypes, passes and rewrites that were reached");
   app.add_option("--seeds", c.fuzz.seed_folders,

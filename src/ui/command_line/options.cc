@@ -1,6 +1,8 @@
 // Options that several commands share.
 #include "ui/command_line/options.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 
 #include "rldb/repro/oracle.h"
@@ -67,13 +69,31 @@ const std::map<std::string, session::Engine>& engine_words() {
   return words;
 }
 
+CLI::Validator seconds() {
+  return {[](std::string& text) {
+            double value = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+            const bool good = error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= 1e9;
+            return good ? std::string() : fmt::format("`{}` is not a number of seconds", text);
+          },
+          ""};
+}
+
+CLI::Validator whole_number() {
+  return {[](std::string& text) {
+            const bool good = !text.starts_with('-') && text.find('.') == std::string::npos;
+            return good ? std::string() : fmt::format("`{}` is not a whole number from 0 on", text);
+          },
+          ""};
+}
+
 void add_common(CLI::App& app, CommandLine& c) {
   add_enum(app, "--format", c.format, kFormats, "text or json", "FORMAT");
   add_enum(app, "--color", c.color, kColors, "auto, always or never", "WHEN");
   app.add_option(
          "--timeout", c.timeout,
          "time limit in seconds, exit code 124; of each file for `check`, of each entry for `test` and at the prompt")
-      ->check(CLI::NonNegativeNumber)
+      ->check(seconds())
       ->type_name("SECONDS");
   app.add_option_function<std::string>(
          "--max-memory",
@@ -109,7 +129,7 @@ void add_run_options(CLI::App& app, CommandLine& c) {
          "value of a symbolic dimension, e.g. n=7")
       ->allow_extra_args(false)
       ->type_name("NAME=N");
-  app.add_option("--seed", c.options.seed, "seed of generated inputs");
+  app.add_option("--seed", c.options.seed, "seed of generated inputs")->check(whole_number());
   app.add_option("--plugin", c.plugins, "shared library of packed functions")
       ->allow_extra_args(false)
       ->type_name("LIB.so");
@@ -256,7 +276,7 @@ void add_partner(CLI::App& app, CommandLine& c, const char* name, const char* do
       ->type_name("NAME")
       ->needs(partner);
   app.add_option("--partner-seconds", c.partner.seconds, "time limit for one answer (default: 60)")
-      ->check(CLI::PositiveNumber)
+      ->check(seconds())
       ->type_name("SECONDS")
       ->needs(partner);
   app.add_option_function<std::string>(

@@ -20,6 +20,9 @@ void add_check_bounds(CLI::App& app, CommandLine& c);
 void add_run_options(CLI::App& app, CommandLine& c);
 // Of ONNX models.
 void add_model_options(CLI::App& app, CommandLine& c);
+// Durations, as far as a clock goes; counts.
+CLI::Validator seconds();
+CLI::Validator whole_number();
 // Refuses the names of models, as which modules are not written.
 CLI::Validator name_of_text();
 // Values of another framework, for an ONNX model.
