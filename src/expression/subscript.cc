@@ -253,7 +253,11 @@ Result<Value> field(const Value& v, const std::vector<IndexItem>& items) {
   if (!index) return fail(ErrorKind::TypeMismatch, "expected an integer or a slice");
   RLDB_TRY(const Value number, number_of(*index));
   if (!number.is(ValueKind::Int)) return fail(ErrorKind::TypeMismatch, "an index is not an integer");
-  RLDB_TRY(const std::int64_t i, checked(number.as_int(), count, 0));
+  const std::int64_t i = number.as_int() < 0 ? number.as_int() + count : number.as_int();
+  if (i < 0 || i >= count)
+    return fail(ErrorKind::OutOfBounds,
+                fmt::format("index {} is out of range: the {} has {} {}{}", number.as_int(), shape ? "shape" : "tuple",
+                            count, shape ? "dimension" : "field", count == 1 ? "" : "s"));
   return shape ? Value::of_int(v.as_shape()[std::size_t(i)]) : v.as_tuple().fields[std::size_t(i)];
 }
 

@@ -81,9 +81,9 @@ void BodyReader::if_chain(Node s, Node condition, Node consequence, const std::v
   if (cond && !may_be_condition(cond->type)) r_.error(condition, diag::ConditionNotBool, describe(r_, Val::of(cond)));
   const Branch yes = block_branch(consequence);
   if (at >= alternatives.size()) {
-    const std::string_view name = yes.var ? yes.var->name : std::string_view("y");
-    r_.error_hint(condition, fmt::format("add `else:` and bind `{}` there too: it is the value of the `if`", name),
-                  diag::IfWithoutElse);
+    const std::string what = yes.var ? fmt::format("bind `{}` there too: it is", yes.var->name)
+                                     : std::string("bind a name in both branches, which is");
+    r_.error_hint(condition, fmt::format("add `else:` and {} the value of the `if`", what), diag::IfWithoutElse);
     return poison_bindings(s);
   }
   const Node other = alternatives[at];

@@ -39,7 +39,17 @@ std::optional<std::string> without_indent(std::string_view lines) {
   return out;
 }
 
-// Empty `why`: read.
+// The colon behind the bracket that `from` is in; npos: there is none.
+std::size_t colon_behind(std::string_view text, std::size_t from) {
+  int open = 1;
+  for (std::size_t i = from; i < text.size(); ++i) {
+    open += (text[i] == '(') - (text[i] == ')');
+    if (open == 0) return i + 1 < text.size() && text[i + 1] == ':' ? i + 1 : std::string_view::npos;
+  }
+  return std::string_view::npos;
+}
+
+// Empty `why`: read. A body of one entry may stand behind the colon, as in Python.
 std::optional<Loop> read_loop(std::string_view text, std::string& why) {
   constexpr std::string_view kFor = "for ", kIn = " in range(";
   const auto header_end = text.find('\n');
@@ -47,14 +57,17 @@ std::optional<Loop> read_loop(std::string_view text, std::string& why) {
   const auto in = header.find(kIn);
   Loop loop;
   if (in != std::string_view::npos) loop.variable = trim(header.substr(kFor.size(), in - kFor.size()));
-  if (in == std::string_view::npos || !is_one_name(loop.variable) || !header.ends_with("):")) {
-    why = "with its body on the following lines";
+  const std::size_t from = in == std::string_view::npos ? header.size() : in + kIn.size();
+  const std::size_t colon = colon_behind(header, from);
+  const std::string_view behind = colon == std::string_view::npos ? std::string_view() : trim(header.substr(colon + 1));
+  const std::string_view lines = header_end == std::string_view::npos ? "" : text.substr(header_end + 1);
+  const bool on_line = !behind.empty() && !behind.starts_with('#');
+  if (colon == std::string_view::npos || !is_one_name(loop.variable) || (on_line && !trim(lines).empty())) {
+    why = "with its body on the following lines, or one entry behind the colon";
     return std::nullopt;
   }
-  const std::size_t from = in + kIn.size();
-  loop.bounds = trim(header.substr(from, header.size() - 2 - from));
-  auto body =
-      header_end == std::string_view::npos ? std::optional(std::string()) : without_indent(text.substr(header_end + 1));
+  loop.bounds = trim(header.substr(from, colon - 1 - from));
+  auto body = on_line ? std::optional(std::string(behind) + "\n") : without_indent(lines);
   if (!body || trim(*body).empty()) {
     why = body ? "and its body is missing" : "with all lines of its body indented alike";
     return std::nullopt;
