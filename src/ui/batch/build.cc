@@ -13,7 +13,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::string_view kForms[] = {"an executable (.rlvm)", "a shared library (.so)", "an object file (.o)",
+constexpr std::string_view kForms[] = {"an executable (.rlvm, .ro)", "a shared library (.so)", "an object file (.o)",
                                        "a program"};
 
 // The name of the output says it, or a word; they must not contradict each other.
@@ -84,6 +84,10 @@ int batch_build(const CommandLine& line, Console& console) {
                          : std::nullopt) {
     diagnostics.add({}, *std::move(refusal));
     return fail(diagnostics, session->sources(), line, console, kBadText);
+  }
+  if (line.output.ends_with(".ro") && !session::relay_text(session->program())) {
+    diagnostics.add({}, source::message(diag::AotName, line.output, "an executable of the Relay VM", "one of the Relax VM"));
+    return fail(diagnostics, session->sources(), line, console, kUsage);
   }
   if (*form != aot::Form::Executable && !translate(*session, diagnostics))
     return fail(diagnostics, session->sources(), line, console, kBadText);
