@@ -8,7 +8,7 @@
 namespace rldb::aot {
 
 std::optional<Form> form_of_name(std::string_view path) {
-  if (path.ends_with(".rlvm")) return Form::Executable;
+  if (path.ends_with(".rlvm") || path.ends_with(".ro")) return Form::Executable;
   if (path.ends_with(".so")) return Form::SharedLibrary;
   if (path.ends_with(".o")) return Form::Object;
   return std::nullopt;

@@ -9,7 +9,6 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/absent.h"
 #include "rldb/bytecode/device_function.h"
-#include "rldb/bytecode/runtime_function.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/host.h"
@@ -22,11 +21,6 @@ namespace rldb::aot {
 namespace {
 
 using codegen::AotTarget;
-
-constexpr std::string_view kRuntimeFunctions[] = {
-#define RLDB_RUNTIME_FUNCTION(id, name, function, doc) name,
-#include "rldb/bytecode/runtime_function.def"
-};
 
 class Planner {
  public:
@@ -80,14 +74,13 @@ class Planner {
     return t;
   }
 
-  // A function that the library does not contain: one that only rldb has, or the host's.
+  // A function that the library does not contain: one that only rldb has, or the host's. Collectives are the host's:
+  // it knows the other workers.
   void called_by_name(std::string_view name) {
     if (bytecode::find_builtin(name) || name == builtin::CallOperator)
       refuse("the builtin", name);
     else if (bytecode::is_device_function(name))
       refuse("the function of a device's runtime", name);
-    else if (std::find(std::begin(kRuntimeFunctions), std::end(kRuntimeFunctions), name) != std::end(kRuntimeFunctions))
-      refuse("the runtime function", name);
     else if (std::find(plan_.externals.begin(), plan_.externals.end(), name) == plan_.externals.end())
       plan_.externals.emplace_back(name);
   }
@@ -128,8 +121,8 @@ std::optional<Plan> plan(session::Session& session, source::Diagnostics& out) {
   plan.build = session.runnable(out);
   if (!plan.build) return std::nullopt;
   if (vm::instructions_of(*plan.build->program)) {
-    out.add({}, source::message(diag::AotUnsupported, "a program of the Relay VM", session.program_path())
-                    .with_hint("translate it to Relax: `--to-relax`"));
+    out.add({}, source::message(diag::AotUnsupported, "the code of the Relay VM", session.program_path())
+                    .with_hint("build the Relay text that it was made from"));
     return std::nullopt;
   }
   const std::size_t before = out.error_count();

@@ -24,9 +24,20 @@ using Others = std::vector<std::string>;
 
 std::string_view file_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
 
+std::vector<LiveThread> live_threads(pid_t process, const Mappings& mappings) {
+  std::vector<LiveThread> threads;
+  for (const pid_t thread : threads_of(process)) {
+    LiveThread t{own_id(process, thread), stack_pointer_of(process, thread), 0};
+    if (const Mapping* m = mapping_at(mappings, t.stack)) t.stack_end = m->end;
+    threads.push_back(t);
+  }
+  return threads;
+}
+
 // The library that is asked for, else the first that runs, that has run, or that is there. Nullopt: diagnosed.
-std::optional<Image> choose(const Memory& memory, const Mappings& mappings, const std::string& name,
-                            std::string_view wanted, std::string more, Others& others, source::Diagnostics& out) {
+std::optional<Image> choose(const Memory& memory, const Mappings& mappings, const std::vector<LiveThread>& threads,
+                            const std::string& name, std::string_view wanted, std::string more, Others& others,
+                            source::Diagnostics& out) {
   std::string problem;
   std::vector<Image> images = find_images(memory, mappings, problem);
   if (images.empty()) {
@@ -36,8 +47,13 @@ std::optional<Image> choose(const Memory& memory, const Mappings& mappings, cons
   }
   const auto find = [&](auto good) { return std::find_if(images.begin(), images.end(), good); };
   auto it = images.end();
+  const auto runs = [&](const Image& i) {
+    Stacks stacks(memory, i);
+    stacks.recognise(threads);
+    return !stacks.all().empty();
+  };
   if (wanted.empty())
-    it = find([&](const Image& i) { return !Stacks(memory, i).all().empty(); });
+    it = find(runs);
   else
     it = find([&](const Image& i) { return i.path == wanted || file_name(i.path) == wanted; });
   if (it == images.end() && !wanted.empty()) {
@@ -80,8 +96,11 @@ std::shared_ptr<Foreign> attach_process(pid_t given, const std::string& target, 
   const std::string name = fmt::format("process {}", process);
   Others others;
   std::optional<Image> image;
+  std::vector<LiveThread> threads;
   if (why.empty()) {
-    image = choose(ProcessMemory(process), mappings_of(process), name, library, {}, others, out);
+    const Mappings mappings = mappings_of(process);
+    threads = live_threads(process, mappings);
+    image = choose(ProcessMemory(process), mappings, threads, name, library, {}, others, out);
   } else {
     out.add({}, source::message(diag::AttachRefused, process, why));
   }
@@ -89,8 +108,9 @@ std::shared_ptr<Foreign> attach_process(pid_t given, const std::string& target, 
     thread->run([&] { tracer.reset(); });
     return nullptr;
   }
-  return linked(std::make_shared<Process>(process, std::move(thread), std::move(tracer), std::move(*image), others),
-                target, session, out);
+  return linked(
+      std::make_shared<Process>(process, std::move(thread), std::move(tracer), std::move(*image), others, threads),
+      target, session, out);
 }
 
 std::shared_ptr<Foreign> attach_core(const std::string& path, std::string_view library, session::Session& session,
@@ -112,7 +132,8 @@ std::shared_ptr<Foreign> attach_core(const std::string& path, std::string_view l
   else if (!core->missing.empty())
     more = fmt::format(" that can be read; `{}` is not there any more", core->missing.front());
   Others others;
-  auto image = choose(*core->memory, core->mappings, fmt::format("`{}`", path), library, more, others, out);
+  auto image =
+      choose(*core->memory, core->mappings, core->threads, fmt::format("`{}`", path), library, more, others, out);
   if (!image) return nullptr;
   return linked(std::make_shared<Core>(path, std::move(*core), std::move(*image), others), path, session, out);
 }

@@ -100,6 +100,17 @@ std::vector<Mapping> read_files(std::string_view note) {
   return files;
 }
 
+Address stack_pointer(const prstatus_t& status) {
+#if defined(__x86_64__)
+  constexpr std::size_t kRegister = 19;
+#elif defined(__aarch64__)
+  constexpr std::size_t kRegister = 31;
+#else
+#error "the stack pointer's place in NT_PRSTATUS is not known"
+#endif
+  return status.pr_reg[kRegister];
+}
+
 // Each note: sizes of name and contents, its type, then both, aligned to 4.
 void read_notes(std::string_view notes, CoreFile& core, std::vector<Mapping>& files) {
   const auto aligned = [](std::uint64_t n) { return (n + 3) / 4 * 4; };
@@ -110,7 +121,7 @@ void read_notes(std::string_view notes, CoreFile& core, std::vector<Mapping>& fi
       prstatus_t status;
       if (read_at(contents, 0, status)) {
         if (core.threads.empty()) core.signal = status.pr_cursig;
-        core.threads.push_back(status.pr_pid);
+        core.threads.push_back({status.pr_pid, stack_pointer(status), 0});
       }
     }
     if (head.n_type == NT_FILE) files = read_files(contents);
@@ -148,6 +159,9 @@ std::optional<CoreFile> read_core(std::shared_ptr<const std::string> bytes, std:
     if (!contents.empty()) memory->segments.push_back({segment.p_vaddr, contents});
     loaded.push_back(segment);
   }
+  for (LiveThread& t : core.threads)
+    for (const Elf64_Phdr& s : loaded)
+      if (t.stack >= s.p_vaddr && t.stack - s.p_vaddr < s.p_memsz) t.stack_end = s.p_vaddr + s.p_memsz;
   if (core.threads.empty()) {
     problem = core.is_cut ? "it is cut short" : "it names no thread";
     return std::nullopt;
@@ -175,8 +189,9 @@ Core::Core(std::string path, CoreFile core, Image image, std::vector<std::string
     : Foreign(std::move(core.memory), std::move(image), std::move(others)),
       path_(std::move(path)),
       signal_(core.signal) {
-  for (const std::int64_t thread : core.threads)
-    if (current_ == 0 && !stacks_.of(thread, 0).frames.empty()) current_ = thread;
+  recognise(core.threads);
+  for (const LiveThread& t : core.threads)
+    if (current_ == 0 && !stacks_.of(t.id, 0).frames.empty()) current_ = t.id;
 }
 
 Outcome Core::run(vm::MachineState state, const vm::StopSet*, std::uint64_t) {

@@ -12,10 +12,10 @@ namespace rldb::attach {
 struct CoreFile {
   std::unique_ptr<Memory> memory;
   Mappings mappings;
-  std::vector<std::int64_t> threads;  // the one that got the signal first
-  int signal = 0;                     // that ended the process; 0: none
-  bool is_cut = false;                // some of its memory is not in the file
-  std::vector<std::string> missing;   // files that are not there, or are not those of the process
+  std::vector<LiveThread> threads;   // the one that got the signal first
+  int signal = 0;                    // that ended the process; 0: none
+  bool is_cut = false;               // some of its memory is not in the file
+  std::vector<std::string> missing;  // files that are not there, or are not those of the process
 };
 
 // `bytes` is the file's contents, and `problem` says why it is none that can be read.

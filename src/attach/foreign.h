@@ -45,6 +45,7 @@ class Foreign : public Attached, public std::enable_shared_from_this<Foreign> {
 
  protected:
   bool shown_ = false;  // the next step only shows where the process is
+  void recognise(const std::vector<LiveThread>& threads) { stacks_.recognise(threads); }
   // The stack of the current thread; of another one if that runs nothing.
   Stack present();
   // An outcome with the machine as the process is now.

@@ -29,13 +29,15 @@ struct Process::Going {
 };
 
 Process::Process(pid_t process, std::unique_ptr<TracingThread> thread, std::unique_ptr<Tracer> tracer, Image image,
-                 std::vector<std::string> others)
+                 std::vector<std::string> others, const std::vector<LiveThread>& threads)
     : Foreign(std::make_unique<ProcessMemory>(process), std::move(image), std::move(others)),
       process_(process),
       own_id_(own_id(process, process)),
       command_(command_of(process)),
       thread_(std::move(thread)),
-      tracer_(std::move(tracer)) {}
+      tracer_(std::move(tracer)) {
+  recognise(threads);
+}
 
 std::string Process::name() const {
   return command_.empty() ? fmt::format("process {}", process_) : fmt::format("process {} ({})", process_, command_);

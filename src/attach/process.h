@@ -11,7 +11,7 @@ namespace rldb::attach {
 class Process final : public Foreign {
  public:
   Process(pid_t process, std::unique_ptr<TracingThread> thread, std::unique_ptr<Tracer> tracer, Image image,
-          std::vector<std::string> others);
+          std::vector<std::string> others, const std::vector<LiveThread>& threads);
   ~Process() override { detach(); }
   std::string name() const override;
   void detach() override;

@@ -10,6 +10,7 @@
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace rldb::attach {
 
@@ -66,6 +67,16 @@ std::vector<pid_t> threads_of(pid_t process) {
   }
   ::closedir(folder);
   return threads;
+}
+
+// `202 0x7f.. 0x80 0x0 0x0 0x0 0x0 0x7ffd.. 0x7f..`, `-1 0x7ffd.. 0x7f..`: the last two are stack pointer and pc.
+Address stack_pointer_of(pid_t process, pid_t thread) {
+  std::ifstream file(fmt::format("/proc/{}/task/{}/syscall", process, thread));
+  std::string word, last, before;
+  while (file >> word) before = std::exchange(last, word);
+  Address at = 0;
+  if (before.starts_with("0x")) std::from_chars(before.data() + 2, before.data() + before.size(), at, 16);
+  return at;
 }
 
 pid_t own_id(pid_t process, pid_t thread) {

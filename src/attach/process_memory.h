@@ -23,6 +23,8 @@ class ProcessMemory : public Memory {
 
 Mappings mappings_of(pid_t process);
 std::vector<pid_t> threads_of(pid_t process);
+// Of one that does not run; 0: not known.
+Address stack_pointer_of(pid_t process, pid_t thread);
 // Its id as it sees itself: in the innermost of its namespaces.
 pid_t own_id(pid_t process, pid_t thread);
 // The process that a thread belongs to; the number itself if there is none.

@@ -31,7 +31,24 @@ bool Stacks::read_trail(Address at, Stack& out, Address& next) const {
   out.result = t.result;
   next = t.next;
   out.innermost = t.frames;
+  const auto copied = copied_.find(at);
+  if (copied == copied_.end() || copied->second.was != t.thread) return true;
+  out.thread = copied->second.is;
+  if (out.thread == 0) out.innermost = 0;
   return true;
+}
+
+void Stacks::recognise(const std::vector<LiveThread>& threads) {
+  std::size_t passed = 0;
+  Stack s;
+  for (Address at = watched().trails, next = 0; at != 0 && passed < kMostTrails; ++passed, at = next) {
+    if (!read_trail(at, s, next)) break;
+    const auto is_it = [&](const LiveThread& t) { return t.id == s.thread; };
+    if (s.thread == 0 || std::any_of(threads.begin(), threads.end(), is_it)) continue;
+    const auto holds = [&](const LiveThread& t) { return s.innermost >= t.stack && s.innermost < t.stack_end; };
+    const auto heir = std::find_if(threads.begin(), threads.end(), holds);
+    copied_[at] = {s.thread, heir == threads.end() ? 0 : heir->id};
+  }
 }
 
 // Of the image, and as its program says.

@@ -32,6 +32,13 @@ class Module:
         return gv
 
     @R.function
+    def first(t: R.Tuple(R.Tensor(("n",), dtype="float32"), R.Tensor(("n",), dtype="float32"))) -> R.Tuple(R.Tensor(("n",), dtype="float32"), R.Tensor(("n",), dtype="float32")):
+        n = T.int64()
+        a: R.Tensor((n,), dtype="float32") = t[0]
+        b: R.Tensor((n,), dtype="float32") = R.add(a, t[1])
+        return (a, b)
+
+    @R.function
     def adder(x: R.Tensor((), dtype="float32")) -> R.Tensor((), dtype="float32"):
         @R.function
         def inner(y: R.Tensor((), dtype="float32")) -> R.Tensor((), dtype="float32"):

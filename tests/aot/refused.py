@@ -3,7 +3,7 @@
 
 @I.ir_module
 class Module:
-    @R.function(pure=False)
-    def main(x: R.Tensor((4,), dtype="float32")) -> R.Object:
-        s: R.Object = R.call_packed("vm.builtin.rnn_state_get", x, ty_args=(R.Object,))
-        return s
+    @R.function
+    def main(x: R.Tensor(dtype="float32")) -> R.Tensor(dtype="float32"):
+        y = R.add(x, x)
+        return y

@@ -230,6 +230,25 @@ RLDB_AOT int32_t rldb_aot_closure(Library* library, int64_t function, const Any*
                                   int64_t count, Any* result);
 RLDB_AOT int rldb_aot_is_own_closure(const Any* v);
 
+RLDB_AOT int rldb_aot_is_own_tuple(const Any* v);
+
+/* ---- values from outside (take.c) ---- */
+
+/* What happened to one: it was replaced, wholly or in part, or why it cannot be taken, and which fields lead there. */
+typedef struct {
+  int changed, depth;
+  const char* why; /* null after a failure: the error is set */
+  int64_t field[64];
+} Taken;
+/* Tensors that are not objects become some: `lent` borrows their memory for the call, otherwise it is copied. */
+RLDB_AOT int32_t rldb_aot_take(const Any* from, Any* to, int lent, Taken* about);
+RLDB_AOT int32_t rldb_aot_not_taken(const Taken* about, const char* what); /* sets the error */
+/* For whoever calls: what they make is given back with rldb_aot_release. They return 0 or an error's code. The tensors
+ * of a tuple are copied: it lives as long as its user wants. */
+RLDB_AOT int32_t rldb_aot_make_shape(const int64_t* dims, int64_t rank, Any* result);
+RLDB_AOT int32_t rldb_aot_make_string(const char* text, Any* result);
+RLDB_AOT int32_t rldb_aot_make_tuple(const Any* fields, int64_t count, Any* result);
+
 /* ---- reading values ---- */
 
 static inline DLTensor* tensor_of(const Any* v) {

@@ -53,13 +53,34 @@ static int32_t foreign_error(const char* name, uint64_t size) {
   return kFailed;
 }
 
+/* The program keeps what it is given: the data of a tensor that is no object are copied. */
+static int32_t take_result(const char* name, uint64_t size, Any* made, Any* result) {
+  Taken about;
+  Any taken = {0};
+  if (made->type_index < kTVMFFIStaticObjectBegin && made->type_index != kTVMFFIDLTensorPtr &&
+      made->type_index != kTVMFFIRawStr) {
+    rldb_aot_set(result, made);
+    return kSucceeded;
+  }
+  const int32_t done = rldb_aot_take(made, &taken, 0, &about);
+  rldb_aot_release(made);
+  if (done == kSucceeded) {
+    rldb_aot_set(result, &taken);
+    return kSucceeded;
+  }
+  Buffer what = {0};
+  rldb_aot_put(&what, "the result of `%.*s`", (int)size, name);
+  rldb_aot_not_taken(&about, what.data ? what.data : "a result");
+  free(what.data);
+  return kFailed;
+}
+
 static int32_t call_foreign(const char* name, uint64_t size, TVMFFISafeCallType code, void* self, const Any* args,
                             int32_t count, Any* result) {
   Any made = {0};
   rldb_aot_thread.code = 0;
   if (code(self, args, count, &made) != 0) return foreign_error(name, size);
-  rldb_aot_set(result, &made);
-  return kSucceeded;
+  return take_result(name, size, &made, result);
 }
 
 /* Functions that kernels call by name and every library has. */
@@ -132,8 +153,8 @@ static int32_t no_stack(Library* library, int64_t function) {
 }
 
 static int32_t wrong_count(const FunctionInfo* f, int32_t count) {
-  return rldb_aot_fail(kErrorCount, "`%.*s` takes %lld arguments but %d given", (int)f->name.size, f->name.data,
-                       (long long)f->param_count, count);
+  return rldb_aot_fail(kErrorCount, "`%.*s` takes %lld argument%s but %d given", (int)f->name.size, f->name.data,
+                       (long long)f->param_count, f->param_count == 1 ? "" : "s", count);
 }
 
 /* Calls that replace their caller return here first. */
@@ -273,54 +294,19 @@ static int is_referred_to(const Any* args, int32_t count) {
   return 0;
 }
 
-static int compact(const DLTensor* t) {
-  int64_t stride = 1;
-  if (!t->strides) return 1;
-  for (int32_t i = t->ndim; i-- > 0; stride *= t->shape[i])
-    if (t->shape[i] > 1 && t->strides[i] != stride) return 0;
-  return 1;
-}
-
-/* An argument as the program takes it. Tensors that are not objects become objects that borrow their memory. */
-static int32_t take(const FunctionInfo* f, int32_t index, const Any* from, Any* to) {
-  const DLTensor* t = tensor_of(from);
-  if (t) {
-    uint64_t bytes = 0;
-    const char* why = NULL;
-    if (t->device.device_type != 1)
-      why = "not on the CPU";
-    else if (t->ndim < 0 || !rldb_aot_bytes(t->ndim, t->shape, element_bytes(t->dtype), &bytes))
-      why = "of an impossible shape";
-    else if (!compact(t))
-      why = "not compact in row-major order";
-    else if (!t->data && bytes > 0)
-      why = "without data";
-    else if ((uintptr_t)data_of(t) % (element_bytes(t->dtype) > 8    ? 8
-                                      : element_bytes(t->dtype) == 0 ? 1
-                                                                     : element_bytes(t->dtype)) !=
-             0)
-      why = "not aligned to its elements";
-    if (why)
-      return rldb_aot_fail(kErrorType, "`%.*s`: argument %d (`%.*s`): a tensor that is %s", (int)f->name.size,
-                           f->name.data, index, (int)f->params[index].size, f->params[index].data, why);
-    if (from->type_index == kTVMFFITensor) {
-      rldb_aot_copy(to, from);
-      return kSucceeded;
-    }
-    Storage* s = rldb_aot_storage(0);
-    if (!s) return kFailed;
-    free(s->data);
-    s->data = data_of(t);
-    s->size = bytes;
-    s->borrowed = 1;
-    const int32_t done = rldb_aot_view(&s->head, s->data, t->ndim, t->shape, t->dtype, to);
-    rldb_aot_unref(&s->head);
-    return done;
+/* An argument as the program takes it. `lent`: it has memory that is lent in a tuple. */
+static int32_t take_argument(const FunctionInfo* f, int32_t index, const Any* from, Any* to, int* lent) {
+  Taken about;
+  if (rldb_aot_take(from, to, 1, &about) == kSucceeded) {
+    *lent |= about.changed;
+    return kSucceeded;
   }
-  Text text;
-  if (from->type_index == kTVMFFIRawStr && rldb_aot_text(from, &text)) return rldb_aot_string(text.data, text.size, to);
-  rldb_aot_copy(to, from);
-  return kSucceeded;
+  Buffer what = {0};
+  rldb_aot_put(&what, "`%.*s`: argument %d (`%.*s`)", (int)f->name.size, f->name.data, index,
+               (int)f->params[index].size, f->params[index].data);
+  rldb_aot_not_taken(&about, what.data ? what.data : "an argument");
+  free(what.data);
+  return kFailed;
 }
 
 static const char* const kKinds[] = {"",
@@ -345,6 +331,7 @@ int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int3
   Any* own = NULL;
   Any made = {0};
   int32_t done = kFailed;
+  int lent = 0;
   State* s = rldb_aot_open(library);
   if (!s) goto end;
   const FunctionInfo* f = &s->functions[function];
@@ -358,9 +345,9 @@ int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int3
     goto end;
   }
   for (int32_t i = 0; i < count; ++i)
-    if (take(f, i, &args[i], &own[i]) != kSucceeded) goto end;
+    if (take_argument(f, i, &args[i], &own[i], &lent) != kSucceeded) goto end;
   done = rldb_aot_call(library, function, own, count, &made);
-  if (done == kSucceeded && (t->depth > 0 || is_referred_to(own, count))) done = keep(&made);
+  if (done == kSucceeded && (lent || t->depth > 0 || is_referred_to(own, count))) done = keep(&made);
 end:
   if (own) rldb_aot_release_all(own, count);
   free(own);

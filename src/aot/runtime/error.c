@@ -83,7 +83,8 @@ const char* rldb_aot_name_of(const char* function) {
 }
 
 int32_t rldb_aot_wrong_count(const char* name, int least, int most, int32_t count) {
-  if (least == most) return rldb_aot_fail(kErrorCount, "%s takes %d arguments but %d given", name, least, count);
+  if (least == most)
+    return rldb_aot_fail(kErrorCount, "%s takes %d argument%s but %d given", name, least, least == 1 ? "" : "s", count);
   if (most < 0) return rldb_aot_fail(kErrorCount, "%s takes at least %d arguments but %d given", name, least, count);
   return rldb_aot_fail(kErrorCount, "%s takes %d to %d arguments but %d given", name, least, most, count);
 }

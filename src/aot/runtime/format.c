@@ -187,6 +187,7 @@ static void put_tensor(Buffer* b, const DLTensor* t, size_t indent) {
 
 static void put_nested(Buffer* b, const Any* v, size_t indent, int depth, int* left) {
   const TVMFFISeqCell* seq = tuple_of(v);
+  if (seq && rldb_aot_put_cache(b, v, indent)) return;
   rldb_aot_put_value(b, v);
   if (tensor_of(v)) {
     rldb_aot_put(b, "\n%*s", (int)indent, "");

@@ -16,5 +16,6 @@ RLDB_AOT void rldb_aot_scientific(double v, DLDataType t, int precision, Digits*
 RLDB_AOT void rldb_aot_put_scalar(Buffer* b, double v, DLDataType t);
 RLDB_AOT void rldb_aot_put_element(Buffer* b, const void* at, DLDataType t);
 RLDB_AOT void rldb_aot_put_whole(Buffer* b, const Any* v);
+RLDB_AOT int rldb_aot_put_cache(Buffer* b, const Any* v, size_t indent); /* 0: it is no paged cache */
 
 #endif /* RLDB_AOT_RUNTIME_FORMAT_H_ */

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "aot/runtime/aot.h"
+#include "aot/runtime/format.h"
 #include "aot/runtime/npy.h"
 
 enum { kGood = 0, kProgramFailed = 1, kUsage = 2, kMostParams = 4096 };
@@ -160,26 +160,28 @@ static int as_tensor(const Any* v, Any* out) {
   return 1;
 }
 
-static void print_value(FILE* to, const char* before, const Any* v) {
+/* As `rldb run` prints it. */
+static void print_value(const Any* v) {
+  Buffer text = {0};
+  rldb_aot_put_whole(&text, v);
+  printf("%s\n", text.data ? text.data : "");
+  free(text.data);
+}
+
+static int no_file_for(const Any* v) {
   Buffer text = {0};
   rldb_aot_put_value(&text, v);
-  fprintf(to, "%s%s\n", before, text.data ? text.data : "");
+  fprintf(stderr, "error: the result cannot be written: it holds %s\n", text.data ? text.data : "");
   free(text.data);
+  return 0;
 }
 
 /* `next`: the number of the next file, counted over the fields of nested tuples; -1: the result is one value. */
 static int put_value(const char* path, const Any* v, int* next) {
   char name[4096];
   Any t = {0};
-  if (!path) {
-    print_value(stdout, "", v);
-    return 1;
-  }
   if (v->type_index == kTVMFFINone) return 1;
-  if (!as_tensor(v, &t)) {
-    print_value(stderr, "error: the result cannot be written: it holds ", v);
-    return 0;
-  }
+  if (!as_tensor(v, &t)) return no_file_for(v);
   const size_t size = strlen(path);
   const int stem = size > 4 && strcmp(path + size - 4, ".npy") == 0 ? (int)size - 4 : (int)size;
   if (*next < 0)
@@ -195,13 +197,25 @@ static int put_value(const char* path, const Any* v, int* next) {
 static int put_out(const char* path, const Any* v, int* next) {
   const TVMFFISeqCell* fields;
   while ((fields = tuple_of(v)) != NULL) { /* the last field without recursion: long lists */
-    if (*next < 0) *next = 0;
     if (fields->size == 0) return 1;
     for (int64_t i = 0; i + 1 < fields->size; ++i)
       if (!put_out(path, (const Any*)fields->data + i, next)) return 0;
     v = (const Any*)fields->data + fields->size - 1;
   }
   return put_value(path, v, next);
+}
+
+/* Values that are written, up to two of them. */
+static int count_out(const Any* v) {
+  int count = 0;
+  const TVMFFISeqCell* fields;
+  while ((fields = tuple_of(v)) != NULL) {
+    if (fields->size == 0) return count;
+    for (int64_t i = 0; i + 1 < fields->size; ++i)
+      if ((count += count_out((const Any*)fields->data + i)) > 1) return count;
+    v = (const Any*)fields->data + fields->size - 1;
+  }
+  return count + (v->type_index != kTVMFFINone);
 }
 
 static int run(const State* s, int64_t function, char** values, int count, const char* output) {
@@ -233,8 +247,9 @@ static int run(const State* s, int64_t function, char** values, int count, const
     fprintf(stderr, "error: %s\n", rldb_aot_message());
     return kProgramFailed;
   }
-  int next = -1;
-  const int written = put_out(output, &result, &next);
+  int next = count_out(&result) > 1 ? 0 : -1; /* a single value has the name that is given */
+  if (!output) print_value(&result);
+  const int written = !output || put_out(output, &result, &next);
   rldb_aot_release(&result);
   rldb_aot_release_all(args, f->param_count);
   return written ? kGood : kProgramFailed;

@@ -30,7 +30,7 @@ void rldb_aot_put_dtype(Buffer* b, DLDataType t) {
       if (kNarrow[i].code == t.code) name = kNarrow[i].name;
     rldb_aot_put(b, "%s", name);
   }
-  if (t.lanes > 1) rldb_aot_put(b, "x%d", t.lanes);
+  if (t.lanes != 1) rldb_aot_put(b, "x%d", t.lanes);
 }
 
 int rldb_aot_parse_dtype(const char* text, uint64_t size, DLDataType* out) {

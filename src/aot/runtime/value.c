@@ -131,6 +131,13 @@ int32_t rldb_aot_AdtIs(Library* library, const Any* args, int32_t count, Any* re
   return kSucceeded;
 }
 
+static int32_t no_field(int64_t i, const TVMFFISeqCell* t) {
+  Text name;
+  rldb_aot_text(t->data, &name);
+  return rldb_aot_fail(kErrorBounds, "field %lld of `%.*s`, which has %lld", (long long)i, (int)name.size, name.data,
+                       (long long)t->size - 1);
+}
+
 int32_t rldb_aot_AdtField(Library* library, const Any* args, int32_t count, Any* result) {
   TAKES(2, 2);
   const TVMFFISeqCell* t = adt_of(&args[0]);
@@ -138,7 +145,7 @@ int32_t rldb_aot_AdtField(Library* library, const Any* args, int32_t count, Any*
   if (!is_integer(&args[1])) WRONG(1, "an integer");
   const int64_t i = args[1].v_int64;
   if (i < 0 || i + 1 >= t->size)
-    return rldb_aot_fail(kErrorBounds, "field %lld of a value that has %lld", (long long)i, (long long)t->size - 1);
+    return no_field(i, t);
   rldb_aot_copy(result, (Any*)t->data + i + 1);
   return kSucceeded;
 }

@@ -42,7 +42,7 @@ bool is_pool(const Value& v, const Ints& n, Number width) {
 
 bool is_window(const Ints& w, std::int64_t length, std::int64_t page_size) {
   return w.size() == 4 && std::all_of(w.begin(), w.end(), [](std::int64_t x) { return x >= 0; }) &&
-         w[2] < 2 * page_size && w[1] <= INT64_MAX / 4 && length <= INT64_MAX / 4;
+         (w[0] == 0 || w[1] < w[0]) && w[2] < 2 * page_size && w[1] <= INT64_MAX / 4 && length <= INT64_MAX / 4;
 }
 
 bool is_tree(const Ints& parents, std::int64_t length) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "rldb/debug/file_names.h"
+#include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_aot.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/render/output_file.h"
@@ -12,7 +13,7 @@ namespace rldb::ui {
 
 namespace {
 
-constexpr std::string_view kForms[] = {"an executable (.rlvm)", "a shared library (.so)", "an object file (.o)",
+constexpr std::string_view kForms[] = {"an executable (.rlvm, .ro)", "a shared library (.so)", "an object file (.o)",
                                        "a program"};
 
 // The name of the output says it, or a word; they must not contradict each other.
@@ -43,8 +44,18 @@ std::optional<aot::Form> asked_for(const CommandLine& line, source::Diagnostics&
   return std::nullopt;
 }
 
-int build_library(session::Session& session, aot::Form form, const CommandLine& line, Console& console) {
-  source::Diagnostics diagnostics;
+// A library's code is the Relax VM's: Relay text is translated.
+bool translate(session::Session& session, source::Diagnostics& out) {
+  const session::RelayText* relay = session::relay_text(session.program());
+  if (!relay) return true;
+  out.add({}, source::message(diag::AotTranslated, relay->path()));
+  session.options().machine = session::Machine::Relax;
+  const std::string path = relay->path(), text(session.sources().get(relay->source().file).text());
+  return session.load_text(path, text, out);
+}
+
+int build_library(session::Session& session, aot::Form form, const CommandLine& line, Console& console,
+                  source::Diagnostics diagnostics) {
   aot::Request request{form, line.output, std::nullopt, line.build.linker};
   if (session.module()) {
     auto build = session.build(diagnostics);
@@ -74,12 +85,18 @@ int batch_build(const CommandLine& line, Console& console) {
     diagnostics.add({}, *std::move(refusal));
     return fail(diagnostics, session->sources(), line, console, kBadText);
   }
+  if (line.output.ends_with(".ro") && !session::relay_text(session->program())) {
+    diagnostics.add({}, source::message(diag::AotName, line.output, "an executable of the Relay VM", "one of the Relax VM"));
+    return fail(diagnostics, session->sources(), line, console, kUsage);
+  }
+  if (*form != aot::Form::Executable && !translate(*session, diagnostics))
+    return fail(diagnostics, session->sources(), line, console, kBadText);
   // Followed by the minimum build, `zero` is `cpu_generic`.
   if (line.build.optimise && !session->run_passes("zero", diagnostics)) {
     report(diagnostics, session->sources(), line, console);
     return kFailed;
   }
-  if (*form != aot::Form::Executable) return build_library(*session, *form, line, console);
+  if (*form != aot::Form::Executable) return build_library(*session, *form, line, console, std::move(diagnostics));
   auto bytes = debug::executable_file(*session, diagnostics);
   if (!bytes || !diagnostics.all().empty()) report(diagnostics, session->sources(), line, console);
   if (!bytes) return kFailed;

@@ -152,6 +152,9 @@ void ProgramModule::export_interface() {
   forward("error_code", "rldb_aot_code", i32, {});
   forward("release", "rldb_aot_release", b.getVoidTy(), {ptr});
   forward("register_function", "rldb_aot_register", i32, {ptr, ptr, ptr});
+  forward("make_shape", "rldb_aot_make_shape", i32, {ptr, i64, ptr});
+  forward("make_string", "rldb_aot_make_string", i32, {ptr, ptr});
+  forward("make_tuple", "rldb_aot_make_tuple", i32, {ptr, i64, ptr});
 }
 
 std::unique_ptr<llvm::Module> ProgramModule::run() {

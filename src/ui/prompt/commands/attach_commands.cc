@@ -9,6 +9,7 @@
 #include "rldb/debug/foreign_run.h"
 #include "rldb/runtime/library_data.h"
 #include "rldb/source/diagnostic_attach.h"
+#include "rldb/support/file.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/commands/handlers.h"
@@ -72,7 +73,10 @@ bool is_library(const std::string& path) {
 }  // namespace
 
 Status command_Attach(Repl& repl, std::string_view rest) {
-  const std::vector<std::string> words = split_words(rest);
+  // A path may have blanks in it.
+  const std::string whole(rest);
+  const std::vector<std::string> words =
+      support::file_exists(whole) ? std::vector<std::string>{whole} : split_words(rest);
   if (words.empty()) return list_threads(repl);
   if (words.size() > 2) return Status::Usage;
   if (words.size() == 2 && words[0] == "thread") return select_thread(repl, words[1]);
