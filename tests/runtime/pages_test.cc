@@ -75,7 +75,7 @@ TEST_CASE("pages: what is kept is bounded") {
   release_kept_pages();
   {
     std::vector<Ref<Storage>> many;
-    for (int i = 0; i < 100; ++i) many.push_back(Storage::allocate(kLarge).value());
+    for (std::size_t i = 0; i < kMostKept / kLarge * 3 / 4; ++i) many.push_back(Storage::allocate(kLarge).value());
   }
   CHECK(kept_pages() <= kMostKept);
   CHECK(kept_pages() >= kMostKept / 2);

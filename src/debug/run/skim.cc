@@ -235,4 +235,24 @@ bool skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, co
   });
 }
 
+Run::Seek search_frames(const Run& run, const vm::StopSet& stops, const Run::Visit& visit,
+                        const std::function<void()>& again, const std::function<bool()>& leave) {
+  // A skim looks at each instruction: where there are many, executing them is faster.
+  constexpr std::uint64_t kMostSkimmed = 20'000;
+  if (!run.machine().running()) return run.search(stops, visit, leave);
+  for (std::uint64_t end = run.time(); end > 0;) {
+    const vm::Machine* point = run.timeline().at_or_before(end - 1);
+    if (!point) return Run::Seek::NoHistory;
+    const std::uint64_t begin = point->instructions();
+    const auto nothing = [](const vm::Machine&) {};
+    if (end - begin > kMostSkimmed || !skim_before(run, end, stops, nothing, visit, nothing)) {
+      again();
+      if (!run.replay_before(end, stops, nothing, visit, nothing)) return Run::Seek::Interrupted;
+    }
+    if (leave()) return Run::Seek::Done;
+    end = begin;
+  }
+  return Run::Seek::NoHistory;
+}
+
 }  // namespace rldb::debug

@@ -10,7 +10,7 @@
 namespace rldb::runtime {
 
 inline constexpr std::size_t kPagesFrom = 64 * 1024;  // bytes of a storage that is made of pages
-inline constexpr std::size_t kMostKept = 256 * 1024 * 1024;
+inline constexpr std::size_t kMostKept = 1024 * 1024 * 1024;
 
 bool has_pages(std::size_t bytes);
 
