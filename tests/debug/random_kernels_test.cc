@@ -1,6 +1,7 @@
 // Random kernels: where elements come from, what `watch` sees, against what an execution step by step sees.
 #include "debug/random_kernels.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -139,6 +140,37 @@ TEST_CASE("watch sees the changes of random elements, forward and backward") {
   }
   CHECK(programs > 40);
   CHECK(seen > 40);
+}
+
+TEST_CASE("a name that is watched after its register was freed has the changes of one that was watched before") {
+  std::size_t seen = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const std::string text = RandomKernels(seed).program();
+    INFO(text);
+    // Backward from the end: the same moments, whenever `v0` was watched.
+    std::vector<std::string> told;
+    for (const bool early : {true, false}) {
+      Fixture f(text);
+      f.at("main:v1");
+      if (f.start(random_args(seed), false).kind != StopKind::Breakpoint) continue;
+      const auto watch = [&] {
+        source::Diagnostics d;
+        REQUIRE_MESSAGE(f.debugger.add_watchpoint("v0", 0, false, d), text_of(d));
+      };
+      if (early) watch();
+      f.at("main:out");
+      while (f.where() != "main:out" && f.debugger.last_stop().kind == StopKind::Breakpoint) (void)f.debugger.resume();
+      if (!early) watch();
+      std::string moments;
+      for (int n = 0; n < 4 && f.debugger.reverse_resume().kind == StopKind::Breakpoint; ++n)
+        if (!f.debugger.last_stop().details.empty()) moments += fmt::format("{} ", f.debugger.last_stop().time);
+      told.push_back(moments);
+    }
+    CAPTURE(seed);
+    if (told.size() == 2) CHECK(told[0] == told[1]);
+    if (told.size() == 2) seen += std::size_t(std::count(told[0].begin(), told[0].end(), ' '));
+  }
+  CHECK(seen > 60);
 }
 
 }  // namespace rldb::debug

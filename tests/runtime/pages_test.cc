@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "rldb/runtime/any_contents.h"
+#include "rldb/runtime/unused_contents.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/memory.h"
 
@@ -59,6 +60,21 @@ TEST_CASE("pages: not cleared for who fills them") {
     CHECK(!is_zero(*s));
   }
   CHECK(is_zero(*Storage::allocate(kLarge).value()));
+}
+
+TEST_CASE("pages: memory that will not be used is new, and not kept") {
+  if (!has_pages(kLarge)) return;
+  release_kept_pages();
+  const std::byte* kept = address_of_one(kLarge);
+  const std::size_t bytes = kept_pages();
+  {
+    const UnusedContents unused;
+    const auto s = Storage::allocate(kLarge).value();
+    CHECK(s->data() != kept);
+    CHECK(kept_pages() == bytes);
+  }
+  CHECK(kept_pages() == bytes);
+  CHECK(Storage::allocate(kLarge).value()->data() == kept);
 }
 
 TEST_CASE("pages: a much smaller storage does not get them, small ones have none") {

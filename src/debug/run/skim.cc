@@ -11,6 +11,7 @@
 #include "rldb/bytecode/builtin/heap.h"
 #include "rldb/bytecode/builtin/memory.h"
 #include "rldb/bytecode/builtin/value.h"
+#include "rldb/runtime/unused_contents.h"
 #include "rldb/support/cancel.h"
 #include "rldb/vm/instruction_set.h"
 #include "rldb/vm/partial_snapshot.h"
@@ -201,6 +202,7 @@ std::optional<vm::Machine> begin_at(const Run& run, std::uint64_t time) {
 }
 
 bool run_to(const Run& run, vm::Machine& m, std::uint64_t end, SkimHook& hook) {
+  const runtime::UnusedContents left_out;
   while (hook.apply_changes(m)) {
     if (m.instructions() >= end) return true;
     support::poll();
