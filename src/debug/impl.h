@@ -36,6 +36,7 @@ struct Debugger::Impl {
     std::map<std::string, std::uint64_t, std::less<>> checkpoints;
   };
   std::vector<Waiting> waiting;
+  std::map<std::string, runtime::Value, std::less<>> rank_values;  // of other ranks, by `a@1`
   // The other run of a pair (side_by_side.h).
   struct Beside {
     Waiting other;
@@ -166,6 +167,7 @@ struct Debugger::Impl {
   std::optional<std::uint64_t> latest_time(Pc pc, std::size_t frame) const;
   StopReport arrive(std::uint64_t time, StopKind kind, int at_part = 0);
   int last_part(Pc pc) const;
+  bool looks_at_contents() const;
   template <class Verb>
   StopReport repeat_back(std::uint64_t count, Verb verb);
 
@@ -187,7 +189,7 @@ struct Debugger::Impl {
     std::string note;
   };
   bool reads_memory_of_call(std::string_view text, const vm::Machine& m) const;
-  const ir::Expr* compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m);
+  ConditionCode compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m);
   KernelTargets kernel_targets(const ir::PrimFunc* f, const vm::Machine& m, std::vector<Probe> mine);
   bool has_breakpoints_in(const ir::PrimFunc* f) const;
   std::optional<StopReport> kernel_forward(std::vector<Probe> mine, bool from_beginning,

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "expression/elements_by_chunk.h"
 #include "expression/form.h"
 #include "expression/slices.h"
 #include "expression/subscript.h"
@@ -40,10 +41,21 @@ Result<Value> to_whole(const Arguments& a, double (*f)(double)) {
   return dtype_in(v).is_float() ? map_double(v, dtype_in(v), f) : Result<Value>(v);
 }
 
-Result<Value> test_of(const Arguments& a, double (*f)(double)) {
+// f tells about a float or a double.
+template <class F>
+Result<Value> test_of(const Arguments& a, F f) {
   RLDB_TRY(const Value v, as_array(a[0]));
-  if (is_number(v)) return Value::of_bool(f(as_double(v)) != 0);
-  return map_double(v, DType::Bool(), f);
+  if (is_number(v)) return Value::of_bool(f(as_double(v)));
+  const Tensor& t = v.as_tensor();
+  RLDB_TRY(Ref<Tensor> out, Tensor::empty(t.shape(), DType::Bool()));
+  const std::size_t slices = slice_count(t.element_count());
+  on_threads(slices, [&](std::size_t k) {
+    const Slice s = slice_of(t.element_count(), k, slices, kChunk);
+    each_chunk(t, s.begin, s.end, [&](const auto* e, std::int64_t n, std::int64_t at) {
+      for (std::int64_t i = 0; i < n; ++i) out->data()[at + i] = std::byte(f(e[i]));
+    });
+  });
+  return Value(std::move(out));
 }
 
 }  // namespace
@@ -100,13 +112,13 @@ Result<Value> function_Trunc(const Arguments& a) {
   return to_whole(a, [](double e) { return std::trunc(e); });
 }
 Result<Value> function_IsNan(const Arguments& a) {
-  return test_of(a, [](double e) { return double(std::isnan(e)); });
+  return test_of(a, [](auto e) { return std::isnan(e); });
 }
 Result<Value> function_IsInf(const Arguments& a) {
-  return test_of(a, [](double e) { return double(std::isinf(e)); });
+  return test_of(a, [](auto e) { return std::isinf(e); });
 }
 Result<Value> function_IsFinite(const Arguments& a) {
-  return test_of(a, [](double e) { return double(std::isfinite(e)); });
+  return test_of(a, [](auto e) { return std::isfinite(e); });
 }
 
 Result<Value> function_Round(const Arguments& a) {

@@ -1,6 +1,7 @@
 // create_prim_func: stages in order, one block in its loops per stage, names as TVM assigns them.
 #include "rldb/te/create_prim_func.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 #include <utility>
@@ -221,10 +222,14 @@ const Stmt* Builder::block_in_loops(const Operation* op, const Stmt* init, const
     axes.push_back({ctx_.var("vi", ctx_.int64()), {ctx_.int_imm(t, 0), ctx_.int_imm(t, 1)}, ir::IterKind::Spatial});
     values.push_back(ctx_.i64(0));
   } else {
+    std::vector<const ir::Var*> dims;
+    for (const IterVar& a : axes) ir::collect_vars(a.dom.extent, dims);
     for (const IterVar& a : axes) {
       std::string_view name_of = a.var->name;
       if (name_of.starts_with("v_")) name_of.remove_prefix(2);
-      loops.push_back(ctx_.var(name_of, ctx_.int64()));
+      // Named as it is printed beside a dim of that name.
+      const bool taken = std::any_of(dims.begin(), dims.end(), [&](const ir::Var* d) { return d->name == name_of; });
+      loops.push_back(ctx_.var(taken ? std::string(name_of) + "_1" : std::string(name_of), ctx_.int64()));
       values.push_back(loops.back());
     }
   }

@@ -224,44 +224,96 @@ class Module:
                 C[vi, vj] = C[vi, vj] + A[vi, vk] * T.Cast("float32", B[vk, vj])
 )";
 
-// The moments of an unconditional search at which the text holds, or has no value.
+// Whether the text holds, or has no value.
+bool language_holds(const eval::TirMachine& m, std::string_view text) {
+  auto value = expression::evaluate_text(text, [&](std::string_view name) -> runtime::Result<Value> {
+    Value v;
+    if (Debugger::Impl::value_in_kernel(m, name, v)) return v;
+    if (name == "limit") return Value::of_int(2);
+    return runtime::fail(runtime::ErrorKind::UnknownFunction, "no such name");
+  });
+  auto holds = value.ok() ? expression::truth(*value) : runtime::Result<bool>(true);
+  return !holds.ok() || *holds;
+}
+
+// The moments of an unconditional search at which it does.
 std::vector<std::uint64_t> told_by_the_language(KernelStepper& k, const KernelSearch& search, std::string_view text) {
   std::vector<std::uint64_t> moments;
   std::vector<Arrivals> met;
-  for (bool first = true; k.forward(search, first, {}, met) == KernelStepper::Found::Yes; first = false) {
-    auto value = expression::evaluate_text(text, [&](std::string_view name) -> runtime::Result<Value> {
-      Value v;
-      if (Debugger::Impl::value_in_kernel(k.machine(), name, v)) return v;
-      if (name == "limit") return Value::of_int(2);
-      return runtime::fail(runtime::ErrorKind::UnknownFunction, "no such name");
-    });
-    auto holds = value.ok() ? expression::truth(*value) : runtime::Result<bool>(true);
-    if (!holds.ok() || *holds) moments.push_back(k.machine().steps());
-  }
+  for (bool first = true; k.forward(search, first, {}, met) == KernelStepper::Found::Yes; first = false)
+    if (language_holds(k.machine(), text)) moments.push_back(k.machine().steps());
   return moments;
+}
+
+// Compares a compiled condition with the language; returns how often it holds.
+class Conditions {
+ public:
+  Conditions(std::string_view program, std::string_view kernel, std::vector<Value> args)
+      : session_(Kernels::options(), &output_), kernel_(kernel), args_(std::move(args)) {
+    source::Diagnostics found;
+    REQUIRE(session_.load_text("program.py", std::string(program), found));
+    f_ = ir::as<ir::PrimFunc>(session_.module()->find(kernel_));
+    REQUIRE(f_);
+    text_.emplace(session_, kernel_, f_);
+    for (const KernelText::Row& row : text_->statements())
+      if (ir::isa<ir::BufferStore>(row.stmt)) probe_.at = row.stmt;  // the last one
+    near_.near = kWalkAll;
+    far_.near = 0;
+  }
+
+  ConditionCode compile(std::string_view said) {
+    auto read = expression::parse(said);
+    REQUIRE(read.ok());
+    ConditionScope scope = scope_of(*text_, probe_);
+    scope.number = [](std::string_view name) {
+      return name == "limit" ? std::optional(Value::of_int(2)) : std::nullopt;
+    };
+    return compile_condition(session_.context(), *read, scope);
+  }
+
+  std::size_t check(std::string_view said) {
+    INFO(std::string(said));
+    Probe conditional = probe_;
+    conditional.condition = compile(said);
+    CHECK(conditional.condition);
+    if (!conditional.condition) return 0;
+    auto slow = KernelStepper::enter(near_, kernel_, f_, copies(args_), {});
+    auto fast = KernelStepper::enter(far_, kernel_, f_, copies(args_), {});
+    REQUIRE((slow && fast));
+    const std::vector<std::uint64_t> want = told_by_the_language(*slow, search_for(probe_), said);
+    std::vector<std::uint64_t> have;
+    std::vector<Arrivals> met;
+    KernelSearch search = search_for(conditional);
+    search.condition = [&](std::size_t, const eval::TirMachine& m) { return language_holds(m, said); };
+    for (bool first = true; fast->forward(search, first, {}, met) == KernelStepper::Found::Yes; first = false)
+      have.push_back(fast->machine().steps());
+    CHECK_MESSAGE(have == want, fmt::format("{}: {} vs {}", said, fmt::join(have, " "), fmt::join(want, " ")));
+    return want.size();
+  }
+
+ private:
+  testing::Capture output_;
+  session::Session session_;
+  std::string kernel_;
+  std::vector<Value> args_;
+  const ir::PrimFunc* f_ = nullptr;
+  std::optional<KernelText> text_;
+  Probe probe_;
+  KernelCode near_{session_}, far_{session_};
+};
+
+std::vector<Value> product_args() {
+  auto b = runtime::Tensor::empty({4, 2}, runtime::DType::Int(32)).value();
+  for (int i = 0; i < 8; ++i) runtime::store_int(b->data() + 4 * i, runtime::DType::Int(32), i - 3);
+  return {testing::f32({3, 4}, {0.5, -1, std::numeric_limits<double>::quiet_NaN(), 2, 0.1}), Value(b),
+          testing::f32({3, 2}, {9})};
 }
 
 }  // namespace
 
 TEST_CASE("conditions as machine code hold where the language says") {
-  testing::Capture output;
-  session::Session session(Kernels::options(), &output);
-  source::Diagnostics found;
-  REQUIRE(session.load_text("product.py", kProduct, found));
-  const auto* f = ir::as<ir::PrimFunc>(session.module()->find("product"));
-  REQUIRE(f);
-  auto b = runtime::Tensor::empty({4, 2}, runtime::DType::Int(32)).value();
-  for (int i = 0; i < 8; ++i) runtime::store_int(b->data() + 4 * i, runtime::DType::Int(32), i - 3);
-  const std::vector<Value> args{testing::f32({3, 4}, {0.5, -1, std::numeric_limits<double>::quiet_NaN(), 2, 0.1}),
-                                Value(b), testing::f32({3, 2}, {9})};
-  const KernelText text(session, "product", f);
-  Probe probe;
-  for (const KernelText::Row& row : text.statements())
-    if (ir::isa<ir::BufferStore>(row.stmt)) probe.at = row.stmt;  // the last one
-  KernelCode near(session), far(session);
-  near.near = kWalkAll;
-  far.near = 0;
-  int reached = 0;
+  Conditions conditions(kProduct, "product", product_args());
+  std::size_t reached = 0;
   for (const char* said : {"vi == 1 and vk == 1",
                            "C[vi, vj] > 0.4",
                            "C[vi, vj] != C[vi, vj]",
@@ -298,36 +350,98 @@ TEST_CASE("conditions as machine code hold where the language says") {
                            "minimum(vi, vk) == 2",
                            "floor(A[vi, vk]) == -1",
                            "A[vi, vk] - B[vk, vj] > 2",
-                           "C[vi, vj] == 1 / 3"}) {
-    INFO(std::string(said));
-    auto read = expression::parse(said);
-    REQUIRE(read.ok());
-    ConditionScope scope = scope_of(text, probe);
-    scope.number = [](std::string_view name) {
-      return name == "limit" ? std::optional(Value::of_int(2)) : std::nullopt;
-    };
-    Probe conditional = probe;
-    conditional.condition = compile_condition(session.context(), *read, scope);
-    REQUIRE(conditional.condition);
-    auto slow = KernelStepper::enter(near, "product", f, copies(args), {});
-    auto fast = KernelStepper::enter(far, "product", f, copies(args), {});
-    REQUIRE((slow && fast));
-    const std::vector<std::uint64_t> want = told_by_the_language(*slow, search_for(probe), said);
-    std::vector<std::uint64_t> have;
-    std::vector<Arrivals> met;
-    for (bool first = true; fast->forward(search_for(conditional), first, {}, met) == KernelStepper::Found::Yes;
-         first = false)
-      have.push_back(fast->machine().steps());
-    CHECK_MESSAGE(have == want, fmt::format("{}: {} vs {}", said, fmt::join(have, " "), fmt::join(want, " ")));
-    reached += int(want.size());
+                           "C[vi, vj] == 1 / 3",
+                           "1 / (vi * 0.5) < 0",
+                           "vi // vk == 1",
+                           "vk % (vi - 1) == 0",
+                           "(vi & 1) == 1 and (vk ^ 3) > 1",
+                           "~vi == -2",
+                           "exp(A[vi, vk]) > 1.5",
+                           "log(A[vi, vk]) < 0",
+                           "log2(abs(A[vi, vk])) == 1",
+                           "log10(A[vi, vk]) <= -1",
+                           "sin(A[vi, vk]) + cos(vk) > 0.5",
+                           "tanh(B[vk, vj]) < -0.99",
+                           "sqrt(vi + 2) == 2",
+                           "vi ** 2 == 4",
+                           "B[vk, vj] ** 3 == -8",
+                           "A[vi, vk] ** 2 < 0.02",
+                           "sign(A[vi, vk]) == -1",
+                           "round(A[vi, vk]) == 0",
+                           "clip(A[vi, vk], 0, 1) == 1",
+                           "where(vi > 1, A[vi, vk], C[vi, vj]) > 0.4",
+                           "isclose(A[vi, vk], 0.1)"}) {
+    reached += conditions.check(said);
   }
   CHECK(reached > 20);
-  // Conditions without a compiled form are left to the language.
-  for (const char* said : {"C.max() > 3", "A[vi] == 0", "nobody > 1", "exp(A[vi, vk]) > 2", "vi ** 2 == 4"}) {
-    ConditionScope scope = scope_of(text, probe);
-    scope.number = [](std::string_view) { return std::optional<Value>(); };
-    CHECK(compile_condition(session.context(), expression::parse(said).value(), scope) == nullptr);
+}
+
+TEST_CASE("reductions in conditions hold where the language says") {
+  Conditions conditions(kProduct, "product", product_args());
+  std::size_t reached = 0;
+  for (const char* said : {"C.max() > 0.4",
+                           "C[vi, :].max() > 0.4",
+                           "max(B[vk]) == 2",
+                           "B[:, vj].min() < 0 and vk == 1",
+                           "B[::-1, vj].argmax() == 0",
+                           "argmin(B[vk:, 1]) == 0",
+                           "(C > 0.4).any()",
+                           "(B[:vk, vj] > -3).all()",
+                           "B[:vk, vj].max() < 1",
+                           "isnan(A[vi]).any()",
+                           "A[vi].has_nan or C.has_inf",
+                           "C[:, vj].sum() > 0.4",
+                           "B.sum() == 4 and vk == 0",
+                           "B[vk].prod() == 2",
+                           "C.mean() < 0.1",
+                           "B[:, vj].std() > 2.2",
+                           "B[1:3].var() == 1.25",
+                           "norm(B[vk]) > 3",
+                           "count_nonzero(B[vk, :]) == 1",
+                           "abs(B - vi).max() == 5",
+                           "(exp(B / 8.0) * B).sum() > 6",
+                           "(A[vi, :2] + B[vk, :]).max() > 2.4",
+                           "(A[vi, 0] < A[vi]).sum() == 1",
+                           "allclose(B[vk], B[vk, 0], 0, 1)",
+                           "allclose(A[0, :2], A[1, :2], 0, 0.5)",
+                           "vi == 2 and A[vi + 1].max() > 0",
+                           "vi == 1 and C[vi, vj:vj].max() > 0",
+                           "A[..., 0].sum() > 0.5",
+                           "A[-1, 1:].max() == 0 and vi == 0 and vk < 2",
+                           "(C[vi] - C[vi].max()).sum() < 0",
+                           "A.shape[1] == 4 and vj == A.shape[-1] - 3",
+                           "maximum(B[:, 0], B[:, 1]).sum() == 8 and vj == 1",
+                           "where(B > 0, B, 0).sum() == 10 and vk == 3",
+                           "(B[vk, :] & 1).any()",
+                           "B[vk].sum(0) == -1"}) {
+    reached += conditions.check(said);
   }
+  CHECK(reached > 100);
+  // Sums of many elements are made in parts.
+  const auto many = testing::f32({1, 5000}, {1e8, 1, -1e8});
+  for (std::int64_t i = 3; i < 5000; ++i)
+    runtime::store_double(many.as_tensor().data() + 4 * i, runtime::DType::Float(32), 1.0 / double(i));
+  Conditions sums(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def copy(A: T.Buffer((1, 5000), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = A[0, i]
+)",
+                  "copy", {many, testing::f32({4}, {0})});
+  std::size_t held = 0;
+  for (const char* said : {"A.sum() == 9.6", "A[0, i:i + 1025].sum() > 3", "A[0, 3:].std() < 0.005",
+                           "A[0, 3:].mean() < 0.0016", "A[0, i:].sum() < 8"})
+    held += sums.check(said);
+  CHECK(held > 4);
+}
+
+TEST_CASE("conditions without a compiled form are left to the language") {
+  Conditions conditions(kProduct, "product", product_args());
+  for (const char* said : {"A[vi] == 0", "nobody > 1", "sort(B[:, 0])[0] < 0", "quantile(C, 0.5) > 1",
+                           "B[[0, 1]].max() > 0", "B.max(axis=0)[1] > 1"})
+    CHECK_FALSE(conditions.compile(said));
 }
 
 }  // namespace rldb::debug

@@ -163,6 +163,11 @@ class Asked {
   void ask_at(std::uint64_t time, std::size_t questions) {
     REQUIRE(run_->go_to(time) == Run::Seek::Done);
     const vm::Machine& m = run_->machine();
+    for (const std::size_t from : {1, 64}) {
+      CAPTURE(time);
+      run_->set_skim_from(from);
+      CHECK(moments(true) == moments(false));
+    }
     if (!m.running()) return;
     const std::size_t frame = m.frames().size() - 1;
     std::vector<ValuePath> places;
@@ -195,6 +200,29 @@ class Asked {
   bool said(std::string_view text) const { return all_.find(text) != std::string::npos; }
 
  private:
+  // Of calls and returns in all intervals, the latest first.
+  std::vector<std::string> moments(bool skimmed) {
+    const bytecode::Executable& exe = run_->code().executable();
+    vm::StopSet stops(exe.instruction_count());
+    for (Pc pc = 0; pc < stops.end(); ++pc)
+      if (exe.instruction(pc).op != bytecode::Opcode::If) stops.set(pc);
+    std::vector<std::string> all, window;
+    const auto visit = [&](const vm::Machine& m) {
+      window.push_back(fmt::format("{}: {} in {}", m.instructions(), m.frame().pc, m.frames().size()));
+    };
+    const auto leave = [&] {
+      all.insert(all.begin(), window.begin(), window.end());
+      window.clear();
+      return false;
+    };
+    if (skimmed)
+      (void)search_frames(
+          *run_, stops, visit, [&] { window.clear(); }, leave);
+    else
+      (void)run_->search(stops, visit, leave);
+    return all;
+  }
+
   std::string answer(std::size_t from, const ValuePath& place, const runtime::Tensor& t, std::int64_t position) {
     run_->set_skim_from(from);
     std::vector<CauseStep> steps;
@@ -257,4 +285,26 @@ TEST_CASE("skimmed answers: random programs") {
     written += ask_often(f, args, seed, 6);
   }
   CHECK(written > 200);
+}
+
+TEST_CASE("the moment before a run returns has a checkpoint") {
+  Fixture f(kLoop);
+  source::Diagnostics d;
+  auto build = f.session.runnable(d);
+  REQUIRE(build);
+  const std::vector<Value> args{f32({3}, {1, 2, 3})};
+  auto machine = f.session.start(*build, "main", args, d);
+  REQUIRE(machine);
+  Run run(std::make_shared<const CodeMap>(build, f.session), *std::move(machine), f.session, "main", args);
+  CHECK(run.advance(nullptr).finished());
+  const vm::Machine* last = run.timeline().at_or_before(run.time());
+  REQUIRE(last);
+  CHECK(last->instructions() == run.time() - 1);
+  CHECK(last->frames().size() == 1);
+  // Stepping is not disturbed by it.
+  REQUIRE(run.go_to(0) == Run::Seek::Done);
+  vm::StopSet none(run.code().executable().instruction_count());
+  CHECK(run.advance(&none, 20).stopped());
+  CHECK(run.time() == 20);
+  CHECK(run.advance(&none).finished());
 }

@@ -1,11 +1,15 @@
 // Random walks of all verbs, forward and backward, at three levels: at equal times the whole state of the machine is
 // the same to the last bit, however it was reached.
+#include <unistd.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 
 #include "debug/helpers.h"
+#include "debug/random_kernels.h"
 #include "rldb/runtime/shared_memory.h"
 
 namespace rldb::debug {
@@ -199,6 +203,15 @@ TEST_CASE("random walks over modules with every construct come to equal states a
   const auto files = modules(fs::path(RLDB_SOURCE_DIR) / "tests/conformance/corpus");
   REQUIRE(files.size() >= 50);
   for (std::size_t i = 0; i < files.size(); i += 3) walk(files[i], i % 2 ? Engine::Jit : Engine::Vm, i, 60);
+}
+
+TEST_CASE("random walks over random kernels come to equal states at equal times") {
+  const fs::path file = fs::temp_directory_path() / fmt::format("rldb_walk_{}.py", ::getpid());
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    std::ofstream(file) << testing::RandomKernels(seed).program();
+    walk(file, seed % 2 ? Engine::Jit : Engine::Vm, seed, 80);
+  }
+  fs::remove(file);
 }
 
 }  // namespace rldb::debug

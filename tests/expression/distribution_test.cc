@@ -13,6 +13,7 @@
 using namespace rldb;
 using namespace rldb::expression;
 using runtime::DType;
+using runtime::Value;
 
 namespace {
 
@@ -132,4 +133,24 @@ TEST_CASE("bins where quotients are not precise") {
   check_bins(*tensor_of({1e16, one_up, 1e16 + 4, 1e16 + 7, 1e16 + 8}, DType::Float(64)),
              equal_edges(1e16, 1e16 + 8, 5));
   check_bins(*tensor_of({0, 5e-324, 1e-323}, DType::Float(64)), equal_edges(0, 1e-323, 4));
+}
+
+TEST_CASE("isnan, isinf and isfinite tell about every element in every format") {
+  std::vector<double> values;
+  for (int i = 0; i < 3000; ++i)
+    values.push_back(i % 7 == 0 ? kNaN : i % 5 == 0 ? (i % 2 ? kInf : -kInf) : i % 100 - 50);
+  for (const DType t : {DType::Float(64), DType::Float(32), DType::Float(16), DType::BFloat16(), DType::Int(32)}) {
+    std::vector<double> given = values;
+    if (!t.is_float())
+      for (double& v : given) v = std::isfinite(v) ? v : 0;
+    const Value v(tensor_of(given, t));
+    const auto names = [&](std::string_view) -> runtime::Result<Value> { return v; };
+    const auto told = [&](std::string_view text) { return values_of(evaluate_text(text, names)->as_tensor()); };
+    const std::vector<double> nan = told("isnan(x)"), inf = told("isinf(x)"), finite = told("isfinite(x)");
+    for (std::size_t i = 0; i < given.size(); ++i) {
+      CHECK(nan[i] == double(std::isnan(given[i])));
+      CHECK(inf[i] == double(std::isinf(given[i])));
+      CHECK(finite[i] == double(std::isfinite(given[i])));
+    }
+  }
 }

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "rldb/runtime/any_contents.h"
+#include "rldb/runtime/unused_contents.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/memory.h"
 
@@ -61,6 +62,21 @@ TEST_CASE("pages: not cleared for who fills them") {
   CHECK(is_zero(*Storage::allocate(kLarge).value()));
 }
 
+TEST_CASE("pages: memory that will not be used is new, and not kept") {
+  if (!has_pages(kLarge)) return;
+  release_kept_pages();
+  const std::byte* kept = address_of_one(kLarge);
+  const std::size_t bytes = kept_pages();
+  {
+    const UnusedContents unused;
+    const auto s = Storage::allocate(kLarge).value();
+    CHECK(s->data() != kept);
+    CHECK(kept_pages() == bytes);
+  }
+  CHECK(kept_pages() == bytes);
+  CHECK(Storage::allocate(kLarge).value()->data() == kept);
+}
+
 TEST_CASE("pages: a much smaller storage does not get them, small ones have none") {
   release_kept_pages();
   const std::byte* large = address_of_one(kLarge);
@@ -75,7 +91,7 @@ TEST_CASE("pages: what is kept is bounded") {
   release_kept_pages();
   {
     std::vector<Ref<Storage>> many;
-    for (int i = 0; i < 100; ++i) many.push_back(Storage::allocate(kLarge).value());
+    for (std::size_t i = 0; i < kMostKept / kLarge * 3 / 4; ++i) many.push_back(Storage::allocate(kLarge).value());
   }
   CHECK(kept_pages() <= kMostKept);
   CHECK(kept_pages() >= kMostKept / 2);

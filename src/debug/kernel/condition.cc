@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "debug/kernel/operand.h"
+#include "debug/kernel/array_part.h"
+#include "debug/kernel/sliced_part.h"
 #include "rldb/expression/operator.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/choice.h"
@@ -22,50 +23,72 @@ namespace {
 class Compiler {
  public:
   Compiler(ir::Context& ctx, const expression::Expression& e, const ConditionScope& scope)
-      : ctx_(ctx), math_(ctx), e_(e), scope_(scope) {}
+      : ctx_(ctx), math_(ctx), loops_(ctx, math_), e_(e), scope_(scope) {}
 
-  const Expr* make() {
+  ConditionCode make() {
     const Operand whole = truth(of(e_.root()));
-    return whole.bad ? ctx_.binary(BinaryKind::Or, whole.bad, whole.value) : whole.value;
+    const Expr* holds = whole.bad ? ctx_.binary(BinaryKind::Or, whole.bad, whole.value) : whole.value;
+    return {holds, loops_.statements(), loops_.memory()};
   }
 
  private:
+  using TermKind = expression::TermKind;
+
   Operand of(const expression::Term& t) {
-    if (const auto outside = from_outside(t)) return *outside;
+    ConditionPart p = part(t);
+    if (p.array) throw NoForm{};
+    return p.one;
+  }
+
+  ConditionPart part(const expression::Term& t) {
+    if (const auto outside = from_outside(t)) return {*outside, {}};
     switch (t.kind) {
-      case expression::TermKind::Constant:
-        return number(t.value);
-      case expression::TermKind::Name:
+      case TermKind::Constant:
+        return {number(t.value), {}};
+      case TermKind::Name:
         return name(t.text);
-      case expression::TermKind::Unary:
-        if (t.ops[0] == expression::Operator::Negative) return math_.negative(of(e_.child(t, 0)));
-        if (t.ops[0] == expression::Operator::Positive) return positive(of(e_.child(t, 0)));
-        break;
-      case expression::TermKind::Binary:
-        return math_.arithmetic(t.ops[0], of(e_.child(t, 0)), of(e_.child(t, 1)));
-      case expression::TermKind::Compare:
+      case TermKind::Unary:
+        return map({&t}, [this, op = t.ops[0]](std::span<const Operand> x) { return unary(op, x[0]); });
+      case TermKind::Binary:
+        return map({&t},
+                   [this, op = t.ops[0]](std::span<const Operand> x) { return math_.arithmetic(op, x[0], x[1]); });
+      case TermKind::Compare:
         return comparison(t);
-      case expression::TermKind::And:
-        return logic(t, BinaryKind::And);
-      case expression::TermKind::Or:
-        return logic(t, BinaryKind::Or);
-      case expression::TermKind::Not: {
+      case TermKind::And:
+        return {logic(t, BinaryKind::And), {}};
+      case TermKind::Or:
+        return {logic(t, BinaryKind::Or), {}};
+      case TermKind::Not: {
         const Operand x = truth(of(e_.child(t, 0)));
-        return {ctx_.not_(x.value), x.bad};
+        return {{ctx_.not_(x.value), x.bad}, {}};
       }
-      case expression::TermKind::Subscript:
-        return element(t);
-      case expression::TermKind::Call:
+      case TermKind::Subscript:
+        return subscript(t);
+      case TermKind::Attribute:
+        return function(t.text, t, 0);
+      case TermKind::Call:
         return call(t);
-      case expression::TermKind::File:
-      case expression::TermKind::Tuple:
-      case expression::TermKind::List:
-      case expression::TermKind::Ellipsis:
-      case expression::TermKind::Slice:
-      case expression::TermKind::Attribute:
+      case TermKind::File:
+      case TermKind::Tuple:
+      case TermKind::List:
+      case TermKind::Ellipsis:
+      case TermKind::Slice:
         break;
     }
     throw NoForm{};
+  }
+
+  // f of the children from `first` on, element by element where one of them is an array.
+  using Elementwise = std::function<Operand(std::span<const Operand>)>;
+  struct From {
+    const expression::Term* term;
+    std::size_t first = 0;
+  };
+  ConditionPart map(From from, Elementwise f) {
+    std::vector<ConditionPart> parts;
+    for (std::size_t i = from.first; i < from.term->children.size(); ++i)
+      parts.push_back(part(e_.child(*from.term, i)));
+    return map_elements(ctx_, math_, std::move(parts), std::move(f));
   }
 
   Operand number(const Value& v) {
@@ -75,14 +98,12 @@ class Compiler {
     const auto only = v.is(ValueKind::Tensor) ? expression::number_of(v) : runtime::Result<Value>(Value());
     if (!only.ok() || only->is_null() || v.as_tensor().dtype() == DType::UInt(64)) throw NoForm{};
     Operand element = number(*only);
-    const DType dtype = v.as_tensor().dtype();
-    if (!element.is_bool() && dtype != DType::Float(64) && dtype != DType::Int(64)) element.element = dtype;
+    if (!element.is_bool()) element.element = v.as_tensor().dtype();
     return element;
   }
 
   // A part without names of the kernel has one value during the call.
   std::optional<Operand> from_outside(const expression::Term& t) {
-    using expression::TermKind;
     if (t.kind != TermKind::Subscript && t.kind != TermKind::Call && t.kind != TermKind::Attribute) return std::nullopt;
     if (has_kernel_name(t)) return std::nullopt;
     const auto v = scope_.number(e_.text_of(t));
@@ -94,57 +115,66 @@ class Compiler {
                        [&](int i) { return i >= 0 && has_kernel_name(e_.terms[std::size_t(i)]); });
   }
 
-  static Operand positive(const Operand& x) {
-    if (x.is_bool()) throw NoForm{};
+  Operand unary(expression::Operator op, const Operand& x) {
+    if (op == expression::Operator::Negative) return math_.negative(x);
+    if (op == expression::Operator::Invert) return math_.inverted(x);
+    if (op != expression::Operator::Positive || x.is_bool()) throw NoForm{};
     return x;
   }
 
-  Operand name(std::string_view text) {
+  ConditionPart name(std::string_view text) {
     if (const ir::Var* v = scope_.variable(text)) {
       const DType dtype = v->dtype();
       const bool plain = dtype.is_float() || dtype.is_integral() || dtype.is_bool();
       if (!plain || dtype.lanes != 1 || dtype == DType::UInt(64)) throw NoForm{};
-      return {ir::cast_to(ctx_, v->dtype().is_float() ? DType::Float(64) : DType::Int(64), v)};
+      return {{ir::cast_to(ctx_, v->dtype().is_float() ? DType::Float(64) : DType::Int(64), v)}, {}};
     }
-    if (scope_.buffer(text)) throw NoForm{};
-    if (const auto v = scope_.number(text)) return number(*v);
+    if (const ir::Buffer* b = scope_.buffer(text)) return sliced(ctx_, math_, b, {});
+    if (const auto v = scope_.number(text)) return {number(*v), {}};
     throw NoForm{};
   }
 
-  // `C[i, j]`, with all indices given. Negative ones count from the end.
-  Operand element(const expression::Term& t) {
+  // `C[i, j]`, `C[i, :]`, `C.shape[0]`.
+  ConditionPart subscript(const expression::Term& t) {
     const expression::Term& base = e_.child(t, 0);
+    if (base.kind == TermKind::Attribute && base.text == "shape") return {dimension(t, base), {}};
     const ir::Buffer* b =
-        base.kind == expression::TermKind::Name && !scope_.variable(base.text) ? scope_.buffer(base.text) : nullptr;
-    if (!b || b->dtype.lanes != 1 || b->dtype == DType::UInt(64) || t.children.size() != b->shape.size() + 1)
-      throw NoForm{};
-    Operand out;
-    std::vector<const Expr*> indices;
-    for (std::size_t d = 0; d < b->shape.size(); ++d) {
-      const Operand index = of(e_.child(t, d + 1));
-      if (index.is_float() || index.is_bool() || !index.element.is_void()) throw NoForm{};
-      const Expr* zero = ctx_.i64(0);
-      const Expr* dim = ir::cast_to(ctx_, DType::Int(64), b->shape[d]);
-      const Expr* from_end = ctx_.binary(BinaryKind::LT, index.value, zero);
-      const Expr* at = ctx_.select(from_end, ctx_.binary(BinaryKind::Add, index.value, dim), index.value);
-      const Expr* outside =
-          ctx_.binary(BinaryKind::Or, ctx_.binary(BinaryKind::LT, at, zero), ctx_.binary(BinaryKind::GE, at, dim));
-      out.bad = math_.either(out.bad, math_.either(index.bad, outside));
-      indices.push_back(at);
+        base.kind == TermKind::Name && !scope_.variable(base.text) ? scope_.buffer(base.text) : nullptr;
+    if (!b) throw NoForm{};
+    std::vector<SlicedDim> dims;
+    for (std::size_t i = 1; i < t.children.size(); ++i) {
+      const expression::Term& index = e_.child(t, i);
+      if (index.kind == TermKind::Tuple || (index.kind == TermKind::Constant && index.value.is_null())) throw NoForm{};
+      SlicedDim d;
+      if (index.kind == TermKind::Ellipsis) {
+        d.is_rest = true;
+      } else if (index.kind == TermKind::Slice) {
+        d.is_slice = true;
+        d.start = bound(index, 0);
+        d.stop = bound(index, 1);
+        d.step = bound(index, 2);
+      } else {
+        d.start = of(index);
+      }
+      dims.push_back(std::move(d));
     }
-    const bool real = b->dtype.is_float();
-    const Expr* loaded = ctx_.load(b, indices);
-    const DType wide = b->dtype.is_bool() ? DType::Bool() : real ? DType::Float(64) : DType::Int(64);
-    out.value = ir::cast_to(ctx_, wide, loaded);
-    if (out.bad) out.value = guarded(out.bad, out.value);
-    // One of the widest dtypes is a plain number.
-    if (!b->dtype.is_bool() && b->dtype != DType::Float(64) && b->dtype != DType::Int(64)) out.element = b->dtype;
-    return out;
+    return sliced(ctx_, math_, b, std::move(dims));
   }
-
-  // The value, computed only where it is not bad.
-  const Expr* guarded(const Expr* bad, const Expr* value) {
-    return ctx_.intrin(value->dtype(), ir::intrin::IfThenElse, {bad, ctx_.literal(value->dtype(), 0), value});
+  std::optional<Operand> bound(const expression::Term& slice, std::size_t i) {
+    if (slice.children[i] < 0) return std::nullopt;
+    const expression::Term& t = e_.child(slice, i);
+    if (t.kind == TermKind::Constant && t.value.is_null()) return std::nullopt;
+    return of(t);
+  }
+  Operand dimension(const expression::Term& t, const expression::Term& shape) {
+    const expression::Term& base = e_.child(shape, 0);
+    const ir::Buffer* b = base.kind == TermKind::Name ? scope_.buffer(base.text) : nullptr;
+    if (!b || scope_.variable(base.text) || t.children.size() != 2) throw NoForm{};
+    const std::int64_t rank = std::int64_t(b->shape.size());
+    std::int64_t d = ir::const_int(of(e_.child(t, 1)).value).value_or(rank);
+    if (d < 0) d += rank;
+    if (d < 0 || d >= rank) throw NoForm{};
+    return {ir::cast_to(ctx_, DType::Int(64), b->shape[std::size_t(d)])};
   }
 
   Operand truth(const Operand& x) {
@@ -152,18 +182,28 @@ class Compiler {
     return {ctx_.binary(BinaryKind::NE, x.value, ctx_.literal(x.value->dtype(), 0)), x.bad};
   }
 
-  // `a < b < c` is `a < b and b < c`.
-  Operand comparison(const expression::Term& t) {
+  // `a < b < c` is `a < b and b < c`; of arrays there are no chains.
+  ConditionPart comparison(const expression::Term& t) {
+    if (t.ops.size() == 1)
+      return map({&t}, [this, op = t.ops[0]](std::span<const Operand> x) { return math_.comparison(op, x[0], x[1]); });
     std::vector<Operand> links;
-    for (std::size_t i = 0; i < t.ops.size(); ++i) {
+    for (std::size_t i = 0; i < t.ops.size(); ++i)
       links.push_back(math_.comparison(t.ops[i], of(e_.child(t, i)), of(e_.child(t, i + 1))));
-    }
-    return chain(links, BinaryKind::And);
+    return {chain(links, BinaryKind::And), {}};
   }
 
+  // The loops of a part that is not evaluated are passed over.
   Operand logic(const expression::Term& t, BinaryKind kind) {
     std::vector<Operand> links;
-    for (std::size_t i = 0; i < t.children.size(); ++i) links.push_back(truth(of(e_.child(t, i))));
+    const Expr* goes_on = nullptr;
+    for (std::size_t i = 0; i < t.children.size(); ++i) {
+      if (goes_on) loops_.begin_part();
+      links.push_back(truth(of(e_.child(t, i))));
+      if (goes_on) loops_.end_part(goes_on);
+      const Expr* value = links.back().value;
+      const Expr* next = kind == BinaryKind::And ? value : static_cast<const Expr*>(ctx_.not_(value));
+      goes_on = goes_on ? ctx_.binary(BinaryKind::And, goes_on, next) : next;
+    }
     return chain(links, kind);
   }
 
@@ -180,86 +220,60 @@ class Compiler {
     return out;
   }
 
-  Operand call(const expression::Term& t) {
+  ConditionPart call(const expression::Term& t) {
     const expression::Term& callee = e_.child(t, 0);
     const bool keyword =
         std::any_of(t.keywords.begin(), t.keywords.end(), [](const std::string& k) { return !k.empty(); });
-    if (callee.kind != expression::TermKind::Name || keyword) throw NoForm{};
-    std::vector<Operand> args;
-    for (std::size_t i = 1; i < t.children.size(); ++i) args.push_back(of(e_.child(t, i)));
-    return math_.call(callee.text, args);
+    if (keyword || (callee.kind != TermKind::Name && callee.kind != TermKind::Attribute)) throw NoForm{};
+    return function(callee.text, t, callee.kind == TermKind::Name ? 1 : 0);
   }
 
+  // `max(x)`, `x.max()`, `x.max`: the object of a method is its first argument.
+  ConditionPart function(std::string_view name, const expression::Term& t, std::size_t first) {
+    std::vector<ConditionPart> args;
+    for (std::size_t i = first; i < t.children.size(); ++i) {
+      const expression::Term& child = e_.child(t, i);
+      const bool object = i == 0 && t.kind == TermKind::Call;
+      args.push_back(part(object ? e_.child(child, 0) : child));
+    }
+    if (args.empty()) throw NoForm{};
+    if (!ReductionLoops::has(name) && name != "allclose")
+      return map_elements(ctx_, math_, std::move(args),
+                          [this, name = std::string(name)](std::span<const Operand> x) { return math_.call(name, x); });
+    if (name == "allclose") {
+      ConditionPart close = map_elements(ctx_, math_, std::move(args),
+                                         [this](std::span<const Operand> e) { return math_.call(kIsClose, e); });
+      return close.array ? ConditionPart{loops_.reduce(kAll, *close.array), {}} : close;
+    }
+    const ConditionPart& x = args[0];
+    if (args.size() > 1 && !is_only_axis(name, args)) throw NoForm{};
+    if (!x.array) throw NoForm{};
+    return {loops_.reduce(name, *x.array), {}};
+  }
+
+  // `x.max(0)` of a vector.
+  static bool is_only_axis(std::string_view name, const std::vector<ConditionPart>& args) {
+    if (args.size() != 2 || !args[0].array || args[0].array->shape.size() != 1 || args[1].array) return false;
+    const auto axis = ir::const_int(args[1].one.value);
+    return axis && (*axis == 0 || *axis == -1) && ReductionLoops::takes_axis(name);
+  }
+
+  static constexpr std::string_view kIsClose = "isclose", kAll = "all";
   ir::Context& ctx_;
   OperandMath math_;
+  ReductionLoops loops_;
   const expression::Expression& e_;
   const ConditionScope& scope_;
 };
 
 }  // namespace
 
-ConditionScope scope_of(const KernelText& text, const Probe& probe) {
-  struct Names {
-    std::vector<const ir::Var*> variables;  // innermost first
-    std::vector<const ir::Buffer*> buffers;
-  };
-  auto names = std::make_shared<Names>();
-  const auto enter = [&](const ir::Stmt* s) {
-    if (const auto* loop = ir::as<ir::ForStmt>(s)) names->variables.push_back(loop->var);
-    const auto* realize = ir::as<ir::SBlockRealize>(s);
-    if (realize)
-      for (std::size_t i = realize->block->iter_vars.size(); i-- > 0;)
-        names->variables.push_back(realize->block->iter_vars[i].var);
-    if (const auto* block = realize ? realize->block : ir::as<ir::SBlock>(s)) {
-      for (std::size_t i = block->match_buffers.size(); i-- > 0;)
-        names->buffers.push_back(block->match_buffers[i].buffer);
-      for (std::size_t i = block->alloc_buffers.size(); i-- > 0;) names->buffers.push_back(block->alloc_buffers[i]);
-    }
-  };
-  const auto before = [&](const ir::SeqStmt* seq, const ir::Stmt* here) {
-    std::size_t end = 0;
-    while (end < seq->stmts.size() && seq->stmts[end] != here) ++end;
-    while (end-- > 0) {
-      if (const auto* b = ir::as<ir::BindStmt>(seq->stmts[end])) names->variables.push_back(b->var);
-      if (const auto* b = ir::as<ir::AllocBuffer>(seq->stmts[end])) names->buffers.push_back(b->buffer);
-      if (const auto* b = ir::as<ir::DeclBuffer>(seq->stmts[end])) names->buffers.push_back(b->buffer);
-    }
-  };
-  if (probe.arrival != Probe::Arrival::Statement) enter(probe.at);
-  const ir::Stmt* inner = probe.at;
-  for (const ir::Stmt* s = text.parent_of(inner); s; inner = s, s = text.parent_of(s)) {
-    if (const auto* seq = ir::as<ir::SeqStmt>(s)) before(seq, inner);
-    enter(s);
-  }
-  const auto& params = text.function()->params;
-  for (std::size_t i = params.size(); i-- > 0;) {
-    if (!params[i].buffer) {
-      names->variables.push_back(params[i].var);
-      continue;
-    }
-    names->buffers.push_back(params[i].buffer);
-    for (std::size_t d = params[i].buffer->shape.size(); d-- > 0;)
-      if (const auto* v = ir::as<ir::Var>(params[i].buffer->shape[d])) names->variables.push_back(v);
-  }
-  ConditionScope scope;
-  scope.variable = [names](std::string_view name) -> const ir::Var* {
-    for (const ir::Var* v : names->variables)
-      if (v->name == name) return v;
-    return nullptr;
-  };
-  scope.buffer = [names](std::string_view name) -> const ir::Buffer* {
-    for (const ir::Buffer* b : names->buffers)
-      if (b->name == name) return b;
-    return nullptr;
-  };
-  return scope;
-}
-
-const Expr* compile_condition(ir::Context& ctx, const expression::Expression& condition, const ConditionScope& scope) {
+ConditionCode compile_condition(ir::Context& ctx, const expression::Expression& condition,
+                                const ConditionScope& scope) {
   try {
     return Compiler(ctx, condition, scope).make();
   } catch (const NoForm&) {
-    return nullptr;
+    return {};
   }
 }
 

@@ -23,9 +23,8 @@ struct ConditionScope {
 // The names available where a probe arrives; the caller may add numbers.
 ConditionScope scope_of(const KernelText& text, const Probe& probe);
 
-// A bool expression that holds exactly where `evaluate` finds the condition true, or cannot tell (an index outside its
-// buffer). Null: some part has no such form; then the evaluator decides.
-const ir::Expr* compile_condition(ir::Context& ctx, const expression::Expression& condition,
-                                  const ConditionScope& scope);
+// It holds exactly where `evaluate` finds the condition true, or cannot tell (an index outside its buffer). None: some
+// part has no such form; then the evaluator decides.
+ConditionCode compile_condition(ir::Context& ctx, const expression::Expression& condition, const ConditionScope& scope);
 
 }  // namespace rldb::debug

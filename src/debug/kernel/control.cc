@@ -27,7 +27,7 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
     for (Probe p : b.in_kernel->probes) {
       p.group = t.numbers.size();
       if (!b.condition.empty()) p.condition = compiled_condition(b, p, m);
-      t.search.compiled = t.search.compiled && (b.condition.empty() || p.condition);
+      t.search.compiled = t.search.compiled && (b.condition.empty() || bool(p.condition));
       t.search.probes.push_back(p);
     }
     t.search.pass.emplace_back(b.hits_to_pass());
@@ -56,8 +56,8 @@ bool Debugger::Impl::reads_memory_of_call(std::string_view text, const vm::Machi
   return false;
 }
 
-// Null: the evaluator decides.
-const ir::Expr* Debugger::Impl::compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m) {
+// None: the evaluator decides.
+ConditionCode Debugger::Impl::compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m) {
   using Condition = KernelCode::Condition;
   const auto number_of_name = [&](std::string_view text) -> std::optional<Value> {
     auto v = evaluate_at(text, m, part);
@@ -78,7 +78,7 @@ const ir::Expr* Debugger::Impl::compiled_condition(const Breakpoint& b, const Pr
            });
   };
   if (const auto it = std::find_if(known.begin(), known.end(), same); it != known.end()) return it->made;
-  Condition c{probe.at, probe.arrival, b.condition, {}, nullptr};
+  Condition c{probe.at, probe.arrival, b.condition, {}, {}};
   if (auto read = expression::parse(b.condition); read.ok()) {
     ConditionScope scope = scope_of(KernelText(session, b.in_kernel->kernel, b.in_kernel->function), probe);
     scope.number = [&](std::string_view name) {

@@ -58,6 +58,11 @@ class Instrumenter {
   Instrumented make() {
     std::vector<const Stmt*> body{ctx_.alloc_buffer(local_)};
     for (std::size_t i = 0; i < probe_local(probes_.size()); ++i) body.push_back(set(i, ctx_.i64(0)));
+    for (const Probe& p : probes_)
+      for (const ir::Buffer* word : p.condition.memory) {
+        body.push_back(ctx_.alloc_buffer(word));
+        body.push_back(ctx_.store(word, ctx_.literal(word->dtype, 0), std::vector<const Expr*>{ctx_.i64(0)}));
+      }
     for (const auto& [to, from] : kCopied) body.push_back(set(to, word(from)));
     for (std::size_t g = 0; g < groups_; ++g) {
       body.push_back(set(group_local(g, Instrumented::Pass), word(Instrumented::group_word(g, Instrumented::Pass))));
@@ -152,7 +157,7 @@ class Instrumenter {
     const std::size_t pass = group_local(p.group, Instrumented::Pass), hits = group_local(p.group, Instrumented::Hits);
     const Stmt* stop = ctx_.if_stmt(binary(ir::BinaryKind::EQ, get(hits), get(pass)), set(kStopAt, get(kSteps)));
     const Stmt* hit = seq({stop, count_up(hits), set(group_local(p.group, Instrumented::Last), get(kSteps))});
-    if (p.condition) hit = ctx_.if_stmt(p.condition, hit);
+    if (p.condition) hit = seq({p.condition.before, ctx_.if_stmt(p.condition.holds, hit)});
     hit = ctx_.if_stmt(counts, hit);
     if (p.arrival != Probe::Arrival::NewValue) return hit;
     const std::size_t known = probe_local(probe), last = known + 1;

@@ -16,6 +16,14 @@
 
 namespace rldb::debug {
 
+// A condition as TensorIR.
+struct ConditionCode {
+  const ir::Expr* holds = nullptr;        // a bool over the names in scope and `memory`; null: there is none
+  const ir::Stmt* before = nullptr;       // loops that compute what `holds` reads from `memory`; null: none
+  std::vector<const ir::Buffer*> memory;  // words, each of them a buffer of one element
+  explicit operator bool() const { return holds != nullptr; }
+};
+
 // A kind of moment to search for.
 struct Probe {
   enum class Arrival : std::uint8_t {
@@ -27,8 +35,8 @@ struct Probe {
   Arrival arrival = Arrival::Statement;
   const ir::Stmt* at = nullptr;
   const ir::Var* axis = nullptr;
-  const ir::Expr* condition = nullptr;  // a bool over the names in scope there; null: always
-  std::size_t group = 0;                // arrivals are counted by group: the probes of one breakpoint
+  ConditionCode condition;  // over the names in scope there; without one: always
+  std::size_t group = 0;    // arrivals are counted by group: the probes of one breakpoint
 };
 
 struct Instrumented {

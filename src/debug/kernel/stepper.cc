@@ -50,7 +50,7 @@ SelfStopping* KernelCode::find(const ir::PrimFunc* f, std::string_view name, std
   for (const Probe& p : probes)
     for (const std::uintptr_t part :
          {std::uintptr_t(p.arrival), reinterpret_cast<std::uintptr_t>(p.at), reinterpret_cast<std::uintptr_t>(p.axis),
-          reinterpret_cast<std::uintptr_t>(p.condition), std::uintptr_t(p.group)})
+          reinterpret_cast<std::uintptr_t>(p.condition.holds), std::uintptr_t(p.group)})
       key.push_back(part);
   const auto [it, fresh] = made_.try_emplace(std::move(key));
   if (fresh) {
@@ -99,8 +99,8 @@ class Watcher {
   }
 
   bool holds(const Probe& p, const TirMachine& m) const {
-    if (p.condition) {
-      auto v = m.value_of(p.condition);
+    if (p.condition && !p.condition.before) {
+      auto v = m.value_of(p.condition.holds);
       return !v.ok() || v->as_int() != 0;
     }
     return !search_.condition || search_.condition(p.group, m);
@@ -260,7 +260,10 @@ KernelStepper::Found KernelStepper::search(const KernelSearch& search, const Win
   seen_.reset();
   if (from_beginning && !start_again()) return Found::No;
   bool reached = false;
-  const Found near = walk(search, window, code_.near, reached, groups);
+  // Loops are slow in the evaluator.
+  const bool loops = std::any_of(search.probes.begin(), search.probes.end(),
+                                 [](const Probe& p) { return p.condition.before != nullptr; });
+  const Found near = walk(search, window, search.compiled && loops ? code_.near / 20 : code_.near, reached, groups);
   if (!reached) return near;
   if (const auto far = run(search, window, groups)) return *far;
   if (!start_again()) return Found::No;

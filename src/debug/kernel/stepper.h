@@ -41,7 +41,7 @@ class KernelCode {
     Probe::Arrival arrival;
     std::string text;
     std::vector<std::pair<std::string, runtime::Value>> numbers;  // names from outside the kernel
-    const ir::Expr* made;                                         // null: there is no such form
+    ConditionCode made;                                           // none: there is no such form
   };
   std::vector<Condition> conditions;
   // The number of steps to walk before code is made.
@@ -56,7 +56,8 @@ class KernelCode {
 // The moments to search for inside a call.
 struct KernelSearch {
   std::vector<Probe> probes;
-  // Of a group that the machine code cannot evaluate; null: it holds. Called at an arrival.
+  // Of a group whose condition the machine code cannot evaluate, or has loops for; null: it holds. Called at an
+  // arrival.
   std::function<bool(std::size_t group, const eval::TirMachine&)> condition;
   bool compiled = true;                            // no group needs `condition`
   std::vector<std::optional<std::uint64_t>> pass;  // by group: number of arrivals to pass; none: it never stops

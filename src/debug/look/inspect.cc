@@ -9,6 +9,7 @@
 #include "debug/impl.h"
 #include "debug/look/script_call.h"
 #include "debug/look/values.h"
+#include "rldb/debug/rank_values.h"
 #include "rldb/expression/language.h"
 #include "rldb/ir/printer.h"
 #include "rldb/session/process_group.h"
@@ -265,6 +266,7 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
     finder.emplace(d, d.run->machine(), d.run->code(), index, d.part, true);
   const expression::NameLookup lookup = [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
+    if (const auto known = d.rank_values.find(name); known != d.rank_values.end()) return known->second;
     if (const std::size_t at = name.find('@'); at != std::string_view::npos)
       return value_of_rank(name.substr(0, at), name.substr(at + 1));
     if (frame == 0 && d.run && d.run->in_kernel() && Impl::value_in_kernel(d.run->kernel()->seen(), name, v)) return v;
@@ -302,6 +304,10 @@ std::optional<Value> Debugger::evaluate(std::string_view text, int frame, source
   for (const std::string& note : simple.error().notes) m.notes.push_back({{}, note});
   out.add({}, std::move(m));
   return std::nullopt;
+}
+
+void set_rank_values(Debugger& debugger, std::map<std::string, Value, std::less<>> values) {
+  impl_of(debugger).rank_values = std::move(values);
 }
 
 }  // namespace rldb::debug

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "debug/impl.h"
+#include "debug/run/skim.h"
 #include "debug/watch/iteration.h"
 #include "debug/watch/observer.h"
 
@@ -61,14 +62,19 @@ std::optional<std::uint64_t> Debugger::Impl::latest_time(Pc pc, std::size_t fram
   const bytecode::Executable& exe = run->code().executable();
   for (Pc at = 0; at < stops.end(); ++at)
     if (exe.instruction(at).op == Opcode::Ret) stops.set(at);
-  Latest latest(true, run->depth());
-  run->search(
-      stops,
+  Latest latest(true, run->depth()), before = latest;
+  search_frames(
+      *run, stops,
       [&](const vm::Machine& m) {
         if (m.frame().pc == pc && m.frames().size() == frame + 1) latest.found(frame + 1, m.instructions());
         if (exe.instruction(m.frame().pc).op == Opcode::Ret) latest.returns(m.frames().size());
       },
-      [&] { return latest.end_of_window(); });
+      [&] { latest = before; },
+      [&] {
+        const bool found = latest.end_of_window();
+        before = latest;
+        return found;
+      });
   return latest.best();
 }
 
@@ -96,6 +102,14 @@ StopReport Debugger::Impl::arrive(std::uint64_t time, StopKind kind, int at_part
 
 int Debugger::Impl::last_part(Pc pc) const {
   return run->code().starts().test(pc) ? std::max(0, int(run->code().group_of(pc).size()) - 1) : 0;
+}
+
+// Whether the stops at breakpoints depend on the contents of tensors.
+bool Debugger::Impl::looks_at_contents() const {
+  return std::any_of(breakpoints.begin(), breakpoints.end(), [](const auto& row) {
+    const Breakpoint& b = row.second;
+    return b.enabled && (b.kind != PointKind::Break || !b.condition.empty() || b.in_kernel);
+  });
 }
 
 StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate, bool frames_alive) {
@@ -126,32 +140,43 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
   if (frames_alive)
     for (Pc pc = 0; pc < stops.end(); ++pc)
       if (map.executable().instruction(pc).op == Opcode::Ret) stops.set(pc);
-  Latest latest(frames_alive, depth_now);
+  Latest latest(frames_alive, depth_now), before = latest;
   std::optional<std::uint64_t> breakpoint;
   std::optional<KernelMoment> inside;
   Hit hit;
   Observer observer(*this, *run, true);
-  const Run::Seek seek = run->search(
-      stops,
-      [&](const vm::Machine& m) {
-        const Pc pc = m.frame().pc;
-        std::string ignored;
-        Hit here = triggered(m, Order::Backward, kLastPart, false, &ignored);
-        if (!here.numbers.empty()) {
-          breakpoint = m.instructions();
-          hit = std::move(here);
-          inside.reset();
-        }
-        // Moments inside a call come after everything before it.
-        if (auto moment = last_in_next_kernel(m)) {
-          breakpoint = m.instructions();
-          inside = std::move(moment);
-        }
-        if (mine.test(pc) && candidate(m)) latest.found(m.frames().size(), m.instructions());
-        if (frames_alive && map.executable().instruction(pc).op == Opcode::Ret) latest.returns(m.frames().size());
-      },
-      [&] { return latest.end_of_window() || breakpoint.has_value() || observer.hit(); },
-      observer.active() ? &observer : nullptr);
+  const auto visit = [&](const vm::Machine& m) {
+    const Pc pc = m.frame().pc;
+    std::string ignored;
+    Hit here = triggered(m, Order::Backward, kLastPart, false, &ignored);
+    if (!here.numbers.empty()) {
+      breakpoint = m.instructions();
+      hit = std::move(here);
+      inside.reset();
+    }
+    // Moments inside a call come after everything before it.
+    if (auto moment = last_in_next_kernel(m)) {
+      breakpoint = m.instructions();
+      inside = std::move(moment);
+    }
+    if (mine.test(pc) && candidate(m)) latest.found(m.frames().size(), m.instructions());
+    if (frames_alive && map.executable().instruction(pc).op == Opcode::Ret) latest.returns(m.frames().size());
+  };
+  const auto leave = [&] {
+    const bool found = latest.end_of_window();
+    before = latest;
+    return found || breakpoint.has_value() || observer.hit();
+  };
+  // Nothing found yet: `leave` would have ended the search.
+  const auto again = [&] {
+    latest = before;
+    breakpoint.reset();
+    inside.reset();
+    hit = {};
+  };
+  const Run::Seek seek = observer.active() || looks_at_contents()
+                             ? run->search(stops, visit, leave, observer.active() ? &observer : nullptr)
+                             : search_frames(*run, stops, visit, again, leave);
   if (seek == Run::Seek::Interrupted) return report(StopKind::Interrupted);
   const auto& best = latest.best();
   // Back to before the instruction responsible.

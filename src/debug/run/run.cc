@@ -82,16 +82,37 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
   }
 }
 
+// The returns of the function that was started: the moment before the last one is often asked about when the run is
+// over.
+vm::StopSet Run::with_last_return(const vm::StopSet* stops) const {
+  const bytecode::Executable& exe = code_->executable();
+  vm::StopSet all = stops ? *stops : vm::StopSet(exe.instruction_count());
+  if (machine_.frames().empty()) return all;
+  const bytecode::FunctionEntry& f = exe.functions[std::size_t(machine_.frames()[0].function)];
+  for (Pc pc = f.start; pc < f.end; ++pc)
+    if (exe.instruction(pc).op == Opcode::Ret) all.set(pc);
+  return all;
+}
+
+bool Run::stands_at_return_only(const Outcome& o, const vm::StopSet* stops) const {
+  return o.stopped() && o.reason == StopReason::Hook && machine_.running() && !(stops && stops->test(pc()));
+}
+
 Outcome Run::advance(const vm::StopSet* stops, std::uint64_t until, Observer* observer) {
   // A machine without frames (a bare kernel or packed function) does all its work in one go.
   const bool foreign = is_foreign();
   if (!machine_.running() && !foreign) return call_alone();
+  const vm::StopSet all = foreign ? vm::StopSet(0) : with_last_return(stops);
   std::uint64_t begin = now_ns();
   Outcome o = step(machine_, time() + 1, nullptr, observer);
-  while (ran_out(o)) {
-    if (time() >= until || (observer && observer->hit())) break;
+  for (;;) {
+    if (!foreign && stands_at_return_only(o, stops)) {
+      if (machine_.frames().size() == 1) timeline_.before_end(machine_);
+      o = time() < until ? step(machine_, time() + 1, nullptr, observer) : stopped(StopReason::Stepped);
+    }
+    if (!ran_out(o) || time() >= until || (observer && observer->hit())) break;
     const std::uint64_t most = foreign ? until - time() : std::min(until - time(), timeline_.chunk());
-    o = step(machine_, time() + most, stops, observer);
+    o = step(machine_, time() + most, foreign ? stops : &all, observer);
     const std::uint64_t end = now_ns();
     timeline_.ran(machine_, end - begin);
     begin = end;

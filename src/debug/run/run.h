@@ -147,6 +147,8 @@ class Run {
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
   // Machine::step, up to a time, applying changes on the way.
   vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
+  vm::StopSet with_last_return(const vm::StopSet* stops) const;
+  bool stands_at_return_only(const vm::Outcome& o, const vm::StopSet* stops) const;
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
   const ir::Module* lowered_of(const vm::Machine& m) const;

@@ -11,6 +11,7 @@
 #include "rldb/bytecode/builtin/heap.h"
 #include "rldb/bytecode/builtin/memory.h"
 #include "rldb/bytecode/builtin/value.h"
+#include "rldb/runtime/unused_contents.h"
 #include "rldb/support/cancel.h"
 #include "rldb/vm/instruction_set.h"
 #include "rldb/vm/partial_snapshot.h"
@@ -201,6 +202,7 @@ std::optional<vm::Machine> begin_at(const Run& run, std::uint64_t time) {
 }
 
 bool run_to(const Run& run, vm::Machine& m, std::uint64_t end, SkimHook& hook) {
+  const runtime::UnusedContents left_out;
   while (hook.apply_changes(m)) {
     if (m.instructions() >= end) return true;
     support::poll();
@@ -233,6 +235,26 @@ bool skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, co
     ended(*m);
     return true;
   });
+}
+
+Run::Seek search_frames(const Run& run, const vm::StopSet& stops, const Run::Visit& visit,
+                        const std::function<void()>& again, const std::function<bool()>& leave) {
+  // A skim looks at each instruction: where there are many, executing them is faster.
+  constexpr std::uint64_t kMostSkimmed = 20'000;
+  if (!run.machine().running()) return run.search(stops, visit, leave);
+  for (std::uint64_t end = run.time(); end > 0;) {
+    const vm::Machine* point = run.timeline().at_or_before(end - 1);
+    if (!point) return Run::Seek::NoHistory;
+    const std::uint64_t begin = point->instructions();
+    const auto nothing = [](const vm::Machine&) {};
+    if (end - begin > kMostSkimmed || !skim_before(run, end, stops, nothing, visit, nothing)) {
+      again();
+      if (!run.replay_before(end, stops, nothing, visit, nothing)) return Run::Seek::Interrupted;
+    }
+    if (leave()) return Run::Seek::Done;
+    end = begin;
+  }
+  return Run::Seek::NoHistory;
 }
 
 }  // namespace rldb::debug

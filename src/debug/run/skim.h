@@ -7,6 +7,7 @@
 // the caller then executes the part whole (Run::machine_at). User: the provenance of elements.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <set>
 
@@ -28,5 +29,10 @@ std::optional<Skimmed> skim_to(const Run& run, std::uint64_t time);
 // As Run::replay_before. False: it cannot be skimmed; some moments may have been visited.
 bool skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, const Run::Visit& begun,
                  const Run::Visit& visit, const Run::Visit& ended);
+
+// As Run::search, for visits that look at instructions and frames, not at the contents of tensors: intervals are
+// skimmed where they can be. `again`: the window is visited again from its beginning.
+Run::Seek search_frames(const Run& run, const vm::StopSet& stops, const Run::Visit& visit,
+                        const std::function<void()>& again, const std::function<bool()>& leave);
 
 }  // namespace rldb::debug

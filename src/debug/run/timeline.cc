@@ -82,6 +82,11 @@ void Timeline::pass(const vm::Machine& machine) {
   if (add(machine)) thin(machine.instructions());
 }
 
+void Timeline::before_end(const vm::Machine& machine) {
+  if (points_.empty() || !machine.running() || machine.fault()) return;
+  if (add(machine)) thin(machine.instructions());
+}
+
 void Timeline::drop(std::size_t i) {
   bytes_ -= points_[i].bytes;
   for (const vm::SharedBlock& b : points_[i].blocks)

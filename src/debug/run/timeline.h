@@ -29,6 +29,8 @@ class Timeline {
   void ran(const vm::Machine& machine, std::uint64_t nanoseconds);
   // On the way back to a moment a little later: makes a checkpoint, if the way was long, for the next step back.
   void pass(const vm::Machine& machine);
+  // The outermost function is about to return: makes a checkpoint.
+  void before_end(const vm::Machine& machine);
   // How many instructions to run before asking again.
   std::uint64_t chunk() const { return chunk_; }
 

@@ -26,6 +26,7 @@ Observer::Observer(Debugger::Impl& d, const Run& run, bool backward)
     if (b.kind == PointKind::Catch)
       if (const auto event = numeric_event(b.spec)) catches_.push_back({number, *event});
   }
+  for (Watched& w : watches_) w.learn(run);
   if (active()) add_calls(backward);
   for (const Watched& w : watches_)
     for (Pc pc = 0; pc < observed_.end(); ++pc)

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "debug/look/values.h"
+#include "debug/run/skim.h"
 #include "debug/watch/numeric.h"
 #include "rldb/expression/expression.h"
 
@@ -165,11 +166,49 @@ void Watched::remember(std::string_view name, const Tensor& t, const Followed& f
   }
 }
 
+// Where a name, or what it is another name of, is in a register for the first time.
+std::vector<Pc> Watched::beginnings(std::string_view name, Pc before) const {
+  std::vector<std::uint32_t> ids;
+  for (const int i : map_.find_bindings(function_name_, name, -1))
+    for (const ir::Var* v = map_.binding(i).binding ? map_.binding(i).binding->var : nullptr; v; v = map_.alias_of(v))
+      ids.push_back(v->id);
+  std::vector<Pc> found;
+  for (const UserVariable& v : map_.variables(function_))
+    if (v.begin <= before && (v.name == name || std::find(ids.begin(), ids.end(), v.id) != ids.end()))
+      found.push_back(v.begin);
+  return found;
+}
+
+void Watched::learn(const Run& run) {
+  const vm::Machine& m = run.machine();
+  if (every_ || !plan_ || storage_ >= 0 || function_ < 0 || !m.running()) return;
+  if (m.frames().size() <= frame_ || !is_own(m, frame_)) return;
+  Followed f;
+  f.frame = frame_;
+  f.entered = m.frames()[frame_].entered;
+  ValueFinder finder(d_, m, map_, frame_, 0, false);
+  for (const Name& name : names_) {
+    auto& known = d_.watched_memory[number_];
+    if (const auto it = known.find(name.text); it != known.end() && it->second.activation == f.entered) continue;
+    if (finder.held(name.text).ok() || !finder.was_freed(name.text)) continue;
+    known.insert_or_assign(name.text, MemoryOfName{f.entered});  // unless one is found: it is looked for once
+    for (const Pc begin : beginnings(name.text, m.frames()[frame_].pc)) {
+      const auto time = d_.latest_time(begin, frame_);
+      const auto then = time ? skim_to(run, *time) : std::nullopt;
+      const auto whole = time && !then ? run.machine_at(*time) : std::nullopt;
+      const vm::Machine* past = then ? &then->machine : whole ? &*whole : nullptr;
+      if (!past || past->frames().size() <= frame_) continue;
+      const auto value = ValueFinder(d_, *past, map_, frame_, 0, false).held(name.text);
+      if (value.ok() && value->is(ValueKind::Tensor)) remember(name.text, value->as_tensor(), f, *past);
+    }
+  }
+}
+
 std::optional<Value> Watched::after_freeing(std::string_view name, const Followed& f, const vm::Machine& m) const {
   const auto known = d_.watched_memory.find(number_);
   if (every_ || !plan_ || known == d_.watched_memory.end()) return std::nullopt;
   const auto it = known->second.find(name);
-  if (it == known->second.end() || it->second.activation != f.entered) return std::nullopt;
+  if (it == known->second.end() || it->second.activation != f.entered || it->second.storage < 0) return std::nullopt;
   const MemoryOfName& at = it->second;
   auto memory = memory_of(plan_->storages[std::size_t(at.storage)], m.frames()[f.frame].pc, m.registers(f.frame));
   if (!memory) return std::nullopt;

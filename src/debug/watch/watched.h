@@ -35,6 +35,8 @@ class Watched {
   // The instructions of its function that give one of the names a value.
   const vm::StopSet& definitions() const { return definitions_; }
 
+  // The memory of names whose registers were freed before they were watched: as the run was after their definitions.
+  void learn(const Run& run);
   // Follows the activations that exist now, with their current values.
   void begin(const vm::Machine& m);
   // A frame was pushed.
@@ -61,6 +63,7 @@ class Watched {
     std::vector<int> aliases;  // bindings that only rename another variable
   };
   void add_definitions();
+  std::vector<Pc> beginnings(std::string_view name, Pc before) const;
   void find_storage(std::string_view name);
   bool is_own(const vm::Machine& m, std::size_t frame) const;
   void follow(const vm::Machine& m, std::size_t frame);

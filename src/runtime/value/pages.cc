@@ -74,15 +74,15 @@ std::size_t allowed() {
 
 bool has_pages(std::size_t bytes) { return !kSanitized && bytes >= kPagesFrom; }
 
-Pages take_pages(std::size_t bytes, bool any_contents) {
+Pages take_pages(std::size_t bytes, bool any_contents, bool fresh_ones) {
   const std::size_t whole = pages_of(bytes);
   if (whole < bytes) return {};
   Pages made;
   {
     Kept& k = kept();
     const std::lock_guard lock(k.mutex);
-    made = k.find(whole);
-    if (!made.base) k.shrink_to(allowed());
+    if (!fresh_ones) made = k.find(whole);
+    if (!made.base && !fresh_ones) k.shrink_to(allowed());
   }
   if (made.base) {
     if (!any_contents) std::memset(made.base, 0, bytes);
@@ -97,14 +97,14 @@ Pages take_pages(std::size_t bytes, bool any_contents) {
 #if defined(MADV_HUGEPAGE)
   if (whole >= 2 * kHugePage) madvise(fresh, whole, MADV_HUGEPAGE);  // a hint
 #endif
-  return {static_cast<std::byte*>(fresh), whole};
+  return {static_cast<std::byte*>(fresh), whole, fresh_ones};
 }
 
 void give_pages(Pages pages) {
   const std::size_t most = allowed();
   Kept& k = kept();
   const std::lock_guard lock(k.mutex);
-  if (pages.bytes > most || pages.bytes > kMostKept / 2) {
+  if (pages.is_new || pages.bytes > most || pages.bytes > kMostKept / 2) {
     munmap(pages.base, pages.bytes);
     return;
   }

@@ -12,6 +12,7 @@
 
 #include "rldb/runtime/any_contents.h"
 #include "rldb/runtime/guarded.h"
+#include "rldb/runtime/unused_contents.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/check.h"
 #include "rldb/support/memory.h"
@@ -104,6 +105,7 @@ std::size_t memory_in_use() { return g_in_use.load(std::memory_order_relaxed); }
 namespace {
 
 thread_local bool t_any_contents = false;
+thread_local bool t_unused_contents = false;
 
 // In front of the data of a storage that is not guarded.
 union BlockHead {
@@ -123,7 +125,7 @@ std::byte* allocate_block(std::size_t bytes) {
   BlockHead head{};
   std::byte* data = nullptr;
   if (has_pages(bytes)) {
-    head.pages = take_pages(bytes + kAlignment, t_any_contents);
+    head.pages = take_pages(bytes + kAlignment, t_any_contents, t_unused_contents && bytes >= kUnusedFrom);
     if (!head.pages.base) return nullptr;
     data = head.pages.base + kAlignment;
   } else {
@@ -148,6 +150,8 @@ void free_block(const std::byte* data, std::size_t bytes) {
 
 AnyContents::AnyContents() : before_(std::exchange(t_any_contents, true)) {}
 AnyContents::~AnyContents() { t_any_contents = before_; }
+UnusedContents::UnusedContents() : before_(std::exchange(t_unused_contents, true)) {}
+UnusedContents::~UnusedContents() { t_unused_contents = before_; }
 
 Result<Ref<Storage>> Storage::allocate(std::size_t bytes, Device device) {
   const std::size_t used = memory_in_use();

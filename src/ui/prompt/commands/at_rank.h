@@ -1,4 +1,5 @@
-// Other ranks of a stopped run: switching to one, and questions with `@N` behind what they ask about.
+// Other ranks of a stopped run: switching to one, and questions with `@N` behind what they ask about,
+// expressions with names of several ranks.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +25,20 @@ class AtRank {
  private:
   Repl& repl_;
   std::size_t before_;
+  bool failed_ = false;
+};
+
+// `a + a@1`: until the end of the scope the names of other ranks in an expression have their values.
+class RankValues {
+ public:
+  RankValues(Repl& repl, std::string_view text);
+  ~RankValues();
+  RankValues(const RankValues&) = delete;
+  RankValues& operator=(const RankValues&) = delete;
+  bool failed() const { return failed_; }  // diagnosed
+
+ private:
+  Repl& repl_;
   bool failed_ = false;
 };
 

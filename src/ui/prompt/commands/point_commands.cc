@@ -8,6 +8,7 @@
 
 #include "rldb/expression/language.h"
 #include "rldb/ir/module.h"
+#include "rldb/ir/printer.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -43,6 +44,14 @@ bool is_word_of_language(std::string_view name) {
   return std::any_of(rows.begin(), rows.end(), [&](const expression::LanguageRow& row) { return row.name == name; });
 }
 
+// Of the kernel that a point is inside of, as it is listed at a stop; empty: it is in none.
+std::string text_of_kernel(Repl& repl, const Breakpoint& point) {
+  const auto build = repl.debugger().build();
+  const ir::Module* lowered = build ? build->lowered : nullptr;
+  const ir::Expr* f = lowered && !point.kernel.empty() ? lowered->find(point.kernel) : nullptr;
+  return f ? ir::print_function(point.kernel, f) : std::string();
+}
+
 // A name in a condition that occurs nowhere in the program is probably misspelt: at the stop it would have no value.
 void tell_unknown_names(Repl& repl, const Breakpoint& point) {
   const session::Program* program = repl.session().program();
@@ -53,6 +62,8 @@ void tell_unknown_names(Repl& repl, const Breakpoint& point) {
   if (!now || !loaded) return;
   std::vector<std::string_view> known = expression::names_in(*now);
   for (const std::string_view name : expression::names_in(*loaded)) known.push_back(name);
+  const std::string kernel = text_of_kernel(repl, point);
+  for (const std::string_view name : expression::names_in(kernel)) known.push_back(name);
   for (const std::string_view name : expression::names_in(point.condition)) {
     if (is_word_of_language(name) || repl.session().find_value(name)) continue;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;

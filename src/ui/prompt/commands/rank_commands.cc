@@ -1,8 +1,13 @@
 // `:rank`: the run of another rank at the same place. `:threads`: those of a GPU kernel.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+
 #include "rldb/debug/kernel_threads.h"
+#include "rldb/debug/rank_values.h"
 #include "rldb/debug/side_by_side.h"
+#include "rldb/expression/expression.h"
 #include "rldb/session/group.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -57,11 +62,28 @@ bool switch_rank(Repl& repl, std::size_t rank) {
   return true;
 }
 
+namespace {
+
+// Not `a + a`: there the rank belongs to a part.
+bool is_one_operand(std::string_view text) {
+  const auto parsed = expression::parse(text);
+  if (!parsed.ok()) return true;
+  using Kind = expression::TermKind;
+  const Kind kind = parsed->root().kind;
+  const std::vector<std::string> names = expression::names_of(*parsed);
+  const bool of_ranks =
+      std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.find('@') != std::string::npos; });
+  return !of_ranks && kind != Kind::Unary && kind != Kind::Binary && kind != Kind::Compare && kind != Kind::And &&
+         kind != Kind::Or && kind != Kind::Not;
+}
+
+}  // namespace
+
 AtRank::AtRank(Repl& repl, std::string_view& text) : repl_(repl), before_(repl.rank) {
   const auto at = text.rfind('@');
   if (!repl.group || at == std::string_view::npos || at == 0) return;
   const auto rank = parse_count(text.substr(at + 1));
-  if (!rank) return;  // the operator `@`
+  if (!rank || !is_one_operand(text.substr(0, at))) return;  // the operator `@`, a part of an expression
   if (*rank >= repl.ranks) {
     repl.fail(source::message(diag::NoSuchRank, text.substr(at + 1), text, repl.ranks));
     failed_ = true;
@@ -78,6 +100,26 @@ AtRank::~AtRank() {
   repl_.rank = before_;
   repl_.group->be_again(before_);
 }
+
+RankValues::RankValues(Repl& repl, std::string_view text) : repl_(repl) {
+  const auto parsed = expression::parse(text);
+  if (!repl.group || !parsed.ok()) return;
+  std::map<std::string, runtime::Value, std::less<>> values;
+  for (const std::string& name : expression::names_of(*parsed)) {
+    std::string_view asked = name;
+    if (name.find('@') == std::string::npos) continue;
+    const AtRank rank(repl, asked);
+    source::Diagnostics diagnostics;
+    const auto value = rank.failed() ? std::nullopt : repl.debugger().evaluate(asked, 0, diagnostics);
+    failed_ = !value;
+    if (!value && !rank.failed()) (void)repl.report(diagnostics);
+    if (!value) return;
+    values.emplace(name, *value);
+  }
+  debug::set_rank_values(repl.debugger(), std::move(values));
+}
+
+RankValues::~RankValues() { debug::set_rank_values(repl_.debugger(), {}); }
 
 Status command_Threads(Repl& repl, std::string_view rest) {
   std::vector<debug::KernelThread> threads = debug::kernel_threads(repl.debugger());
