@@ -14,6 +14,7 @@
 #include "rldb/support/rewrite_counter.h"
 #include "rldb/tir_passes/prim_funcs.h"
 #include "rldb/tir_passes/target.h"
+#include "tir_passes/gpu_nest.h"
 
 namespace rldb::passes {
 
@@ -22,45 +23,6 @@ using namespace ir;
 namespace {
 
 constexpr std::int64_t kMaxBlocks = 256;
-constexpr std::int64_t kCudaThreads = 1024;
-constexpr std::int64_t kOtherThreads = 256;
-
-std::int64_t threads_per_block(const Attr* target) {
-  if (!target) return kCudaThreads;
-  if (const auto given = target_number(target, "max_num_threads"); given && *given > 0) return *given;
-  return target_kind(target) == "cuda" ? kCudaThreads : kOtherThreads;
-}
-
-// A perfect nest of plain loops around a block, one loop per axis.
-struct Nest {
-  std::vector<const ForStmt*> loops;
-  const SBlockRealize* realize = nullptr;
-};
-
-bool is_leaf_block(const SBlock* b) {
-  bool leaf = true;
-  walk(b->body, [&](const Node* n) {
-    leaf = leaf && !isa<SBlockRealize>(n);
-    return leaf;
-  });
-  return leaf;
-}
-
-bool find_nest(const Stmt* s, Nest& nest) {
-  while (const auto* f = as<ForStmt>(s)) {
-    if (f->for_kind != ForKind::Serial || f->step || !is_const(f->min, 0) || !f->annotations.empty()) return false;
-    nest.loops.push_back(f);
-    s = f->body;
-  }
-  nest.realize = as<SBlockRealize>(s);
-  if (!nest.realize || !is_leaf_block(nest.realize->block)) return false;
-  const auto& axes = nest.realize->block->iter_vars;
-  if (nest.loops.empty()) return axes.size() <= 1;
-  if (axes.size() != nest.loops.size()) return false;
-  for (std::size_t i = 0; i < axes.size(); ++i)
-    if (nest.realize->iter_values[i] != nest.loops[i]->var) return false;
-  return true;
-}
 
 class ThreadBinder : public Rewriter {
  public:
@@ -72,14 +34,14 @@ class ThreadBinder : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     if (opens_threads(s)) return s;
     if (!isa<ForStmt>(s) && !isa<SBlockRealize>(s)) return default_stmt(s);
-    Nest nest;
+    GpuNest nest;
     const auto* realize = as<SBlockRealize>(s);
     if (realize && realize->block->iter_vars.empty() && !is_leaf_block(realize->block)) return default_stmt(s);
-    return find_nest(s, nest) ? bound(s, nest) : s;
+    return find_gpu_nest(s, nest) ? bound(s, nest) : s;
   }
 
  private:
-  const Stmt* bound(const Stmt* s, const Nest& nest) {
+  const Stmt* bound(const Stmt* s, const GpuNest& nest) {
     if (!support::may_rewrite(
             [&] { return fmt::format("the loops around `{}` are bound to threads", nest.realize->block->name); }))
       return s;
@@ -127,7 +89,7 @@ class ThreadBinder : public Rewriter {
     return thread_loop(block, lit(kMaxBlocks), "blockIdx.x", thread_loop(thread, lit(threads_), "threadIdx.x", turns));
   }
 
-  const Stmt* inner(const Nest& nest, const std::vector<const ForStmt*>& spatial,
+  const Stmt* inner(const GpuNest& nest, const std::vector<const ForStmt*>& spatial,
                     const std::vector<const ForStmt*>& rest, const Expr* index, const Expr* in_range) {
     VarMap values;
     const DType dtype = index->dtype();

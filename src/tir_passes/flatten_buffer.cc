@@ -64,7 +64,12 @@ class Flattener : public Rewriter {
 
   const Stmt* visit_stmt(const Stmt* s) override {
     has_block = has_block || isa<SBlock>(s);
-    if (const auto* loop = as<ForStmt>(s)) simple_.bind_range(loop->var, {loop->min, loop->extent});
+    if (const auto* loop = as<ForStmt>(s)) {
+      simple_.bind_range(loop->var, {loop->min, loop->extent});
+      const Stmt* made = default_stmt(s);
+      simple_.end_range(loop->var);
+      return made;
+    }
     const auto* store = as<BufferStore>(s);
     if (!store || !is_flattened(store->buffer)) return default_stmt(s);
     const Expr* value = rewrite(store->value);

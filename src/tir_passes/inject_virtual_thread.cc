@@ -189,6 +189,7 @@ class ThreadLoops : public Rewriter {
     seen_ = false;
     analyzer_.bind_range(f->var, {f->min, f->extent});
     const Stmt* body = rewrite(f->body);
+    analyzer_.end_range(f->var);
     ++depth_;
     if (extent == f->extent && body == f->body) return f;
     return ctx_.for_stmt(f->var, f->min, extent, f->for_kind, body ? body : no_op(ctx_), f->annotations, f->thread_tag,

@@ -204,6 +204,7 @@ class Partitioner : public Rewriter {
     if (relaxed) threads_.push_back({f->var, f->min, last_of(ctx_, f->min, f->extent)});
     const Stmt* made = default_stmt(f);
     if (relaxed) threads_.pop_back();
+    analyzer_.end_range(f->var);
     return made;
   }
 
@@ -321,7 +322,9 @@ class Partitioner : public Rewriter {
 
   const Stmt* inner(const ForStmt* f) {
     analyzer_.bind_range(f->var, {f->min, f->extent});
-    return default_stmt(f);
+    const Stmt* made = default_stmt(f);
+    analyzer_.end_range(f->var);
+    return made;
   }
 
   // Iterations begin..end, counted from 0.

@@ -49,12 +49,19 @@ class IntrinLowerer : public Rewriter {
 
   const Stmt* visit_stmt(const Stmt* s) override {
     support::poll();
-    if (const auto* f = as<ForStmt>(s)) analyzer_.bind_range(f->var, {f->min, f->extent});
+    if (const auto* f = as<ForStmt>(s)) return in_range(f, f->var, {f->min, f->extent});
     if (const auto* a = as<AttrStmt>(s); a && !thread_tag(a).empty())
-      analyzer_.bind_range(a->thread_var, {ctx_.int_imm(a->thread_var->dtype(), 0), a->value});
+      return in_range(a, a->thread_var, {ctx_.int_imm(a->thread_var->dtype(), 0), a->value});
     if (const auto* b = as<BindStmt>(s); b && b->var->dtype().is_integral() && is_pure_value(b->value))
       analyzer_.bind_value(b->var, b->value);
     return default_stmt(s);
+  }
+
+  const Stmt* in_range(const Stmt* s, const Var* v, const Range& range) {
+    analyzer_.bind_range(v, range);
+    const Stmt* made = default_stmt(s);
+    analyzer_.end_range(v);
+    return made;
   }
 
   const Expr* visit_expr(const Expr* e) override {

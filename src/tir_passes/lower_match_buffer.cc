@@ -46,6 +46,9 @@ class MatchLowerer : public Rewriter {
     if (const auto* f = as<ForStmt>(s)) {
       fixed_.insert(f->var);
       analyzer_.bind_range(f->var, {rewrite(f->min), rewrite(f->extent)});
+      const Stmt* made = default_stmt(s);
+      analyzer_.end_range(f->var);
+      return made;
     }
     if (const auto* b = as<SBlock>(s)) return block(b);
     const auto* store = as<BufferStore>(s);

@@ -79,6 +79,7 @@ class NoOps : public Rewriter {
     }
     const Stmt* made = default_stmt(f);
     loops_.pop_back();
+    analyzer_->end_range(f->var);
     const auto* after = as<ForStmt>(made);
     if (!after || !is_no_op(after->body)) return made;
     return has_no_effect(f->min) && has_no_effect(f->extent) ? nullptr : effects({f->min, f->extent});

@@ -112,6 +112,7 @@ class Simplify : public Rewriter {
     learn(f);
     const Stmt* made = default_stmt(s);
     facts_.resize(known);
+    analyzer_->end_range(f.var);
     return made;
   }
 
@@ -120,6 +121,7 @@ class Simplify : public Rewriter {
     for (const IterVar& v : b->iter_vars) learn({v.var, v.dom.min, v.dom.extent, false});
     const Stmt* made = default_stmt(b);
     facts_.resize(known);
+    for (const IterVar& v : b->iter_vars) analyzer_->end_range(v.var);
     return made;
   }
 

@@ -15,6 +15,8 @@ namespace {
 constexpr std::string_view kConstructor = "T.target";
 constexpr std::string_view kHost = "host";
 constexpr std::string_view kKind = "kind";
+constexpr std::int64_t kCudaThreads = 1024;
+constexpr std::int64_t kOtherThreads = 256;
 constexpr std::array<std::string_view, 7> kGpuKinds = {"cuda", "metal", "nvptx", "opencl", "rocm", "vulkan", "webgpu"};
 
 // The dictionary from which a target was made, or null.
@@ -85,6 +87,13 @@ std::optional<std::int64_t> target_number(const Attr* target, std::string_view n
 
 bool is_gpu(const Attr* target) {
   return std::find(kGpuKinds.begin(), kGpuKinds.end(), target_kind(target)) != kGpuKinds.end();
+}
+
+std::int64_t threads_per_block(const Attr* target) {
+  if (!target) return kCudaThreads;
+  for (const std::string_view name : {"max_threads_per_block", "max_num_threads"})
+    if (const auto given = target_number(target, name); given && *given > 0) return *given;
+  return target_kind(target) == "cuda" ? kCudaThreads : kOtherThreads;
 }
 
 }  // namespace rldb::passes

@@ -84,6 +84,40 @@ TEST_CASE("symbolic variables in every spelling give the same module") {
   CHECK(ir::structural_equal(a.result.module, c.result.module));
 }
 
+TEST_CASE("fields of a tensor's header are the operators that read them") {
+  const std::string head = "@R.function\ndef main(x: R.Tensor(dtype=\"float32\"), i: T.int64):\n    return (";
+  const char* const pairs[][2] = {
+      {"x.ndim", "R.inspect.tensor_ndim(x)"},
+      {"x.dtype.type_code", "R.inspect.tensor_dtype_code(x)"},
+      {"x.dtype.bits", "R.inspect.tensor_dtype_bits(x)"},
+      {"x.dtype.lanes", "R.inspect.tensor_dtype_lanes(x)"},
+      {"x.shape[0]", "R.inspect.tensor_shape_i(x, 0)"},
+      {"x.shape[i]", "R.inspect.tensor_shape_i(x, i)"},
+      {"x.strides[i]", "R.inspect.tensor_stride_i(x, i)"},
+      {"x.byte_offset", "R.inspect.tensor_byte_offset(x)"},
+      {"x.elem_offset", "R.inspect.tensor_elem_offset(x)"},
+  };
+  for (const auto& [field, call] : pairs) {
+    CAPTURE(field);
+    Reading a(head + field + ",)\n"), b(head + call + ",)\n");
+    REQUIRE_MESSAGE(a.result.ok, a.rendered());
+    REQUIRE_MESSAGE(b.result.ok, b.rendered());
+    CHECK(ir::structural_equal(a.result.module, b.result.module));
+  }
+  // A shape that the type tells is read off the type.
+  Reading known("@R.function\ndef main(x: R.Tensor((2, 3), \"float32\")):\n    return (x.shape[1],)\n");
+  REQUIRE_MESSAGE(known.result.ok, known.rendered());
+  CHECK(ir::print_module(known.result.module).find("inspect") == std::string::npos);
+}
+
+TEST_CASE("devices by their kinds") {
+  for (const char* kind : {"cpu", "cuda", "rocm", "opencl", "metal", "vulkan", "hexagon", "webgpu"}) {
+    const std::string head = "@R.function\ndef main(x: R.Tensor((2,), \"float32\")):\n    y = R.hint_on_device(x, R.";
+    Reading a(head + kind + "(1))\n    return y\n");
+    CHECK_MESSAGE(a.result.ok, a.rendered());
+  }
+}
+
 TEST_CASE("the old spelling is the new one") {
   Reading a(R"(
 @I.ir_module

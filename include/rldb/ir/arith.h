@@ -27,6 +27,8 @@ class Analyzer {
   // Known facts about a variable. A variable that was never bound is unbounded.
   void bind(const Var* v, Bounds bounds);
   void bind_range(const Var* v, const Range& range);
+  // After the loop of `v`: that its range is not empty tells that its extent is positive, which is known inside only.
+  void end_range(const Var* v);
   void bind_value(const Var* v, const Expr* value);  // v == value
   void mark_non_negative(const Var* v) { bind(v, {0, std::nullopt}); }
   void assume(const Expr* condition);  // an enclosing `if`; scoping, by copying bounds, is the caller's responsibility

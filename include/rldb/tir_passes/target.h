@@ -24,5 +24,7 @@ std::string_view target_kind(const ir::Attr* target);
 std::optional<std::int64_t> target_number(const ir::Attr* target, std::string_view name);
 // Whether its code runs in device threads.
 bool is_gpu(const ir::Attr* target);
+// The most threads that a block of the device may have; without a target those of CUDA.
+std::int64_t threads_per_block(const ir::Attr* target);
 
 }  // namespace rldb::passes

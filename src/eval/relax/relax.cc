@@ -17,6 +17,7 @@
 #include "rldb/bytecode/builtin_id.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/eval/eval.h"
+#include "rldb/ir/bound_attrs.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op/call_builtin.h"
 #include "rldb/ir/op/call_tir_variant.h"
@@ -89,6 +90,7 @@ class RelaxEval {
 
   Result<Value> call_global(std::string_view name, PackedArgs args) {
     const ir::Expr* found = env_.module ? env_.module->find(name) : nullptr;
+    if (depth_ == 0) RLDB_TRY_VOID(check_bounds());
     if (const auto* f = as<ir::Function>(found)) return call(f, name, args, nullptr);
     if (const auto* f = as<ir::PrimFunc>(found)) return call_prim_func(f, name, args);
     if (const auto* f = as<ir::ExternFunc>(found)) return call_packed(f->symbol, args);
@@ -97,6 +99,21 @@ class RelaxEval {
 
  private:
   // ---- functions ----
+
+  // A module that no other engine can lower is not run here either.
+  Result<Unit> check_bounds() {
+    if (!env_.module) return Unit{};
+    for (const ir::ModuleEntry& e : env_.module->entries) {
+      const auto* f = as<ir::Function>(e.function);
+      const auto name = f ? ir::invalid_bound(f) : std::nullopt;
+      if (!name) continue;
+      return fail(ErrorKind::Unsupported,
+                  fmt::format("`{}`: the bound of `{}` in `tir_var_upper_bound` or `tir_var_lower_bound` is not a "
+                              "positive integer",
+                              e.name, *name));
+    }
+    return Unit{};
+  }
 
   Result<Value> call(const ir::Function* f, std::string_view name, PackedArgs args, const Scope* outer) {
     if (depth_ >= env_.max_depth || support::stack_left() < kStackReserve)
@@ -314,6 +331,7 @@ class RelaxEval {
                 match(b->cast_type, *value, scope, fmt::format("match_cast of `{}`", b->var->name), compound);
             if (!matched.ok()) return support::Failure(std::move(matched).error());
           }
+          RLDB_TRY_VOID(match_shape_var(b, *value, scope));
         }
         if (env_.watcher) {
           auto seen = env_.watcher->bound(b, *value);
@@ -692,6 +710,22 @@ class RelaxEval {
     if (!t->dtype.is_void() && t->dtype != tensor.dtype()) return wrong(who, t, value);
     if (t->ndim != ir::kUnknownNdim && t->ndim != tensor.ndim()) return wrong(who, t, value);
     return t->has_shape ? match_dims(t->shape, tensor.shape(), scope, who, compound) : Result<Unit>(Unit{});
+  }
+
+  // A match_cast to R.Tensor(s): as the VM checks it, where a type tells how many dims there are.
+  Result<Unit> match_shape_var(const ir::Binding* b, const Value& value, Scope& scope) {
+    const auto* t = as<ir::TensorType>(b->cast_type);
+    if (!t || !t->shape_var) return Unit{};
+    const auto* known = as<ir::TensorType>(b->value->type);
+    const auto* s = as<ir::ShapeType>(t->shape_var->type);
+    const bool ranked =
+        t->ndim != ir::kUnknownNdim || (s && s->ndim != ir::kUnknownNdim) || (known && known->ndim != ir::kUnknownNdim);
+    if (!ranked) return Unit{};
+    RLDB_TRY(const Value shape, eval(t->shape_var, scope));
+    if (!shape.is(ValueKind::Shape) || shape.as_shape() == value.as_tensor().shape()) return Unit{};
+    return fail(ErrorKind::ShapeMismatch,
+                fmt::format("match_cast of `{}`: `{}` is {} but the value is {}", b->var->name,
+                            ir::print_expr(t->shape_var), runtime::describe(shape), runtime::describe(value)));
   }
 
   Result<Unit> match_dims(ir::Span<const ir::Expr*> dims, const std::vector<std::int64_t>& got, Scope& scope,

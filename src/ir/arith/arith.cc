@@ -146,6 +146,16 @@ void Canonicaliser::bind_range(const Var* v, const Range& r) {
   }
 }
 
+void Canonicaliser::end_range(const Var* v) {
+  const auto mentions = [&](const Poly& p) {
+    std::vector<const Var*> used;
+    for (const Term& t : p.terms)
+      for (const std::uint32_t id : t.atoms) collect_vars(atoms_[id], used);
+    return std::find(used.begin(), used.end(), v) != used.end();
+  };
+  if (std::erase_if(facts_, mentions) > 0) forget();
+}
+
 void Canonicaliser::bind_value(const Var* v, const Expr* value) {
   std::vector<const Var*> inside;
   collect_vars(value, inside);
@@ -369,6 +379,9 @@ void Analyzer::bind(const Var* v, Bounds bounds) {
 }
 void Analyzer::bind_range(const Var* v, const Range& range) {
   impl_->know([v, range](arith::Canonicaliser& c) { c.bind_range(v, range); });
+}
+void Analyzer::end_range(const Var* v) {
+  impl_->know([v](arith::Canonicaliser& c) { c.end_range(v); });
 }
 void Analyzer::bind_value(const Var* v, const Expr* value) {
   impl_->know([v, value](arith::Canonicaliser& c) { c.bind_value(v, value); });

@@ -28,6 +28,7 @@ class Canonicaliser {
 
   void bind(const Var* v, Bounds b);
   void bind_range(const Var* v, const Range& r);
+  void end_range(const Var* v);
   void bind_value(const Var* v, const Expr* value);
   void assume(const Expr* condition);
 

@@ -31,8 +31,10 @@ int operator_precedence(BinaryKind k) {
   return k == And ? kAnd : kOr;
 }
 
-// The function for a node whose operator would fold or means something else.
-std::string_view node_name(BinaryKind k) {
+// The function for a node that has no operator, or whose operator would fold or means something else. The functions
+// fold what the operators fold; the node's own name never does.
+std::string_view node_name(BinaryKind k, bool folds) {
+  if (folds) return to_string(k);
   if (k == BinaryKind::Min) return "min";
   if (k == BinaryKind::Max) return "max";
   if (k == BinaryKind::Mod) return "truncmod";
@@ -56,7 +58,7 @@ bool would_fold(const BinaryExpr* e) {
   if (k == Sub) return is_value(b, 0);
   if (k == Mul) return is_value(a, 0) || is_value(b, 0) || is_value(a, 1) || is_value(b, 1);
   if (k == Div || k == FloorDiv) return is_value(a, 0) || is_value(b, 1);
-  if (k == FloorMod) return is_value(a, 0) || is_value(b, 1);
+  if (k == FloorMod || k == Mod) return is_value(a, 0) || is_value(b, 1);
   if (k == And || k == Or) return is_number(a) || is_number(b);
   return false;
 }
@@ -91,7 +93,7 @@ void Printer::node_form(std::string_view name, const Expr* a, const Expr* b) {
 // Chains to the left (a + b + c) are walked with a loop: they are the deep ones.
 void Printer::binary(const BinaryExpr* e) {
   std::string_view op = sugar(e);
-  if (op.empty()) return node_form(node_name(e->op()), e->a, e->b);
+  if (op.empty()) return node_form(node_name(e->op(), would_fold(e)), e->a, e->b);
   std::vector<std::pair<const BinaryExpr*, std::string_view>> spine{{e, op}};
   while (true) {
     const auto* left = as<BinaryExpr>(spine.back().first->a);

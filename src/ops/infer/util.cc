@@ -358,6 +358,9 @@ const Expr* slice_length(ir::Context& ctx, const Expr* begin, const Expr* end, c
                          bool assume_inbound) {
   auto s = ir::const_int(stride);
   if (!s || *s == 0) return nullptr;
+  // Both ends counted from the same side: empty for any extent.
+  const auto from = ir::const_int(begin), to = ir::const_int(end);
+  if (from && to && (*from < 0) == (*to < 0) && (*s < 0 ? *from <= *to : *to <= *from)) return ctx.i64(0);
   if (!assume_inbound) {
     begin = clamp_index(ctx, begin, extent, *s);
     end = clamp_index(ctx, end, extent, *s);

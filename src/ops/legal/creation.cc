@@ -58,6 +58,31 @@ Result<const Expr*> zeros(Legalizer& l, const ir::Call* c) { return filled_with(
 Result<const Expr*> eye(Legalizer& l, const ir::Call* c) { return eye_with(l, c, c->args[2], "eye"); }
 Result<const Expr*> eye_like(Legalizer& l, const ir::Call* c) { return eye_with(l, c, c->args[1], "eye_like"); }
 
+// The number, when it is a literal.
+static std::optional<double> literal_number(const Expr* e) {
+  if (const auto* f = ir::as<ir::FloatImm>(e)) return f->value;
+  if (const auto i = ir::const_int(e)) return double(*i);
+  return std::nullopt;
+}
+
+// The elements as NumPy fills them: the first two are rounded to the dtype, and the others continue with their
+// difference, in float32 for the narrow floats.
+static void fill_range(runtime::Tensor& tensor, DType t, double start, double step) {
+  const std::int64_t n = tensor.shape()[0];
+  const auto at = [&](std::int64_t i) { return tensor.data() + std::size_t(i) * t.bytes(); };
+  const bool narrow = t.is_float() && t.bits <= 32;
+  for (std::int64_t i = 0; i < std::min<std::int64_t>(n, 2); ++i)
+    runtime::store_double(at(i), t, start + double(i) * step);
+  if (n < 3) return;
+  const double first = runtime::load_as_double(at(0), t);
+  const double delta = runtime::load_as_double(at(1), t) - first;
+  for (std::int64_t i = 2; i < n; ++i) {
+    const double exact = first + double(i) * delta;
+    const float rounded = float(first) + float(i) * float(delta);
+    runtime::store_double(at(i), t, narrow ? double(rounded) : exact);
+  }
+}
+
 // start + i * step, as it fits into 64 bits.
 static std::int64_t wrapped(std::int64_t start, std::int64_t i, std::int64_t step) {
   return std::int64_t(std::uint64_t(start) + std::uint64_t(i) * std::uint64_t(step));
@@ -66,20 +91,18 @@ static std::int64_t wrapped(std::int64_t start, std::int64_t i, std::int64_t ste
 Result<const Expr*> arange(Legalizer& l, const ir::Call* c) {
   RLDB_TRY(const TensorType* out, known_result(c));
   ir::Context& ctx = l.context();
-  auto start = ir::const_int(c->args[0]);
-  auto step = ir::const_int(c->args[2]);
-  auto count = ir::const_int(out->shape[0]);
+  const auto start = literal_number(c->args[0]), end = literal_number(c->args[1]), step = literal_number(c->args[2]);
+  const auto count = ir::const_int(out->shape[0]);
   // All literal: the tensor itself.
-  if (start && step && count && ir::const_int(c->args[1])) {
+  if (start && end && step && count) {
     auto tensor = runtime::Tensor::empty({*count}, out->dtype);
     if (!tensor.ok()) return refuse(c, "the tensor is too large");
-    for (std::int64_t i = 0; i < *count; ++i) {
-      void* at = (*tensor)->data() + std::size_t(i) * out->dtype.bytes();
-      if (out->dtype.is_float())
-        runtime::store_double(at, out->dtype, double(*start) + double(i) * double(*step));
-      else
-        runtime::store_int(at, out->dtype, wrapped(*start, i, *step));
-    }
+    const auto from = ir::const_int(c->args[0]), by = ir::const_int(c->args[2]);
+    if (from && by && !out->dtype.is_float())
+      for (std::int64_t i = 0; i < *count; ++i)
+        runtime::store_int((*tensor)->data() + std::size_t(i) * out->dtype.bytes(), out->dtype, wrapped(*from, i, *by));
+    else
+      fill_range(**tensor, out->dtype, *start, *step);
     return static_cast<const Expr*>(ctx.constant(runtime::Value(*tensor)));
   }
   return l.call_te("arange", {}, c->type, [&](Te& te) -> Tensors {
@@ -114,7 +137,12 @@ Result<const Expr*> hamming_window(Legalizer& l, const ir::Call* c) {
         [&](Indices i) -> const Expr* {
           const Expr* turn = ctx.literal(t, 6.283185307179586);
           const Expr* angle = ir::div(ctx, ir::mul(ctx, turn, ir::cast_to(ctx, t, i[0])), ir::cast_to(ctx, t, steps));
-          return ir::sub(ctx, alpha, ir::mul(ctx, beta, ctx.intrin(t, ir::intrin::Cos, {angle})));
+          const Expr* value = ir::sub(ctx, alpha, ir::mul(ctx, beta, ctx.intrin(t, ir::intrin::Cos, {angle})));
+          // A window of one element is 1; the formula divides by zero there, or gives its edge.
+          const auto known = ir::const_int(n);
+          if (known) return *known == 1 ? ctx.literal(t, 1) : value;
+          return ctx.select(ir::compare(ctx, ir::BinaryKind::EQ, n, ctx.int_imm(n->dtype(), 1)), ctx.literal(t, 1),
+                            value);
         },
         "T_hamming_window")};
   });

@@ -1,12 +1,15 @@
 // DispatchSortScan and DispatchSampling: sorts, scans and samples on a CPU become calls of the kernels that LegalizeOps
-// would make of them. A call on another device stays: its kernels would be code for GPU threads, which are not
-// generated here.
+// would make of them. Running sums and products on a GPU become kernels of its threads, and then all kernels of the
+// module are bound to threads, as in TVM. Other calls on a GPU stay: LegalizeOps makes kernels for a CPU of them.
 #include <fmt/format.h>
 
 #include "passes/lowering/with_kernels.h"
 #include "passes/operators/call_expander.h"
 #include "rldb/ir/op_traits.h"
+#include "rldb/ops/gpu_kernels.h"
 #include "rldb/passes/rewrite_counter.h"
+#include "rldb/tir_passes/pass_functions.h"
+#include "rldb/tir_passes/target.h"
 
 namespace rldb::passes {
 
@@ -18,14 +21,18 @@ class Dispatcher : public CallExpander {
  public:
   Dispatcher(Context& ctx, KernelMaker& kernels, op::Trait operators)
       : CallExpander(ctx), kernels_(kernels), operators_(operators) {}
+  bool has_gpu_kernels = false;
 
  protected:
   const Expr* expand(const Call* call) override {
     const auto* callee = as<Op>(call->callee);
     if (!callee || !op::has(callee, operators_)) return nullptr;
-    if (!on_cpu(call) || !may_rewrite([&] { return fmt::format("`{}` becomes a kernel", callee->name); }))
-      return nullptr;
+    const VDevice* gpu = other_device(call);
+    if (gpu && !has_gpu_form(call, gpu)) return nullptr;
+    if (!may_rewrite([&] { return fmt::format("`{}` becomes a kernel", callee->name); })) return nullptr;
+    has_gpu_kernels = has_gpu_kernels || gpu;
     if (const Call* known = kernels_.memo.find(call)) return known;
+    if (gpu) return for_gpu(call, gpu);
     BlockBuilder blocks(ctx_);
     blocks.begin_scope();
     const Result<const Expr*> made = kernels_.legalizer.legalize(call, blocks);
@@ -36,10 +43,19 @@ class Dispatcher : public CallExpander {
   }
 
  private:
-  static bool on_cpu(const Call* call) {
+  // The device of a call that does not run on the CPU.
+  static const VDevice* other_device(const Call* call) {
     static const std::int64_t cpu = device_type_of({});
     const auto* t = as<TensorType>(call->args[0]->type);
-    return !t || !t->vdevice || device_type_of(t->vdevice->target_kind) == cpu;
+    return t && t->vdevice && device_type_of(t->vdevice->target_kind) != cpu ? t->vdevice : nullptr;
+  }
+  const Attr* target_of(const VDevice* d) { return d->target ? d->target : ctx_.attr(d->target_kind); }
+  bool has_gpu_form(const Call* call, const VDevice* d) { return ops::has_gpu_kernel(call) && is_gpu(target_of(d)); }
+  const Expr* for_gpu(const Call* call, const VDevice* d) {
+    const Result<const Expr*> made = ops::gpu_kernel(kernels_.legalizer, call, threads_per_block(target_of(d)));
+    if (!made.ok()) return nullptr;
+    kernels_.memo.remember(call, *made);
+    return *made;
   }
 
   KernelMaker& kernels_;
@@ -47,10 +63,14 @@ class Dispatcher : public CallExpander {
 };
 
 Result<const Module*> dispatch(PassEnv& env, const Module* module, op::Trait operators) {
-  return map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
-    const Function* made = Dispatcher(env.ctx, kernels, operators).rewrite_function(f);
+  bool on_gpu = false;
+  const Module* made = map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
+    Dispatcher dispatcher(env.ctx, kernels, operators);
+    const Function* made = dispatcher.rewrite_function(f);
+    on_gpu = on_gpu || dispatcher.has_gpu_kernels;
     return made == f ? f : refine_result(env.ctx, made);
   });
+  return on_gpu ? apply_default_schedule(env, made, {}) : Result<const Module*>(made);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/value.h"
 #include "rldb/ir/attr_name/relax.h"
+#include "rldb/ir/bound_attrs.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/op/memory.h"
 #include "rldb/ir/op/vm.h"
@@ -316,14 +317,9 @@ Result<support::Unit> bind_upper_bounds(const Function* f, Analyzer& analyzer) {
   const Attr* upper = find_attr(f->attrs, attr_name::TirVarUpperBound);
   const Attr* lower = find_attr(f->attrs, attr_name::TirVarLowerBound);
   const Attr* positive = find_attr(f->attrs, "tir_non_negative_var");
-  for (const Attr* a : {upper, lower}) {
-    if (!a) continue;
-    for (const NamedAttr& field : a->fields) {
-      if (field.value->is(AttrKind::Int) && (a == lower || field.value->integer > 0)) continue;
-      return Failure(message(diag::PassUnsupported, "attribute `tir_var_upper_bound` or `tir_var_lower_bound`",
-                             "the bound of `" + std::string(field.name) + "` is not a positive integer"));
-    }
-  }
+  if (const auto name = invalid_bound(f))
+    return Failure(message(diag::PassUnsupported, "attribute `tir_var_upper_bound` or `tir_var_lower_bound`",
+                           "the bound of `" + std::string(*name) + "` is not a positive integer"));
   std::vector<const Var*> vars;
   for (const Var* p : f->params) collect_vars(p->type, vars);
   collect_vars(f->ret_type, vars);

@@ -13,6 +13,7 @@
 #include "passes/lowering/inferred_type.h"
 #include "passes/lowering/shape_lowered.h"
 #include "passes/lowering/shape_slots.h"
+#include "passes/lowering/shape_var_casts.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/heap.h"
 #include "rldb/bytecode/builtin/value.h"
@@ -569,7 +570,7 @@ Result<const Module*> vm_shape_lower(PassEnv& env, const Module* module, const V
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
     if (!f || is_shape_lowered(f)) continue;
-    ShapeLowerer lowerer(env.ctx, funcs, e.name, f, contexts);
+    ShapeLowerer lowerer(env.ctx, funcs, e.name, with_dims_of_shape_vars(env.ctx, f), contexts);
     RLDB_TRY(const Function* made, lowerer.run());
     builder.set(e.name, made);
   }

@@ -53,6 +53,8 @@ std::vector<NamedPipeline> make_pipelines() {
       {"default_build", build, "another name of `default`"},
       {"cpu_generic", joined({dispatch, zero, lowering}),
        "TVM's pipeline of a CPU target: `zero`, then the lowering of `default`"},
+      {"gpu_generic", joined({dispatch, zero, {ApplyDefaultSchedule}, lowering}),
+       "TVM's pipeline of a GPU target, with one of its rules for schedules: kernels run in GPU threads"},
       {"zero", zero, "TVM's optimisation pipeline: legalise, fold, fuse"},
   };
 }

@@ -146,3 +146,26 @@ TEST_CASE("legalize: reshape divides the place term by term") {
   CHECK(has(text, "((v_ax2 // T.int64(8) + v_ax1) // T.int64(16) + v_ax0) % T.int64(128) // T.int64(32)"));
   CHECK(has(text, "((v_ax2 // T.int64(8) + v_ax1) // T.int64(16) + v_ax0) % T.int64(32)"));
 }
+
+TEST_CASE("legalize: a range of literals is the tensor that NumPy gives") {
+  World w;
+  const auto floats = [&](double start, double end, double step) {
+    const DType f = DType::Float(32);
+    const ir::NamedAttr dtype[] = {w.ctx.named("dtype", w.ctx.attr(f))};
+    auto call = w.ctx.call("relax.arange",
+                           {w.ctx.float_imm(f, start), w.ctx.float_imm(f, end), w.ctx.float_imm(f, step)}, {dtype[0]});
+    REQUIRE(call.ok());
+    auto made = w.legalizer.legalize(*call, w.blocks);
+    REQUIRE(made.ok());
+    const auto* c = ir::as<ir::Constant>(*made);
+    REQUIRE(c);
+    const runtime::Tensor& t = c->value->as_tensor();
+    const auto* data = reinterpret_cast<const float*>(t.data());
+    return std::vector<float>(data, data + t.shape()[0]);
+  };
+  const std::vector<float> tenths = floats(0, 0.5, 0.1);
+  REQUIRE(tenths.size() == 5);
+  CHECK(tenths[3] == 3.0F * 0.1F);
+  CHECK(floats(0.5, 3, 0.5) == std::vector<float>{0.5F, 1, 1.5F, 2, 2.5F});
+  CHECK(floats(1, 1, 0.5).empty());
+}

@@ -8,6 +8,7 @@
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/calls.h"
 #include "frontend/script/value/convert.h"
+#include "frontend/script/value/tensor_field.h"
 #include "frontend/script/value/types.h"
 #include "rldb/ir/op/inspect.h"
 #include "rldb/ir/scalar.h"
@@ -68,6 +69,7 @@ Val expr_attribute(Reader& r, const Val& v, std::string_view name, Node n) {
     if (t && t->has_shape) return tuple_of(r, t->shape);
     if (const ir::Expr* leaf = t ? as_leaf(r, e, n) : nullptr) return emit_call(r, r.ctx.call(op::ShapeOf, {leaf}), n);
   }
+  if (const auto field = tensor_field(r, v, name, n)) return *field;
   return method(r, v, name, n);
 }
 
@@ -81,6 +83,7 @@ Val eval_attribute(Reader& r, Node n) {
     v.cst = n;
     return value_of_path(r, v);
   }
+  if (const auto field = tensor_dtype_field(r, n)) return *field;
   const Val object = eval(r, n.child(Field::Object));
   const Node attribute = n.child(Field::Attribute);
   const std::string_view name = attribute.text();
@@ -223,6 +226,7 @@ Val eval_subscript(Reader& r, Node n) {
   if (object_node.is(Kind::Subscript) && object_node.child(Field::Object).text() == "metadata" &&
       !find_name(r, "metadata"))
     return metadata_constant(r, object_node.child(Field::Index), n.child(Field::Index), n);
+  if (const auto field = tensor_axis_field(r, n)) return *field;
   const Val object = eval_indexed(r, object_node);
   if (object.poison()) return {};
   const std::vector<Val> index = eval_indices(r, n);

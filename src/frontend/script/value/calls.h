@@ -72,6 +72,7 @@ std::span<const HandlerRow> python_handlers();  // range, len, ...
 
 Val range_call(Reader& r, const CallNode& call);                     // I.Range(begin, end), T.Range
 Val meta_var(Reader& r, const CallNode& call);                       // I.meta_var(e), T.meta_var: the value itself
+Val device_call(Reader& r, const CallNode& call);                    // tvm.cpu(), R.cuda(1)
 Val call_node(Reader& r, const CallNode& call);                      // relax.Call(op, [args], ...)
 Val relax_operator(Reader& r, const CallNode& call);                 // any other R. name
 Val tir_intrinsic(Reader& r, const CallNode& call);                  // any other T. name

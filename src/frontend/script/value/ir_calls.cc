@@ -163,10 +163,13 @@ Val sequence_call(Reader& r, const CallNode& call) {
   return v->poison() ? Val() : r.error(args.node(0, "iterable"), diag::NotParseTime, describe(r, *v));
 }
 
-// tvm.cpu(), tvm.cuda(1): the device in printed form, by DLPack's number of its kind.
+}  // namespace
+
+// tvm.cpu(), R.cuda(1): the device in printed form, by DLPack's number of its kind.
 Val device_call(Reader& r, const CallNode& call) {
   static const std::unordered_map<std::string_view, int> kinds = {
-      {"cpu", 1}, {"cuda", 2}, {"gpu", 2}, {"opencl", 4}, {"vulkan", 7}, {"metal", 8}, {"rocm", 10}};
+      {"cpu", 1}, {"cuda", 2},  {"gpu", 2},      {"opencl", 4},   {"vulkan", 7}, {"metal", 8},
+      {"vpi", 9}, {"rocm", 10}, {"ext_dev", 12}, {"hexagon", 14}, {"webgpu", 15}};
   Arguments args(r, call);
   const auto index = args.get(0, "index");
   const auto i = index ? to_int(r, *index, args.node(0, "index")) : std::optional<std::int64_t>(0);
@@ -176,8 +179,6 @@ Val device_call(Reader& r, const CallNode& call) {
                                   r.ctx.named("index", r.ctx.attr(*i))};
   return Val::of(r.ctx.attr_opaque("R.device", {}, fields));
 }
-
-}  // namespace
 
 std::span<const HandlerRow> ir_handlers() {
   static constexpr HandlerRow kRows[] = {
@@ -194,10 +195,14 @@ std::span<const HandlerRow> ir_handlers() {
       {"cpu", device_call},
       {"cuda", device_call},
       {"gpu", device_call},
-      {"opencl", device_call},
-      {"vulkan", device_call},
-      {"metal", device_call},
       {"rocm", device_call},
+      {"opencl", device_call},
+      {"metal", device_call},
+      {"vpi", device_call},
+      {"vulkan", device_call},
+      {"ext_dev", device_call},
+      {"hexagon", device_call},
+      {"webgpu", device_call},
   };
   return kRows;
 }

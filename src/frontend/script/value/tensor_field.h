@@ -1,0 +1,17 @@
+// The fields of a tensor's header in text: each function gives nothing where the text is not of its form.
+#pragma once
+
+#include <optional>
+
+#include "frontend/script/reader.h"
+
+namespace rldb::frontend::script {
+
+// x.ndim, x.byte_offset, x.elem_offset.
+std::optional<Val> tensor_field(Reader& r, const Val& object, std::string_view name, Node n);
+// x.dtype.type_code, x.dtype.bits, x.dtype.lanes.
+std::optional<Val> tensor_dtype_field(Reader& r, Node n);
+// x.strides[i]; x.shape[i] where the type does not tell.
+std::optional<Val> tensor_axis_field(Reader& r, Node n);
+
+}  // namespace rldb::frontend::script
