@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "relay/codegen/tables.h"
+#include "rldb/relay/ir/node_map.h"
 
 namespace rldb::relay {
 
@@ -74,7 +75,7 @@ class FunctionCompiler {
 
   Tables& tables_;
   const Definition& definition_;
-  std::unordered_map<const Expr*, Reg> of_;
+  NodeMap<Reg> of_;
   std::unordered_set<const Expr*> units_;  // variables of (), which have no register until they are used
   std::vector<std::vector<Word>> code_;
   std::vector<bytecode::InstructionDebug> places_;
