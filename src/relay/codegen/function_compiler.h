@@ -3,10 +3,10 @@
 
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "relay/codegen/tables.h"
 #include "rldb/relay/ir/node_map.h"
+#include "rldb/relay/ir/node_set.h"
 
 namespace rldb::relay {
 
@@ -76,7 +76,7 @@ class FunctionCompiler {
   Tables& tables_;
   const Definition& definition_;
   NodeMap<Reg> of_;
-  std::unordered_set<const Expr*> units_;  // variables of (), which have no register until they are used
+  NodeSet units_;  // variables of (), which have no register until they are used
   std::vector<std::vector<Word>> code_;
   std::vector<bytecode::InstructionDebug> places_;
   std::vector<bytecode::VariableRange> variables_;          // pcs from the function's start
