@@ -9,6 +9,7 @@
 #include "frontend/cst/copy_rows.h"
 #include "frontend/cst/indentation.h"
 #include "frontend/cst/scan.h"
+#include "frontend/cst/short_text.h"
 #include "frontend/cst/statements.h"
 #include "frontend/cst/ts_language.h"
 #include "frontend/cst/ts_parser.h"
@@ -230,6 +231,25 @@ struct Cursor {
 
 }  // namespace
 
+namespace {
+
+// False: the whole text has to be read.
+bool read_by_shape(TSParser* parser, std::string_view text, const TreeOptions& options, std::vector<NodeRow>& rows) {
+  const auto shortened = shorten(text);
+  if (!shortened) return false;
+  std::vector<NodeRow> short_rows;
+  {
+    const TreePtr tree = parse_text(parser, nullptr, shortened->text);
+    if (holds_error(tree) || !find_misplaced(shortened->text).empty()) return false;
+    copy_rows(ts_tree_root_node(tree.get()), options, nullptr, short_rows);
+  }
+  if (lengthen(text, *shortened, options.max_depth, short_rows, rows)) return true;
+  rows.clear();
+  return false;
+}
+
+}  // namespace
+
 Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& options) {
   thread_local ParserPtr script = make_parser();
   thread_local ParserPtr relay = make_parser(Grammar::Relay);
@@ -240,6 +260,8 @@ Tree parse_tree(source::FileId file, std::string_view text, const TreeOptions& o
   Reading r;
   if (options.grammar == Grammar::Relay) {
     r.tree = parse_text(relay.get(), nullptr, text, options.grammar);
+  } else if (options.by_shape && read_by_shape(script.get(), text, options, out.rows)) {
+    return out;
   } else {
     r = read_text(script.get(), text);
   }

@@ -32,6 +32,7 @@ struct TreeOptions {
   Grammar grammar = Grammar::TvmScript;  // of a LiveTree: its own
   int max_depth = 1000;
   KnownStatements* known = nullptr;
+  bool by_shape = true;  // of parse_tree: statements of a shape are read once (short_text.h); the rows are the same
 };
 
 // Whether tree-sitter's runtime may read the text at all (limits.h of the grammar). Else `offset` is where it may not.

@@ -3,9 +3,10 @@
 
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "relay/codegen/tables.h"
+#include "rldb/relay/ir/node_map.h"
+#include "rldb/relay/ir/node_set.h"
 
 namespace rldb::relay {
 
@@ -74,8 +75,8 @@ class FunctionCompiler {
 
   Tables& tables_;
   const Definition& definition_;
-  std::unordered_map<const Expr*, Reg> of_;
-  std::unordered_set<const Expr*> units_;  // variables of (), which have no register until they are used
+  NodeMap<Reg> of_;
+  NodeSet units_;  // variables of (), which have no register until they are used
   std::vector<std::vector<Word>> code_;
   std::vector<bytecode::InstructionDebug> places_;
   std::vector<bytecode::VariableRange> variables_;          // pcs from the function's start

@@ -1,10 +1,10 @@
 // Helpers shared by the passes: walks over the graph without recursion, and rewriting of A-normal form.
 #pragma once
 
-#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 
+#include "rldb/relay/ir/node_map.h"
 #include "rldb/relay/passes/pass.h"
 
 namespace rldb::relay {
@@ -14,7 +14,7 @@ std::vector<const Expr*> reachable(const Expr* root);
 // Attribute `name=1`.
 NamedAttr flag(Context& ctx, std::string_view name);
 
-using ExprMap = std::unordered_map<const Expr*, const Expr*>;
+using ExprMap = NodeMap<const Expr*>;
 // `e` with mapped operands; `e` itself when they are the same.
 const Expr* over_mapped(Context& ctx, const Expr* e, const ExprMap& mapped);
 

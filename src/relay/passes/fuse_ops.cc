@@ -116,7 +116,7 @@ class FusionGraph {
   const std::vector<const Expr*>& nodes_;
   const Typing& typing_;
   std::vector<fusion::FusionNode> graph_;
-  std::unordered_map<const Expr*, std::size_t> index_;
+  NodeMap<std::size_t> index_;
 };
 
 // ---- groups as functions ----
@@ -298,7 +298,7 @@ class Fuser {
   std::vector<const Expr*> nodes_;
   ExprMap mapped_;
   ExprMap last_of_;
-  std::unordered_map<const Expr*, Members> groups_;
+  NodeMap<Members> groups_;
 };
 
 }  // namespace

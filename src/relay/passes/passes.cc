@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "relay/passes/common.h"
+#include "rldb/relay/ir/node_set.h"
 #include "rldb/relay/passes/pass_options.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/rewrite_counter.h"
@@ -118,7 +119,7 @@ class DeadCode : public GraphRewriter {
       support::poll();
       const Expr* e = open.back();
       open.pop_back();
-      if (!used_.insert(e).second || is_leaf(e)) continue;
+      if (!used_.insert(e) || is_leaf(e)) continue;
       if (const auto* f = as<Function>(e)) {
         if (!is_primitive(f)) mark(f->body);
       } else if (const auto* i = as<If>(e)) {
@@ -178,7 +179,7 @@ class DeadCode : public GraphRewriter {
     return l && dead_.contains(l) ? cast<Let>(made).body : made;
   }
 
-  std::unordered_set<const Expr*> used_, effects_;
+  NodeSet used_, effects_;
   std::unordered_set<const Let*> dead_;
 };
 
@@ -218,7 +219,7 @@ class InlinePrimitives : public AnfRewriter {
     return nullptr;
   }
 
-  std::unordered_set<const Expr*> values_;  // variables used other than as callees
+  NodeSet values_;  // variables used other than as callees
 };
 
 }  // namespace

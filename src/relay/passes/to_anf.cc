@@ -261,11 +261,11 @@ class Normaliser {
   Context& ctx_;
   TextNames* names_;
   std::vector<Scope> scopes_;
-  std::unordered_map<const Expr*, int> home_;
-  std::unordered_map<const Expr*, std::vector<int>> inner_;
+  NodeMap<int> home_;
+  NodeMap<std::vector<int>> inner_;
   std::unordered_map<int, Block*> blocks_;
   ExprMap atoms_;
-  std::unordered_map<const Expr*, const Var*> wanted_;
+  NodeMap<const Var*> wanted_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "rldb/relay/ir/node_set.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::to_relax {
@@ -13,13 +14,13 @@ namespace {
 // All nodes that are not leaves, users before their operands.
 std::vector<const relay::Expr*> users_first(const relay::Expr* root) {
   std::vector<const relay::Expr*> all;
-  std::unordered_map<const relay::Expr*, bool> seen;
+  relay::NodeSet seen;
   std::vector<const relay::Expr*> open{root};
   while (!open.empty()) {
     support::poll();
     const relay::Expr* e = open.back();
     open.pop_back();
-    if (relay::is_leaf(e) || !seen.emplace(e, true).second) continue;
+    if (relay::is_leaf(e) || !seen.insert(e)) continue;
     all.push_back(e);
     relay::for_each_operand(e, [&](const relay::Expr* x) { open.push_back(x); });
   }

@@ -2,10 +2,10 @@
 // bodies, branches and arms.
 #pragma once
 
-#include <unordered_map>
 #include <vector>
 
 #include "rldb/relay/ir/expr.h"
+#include "rldb/relay/ir/node_map.h"
 
 namespace rldb::to_relax {
 
@@ -30,9 +30,9 @@ class Scopes {
   void visit(const relay::Expr* e);
 
   std::vector<Scope> scopes_{{-1, 0, nullptr}};
-  std::unordered_map<const relay::Expr*, int> scope_of_;
-  std::unordered_map<const relay::Expr*, std::vector<int>> uses_;  // the scopes in which a node is used
-  std::unordered_map<const relay::Expr*, std::vector<const relay::Expr*>> before_;
+  relay::NodeMap<int> scope_of_;
+  relay::NodeMap<std::vector<int>> uses_;  // the scopes in which a node is used
+  relay::NodeMap<std::vector<const relay::Expr*>> before_;
 };
 
 }  // namespace rldb::to_relax

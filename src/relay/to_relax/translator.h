@@ -2,11 +2,11 @@
 #pragma once
 
 #include <map>
-#include <unordered_map>
 
 #include "relay/to_relax/op_call.h"
 #include "relay/to_relax/scopes.h"
 #include "relay/to_relax/types.h"
+#include "rldb/relay/ir/node_map.h"
 #include "rldb/relay/to_relax.h"
 
 namespace rldb::to_relax {
@@ -114,8 +114,8 @@ class FunctionTranslator {
   ir::Context& ctx_;
   ir::BlockBuilder blocks_;
   Scopes scopes_;
-  std::unordered_map<const relay::Expr*, const ir::Expr*> values_;
-  std::unordered_map<const relay::Expr*, const relay::Var*> named_;  // values of lets
+  relay::NodeMap<const ir::Expr*> values_;
+  relay::NodeMap<const relay::Var*> named_;  // values of lets
   std::uint32_t placed_ = 0;
 };
 

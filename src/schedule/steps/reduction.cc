@@ -1,7 +1,8 @@
 // Reductions whose outputs are neighbours: vectors of outputs stay in registers while the reduction loops run, so that
 // each output still accumulates in the text's order (convolutions, sums over outer axes, products of odd shapes). Of
 // short windows (pools, depthwise convolutions) several rows are done at once: each output is a chain of dependent
-// operations, and neighbouring rows read the same elements.
+// operations, and neighbouring rows read the same elements. Of several results (a maximum and its place) the values of
+// all are calculated before any is replaced.
 #include <algorithm>
 
 #include "rldb/ir/scalar.h"
@@ -20,12 +21,19 @@ constexpr std::int64_t kMaxUnrolled = 64;  // vectors in the unrolled steps of a
 constexpr std::int64_t kMaxWindow = 128;   // the same where several rows are done at once
 constexpr std::int64_t kMaxChains = 8;     // vectors of outputs at once: twice as many hide no more latency
 
+// The result that a load reads.
+std::optional<std::size_t> result_of(const ReductionNest& nest, const ir::BufferLoad* l) {
+  for (std::size_t i = 0; i < nest.results.size(); ++i)
+    if (nest.results[i].update->buffer == l->buffer) return i;
+  return std::nullopt;
+}
+
 // Whether vectors along a loop pay: every load that moves with it does so by one element, or all but one
 // do (then its lanes are gathered, which still hides the latency of the chain of additions).
 bool pays(const ReductionNest& nest, const ir::Var* axis) {
   std::size_t loads = 0, dense = 0, gathered = 0;
   bool simple = true;
-  ir::walk(nest.update->value, [&](const ir::Node* n) {
+  const auto look = [&](const ir::Node* n) {
     if (const auto* c = as<ir::Call>(n)) {
       const auto* op = as<ir::Op>(c->callee);
       const bool packed = !op || op->name.find("call") != std::string_view::npos;
@@ -33,7 +41,7 @@ bool pays(const ReductionNest& nest, const ir::Var* axis) {
     }
     if (as<ir::LetExpr>(n) || as<ir::Ramp>(n) || as<ir::Broadcast>(n) || as<ir::Shuffle>(n)) simple = false;
     const auto* l = as<ir::BufferLoad>(n);
-    if (!l || l->buffer == nest.update->buffer) return simple;
+    if (!l || result_of(nest, l)) return simple;
     ++loads;
     if (l->buffer->dtype.lanes != 1) simple = false;
     for (std::size_t i = 0; i < l->indices.size(); ++i) {
@@ -46,7 +54,8 @@ bool pays(const ReductionNest& nest, const ir::Var* axis) {
       ++(last && plus ? dense : gathered);
     }
     return simple;
-  });
+  };
+  for (const ReductionNest::Result& r : nest.results) ir::walk(r.value, look);
   return simple && loads <= kMaxLoads && (dense > 0 ? gathered == 0 : gathered == 1);
 }
 
@@ -105,15 +114,21 @@ void choose_rows(Reduction& r) {
 }
 
 std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop) {
-  auto nest = match_reduction(loop);
+  auto nest = match_reductions(loop);
   if (!nest) return std::nullopt;
   Reduction r;
   r.nest = std::move(*nest);
-  const ir::Buffer* out = r.nest.update->buffer;
   r.j = r.nest.loop_of(r.nest.update->indices.back());
-  if (r.j < 0 || !is_dense(out) || scene.views.contains(out)) return std::nullopt;
+  if (r.j < 0) return std::nullopt;
+  const bool several = r.nest.results.size() > 1;
+  std::int64_t width = 4;
+  for (const ReductionNest::Result& result : r.nest.results) {
+    const ir::Buffer* out = result.update->buffer;
+    if (!is_dense(out) || scene.views.contains(out)) return std::nullopt;
+    if (several ? !has_vector_form(result.value) : result.value != r.nest.update->value) return std::nullopt;
+    width = std::max(width, std::int64_t(out->dtype.bytes()));
+  }
   if (!pays(r.nest, r.nest.axes[std::size_t(r.j)]->var)) return std::nullopt;
-  const std::int64_t width = std::max<std::int64_t>(4, std::int64_t(out->dtype.bytes()));
   r.lanes = std::max<std::int64_t>(scene.target.vector_bytes / width, 2);
   const std::int64_t extent = ir::const_int(r.nest.extent(r.j)).value_or(1 << 20);
   if (extent < 2) return std::nullopt;
@@ -121,7 +136,7 @@ std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop
   const std::int64_t vectors = (extent - 1) / r.lanes + 1;
   r.whole = vectors <= kMaxTiles;
   r.tiles = std::min(vectors, kMaxTiles);
-  choose_rows(r);
+  if (!several) choose_rows(r);
   return r;
 }
 
@@ -270,38 +285,59 @@ class ReductionWriter {
   }
 
   S tile(E at, std::int64_t vectors, std::int64_t lanes) {
-    ir::Context& ctx = build_.ctx;
-    const ir::BufferStore* update = r_.nest.update;
-    const ir::Buffer* local = nullptr;
-    if (registers_) {
-      const E shape = build_.lit(at, rows_ * vectors * lanes);
-      local = ctx.buffer(ctx.str(std::string(update->buffer->name) + "_local"), {&shape, 1}, update->buffer->dtype,
-                         "local");
-      allocs_.push_back(local);
+    const std::vector<ReductionNest::Result>& results = r_.nest.results;
+    const E shape = build_.lit(at, rows_ * vectors * lanes);
+    locals_.clear();
+    next_.clear();
+    for (const ReductionNest::Result& r : results) {
+      if (registers_) locals_.push_back(local(r.update->buffer, "_local", shape));
+      if (results.size() > 1) next_.push_back(local(r.update->buffer, "_next", shape));
     }
-    const auto place = [&](E x) {  // of an element during the reduction
-      return local ? std::vector<E>{x} : indices();
+    const auto all = [&](const std::function<S(std::size_t, E)>& f) {
+      std::vector<S> made;
+      for (std::size_t i = 0; i < results.size(); ++i)
+        made.push_back(each(at, vectors, lanes, [&](E x) { return f(i, x); }));
+      return build_.seq(std::move(made));
     };
-    const ir::Buffer* work = local ? local : update->buffer;
-    const auto store = [&](const ir::Buffer* b, E v, const std::vector<E>& at_indices, const ir::Node* from) {
-      S made = ctx.store(b, v, at_indices);
-      ctx.set_origin(made, from);
-      return made;
-    };
-    S init = each(at, vectors, lanes, [&](E x) { return store(work, r_.nest.init->value, place(x), r_.nest.init); });
+    S init = all([&](std::size_t i, E x) { return accumulate(i, results[i].init->value, x, results[i].init); });
     unrolled_from_ = first_unrolled(vectors);
     S sum = reduce(0, [&] {
-      return each(at, vectors, lanes, [&](E x) {
-        Retarget value(ctx, axes_, [&](const ir::BufferLoad* l) -> E {
-          return local && l->buffer == update->buffer ? ctx.load(local, place(x)) : nullptr;
-        });
-        return store(work, value.rewrite(update->value), place(x), update);
-      });
+      const auto value = [&](std::size_t i, E x) { return value_of(results[i], x); };
+      if (next_.empty())
+        return all([&](std::size_t i, E x) { return accumulate(i, value(i, x), x, results[i].update); });
+      // All values, before any is replaced.
+      S values = all([&](std::size_t i, E x) { return stored(next_[i], value(i, x), {x}, results[i].update); });
+      S moved =
+          all([&](std::size_t i, E x) { return accumulate(i, build_.load(next_[i], {x}), x, results[i].update); });
+      return build_.seq({values, moved});
     });
-    S back = local ? each(at, vectors, lanes,
-                          [&](E x) { return store(update->buffer, ctx.load(local, place(x)), indices(), update); })
-                   : nullptr;
-    return build_.seq({init, sum, back});
+    const auto back = [&](std::size_t i, E x) {
+      return stored(results[i].update->buffer, build_.load(locals_[i], {x}), indices(), results[i].update);
+    };
+    return build_.seq({init, sum, registers_ ? all(back) : nullptr});
+  }
+
+  const ir::Buffer* local(const ir::Buffer* of, const char* suffix, E shape) {
+    allocs_.push_back(
+        build_.ctx.buffer(build_.ctx.str(std::string(of->name) + suffix), {&shape, 1}, of->dtype, "local"));
+    return allocs_.back();
+  }
+  S stored(const ir::Buffer* b, E value, const std::vector<E>& at, const ir::Node* from) {
+    S made = build_.ctx.store(b, value, at);
+    build_.ctx.set_origin(made, from);
+    return made;
+  }
+  // In the tile, or where the text has it.
+  S accumulate(std::size_t i, E value, E in_tile, const ir::Node* from) {
+    if (registers_) return stored(locals_[i], value, {in_tile}, from);
+    return stored(r_.nest.results[i].update->buffer, value, indices(), from);
+  }
+  E value_of(const ReductionNest::Result& result, E in_tile) {
+    Retarget value(build_.ctx, axes_, [&](const ir::BufferLoad* l) -> E {
+      const auto own = registers_ ? result_of(r_.nest, l) : std::nullopt;
+      return own ? build_.load(locals_[*own], {in_tile}) : nullptr;
+    });
+    return value.rewrite(result.value);
   }
 
   std::vector<E> indices() {
@@ -342,6 +378,8 @@ class ReductionWriter {
   E row_ = nullptr;  // the first of the rows that are done at once
   std::int64_t rows_ = 1;
   ir::VarMap axes_;
+  std::vector<const ir::Buffer*> locals_;  // the results of the tile
+  std::vector<const ir::Buffer*> next_;    // what they will be, if there are several
   std::vector<const ir::Buffer*> allocs_;
 };
 

@@ -52,12 +52,23 @@ std::optional<std::vector<const ir::BufferLoad*>> loads_of(const ReductionNest& 
   return loads;
 }
 
+// Whether a load runs along the axis because the dimensions after it have one element: a vector as a column.
+bool runs_in_column(const ir::BufferLoad* l, const ir::Var* axis) {
+  if (!l->buffer->strides.empty()) return false;
+  std::size_t last = l->indices.size();
+  while (last > 0 && ir::is_const(l->buffer->shape[last - 1], 1)) --last;
+  if (last == 0 || l->indices[last - 1] != axis) return false;
+  return std::none_of(l->indices.begin(), l->indices.end(),
+                      [&](const ir::Expr* e) { return e != axis && mentions(e, axis); });
+}
+
 // The loads that a block of rows along this axis has to transpose; none: the axis does not fit.
 std::vector<const ir::BufferLoad*> staged_loads(const std::vector<const ir::BufferLoad*>& loads, const ir::Var* row,
                                                 const ir::Var* k) {
   std::vector<const ir::BufferLoad*> staged;
   for (const ir::BufferLoad* l : loads) {
     if (!moves_with(l, k)) continue;
+    if (!moves_with(l, row) && runs_in_column(l, k)) continue;
     if (!runs_along(l, k)) return {};
     if (!moves_with(l, row)) continue;
     const ir::DType t = l->buffer->dtype;
@@ -95,7 +106,7 @@ std::optional<RowReduction> match_rows(const Scene& scene, const ir::ForStmt* lo
   bool last = true;
   for (std::size_t i = r.nest.update->indices.size(); i-- > 0;) {
     const int n = r.nest.loop_of(r.nest.update->indices[i]);
-    if (n < 0) continue;
+    if (n < 0 || ir::is_const(r.nest.extent(n), 1)) continue;
     const ir::Var* row = r.nest.axes[std::size_t(n)]->var;
     // Neighbouring outputs that read neighbours are vectors as they are (reduction.cc).
     if (std::exchange(last, false) && std::any_of(loads->begin(), loads->end(), [&](const ir::BufferLoad* l) {

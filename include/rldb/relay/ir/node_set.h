@@ -23,6 +23,10 @@ class NodeSet {
     }
     return set(e->id);
   }
+  bool contains(const Expr* e) const {
+    if (words_.empty()) return std::find(few_.begin(), few_.end(), e->id) != few_.end();
+    return e->id / 64 < words_.size() && (words_[e->id / 64] >> e->id % 64 & 1) != 0;
+  }
 
  private:
   static constexpr std::size_t kFew = 32;  // a large program is full of small functions

@@ -9,9 +9,9 @@
 
 #include <optional>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
+#include "rldb/relay/ir/node_map.h"
 #include "rldb/relay/passes/pass.h"
 #include "rldb/runtime/device.h"
 
@@ -41,8 +41,8 @@ class DevicePlan {
  private:
   friend class DeviceAnalyzer;
   std::vector<PlannedDevice> devices_;
-  std::unordered_map<const Expr*, std::size_t> of_;
-  std::unordered_map<const Expr*, std::vector<std::size_t>> parts_;  // of functions: parameters, then the result
+  NodeMap<std::size_t> of_;
+  NodeMap<std::vector<std::size_t>> parts_;  // of functions: parameters, then the result
 };
 
 }  // namespace rldb::relay

@@ -291,7 +291,7 @@ class DeviceAnalyzer {
   source::Diagnostics& out_;
   DevicePlan& plan_;
   Domains domains_;
-  std::unordered_map<const Expr*, Id> ids_;
+  NodeMap<Id> ids_;
   std::unordered_set<const Expr*> called_;
 };
 
