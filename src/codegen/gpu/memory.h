@@ -1,4 +1,4 @@
-// Memory of the device during one call, counted by the account of runtime/device.h. Room-private.
+// Memory of a device, counted by the account of runtime/device.h. Room-private.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@ namespace rldb::codegen {
 
 class GpuMemory {
  public:
+  // No more than the device has, and the limit on memory allows; memory that is kept for later is given up for it.
   static runtime::Result<std::unique_ptr<GpuMemory>> allocate(GpuDevice& device, std::size_t bytes);
   ~GpuMemory();
   GpuMemory(const GpuMemory&) = delete;
