@@ -87,6 +87,6 @@ Result<Unit> GpuMemory::read(void* to, std::size_t bytes, bool counted) const {
   return Unit{};
 }
 
-Result<Unit> GpuMemory::clear() { return device_.clear(address_, size_); }
+Result<Unit> GpuMemory::clear(std::size_t at, std::size_t bytes) { return device_.clear(address_, at, bytes); }
 
 }  // namespace rldb::codegen

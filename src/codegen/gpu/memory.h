@@ -20,7 +20,8 @@ class GpuMemory {
   // `counted`: as traffic between the host and the device.
   runtime::Result<support::Unit> write(const void* from, std::size_t bytes, bool counted = true);
   runtime::Result<support::Unit> read(void* to, std::size_t bytes, bool counted = true) const;
-  runtime::Result<support::Unit> clear();
+  runtime::Result<support::Unit> clear() { return clear(0, size_); }
+  runtime::Result<support::Unit> clear(std::size_t at, std::size_t bytes);
 
  private:
   GpuMemory(GpuDevice& device, GpuAddress address, std::size_t size)

@@ -64,6 +64,10 @@ bool ResidentCopy::fetch() {
   return done.ok();
 }
 
+bool ResidentCopy::clear(std::size_t at, std::size_t bytes) {
+  return !device_.abandoned && memory_ && memory_->clear(at, bytes).ok();
+}
+
 bool ResidentCopy::give_up_one(const GpuDevice* device) {
   for (ResidentCopy* r : residents()) {
     if (r->uses > 0 || !r->memory_ || (device ? &r->device_ != device : !r->device_.is_cpu)) continue;

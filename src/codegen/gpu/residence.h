@@ -8,11 +8,11 @@
 #include <memory>
 
 #include "codegen/gpu/memory.h"
-#include "rldb/runtime/value.h"
+#include "rldb/runtime/clear.h"
 
 namespace rldb::codegen {
 
-class ResidentCopy final : public runtime::DeviceCopy {
+class ResidentCopy final : public runtime::ClearableCopy {
  public:
   // The one that the storage has on this device, or a new one. A copy on another device is fetched and given up.
   static support::Ref<ResidentCopy> of(GpuDevice& device, const runtime::Storage& storage);
@@ -20,6 +20,7 @@ class ResidentCopy final : public runtime::DeviceCopy {
 
   runtime::Device device() const override { return device_.number; }
   bool fetch() override;
+  bool clear(std::size_t at, std::size_t bytes) override;
 
   // Its memory, as large as the storage; without contents if it is new.
   runtime::Result<GpuMemory*> memory();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "rldb/runtime/copy.h"
+#include "rldb/runtime/clear.h"
 #include "rldb/runtime/shared_memory.h"
 #include "vm/builtins/args.h"
 
@@ -98,8 +99,7 @@ Result<Value> builtin_AllocTensor(const CallSite&, PackedArgs args) {
 Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args) {
   RLDB_TRY(Value made, builtin_AllocTensor(site, args));
   const runtime::Tensor& t = made.as_tensor();
-  RLDB_TRY_VOID(runtime::own(*t.storage()));
-  if (t.byte_size() > 0) std::memset(t.data(), 0, t.byte_size());
+  RLDB_TRY_VOID(runtime::clear(t));
   return made;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "codegen/opencl/on_device.h"
+#include "rldb/runtime/clear.h"
 #include "rldb/runtime/shared_memory.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/runtime/tensor_place.h"
@@ -194,6 +195,42 @@ TEST_CASE("opencl: memory of the device is freed, and given up when there is no 
     for (int i = 0; i < 12; ++i) CHECK(chain[i].as_tensor().at(7) == i);
   }
   CHECK(bytes_on_device() == before);
+}
+
+TEST_CASE("opencl: memory is cleared where its bytes are") {
+  if (!has_device()) return;
+  KernelText t(kAdd);
+  const auto add = kernel_in(t);
+  auto storage = runtime::Storage::allocate(2048).value();
+  const auto part = [&](std::size_t at, std::int64_t n) {
+    return Value(runtime::Tensor::view(storage, at, {n}, runtime::DType::Float(32)).value());
+  };
+  const Value a = part(0, 64), b = part(1024, 64), all = part(0, 512), c = fresh();
+  runtime::reset_device_traffic();
+  CHECK(run(*add, {a, b}) == "");
+  CHECK(run(*add, {b, a}) == "");
+  CHECK(runtime::clear(b.as_tensor()).ok());
+  CHECK(place(b) == "opencl:0");
+  CHECK(run(*add, {b, c}) == "");
+  CHECK(traffic() == Traffic{0, 0});
+  CHECK(c.as_tensor().at(5) == 1);
+  CHECK(a.as_tensor().at(5) == 2);
+  CHECK(b.as_tensor().at(5) == 0);
+  CHECK(place(a) == kBoth);
+  CHECK(runtime::clear(a.as_tensor()).ok());  // both have it
+  CHECK(place(a) == kBoth);
+  CHECK(a.as_tensor().at(5) == 0);
+  write(b, 5, 3);
+  CHECK(runtime::clear(a.as_tensor()).ok());  // only the host has the other part
+  CHECK(place(a) == "cpu");
+  CHECK(b.as_tensor().at(5) == 3);
+  CHECK(runtime::clear(all.as_tensor()).ok());
+  CHECK(place(b) == kBoth);
+  runtime::reset_device_traffic();
+  CHECK(run(*add, {b, c}) == "");
+  CHECK(traffic() == Traffic{0, 0});
+  CHECK(c.as_tensor().at(5) == 1);
+  CHECK(b.as_tensor().at(5) == 0);
 }
 
 TEST_CASE("opencl: a fault changes nothing, wherever the bytes are") {

@@ -67,7 +67,7 @@ class GpuDevice {
   // From one memory to another.
   virtual runtime::Result<support::Unit> copy(GpuAddress from, std::size_t from_at, GpuAddress to, std::size_t to_at,
                                               std::size_t bytes) = 0;
-  virtual runtime::Result<support::Unit> clear(GpuAddress memory, std::size_t bytes) = 0;
+  virtual runtime::Result<support::Unit> clear(GpuAddress memory, std::size_t at, std::size_t bytes) = 0;
 
   // `strict`: as GpuOptions::fast_math is not set. The Message has the driver's own words.
   virtual ir::Result<std::unique_ptr<GpuCode>> build(const Program& program, std::string_view name, bool strict) = 0;

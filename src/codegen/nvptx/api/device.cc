@@ -157,9 +157,9 @@ Result<Unit> CuDevice::copy(GpuAddress from, std::size_t from_at, GpuAddress to,
   cu_->cuCtxSetCurrent(context_);
   return checked("copy memory", cu_->cuMemcpyDtoDAsync(to + to_at, from + from_at, bytes, stream_));
 }
-Result<Unit> CuDevice::clear(GpuAddress memory, std::size_t bytes) {
+Result<Unit> CuDevice::clear(GpuAddress memory, std::size_t at, std::size_t bytes) {
   cu_->cuCtxSetCurrent(context_);
-  return checked("clear memory", cu_->cuMemsetD8Async(memory, 0, bytes, stream_));
+  return checked("clear memory", cu_->cuMemsetD8Async(memory + at, 0, bytes, stream_));
 }
 
 ir::Result<std::unique_ptr<GpuCode>> CuDevice::build(const Program& program, std::string_view name, bool) {

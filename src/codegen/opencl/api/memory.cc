@@ -62,10 +62,10 @@ Result<Unit> ClDevice::copy(GpuAddress from, std::size_t from_at, GpuAddress to,
                                                          0, nullptr, nullptr));
 }
 
-Result<Unit> ClDevice::clear(GpuAddress memory, std::size_t bytes) {
+Result<Unit> ClDevice::clear(GpuAddress memory, std::size_t at, std::size_t bytes) {
   const std::uint8_t zero = 0;
   return checked("clear memory",
-                 cl_->clEnqueueFillBuffer(queue_, memory_at(memory), &zero, 1, 0, bytes, 0, nullptr, nullptr));
+                 cl_->clEnqueueFillBuffer(queue_, memory_at(memory), &zero, 1, at, bytes, 0, nullptr, nullptr));
 }
 
 }  // namespace rldb::codegen
