@@ -18,7 +18,7 @@ std::size_t mix(std::size_t a, std::size_t b) { return a ^ (b + 0x9e3779b97f4a7c
 std::size_t hash_tensor(const runtime::Tensor& t) {
   std::size_t h = std::hash<std::string>{}(to_string(t.dtype()));
   for (std::int64_t d : t.shape()) h = mix(h, std::size_t(d));
-  return mix(h, std::hash<std::string_view>{}({reinterpret_cast<const char*>(t.data()), t.byte_size()}));
+  return mix(h, std::hash<std::string_view>{}({reinterpret_cast<const char*>(t.peek()), t.byte_size()}));
 }
 
 std::uint64_t bits_of(double v) {
@@ -56,7 +56,7 @@ std::size_t hash_value(const Value& v) {
 }
 
 bool same_tensor(const runtime::Tensor& a, const runtime::Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
+  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.peek(), b.peek(), a.byte_size()) == 0;
 }
 
 bool same_value(const Value& a, const Value& b) {

@@ -185,7 +185,7 @@ namespace {
 
 template <class Element, class C>
 void load_as(const Tensor& t, std::int64_t at, std::int64_t step, std::int64_t count, C* out) {
-  const auto* from = reinterpret_cast<const Element*>(t.data()) + at;
+  const auto* from = reinterpret_cast<const Element*>(t.peek()) + at;
   if (step == 1) {
     for (std::int64_t i = 0; i < count; ++i) out[i] = static_cast<C>(from[i]);
   } else {
@@ -200,7 +200,7 @@ void store_as(Tensor& t, std::int64_t at, std::int64_t count, const C* in) {
 }
 
 bool aligned(const Tensor& t) {
-  return reinterpret_cast<std::uintptr_t>(t.data()) % std::max<std::size_t>(t.dtype().bytes(), 1) == 0;
+  return reinterpret_cast<std::uintptr_t>(t.address()) % std::max<std::size_t>(t.dtype().bytes(), 1) == 0;
 }
 
 // False: the elements are not integers of whole bytes, each by itself.
@@ -238,7 +238,7 @@ void load(const Tensor& t, std::int64_t at, std::int64_t step, std::int64_t coun
   if (load_integers(t, at, step, count, out)) return;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t from = at + i * step;
-    out[i] = type.is_integral() ? runtime::load_as_int(t.data() + std::size_t(from) * type.bytes(), type)
+    out[i] = type.is_integral() ? runtime::load_as_int(t.peek() + std::size_t(from) * type.bytes(), type)
                                 : truncated(t.at(from));
   }
 }

@@ -19,11 +19,11 @@ void each_chunk(const runtime::Tensor& t, std::int64_t begin, std::int64_t end, 
   float narrow[kChunk];
   const bool as_float = fits_float(t.dtype());
   const bool in_place =
-      t.dtype() == runtime::DType::Float(32) && reinterpret_cast<std::uintptr_t>(t.data()) % alignof(float) == 0;
+      t.dtype() == runtime::DType::Float(32) && reinterpret_cast<std::uintptr_t>(t.address()) % alignof(float) == 0;
   for (std::int64_t at = begin; at < end && !cancelled(); at += kChunk) {
     const std::int64_t n = std::min(kChunk, end - at);
     if (in_place) {
-      f(reinterpret_cast<const float*>(t.data()) + at, n, at);
+      f(reinterpret_cast<const float*>(t.peek()) + at, n, at);
       continue;
     }
     load(t, at, 1, n, wide);

@@ -26,7 +26,7 @@ Value number_in(const Tensor& t) {
   const DType dtype = t.dtype();
   if (dtype.is_bool()) return Value::of_bool(t.at(0) != 0);
   if (dtype.is_float()) return Value::of_float(t.at(0));
-  return Value::of_int(runtime::load_as_int(t.data(), dtype));
+  return Value::of_int(runtime::load_as_int(t.peek(), dtype));
 }
 
 // The dtypes whose values numbers represent exactly and print alike.

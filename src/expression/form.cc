@@ -86,7 +86,7 @@ Result<Ref<Tensor>> transposed(const Tensor& t, const std::vector<std::size_t>& 
   const std::size_t bytes = t.dtype().bytes();
   std::byte* to = out->data();
   all.each([&](std::int64_t flat) {
-    std::copy_n(t.data() + std::size_t(flat) * bytes, bytes, to);
+    std::copy_n(t.peek() + std::size_t(flat) * bytes, bytes, to);
     to += bytes;
   });
   return out;

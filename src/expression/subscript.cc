@@ -227,7 +227,7 @@ Result<Value> gather(const Tensor& t, const Selection& s) {
   std::byte* to = out->data();
   if (out->element_count() > 0)
     s.each([&](std::int64_t flat) {
-      std::memcpy(to, t.data() + std::size_t(flat) * bytes, bytes);
+      std::memcpy(to, t.peek() + std::size_t(flat) * bytes, bytes);
       to += bytes;
     });
   return Value(std::move(out));

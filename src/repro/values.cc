@@ -54,7 +54,7 @@ void for_each_tensor(const Value& v, const std::function<void(const runtime::Ten
 
 bool same_bits(const runtime::Tensor& a, const runtime::Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() &&
-         (a.byte_size() == 0 || std::memcmp(a.data(), b.data(), a.byte_size()) == 0);
+         (a.byte_size() == 0 || std::memcmp(a.peek(), b.peek(), a.byte_size()) == 0);
 }
 
 bool is_opaque(const Value& v) {

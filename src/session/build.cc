@@ -3,6 +3,8 @@
 
 #include <unordered_map>
 
+#include "rldb/codegen/gpu/options.h"
+#include "rldb/codegen/nvptx/nvptx.h"
 #include "rldb/codegen/opencl/opencl.h"
 #include "rldb/codegen/vm/compile.h"
 #include "rldb/eval/eval.h"
@@ -64,14 +66,20 @@ Engine Session::engine_of(std::string_view kernel) const {
   return own == options_.kernel_engines.end() ? options_.engine : own->second;
 }
 
-codegen::OpenClOptions Session::opencl_options() const {
+codegen::GpuOptions Session::gpu_options() const {
   return {options_.check_bounds, options_.fast_math, &support::cancel_flag()};
+}
+
+ir::Result<std::shared_ptr<runtime::Kernel>> Session::device_kernel(const ir::PrimFunc* f, std::string_view name,
+                                                                    Engine engine) {
+  if (engine == Engine::Cuda) return codegen::cuda_kernel(*ctx_, f, name, gpu_options());
+  return codegen::opencl_kernel(*ctx_, f, name, gpu_options());
 }
 
 std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std::string_view name, Engine engine,
                                                       Diagnostics& out) {
   // Functions of the host (sizes that the lowering computes) have no threads, and no device to run on.
-  if (engine == Engine::OpenCl && ir::find_attr(f->attrs, attr_name::IsHostFunc)) engine = Engine::Jit;
+  if (is_on_device(engine) && ir::find_attr(f->attrs, attr_name::IsHostFunc)) engine = Engine::Jit;
   if (engine == Engine::Jit) {
     codegen::Jit* compiler = jit(out);
     if (!compiler) return nullptr;
@@ -79,8 +87,8 @@ std::shared_ptr<runtime::Kernel> Session::make_kernel(const ir::PrimFunc* f, std
     if (kernel.ok()) return options_.check_bounds ? *kernel : guarded(*kernel);
     out.add(ctx_->span_of(f), source::message(diag::KernelNotCompiled, name, kernel.error().text));
   }
-  if (engine == Engine::OpenCl) {
-    auto kernel = codegen::opencl_kernel(*ctx_, f, name, opencl_options());
+  if (is_on_device(engine)) {
+    auto kernel = device_kernel(f, name, engine);
     if (kernel.ok()) return *kernel;
     out.add(ctx_->span_of(f), std::move(kernel).error());
     return nullptr;
@@ -105,7 +113,7 @@ runtime::Result<support::Unit> Session::PassKernels::run(const ir::PrimFunc* f, 
                                                          runtime::PackedArgs args) {
   Diagnostics reasons;  // a kernel that cannot be compiled is not the program's fault: its call stays
   // Functions that passes compute are not scheduled yet.
-  const Engine engine = session_.engine_of(name) == Engine::OpenCl ? Engine::Jit : session_.engine_of(name);
+  const Engine engine = is_on_device(session_.engine_of(name)) ? Engine::Jit : session_.engine_of(name);
   runtime::Kernel* kernel = find(f, name, engine, reasons);
   if (!kernel)
     return runtime::fail(runtime::ErrorKind::Unsupported,
@@ -120,7 +128,7 @@ std::optional<runtime::Result<runtime::Value>> Session::PassKernels::try_call(co
   Diagnostics reasons;
   const Engine engine = session_.engine_of(name);
   runtime::Kernel* kernel = find(f, name, engine, reasons);
-  if (!kernel && engine == Engine::OpenCl)
+  if (!kernel && is_on_device(engine))
     return runtime::fail(runtime::ErrorKind::Unsupported,
                          reasons.all().empty() ? std::string(name) : reasons.all()[0].message);
   if (!kernel) return std::nullopt;  // the evaluator, which runs it instead, reports why it cannot either

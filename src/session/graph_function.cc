@@ -214,7 +214,7 @@ Result<Value> GraphFunction::call(PackedArgs args) const {
       return runtime::fail(ErrorKind::ShapeMismatch,
                            fmt::format("external function `{}` computes {} for result {}, which has memory for {}",
                                        graph_.symbol, runtime::describe(given), i, runtime::describe(wanted)));
-    std::memmove(args[graph_.inputs.size() + i].as_tensor().data(), from.data(), from.byte_size());
+    std::memmove(args[graph_.inputs.size() + i].as_tensor().data(), from.peek(), from.byte_size());
   }
   return Value::null();
 }

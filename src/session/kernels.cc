@@ -1,4 +1,6 @@
 // Queries about the kernels of a program: state, LLVM IR, assembly.
+#include "rldb/codegen/gpu/options.h"
+#include "rldb/codegen/nvptx/nvptx.h"
 #include "rldb/codegen/opencl/opencl.h"
 #include "rldb/runtime/isolate.h"
 #include "rldb/session/relay_text.h"
@@ -44,8 +46,9 @@ const ir::PrimFunc* Session::find_kernel(std::string_view name, Diagnostics& out
 
 std::optional<std::string> Session::kernel_text(std::string_view name, KernelText what, Diagnostics& out) {
   const ir::PrimFunc* f = find_kernel(name, out);
-  if (f && what == KernelText::OpenCl) {
-    auto code = codegen::opencl_source(*ctx_, f, name, opencl_options());
+  if (f && (what == KernelText::OpenCl || what == KernelText::Ptx)) {
+    auto code = what == KernelText::Ptx ? codegen::ptx_text(*ctx_, f, name, gpu_options())
+                                        : codegen::opencl_source(*ctx_, f, name, gpu_options());
     if (code.ok()) return std::move(code).value();
     out.add(ctx_->span_of(f), std::move(code).error());
     return std::nullopt;

@@ -8,6 +8,7 @@
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/passes/system_lib_prefix.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/session/observed.h"
 #include "rldb/source/diagnostic_run.h"
 #include "session/engines.h"
@@ -170,7 +171,7 @@ RunResult Session::run_watched(const ir::Module* module, std::string_view functi
   env.watcher = &watcher;
   env.run_kernel = [&](const ir::PrimFunc* f, std::string_view name,
                        runtime::PackedArgs kernel_args) -> std::optional<runtime::Result<Value>> {
-    if (const Engine engine = engine_of(name); engine != Engine::Jit && engine != Engine::OpenCl) return std::nullopt;
+    if (const Engine engine = engine_of(name); engine != Engine::Jit && !is_on_device(engine)) return std::nullopt;
     return kernels.try_call(f, name, kernel_args);
   };
   return run_in(env, function, args, out);
@@ -192,6 +193,14 @@ RunResult Session::run_build(const Build& build, std::string_view function, std:
   return run_observed(build, function, values.ok() ? std::span<const Value>(*values) : args, nullptr, out);
 }
 
+// Fetches the result from the device, if it is there: a copy that fails is the run's error.
+static void fetch_result(const Value& v, int depth = 0) {
+  constexpr int kMaxDepth = 64;
+  if (v.is(runtime::ValueKind::Tensor)) (void)v.as_tensor().peek();
+  if (v.is(runtime::ValueKind::Tuple) && depth < kMaxDepth)
+    for (const Value& field : v.as_tuple().fields) fetch_result(field, depth + 1);
+}
+
 RunResult run_observed(const Build& build, std::string_view function, std::span<const Value> args, vm::Hook* hook,
                        Diagnostics& out) {
   RunResult result;
@@ -209,6 +218,12 @@ RunResult run_observed(const Build& build, std::string_view function, std::span<
   if (outcome.finished()) {
     result.ok = true;
     result.value = std::move(outcome.value);
+    fetch_result(result.value);
+    if (auto lost = runtime::take_device_error()) {
+      result.ok = false;
+      result.fault = vm::Fault{std::move(*lost), -1, std::string(function), -1, {}};
+      report(*result.fault, build.executable.get(), out);
+    }
   } else if (outcome.faulted()) {
     result.fault = std::move(outcome.fault);
     report(*result.fault, build.executable.get(), out);

@@ -35,6 +35,8 @@ std::string_view to_string(Engine engine) {
       return "vm";
     case Engine::OpenCl:
       return "opencl";
+    case Engine::Cuda:
+      return "cuda";
   }
   RLDB_UNREACHABLE("engine");
 }

@@ -76,7 +76,7 @@ Result<Value> CallLog::replay(const Program& program, const Entry& entry, Packed
   if (entry.written)
     for (const auto& [i, kept] : *entry.written) {
       const runtime::Tensor& to = args[i].as_tensor();
-      std::memcpy(to.data(), kept.as_tensor().data(), to.byte_size());
+      std::memcpy(to.data(), kept.as_tensor().peek(), to.byte_size());
     }
   if (entry.argument >= 0) return args[std::size_t(entry.argument)];
   return copy_value(program, entry.value);

@@ -1,6 +1,8 @@
 // Profiles: what is counted, on each engine and kind of program, and that times add up.
 #include "rldb/debug/profile.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "debug/helpers.h"
@@ -199,4 +201,72 @@ TEST_CASE("amounts are sums of products") {
   Amount many;
   for (int i = 0; i < 100; ++i) many += Amount::symbol("x" + std::to_string(i));
   CHECK((many * many).text().size() < 200'000);
+}
+
+TEST_CASE("what a run would take on devices that cost what the user says") {
+  constexpr const char* kText = R"(
+from tvm.script import ir as I, relax as R
+@I.ir_module
+class M:
+    I.module_global_infos({"vdevice": [I.vdevice("llvm"), I.vdevice("cuda", 0)]})
+    @R.function
+    def main(x: R.Tensor((1000,), "float32", "llvm:0")):
+        a = R.to_vdevice(x, "cuda:0")
+        b = R.add(a, a)
+        c = R.to_vdevice(b, "llvm:0")
+        return c
+)";
+  for (const session::Engine engine : {session::Engine::Vm, session::Engine::Jit}) {
+    CAPTURE(std::string(to_string(engine)));
+    Fixture f(kText);
+    f.session.options().engine = engine;
+    runtime::reset_device_traffic();
+    source::Diagnostics d;
+    std::vector<Value> results;
+    ProfileRequest request;
+    request.function = "main";
+    request.arguments = {{f32({1000}, std::vector<double>(1000, 1.0))}};
+    auto devices = parse_device_costs({"cuda:0,flops=1G,bytes=1G,link=1M,latency=1us"});
+    REQUIRE(devices.ok());
+    request.devices = *devices;
+    const auto profiles = profile_run(f.session, nullptr, request, results, d);
+    REQUIRE_MESSAGE(profiles.size() == 1, text_of(d));
+    const Profile& p = profiles[0];
+    const SimulatedTime all = simulated_time(p);
+    CHECK(all.link == doctest::Approx(2 * 4e6));
+    CHECK(all.latency == doctest::Approx(3000));  // a kernel and two copies
+    CHECK(all.memory == doctest::Approx(8000));   // 8000 bytes take longer than 1000 additions
+    CHECK(all.operations == 0);
+    CHECK(simulated_copies(p).total() == 0);
+    const SimulatedTime& b = row(p.bindings, "main:b").counts.simulated;
+    CHECK(b.memory == doctest::Approx(8000));
+    CHECK(b.latency == doctest::Approx(1000));
+    REQUIRE(p.traffic.size() == 1);
+    CHECK(p.traffic[0].copies_in == 1);
+    CHECK(p.traffic[0].bytes_out == 4000);
+  }
+}
+
+TEST_CASE("costs of devices are read, and refused with the reason") {
+  const auto costs = parse_device_costs({"sim:1,flops=1.5T,latency=20us", "cpu,bytes=2e9"});
+  REQUIRE(costs.ok());
+  CHECK(to_string((*costs)[0].device) == "sim:1");
+  CHECK((*costs)[0].operations == doctest::Approx(1.5e12));
+  CHECK((*costs)[0].latency_ns == doctest::Approx(20'000));
+  CHECK((*costs)[0].link == 0);
+  CHECK((*costs)[1].bytes == doctest::Approx(2e9));
+  const auto refused = [](std::vector<std::string> texts) {
+    const auto read = parse_device_costs(texts);
+    return read.ok() ? std::string() : read.error().text;
+  };
+  CHECK(refused({"gpu,flops=1T"}) == "`--simulate=gpu,flops=1T`: `gpu` is no device");
+  CHECK(refused({"sim:0"}) == "`--simulate=sim:0`: it says no costs");
+  CHECK(refused({"sim:0,speed=3"}) ==
+        "`--simulate=sim:0,speed=3`: `speed=3` is none of flops=N, bytes=N, link=N and latency=TIME");
+  for (const char* bad : {"0", "-1G", "nan", "inf", "1e999", "", "5X", "5GG", "G"})
+    CHECK(refused({fmt::format("sim:0,flops={}", bad)}) ==
+          fmt::format("`--simulate=sim:0,flops={}`: `{}` is no rate above 0: expected one like 500G", bad, bad));
+  CHECK(refused({"sim:0,latency=5"}) == "`--simulate=sim:0,latency=5`: `5` is no time above 0: expected one like 5us");
+  CHECK(refused({"sim:0,flops=1,flops=2"}) == "`--simulate=sim:0,flops=1,flops=2`: `flops` is given twice");
+  CHECK(refused({"sim:0,flops=1", "sim:0,bytes=1"}) == "`--simulate=sim:0,bytes=1`: the device is given twice");
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,25 @@ struct PeakRates {
 // Measured, or read from the folder, where the first measurement of this CPU is kept. Empty folder: always measured.
 PeakRates peak_rates(const std::string& folder);
 
+// The costs of a device as the user says, for the question what if. Those that are 0 were not given: no time.
+struct DeviceCosts {
+  runtime::Device device;
+  double operations = 0, bytes = 0, link = 0;  // per second; link: bytes copied from and to it
+  double latency_ns = 0;                       // of each call of a kernel, and of each copy
+};
+// Each `sim:0,flops=10T,bytes=500G,link=16G,latency=5us`, with one cost or more.
+ir::Result<std::vector<DeviceCosts>> parse_device_costs(const std::vector<std::string>& texts);
+
+// Nanoseconds that calls would take, by what they would spend them on.
+struct SimulatedTime {
+  double operations = 0, memory = 0, link = 0, latency = 0;
+  double measured = 0;  // calls that no costs were given for, as they were here
+  double total() const { return operations + memory + link + latency + measured; }
+  void add(const SimulatedTime& t) {
+    operations += t.operations, memory += t.memory, link += t.link, latency += t.latency, measured += t.measured;
+  }
+};
+
 struct ProfileCounts {
   std::uint64_t calls = 0;  // of a binding: of kernels and functions, or of builtins if it calls nothing else
   std::uint64_t builtin_calls = 0;
@@ -40,6 +60,7 @@ struct ProfileCounts {
   std::uint64_t costed_ns = 0;  // of self_ns: calls whose operations are known
   std::uint64_t moving_ns = 0;  // of self_ns: calls whose bytes are known
   double attainable_ns = 0;     // what the roofline allows the calls of costed_ns at best
+  SimulatedTime simulated;      // with Profile::devices
 };
 
 struct ProfileRow {
@@ -97,14 +118,22 @@ struct Profile {
   int peak_binding = -1;
   std::uint64_t arguments_bytes = 0;  // held before the run, of the whole process
   PeakRates peaks;
+  std::vector<runtime::DeviceUse> traffic;       // of devices other than the host, with the copies of the arguments
+  std::vector<DeviceCosts> devices;              // what if they cost this
+  std::optional<runtime::Device> kernel_device;  // of an engine that runs kernels on a device; else where tensors are
 };
 inline constexpr std::size_t kMostSpans = 200'000;
+
+// With Profile::devices: of all calls, and of the copies that an engine makes which keeps tensors on a device.
+SimulatedTime simulated_time(const Profile& profile);
+SimulatedTime simulated_copies(const Profile& profile);
 
 struct ProfileRequest {
   std::string function;
   std::vector<std::vector<runtime::Value>> arguments;  // by rank
   std::size_t runs = 1;
   PeakRates peaks;
+  std::vector<DeviceCosts> devices;
 };
 
 // Runs the function of the session's program, on the session's engine, or on the group's ranks. A run that faults has a

@@ -47,14 +47,15 @@ struct DeviceUse {
   std::size_t bytes = 0;  // in live storages
   std::size_t peak = 0;
   std::size_t storages = 0;
-  // Copies by `to_vdevice`, DeviceCopy and inputs that were put there.
+  // Copies by `to_vdevice`, DeviceCopy, inputs that were put there, and of tensors that an engine keeps on a device.
   std::size_t copies_in = 0, bytes_in = 0;
   std::size_t copies_out = 0, bytes_out = 0;
+  std::uint64_t ns_in = 0, ns_out = 0;  // that the host waited for them
 };
 // Devices other than the host that were used, in the order of their numbers.
 std::vector<DeviceUse> device_uses();
 void reset_device_traffic();
 void note_device_storage(Device device, std::size_t bytes, bool freed);
-void note_device_copy(Device from, Device to, std::size_t bytes);
+void note_device_copy(Device from, Device to, std::size_t bytes, std::uint64_t nanoseconds);
 
 }  // namespace rldb::runtime

@@ -42,6 +42,9 @@ class Pinned {
   std::vector<Ref<Storage>> storages_;
 };
 
+// Whether somebody has the address of its memory, so that a device may not keep its bytes.
+bool is_pinned(const Storage& s);
+
 // Nanoseconds that this thread has spent in `own`.
 std::uint64_t owning_time();
 

@@ -5,6 +5,7 @@
 // copied on demand by the timeline (Storage::clone). Used by vm, eval, codegen (constants), session, debug, ui.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -39,6 +40,26 @@ std::string_view to_string(ValueKind kind);
 
 class Object : public support::RefCounted {};
 
+// A storage's copy on a device, for engines that keep tensors there between two kernels. Storages that share their
+// memory (shared_memory.h) share the copy, too.
+class DeviceCopy : public Object {
+ public:
+  // Which memories have the current bytes.
+  enum class Current : std::uint8_t {
+    Host,    // the host may have written
+    Both,    // nobody has written since the last copy
+    Device,  // a kernel has written; the host gets the bytes when it asks for them
+  };
+  Current current() const { return current_.load(std::memory_order_acquire); }
+  void set_current(Current now) { current_.store(now, std::memory_order_release); }
+  virtual runtime::Device device() const = 0;
+  // Copies all bytes to the host's memory. False: it failed, which is noted (device_error.h).
+  virtual bool fetch() = 0;
+
+ private:
+  std::atomic<Current> current_ = Current::Host;
+};
+
 // Raw bytes, 64-byte aligned. Limits: no allocation over memory_limit() succeeds.
 class Storage : public Object {
  public:
@@ -50,19 +71,49 @@ class Storage : public Object {
   // first tensor needs more than that and no more than TVM would have given.
   static Result<Ref<Storage>> of_shape(const std::vector<std::int64_t>& shape, DType hint, Device device = {});
   ~Storage() override;
-  std::byte* data() const { return data_; }
+  // The host's memory, with the current bytes. Whoever gets it may write, so that a copy on a device is out of date; the
+  // pointer is good until a kernel runs on a device.
+  std::byte* data() const {
+    if (!is_plain()) [[unlikely]]
+      take_back();
+    return data_;
+  }
+  // The same, to be read only: a copy on a device stays up to date.
+  const std::byte* peek() const {
+    if (!is_plain()) [[unlikely]]
+      fetch();
+    return data_;
+  }
+  // What tells its bytes from others; they may be out of date.
+  const std::byte* address() const { return data_; }
   std::size_t size() const { return size_; }
   Device device() const { return device_; }
   const Ref<Object>& owner() const { return owner_; }  // null: the memory is this storage's own
   Result<Ref<Storage>> clone() const;
 
+  // ---- for engines that run kernels on a device ----
+  DeviceCopy* device_copy() const { return copy_.get(); }
+  void set_device_copy(Ref<DeviceCopy> copy) const;
+  bool is_untouched() const { return !is_plain() && !copy_; }  // since it was allocated: its bytes are zero
+  std::byte* host_memory() const { return data_; }             // its bytes may be out of date
+  // Foreign code has its address for good, and may read or write at any time.
+  void expose() const;
+  bool is_exposed() const { return exposed_; }
+
  private:
   friend class Tensor;
   Storage(std::byte* data, std::size_t size, Device device) : data_(data), size_(size), device_(device) {}
   bool grow_to(std::size_t bytes);  // false: it may not, or cannot
+  bool is_plain() const { return std::atomic_ref(plain_).load(std::memory_order_relaxed); }
+  void set_plain(bool plain) const { std::atomic_ref(plain_).store(plain, std::memory_order_relaxed); }
+  void take_back() const;
+  void fetch() const;
   std::byte* data_;
   std::size_t size_;
   std::size_t most_ = 0;  // limit to which it may grow
+  mutable Ref<DeviceCopy> copy_;
+  mutable bool plain_ = false;  // it has been used, and has no copy on a device
+  mutable bool exposed_ = false;
   Device device_;
   Ref<Object> owner_;
 };
@@ -85,6 +136,8 @@ class Tensor : public Object {
                                   DType dtype);
 
   std::byte* data() const { return storage_->data() + byte_offset_; }
+  const std::byte* peek() const { return storage_->peek() + byte_offset_; }
+  const std::byte* address() const { return storage_->address() + byte_offset_; }
   const Ref<Storage>& storage() const { return storage_; }
   Device device() const { return storage_->device(); }
   std::size_t byte_offset() const { return byte_offset_; }
@@ -94,7 +147,7 @@ class Tensor : public Object {
   std::int64_t element_count() const;
   std::size_t byte_size() const { return std::size_t(element_count()) * dtype_.bytes(); }
   double at(std::int64_t flat_index) const {
-    return load_as_double(data() + std::size_t(flat_index) * dtype_.bytes(), dtype_);
+    return load_as_double(peek() + std::size_t(flat_index) * dtype_.bytes(), dtype_);
   }
 
  private:

@@ -17,11 +17,14 @@ enum class Engine : std::uint8_t {
   Eval,    // the reference evaluator, Relax and kernels
   Vm,      // register VM, kernels run by the evaluator (every kernel statement can be stepped)
   OpenCl,  // register VM, kernels for a GPU run by OpenCL
+  Cuda,    // register VM, kernels for a GPU run by CUDA's driver, as PTX
 };
-inline constexpr Engine kEngines[] = {Engine::Jit, Engine::Eval, Engine::Vm, Engine::OpenCl};
+inline constexpr Engine kEngines[] = {Engine::Jit, Engine::Eval, Engine::Vm, Engine::OpenCl, Engine::Cuda};
 std::string_view to_string(Engine engine);
 std::optional<Engine> engine_named(std::string_view name);
-std::string engine_names();  // "jit, eval, vm, opencl"
+// Whether kernels run on a device, in memory of its own.
+inline bool is_on_device(Engine engine) { return engine == Engine::OpenCl || engine == Engine::Cuda; }
+std::string engine_names();  // "jit, eval, vm, opencl, cuda"
 
 // The target that Relay text is loaded for.
 enum class Machine : std::uint8_t {

@@ -30,7 +30,7 @@
 
 namespace rldb::codegen {
 class Jit;
-struct OpenClOptions;
+struct GpuOptions;
 }  // namespace rldb::codegen
 namespace rldb::eval {
 class Watcher;
@@ -204,7 +204,7 @@ class Session {
   };
   std::vector<KernelState> kernel_states() const;
   // For a PrimFunc of the module or of its lowered form (legalised operators, shape functions). Empty: diagnosed.
-  enum class KernelText { Llvm, Assembly, OpenCl };
+  enum class KernelText { Llvm, Assembly, OpenCl, Ptx };
   // A PrimFunc of the module or of its build.
   const ir::PrimFunc* find_kernel(std::string_view name, Diagnostics& out);
   std::optional<std::string> kernel_text(std::string_view name, KernelText what, Diagnostics& out);
@@ -296,9 +296,12 @@ class Session {
   bool add_kernels_of_file(bytecode::Executable& exe, const ir::Module* lowered, Diagnostics& out);
   std::shared_ptr<runtime::Kernel> guarded(std::shared_ptr<runtime::Kernel> kernel) const;
   bool link(std::shared_ptr<BuildWithKernels> build, std::string_view path, Diagnostics& out);
-  // A PrimFunc that the JIT refuses runs on the evaluator, with a warning that names it; one that OpenCL refuses is an
-  // error.
-  codegen::OpenClOptions opencl_options() const;
+  // A PrimFunc that the JIT refuses runs on the evaluator, with a warning that names it; one that a device's engine
+  // refuses is an error.
+  codegen::GpuOptions gpu_options() const;
+  // Of the engine opencl or cuda.
+  ir::Result<std::shared_ptr<runtime::Kernel>> device_kernel(const ir::PrimFunc* f, std::string_view name,
+                                                             Engine engine);
   Engine engine_of(std::string_view kernel) const;
   std::shared_ptr<runtime::Kernel> make_kernel(const ir::PrimFunc* f, std::string_view name, Engine engine,
                                                Diagnostics& out);

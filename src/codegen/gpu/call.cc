@@ -13,6 +13,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
+#include "rldb/runtime/shared_memory.h"
 
 namespace rldb::codegen {
 
@@ -93,14 +94,17 @@ Result<support::Unit> GpuCall::run(runtime::PackedArgs args) {
   RLDB_TRY_VOID(bind(args));
   RLDB_TRY(faults_, GpuMemory::allocate(device_, sizeof(FaultRecord)));
   RLDB_TRY_VOID(copy_in());
+  RLDB_TRY_VOID(keep_originals());
   auto done = execute();
   if (!done.ok() && failed_thread_ != kNoThread) {
+    RLDB_TRY_VOID(restore());
     RLDB_TRY_VOID(copy_in());
     temporaries_.clear();
     done = execute();
   }
-  if (!done.ok()) return done;
-  return copy_out();
+  if (done.ok()) return copy_out();
+  RLDB_TRY_VOID(restore());
+  return done;
 }
 
 Result<support::Unit> GpuCall::execute() {
@@ -111,6 +115,12 @@ Result<support::Unit> GpuCall::execute() {
 // ---- arguments ----
 
 Result<support::Unit> GpuCall::bind(runtime::PackedArgs args) {
+  // Memory that is shared moves before its address is taken.
+  for (std::size_t i = 0; i < args.size(); ++i) {
+    const ir::PrimParam& p = program_.f->params[i];
+    if (args[i].is(ValueKind::Tensor) && program_.written.contains(p.buffer ? p.buffer->data : p.var))
+      RLDB_TRY_VOID(runtime::own(*args[i].as_tensor().storage()));
+  }
   for (std::size_t i = 0; i < args.size(); ++i) {
     const ir::PrimParam& p = program_.f->params[i];
     if (args[i].is(ValueKind::Tensor)) {
@@ -131,14 +141,16 @@ Result<support::Unit> GpuCall::bind(runtime::PackedArgs args) {
 
 Result<support::Unit> GpuCall::bind_tensor(const ir::PrimParam& p, std::size_t index, const runtime::Tensor& t) {
   const ir::Var* data = p.buffer ? p.buffer->data : p.var;
-  Shared& shared = tensors_[t.data()];
-  shared.host = t.data();
+  Shared& shared = tensors_[t.address()];
+  shared.storage = t.storage();
+  shared.at = t.byte_offset();
   shared.bytes = std::max(shared.bytes, t.byte_size());
   const bool written = program_.written.contains(data);
   shared.written = shared.written || written;
   const runtime::KernelParam& param = signature_.params[index];
   shared.read = shared.read || program_.read.contains(data) || (written && (param.may_leave_unwritten || param.opaque));
-  arguments_[data] = t.data();
+  reside(shared);
+  arguments_[data] = t.address();
   bytes_[data] = t.byte_size();
   if (!p.buffer) return Unit{};
   std::int64_t stride = 1;
@@ -149,22 +161,6 @@ Result<support::Unit> GpuCall::bind_tensor(const ir::PrimParam& p, std::size_t i
       if (const auto* v = as<ir::Var>(p.buffer->strides[d])) scalars_[v] = Value::of_int(stride);
   }
   if (const auto* offset = as<ir::Var>(p.buffer->elem_offset)) scalars_[offset] = Value::of_int(0);
-  return Unit{};
-}
-
-Result<support::Unit> GpuCall::copy_in() {
-  for (auto& [at, shared] : tensors_) {
-    if (!shared.memory) {
-      RLDB_TRY(shared.memory, GpuMemory::allocate(device_, shared.bytes));
-    }
-    if (shared.read) RLDB_TRY_VOID(shared.memory->write(shared.host, shared.bytes));
-  }
-  return Unit{};
-}
-
-Result<support::Unit> GpuCall::copy_out() {
-  for (auto& [at, shared] : tensors_)
-    if (shared.written) RLDB_TRY_VOID(shared.memory->read(shared.host, shared.bytes));
   return Unit{};
 }
 
@@ -270,6 +266,7 @@ Result<support::Unit> GpuCall::launch(std::size_t which) {
     return fail(ErrorKind::Unsupported, std::move(why));
   RLDB_TRY(const std::vector<GpuArgument> arguments, arguments_of(made));
   RLDB_TRY_VOID(device_.launch(code_, which, grid, arguments));
+  note_written(made);
   RLDB_TRY_VOID(wait_for_launch(device_, options_, signature_.name));
   return look_at_faults(which);
 }
@@ -283,7 +280,7 @@ Result<std::vector<GpuArgument>> GpuCall::arguments_of(const Launch& made) {
         const auto temporary = temporaries_.find(a.var);
         if (given == arguments_.end() && temporary == temporaries_.end())
           return fail(ErrorKind::Raised, fmt::format("`{}` has no memory here", a.var->name));
-        all.push_back(memory_argument(given != arguments_.end() ? tensors_.at(given->second).memory->address()
+        all.push_back(memory_argument(given != arguments_.end() ? tensors_.at(given->second).address
                                                                 : temporary->second->address()));
         break;
       }

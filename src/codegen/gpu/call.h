@@ -1,13 +1,14 @@
 // One call of a kernel: the host's part of a program. Room-private.
 //
-// Tensors are copied to the device, the statements around the launches are executed, and what was written is copied
-// back if all went well. If a thread had a fault, the program is executed again up to that launch, on the same
-// arguments, and the thread with the least number says what it was: the same report in every run.
+// Tensors that are not on the device are copied there, and the statements around the launches are executed. Results
+// stay on the device, unless foreign code has the tensor's address. If a thread had a fault, the program is
+// executed again up to that launch, on the same arguments, and the thread with the least number says what it was: the
+// same report in every run.
 #pragma once
 
 #include <map>
 
-#include "codegen/gpu/memory.h"
+#include "codegen/gpu/residence.h"
 #include "rldb/codegen/gpu/options.h"
 #include "rldb/codegen/gpu/program.h"
 #include "rldb/runtime/kernel.h"
@@ -22,6 +23,9 @@ class GpuCall {
   GpuCall(GpuDevice& device, const Program& program, const GpuCode& code, const runtime::KernelSignature& signature,
           const GpuOptions& options)
       : device_(device), program_(program), code_(code), signature_(signature), options_(options) {}
+  ~GpuCall();
+  GpuCall(const GpuCall&) = delete;
+  GpuCall& operator=(const GpuCall&) = delete;
   runtime::Result<support::Unit> run(runtime::PackedArgs args);
   bool noted() const { return noted_; }  // one of the numbers that were looked for was written
 
@@ -29,16 +33,30 @@ class GpuCall {
   using Unit = support::Unit;
   // A range of a storage, shared by all arguments that are there.
   struct Shared {
-    std::unique_ptr<GpuMemory> memory;
-    std::byte* host = nullptr;
-    std::size_t bytes = 0;
+    runtime::Ref<runtime::Storage> storage;
+    std::size_t at = 0, bytes = 0;
     bool read = false, written = false;
+    // Its copy that stays on the device; null: somebody has the address of the host's memory.
+    support::Ref<ResidentCopy> resident;
+    bool is_new = false;   // nobody has used the storage before
+    bool on_host = false;  // the host has the bytes, too
+    std::unique_ptr<GpuPart> part;
+    std::unique_ptr<GpuMemory> own;       // for this call only
+    std::unique_ptr<GpuMemory> original;  // what a fault brings back
+    GpuAddress address = 0;
   };
 
   runtime::Result<Unit> bind(runtime::PackedArgs args);
   runtime::Result<Unit> bind_tensor(const ir::PrimParam& p, std::size_t index, const runtime::Tensor& t);
+  void reside(Shared& shared);
   runtime::Result<Unit> copy_in();
+  runtime::Result<Unit> copy_in(Shared& shared);
+  runtime::Result<Unit> place(Shared& shared);
+  runtime::Result<Unit> own_copy(Shared& shared);
   runtime::Result<Unit> copy_out();
+  runtime::Result<Unit> keep_originals();
+  runtime::Result<Unit> restore();
+  void note_written(const Launch& made);
   runtime::Result<Unit> execute();
   runtime::Result<Unit> host(const ir::Stmt* s);
   runtime::Result<Unit> loop(const ir::ForStmt* s);

@@ -7,6 +7,7 @@
 
 #include "codegen/gpu/call.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/runtime/device_error.h"
 
 namespace rldb::codegen {
 
@@ -49,6 +50,7 @@ class GpuKernel : public runtime::Kernel {
   void prepare() override { (void)code(); }
 
   Result<Value> run(runtime::PackedArgs args, std::span<const std::int64_t>) override {
+    if (auto earlier = runtime::take_device_error()) return support::Failure(std::move(*earlier));
     RLDB_TRY(const GpuCode* code, this->code());
     GpuCall call(device_, program_, *code, signature_, options_);
     auto done = call.run(args);

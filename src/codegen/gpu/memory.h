@@ -1,4 +1,4 @@
-// Memory of the device during one call, counted by the account of runtime/device.h. Room-private.
+// Memory of a device, counted by the account of runtime/device.h. Room-private.
 #pragma once
 
 #include <memory>
@@ -9,6 +9,7 @@ namespace rldb::codegen {
 
 class GpuMemory {
  public:
+  // No more than the device has, and the limit on memory allows; memory that is kept for later is given up for it.
   static runtime::Result<std::unique_ptr<GpuMemory>> allocate(GpuDevice& device, std::size_t bytes);
   ~GpuMemory();
   GpuMemory(const GpuMemory&) = delete;
@@ -19,7 +20,8 @@ class GpuMemory {
   // `counted`: as traffic between the host and the device.
   runtime::Result<support::Unit> write(const void* from, std::size_t bytes, bool counted = true);
   runtime::Result<support::Unit> read(void* to, std::size_t bytes, bool counted = true) const;
-  runtime::Result<support::Unit> clear();
+  runtime::Result<support::Unit> clear() { return clear(0, size_); }
+  runtime::Result<support::Unit> clear(std::size_t at, std::size_t bytes);
 
  private:
   GpuMemory(GpuDevice& device, GpuAddress address, std::size_t size)

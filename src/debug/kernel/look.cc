@@ -104,7 +104,7 @@ class Accesses {
         if (!i.ok() || i->as_int() < 0 || i->as_int() >= t.shape()[d]) return std::nullopt;
         flat = flat * t.shape()[d] + i->as_int();
       }
-      const std::byte* at = t.data() + std::size_t(flat) * t.dtype().bytes();
+      const std::byte* at = t.peek() + std::size_t(flat) * t.dtype().bytes();
       if (t.dtype().is_float()) return Value::of_float(runtime::load_as_double(at, t.dtype()));
       return Value::of_int(runtime::load_as_int(at, t.dtype()));
     }

@@ -102,8 +102,8 @@ struct Pass {
     out.outside += !finite || absolute > tolerance.atol + tolerance.rtol * scale;
     if (out.has_ulp && !nan) {
       const std::size_t offset = std::size_t(at) * a.dtype().bytes();
-      const std::int64_t x = place_in_format(a.data() + offset, a.dtype());
-      const std::int64_t y = place_in_format(b.data() + offset, b.dtype());
+      const std::int64_t x = place_in_format(a.peek() + offset, a.dtype());
+      const std::int64_t y = place_in_format(b.peek() + offset, b.dtype());
       out.max_ulp =
           std::max(out.max_ulp, x > y ? std::uint64_t(x) - std::uint64_t(y) : std::uint64_t(y) - std::uint64_t(x));
     }

@@ -30,7 +30,8 @@ std::string shapes_text(PackedArgs args) {
 
 void add_bytes(const Value& v, std::unordered_set<const std::byte*>& seen, double& bytes, int depth = 0) {
   constexpr int kMaxDepth = 8;
-  if (v.is(ValueKind::Tensor) && seen.insert(v.as_tensor().data()).second) bytes += double(v.as_tensor().byte_size());
+  if (v.is(ValueKind::Tensor) && seen.insert(v.as_tensor().address()).second)
+    bytes += double(v.as_tensor().byte_size());
   if (v.is(ValueKind::Tuple) && depth < kMaxDepth)
     for (const Value& field : v.as_tuple().fields) add_bytes(field, seen, bytes, depth + 1);
 }
@@ -71,6 +72,10 @@ void CallCosts::read_key(PackedArgs args) {
     if (v.is(ValueKind::Tensor)) {
       const std::vector<std::int64_t>& shape = v.as_tensor().shape();
       key_.push_back(-1 - std::int64_t(shape.size()));
+      if (!profile_.devices.empty()) {
+        const runtime::Device device = v.as_tensor().device();
+        key_.insert(key_.end(), {device.type, device.id});
+      }
       key_.insert(key_.end(), shape.begin(), shape.end());
     } else {
       key_.push_back(v.is(ValueKind::Int) ? v.as_int() : -1);
@@ -93,6 +98,43 @@ const CallCosts::Found& CallCosts::of_kernel(std::size_t site, const ir::PrimFun
   return known.front().second;
 }
 
+const DeviceCosts* CallCosts::costs_of(runtime::Device device) const {
+  for (const DeviceCosts& d : profile_.devices)
+    if (d.device == device) return &d;
+  return nullptr;
+}
+
+// A kernel computes while it moves data: the longer of the two counts.
+std::optional<SimulatedTime> CallCosts::simulated(const CallCost& cost, PackedArgs args) const {
+  const auto first = std::find_if(args.begin(), args.end(), [](const Value& v) { return v.is(ValueKind::Tensor); });
+  if (first == args.end()) return std::nullopt;
+  const bool elsewhere = profile_.kernel_device.has_value();
+  const DeviceCosts* d = costs_of(elsewhere ? *profile_.kernel_device : first->as_tensor().device());
+  if (!d) return std::nullopt;
+  SimulatedTime t;
+  t.latency = d->latency_ns;
+  const double computing = d->operations > 0 ? 1e9 * cost.operations / d->operations : 0;
+  const double moving = d->bytes > 0 ? 1e9 * cost.bytes / d->bytes : 0;
+  (computing > moving ? t.operations : t.memory) = std::max(computing, moving);
+  return t;
+}
+
+std::optional<SimulatedTime> CallCosts::of_copy(PackedArgs args, const Value& result) const {
+  if (profile_.devices.empty() || args.empty() || !args[0].is(ValueKind::Tensor) || !result.is(ValueKind::Tensor))
+    return std::nullopt;
+  const runtime::Device from = args[0].as_tensor().device(), to = result.as_tensor().device();
+  if (from == to) return std::nullopt;
+  SimulatedTime t;
+  bool known = false;
+  for (const DeviceCosts* d : {costs_of(from), costs_of(to)}) {
+    if (!d) continue;
+    known = true;
+    t.latency = std::max(t.latency, d->latency_ns);
+    if (d->link > 0) t.link = std::max(t.link, 1e9 * double(result.as_tensor().byte_size()) / d->link);
+  }
+  return known ? std::optional(t) : std::nullopt;
+}
+
 CallCosts::Found CallCosts::compute(const ir::PrimFunc* f, int callee, PackedArgs args) {
   Found found;
   if (profile_.shapes.size() < kMostShapes) {
@@ -101,17 +143,22 @@ CallCosts::Found CallCosts::compute(const ir::PrimFunc* f, int callee, PackedArg
   }
   found.cost.bytes_known = true;
   found.cost.bytes = bytes_of(args, {});
-  if (!f) return found;
+  if (!f) {
+    found.cost.simulated = simulated(found.cost, args);
+    return found;
+  }
   const KernelCost cost = kernel_cost(f, variables_of(f, args));
   std::string& unknown = profile_.callees[std::size_t(callee)].unknown;
   if (!cost.unknown.empty()) unknown = cost.unknown;
   const std::optional<double> operations = cost.operations.number();
   if (!operations) {
     unknown = "dims that its arguments do not give";
+    found.cost.simulated = simulated(found.cost, args);
     return found;
   }
   found.cost.operations_known = true;
   found.cost.operations = *operations;
+  found.cost.simulated = simulated(found.cost, args);
   const PeakRates& peaks = profile_.peaks;
   const double rate = computes_f64(args) ? peaks.f64_operations : peaks.f32_operations;
   if (rate > 0 && peaks.bytes > 0)

@@ -22,6 +22,8 @@ class CallCosts {
   const Found& of_kernel(std::size_t site, const ir::PrimFunc* f, int callee, runtime::PackedArgs args);
   // Bytes of the tensors in the arguments and in the result, each memory once.
   static double bytes_of(runtime::PackedArgs args, const runtime::Value& result);
+  // Of a copy from one device to another; nullopt: it is none, or no costs are given for either device.
+  std::optional<SimulatedTime> of_copy(runtime::PackedArgs args, const runtime::Value& result) const;
 
  private:
   using Key = std::vector<std::int64_t>;
@@ -29,6 +31,8 @@ class CallCosts {
     std::vector<std::pair<Key, Found>> known;  // the last one first
   };
   void read_key(runtime::PackedArgs args);
+  const DeviceCosts* costs_of(runtime::Device device) const;
+  std::optional<SimulatedTime> simulated(const CallCost& cost, runtime::PackedArgs args) const;
   Found compute(const ir::PrimFunc* f, int callee, runtime::PackedArgs args);
 
   Profile& profile_;

@@ -108,8 +108,9 @@ void Collector::enter(int callee, int binding, CallKind kind, const CallCost& co
   open_.back().begin = at;
 }
 
-void Collector::leave(double more_bytes) {
+void Collector::leave(double more_bytes, const std::optional<SimulatedTime>& simulated) {
   if (open_.empty()) return;
+  if (simulated) open_.back().cost.simulated = simulated;
   const std::uint64_t at = now();
   sample_memory(at, open_.back().binding);
   close(at, more_bytes);
@@ -139,6 +140,10 @@ void Collector::close(std::uint64_t at, double more_bytes) {
     if (costed) c.costed_ns += self;
     if (moving) c.moving_ns += self;
     if (costed) c.attainable_ns += o.cost.attainable_ns;
+    if (o.cost.simulated)
+      c.simulated.add(*o.cost.simulated);
+    else
+      c.simulated.measured += double(self);
   };
   add(callee_counts, true, --active_callee_[std::size_t(o.callee)] == 0);
   // The work of a function between its calls belongs to no binding.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct CallCost {
   double operations = 0;
   double bytes = 0;
   double attainable_ns = 0;
+  std::optional<SimulatedTime> simulated;  // nullopt: no costs are given for it
 };
 
 class Collector {
@@ -29,8 +31,10 @@ class Collector {
   void begin_run();  // the clock runs until `end_run`
   void end_run();    // closes what is open; nothing if no run is in progress
   bool running() const { return running_; }
+  bool simulates() const { return !profile_.devices.empty(); }
   void enter(int callee, int binding, CallKind kind, const CallCost& cost = {}, int shapes = -1);
-  void leave(double more_bytes = 0);
+  // `simulated`: of a copy, whose costs are known when it has ended.
+  void leave(double more_bytes = 0, const std::optional<SimulatedTime>& simulated = {});
   // The two innermost calls end, and the innermost goes on in place of its caller: a tail call.
   void replace_caller();
   std::size_t depth() const { return open_.size(); }

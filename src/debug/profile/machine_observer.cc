@@ -149,7 +149,7 @@ void MachineObserver::after_call(const vm::Machine&, const vm::CallEvent& event,
   if (kind == CallKind::Packed || code_.moves_data(event.callee))
     collector_.leave(CallCosts::bytes_of(event.args, result));
   else
-    collector_.leave();
+    collector_.leave(0, kind == CallKind::Builtin ? costs_.of_copy(event.args, result) : std::nullopt);
 }
 
 // ---- the Relay VM ----
@@ -195,7 +195,14 @@ bool RelayObserver::after_instruction(const vm::Machine& m, std::size_t frame_de
   }
   if (i.op != Opcode::Call) return false;
   if (!calls_function(i)) {
-    collector_.leave();
+    std::optional<SimulatedTime> copy;
+    if (code_.kind(i.callee) == CallKind::Builtin && collector_.simulates()) {
+      read_arguments(m, i);
+      const Value* made = m.read_register(frame_depth, i.dst);
+      if (made) copy = costs_.of_copy(arguments_, *made);
+      arguments_.clear();
+    }
+    collector_.leave(0, copy);
     return false;
   }
   const vm::Frame& now = m.frame();

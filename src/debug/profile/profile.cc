@@ -28,6 +28,9 @@ class Recording {
     profile.bounds_checked = session.options().check_bounds;
     profile.rank = rank;
     profile.peaks = request.peaks;
+    profile.devices = request.devices;
+    if (session.options().engine == session::Engine::OpenCl) profile.kernel_device = runtime::parse_device("opencl");
+    if (session.options().engine == session::Engine::Cuda) profile.kernel_device = runtime::parse_device("cuda");
   }
 
   void observe(const Build& build) {
@@ -66,6 +69,7 @@ class Recording {
     for (std::size_t i = 1; i < profile.tree.size(); ++i)
       if (profile.tree[i].parent == 0)
         profile.tree[0].self_ns -= std::min(profile.tree[0].self_ns, profile.tree[i].total_ns);
+    profile.traffic = runtime::device_uses();
     profile.overhead_ns = std::uint64_t(cost_of_observing() * double(profile.calls));
     return std::move(profile);
   }
@@ -100,6 +104,7 @@ std::vector<Profile> profile_on_machine(session::Session& session, const Profile
   if (relay) {
     source::Diagnostics again;  // a fault is reported by the run that counts
     (void)warm_up(*build, request, again);
+    runtime::reset_device_traffic();
   } else {
     session::prepare_kernels(*build, request.function);
   }

@@ -312,8 +312,8 @@ bool Follower::mark_changed(const CallMoment& call, const InfluenceStep& step) {
     const Value old = Writers::argument(run_, before->machine, call, t);
     const Value now = Writers::argument(run_, after->machine, call, t);
     if (!old.is(ValueKind::Tensor) || !now.is(ValueKind::Tensor) || t.begin >= t.end) continue;
-    const auto* from = old.as_tensor().storage()->data() + t.begin;
-    const auto* to = now.as_tensor().storage()->data() + t.begin;
+    const auto* from = old.as_tensor().storage()->peek() + t.begin;
+    const auto* to = now.as_tensor().storage()->peek() + t.begin;
     if (std::memcmp(from, to, std::size_t(t.end - t.begin)) == 0) continue;
     marked_.add(t.memory, t.begin, t.end);
     add(call, t, old, {{t.begin, t.end}}, step);

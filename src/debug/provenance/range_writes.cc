@@ -229,8 +229,8 @@ std::vector<RangeWrite> CallWrites::other(const CallMoment& call, const Storage*
     const Value old = Writers::argument(run_, before->machine, call, t);
     const Value now = Writers::argument(run_, after->machine, call, t);
     if (!touches(t, memory) || !old.is(ValueKind::Tensor) || !now.is(ValueKind::Tensor)) continue;
-    const auto* from = old.as_tensor().storage()->data();
-    const auto* to = now.as_tensor().storage()->data();
+    const auto* from = old.as_tensor().storage()->peek();
+    const auto* to = now.as_tensor().storage()->peek();
     row.begin = -1;
     for (const auto& [begin, end] : ranges_.parts)
       for (std::int64_t b = std::max(begin, t.begin); b < std::min(end, t.end); ++b)

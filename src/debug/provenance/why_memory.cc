@@ -164,7 +164,7 @@ bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Que
   const Value v = touch == w.call.args.end() ? Value() : Writers::argument(run_, *after, w.call, *touch);
   if (!v.is(ValueKind::Tensor)) return true;
   const std::size_t width = std::size_t(range.end - range.begin);
-  return std::memcmp(v.as_tensor().storage()->data() + range.begin, q.tensor.data() + std::size_t(q.position) * width,
+  return std::memcmp(v.as_tensor().storage()->peek() + range.begin, q.tensor.peek() + std::size_t(q.position) * width,
                      width) == 0;
 }
 

@@ -209,8 +209,8 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   const Value now =
       after && after->machine.frames().size() > call.frame ? argument(run_, after->machine, call, *given) : Value();
   if (!old.is(ValueKind::Tensor) || !now.is(ValueKind::Tensor)) return false;
-  const auto* before_bytes = old.as_tensor().storage()->data() + range.begin;
-  const auto* after_bytes = now.as_tensor().storage()->data() + range.begin;
+  const auto* before_bytes = old.as_tensor().storage()->peek() + range.begin;
+  const auto* after_bytes = now.as_tensor().storage()->peek() + range.begin;
   const bool changed = std::memcmp(before_bytes, after_bytes, std::size_t(range.end - range.begin)) != 0;
   unchanged = !changed && !returned;
   return changed;

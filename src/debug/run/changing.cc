@@ -102,7 +102,7 @@ std::optional<std::string> Debugger::Impl::assign_register(std::string_view name
         const Value* held = m.read_register(frame, reg);
         if (held && held->is(ValueKind::Tensor) && kept.is(ValueKind::Tensor)) {
           if (!runtime::own_all(*held).ok()) return out_of_memory();
-          std::memcpy(held->as_tensor().data(), kept.as_tensor().data(), kept.as_tensor().byte_size());
+          std::memcpy(held->as_tensor().data(), kept.as_tensor().peek(), kept.as_tensor().byte_size());
           return std::nullopt;
         }
         if (auto copy = runtime::copy_of(kept); copy.ok()) m.write_register(frame, reg, std::move(copy).value());
@@ -139,7 +139,7 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
         const Tensor& t = held->as_tensor();
         const std::size_t width = t.dtype().bytes();
         for (std::size_t i = 0; i < at.size() && at[i] < t.element_count(); ++i)
-          std::memcpy(t.data() + std::size_t(at[i]) * width, kept.as_tensor().data() + (fills ? 0 : i * width), width);
+          std::memcpy(t.data() + std::size_t(at[i]) * width, kept.as_tensor().peek() + (fills ? 0 : i * width), width);
         return std::nullopt;
       },
       Change::Register{frame, reg});

@@ -31,7 +31,7 @@ namespace {
 constexpr std::size_t kMaxKept = std::size_t(512) << 20;  // bytes of the first run's values
 
 bool same_bytes(const Tensor& a, const Tensor& b) {
-  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
+  return a.dtype() == b.dtype() && a.shape() == b.shape() && std::memcmp(a.peek(), b.peek(), a.byte_size()) == 0;
 }
 
 constexpr int kDeepest = 100;  // tuples in tuples

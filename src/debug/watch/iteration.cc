@@ -102,7 +102,7 @@ std::int64_t first_changed(const WatchedPart& part, const runtime::Storage& befo
     const std::int64_t at = std::int64_t(t.byte_offset()) + position * width;
     if (at < begin || at + width > end) continue;
     if (first < 0) first = at;
-    if (std::memcmp(before.data() + at, t.storage()->data() + at, std::size_t(width)) != 0) return at;
+    if (std::memcmp(before.data() + at, t.storage()->peek() + at, std::size_t(width)) != 0) return at;
   }
   return first;
 }

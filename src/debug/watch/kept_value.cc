@@ -49,7 +49,7 @@ bool equal_but_fields(const Value& a, const Value& b, std::vector<std::pair<Valu
   switch (a.kind()) {
     case ValueKind::Tensor:
       return same_place(a.as_tensor(), b.as_tensor()) &&
-             std::memcmp(a.as_tensor().data(), b.as_tensor().data(), a.as_tensor().byte_size()) == 0;
+             std::memcmp(a.as_tensor().peek(), b.as_tensor().peek(), a.as_tensor().byte_size()) == 0;
     case ValueKind::Tuple: {
       const auto &x = a.as_tuple().fields, &y = b.as_tuple().fields;
       if (x.size() != y.size()) return false;
@@ -58,7 +58,7 @@ bool equal_but_fields(const Value& a, const Value& b, std::vector<std::pair<Valu
     }
     case ValueKind::Storage: {
       const auto x = a.storage_ref(), y = b.storage_ref();
-      return x->size() == y->size() && std::memcmp(x->data(), y->data(), x->size()) == 0;
+      return x->size() == y->size() && std::memcmp(x->peek(), y->peek(), x->size()) == 0;
     }
     case ValueKind::Float: {
       const double x = a.as_float(), y = b.as_float();
@@ -99,9 +99,9 @@ void each_piece(const Value& value, F f) {
     const Value v = std::move(open.back());
     open.pop_back();
     if (v.is(ValueKind::Tensor)) {
-      f(v.as_tensor().data(), v.as_tensor().byte_size());
+      f(v.as_tensor().peek(), v.as_tensor().byte_size());
     } else if (v.is(ValueKind::Storage)) {
-      f(v.storage_ref()->data(), v.storage_ref()->size());
+      f(v.storage_ref()->peek(), v.storage_ref()->size());
     } else if (v.is(ValueKind::Tuple)) {
       open.insert(open.end(), v.as_tuple().fields.begin(), v.as_tuple().fields.end());
     } else {
@@ -123,7 +123,7 @@ std::string byte_changes(const runtime::Storage& a, const runtime::Storage& b) {
   const std::size_t size = std::min(a.size(), b.size());
   std::size_t first = size, last = 0, count = 0;
   for (std::size_t i = 0; i < size; ++i) {
-    if (a.data()[i] == b.data()[i]) continue;
+    if (a.peek()[i] == b.peek()[i]) continue;
     first = std::min(first, i);
     last = i;
     ++count;
@@ -163,7 +163,7 @@ std::string KeptValue::changes(const std::optional<Value>& now) const {
     const std::size_t width = a.dtype().bytes();
     std::int64_t first = -1, count = 0;
     for (std::int64_t i = 0; i < a.element_count(); ++i) {
-      if (std::memcmp(a.data() + std::size_t(i) * width, b.data() + std::size_t(i) * width, width) == 0) continue;
+      if (std::memcmp(a.peek() + std::size_t(i) * width, b.peek() + std::size_t(i) * width, width) == 0) continue;
       if (first < 0) first = i;
       ++count;
     }

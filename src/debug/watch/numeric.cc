@@ -40,7 +40,7 @@ struct Lanes {
 template <class T, class Test>
 std::int64_t first_of(const Tensor& t, Test test) {
   using Vector = typename Lanes<T>::Vector;
-  const T* data = reinterpret_cast<const T*>(t.data());
+  const T* data = reinterpret_cast<const T*>(t.peek());
   const std::int64_t count = t.element_count();
   constexpr std::int64_t kBlock = 4096;
   std::int64_t begin = 0;

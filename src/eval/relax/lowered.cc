@@ -249,7 +249,7 @@ Result<Value> ensure_zero_offset(const Args& a) {
   RLDB_TRY(const Tensor* t, a.tensor(0));
   if (t->byte_offset() == 0) return a[0];
   RLDB_TRY(runtime::Ref<Tensor> copy, Tensor::empty(t->shape(), t->dtype()));
-  if (t->byte_size() > 0) std::memcpy(copy->data(), t->data(), t->byte_size());
+  if (t->byte_size() > 0) std::memcpy(copy->data(), t->peek(), t->byte_size());
   return Value(std::move(copy));
 }
 
@@ -373,7 +373,7 @@ Body body_of(BuiltinId id) {
 Result<bool> condition_of(const Value& v) {
   if (v.is(ValueKind::Int) || v.is(ValueKind::Bool)) return v.as_int() != 0;
   if (v.is(ValueKind::Tensor) && v.as_tensor().ndim() == 0 && v.as_tensor().dtype().is_integral())
-    return runtime::load_as_int(v.as_tensor().data(), v.as_tensor().dtype()) != 0;
+    return runtime::load_as_int(v.as_tensor().peek(), v.as_tensor().dtype()) != 0;
   return runtime::fail(ErrorKind::TypeMismatch, fmt::format("the condition of an if is {}", runtime::describe(v)));
 }
 

@@ -60,7 +60,7 @@ Result<Value> tensor_to_shape(PackedArgs args) {
     return fail(ErrorKind::TypeMismatch, "tensor_to_shape needs a vector of integers");
   std::vector<std::int64_t> dims;
   for (std::int64_t i = 0; i < t->element_count(); ++i)
-    dims.push_back(runtime::load_as_int(t->data() + std::size_t(i) * t->dtype().bytes(), t->dtype()));
+    dims.push_back(runtime::load_as_int(t->peek() + std::size_t(i) * t->dtype().bytes(), t->dtype()));
   return Value::of_shape(std::move(dims));
 }
 

@@ -38,8 +38,8 @@ struct Items {
       const double x = tensor.at(a), y = tensor.at(b);
       return std::isnan(x) || std::isnan(y) ? !std::isnan(x) && std::isnan(y) : x < y;
     }
-    const std::int64_t x = runtime::load_as_int(tensor.data() + std::size_t(a) * t.bytes(), t);
-    const std::int64_t y = runtime::load_as_int(tensor.data() + std::size_t(b) * t.bytes(), t);
+    const std::int64_t x = runtime::load_as_int(tensor.peek() + std::size_t(a) * t.bytes(), t);
+    const std::int64_t y = runtime::load_as_int(tensor.peek() + std::size_t(b) * t.bytes(), t);
     return t.is_uint() ? std::uint64_t(x) < std::uint64_t(y) : x < y;
   }
   bool operator()(std::int64_t a, std::int64_t b) const {
@@ -58,7 +58,7 @@ Result<Value> items_at(const Items& items, const std::vector<std::int64_t>& whic
   for (std::int64_t o = 0; o < items.outer; ++o)
     for (const std::int64_t item : which)
       for (std::int64_t i = 0; i < items.inner; ++i, to += width)
-        std::memcpy(to, items.tensor.data() + std::size_t(items.element(item, o * items.inner + i)) * width, width);
+        std::memcpy(to, items.tensor.peek() + std::size_t(items.element(item, o * items.inner + i)) * width, width);
   return Value(std::move(out));
 }
 

@@ -48,7 +48,7 @@ Result<Scalar> scalar_of(const Value& v, DType t) {
       return convert(of_float(v.as_float()), DType::Float(64), t);
     case ValueKind::Tensor:
       if (v.as_tensor().element_count() == 1)
-        return convert(load(v.as_tensor().data(), v.as_tensor().dtype()), v.as_tensor().dtype(), t);
+        return convert(load(v.as_tensor().peek(), v.as_tensor().dtype()), v.as_tensor().dtype(), t);
       break;
     case ValueKind::Null:
     case ValueKind::DType:

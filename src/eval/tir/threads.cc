@@ -240,7 +240,7 @@ Result<Unit> TirMachine::Impl::copy_own_memory(Environment& own) const {
   for (auto& [buffer, value] : own.buffers) {
     if (buffer->scope != "local" || !value.storage) continue;
     RLDB_TRY(runtime::Ref<runtime::Storage> copy, runtime::Storage::allocate(value.storage->size()));
-    std::copy_n(value.storage->data(), value.storage->size(), copy->data());
+    std::copy_n(value.storage->peek(), value.storage->size(), copy->data());
     value.storage = copy;
     if (const auto p = own.pointers.find(buffer->data); p != own.pointers.end()) p->second.storage = copy;
   }

@@ -25,7 +25,7 @@ struct Elements {
 Elements elements_at(const Tensor& t, std::int64_t offset, std::string_view bytes) {
   const auto width = std::int64_t(t.dtype().bytes());
   Elements e{offset / width, (offset + std::int64_t(bytes.size()) + width - 1) / width, {}};
-  const auto* first = reinterpret_cast<const char*>(t.data()) + e.begin * width;
+  const auto* first = reinterpret_cast<const char*>(t.peek()) + e.begin * width;
   e.bytes.assign(first, std::size_t((e.end - e.begin) * width));
   std::memcpy(e.bytes.data() + (offset - e.begin * width), bytes.data(), bytes.size());
   return e;
@@ -64,7 +64,7 @@ Answer Adapter::on_readMemory(const Request& request) {
   const std::int64_t begin = std::clamp<std::int64_t>(offset, 0, size);
   const std::int64_t bytes = offset < 0 ? 0 : std::min({count, kMost, size - begin});
   Json body{{"address", fmt::format("0x{:x}", begin)}};
-  body["data"] = support::encode_base64({reinterpret_cast<const char*>(t.data()) + begin, std::size_t(bytes)});
+  body["data"] = support::encode_base64({reinterpret_cast<const char*>(t.peek()) + begin, std::size_t(bytes)});
   if (count > bytes) body["unreadableBytes"] = count - bytes;
   return body;
 }
@@ -107,7 +107,7 @@ std::optional<Failure> Adapter::write_elements(const Variables::Memory& memory, 
   const std::int64_t extent = t.shape().back();
   constexpr std::int64_t kMostRows = 16;
   if ((e.end - 1) / extent - e.begin / extent >= kMostRows) {
-    std::string all(reinterpret_cast<const char*>(t.data()), t.byte_size());
+    std::string all(reinterpret_cast<const char*>(t.peek()), t.byte_size());
     all.replace(std::size_t(e.begin * width), e.bytes.size(), e.bytes);
     return write_value(memory.path, memory.frame, tensor_of(all, t.shape(), t.dtype()));
   }

@@ -281,7 +281,7 @@ Result<std::int64_t> Interpreter::scalar(RegName r) {
   if (!t->dtype().is_integral() || t->dtype().lanes != 1 || t->element_count() < 1)
     return runtime::fail(ErrorKind::TypeMismatch,
                          fmt::format("${} is {}, not an integer", r, runtime::describe(reg(r))));
-  return runtime::load_as_int(t->data(), t->dtype());
+  return runtime::load_as_int(t->peek(), t->dtype());
 }
 
 Result<std::vector<std::int64_t>> Interpreter::dims(RegName r) {
@@ -291,7 +291,7 @@ Result<std::vector<std::int64_t>> Interpreter::dims(RegName r) {
   std::vector<std::int64_t> out;
   if (t->ndim() == 0) return out;  // the shape of a scalar
   for (std::int64_t d = 0; d < t->element_count(); ++d)
-    out.push_back(runtime::load_as_int(t->data() + std::size_t(d) * t->dtype().bytes(), t->dtype()));
+    out.push_back(runtime::load_as_int(t->peek() + std::size_t(d) * t->dtype().bytes(), t->dtype()));
   return out;
 }
 

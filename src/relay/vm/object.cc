@@ -99,7 +99,7 @@ class Formatter {
       return runtime::format_brief(v);
     const runtime::Tensor& t = v.as_tensor();
     if (t.dtype().is_bool()) return t.at(0) != 0 ? "True" : "False";
-    if (t.dtype().is_integral()) return fmt::format("{}", runtime::load_as_int(t.data(), t.dtype()));
+    if (t.dtype().is_integral()) return fmt::format("{}", runtime::load_as_int(t.peek(), t.dtype()));
     return fmt::format("{:.8g}", t.at(0));
   }
 

@@ -61,7 +61,7 @@ class MachineRecorder : public vm::Hook {
         });
       if (found.size() == before) return;
     }
-    for (const auto& [to, from] : found) std::memcpy(to->data(), from->data(), from->byte_size());
+    for (const auto& [to, from] : found) std::memcpy(to->data(), from->peek(), from->byte_size());
     done_ = true;
     depth_ = 1;
   }

@@ -86,8 +86,8 @@ std::optional<TensorDifference> compare_floats(const Tensor& a, const Tensor& b,
 std::optional<TensorDifference> compare_bytes(const Tensor& a, const Tensor& b, TensorDifference d) {
   const std::size_t size = d.dtype.bytes();
   for (std::int64_t i = 0; i < d.total; ++i) {
-    const std::byte* x = a.data() + std::size_t(i) * size;
-    const std::byte* y = b.data() + std::size_t(i) * size;
+    const std::byte* x = a.peek() + std::size_t(i) * size;
+    const std::byte* y = b.peek() + std::size_t(i) * size;
     if (std::memcmp(x, y, size) == 0) continue;
     d.max_abs = std::max(d.max_abs, std::abs(a.at(i) - b.at(i)));
     if (d.different++ > 0) continue;
@@ -112,7 +112,7 @@ std::optional<TensorDifference> compare_tensors(const Value& va, const Value& vb
   TensorDifference d;
   d.dtype = a.dtype();
   d.total = a.element_count();
-  if (std::memcmp(a.data(), b.data(), a.byte_size()) == 0) return std::nullopt;
+  if (std::memcmp(a.peek(), b.peek(), a.byte_size()) == 0) return std::nullopt;
   if (d.dtype.is_float() && d.dtype.lanes == 1) return compare_floats(a, b, t, d);
   return compare_bytes(a, b, d);
 }

@@ -166,7 +166,7 @@ struct Recorder::State {
     if (r.name.empty() && !e.names.empty()) r.name = e.names.front();
     if (!e.value.is(ValueKind::Tensor)) return r;  // no copy was kept
     const Tensor& then = e.value.as_tensor();
-    r.overwritten = then.byte_size() == t.byte_size() && std::memcmp(then.data(), t.data(), t.byte_size()) != 0;
+    r.overwritten = then.byte_size() == t.byte_size() && std::memcmp(then.peek(), t.peek(), t.byte_size()) != 0;
     r.writer = in_place ? it->second : writer_over(t, r.event);
     return r;
   }
@@ -228,7 +228,7 @@ struct Recorder::State {
       return;
     }
     bytes_left -= t.byte_size();
-    std::memcpy((*copy)->data(), t.data(), t.byte_size());
+    std::memcpy((*copy)->data(), t.peek(), t.byte_size());
     e.value = Value(std::move(copy).value());
   }
 

@@ -84,6 +84,7 @@ Result<Value> tensor_of(const DLTensor& t, Ref<Object> owner) {
   if (!readable(data, bytes)) return bad("a tensor whose data are outside of its memory");
   if (owner && reinterpret_cast<std::uintptr_t>(data) % kAlignment == 0) {
     auto storage = Storage::borrow(data, bytes, device, std::move(owner));
+    storage->expose();
     return made_tensor(Tensor::view(std::move(storage), 0, std::move(shape), dtype));
   }
   RLDB_TRY(auto made, Tensor::empty(std::move(shape), dtype));

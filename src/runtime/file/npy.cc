@@ -281,7 +281,7 @@ std::string npy_text(const Tensor& tensor, bool named) {
   out += '\0';
   append_little(out, header.size(), small ? 2 : 4);
   out += header;
-  out.append(reinterpret_cast<const char*>(tensor.data()), tensor.byte_size());
+  out.append(reinterpret_cast<const char*>(tensor.peek()), tensor.byte_size());
   return out;
 }
 

@@ -173,7 +173,7 @@ Result<std::string> write_safetensors(const NamedTensors& tensors) {
   out += text;
   for (const auto& [name, value] : tensors) {
     support::poll();
-    out.append(reinterpret_cast<const char*>(value.as_tensor().data()), value.as_tensor().byte_size());
+    out.append(reinterpret_cast<const char*>(value.as_tensor().peek()), value.as_tensor().byte_size());
   }
   return out;
 }

@@ -57,7 +57,7 @@ void write_tensor(support::ByteWriter& out, const Tensor& tensor, BoolCode bools
   write_dtype(out, tensor.dtype(), bools);
   for (std::int64_t d : tensor.shape()) out.i64(d);
   out.u64(tensor.byte_size());
-  out.raw({reinterpret_cast<const char*>(tensor.data()), tensor.byte_size()});
+  out.raw({reinterpret_cast<const char*>(tensor.peek()), tensor.byte_size()});
 }
 
 std::optional<Ref<Tensor>> read_tensor(support::ByteReader& in) {

@@ -313,7 +313,7 @@ std::string put_result(WireWriter& out, const Value& v, const std::vector<Ref<St
     put_form(out, WireForm::Inline);
     put_dtype(out, t.dtype());
     put_dims(out, t.shape());
-    out.text({reinterpret_cast<const char*>(t.data()), t.byte_size()});
+    out.text({reinterpret_cast<const char*>(t.peek()), t.byte_size()});
     return {};
   };
   return ValueWriter(out, rest).put(v, 0);

@@ -70,7 +70,7 @@ class ElementFormat {
   static std::string float_word(double v) { return std::isnan(v) ? "nan" : v < 0 ? "-inf" : "inf"; }
 
   std::string integer(std::int64_t index) const {
-    const std::byte* at = tensor_.data() + std::size_t(index) * type_.bytes();
+    const std::byte* at = tensor_.peek() + std::size_t(index) * type_.bytes();
     const std::int64_t v = load_as_int(at, type_);
     if (type_.is_bool()) return v ? "True" : "False";
     if (type_.is_handle()) return fmt::format("{:#x}", static_cast<std::uint64_t>(v));
@@ -247,7 +247,7 @@ std::string tensor_body(const Tensor& tensor, const FormatOptions& options) {
     return fmt::format("<elements of `{}` are not shown>", to_string(tensor.dtype()));
   }
   if (tensor.ndim() > 0) return TensorText(tensor, options).text();
-  return element_text(tensor.data(), tensor.dtype());
+  return element_text(tensor.peek(), tensor.dtype());
 }
 
 // Nothing for the host.

@@ -83,8 +83,8 @@ Census count_integers(const Tensor& actual, const Tensor& expected, const Tolera
   for (std::int64_t i = 0; i < n; ++i) {
     if (i % kPollEvery == 0) support::poll();
     const std::size_t at = std::size_t(i) * t.bytes();
-    const std::int64_t a = load_as_int(actual.data() + at, t);
-    const std::int64_t b = load_as_int(expected.data() + at, t);
+    const std::int64_t a = load_as_int(actual.peek() + at, t);
+    const std::int64_t b = load_as_int(expected.peek() + at, t);
     if (a == b) continue;
     const bool a_less = t.is_uint() ? std::uint64_t(a) < std::uint64_t(b) : a < b;
     const double absolute = double(a_less ? std::uint64_t(b) - std::uint64_t(a) : std::uint64_t(a) - std::uint64_t(b));
@@ -102,7 +102,7 @@ std::string compare_tensors(const Value& actual, const Value& expected, const To
   if (a.shape() != b.shape() || a.dtype() != b.dtype()) return differ(path, actual, expected);
   const DType t = a.dtype();
   if (!t.is_scalar()) {
-    const bool same = std::equal(a.data(), a.data() + a.byte_size(), b.data());
+    const bool same = std::equal(a.peek(), a.peek() + a.byte_size(), b.peek());
     return same ? "" : at_path(path, fmt::format("elements of `{}` differ", to_string(t)));
   }
   const Census census = t.is_float() ? count_floats(a, b, tolerance) : count_integers(a, b, tolerance);
@@ -112,12 +112,12 @@ std::string compare_tensors(const Value& actual, const Value& expected, const To
   if (a.ndim() == 0)
     return at_path(path,
                    fmt::format("{}, expected {}; difference {:.6g} absolute, {:.6g} relative (atol={:g}, rtol={:g})",
-                               element_text(a.data() + at, t), element_text(b.data() + at, t), census.max_absolute,
+                               element_text(a.peek() + at, t), element_text(b.peek() + at, t), census.max_absolute,
                                census.max_relative, tolerance.atol, tolerance.rtol));
   return at_path(path, fmt::format("element {} is {}, expected {}; {} of {} differ{}; largest difference "
                                    "{:.6g} absolute, {:.6g} relative (atol={:g}, rtol={:g})",
-                                   index_text(census.first, a.shape()), element_text(a.data() + at, t),
-                                   element_text(b.data() + at, t), census.differing,
+                                   index_text(census.first, a.shape()), element_text(a.peek() + at, t),
+                                   element_text(b.peek() + at, t), census.differing,
                                    support::counted(std::size_t(total), "element"), census.differing == 1 ? "s" : "",
                                    census.max_absolute, census.max_relative, tolerance.atol, tolerance.rtol));
 }

@@ -68,7 +68,7 @@ template <class T>
 void copy_elements(const Tensor& from, std::int64_t base, std::int64_t stride, std::span<const std::int64_t> order,
                    Tensor& to, std::int64_t at) {
   for (const std::int64_t index : order) {
-    std::memcpy(to.data() + std::size_t(at) * sizeof(T), from.data() + std::size_t(base + index * stride) * sizeof(T),
+    std::memcpy(to.data() + std::size_t(at) * sizeof(T), from.peek() + std::size_t(base + index * stride) * sizeof(T),
                 sizeof(T));
     at += stride;
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstring>
 
 namespace rldb::runtime {
@@ -16,7 +17,7 @@ Result<Value> copy(const Value& value, int depth) {
   if (value.is(ValueKind::Tensor)) {
     const Tensor& t = value.as_tensor();
     RLDB_TRY(auto made, Tensor::empty(t.shape(), t.dtype(), t.device()));
-    std::memcpy(made->data(), t.data(), t.byte_size());
+    std::memcpy(made->data(), t.peek(), t.byte_size());
     return Value(std::move(made));
   }
   if (value.is(ValueKind::Storage)) {
@@ -40,8 +41,10 @@ Result<Value> move_to(const Value& value, Device device, int depth) {
     const Tensor& t = value.as_tensor();
     if (t.device() == device) return value;
     RLDB_TRY(auto made, Tensor::empty(t.shape(), t.dtype(), device));
-    if (t.byte_size() > 0) std::memcpy(made->data(), t.data(), t.byte_size());
-    note_device_copy(t.device(), device, t.byte_size());
+    const auto begin = std::chrono::steady_clock::now();
+    if (t.byte_size() > 0) std::memcpy(made->data(), t.peek(), t.byte_size());
+    const std::chrono::nanoseconds time = std::chrono::steady_clock::now() - begin;
+    note_device_copy(t.device(), device, t.byte_size(), std::uint64_t(time.count()));
     return Value(std::move(made));
   }
   if (!value.is(ValueKind::Tuple)) return value;

@@ -102,6 +102,7 @@ void reset_device_traffic() {
     DeviceUse& use = it->second;
     use.peak = use.bytes;
     use.copies_in = use.bytes_in = use.copies_out = use.bytes_out = 0;
+    use.ns_in = use.ns_out = 0;
     it = use.storages == 0 ? table.erase(it) : std::next(it);
   }
 }
@@ -119,18 +120,36 @@ void note_device_storage(Device device, std::size_t bytes, bool freed) {
   }
 }
 
-void note_device_copy(Device from, Device to, std::size_t bytes) {
+void note_device_copy(Device from, Device to, std::size_t bytes, std::uint64_t nanoseconds) {
   const std::lock_guard lock(g_device_mutex);
   if (!to.is_host()) {
     DeviceUse& use = use_of(to);
     ++use.copies_in;
     use.bytes_in += bytes;
+    use.ns_in += nanoseconds;
   }
   if (!from.is_host()) {
     DeviceUse& use = use_of(from);
     ++use.copies_out;
     use.bytes_out += bytes;
+    use.ns_out += nanoseconds;
   }
+}
+
+namespace {
+
+std::optional<Error> g_device_error;
+
+}  // namespace
+
+void note_device_error(Error error) {
+  const std::lock_guard lock(g_device_mutex);
+  if (!g_device_error) g_device_error = std::move(error);
+}
+
+std::optional<Error> take_device_error() {
+  const std::lock_guard lock(g_device_mutex);
+  return std::exchange(g_device_error, std::nullopt);
 }
 
 }  // namespace rldb::runtime

@@ -88,7 +88,7 @@ std::int64_t reduced_integer(Reduction kind, std::int64_t a, std::int64_t b) {
 void reduce_integers(Reduction kind, std::span<const Value> inputs, Tensor& to) {
   const std::size_t bytes = to.dtype().bytes();
   const auto at = [&](std::size_t w, std::int64_t i) {
-    return load_as_int(inputs[w].as_tensor().data() + std::size_t(i) * bytes, to.dtype());
+    return load_as_int(inputs[w].as_tensor().peek() + std::size_t(i) * bytes, to.dtype());
   };
   for (std::int64_t i = 0; i < to.element_count(); ++i) {
     std::int64_t sum = at(0, i);
@@ -120,14 +120,14 @@ Result<support::Unit> allgather(std::span<const Value> inputs, PackedArgs args) 
   const std::size_t part = args[0].as_tensor().byte_size();
   if (to.byte_size() != part * inputs.size()) return wrong_count(args, inputs.size());
   for (std::size_t w = 0; w < inputs.size(); ++w)
-    std::memmove(to.data() + w * part, inputs[w].as_tensor().data(), part);
+    std::memmove(to.data() + w * part, inputs[w].as_tensor().peek(), part);
   return support::Unit{};
 }
 
 Result<support::Unit> broadcast(std::span<const Value> inputs, PackedArgs args) {
   const Tensor &from = inputs[0].as_tensor(), &to = args.back().as_tensor();
   if (from.dtype() != to.dtype() || from.byte_size() != to.byte_size()) return wrong_count(args, inputs.size());
-  std::memmove(to.data(), from.data(), from.byte_size());
+  std::memmove(to.data(), from.peek(), from.byte_size());
   return support::Unit{};
 }
 
@@ -135,7 +135,7 @@ Result<support::Unit> scatter(std::span<const Value> inputs, std::size_t id, Pac
   const Tensor &from = inputs[0].as_tensor(), &to = args.back().as_tensor();
   if (from.dtype() != to.dtype() || from.byte_size() != to.byte_size() * inputs.size())
     return wrong_count(args, inputs.size());
-  std::memmove(to.data(), from.data() + id * to.byte_size(), to.byte_size());
+  std::memmove(to.data(), from.peek() + id * to.byte_size(), to.byte_size());
   return support::Unit{};
 }
 
@@ -150,7 +150,7 @@ Result<support::Unit> receive(std::span<const Value> inputs, PackedArgs args) {
   if (to.dtype() != from.dtype() || to.shape() != from.shape())
     return fail(ErrorKind::ShapeMismatch,
                 fmt::format("{} was sent, and {} is to receive it", describe(inputs[0]), describe(args[0])));
-  std::memmove(to.data(), from.data(), from.byte_size());
+  std::memmove(to.data(), from.peek(), from.byte_size());
   return support::Unit{};
 }
 

@@ -59,7 +59,7 @@ using KeyFn = void (*)(const Row& row, std::int64_t first, std::span<typename It
 
 template <class T, class Item>
 void keys_of(const Row& row, std::int64_t first, std::span<typename Item::Key> keys) {
-  const std::byte* data = row.tensor->data() + std::size_t(row.base + first * row.stride) * sizeof(T);
+  const std::byte* data = row.tensor->peek() + std::size_t(row.base + first * row.stride) * sizeof(T);
   const std::size_t step = std::size_t(row.stride) * sizeof(T);
   for (std::size_t i = 0; i < keys.size(); ++i) {
     T v;

@@ -22,7 +22,9 @@ SharedBlock* block_of(const Storage& s) { return dynamic_cast<SharedBlock*>(s.ow
 
 Ref<Storage> view_of_block(SharedBlock& block) {
   const Storage& m = *block.memory;
-  return Storage::borrow(m.data(), m.size(), m.device(), Ref<Object>(&block));
+  Ref<Storage> view = Storage::borrow(m.host_memory(), m.size(), m.device(), Ref<Object>(&block));
+  if (m.device_copy()) view->set_device_copy(Ref<DeviceCopy>(m.device_copy()));
+  return view;
 }
 
 // `to` becomes what `from` was, with its memory; `from` is left with none.
@@ -41,12 +43,6 @@ PinnedStorages& pinned() {
   return *storages;
 }
 
-bool is_pinned(const Storage& s) {
-  PinnedStorages& p = pinned();
-  const std::scoped_lock lock(p.mutex);
-  return p.all.contains(&s);
-}
-
 std::vector<Reclaimer*>& reclaimers() {
   static auto* all = new std::vector<Reclaimer*>();
   return *all;
@@ -63,6 +59,12 @@ std::uint64_t nanoseconds() {
 
 }  // namespace
 
+bool is_pinned(const Storage& s) {
+  PinnedStorages& p = pinned();
+  const std::scoped_lock lock(p.mutex);
+  return s.is_exposed() || p.all.contains(&s);
+}
+
 bool reclaim() {
   const std::vector<Reclaimer*> all = reclaimers();
   return std::any_of(all.begin(), all.end(), [](Reclaimer* r) { return r->give_up_(); });
@@ -75,7 +77,10 @@ Pinned::Pinned(std::span<const Value> values) {
   for (const Value& v : values)
     if (v.is(ValueKind::Tensor)) storages_.push_back(v.as_tensor().storage());
   const std::scoped_lock lock(pinned().mutex);
-  for (const Ref<Storage>& s : storages_) pinned().all.insert(s.get());
+  for (const Ref<Storage>& s : storages_) {
+    (void)s->data();  // from the device
+    pinned().all.insert(s.get());
+  }
 }
 
 Pinned::~Pinned() {

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <unordered_map>
 
 #include "rldb/runtime/any_contents.h"
@@ -175,10 +176,12 @@ Ref<Storage> Storage::borrow(std::byte* data, std::size_t bytes, Device device, 
   RLDB_CHECK(owner, "borrowed memory has an owner");
   Ref<Storage> made(new Storage(data, bytes, device));
   made->owner_ = std::move(owner);
+  made->set_plain(true);
   return made;
 }
 
 Storage::~Storage() {
+  copy_ = nullptr;  // it knows this memory
   if (owner_) return;
   if (!device_.is_host()) note_device_storage(device_, size_, true);
   g_in_use.fetch_sub(size_, std::memory_order_relaxed);
@@ -198,6 +201,8 @@ bool Storage::grow_to(std::size_t bytes) {
   if (bytes > most_) return false;
   auto larger = allocate(bytes, device_);
   if (!larger.ok()) return false;
+  copy_ = nullptr;
+  set_plain(false);
   std::swap(data_, (*larger)->data_);
   std::swap(size_, (*larger)->size_);
   return true;
@@ -206,8 +211,31 @@ bool Storage::grow_to(std::size_t bytes) {
 Result<Ref<Storage>> Storage::clone() const {
   RLDB_TRY(auto copy, allocate(size_, device_));
   copy->most_ = most_;
-  if (size_ > 0) std::memcpy(copy->data(), data_, size_);
+  if (size_ > 0 && !is_untouched()) std::memcpy(copy->data(), peek(), size_);
   return copy;
+}
+
+void Storage::set_device_copy(Ref<DeviceCopy> copy) const {
+  copy_ = std::move(copy);
+  set_plain(!copy_);
+}
+
+void Storage::fetch() const {
+  static std::mutex fetching;  // threads of a kernel may ask for one storage at the same time
+  if (!copy_ || copy_->current() != DeviceCopy::Current::Device) return;
+  const std::scoped_lock lock(fetching);
+  if (copy_->current() == DeviceCopy::Current::Device && copy_->fetch()) copy_->set_current(DeviceCopy::Current::Both);
+}
+
+void Storage::take_back() const {
+  if (!copy_) return set_plain(true);
+  fetch();
+  if (copy_->current() != DeviceCopy::Current::Device) copy_->set_current(DeviceCopy::Current::Host);
+}
+
+void Storage::expose() const {
+  take_back();
+  exposed_ = true;
 }
 
 Result<Ref<Tensor>> Tensor::empty(std::vector<std::int64_t> shape, DType dtype, Device device) {
@@ -303,7 +331,7 @@ Result<Value> copy_at(const Value& v, int depth, Copies& copies) {
     case ValueKind::Tensor: {
       const Tensor& from = v.as_tensor();
       RLDB_TRY(auto to, Tensor::empty(from.shape(), from.dtype(), from.device()));
-      if (from.byte_size() > 0) std::memcpy(to->data(), from.data(), from.byte_size());
+      if (from.byte_size() > 0) std::memcpy(to->data(), from.peek(), from.byte_size());
       return Value(std::move(to));
     }
     case ValueKind::Storage: {

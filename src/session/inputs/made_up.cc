@@ -140,7 +140,7 @@ class Follow {
     }
     if (!t.dtype().is_integral()) return out;
     for (std::int64_t i = 0; i < t.element_count(); ++i) {
-      const std::int64_t v = runtime::load_as_int(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype());
+      const std::int64_t v = runtime::load_as_int(t.peek() + std::size_t(i) * t.dtype().bytes(), t.dtype());
       out.range = i == 0 ? Interval::of(v, v) : rldb::session::join(out.range, Interval::of(v, v));
     }
     return out;

@@ -82,7 +82,7 @@ Result<support::Unit> copy_into(const Value& from, const Value& to) {
   if (a.dtype() != b.dtype() || a.shape() != b.shape())
     return runtime::fail(ErrorKind::ShapeMismatch, fmt::format("the result is a {}, and {} was allocated for it",
                                                                runtime::describe(from), runtime::describe(to)));
-  if (a.byte_size() > 0) std::memmove(b.data(), a.data(), a.byte_size());
+  if (a.byte_size() > 0) std::memmove(b.data(), a.peek(), a.byte_size());
   return support::Unit{};
 }
 
@@ -109,7 +109,7 @@ Result<std::vector<std::vector<std::int64_t>>> read_shapes(PackedArgs tensors) {
       return runtime::fail(ErrorKind::TypeMismatch, fmt::format("a {} is not a shape", runtime::describe(v)));
     std::vector<std::int64_t>& dims = out.emplace_back();
     for (std::int64_t i = 0; i < t.element_count(); ++i)
-      dims.push_back(runtime::load_as_int(t.data() + std::size_t(i) * 8, t.dtype()));
+      dims.push_back(runtime::load_as_int(t.peek() + std::size_t(i) * 8, t.dtype()));
     if (std::any_of(dims.begin(), dims.end(), [](std::int64_t d) { return d < 0; }))
       return runtime::fail(ErrorKind::ShapeMismatch, "a shape with a negative dim");
   }
@@ -121,7 +121,7 @@ Result<Value> host_value(const Value& v) {
   const runtime::Tensor& t = v.as_tensor();
   if (t.device().is_host()) return v;
   RLDB_TRY(auto made, runtime::Tensor::empty(t.shape(), t.dtype()));
-  if (t.byte_size() > 0) std::memcpy(made->data(), t.data(), t.byte_size());
+  if (t.byte_size() > 0) std::memcpy(made->data(), t.peek(), t.byte_size());
   return Value(made);
 }
 

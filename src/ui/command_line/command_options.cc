@@ -76,6 +76,10 @@ void add_profile(CLI::App& app, CommandLine& c) {
   app.add_option("--profile-flame", c.run.profile.flame, "write the call paths as a picture")->type_name("FILE.svg");
   app.add_option("--profile-memory", c.run.profile.memory, "write the memory held over time as a picture")
       ->type_name("FILE.svg");
+  app.add_option("--profile-simulate", c.run.profile.simulate,
+                 "with the time that the run would take if a device did so much a second; once for each device")
+      ->allow_extra_args(false)
+      ->type_name("DEVICE,flops=N,bytes=N,link=N,latency=TIME");
   app.add_option("--profile-runs", c.run.profile.runs, "number of runs that are profiled")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");

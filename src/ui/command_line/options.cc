@@ -118,8 +118,8 @@ void add_check_bounds(CLI::App& app, CommandLine& c) {
 
 void add_run_options(CLI::App& app, CommandLine& c) {
   add_enum(app, "--engine", c.options.engine, engine_words(),
-           "jit (default), eval (reference evaluator), vm (VM with interpreted kernels) or opencl (VM, GPU kernels by "
-           "OpenCL)",
+           "jit (default), eval (reference evaluator), vm (VM with interpreted kernels), opencl or cuda (VM, GPU "
+           "kernels by OpenCL or CUDA)",
            "ENGINE");
   app.add_option_function<std::vector<std::string>>(
          "--dim",

@@ -67,7 +67,7 @@ std::string elements_text(const Tensor& t, char format, std::int64_t limit) {
     text += std::string(closed, ']');
     if (i > 0) text += closed > 0 ? "\n" + std::string(shape.size() - closed, ' ') : " ";
     text += std::string(closed, '[');
-    text += element_text(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(), format, true);
+    text += element_text(t.peek() + std::size_t(i) * t.dtype().bytes(), t.dtype(), format, true);
   }
   if (shown < count) text += fmt::format(" ...{} more", count - shown);
   return text + std::string(shape.size(), ']');

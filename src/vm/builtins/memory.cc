@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "rldb/runtime/copy.h"
+#include "rldb/runtime/clear.h"
 #include "rldb/runtime/shared_memory.h"
 #include "vm/builtins/args.h"
 
@@ -98,8 +99,7 @@ Result<Value> builtin_AllocTensor(const CallSite&, PackedArgs args) {
 Result<Value> alloc_cleared_tensor(const CallSite& site, PackedArgs args) {
   RLDB_TRY(Value made, builtin_AllocTensor(site, args));
   const runtime::Tensor& t = made.as_tensor();
-  RLDB_TRY_VOID(runtime::own(*t.storage()));
-  if (t.byte_size() > 0) std::memset(t.data(), 0, t.byte_size());
+  RLDB_TRY_VOID(runtime::clear(t));
   return made;
 }
 
@@ -146,7 +146,7 @@ Result<Value> builtin_TensorToShape(const CallSite&, PackedArgs args) {
     return a.wrong(0, "a 1-d integer tensor");
   std::vector<std::int64_t> dims;
   for (std::int64_t i = 0; i < t->element_count(); ++i)
-    dims.push_back(load_as_int(t->data() + std::size_t(i) * t->dtype().bytes(), t->dtype()));
+    dims.push_back(load_as_int(t->peek() + std::size_t(i) * t->dtype().bytes(), t->dtype()));
   return Value::of_shape(std::move(dims));
 }
 
@@ -171,7 +171,7 @@ Result<Value> builtin_EnsureZeroOffset(const CallSite&, PackedArgs args) {
   RLDB_TRY(runtime::Tensor * t, a.tensor(0));
   if (t->byte_offset() == 0) return a[0];
   RLDB_TRY(auto copy, runtime::Tensor::empty(t->shape(), t->dtype(), t->device()));
-  if (t->byte_size() > 0) std::memcpy(copy->data(), t->data(), t->byte_size());
+  if (t->byte_size() > 0) std::memcpy(copy->data(), t->peek(), t->byte_size());
   return Value(copy);
 }
 

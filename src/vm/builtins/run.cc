@@ -78,7 +78,7 @@ Result<Value> builtin_RunAssert(const CallSite&, PackedArgs args) {
   } else {
     RLDB_TRY(runtime::Tensor * t, a.tensor(0));
     if (t->ndim() != 0 || !t->dtype().is_bool()) return a.wrong(0, "a bool or a 0-d bool tensor");
-    holds = load_as_int(t->data(), t->dtype()) != 0;
+    holds = load_as_int(t->peek(), t->dtype()) != 0;
   }
   if (holds) return Value();
   if (!a[1].is(ValueKind::String)) return a.wrong(1, "a format string");
@@ -127,7 +127,7 @@ struct Items {
   std::int64_t outer = 1, count = 0, inner = 1;
 
   const std::byte* element(std::int64_t item, std::int64_t o, std::int64_t i) const {
-    return t.data() + std::size_t((o * count + item) * inner + i) * t.dtype().bytes();
+    return t.peek() + std::size_t((o * count + item) * inner + i) * t.dtype().bytes();
   }
   int compare(std::int64_t x, std::int64_t y) const {
     for (std::int64_t o = 0; o < outer; ++o)

@@ -14,7 +14,7 @@ Result<Value> builtin_ReadIfCond(const CallSite&, PackedArgs args) {
   RLDB_TRY(runtime::Tensor * t, a.tensor(0));
   if (t->ndim() != 0 || !t->dtype().is_integral() || t->dtype().lanes != 1)
     return a.wrong(0, "a bool or a 0-d integer tensor");
-  return Value::of_int(load_as_int(t->data(), t->dtype()) != 0);
+  return Value::of_int(load_as_int(t->peek(), t->dtype()) != 0);
 }
 
 // ---- tuples ----

@@ -1,5 +1,5 @@
 // A device that runs compiled kernels in memory of its own: the seam between what all of them need (codegen/gpu: the
-// host's part of a call) and the API of a driver (codegen/opencl, codegen/nvptx).
+// host's part of a call, tensors that stay on the device) and the API of a driver (codegen/opencl, codegen/nvptx).
 //
 // All functions but `launch` return when their work is done. Commands run in the order in which they are given.
 #pragma once
@@ -49,16 +49,25 @@ class GpuDevice {
   std::string api;         // "OpenCL"
   runtime::Device number;  // in the account of memory and traffic
   std::uint64_t block_threads = 0, shared_bytes = 0;
+  std::size_t memory_bytes = SIZE_MAX;
   bool float64 = false;
-  bool is_cpu = false;  // the arrays of all threads of a block are on one stack
+  bool is_cpu = false;             // its memory is the host's, and the arrays of all threads of a block are on one stack
+  std::size_t part_alignment = 1;  // of the first byte of a part
+  std::size_t allocated = 0;       // by codegen/gpu
   // The last launch goes on, though nobody waits for it any more. Commands that are given now start when it has ended.
   bool abandoned = false;
 
   virtual runtime::Result<GpuAddress> allocate(std::size_t bytes) = 0;
   virtual void release(GpuAddress memory) = 0;
+  // A range of it, as an argument for kernels; released by itself, before the whole.
+  virtual runtime::Result<GpuAddress> part(GpuAddress memory, std::size_t at, std::size_t bytes) = 0;
+  virtual void release_part(GpuAddress part) = 0;
   virtual runtime::Result<support::Unit> write(GpuAddress to, const void* from, std::size_t bytes) = 0;
   virtual runtime::Result<support::Unit> read(GpuAddress from, void* to, std::size_t bytes) = 0;
-  virtual runtime::Result<support::Unit> clear(GpuAddress memory, std::size_t bytes) = 0;
+  // From one memory to another.
+  virtual runtime::Result<support::Unit> copy(GpuAddress from, std::size_t from_at, GpuAddress to, std::size_t to_at,
+                                              std::size_t bytes) = 0;
+  virtual runtime::Result<support::Unit> clear(GpuAddress memory, std::size_t at, std::size_t bytes) = 0;
 
   // `strict`: as GpuOptions::fast_math is not set. The Message has the driver's own words.
   virtual ir::Result<std::unique_ptr<GpuCode>> build(const Program& program, std::string_view name, bool strict) = 0;

@@ -1,7 +1,8 @@
 // A PrimFunc run by a device, as a kernel of the table: the host's part of its calls.
 //
-// Tensors are copied to the device before a call, and back after it; a call that fails leaves the host's tensors as
-// they were.
+// Tensors stay on the device between two calls: a storage has a copy there (runtime::DeviceCopy) that is made when a
+// kernel first reads it, and is good until the host takes the storage's memory; what a kernel has written comes back
+// when the host asks for it. A call that has a fault leaves what it would have changed as it was.
 #pragma once
 
 #include <functional>

@@ -30,8 +30,6 @@ struct OpenClDevice {
 // All devices, in the platforms' order; the first one runs kernels. The Message says why there is none.
 ir::Result<std::vector<OpenClDevice>> opencl_devices();
 
-struct OpenClOptions : GpuOptions {};
-
 // The text that is compiled for the first device: all kernel functions of `f`, in the order of their launches.
 ir::Result<std::string> opencl_source(ir::Context& ctx, const ir::PrimFunc* f, std::string_view name,
                                       const GpuOptions& options);

@@ -29,7 +29,8 @@ struct ProfiledCall {
   bool completed = false;                // its result is `_`
 };
 // `rates`: those of the machine too, as bounds; they are measured once and kept.
-ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_t runs, bool rates);
+ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_t runs, bool rates,
+                          std::vector<debug::DeviceCosts> devices = {});
 
 // Of several ranks, the others run first. On the evaluator it runs to the end. Null: reported.
 std::optional<debug::StopReport> start_call(Repl& repl, const PreparedCall& call, bool stop_at_entry);

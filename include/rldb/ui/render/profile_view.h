@@ -15,6 +15,8 @@ enum class ProfileColumns : std::uint8_t { All, Counts };
 inline constexpr double kLeastShare = 0.005;
 
 std::string profile_text(const std::vector<debug::Profile>& ranks, ProfileColumns columns);
+// The time that a run would take; with Profile::devices.
+std::string simulation_text(const debug::Profile& profile);
 // One for each rank.
 nlohmann::ordered_json profile_json(const std::vector<debug::Profile>& ranks);
 // The trace event format of Chrome, which Perfetto reads: one process for each rank, its memory as a counter.

@@ -109,8 +109,8 @@ struct Range {
 };
 
 Range range_of(const Value& v) {
-  if (v.is(ValueKind::Tensor)) return {v.as_tensor().data(), v.as_tensor().byte_size()};
-  if (v.is(ValueKind::Storage)) return {v.storage_ref()->data(), v.storage_ref()->size()};
+  if (v.is(ValueKind::Tensor)) return {v.as_tensor().address(), v.as_tensor().byte_size()};
+  if (v.is(ValueKind::Storage)) return {v.storage_ref()->address(), v.storage_ref()->size()};
   return {};
 }
 
@@ -145,9 +145,9 @@ void note_access(const void* address, long long bytes) {
   for (const Value& v : run->args)
     if (range_of(v).holds(at, size)) return;
   for (const auto& s : run->allocations)
-    if (Range{s->data(), s->size()}.holds(at, size)) return;
+    if (Range{s->address(), s->size()}.holds(at, size)) return;
   for (const auto& s : run->panels)
-    if (s && Range{s->data(), s->size()}.holds(at, size)) return;
+    if (s && Range{s->address(), s->size()}.holds(at, size)) return;
   if (on_this_stack(at)) return;
   run->error = runtime::Error{runtime::ErrorKind::OutOfBounds,
                               fmt::format("the optimised code accesses {} outside of its buffers",

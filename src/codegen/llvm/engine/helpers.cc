@@ -130,7 +130,7 @@ struct BufferArgument {
   runtime::Result<Value> make(const Run& run) {
     const std::size_t bytes = std::size_t(product(shape)) * dtype.bytes();
     const auto inside = [&](const runtime::Ref<runtime::Storage>& s) {
-      return s && data >= s->data() && data + bytes <= s->data() + s->size();
+      return s && data >= s->address() && data + bytes <= s->address() + s->size();
     };
     if (compact()) {
       for (const Value& v : run.args)
@@ -215,8 +215,8 @@ std::int32_t call_packed(const char* name, const std::int64_t* rows, std::int64_
     wide = v.as_float();
     result[0] = std::isfinite(wide) && std::fabs(wide) < 0x1p63 ? std::int64_t(wide) : 0;
   } else if (v.is(ValueKind::Tensor) && v.as_tensor().element_count() == 1) {
-    wide = runtime::load_as_double(v.as_tensor().data(), v.as_tensor().dtype());
-    result[0] = runtime::load_as_int(v.as_tensor().data(), v.as_tensor().dtype());
+    wide = runtime::load_as_double(v.as_tensor().peek(), v.as_tensor().dtype());
+    result[0] = runtime::load_as_int(v.as_tensor().peek(), v.as_tensor().dtype());
   } else if (!v.is_null()) {
     return stop(run, {ErrorKind::TypeMismatch, runtime::describe(v) + " is not a scalar", {}});
   }

@@ -269,9 +269,9 @@ class JitKernel : public runtime::Kernel {
     } else if (v.is(ValueKind::Tensor) && v.as_tensor().element_count() == 1) {
       const runtime::Tensor& t = v.as_tensor();
       if (p.dtype.is_float())
-        w.floating = runtime::load_as_double(t.data(), t.dtype());
+        w.floating = runtime::load_as_double(t.peek(), t.dtype());
       else
-        w.integer = runtime::load_as_int(t.data(), t.dtype());
+        w.integer = runtime::load_as_int(t.peek(), t.dtype());
     } else if (v.is(ValueKind::Float)) {
       if (p.dtype.is_float())
         w.floating = v.as_float();

@@ -98,7 +98,9 @@ ir::Result<CuDevice*> CuDevice::open() {
   opened->name = about.name;
   opened->block_threads = about.block_size;
   opened->shared_bytes = about.shared_memory;
+  opened->memory_bytes = about.memory;
   opened->float64 = true;
+  opened->part_alignment = 16;  // of the widest access
   cu::Result code = cu->cuDevicePrimaryCtxRetain(&opened->context_, id);
   if (code == cu::kSuccess) code = cu->cuCtxSetCurrent(opened->context_);
   if (code == cu::kSuccess) code = cu->cuStreamCreate(&opened->stream_, cu::kNonBlocking);
@@ -139,6 +141,7 @@ void CuDevice::release(GpuAddress memory) {
   cu_->cuCtxSetCurrent(context_);
   cu_->cuMemFree(memory);
 }
+Result<GpuAddress> CuDevice::part(GpuAddress memory, std::size_t at, std::size_t) { return memory + at; }
 
 Result<Unit> CuDevice::write(GpuAddress to, const void* from, std::size_t bytes) {
   cu_->cuCtxSetCurrent(context_);
@@ -148,9 +151,15 @@ Result<Unit> CuDevice::read(GpuAddress from, void* to, std::size_t bytes) {
   cu_->cuCtxSetCurrent(context_);
   return finished("copy from the device", cu_->cuMemcpyDtoHAsync(to, from, bytes, stream_));
 }
-Result<Unit> CuDevice::clear(GpuAddress memory, std::size_t bytes) {
+Result<Unit> CuDevice::copy(GpuAddress from, std::size_t from_at, GpuAddress to, std::size_t to_at,
+                            std::size_t bytes) {
+  if (bytes == 0) return Unit{};
   cu_->cuCtxSetCurrent(context_);
-  return checked("clear memory", cu_->cuMemsetD8Async(memory, 0, bytes, stream_));
+  return checked("copy memory", cu_->cuMemcpyDtoDAsync(to + to_at, from + from_at, bytes, stream_));
+}
+Result<Unit> CuDevice::clear(GpuAddress memory, std::size_t at, std::size_t bytes) {
+  cu_->cuCtxSetCurrent(context_);
+  return checked("clear memory", cu_->cuMemsetD8Async(memory + at, 0, bytes, stream_));
 }
 
 ir::Result<std::unique_ptr<GpuCode>> CuDevice::build(const Program& program, std::string_view name, bool) {

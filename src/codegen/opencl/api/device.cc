@@ -104,8 +104,10 @@ ir::Result<ClDevice*> ClDevice::open() {
     opened->name = about.name;
     opened->block_threads = about.group_size;
     opened->shared_bytes = about.local_memory;
+    opened->memory_bytes = about.memory;
     opened->float64 = about.float64;
     opened->is_cpu = (number_of<cl::Bits>(*api, devices[0], cl::kDeviceType) & cl::kCpu) != 0;
+    opened->part_alignment = std::max<std::size_t>(1, number_of<cl::Uint>(*api, devices[0], cl::kAlignmentBits) / 8);
     opened->exact_division_ =
         (number_of<cl::Bits>(*api, devices[0], cl::kSingleFloats) & cl::kCorrectlyRoundedDivision) != 0;
     if (const std::string error = opened->make_queues(); !error.empty())

@@ -16,9 +16,13 @@ class ClDevice : public GpuDevice {
 
   runtime::Result<GpuAddress> allocate(std::size_t bytes) override;
   void release(GpuAddress memory) override;
+  runtime::Result<GpuAddress> part(GpuAddress memory, std::size_t at, std::size_t bytes) override;
+  void release_part(GpuAddress part) override { release(part); }
   runtime::Result<support::Unit> write(GpuAddress to, const void* from, std::size_t bytes) override;
   runtime::Result<support::Unit> read(GpuAddress from, void* to, std::size_t bytes) override;
-  runtime::Result<support::Unit> clear(GpuAddress memory, std::size_t bytes) override;
+  runtime::Result<support::Unit> copy(GpuAddress from, std::size_t from_at, GpuAddress to, std::size_t to_at,
+                                      std::size_t bytes) override;
+  runtime::Result<support::Unit> clear(GpuAddress memory, std::size_t at, std::size_t bytes) override;
   ir::Result<std::unique_ptr<GpuCode>> build(const Program& program, std::string_view name, bool strict) override;
   runtime::Result<support::Unit> launch(const GpuCode& code, std::size_t which, const GpuGrid& grid,
                                         std::span<const GpuArgument> arguments) override;

@@ -27,13 +27,19 @@ inline constexpr Int kComplete = 0;                                 // of a comm
 inline constexpr Bits kAllDevices = 0xFFFFFFFF, kCpu = 1 << 1;      // of kDeviceType
 inline constexpr Bits kReadWrite = 1, kSharedAtAllTimes = 1 << 10;  // of memory
 inline constexpr Bits kSharedBuffers = 1 << 1;                      // of kSharedMemory
+inline constexpr Uint kRegion = 0x1220;
 inline constexpr Uint kBlocking = 1;
 inline constexpr Uint kPlatformName = 0x0902;
-inline constexpr Uint kDeviceType = 0x1000, kMaxGroupSize = 0x1004, kSingleFloats = 0x101B, kGlobalMemory = 0x101F,
-                      kLocalMemory = 0x1023, kDeviceName = 0x102B, kDeviceVersion = 0x102F, kDeviceExtensions = 0x1030,
-                      kSharedMemory = 0x1053;
+inline constexpr Uint kDeviceType = 0x1000, kMaxGroupSize = 0x1004, kAlignmentBits = 0x1019, kSingleFloats = 0x101B,
+                      kGlobalMemory = 0x101F, kLocalMemory = 0x1023, kDeviceName = 0x102B, kDeviceVersion = 0x102F,
+                      kDeviceExtensions = 0x1030, kSharedMemory = 0x1053;
 inline constexpr Uint kBuildLog = 0x1183, kCommandStatus = 0x11D3;
 inline constexpr Bits kCorrectlyRoundedDivision = 1 << 7;  // of kSingleFloats
+
+// A range of memory, for kRegion.
+struct Region {
+  std::size_t at, bytes;
+};
 
 // Functions of later versions are null where the library does not have them.
 struct Api {

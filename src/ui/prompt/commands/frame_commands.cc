@@ -6,6 +6,7 @@
 
 #include "rldb/debug/objects.h"
 #include "rldb/debug/storage.h"
+#include "rldb/runtime/tensor_place.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -117,7 +118,9 @@ namespace {
 
 std::string place_text(const debug::RegisterInfo& r) {
   if (r.storage.empty()) return "";
-  return r.value.is(runtime::ValueKind::Tensor) ? fmt::format("{}+{}", r.storage, r.offset) : r.storage;
+  const std::string place = runtime::place_of(r.value);
+  const std::string on = place == "cpu" ? "" : " on " + place;
+  return r.value.is(runtime::ValueKind::Tensor) ? fmt::format("{}+{}{}", r.storage, r.offset, on) : r.storage + on;
 }
 
 std::string register_name(const std::vector<debug::RegisterInfo>& all, bytecode::RegName reg) {

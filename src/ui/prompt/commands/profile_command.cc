@@ -18,6 +18,7 @@ namespace {
 struct ProfileFlags {
   std::size_t runs = 1;
   bool counts = false;
+  std::vector<std::string> devices;  // and their costs
   std::string json, trace, flame, memory;  // files
   std::string problem;
 };
@@ -35,7 +36,9 @@ ProfileFlags take_profile_options(std::vector<std::string>& words) {
       if (word.starts_with(name) && word.size() > name.size()) return *file = word.substr(name.size()), true;
     constexpr std::string_view kRuns = "--runs=";
     constexpr std::size_t kMostRuns = 1'000'000;
+    constexpr std::string_view kSimulate = "--simulate=";
     if (word == "--counts") return options.counts = true;
+    if (word.starts_with(kSimulate)) return options.devices.push_back(word.substr(kSimulate.size())), true;
     const auto runs = word.starts_with(kRuns) ? parse_count(std::string_view(word).substr(kRuns.size())) : std::nullopt;
     if (runs && *runs >= 1 && *runs <= kMostRuns) return options.runs = *runs, true;
     options.problem = word;
@@ -68,7 +71,8 @@ Status show_profile(Repl& repl, const std::vector<debug::Profile>& profiles, con
 
 }  // namespace
 
-ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_t runs, bool rates) {
+ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_t runs, bool rates,
+                          std::vector<debug::DeviceCosts> devices) {
   if (repl.group && !needs(repl, "a profile of several ranks", session::kRanks)) return {};
   auto call = prepare_call(repl, std::move(words));
   if (!call) return {};
@@ -76,6 +80,7 @@ ProfiledCall profile_call(Repl& repl, std::vector<std::string> words, std::size_
   request.function = call->function;
   request.arguments = std::move(call->by_rank);
   request.runs = runs;
+  request.devices = std::move(devices);
   if (rates) request.peaks = debug::peak_rates(peak_rates_folder(repl.line().cache));
   source::Diagnostics diagnostics;
   std::vector<runtime::Value> results;
@@ -92,7 +97,12 @@ Status command_Profile(Repl& repl, std::string_view rest) {
   std::vector<std::string> words = split_values(rest);
   const ProfileFlags options = take_profile_options(words);
   if (!options.problem.empty()) return Status::Usage;
-  const ProfiledCall done = profile_call(repl, std::move(words), options.runs, !options.counts);
+  auto devices = debug::parse_device_costs(options.devices);
+  if (!devices.ok()) return repl.fail(devices.error());
+  if (!devices->empty() && repl.session().options().engine == session::Engine::Eval)
+    return repl.fail(source::message(diag::SimulationNeedsVm));
+  const ProfiledCall done =
+      profile_call(repl, std::move(words), options.runs, !options.counts, std::move(devices).value());
   if (done.profiles.empty()) return Status::Failed;
   const Status shown = show_profile(repl, done.profiles, options);
   return done.completed ? shown : Status::Failed;

@@ -92,7 +92,7 @@ constexpr Flag kFlags[] = {
        f.other_passes = t;
        return !t.empty();
      }},
-    {"other-engine", "jit, eval, vm or opencl",
+    {"other-engine", "jit, eval, vm, opencl or cuda",
      [](Repl&, std::string_view t, ReproFlags& f) { return read_engine(t, f.other_engine); }},
     {"by", "kernel",
      [](Repl&, std::string_view t, ReproFlags& f) {

@@ -158,31 +158,15 @@ std::optional<std::size_t> whole_number(std::string_view text) {
   return error == std::errc() && stop == text.data() + text.size() ? std::optional(value) : std::nullopt;
 }
 
-Status show_text(Repl& repl, std::string_view kernel, const std::string& text) {
-  if (repl.wants_json()) return repl.give({{"kernel", kernel}, {"text", text}});
-  repl.console().write(text);
-  if (!text.ends_with('\n')) repl.console().write("\n");
-  return Status::Good;
-}
-
 Status show_code(Repl& repl, std::string_view rest, session::Session::KernelText what) {
   if (rest.empty()) return Status::Usage;
   source::Diagnostics diagnostics;
   const auto text = repl.session().kernel_text(rest, what, diagnostics);
   if (repl.report(diagnostics) == Status::Failed || !text) return Status::Failed;
-  return show_text(repl, rest, *text);
-}
-
-Status show_ptx(Repl& repl, std::string_view kernel) {
-  source::Diagnostics diagnostics;
-  session::Session& session = repl.session();
-  const ir::PrimFunc* f = session.find_kernel(kernel, diagnostics);
-  if (repl.report(diagnostics) == Status::Failed || !f) return Status::Failed;
-  codegen::GpuOptions options;
-  options.check_bounds = session.options().check_bounds;
-  options.fast_math = session.options().fast_math;
-  auto text = codegen::ptx_text(session.context(), f, kernel, options);
-  return text.ok() ? show_text(repl, kernel, *text) : repl.fail(text.error());
+  if (repl.wants_json()) return repl.give({{"kernel", rest}, {"text", *text}});
+  repl.console().write(*text);
+  if (!text->ends_with('\n')) repl.console().write("\n");
+  return Status::Good;
 }
 
 }  // namespace
@@ -284,9 +268,10 @@ Status set_kernel_engine(Repl& repl, std::string_view said, const std::string& k
   using session::Engine;
   const auto engine = session::engine_named(said);
   if (!engine || *engine == Engine::Vm)
-    return repl.fail(source::message(diag::NoSuchThing, "engine of a kernel", said)
-                         .with_hint(fmt::format("engines: {}, {}, {}", to_string(Engine::Jit), to_string(Engine::Eval),
-                                                to_string(Engine::OpenCl))));
+    return repl.fail(
+        source::message(diag::NoSuchThing, "engine of a kernel", said)
+            .with_hint(fmt::format("engines: {}, {}, {}, {}", to_string(Engine::Jit), to_string(Engine::Eval),
+                                   to_string(Engine::OpenCl), to_string(Engine::Cuda))));
   source::Diagnostics diagnostics;
   const ir::PrimFunc* now = repl.debugger().active() ? repl.debugger().kernel_of_run(kernel) : nullptr;
   const bool known = now ? repl.debugger().replace_kernel(kernel, now, *engine, diagnostics)
@@ -382,7 +367,7 @@ Status command_OpenCl(Repl& repl, std::string_view rest) {
 }
 
 Status command_Ptx(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return show_ptx(repl, rest);
+  if (!rest.empty()) return show_code(repl, rest, session::Session::KernelText::Ptx);
   const auto devices = codegen::cuda_devices();
   if (!devices.ok()) return repl.fail(devices.error());
   if (repl.wants_json()) {
@@ -403,12 +388,20 @@ Status command_Ptx(Repl& repl, std::string_view rest) {
 
 Status show_source(Repl& repl, std::string_view kernel) {
   using session::Engine;
+  using Text = session::Session::KernelText;
   const auto& own = repl.session().options().kernel_engines;
   const auto it = own.find(kernel);
-  const Engine engine = it == own.end() ? repl.session().options().engine : it->second;
-  return show_code(
-      repl, kernel,
-      engine == Engine::OpenCl ? session::Session::KernelText::OpenCl : session::Session::KernelText::Llvm);
+  switch (it == own.end() ? repl.session().options().engine : it->second) {
+    case Engine::OpenCl:
+      return show_code(repl, kernel, Text::OpenCl);
+    case Engine::Cuda:
+      return show_code(repl, kernel, Text::Ptx);
+    case Engine::Jit:
+    case Engine::Eval:
+    case Engine::Vm:
+      return show_code(repl, kernel, Text::Llvm);
+  }
+  RLDB_UNREACHABLE("engine");
 }
 
 Status command_Ranks(Repl& repl, std::string_view rest) {

@@ -1,6 +1,7 @@
 // The stopped run: places, breakpoints, frames, variables, memory.
 #include "rldb/debug/model_node.h"
 #include "rldb/debug/objects.h"
+#include "rldb/runtime/tensor_place.h"
 #include "rldb/ui/prompt/data.h"
 #include "ui/prompt/view.h"
 
@@ -102,6 +103,7 @@ Json locals_json(Repl& repl, int frame) {
     Json row{
         {"name", local.name}, {"type", or_null(local.type)}, {"register", index_json(local.reg)}, {"live", local.live}};
     row["storage"] = held ? or_null(registers[std::size_t(local.reg)].storage) : Json();
+    row["place"] = held ? or_null(runtime::place_of(registers[std::size_t(local.reg)].value)) : Json();
     row["value"] = local.live ? value_json(local.value, repl.print_format.max_elements) : Json();
     rows.push_back(std::move(row));
   }
@@ -127,6 +129,7 @@ Json registers_json(Repl& repl) {
                     {"state", debug::to_string(r.state)},
                     {"storage", or_null(r.storage)},
                     {"offset", r.storage.empty() ? Json() : Json(r.offset)},
+                    {"place", or_null(runtime::place_of(r.value))},
                     {"shared", indices_json(r.shared)},
                     {"value", value_json(r.value, 0)}});
   return rows;
@@ -182,8 +185,10 @@ Json storage_json(const debug::StoragePlan& plan, const runtime::DeviceList& dev
                     {"most", u.peak},
                     {"copies_in", u.copies_in},
                     {"bytes_in", u.bytes_in},
+                    {"nanoseconds_in", u.ns_in},
                     {"copies_out", u.copies_out},
-                    {"bytes_out", u.bytes_out}});
+                    {"bytes_out", u.bytes_out},
+                    {"nanoseconds_out", u.ns_out}});
   return {{"function", plan.function},
           {"begin", index_json(plan.begin)},
           {"end", index_json(plan.end)},

@@ -16,7 +16,7 @@ constexpr int kDeepest = 32;  // nesting of tuples; deeper ones are described in
 
 Json element_json(const runtime::Tensor& t, std::int64_t i) {
   const runtime::DType dtype = t.dtype();
-  const std::byte* at = t.data() + std::size_t(i) * dtype.bytes();
+  const std::byte* at = t.peek() + std::size_t(i) * dtype.bytes();
   if (dtype.is_float()) return number_json(runtime::load_as_double(at, dtype));
   const std::int64_t n = runtime::load_as_int(at, dtype);
   if (dtype.is_bool()) return n != 0;

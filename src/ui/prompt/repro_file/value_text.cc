@@ -34,14 +34,14 @@ std::string element_text(const Tensor& t, std::int64_t i) {
   const DType dtype = t.dtype();
   if (dtype.is_bool()) return t.at(i) != 0 ? "1" : "0";
   if (dtype.is_int() || dtype.is_uint())
-    return fmt::format("{}", runtime::load_as_int(t.data() + std::size_t(i) * dtype.bytes(), dtype));
+    return fmt::format("{}", runtime::load_as_int(t.peek() + std::size_t(i) * dtype.bytes(), dtype));
   return fmt::format("{}", t.at(i));
 }
 
 // Bit for bit.
 bool same(const Tensor& a, const Tensor& b) {
   return a.dtype() == b.dtype() && a.shape() == b.shape() && a.byte_size() == b.byte_size() &&
-         std::memcmp(a.data(), b.data(), a.byte_size()) == 0;
+         std::memcmp(a.peek(), b.peek(), a.byte_size()) == 0;
 }
 
 // In full; empty: it is too big, or numbers of its dtype do not read back unchanged.

@@ -34,7 +34,7 @@ class StateDigest {
     if (v.is(ValueKind::Tensor)) {
       const runtime::Tensor& t = v.as_tensor();
       for (const std::int64_t d : t.shape()) number(std::uint64_t(d));
-      bytes({reinterpret_cast<const char*>(t.data()), t.byte_size()});
+      bytes({reinterpret_cast<const char*>(t.peek()), t.byte_size()});
     }
     if (v.is(ValueKind::Tuple) && depth < kMaxDepth)
       for (const Value& field : v.as_tuple().fields) value(field, depth + 1);

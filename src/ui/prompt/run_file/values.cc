@@ -49,7 +49,7 @@ bool ValueWriter::write(const Value& v, std::string& why, int depth) {
       const Tensor& t = v.as_tensor();
       const auto [it, fresh] = storages_.try_emplace(t.storage().get(), storages_.size());
       out_.u64(it->second);
-      if (fresh) out_.string({reinterpret_cast<const char*>(t.storage()->data()), t.storage()->size()});
+      if (fresh) out_.string({reinterpret_cast<const char*>(t.storage()->peek()), t.storage()->size()});
       out_.u64(t.byte_offset());
       out_.string(to_string(t.dtype()));
       out_.u64(t.shape().size());

@@ -20,6 +20,11 @@ namespace {
 
 ProfileJson text_or_null(const std::string& text) { return text.empty() ? ProfileJson() : ProfileJson(text); }
 
+ProfileJson simulated_json(const debug::SimulatedTime& t) {
+  return {{"nanoseconds", t.total()}, {"computing", t.operations}, {"memory", t.memory},
+          {"link", t.link},           {"latency", t.latency},      {"as_measured", t.measured}};
+}
+
 void add_counts(ProfileJson& row, const Profile& p, const ProfileCounts& c) {
   row["calls"] = c.calls;
   row["nanoseconds"] = c.self_ns;
@@ -32,6 +37,7 @@ void add_counts(ProfileJson& row, const Profile& p, const ProfileCounts& c) {
   row["bytes_per_second"] = c.moving_ns > 0 ? ProfileJson(1e9 * c.bytes / double(c.moving_ns)) : ProfileJson();
   row["roofline"] =
       c.costed_ns > 0 && c.attainable_ns > 0 ? ProfileJson(c.attainable_ns / double(c.costed_ns)) : ProfileJson();
+  if (!p.devices.empty()) row["what_if"] = simulated_json(c.simulated);
 }
 
 ProfileJson binding_row_json(const Profile& p, const ProfileRow& r) {
@@ -70,30 +76,45 @@ ProfileJson one_profile_json(const Profile& p) {
                      {"nanoseconds", n.self_ns},
                      {"nanoseconds_with_calls", n.total_ns}});
   for (const MemoryPoint& m : p.memory) memory.push_back({{"nanosecond", m.ns}, {"bytes", m.bytes}});
-  return {{"function", p.function},
-          {"engine", p.engine},
-          {"rank", p.rank},
-          {"runs", p.runs},
-          {"bounds_checked", p.bounds_checked},
-          {"stopped", text_or_null(p.stopped)},
-          {"nanoseconds", p.wall_ns},
-          {"instructions", p.instructions},
-          {"calls", p.calls},
-          {"overhead_nanoseconds", p.overhead_ns},
-          {"machine",
-           {{"cpu", p.peaks.cpu},
-            {"float32_operations_per_second", p.peaks.f32_operations},
-            {"float64_operations_per_second", p.peaks.f64_operations},
-            {"bytes_per_second", p.peaks.bytes}}},
-          {"bindings", std::move(bindings)},
-          {"callees", std::move(callees)},
-          {"paths", std::move(paths)},
-          {"peak",
-           {{"bytes", p.peak_bytes},
-            {"held_before", p.arguments_bytes},
-            {"nanosecond", p.peak_at_ns},
-            {"binding", name_or_null(p.bindings, p.peak_binding)}}},
-          {"memory", std::move(memory)}};
+  ProfileJson made{{"function", p.function},
+                   {"engine", p.engine},
+                   {"rank", p.rank},
+                   {"runs", p.runs},
+                   {"bounds_checked", p.bounds_checked},
+                   {"stopped", text_or_null(p.stopped)},
+                   {"nanoseconds", p.wall_ns},
+                   {"instructions", p.instructions},
+                   {"calls", p.calls},
+                   {"overhead_nanoseconds", p.overhead_ns},
+                   {"machine",
+                    {{"cpu", p.peaks.cpu},
+                     {"float32_operations_per_second", p.peaks.f32_operations},
+                     {"float64_operations_per_second", p.peaks.f64_operations},
+                     {"bytes_per_second", p.peaks.bytes}}},
+                   {"bindings", std::move(bindings)},
+                   {"callees", std::move(callees)},
+                   {"paths", std::move(paths)},
+                   {"peak",
+                    {{"bytes", p.peak_bytes},
+                     {"held_before", p.arguments_bytes},
+                     {"nanosecond", p.peak_at_ns},
+                     {"binding", name_or_null(p.bindings, p.peak_binding)}}},
+                   {"memory", std::move(memory)}};
+  made["devices"] = ProfileJson::array();
+  for (const runtime::DeviceUse& d : p.traffic)
+    made["devices"].push_back({{"device", to_string(d.device)},
+                               {"most_bytes", d.peak},
+                               {"copies_in", d.copies_in},
+                               {"bytes_in", d.bytes_in},
+                               {"nanoseconds_in", d.ns_in},
+                               {"copies_out", d.copies_out},
+                               {"bytes_out", d.bytes_out},
+                               {"nanoseconds_out", d.ns_out}});
+  if (!p.devices.empty()) {
+    made["what_if"] = simulated_json(simulated_time(p));
+    made["what_if"]["copies"] = simulated_copies(p).total();
+  }
+  return made;
 }
 
 // ---- the trace ----

@@ -162,6 +162,20 @@ std::string left_out_lines(const Profile& p) {
   return text;
 }
 
+// Memory of a device, and copies from and to it.
+std::string traffic_line(const runtime::DeviceUse& d, ProfileColumns columns) {
+  const auto copies = [&](std::size_t count, std::size_t bytes, std::uint64_t ns, std::string_view way) {
+    std::string text = fmt::format("; {} {} {}", count, count == 1 ? "copy" : "copies", way);
+    if (count == 0) return text;
+    text += fmt::format(": {}", byte_text(std::int64_t(bytes)));
+    if (columns == ProfileColumns::All) text += fmt::format(" in {}", format_duration(ns));
+    return text;
+  };
+  return fmt::format("{}: at most {} in use{}{}\n", to_string(d.device), byte_text(std::int64_t(d.peak)),
+                     copies(d.copies_in, d.bytes_in, d.ns_in, "to it"),
+                     copies(d.copies_out, d.bytes_out, d.ns_out, "from it"));
+}
+
 }  // namespace
 
 std::string profile_text(const std::vector<Profile>& ranks, ProfileColumns columns) {
@@ -174,6 +188,9 @@ std::string profile_text(const std::vector<Profile>& ranks, ProfileColumns colum
       if (!table.empty()) text += "\n" + table;
     }
     text += "\n" + memory_line(p, columns) + left_out_lines(p);
+    if (&p == &ranks.back())  // of the process
+      for (const runtime::DeviceUse& d : p.traffic) text += traffic_line(d, columns);
+    if (!p.devices.empty()) text += simulation_text(p);
   }
   return text;
 }
