@@ -3,6 +3,7 @@
 #include "rldb/frontend/document.h"
 
 #include <algorithm>
+#include <set>
 
 #include "frontend/cst/damage.h"
 #include "frontend/cst/scan.h"
@@ -130,7 +131,8 @@ struct Document::State {
   bool in_parts = false;                  // whether the next edit may be read in part
   bool verify_in_parts = false;
   std::vector<bool> good_bindings;
-  ReadScope scope;
+  ReadScope scope;  // of this edit, and of those before it in the same update
+  std::set<const Member*> read_members;
 
   State(source::SourceManager& s, source::FileId f, const ParseOptions& o, std::shared_ptr<ir::Context> with)
       : sources(s), file(f), options(o), shared(std::move(with)) {}
@@ -164,12 +166,18 @@ struct Document::State {
 
   // ---- a part of it ----
 
+  void begin_scope() {
+    scope = {false, 0, 0};
+    read_members.clear();
+  }
+  bool replace(std::uint32_t begin, std::uint32_t end, std::string_view text);
   void follow(const TextEdit& edit, std::unique_ptr<source::Buffer> before);
   bool stays_within_limits(const TextEdit& edit);
   bool read_part(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
   bool read_class_header(const TextEdit& edit, const cst::LiveTree::Changed& changed, std::string_view old_text);
   std::string_view class_header(std::string_view text) const;
   bool is_of_class_header(const source::Diagnostic& d);
+  bool has_damage() const;
   bool is_damaged(std::string_view header, std::uint32_t begin, std::uint32_t end);
   Member* member_at(const TextEdit& edit);
   bool same_surroundings(const Member& m, const cst::LiveTree::Place& place, const TextEdit& edit);
@@ -199,6 +207,7 @@ struct Document::State {
 
 void Document::State::read_whole() {
   scope = {};
+  read_members.clear();
   in_parts = false;
   reader.reset();
   whole_text.reset();
@@ -326,7 +335,6 @@ void Document::State::follow(const TextEdit& step, std::unique_ptr<source::Buffe
     refused = edit;
     result = {};
     result.ok = false;
-    scope = {};
     diagnostics.clear();
     for (const source::Diagnostic& d : problems.all()) diagnostics.add(d);
     return;
@@ -395,6 +403,14 @@ bool Document::State::is_of_class_header(const source::Diagnostic& d) {
   return d.span.begin >= begin && d.span.begin <= end && is_damaged(header, begin, end);
 }
 
+// Of the syntax, anywhere.
+bool Document::State::has_damage() const {
+  const auto is_one = [](const source::Diagnostic& d) { return is_syntax(d.id); };
+  return live.has_error() || std::any_of(outer.begin(), outer.end(), is_one) ||
+         std::any_of(facts.begin(), facts.end(),
+                     [&](const MemberFacts& f) { return std::any_of(f.parsing.begin(), f.parsing.end(), is_one); });
+}
+
 // One that was cut out; or that lacks its colon only, which the grammar lets pass.
 bool Document::State::is_damaged(std::string_view header, std::uint32_t begin, std::uint32_t end) {
   const std::string_view line = cst::code_of(header.substr(0, header.find('\n')));
@@ -443,17 +459,16 @@ bool Document::State::read_class_header(const TextEdit& edit, const cst::LiveTre
   const bool damaged = is_damaged(buffer().text().substr(begin), begin, new_line_end);
   if (tree.rows.empty() || cst::Node(&tree, 0).child(cst::Field::Name).text() != module().name) return false;
   if (!damaged && !is_plain(buffer().text().substr(begin))) return false;
-  if (live.has_error() != module().damaged && reader->missed_member) return false;
+  if (reader->missed_member && (module().damaged || has_damage())) return false;
   found.clear();
   cst::report_damage(tree, found);
   if (damaged != found.has_errors()) return false;
-  module().damaged = live.has_error();
   move_all(edit);
   surroundings = *place;
   outer = found.all();
+  module().damaged = has_damage();
   reader->text = buffer().text();
   reader->module = &module();
-  scope = {false, 0, 0};
   rebuild_module();
   verify_parts({});
   collect_diagnostics();
@@ -570,8 +585,7 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   if (!place || !same_surroundings(*m, *place, edit)) return false;
   if (changed.begin <= m->span.begin || changed.end > place->end) return false;
   // Reports about missing members depend on damage anywhere.
-  if (live.has_error() != module().damaged && reader->missed_member) return false;
-  module().damaged = live.has_error();
+  if (reader->missed_member && (module().damaged || has_damage())) return false;
   const bool has_memo = m->memo && m->signature && !m->memo->abandoned();
   const bool in_body = edit.begin > m->body && !has_header_diagnostics(*m) && !m->damaged_header;
   const script::Keep keep = !has_memo             ? script::Keep::Nothing
@@ -582,15 +596,17 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
   m->span.end = place->end;
   reader->text = buffer().text();
   reader->module = &module();
-  scope = {false, 0, 0};
   const Face before = face_of(*m);
   std::vector<Member*> read{m};
   const bool unread = m->kind == cst::Kind::RelaxFunction && live.has_cut_header(m->span.begin, m->body);
   bool good = unread ? leave_unread(*m, edit)
                      : (keep != script::Keep::Nothing && read_function(*m, &edit, keep)) || read_function(*m, nullptr);
   if (good && !same_face(before, face_of(*m))) good = read_callers(*m, read);
+  if (good) module().damaged = has_damage();
+  good = good && !(reader->missed_member && module().damaged);
   if (good) {
-    scope.functions = read.size();
+    read_members.insert(read.begin(), read.end());
+    scope.functions = read_members.size();
     rebuild_module();
     verify_parts(read);
     collect_diagnostics();
@@ -601,7 +617,8 @@ bool Document::State::read_part(const TextEdit& edit, const cst::LiveTree::Chang
 
 void Document::State::rebuild_module() {
   bool broken = false;
-  result.module = script::build_module(*reader, module(), broken);
+  result.gaps = {};
+  result.module = script::build_module(*reader, module(), broken, result.gaps);
   result.items[0].module = result.module;
   result.items[0].broken = broken;
   result.ok = outer.empty() && std::none_of(facts.begin(), facts.end(), has_errors);
@@ -648,6 +665,11 @@ void Document::State::verify_parts(const std::vector<Member*>& read) {
   }
 }
 
+static auto is_one_of(const std::vector<const ir::Expr*>& functions) {
+  return
+      [&functions](const ir::Expr* f) { return std::find(functions.begin(), functions.end(), f) != functions.end(); };
+}
+
 // Functions with errors are left alone. Functions found good while others were missing may not be.
 ir::VerifyOptions Document::State::verify_options() {
   ir::VerifyOptions options;
@@ -659,6 +681,8 @@ ir::VerifyOptions Document::State::verify_options() {
       if (members[i].function == function) return has_errors(facts[i]);
     return false;
   };
+  options.lacks_parameters = is_one_of(result.gaps.parameters);
+  options.lacks_definitions = is_one_of(result.gaps.definitions);
   return options;
 }
 
@@ -716,9 +740,8 @@ bool cuts_character(std::string_view text, std::uint32_t offset) {
 
 }  // namespace
 
-bool Document::edit(std::uint32_t begin, std::uint32_t end, std::string_view text) {
-  State& s = *state_;
-  const std::string_view old = s.buffer().text();
+bool Document::State::replace(std::uint32_t begin, std::uint32_t end, std::string_view text) {
+  const std::string_view old = buffer().text();
   if (begin > end || end > old.size() || cuts_character(old, begin) || cuts_character(old, end)) return false;
   const std::size_t size = old.size() - (end - begin) + text.size();
   if (size > source::kMaxBytes) return false;
@@ -726,8 +749,13 @@ bool Document::edit(std::uint32_t begin, std::uint32_t end, std::string_view tex
   fresh.reserve(size);
   fresh.append(old.substr(0, begin)).append(text).append(old.substr(end));
   const TextEdit edit{begin, end, static_cast<std::uint32_t>(begin + text.size())};
-  s.all_or_nothing([&] { s.follow(edit, s.sources.replace(s.file, std::move(fresh))); });
+  all_or_nothing([&] { follow(edit, sources.replace(file, std::move(fresh))); });
   return true;
+}
+
+bool Document::edit(std::uint32_t begin, std::uint32_t end, std::string_view text) {
+  state_->begin_scope();
+  return state_->replace(begin, end, text);
 }
 
 bool Document::edit(source::LineColumn begin, source::LineColumn end, std::string_view text, source::ColumnUnit unit) {
@@ -735,6 +763,7 @@ bool Document::edit(source::LineColumn begin, source::LineColumn end, std::strin
 }
 
 void Document::replace_all(std::string text) {
+  state_->begin_scope();
   std::unique_ptr<source::Buffer> before = state_->sources.replace(state_->file, std::move(text));
   state_->live_follows = false;
   state_->all_or_nothing([&] { state_->read_whole(); });
@@ -746,6 +775,13 @@ const ParseResult& Document::result() const { return state_->result; }
 const source::Diagnostics& Document::diagnostics() const { return state_->diagnostics; }
 std::shared_ptr<ir::Context> Document::context() const { return state_->ctx; }
 ReadScope Document::last_read() const { return state_->scope; }
+
+void Document::update(std::string_view text) {
+  const std::string before(this->text());
+  const std::vector<TextReplacement> edits = edits_between(before, text);
+  state_->begin_scope();
+  for (std::size_t i = edits.size(); i-- > 0;) state_->replace(edits[i].begin, edits[i].end, edits[i].text);
+}
 
 TextIndex Document::index() const {
   State& s = *state_;

@@ -23,7 +23,7 @@ bool has_one_cause(DiagId id) {
          id == diag::NoMember || id == diag::DimNotInt64 || id == diag::SymbolNotBound || id == diag::StringInBody;
 }
 
-// The reports of cst/damage.cc.
+// Reports of cst/damage.cc about something that cannot be read.
 bool is_damage(DiagId id) {
   return id == diag::SyntaxError || id == diag::NeverClosed || id == diag::NeverOpened ||
          id == diag::UnterminatedString || id == diag::KeywordAsName;
@@ -86,6 +86,12 @@ bool has_decorator_above(std::string_view text, std::size_t at) {
 }
 
 }  // namespace
+
+bool is_syntax(DiagId id) {
+  return is_damage(id) || id == diag::WrongCloser || id == diag::MissingColon || id == diag::MissingBody ||
+         id == diag::UnexpectedIndent || id == diag::MixedIndent || id == diag::AssignedCondition ||
+         id == diag::NestedTooDeepText;
+}
 
 FunctionRanges functions_of(const cst::Tree& tree) {
   FunctionRanges out;

@@ -16,6 +16,9 @@ namespace rldb::frontend {
 using FunctionRanges = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
 FunctionRanges functions_of(const cst::Tree& tree);
 
+// The reports of cst/damage.cc.
+bool is_syntax(source::DiagId id);
+
 void add_without_echoes(std::vector<source::Diagnostic> from, const FunctionRanges& functions, std::string_view text,
                         source::Diagnostics& to);
 

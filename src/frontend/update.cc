@@ -120,10 +120,4 @@ std::vector<TextReplacement> edits_between(std::string_view before, std::string_
   return edits.take();
 }
 
-void Document::update(std::string_view text) {
-  const std::string before(this->text());
-  const std::vector<TextReplacement> edits = edits_between(before, text);
-  for (std::size_t i = edits.size(); i-- > 0;) edit(edits[i].begin, edits[i].end, edits[i].text);
-}
-
 }  // namespace rldb::frontend

@@ -20,6 +20,12 @@ void verify_parsed(ir::Context& ctx, const source::SourceManager& sources, const
       return e.file == span.file && e.begin >= span.begin && e.begin < span.end;
     });
   };
+  const auto is_in = [](const std::vector<const ir::Expr*>& functions) {
+    return
+        [&functions](const ir::Expr* f) { return std::find(functions.begin(), functions.end(), f) != functions.end(); };
+  };
+  options.lacks_parameters = is_in(parsed.gaps.parameters);
+  options.lacks_definitions = is_in(parsed.gaps.definitions);
   source::Diagnostics rules;
   ir::verify(ctx, parsed.module, rules, options);
   for (source::Diagnostic d : rules.all()) {

@@ -5,6 +5,7 @@
 #include "rldb/frontend/relay.h"
 #include "rldb/onnx/model.h"
 #include "rldb/relay/vm/executable.h"
+#include "rldb/session/relay_text.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_program.h"
 #include "session/program/program_file.h"
@@ -54,8 +55,12 @@ bool Session::edit_text(std::string text, Diagnostics& out, TextChange* change) 
     return false;
   }
   RelaxText* const relax_text = relax();
-  if (relax_text && relax_text->has_document() && !frontend::is_relay(before->path(), text)) {
-    auto edited = relax_text->edit(text, out, c);
+  RelayText* const relay = relay_text(program_.get());
+  const bool is_relay = frontend::is_relay(before->path(), text);
+  const bool stays_relax = relax_text && relax_text->has_document() && !is_relay;
+  const bool stays_relay = relay && relay->has_document() && is_relay && options_.machine == Machine::Relay;
+  if (stays_relax || stays_relay) {
+    auto edited = stays_relax ? relax_text->edit(text, out, c) : relay->edit(text, out, c);
     if (!edited) return false;
     set_program(std::move(edited));
   } else if (!load_text(before->path(), std::move(text), out)) {

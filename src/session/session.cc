@@ -210,6 +210,7 @@ void Session::restore(Snapshot snapshot) noexcept {
   options_ = std::move(snapshot.options);
   program_ = std::move(snapshot.program);
   if (RelaxText* text = relax()) text->undo_edit();
+  if (RelayText* text = relay_text(program_.get())) text->undo_edit();
   values_ = std::move(snapshot.values);
   symbols_ = std::move(snapshot.symbols);
   if (engines_->build != snapshot.build) engines_->build = nullptr;  // made again on demand

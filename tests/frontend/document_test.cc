@@ -105,6 +105,45 @@ TEST_CASE("too little indentation costs a statement, a damaged header of the cla
   CHECK(!in_part());
 }
 
+TEST_CASE("blanks in front of the first statement move it") {
+  Edited e(
+      "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Tensor((2,), \"float32\")):\n"
+      "      y = R.add(x, x)\n        z = R.add(y, y)\n        return z\n");
+  const auto at = static_cast<std::uint32_t>(e.document.text().find("y = R.add(x"));
+  REQUIRE(e.document.edit(at, at, "  "));
+  CHECK(e.document.result().ok);
+  CHECK(difference(e.document, e.sources) == "");
+}
+
+// A caller is checked against what could be read of its callee.
+TEST_CASE("damage in one function is no error of its callers") {
+  Edited e(kModule);
+  // From its decorator to that of the next function.
+  const auto only_in_function_of = [&](std::string_view line) {
+    CHECK(!e.document.result().ok);
+    const std::size_t at = e.document.text().find(line);
+    REQUIRE(at != std::string_view::npos);
+    const std::size_t begin = e.document.text().rfind('@', at), end = e.document.text().find('@', at);
+    for (const source::Diagnostic& d : e.document.diagnostics().all()) {
+      INFO(source::render(d, e.sources));
+      CHECK(d.span.begin >= begin);
+      CHECK(d.span.end <= end);
+    }
+  };
+  for (const auto& [from, to] :
+       {std::pair<std::string_view, std::string_view>{"def twice(A: T.Buffer(", "def twice(A: T.Bufer("},
+        {"def twice(", "def twi(ce("},
+        {"def helper(x: R.Tensor((\"n\", 4)", "def helper(x: R.Tensor((\"n\", 4"},
+        {"def loose(x: R", "def loose(x y: R"},
+        {"    def loose(x", "    de loose(x"},
+        {"y = R.nn.relu(x)", "y = R.nn.relux(x)"}}) {
+    e.change(std::string(from), std::string(to));
+    only_in_function_of(to);
+    e.change(std::string(to), std::string(from));
+    CHECK(e.document.result().ok);
+  }
+}
+
 TEST_CASE("the attributes of a function stay when its body is read in part") {
   Edited e(R"(@I.ir_module
 class Module:

@@ -31,6 +31,16 @@ TEST_CASE("the next line's indentation") {
   CHECK(next_indent("  f(a, \")\",") == 6);
   CHECK(next_indent("x = \"a:\"  # b:") == 0);
   CHECK(next_indent("s = \"\"\"a") == 0);
+  // A branch goes back to its `if`, unless it stands under one.
+  const auto branch = [](std::string_view text) { return frontend::EntryTree::branch_indent(text).value_or(-1); };
+  CHECK(branch("if c:\n    y = x\n    else:") == 0);
+  CHECK(branch("if c:\n    y = x\n\n    elif d: # again") == 0);
+  CHECK(branch("    if c:\n        if d:\n            y = x\n        else:") == 8);
+  CHECK(branch("    if c:\n        if d:\n            y = x\n            else:") == 8);
+  CHECK(branch("    if c:\n        y = x\n    z = y\n    else:") == -1);
+  CHECK(branch("y = x\nelse:") == -1);
+  CHECK(branch("if c:\n    elsewhere:") == -1);
+  CHECK(branch("if c:\n    y = else_") == -1);
 }
 
 TEST_CASE("the call that is open at the cursor") {

@@ -136,6 +136,13 @@ TEST_CASE("a line with too little indentation is found, and what is around it st
   CHECK(found("if a:\n    if b:\n        a = 1\n    c = 1\nd = 1\n") == "");
   CHECK(found(head + "    s = \"\"\"\nx\n    \"\"\"\n        c = 1  # :\n") == "s8 ");
   CHECK(found("def f():\n\ta = 1\nb = 1\n\tc = 1\n") == "");  // tabs
+  // Behind a header.
+  CHECK(found("def f():\nb = 1\n    c = 1\n") == "b4 ");
+  CHECK(found("class M:\n    def f():\n b = 1\n    d = 1\n        c = 1\n    def g():\n") == "b8 d8 ");
+  CHECK(found("class M:\n    def f():\n    b = 1\n    def g():\n        pass\n") == "");
+  CHECK(found("def f():\nb = 1\nc = 1\n") == "");
+  CHECK(damage("class M:\n    def f():\n b = f(1, 2)\n        c = 1\n    def g():\n        pass\n") ==
+        std::vector<std::string>{"b = f(1, 2)"});
   CHECK(damage(head + "    b = 1\n        c = 1\n") == std::vector<std::string>{"b = 1"});
   CHECK(damage(head + "b\n        c = 1\n") == std::vector<std::string>{"b"});
   CHECK(damage(head + "  b = f(1,\n  2)\n        c = 1\n") == std::vector<std::string>{"b = f(1,"});

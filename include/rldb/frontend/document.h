@@ -65,7 +65,7 @@ class Document {
   bool edit(source::LineColumn begin, source::LineColumn end, std::string_view text,
             source::ColumnUnit unit = source::ColumnUnit::Utf16);
   void replace_all(std::string text);
-  // Makes the text this one, by the edits that `edits_between` finds.
+  // Makes the text this one, by the edits that `edits_between` finds: `last_read` is of all of them.
   void update(std::string_view text);
 
   source::FileId file() const;

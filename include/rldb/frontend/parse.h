@@ -52,6 +52,11 @@ struct ParseResult {
   bool ok = true;                 // no error was added
   // False when `module` is to be accepted unchecked (check_well_formed=False): verifier errors become warnings.
   bool check_well_formed = true;
+  // What errors of the text left out of functions that they are not in. Parameters: calls cannot be checked against
+  // these. Definitions: these use values of functions that could not be read.
+  struct Gaps {
+    std::vector<const ir::Expr*> parameters, definitions;
+  } gaps;
 };
 
 // A whole file: modules, lone functions, imports, TypeVar lines, a metadata trailer. Empty files, binary ones and

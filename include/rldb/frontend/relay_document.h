@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "rldb/frontend/document.h"
 #include "rldb/frontend/relay.h"
 #include "rldb/frontend/text_index.h"
 
@@ -28,7 +29,7 @@ class RelayDocument {
   // Replaces bytes [begin, end) by `text`. False, and nothing changes, when the range is not in the text or splits a
   // character.
   bool edit(std::uint32_t begin, std::uint32_t end, std::string_view text);
-  // Makes the text this one, by the edits that `edits_between` finds.
+  // Makes the text this one, by the edits that `edits_between` finds: `last_read` is of all of them.
   void update(std::string_view text);
 
   source::FileId file() const;
@@ -39,9 +40,7 @@ class RelayDocument {
   // Of the module; another one after each whole reading.
   std::shared_ptr<relay::Context> context() const;
   TextIndex index() const;
-  // Of the last reading: whether it was of the whole text, else the statements that were read again.
-  bool read_whole() const;
-  std::size_t read_statements() const;
+  ReadScope last_read() const;
 
  private:
   struct State;

@@ -12,9 +12,14 @@
 
 namespace rldb::session {
 
+struct TextChange;
+
 // The text and what its versions share. Immutable, except that passes make nodes and add their names.
 struct RelaySource {
-  relay::Context ctx;
+  explicit RelaySource(std::shared_ptr<relay::Context> c) : context(std::move(c)), ctx(*context) {}
+
+  std::shared_ptr<relay::Context> context;  // a text that is edited has its document's
+  relay::Context& ctx;
   source::FileId file;
   relay::Typing typing;  // of version 0; a text that is a lone expression is not typed, as in TVM
   relay::TextNames names;
@@ -24,6 +29,14 @@ class RelayText final : public Program {
  public:
   // Null: diagnosed.
   static std::unique_ptr<RelayText> read(Session& session, std::string path, std::string text, Diagnostics& out);
+
+  // Whether its text can be edited (Options::keep_document when it was read).
+  bool has_document() const { return edited_ != nullptr; }
+  // The program after an edit of its document. Null: the text has errors, which are diagnosed in a text of their own;
+  // the document is as before.
+  std::unique_ptr<Program> edit(std::string_view text, Diagnostics& out, TextChange& change);
+  // The program is one from before the last edit of its document: takes that edit back.
+  void undo_edit() noexcept;
 
   RelaySource& source() const { return *source_; }
   const relay::Module* module() const { return history_.current().as<relay::Module>(); }
@@ -55,8 +68,14 @@ class RelayText final : public Program {
            const pipeline::Instruments& instruments) override;
 
  private:
-  RelayText(Session& session, std::string path) : Program(session, std::move(path)) {}
+  RelayText(Session& session, std::string path, std::shared_ptr<RelaySource> source, const relay::Module* module);
+  static std::unique_ptr<RelayText> read_document(Session& session, std::string path, std::string text,
+                                                  Diagnostics& out);
 
+  // The document is shared by all copies of the program; `revision_` tells which of its texts this one was read from.
+  struct EditedText;
+  std::shared_ptr<EditedText> edited_;
+  std::uint64_t revision_ = 0;
   std::shared_ptr<RelaySource> source_;
   std::string entry_;
   // The last build and its inputs.

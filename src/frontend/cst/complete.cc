@@ -127,6 +127,31 @@ Completeness completeness(TSNode root, std::string_view text) {
   return Completeness::Complete;
 }
 
+// `if c:`, `elif c:`, `else:`.
+static bool begins_branch(std::string_view line, std::initializer_list<std::string_view> words) {
+  const std::string_view code = code_of(line);
+  if (!trim_right(code).ends_with(":")) return false;
+  const std::string_view rest = code.substr(indent_of(code));
+  return std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+    return rest.starts_with(word) && rest.size() > word.size() && !is_word_byte(rest[word.size()]);
+  });
+}
+
+std::optional<int> branch_indent(std::string_view text) {
+  std::string_view line = last_line(text);
+  if (!begins_branch(line, {"else", "elif"})) return std::nullopt;
+  std::size_t deepest = indent_of(line) + 1;
+  while (line.data() != text.data()) {
+    text = text.substr(0, std::size_t(line.data() - text.data()) - 1);
+    line = last_line(text);
+    const std::size_t indent = indent_of(line);
+    if (indent == line.size() || indent >= deepest) continue;
+    if (begins_branch(line, {"if", "elif"})) return static_cast<int>(indent);
+    deepest = indent;
+  }
+  return std::nullopt;
+}
+
 int next_indent(TSNode root, std::string_view text) {
   const OpenBrackets found = open_brackets(root, text, text.size());
   if (found.in_long_string) return 0;

@@ -97,36 +97,56 @@ class Blocks {
 
   std::vector<Misplaced> run() {
     bool opened = false;
+    std::uint32_t header = 0;  // its column
     for (std::size_t i = 0; i < lines_.size(); ++i) {
       const std::uint32_t column = lines_[i].column;
+      if (opened && column <= header) {
+        if (const std::uint32_t block = block_under(header, i)) {
+          found_.push_back({lines_[i].begin, block, true});
+          continue;
+        }
+      }
       // Under a header without its colon, say, or with too much indentation: the grammar takes that for a block, too.
       if (column > levels_.back()) {
         levels_.push_back(column);
         if (opened) blocks_.push_back(column);
       } else if (!opened && column < levels_.back()) {
         if (const std::uint32_t block = block_of(i)) {
-          found_.push_back({lines_[i].begin, block});
+          found_.push_back({lines_[i].begin, block, false});
           continue;
         }
       }
       while (column < levels_.back()) levels_.pop_back();
       while (!blocks_.empty() && column < blocks_.back()) blocks_.pop_back();
       opened = lines_[i].opens;
+      header = column;
     }
     return std::move(found_);
   }
 
  private:
-  // Where a line that ends blocks should begin, if it should not end them; 0: it is right.
-  std::uint32_t block_of(std::size_t line) const {
+  // The first line behind a line and further simple statements, between these columns.
+  std::size_t behind_simple(std::size_t line, std::uint32_t from, std::uint32_t to) const {
     constexpr std::size_t kMostLines = 20;
-    const std::uint32_t column = lines_[line].column;
     const std::size_t end = std::min(line + kMostLines, lines_.size());
     std::size_t next = line;
-    while (next < end && lines_[next].column == column && is_simple(lines_[next])) ++next;
+    const auto fits = [&](const CodeLine& l) { return l.column >= from && l.column <= to && is_simple(l); };
+    while (next < end && fits(lines_[next])) ++next;
+    return next;
+  }
+  // The column of a header's block that begins behind a line; 0: there is none.
+  std::uint32_t block_under(std::uint32_t header, std::size_t line) const {
+    const std::size_t next = behind_simple(line, 0, header);
+    return next != line && next < lines_.size() && lines_[next].column > header ? lines_[next].column : 0;
+  }
+  // Where a line that ends blocks should begin, if it should not end them; 0: it is right.
+  std::uint32_t block_of(std::size_t line) const {
+    const std::uint32_t column = lines_[line].column;
+    const std::size_t next = behind_simple(line, column, column);
     if (next == line) return 0;
     const auto is_block = [&](std::uint32_t c) { return std::binary_search(blocks_.begin(), blocks_.end(), c); };
-    if (next < end && lines_[next].column > column && is_block(lines_[next].column)) return lines_[next].column;
+    if (next < lines_.size() && lines_[next].column > column && is_block(lines_[next].column))
+      return lines_[next].column;
     // Neither this block's nor that of one around it.
     const auto block = std::upper_bound(blocks_.begin(), blocks_.end(), column);
     const bool between = !std::binary_search(levels_.begin(), levels_.end(), column);

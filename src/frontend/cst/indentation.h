@@ -2,7 +2,7 @@
 //
 // The grammar takes such a line for the end of the block, and each line after it for an unexpected one. But a simple
 // statement cannot be followed by a deeper line, so one of the two is wrong; it is the first if the second is as deep
-// as the block before both. Such a statement is cut out (statements.h), and read as if it stood where the block is.
+// as the block before both, or if a header is before both and the second is in its block. Such a statement is cut out (statements.h), and read as if it stood where the block is.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +14,7 @@ namespace rldb::frontend::cst {
 struct Misplaced {
   std::uint32_t begin = 0;   // of the statement
   std::uint32_t column = 0;  // of its block
+  bool first = false;        // directly behind the header of the block
 };
 // In the order of the text. None in a text that is indented with tabs.
 std::vector<Misplaced> find_misplaced(std::string_view text);

@@ -188,6 +188,8 @@ int EntryTree::next_indent(std::string_view text) {
   return tree ? cst::next_indent(ts_tree_root_node(tree), text) : 0;
 }
 
+std::optional<int> EntryTree::branch_indent(std::string_view text) { return cst::branch_indent(text); }
+
 std::optional<ClosedEntry> EntryTree::close_brackets(std::string_view text) {
   const TSTree* tree = state_->follow(text);
   return tree ? cst::close_brackets(ts_tree_root_node(tree), text) : std::nullopt;

@@ -14,5 +14,6 @@ Completeness completeness(TSNode root, std::string_view text);
 std::optional<ClosedEntry> close_brackets(TSNode root, std::string_view text);
 OpenCall open_call(TSNode root, std::string_view text, std::size_t place);
 int next_indent(TSNode root, std::string_view text);
+std::optional<int> branch_indent(std::string_view text);
 
 }  // namespace rldb::frontend::cst

@@ -321,7 +321,7 @@ void cut_misplaced(std::string_view text, const std::vector<Misplaced>& misplace
     const bool one_line =
         before && text.substr(before->begin, before->end - before->begin).find('\n') == std::string_view::npos;
     const bool joins =
-        before && !before->header && (one_line || !before->cut) &&
+        before && !m.first && !before->header && (one_line || !before->cut) &&
         (before->misplaced ? before->begin == last && last_column == m.column : column_of(*before) == m.column);
     if (!joins && line + m.column >= line_end) continue;
     last = m.begin;

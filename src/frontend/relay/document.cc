@@ -1,4 +1,6 @@
 // An edit of Relay text: its damage, tree-sitter's tree, places, then the statements that it affects; else all of it.
+#include <set>
+
 #include "frontend/cst/parser.h"
 #include "frontend/index/index_tree.h"
 #include "frontend/joined_edits.h"
@@ -51,7 +53,8 @@ struct RelayDocument::State {
 
   RelayResult result;
   source::Diagnostics diagnostics;
-  bool whole = true;
+  ReadScope scope;  // of this edit, and of those before it in the same update
+  std::set<std::size_t> read_functions;
 
   State(source::SourceManager& s, source::FileId f) : sources(s), file(f) {}
   const source::Buffer& buffer() const { return sources.get(file); }
@@ -74,7 +77,12 @@ struct RelayDocument::State {
     diagnostics.clear();
   }
 
+  void begin_scope() {
+    scope = {false, 0, 0};
+    read_functions.clear();
+  }
   void read_all();
+  bool replace(std::uint32_t begin, std::uint32_t end, std::string_view text);
   void follow(const TextEdit& step, std::unique_ptr<source::Buffer> before);
   bool read_part(const TextEdit& edit);
   void move_places(const TextEdit& edit);
@@ -86,7 +94,7 @@ struct RelayDocument::State {
 void RelayDocument::State::read_all() {
   divided = false;
   knows_damage = false;
-  whole = true;
+  scope.whole = true;
   read_text.reset();
   reader.reset();
   memo = relay_text::RelayMemo();
@@ -99,10 +107,10 @@ void RelayDocument::State::read_all() {
     add_in_order(problems, diagnostics);
     return;
   }
+  if (report_old_relay(buffer().text(), file, diagnostics)) return;
   live.reset(buffer().text());
   const cst::Tree tree = live.copy(file, relay_tree_options());
-  const bool old = Node(&tree, 0).child(Field::Version).is(Kind::OldVersion);
-  if (!old && !relay_text::report_damage(tree, found)) return add_in_order(found, diagnostics);
+  if (!relay_text::report_damage(tree, found)) return add_in_order(found, diagnostics);
   reader = std::make_unique<relay_text::Reader>(*ctx, found, options);
   result = reader->read(tree, &memo);
   if (found.has_errors()) result.module = nullptr;
@@ -114,9 +122,9 @@ void RelayDocument::State::read_all() {
   }
   add_in_order(found, diagnostics);
   whole_count = ctx->expr_count();
-  if (!old) damage.find_none(buffer().text());
-  knows_damage = !old;
-  divided = !old && !has_other_parts(Node(&tree, 0)) && reader->is_divisible() && !memo.abandoned() &&
+  damage.find_none(buffer().text());
+  knows_damage = true;
+  divided = !has_other_parts(Node(&tree, 0)) && reader->is_divisible() && !memo.abandoned() &&
             found.all().size() < source::Diagnostics::kMaxDiagnostics;
 }
 
@@ -135,18 +143,16 @@ bool RelayDocument::State::has_other_parts(Node tree) const {
 // The text has changed. A damaged one is not read: the next sound one is treated as an edit of the last sound one.
 void RelayDocument::State::follow(const TextEdit& step, std::unique_ptr<source::Buffer> before) {
   source::Diagnostics problems;
-  const bool readable = check_relay_text(buffer(), file, problems);
+  const bool readable =
+      check_relay_text(buffer(), file, problems) && !report_old_relay(buffer().text(), file, problems);
   if (readable) damage.find(buffer().text(), knows_damage ? &step : nullptr);
   if (!readable || damage.any()) {
     refused = read_text ? joined(refused, step) : step;
     if (!read_text) read_text = std::move(before);
-    whole = false;
     result = {};
     diagnostics.clear();
     knows_damage = readable;
-    // An old text has one error, its version; the grammar is that of 0.0.5.
-    if (readable && !is_old_relay(buffer().text())) damage.report(file, problems);
-    if (problems.all().empty()) return read_all();  // an old text
+    if (readable) damage.report(file, problems);
     return add_in_order(problems, diagnostics);
   }
   const TextEdit edit = read_text ? joined(refused, step) : step;
@@ -193,7 +199,9 @@ bool RelayDocument::State::read_part(const TextEdit& edit) {
   if (!result.module && may_need_prelude(buffer().text(), found)) return false;
   diagnostics.clear();
   add_in_order(found, diagnostics);
-  whole = false;
+  scope.statements += memo.read_count();
+  read_functions.insert(memo.read_functions().begin(), memo.read_functions().end());
+  scope.functions = read_functions.size();
   return true;
 }
 
@@ -207,8 +215,12 @@ RelayDocument::RelayDocument(source::SourceManager& sources, std::string name, s
 RelayDocument::~RelayDocument() = default;
 
 bool RelayDocument::edit(std::uint32_t begin, std::uint32_t end, std::string_view text) {
-  State& s = *state_;
-  const std::string_view old = s.buffer().text();
+  state_->begin_scope();
+  return state_->replace(begin, end, text);
+}
+
+bool RelayDocument::State::replace(std::uint32_t begin, std::uint32_t end, std::string_view text) {
+  const std::string_view old = buffer().text();
   if (begin > end || end > old.size() || splits_character(old, begin) || splits_character(old, end)) return false;
   const std::size_t size = old.size() - (end - begin) + text.size();
   if (size > source::kMaxBytes) return false;
@@ -216,14 +228,15 @@ bool RelayDocument::edit(std::uint32_t begin, std::uint32_t end, std::string_vie
   fresh.reserve(size);
   fresh.append(old.substr(0, begin)).append(text).append(old.substr(end));
   const TextEdit step{begin, end, static_cast<std::uint32_t>(begin + text.size())};
-  s.all_or_nothing([&] { s.follow(step, s.sources.replace(s.file, std::move(fresh))); });
+  all_or_nothing([&] { follow(step, sources.replace(file, std::move(fresh))); });
   return true;
 }
 
 void RelayDocument::update(std::string_view text) {
   const std::string before(this->text());
   const std::vector<TextReplacement> edits = edits_between(before, text);
-  for (std::size_t i = edits.size(); i-- > 0;) edit(edits[i].begin, edits[i].end, edits[i].text);
+  state_->begin_scope();
+  for (std::size_t i = edits.size(); i-- > 0;) state_->replace(edits[i].begin, edits[i].end, edits[i].text);
 }
 
 source::FileId RelayDocument::file() const { return state_->file; }
@@ -231,8 +244,7 @@ std::string_view RelayDocument::text() const { return state_->buffer().text(); }
 const RelayResult& RelayDocument::result() const { return state_->result; }
 const source::Diagnostics& RelayDocument::diagnostics() const { return state_->diagnostics; }
 std::shared_ptr<relay::Context> RelayDocument::context() const { return state_->ctx; }
-bool RelayDocument::read_whole() const { return state_->whole; }
-std::size_t RelayDocument::read_statements() const { return state_->memo.read_count(); }
+ReadScope RelayDocument::last_read() const { return state_->scope; }
 
 TextIndex RelayDocument::index() const {
   const State& s = *state_;

@@ -104,6 +104,7 @@ void RelayMemo::apply(const TextEdit& edit) {
   next_function_ = 0;
   kept_function_ = kept_statement_ = 0;
   read_count_ = 0;
+  read_functions_.clear();
   spare_.clear();
   for (RelayFunction& f : functions_) {
     // An edit that touches a part, at its ends as well, changes it.
@@ -167,6 +168,7 @@ RelayFunction& RelayMemo::open_function(std::string_view name, std::uint32_t beg
 void RelayMemo::set_header(RelayFunction& f, std::vector<const relay::TypeVar*> generics,
                            std::vector<const relay::Var*> params, const relay::Type* result,
                            std::vector<relay::NamedAttr> attrs) {
+  if (!f.header_kept) read_functions_.insert(next_function_);
   // A header that has type variables now makes other types of their names.
   if (!generics.empty() && f.generics.empty() && again_ && !old_.empty()) abandon();
   f.generics = std::move(generics);

@@ -12,6 +12,7 @@
 
 #include <deque>
 #include <functional>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -103,6 +104,8 @@ class RelayMemo final : public cst::KnownStatements {
   std::function<cst::Tree(cst::Kind, std::uint32_t begin)> reload;
   bool abandoned() const { return abandoned_; }
   std::size_t read_count() const { return read_count_; }
+  // Of which something was read, by their positions.
+  const std::set<std::size_t>& read_functions() const { return read_functions_; }
 
   // ---- for the reader ----
 
@@ -113,7 +116,10 @@ class RelayMemo final : public cst::KnownStatements {
   RelayStatement& open(cst::Node statement);
   // A variable of a statement or header that is not kept, for a new one of that name and annotation; or null.
   const relay::Var* take_variable(std::string_view name, const relay::Type* annotation);
-  void note_read() { ++read_count_; }
+  void note_read() {
+    ++read_count_;
+    read_functions_.insert(next_function_);
+  }
   void abandon() { abandoned_ = true; }
 
  private:
@@ -129,6 +135,7 @@ class RelayMemo final : public cst::KnownStatements {
   std::size_t kept_function_ = 0, kept_statement_ = 0;  // where `keeps` looked last
   std::unordered_multimap<std::string_view, const relay::Var*> spare_;
   std::size_t read_count_ = 0;
+  std::set<std::size_t> read_functions_;
   bool abandoned_ = false;
 };
 

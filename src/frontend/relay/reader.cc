@@ -30,10 +30,6 @@ bool has_expressions(const std::vector<relay::NamedAttr>& attrs) {
 
 bool Reader::read_version(Node file) {
   const Node version = file.child(Field::Version);
-  if (version.is(Kind::OldVersion)) {
-    error(version, diag::RelayOldVersion, version.text().substr(1));
-    return false;
-  }
   if (version && version.text().find(kVersion) == std::string_view::npos) {
     error(version, diag::RelayOtherVersion, version.text());
     return false;
@@ -260,12 +256,11 @@ RelayResult parse_relay(relay::Context& ctx, const source::SourceManager& source
   tree_options.grammar = cst::Grammar::Relay;
   tree_options.max_depth = options.max_depth;
   if (!check_relay_text(buffer, file, out)) return {};
+  if (report_old_relay(buffer.text(), file, out)) return {};
   const cst::Tree tree = cst::parse_tree(file, buffer.text(), tree_options);
   source::Diagnostics mine;
   RelayResult result;
-  const bool old = cst::Node(&tree, 0).child(cst::Field::Version).is(cst::Kind::OldVersion);
-  // The contents of an old text do not matter: its version is the error.
-  if (old || relay_text::report_damage(tree, mine)) result = relay_text::Reader(ctx, mine, options).read(tree);
+  if (relay_text::report_damage(tree, mine)) result = relay_text::Reader(ctx, mine, options).read(tree);
   if (mine.has_errors()) result.module = nullptr;
   add_in_order(mine, out);
   return result;

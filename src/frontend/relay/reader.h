@@ -210,7 +210,9 @@ namespace rldb::frontend {
 
 // The first message comes first in the text.
 void add_in_order(const source::Diagnostics& found, source::Diagnostics& out);
-// Whether the text begins with a version before `#[version = "0.0.5"]`.
-bool is_old_relay(std::string_view text);
+// `v0.0.4` at the beginning of a text that is older than 0.0.5, behind comments; else empty.
+std::string_view old_relay_version(std::string_view text);
+// Of such a text, whose contents do not matter, this is the only error. False: it is none.
+bool report_old_relay(std::string_view text, source::FileId file, source::Diagnostics& out);
 
 }  // namespace rldb::frontend

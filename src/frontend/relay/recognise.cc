@@ -2,7 +2,9 @@
 #include <algorithm>
 
 #include "frontend/relay/reader.h"
+#include "frontend/relay/units.h"
 #include "rldb/frontend/relay.h"
+#include "rldb/source/diagnostic_relay.h"
 #include "rldb/support/text.h"
 
 namespace rldb::frontend {
@@ -18,8 +20,7 @@ std::string_view without_comments(std::string_view text) {
     if (text.starts_with("//")) {
       text.remove_prefix(first_line(text).size());
     } else if (text.starts_with("/*")) {
-      const std::size_t end = text.find("*/");
-      text.remove_prefix(end == std::string_view::npos ? text.size() : end + 2);
+      text.remove_prefix(std::min(relay_text::end_of_comment(text, 0), text.size()));
     } else {
       return text;
     }
@@ -47,7 +48,23 @@ bool looks_like_relay(std::string_view text) {
   return text.starts_with("type ") && line.find('=') == std::string_view::npos;
 }
 
-bool is_old_relay(std::string_view text) { return without_comments(text).starts_with("v0.0."); }
+std::string_view old_relay_version(std::string_view text) {
+  constexpr std::string_view kBefore = "v0.0.";
+  const std::string_view from = without_comments(text);
+  if (!from.starts_with(kBefore)) return {};
+  std::size_t end = kBefore.size();
+  while (end < from.size() && from[end] >= '0' && from[end] <= '9') ++end;
+  return end == kBefore.size() ? std::string_view() : from.substr(0, end);
+}
+
+bool report_old_relay(std::string_view text, source::FileId file, source::Diagnostics& out) {
+  const std::string_view version = old_relay_version(text);
+  if (version.empty()) return false;
+  const auto begin = static_cast<std::uint32_t>(version.data() - text.data());
+  out.add({file, begin, begin + static_cast<std::uint32_t>(version.size())},
+          source::message(diag::RelayOldVersion, version.substr(1)));
+  return true;
+}
 
 bool is_relay(std::string_view name, std::string_view text) {
   return name.ends_with(".relay") || name.ends_with(".rly") || looks_like_relay(text);

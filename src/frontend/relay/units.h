@@ -24,8 +24,24 @@ struct Unit {
   std::vector<source::Diagnostic> errors;  // spans from its begin
 };
 
-// The first bracket, string or comment that is not closed, or that closes nothing; else the units.
-std::optional<source::Diagnostic> find_units(std::string_view text, std::vector<Unit>& units);
+// The header of a function that lacks a body.
+struct Bodiless {
+  std::uint32_t begin = 0;  // of `def`
+  std::uint32_t name_begin = 0, name_end = 0;
+  std::uint32_t parameters_end = 0;
+  std::uint32_t end = 0;  // where the next definition begins, or the text ends
+};
+
+struct UnitsFound {
+  std::optional<source::Diagnostic> open;  // the first bracket, string or comment that is not closed, or closes nothing
+  std::vector<Unit> units;
+  std::vector<Bodiless> bodiless;
+  std::size_t metadata = std::string_view::npos;  // where `#[metadata]` begins
+};
+UnitsFound find_units(std::string_view text);
+
+// Of the comment whose `/*` is at `begin`: they nest. npos: it is not closed.
+std::size_t end_of_comment(std::string_view text, std::size_t begin);
 
 class TextDamage {
  public:
@@ -35,15 +51,18 @@ class TextDamage {
   void find_none(std::string_view text);
   // False: none was found. At most one a line.
   bool report(source::FileId file, source::Diagnostics& out) const;
-  bool any() const { return open_ || damaged_units_ > 0 || !rest_errors_.empty(); }
+  bool any() const { return open_ || damaged_units_ > 0 || !rest_errors_.empty() || !bodiless_.empty(); }
 
  private:
   void divide_rest();
+  void report_rest(source::FileId file, std::vector<source::Diagnostic>& all) const;
   std::uint32_t in_text(std::uint32_t offset) const;
 
   std::string_view text_;  // during `find` and the reports about it
   std::optional<source::Diagnostic> open_;
   std::vector<Unit> units_;
+  std::vector<Bodiless> bodiless_;
+  std::size_t metadata_ = std::string_view::npos;
   bool has_units_ = false;
   std::optional<TextEdit> since_;  // from the text of the units to the present one, if that has something open
   std::size_t damaged_units_ = 0;

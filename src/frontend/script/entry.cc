@@ -47,7 +47,7 @@ class EntryReader {
   void item(Node s) {
     switch (cst::statement_kind(s.kind())) {
       case cst::StatementKind::Module:
-        out_.items.push_back(read_module(r_, s));
+        out_.items.push_back(read_module(r_, s, out_.gaps));
         if (!out_.module) out_.module = out_.items.back().module;
         return;
       case cst::StatementKind::Binding:

@@ -20,7 +20,8 @@ void BodyMemo::apply(const TextEdit& edit) {
   bool behind = false;
   for (Statement& s : statements_) {
     if (s.end <= edit.begin) continue;
-    if (s.begin >= edit.old_end) {
+    // One that text is put in front of, without a break, has moved, but the places in it have not (TextEdit::moved).
+    if (s.begin >= edit.old_end && s.begin != edit.begin) {
       // Unless the body is read now, a later edit does not know what this one put between the two.
       if (!behind) s.adjacent = false;
       behind = true;

@@ -19,6 +19,7 @@
 #include "rldb/source/diagnostic_script_name.h"
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/support/text.h"
 
 namespace rldb::frontend::script {
 
@@ -26,6 +27,15 @@ Member::Member() = default;
 Member::~Member() = default;
 
 bool is_function(Kind k) { return k == Kind::RelaxFunction || k == Kind::PrimFunc || k == Kind::PythonFunction; }
+
+void Reader::note_lost_callee() {
+  lost_callee = true;
+  if (memo) memo->read_always();
+}
+
+void Reader::note_lost_parameter() {
+  if (module && !module->reading.empty()) module->reading.back()->lost_parameters = true;
+}
 
 namespace {
 
@@ -109,6 +119,14 @@ void read_relax_member(Reader& r, Member& m) {
   m.function = f;
 }
 
+// A handle whose `T.match_buffer` could not be read looks like a scalar.
+bool has_bare_handle(const ir::Expr* function) {
+  const auto* f = ir::as<ir::PrimFunc>(function);
+  return f && std::any_of(f->params.begin(), f->params.end(), [](const ir::PrimParam& p) {
+           return !p.buffer && p.var->type->kind == ir::TypeKind::Pointer;
+         });
+}
+
 void read_member(Reader& r, Member& m) {
   if (m.state != Member::State::Waiting) return;
   if (m.damaged_header) {
@@ -120,6 +138,8 @@ void read_member(Reader& r, Member& m) {
   FunctionState* const before = std::exchange(r.fn, nullptr);
   const Expected::Scope none(r.expected);
   auto noted = std::exchange(r.noted_ops, {});
+  const bool lost_callee = std::exchange(r.lost_callee, false);
+  m.lost_parameters = false;
   ++r.module->reading_depth;
   r.module->reading.push_back(&m);
   if (m.node.is(Kind::RelaxFunction)) {
@@ -137,6 +157,8 @@ void read_member(Reader& r, Member& m) {
   r.fn = before;
   r.noted_ops = std::move(noted);
   m.broken = errors.any() || m.node.damaged();
+  m.lost_definitions = std::exchange(r.lost_callee, lost_callee);
+  m.lost_parameters = m.lost_parameters || (m.broken && has_bare_handle(m.function));
   m.state = m.function ? Member::State::Done : Member::State::Failed;
 }
 
@@ -208,11 +230,41 @@ Val module_name(Reader& r, std::string_view name, Node) {
   return Val::nothing();
 }
 
+// `def f(`: f; also of a line with other damage. Empty: it is no such line.
+static std::string_view name_of_header(std::string_view line) {
+  if (!line.starts_with("def ")) return {};
+  line = support::trim(line.substr(4));
+  return line.substr(0, std::min(line.find_first_of("(:[ "), line.size()));
+}
+
+// Whether the damage of a class may be that function: its header is in the text but no member, or has another name for
+// the damage in it; or the line behind a decorator is no header.
+static bool has_lost_function(const ModuleState& m, std::string_view text, std::string_view name) {
+  if (m.lost_header || text.find(fmt::format("def {}(", name)) != std::string_view::npos) return true;
+  for (const Member& member : m.members)
+    if (member.damaged_header && (name.starts_with(member.name) || !source::nearest(name, {member.name}).empty()))
+      return true;
+  bool decorated = false;
+  for (std::size_t at = m.span.begin; at < m.span.end;) {
+    const std::size_t end = std::min(text.find('\n', at), text.size());
+    const std::string_view line = support::trim(text.substr(at, end - at));
+    at = end + 1;
+    if (line.empty() || line.starts_with('#')) continue;
+    if (decorated && !line.starts_with('@') && !m.by_name.contains(name_of_header(line))) return true;
+    if (decorated && line.starts_with('@')) return true;
+    decorated = line.starts_with('@') && line.find("func") != std::string_view::npos;
+  }
+  return decorated;
+}
+
 Val module_member(Reader& r, std::string_view name, Node at) {
   if (Val v = global_of(r, name); !v.is(ValKind::Nothing)) return v;
   // A function that damage elsewhere swallowed is no mistake of its callers.
   r.missed_member = true;
-  if (r.module && r.module->damaged && r.text.find(fmt::format("def {}(", name)) != std::string_view::npos) return {};
+  if (r.module && r.module->damaged && has_lost_function(*r.module, r.text, name)) {
+    r.note_lost_callee();
+    return {};
+  }
   std::vector<std::string_view> names;
   if (r.module)
     for (const Member& m : r.module->members) names.push_back(m.name);
@@ -246,6 +298,7 @@ void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node
     source::Message msg = source::message(diag::RepeatedMember, name);
     msg.notes.push_back({it->second->node.child(Field::Name).span(), "defined before here"});
     r.report(name_node.span(), std::move(msg));
+    m.lost_header = m.lost_header || is_unread(node);
     return;
   }
   m.members.emplace_back();
@@ -355,10 +408,14 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
     case cst::StatementKind::MacroDefinition:
       return define_macro(r, s);
     case cst::StatementKind::UnexpectedIndent:
+      // The rest may be a part of a function: its names are not those of the class.
       for (Node c : s.children()) {
+        const Node value = c.child(Field::Value);
         if (is_function(c.kind())) {
           add_member(r, m, c.child(Field::Name).text(), c.child(Field::Name), c);
-        } else {
+        } else if (c.is(Kind::UnexpectedIndent) || c.is(Kind::MacroDefinition) ||
+                   is_call_to(r, value, Space::Relax, "ExternFunc") ||
+                   is_call_to(r, value, Space::Ir, "module_attrs")) {
           read_class_statement(r, m, c);
         }
       }
@@ -392,13 +449,15 @@ void collect_members(Reader& r, ModuleState& m, Node body) {
 
 }  // namespace
 
-const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken) {
+const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken, ParseResult::Gaps& gaps) {
   for (Member& member : m.members) read_member(r, member);
   ir::ModuleBuilder builder(r.ctx);
   builder.set_name(r.ctx.str(m.name));
   for (Member& member : m.members) {
     broken = broken || member.broken;
     if (member.function) builder.set(member.name, member.function);
+    if (member.function && member.lost_parameters) gaps.parameters.push_back(member.function);
+    if (member.function && member.lost_definitions) gaps.definitions.push_back(member.function);
   }
   builder.set_attrs(r.ctx.list(m.attrs));
   if (!m.infos.empty()) builder.set_global_infos(r.ctx.list(m.infos), r.ctx.list(m.vdevices));
@@ -414,6 +473,7 @@ void leave_unread(Member& m, Node node) {
   m.declared = nullptr;
   m.damaged_header = true;
   m.broken = true;
+  m.lost_parameters = m.lost_definitions = false;
 }
 
 void read_again(Reader& r, Member& m, Node node, Keep keep) {
@@ -452,11 +512,12 @@ void read_again(Reader& r, Member& m, Node node, Keep keep) {
   m.node = Node();
 }
 
-ParsedItem read_module(Reader& r, Node n) {
+ParsedItem read_module(Reader& r, Node n, ParseResult::Gaps& gaps) {
   ModuleState& state = r.modules.emplace_back();
   state.name = n.child(Field::Name).text();
   state.node = n;
-  state.damaged = n.damaged();
+  state.span = n.span();
+  state.damaged = n.damaged() || r.out.has_errors();
   const FunctionOptions options = read_function_options(r, n);
   state.s_tir = options.s_tir.value_or(false);
   state.check_well_formed = options.check_well_formed && r.options.check_well_formed;
@@ -468,7 +529,7 @@ ParsedItem read_module(Reader& r, Node n) {
   item.span = n.span();
   item.name = r.ctx.str(state.name);
   item.broken = n.damaged();
-  item.module = build_module(r, state, item.broken);
+  item.module = build_module(r, state, item.broken, gaps);
   r.module = before;
   return item;
 }
@@ -665,6 +726,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   read_preamble(r, statements);
   ModuleState lone;
   lone.name = "Module";
+  lone.span = {r.file, 0, static_cast<std::uint32_t>(r.text.size())};
   lone.check_well_formed = r.options.check_well_formed;
   r.module = &lone;
   bool saw_class = false;
@@ -689,7 +751,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
       continue;
     }
     saw_class = true;
-    out.items.push_back(read_module(r, s));
+    out.items.push_back(read_module(r, s, out.gaps));
     if (!out.module) {
       out.module = out.items.back().module;
       out.check_well_formed = read_function_options(r, s).check_well_formed;
@@ -698,7 +760,7 @@ ParseResult read_file(Reader& r, const cst::Tree& tree) {
   add_lone_items(r, lone, out);
   if (!saw_class && !lone.members.empty()) {
     bool broken = false;
-    out.module = build_module(r, lone, broken);
+    out.module = build_module(r, lone, broken, out.gaps);
     if (lone.members.size() == 1)
       out.check_well_formed = read_function_options(r, lone.members.front().node).check_well_formed;
   }

@@ -31,7 +31,7 @@ void read_again(Reader& r, Member& m, Node node, Keep keep);
 // Instead, while the member's header does not parse; what is known about its statements is kept.
 void leave_unread(Member& m, Node node);
 // The module of a class whose members have been read; reads those that have not.
-const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken);
+const ir::Module* build_module(Reader& r, ModuleState& m, bool& broken, ParseResult::Gaps& gaps);
 ParseResult read_entry(Reader& r, const cst::Tree& tree);
 const ir::Type* read_lone_type(Reader& r, const cst::Tree& tree, std::vector<const ir::Var*>& symbols);
 

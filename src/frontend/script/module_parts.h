@@ -17,7 +17,7 @@ bool is_type_var(Node s);
 // Reports a name that is taken.
 void add_member(Reader& r, ModuleState& m, std::string_view name, Node name_node, Node node);
 // A class.
-ParsedItem read_module(Reader& r, Node n);
+ParsedItem read_module(Reader& r, Node n, ParseResult::Gaps& gaps);
 // Reads functions outside classes; each is an item.
 void add_lone_items(Reader& r, ModuleState& lone, ParseResult& out);
 // In the order of the text.

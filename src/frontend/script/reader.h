@@ -86,12 +86,16 @@ struct Member {
   bool in_signature = false;               // its signature is being read
   bool damaged_header = false;             // nothing of it is read
   bool broken = false;
+  bool lost_parameters = false;   // some of its signature could not be read: calls are not checked against it
+  bool lost_definitions = false;  // values of functions that could not be read: uses of them lack a definition
 };
 
 struct ModuleState {
   std::string_view name;
   Node node;
-  bool damaged = false;  // its text has syntax errors
+  source::Span span;     // when it was read as a whole
+  bool damaged = false;      // its text has syntax errors
+  bool lost_header = false;  // of a function whose name is that of another one, for its damage
   bool s_tir = false;
   bool check_well_formed = true;  // False: TVM accepts the module unchecked, including contradictions
   std::deque<Member> members;
@@ -141,6 +145,7 @@ struct Reader {
   BodyMemo* memo = nullptr;                        // of the function whose body is being read
   std::unordered_set<std::string_view> noted_ops;  // unknown operators already noted in this function
   bool missed_member = false;                      // a missing member was requested
+  bool lost_callee = false;                        // a call was left out: its callee could not be read
   bool lone_type = false;                          // the text is a lone type, outside of any module
   Expected expected;
   Nesting nesting;
@@ -173,6 +178,10 @@ struct Reader {
   bool rfc_spelling();
   // Where a name that gets a value here is defined.
   Scope& scope() { return fn ? fn->scope : names.scope; }
+  // A call was left out without an error of its own. Its statement is read each time.
+  void note_lost_callee();
+  // Of the function that is being read.
+  void note_lost_parameter();
   ErrorsSince errors() const { return ErrorsSince(out); }
 
  private:

@@ -104,7 +104,7 @@ void RelaxVerifier::call_purity(const Call* c) {
 void RelaxVerifier::call_arguments(const Call* c) {
   const auto* g = as<GlobalVar>(c->callee);
   const auto* f = g != nullptr && module_ != nullptr ? as<Function>(module_->find(g->name)) : nullptr;
-  if (f == nullptr) return;
+  if (f == nullptr || (options_.lacks_parameters && options_.lacks_parameters(f))) return;
   if (f->params.size() != c->args.size())
     return report_.add(
         c, diag::VerifyInferFailed, callee_name(c),
@@ -175,6 +175,7 @@ void RelaxVerifier::call_tir(const Call* c, std::string_view op) {
     if (isa<Function>(f)) wrong(fmt::format("`{}` is a Relax function; call it directly", g->name));
     return;
   }
+  if (options_.lacks_parameters && options_.lacks_parameters(f)) return;
   call_tir_operands(c, op, g->name, prim);
 }
 

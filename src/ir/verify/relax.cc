@@ -133,6 +133,7 @@ void RelaxVerifier::use(const Var* v) {
   if (visible(v)) return;
   std::uint32_t s = v->id < scope_of_.size() ? scope_of_[v->id] : 0;
   if (s == 0) {
+    if (lacks_definitions_) return;
     // A scalar that no binding defines can only be a symbolic variable.
     bool symbol = as<PrimType>(v->type) != nullptr && !v->is_dataflow();
     report_.add_var(v, symbol ? diag::VerifyUndefinedSymbol : diag::VerifyUndefinedVar, v->name);
@@ -261,6 +262,7 @@ bool RelaxVerifier::typed(const Expr* e, std::string_view what) {
 
 void RelaxVerifier::function(std::string_view name, const Function* f) {
   top_ = name;
+  lacks_definitions_ = options_.lacks_definitions && options_.lacks_definitions(f);
   function_body(name, f);
   for (std::uint32_t id : touched_) scope_of_[id] = 0;
   touched_.clear();

@@ -124,6 +124,7 @@ class RelaxVerifier {
   int dataflow_depth_ = 0;
   int depth_ = 0;
   bool reported_deep_ = false;
+  bool lacks_definitions_ = false;  // of the present function
 };
 
 class TirVerifier {

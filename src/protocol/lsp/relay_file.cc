@@ -62,6 +62,9 @@ const std::vector<RelayFile::State::Typed>& RelayFile::State::types_by_place() {
 
 void RelayFile::State::note_types(const relay::Expr* root, std::vector<bool>& seen) {
   const auto note = [&](const relay::Expr* e) {
+    // One node stands for all uses of such a name.
+    const bool shared = relay::as<relay::Op>(e) || relay::as<relay::GlobalVar>(e) || relay::as<relay::Constructor>(e);
+    if (shared) return;
     const source::Span at = context->span(e);
     if (const relay::Type* type = typed.typing.of(e); type && at.file == document.file())
       types.push_back({{at.begin, at.end}, type});

@@ -1,8 +1,7 @@
 // Relax text that is edited: its document, and going back to the text before an edit.
-#include <algorithm>
-
 #include "rldb/frontend/document.h"
 #include "rldb/source/diagnostic_program.h"
+#include "session/program/edited_text.h"
 #include "session/program/relax_text.h"
 
 namespace rldb::session {
@@ -46,34 +45,11 @@ std::unique_ptr<Program> Session::RelaxText::read_document(Session& session, std
   return program;
 }
 
-namespace {
-
-TextChange::LineShift line_shift(const source::Buffer& old, const frontend::TextReplacement& edit) {
-  const auto breaks = [](std::string_view text) { return std::count(text.begin(), text.end(), '\n'); };
-  TextChange::LineShift shift{};
-  shift.from = old.line_column(edit.begin).line;
-  const bool whole_lines = old.line_start(shift.from) == edit.begin && (edit.text.empty() || edit.text.ends_with('\n'));
-  const std::int64_t removed = breaks(old.text().substr(edit.begin, edit.end - edit.begin));
-  shift.behind = static_cast<std::uint32_t>(shift.from + removed + (whole_lines ? 0 : 1));
-  shift.delta = breaks(edit.text) - removed;
-  return shift;
-}
-
-source::Diagnostic in_file(source::Diagnostic d, source::FileId from, source::FileId to) {
-  if (d.span.file == from) d.span.file = to;
-  for (source::Note& note : d.notes)
-    if (note.span.file == from) note.span.file = to;
-  return d;
-}
-
-}  // namespace
-
 std::unique_ptr<Program> Session::RelaxText::edit(std::string_view text, Diagnostics& out, TextChange& change) {
   EditedText& edited = *edited_;
   frontend::Document& document = edited.document;
   const source::Buffer& old = session_.sources_.get(document.file());
-  for (const frontend::TextReplacement& e : frontend::edits_between(old.text(), text))
-    change.shifts.push_back(line_shift(old, e));
+  change.shifts = line_shifts(old, text);
   edited.before = edited.now(*session_.ctx_);
   const std::uint64_t before = edited.revision++;
   try {
@@ -95,10 +71,7 @@ std::unique_ptr<Program> Session::RelaxText::edit(std::string_view text, Diagnos
     return nullptr;
   }
   for (const source::Diagnostic& d : document.diagnostics().all()) out.add(d);
-  const frontend::ReadScope read = document.last_read();
-  change.whole = read.whole;
-  change.functions = read.functions;
-  change.statements = read.statements;
+  note_read(document.last_read(), change);
   auto program = std::make_unique<RelaxText>(session_, path_, result.module, result.check_well_formed);
   program->edited_ = edited_;
   program->revision_ = edited.revision;
@@ -117,17 +90,6 @@ void Session::RelaxText::undo_edit() noexcept {
     // The next edit reads the whole text.
   }
   edited_.reset();
-}
-
-std::uint32_t TextChange::moved_line(std::uint32_t line) const {
-  std::int64_t moved = line;
-  for (const LineShift& shift : shifts) {
-    if (line >= shift.behind)
-      moved += shift.delta;
-    else if (line > shift.from)
-      moved -= line - shift.from;
-  }
-  return static_cast<std::uint32_t>(moved);
 }
 
 }  // namespace rldb::session

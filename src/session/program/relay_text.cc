@@ -17,19 +17,22 @@ RelayText* relay_text(Program* program) {
   return program && program->kind() == ProgramKind::RelayText ? static_cast<RelayText*>(program) : nullptr;
 }
 
+RelayText::RelayText(Session& session, std::string path, std::shared_ptr<RelaySource> source,
+                     const relay::Module* module)
+    : Program(session, std::move(path)), source_(std::move(source)), entry_(support::kEntryFunction) {
+  history_.start(module);
+}
+
 std::unique_ptr<RelayText> RelayText::read(Session& session, std::string path, std::string text, Diagnostics& out) {
-  auto source = std::make_shared<RelaySource>();
+  if (session.options().keep_document) return read_document(session, std::move(path), std::move(text), out);
+  auto source = std::make_shared<RelaySource>(std::make_shared<relay::Context>());
   source->file = session.sources().add(path, std::move(text));
   frontend::RelayResult parsed = frontend::parse_relay_program(source->ctx, session.sources(), source->file, out);
   if (!parsed.module) return nullptr;
   const bool typed = !parsed.module->functions.empty();
   if (typed && !relay::infer_types(source->ctx, parsed.module, source->typing, out)) return nullptr;
   source->names = std::move(parsed.graph_names);
-  std::unique_ptr<RelayText> program(new RelayText(session, std::move(path)));
-  program->source_ = std::move(source);
-  program->history_.start(parsed.module);
-  program->entry_ = support::kEntryFunction;
-  return program;
+  return std::unique_ptr<RelayText>(new RelayText(session, std::move(path), std::move(source), parsed.module));
 }
 
 std::unique_ptr<Program> RelayText::copy() const { return std::unique_ptr<Program>(new RelayText(*this)); }

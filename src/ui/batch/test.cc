@@ -141,17 +141,18 @@ SessionResult run_session(const CommandLine& line, const std::string& path, std:
     }
     copy_lines(result.blessed, reader.lines(), copied, entry->end_line);
     const bool matches = replies_match(entry->expected, got);
-    for (const std::string& g : matches ? entry->expected : got)
+    const bool failed_check = is_entry_of(entry->text, kChecks) && status != Status::Good;
+    for (const std::string& g : matches || failed_check ? entry->expected : got)
       result.blessed += g.empty() ? "#|\n" : "#| " + g + "\n";
     copied = entry->expected_end;
-    const bool expectation = is_entry_of(entry->text, kChecks);
-    if (expectation && status != Status::Good) result.expectations_hold = false;
+    if (failed_check) result.expectations_hold = false;
     if (status != Status::Good && expects_not(entry->text)) result.seen = true;
-    if (!matches)
+    if (failed_check)
+      result.failures +=
+          fmt::format("{}:{}: the expectation failed\n{}", path, entry->line, silent ? said : join_lines(got));
+    else if (!matches)
       result.failures += fmt::format("{}:{}: {}\n{}", path, entry->line, kDiffers,
                                      text_diff(join_lines(entry->expected), join_lines(got), "expected", "got"));
-    else if (expectation && status != Status::Good)
-      result.failures += fmt::format("{}:{}: the expectation failed\n{}", path, entry->line, said);
     if (status == Status::Quit || interrupted()) break;
   }
   tell_failed();
@@ -297,7 +298,8 @@ class Tests {
       ++passed_;
       rows_.push_back({{"file", r.path}, {"ok", true}, {"failures", ""}});
     } else {
-      differs_ = differs_ || result->failures.find(kDiffers) != std::string::npos;
+      // Other replies of a file whose expectations fail follow from that.
+      differs_ = differs_ || (result->expectations_hold && result->failures.find(kDiffers) != std::string::npos);
       faults_ += result->seen || !names_fault(r.text);
       tell_failure(r.path, result->failures);
     }

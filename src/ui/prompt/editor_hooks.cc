@@ -1,5 +1,6 @@
 #include "rldb/ui/prompt/editor_hooks.h"
 
+#include <algorithm>
 #include <memory>
 
 #include "rldb/frontend/parse.h"
@@ -22,11 +23,17 @@ auto guarded_hook(F hook) {
   };
 }
 
+// A bracket that is open would take in every further line. Two empty lines end the entry, and its error is told.
+bool is_given_up(std::string_view text, frontend::EntryTree& tree) {
+  const std::string_view blank = text.substr(text.find_last_not_of(" \t\r\n") + 1);
+  return std::count(blank.begin(), blank.end(), '\n') >= 2 && tree.close_brackets(text).has_value();
+}
+
 // Of a here-document the line with its mark ends it.
 bool needs_more(std::string_view text, bool empty, frontend::EntryTree& tree) {
   const std::string_view first = text.substr(0, text.find('\n'));
   const std::string_view mark = here_document_mark(first);
-  if (mark.empty()) return wants_more(text, empty, tree);
+  if (mark.empty()) return wants_more(text, empty, tree) && !(empty && is_given_up(text, tree));
   const auto last = text.rfind('\n');
   return last == std::string_view::npos || trim(text.substr(last + 1)) != mark;
 }
@@ -48,6 +55,7 @@ LineEditorHooks editor_hooks(Repl& repl, bool color) {
     return repl.hints ? hinter->hints(text, cursor) : std::vector<HintLine>();
   });
   hooks.indent = guarded_hook([tree](std::string_view text) { return tree->next_indent(text); });
+  hooks.indent_of_line = guarded_hook([](std::string_view text) { return frontend::EntryTree::branch_indent(text); });
   hooks.clean = [](std::string_view text) {
     std::string cleaned(text);
     (void)run_guarded([&] { cleaned = clean_paste(text); }, 0);

@@ -87,6 +87,7 @@ class EntryEditor {
   bool move_line(int direction);
   void recall(const std::string* entry);
   void search_prefix(bool older);
+  void align_line();
   void insert_break();
   void drop_indentation(std::string_view character);
   // ---- the menu of candidates: entry_editor_menu.cc ----

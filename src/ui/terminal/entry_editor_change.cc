@@ -199,7 +199,19 @@ void EntryEditor::do_YankLastArg() {
 
 // ---- the entry ----
 
+// `else:` begins where the lines of the block before it do, until it is complete.
+void EntryEditor::align_line() {
+  const std::size_t end = buffer_.point(), begin = buffer_.line_start(end);
+  const auto indent = hooks_.indent_of_line ? hooks_.indent_of_line(buffer_.text().substr(0, end)) : std::nullopt;
+  const std::size_t code = buffer_.text().find_first_not_of(" \t", begin);
+  if (!indent || code == std::string::npos || *indent < 0 || code - begin <= std::size_t(*indent)) return;
+  const std::size_t surplus = code - begin - std::size_t(*indent);
+  buffer_.erase(begin, begin + surplus);
+  buffer_.move_to(end - surplus);
+}
+
 void EntryEditor::insert_break() {
+  align_line();
   const std::string before = buffer_.text().substr(0, buffer_.point());
   const int indent = hooks_.indent ? hooks_.indent(before) : 0;
   if (!buffer_.insert("\n" + std::string(std::size_t(std::clamp(indent, 0, 400)), ' '))) bell_ = true;

@@ -213,9 +213,12 @@ Pager::Answer Pager::answer_of(const std::string& key) {
 
 // The first time the cursor may be behind a full row, which stays.
 void Pager::show_question(bool again) {
-  const std::string question =
-      notice_ + (notice_.empty() ? "" : " ") + "-- more: Space: page, Enter: line, /: search, g: all, q: quit --";
-  const std::string shown = first_columns(question, std::max(1, window_size().width - 1));
+  constexpr std::string_view kWhole = "-- more: Space: page, Enter: line, /: search, g: all, q: quit --";
+  constexpr std::string_view kShort = "-- Space, Enter, /: search, g: all, q: quit --";
+  const std::size_t width = std::size_t(std::max(1, window_size().width - 1));
+  const std::string before = notice_.empty() ? "" : notice_ + " ";
+  const std::string question = before + std::string(before.size() + kWhole.size() <= width ? kWhole : kShort);
+  const std::string shown = first_columns(question, static_cast<int>(width));
   if (again) write_terminal(kClearLine);
   write_terminal(to_.color() ? fmt::format("\033[7m{}\033[0m", shown) : shown);
 }

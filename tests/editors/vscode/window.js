@@ -40,7 +40,8 @@ async function until(what, look, limit = kLimit) {
 
 class Window {
   // options: rldb (the program), files {name: text}, settings, trust (false: ask for trust, as VS Code
-  // does by default), path (PATH of the editor), size of the window
+  // does by default), path (PATH of the editor), extensions (folders
+  // of others beside ours), size of the window
   static async open(options) {
     const window = new Window();
     Window.last = window;  // pictured when a step fails
@@ -75,7 +76,8 @@ class Window {
     fs.writeFileSync(path.join(user, 'Machine/settings.json'), JSON.stringify({ 'rldb.path': options.rldb }));
     const extensions = path.join(window.home, 'extensions');
     fs.mkdirSync(extensions);
-    fs.cpSync(process.env.RLDB_EXTENSION, path.join(extensions, path.basename(process.env.RLDB_EXTENSION)), { recursive: true });
+    for (const folder of [process.env.RLDB_EXTENSION, ...(options.extensions ?? [])])
+      fs.cpSync(folder, path.join(extensions, path.basename(folder)), { recursive: true });
 
     const port = await freePort();
     const env = { ...process.env, HOME: window.home, XDG_CACHE_HOME: `${window.home}/cache`, XDG_STATE_HOME: `${window.home}/state`, XDG_CONFIG_HOME: `${window.home}/config`, PATH: options.path ?? process.env.PATH };

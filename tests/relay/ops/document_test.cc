@@ -146,7 +146,7 @@ struct RelayEdited {
     REQUIRE(at != std::string_view::npos);
     REQUIRE(document.edit(static_cast<std::uint32_t>(at), static_cast<std::uint32_t>(at + from.size()), to));
     CHECK(difference() == "");
-    return document.read_whole() ? -1 : int(document.read_statements());
+    return document.last_read().whole ? -1 : int(document.last_read().statements);
   }
 
   // Empty if the document agrees with a fresh reading of its text.

@@ -49,6 +49,8 @@ struct LineEditorHooks {
   std::function<std::vector<HintLine>(std::string_view text, std::size_t cursor)> hints;
   // Number of blanks with which the next line starts.
   std::function<int(std::string_view text)> indent;
+  // The same for the last line of the text, which is complete; nullopt: it stays as it is.
+  std::function<std::optional<int>(std::string_view text)> indent_of_line;
   // Extracts the entries from pasted text: without prompts and replies.
   std::function<std::string(std::string_view text)> clean;
   // Is the newest entry of the history that begins with the text suggested after it?

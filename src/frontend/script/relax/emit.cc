@@ -388,8 +388,8 @@ const Member* member_of(Reader& r, const ir::Expr* callee) {
 // A function whose result is unknown because of errors in it: uses of it are not checked.
 bool is_broken_member(Reader& r, const ir::Expr* callee) {
   const Member* m = member_of(r, callee);
-  return m && !m->declared &&
-         (m->damaged_header || m->state == Member::State::Failed || (m->state == Member::State::Done && m->broken));
+  if (!m || m->declared) return m && m->lost_parameters;
+  return m->damaged_header || m->state == Member::State::Failed || (m->state == Member::State::Done && m->broken);
 }
 
 // Where the wrongly called function declares its parameters.
@@ -431,7 +431,11 @@ Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
     nodes.push_back(a.node);
     good = good && values.back();
   }
-  if (!good || is_broken_member(r, callee)) return {};
+  if (!good) return {};
+  if (is_broken_member(r, callee)) {
+    r.note_lost_callee();
+    return {};
+  }
   ir::CallSpec spec;
   spec.callee = callee;
   spec.args = r.ctx.list(values);
@@ -440,7 +444,9 @@ Val call_function(Reader& r, const ir::Expr* computed, const CallNode& call) {
   if (made.ok()) return Val::of(static_cast<const ir::Expr*>(r.at(*made, call.node)));
   source::Message m = std::move(made).error();
   if (const Member* member = member_of(r, callee)) {
-    if (member->kind == Kind::PrimFunc || ir::isa<ir::PrimFunc>(member->function)) {
+    // A lowered module calls kernels so, with arguments of their types.
+    const bool is_kernel = member->kind == Kind::PrimFunc || ir::isa<ir::PrimFunc>(member->function);
+    if (is_kernel && m.argument < 0) {
       m = source::message(diag::PrimFuncCalled, member->name)
               .with_hint(fmt::format("write `R.call_tir({}, (...), out_ty=R.Tensor(...))`", call.shown()));
       r.report(call.node.span(), std::move(m));

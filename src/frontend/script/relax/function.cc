@@ -166,6 +166,7 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   for (Node p : function.child(Field::Parameters).children()) {
     if (p.is(Kind::VariadicParameter)) {
       r.error(p, diag::UnsupportedSyntax, "a variadic parameter");
+      if (!outer) r.note_lost_parameter();
       if (const Node name = p.child(Field::Name)) fn.scope.define(name.text(), Val(), name.span());
     }
     if (p.is(Kind::Parameter)) params.push_back(p);

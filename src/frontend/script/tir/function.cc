@@ -77,7 +77,10 @@ class FunctionReader {
     std::vector<Node> params;
     for (Node p : node_.child(Field::Parameters).children()) {
       if (p.is(Kind::Parameter)) params.push_back(p);
-      if (p.is(Kind::VariadicParameter)) r_.error(p, diag::UnsupportedSyntax, "a variadic parameter");
+      if (p.is(Kind::VariadicParameter)) {
+        r_.error(p, diag::UnsupportedSyntax, "a variadic parameter");
+        r_.note_lost_parameter();
+      }
     }
     // Scalars first: a buffer's shape may name one that comes after it.
     std::vector<const ir::Var*> scalars(params.size(), nullptr);
@@ -89,7 +92,9 @@ class FunctionReader {
       const Node name = params[i].child(Field::Name);
       scalars[i] = define_scalar(name, type ? type : r_.ctx.pointer());
       // Uses of a parameter whose annotation had an error are not reported as well.
-      if (!type) fn_.scope.define(name.text(), Val(), name.span());
+      if (type) continue;
+      fn_.scope.define(name.text(), Val(), name.span());
+      r_.note_lost_parameter();
     }
     collect_signature_symbols(r_, node_);
     for (std::size_t i = 0; i < params.size(); ++i) {
@@ -99,6 +104,7 @@ class FunctionReader {
       const Node annotation = params[i].child(Field::Annotation);
       if (!annotation) {
         r_.error(name, diag::MissingAnnotation, name.text());
+        r_.note_lost_parameter();
         tir_.params.push_back({define_scalar(name, r_.ctx.pointer()), nullptr});
       } else if (scalars[i]) {
         tir_.params.push_back({scalars[i], nullptr});
@@ -120,6 +126,7 @@ class FunctionReader {
   const ir::Var* define_scalar(Node name, const ir::Type* type) {
     if (!is_scalar_type(type)) {
       r_.error(name, diag::BadTirParameter, name.text());
+      r_.note_lost_parameter();
       type = r_.ctx.pointer();
     }
     const ir::Var* v = r_.at(r_.ctx.var(name.text(), type), name);
@@ -151,6 +158,7 @@ class FunctionReader {
     }
     if (!b) {
       // Uses of it are not reported as well.
+      r_.note_lost_parameter();
       fn_.scope.define(name.text(), Val(), name.span());
       return;
     }

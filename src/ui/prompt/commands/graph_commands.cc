@@ -175,7 +175,7 @@ bool show_frame_name(Repl& repl, std::string_view what) {
     repl.give({{"name", what}, {"kind", kind}, {"value", now ? value_json(*now, most) : Json()}});
     return true;
   }
-  repl.print("{} of {}\n", kind, function_at_hand(repl));
+  repl.print("{}: {} of {}\n", what, kind, function_at_hand(repl));
   print_value_now(repl, what);
   return true;
 }

@@ -111,6 +111,24 @@ Status command_Apropos(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+// The thing that `:help NAME` explains under that name; empty: none.
+static std::string subject_of_help(std::string_view name) {
+  if (const Command* c = find_command(name).command) return fmt::format("command `:{}`", c->name);
+  if (find_help_session(name)) return "topic of that name";
+  if (passes::find_pass(name)) return "pass of that name";
+  return ops::find(name) ? "operator of that name" : "";
+}
+
+// `n?`: a name of the frame, the session or the program means that, whatever command has it as well. Nothing: it is no
+// such name.
+static std::optional<Status> show_meaning(Repl& repl, std::string_view name) {
+  if (repl.wants_json()) return std::nullopt;
+  const auto shown = show_named(repl, name);
+  const std::string subject = subject_of_help(name);
+  if (shown && !subject.empty()) repl.print("`:help {}` explains the {}\n", name, subject);
+  return shown;
+}
+
 Status command_Help(Repl& repl, std::string_view rest) {
   if (rest.empty()) {
     list_commands(repl);
@@ -127,6 +145,10 @@ Status command_Help(Repl& repl, std::string_view rest) {
   if (rest == "--markdown=keys") {
     repl.console().write(keys_markdown());
     return Status::Good;
+  }
+  if (rest.size() > 1 && rest.ends_with('?')) {
+    rest.remove_suffix(1);
+    if (const auto shown = show_meaning(repl, rest)) return *shown;
   }
   if (const HelpSession* session = find_help_session(rest)) {
     if (const Command* c = find_command_named(rest)) {  // `time` is both a command and a topic

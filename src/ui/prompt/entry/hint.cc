@@ -148,15 +148,28 @@ void HintMaker::add_type(std::string_view text, std::size_t cursor, std::vector<
   if (const source::Diagnostic* d = lasting(found, open)) out.push_back({d->message, HintLine::Kind::Problem});
 }
 
+// At an empty line of an entry that does not end.
+std::string HintMaker::open_bracket(std::string_view text, std::size_t cursor) const {
+  const std::size_t line = text.rfind('\n', cursor == 0 ? 0 : cursor - 1);
+  if (line == std::string_view::npos || !trim(text.substr(line)).empty()) return {};
+  const auto closed = tree_->close_brackets(text);
+  if (!closed) return {};
+  const auto above = std::count(text.begin(), text.begin() + std::ptrdiff_t(closed->innermost), '\n');
+  return fmt::format("`{}` in line {} is not closed; two empty lines end the entry", text[closed->innermost],
+                     above + 1);
+}
+
 std::vector<HintLine> HintMaker::hints(std::string_view text, std::size_t cursor) {
   std::vector<HintLine> out;
   if (trim(text).empty() || text.front() == '!' || text.front() == '#') return out;
+  if (std::string open = open_bracket(text, cursor); !open.empty()) return {{std::move(open), HintLine::Kind::Problem}};
   std::string first = command_signature(text, repl_.debugger().active());
   const bool command = !first.empty() || text.front() == ':' || text.front() == '?';
   if (const std::string_view call = tree_->open_call(text, cursor).name; !call.empty())
     if (std::string signature = call_signature(repl_.session(), call); !signature.empty()) first = std::move(signature);
   if (!first.empty()) out.push_back({std::move(first), HintLine::Kind::Signature});
-  if (!command && !text.starts_with('@')) add_type(text, cursor, out);
+  const bool loop = text.starts_with("for ");  // over entries, each of which has a type of its own
+  if (!command && !loop && !text.starts_with('@')) add_type(text, cursor, out);
   return out;
 }
 

@@ -28,6 +28,7 @@ class HintMaker {
   struct Names;
   const Names& names();
   std::string signature(std::string_view text, std::size_t cursor) const;
+  std::string open_bracket(std::string_view text, std::size_t cursor) const;
   void add_type(std::string_view text, std::size_t cursor, std::vector<HintLine>& out);
   frontend::Environment values_of(std::string_view text, ir::Context& context);
 

@@ -115,7 +115,7 @@ bool offer_resume(Repl& repl) {
   const JournalHeader& newest = killed.front().header;
   repl.print("a session of {} in {} was killed: :resume restores it, :resume drop discards it{}\n",
              time_text(newest.started), newest.folder,
-             killed.size() > 1 ? fmt::format(" ({} before it)", killed.size() - 1) : std::string());
+             killed.size() > 1 ? fmt::format("; older ones: {}", killed.size() - 1) : std::string());
   return true;
 }
 

@@ -98,7 +98,9 @@ Repl::Target Repl::target_of(std::string_view entry) const {
   const Command* const help = find_command("help").command;
   if (entry.front() == '!') return {Kind::Shell, nullptr, trim(entry.substr(1)), {}};
   if (entry.front() == '?') return {Kind::Command, help, trim(entry.substr(1)), {}};
-  if (asks_for_help(entry)) return {Kind::Command, help, entry.substr(0, entry.find('?')), {}};
+  // Behind a name without a colon the mark stays: it asks for what the name means now (command_Help).
+  if (asks_for_help(entry))
+    return {Kind::Command, help, entry.substr(0, entry.find('?') + (entry.front() == ':' ? 0 : 1)), {}};
   const bool colon = entry.front() == ':';
   const std::string_view body = colon ? trim(entry.substr(1)) : entry;
   std::size_t end = 0;
