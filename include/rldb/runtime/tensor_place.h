@@ -7,8 +7,8 @@
 
 namespace rldb::runtime {
 
-// Of a tensor or storage: its device, `cpu` or `sim:0`; for one that an engine keeps on a device `opencl:0`, or
-// `cpu and opencl:0` while both have the bytes. Empty: of another value.
+// Of a tensor or storage: its device, as device.h writes it; the device where an engine keeps its bytes; or both, with
+// "and" between, while both have them. Empty: of another value.
 std::string place_of(const Value& v);
 
 }  // namespace rldb::runtime

@@ -71,8 +71,8 @@ class Storage : public Object {
   // first tensor needs more than that and no more than TVM would have given.
   static Result<Ref<Storage>> of_shape(const std::vector<std::int64_t>& shape, DType hint, Device device = {});
   ~Storage() override;
-  // The host's memory, with the current bytes. Whoever gets it may write, so that a copy on a device is out of date; the
-  // pointer is good until a kernel runs on a device.
+  // The host's memory, with the current bytes. Whoever gets it may write, so that a copy on a device is out of date;
+  // the pointer is good until a kernel runs on a device.
   std::byte* data() const {
     if (!is_plain()) [[unlikely]]
       take_back();
@@ -84,7 +84,7 @@ class Storage : public Object {
       fetch();
     return data_;
   }
-  // What tells its bytes from others; they may be out of date.
+  // Tells its bytes from those of others; they may be out of date.
   const std::byte* address() const { return data_; }
   std::size_t size() const { return size_; }
   Device device() const { return device_; }

@@ -34,7 +34,7 @@ Result<support::Unit> GpuCall::copy_in(Shared& shared) {
     if (!shared.read) return Unit{};
     return shared.own->write(shared.storage->peek() + shared.at, shared.bytes);
   }
-  // What is not written stays as it is, and only a part may be written.
+  // A kernel may write only a part: the rest stays as it is.
   const bool is_whole = shared.at == 0 && shared.bytes >= shared.storage->size();
   if (shared.read || !is_whole) RLDB_TRY_VOID(shared.resident->update(shared.is_new));
   RLDB_TRY(GpuMemory* const all, shared.resident->memory());

@@ -41,8 +41,8 @@ std::optional<double> quantity(std::string_view text, std::string_view unit) {
 std::string read_cost(std::string_view item, DeviceCosts& costs) {
   const std::size_t equal = item.find('=');
   const std::string_view name = item.substr(0, equal);
-  const auto* field = std::find_if(std::begin(kCostFields), std::end(kCostFields),
-                                   [&](const CostField& f) { return f.name == name; });
+  const auto* field =
+      std::find_if(std::begin(kCostFields), std::end(kCostFields), [&](const CostField& f) { return f.name == name; });
   if (field == std::end(kCostFields) || equal == std::string_view::npos)
     return fmt::format("`{}` is none of flops=N, bytes=N, link=N and latency=TIME", item);
   if (costs.*field->to > 0) return fmt::format("`{}` is given twice", name);

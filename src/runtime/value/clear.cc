@@ -12,12 +12,8 @@ Result<support::Unit> clear(const Tensor& t) {
   const std::size_t bytes = t.byte_size();
   if (bytes == 0) return support::Unit{};
   Storage& s = *t.storage();
+  if (s.is_untouched()) return support::Unit{};
   RLDB_TRY_VOID(own(s));
-  std::byte* const host = s.host_memory() + t.byte_offset();
-  if (s.is_untouched()) {
-    std::memset(host, 0, bytes);
-    return support::Unit{};
-  }
   auto* copy = is_pinned(s) ? nullptr : dynamic_cast<ClearableCopy*>(s.device_copy());
   const bool is_whole = bytes == s.size();
   if (!copy || (copy->current() == Current::Host && !is_whole) || !copy->clear(t.byte_offset(), bytes)) {
@@ -25,7 +21,7 @@ Result<support::Unit> clear(const Tensor& t) {
     return support::Unit{};
   }
   if (copy->current() == Current::Device) return support::Unit{};
-  std::memset(host, 0, bytes);
+  std::memset(s.host_memory() + t.byte_offset(), 0, bytes);
   copy->set_current(Current::Both);
   return support::Unit{};
 }

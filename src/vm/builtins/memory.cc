@@ -3,8 +3,8 @@
 #include <cstring>
 #include <limits>
 
-#include "rldb/runtime/copy.h"
 #include "rldb/runtime/clear.h"
+#include "rldb/runtime/copy.h"
 #include "rldb/runtime/shared_memory.h"
 #include "vm/builtins/args.h"
 

@@ -160,7 +160,9 @@ TEST_CASE("opencl: memory that checkpoints share keeps what it had") {
   const auto kept = runtime::share(b.as_tensor().storage()).value();
   CHECK(place(b) == "opencl:0");
   CHECK(runtime::place_of(Value(kept)) == "opencl:0");
-  const auto first = [](const runtime::Storage& s) { return runtime::load_as_double(s.peek(), runtime::DType::Float(32)); };
+  const auto first = [](const runtime::Storage& s) {
+    return runtime::load_as_double(s.peek(), runtime::DType::Float(32));
+  };
   CHECK(run(*gather, {zeros, a, b}) == "");  // in place: b += a[0]
   CHECK(run(*add, {b, a}) == "");
   CHECK(run(*gather, {zeros, a, b}) == "");

@@ -51,7 +51,7 @@ class GpuDevice {
   std::uint64_t block_threads = 0, shared_bytes = 0;
   std::size_t memory_bytes = SIZE_MAX;
   bool float64 = false;
-  bool is_cpu = false;             // its memory is the host's, and the arrays of all threads of a block are on one stack
+  bool is_cpu = false;  // its memory is the host's, and the arrays of all threads of a block are on one stack
   std::size_t part_alignment = 1;  // of the first byte of a part
   std::size_t allocated = 0;       // by codegen/gpu
   // The last launch goes on, though nobody waits for it any more. Commands that are given now start when it has ended.

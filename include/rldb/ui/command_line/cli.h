@@ -58,11 +58,13 @@ struct BuildOptions {
 };
 
 struct ProfileOptions {
-  std::string tables;                // "": none; "-": tables on standard error; else a file, .json or text by its name
-  std::string trace, flame, memory;  // files; empty: none
+  std::string tables;                 // "": none; "-": tables on standard error; else a file, .json or text by its name
+  std::string trace, flame, memory;   // files; empty: none
   std::vector<std::string> simulate;  // devices and their costs
   std::size_t runs = 1;
-  bool any() const { return !tables.empty() || !trace.empty() || !flame.empty() || !memory.empty() || !simulate.empty(); }
+  bool any() const {
+    return !tables.empty() || !trace.empty() || !flame.empty() || !memory.empty() || !simulate.empty();
+  }
 };
 
 struct RunOptions {

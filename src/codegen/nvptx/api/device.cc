@@ -151,8 +151,7 @@ Result<Unit> CuDevice::read(GpuAddress from, void* to, std::size_t bytes) {
   cu_->cuCtxSetCurrent(context_);
   return finished("copy from the device", cu_->cuMemcpyDtoHAsync(to, from, bytes, stream_));
 }
-Result<Unit> CuDevice::copy(GpuAddress from, std::size_t from_at, GpuAddress to, std::size_t to_at,
-                            std::size_t bytes) {
+Result<Unit> CuDevice::copy(GpuAddress from, std::size_t from_at, GpuAddress to, std::size_t to_at, std::size_t bytes) {
   if (bytes == 0) return Unit{};
   cu_->cuCtxSetCurrent(context_);
   return checked("copy memory", cu_->cuMemcpyDtoDAsync(to + to_at, from + from_at, bytes, stream_));

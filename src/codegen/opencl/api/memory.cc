@@ -55,8 +55,7 @@ Result<Unit> ClDevice::read(GpuAddress from, void* to, std::size_t bytes) {
                  cl_->clEnqueueReadBuffer(queue_, memory_at(from), cl::kBlocking, 0, bytes, to, 0, nullptr, nullptr));
 }
 
-Result<Unit> ClDevice::copy(GpuAddress from, std::size_t from_at, GpuAddress to, std::size_t to_at,
-                            std::size_t bytes) {
+Result<Unit> ClDevice::copy(GpuAddress from, std::size_t from_at, GpuAddress to, std::size_t to_at, std::size_t bytes) {
   if (bytes == 0) return Unit{};
   return checked("copy memory", cl_->clEnqueueCopyBuffer(queue_, memory_at(from), memory_at(to), from_at, to_at, bytes,
                                                          0, nullptr, nullptr));

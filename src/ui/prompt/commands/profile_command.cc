@@ -18,7 +18,7 @@ namespace {
 struct ProfileFlags {
   std::size_t runs = 1;
   bool counts = false;
-  std::vector<std::string> devices;  // and their costs
+  std::vector<std::string> devices;        // and their costs
   std::string json, trace, flame, memory;  // files
   std::string problem;
 };
