@@ -13,6 +13,7 @@
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/rewrite_counter.h"
 #include "rldb/tir_passes/pass_functions.h"
@@ -132,8 +133,8 @@ class Fallback {
     const Expr* in_range = known && *known % threads_ == 0 ? nullptr : compare(ctx_, BinaryKind::LT, index, total);
     const Expr* blocks = floor_div(ctx_, add(ctx_, total, ctx_.int_imm(t, threads_ - 1)), size);
     const Stmt* inner = ctx_.for_stmt(thread, ctx_.int_imm(t, 0), size, ForKind::ThreadBinding,
-                                      body(places(spatial, index), in_range), {}, "threadIdx.x");
-    return ctx_.for_stmt(block, ctx_.int_imm(t, 0), blocks, ForKind::ThreadBinding, inner, {}, "blockIdx.x");
+                                      body(places(spatial, index), in_range), {}, kThreadIdxX);
+    return ctx_.for_stmt(block, ctx_.int_imm(t, 0), blocks, ForKind::ThreadBinding, inner, {}, kBlockIdxX);
   }
 
   // The value of each loop for a position in the fused one.

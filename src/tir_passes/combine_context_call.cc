@@ -4,6 +4,7 @@
 
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/host.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 #include "rldb/tir_passes/prim_funcs.h"
 
@@ -47,7 +48,7 @@ class Combine : public Rewriter {
       return ctx_.for_stmt(f->var, rewrite(f->min), rewrite(f->extent), f->for_kind, scope(f->body), f->annotations,
                            f->thread_tag, f->step);
     const auto* a = as<AttrStmt>(s);
-    if (a && a->key == "thread_extent")
+    if (a && a->key == kThreadExtent)
       return ctx_.attr_stmt(a->node, a->key, rewrite(a->value), scope(a->body), a->thread_var);
     return default_stmt(s);
   }

@@ -10,6 +10,7 @@
 
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/rewrite_counter.h"
 #include "rldb/tir_passes/prim_funcs.h"
@@ -79,14 +80,14 @@ class ThreadBinder : public Rewriter {
       const std::int64_t size = std::max<std::int64_t>(std::min(*known, threads_), 1);
       const Var *block = part(0), *thread = part(1);
       const Expr* index = add(ctx_, mul(ctx_, block, lit(size)), thread);
-      const Stmt* inside = thread_loop(thread, lit(size), "threadIdx.x", body(index, guard(index, size)));
-      return thread_loop(block, times(size), "blockIdx.x", inside);
+      const Stmt* inside = thread_loop(thread, lit(size), kThreadIdxX, body(index, guard(index, size)));
+      return thread_loop(block, times(size), kBlockIdxX, inside);
     }
     const std::int64_t all = threads_ * kMaxBlocks;
     const Var *turn = part(0), *block = part(1), *thread = part(2);
     const Expr* index = add(ctx_, add(ctx_, mul(ctx_, turn, lit(all)), mul(ctx_, block, lit(threads_))), thread);
     const Stmt* turns = ctx_.for_stmt(turn, lit(0), times(all), ForKind::Serial, body(index, guard(index, all)));
-    return thread_loop(block, lit(kMaxBlocks), "blockIdx.x", thread_loop(thread, lit(threads_), "threadIdx.x", turns));
+    return thread_loop(block, lit(kMaxBlocks), kBlockIdxX, thread_loop(thread, lit(threads_), kThreadIdxX, turns));
   }
 
   const Stmt* inner(const GpuNest& nest, const std::vector<const ForStmt*>& spatial,

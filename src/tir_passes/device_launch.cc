@@ -12,6 +12,7 @@
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -38,9 +39,9 @@ struct Launch {
 
 void add_launch_size(Context& ctx, Launch& launch, const Stmt* s, VarMap& values, const Expr*& memory) {
   if (const auto* b = as<BindStmt>(s)) values[b->var] = substitute(ctx, b->value, values);
-  if (const auto* a = as<AttrStmt>(s); a && a->thread_var && a->key == "thread_extent") {
+  if (const auto* a = as<AttrStmt>(s); a && a->thread_var && a->key == kThreadExtent) {
     const std::string_view tag = thread_tag(a);
-    if (tag.starts_with("vthread") || std::find(launch.tags.begin(), launch.tags.end(), tag) != launch.tags.end())
+    if (tag.starts_with(kVThread) || std::find(launch.tags.begin(), launch.tags.end(), tag) != launch.tags.end())
       return;
     launch.tags.push_back(tag);
     launch.sizes.push_back(substitute(ctx, a->value, values));

@@ -1,6 +1,7 @@
 // AnnotateDeviceRegions: the parts of a PrimFunc that run in device threads get an attribute `target`, which
 // SplitHostDevice takes for the boundary of a kernel. DecorateDeviceScope declares the whole body to be device code.
 // LowerDeviceKernelLaunch is the last step of SplitHostDevice by itself.
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/tir_passes/prim_funcs.h"
@@ -25,7 +26,7 @@ class Annotate : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     const auto* a = as<AttrStmt>(s);
     if (a && a->key == kTargetAttr) return s;
-    if (a && (a->key == "thread_extent" || a->key == kDeviceScope))
+    if (a && (a->key == kThreadExtent || a->key == kDeviceScope))
       return ctx_.attr_stmt(device_, kTargetAttr, ctx_.i32(0), s);
     return default_stmt(s);
   }

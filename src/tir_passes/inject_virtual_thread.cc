@@ -9,6 +9,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -22,7 +23,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kVirtualThread = "virtual_thread", kShares = "vthread";
 constexpr std::int64_t kMaxCopies = 16;  // as many threads are a loop
 constexpr std::int64_t kMaxThreads = 1 << 20;
 
@@ -101,7 +101,7 @@ class ThreadLoops : public Rewriter {
         var_(threads->thread_var),
         count_(count),
         touched_(touched),
-        shares_(thread_tag(threads).starts_with(kShares)) {}
+        shares_(thread_tag(threads).starts_with(kVThread)) {}
   std::string refused;
 
  protected:

@@ -13,6 +13,7 @@
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/intrinsic/hint.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
@@ -47,8 +48,8 @@ const Expr* last_of(Context& ctx, const Expr* min, const Expr* extent) {
   return sub(ctx, add(ctx, min, extent), ctx.int_imm(extent->dtype(), 1));
 }
 
-bool is_thread_index(const Stmt* s) { return thread_tag(s).starts_with("threadIdx."); }
-bool is_block_index(const Stmt* s) { return thread_tag(s).starts_with("blockIdx."); }
+bool is_thread_index(const Stmt* s) { return is_thread_idx(thread_tag(s)); }
+bool is_block_index(const Stmt* s) { return is_block_idx(thread_tag(s)); }
 
 class DividerFinder : public Rewriter {
  public:

@@ -3,6 +3,7 @@
 
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/tir_passes/prim_funcs.h"
@@ -102,9 +103,9 @@ class BlockRemover : public Rewriter {
   const Stmt* loop(const ForStmt* f) {
     if (f->for_kind == ForKind::ThreadBinding) {
       const Attr* const parts[] = {ctx_.attr(f->thread_tag)};
-      const bool is_virtual = f->thread_tag == "vthread" || f->thread_tag.starts_with("vthread.");
+      const bool is_virtual = is_vthread(f->thread_tag);
       const Stmt* body = rewrite(f->body);
-      return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), is_virtual ? "virtual_thread" : "thread_extent",
+      return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), is_virtual ? kVirtualThread : kThreadExtent,
                             rewrite(f->extent), body ? body : no_op(ctx_), f->var);
     }
     if (is_const(f->extent, 1) && f->annotations.empty() && !f->step) {

@@ -9,6 +9,7 @@
 #include "rldb/ir/intrinsic/cast.h"
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -22,7 +23,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kLocal = "local", kThreadPrefix = "threadIdx.", kBlockPrefix = "blockIdx.";
+constexpr std::string_view kLocal = "local";
 
 using Buffers = std::vector<const Buffer*>;
 struct ThreadRange {
@@ -132,16 +133,15 @@ class Reductions : public Rewriter {
     path_.push_back(f);
     loops_.push_back(f);
     const std::string_view tag = thread_tag(f);
-    threads_ += tag.starts_with(kThreadPrefix);
-    blocks_ += tag.starts_with(kBlockPrefix);
+    threads_ += is_thread_idx(tag);
+    blocks_ += is_block_idx(tag);
     const Stmt* made = default_stmt(f);
-    threads_ -= tag.starts_with(kThreadPrefix);
-    blocks_ -= tag.starts_with(kBlockPrefix);
+    threads_ -= is_thread_idx(tag);
+    blocks_ -= is_block_idx(tag);
     loops_.pop_back();
     path_.pop_back();
     // The end of a kernel.
-    if (tag.starts_with(kBlockPrefix) || (tag.starts_with(kThreadPrefix) && threads_ == 0 && blocks_ == 0))
-      reduced_by_.clear();
+    if (is_block_idx(tag) || (is_thread_idx(tag) && threads_ == 0 && blocks_ == 0)) reduced_by_.clear();
     const auto replaced = replacement_.find(f);
     return replaced == replacement_.end() ? made : replaced->second;
   }
@@ -234,7 +234,7 @@ class Reductions : public Rewriter {
       if (std::find(loops.begin(), loops.end(), *it) == loops.end()) break;
     if (deepest != loops.size()) return refuse(b, "the loops of its reduction must be the innermost around it"), false;
     for (const ForStmt* f : loops)
-      if (!thread_tag(f).empty() && !thread_tag(f).starts_with(kThreadPrefix))
+      if (!thread_tag(f).empty() && !is_thread_idx(thread_tag(f)))
         return refuse(b, "loops of its reduction may be bound to threadIdx.x, .y and .z only"), false;
     if (!found)
       return refuse(b, "its reduction is not one of the known ones: sum, product, min, max, argmax, argmin"), false;
@@ -445,7 +445,7 @@ class Reductions : public Rewriter {
     const Expr* when = r->predicate;
     std::vector<const Var*> vars;
     for (const ThreadRange& t : free) {
-      vars.push_back(ctx_.var("t" + std::string(t.tag.substr(kThreadPrefix.size())), t.range.min->type));
+      vars.push_back(ctx_.var("t" + std::string(t.tag.substr(kThreadIdx.size())), t.range.min->type));
       when = logical_and(ctx_, compare(ctx_, BinaryKind::EQ, vars.back(), t.range.min), when);
     }
     const Stmt* made = ctx_.realize(r->iter_values, when, r->block);

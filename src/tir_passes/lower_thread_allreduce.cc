@@ -8,6 +8,7 @@
 
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -48,7 +49,7 @@ class Allreductions : public Rewriter {
     const auto* a = as<AttrStmt>(s);
     if (a && a->key == kReduceScope) return reduce_scope(a);
     const std::size_t known = launches_.size();
-    if (a && a->thread_var && a->key == "thread_extent") launches_.push_back(a);
+    if (a && a->thread_var && a->key == kThreadExtent) launches_.push_back(a);
     const auto* e = as<Evaluate>(s);
     const Stmt* made =
         e && is_call_of(e->value, intrin::TvmThreadAllreduce) ? reduction(as<Call>(e->value), s) : default_stmt(s);
@@ -119,7 +120,7 @@ class Allreductions : public Rewriter {
     for (const Expr* v : vars) wanted += isa<Var>(v);
     for (const AttrStmt* launch : launches_) {
       const std::string_view tag = thread_tag(launch);
-      if (!tag.starts_with("threadIdx.")) continue;
+      if (!is_thread_idx(tag)) continue;
       const auto extent = const_int(launch->value);
       if (!extent) {
         refuse(launch, fmt::format("the number of threads of `{}` is not a constant", launch->thread_var->name));

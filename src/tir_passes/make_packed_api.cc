@@ -16,6 +16,7 @@
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/device.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/tir_passes/prim_funcs.h"
 #include "rldb/tir_passes/target.h"
@@ -31,21 +32,9 @@ namespace {
 constexpr std::int64_t kPackedConv = 1;  // TVM's CallingConv::kCPackedFunc
 constexpr std::string_view kSymbolPrefix = "__tvm_ffi_";
 
-// TVM's numbers and names of devices.
-struct Device {
-  std::string_view kind;  // of a target
-  std::int32_t type;
-  std::string_view name;
-};
-constexpr std::array kDevices = {
-    Device{"llvm", 1, "cpu"},    Device{"c", 1, "cpu"},         Device{"cuda", 2, "cuda"},
-    Device{"nvptx", 2, "cuda"},  Device{"opencl", 4, "opencl"}, Device{"vulkan", 7, "vulkan"},
-    Device{"metal", 8, "metal"}, Device{"rocm", 10, "rocm"},    Device{"webgpu", 15, "webgpu"}};
-
-const Device& device_of(const Attr* target) {
-  const auto found =
-      std::find_if(kDevices.begin(), kDevices.end(), [&](const Device& d) { return d.kind == target_kind(target); });
-  return found == kDevices.end() ? kDevices[0] : *found;
+const runtime::DeviceKind& device_of(const Attr* target) {
+  const runtime::DeviceKind* found = runtime::find_device_kind(target_kind(target));
+  return found ? *found : *runtime::find_device_kind(runtime::kHostDevice);
 }
 
 // The symbol of a function that is converted to the convention; empty for others.
@@ -136,8 +125,8 @@ Result<const PrimFunc*> packed_function(Context& ctx, std::string_view name, con
   if (!target) return refuse("it has no attribute `target`: run BindTarget first");
   const Attr* host = host_of(ctx, target);
   if (!host) return f;
-  const Device& device = device_of(target);
-  PackedArguments arguments(ctx, symbol, f, device.type, device.name);
+  const runtime::DeviceKind& device = device_of(target);
+  PackedArguments arguments(ctx, symbol, f, device.type, device.device);
   const Var* self = ctx.var("self_handle", ctx.pointer());
   const Var* result = ctx.var("result", ctx.pointer(DType::Void(), "global"));
   ResultWriter writer(ctx, result);

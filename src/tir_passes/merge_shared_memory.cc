@@ -3,6 +3,7 @@
 // becomes a view of the common one (shared_memory_plan.h), and its indices begin at its place there.
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/tir_passes/pass_options.h"
@@ -25,7 +26,7 @@ class Merge : public Rewriter {
  protected:
   const Stmt* visit_stmt(const Stmt* s) override {
     const auto* a = as<AttrStmt>(s);
-    if (a && a->key == "thread_extent" && !in_kernel_) return kernel(a);
+    if (a && a->key == kThreadExtent && !in_kernel_) return kernel(a);
     if (const auto* alloc = as<AllocBuffer>(s); alloc && plan_.offsets.contains(alloc)) {
       const Buffer* view = visit_buffer(alloc->buffer);
       return ctx_.decl_buffer(view, view->data);

@@ -3,6 +3,7 @@
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 #include "rldb/support/cancel.h"
 
@@ -53,7 +54,7 @@ bool is_no_op(const Stmt* s) {
 bool opens_threads(const Stmt* s) {
   if (const auto* loop = as<ForStmt>(s)) return loop->for_kind == ForKind::ThreadBinding;
   const auto* attr = as<AttrStmt>(s);
-  return attr && (attr->key == "thread_extent" || attr->key == "virtual_thread");
+  return attr && launches_threads(attr->key);
 }
 
 namespace {

@@ -14,6 +14,7 @@
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -65,9 +66,9 @@ class Lives {
     if (const auto* b = as<BindStmt>(s)) return expression(b->value, true);
     if (isa<BufferStore>(s) || isa<Evaluate>(s)) return leaf(s);
     const auto* attr = as<AttrStmt>(s);
-    const bool launch = attr && attr->key == "thread_extent" && !std::exchange(launched_, true);
+    const bool launch = attr && attr->key == kThreadExtent && !std::exchange(launched_, true);
     if (launch || isa<ForStmt>(s) || isa<WhileStmt>(s) || isa<IfThenElse>(s) || isa<AssertStmt>(s) ||
-        (attr && attr->key == "virtual_thread"))
+        (attr && attr->key == kVirtualThread))
       return scope(s);
     children(s);
   }

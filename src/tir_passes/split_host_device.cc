@@ -13,6 +13,7 @@
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
 #include "rldb/tir_passes/prim_funcs.h"
@@ -116,7 +117,7 @@ class Splitter : public Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     const auto* a = as<AttrStmt>(s);
     if (a && a->key == kTargetAttr && a->node) return split(a->body, without_host(ctx_, a->node));
-    if (a && has_host_ && (a->key == "thread_extent" || a->key == "device_scope"))
+    if (a && has_host_ && (a->key == kThreadExtent || a->key == "device_scope"))
       return split(s, without_host(ctx_, target_));
     return default_stmt(s);
   }

@@ -1,10 +1,8 @@
 // Targets read from attributes, and queries on them.
 #include "rldb/tir_passes/target.h"
 
-#include <algorithm>
-#include <array>
-
 #include "rldb/frontend/written_value.h"
+#include "rldb/runtime/device.h"
 
 namespace rldb::passes {
 
@@ -17,7 +15,6 @@ constexpr std::string_view kHost = "host";
 constexpr std::string_view kKind = "kind";
 constexpr std::int64_t kCudaThreads = 1024;
 constexpr std::int64_t kOtherThreads = 256;
-constexpr std::array<std::string_view, 7> kGpuKinds = {"cuda", "metal", "nvptx", "opencl", "rocm", "vulkan", "webgpu"};
 
 // The dictionary from which a target was made, or null.
 const Attr* dictionary(const Attr* target) {
@@ -86,7 +83,8 @@ std::optional<std::int64_t> target_number(const Attr* target, std::string_view n
 }
 
 bool is_gpu(const Attr* target) {
-  return std::find(kGpuKinds.begin(), kGpuKinds.end(), target_kind(target)) != kGpuKinds.end();
+  const runtime::DeviceKind* kind = runtime::find_device_kind(target_kind(target));
+  return kind && kind->is_gpu();
 }
 
 std::int64_t threads_per_block(const Attr* target) {

@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 
 #include "rldb/ir/arith.h"
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/device.h"
 #include "rldb/tir_passes/memory_scope.h"
 #include "rldb/tir_passes/target.h"
 
@@ -21,32 +21,21 @@ namespace {
 
 constexpr std::string_view kLocal = "local";
 
-// TVM's defaults of its target kinds.
-struct Threads {
-  std::string_view kind;
-  std::int64_t warp;
-  std::int64_t most;
-};
-constexpr std::array kDefaults = {Threads{"cuda", 32, 1024}, Threads{"nvptx", 32, 1024}, Threads{"rocm", 64, 256},
-                                  Threads{"metal", 16, 256}, Threads{"opencl", 1, 256},  Threads{"vulkan", 1, 256},
-                                  Threads{"webgpu", 1, 256}};
-
-const Threads* defaults_of(const Attr* target) {
-  const auto found =
-      std::find_if(kDefaults.begin(), kDefaults.end(), [&](const Threads& t) { return t.kind == target_kind(target); });
-  return found == kDefaults.end() ? nullptr : &*found;
+const runtime::DeviceKind* defaults_of(const Attr* target) {
+  const runtime::DeviceKind* found = runtime::find_device_kind(target_kind(target));
+  return found && found->is_gpu() ? found : nullptr;
 }
 
 }  // namespace
 
 std::int64_t warp_of(const Attr* target) {
-  const Threads* t = defaults_of(target);
+  const runtime::DeviceKind* t = defaults_of(target);
   return target_number(target, "thread_warp_size").value_or(t ? t->warp : 1);
 }
 
 std::int64_t max_threads_of(const Attr* target) {
-  const Threads* t = defaults_of(target);
-  return target_number(target, "max_num_threads").value_or(t ? t->most : -1);
+  const runtime::DeviceKind* t = defaults_of(target);
+  return target_number(target, "max_num_threads").value_or(t ? t->threads : -1);
 }
 
 const Stmt* ThreadReduction::make() {

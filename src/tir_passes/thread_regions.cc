@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rldb/ir/regions.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 
 namespace rldb::passes {
@@ -15,7 +16,7 @@ namespace {
 bool shares(std::string_view tag, std::string_view scope) {
   if (scope.empty() || scope.starts_with("global")) return true;
   if (scope.starts_with("shared")) return !tag.starts_with("blockIdx");
-  return scope.starts_with("warp") && tag == "threadIdx.x";
+  return scope.starts_with("warp") && tag == kThreadIdxX;
 }
 
 bool uses(const std::vector<const Var*>& vars, const Var* v) {

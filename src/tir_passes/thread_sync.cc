@@ -12,6 +12,7 @@
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_pass_option.h"
@@ -28,7 +29,6 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kThreadExtent = "thread_extent";
 constexpr std::string_view kHandThreaded = "hand_threaded";  // the kernel has its own barriers
 constexpr std::string_view kDoubleBufferWrite = "double_buffer_write";
 

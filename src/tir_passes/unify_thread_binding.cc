@@ -7,6 +7,7 @@
 #include "rldb/ir/arith.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_refusal.h"
@@ -19,7 +20,7 @@ using namespace ir;
 
 namespace {
 
-constexpr std::string_view kBlockTags[] = {"blockIdx.", "clusterIdx.", "clusterCtaIdx"};
+constexpr std::string_view kBlockTags[] = {kBlockIdx, "clusterIdx.", "clusterCtaIdx"};
 
 class Unifier : public Rewriter {
  public:

@@ -31,6 +31,17 @@ std::optional<Device> parse_device(std::string_view text);
 std::optional<std::vector<Device>> parse_devices(std::string_view text);
 std::string to_string(const std::vector<Device>& devices);
 
+inline constexpr std::string_view kHostDevice = "cpu";
+// A row of device_kind.def.
+struct DeviceKind {
+  std::string_view name;
+  std::int32_t type;
+  std::string_view device;
+  std::int32_t warp, threads;
+  bool is_gpu() const { return threads > 0; }
+};
+const DeviceKind* find_device_kind(std::string_view name);  // null: no such kind
+
 // DLPack's number of a kind of target; 1 for those of the host, and for unknown ones.
 std::int32_t device_type_of(std::string_view target_kind);
 

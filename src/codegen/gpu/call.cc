@@ -12,6 +12,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/runtime/shared_memory.h"
 
@@ -259,7 +260,7 @@ Result<support::Unit> GpuCall::launch(std::size_t which) {
       return fail(ErrorKind::Unsupported,
                   fmt::format("`{}` is launched with 2^31 or more of `{}`", made.function, axis.tag));
     const auto dim = std::size_t(axis.tag.back() - 'x');
-    (axis.tag.starts_with("threadIdx.") ? grid.threads : grid.blocks)[dim] = std::size_t(n);
+    (ir::is_thread_idx(axis.tag) ? grid.threads : grid.blocks)[dim] = std::size_t(n);
   }
   const std::size_t in_block = grid.threads[0] * grid.threads[1] * grid.threads[2];
   if (std::string why = block_is_too_large(device_, made, in_block); !why.empty())

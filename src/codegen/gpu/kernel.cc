@@ -7,6 +7,7 @@
 
 #include "codegen/gpu/call.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/runtime/device_error.h"
 
 namespace rldb::codegen {
@@ -24,8 +25,7 @@ std::string device_lacks(const GpuDevice& device, const Program& program) {
     std::uint64_t threads = 1;
     for (const ThreadAxis& axis : launch.axes) {
       const auto n = ir::const_int(axis.extent);
-      if (n && *n > 0 && axis.tag.starts_with("threadIdx.") &&
-          __builtin_mul_overflow(threads, std::uint64_t(*n), &threads))
+      if (n && *n > 0 && ir::is_thread_idx(axis.tag) && __builtin_mul_overflow(threads, std::uint64_t(*n), &threads))
         threads = UINT64_MAX;
     }
     if (const std::string why = block_is_too_large(device, launch, threads); !why.empty()) return why;

@@ -8,6 +8,7 @@
 
 #include "rldb/codegen/gpu/host_walk.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_nvptx.h"
@@ -207,7 +208,7 @@ class Outline : public HostWalk {
       const auto* a = as<ir::AttrStmt>(n);
       const std::string_view tag = a ? ir::thread_tag(a) : "";
       if (tag.empty()) return true;
-      const bool known_kind = tag.starts_with("threadIdx.") || tag.starts_with("blockIdx.");
+      const bool known_kind = ir::is_thread_idx(tag) || ir::is_block_idx(tag);
       if (!a->thread_var || !known_kind) refuse(fmt::format("threads of kind `{}`", tag));
       std::vector<const ir::Var*> vars;
       ir::collect_vars(a->value, vars);

@@ -8,6 +8,7 @@
 #include "eval/tir/tir_machine_impl.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 
@@ -21,10 +22,10 @@ using support::Unit;
 
 namespace {
 
-constexpr std::string_view kBlock = "blockIdx.", kThread = "threadIdx.", kVirtual = "vthread", kWarp = "warp";
+constexpr std::string_view kWarp = "warp";
 
 // x inside y inside z, and all inside virtual threads.
-int order(std::string_view tag) { return tag.starts_with(kThread) || tag.starts_with(kBlock) ? tag.back() : 'z' + 1; }
+int order(std::string_view tag) { return ir::is_thread_idx(tag) || ir::is_block_idx(tag) ? tag.back() : 'z' + 1; }
 
 std::int64_t product(const std::vector<ThreadAxis>& axes) {
   std::int64_t n = 1;
@@ -85,7 +86,7 @@ void Grid::place(std::size_t thread) { place_at(threads, std::int64_t(thread)); 
 std::int64_t Grid::lanes() const {
   std::int64_t n = 1;
   for (const ThreadAxis& a : threads)
-    if (a.tag.starts_with(kThread)) n *= a.extent;
+    if (ir::is_thread_idx(a.tag)) n *= a.extent;
   return n;
 }
 
@@ -189,8 +190,8 @@ Result<Unit> TirMachine::Impl::find_axes(const ir::Stmt* root, Grid& made) const
       return fail(
           ErrorKind::Unsupported,
           fmt::format("how many threads `{}` has is not known where the kernel begins, and it has barriers", tag));
-    const bool is_block = tag.starts_with(kBlock);
-    if (!is_block && !tag.starts_with(kThread) && !tag.starts_with(kVirtual))
+    const bool is_block = ir::is_block_idx(tag);
+    if (!is_block && !ir::is_thread_idx(tag) && !tag.starts_with(ir::kVThread))
       return fail(ErrorKind::Unsupported,
                   fmt::format("the evaluator has no meaning for threads `{}` with barriers", tag));
     (is_block ? made.blocks : made.threads).push_back({tag, *extent});

@@ -2,6 +2,7 @@
 #include "ir/print/printer_impl.h"
 #include "rldb/ir/intrinsic/control.h"
 #include "rldb/ir/meta_string.h"
+#include "rldb/ir/thread_tag.h"
 
 namespace rldb::ir::print_detail {
 namespace {
@@ -141,7 +142,7 @@ void Printer::define_env_thread(const AttrStmt* s) {
 
 // T.launch_thread(...) or T.attr(...); `defined` receives the thread variable that the statement itself defines.
 void Printer::launch_or_attr(const AttrStmt* s, const Var*& defined) {
-  bool launch = s->key == "thread_extent" || s->key == "virtual_thread";
+  bool launch = launches_threads(s->key);
   bool of_iter_var = launch && s->node != nullptr && s->node->is(AttrKind::Expr);
   if (launch && (s->thread_var != nullptr || of_iter_var)) {
     t("launch_thread(");

@@ -9,6 +9,7 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/order_attr.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ops/gpu_kernels.h"
 
 namespace rldb::ops::legal {
@@ -33,8 +34,6 @@ const GpuScan* scan_of(const ir::Call* c) {
   return nullptr;
 }
 
-constexpr std::string_view kThread = "threadIdx.x", kBlock = "blockIdx.x";
-
 class ScanWriter {
  public:
   ScanWriter(Te& te, const GpuScan& how, std::int64_t threads, const ir::Buffer* in, const ir::Buffer* out)
@@ -45,8 +44,8 @@ class ScanWriter {
   }
 
   const Stmt* write() {
-    const Stmt* nothing =
-        launch(kBlock, rows_, [&](const Expr* row) { return w_.when(t_.lt(row, rows_), ctx_.evaluate(ctx_.i64(0))); });
+    const Stmt* nothing = launch(
+        ir::kBlockIdxX, rows_, [&](const Expr* row) { return w_.when(t_.lt(row, rows_), ctx_.evaluate(ctx_.i64(0))); });
     const Stmt* sweeps = w_.seq({copy(), up(), clear(), down()});
     return w_.when(t_.eq(size_, ctx_.i64(0)), nothing, sweeps);
   }
@@ -58,7 +57,7 @@ class ScanWriter {
     std::replace(name.begin(), name.end(), '.', '_');
     const ir::Var* v = ctx_.var(name, ctx_.int64());
     const ir::Attr* const parts[] = {ctx_.attr(tag)};
-    return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), "thread_extent", extent, body(v), v);
+    return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), ir::kThreadExtent, extent, body(v), v);
   }
 
   // `body` in each thread of the blocks that cover a row by steps of `step` elements: the row, and the thread's number
@@ -67,8 +66,8 @@ class ScanWriter {
   const Stmt* over_rows(const Expr* step, const InRow& body) {
     const Expr* in_block = ir::mul(ctx_, threads_, step);
     const Expr* blocks = ir::floor_div(ctx_, ir::add(ctx_, size_, ir::sub(ctx_, in_block, ctx_.i64(1))), in_block);
-    return launch(kThread, threads_, [&](const Expr* thread) {
-      return launch(kBlock, ir::mul(ctx_, blocks, rows_), [&](const Expr* block) {
+    return launch(ir::kThreadIdxX, threads_, [&](const Expr* thread) {
+      return launch(ir::kBlockIdxX, ir::mul(ctx_, blocks, rows_), [&](const Expr* block) {
         const Expr* first = ir::mul(ctx_, ir::floor_mod(ctx_, block, blocks), threads_);
         return body(ir::floor_div(ctx_, block, blocks), ir::add(ctx_, first, thread));
       });
@@ -148,7 +147,7 @@ class ScanWriter {
   }
 
   const Stmt* clear() {
-    return launch(kBlock, rows_, [&](const Expr* row) {
+    return launch(ir::kBlockIdxX, rows_, [&](const Expr* row) {
       const Expr* next = ir::mul(ctx_, ir::add(ctx_, row, ctx_.i64(1)), size_);
       const Expr* last = ir::sub(ctx_, next, ctx_.i64(1));
       return w_.when(t_.lt(row, rows_), store(ctx_.literal(out_->dtype, how_.identity), last));

@@ -9,19 +9,17 @@
 #include <mutex>
 #include <utility>
 
+#include "rldb/runtime/device_error.h"
+
 namespace rldb::runtime {
 
 namespace {
 
-struct DeviceName {
-  std::string_view name;
-  std::int32_t type;
+constexpr DeviceKind kDeviceKinds[] = {
+#define RLDB_DEVICE_KIND(...) {__VA_ARGS__},
+#define RLDB_TARGET_KIND(...) {__VA_ARGS__},
+#include "rldb/runtime/device_kind.def"
 };
-// DLPack's numbers. The first name of a number is the one that is written.
-constexpr DeviceName kDeviceNames[] = {{"cpu", 1},    {"llvm", 1},     {"c", 1},       {"cuda", 2},
-                                       {"nvptx", 2},  {"opencl", 4},   {"aocl", 5},    {"sdaccel", 6},
-                                       {"vulkan", 7}, {"metal", 8},    {"vpi", 9},     {"rocm", 10},
-                                       {"sim", 12},   {"ext_dev", 12}, {"webgpu", 15}, {"hexagon", 16}};
 
 // Kernels of a parallel JIT may allocate from threads.
 std::mutex g_device_mutex;
@@ -41,27 +39,31 @@ DeviceUse& use_of(Device device) {
 
 std::string to_string(Device device) {
   std::string_view name;
-  for (const DeviceName& d : kDeviceNames) {
+  for (const DeviceKind& d : kDeviceKinds) {
     if (d.type != device.type) continue;
     name = d.name;
     break;
   }
-  if (device.is_host()) return "cpu";
+  if (device.is_host()) return std::string(kHostDevice);
   return name.empty() ? fmt::format("device({}):{}", device.type, device.id) : fmt::format("{}:{}", name, device.id);
 }
 
+const DeviceKind* find_device_kind(std::string_view name) {
+  for (const DeviceKind& d : kDeviceKinds)
+    if (d.name == name) return &d;
+  return nullptr;
+}
+
 std::int32_t device_type_of(std::string_view kind) {
-  for (const DeviceName& d : kDeviceNames)
-    if (d.name == kind) return d.type;
-  return 1;
+  const DeviceKind* row = find_device_kind(kind);
+  return row ? row->type : 1;
 }
 
 std::optional<Device> parse_device(std::string_view text) {
   const std::size_t colon = text.find(':');
   const std::string_view kind = text.substr(0, colon);
-  const auto* known = std::find_if(std::begin(kDeviceNames), std::end(kDeviceNames),
-                                   [&](const DeviceName& d) { return d.name == kind; });
-  if (known == std::end(kDeviceNames)) return std::nullopt;
+  const DeviceKind* known = find_device_kind(kind);
+  if (!known) return std::nullopt;
   Device device{known->type, 0};
   if (colon == std::string_view::npos) return device;
   const std::string_view number = text.substr(colon + 1);

@@ -15,6 +15,7 @@
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 
@@ -26,10 +27,7 @@ using ir::as;
 using ir::Expr;
 using ir::Stmt;
 
-constexpr std::string_view kBlockTag = "blockIdx.", kThreadTag = "threadIdx.";
-
-bool is_block_axis(std::string_view tag) { return tag.starts_with(kBlockTag); }
-int place_of(std::string_view tag) { return tag.starts_with(kThreadTag) ? tag.back() : 'z' + 1; }
+int place_of(std::string_view tag) { return ir::is_thread_idx(tag) ? tag.back() : 'z' + 1; }
 
 // A break or continue that leaves the statement, or a thread's loop in it.
 bool may_leave(const Stmt* s) {
@@ -106,7 +104,7 @@ class Splitter : public ir::Rewriter {
   const Stmt* visit_stmt(const Stmt* s) override {
     const auto* loop = ir::thread_tag(s).empty() ? nullptr : as<ir::ForStmt>(s);
     if (!inside_) return loop && ir::has_barrier(s) ? open(s) : default_stmt(s);
-    if (loop && !is_block_axis(loop->thread_tag)) {
+    if (loop && !ir::is_block_idx(loop->thread_tag)) {
       name_thread(loop);
       return rewrite(loop->body);
     }
@@ -167,7 +165,7 @@ class Splitter : public ir::Rewriter {
     ir::walk(root, [&](const ir::Node* n) {
       const auto* s = as<Stmt>(n);
       const auto* loop = s && !ir::thread_tag(s).empty() ? as<ir::ForStmt>(s) : nullptr;
-      if (loop && !is_block_axis(loop->thread_tag) && !find_axis(loop->thread_tag)) {
+      if (loop && !ir::is_block_idx(loop->thread_tag) && !find_axis(loop->thread_tag)) {
         if (!ir::const_int(loop->extent))
           refuse(fmt::format("how many threads `{}` has is not a constant", loop->thread_tag));
         axes_.push_back({loop->thread_tag, loop->var, loop->extent});
@@ -301,7 +299,7 @@ class Splitter : public ir::Rewriter {
   }
 
   const Stmt* split_loop(const ir::ForStmt* loop) {
-    if (!loop->thread_tag.empty() && !is_block_axis(loop->thread_tag)) {
+    if (!loop->thread_tag.empty() && !ir::is_block_idx(loop->thread_tag)) {
       name_thread(loop);
       return split(loop->body);
     }

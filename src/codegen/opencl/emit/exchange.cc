@@ -9,6 +9,7 @@
 #include "rldb/ir/intrinsic/device.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 
@@ -32,7 +33,7 @@ std::optional<std::int64_t> Emitter::threads_of_block() const {
   std::int64_t threads = 1;
   for (const ThreadAxis& a : launch_->axes) {
     const auto n = ir::const_int(a.extent);
-    if (!a.tag.starts_with("threadIdx.")) continue;
+    if (!ir::is_thread_idx(a.tag)) continue;
     if (!n || *n < 1 || __builtin_mul_overflow(threads, *n, &threads)) return std::nullopt;
   }
   return threads;

@@ -5,6 +5,7 @@
 
 #include "codegen/opencl/emit/emitter.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_opencl.h"
@@ -15,11 +16,7 @@ namespace rldb::codegen {
 using ir::as;
 using ir::DType;
 
-namespace {
-
-constexpr std::string_view kThreadIdx = "threadIdx.", kBlockIdx = "blockIdx.";
-
-}  // namespace
+namespace {}  // namespace
 
 Emitter::Emitter(ir::Context& ctx, const ir::PrimFunc* f, const EmitOptions& options)
     : ctx_(ctx), options_(options), analyzer_(ctx) {
@@ -89,7 +86,7 @@ int Emitter::launches_with(const ir::Var* data, bool& several_blocks) {
       const ir::Var* used = l ? l->buffer->data : s ? s->buffer->data : d && d->data ? as<ir::Var>(d->data) : nullptr;
       const auto alias = program_.aliases.find(used);
       found = found || (used && (used == data || (alias != program_.aliases.end() && alias->second == data)));
-      if (const auto* a = as<ir::AttrStmt>(n)) blocks = blocks || ir::thread_tag(a).starts_with(kBlockIdx);
+      if (const auto* a = as<ir::AttrStmt>(n)) blocks = blocks || ir::is_block_idx(ir::thread_tag(a));
       return true;
     });
     several_blocks = several_blocks || (found && blocks);
@@ -155,7 +152,7 @@ void Emitter::launch(const ir::AttrStmt* s) {
 // A thread's index is defined at the top of the kernel, once for each tag.
 void Emitter::open_threads(const ir::AttrStmt* s) {
   const std::string_view tag = ir::thread_tag(s);
-  if (!s->thread_var || !(tag.starts_with(kThreadIdx) || tag.starts_with(kBlockIdx)) || tag.size() < 2)
+  if (!s->thread_var || !(ir::is_thread_idx(tag) || ir::is_block_idx(tag)) || tag.size() < 2)
     return refuse(fmt::format("threads of kind `{}`", tag));
   if (!is_of_host(s->value) || uses_threads(s->value))
     return refuse(fmt::format("the number of `{}` depends on what the kernel computes", tag));
@@ -172,7 +169,7 @@ void Emitter::open_threads(const ir::AttrStmt* s) {
   // Arithmetic on the variable is that of its dtype.
   const std::string& name = threads_.find(tag)->second;
   const DType t = s->thread_var->dtype();
-  if (tag.starts_with(kThreadIdx)) varying_.insert(s->thread_var);
+  if (ir::is_thread_idx(tag)) varying_.insert(s->thread_var);
   local_vars_[s->thread_var] = t == DType::Int(32) ? name : fmt::format("(({}){})", value_type(t), name);
   note_range(s->thread_var, {0, extent ? std::optional(*extent - 1) : std::nullopt});
   const auto* inner = as<ir::AttrStmt>(s->body);
@@ -230,7 +227,7 @@ std::string Emitter::kernel_head(Launch& made) {
   text += ") {\n" + shared_;
   for (const ThreadAxis& a : made.axes)
     text += fmt::format("  const int {} = (int){}({});\n", threads_.find(a.tag)->second,
-                        a.tag.starts_with(kThreadIdx) ? "get_local_id" : "get_group_id", a.tag.back() - 'x');
+                        ir::is_thread_idx(a.tag) ? "get_local_id" : "get_group_id", a.tag.back() - 'x');
   if (reports) text += fmt::format("  const uint rldb_me = {};\n", number);
   launch_ = nullptr;
   return text + outer_arrays_ + body_ + "}\n";

@@ -6,6 +6,7 @@
 #include "frontend/script/value/expr.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_script_expected.h"
 #include "rldb/source/diagnostic_script_name.h"
@@ -131,7 +132,7 @@ Val attr(Reader& r, const CallNode& call) {
   if (!key || !value) return {};
   const ir::Var* thread = nullptr;
   const ir::Attr* node_attr = nullptr;
-  if (*key == "thread_extent" || *key == "virtual_thread") {
+  if (ir::launches_threads(*key)) {
     std::string_view tag;
     if (const ir::Attr* a = node->attr(); a && a->is(ir::AttrKind::Opaque)) {
       tag = iter_var_tag(a, thread);
@@ -189,9 +190,9 @@ Val launch_thread(Reader& r, const CallNode& call) {
     tag = it->second;
     extent = ir::cast_to(r.ctx, var->dtype(), extent);
   }
-  const bool virtual_thread = tag == "vthread" || tag.starts_with("vthread.");
-  FrameSpec spec =
-      attr_frame(thread_node(r, tag), virtual_thread ? "virtual_thread" : "thread_extent", extent, var, call.node, r);
+  const bool virtual_thread = ir::is_vthread(tag);
+  FrameSpec spec = attr_frame(thread_node(r, tag), virtual_thread ? ir::kVirtualThread : ir::kThreadExtent, extent, var,
+                              call.node, r);
   spec.result = Val::of(var);
   spec.result.fresh = true;
   return make_frame(r, std::move(spec));

@@ -167,15 +167,12 @@ Val sequence_call(Reader& r, const CallNode& call) {
 
 // tvm.cpu(), R.cuda(1): the device in printed form, by DLPack's number of its kind.
 Val device_call(Reader& r, const CallNode& call) {
-  static const std::unordered_map<std::string_view, int> kinds = {
-      {"cpu", 1}, {"cuda", 2},  {"gpu", 2},      {"opencl", 4},   {"vulkan", 7}, {"metal", 8},
-      {"vpi", 9}, {"rocm", 10}, {"ext_dev", 12}, {"hexagon", 14}, {"webgpu", 15}};
   Arguments args(r, call);
   const auto index = args.get(0, "index");
   const auto i = index ? to_int(r, *index, args.node(0, "index")) : std::optional<std::int64_t>(0);
   args.finish();
   if (!i) return {};
-  const ir::NamedAttr fields[] = {r.ctx.named("device_type", r.ctx.attr(kinds.at(call.path))),
+  const ir::NamedAttr fields[] = {r.ctx.named("device_type", r.ctx.attr(runtime::device_type_of(call.path))),
                                   r.ctx.named("index", r.ctx.attr(*i))};
   return Val::of(r.ctx.attr_opaque("R.device", {}, fields));
 }
@@ -192,17 +189,8 @@ std::span<const HandlerRow> ir_handlers() {
       {"Op.get", op_call},
       {"target.Target", opaque_constructor},
       {"ir_module", misplaced},
-      {"cpu", device_call},
-      {"cuda", device_call},
-      {"gpu", device_call},
-      {"rocm", device_call},
-      {"opencl", device_call},
-      {"metal", device_call},
-      {"vpi", device_call},
-      {"vulkan", device_call},
-      {"ext_dev", device_call},
-      {"hexagon", device_call},
-      {"webgpu", device_call},
+#define RLDB_DEVICE_KIND(name, ...) {name, device_call},
+#include "rldb/runtime/device_kind.def"
   };
   return kRows;
 }

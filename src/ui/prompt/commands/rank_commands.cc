@@ -8,6 +8,7 @@
 #include "rldb/debug/rank_values.h"
 #include "rldb/debug/side_by_side.h"
 #include "rldb/expression/expression.h"
+#include "rldb/ir/thread_tag.h"
 #include "rldb/session/group.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -124,7 +125,7 @@ RankValues::~RankValues() { debug::set_rank_values(repl_.debugger(), {}); }
 Status command_Threads(Repl& repl, std::string_view rest) {
   std::vector<debug::KernelThread> threads = debug::kernel_threads(repl.debugger());
   if (threads.empty())
-    return repl.fail(source::message(diag::NoSuchThing, "thread", rest.empty() ? "threadIdx.x" : rest)
+    return repl.fail(source::message(diag::NoSuchThing, "thread", rest.empty() ? ir::kThreadIdxX : rest)
                          .with_hint("the threads of a kernel with barriers are listed while it is stepped (`stept`)"));
   if (!rest.empty()) {
     const auto number = parse_count(rest);
