@@ -262,14 +262,15 @@ std::string header_text(const Plan& plan, const std::string& name) {
       "void {0}_release(TVMFFIAny* value);  /* and sets it to none */\n"
       "/* A function that the program calls by name. */\n"
       "int {0}_register_function(const char* name, TVMFFISafeCallType code, void* self);\n"
-      "/* Arguments that are shapes, strings, and tuples, whose tensors are copied. The caller gives them back as results. */\n"
+      "/* Arguments that are shapes, strings, and tuples, whose tensors are copied. The caller gives them back as "
+      "results. */\n"
       "int {0}_make_shape(const int64_t* dims, int64_t rank, TVMFFIAny* result);\n"
       "int {0}_make_string(const char* text, TVMFFIAny* result);\n"
       "int {0}_make_tuple(const TVMFFIAny* fields, int64_t count, TVMFFIAny* result);\n",
       name);
   for (const std::string& e : plan.externals) text += fmt::format("/* To be registered: {} */\n", in_comment(e));
   const bytecode::Executable& exe = *plan.build->executable;
-  std::set<std::string> taken = {"error_code",  "error_message", "release",    "register_function",
+  std::set<std::string> taken = {"error_code", "error_message", "release",   "register_function",
                                  "make_shape", "make_string",   "make_tuple"};
   for (std::size_t i = 0; i < exe.functions.size(); ++i) {
     if (!plan.targets[i].exported) continue;

@@ -39,6 +39,12 @@ class Module:
         return (a, b)
 
     @R.function
+    def wide(x: R.Tensor(("n", "n * 2"), dtype="float32")) -> R.Tensor(("n", "n * 2"), dtype="float32"):
+        n = T.int64()
+        y: R.Tensor((n, n * 2), dtype="float32") = R.add(x, x)
+        return y
+
+    @R.function
     def adder(x: R.Tensor((), dtype="float32")) -> R.Tensor((), dtype="float32"):
         @R.function
         def inner(y: R.Tensor((), dtype="float32")) -> R.Tensor((), dtype="float32"):

@@ -101,8 +101,11 @@ static void note_slot(const FunctionInfo* f) {
   }
   const Slot* s = &f->slots[slot];
   rldb_aot_note("%s`%.*s` is %lld%s%.*s", s->is_variable ? "symbol " : "", (int)s->text.size, s->text.data,
-                (long long)t->slot_value, s->bound_by.size > 0 ? ", bound by " : "", (int)s->bound_by.size,
-                s->bound_by.data);
+                (long long)t->slot_value,
+                s->bound_by.size == 0 ? ""
+                : s->is_variable      ? ", bound by "
+                                      : ", ",
+                (int)s->bound_by.size, s->bound_by.data);
 }
 
 void rldb_aot_trace(Library* library, int64_t function, int64_t pc) {

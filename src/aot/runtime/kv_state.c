@@ -221,8 +221,7 @@ int32_t rldb_aot_PagedCacheDebugLatent(Library* library, const Any* args, int32_
   const DLTensor* out;
   (void)library, (void)result;
   if (rldb_aot_arg_paged(&a, &c) != kSucceeded || range_of(&a, c, &r) != kSucceeded) return kFailed;
-  if (!rldb_aot_paged_has(c, kLatent))
-    return rldb_aot_fail(kErrorType, "the cache has no layers of latent attention");
+  if (!rldb_aot_paged_has(c, kLatent)) return rldb_aot_fail(kErrorType, "the cache has no layers of latent attention");
   const int64_t shape[3] = {number_of(c, kLayers), r.end - r.begin, number_of(c, kKeyDim)};
   if (rldb_aot_arg_floats(&a, 4, 3, shape, &out) != kSucceeded) return kFailed;
   copy_rows(c, r, kKeys, out);

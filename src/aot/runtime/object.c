@@ -216,9 +216,7 @@ static void delete_tuple(void* self, int flags) {
   if (flags & kFree) free(t);
 }
 
-int rldb_aot_is_own_tuple(const Any* v) {
-  return v->type_index == kTVMFFIArray && v->v_obj->deleter == delete_tuple;
-}
+int rldb_aot_is_own_tuple(const Any* v) { return v->type_index == kTVMFFIArray && v->v_obj->deleter == delete_tuple; }
 
 int32_t rldb_aot_tuple(int64_t count, const Any* fields, Any* result) {
   Tuple* t = new_object(sizeof *t + (size_t)count * sizeof(Any), kTVMFFIArray, delete_tuple);

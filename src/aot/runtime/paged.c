@@ -124,8 +124,7 @@ int32_t rldb_aot_paged_clear(Cache c) {
 
 int32_t rldb_aot_paged_add(Cache c, int64_t id) {
   const int64_t most = number_of(c, kMostSequences);
-  if (place_of(c, id) >= 0)
-    return rldb_aot_fail(kErrorType, "the cache has a sequence %lld already", (long long)id);
+  if (place_of(c, id) >= 0) return rldb_aot_fail(kErrorType, "the cache has a sequence %lld already", (long long)id);
   if (tuple_of(&c.fields[kSequences])->size >= most)
     return rldb_aot_fail(kErrorType, "the cache is for %lld sequences", (long long)most);
   static const int64_t kNoWindow[4] = {0};
@@ -162,8 +161,7 @@ int32_t rldb_aot_paged_fork(Cache c, int64_t parent, int64_t child, int64_t posi
   const int64_t at = position < 0 ? rows : position, shared = at - at % size;
   Window w = window_of(from);
   if (w.size > 0 && at > w.sink)
-    return rldb_aot_fail(kErrorType,
-                         "sequence %lld has a sliding window: it can be forked up to row %lld, not at %lld",
+    return rldb_aot_fail(kErrorType, "sequence %lld has a sliding window: it can be forked up to row %lld, not at %lld",
                          (long long)parent, (long long)w.sink, (long long)at);
   if (w.shared < shared) w.shared = shared;
   if (rldb_aot_paged_set_window(from, w) != kSucceeded || rldb_aot_paged_add(c, child) != kSucceeded ||

@@ -1,4 +1,5 @@
-/* The creation of a paged cache from the arguments of TVM's constructor; those behind the dtype are a GPU's functions. */
+/* The creation of a paged cache from the arguments of TVM's constructor; those behind the dtype are a GPU's functions.
+ */
 #include "aot/runtime/paged.h"
 
 enum {
@@ -88,8 +89,11 @@ static int32_t read_numbers(const Args* a, const Given* g, int64_t* n) {
   static const struct {
     Number number;
     int arg;
-  } kRead[] = {{kQoHeads, kQoHeadsArg},   {kKvHeads, kKvHeadsArg}, {kKeyDim, kKeyDimArg},
-               {kValueDim, kValueDimArg}, {kRope, kRopeArg}};
+  } kRead[] = {{kQoHeads, kQoHeadsArg},
+               {kKvHeads, kKvHeadsArg},
+               {kKeyDim, kKeyDimArg},
+               {kValueDim, kValueDimArg},
+               {kRope, kRopeArg}};
   const int64_t* config = g->config.data;
   for (size_t i = 0; i < sizeof kRead / sizeof *kRead; ++i)
     if (rldb_aot_arg_integer(a, kRead[i].arg, &n[kRead[i].number]) != kSucceeded) return kFailed;

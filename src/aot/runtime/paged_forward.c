@@ -108,9 +108,9 @@ static int32_t may_have_trees(Cache c) {
 }
 
 static int32_t check_rows(Cache c, Ints ids, Ints lengths, int64_t i, int64_t* room) {
-  if (is_listed_before(ids, i)) return rldb_aot_fail(kErrorType, "sequence %lld is given twice", (long long)ids.data[i]);
-  if (lengths.data[i] < 0)
-    return rldb_aot_fail(kErrorType, "%lld rows cannot be appended", (long long)lengths.data[i]);
+  if (is_listed_before(ids, i))
+    return rldb_aot_fail(kErrorType, "sequence %lld is given twice", (long long)ids.data[i]);
+  if (lengths.data[i] < 0) return rldb_aot_fail(kErrorType, "%lld rows cannot be appended", (long long)lengths.data[i]);
   if (lengths.data[i] > *room)
     return rldb_aot_fail(kErrorType, "a forward appends at most %lld rows to this cache",
                          (long long)number_of(c, kChunk));
@@ -125,7 +125,8 @@ static int32_t check_forward(Cache c, Ints ids, Ints lengths, const Ints* parent
   int64_t room = number_of(c, kChunk), node = 0, wanted = 0;
   for (int64_t i = 0; i < ids.size; ++i) {
     Sequence s;
-    if (rldb_aot_paged_sequence(c, ids.data[i], &s) != kSucceeded || check_rows(c, ids, lengths, i, &room) != kSucceeded)
+    if (rldb_aot_paged_sequence(c, ids.data[i], &s) != kSucceeded ||
+        check_rows(c, ids, lengths, i, &room) != kSucceeded)
       return kFailed;
     if (!parents && tree_of(s).size > 0)
       return rldb_aot_fail(kErrorType, "sequence %lld has a token tree whose accepted nodes are not committed",

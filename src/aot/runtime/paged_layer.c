@@ -154,7 +154,8 @@ void rldb_aot_cached_value(const Layer* l, const void* self, int64_t row, double
                     pool_of(l->cache, which)->dtype, number_of(l->cache, kValueDim), to);
 }
 
-void rldb_aot_append_row(const Layer* l, int which, const Rows* r, int64_t i, int64_t head, int64_t size, const double* from) {
+void rldb_aot_append_row(const Layer* l, int which, const Rows* r, int64_t i, int64_t head, int64_t size,
+                         const double* from) {
   rldb_aot_store_row(rldb_aot_paged_row(l->cache, which, l->layer, r->sequence, r->begin + i, head),
                      pool_of(l->cache, which)->dtype, size, from);
 }

@@ -1,4 +1,5 @@
-/* Attention over a paged cache in parts: among the rows of the forward, to the rows before, latent rows, and merging. */
+/* Attention over a paged cache in parts: among the rows of the forward, to the rows before, latent rows, and merging.
+ */
 #include <math.h>
 #include <stdlib.h>
 
@@ -86,7 +87,8 @@ static int32_t self_attention(const Args* a, Layer* l) {
   if (q->shape[2] != k->shape[2] || q->shape[1] % k->shape[1] != 0 || v->shape[1] != k->shape[1])
     return not_one_attention(a);
   const int64_t given[3] = {l->rows, q->shape[1], v->shape[2]};
-  if (rldb_aot_arg_floats(a, 6, 3, given, &out) != kSucceeded || rldb_aot_arg_floats(a, 7, 2, given, &lse) != kSucceeded ||
+  if (rldb_aot_arg_floats(a, 6, 3, given, &out) != kSucceeded ||
+      rldb_aot_arg_floats(a, 7, 2, given, &lse) != kSucceeded ||
       rldb_aot_layer_reserve(l, q->shape[2] > v->shape[2] ? q->shape[2] : v->shape[2]) != kSucceeded)
     return kFailed;
   attend_given(l, scale, q, (Given){.keys = {k, 0}, .values = {v, 0}, .rotated = is_rotated(l)}, out, lse);

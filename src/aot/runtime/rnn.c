@@ -1,5 +1,5 @@
-/* The state of recurrent layers: for each sequence, layer and state a tensor, with its predecessors. The tuple is that of
- * src/runtime/kv/rnn_state.h. */
+/* The state of recurrent layers: for each sequence, layer and state a tensor, with its predecessors. The tuple is that
+ * of src/runtime/kv/rnn_state.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,14 +184,12 @@ int32_t rldb_aot_rnn_begin(Rnn s, Ints ids, Ints lengths, const Ints* parents) {
     if (sequence_of(s, ids.data[i], &found) != kSucceeded) return kFailed;
     if (is_listed_before(ids, i))
       return rldb_aot_fail(kErrorType, "sequence %lld is given twice", (long long)ids.data[i]);
-    if (lengths.data[i] < 0)
-      return rldb_aot_fail(kErrorType, "%lld steps cannot be taken", (long long)lengths.data[i]);
+    if (lengths.data[i] < 0) return rldb_aot_fail(kErrorType, "%lld steps cannot be taken", (long long)lengths.data[i]);
     for (int64_t k = 0; parents && k < lengths.data[i]; ++k, ++node)
       if (node >= parents->size || parents->data[node] != k - 1)
-        return rldb_aot_fail(
-            kErrorUnsupported,
-            "the state of recurrent layers takes chains, and the token tree of sequence %lld is none",
-            (long long)ids.data[i]);
+        return rldb_aot_fail(kErrorUnsupported,
+                             "the state of recurrent layers takes chains, and the token tree of sequence %lld is none",
+                             (long long)ids.data[i]);
   }
   if (parents && node != parents->size)
     return rldb_aot_fail(kErrorType, "%lld nodes of token trees for a forward of %lld steps", (long long)parents->size,
@@ -371,10 +369,11 @@ int32_t rldb_aot_RnnStateCreate(Library* library, const Any* args, int32_t count
   if (states == 0) return rldb_aot_fail(kErrorType, "a layer has at least one state");
   for (int i = 0; i < kSizeCount; ++i)
     if (sizes[i] < 1 || sizes[i] > kMostSize)
-      return rldb_aot_fail(kErrorType,
-                           "layers, sequences and steps of history are positive, the state itself being the first step");
+      return rldb_aot_fail(
+          kErrorType, "layers, sequences and steps of history are positive, the state itself being the first step");
   Any* memory = calloc((size_t)(sizes[kRnnLayers] * states) + 1, sizeof(Any));
-  if (!memory) return rldb_aot_fail(kErrorMemory, "no memory for the states of %lld layers", (long long)sizes[kRnnLayers]);
+  if (!memory)
+    return rldb_aot_fail(kErrorMemory, "no memory for the states of %lld layers", (long long)sizes[kRnnLayers]);
   const int32_t done = make_state(sizes, &args[5], memory, sizes[kRnnLayers] * states, result);
   free(memory);
   return done;

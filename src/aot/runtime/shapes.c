@@ -37,8 +37,8 @@ typedef struct {
   int64_t total, others, inferred; /* of the tensor, of the new dims that are known; the dim that is not, or -1 */
 } Reshape;
 
-static int32_t read_codes(const char* name, const TVMFFIShapeCell* from, const int64_t* codes, int64_t count, Reshape* r,
-                          int64_t* made) {
+static int32_t read_codes(const char* name, const TVMFFIShapeCell* from, const int64_t* codes, int64_t count,
+                          Reshape* r, int64_t* made) {
   for (size_t i = 0; i < from->size; ++i)
     if (__builtin_mul_overflow(r->total, from->data[i], &r->total))
       return rldb_aot_fail(kErrorShape, "%s: the tensor is too large", name);

@@ -144,8 +144,7 @@ int32_t rldb_aot_AdtField(Library* library, const Any* args, int32_t count, Any*
   if (!t) WRONG(0, "a value that a constructor made");
   if (!is_integer(&args[1])) WRONG(1, "an integer");
   const int64_t i = args[1].v_int64;
-  if (i < 0 || i + 1 >= t->size)
-    return no_field(i, t);
+  if (i < 0 || i + 1 >= t->size) return no_field(i, t);
   rldb_aot_copy(result, (Any*)t->data + i + 1);
   return kSucceeded;
 }

@@ -86,7 +86,8 @@ int batch_build(const CommandLine& line, Console& console) {
     return fail(diagnostics, session->sources(), line, console, kBadText);
   }
   if (line.output.ends_with(".ro") && !session::relay_text(session->program())) {
-    diagnostics.add({}, source::message(diag::AotName, line.output, "an executable of the Relay VM", "one of the Relax VM"));
+    diagnostics.add(
+        {}, source::message(diag::AotName, line.output, "an executable of the Relay VM", "one of the Relax VM"));
     return fail(diagnostics, session->sources(), line, console, kUsage);
   }
   if (*form != aot::Form::Executable && !translate(*session, diagnostics))

@@ -32,13 +32,14 @@ std::string context(const std::string& text) {
   return end == std::string::npos ? std::string() : text.substr(0, end + 1) + " ";
 }
 
-// The origin of the old value: "symbol `n` is 2, bound by parameter `x`, dimension 0".
+// The origin of the old value: "symbol `n` is 2, bound by parameter `x`, dimension 0", "`n * 2` is 4, computed from
+// ...".
 std::string slot_note(const CallSite& site, std::int64_t slot, std::int64_t value) {
   const bytecode::SlotDebug* s = site.program.executable().debug.slot(site.function, slot);
   if (!s) return fmt::format("shape heap slot {} holds {}", slot, value);
   std::string note =
       s->is_variable ? fmt::format("symbol `{}` is {}", s->text, value) : fmt::format("`{}` is {}", s->text, value);
-  if (!s->bound_by.empty()) note += ", bound by " + s->bound_by;
+  if (!s->bound_by.empty()) note += (s->is_variable ? ", bound by " : ", ") + s->bound_by;
   return note;
 }
 
