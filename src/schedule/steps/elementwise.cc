@@ -1,8 +1,9 @@
-// Elementwise nests: when every buffer of a block has the nest's own shape and is indexed by its variables in order,
-// the nest is one loop over a flat index, whatever its inner extents are. Large outputs are written past the caches,
-// which saves reading them.
+// Elementwise nests: when every buffer of a block has the nest's own shape and is indexed by its variables in order, or
+// has the same elements in the same order (a reshape), the nest is one loop over a flat index, whatever its inner
+// extents are. Large outputs are written past the caches, which saves reading them.
 #include <algorithm>
 
+#include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/equal.h"
 #include "rldb/ir/intrinsic/choice.h"
@@ -20,7 +21,8 @@ namespace {
 constexpr std::int64_t kStreamBytes = 32 << 20;
 
 struct Elementwise : ElementwiseNest {
-  std::vector<const ir::Buffer*> flat;  // indexed by the axes in order
+  std::vector<const ir::Buffer*> flat;  // accessed at the position of the element
+  bool reshapes = false;                // some of them by other indices than the axes
 };
 
 class Matcher {
@@ -50,12 +52,57 @@ class Matcher {
   }
   // An access by the axes in order to a compact buffer of the nest's shape.
   bool whole(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) {
-    if (indices.size() != e_.axes.size() || !b->strides.empty() || b->dtype.lanes != 1) return false;
+    if (!b->strides.empty() || b->dtype.lanes != 1) return false;
     if (scene_.views.contains(b) || (b->elem_offset && !ir::is_const(b->elem_offset, 0))) return false;
-    for (std::size_t i = 0; i < indices.size(); ++i)
-      if (indices[i] != e_.axes[i] || !ir::expr_equal(b->shape[i], e_.loops[i]->extent)) return false;
+    if (!in_order(b, indices)) {
+      if (!reshaped(b, indices)) return false;
+      e_.reshapes = true;
+    }
     if (!is_flat(b)) e_.flat.push_back(b);
     return true;
+  }
+  bool in_order(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) const {
+    if (indices.size() != e_.axes.size()) return false;
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      if (indices[i] != e_.axes[i] || !ir::expr_equal(b->shape[i], e_.loops[i]->extent)) return false;
+    return true;
+  }
+  // An access by quotients and remainders to the element at the same position of a buffer of the same size.
+  bool reshaped(const ir::Buffer* b, ir::Span<const ir::Expr*> indices) const {
+    const auto is_whole = [](const ir::Expr* e) { return e->dtype() == DType::Int(64); };
+    if (!std::any_of(indices.begin(), indices.end(), divides) ||
+        !std::all_of(indices.begin(), indices.end(), is_whole) ||
+        !std::all_of(e_.axes.begin(), e_.axes.end(), is_whole))
+      return false;
+    ir::Analyzer analyzer(scene_.ctx);
+    for (const ir::Var* v : scene_.dims) analyzer.mark_non_negative(v);
+    std::vector<const ir::Expr*> extents, axes(e_.axes.begin(), e_.axes.end());
+    for (std::size_t i = 0; i < axes.size(); ++i) {
+      extents.push_back(ir::cast_to(scene_.ctx, DType::Int(64), e_.loops[i]->extent));
+      analyzer.bind_range(e_.axes[i], {scene_.ctx.i64(0), extents[i]});
+    }
+    const auto size = [&](ir::Span<const ir::Expr*> shape) {
+      const ir::Expr* all = scene_.ctx.i64(1);
+      for (const ir::Expr* e : shape) all = ir::mul(scene_.ctx, all, ir::cast_to(scene_.ctx, DType::Int(64), e));
+      return all;
+    };
+    return analyzer.prove_equal(size(b->shape), size(extents)) &&
+           analyzer.prove_equal(position(b->shape, indices), position(extents, axes));
+  }
+  static bool divides(const ir::Expr* index) {
+    bool found = false;
+    ir::walk(index, [&](const ir::Node* n) {
+      const auto* e = as<ir::BinaryExpr>(n);
+      found = found || (e && (e->kind == ir::BinaryKind::FloorDiv || e->kind == ir::BinaryKind::FloorMod));
+      return !found && !as<ir::BufferLoad>(n);
+    });
+    return found;
+  }
+  const ir::Expr* position(ir::Span<const ir::Expr*> shape, ir::Span<const ir::Expr*> indices) const {
+    const ir::Expr* at = scene_.ctx.i64(0);
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      at = ir::add(scene_.ctx, ir::mul(scene_.ctx, at, ir::cast_to(scene_.ctx, DType::Int(64), shape[i])), indices[i]);
+    return at;
   }
 
   const Scene& scene_;
@@ -83,10 +130,11 @@ class Writer {
     const std::int64_t large = kStreamBytes / std::int64_t(std::max<std::size_t>(1, out().bytes()));
     const bool stream = scene.noalias && whole_vectors && (!known || *known >= large);
     const bool functions = scene.noalias && whole_vectors && calls_function();
-    if (e_.loops.size() < 2 && !stream && !functions) return {};
+    const bool flattens = e_.loops.size() > 1 || e_.reshapes;
+    if (!flattens && !stream && !functions) return {};
     declare();
     std::vector<Stage> out;
-    if (e_.loops.size() > 1 && (scene.all_steps || (!stream && !functions)))
+    if (flattens && (scene.all_steps || (!stream && !functions)))
       out.push_back({StepId::FlattenElementwise, finished(plain())});
     const auto cached = [&] { return functions ? build_.seq({vectors(false), tail()}) : plain(); };
     if (functions && (scene.all_steps || !stream)) out.push_back({StepId::Vectorize, finished(cached())});
@@ -106,7 +154,7 @@ class Writer {
   // The flat buffers share the same memory.
   void declare() {
     for (const ir::Buffer* b : e_.flat) {
-      if (e_.loops.size() == 1) {
+      if (e_.loops.size() == 1 && b->shape.size() == 1) {
         flat_[b] = b;
         continue;
       }
