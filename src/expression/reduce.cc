@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
+#include "expression/elements_by_chunk.h"
 #include "expression/form.h"
 #include "rldb/expression/array.h"
 #include "rldb/expression/functions.h"
@@ -182,12 +184,28 @@ Result<Value> spread(const Arguments& a, bool root) {
   });
 }
 
-std::int64_t count_of(const Tensor& t, std::int64_t at, std::int64_t length) {
+// The elements that are not zero.
+std::int64_t count_in(const Tensor& t, std::int64_t begin, std::int64_t end) {
   std::int64_t count = 0;
-  chunks<double>(t, at, length, [&](const double* v, std::int64_t n, std::int64_t) {
+  if (t.dtype() == DType::Bool()) {
+    const std::byte* from = t.data();
+    for (std::int64_t i = begin; i < end; ++i) count += from[i] != std::byte(0);
+    return count;
+  }
+  each_chunk(t, begin, end, [&](const auto* v, std::int64_t n, std::int64_t) {
     for (std::int64_t i = 0; i < n; ++i) count += v[i] != 0;
   });
   return count;
+}
+
+std::int64_t count_of(const Tensor& t, std::int64_t at, std::int64_t length) {
+  const std::size_t slices = slice_count(length);
+  std::vector<std::int64_t> counts(slices);
+  on_threads(slices, [&](std::size_t k) {
+    const Slice s = slice_of(length, k, slices, kChunk);
+    counts[k] = count_in(t, at + s.begin, at + s.end);
+  });
+  return std::accumulate(counts.begin(), counts.end(), std::int64_t(0));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
+#include <random>
 
 #include "debug/helpers.h"
 #include "debug/impl.h"
@@ -435,6 +436,95 @@ class Module:
                            "A[0, 3:].mean() < 0.0016", "A[0, i:].sum() < 8"})
     held += sums.check(said);
   CHECK(held > 4);
+}
+
+namespace {
+
+// Expressions over the names of `product`.
+class RandomConditions {
+ public:
+  explicit RandomConditions(std::uint64_t seed) : random_(seed) {}
+
+  std::string condition(int depth) {
+    switch (any(depth > 0 ? 7 : 2)) {
+      case 0:
+        return fmt::format("{} {} {}", scalar(depth), comparison(), scalar(depth));
+      case 1:
+        return fmt::format("({} {} {}).{}()", array(depth), comparison(), scalar(0), any(2) ? "any" : "all");
+      case 2:
+        return fmt::format("({}) and ({})", condition(depth - 1), condition(depth - 1));
+      case 3:
+        return fmt::format("({}) or ({})", condition(depth - 1), condition(depth - 1));
+      case 4:
+        return fmt::format("not ({})", condition(depth - 1));
+      case 5:
+        return fmt::format("{} {} {} {} {}", scalar(0), comparison(), scalar(0), comparison(), scalar(0));
+      default:
+        return fmt::format("{}({})", pick({"isnan", "isinf", "isfinite"}), scalar(depth));
+    }
+  }
+
+ private:
+  std::size_t any(std::size_t n) { return random_() % n; }
+  std::string pick(std::vector<std::string> of) { return of[any(of.size())]; }
+  std::string comparison() { return pick({"<", "<=", "==", "!=", ">", ">="}); }
+  std::string index() { return pick({"vi", "vj", "vk", "0", "1", "-1", "vi - 1", "vk + 1", "B[vk, vj]"}); }
+
+  std::string scalar(int depth) {
+    if (depth == 0 || any(3) == 0)
+      return pick({"vi", "vj", "vk", "limit", "2", "0.5", "1", "-3", "0", "A[vi, vk]", "B[vk, vj]", "C[vi, vj]",
+                   fmt::format("A[{}, {}]", index(), index()), fmt::format("B[{}, {}]", index(), index())});
+    const std::string a = scalar(depth - 1), b = scalar(depth - 1);
+    switch (any(6)) {
+      case 0:
+        return fmt::format("({} {} {})", a, pick({"+", "-", "*", "/", "//", "%", "&", "|", "^"}), b);
+      case 1:
+        return fmt::format("{}({})",
+                           pick({"abs", "sqrt", "exp", "log", "floor", "ceil", "round", "sign", "sin", "tanh"}), a);
+      case 2:
+        return fmt::format("{}({}, {})", pick({"maximum", "minimum"}), a, b);
+      case 3:
+        return fmt::format("(-{}) ** {}", a, any(4));
+      default:
+        return fmt::format(
+            "{}.{}()", array(depth - 1),
+            pick({"max", "min", "sum", "mean", "std", "var", "prod", "argmax", "argmin", "count_nonzero"}));
+    }
+  }
+
+  std::string array(int depth) {
+    if (depth == 0 || any(2) == 0)
+      return pick({"A", "B", "C", "A[vi]", "B[:, vj]", "B[vk]", "C[vi]", "A[:, ::2]", "B[vk:]", "B[:vk, 0]", "B[::-1]",
+                   "A[..., vk]", "C[:vi, :]", fmt::format("B[{}]", index())});
+    switch (any(4)) {
+      case 0:
+        return fmt::format("({} {} {})", array(depth - 1), pick({"+", "-", "*", "/", "%"}), scalar(0));
+      case 1:
+        return fmt::format("{}({})", pick({"abs", "exp", "isnan", "sign", "sqrt"}), array(depth - 1));
+      case 2:
+        return fmt::format("where({} > {}, {}, {})", "C", scalar(0), "C", scalar(0));
+      default:
+        return fmt::format("({} {} {})", pick({"A[vi]", "B[:, 0]"}), pick({"+", "*", "-"}), pick({"A[0]", "B[:, vj]"}));
+    }
+  }
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace
+
+TEST_CASE("random conditions hold where the language says") {
+  Conditions conditions(kProduct, "product", product_args());
+  RandomConditions random(1);
+  std::size_t compiled = 0, reached = 0;
+  for (int i = 0; i < 250; ++i) {
+    const std::string said = random.condition(2);
+    if (!conditions.compile(said)) continue;
+    ++compiled;
+    reached += conditions.check(said);
+  }
+  CHECK(compiled > 120);
+  CHECK(reached > 1000);
 }
 
 TEST_CASE("conditions without a compiled form are left to the language") {

@@ -154,3 +154,17 @@ TEST_CASE("isnan, isinf and isfinite tell about every element in every format") 
     }
   }
 }
+
+TEST_CASE("many elements are counted as few are") {
+  constexpr std::int64_t kCount = (1 << 20) + 77;
+  for (const DType t : {DType::Float(32), DType::Float(64), DType::Int(64), DType::Bool()}) {
+    std::vector<double> given(std::size_t(kCount), 0.0);
+    std::int64_t want = 0;
+    for (std::size_t i = 0; i < given.size(); i += 1 + i % 13) given[i] = 1, ++want;
+    const Value v(tensor_of(given, t));
+    const auto names = [&](std::string_view) -> runtime::Result<Value> { return v; };
+    CHECK(number_of(*evaluate_text("x.count_nonzero()", names))->as_int() == want);
+    CHECK(truth(*evaluate_text("x.any()", names)).value());
+    CHECK_FALSE(truth(*evaluate_text("x.all()", names)).value());
+  }
+}
