@@ -107,7 +107,7 @@ TEST_CASE("fields of a tensor's header are the operators that read them") {
   // A shape that the type tells is read off the type.
   Reading known("@R.function\ndef main(x: R.Tensor((2, 3), \"float32\")):\n    return (x.shape[1],)\n");
   REQUIRE_MESSAGE(known.result.ok, known.rendered());
-  CHECK(ir::print_module(known.result.module).find("inspect") == std::string::npos);
+  CHECK(ir::print(known.result.module).find("inspect") == std::string::npos);
 }
 
 TEST_CASE("devices by their kinds") {
