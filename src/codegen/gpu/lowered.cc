@@ -1,6 +1,7 @@
 // The passes, in TVM's order.
 #include "rldb/codegen/gpu/lowered.h"
 
+#include "rldb/ir/thread_tag.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
 #include "rldb/tir_passes/memory_scope.h"
@@ -54,7 +55,7 @@ bool has_virtual_threads(const ir::PrimFunc* f) {
   bool found = false;
   ir::walk(f->body, [&](const ir::Node* n) {
     const auto* s = ir::as<ir::Stmt>(n);
-    found = found || (s && ir::thread_tag(s).starts_with("vthread"));
+    found = found || (s && ir::thread_tag(s).starts_with(ir::kVThread));
     return !found;
   });
   return found;
