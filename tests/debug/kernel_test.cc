@@ -225,12 +225,19 @@ class Module:
                 C[vi, vj] = C[vi, vj] + A[vi, vk] * T.Cast("float32", B[vk, vj])
 )";
 
+// Of the caller's, not of the kernel.
+const Value& other_tensor() {
+  static const Value made = testing::f32({3, 4}, {0.5, -1, 2, 2, 0.25, 0.5, -0.1, 3});
+  return made;
+}
+
 // Whether the text holds, or has no value.
 bool language_holds(const eval::TirMachine& m, std::string_view text) {
   auto value = expression::evaluate_text(text, [&](std::string_view name) -> runtime::Result<Value> {
     Value v;
     if (Debugger::Impl::value_in_kernel(m, name, v)) return v;
     if (name == "limit") return Value::of_int(2);
+    if (name == "$other") return other_tensor();
     return runtime::fail(runtime::ErrorKind::UnknownFunction, "no such name");
   });
   auto holds = value.ok() ? expression::truth(*value) : runtime::Result<bool>(true);
@@ -268,6 +275,9 @@ class Conditions {
     ConditionScope scope = scope_of(*text_, probe_);
     scope.number = [](std::string_view name) {
       return name == "limit" ? std::optional(Value::of_int(2)) : std::nullopt;
+    };
+    scope.tensor = [](std::string_view name) {
+      return name == "$other" ? std::optional(other_tensor()) : std::nullopt;
     };
     return compile_condition(session_.context(), *read, scope);
   }
@@ -414,7 +424,11 @@ TEST_CASE("reductions in conditions hold where the language says") {
                            "maximum(B[:, 0], B[:, 1]).sum() == 8 and vj == 1",
                            "where(B > 0, B, 0).sum() == 10 and vk == 3",
                            "(B[vk, :] & 1).any()",
-                           "B[vk].sum(0) == -1"}) {
+                           "B[vk].sum(0) == -1",
+                           "abs(A[vi, vk] - $other[vi, vk]) > 0.2",
+                           "(A[vi] == $other[vi]).any() and $other[vi + 1, 0] > 0",
+                           "abs(A - $other).max() > 1",
+                           "isnan($other - A).sum() == 1 and $other[vi].max() == 3"}) {
     reached += conditions.check(said);
   }
   CHECK(reached > 100);
@@ -473,7 +487,8 @@ class RandomConditions {
   std::string scalar(int depth) {
     if (depth == 0 || any(3) == 0)
       return pick({"vi", "vj", "vk", "limit", "2", "0.5", "1", "-3", "0", "A[vi, vk]", "B[vk, vj]", "C[vi, vj]",
-                   fmt::format("A[{}, {}]", index(), index()), fmt::format("B[{}, {}]", index(), index())});
+                   "$other[vi, vk]", fmt::format("A[{}, {}]", index(), index()),
+                   fmt::format("B[{}, {}]", index(), index())});
     const std::string a = scalar(depth - 1), b = scalar(depth - 1);
     switch (any(6)) {
       case 0:

@@ -28,7 +28,7 @@ class Compiler {
   ConditionCode make() {
     const Operand whole = truth(of(e_.root()));
     const Expr* holds = whole.bad ? ctx_.binary(BinaryKind::Or, whole.bad, whole.value) : whole.value;
-    return {holds, loops_.statements(), loops_.memory()};
+    return {holds, loops_.statements(), loops_.memory(), given_};
   }
 
  private:
@@ -131,6 +131,7 @@ class Compiler {
     }
     if (const ir::Buffer* b = scope_.buffer(text)) return sliced(ctx_, math_, b, {});
     if (const auto v = scope_.number(text)) return {number(*v), {}};
+    if (const ir::Buffer* b = outside(text)) return sliced(ctx_, math_, b, {});
     throw NoForm{};
   }
 
@@ -138,8 +139,9 @@ class Compiler {
   ConditionPart subscript(const expression::Term& t) {
     const expression::Term& base = e_.child(t, 0);
     if (base.kind == TermKind::Attribute && base.text == "shape") return {dimension(t, base), {}};
-    const ir::Buffer* b =
-        base.kind == TermKind::Name && !scope_.variable(base.text) ? scope_.buffer(base.text) : nullptr;
+    if (base.kind != TermKind::Name || scope_.variable(base.text)) throw NoForm{};
+    const ir::Buffer* b = scope_.buffer(base.text);
+    if (!b) b = outside(base.text);
     if (!b) throw NoForm{};
     std::vector<SlicedDim> dims;
     for (std::size_t i = 1; i < t.children.size(); ++i) {
@@ -159,6 +161,17 @@ class Compiler {
       dims.push_back(std::move(d));
     }
     return sliced(ctx_, math_, b, std::move(dims));
+  }
+  // A tensor from outside of the kernel, as a buffer: `expected[vi, vj]`. Null: there is none with that name.
+  const ir::Buffer* outside(std::string_view text) {
+    const auto v = scope_.tensor ? scope_.tensor(text) : std::nullopt;
+    if (!v || !v->is(ValueKind::Tensor)) return nullptr;
+    for (const auto& [buffer, value] : given_)
+      if (buffer->name == text) return buffer;
+    std::vector<const Expr*> shape;
+    for (const std::int64_t d : v->as_tensor().shape()) shape.push_back(ctx_.i64(d));
+    given_.emplace_back(ctx_.buffer(text, shape, v->as_tensor().dtype()), *v);
+    return given_.back().first;
   }
   std::optional<Operand> bound(const expression::Term& slice, std::size_t i) {
     if (slice.children[i] < 0) return std::nullopt;
@@ -262,6 +275,7 @@ class Compiler {
   ir::Context& ctx_;
   OperandMath math_;
   ReductionLoops loops_;
+  std::vector<std::pair<const ir::Buffer*, Value>> given_;
   const expression::Expression& e_;
   const ConditionScope& scope_;
 };

@@ -13,11 +13,11 @@ namespace rldb::debug {
 
 // Names available to a condition at its place: scalar variables and buffers of the kernel (null: none with that name).
 // `number`: what a name, or a part without names of the kernel (`x.max()`), has as its value outside: a number, or a
-// tensor of one element that the kernel does not write.
+// tensor of one element that the kernel does not write. `tensor`: any other tensor that it does not write.
 struct ConditionScope {
   std::function<const ir::Var*(std::string_view)> variable;
   std::function<const ir::Buffer*(std::string_view)> buffer;
-  std::function<std::optional<runtime::Value>(std::string_view)> number;
+  std::function<std::optional<runtime::Value>(std::string_view)> number, tensor;
 };
 
 // The names available where a probe arrives; the caller may add numbers.

@@ -56,6 +56,15 @@ bool Debugger::Impl::reads_memory_of_call(std::string_view text, const vm::Machi
   return false;
 }
 
+namespace {
+
+bool same_place(const runtime::Tensor& a, const runtime::Tensor& b) {
+  return a.storage() == b.storage() && a.byte_offset() == b.byte_offset() && a.shape() == b.shape() &&
+         a.dtype() == b.dtype();
+}
+
+}  // namespace
+
 // None: the evaluator decides.
 ConditionCode Debugger::Impl::compiled_condition(const Breakpoint& b, const Probe& probe, const vm::Machine& m) {
   using Condition = KernelCode::Condition;
@@ -68,22 +77,37 @@ ConditionCode Debugger::Impl::compiled_condition(const Breakpoint& b, const Prob
       return std::nullopt;
     return std::move(v).value();
   };
+  const auto tensor_of_name = [&](std::string_view text) -> std::optional<Value> {
+    auto v = evaluate_at(text, m, part);
+    const bool usable = v.ok() && v->is(runtime::ValueKind::Tensor) && v->as_tensor().dtype().is_scalar();
+    return usable && !reads_memory_of_call(text, m) ? std::optional(std::move(v).value()) : std::nullopt;
+  };
   std::vector<Condition>& known = run->kernel_code().conditions;
   const auto same = [&](const Condition& c) {
     return c.at == probe.at && c.arrival == probe.arrival && c.text == b.condition &&
-           std::all_of(c.numbers.begin(), c.numbers.end(), [&](const auto& row) {
-             const auto now = number_of_name(row.first);
-             return now && now->kind() == row.second.kind() &&
-                    runtime::compare(*now, row.second, {.atol = 0, .rtol = 0}).empty();
+           std::all_of(c.numbers.begin(), c.numbers.end(),
+                       [&](const auto& row) {
+                         const auto now = number_of_name(row.first);
+                         return now && now->kind() == row.second.kind() &&
+                                runtime::compare(*now, row.second, {.atol = 0, .rtol = 0}).empty();
+                       }) &&
+           std::all_of(c.tensors.begin(), c.tensors.end(), [&](const auto& row) {
+             const auto now = tensor_of_name(row.first);
+             return now && same_place(now->as_tensor(), row.second.as_tensor());
            });
   };
   if (const auto it = std::find_if(known.begin(), known.end(), same); it != known.end()) return it->made;
-  Condition c{probe.at, probe.arrival, b.condition, {}, {}};
+  Condition c{probe.at, probe.arrival, b.condition, {}, {}, {}};
   if (auto read = expression::parse(b.condition); read.ok()) {
     ConditionScope scope = scope_of(KernelText(session, b.in_kernel->kernel, b.in_kernel->function), probe);
     scope.number = [&](std::string_view name) {
       auto v = number_of_name(name);
       if (v) c.numbers.emplace_back(name, *v);
+      return v;
+    };
+    scope.tensor = [&](std::string_view name) {
+      auto v = tensor_of_name(name);
+      if (v) c.tensors.emplace_back(name, *v);
       return v;
     };
     c.made = compile_condition(session.context(), *read, scope);

@@ -60,6 +60,7 @@ class Instrumenter {
     for (std::size_t i = 0; i < probe_local(probes_.size()); ++i) body.push_back(set(i, ctx_.i64(0)));
     for (const Probe& p : probes_)
       for (const ir::Buffer* word : p.condition.memory) {
+        if (!is_first(word)) continue;  // two breakpoints may have one condition
         body.push_back(ctx_.alloc_buffer(word));
         body.push_back(ctx_.store(word, ctx_.literal(word->dtype, 0), std::vector<const Expr*>{ctx_.i64(0)}));
       }
@@ -73,6 +74,12 @@ class Instrumenter {
     body.push_back(report());
     std::vector<ir::PrimParam> params(f_->params.begin(), f_->params.end());
     for (const ir::PrimParam& p : extra_) params.push_back(p);
+    for (const Probe& p : probes_)
+      for (const auto& [buffer, value] : p.condition.given) {
+        if (!is_first(buffer)) continue;
+        params.push_back({buffer->data, buffer});
+        out_.given.push_back(value);
+      }
     params.push_back({ints_->data, ints_});
     params.push_back({floats_->data, floats_});
     out_.function = ctx_.prim_func(params, f_->ret_type, ctx_.seq_stmt(body), f_->attrs, f_->s_tir);
@@ -91,6 +98,7 @@ class Instrumenter {
 
   // ---- small parts ----
 
+  bool is_first(const ir::Buffer* of_condition) { return seen_.insert(of_condition).second; }
   const Expr* i64(std::size_t v) { return ctx_.i64(std::int64_t(v)); }
   const Expr* get(std::size_t local) { return ctx_.load(local_, std::vector<const Expr*>{i64(local)}); }
   const Stmt* set(std::size_t local, const Expr* v) {
@@ -365,6 +373,7 @@ class Instrumenter {
   Instrumented out_;
   const ir::Buffer *ints_, *floats_, *local_;
   std::vector<ir::PrimParam> extra_;
+  std::unordered_set<const ir::Buffer*> seen_;
   std::unordered_set<const Var*> outer_;  // variables known before the kernel runs
   std::vector<const Var*> scope_;
   std::vector<std::pair<const ir::ForStmt*, const Expr*>> ends_;

@@ -21,6 +21,10 @@ struct ConditionCode {
   const ir::Expr* holds = nullptr;        // a bool over the names in scope and `memory`; null: there is none
   const ir::Stmt* before = nullptr;       // loops that compute what `holds` reads from `memory`; null: none
   std::vector<const ir::Buffer*> memory;  // words, each of them a buffer of one element
+  // Tensors from outside of the kernel that `holds` and `before` read, which the kernel does not write.
+  std::vector<std::pair<const ir::Buffer*, runtime::Value>> given;
+  // Only the machine code has what it reads; elsewhere the language decides.
+  bool needs_code() const { return before != nullptr || !given.empty(); }
   explicit operator bool() const { return holds != nullptr; }
 };
 
@@ -71,9 +75,10 @@ struct Instrumented {
     runtime::DType dtype;
   };
 
-  const ir::PrimFunc* function = nullptr;  // parameters: the kernel's, `memory`, int64 words, float64 words
+  const ir::PrimFunc* function = nullptr;  // parameters: the kernel's, `memory`, `given`, int64 words, float64 words
   std::vector<Stop> sites;
   std::vector<Memory> memory;
+  std::vector<runtime::Value> given;                       // to conditions
   std::unordered_map<const ir::Node*, std::size_t> slots;  // of Vars and of loops' ends
   std::size_t ints = kWords, floats = 0;                   // words in use
   static constexpr std::int64_t kMaxWords = 256;           // size of the parameters

@@ -71,6 +71,7 @@ Result<SelfStopping::Outcome> SelfStopping::run(std::span<const Value> args, con
 
   std::vector<Value> all(args.begin(), args.end());
   all.insert(all.end(), memory.begin(), memory.end());
+  all.insert(all.end(), made_.given.begin(), made_.given.end());
   all.emplace_back(ints);
   all.emplace_back(floats);
   RLDB_TRY_VOID(runtime::call_kernel(*kernel_, all));

@@ -99,7 +99,7 @@ class Watcher {
   }
 
   bool holds(const Probe& p, const TirMachine& m) const {
-    if (p.condition && !p.condition.before) {
+    if (p.condition && !p.condition.needs_code()) {
       auto v = m.value_of(p.condition.holds);
       return !v.ok() || v->as_int() != 0;
     }

@@ -41,6 +41,7 @@ class KernelCode {
     Probe::Arrival arrival;
     std::string text;
     std::vector<std::pair<std::string, runtime::Value>> numbers;  // names from outside the kernel
+    std::vector<std::pair<std::string, runtime::Value>> tensors;  // the same
     ConditionCode made;                                           // none: there is no such form
   };
   std::vector<Condition> conditions;

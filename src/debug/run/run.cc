@@ -84,13 +84,17 @@ Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops,
 
 // The returns of the function that was started: the moment before the last one is often asked about when the run is
 // over.
-vm::StopSet Run::with_last_return(const vm::StopSet* stops) const {
+vm::StopSet Run::with_last_return(const vm::StopSet* stops) {
   const bytecode::Executable& exe = code_->executable();
   vm::StopSet all = stops ? *stops : vm::StopSet(exe.instruction_count());
   if (machine_.frames().empty()) return all;
-  const bytecode::FunctionEntry& f = exe.functions[std::size_t(machine_.frames()[0].function)];
-  for (Pc pc = f.start; pc < f.end; ++pc)
-    if (exe.instruction(pc).op == Opcode::Ret) all.set(pc);
+  if (!returns_) {
+    returns_.emplace();
+    const bytecode::FunctionEntry& f = exe.functions[std::size_t(machine_.frames()[0].function)];
+    for (Pc pc = f.start; pc < f.end; ++pc)
+      if (exe.instruction(pc).op == Opcode::Ret) returns_->push_back(pc);
+  }
+  for (const Pc pc : *returns_) all.set(pc);
   return all;
 }
 

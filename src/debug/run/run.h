@@ -147,7 +147,7 @@ class Run {
   Seek seek(std::uint64_t target, vm::Outcome* ended, bool from_checkpoint);
   // Machine::step, up to a time, applying changes on the way.
   vm::Outcome step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const;
-  vm::StopSet with_last_return(const vm::StopSet* stops) const;
+  vm::StopSet with_last_return(const vm::StopSet* stops);
   bool stands_at_return_only(const vm::Outcome& o, const vm::StopSet* stops) const;
   vm::Outcome complete_kernel();
   vm::Outcome kernel_failed(runtime::Error error);
@@ -164,6 +164,7 @@ class Run {
   TensorBytes untouched_args_;  // of a kernel run alone, from before it ran
   Timeline timeline_;
   Changes changes_;
+  std::optional<std::vector<Pc>> returns_;  // of the outermost function
   std::uint64_t changed_times_ = 0;
   std::vector<std::shared_ptr<const session::Build>> builds_;  // that replaced the first one
   KernelCode kernel_code_{session_};
