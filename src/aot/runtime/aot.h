@@ -296,8 +296,15 @@ RLDB_AOT void rldb_aot_put_dims(Buffer* b, int64_t rank, const int64_t* dims);
 
 typedef struct Run Run; /* one call of a kernel */
 
+typedef struct Message Message;
+struct Message { /* of a thread; when that has ended, of another one: nothing tells the library of the end */
+  Message* next;
+  int64_t thread;
+  Buffer text;
+};
+
 typedef struct {
-  Buffer message;
+  Message* message;         /* null: it has had no error */
   int code;                 /* 0: none */
   int traced;               /* places that the error has passed */
   int64_t slot, slot_value; /* of the shape heap, which the error is about; -1: none */

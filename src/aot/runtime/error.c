@@ -1,14 +1,42 @@
 /* The error of a thread: its text grows by notes and by the places where it passes. */
+#define _GNU_SOURCE
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "aot/runtime/aot.h"
 
 enum { kMostPlaces = 20 }; /* that an error names */
 
 __thread Thread rldb_aot_thread;
+RLDB_AOT Message* rldb_aot_messages;
+
+static int is_gone(int64_t thread) { return syscall(SYS_tgkill, getpid(), thread, 0) != 0 && errno == ESRCH; }
+
+/* One of a thread that has ended, else a new one; null: no memory. */
+static Message* claim_message(void) {
+  const int64_t own = syscall(SYS_gettid);
+  const int kept = errno;
+  Message* m = __atomic_load_n(&rldb_aot_messages, __ATOMIC_ACQUIRE);
+  for (; m; m = m->next) {
+    int64_t owner = __atomic_load_n(&m->thread, __ATOMIC_ACQUIRE);
+    if (owner != own && !is_gone(owner)) continue;
+    if (__atomic_compare_exchange_n(&m->thread, &owner, own, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) break;
+  }
+  errno = kept;
+  if (m) return m;
+  m = calloc(1, sizeof *m);
+  if (!m) return NULL;
+  m->thread = own;
+  m->next = __atomic_load_n(&rldb_aot_messages, __ATOMIC_ACQUIRE);
+  while (!__atomic_compare_exchange_n(&rldb_aot_messages, &m->next, m, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+    ;
+  return m;
+}
 
 static void append(Buffer* b, const char* format, va_list args) {
   va_list again;
@@ -42,18 +70,22 @@ void rldb_aot_put(Buffer* b, const char* format, ...) {
 int32_t rldb_aot_fail(ErrorCode code, const char* format, ...) {
   Thread* t = &rldb_aot_thread;
   t->code = code;
-  t->message.size = 0;
   t->slot = -1;
   t->traced = 0;
+  /* A child of fork is another thread: its parent's number may be taken for one that has ended. */
+  if (!t->message || t->message->thread != syscall(SYS_gettid)) t->message = claim_message();
+  if (!t->message) return kFailed;
+  t->message->text.size = 0;
   va_list args;
   va_start(args, format);
-  append(&t->message, format, args);
+  append(&t->message->text, format, args);
   va_end(args);
   return kFailed;
 }
 
 void rldb_aot_note(const char* format, ...) {
-  Buffer* b = &rldb_aot_thread.message;
+  if (!rldb_aot_thread.message) return;
+  Buffer* b = &rldb_aot_thread.message->text;
   rldb_aot_put(b, "\n  note: ");
   va_list args;
   va_start(args, format);
@@ -128,7 +160,7 @@ void rldb_aot_trace(Library* library, int64_t function, int64_t pc) {
 
 const char* rldb_aot_message(void) {
   const Thread* t = &rldb_aot_thread;
-  return t->code != 0 && t->message.data ? t->message.data : "";
+  return t->code != 0 && t->message && t->message->text.data ? t->message->text.data : "";
 }
 
 int rldb_aot_code(void) { return rldb_aot_thread.code; }

@@ -2,6 +2,7 @@
  *
  * Layout of `facts` (numbers are little-endian u64; a text is its size and bytes): name; constants; kernels; functions.
  * The writer is src/codegen/llvm/aot/facts.cc; both are part of one rldb, so there is no version. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,13 +207,18 @@ static State* read_state(Library* library) {
   return r.failed ? NULL : s;
 }
 
-/* Threads that race read the tables twice, and one of the two is used; the other is left, once per process. */
+static pthread_mutex_t opening = PTHREAD_MUTEX_INITIALIZER;
+
 State* rldb_aot_open(Library* library) {
   State* now = __atomic_load_n(&library->state, __ATOMIC_ACQUIRE);
   if (now) return now;
-  State* made = read_state(library);
-  if (!made) return NULL;
-  if (__atomic_compare_exchange_n(&library->state, &now, made, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) return made;
+  pthread_mutex_lock(&opening);
+  now = library->state;
+  if (!now) {
+    now = read_state(library);
+    __atomic_store_n(&library->state, now, __ATOMIC_RELEASE);
+  }
+  pthread_mutex_unlock(&opening);
   return now;
 }
 
