@@ -26,7 +26,8 @@ class EntryTree {
   Completeness completeness(std::string_view text);
   // The indentation, in columns, that the next line would start with.
   int next_indent(std::string_view text);
-  // Of a last line that is `else:` or `elif c:`: the indentation of the `if` that it belongs to. nullopt: there is none.
+  // Of a last line that is `else:` or `elif c:`: the indentation of the `if` that it belongs to. nullopt: there is
+  // none.
   static std::optional<int> branch_indent(std::string_view text);
   // nullopt: no bracket is open, there is a closing one too many, or a long string is open.
   std::optional<ClosedEntry> close_brackets(std::string_view text);

@@ -52,8 +52,8 @@ struct ParseResult {
   bool ok = true;                 // no error was added
   // False when `module` is to be accepted unchecked (check_well_formed=False): verifier errors become warnings.
   bool check_well_formed = true;
-  // What errors of the text left out of functions that they are not in. Parameters: calls cannot be checked against
-  // these. Definitions: these use values of functions that could not be read.
+  // Functions that lack something because of errors of the text: parameters, so that calls cannot be checked against
+  // them; definitions of values, because they call functions that could not be read.
   struct Gaps {
     std::vector<const ir::Expr*> parameters, definitions;
   } gaps;

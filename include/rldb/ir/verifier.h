@@ -33,7 +33,7 @@ struct VerifyOptions {
   bool incomplete = false;
   std::function<bool(const Expr* function)> skip;
   // Of such a text: functions whose parameters are not all known, and functions that use values without a definition.
-  std::function<bool(const Expr* function)> lacks_parameters, lacks_definitions;
+  std::function<bool(const Expr*function)> lacks_parameters, lacks_definitions;
   // By node id: bindings that passed before, with the same values under the same variables around them. They
   // are assumed to pass still, and those that pass now are added. Null: nothing is known.
   std::vector<bool>* good_bindings = nullptr;

@@ -2,7 +2,8 @@
 //
 // The grammar takes such a line for the end of the block, and each line after it for an unexpected one. But a simple
 // statement cannot be followed by a deeper line, so one of the two is wrong; it is the first if the second is as deep
-// as the block before both, or if a header is before both and the second is in its block. Such a statement is cut out (statements.h), and read as if it stood where the block is.
+// as the block before both, or if a header is before both and the second is in its block. Such a statement is cut out
+// (statements.h), and read as if it stood where the block is.
 #pragma once
 
 #include <cstdint>

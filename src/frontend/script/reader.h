@@ -93,7 +93,7 @@ struct Member {
 struct ModuleState {
   std::string_view name;
   Node node;
-  source::Span span;     // when it was read as a whole
+  source::Span span;         // when it was read as a whole
   bool damaged = false;      // its text has syntax errors
   bool lost_header = false;  // of a function whose name is that of another one, for its damage
   bool s_tir = false;

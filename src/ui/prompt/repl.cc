@@ -98,14 +98,17 @@ bool is_yes(std::string_view answer) {
 bool may_leave(ScreenConsole& console, Repl& repl) {
   if (!repl.ask || !repl.debugger().active()) return true;
   support::clear_cancel();
-  const auto answer = console.read_line(fmt::format("^D ends the run that is stopped at {}\ncontinue? (y/n) ",
-                                                    describe_position(repl, repl.debugger().last_stop().where)));
+  repl.print("^D ends the run that is stopped at {}\n", describe_position(repl, repl.debugger().last_stop().where));
+  const auto answer = console.read_line("continue? (y/n) ");
   return answer ? is_yes(*answer) : support::cancel_cause() != support::CancelCause::Interrupt;
 }
 
-// Yes or no. Anything but a `y` is a no, including the end of the input and ^C.
-bool ask_terminal(ScreenConsole& console, const std::string& question) {
-  return is_yes(console.read_line(question).value_or(""));
+// Yes or no. Anything but a `y` is a no, including the end of the input and ^C. The lines before the last are text
+// like any other.
+bool ask_terminal(ScreenConsole& console, Repl& repl, std::string_view question) {
+  const std::size_t last = question.rfind('\n') + 1;
+  repl.print("{}", question.substr(0, last));
+  return is_yes(console.read_line(std::string(question.substr(last))).value_or(""));
 }
 
 int run_pipe(Repl& repl) {
@@ -274,7 +277,8 @@ int run_session(Repl& repl, const CommandLine& line, bool interactive, ScreenCon
   if (code != kGood && line.prompt.batch) return code;
   std::optional<ScreenMode> mode;
   if (interactive && is_screen()) mode.emplace(repl, console);
-  if (interactive) repl.ask = [&console](const std::string& question) { return ask_terminal(console, question); };
+  if (interactive)
+    repl.ask = [&console, &repl](const std::string& question) { return ask_terminal(console, repl, question); };
   if (interactive) repl.go_on = [&console] { return wait_for_enter(console); };
   if (!line.prompt.no_init && !line.prompt.batch) read_start_files(repl);
   if (line.prompt.watch) repl.execute(":watch-file on");

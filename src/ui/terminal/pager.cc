@@ -214,7 +214,7 @@ Pager::Answer Pager::answer_of(const std::string& key) {
 // The first time the cursor may be behind a full row, which stays.
 void Pager::show_question(bool again) {
   constexpr std::string_view kWhole = "-- more: Space: page, Enter: line, /: search, g: all, q: quit --";
-  constexpr std::string_view kShort = "-- Space, Enter, /: search, g: all, q: quit --";
+  constexpr std::string_view kShort = "-- more: Space, Enter, /, g: all, q: quit --";
   const std::size_t width = std::size_t(std::max(1, window_size().width - 1));
   const std::string before = notice_.empty() ? "" : notice_ + " ";
   const std::string question = before + std::string(before.size() + kWhole.size() <= width ? kWhole : kShort);

@@ -83,7 +83,9 @@ std::string misspelling_hint(Reader& r, std::string_view name) {
 namespace {
 
 // Names with a meaning in Python or written without their prefix.
-std::string foreign_name_hint(std::string_view name) {
+std::string foreign_name_hint(Reader& r, std::string_view name) {
+  if (name == "print" && r.env)
+    return "an expression alone shows its value; in a function with `pure=False` write `R.print(x, format=\"{}\")`";
   if (name == "print") return "write `R.print(x, format=\"{}\")` in a function with `pure=False`";
   if (name == "inf" || name == "nan") return fmt::format("write `T.float32(\"{}\")`", name);
   if (name == "int" || name == "float" || name == "bool")
@@ -107,7 +109,7 @@ std::string foreign_name_hint(std::string_view name) {
 
 Val unknown_name(Reader& r, std::string_view name, Node at) {
   if (explain_left_name(r, name, at)) return {};
-  std::string hint = foreign_name_hint(name);
+  std::string hint = foreign_name_hint(r, name);
   if (hint.empty()) hint = misspelling_hint(r, name);
   return r.error_hint(at, std::move(hint), diag::UnknownName, name);
 }

@@ -27,8 +27,16 @@ constexpr std::pair<Kind, std::string_view> kInstead[] = {
     {Kind::WithStatement, "the only `with` of Relax is `with R.dataflow():`"},
 };
 
-std::string_view instead(Kind kind) {
-  for (const auto& [of, text] : kInstead)
+constexpr std::pair<Kind, std::string_view> kInsteadAtPrompt[] = {
+    {Kind::WhileLoop, "`for i in range(3):` executes entries several times"},
+    {Kind::AugmentedAssignment, "write `x = x + 1`"},
+    {Kind::AssertStatement, "`:expect` checks the last result"},
+    {Kind::DeleteStatement, "leave it out: a name is free to be bound again"},
+};
+
+template <std::size_t Size>
+std::string_view instead(const std::pair<Kind, std::string_view> (&all)[Size], Kind kind) {
+  for (const auto& [of, text] : all)
     if (of == kind) return text;
   return {};
 }
@@ -68,8 +76,11 @@ void unsupported_statement(Reader& r, Node statement, std::string_view where) {
   if (const std::size_t eol = text.find('\n'); eol != std::string_view::npos && statement.tree()->mapped)
     span.end = span.begin + static_cast<std::uint32_t>(eol);
   const bool relax = r.fn && r.fn->dialect == Dialect::Relax;
-  r.report(span, source::message(diag::UnsupportedHere, shown_kind(statement.kind()), where)
-                     .with_hint(std::string(relax ? instead(statement.kind()) : std::string_view())));
+  const std::string_view hint = relax            ? instead(kInstead, statement.kind())
+                                : !r.fn && r.env ? instead(kInsteadAtPrompt, statement.kind())
+                                                 : std::string_view();
+  r.report(span,
+           source::message(diag::UnsupportedHere, shown_kind(statement.kind()), where).with_hint(std::string(hint)));
   if (r.fn) poison_names(r, statement);
 }
 

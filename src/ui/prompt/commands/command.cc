@@ -95,6 +95,7 @@ std::string_view nearest_command(std::string_view word) {
   constexpr std::size_t kShortest = 4;  // shorter words are close to too many others
   if (word.size() < kShortest || std::find(std::begin(kKeywords), std::end(kKeywords), word) != std::end(kKeywords))
     return {};
+  if (const Command* begun = find_command(word).command) return begun->name;
   std::vector<std::string_view> names;
   for (const Command& c : commands()) names.push_back(c.name);
   return source::nearest(word, names);
