@@ -1,16 +1,20 @@
 // How fast texts are parsed, checked, edited and printed, how passes scale, and the cost of starting.
 //
 // The text is a dataflow block of N bindings `lvI: R.Tensor((n, 64), dtype="float32") = R.add(lvJ, lvJ)`, about 77
-// bytes each. `bindings/s` and `bytes/s` are the figures to compare; time per binding should not grow with N. `syntax`
-// is tree-sitter alone: whatever `check` takes beyond that is ours.
+// bytes each. `bindings/s` and `bytes/s` are the figures to compare; time per binding should not grow with N.
+// `tree_sitter` is the generated parser alone, on the whole text; `syntax` is our tree, which reads statements of one
+// shape once (this text is the best case, `syntax_mixed` has a hundred shapes in turn); whatever `check` takes beyond
+// that is reading.
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 #include <sys/wait.h>
+#include <tree_sitter/api.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "rldb/frontend/document.h"
 #include "rldb/ir/printer.h"
@@ -18,6 +22,8 @@
 #include "rldb/ops/op_info.h"
 #include "rldb/passes/pass.h"
 #include "rldb/session/session.h"
+
+extern "C" const TSLanguage* tree_sitter_tvmscript(void);
 
 using namespace rldb;
 
@@ -54,6 +60,41 @@ void count(benchmark::State& state, const std::string& text) {
       benchmark::Counter(double(state.range(0)) * double(state.iterations()), benchmark::Counter::kIsRate);
   state.SetBytesProcessed(std::int64_t(text.size()) * state.iterations());
 }
+
+// Statements of about a hundred shapes in turn.
+std::string mixed(std::int64_t n) {
+  std::string text = "@R.function\ndef main(lv0: R.Tensor((4, 64), dtype=\"float32\")):\n";
+  for (std::int64_t i = 1; i <= n; ++i) {
+    std::string dims;
+    for (std::int64_t d = 0; d < i % 300; d += 7) dims += i % 3 == 0 ? " + 1" : " - a.b";
+    text += fmt::format("    lv{}: R.Tensor((n{}, 64), dtype=\"float32\") = R.add(lv{}, lv{}{})\n", i, dims, i - 1,
+                        i - 1, i % 2 == 0 ? ", k=1" : "");
+  }
+  return text + "    return lv0\n";
+}
+
+void parse_whole(benchmark::State& state, const std::string& text) {
+  const std::unique_ptr<TSParser, decltype(&ts_parser_delete)> parser(ts_parser_new(), ts_parser_delete);
+  ts_parser_set_language(parser.get(), tree_sitter_tvmscript());
+  for (auto _ : state) {
+    TSTree* tree = ts_parser_parse_string(parser.get(), nullptr, text.data(), static_cast<std::uint32_t>(text.size()));
+    if (ts_node_has_error(ts_tree_root_node(tree))) state.SkipWithError("does not parse");
+    ts_tree_delete(tree);
+  }
+  count(state, text);
+}
+void tree_sitter(benchmark::State& state) { parse_whole(state, chain(state.range(0))); }
+BENCHMARK(tree_sitter)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Unit(benchmark::kMillisecond);
+void tree_sitter_mixed(benchmark::State& state) { parse_whole(state, mixed(state.range(0))); }
+BENCHMARK(tree_sitter_mixed)->Arg(10'000)->Unit(benchmark::kMillisecond);
+
+void syntax_mixed(benchmark::State& state) {
+  const std::string text = mixed(state.range(0));
+  for (auto _ : state)
+    if (!frontend::is_syntax(text)) state.SkipWithError("does not parse");
+  count(state, text);
+}
+BENCHMARK(syntax_mixed)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
 void syntax(benchmark::State& state) {
   const std::string text = chain(state.range(0));

@@ -120,8 +120,8 @@ class Lifetimes {
 
   // By binding, the values whose lives end there.
   std::vector<Vars> ends_of(const std::vector<const Let*>& chain, const Expr* tail, const Vars& owned) {
-    NodeMap<const Var*> first;  // of a variable of this scope
-    std::map<std::uint32_t, Life> lives;               // by the id of the first variable
+    NodeMap<const Var*> first;            // of a variable of this scope
+    std::map<std::uint32_t, Life> lives;  // by the id of the first variable
     const auto use = [&](const Var* v, std::size_t i) {
       if (const auto known = first.find(v); known != first.end()) lives[known->second->id].last = i;
     };
@@ -154,8 +154,7 @@ class Lifetimes {
   }
 
   // It has been killed already.
-  static void end_of(const Call& kill, const NodeMap<const Var*>& first,
-                     std::map<std::uint32_t, Life>& lives) {
+  static void end_of(const Call& kill, const NodeMap<const Var*>& first, std::map<std::uint32_t, Life>& lives) {
     const auto* v = kill.args.empty() ? nullptr : as<Var>(kill.args[0]);
     if (const auto known = first.find(v); known != first.end()) lives[known->second->id].ends = false;
   }
