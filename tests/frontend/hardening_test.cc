@@ -84,6 +84,18 @@ TEST_CASE("found by mutating real modules") {
   survives("@\nclass :\n    x\n");
 }
 
+// A value whose field is asked for is read once: twice at each of forty levels would not end.
+TEST_CASE("fields of fields of tensors") {
+  std::string shapes = "x", bits = "x";
+  for (int i = 0; i < 40; ++i) {
+    shapes = "R.zeros((" + shapes + ".shape[0],), \"float32\")";
+    bits = "R.zeros((" + bits + ".dtype.bits,), \"float32\")";
+  }
+  for (const std::string& deep : {shapes, bits})
+    survives("@I.ir_module\nclass M:\n    @R.function\n    def main(x: R.Tensor((4,), \"float32\")):\n        y = " +
+             deep + "\n        return y\n");
+}
+
 TEST_CASE("texts that the parser's runtime cannot hold are refused, not read") {
   for (const std::string& unit : {std::string("# x\n"), std::string("("), std::string("- ")}) {
     std::string text;

@@ -27,7 +27,7 @@ class Analyzer {
   // Known facts about a variable. A variable that was never bound is unbounded.
   void bind(const Var* v, Bounds bounds);
   void bind_range(const Var* v, const Range& range);
-  // After the loop of `v`: that its range is not empty tells that its extent is positive, which is known inside only.
+  // After the loop of `v`: forgets what holds only inside it, e.g. that its extent is positive.
   void end_range(const Var* v);
   void bind_value(const Var* v, const Expr* value);  // v == value
   void mark_non_negative(const Var* v) { bind(v, {0, std::nullopt}); }

@@ -2,14 +2,14 @@
 #pragma once
 
 #include <optional>
-#include <string_view>
+#include <string>
 
 #include "rldb/ir/context.h"
 
 namespace rldb::ir {
 
-// The name of a variable whose upper bound is no positive integer, or whose lower bound is no integer: no storage can
-// be planned with it, and no engine runs the function.
-std::optional<std::string_view> invalid_bound(const Function* f);
+// In words, an upper bound that is not a positive integer, or a lower bound that is not an integer: no storage can be
+// planned with it, and no engine runs the function.
+std::optional<std::string> invalid_bound(const Function* f);
 
 }  // namespace rldb::ir

@@ -105,12 +105,8 @@ class RelaxEval {
     if (!env_.module) return Unit{};
     for (const ir::ModuleEntry& e : env_.module->entries) {
       const auto* f = as<ir::Function>(e.function);
-      const auto name = f ? ir::invalid_bound(f) : std::nullopt;
-      if (!name) continue;
-      return fail(ErrorKind::Unsupported,
-                  fmt::format("`{}`: the bound of `{}` in `tir_var_upper_bound` or `tir_var_lower_bound` is not a "
-                              "positive integer",
-                              e.name, *name));
+      if (const auto why = f ? ir::invalid_bound(f) : std::nullopt)
+        return fail(ErrorKind::Unsupported, fmt::format("`{}`: {}", e.name, *why));
     }
     return Unit{};
   }

@@ -327,7 +327,17 @@ struct Prover {
   bool le(const Expr* a, const Expr* b) { return ana.prove(ir::compare(ctx, ir::BinaryKind::LE, a, b)); }
 };
 
+// A literal beyond every extent, as the smallest integer where a slice goes to the end, is made smaller: sums with it
+// must not wrap.
+const Expr* within_reach(ir::Context& ctx, const Expr* index) {
+  constexpr std::int64_t kFar = std::int64_t(1) << 62;
+  const auto* literal = as<ir::IntImm>(index);
+  if (!literal || (literal->value >= -kFar && literal->value <= kFar)) return index;
+  return ctx.int_imm(index->dtype(), literal->value < 0 ? -kFar : kFar);
+}
+
 const Expr* clamp_index(ir::Context& ctx, const Expr* index, const Expr* extent, std::int64_t stride) {
+  index = within_reach(ctx, index);
   Prover p(ctx, {index, extent});
   const Expr* zero = ctx.i64(0);
   const Expr* low = stride < 0 ? static_cast<const Expr*>(ctx.i64(-1)) : zero;

@@ -317,9 +317,7 @@ Result<support::Unit> bind_upper_bounds(const Function* f, Analyzer& analyzer) {
   const Attr* upper = find_attr(f->attrs, attr_name::TirVarUpperBound);
   const Attr* lower = find_attr(f->attrs, attr_name::TirVarLowerBound);
   const Attr* positive = find_attr(f->attrs, "tir_non_negative_var");
-  if (const auto name = invalid_bound(f))
-    return Failure(message(diag::PassUnsupported, "attribute `tir_var_upper_bound` or `tir_var_lower_bound`",
-                           "the bound of `" + std::string(*name) + "` is not a positive integer"));
+  if (const auto why = invalid_bound(f)) return Failure(message(diag::PassUnsupported, "a function's bounds", *why));
   std::vector<const Var*> vars;
   for (const Var* p : f->params) collect_vars(p->type, vars);
   collect_vars(f->ret_type, vars);

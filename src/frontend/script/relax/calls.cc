@@ -228,6 +228,7 @@ std::span<const HandlerRow> relax_handlers() {
       {"dist.device_mesh", device_mesh_call},
       {"device", opaque_constructor},
 #define RLDB_DEVICE_KIND(name, ...) {name, device_call},
+#define RLDB_DEVICE_WORD(name, ...) {name, device_call},
 #include "rldb/runtime/device_kind.def"
       {"dataflow", misplaced},
       {"output", misplaced},

@@ -73,18 +73,8 @@ Val expr_attribute(Reader& r, const Val& v, std::string_view name, Node n) {
   return method(r, v, name, n);
 }
 
-}  // namespace
-
-Val eval_attribute(Reader& r, Node n) {
-  if (const Path p = path_of(r, n)) {
-    Val v = Val::of(ValKind::Path);
-    v.space = p.space;
-    v.text = p.rest;
-    v.cst = n;
-    return value_of_path(r, v);
-  }
-  if (const auto field = tensor_dtype_field(r, n)) return *field;
-  const Val object = eval(r, n.child(Field::Object));
+// An attribute of a value.
+Val attribute_of(Reader& r, const Val& object, Node n) {
   const Node attribute = n.child(Field::Attribute);
   const std::string_view name = attribute.text();
   if (object.poison()) return {};
@@ -95,6 +85,24 @@ Val eval_attribute(Reader& r, Node n) {
   if (object.is(ValKind::Range) && name == "extent") return object.items[1];
   if (object.is(ValKind::Region)) return name == "buffer" ? Val::of(object.buffer()) : method(r, object, name, n);
   return r.error(attribute, diag::NoAttribute, describe(r, object), name);
+}
+
+}  // namespace
+
+Val eval_attribute(Reader& r, Node n) {
+  if (const Path p = path_of(r, n)) {
+    Val v = Val::of(ValKind::Path);
+    v.space = p.space;
+    v.text = p.rest;
+    v.cst = n;
+    return value_of_path(r, v);
+  }
+  const Node object_node = n.child(Field::Object);
+  if (!may_be_dtype_field(r, n)) return attribute_of(r, eval(r, object_node), n);
+  const Val owner = eval(r, object_node.child(Field::Object));
+  if (owner.poison()) return {};
+  const auto field = tensor_dtype_field(r, owner, n);
+  return field ? *field : attribute_of(r, attribute_of(r, owner, object_node), n);
 }
 
 Val eval_call(Reader& r, Node n) {
@@ -226,12 +234,17 @@ Val eval_subscript(Reader& r, Node n) {
   if (object_node.is(Kind::Subscript) && object_node.child(Field::Object).text() == "metadata" &&
       !find_name(r, "metadata"))
     return metadata_constant(r, object_node.child(Field::Index), n.child(Field::Index), n);
-  if (const auto field = tensor_axis_field(r, n)) return *field;
-  const Val object = eval_indexed(r, object_node);
+  const bool may_be_field = may_be_axis_field(r, n);
+  Val object = may_be_field ? eval(r, object_node.child(Field::Object)) : eval_indexed(r, object_node);
   if (object.poison()) return {};
   const std::vector<Val> index = eval_indices(r, n);
   for (const Val& i : index)
     if (i.poison()) return {};
+  if (may_be_field) {
+    if (const auto field = index.size() == 1 ? tensor_axis_field(r, object, index[0], n) : std::nullopt) return *field;
+    object = attribute_of(r, object, object_node);
+    if (object.poison()) return {};
+  }
   if (object.is(ValKind::Buffer)) return index_buffer(r, object.buffer(), index, n);
   if (object.is_sequence()) return index_sequence(r, object, index, n);
   if (object.is(ValKind::Expr)) return index_expr(r, object, index, n);

@@ -165,6 +165,15 @@ Val sequence_call(Reader& r, const CallNode& call) {
 
 }  // namespace
 
+static std::int64_t device_type(std::string_view word) {
+#define RLDB_DEVICE_KIND(name, type, ...) \
+  if (word == name) return type;
+#define RLDB_DEVICE_WORD(name, type) \
+  if (word == name) return type;
+#include "rldb/runtime/device_kind.def"
+  return 1;
+}
+
 // tvm.cpu(), R.cuda(1): the device in printed form, by DLPack's number of its kind.
 Val device_call(Reader& r, const CallNode& call) {
   Arguments args(r, call);
@@ -172,7 +181,7 @@ Val device_call(Reader& r, const CallNode& call) {
   const auto i = index ? to_int(r, *index, args.node(0, "index")) : std::optional<std::int64_t>(0);
   args.finish();
   if (!i) return {};
-  const ir::NamedAttr fields[] = {r.ctx.named("device_type", r.ctx.attr(runtime::device_type_of(call.path))),
+  const ir::NamedAttr fields[] = {r.ctx.named("device_type", r.ctx.attr(device_type(call.path))),
                                   r.ctx.named("index", r.ctx.attr(*i))};
   return Val::of(r.ctx.attr_opaque("R.device", {}, fields));
 }
@@ -190,6 +199,7 @@ std::span<const HandlerRow> ir_handlers() {
       {"target.Target", opaque_constructor},
       {"ir_module", misplaced},
 #define RLDB_DEVICE_KIND(name, ...) {name, device_call},
+#define RLDB_DEVICE_WORD(name, ...) {name, device_call},
 #include "rldb/runtime/device_kind.def"
   };
   return kRows;

@@ -46,34 +46,34 @@ std::optional<Val> tensor_field(Reader& r, const Val& object, std::string_view n
   return leaf ? emit_call(r, r.ctx.call(op, {leaf}), n) : Val();
 }
 
-std::optional<Val> tensor_dtype_field(Reader& r, Node n) {
-  const std::string_view op = row_of(kOfDtype, n.child(Field::Attribute).text());
+bool may_be_dtype_field(Reader& r, Node n) {
   const Node dtype = n.child(Field::Object);
-  if (op.empty() || !dtype.is(Kind::Attribute) || dtype.child(Field::Attribute).text() != "dtype") return std::nullopt;
-  const Val object = eval(r, dtype.child(Field::Object));
-  if (object.poison()) return Val();
-  const ir::Expr* tensor = tensor_in(object);
+  return !row_of(kOfDtype, n.child(Field::Attribute).text()).empty() && dtype.is(Kind::Attribute) &&
+         dtype.child(Field::Attribute).text() == "dtype" && !path_of(r, dtype);
+}
+
+std::optional<Val> tensor_dtype_field(Reader& r, const Val& owner, Node n) {
+  const ir::Expr* tensor = tensor_in(owner);
   if (!tensor) return std::nullopt;
   const ir::Expr* leaf = as_leaf(r, tensor, n);
+  const std::string_view op = row_of(kOfDtype, n.child(Field::Attribute).text());
   return leaf ? emit_call(r, r.ctx.call(op, {leaf}), n) : Val();
 }
 
-std::optional<Val> tensor_axis_field(Reader& r, Node n) {
-  const Node field = n.child(Field::Object);
-  const std::string_view op =
-      field.is(Kind::Attribute) ? row_of(kOfAxis, field.child(Field::Attribute).text()) : std::string_view();
-  const Node index = n.child(Field::Index);
-  if (op.empty() || !index || index.is(Kind::Slice) || path_of(r, field)) return std::nullopt;
-  const Val object = eval(r, field.child(Field::Object));
-  if (object.poison()) return Val();
-  const ir::Expr* tensor = tensor_in(object);
+bool may_be_axis_field(Reader& r, Node n) {
+  const Node field = n.child(Field::Object), index = n.child(Field::Index);
+  return field.is(Kind::Attribute) && !row_of(kOfAxis, field.child(Field::Attribute).text()).empty() && index &&
+         !index.is(Kind::Slice) && !path_of(r, field);
+}
+
+std::optional<Val> tensor_axis_field(Reader& r, const Val& owner, const Val& axis, Node n) {
+  const ir::Expr* tensor = tensor_in(owner);
   if (!tensor) return std::nullopt;
-  const Val axis = eval(r, index);
-  if (axis.poison()) return Val();
+  const std::string_view op = row_of(kOfAxis, n.child(Field::Object).child(Field::Attribute).text());
   if (op == op::InspectTensorShapeI && axis.is(ValKind::Int) && ir::as<ir::TensorType>(tensor->type)->has_shape)
     return std::nullopt;
   const ir::Expr* leaf = as_leaf(r, tensor, n);
-  const ir::Expr* at = to_leaf(r, axis, index);
+  const ir::Expr* at = to_leaf(r, axis, n.child(Field::Index));
   return leaf && at ? emit_call(r, r.ctx.call(op, {leaf, at}), n) : Val();
 }
 
