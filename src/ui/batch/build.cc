@@ -51,7 +51,7 @@ void note_translation(session::Session& session, source::Diagnostics& out) {
   if (!m || m->entries.empty()) return;
   const source::Buffer* text = session.sources().find(session.context().span_of(m->entries.front().function).file);
   if (text && frontend::is_relay(text->name(), text->text()))
-    out.add({}, source::message(diag::AotTranslated, text->name()));
+    out.add({}, source::message(diag::AotTranslated, text->name() == "-" ? "standard input" : text->name()));
 }
 
 int build_library(session::Session& session, aot::Form form, const CommandLine& line, Console& console,
