@@ -233,6 +233,14 @@ std::string function_text(const Plan& plan, const std::string& library, std::siz
   return text;
 }
 
+struct InterfaceRow {
+  std::string_view name, result, parameters, comment;
+};
+constexpr InterfaceRow kInterface[] = {
+#define RLDB_AOT_INTERFACE(name, symbol, types, result, parameters, comment) {#name, result, parameters, comment},
+#include "rldb/codegen/llvm/aot_interface.def"
+};
+
 std::string error_codes() {
   static constexpr std::string_view kNames[] = {
       "type", "shape",       "argument_count", "unknown_function", "assert", "memory", "bounds", "unsupported",
@@ -250,28 +258,22 @@ std::string header_text(const Plan& plan, const std::string& name) {
   const std::string guard = "RLDB_AOT_LIBRARY_" + upper(name) + "_H_";
   std::string text = fmt::format(
       "/* Made by `rldb build`. Functions return 0 or an error's code; then `*result` is not set, and the thread's\n"
-      " * {0}_error_message() says why. A result is the caller's: give it back with {0}_release. The functions may be\n"
-      " * called from any thread. */\n#ifndef {1}\n#define {1}\n",
+      " * {0}_error_message() says why. A result is the caller's: give it back with {0}_release, before the library "
+      "is\n"
+      " * unloaded. A function of yours that keeps an argument copies it. The functions may be called from any thread. "
+      "*/\n"
+      "#ifndef {1}\n#define {1}\n",
       name, guard);
   text += kDeclarations;
   text += error_codes();
   text += kValues;
-  text += fmt::format(
-      "\nint {0}_error_code(void);            /* of the last call on this thread */\n"
-      "const char* {0}_error_message(void);\n"
-      "void {0}_release(TVMFFIAny* value);  /* and sets it to none */\n"
-      "/* A function that the program calls by name. */\n"
-      "int {0}_register_function(const char* name, TVMFFISafeCallType code, void* self);\n"
-      "/* Arguments that are shapes, strings, and tuples, whose tensors are copied. The caller gives them back as "
-      "results. */\n"
-      "int {0}_make_shape(const int64_t* dims, int64_t rank, TVMFFIAny* result);\n"
-      "int {0}_make_string(const char* text, TVMFFIAny* result);\n"
-      "int {0}_make_tuple(const TVMFFIAny* fields, int64_t count, TVMFFIAny* result);\n",
-      name);
+  text += "\n";
+  for (const InterfaceRow& row : kInterface)
+    text += fmt::format("/* {} */\n{} {}_{}({});\n", row.comment, row.result, name, row.name, row.parameters);
   for (const std::string& e : plan.externals) text += fmt::format("/* To be registered: {} */\n", in_comment(e));
   const bytecode::Executable& exe = *plan.build->executable;
-  std::set<std::string> taken = {"error_code", "error_message", "release",   "register_function",
-                                 "make_shape", "make_string",   "make_tuple"};
+  std::set<std::string> taken;
+  for (const InterfaceRow& row : kInterface) taken.emplace(row.name);
   for (std::size_t i = 0; i < exe.functions.size(); ++i) {
     if (!plan.targets[i].exported) continue;
     std::string id = identifier(exe.functions[i].name);

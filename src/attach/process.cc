@@ -73,7 +73,10 @@ bool Process::is_stop_everywhere(std::int64_t pc) const {
   return Pc(pc) < everywhere_.end() && everywhere_.test(Pc(pc));
 }
 
+// It is nowhere any more.
 Outcome Process::ended(vm::MachineState& state) {
+  state.frames.clear();
+  state.registers.clear();
   return fail(state, fmt::format("process {}: {}", process_, tracer_->how_it_ended()));
 }
 

@@ -38,6 +38,20 @@ class Module:
         b: R.Tensor((n,), dtype="float32") = R.add(a, t[1])
         return (a, b)
 
+    @R.function(pure=False)
+    def capture(x: R.Tensor((2,), dtype="float32")) -> R.Object:
+        @R.function
+        def pair_with(y: R.Tensor((2,), dtype="float32"), n: R.Object) -> R.Tuple(R.Tensor((2,), dtype="float32"), R.Tensor((2,), dtype="float32")):
+            z = R.add(x, y)
+            return (y, z)
+
+        return pair_with
+
+    @R.function(pure=False)
+    def wrap(f: R.Object) -> R.Object:
+        c = R.call_packed("vm.builtin.make_closure", f, R.prim_value(3), ty_args=(R.Object,))
+        return c
+
     @R.function
     def wide(x: R.Tensor(("n", "n * 2"), dtype="float32")) -> R.Tensor(("n", "n * 2"), dtype="float32"):
         n = T.int64()

@@ -139,3 +139,23 @@ class Module:
         forged = ("paged cache of keys and values", x, x, x, x, x, x, x)
         _ = R.call_packed("vm.builtin.kv_state_clear", forged, ty_args=(R.Object,))
         return forged
+
+    # A tuple that looks like a cache, and one whose forwards are too large.
+    @R.function(pure=False)
+    def forged(x: R.Tensor((2, 4), "float32"), n: R.Prim("int64")) -> R.Object:
+        t = (x, n)
+        v = R.call_packed("vm.builtin.attention_kv_cache_append", t, x, ty_args=(R.Object,))
+        return v
+
+    @R.function(pure=False)
+    def huge(config: R.Shape(ndim=5)) -> R.Object:
+        zero = R.const(0.0, "float32")
+        cache = R.call_packed("vm.builtin.paged_attention_kv_cache_create", config, R.shape([0, 1]), R.prim_value(2), R.prim_value(1), R.prim_value(4), R.prim_value(4), R.shape([0]), R.prim_value(0), R.prim_value(0), R.prim_value(T.float64(1.0)), R.prim_value(T.float64(10000.0)), R.null_value(), zero, ty_args=(R.Object,))
+        return cache
+
+    @R.function(pure=False)
+    def again(mode: R.Prim("int64")) -> R.Object:
+        cls = Module
+        cache = cls.create(mode)
+        _ = R.call_packed("vm.builtin.kv_state_begin_forward", cache, R.shape([5, 5]), R.shape([9, 1]), ty_args=(R.Object,))
+        return cache

@@ -243,6 +243,8 @@ typedef struct {
 /* Tensors that are not objects become some: `lent` borrows their memory for the call, otherwise it is copied. */
 RLDB_AOT int32_t rldb_aot_take(const Any* from, Any* to, int lent, Taken* about);
 RLDB_AOT int32_t rldb_aot_not_taken(const Taken* about, const char* what); /* sets the error */
+RLDB_AOT int rldb_aot_is_lent(const Any* v);
+RLDB_AOT int32_t rldb_aot_keep(Any* v); /* copies what is lent in it */
 /* For whoever calls: what they make is given back with rldb_aot_release. They return 0 or an error's code. The tensors
  * of a tuple are copied: it lives as long as its user wants. */
 RLDB_AOT int32_t rldb_aot_make_shape(const int64_t* dims, int64_t rank, Any* result);
@@ -334,6 +336,7 @@ RLDB_AOT int rldb_aot_code(void);
 
 RLDB_AOT State* rldb_aot_open(Library* library); /* null: failed */
 RLDB_AOT int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int32_t count, Any* result);
+RLDB_AOT int32_t rldb_aot_enter_value(const Any* callee, const Any* args, int32_t count, Any* result);
 RLDB_AOT int32_t rldb_aot_call(Library* library, int64_t function, const Any* args, int32_t count, Any* result);
 RLDB_AOT int32_t rldb_aot_call_kernel(Library* library, int64_t kernel, const Any* args, int32_t count, Any* result);
 RLDB_AOT int32_t rldb_aot_call_external(Library* library, int64_t function, const Any* args, int32_t count,

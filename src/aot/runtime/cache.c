@@ -13,7 +13,9 @@ static int cache_of(const Any* v, Cache* c) {
   TVMFFISeqCell* t = tuple_of(v);
   if (!t || t->size != 2) return 0;
   Any* fields = t->data;
-  if (!tensor_of(&fields[0]) || fields[1].type_index != kTVMFFIInt) return 0;
+  const DLTensor* data = tensor_of(&fields[0]);
+  if (!data || data->ndim == 0 || fields[1].type_index != kTVMFFIInt) return 0;
+  if (fields[1].v_int64 < 0 || fields[1].v_int64 > data->shape[0]) return 0;
   *c = (Cache){&fields[0], &fields[1].v_int64};
   return 1;
 }
@@ -53,6 +55,7 @@ static int32_t write(const char* name, const Any* args, int append, Any* result)
   for (int32_t i = 1; good && i < rows->ndim; ++i) good = rows->shape[i] == data->shape[i];
   if (!good || rows->ndim == 0) return rldb_aot_wrong(name, 1, "rows that fit the cache", &args[1]);
   const int64_t at = append ? *c.filled : 0, count = rows->shape[0];
+  if (count > INT64_MAX - at) return rldb_aot_fail(kErrorMemory, "%s: a cache of too many rows", name);
   if (reserve(&c, at + count) != kSucceeded) return kFailed;
   data = tensor_of(c.data);
   memmove(data_of(data) + (uint64_t)at * row_bytes(data), data_of(rows), (uint64_t)count * row_bytes(rows));
@@ -113,7 +116,8 @@ int32_t rldb_aot_CacheView(Library* library, const Any* args, int32_t count, Any
   if (!good)
     return rldb_aot_fail(kErrorShape, "the cache holds %lld rows, and another shape is asked for",
                          (long long)*c.filled);
-  return rldb_aot_view(((Tensor*)c.data->v_obj)->owner, t->data, t->ndim, s->data, t->dtype, result);
+  TVMFFIObject* owner = rldb_aot_is_own_tensor(c.data) ? ((Tensor*)c.data->v_obj)->owner : c.data->v_obj;
+  return rldb_aot_view(owner, data_of(t), t->ndim, s->data, t->dtype, result);
 }
 
 /* The same for each cache of a tuple; `n` rows are given up, all if it is negative. */

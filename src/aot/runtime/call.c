@@ -19,10 +19,19 @@ typedef struct Registered {
 
 RLDB_AOT Registered* rldb_aot_registered;
 
-/* Rows are only added; one of the same name hides the earlier one. */
+/* Rows are only added: one of the same name hides the earlier one, unless it says the same. */
 int32_t rldb_aot_register(const char* name, TVMFFISafeCallType code, void* self) {
+  rldb_aot_thread.code = 0;
+  for (Registered* r = __atomic_load_n(&rldb_aot_registered, __ATOMIC_ACQUIRE); r; r = r->next) {
+    if (strcmp(r->name, name) != 0) continue;
+    if (r->code == code && r->self == self) return kSucceeded;
+    break;
+  }
   Registered* r = malloc(sizeof *r + strlen(name) + 1);
-  if (!r) return rldb_aot_fail(kErrorMemory, "no memory to register `%s`", name);
+  if (!r) {
+    rldb_aot_fail(kErrorMemory, "no memory to register `%s`", name);
+    return kErrorMemory;
+  }
   strcpy(r->name, name);
   r->code = code;
   r->self = self;
@@ -223,70 +232,10 @@ int32_t rldb_aot_call_value(const Any* callee, const Any* args, int32_t count, A
 
 /* ---- from outside ---- */
 
-/* The caller's tensors that are not objects are lent: values that refer to their memory are copied before they leave.
- */
-static int is_lent(const Any* v) {
-  Any owner = {0};
-  if (!rldb_aot_is_own_tensor(v)) return 0;
-  owner.v_obj = ((Tensor*)v->v_obj)->owner;
-  owner.type_index = owner.v_obj ? kTVMFFIObject : kTVMFFINone;
-  return rldb_aot_is_storage(&owner) && ((Storage*)owner.v_obj)->borrowed;
-}
-
-static int32_t keep_tensor(Any* v) {
-  const DLTensor* t = tensor_of(v);
-  Any copy = {0};
-  if (rldb_aot_tensor(t->ndim, t->shape, t->dtype, &copy) != kSucceeded) return kFailed;
-  memcpy(data_of(tensor_of(&copy)), data_of(t), (size_t)rldb_aot_element_count(t) * element_bytes(t->dtype));
-  rldb_aot_set(v, &copy);
-  return kSucceeded;
-}
-
-static int64_t parts_of(const Any* v, Any** parts) {
-  TVMFFISeqCell* cell = tuple_of(v);
-  if (cell) {
-    *parts = cell->data;
-    return cell->size;
-  }
-  if (!rldb_aot_is_own_closure(v)) return 0;
-  Closure* c = (Closure*)v->v_obj;
-  *parts = c->captured;
-  return c->captured_count;
-}
-
-/* Values may be nested deeply: those that are still to be looked at are a list. */
-static int32_t keep(Any* v) {
-  Any** rest = NULL;
-  uint64_t count = 0, room = 0;
-  int32_t done = kSucceeded;
-  if (is_lent(v)) return keep_tensor(v);
-  while (v && done == kSucceeded) {
-    Any* parts = NULL;
-    const int64_t size = parts_of(v, &parts);
-    for (int64_t i = 0; i < size && done == kSucceeded; ++i) {
-      if (is_lent(&parts[i])) done = keep_tensor(&parts[i]);
-      if (parts[i].type_index != kTVMFFIArray && parts[i].type_index != kTVMFFIFunction) continue;
-      if (count == room) {
-        Any** larger = realloc(rest, (2 * room + 16) * sizeof(Any*));
-        if (!larger) {
-          done = rldb_aot_fail(kErrorMemory, "no memory for a result");
-          break;
-        }
-        rest = larger;
-        room = 2 * room + 16;
-      }
-      rest[count++] = &parts[i];
-    }
-    v = count > 0 ? rest[--count] : NULL;
-  }
-  free(rest);
-  return done;
-}
-
 /* Whether something besides the arguments themselves refers to memory that is lent with them. */
 static int is_referred_to(const Any* args, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
-    if (!is_lent(&args[i])) continue;
+    if (!rldb_aot_is_lent(&args[i])) continue;
     const TVMFFIObject* tensor = args[i].v_obj;
     if ((uint32_t)tensor->combined_ref_count > 1) return 1;
     if ((uint32_t)((const Tensor*)tensor)->owner->combined_ref_count > 1) return 1;
@@ -294,7 +243,7 @@ static int is_referred_to(const Any* args, int32_t count) {
   return 0;
 }
 
-/* An argument as the program takes it. `lent`: it has memory that is lent in a tuple. */
+/* `f`: null of a closure. `lent`: the argument has memory that is lent in a tuple. */
 static int32_t take_argument(const FunctionInfo* f, int32_t index, const Any* from, Any* to, int* lent) {
   Taken about;
   if (rldb_aot_take(from, to, 1, &about) == kSucceeded) {
@@ -302,8 +251,11 @@ static int32_t take_argument(const FunctionInfo* f, int32_t index, const Any* fr
     return kSucceeded;
   }
   Buffer what = {0};
-  rldb_aot_put(&what, "`%.*s`: argument %d (`%.*s`)", (int)f->name.size, f->name.data, index,
-               (int)f->params[index].size, f->params[index].data);
+  if (f)
+    rldb_aot_put(&what, "`%.*s`: argument %d (`%.*s`)", (int)f->name.size, f->name.data, index,
+                 (int)f->params[index].size, f->params[index].data);
+  else
+    rldb_aot_put(&what, "a closure: argument %d", index);
   rldb_aot_not_taken(&about, what.data ? what.data : "an argument");
   free(what.data);
   return kFailed;
@@ -324,40 +276,61 @@ static const char* const kKinds[] = {"",
                                      "RuntimeError",
                                      "RuntimeError"};
 
-int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int32_t count, Any* result) {
+typedef struct {
+  Library* library;
+  int64_t function; /* -1: `value` */
+  const Any* value;
+  const FunctionInfo* about; /* null of a value */
+} Callee;
+
+static int32_t call_with(const Callee* c, const Any* args, int32_t count, Any* own, Any* made) {
+  int lent = 0;
+  for (int32_t i = 0; i < count; ++i)
+    if (take_argument(c->about, i, &args[i], &own[i], &lent) != kSucceeded) return kFailed;
+  const int32_t done = c->value ? rldb_aot_call_value(c->value, own, count, made)
+                                : rldb_aot_call(c->library, c->function, own, count, made);
+  if (done != kSucceeded) return kFailed;
+  return lent || rldb_aot_thread.depth > 0 || is_referred_to(own, count) ? rldb_aot_keep(made) : kSucceeded;
+}
+
+static int32_t enter(const Callee* c, const Any* args, int32_t count, Any* result) {
+  Any made = {0};
+  Any* own = count < 0 ? NULL : calloc((size_t)count + 1, sizeof(Any));
+  int32_t done =
+      own ? call_with(c, args, count, own, &made) : rldb_aot_fail(kErrorMemory, "no memory for %d arguments", count);
+  if (own) rldb_aot_release_all(own, count);
+  free(own);
+  if (done == kSucceeded)
+    *result = made;
+  else
+    rldb_aot_release(&made);
+  return done;
+}
+
+static void begin(void) {
   Thread* t = &rldb_aot_thread;
   if (!t->stack_end) t->stack_end = stack_end();
   t->code = 0;
-  Any* own = NULL;
-  Any made = {0};
-  int32_t done = kFailed;
-  int lent = 0;
-  State* s = rldb_aot_open(library);
-  if (!s) goto end;
-  const FunctionInfo* f = &s->functions[function];
-  if (count != f->param_count) {
-    wrong_count(f, count);
-    goto end;
-  }
-  own = calloc((size_t)count + 1, sizeof(Any));
-  if (!own) {
-    rldb_aot_fail(kErrorMemory, "no memory for %d arguments", count);
-    goto end;
-  }
-  for (int32_t i = 0; i < count; ++i)
-    if (take_argument(f, i, &args[i], &own[i], &lent) != kSucceeded) goto end;
-  done = rldb_aot_call(library, function, own, count, &made);
-  if (done == kSucceeded && (lent || t->depth > 0 || is_referred_to(own, count))) done = keep(&made);
-end:
-  if (own) rldb_aot_release_all(own, count);
-  free(own);
-  if (done == kSucceeded) {
-    *result = made;
-    return kSucceeded;
-  }
-  rldb_aot_release(&made);
-  if (TVMFFIErrorSetRaisedFromCStr) TVMFFIErrorSetRaisedFromCStr(kKinds[t->code], rldb_aot_message());
-  return kFailed;
+}
+
+static int32_t finish(int32_t done) {
+  if (done != kSucceeded && TVMFFIErrorSetRaisedFromCStr)
+    TVMFFIErrorSetRaisedFromCStr(kKinds[rldb_aot_thread.code], rldb_aot_message());
+  return done;
+}
+
+int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int32_t count, Any* result) {
+  begin();
+  const State* s = rldb_aot_open(library);
+  if (!s) return finish(kFailed);
+  const Callee c = {library, function, NULL, &s->functions[function]};
+  return finish(count == c.about->param_count ? enter(&c, args, count, result) : wrong_count(c.about, count));
+}
+
+int32_t rldb_aot_enter_value(const Any* value, const Any* args, int32_t count, Any* result) {
+  const Callee c = {NULL, -1, value, NULL};
+  begin();
+  return finish(enter(&c, args, count, result));
 }
 
 /* ---- the code of functions ---- */

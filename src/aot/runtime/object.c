@@ -67,7 +67,13 @@ void rldb_aot_release_all(Any* v, int64_t count) {
   for (int64_t i = 0; i < count; ++i) rldb_aot_release(&v[i]);
 }
 
-static void* new_object(size_t size, int32_t type_index, void (*deleter)(void*, int)) {
+/* Of `size` bytes and `count` parts behind them. */
+static void* new_object(size_t size, int64_t count, size_t part, int32_t type_index, void (*deleter)(void*, int)) {
+  if (count < 0 || count > INT32_MAX) {
+    rldb_aot_fail(kErrorMemory, "an object of %lld parts", (long long)count);
+    return NULL;
+  }
+  size += (size_t)count * part;
   TVMFFIObject* made = calloc(1, size);
   if (!made) {
     rldb_aot_fail(kErrorMemory, "no memory for an object of %zu bytes", size);
@@ -100,7 +106,7 @@ Storage* rldb_aot_storage(uint64_t bytes) {
     rldb_aot_fail(kErrorMemory, "no memory for %llu bytes", (unsigned long long)bytes);
     return NULL;
   }
-  Storage* s = new_object(sizeof *s, kTVMFFIObject, delete_storage);
+  Storage* s = new_object(sizeof *s, 0, 0, kTVMFFIObject, delete_storage);
   if (!s) return NULL;
   const uint64_t size = (bytes + kAlignment) / kAlignment * kAlignment; /* a whole number of vectors, never none */
   s->data = aligned_alloc(kAlignment, size);
@@ -148,7 +154,7 @@ int64_t rldb_aot_element_count(const DLTensor* t) {
 
 int32_t rldb_aot_view(TVMFFIObject* owner, void* data, int64_t rank, const int64_t* shape, DLDataType dtype,
                       Any* result) {
-  Tensor* t = new_object(sizeof *t + 2 * (size_t)rank * sizeof(int64_t), kTVMFFITensor, delete_tensor);
+  Tensor* t = new_object(sizeof *t, rank, 2 * sizeof(int64_t), kTVMFFITensor, delete_tensor);
   if (!t) return kFailed;
   t->tensor.data = data;
   t->tensor.device = (DLDevice){1, 0};
@@ -191,7 +197,7 @@ static void delete_plain(void* self, int flags) {
 }
 
 int32_t rldb_aot_shape(int64_t rank, const int64_t* dims, Any* result) {
-  Shape* s = new_object(sizeof *s + (size_t)rank * sizeof(int64_t), kTVMFFIShape, delete_plain);
+  Shape* s = new_object(sizeof *s, rank, sizeof(int64_t), kTVMFFIShape, delete_plain);
   if (!s) return kFailed;
   s->shape.data = s->dims;
   s->shape.size = (size_t)rank;
@@ -201,7 +207,7 @@ int32_t rldb_aot_shape(int64_t rank, const int64_t* dims, Any* result) {
 }
 
 int32_t rldb_aot_string(const char* text, uint64_t size, Any* result) {
-  String* s = new_object(sizeof *s + size + 1, kTVMFFIStr, delete_plain);
+  String* s = new_object(sizeof *s + 1, (int64_t)size, 1, kTVMFFIStr, delete_plain);
   if (!s) return kFailed;
   memcpy(s->text, text, size);
   s->bytes.data = s->text;
@@ -219,7 +225,7 @@ static void delete_tuple(void* self, int flags) {
 int rldb_aot_is_own_tuple(const Any* v) { return v->type_index == kTVMFFIArray && v->v_obj->deleter == delete_tuple; }
 
 int32_t rldb_aot_tuple(int64_t count, const Any* fields, Any* result) {
-  Tuple* t = new_object(sizeof *t + (size_t)count * sizeof(Any), kTVMFFIArray, delete_tuple);
+  Tuple* t = new_object(sizeof *t, count, sizeof(Any), kTVMFFIArray, delete_tuple);
   if (!t) return kFailed;
   t->seq.data = t->fields;
   t->seq.size = t->seq.capacity = count;
@@ -241,24 +247,11 @@ static void delete_closure(void* self, int flags) {
 
 /* A closure that was given away is called from outside. */
 static int call_closure(void* self, const Any* args, int32_t count, Any* result) {
-  Closure* c = self;
-  Any callee = {0};
-  give(&callee, kTVMFFIFunction, c);
-  Any made = {0};
-  if (c->function < 0) {
-    if (rldb_aot_call_value(&callee, args, count, &made) != kSucceeded) return kFailed;
-    rldb_aot_set(result, &made);
-    return kSucceeded;
-  }
-  const int64_t all = count + c->captured_count;
-  Any* given = malloc(((size_t)all + 1) * sizeof(Any));
-  if (!given) return rldb_aot_fail(kErrorMemory, "no memory for %lld arguments", (long long)all);
-  if (count > 0) memcpy(given, args, (size_t)count * sizeof(Any));
-  for (int64_t i = 0; i < c->captured_count; ++i) given[count + i] = c->captured[i];
-  const int32_t done = rldb_aot_enter(c->library, c->function, given, (int32_t)all, &made);
-  free(given);
-  if (done == kSucceeded) rldb_aot_set(result, &made);
-  return done;
+  Any callee = {0}, made = {0};
+  give(&callee, kTVMFFIFunction, self);
+  if (rldb_aot_enter_value(&callee, args, count, &made) != kSucceeded) return kFailed;
+  rldb_aot_set(result, &made);
+  return kSucceeded;
 }
 
 int rldb_aot_is_own_closure(const Any* v) {
@@ -267,7 +260,7 @@ int rldb_aot_is_own_closure(const Any* v) {
 
 int32_t rldb_aot_closure(Library* library, int64_t function, const Any* called, const Any* captured, int64_t count,
                          Any* result) {
-  Closure* c = new_object(sizeof *c + (size_t)count * sizeof(Any), kTVMFFIFunction, delete_closure);
+  Closure* c = new_object(sizeof *c, count, sizeof(Any), kTVMFFIFunction, delete_closure);
   if (!c) return kFailed;
   c->cell.safe_call = call_closure;
   c->library = library;

@@ -76,7 +76,9 @@ static int32_t check_sizes(const Args* a, const Given* g, const int64_t* n) {
   const int64_t positive[] = {config[0], config[2], config[3], n[kQoHeads], n[kKvHeads], n[kKeyDim], n[kValueDim]};
   for (int i = 0; i < 7; ++i)
     if (positive[i] <= 0) return rldb_aot_fail(kErrorType, "sizes of a paged cache are positive");
-  if (config[1] < 0 || config[1] > kMost || config[3] > kMost) return rldb_aot_arg_wrong(a, kConfigArg);
+  if (config[1] < 0) return rldb_aot_arg_wrong(a, kConfigArg);
+  for (int i = 0; i < 4; ++i)
+    if (config[i] > kMost) return rldb_aot_arg_wrong(a, kConfigArg);
   if (n[kQoHeads] % n[kKvHeads] != 0)
     return rldb_aot_fail(kErrorType, "%lld query heads do not divide evenly among %lld heads of keys and values",
                          (long long)n[kQoHeads], (long long)n[kKvHeads]);

@@ -108,8 +108,7 @@ static int32_t may_have_trees(Cache c) {
 }
 
 static int32_t check_rows(Cache c, Ints ids, Ints lengths, int64_t i, int64_t* room) {
-  if (is_listed_before(ids, i))
-    return rldb_aot_fail(kErrorType, "sequence %lld is given twice", (long long)ids.data[i]);
+  if (is_listed_twice(ids, i)) return rldb_aot_fail(kErrorType, "sequence %lld is given twice", (long long)ids.data[i]);
   if (lengths.data[i] < 0) return rldb_aot_fail(kErrorType, "%lld rows cannot be appended", (long long)lengths.data[i]);
   if (lengths.data[i] > *room)
     return rldb_aot_fail(kErrorType, "a forward appends at most %lld rows to this cache",

@@ -182,7 +182,7 @@ int32_t rldb_aot_rnn_begin(Rnn s, Ints ids, Ints lengths, const Ints* parents) {
   for (int64_t i = 0; i < ids.size; ++i) {
     int64_t* found;
     if (sequence_of(s, ids.data[i], &found) != kSucceeded) return kFailed;
-    if (is_listed_before(ids, i))
+    if (is_listed_twice(ids, i))
       return rldb_aot_fail(kErrorType, "sequence %lld is given twice", (long long)ids.data[i]);
     if (lengths.data[i] < 0) return rldb_aot_fail(kErrorType, "%lld steps cannot be taken", (long long)lengths.data[i]);
     for (int64_t k = 0; parents && k < lengths.data[i]; ++k, ++node)
@@ -239,7 +239,7 @@ int32_t rldb_aot_rnn_end(Rnn s) {
 static int32_t memory_of(Rnn s, int64_t layer, int64_t state, const DLTensor** out) {
   const int64_t layers = size_of(s, kRnnLayers), states = tuple_of(&s.fields[kInitial])->size;
   if (layer < 0 || layer >= layers || state < 0 || state >= states)
-    return rldb_aot_fail(kErrorType, "there is no state %lld of layer %lld: the cache has %lld layer%s of %lld state%s",
+    return rldb_aot_fail(kErrorType, "there is no state %lld of layer %lld: there are %lld layer%s of %lld state%s",
                          (long long)state, (long long)layer, (long long)layers, layers == 1 ? "" : "s",
                          (long long)states, states == 1 ? "" : "s");
   *out = tensor_of(fields_of(&s.fields[kMemory]) + layer * states + state);

@@ -194,28 +194,80 @@ static int put_value(const char* path, const Any* v, int* next) {
   return why == NULL;
 }
 
-static int put_out(const char* path, const Any* v, int* next) {
-  const TVMFFISeqCell* fields;
-  while ((fields = tuple_of(v)) != NULL) { /* the last field without recursion: long lists */
-    if (fields->size == 0) return 1;
-    for (int64_t i = 0; i + 1 < fields->size; ++i)
-      if (!put_out(path, (const Any*)fields->data + i, next)) return 0;
-    v = (const Any*)fields->data + fields->size - 1;
+/* The values of nested tuples in order, however deep: a list of those that are still to come. */
+typedef struct {
+  const Any** rest; /* null: the tuple that is the last of `path` is over */
+  uint64_t count, room;
+  const TVMFFIObject** path; /* tuples around the value, that several values refer to */
+  uint64_t depth, path_room;
+} Fields;
+
+static int push(const void*** list, uint64_t* count, uint64_t* room, const void* v) {
+  if (*count == *room) {
+    const void** larger = realloc(*list, (2 * *room + 16) * sizeof(void*));
+    if (!larger) return 0;
+    *list = larger;
+    *room = 2 * *room + 16;
   }
-  return put_value(path, v, next);
+  (*list)[(*count)++] = v;
+  return 1;
 }
 
-/* Values that are written, up to two of them. */
-static int count_out(const Any* v) {
-  int count = 0;
-  const TVMFFISeqCell* fields;
-  while ((fields = tuple_of(v)) != NULL) {
-    if (fields->size == 0) return count;
-    for (int64_t i = 0; i + 1 < fields->size; ++i)
-      if ((count += count_out((const Any*)fields->data + i)) > 1) return count;
-    v = (const Any*)fields->data + fields->size - 1;
+static int push_value(Fields* f, const Any* v) { return push((const void***)&f->rest, &f->count, &f->room, v); }
+
+static int push_fields(Fields* f, const Any* v) {
+  const TVMFFISeqCell* t = tuple_of(v);
+  const TVMFFIObject* object = v->v_obj;
+  if ((uint32_t)object->combined_ref_count > 1) {
+    for (uint64_t i = 0; i < f->depth; ++i)
+      if (f->path[i] == object) return 0; /* it holds itself */
+    if (!push((const void***)&f->path, &f->depth, &f->path_room, object) || !push_value(f, NULL)) return 0;
   }
-  return count + (v->type_index != kTVMFFINone);
+  for (int64_t i = t->size; i-- > 0;)
+    if (!push_value(f, (const Any*)t->data + i)) return 0;
+  return 1;
+}
+
+/* Calls `does` for each; 0: it failed, or the value holds itself. */
+static int each_value(const Any* v, int (*does)(void* self, const Any* v), void* self) {
+  Fields f = {0};
+  int good = push_value(&f, v);
+  while (good && f.count > 0) {
+    const Any* at = f.rest[--f.count];
+    if (!at)
+      --f.depth;
+    else
+      good = tuple_of(at) ? push_fields(&f, at) : does(self, at);
+  }
+  free(f.rest);
+  free(f.path);
+  return good;
+}
+
+typedef struct {
+  const char* path;
+  int next, written; /* the number of the next file; whether what is wrong has been said */
+} Output;
+
+static int count_value(void* self, const Any* v) {
+  *(int64_t*)self += v->type_index != kTVMFFINone;
+  return 1;
+}
+
+static int write_value(void* self, const Any* v) {
+  Output* o = self;
+  return o->written = put_value(o->path, v, &o->next);
+}
+
+static int write_result(const char* path, const Any* v) {
+  int64_t count = 0;
+  Output o = {path, -1, 1};
+  if (each_value(v, count_value, &count)) {
+    if (count > 1) o.next = 0; /* a single value has the name that is given */
+    if (each_value(v, write_value, &o)) return 1;
+  }
+  if (o.written) fprintf(stderr, "error: the result cannot be written: it holds itself, or there is no memory\n");
+  return 0;
 }
 
 static int run(const State* s, int64_t function, char** values, int count, const char* output) {
@@ -247,9 +299,8 @@ static int run(const State* s, int64_t function, char** values, int count, const
     fprintf(stderr, "error: %s\n", rldb_aot_message());
     return kProgramFailed;
   }
-  int next = count_out(&result) > 1 ? 0 : -1; /* a single value has the name that is given */
   if (!output) print_value(&result);
-  const int written = !output || put_out(output, &result, &next);
+  const int written = !output || write_result(output, &result);
   rldb_aot_release(&result);
   rldb_aot_release_all(args, f->param_count);
   return written ? kGood : kProgramFailed;

@@ -48,9 +48,9 @@ RLDB_AOT int32_t rldb_aot_set_empty(Any* field); /* an empty tuple */
 RLDB_AOT int32_t rldb_aot_add_field(Any* field, const Any* v);
 RLDB_AOT int32_t rldb_aot_remove_field(Any* field, int64_t index);
 RLDB_AOT int32_t rldb_aot_zeros(int64_t rank, const int64_t* shape, DLDataType dtype, Any* result);
-static inline int is_listed_before(Ints ids, int64_t i) {
-  for (int64_t k = 0; k < i; ++k)
-    if (ids.data[k] == ids.data[i]) return 1;
+static inline int is_listed_twice(Ints ids, int64_t i) {
+  for (int64_t k = 0; k < ids.size; ++k)
+    if (k != i && ids.data[k] == ids.data[i]) return 1;
   return 0;
 }
 

@@ -24,7 +24,7 @@ static uint64_t alignment_of(DLDataType t) {
 static const char* refusal_of(const DLTensor* t, uint64_t* bytes) {
   if (t->device.device_type != 1) return "a tensor that is not on the CPU";
   if (t->ndim < 0 || !rldb_aot_bytes(t->ndim, t->shape, element_bytes(t->dtype), bytes))
-    return "a tensor that is of an impossible shape";
+    return "a tensor of impossible shape";
   for (int32_t i = 0; i < t->ndim; ++i)
     if (t->shape[i] == 0) return NULL;
   if (!compact(t)) return "a tensor that is not compact in row-major order";
@@ -85,13 +85,15 @@ static int32_t refuse(Taken* about, int depth, const char* why) {
 static int32_t take(const Any* from, Any* to, int lent, int depth, Taken* about) {
   const DLTensor* t = tensor_of(from);
   Text text;
+  if (from->type_index == kTVMFFIDLTensorPtr && !t) return refuse(about, depth, "a null tensor");
   if (t && !rldb_aot_is_own_tensor(from)) {
     uint64_t bytes = 0;
     const char* why = refusal_of(t, &bytes);
     if (why) return refuse(about, depth, why);
     if (from->type_index == kTVMFFIDLTensorPtr) return lent ? borrow(t, bytes, to) : copy_tensor(t, bytes, to);
   } else if (tuple_of(from) && !rldb_aot_is_own_tuple(from)) {
-    return depth < kMostNested ? take_fields(from, to, lent, depth, about) : refuse(about, depth, "nested too deeply");
+    return depth < kMostNested ? take_fields(from, to, lent, depth, about)
+                               : refuse(about, depth, "a tuple that is nested too deeply");
   } else if (from->type_index == kTVMFFIRawStr && rldb_aot_text(from, &text)) {
     return rldb_aot_string(text.data, text.size, to);
   }
@@ -107,7 +109,8 @@ int32_t rldb_aot_take(const Any* from, Any* to, int lent, Taken* about) {
 int32_t rldb_aot_not_taken(const Taken* about, const char* what) {
   Buffer where = {0};
   if (!about->why) return kFailed;
-  for (int i = 0; i < about->depth; ++i) rldb_aot_put(&where, "field %lld: ", (long long)about->field[i]);
+  for (int i = 0; i < about->depth && about->depth < kMostNested; ++i)
+    rldb_aot_put(&where, "field %lld: ", (long long)about->field[i]);
   rldb_aot_fail(kErrorType, "%s: %s%s", what, where.data ? where.data : "", about->why);
   free(where.data);
   return kFailed;
@@ -118,11 +121,15 @@ int32_t rldb_aot_not_taken(const Taken* about, const char* what) {
 static int32_t code_of(int32_t done) { return done == kSucceeded ? 0 : rldb_aot_code(); }
 
 int32_t rldb_aot_make_shape(const int64_t* dims, int64_t rank, Any* result) {
-  if (rank < 0) return code_of(rldb_aot_fail(kErrorType, "a shape of %lld dims", (long long)rank));
+  rldb_aot_thread.code = 0;
+  if (rank < 0 || rank > INT32_MAX || (!dims && rank > 0))
+    return code_of(rldb_aot_fail(kErrorType, "a shape of %lld dims%s", (long long)rank, dims ? "" : " at null"));
   return code_of(rldb_aot_shape(rank, dims, result));
 }
 
 int32_t rldb_aot_make_string(const char* text, Any* result) {
+  rldb_aot_thread.code = 0;
+  if (!text) return code_of(rldb_aot_fail(kErrorType, "a string at null"));
   return code_of(rldb_aot_string(text, strlen(text), result));
 }
 
@@ -137,7 +144,10 @@ static int32_t take_all(const Any* fields, int64_t count, Any* taken) {
 }
 
 int32_t rldb_aot_make_tuple(const Any* fields, int64_t count, Any* result) {
-  Any* taken = count < 0 ? NULL : calloc((size_t)count + 1, sizeof(Any));
+  rldb_aot_thread.code = 0;
+  if (count < 0 || count > INT32_MAX || (!fields && count > 0))
+    return code_of(rldb_aot_fail(kErrorType, "a tuple of %lld fields%s", (long long)count, fields ? "" : " at null"));
+  Any* taken = calloc((size_t)count + 1, sizeof(Any));
   if (!taken) return code_of(rldb_aot_fail(kErrorMemory, "no memory for a tuple of %lld", (long long)count));
   int32_t done = take_all(fields, count, taken);
   if (done == kSucceeded) done = rldb_aot_tuple(count, taken, result);

@@ -183,6 +183,10 @@ int32_t rldb_aot_RefWrite(Library* library, const Any* args, int32_t count, Any*
   Any now;
   if (!v) WRONG(0, "a reference");
   rldb_aot_copy(&now, &args[1]);
+  if (rldb_aot_keep(&now) != kSucceeded) { /* the reference outlives the call */
+    rldb_aot_release(&now);
+    return kFailed;
+  }
   rldb_aot_set(v, &now);
   return rldb_aot_tuple(0, NULL, result);
 }

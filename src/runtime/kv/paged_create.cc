@@ -91,7 +91,7 @@ Result<std::vector<std::int64_t>> numbers_of(const Args& a, bool windowed) {
                                       at(Number::KeyDim), at(Number::ValueDim)})
     if (positive <= 0) return mismatch("sizes of a paged cache are positive");
   constexpr std::int64_t kMost = std::int64_t(1) << 40;
-  if (config[1] < 0 || config[1] > kMost || config[3] > kMost) return a.wrong(kConfig);
+  if (config[1] < 0 || *std::max_element(config.begin(), config.end()) > kMost) return a.wrong(kConfig);
   if (at(Number::QoHeads) % at(Number::KvHeads) != 0)
     return mismatch(fmt::format("{} query heads do not divide evenly among {} heads of keys and values",
                                 at(Number::QoHeads), at(Number::KvHeads)));

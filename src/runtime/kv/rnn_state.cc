@@ -232,7 +232,7 @@ Result<Tensor*> RnnState::memory(std::int64_t layer, std::int64_t state) const {
   const std::int64_t layers = sizes_of(*tuple_)[rnn::Layers];
   const auto states = std::int64_t(tuple_->fields[rnn::Initial].as_tuple().fields.size());
   if (layer < 0 || layer >= layers || state < 0 || state >= states)
-    return mismatch(fmt::format("there is no state {} of layer {}: the cache has {} of {}", state, layer,
+    return mismatch(fmt::format("there is no state {} of layer {}: there are {} of {}", state, layer,
                                 support::counted(std::size_t(layers), "layer"),
                                 support::counted(std::size_t(states), "state")));
   return &tuple_->fields[rnn::Memory].as_tuple().fields[std::size_t(layer * states + state)].as_tensor();

@@ -26,7 +26,11 @@ struct Cache {
 Result<Cache> cache_of(const Value& v) {
   if (v.is(ValueKind::Tuple)) {
     Tuple& t = v.as_tuple();
-    if (t.fields.size() == 2 && t.fields[0].is(ValueKind::Tensor) && t.fields[1].is(ValueKind::Int)) return Cache{&t};
+    if (t.fields.size() == 2 && t.fields[0].is(ValueKind::Tensor) && t.fields[1].is(ValueKind::Int)) {
+      const std::vector<std::int64_t>& shape = t.fields[0].as_tensor().shape();
+      const std::int64_t filled = t.fields[1].as_int();
+      if (!shape.empty() && filled >= 0 && filled <= shape[0]) return Cache{&t};
+    }
   }
   return mismatch(fmt::format("{} is not a cache of keys and values", describe(v)));
 }
@@ -58,6 +62,7 @@ Result<Value> write(const Value& v, const Value& given, bool append) {
   RLDB_TRY(const Tensor* rows, rows_for(cache, given));
   const std::int64_t at = append ? cache.filled() : 0;
   const std::int64_t count = rows->shape()[0];
+  if (count > INT64_MAX - at) return fail(ErrorKind::OutOfMemory, "a cache of too many rows");
   RLDB_TRY_VOID(reserve(cache, at + count));
   std::memmove(cache.data().data() + std::size_t(at) * cache.row_bytes(), rows->data(), rows->byte_size());
   cache.fill(at + count);

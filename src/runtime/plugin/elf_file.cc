@@ -40,7 +40,7 @@ Result<ElfFile> ElfFile::open(std::string_view bytes, std::string_view path) {
   Elf64_Ehdr& header = file.header_;
   if (!read_at(bytes, 0, header) || std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0)
     return file.bad("not a shared library (no ELF header)");
-  if (header.e_type == ET_CORE) return file.bad("the core of a process, which `--attach` opens");
+  if (header.e_type == ET_CORE) return file.bad("the core of a process, which `:attach` opens");
   const int order = std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != order ||
       header.e_shentsize != sizeof(Elf64_Shdr))

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "rldb/debug/file_names.h"
+#include "rldb/frontend/relay.h"
 #include "rldb/session/relay_text.h"
 #include "rldb/source/diagnostic_aot.h"
 #include "rldb/ui/batch/batch.h"
@@ -44,14 +45,13 @@ std::optional<aot::Form> asked_for(const CommandLine& line, source::Diagnostics&
   return std::nullopt;
 }
 
-// A library's code is the Relax VM's: Relay text is translated.
-bool translate(session::Session& session, source::Diagnostics& out) {
-  const session::RelayText* relay = session::relay_text(session.program());
-  if (!relay) return true;
-  out.add({}, source::message(diag::AotTranslated, relay->path()));
-  session.options().machine = session::Machine::Relax;
-  const std::string path = relay->path(), text(session.sources().get(relay->source().file).text());
-  return session.load_text(path, text, out);
+// A library's code is the Relax VM's: Relay text was translated.
+void note_translation(session::Session& session, source::Diagnostics& out) {
+  const ir::Module* m = session.module();
+  if (!m || m->entries.empty()) return;
+  const source::Buffer* text = session.sources().find(session.context().span_of(m->entries.front().function).file);
+  if (text && frontend::is_relay(text->name(), text->text()))
+    out.add({}, source::message(diag::AotTranslated, text->name() == "-" ? "standard input" : text->name()));
 }
 
 int build_library(session::Session& session, aot::Form form, const CommandLine& line, Console& console,
@@ -74,9 +74,12 @@ int batch_build(const CommandLine& line, Console& console) {
   source::Diagnostics refused;
   const auto form = asked_for(line, refused);
   if (!form) return fail(refused, {}, line, console, kUsage);
-  auto session = open_session(line, console);
+  CommandLine asked = line;
+  const bool library = *form != aot::Form::Executable;
+  if (library) asked.options.machine = session::Machine::Relax;
+  auto session = open_session(asked, console);
   if (!session) return kUsage;
-  if (const int code = load(*session, line.files[0], line, console); code != kGood) return code;
+  if (const int code = load(*session, line.files[0], asked, console); code != kGood) return code;
   source::Diagnostics diagnostics;
   // A library can be made of an executable that has its kernels' TensorIR; an executable is there already.
   if (auto refusal = *form == aot::Form::Executable
@@ -90,14 +93,13 @@ int batch_build(const CommandLine& line, Console& console) {
         {}, source::message(diag::AotName, line.output, "an executable of the Relay VM", "one of the Relax VM"));
     return fail(diagnostics, session->sources(), line, console, kUsage);
   }
-  if (*form != aot::Form::Executable && !translate(*session, diagnostics))
-    return fail(diagnostics, session->sources(), line, console, kBadText);
+  if (library && line.options.machine != session::Machine::Relax) note_translation(*session, diagnostics);
   // Followed by the minimum build, `zero` is `cpu_generic`.
   if (line.build.optimise && !session->run_passes("zero", diagnostics)) {
     report(diagnostics, session->sources(), line, console);
     return kFailed;
   }
-  if (*form != aot::Form::Executable) return build_library(*session, *form, line, console, std::move(diagnostics));
+  if (library) return build_library(*session, *form, line, console, std::move(diagnostics));
   auto bytes = debug::executable_file(*session, diagnostics);
   if (!bytes || !diagnostics.all().empty()) report(diagnostics, session->sources(), line, console);
   if (!bytes) return kFailed;

@@ -148,13 +148,16 @@ void ProgramModule::export_interface() {
     else
       b.CreateRet(call);
   };
-  forward("error_message", "rldb_aot_message", ptr, {});
-  forward("error_code", "rldb_aot_code", i32, {});
-  forward("release", "rldb_aot_release", b.getVoidTy(), {ptr});
-  forward("register_function", "rldb_aot_register", i32, {ptr, ptr, ptr});
-  forward("make_shape", "rldb_aot_make_shape", i32, {ptr, i64, ptr});
-  forward("make_string", "rldb_aot_make_string", i32, {ptr, ptr});
-  forward("make_tuple", "rldb_aot_make_tuple", i32, {ptr, i64, ptr});
+  const auto type = [&](char kind) -> llvm::Type* {
+    return kind == 'v' ? b.getVoidTy() : kind == 'i' ? i32 : kind == 'l' ? i64 : ptr;
+  };
+  const auto row = [&](std::string_view name, std::string_view to, std::string_view types) {
+    std::vector<llvm::Type*> params;
+    for (const char kind : types.substr(1)) params.push_back(type(kind));
+    forward(name, to, type(types[0]), params);
+  };
+#define RLDB_AOT_INTERFACE(name, symbol, types, result, parameters, comment) row(#name, symbol, types);
+#include "rldb/codegen/llvm/aot_interface.def"
 }
 
 std::unique_ptr<llvm::Module> ProgramModule::run() {

@@ -78,7 +78,7 @@ Status command_Attach(Repl& repl, std::string_view rest) {
   const std::vector<std::string> words =
       support::file_exists(whole) ? std::vector<std::string>{whole} : split_words(rest);
   if (words.empty()) return list_threads(repl);
-  if (words.size() > 2) return Status::Usage;
+  if (words.size() > 2) return repl.fail(source::message(diag::AttachNotFound, whole));
   if (words.size() == 2 && words[0] == "thread") return select_thread(repl, words[1]);
   if (!repl.may("attach to a process", rest)) return Status::Failed;
   if (is_library(words[0])) return repl.perform(":load " + words[0]);
