@@ -62,6 +62,7 @@ class Reporter {
       return true;
     }
     if (begins_inside_word(n)) return report_word(n), true;
+    if (is_joined(n)) return report_word(n), true;
     if (n.is(Kind::UnexpectedIndent)) report_indent(n);
     if (n.is(Kind::MissingColon)) report_missing_colon(n);
     if (n.is(Kind::Block) && n.children().empty()) say(n.span(), source::message(diag::MissingBody));
@@ -76,6 +77,11 @@ class Reporter {
     const std::size_t at = n.row().begin;
     return at > 0 && at < tree_.text.size() && n.row().end > at && !n.is(Kind::Block) && is_word_byte(tree_.text[at]) &&
            is_word_byte(tree_.text[at - 1]);
+  }
+  // `x isnot y`: the grammar takes one word for two.
+  static bool is_joined(Node n) {
+    const std::string_view text = n.text();
+    return (n.is(Kind::IsNot) || n.is(Kind::NotIn)) && std::all_of(text.begin(), text.end(), is_word_byte);
   }
   void report_word(Node n) {
     std::size_t begin = n.row().begin, end = begin;

@@ -10,6 +10,7 @@ namespace rldb::frontend::cst {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t(1) << 20;
+constexpr std::size_t kBytesOfEntry = 128;  // of the table, and its key's head
 
 enum class Form { Line, Block };
 
@@ -26,6 +27,24 @@ std::optional<std::uint16_t> piece_at(const std::vector<Piece>& pieces, std::uin
       std::lower_bound(pieces.begin(), pieces.end(), at, [&](const Piece& p, std::uint32_t o) { return p.*side < o; });
   if (found == pieces.end() || (*found).*side != at) return std::nullopt;
   return static_cast<std::uint16_t>(found - pieces.begin());
+}
+
+// Whether each token, also of those that have no row, is whole pieces: the grammar takes `isnot` for two.
+bool has_whole_pieces(TSNode root, const ShapeScan& statement) {
+  TSTreeCursor cursor = ts_tree_cursor_new(root);
+  bool whole = true;
+  for (bool more = true; more && whole;) {
+    const TSNode node = ts_tree_cursor_current_node(&cursor);
+    const std::uint32_t begin = ts_node_start_byte(node), end = ts_node_end_byte(node);
+    if (ts_tree_cursor_goto_first_child(&cursor)) continue;
+    if (begin < end)
+      whole = piece_at(statement.pieces(), &Piece::begin, begin + statement.begin()) &&
+              piece_at(statement.pieces(), &Piece::end, end + statement.begin());
+    while (!(more = ts_tree_cursor_goto_next_sibling(&cursor)) && ts_tree_cursor_goto_parent(&cursor)) {
+    }
+  }
+  ts_tree_cursor_delete(&cursor);
+  return whole;
 }
 
 int depth_of(const std::vector<NodeRow>& rows) {
@@ -46,8 +65,9 @@ const ShapedTree* KnownShapes::find(const ShapeScan& statement, std::string_view
   if (shape.empty()) return nullptr;
   const auto found = entries_.find(shape);
   if (found == entries_.end()) {
+    if (bytes_ > kMostBytes) return nullptr;
     entries_.emplace(shape, Entry());
-    bytes_ += sizeof(Entry) + shape.size();
+    bytes_ += kBytesOfEntry + shape.size();
     return nullptr;
   }
   Entry& e = found->second;
@@ -71,7 +91,7 @@ std::optional<ShapedTree> KnownShapes::read(const ShapeScan& statement, std::str
   alone += '\n';
   const TreePtr tree = parse_text(parser_.get(), nullptr, alone);
   const TSNode root = ts_tree_root_node(tree.get());
-  if (ts_node_has_error(root)) return std::nullopt;
+  if (ts_node_has_error(root) || !has_whole_pieces(root, statement)) return std::nullopt;
   std::vector<NodeRow> rows;
   copy_rows(root, {}, nullptr, rows);
   if (rows.size() < 2 || rows.size() > UINT16_MAX || rows[1].next != rows.size() || !is_simple(rows[1].kind))

@@ -29,7 +29,7 @@ class KnownShapes {
   // Null: the grammar has to read the statement, because its shape is met for the first time, or because it is not
   // one simple statement without errors.
   const ShapedTree* find(const ShapeScan& statement, std::string_view text);
-  // To be called when no tree is in use: keeps the table small.
+  // To be called when no tree is in use. (While a text is read, a table that is full takes no more shapes.)
   void forget_if_many();
 
  private:

@@ -235,15 +235,18 @@ namespace {
 
 // False: the whole text has to be read.
 bool read_by_shape(TSParser* parser, std::string_view text, const TreeOptions& options, std::vector<NodeRow>& rows) {
-  const auto shortened = shorten(text);
+  RLDB_CHECK(!options.known, "statements that are kept are those of a LiveTree");
+  thread_local KnownShapes of_thread;
+  KnownShapes& shapes = options.shapes ? *options.shapes : of_thread;
+  const auto shortened = shorten(text, shapes);
   if (!shortened) return false;
   std::vector<NodeRow> short_rows;
   {
     const TreePtr tree = parse_text(parser, nullptr, shortened->text);
-    if (holds_error(tree) || !find_misplaced(shortened->text).empty()) return false;
+    if (holds_error(tree) || !find_misplaced(text).empty()) return false;
     copy_rows(ts_tree_root_node(tree.get()), options, nullptr, short_rows);
   }
-  if (lengthen(text, *shortened, options.max_depth, short_rows, rows)) return true;
+  if (lengthen(text, *shortened, shapes, options.max_depth, short_rows, rows)) return true;
   rows.clear();
   return false;
 }

@@ -26,13 +26,17 @@ class KnownStatements {
   virtual bool next(Statement& statement) = 0;
 };
 
+class KnownShapes;
+
 enum class Grammar : std::uint8_t { TvmScript, Relay };
 
 struct TreeOptions {
   Grammar grammar = Grammar::TvmScript;  // of a LiveTree: its own
   int max_depth = 1000;
   KnownStatements* known = nullptr;
-  bool by_shape = true;  // of parse_tree: statements of a shape are read once (short_text.h); the rows are the same
+  // Of parse_tree: statements of a shape are read once (short_text.h); the rows are the same.
+  bool by_shape = true;
+  KnownShapes* shapes = nullptr;  // null: those of the thread
 };
 
 // Whether tree-sitter's runtime may read the text at all (limits.h of the grammar). Else `offset` is where it may not.

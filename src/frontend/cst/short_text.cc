@@ -1,43 +1,46 @@
-// Both directions go over the statements with a ShapeScan; the shapes are those of the thread.
+// Both directions go over the statements with a ShapeScan.
 #include "frontend/cst/short_text.h"
 
 #include <algorithm>
+#include <utility>
 
-#include "frontend/cst/known_shapes.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::cst {
 
 namespace {
 
-constexpr std::size_t kSmall = 1024;  // a text that is not worth it
+constexpr std::size_t kSmall = 1024;                        // a text that is not worth it
+constexpr std::size_t kFirstPart = std::size_t(256) << 10;  // that shows whether it is
+constexpr std::size_t kLeastSaved = 8;                      // an eighth
 constexpr char kName = '_';
-
-KnownShapes& known_shapes() {
-  thread_local KnownShapes all;
-  return all;
-}
 
 class Shortener {
  public:
-  explicit Shortener(std::string_view text) : text_(text), scan_(text) {}
+  Shortener(std::string_view text, KnownShapes& shapes) : text_(text), scan_(text), shapes_(shapes) {}
 
   std::optional<ShortText> run() {
     if (has_odd_line_ends(text_)) return std::nullopt;
-    known_shapes().forget_if_many();
-    while (scan_.next()) {
+    shapes_.forget_if_many();
+    for (bool looked = false; scan_.next();) {
       support::poll();
       statement();
+      if (looked || scan_.end() < kFirstPart) continue;
+      looked = true;
+      if (out_.text.size() + (scan_.end() - copied_) > less(scan_.end())) return std::nullopt;
     }
     if (scan_.lost()) return std::nullopt;
     out_.text += text_.substr(copied_);
-    if (out_.text.size() > text_.size() - text_.size() / 8) return std::nullopt;
+    if (out_.text.size() > less(text_.size())) return std::nullopt;
     return std::move(out_);
   }
 
  private:
+  static std::size_t less(std::size_t size) { return size - size / kLeastSaved; }
+
   void statement() {
-    const bool known = known_shapes().find(scan_, text_) != nullptr;
+    // The grammar finds the indentation of the text at its first statement.
+    const bool known = !std::exchange(first_, false) && shapes_.find(scan_, text_) != nullptr;
     const bool goes_on = known && in_run_ && !scan_.comment_before() && scan_.indentation() == indentation_;
     in_run_ = known;
     if (!known) return;
@@ -52,17 +55,19 @@ class Shortener {
 
   std::string_view text_;
   ShapeScan scan_;
+  KnownShapes& shapes_;
   ShortText out_;
   std::uint32_t copied_ = 0;
+  bool first_ = true;
   bool in_run_ = false;
   std::string_view indentation_;
 };
 
 class Lengthener {
  public:
-  Lengthener(std::string_view text, const ShortText& shortened, int max_depth, const std::vector<NodeRow>& rows,
-             std::vector<NodeRow>& out)
-      : text_(text), runs_(shortened.runs), max_depth_(max_depth), rows_(rows), out_(out) {}
+  Lengthener(std::string_view text, const ShortText& shortened, KnownShapes& shapes, int max_depth,
+             const std::vector<NodeRow>& rows, std::vector<NodeRow>& out)
+      : text_(text), runs_(shortened.runs), shapes_(shapes), max_depth_(max_depth), rows_(rows), out_(out) {}
 
   bool run() {
     out_.clear();
@@ -106,7 +111,7 @@ class Lengthener {
     ShapeScan scan(text_.substr(0, run.end), run.begin);
     while (scan.next()) {
       support::poll();
-      const ShapedTree* tree = known_shapes().find(scan, text_);
+      const ShapedTree* tree = shapes_.find(scan, text_);
       if (!tree || depth + tree->depth > max_depth_) return false;
       const auto base = static_cast<std::uint32_t>(out_.size());
       const std::vector<Piece>& pieces = scan.pieces();
@@ -118,6 +123,7 @@ class Lengthener {
 
   std::string_view text_;
   const std::vector<ShortText::Run>& runs_;
+  KnownShapes& shapes_;
   int max_depth_;
   const std::vector<NodeRow>& rows_;
   std::vector<NodeRow>& out_;
@@ -129,14 +135,14 @@ class Lengthener {
 
 }  // namespace
 
-std::optional<ShortText> shorten(std::string_view text) {
+std::optional<ShortText> shorten(std::string_view text, KnownShapes& shapes) {
   if (text.size() < kSmall) return std::nullopt;
-  return Shortener(text).run();
+  return Shortener(text, shapes).run();
 }
 
-bool lengthen(std::string_view text, const ShortText& shortened, int max_depth, const std::vector<NodeRow>& rows,
-              std::vector<NodeRow>& out) {
-  return Lengthener(text, shortened, max_depth, rows, out).run();
+bool lengthen(std::string_view text, const ShortText& shortened, KnownShapes& shapes, int max_depth,
+              const std::vector<NodeRow>& rows, std::vector<NodeRow>& out) {
+  return Lengthener(text, shortened, shapes, max_depth, rows, out).run();
 }
 
 }  // namespace rldb::frontend::cst

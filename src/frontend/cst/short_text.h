@@ -4,7 +4,8 @@
 // whole text.
 //
 // The short text has an error if and only if the text has one, and then the whole text is to be read: which repair
-// tree-sitter chooses depends on everything.
+// tree-sitter chooses depends on everything. So is a text with lines of too little indentation (indentation.h), which
+// are looked for in the whole text.
 #pragma once
 
 #include <optional>
@@ -12,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "frontend/cst/known_shapes.h"
 #include "frontend/cst/tree.h"
 
 namespace rldb::frontend::cst {
@@ -26,10 +28,10 @@ struct ShortText {
 };
 
 // Nothing: it would not be much shorter, or the text cannot be divided without the grammar.
-std::optional<ShortText> shorten(std::string_view text);
+std::optional<ShortText> shorten(std::string_view text, KnownShapes& shapes);
 
 // The rows of the text from those of the short one. False: nodes would lie deeper than `max_depth`.
-bool lengthen(std::string_view text, const ShortText& shortened, int max_depth, const std::vector<NodeRow>& rows,
-              std::vector<NodeRow>& out);
+bool lengthen(std::string_view text, const ShortText& shortened, KnownShapes& shapes, int max_depth,
+              const std::vector<NodeRow>& rows, std::vector<NodeRow>& out);
 
 }  // namespace rldb::frontend::cst

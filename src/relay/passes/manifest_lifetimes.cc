@@ -156,6 +156,7 @@ class Lifetimes {
   // It has been killed already.
   static void end_of(const Call& kill, const NodeMap<const Var*>& first, std::map<std::uint32_t, Life>& lives) {
     const auto* v = kill.args.empty() ? nullptr : as<Var>(kill.args[0]);
+    if (!v) return;
     if (const auto known = first.find(v); known != first.end()) lives[known->second->id].ends = false;
   }
 

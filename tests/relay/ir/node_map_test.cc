@@ -31,6 +31,7 @@ TEST_CASE("a map of nodes finds what was put in, and nothing else") {
     CHECK(map.at(&nodes[i]) == int(i));
   }
   CHECK(map.size() == held);
+  CHECK(!map.contains(nullptr));
   std::set<int> seen;
   for (const auto& [node, value] : map) seen.insert(value);
   CHECK(seen.size() == held);

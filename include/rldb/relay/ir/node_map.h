@@ -62,6 +62,7 @@ class NodeMap {
 
   template <class... Args>
   std::pair<iterator, bool> try_emplace(const Node* n, Args&&... args) {
+    RLDB_CHECK(n, "a node is a key");
     if ((size_ + 1) * 2 > table_.size()) grow();
     value_type& entry = table_[slot(n)];
     const bool is_new = !entry.first;
@@ -89,7 +90,7 @@ class NodeMap {
   static It find_in(Map& map, const Node* n) {
     auto* const table = map.table_.data();
     auto* const end = table + map.table_.size();
-    if (map.table_.empty()) return {end, end};
+    if (!n || map.table_.empty()) return {end, end};
     auto* const entry = table + map.slot(n);
     return {entry->first ? entry : end, end};
   }
