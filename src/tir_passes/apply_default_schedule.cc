@@ -9,7 +9,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 
+#include "rldb/ir/arith.h"
 #include "rldb/ir/attr_name/kernel.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
@@ -28,6 +31,8 @@ using namespace ir;
 
 namespace {
 
+constexpr std::int64_t kMostInt32 = std::numeric_limits<std::int32_t>::max();
+
 class Fallback {
  public:
   Fallback(Context& ctx, std::int64_t threads) : ctx_(ctx), threads_(threads) {}
@@ -42,83 +47,121 @@ class Fallback {
 
  private:
   struct Axis {
-    const ForStmt* loop;  // null: the block has no loop
+    const ForStmt* loop;
     IterVar old;
-    const Var* made;  // null: its only value is zero
+    const Var* made;
+  };
+  // Where the axes of a block are: the loops that were around it, and its axes that stay.
+  struct Place {
+    VarMap values;
+    std::vector<Axis> axes;
+    const Expr* in_range;  // null: always
   };
 
   const Stmt* bound(const GpuNest& nest) {
     const SBlock* b = nest.realize->block;
+    const bool has_addresses = takes_addresses(nest.realize);
+    // Two blocks would share what the block defines.
+    if (b->init && (has_addresses || !b->alloc_buffers.empty() || !b->match_buffers.empty())) return nullptr;
     std::vector<Axis> spatial, reduced;
     for (std::size_t i = 0; i < b->iter_vars.size(); ++i) {
       const IterVar& v = b->iter_vars[i];
-      Axis axis{i < nest.loops.size() ? nest.loops[i] : nullptr, v, nullptr};
-      if (!is_const(v.dom.extent, 1))
-        axis.made = ctx_.var(fmt::format("v{}", spatial.size() + reduced.size()), v.var->type);
-      if (axis.made) (v.kind == IterKind::Spatial ? spatial : reduced).push_back(axis);
-      if (!axis.made) zero_[v.var] = ctx_.int_imm(v.var->dtype(), 0);
+      const ForStmt* loop = nest.loops.empty() ? nullptr : nest.loops[i];
+      if (!is_const(v.dom.min, 0)) return nullptr;
+      if (is_const(v.dom.extent, 1) && (loop ? is_const(loop->extent, 1) : is_const(nest.realize->iter_values[i], 0))) {
+        dropped_[v.var] = ctx_.int_imm(v.var->dtype(), 0);
+        if (loop) dropped_[loop->var] = ctx_.int_imm(loop->var->dtype(), 0);
+        continue;
+      }
+      if (!loop || (v.kind != IterKind::Spatial && v.kind != IterKind::Reduce)) return nullptr;
+      const Var* made = ctx_.var(fmt::format("v{}", spatial.size() + reduced.size()), v.var->type);
+      (v.kind == IterKind::Spatial ? spatial : reduced).push_back({loop, v, made});
     }
-    return in_threads(spatial, [&](const VarMap& values, const Expr* in_range) {
-      return reduced.empty() ? block(nest, spatial, {}, values, in_range, b->body, nullptr, b->name)
-                             : decomposed(nest, spatial, reduced, values, in_range);
+    const auto t = index_type(spatial);
+    if (!t) return nullptr;
+    return in_threads(spatial, *t, [&](const Place& at) {
+      return reduced.empty() && !b->init ? block(nest, at, b->body, b->name) : decomposed(nest, reduced, at);
     });
   }
 
+  // Of the fused loop: as wide as the widest axis, and wide enough for every position that is known.
+  std::optional<DType> index_type(const std::vector<Axis>& spatial) {
+    int bits = threads_ > kMostInt32 ? 64 : 32;
+    std::int64_t total = 1;
+    for (const Axis& a : spatial) {
+      const DType own = a.loop->var->dtype();
+      if (own.bits + (own.is_uint() ? 1 : 0) > 32) bits = 64;
+      const auto known = const_int(a.loop->extent);
+      if (known && __builtin_mul_overflow(total, std::max<std::int64_t>(*known, 1), &total)) return std::nullopt;
+    }
+    if (__builtin_add_overflow(total, threads_, &total)) return std::nullopt;
+    return DType::Int(total > kMostInt32 ? 64 : bits);
+  }
+
   // The initial value, then the loops over what is added to it.
-  const Stmt* decomposed(const GpuNest& nest, const std::vector<Axis>& spatial, const std::vector<Axis>& reduced,
-                         const VarMap& values, const Expr* in_range) {
+  const Stmt* decomposed(const GpuNest& nest, const std::vector<Axis>& reduced, const Place& at) {
     const SBlock* b = nest.realize->block;
     std::vector<const Stmt*> parts;
-    if (b->init)
-      parts.push_back(block(nest, spatial, {}, values, in_range, b->init, nullptr, fmt::format("{}_init", b->name)));
-    VarMap all = values;
+    if (b->init) {
+      // It belongs to the first element.
+      Place first = at;
+      for (const Axis& a : reduced) {
+        first.values[a.loop->var] = ctx_.int_imm(a.loop->var->dtype(), 0);
+        first.values[a.old.var] = ctx_.int_imm(a.old.var->dtype(), 0);
+      }
+      parts.push_back(block(nest, first, b->init, fmt::format("{}_init", b->name)));
+    }
+    Place all = at;
     std::vector<const Var*> loops;
     for (const Axis& a : reduced) {
       loops.push_back(ctx_.var(a.loop->var->name, a.loop->var->type));
-      all[a.loop->var] = loops.back();
+      all.values[a.loop->var] = loops.back();
+      all.axes.push_back(a);
     }
-    const Stmt* s = block(nest, spatial, reduced, all, in_range, b->body, nullptr, fmt::format("{}_update", b->name));
+    const Stmt* s = block(nest, all, b->body, fmt::format("{}_update", b->name));
     for (std::size_t i = reduced.size(); i-- > 0;)
       s = ctx_.for_stmt(loops[i], reduced[i].loop->min, reduced[i].loop->extent, ForKind::Serial, s);
     parts.push_back(s);
     return ctx_.seq_stmt(parts);
   }
 
-  // The block with axes of its own; `values` of the loops that were around it.
-  const Stmt* block(const GpuNest& nest, const std::vector<Axis>& spatial, const std::vector<Axis>& reduced,
-                    const VarMap& values, const Expr* in_range, const Stmt* body, const Stmt* init,
-                    std::string_view name) {
+  // The block with axes of its own.
+  const Stmt* block(const GpuNest& nest, const Place& place, const Stmt* body, std::string_view name) {
     const SBlock* b = nest.realize->block;
-    VarMap renamed = zero_;
+    VarMap renamed = place.values;
     std::vector<IterVar> axes;
     std::vector<const Expr*> at;
-    for (const std::vector<Axis>* list : {&spatial, &reduced})
-      for (const Axis& a : *list) {
-        const Var* v = ctx_.var(a.made->name, a.made->type);
-        renamed[a.old.var] = v;
-        axes.push_back({v, a.old.dom, a.old.kind});
-        at.push_back(a.loop ? values.at(a.loop->var) : a.old.dom.min);
-      }
-    const Stmt* moved = substitute(ctx_, body, renamed);
-    const Regions regions = infer_regions(ctx_, {axes, init, moved, {}, {}});
+    for (const Axis& a : place.axes) {
+      const Var* v = ctx_.var(a.made->name, a.made->type);
+      renamed[a.old.var] = v;
+      axes.push_back({v, a.old.dom, a.old.kind});
+      at.push_back(place.values.at(a.loop->var));
+    }
     SBlock fields = *b;
+    fields.iter_vars = {};
+    fields.init = nullptr;
+    fields.body = body;
+    // Copied: substitution may give the very node that another block has, too.
+    fields = *static_cast<const SBlock*>(substitute(ctx_, static_cast<const Stmt*>(ctx_.sblock(fields)), renamed));
     fields.name = ctx_.str(std::string(name));
     fields.iter_vars = ctx_.list(axes);
-    fields.reads = ctx_.list(regions.reads);
-    fields.writes = ctx_.list(regions.writes);
-    fields.init = init;
-    fields.body = moved;
+    if (!takes_addresses(body)) {
+      const Regions regions =
+          infer_regions(ctx_, {axes, nullptr, fields.body, fields.alloc_buffers, fields.match_buffers});
+      fields.reads = ctx_.list(regions.reads);
+      fields.writes = ctx_.list(regions.writes);
+    }
     const SBlock* made = ctx_.sblock(fields);
     ctx_.set_origin(made, b);
-    const Expr* predicate = substitute(ctx_, nest.realize->predicate, values);
-    if (in_range) predicate = logical_and(ctx_, predicate, in_range);
+    const Expr* predicate = substitute(ctx_, nest.realize->predicate, place.values);
+    if (predicate != nest.realize->predicate) predicate = Analyzer(ctx_).simplify(predicate);
+    if (place.in_range) predicate = logical_and(ctx_, predicate, place.in_range);
     return ctx_.realize(at, predicate, made);
   }
 
-  using Body = std::function<const Stmt*(const VarMap& values, const Expr* in_range)>;
+  using Body = std::function<const Stmt*(const Place& at)>;
 
-  const Stmt* in_threads(const std::vector<Axis>& spatial, const Body& body) {
-    const DType t = spatial.empty() ? DType::Int(32) : spatial[0].old.var->dtype();
+  const Stmt* in_threads(const std::vector<Axis>& spatial, DType t, const Body& body) {
     std::string name = spatial.empty() ? "u" : "";
     const Expr* total = ctx_.int_imm(t, 1);
     for (const Axis& a : spatial) {
@@ -133,13 +176,13 @@ class Fallback {
     const Expr* in_range = known && *known % threads_ == 0 ? nullptr : compare(ctx_, BinaryKind::LT, index, total);
     const Expr* blocks = floor_div(ctx_, add(ctx_, total, ctx_.int_imm(t, threads_ - 1)), size);
     const Stmt* inner = ctx_.for_stmt(thread, ctx_.int_imm(t, 0), size, ForKind::ThreadBinding,
-                                      body(places(spatial, index), in_range), {}, kThreadIdxX);
+                                      body({places(spatial, index), spatial, in_range}), {}, kThreadIdxX);
     return ctx_.for_stmt(block, ctx_.int_imm(t, 0), blocks, ForKind::ThreadBinding, inner, {}, kBlockIdxX);
   }
 
   // The value of each loop for a position in the fused one.
   VarMap places(const std::vector<Axis>& spatial, const Expr* index) {
-    VarMap values;
+    VarMap values = dropped_;
     const Expr* stride = ctx_.int_imm(index->dtype(), 1);
     for (std::size_t i = spatial.size(); i-- > 0;) {
       const ForStmt* f = spatial[i].loop;
@@ -153,7 +196,7 @@ class Fallback {
 
   Context& ctx_;
   std::int64_t threads_;
-  VarMap zero_;
+  VarMap dropped_;  // axes and loops whose only value is zero
 };
 
 // The function with its nests bound to threads; the function itself if one cannot be.
@@ -169,7 +212,10 @@ const PrimFunc* fallback(Context& ctx, const PrimFunc* f, std::int64_t threads) 
     made.push_back(Fallback(ctx, threads).scheduled(s));
     if (!made.back()) return f;
   }
-  if (!support::may_rewrite([&] { return fmt::format("the loops of {} stages are bound to threads", made.size()); }))
+  if (!support::may_rewrite([&] {
+        return fmt::format("the loops of {} {} bound to threads", made.size(),
+                           made.size() == 1 ? "stage is" : "stages are");
+      }))
     return f;
   SBlock fields = *root;
   fields.body = ctx.seq_stmt(made);

@@ -5,9 +5,11 @@
 #include <unordered_set>
 
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/walk.h"
+#include "rldb/tir_passes/prim_funcs.h"
 #include "tir_passes/gpu_nest.h"
 
 namespace rldb::passes {
@@ -43,29 +45,58 @@ std::optional<Inlined> stage_of(const Stmt* s) {
   for (std::size_t i = 0; i < out.axes.size(); ++i) {
     const auto axis =
         std::find_if(b->iter_vars.begin(), b->iter_vars.end(), [&](const IterVar& a) { return a.var == out.axes[i]; });
-    if (!expr_equal(axis->dom.extent, store->buffer->shape[i])) return std::nullopt;
+    if (!is_const(axis->dom.min, 0) || !expr_equal(axis->dom.extent, store->buffer->shape[i])) return std::nullopt;
   }
+  // Read elsewhere, and maybe at several places: nothing of this nest may be in it.
+  if (!has_no_effect(store->value) || !b->match_buffers.empty() || !b->alloc_buffers.empty()) return std::nullopt;
+  std::vector<const Var*> used;
+  collect_vars(store->value, used);
+  const auto is_left = [&](const Var* v) {
+    const auto is_loop = [v](const ForStmt* f) { return f->var == v; };
+    const auto is_axis = [v](const IterVar& a) { return a.var == v; };
+    return std::any_of(nest.loops.begin(), nest.loops.end(), is_loop) ||
+           (nest.loops.empty() && std::any_of(b->iter_vars.begin(), b->iter_vars.end(), is_axis));
+  };
+  if (std::any_of(used.begin(), used.end(), is_left)) return std::nullopt;
   int nodes = 0;
   walk(store->value, [&](const Node*) { return ++nodes <= kMostNodes; });
   return nodes <= kMostNodes ? std::optional(out) : std::nullopt;
 }
 
-// How a statement uses a buffer.
+// How a statement uses the memory of a buffer; `otherwise`: by its address, another buffer over it, or a vector of it.
 struct Use {
   bool loads = false, stores = false, otherwise = false;
 };
+bool is_whole(const BufferLoad* l) {
+  const auto is_scalar = [](const Expr* e) { return e->dtype().is_scalar(); };
+  return !l->predicate && std::all_of(l->indices.begin(), l->indices.end(), is_scalar);
+}
 Use use_of(const Stmt* s, const Buffer* b) {
   Use use;
+  const auto is_alias = [b](const Buffer* other) { return other != b && other->data == b->data; };
+  const auto block = [&](const SBlock* inner) {
+    for (const MatchBufferRegion& m : inner->match_buffers)
+      use.otherwise = use.otherwise || m.source.buffer->data == b->data;
+    for (const BufferRegion& w : inner->writes) use.stores = use.stores || w.buffer->data == b->data;
+  };
   walk(s, [&](const Node* n) {
-    if (const auto* l = as<BufferLoad>(n)) use.loads = use.loads || l->buffer == b;
-    if (const auto* st = as<BufferStore>(n)) use.stores = use.stores || st->buffer == b;
+    if (const auto* l = as<BufferLoad>(n)) {
+      use.loads = use.loads || l->buffer == b;
+      use.otherwise = use.otherwise || is_alias(l->buffer) || (l->buffer == b && !is_whole(l));
+    }
+    if (const auto* st = as<BufferStore>(n)) {
+      use.stores = use.stores || st->buffer == b;
+      use.otherwise = use.otherwise || is_alias(st->buffer);
+    }
+    if (const auto* c = as<Call>(n); c && is_call_of(c, intrin::AddressOf) && !c->args.empty())
+      if (const auto* l = as<BufferLoad>(c->args[0])) use.otherwise = use.otherwise || l->buffer->data == b->data;
+    if (const auto* inner = as<SBlock>(n)) block(inner);
     use.otherwise = use.otherwise || n == b->data;
-    if (const auto* d = as<DeclBuffer>(n)) use.otherwise = use.otherwise || d->buffer == b;
+    if (const auto* d = as<DeclBuffer>(n)) use.otherwise = use.otherwise || d->buffer->data == b->data;
     return true;
   });
   return use;
 }
-
 class LoadReplacer : public Rewriter {
  public:
   LoadReplacer(Context& ctx, const Inlined& stage) : Rewriter(ctx), stage_(stage) {}
@@ -85,7 +116,7 @@ class LoadReplacer : public Rewriter {
     const Stmt* made = Rewriter::visit_stmt(s);
     const auto* b = as<SBlock>(made);
     if (!b || made == s) return made;
-    const Regions regions = infer_regions(ctx_, {b->iter_vars, b->init, b->body, {}, {}});
+    const Regions regions = infer_regions(ctx_, {b->iter_vars, b->init, b->body, b->alloc_buffers, b->match_buffers});
     SBlock fields = *b;
     fields.reads = ctx_.list(regions.reads);
     fields.writes = ctx_.list(regions.writes);
@@ -114,13 +145,17 @@ bool can_inline(const Inlined& stage, const std::vector<const Stmt*>& stmts, std
     if (use.stores || use.otherwise || (use.loads && i < at)) return false;
     if (!use.loads) continue;
     GpuNest nest;
-    if (!find_gpu_nest(stmts[i], nest) || nest.realize->block->reads.empty()) return false;
+    if (!find_gpu_nest(stmts[i], nest) || nest.realize->block->reads.empty() || takes_addresses(stmts[i])) return false;
     read = true;
     last = i;
   }
-  for (std::size_t i = at; i <= last; ++i)
-    for (const Buffer* b : sources)
-      if (b == stage.buffer || use_of(stmts[i], b).stores) return false;
+  for (const Buffer* b : sources) {
+    if (b == stage.buffer) return false;
+    for (std::size_t i = 0; i < stmts.size(); ++i) {
+      const Use use = use_of(stmts[i], b);
+      if (use.otherwise || (use.stores && i >= at && i <= last)) return false;
+    }
+  }
   return read;
 }
 

@@ -3,12 +3,17 @@
 // module are bound to threads, as in TVM. Other calls on a GPU stay: LegalizeOps makes kernels for a CPU of them.
 #include <fmt/format.h>
 
+#include <unordered_map>
+
 #include "passes/lowering/with_kernels.h"
 #include "passes/operators/call_expander.h"
+#include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ops/gpu_kernels.h"
+#include "rldb/passes/helpers.h"
 #include "rldb/passes/rewrite_counter.h"
 #include "rldb/tir_passes/pass_functions.h"
+#include "rldb/tir_passes/prim_funcs.h"
 #include "rldb/tir_passes/target.h"
 
 namespace rldb::passes {
@@ -21,7 +26,8 @@ class Dispatcher : public CallExpander {
  public:
   Dispatcher(Context& ctx, KernelMaker& kernels, op::Trait operators)
       : CallExpander(ctx), kernels_(kernels), operators_(operators) {}
-  bool has_gpu_kernels = false;
+  // Of the devices that the kernels made for GPUs are for, by names of kernels. Equal kernels are of equal threads.
+  std::unordered_map<std::string_view, const Attr*> targets;
 
  protected:
   const Expr* expand(const Call* call) override {
@@ -30,7 +36,6 @@ class Dispatcher : public CallExpander {
     const VDevice* gpu = other_device(call);
     if (gpu && !has_gpu_form(call, gpu)) return nullptr;
     if (!may_rewrite([&] { return fmt::format("`{}` becomes a kernel", callee->name); })) return nullptr;
-    has_gpu_kernels = has_gpu_kernels || gpu;
     if (const Call* known = kernels_.memo.find(call)) return known;
     if (gpu) return for_gpu(call, gpu);
     BlockBuilder blocks(ctx_);
@@ -55,6 +60,8 @@ class Dispatcher : public CallExpander {
     const Result<const Expr*> made = ops::gpu_kernel(kernels_.legalizer, call, threads_per_block(target_of(d)));
     if (!made.ok()) return nullptr;
     kernels_.memo.remember(call, *made);
+    if (const Call* kernel = as_call_of(*made, op::CallTir))
+      targets[as<GlobalVar>(kernel->args[0])->name] = target_of(d);
     return *made;
   }
 
@@ -62,15 +69,30 @@ class Dispatcher : public CallExpander {
   op::Trait operators_;
 };
 
+using Targets = std::unordered_map<std::string_view, const Attr*>;
+
+// Each made kernel in the threads of its own device, which TVM does not record in it, and all others of the module.
+Result<const Module*> in_threads(PassEnv& env, const Module* module, const Targets& targets) {
+  const auto with_targets = [&](const Module* m, bool given) {
+    ModuleBuilder builder(env.ctx, *m);
+    for (const auto& [name, target] : targets)
+      if (const auto* f = as<PrimFunc>(builder.find(name)))
+        builder.set(name, with_attr(env.ctx, f, kTargetAttr, given ? target : nullptr));
+    return builder.build();
+  };
+  RLDB_TRY(const Module* scheduled, apply_default_schedule(env, with_targets(module, true), {}));
+  return with_targets(scheduled, false);
+}
+
 Result<const Module*> dispatch(PassEnv& env, const Module* module, op::Trait operators) {
-  bool on_gpu = false;
+  Targets targets;
   const Module* made = map_with_kernels(env, module, [&](const Function* f, KernelMaker& kernels) {
     Dispatcher dispatcher(env.ctx, kernels, operators);
     const Function* made = dispatcher.rewrite_function(f);
-    on_gpu = on_gpu || dispatcher.has_gpu_kernels;
+    targets.insert(dispatcher.targets.begin(), dispatcher.targets.end());
     return made == f ? f : refine_result(env.ctx, made);
   });
-  return on_gpu ? apply_default_schedule(env, made, {}) : Result<const Module*>(made);
+  return targets.empty() ? Result<const Module*>(made) : in_threads(env, made, targets);
 }
 
 }  // namespace
