@@ -150,8 +150,11 @@ RunResult Session::run_in(const eval::EvalEnv& env, std::string_view function, s
                           Diagnostics& out) {
   RunResult result;
   const std::uint64_t begin = now_ns();
+  (void)runtime::take_device_error();  // of what ran before
   auto value = eval::call_function(env, function, args);
   result.nanoseconds = now_ns() - begin;
+  if (value.ok())
+    if (auto lost = lost_result(function, *value)) value = support::Failure(*std::move(lost));
   result.ok = value.ok();
   if (value.ok()) {
     result.value = std::move(value).value();
@@ -193,18 +196,23 @@ RunResult Session::run_build(const Build& build, std::string_view function, std:
   return run_observed(build, function, values.ok() ? std::span<const Value>(*values) : args, nullptr, out);
 }
 
-// Fetches the result from the device, if it is there: a copy that fails is the run's error.
-static void fetch_result(const Value& v, int depth = 0) {
-  constexpr int kMaxDepth = 64;
-  if (v.is(runtime::ValueKind::Tensor)) (void)v.as_tensor().peek();
-  if (v.is(runtime::ValueKind::Tuple) && depth < kMaxDepth)
-    for (const Value& field : v.as_tuple().fields) fetch_result(field, depth + 1);
+std::optional<runtime::Error> lost_result(std::string_view function, const Value& result) {
+  const auto there = runtime::read_back(result);
+  if (!there.ok()) {
+    runtime::Error error = there.error();
+    error.notes.push_back(fmt::format("the result of function `{}` is not readable", function));
+    return error;
+  }
+  auto earlier = runtime::take_device_error();
+  if (earlier) earlier->notes.push_back(fmt::format("in function `{}`, where a tensor's bytes were needed", function));
+  return earlier;
 }
 
 RunResult run_observed(const Build& build, std::string_view function, std::span<const Value> args, vm::Hook* hook,
                        Diagnostics& out) {
   RunResult result;
   const std::uint64_t begin = now_ns();
+  (void)runtime::take_device_error();  // of what ran before
   vm::Machine machine(build.program);
   auto started = machine.start(lowered_name(build, function), args);
   if (!started.ok()) {
@@ -218,9 +226,9 @@ RunResult run_observed(const Build& build, std::string_view function, std::span<
   if (outcome.finished()) {
     result.ok = true;
     result.value = std::move(outcome.value);
-    fetch_result(result.value);
-    if (auto lost = runtime::take_device_error()) {
+    if (auto lost = lost_result(function, result.value)) {
       result.ok = false;
+      result.value = {};
       result.fault = vm::Fault{std::move(*lost), -1, std::string(function), -1, {}};
       report(*result.fault, build.executable.get(), out);
     }

@@ -12,7 +12,7 @@ using Current = runtime::DeviceCopy::Current;
 
 GpuCall::~GpuCall() {
   for (auto& [at, shared] : tensors_)
-    if (shared.resident) --shared.resident->uses;
+    if (shared.resident) shared.resident->unuse();
 }
 
 void GpuCall::reside(Shared& shared) {
@@ -20,7 +20,7 @@ void GpuCall::reside(Shared& shared) {
   shared.is_new = shared.storage->is_untouched();
   shared.resident = ResidentCopy::of(device_, *shared.storage);
   shared.on_host = shared.resident->current() != Current::Device;
-  ++shared.resident->uses;
+  shared.resident->use();
 }
 
 Result<support::Unit> GpuCall::copy_in() {
@@ -76,10 +76,11 @@ Result<support::Unit> GpuCall::copy_out() {
   return Unit{};
 }
 
-// Of what only the device has, and a kernel with a fault may overwrite.
+// Of what only the device has, and a kernel with a fault may overwrite. Without tests for faults, a kernel can still be
+// interrupted: what it reads has to be there when the call is repeated.
 Result<support::Unit> GpuCall::keep_originals() {
-  if (program_.sites.empty()) return Unit{};
   for (auto& [at, shared] : tensors_) {
+    if (program_.sites.empty() && !shared.read) continue;
     if (!shared.written || !shared.resident || shared.own || shared.bytes == 0) continue;
     if (shared.resident->current() != Current::Device) continue;
     RLDB_TRY(shared.original, GpuMemory::allocate(device_, shared.bytes));
@@ -90,16 +91,21 @@ Result<support::Unit> GpuCall::keep_originals() {
 }
 
 // A call that fails changes nothing: the host still has what it had, and what only the device had is brought back.
+// All of it, whatever happens; the error is the first.
 Result<support::Unit> GpuCall::restore() {
-  for (auto& [at, shared] : tensors_) {
-    if (!shared.written || !shared.resident || shared.own) continue;
-    if (shared.original) {
-      RLDB_TRY(GpuMemory* const all, shared.resident->memory());
-      RLDB_TRY_VOID(device_.copy(shared.original->address(), 0, all->address(), shared.at, shared.bytes));
-    } else if (shared.on_host) {
-      shared.resident->set_current(Current::Host);
-    }
+  Result<Unit> done = Unit{};
+  for (auto& [at, shared] : tensors_)
+    if (auto restored = restore(shared); !restored.ok() && done.ok()) done = std::move(restored);
+  return done;
+}
+
+Result<support::Unit> GpuCall::restore(Shared& shared) {
+  if (!shared.written || !shared.resident || shared.own) return Unit{};
+  if (shared.original) {
+    RLDB_TRY(GpuMemory* const all, shared.resident->memory());
+    return device_.copy(shared.original->address(), 0, all->address(), shared.at, shared.bytes);
   }
+  if (shared.on_host) shared.resident->set_current(Current::Host);
   return Unit{};
 }
 

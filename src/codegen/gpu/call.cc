@@ -74,6 +74,12 @@ std::string filled(std::string_view text, const FaultRecord& record, std::size_t
   return out;
 }
 
+// The error of a call, with one that came after it.
+Error with_note(Error first, std::string_view consequence, const Error& second) {
+  first.notes.push_back(fmt::format("{}: {}", consequence, second.message));
+  return first;
+}
+
 GpuArgument memory_argument(GpuAddress address) { return {GpuArgument::Kind::Memory, address, {}, 0}; }
 
 }  // namespace
@@ -98,14 +104,22 @@ Result<support::Unit> GpuCall::run(runtime::PackedArgs args) {
   RLDB_TRY_VOID(keep_originals());
   auto done = execute();
   if (!done.ok() && failed_thread_ != kNoThread) {
-    RLDB_TRY_VOID(restore());
-    RLDB_TRY_VOID(copy_in());
-    temporaries_.clear();
-    done = execute();
+    if (auto again = start_again(); again.ok())
+      done = execute();
+    else
+      done = support::Failure(with_note(done.error(), "a thread cannot be asked for its fault", again.error()));
   }
   if (done.ok()) return copy_out();
-  RLDB_TRY_VOID(restore());
+  if (auto restored = restore(); !restored.ok())
+    return support::Failure(with_note(done.error(), "its tensors are not as they were", restored.error()));
   return done;
+}
+
+Result<support::Unit> GpuCall::start_again() {
+  RLDB_TRY_VOID(restore());
+  RLDB_TRY_VOID(copy_in());
+  temporaries_.clear();
+  return Unit{};
 }
 
 Result<support::Unit> GpuCall::execute() {

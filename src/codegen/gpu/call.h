@@ -56,6 +56,8 @@ class GpuCall {
   runtime::Result<Unit> copy_out();
   runtime::Result<Unit> keep_originals();
   runtime::Result<Unit> restore();
+  runtime::Result<Unit> restore(Shared& shared);
+  runtime::Result<Unit> start_again();
   void note_written(const Launch& made);
   runtime::Result<Unit> execute();
   runtime::Result<Unit> host(const ir::Stmt* s);

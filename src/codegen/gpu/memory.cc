@@ -14,10 +14,16 @@ namespace rldb::codegen {
 using runtime::Result;
 using support::Unit;
 
+std::recursive_mutex& account_mutex() {
+  static auto* mutex = new std::recursive_mutex();  // tensors are dropped until the process ends
+  return *mutex;
+}
+
 namespace {
 
 // The memory of a CPU counts as the process's.
 bool reserve(GpuDevice& device, std::size_t bytes) {
+  const std::lock_guard lock(account_mutex());
   const std::size_t most = std::min(device.memory_bytes, runtime::memory_limit());
   if (bytes > most || device.allocated > most - bytes) return false;
   if (device.is_cpu && !support::reserve_memory(bytes)) return false;
@@ -26,6 +32,7 @@ bool reserve(GpuDevice& device, std::size_t bytes) {
 }
 
 void unreserve(GpuDevice& device, std::size_t bytes) {
+  const std::lock_guard lock(account_mutex());
   device.allocated -= bytes;
   if (device.is_cpu) support::release_memory(bytes);
 }

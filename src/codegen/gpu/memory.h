@@ -2,10 +2,14 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 
 #include "rldb/codegen/gpu/device.h"
 
 namespace rldb::codegen {
+
+// Of the account of all devices' memory, and of the list of copies (residence.h); taken again by who has it.
+std::recursive_mutex& account_mutex();
 
 class GpuMemory {
  public:

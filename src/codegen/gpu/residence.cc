@@ -1,3 +1,4 @@
+// Copies of storages on a device: their bytes both ways, and memory that is given up for others.
 #include "codegen/gpu/residence.h"
 
 #include "codegen/gpu/wait.h"
@@ -13,7 +14,7 @@ using support::Unit;
 
 namespace {
 
-// Those that were not used for longest first. Kernels run on the threads of a run one at a time.
+// Those that were not used for longest first.
 std::list<ResidentCopy*>& residents() {
   static auto* all = new std::list<ResidentCopy*>();
   // The host may need the memory of a device that is a CPU.
@@ -26,10 +27,24 @@ std::list<ResidentCopy*>& residents() {
 
 ResidentCopy::ResidentCopy(GpuDevice& device, std::byte* host, std::size_t bytes)
     : device_(device), host_(host), bytes_(bytes) {
+  const std::lock_guard lock(account_mutex());
   place_ = residents().insert(residents().end(), this);
 }
 
-ResidentCopy::~ResidentCopy() { residents().erase(place_); }
+ResidentCopy::~ResidentCopy() {
+  const std::lock_guard lock(account_mutex());
+  residents().erase(place_);
+}
+
+void ResidentCopy::use() {
+  const std::lock_guard lock(account_mutex());
+  ++uses_;
+}
+
+void ResidentCopy::unuse() {
+  const std::lock_guard lock(account_mutex());
+  --uses_;
+}
 
 Ref<ResidentCopy> ResidentCopy::of(GpuDevice& device, const runtime::Storage& storage) {
   if (auto* known = static_cast<ResidentCopy*>(storage.device_copy())) {
@@ -42,6 +57,7 @@ Ref<ResidentCopy> ResidentCopy::of(GpuDevice& device, const runtime::Storage& st
 }
 
 Result<GpuMemory*> ResidentCopy::memory() {
+  const std::lock_guard lock(account_mutex());
   residents().splice(residents().end(), residents(), place_);
   if (!memory_) {
     RLDB_TRY(memory_, GpuMemory::allocate(device_, bytes_));
@@ -58,6 +74,8 @@ Result<Unit> ResidentCopy::update(bool is_untouched) {
 }
 
 bool ResidentCopy::fetch() {
+  const std::lock_guard lock(account_mutex());
+  if (current() != Current::Device) return false;  // it was given up meanwhile: the host has the bytes
   auto done = wait_for_abandoned(device_, &support::cancel_flag(), "a tensor is copied from the device");
   if (done.ok()) done = memory_->read(host_, bytes_);
   if (!done.ok()) runtime::note_device_error(std::move(done).error());
@@ -65,12 +83,14 @@ bool ResidentCopy::fetch() {
 }
 
 bool ResidentCopy::clear(std::size_t at, std::size_t bytes) {
+  const std::lock_guard lock(account_mutex());
   return !device_.abandoned && memory_ && memory_->clear(at, bytes).ok();
 }
 
 bool ResidentCopy::give_up_one(const GpuDevice* device) {
+  const std::lock_guard lock(account_mutex());
   for (ResidentCopy* r : residents()) {
-    if (r->uses > 0 || !r->memory_ || (device ? &r->device_ != device : !r->device_.is_cpu)) continue;
+    if (r->uses_ > 0 || !r->memory_ || (device ? &r->device_ != device : !r->device_.is_cpu)) continue;
     if (r->current() == Current::Device && !r->fetch()) continue;
     r->set_current(Current::Host);
     r->memory_.reset();

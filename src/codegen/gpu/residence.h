@@ -1,7 +1,8 @@
 // Copies of storages that stay on a device between two kernels. Room-private.
 //
 // DeviceCopy::current says where the bytes are. Of the copies that no call uses, those that were not used for longest
-// are given up when the device has no memory left: what only they have is copied to the host.
+// are given up when the device has no memory left: what only they have is copied to the host. Calls are made one at a
+// time; tensors are read and dropped, and the host asks for memory, on any thread (memory.h: `account_mutex`).
 #pragma once
 
 #include <list>
@@ -29,13 +30,16 @@ class ResidentCopy final : public runtime::ClearableCopy {
   // Gives up the memory of one that no call uses, on a device, or on any that is a CPU; false: there is none.
   static bool give_up_one(const GpuDevice* device);
 
-  int uses = 0;  // calls that use it now
+  // A call uses it: its memory is not given up.
+  void use();
+  void unuse();
 
  private:
   ResidentCopy(GpuDevice& device, std::byte* host, std::size_t bytes);
   GpuDevice& device_;
   std::byte* host_;
   std::size_t bytes_;
+  int uses_ = 0;  // calls that use it now
   std::unique_ptr<GpuMemory> memory_;
   std::list<ResidentCopy*>::iterator place_;  // in the list of all, by their last use
 };

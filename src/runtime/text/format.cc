@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "rldb/runtime/described.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/runtime/value.h"
 #include "rldb/support/cancel.h"
 #include "runtime/kv/cache_text.h"
@@ -246,6 +247,8 @@ std::string tensor_body(const Tensor& tensor, const FormatOptions& options) {
   if (!tensor.dtype().is_scalar()) {
     return fmt::format("<elements of `{}` are not shown>", to_string(tensor.dtype()));
   }
+  if (auto there = read_back(*tensor.storage()); !there.ok())
+    return fmt::format("<not readable: {}>", there.error().message);
   if (tensor.ndim() > 0) return TensorText(tensor, options).text();
   return element_text(tensor.peek(), tensor.dtype());
 }

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstring>
 
+#include "rldb/runtime/device_error.h"
+
 namespace rldb::runtime {
 
 namespace {
@@ -16,6 +18,7 @@ Result<Value> copy(const Value& value, int depth) {
   if (depth > kMaxCopiedDepth) return fail(ErrorKind::Unsupported, "values nest too deep to be copied");
   if (value.is(ValueKind::Tensor)) {
     const Tensor& t = value.as_tensor();
+    RLDB_TRY_VOID(read_back(*t.storage()));
     RLDB_TRY(auto made, Tensor::empty(t.shape(), t.dtype(), t.device()));
     std::memcpy(made->data(), t.peek(), t.byte_size());
     return Value(std::move(made));
@@ -40,6 +43,7 @@ Result<Value> move_to(const Value& value, Device device, int depth) {
   if (value.is(ValueKind::Tensor)) {
     const Tensor& t = value.as_tensor();
     if (t.device() == device) return value;
+    RLDB_TRY_VOID(read_back(*t.storage()));
     RLDB_TRY(auto made, Tensor::empty(t.shape(), t.dtype(), device));
     const auto begin = std::chrono::steady_clock::now();
     if (t.byte_size() > 0) std::memcpy(made->data(), t.peek(), t.byte_size());

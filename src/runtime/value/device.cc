@@ -154,4 +154,31 @@ std::optional<Error> take_device_error() {
   return std::exchange(g_device_error, std::nullopt);
 }
 
+Result<support::Unit> read_back(const Storage& storage) {
+  const DeviceCopy* copy = storage.device_copy();
+  if (!copy || copy->current() != DeviceCopy::Current::Device) return support::Unit{};
+  auto earlier = take_device_error();
+  (void)storage.peek();
+  auto error = take_device_error();
+  if (earlier) note_device_error(*std::move(earlier));
+  if (error) return support::Failure(*std::move(error));
+  if (copy->current() != DeviceCopy::Current::Device) return support::Unit{};
+  return fail(ErrorKind::Raised, "its bytes have not come from the device");
+}
+
+namespace {
+
+Result<support::Unit> read_back_fields(const Value& v, int depth) {
+  constexpr int kMaxDepth = 64;
+  if (v.is(ValueKind::Tensor)) return read_back(*v.as_tensor().storage());
+  if (v.is(ValueKind::Storage)) return read_back(*v.storage_ref());
+  if (v.is(ValueKind::Tuple) && depth < kMaxDepth)
+    for (const Value& field : v.as_tuple().fields) RLDB_TRY_VOID(read_back_fields(field, depth + 1));
+  return support::Unit{};
+}
+
+}  // namespace
+
+Result<support::Unit> read_back(const Value& v) { return read_back_fields(v, 0); }
+
 }  // namespace rldb::runtime

@@ -12,6 +12,7 @@
 #include <unordered_map>
 
 #include "rldb/runtime/any_contents.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/unused_contents.h"
 #include "rldb/support/cancel.h"
@@ -211,6 +212,7 @@ bool Storage::grow_to(std::size_t bytes) {
 Result<Ref<Storage>> Storage::clone() const {
   RLDB_TRY(auto copy, allocate(size_, device_));
   copy->most_ = most_;
+  RLDB_TRY_VOID(read_back(*this));
   if (size_ > 0 && !is_untouched()) std::memcpy(copy->data(), peek(), size_);
   return copy;
 }

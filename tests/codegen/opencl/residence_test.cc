@@ -2,9 +2,12 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <thread>
 
 #include "codegen/opencl/on_device.h"
 #include "rldb/runtime/clear.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/runtime/shared_memory.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/runtime/tensor_place.h"
@@ -256,4 +259,81 @@ TEST_CASE("opencl: a fault changes nothing, wherever the bytes are") {
     CHECK(run(*gather, {good, ones, b}) == "");
     CHECK(b.as_tensor().at(63) == 3);
   }
+}
+
+TEST_CASE("opencl: what only the device has is kept for a call that is interrupted, without tests of bounds") {
+  if (!has_device()) return;
+  KernelText add_text(kAdd), gather_text(kInPlace);
+  REQUIRE(gather_text.problem == "");
+  static std::atomic<bool> interrupt;
+  interrupt = false;
+  codegen::GpuOptions options;
+  options.check_bounds = false;
+  options.interrupt = &interrupt;
+  const auto add = kernel_in(add_text);
+  auto gather =
+      codegen::opencl_kernel(gather_text.ctx, gather_text.functions[0].second, gather_text.functions[0].first, options);
+  REQUIRE(gather.ok());
+  const Value ones = literal("64xf32=ones"), zeros = literal("64xi32=zeros"), b = fresh();
+  CHECK(run(*add, {ones, b}) == "");
+  CHECK(run(**gather, {zeros, ones, b}) == "");
+  runtime::reset_device_traffic();
+  const std::size_t before = bytes_on_device();
+  CHECK(run(**gather, {zeros, ones, b}) == "");
+  for (const runtime::DeviceUse& use : runtime::device_uses())
+    if (use.device.type == 4) CHECK(use.peak >= before + 256);
+  interrupt = true;
+  const std::string stopped = run(**gather, {zeros, ones, b});
+  interrupt = false;
+  if (stopped.empty()) return;  // it had ended before
+  CHECK(b.as_tensor().at(5) == 4);
+}
+
+TEST_CASE("opencl: tensors are dropped on another thread while kernels run") {
+  if (!has_device()) return;
+  KernelText t(kAdd);
+  const auto add = kernel_in(t);
+  const std::size_t before = bytes_on_device();
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Value> dropped;
+    for (int i = 0; i < 8; ++i) dropped.push_back(fresh());
+    const Value a = literal("64xf32=ones"), b = fresh();
+    for (const Value& v : dropped) CHECK(run(*add, {a, v}) == "");
+    std::thread other([&] { dropped.clear(); });
+    for (int i = 0; i < 8; ++i) CHECK(run(*add, {a, b}) == "");
+    other.join();
+    CHECK(b.as_tensor().at(3) == 2);
+  }
+  CHECK(bytes_on_device() == before);
+}
+
+namespace {
+
+// A copy on a device that has gone.
+class Gone : public runtime::DeviceCopy {
+ public:
+  runtime::Device device() const override { return {4, 0}; }
+  bool fetch() override {
+    if (!mended) runtime::note_device_error({runtime::ErrorKind::Raised, "the device is gone", {}});
+    return mended;
+  }
+  bool mended = false;
+};
+
+}  // namespace
+
+TEST_CASE("bytes that do not come from a device are not shown, nor copied") {
+  const Value v = fresh();
+  auto* gone = new Gone;
+  v.as_tensor().storage()->set_device_copy(support::Ref<runtime::DeviceCopy>(gone));
+  gone->set_current(runtime::DeviceCopy::Current::Device);
+  CHECK(runtime::read_back(Value::of_tuple({v})).error().message == "the device is gone");
+  CHECK(runtime::format_value(v).find("<not readable: the device is gone>") != std::string::npos);
+  CHECK_FALSE(v.as_tensor().storage()->clone().ok());
+  CHECK_FALSE(runtime::take_device_error());  // each was told to who asked
+  (void)v.as_tensor().peek();
+  CHECK(runtime::take_device_error());
+  gone->mended = true;
+  CHECK(runtime::read_back(v).ok());
+  CHECK(runtime::format_value(v).find("not readable") == std::string::npos);
 }
