@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <utility>
 
 #include "debug/impl.h"
 #include "debug/look/script_call.h"
@@ -328,6 +329,7 @@ void Debugger::Impl::set_place(Breakpoint& b, Resolved r) {
 
 const Breakpoint* Debugger::add_breakpoint(std::string_view spec, bool temporary, source::Diagnostics& out) {
   Impl& d = *impl_;
+  d.catch_up_with_moves();
   const auto map = d.current_code();
   Impl::Resolved r = d.resolve(spec, map.get());
   if (r.sites.empty() && !r.in_kernel && !r.pending) {
@@ -395,17 +397,28 @@ bool Debugger::remove_breakpoint(int number) { return impl_->breakpoints.erase(n
 const std::map<int, Breakpoint>& Debugger::breakpoints() const { return impl_->breakpoints; }
 
 void Debugger::move_line_breakpoints(std::string_view file, const std::function<std::uint32_t(std::uint32_t)>& moved) {
-  for (auto& [at, b] : impl_->breakpoints) {
+  impl_->moves.push_back({std::string(file), moved});
+  impl_->catch_up_with_moves();
+}
+
+void Debugger::Impl::catch_up_with_moves() {
+  if (moves.empty() || active() || !waiting.empty()) return;
+  for (const LineMove& move : std::exchange(moves, {})) move_lines(move);
+}
+
+void Debugger::Impl::move_lines(const LineMove& move) {
+  for (auto& [at, b] : breakpoints) {
     const auto colon = b.spec.rfind(':');
     const bool names = colon != std::string::npos;
     const auto line = number(std::string_view(b.spec).substr(names ? colon + 1 : 0));
-    if (!line || b.in_kernel || (names && !names_file(std::string_view(b.spec).substr(0, colon), file))) continue;
-    b.spec = (names ? b.spec.substr(0, colon + 1) : std::string()) + std::to_string(moved(*line));
+    if (!line || b.in_kernel || (names && !names_file(std::string_view(b.spec).substr(0, colon), move.file))) continue;
+    b.spec = (names ? b.spec.substr(0, colon + 1) : std::string()) + std::to_string(move.moved(*line));
   }
 }
 
 std::vector<std::pair<int, std::string>> Debugger::resolve_breakpoints() {
   std::vector<std::pair<int, std::string>> lost;
+  impl_->catch_up_with_moves();
   if (impl_->breakpoints.empty()) return lost;
   const auto map = impl_->current_code();
   for (auto& [number, b] : impl_->breakpoints) {

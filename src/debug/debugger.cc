@@ -25,10 +25,11 @@ std::optional<std::vector<runtime::Value>> Debugger::run_arguments() const {
   return impl_->run ? impl_->run->arguments() : std::nullopt;
 }
 
-bool Debugger::active() const {
+bool Debugger::active() const { return impl_->active(); }
+
+bool Debugger::Impl::active() const {
   // A process can be waited for: it may call the program again.
-  return impl_->run && impl_->last.kind != StopKind::None &&
-         (impl_->last.kind != StopKind::Finished || impl_->run->is_foreign());
+  return run && last.kind != StopKind::None && (last.kind != StopKind::Finished || run->is_foreign());
 }
 
 void Debugger::kill() {
@@ -42,6 +43,7 @@ void Debugger::kill_one() {
   impl_->run.reset();
   impl_->last = {};
   return_to_outer();
+  impl_->catch_up_with_moves();
 }
 
 void Debugger::set_checkpoint(std::string name) {

@@ -21,6 +21,13 @@ struct Debugger::Impl {
   session::Session& session;
   std::map<int, Breakpoint> breakpoints;
   int next_number = 1;
+  // Moves of the lines of files that were edited during a run. Its code keeps the places of the text that it began
+  // with, and so do breakpoints until it is over.
+  struct LineMove {
+    std::string file;
+    std::function<std::uint32_t(std::uint32_t)> moved;
+  };
+  std::vector<LineMove> moves;
   std::shared_ptr<Run> run;             // shared with snapshots
   std::shared_ptr<const CodeMap> code;  // of the last program inspected
   StopReport last;
@@ -85,6 +92,10 @@ struct Debugger::Impl {
   static Resolved next_place(int binding, const CodeMap& map);
   std::string default_file(const CodeMap& map) const;
   static void set_place(Breakpoint& b, Resolved r);
+  void move_lines(const LineMove& move);
+  // Those that have waited for the end of the run, once no run goes on.
+  void catch_up_with_moves();
+  bool active() const;
   void add_breakpoint_sites(vm::StopSet& stops) const;
   // The breakpoints that stop a machine where it is, at the first binding of the group there that has some: going
   // forward the first at or after `from`, going back the last at or before it. `count` counts hits and uses up ignores.

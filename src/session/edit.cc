@@ -1,5 +1,6 @@
 // Edits of the program's text: read in part, with the passes applied again.
 #include <algorithm>
+#include <utility>
 
 #include "rldb/bytecode/serialise.h"
 #include "rldb/frontend/relay.h"
@@ -8,6 +9,7 @@
 #include "rldb/session/relay_text.h"
 #include "rldb/session/session.h"
 #include "rldb/source/diagnostic_program.h"
+#include "session/program/edited_text.h"
 #include "session/program/program_file.h"
 #include "session/program/relax_text.h"
 
@@ -34,6 +36,14 @@ void carry_bookmarks(const Program& from, Program& to) {
   to.go_to(now);
 }
 
+// Keeps the document of a text that is read as a new one, as its program had one.
+struct Keeping {
+  Keeping(bool& option, bool on) : option(option), was(std::exchange(option, option || on)) {}
+  ~Keeping() { option = was; }
+  bool& option;
+  bool was;
+};
+
 }  // namespace
 
 void Session::apply_again(const Program& before, Diagnostics& out, TextChange& change) {
@@ -59,12 +69,18 @@ bool Session::edit_text(std::string text, Diagnostics& out, TextChange* change) 
   const bool is_relay = frontend::is_relay(before->path(), text);
   const bool stays_relax = relax_text && relax_text->has_document() && !is_relay;
   const bool stays_relay = relay && relay->has_document() && is_relay && options_.machine == Machine::Relay;
-  if (stays_relax || stays_relay) {
+  const bool stays = stays_relax || stays_relay;
+  if (stays) {
+    const source::FileId file = stays_relax ? relax_text->file_of_document() : relay->source().file;
+    c.shifts = line_shifts(sources_.get(file), text);
+  }
+  if (stays && options_.keep_document) {
     auto edited = stays_relax ? relax_text->edit(text, out, c) : relay->edit(text, out, c);
     if (!edited) return false;
     set_program(std::move(edited));
-  } else if (!load_text(before->path(), std::move(text), out)) {
-    return false;
+  } else {
+    const Keeping keeping(options_.keep_document, stays);
+    if (!load_text(before->path(), std::move(text), out)) return false;
   }
   c.same_kind = program_->kind() == before->kind();
   if (!c.same_kind) return true;

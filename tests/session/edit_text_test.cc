@@ -98,6 +98,25 @@ TEST_CASE("an edit of a statement reads that statement, and keeps the other func
   CHECK(e.session.program()->version_count() == 1);
 }
 
+TEST_CASE("without the option an edit is a text of its own, and places of the program before it stay") {
+  Edited e;
+  const ir::Module* before = e.session.module();
+  const source::Span place = e.session.context().span_of(before->find("main"));
+  session::TextChange change;
+  e.session.options().keep_document = false;
+  REQUIRE(e.session.edit_text("# one\n# two\n" + std::string(kText), e.diagnostics, &change));
+  CHECK(!e.session.options().keep_document);
+  CHECK(change.whole);
+  CHECK(change.changed.empty());
+  CHECK(change.moved_line(3) == 5);
+  CHECK(e.session.sources().get(place.file).text() == kText);
+  CHECK(e.session.context().span_of(before->find("main")).begin == place.begin);
+  CHECK(e.session.context().span_of(e.session.module()->find("main")).file != place.file);
+  e.session.options().keep_document = true;
+  REQUIRE(e.session.edit_text(replaced(kText, "R.subtract(lv1, x)", "R.add(lv1, x)"), e.diagnostics, &change));
+  CHECK(!change.whole);
+}
+
 TEST_CASE("a text with errors changes nothing, and its diagnostics show it") {
   Edited e;
   const ir::Module* before = e.session.module();

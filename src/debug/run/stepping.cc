@@ -49,7 +49,9 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
   if (outcome.finished()) {
     StopReport r = report(StopKind::Finished);
     r.value = std::move(outcome.value);
-    return last = r;
+    last = r;
+    catch_up_with_moves();
+    return r;
   }
   if (outcome.stopped())
     return report(outcome.reason == StopReason::Interrupted ? StopKind::Interrupted : StopKind::Step);

@@ -48,8 +48,6 @@ std::unique_ptr<Program> Session::RelaxText::read_document(Session& session, std
 std::unique_ptr<Program> Session::RelaxText::edit(std::string_view text, Diagnostics& out, TextChange& change) {
   EditedText& edited = *edited_;
   frontend::Document& document = edited.document;
-  const source::Buffer& old = session_.sources_.get(document.file());
-  change.shifts = line_shifts(old, text);
   edited.before = edited.now(*session_.ctx_);
   const std::uint64_t before = edited.revision++;
   try {
@@ -77,6 +75,8 @@ std::unique_ptr<Program> Session::RelaxText::edit(std::string_view text, Diagnos
   program->revision_ = edited.revision;
   return program;
 }
+
+source::FileId Session::RelaxText::file_of_document() const { return edited_->document.file(); }
 
 void Session::RelaxText::undo_edit() noexcept {
   if (!edited_ || edited_->revision == revision_) return;

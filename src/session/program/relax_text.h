@@ -23,6 +23,7 @@ class Session::RelaxText final : public Program {
 
   // Whether its text can be edited (Options::keep_document when it was read).
   bool has_document() const { return edited_ != nullptr; }
+  source::FileId file_of_document() const;
   // The program after an edit of its document. Null: the text has errors, which are diagnosed in a text of their own;
   // the document is as before.
   std::unique_ptr<Program> edit(std::string_view text, Diagnostics& out, TextChange& change);

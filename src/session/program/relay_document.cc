@@ -89,7 +89,6 @@ std::unique_ptr<RelayText> RelayText::read_document(Session& session, std::strin
 
 std::unique_ptr<Program> RelayText::edit(std::string_view text, Diagnostics& out, TextChange& change) {
   EditedText& edited = *edited_;
-  change.shifts = line_shifts(session_.sources().get(edited.document.file()), text);
   edited.before = edited.now();
   const std::uint64_t before = edited.revision++;
   Diagnostics found;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "rldb/frontend/relay.h"
 #include "rldb/source/diagnostic_command.h"
@@ -62,14 +63,26 @@ void tell_change(Repl& repl, const session::TextChange& change) {
 void move_breakpoints(Repl& repl, const session::TextChange& change) {
   if (change.shifts.empty()) return;
   repl.debugger().move_line_breakpoints(repl.session().program_path(),
-                                        [&](std::uint32_t line) { return change.moved_line(line); });
+                                        [change](std::uint32_t line) { return change.moved_line(line); });
+}
+
+// An edit moves the places in the text, which the code of a stopped run needs as they were: then the new text becomes a
+// file of its own.
+bool reload(Repl& repl, source::Diagnostics& diagnostics, session::TextChange& change) {
+  struct Reading {
+    explicit Reading(bool& flag, bool in_part) : flag(flag), was(std::exchange(flag, flag && in_part)) {}
+    ~Reading() { flag = was; }
+    bool& flag;
+    bool was;
+  } reading(repl.session().options().keep_document, !repl.debugger().active());
+  return repl.session().reload(diagnostics, &change);
 }
 
 Status read_file_again(Repl& repl) {
   source::Diagnostics diagnostics;
   session::TextChange change;
   session::Session::Snapshot before = repl.session().snapshot();
-  const bool ok = repl.session().reload(diagnostics, &change);
+  const bool ok = reload(repl, diagnostics, change);
   repl.report(diagnostics);
   if (!ok) return Status::Failed;
   const bool stays = repl.debugger().active() && changes_only_kernels(repl, change);
@@ -82,6 +95,8 @@ Status read_file_again(Repl& repl) {
   const Status status = tell_loaded(repl);
   if (repl.wants_json()) return status;
   tell_change(repl, change);
+  if (stays && !change.shifts.empty())
+    repl.print("note: until the run ends, lines are those of the text that it began with\n");
   if (stays)
     for (const std::string& name : change.changed) repl.replace_in_run(name);
   return diagnostics.has_errors() ? Status::Failed : Status::Good;  // a pass that failed
