@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 
 #include "frontend/cst/header.h"
 #include "frontend/script/limits.h"
@@ -237,19 +238,35 @@ static std::string_view name_of_header(std::string_view line) {
   return line.substr(0, std::min(line.find_first_of("(:[ "), line.size()));
 }
 
+static bool is_name_character(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); }
+
+// Damage cut the function's name in its header, which goes on with the rest of it: `def foo bar(` of `foo_bar`.
+static bool goes_on_with(const Member& member, std::string_view text, std::string_view name) {
+  if (!name.starts_with(member.name)) return false;
+  const std::string_view rest = name.substr(member.name.size());
+  const std::size_t begin = member.node.child(Field::Name).span().end;
+  std::string_view line = text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);
+  while (!line.empty() && !is_name_character(line.front())) line.remove_prefix(1);
+  const auto end = std::find_if_not(line.begin(), line.end(), is_name_character);
+  line = line.substr(0, std::size_t(end - line.begin()));
+  return !line.empty() && rest.ends_with(line) && rest.size() - line.size() <= 1;
+}
+
 // Whether the damage of a class may be that function: its header is in the text but no member, or has another name for
 // the damage in it; or the line behind a decorator is no header.
 static bool has_lost_function(const ModuleState& m, std::string_view text, std::string_view name) {
-  if (m.lost_header || text.find(fmt::format("def {}(", name)) != std::string_view::npos) return true;
+  if (m.lost_header) return true;
   for (const Member& member : m.members)
-    if (member.damaged_header && (name.starts_with(member.name) || !source::nearest(name, {member.name}).empty()))
+    if (member.damaged_header && (goes_on_with(member, text, name) || !source::nearest(name, {member.name}).empty()))
       return true;
+  const std::string header = fmt::format("def {}(", name);
   bool decorated = false;
   for (std::size_t at = m.span.begin; at < m.span.end;) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::string_view line = support::trim(text.substr(at, end - at));
     at = end + 1;
     if (line.empty() || line.starts_with('#')) continue;
+    if (line.substr(0, line.find('#')).find(header) != std::string_view::npos) return true;
     if (decorated && !line.starts_with('@') && !m.by_name.contains(name_of_header(line))) return true;
     if (decorated && line.starts_with('@')) return true;
     decorated = line.starts_with('@') && line.find("func") != std::string_view::npos;
