@@ -4,8 +4,8 @@
 // written before it.
 //
 // Each function is marked as scheduled, and those that are marked are left. A function is left as it is where a nest
-// is not perfect: TVM cannot normalise it either. TVM's other rules (matrix products, reductions across threads) choose
-// tile sizes by measurements; they are not here.
+// is not perfect (TVM cannot normalise it either), or where two blocks would share what one defines. TVM's other rules
+// (matrix products, reductions across threads) choose tile sizes by measurements; they are not here.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// inline_stages: a stage is put into the nests that read it only where that is sure to give the same values: its value
+// has no effect, nobody has the address of its buffer or of one that it reads, and those are not written in between.
 #include "tir_passes/inline_stages.h"
 
 #include <algorithm>
