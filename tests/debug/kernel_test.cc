@@ -457,7 +457,10 @@ namespace {
 // Expressions over the names of `product`.
 class RandomConditions {
  public:
-  explicit RandomConditions(std::uint64_t seed) : random_(seed) {}
+  struct Words {
+    std::vector<std::string> indices, scalars, arrays, rows;  // rows: of one shape, or of one element
+  };
+  RandomConditions(std::uint64_t seed, Words words) : words_(std::move(words)), random_(seed) {}
 
   std::string condition(int depth) {
     switch (any(depth > 0 ? 7 : 2)) {
@@ -482,15 +485,21 @@ class RandomConditions {
   std::size_t any(std::size_t n) { return random_() % n; }
   std::string pick(std::vector<std::string> of) { return of[any(of.size())]; }
   std::string comparison() { return pick({"<", "<=", "==", "!=", ">", ">="}); }
-  std::string index() { return pick({"vi", "vj", "vk", "0", "1", "-1", "vi - 1", "vk + 1", "B[vk, vj]"}); }
+  // `{}` in a word is an index.
+  std::string word(const std::vector<std::string>& of) {
+    std::string text = pick(of);
+    for (auto at = text.find("{}"); at != std::string::npos; at = text.find("{}"))
+      text.replace(at, 2, pick(words_.indices));
+    return text;
+  }
 
   std::string scalar(int depth) {
     if (depth == 0 || any(3) == 0)
-      return pick({"vi", "vj", "vk", "limit", "2", "0.5", "1", "-3", "0", "A[vi, vk]", "B[vk, vj]", "C[vi, vj]",
-                   "$other[vi, vk]", fmt::format("A[{}, {}]", index(), index()),
-                   fmt::format("B[{}, {}]", index(), index())});
+      return word(words_.scalars);
     const std::string a = scalar(depth - 1), b = scalar(depth - 1);
-    switch (any(6)) {
+    switch (any(7)) {
+      case 6:
+        return fmt::format("where({} {} {}, {}, {})", scalar(0), comparison(), scalar(0), a, b);
       case 0:
         return fmt::format("({} {} {})", a, pick({"+", "-", "*", "/", "//", "%", "&", "|", "^"}), b);
       case 1:
@@ -509,37 +518,111 @@ class RandomConditions {
 
   std::string array(int depth) {
     if (depth == 0 || any(2) == 0)
-      return pick({"A", "B", "C", "A[vi]", "B[:, vj]", "B[vk]", "C[vi]", "A[:, ::2]", "B[vk:]", "B[:vk, 0]", "B[::-1]",
-                   "A[..., vk]", "C[:vi, :]", fmt::format("B[{}]", index())});
-    switch (any(4)) {
+      return word(words_.arrays);
+    switch (any(5)) {
       case 0:
         return fmt::format("({} {} {})", array(depth - 1), pick({"+", "-", "*", "/", "%"}), scalar(0));
       case 1:
         return fmt::format("{}({})", pick({"abs", "exp", "isnan", "sign", "sqrt"}), array(depth - 1));
       case 2:
-        return fmt::format("where({} > {}, {}, {})", "C", scalar(0), "C", scalar(0));
+        return fmt::format("where({} > {}, {}, {})", word(words_.rows), scalar(0), word(words_.rows), scalar(0));
+      case 3:
+        return fmt::format("(where({} {} {}, {}, {}) {} {})", word(words_.rows), comparison(), scalar(0), number(),
+                           number(), pick({"+", "*", "-"}), word(words_.rows));
       default:
-        return fmt::format("({} {} {})", pick({"A[vi]", "B[:, 0]"}), pick({"+", "*", "-"}), pick({"A[0]", "B[:, vj]"}));
+        return fmt::format("({} {} {})", word(words_.rows), pick({"+", "*", "-"}), word(words_.rows));
     }
   }
 
+  std::string number() { return pick({"0", "1", "100", "-7", "300", "0.1", "0.2", "True", "False"}); }
+
+  Words words_;
   std::mt19937_64 random_;
 };
 
+// Of all that have a compiled form.
+struct RandomChecks {
+  std::size_t compiled = 0, reached = 0;
+  RandomChecks(Conditions& conditions, RandomConditions random, int count) {
+    for (int i = 0; i < count; ++i) {
+      const std::string said = random.condition(2);
+      if (!conditions.compile(said)) continue;
+      ++compiled;
+      reached += conditions.check(said);
+    }
+  }
+};
+
+constexpr const char* kSmallTypes = R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def small(A: T.Buffer((2, 3), "int8"), B: T.Buffer((2, 3), "uint8"), H: T.Buffer((2, 3), "float16"), G: T.Buffer((2, 3), "bfloat16"), M: T.Buffer((2, 3), "bool"), O: T.Buffer((2, 3), "float32")):
+        for i, j in T.grid(2, 3):
+            with T.block("O"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                O[vi, vj] = T.Cast("float32", A[vi, vj]) + T.Cast("float32", H[vi, vj])
+)";
+
+std::vector<Value> small_args() {
+  using runtime::DType;
+  std::vector<Value> args;
+  for (const DType t : {DType::Int(8), DType::UInt(8), DType::Float(16), DType::BFloat16(), DType::Bool()}) {
+    const auto made = runtime::Tensor::empty({2, 3}, t).value();
+    const double wide[] = {100, -3, 7, -100, 0, 1}, part[] = {0.1, -2.5, 300, 0.2, 0, 65504};
+    for (std::size_t i = 0; i < 6; ++i) {
+      std::byte* at = made->data() + i * t.bytes();
+      if (t.is_bool())
+        runtime::store_int(at, t, std::int64_t(i % 2));
+      else if (t.is_float())
+        runtime::store_double(at, t, part[i]);
+      else
+        runtime::store_int(at, t, std::int64_t(t.is_uint() ? std::abs(wide[i]) * 2 : wide[i]));
+    }
+    args.emplace_back(made);
+  }
+  args.push_back(testing::f32({2, 3}, {0}));
+  return args;
+}
+
 }  // namespace
+
+TEST_CASE("conditions on elements of small dtypes hold where the language says") {
+  Conditions conditions(kSmallTypes, "small", small_args());
+  std::size_t reached = 0;
+  for (const char* said : {"(where(A > 0, 100, 0) * A).sum() > 500", "where(M[vi, vj], 0.1, 0.2) == H[0, 0]",
+                           "where(vi > 0, 100, 1) + A[0, 0] == 200", "(where(M, 0.1, 0.2) == H).any()",
+                           "(where(B > 5, 300, 1) - B).min() == 1", "where(M[vi, vj], 100, 0.5) * H[vi, vj] < 0",
+                           "where(A > 0, True, False).sum() == 3", "(where(M, 1, 2) // 2 == M).all() or vj == 1"})
+    reached += conditions.check(said);
+  CHECK(reached > 8);
+}
+
+TEST_CASE("random conditions on elements of small dtypes hold where the language says") {
+  Conditions conditions(kSmallTypes, "small", small_args());
+  const RandomConditions::Words words{
+      {"vi", "vj", "0", "1", "-1", "vj - 1", "A[vi, vj]"},
+      {"vi", "vj", "limit", "2", "0.5", "100", "-7", "0.1", "A[vi, vj]", "B[vi, vj]", "H[vi, vj]", "G[vi, vj]",
+       "M[vi, vj]", "A[{}, {}]", "H[{}, {}]", "where(M[vi, vj], 100, 0)", "where(vi == vj, 0.1, 2)"},
+      {"A", "B", "H", "G", "M", "A[vi]", "B[:, vj]", "H[vi]", "G[::-1]", "M[vi]", "A[:, {}]"},
+      {"A", "B", "H", "G", "A[vi]", "B[vi]", "H[vi]", "G[vi]", "M"}};
+  const RandomChecks found(conditions, RandomConditions(2, words), 250);
+  CHECK(found.compiled > 100);
+  CHECK(found.reached > 200);
+}
 
 TEST_CASE("random conditions hold where the language says") {
   Conditions conditions(kProduct, "product", product_args());
-  RandomConditions random(1);
-  std::size_t compiled = 0, reached = 0;
-  for (int i = 0; i < 250; ++i) {
-    const std::string said = random.condition(2);
-    if (!conditions.compile(said)) continue;
-    ++compiled;
-    reached += conditions.check(said);
-  }
-  CHECK(compiled > 120);
-  CHECK(reached > 1000);
+  const RandomConditions::Words words{
+      {"vi", "vj", "vk", "0", "1", "-1", "vi - 1", "vk + 1", "B[vk, vj]"},
+      {"vi", "vj", "vk", "limit", "2", "0.5", "1", "-3", "0", "A[vi, vk]", "B[vk, vj]", "C[vi, vj]", "$other[vi, vk]",
+       "A[{}, {}]", "B[{}, {}]"},
+      {"A", "B", "C", "A[vi]", "B[:, vj]", "B[vk]", "C[vi]", "A[:, ::2]", "B[vk:]", "B[:vk, 0]", "B[::-1]",
+       "A[..., vk]", "C[:vi, :]", "B[{}]"},
+      {"A[vi]", "B[:, 0]", "A[0]", "B[:, vj]"}};
+  const RandomChecks found(conditions, RandomConditions(1, words), 250);
+  CHECK(found.compiled > 120);
+  CHECK(found.reached > 1000);
 }
 
 TEST_CASE("conditions without a compiled form are left to the language") {

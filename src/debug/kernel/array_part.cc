@@ -2,6 +2,7 @@
 #include "debug/kernel/array_part.h"
 
 #include "rldb/ir/equal.h"
+#include "rldb/support/check.h"
 
 namespace rldb::debug {
 
@@ -64,7 +65,9 @@ ConditionPart map_elements(ir::Context& ctx, OperandMath& math, std::vector<Cond
     return f(operands);
   };
   // Elements have no errors of their own: what is bad of one is bad of all, a number that does not fit their dtype.
-  out.bad = math.either(out.bad, out.at(first).bad);
+  const Operand sample = out.at(first);
+  RLDB_CHECK(sample.is_bool() || sample.is_element(), "elements of an array have a dtype");
+  out.bad = math.either(out.bad, sample.bad);
   out.at = [at = std::move(out.at)](std::span<const Expr* const> index) {
     Operand made = at(index);
     made.bad = nullptr;

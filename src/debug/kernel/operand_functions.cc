@@ -55,7 +55,9 @@ Operand OperandMath::chosen(const Operand& condition, Operand a, Operand b) {
                           : ctx_.binary(BinaryKind::NE, condition.value, ctx_.literal(condition.value->dtype(), 0));
   const Expr* bad = either(condition.bad, either(a.bad, b.bad));
   if (a.is_bool() && b.is_bool()) return {ctx_.select(holds, a.value, b.value), bad};
-  const DType dtype = to_common(a, b, bad);
+  // Of two plain numbers, too, the language makes a tensor.
+  DType dtype = to_common(a, b, bad);
+  if (dtype.is_void()) dtype = a.value->dtype();
   return result(ctx_.select(holds, a.value, b.value), bad, dtype);
 }
 

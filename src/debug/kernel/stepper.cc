@@ -260,10 +260,10 @@ KernelStepper::Found KernelStepper::search(const KernelSearch& search, const Win
   seen_.reset();
   if (from_beginning && !start_again()) return Found::No;
   bool reached = false;
-  // Loops are slow in the evaluator.
-  const bool loops = std::any_of(search.probes.begin(), search.probes.end(),
-                                 [](const Probe& p) { return p.condition.before != nullptr; });
-  const Found near = walk(search, window, search.compiled && loops ? code_.near / 20 : code_.near, reached, groups);
+  // Without their code, conditions are slow here: the language decides.
+  const bool slow = std::any_of(search.probes.begin(), search.probes.end(),
+                                [](const Probe& p) { return p.condition.needs_code(); });
+  const Found near = walk(search, window, search.compiled && slow ? code_.near / 20 : code_.near, reached, groups);
   if (!reached) return near;
   if (const auto far = run(search, window, groups)) return *far;
   if (!start_again()) return Found::No;
