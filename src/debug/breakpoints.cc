@@ -365,6 +365,19 @@ bool Debugger::is_expression(std::string_view text, source::Diagnostics& out) {
   return false;
 }
 
+namespace {
+
+// They are evaluated while this rank runs, when no other is at the same place.
+std::string name_of_other_rank(std::string_view text) {
+  const auto parsed = expression::parse(text);
+  if (!parsed.ok()) return {};
+  for (std::string& name : expression::names_of(*parsed))
+    if (name.find('@') != std::string::npos) return std::move(name);
+  return {};
+}
+
+}  // namespace
+
 bool Debugger::set_condition(int number, std::string_view condition, source::Diagnostics& out) {
   Breakpoint* b = find_breakpoint(number);
   if (!b) {
@@ -372,6 +385,13 @@ bool Debugger::set_condition(int number, std::string_view condition, source::Dia
     return false;
   }
   if (!condition.empty() && !is_expression(condition, out)) return false;
+  if (const std::string other = name_of_other_rank(condition); !other.empty()) {
+    out.add({}, source::message(diag::BadExpression,
+                                fmt::format("`{}` is a variable of another rank, and a condition is about the one "
+                                            "that runs",
+                                            other)));
+    return false;
+  }
   b->condition = condition;
   return true;
 }

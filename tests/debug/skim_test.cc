@@ -8,6 +8,7 @@
 #include "debug/provenance/why_memory.h"
 #include "helpers.h"
 #include "rldb/repro/generate.h"
+#include "rldb/support/cancel.h"
 
 using namespace rldb;
 using namespace rldb::debug;
@@ -285,6 +286,45 @@ TEST_CASE("skimmed answers: random programs") {
     written += ask_often(f, args, seed, 6);
   }
   CHECK(written > 200);
+}
+
+TEST_CASE("an interrupted search does not execute the part whole, and has no answer") {
+  Fixture f(kLoop);
+  source::Diagnostics d;
+  auto build = f.session.runnable(d);
+  REQUIRE(build);
+  const std::vector<Value> args{f32({3}, {1, 2, 3})};
+  auto machine = f.session.start(*build, "main", args, d);
+  REQUIRE(machine);
+  Run run(std::make_shared<const CodeMap>(build, f.session), *std::move(machine), f.session, "main", args);
+  run.set_skim_from(1);
+  REQUIRE(run.advance(nullptr, 60).stopped());
+  vm::StopSet stops(run.code().executable().instruction_count());
+  for (Pc pc = 0; pc < stops.end(); ++pc) stops.set(pc);
+  int visits = 0;
+  const auto visit = [&](const vm::Machine&) {
+    if (++visits == 3) f.session.interrupt() = true;
+  };
+  int whole = 0;
+  const auto seek = search_frames(
+      run, stops, visit, [&] { ++whole; }, [] { return false; });
+  CHECK(seek == Run::Seek::Interrupted);
+  CHECK(whole == 0);
+  CHECK_FALSE(f.session.interrupt());
+  visits = 0;
+  CHECK(run.replay_before(run.time(), stops, visit, visit, visit) == Run::Seek::Interrupted);
+  // Questions end as all cancelled work does.
+  CHECK_THROWS_AS(
+      [&] {
+        f.session.interrupt() = true;
+        Run::Seek how{};
+        CHECK_FALSE(run.machine_at(run.time() - 1, &how));
+        CHECK(how == Run::Seek::Interrupted);
+        CHECK_FALSE(f.session.interrupt());
+        abandon_question();
+      }(),
+      support::Cancelled);
+  f.session.interrupt() = false;
 }
 
 TEST_CASE("the moment before a run returns has a checkpoint") {

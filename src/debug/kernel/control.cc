@@ -112,6 +112,11 @@ ConditionCode Debugger::Impl::compiled_condition(const Breakpoint& b, const Prob
     };
     c.made = compile_condition(session.context(), *read, scope);
   }
+  // Each keeps the tensors that it reads: of those for other values of the names a few remain, the newest.
+  constexpr std::ptrdiff_t kMostVariants = 8;
+  const auto variant = [&](const Condition& k) { return k.at == c.at && k.arrival == c.arrival && k.text == c.text; };
+  if (std::count_if(known.begin(), known.end(), variant) >= kMostVariants)
+    known.erase(std::find_if(known.begin(), known.end(), variant));
   known.push_back(c);
   return c.made;
 }

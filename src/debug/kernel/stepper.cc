@@ -52,6 +52,9 @@ SelfStopping* KernelCode::find(const ir::PrimFunc* f, std::string_view name, std
          {std::uintptr_t(p.arrival), reinterpret_cast<std::uintptr_t>(p.at), reinterpret_cast<std::uintptr_t>(p.axis),
           reinterpret_cast<std::uintptr_t>(p.condition.holds), std::uintptr_t(p.group)})
       key.push_back(part);
+  // Code keeps the tensors that its conditions read.
+  constexpr std::size_t kMostCode = 64;
+  if (made_.size() >= kMostCode && !made_.contains(key)) made_.clear();
   const auto [it, fresh] = made_.try_emplace(std::move(key));
   if (fresh) {
     auto made = SelfStopping::make(session_.context(), compiler_, f, name, probes);
@@ -261,8 +264,8 @@ KernelStepper::Found KernelStepper::search(const KernelSearch& search, const Win
   if (from_beginning && !start_again()) return Found::No;
   bool reached = false;
   // Without their code, conditions are slow here: the language decides.
-  const bool slow = std::any_of(search.probes.begin(), search.probes.end(),
-                                [](const Probe& p) { return p.condition.needs_code(); });
+  const bool slow =
+      std::any_of(search.probes.begin(), search.probes.end(), [](const Probe& p) { return p.condition.needs_code(); });
   const Found near = walk(search, window, search.compiled && slow ? code_.near / 20 : code_.near, reached, groups);
   if (!reached) return near;
   if (const auto far = run(search, window, groups)) return *far;

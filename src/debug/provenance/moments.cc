@@ -7,7 +7,10 @@ Moments::Machine Moments::at(std::uint64_t time, bool whole) {
   if (!whole && skimmed_ && skimmed_at_ == time) return skimmed_;
   if (!whole && can_skim_) {
     skimmed_.reset();
-    if (auto made = skim_to(run_, time)) {
+    std::optional<Skimmed> made;
+    const SkimEnd end = skim_to(run_, time, made);
+    if (end == SkimEnd::Interrupted) abandon_question();
+    if (made) {
       skimmed_at_ = time;
       skimmed_ = std::make_shared<const Skimmed>(*std::move(made));
       if (!skimmed_->unknown.empty()) return skimmed_;
@@ -18,7 +21,9 @@ Moments::Machine Moments::at(std::uint64_t time, bool whole) {
     can_skim_ = false;
   }
   whole_.reset();
-  auto made = run_.machine_at(time);
+  Run::Seek how{};
+  auto made = run_.machine_at(time, &how);
+  if (how == Run::Seek::Interrupted) abandon_question();
   if (!made) return nullptr;
   whole_at_ = time;
   return whole_ = std::make_shared<const Skimmed>(Skimmed{*std::move(made), {}});

@@ -150,10 +150,14 @@ bool WriteHistory::have(std::size_t interval) {
       each_register(m, [&](const ValuePath& path, const Storage* s) { next.at_end.emplace_back(path, s); });
     };
     const auto seen = [&](const vm::Machine& m) { notes.see(m); };
-    if (!skim_before(run_, end, calls, begun, seen, ended)) {
+    const SkimEnd skimmed = skim_before(run_, end, calls, begun, seen, ended);
+    if (skimmed == SkimEnd::Interrupted) abandon_question();
+    if (skimmed == SkimEnd::Refused) {
       next = {0, end, {}, {}, {}};
       notes.restart();
-      if (!run_.replay_before(end, calls, begun, seen, ended)) return false;
+      const Run::Seek replayed = run_.replay_before(end, calls, begun, seen, ended);
+      if (replayed == Run::Seek::Interrupted) abandon_question();
+      if (replayed != Run::Seek::Done) return false;
     }
     intervals_.push_back(std::move(next));
   }

@@ -63,7 +63,7 @@ std::optional<std::uint64_t> Debugger::Impl::latest_time(Pc pc, std::size_t fram
   for (Pc at = 0; at < stops.end(); ++at)
     if (exe.instruction(at).op == Opcode::Ret) stops.set(at);
   Latest latest(true, run->depth()), before = latest;
-  search_frames(
+  const Run::Seek seek = search_frames(
       *run, stops,
       [&](const vm::Machine& m) {
         if (m.frame().pc == pc && m.frames().size() == frame + 1) latest.found(frame + 1, m.instructions());
@@ -75,6 +75,7 @@ std::optional<std::uint64_t> Debugger::Impl::latest_time(Pc pc, std::size_t fram
         before = latest;
         return found;
       });
+  if (seek == Run::Seek::Interrupted) abandon_question();
   return latest.best();
 }
 

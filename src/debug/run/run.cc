@@ -12,6 +12,8 @@
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/walk.h"
+#include "rldb/support/cancel.h"
+#include "rldb/support/check.h"
 #include "rldb/vm/instruction_set.h"
 
 namespace rldb::debug {
@@ -61,6 +63,17 @@ Run::~Run() {
 bool Run::is_foreign() const { return vm::foreign_program(machine_.program()) != nullptr; }
 
 // ---- forward ----
+
+bool was_interrupted(const Outcome& o) {
+  if (o.stopped()) return o.reason == StopReason::Interrupted;
+  return o.fault && o.fault->error.kind == runtime::ErrorKind::Interrupted;
+}
+
+void abandon_question() {
+  support::cancel_flag() = true;
+  support::poll();
+  RLDB_UNREACHABLE("the flag is set");
+}
 
 Outcome Run::step(vm::Machine& m, std::uint64_t until, const vm::StopSet* stops, Observer* observer) const {
   const vm::StopSet none(observer && !stops ? code_->executable().instruction_count() : 0);
@@ -242,36 +255,43 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
   return Seek::NoHistory;
 }
 
-bool Run::replay_before(std::uint64_t end, const vm::StopSet& stops, const Visit& begun, const Visit& visit,
-                        const Visit& ended) const {
+Run::Seek Run::replay_before(std::uint64_t end, const vm::StopSet& stops, const Visit& begun, const Visit& visit,
+                             const Visit& ended) const {
   const Muted muted(session_);
   const vm::Machine* point = timeline_.at_or_before(end > 0 ? end - 1 : 0);
-  if (!point) return false;
+  if (!point) return Seek::NoHistory;
   auto copy = point->snapshot();
-  if (!copy.ok()) return false;
+  if (!copy.ok()) return Seek::NoHistory;
   vm::Machine m = std::move(copy).value();
   begun(m);
   if (m.running() && m.instructions() < end && stops.test(m.frame().pc)) visit(m);
   while (m.instructions() < end) {
     Outcome o = step(m, m.instructions() + 1, nullptr, nullptr);
     while (ran_out(o) && m.instructions() < end && !stops.test(m.frame().pc)) o = step(m, end, &stops, nullptr);
-    if (!o.stopped() || o.reason == StopReason::Interrupted) return false;
+    if (was_interrupted(o)) return Seek::Interrupted;
+    if (!o.stopped()) return Seek::NoHistory;  // cannot happen: this was executed before
     if (m.instructions() < end) visit(m);
   }
   changes_.apply(m, end);
   ended(m);
-  return true;
+  return Seek::Done;
 }
 
-std::optional<vm::Machine> Run::machine_at(std::uint64_t target) const {
+std::optional<vm::Machine> Run::machine_at(std::uint64_t target, Seek* how) const {
   const Muted muted(session_);
+  if (how) *how = Seek::NoHistory;
   const vm::Machine* point = timeline_.at_or_before(target);
   if (!point) return std::nullopt;
   auto copy = point->snapshot();
   if (!copy.ok()) return std::nullopt;
   vm::Machine m = std::move(copy).value();
-  if (m.instructions() < target && !ran_out(step(m, target, nullptr, nullptr))) return std::nullopt;
+  if (m.instructions() < target) {
+    const Outcome o = step(m, target, nullptr, nullptr);
+    if (how && was_interrupted(o)) *how = Seek::Interrupted;
+    if (!ran_out(o)) return std::nullopt;
+  }
   changes_.apply(m, target);
+  if (how) *how = Seek::Done;
   return m;
 }
 

@@ -21,6 +21,10 @@ class Observer;
 
 // The requested instructions were executed, and nothing else ended it.
 inline bool ran_out(const vm::Outcome& o) { return o.stopped() && o.reason == vm::StopReason::Stepped; }
+// Between two instructions, or in a kernel.
+bool was_interrupted(const vm::Outcome& o);
+// A machine took the interrupt while a question was answered: there is no answer. Throws support::Cancelled.
+[[noreturn]] void abandon_question();
 
 class Run {
  public:
@@ -93,13 +97,13 @@ class Run {
               const std::function<bool()>& leave, Observer* observer = nullptr) const;
 
   // Executes the interval from the last checkpoint before a time up to it again: `begun` at its start, `visit` before
-  // each instruction in `stops`, `ended` at the time itself. False: no history, or interrupted.
+  // each instruction in `stops`, `ended` at the time itself. NoHistory: also without memory for it.
   using Visit = std::function<void(const vm::Machine&)>;
-  bool replay_before(std::uint64_t end, const vm::StopSet& stops, const Visit& begun, const Visit& visit,
+  Seek replay_before(std::uint64_t end, const vm::StopSet& stops, const Visit& begun, const Visit& visit,
                      const Visit& ended) const;
 
-  // A separate machine as it was at a past time. Nullopt: no history, or interrupted.
-  std::optional<vm::Machine> machine_at(std::uint64_t time) const;
+  // A separate machine as it was at a past time. Nullopt: `how` tells whether it was interrupted.
+  std::optional<vm::Machine> machine_at(std::uint64_t time, Seek* how = nullptr) const;
 
   // Storages of so many bytes and more are left out where a part of the run is skimmed (run/skim.h); kNoSkim: nothing
   // is skimmed.

@@ -201,39 +201,41 @@ std::optional<vm::Machine> begin_at(const Run& run, std::uint64_t time) {
   return copy.ok() ? std::optional(*std::move(copy)) : std::nullopt;
 }
 
-bool run_to(const Run& run, vm::Machine& m, std::uint64_t end, SkimHook& hook) {
+SkimEnd run_to(const Run& run, vm::Machine& m, std::uint64_t end, SkimHook& hook) {
   const runtime::UnusedContents left_out;
   while (hook.apply_changes(m)) {
-    if (m.instructions() >= end) return true;
+    if (m.instructions() >= end) return SkimEnd::Done;
     support::poll();
     const vm::Outcome o = m.step(run.changes().next(m.instructions(), end) - m.instructions(), hook);
-    if (hook.refused() || !o.stopped() || o.reason == vm::StopReason::Interrupted) return false;
+    if (was_interrupted(o)) return SkimEnd::Interrupted;
+    if (hook.refused() || !o.stopped()) return SkimEnd::Refused;
   }
-  return false;
+  return SkimEnd::Refused;
 }
 
 }  // namespace
 
-std::optional<Skimmed> skim_to(const Run& run, std::uint64_t time) {
-  return run.quietly([&]() -> std::optional<Skimmed> {
+SkimEnd skim_to(const Run& run, std::uint64_t time, std::optional<Skimmed>& reached) {
+  return run.quietly([&] {
     auto m = begin_at(run, time);
     SkimHook hook(run, nullptr, nullptr);
-    if (!m || !run_to(run, *m, time, hook)) return std::nullopt;
-    return Skimmed{*std::move(m), hook.unknown()};
+    const SkimEnd end = m ? run_to(run, *m, time, hook) : SkimEnd::Refused;
+    if (end == SkimEnd::Done) reached = Skimmed{*std::move(m), hook.unknown()};
+    return end;
   });
 }
 
-bool skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, const Run::Visit& begun,
-                 const Run::Visit& visit, const Run::Visit& ended) {
+SkimEnd skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, const Run::Visit& begun,
+                    const Run::Visit& visit, const Run::Visit& ended) {
   return run.quietly([&] {
     auto m = begin_at(run, end > 0 ? end - 1 : 0);
-    if (!m) return false;
+    if (!m) return SkimEnd::Refused;
     SkimHook hook(run, &stops, &visit);
     begun(*m);
     if (m->instructions() < end) hook.see(*m);
-    if (!run_to(run, *m, end, hook)) return false;
-    ended(*m);
-    return true;
+    const SkimEnd how = run_to(run, *m, end, hook);
+    if (how == SkimEnd::Done) ended(*m);
+    return how;
   });
 }
 
@@ -247,9 +249,13 @@ Run::Seek search_frames(const Run& run, const vm::StopSet& stops, const Run::Vis
     if (!point) return Run::Seek::NoHistory;
     const std::uint64_t begin = point->instructions();
     const auto nothing = [](const vm::Machine&) {};
-    if (end - begin > kMostSkimmed || !skim_before(run, end, stops, nothing, visit, nothing)) {
+    const SkimEnd skimmed =
+        end - begin > kMostSkimmed ? SkimEnd::Refused : skim_before(run, end, stops, nothing, visit, nothing);
+    if (skimmed == SkimEnd::Interrupted) return Run::Seek::Interrupted;
+    if (skimmed == SkimEnd::Refused) {
       again();
-      if (!run.replay_before(end, stops, nothing, visit, nothing)) return Run::Seek::Interrupted;
+      const Run::Seek replayed = run.replay_before(end, stops, nothing, visit, nothing);
+      if (replayed != Run::Seek::Done) return replayed;
     }
     if (leave()) return Run::Seek::Done;
     end = begin;

@@ -7,6 +7,7 @@
 // the caller then executes the part whole (Run::machine_at). User: the provenance of elements.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <set>
@@ -19,16 +20,21 @@ struct Skimmed {
   vm::Machine machine;
   std::set<const runtime::Storage*> unknown;  // memory whose contents are not those of the run
 };
+enum class SkimEnd : std::uint8_t {
+  Done,
+  Refused,  // the run cannot be skimmed so far
+  Interrupted,
+};
 
 // Does a builtin look at shapes and dtypes only, never at elements?
 bool reads_only_headers(std::string_view builtin);
 
-// To a time. Nullopt: the run cannot be skimmed so far.
-std::optional<Skimmed> skim_to(const Run& run, std::uint64_t time);
+// To a time; `reached` has a value if it is done.
+SkimEnd skim_to(const Run& run, std::uint64_t time, std::optional<Skimmed>& reached);
 
-// As Run::replay_before. False: it cannot be skimmed; some moments may have been visited.
-bool skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, const Run::Visit& begun,
-                 const Run::Visit& visit, const Run::Visit& ended);
+// As Run::replay_before. Some moments may have been visited though it is refused.
+SkimEnd skim_before(const Run& run, std::uint64_t end, const vm::StopSet& stops, const Run::Visit& begun,
+                    const Run::Visit& visit, const Run::Visit& ended);
 
 // As Run::search, for visits that look at instructions and frames, not at the contents of tensors: intervals are
 // skimmed where they can be. `again`: the window is visited again from its beginning.

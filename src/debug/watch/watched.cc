@@ -191,16 +191,28 @@ void Watched::learn(const Run& run) {
     auto& known = d_.watched_memory[number_];
     if (const auto it = known.find(name.text); it != known.end() && it->second.activation == f.entered) continue;
     if (finder.held(name.text).ok() || !finder.was_freed(name.text)) continue;
-    known.insert_or_assign(name.text, MemoryOfName{f.entered});  // unless one is found: it is looked for once
-    for (const Pc begin : beginnings(name.text, m.frames()[frame_].pc)) {
-      const auto time = d_.latest_time(begin, frame_);
-      const auto then = time ? skim_to(run, *time) : std::nullopt;
-      const auto whole = time && !then ? run.machine_at(*time) : std::nullopt;
-      const vm::Machine* past = then ? &then->machine : whole ? &*whole : nullptr;
-      if (!past || past->frames().size() <= frame_) continue;
-      const auto value = ValueFinder(d_, *past, map_, frame_, 0, false).held(name.text);
-      if (value.ok() && value->is(ValueKind::Tensor)) remember(name.text, value->as_tensor(), f, *past);
-    }
+    look_back_for(name.text, f, run);
+    const auto found = known.find(name.text);
+    if (found == known.end() || found->second.activation != f.entered)
+      known.insert_or_assign(name.text, MemoryOfName{f.entered});  // there is none: it is looked for once
+  }
+}
+
+// Throws support::Cancelled where it is interrupted.
+void Watched::look_back_for(const std::string& name, const Followed& f, const Run& run) {
+  for (const Pc begin : beginnings(name, run.machine().frames()[frame_].pc)) {
+    const auto time = d_.latest_time(begin, frame_);
+    if (!time) continue;
+    std::optional<Skimmed> skimmed;
+    std::optional<vm::Machine> whole;
+    Run::Seek how{};
+    const SkimEnd end = skim_to(run, *time, skimmed);
+    if (end == SkimEnd::Refused) whole = run.machine_at(*time, &how);
+    if (end == SkimEnd::Interrupted || how == Run::Seek::Interrupted) abandon_question();
+    const vm::Machine* past = skimmed ? &skimmed->machine : whole ? &*whole : nullptr;
+    if (!past || past->frames().size() <= frame_) continue;
+    const auto value = ValueFinder(d_, *past, map_, frame_, 0, false).held(name);
+    if (value.ok() && value->is(ValueKind::Tensor)) remember(name, value->as_tensor(), f, *past);
   }
 }
 

@@ -64,6 +64,7 @@ class Watched {
   };
   void add_definitions();
   std::vector<Pc> beginnings(std::string_view name, Pc before) const;
+  void look_back_for(const std::string& name, const Followed& f, const Run& run);
   void find_storage(std::string_view name);
   bool is_own(const vm::Machine& m, std::size_t frame) const;
   void follow(const vm::Machine& m, std::size_t frame);

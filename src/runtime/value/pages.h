@@ -9,9 +9,9 @@
 
 namespace rldb::runtime {
 
-inline constexpr std::size_t kPagesFrom = 64 * 1024;     // bytes of a storage that is made of pages
-inline constexpr std::size_t kUnusedFrom = 1024 * 1024;  // smaller ones are used in any case: UnusedContents
-inline constexpr std::size_t kMostKept = 1024 * 1024 * 1024;
+inline constexpr std::size_t kPagesFrom = 64 * 1024;         // bytes of a storage that is made of pages
+inline constexpr std::size_t kUnusedFrom = 1024 * 1024;      // smaller ones are used in any case: UnusedContents
+inline constexpr std::size_t kMostKept = 256 * 1024 * 1024;  // also while nothing runs
 
 bool has_pages(std::size_t bytes);
 

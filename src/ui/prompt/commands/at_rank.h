@@ -11,18 +11,21 @@ namespace rldb::ui {
 
 // The rank's own run becomes the present one, where it was left; if it has none yet, it is run to the same place.
 // False: diagnosed.
-bool switch_rank(Repl& repl, std::size_t rank);
+bool switch_rank(Repl& repl, std::size_t rank, source::Diagnostics& out);
 
 // `a@1`, `why a[2]@1`: until the end of the scope the present run is that of the rank, which is taken off the text.
 class AtRank {
  public:
-  AtRank(Repl& repl, std::string_view& text);
+  AtRank(Repl& repl, std::string_view& text);  // reports problems
+  AtRank(Repl& repl, std::string_view& text, source::Diagnostics& out);
   ~AtRank();
   AtRank(const AtRank&) = delete;
   AtRank& operator=(const AtRank&) = delete;
   bool failed() const { return failed_; }  // diagnosed
 
  private:
+  void enter(std::string_view& text, source::Diagnostics& out);
+
   Repl& repl_;
   std::size_t before_;
   bool failed_ = false;
@@ -31,7 +34,7 @@ class AtRank {
 // `a + a@1`: until the end of the scope the names of other ranks in an expression have their values.
 class RankValues {
  public:
-  RankValues(Repl& repl, std::string_view text);
+  RankValues(Repl& repl, std::string_view text, source::Diagnostics& out);
   ~RankValues();
   RankValues(const RankValues&) = delete;
   RankValues& operator=(const RankValues&) = delete;

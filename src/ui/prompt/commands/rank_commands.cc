@@ -43,7 +43,7 @@ class Turn {
 
 }  // namespace
 
-bool switch_rank(Repl& repl, std::size_t rank) {
+bool switch_rank(Repl& repl, std::size_t rank, source::Diagnostics& out) {
   if (rank == repl.rank) return true;
   Turn turn(repl);
   if (debug::exchange_run(repl.debugger(), int(repl.rank), int(rank))) {
@@ -51,13 +51,14 @@ bool switch_rank(Repl& repl, std::size_t rank) {
     return true;
   }
   if (rank >= repl.group->arguments().size()) {
-    repl.fail(source::message(diag::NotStopped));
+    out.add({}, source::message(diag::NotStopped));
     return false;
   }
-  source::Diagnostics diagnostics;
+  source::Diagnostics problems;
   const auto begun = debug::begin_beside(
-      repl.debugger(), int(repl.rank), repl.group->arguments()[rank], [&] { repl.group->be(rank); }, diagnostics);
-  if (repl.report(diagnostics) == Status::Failed || !begun) return false;
+      repl.debugger(), int(repl.rank), repl.group->arguments()[rank], [&] { repl.group->be(rank); }, problems);
+  for (const source::Diagnostic& d : problems.all()) out.add(d);
+  if (problems.has_errors() || !begun) return false;
   turn.keep(rank);
   if (!begun->arrived && !repl.wants_json()) repl.print("rank {} does not come to the same place\n", rank);
   return true;
@@ -65,8 +66,20 @@ bool switch_rank(Repl& repl, std::size_t rank) {
 
 namespace {
 
+// `(a + a)`, not `(a) + (a)`.
+bool is_in_parentheses(std::string_view text) {
+  if (!text.starts_with('(') || !text.ends_with(')')) return false;
+  int open = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    open += text[i] == '(' ? 1 : text[i] == ')' ? -1 : 0;
+    if (open == 0) return i + 1 == text.size();
+  }
+  return false;
+}
+
 // Not `a + a`: there the rank belongs to a part.
 bool is_one_operand(std::string_view text) {
+  text = trim(text);
   const auto parsed = expression::parse(text);
   if (!parsed.ok()) return true;
   using Kind = expression::TermKind;
@@ -74,24 +87,35 @@ bool is_one_operand(std::string_view text) {
   const std::vector<std::string> names = expression::names_of(*parsed);
   const bool of_ranks =
       std::any_of(names.begin(), names.end(), [](const std::string& n) { return n.find('@') != std::string::npos; });
-  return !of_ranks && kind != Kind::Unary && kind != Kind::Binary && kind != Kind::Compare && kind != Kind::And &&
-         kind != Kind::Or && kind != Kind::Not;
+  const bool several = kind == Kind::Unary || kind == Kind::Binary || kind == Kind::Compare || kind == Kind::And ||
+                       kind == Kind::Or || kind == Kind::Not;
+  return !of_ranks && (!several || is_in_parentheses(text));
 }
 
 }  // namespace
 
 AtRank::AtRank(Repl& repl, std::string_view& text) : repl_(repl), before_(repl.rank) {
+  source::Diagnostics diagnostics;
+  enter(text, diagnostics);
+  (void)repl.report(diagnostics);
+}
+
+AtRank::AtRank(Repl& repl, std::string_view& text, source::Diagnostics& out) : repl_(repl), before_(repl.rank) {
+  enter(text, out);
+}
+
+void AtRank::enter(std::string_view& text, source::Diagnostics& out) {
   const auto at = text.rfind('@');
-  if (!repl.group || at == std::string_view::npos || at == 0) return;
+  if (!repl_.group || at == std::string_view::npos || at == 0) return;
   const auto rank = parse_count(text.substr(at + 1));
   if (!rank || !is_one_operand(text.substr(0, at))) return;  // the operator `@`, a part of an expression
-  if (*rank >= repl.ranks) {
-    repl.fail(source::message(diag::NoSuchRank, text.substr(at + 1), text, repl.ranks));
+  if (*rank >= repl_.ranks) {
+    out.add({}, source::message(diag::NoSuchRank, text.substr(at + 1), text, repl_.ranks));
     failed_ = true;
     return;
   }
   text = trim(text.substr(0, at));
-  failed_ = !switch_rank(repl, std::size_t(*rank));
+  failed_ = !switch_rank(repl_, std::size_t(*rank), out);
 }
 
 AtRank::~AtRank() {
@@ -102,18 +126,30 @@ AtRank::~AtRank() {
   repl_.group->be_again(before_);
 }
 
-RankValues::RankValues(Repl& repl, std::string_view text) : repl_(repl) {
+namespace {
+
+// With the rank's number before the messages.
+void add_of_rank(const source::Diagnostics& found, std::string_view name, source::Diagnostics& out) {
+  for (source::Diagnostic d : found.all()) {
+    d.message = source::message(diag::RankFailed, name.substr(name.find('@') + 1), d.message).text;
+    out.add(std::move(d));
+  }
+}
+
+}  // namespace
+
+RankValues::RankValues(Repl& repl, std::string_view text, source::Diagnostics& out) : repl_(repl) {
   const auto parsed = expression::parse(text);
   if (!repl.group || !parsed.ok()) return;
   std::map<std::string, runtime::Value, std::less<>> values;
   for (const std::string& name : expression::names_of(*parsed)) {
     std::string_view asked = name;
     if (name.find('@') == std::string::npos) continue;
-    const AtRank rank(repl, asked);
-    source::Diagnostics diagnostics;
-    const auto value = rank.failed() ? std::nullopt : repl.debugger().evaluate(asked, 0, diagnostics);
+    const AtRank rank(repl, asked, out);
+    source::Diagnostics problems;
+    const auto value = rank.failed() ? std::nullopt : repl.debugger().evaluate(asked, repl.frame(), problems);
     failed_ = !value;
-    if (!value && !rank.failed()) (void)repl.report(diagnostics);
+    if (!value) add_of_rank(problems, name, out);
     if (!value) return;
     values.emplace(name, *value);
   }
@@ -160,7 +196,9 @@ Status command_Rank(Repl& repl, std::string_view rest) {
     if (!rank) return Status::Usage;
     if (!repl.group || *rank >= repl.ranks) return repl.fail(source::message(diag::NoSuchRank, rest, rest, repl.ranks));
     if (!repl.debugger().active() && !repl.debugger().finished()) return repl.fail(source::message(diag::NotStopped));
-    if (!switch_rank(repl, std::size_t(*rank))) return Status::Failed;
+    source::Diagnostics problems;
+    const bool switched = switch_rank(repl, std::size_t(*rank), problems);
+    if (repl.report(problems) == Status::Failed || !switched) return Status::Failed;
     repl.frame() = 0;
   }
   if (repl.wants_json()) return repl.give({{"ranks", repl.ranks}, {"rank", repl.rank}});

@@ -69,8 +69,8 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   std::string_view text = e->text;
   const AtRank rank(repl, text);
   if (rank.failed()) return Status::Failed;
-  const RankValues others(repl, text);
-  if (others.failed()) return Status::Failed;
+  const RankValues others(repl, text, diagnostics);
+  if (others.failed()) return repl.report(diagnostics), Status::Failed;
   const auto value =
       repl.debugger().evaluate(text, repl.frame(), diagnostics, &notes, repl.debugger().call_runner(stop, diagnostics));
   if (stop) return repl.show_stop_in_call(*stop);
@@ -104,8 +104,8 @@ void show_displays(Repl& repl) {
   for (const Display& d : repl.displays) {
     // A value missing here does not make the stop fail.
     source::Diagnostics diagnostics;
-    const RankValues others(repl, d.text);
-    const auto value = repl.debugger().evaluate(d.text, repl.frame(), diagnostics);
+    const RankValues others(repl, d.text, diagnostics);
+    const auto value = others.failed() ? std::nullopt : repl.debugger().evaluate(d.text, repl.frame(), diagnostics);
     const std::string label = fmt::format("{}: {}{}", d.number, d.format ? fmt::format("/{} ", d.format) : "", d.text);
     if (value && !d.format && repl.show_by_printer(*value, label)) continue;
     if (value)
