@@ -288,7 +288,7 @@ TEST_CASE("skimmed answers: random programs") {
   CHECK(written > 200);
 }
 
-TEST_CASE("an interrupted search does not execute the part whole, and has no answer") {
+TEST_CASE("an interrupted search says so, and has no answer") {
   Fixture f(kLoop);
   source::Diagnostics d;
   auto build = f.session.runnable(d);
@@ -305,11 +305,9 @@ TEST_CASE("an interrupted search does not execute the part whole, and has no ans
   const auto visit = [&](const vm::Machine&) {
     if (++visits == 3) f.session.interrupt() = true;
   };
-  int whole = 0;
   const auto seek = search_frames(
-      run, stops, visit, [&] { ++whole; }, [] { return false; });
+      run, stops, visit, [] {}, [] { return false; });
   CHECK(seek == Run::Seek::Interrupted);
-  CHECK(whole == 0);
   CHECK_FALSE(f.session.interrupt());
   visits = 0;
   CHECK(run.replay_before(run.time(), stops, visit, visit, visit) == Run::Seek::Interrupted);

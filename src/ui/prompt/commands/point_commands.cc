@@ -86,7 +86,10 @@ std::string named(const Breakpoint& point) {
 
 // A newly created point, with a condition that parses.
 Status made(Repl& repl, const Breakpoint* point, const std::string& condition, source::Diagnostics& diagnostics) {
-  if (point && !condition.empty()) repl.debugger().set_condition(point->number, condition, diagnostics);
+  if (point && !condition.empty() && !repl.debugger().set_condition(point->number, condition, diagnostics)) {
+    repl.debugger().remove_breakpoint(point->number);
+    point = nullptr;
+  }
   repl.report(diagnostics);
   if (!point) return Status::Failed;
   if (repl.wants_json()) return repl.give(breakpoint_json(*point));
