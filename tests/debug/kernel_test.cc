@@ -494,8 +494,7 @@ class RandomConditions {
   }
 
   std::string scalar(int depth) {
-    if (depth == 0 || any(3) == 0)
-      return word(words_.scalars);
+    if (depth == 0 || any(3) == 0) return word(words_.scalars);
     const std::string a = scalar(depth - 1), b = scalar(depth - 1);
     switch (any(7)) {
       case 6:
@@ -517,8 +516,7 @@ class RandomConditions {
   }
 
   std::string array(int depth) {
-    if (depth == 0 || any(2) == 0)
-      return word(words_.arrays);
+    if (depth == 0 || any(2) == 0) return word(words_.arrays);
     switch (any(5)) {
       case 0:
         return fmt::format("({} {} {})", array(depth - 1), pick({"+", "-", "*", "/", "%"}), scalar(0));
@@ -613,13 +611,12 @@ TEST_CASE("random conditions on elements of small dtypes hold where the language
 
 TEST_CASE("random conditions hold where the language says") {
   Conditions conditions(kProduct, "product", product_args());
-  const RandomConditions::Words words{
-      {"vi", "vj", "vk", "0", "1", "-1", "vi - 1", "vk + 1", "B[vk, vj]"},
-      {"vi", "vj", "vk", "limit", "2", "0.5", "1", "-3", "0", "A[vi, vk]", "B[vk, vj]", "C[vi, vj]", "$other[vi, vk]",
-       "A[{}, {}]", "B[{}, {}]"},
-      {"A", "B", "C", "A[vi]", "B[:, vj]", "B[vk]", "C[vi]", "A[:, ::2]", "B[vk:]", "B[:vk, 0]", "B[::-1]",
-       "A[..., vk]", "C[:vi, :]", "B[{}]"},
-      {"A[vi]", "B[:, 0]", "A[0]", "B[:, vj]"}};
+  const RandomConditions::Words words{{"vi", "vj", "vk", "0", "1", "-1", "vi - 1", "vk + 1", "B[vk, vj]"},
+                                      {"vi", "vj", "vk", "limit", "2", "0.5", "1", "-3", "0", "A[vi, vk]", "B[vk, vj]",
+                                       "C[vi, vj]", "$other[vi, vk]", "A[{}, {}]", "B[{}, {}]"},
+                                      {"A", "B", "C", "A[vi]", "B[:, vj]", "B[vk]", "C[vi]", "A[:, ::2]", "B[vk:]",
+                                       "B[:vk, 0]", "B[::-1]", "A[..., vk]", "C[:vi, :]", "B[{}]"},
+                                      {"A[vi]", "B[:, 0]", "A[0]", "B[:, vj]"}};
   const RandomChecks found(conditions, RandomConditions(1, words), 250);
   CHECK(found.compiled > 120);
   CHECK(found.reached > 1000);
