@@ -205,7 +205,8 @@ SkimEnd run_to(const Run& run, vm::Machine& m, std::uint64_t end, SkimHook& hook
   const runtime::UnusedContents left_out;
   while (hook.apply_changes(m)) {
     if (m.instructions() >= end) return SkimEnd::Done;
-    support::poll();
+    // As a machine takes it: a step backward that is interrupted is made again (protocol/dap).
+    if (support::cancel_flag().exchange(false)) return SkimEnd::Interrupted;
     const vm::Outcome o = m.step(run.changes().next(m.instructions(), end) - m.instructions(), hook);
     if (was_interrupted(o)) return SkimEnd::Interrupted;
     if (hook.refused() || !o.stopped()) return SkimEnd::Refused;
