@@ -1,5 +1,8 @@
 // An edit: the text, tree-sitter's tree, spans, then the enclosing function, its callers, the module; else the whole
 // text.
+//
+// It is long because it is one state: each step of an edit changes what the others rely on (members, their facts, the
+// diagnostics of each part), and may give up in favour of reading the whole text.
 #include "rldb/frontend/document.h"
 
 #include <algorithm>

@@ -247,6 +247,49 @@ class M:
   }
 }
 
+TEST_CASE("what if: kernels on a device of their own, and a device that nothing ran on") {
+  constexpr const char* kText = R"(
+from tvm.script import ir as I, relax as R, tirx as T
+@I.ir_module
+class M:
+    @T.prim_func(s_tir=True, private=True)
+    def on(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for tx in T.thread_binding(64, thread="threadIdx.x"):
+            with T.sblock("b"):
+                vi = T.axis.spatial(64, tx)
+                B[vi] = A[vi] + T.float32(1)
+    @R.function
+    def main(x: R.Tensor((64,), "float32")):
+        cls = M
+        a = R.call_tir(cls.on, (x,), out_sinfo=R.Tensor((64,), "float32"))
+        b = R.add(a, a)
+        return b
+)";
+  Fixture f(kText);
+  f.session.options().engine = session::Engine::Jit;
+  f.session.options().kernel_engines["on"] = session::Engine::OpenCl;
+  runtime::reset_device_traffic();
+  source::Diagnostics d;
+  std::vector<Value> results;
+  ProfileRequest request;
+  request.function = "main";
+  request.arguments = {{f32({64}, std::vector<double>(64, 1.0))}};
+  request.devices = *parse_device_costs({"opencl:0,latency=1ms", "sim:3,flops=1"});
+  const auto profiles = profile_run(f.session, nullptr, request, results, d);
+  if (text_of(d).find("OpenCL cannot be used") != std::string::npos) {
+    MESSAGE("skipped: no OpenCL device");
+    return;
+  }
+  REQUIRE_MESSAGE(profiles.size() == 1, text_of(d));
+  const Profile& p = profiles[0];
+  CHECK(row(p.bindings, "main:a").counts.simulated.latency == doctest::Approx(1e6));
+  CHECK(row(p.bindings, "main:b").counts.simulated.latency == 0);
+  CHECK(row(p.bindings, "main:b").counts.simulated.measured > 0);
+  CHECK(simulated_copies(p).latency == doctest::Approx(2e6));  // one in, one out
+  CHECK(p.devices[0].used);
+  CHECK_FALSE(p.devices[1].used);
+}
+
 TEST_CASE("costs of devices are read, and refused with the reason") {
   const auto costs = parse_device_costs({"sim:1,flops=1.5T,latency=20us", "cpu,bytes=2e9"});
   REQUIRE(costs.ok());
@@ -267,6 +310,14 @@ TEST_CASE("costs of devices are read, and refused with the reason") {
     CHECK(refused({fmt::format("sim:0,flops={}", bad)}) ==
           fmt::format("`--simulate=sim:0,flops={}`: `{}` is no rate above 0: expected one like 500G", bad, bad));
   CHECK(refused({"sim:0,latency=5"}) == "`--simulate=sim:0,latency=5`: `5` is no time above 0: expected one like 5us");
+  for (const char* bad : {"0.5", "1e25", "1n", "1e-300n"})
+    CHECK(
+        refused({fmt::format("sim:0,flops={}", bad)}).ends_with("is out of range: rates are from 1 to 1e24 a second"));
+  for (const char* bad : {"1.1e6s", "1e300s", "1e303ms", "2Ms", "1e-20s"})
+    CHECK(
+        refused({fmt::format("sim:0,latency={}", bad)}).ends_with("is out of range: times are from 1e-12 s to 1e6 s"));
+  CHECK(parse_device_costs({"sim:0,flops=1,latency=1Ms"}).ok());
+  CHECK(refused({"sim:0,flops=1,"}) == "`--simulate=sim:0,flops=1,`: a cost is missing after the last comma");
   CHECK(refused({"sim:0,flops=1,flops=2"}) == "`--simulate=sim:0,flops=1,flops=2`: `flops` is given twice");
   CHECK(refused({"sim:0,flops=1", "sim:0,bytes=1"}) == "`--simulate=sim:0,bytes=1`: the device is given twice");
 }

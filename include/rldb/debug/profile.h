@@ -36,6 +36,7 @@ struct DeviceCosts {
   runtime::Device device;
   double operations = 0, bytes = 0, link = 0;  // per second; link: bytes copied from and to it
   double latency_ns = 0;                       // of each call of a kernel, and of each copy
+  bool used = false;                           // by the run that was profiled
 };
 // Each `sim:0,flops=10T,bytes=500G,link=16G,latency=5us`, with one cost or more.
 ir::Result<std::vector<DeviceCosts>> parse_device_costs(const std::vector<std::string>& texts);
@@ -118,9 +119,9 @@ struct Profile {
   int peak_binding = -1;
   std::uint64_t arguments_bytes = 0;  // held before the run, of the whole process
   PeakRates peaks;
-  std::vector<runtime::DeviceUse> traffic;       // of devices other than the host, with the copies of the arguments
-  std::vector<DeviceCosts> devices;              // what if they cost this
-  std::optional<runtime::Device> kernel_device;  // of an engine that runs kernels on a device; else where tensors are
+  std::vector<runtime::DeviceUse> traffic;      // of devices other than the host, with the copies of the arguments
+  std::vector<DeviceCosts> devices;             // what if they cost this
+  std::vector<runtime::Device> kernel_devices;  // where engines ran kernels and keep their tensors
 };
 inline constexpr std::size_t kMostSpans = 200'000;
 

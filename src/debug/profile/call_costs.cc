@@ -98,19 +98,28 @@ const CallCosts::Found& CallCosts::of_kernel(std::size_t site, const ir::PrimFun
   return known.front().second;
 }
 
-const DeviceCosts* CallCosts::costs_of(runtime::Device device) const {
-  for (const DeviceCosts& d : profile_.devices)
+DeviceCosts* CallCosts::costs_of(runtime::Device device) const {
+  for (DeviceCosts& d : profile_.devices)
     if (d.device == device) return &d;
   return nullptr;
 }
 
+std::optional<runtime::Device> CallCosts::device_of(const ir::PrimFunc* f, int callee) {
+  if (!f) return std::nullopt;  // a function of the host
+  const auto device = device_of_(profile_.callees[std::size_t(callee)].name, f);
+  std::vector<runtime::Device>& known = profile_.kernel_devices;
+  if (device && std::find(known.begin(), known.end(), *device) == known.end()) known.push_back(*device);
+  return device;
+}
+
 // A kernel computes while it moves data: the longer of the two counts.
-std::optional<SimulatedTime> CallCosts::simulated(const CallCost& cost, PackedArgs args) const {
+std::optional<SimulatedTime> CallCosts::simulated(const CallCost& cost, const std::optional<runtime::Device>& ran_on,
+                                                  PackedArgs args) const {
   const auto first = std::find_if(args.begin(), args.end(), [](const Value& v) { return v.is(ValueKind::Tensor); });
   if (first == args.end()) return std::nullopt;
-  const bool elsewhere = profile_.kernel_device.has_value();
-  const DeviceCosts* d = costs_of(elsewhere ? *profile_.kernel_device : first->as_tensor().device());
+  DeviceCosts* d = costs_of(ran_on ? *ran_on : first->as_tensor().device());
   if (!d) return std::nullopt;
+  d->used = true;
   SimulatedTime t;
   t.latency = d->latency_ns;
   const double computing = d->operations > 0 ? 1e9 * cost.operations / d->operations : 0;
@@ -126,9 +135,9 @@ std::optional<SimulatedTime> CallCosts::of_copy(PackedArgs args, const Value& re
   if (from == to) return std::nullopt;
   SimulatedTime t;
   bool known = false;
-  for (const DeviceCosts* d : {costs_of(from), costs_of(to)}) {
+  for (DeviceCosts* d : {costs_of(from), costs_of(to)}) {
     if (!d) continue;
-    known = true;
+    d->used = known = true;
     t.latency = std::max(t.latency, d->latency_ns);
     if (d->link > 0) t.link = std::max(t.link, 1e9 * double(result.as_tensor().byte_size()) / d->link);
   }
@@ -143,8 +152,9 @@ CallCosts::Found CallCosts::compute(const ir::PrimFunc* f, int callee, PackedArg
   }
   found.cost.bytes_known = true;
   found.cost.bytes = bytes_of(args, {});
+  const std::optional<runtime::Device> ran_on = device_of(f, callee);
   if (!f) {
-    found.cost.simulated = simulated(found.cost, args);
+    found.cost.simulated = simulated(found.cost, ran_on, args);
     return found;
   }
   const KernelCost cost = kernel_cost(f, variables_of(f, args));
@@ -153,12 +163,12 @@ CallCosts::Found CallCosts::compute(const ir::PrimFunc* f, int callee, PackedArg
   const std::optional<double> operations = cost.operations.number();
   if (!operations) {
     unknown = "dims that its arguments do not give";
-    found.cost.simulated = simulated(found.cost, args);
+    found.cost.simulated = simulated(found.cost, ran_on, args);
     return found;
   }
   found.cost.operations_known = true;
   found.cost.operations = *operations;
-  found.cost.simulated = simulated(found.cost, args);
+  found.cost.simulated = simulated(found.cost, ran_on, args);
   const PeakRates& peaks = profile_.peaks;
   const double rate = computes_f64(args) ? peaks.f64_operations : peaks.f32_operations;
   if (rate > 0 && peaks.bytes > 0)

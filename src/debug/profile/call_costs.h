@@ -2,6 +2,7 @@
 // observers of a profile.
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -12,7 +13,10 @@ namespace rldb::debug {
 
 class CallCosts {
  public:
-  CallCosts(Profile& profile, Collector& collector) : profile_(profile), collector_(collector) {}
+  // The device on which an engine runs a kernel; nullopt: it is where its tensors are.
+  using DeviceOf = std::function<std::optional<runtime::Device>(std::string_view callee, const ir::PrimFunc* f)>;
+  CallCosts(Profile& profile, Collector& collector, DeviceOf device_of)
+      : profile_(profile), collector_(collector), device_of_(std::move(device_of)) {}
 
   struct Found {
     CallCost cost;
@@ -31,12 +35,15 @@ class CallCosts {
     std::vector<std::pair<Key, Found>> known;  // the last one first
   };
   void read_key(runtime::PackedArgs args);
-  const DeviceCosts* costs_of(runtime::Device device) const;
-  std::optional<SimulatedTime> simulated(const CallCost& cost, runtime::PackedArgs args) const;
+  DeviceCosts* costs_of(runtime::Device device) const;
+  std::optional<SimulatedTime> simulated(const CallCost& cost, const std::optional<runtime::Device>& ran_on,
+                                         runtime::PackedArgs args) const;
+  std::optional<runtime::Device> device_of(const ir::PrimFunc* f, int callee);
   Found compute(const ir::PrimFunc* f, int callee, runtime::PackedArgs args);
 
   Profile& profile_;
   Collector& collector_;
+  DeviceOf device_of_;
   std::unordered_map<std::size_t, Site> sites_;
   Key key_;
 };

@@ -22,7 +22,9 @@ constexpr CostField kCostFields[] = {{"flops", "", &DeviceCosts::operations, 1},
                                      {"link", "", &DeviceCosts::link, 1},
                                      {"latency", "s", &DeviceCosts::latency_ns, 1e9}};
 
-// `500G`, `1.5e12`; `5us` of the unit `s`. Positive and finite.
+constexpr double kLeastRate = 1, kHighestRate = 1e24, kLongestTime = 1e6, kShortestTime = 1e-12;  // a second; seconds
+
+// `500G`, `1.5e12`; `5us` of the unit `s`. Above 0.
 std::optional<double> quantity(std::string_view text, std::string_view unit) {
   double n = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
@@ -51,6 +53,9 @@ std::string read_cost(std::string_view item, DeviceCosts& costs) {
   if (!n)
     return fmt::format("`{}` is no {}: expected one like {}", value,
                        field->unit.empty() ? "rate above 0" : "time above 0", field->unit.empty() ? "500G" : "5us");
+  if (field->unit.empty() ? *n < kLeastRate || *n > kHighestRate : *n < kShortestTime || *n > kLongestTime)
+    return fmt::format("`{}` is out of range: {}", value,
+                       field->unit.empty() ? "rates are from 1 to 1e24 a second" : "times are from 1e-12 s to 1e6 s");
   costs.*field->to = *n * field->scale;
   return {};
 }
@@ -71,6 +76,7 @@ ir::Result<DeviceCosts> costs_of(std::string_view text) {
   if (!device) return refused(fmt::format("`{}` is no device", name));
   costs.device = *device;
   if (rest.empty()) return refused("it says no costs");
+  if (rest.back() == ',') return refused("a cost is missing after the last comma");
   while (!rest.empty())
     if (const std::string why = read_cost(next(), costs); !why.empty()) return refused(why);
   return costs;
@@ -95,7 +101,8 @@ SimulatedTime simulated_copies(const Profile& profile) {
   SimulatedTime t;
   for (const DeviceCosts& d : profile.devices)
     for (const runtime::DeviceUse& use : profile.traffic) {
-      if (!profile.kernel_device || !(d.device == *profile.kernel_device) || !(use.device == d.device)) continue;
+      const auto& engines = profile.kernel_devices;
+      if (!(use.device == d.device) || std::find(engines.begin(), engines.end(), d.device) == engines.end()) continue;
       if (d.link > 0) t.link += 1e9 * double(use.bytes_in + use.bytes_out) / d.link;
       t.latency += d.latency_ns * double(use.copies_in + use.copies_out);
     }

@@ -5,6 +5,7 @@
 
 #include "debug/profile/eval_observer.h"
 #include "debug/profile/machine_observer.h"
+#include "rldb/ir/attr_name/kernel.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/session/observed.h"
 #include "rldb/session/prepare.h"
@@ -18,6 +19,16 @@ namespace {
 
 using Build = std::shared_ptr<const session::Build>;
 
+// Where the engine of a kernel runs it, as Session::make_kernel decides; nullopt: on the host, or where tensors are.
+std::optional<runtime::Device> engine_device(const session::Session& session, std::string_view kernel,
+                                             const ir::PrimFunc* f) {
+  const auto& own = session.options().kernel_engines;
+  const auto given = own.find(kernel);
+  const session::Engine engine = given == own.end() ? session.options().engine : given->second;
+  if (!session::is_on_device(engine) || ir::find_attr(f->attrs, attr_name::IsHostFunc)) return std::nullopt;
+  return runtime::parse_device(engine == session::Engine::Cuda ? "cuda" : "opencl");
+}
+
 // One worker's profile in the making.
 class Recording {
  public:
@@ -29,8 +40,6 @@ class Recording {
     profile.rank = rank;
     profile.peaks = request.peaks;
     profile.devices = request.devices;
-    if (session.options().engine == session::Engine::OpenCl) profile.kernel_device = runtime::parse_device("opencl");
-    if (session.options().engine == session::Engine::Cuda) profile.kernel_device = runtime::parse_device("cuda");
   }
 
   void observe(const Build& build) {
@@ -76,7 +85,9 @@ class Recording {
 
   Profile profile;
   Collector collector{profile};
-  CallCosts costs{profile, collector};
+  CallCosts costs{profile, collector, [this](std::string_view callee, const ir::PrimFunc* f) {
+                    return engine_device(session_, callee, f);
+                  }};
   std::unique_ptr<ObservedCode> code;
   std::unique_ptr<vm::Hook> hook;
 

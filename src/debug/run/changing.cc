@@ -9,6 +9,7 @@
 #include "debug/watch/numeric.h"
 #include "rldb/expression/array.h"
 #include "rldb/runtime/copy.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/runtime/shared_memory.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -94,6 +95,8 @@ std::optional<std::string> Debugger::Impl::assign_register(std::string_view name
                   fmt::format("it is a {}, the value is a {}", kind_text(now ? *now : Value()), kind_text(value)));
   const auto kept = runtime::copy_of(fits);
   if (!kept.ok()) return refuse(out, name, kept.error().message);
+  // Else its other elements, or what the device has, would come back over the new ones.
+  if (auto there = runtime::read_back(*now); !there.ok()) return refuse(out, name, there.error().message);
   if (auto owned = runtime::own_all(*now); !owned.ok()) return refuse(out, name, owned.error().message);
   run->change(
       false,
@@ -129,6 +132,8 @@ std::optional<std::string> Debugger::Impl::assign_elements(std::string_view name
                   fmt::format("these are {} elements, the value is a {}", chosen->size(), kind_text(value)));
   auto kept = runtime::copy_of(Value(*given));
   if (!kept.ok()) return refuse(out, name, kept.error().message);
+  // Else its other elements, or what the device has, would come back over the new ones.
+  if (auto there = runtime::read_back(*now); !there.ok()) return refuse(out, name, there.error().message);
   if (auto owned = runtime::own_all(*now); !owned.ok()) return refuse(out, name, owned.error().message);
   run->change(
       false,

@@ -58,6 +58,8 @@ class Run {
   std::uint64_t time() const { return machine_.instructions(); }
   // Nanoseconds that going back to the current time would take.
   std::uint64_t cost_of_return() const { return timeline_.cost_of_return(); }
+  // It has ended, and its result cannot be read.
+  void result_lost(vm::Fault why) { kernel_fault_ = std::move(why); }
   const std::optional<vm::Fault>& fault() const { return kernel_fault_ ? kernel_fault_ : machine_.fault(); }
 
   // ---- forward ----

@@ -4,6 +4,8 @@
 #include "debug/impl.h"
 #include "debug/watch/iteration.h"
 #include "debug/watch/observer.h"
+#include "rldb/runtime/device_error.h"
+#include "rldb/session/observed.h"
 #include "rldb/source/diagnostic_missing.h"
 
 namespace rldb::debug {
@@ -47,6 +49,15 @@ StopReport Debugger::Impl::report(StopKind kind) {
 
 StopReport Debugger::Impl::report_outcome(Outcome outcome) {
   if (outcome.finished()) {
+    if (auto lost = session::lost_result(run->function(), outcome.value)) {
+      run->result_lost(vm::Fault{*std::move(lost), -1, run->function(), -1, {}});
+      StopReport r = report(StopKind::Fault);
+      r.fault = run->fault();
+      if (r.where.function.empty()) r.where.function = run->function();
+      last = r;
+      catch_up_with_moves();
+      return r;
+    }
     StopReport r = report(StopKind::Finished);
     r.value = std::move(outcome.value);
     last = r;
@@ -384,6 +395,7 @@ StopReport Debugger::start(std::shared_ptr<const session::Build> build, std::str
 StopReport Debugger::Impl::begin(Debugger& debugger, std::shared_ptr<const session::Build> build,
                                  std::string_view function, std::span<const Value> args, bool stop_at_entry,
                                  source::Diagnostics& out) {
+  (void)runtime::take_device_error();  // of what ran before
   std::optional<vm::Machine> machine = session.start(*build, function, args, out);
   if (!machine) return not_running();
   part = 0;

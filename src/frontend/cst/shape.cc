@@ -142,7 +142,7 @@ void ShapeScan::add(std::uint32_t begin) {
   pieces_.push_back({begin, at_});
 }
 
-// The statement is for the grammar.
+// Leaves the statement to the grammar.
 bool ShapeScan::leave() {
   plain_ = false;
   shape_ += '?';

@@ -23,7 +23,7 @@ auto guarded_hook(F hook) {
   };
 }
 
-// A bracket that is open would take in every further line. Two empty lines end the entry, and its error is told.
+// An open bracket would swallow every further line: two empty lines end the entry, and its error is reported.
 bool is_given_up(std::string_view text, frontend::EntryTree& tree) {
   const std::string_view blank = text.substr(text.find_last_not_of(" \t\r\n") + 1);
   return std::count(blank.begin(), blank.end(), '\n') >= 2 && tree.close_brackets(text).has_value();

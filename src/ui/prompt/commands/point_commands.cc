@@ -44,7 +44,7 @@ bool is_word_of_language(std::string_view name) {
   return std::any_of(rows.begin(), rows.end(), [&](const expression::LanguageRow& row) { return row.name == name; });
 }
 
-// Of the kernel that a point is inside of, as it is listed at a stop; empty: it is in none.
+// The text of the kernel that a point is in, as listings at a stop show it; empty: it is in none.
 std::string text_of_kernel(Repl& repl, const Breakpoint& point) {
   const auto build = repl.debugger().build();
   const ir::Module* lowered = build ? build->lowered : nullptr;

@@ -8,10 +8,12 @@
 #include "rldb/bytecode/serialise.h"
 #include "rldb/expression/language.h"
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/session/group.h"
 #include "rldb/session/program_kind.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_limit.h"
+#include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/file.h"
 #include "rldb/support/memory.h"
@@ -192,7 +194,12 @@ Status Repl::execute_recorded(std::string_view entry) {
     const Moment start = moment();
     RunChange change{start.time, frame_, debugger_->last_stop().in_kernel, kept};
     const std::uint64_t changes = debugger_->changes();
-    const Status result = dispatch(text);
+    Status result = dispatch(text);
+    if (auto lost = runtime::take_device_error()) {  // of what nobody read on purpose: copies for going back, watches
+      source::Message m = source::message(diag::RunFailed, lost->message);
+      m.notes.push_back({{}, "a tensor was needed here, and is not readable"});
+      result = fail(std::move(m));
+    }
     if (start.active && debugger_->changes() > changes) note_change(std::move(change));
     if (!holds_entries) keep_entry(std::move(kept), result, !(moment() == start));  // can no longer fail
     return result;

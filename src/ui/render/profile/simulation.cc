@@ -17,7 +17,12 @@ using debug::SimulatedTime;
 
 namespace {
 
-std::string time_or_nothing(double ns) { return ns > 0 ? format_duration(std::uint64_t(ns + 0.5)) : std::string(); }
+// As much as the type holds is shown for more.
+std::string time_or_nothing(double ns) {
+  constexpr double kMost = 1.8e19;
+  if (!(ns > 0)) return {};
+  return ns < kMost ? format_duration(std::uint64_t(ns + 0.5)) : "more than " + format_duration(std::uint64_t(kMost));
+}
 
 // `500 GB/s`; empty for 0.
 std::string with_unit(double v, std::string_view unit) {
@@ -33,7 +38,7 @@ std::string costs_text(const DeviceCosts& d) {
                                   with_unit(d.link, "B/s of copies from and to it"),
                                   d.latency_ns > 0 ? time_or_nothing(d.latency_ns) + " for each call and copy" : ""})
     if (!cost.empty()) text += (text.empty() ? "" : ", ") + cost;
-  return fmt::format("{}: {}", to_string(d.device), text);
+  return fmt::format("{}: {}{}", to_string(d.device), text, d.used ? "" : "; nothing ran there");
 }
 
 class WhatIf {
@@ -52,23 +57,28 @@ class WhatIf {
  private:
   void add_bindings() {
     std::vector<const ProfileRow*> rows;
-    SimulatedTime rest = all_;
-    const auto without = [&](const SimulatedTime& t) {
-      rest.operations -= t.operations, rest.memory -= t.memory, rest.link -= t.link, rest.latency -= t.latency;
-      rest.measured -= t.measured;
-    };
+    SimulatedTime rest = outside();
     for (const ProfileRow& row : p_.bindings)
-      if (row.counts.simulated.total() >= kLeastShare * all_.total()) rows.push_back(&row);
+      if (row.counts.simulated.total() >= kLeastShare * all_.total())
+        rows.push_back(&row);
+      else
+        rest.add(row.counts.simulated);
     std::stable_sort(rows.begin(), rows.end(), [](const ProfileRow* a, const ProfileRow* b) {
       return a->counts.simulated.total() > b->counts.simulated.total();
     });
-    for (const ProfileRow* row : rows) {
-      add(row->counts.simulated, row->name);
-      without(row->counts.simulated);
-    }
-    if (copies_.total() > 0) add(copies_, fmt::format("copies from and to {}", to_string(*p_.kernel_device)));
-    without(copies_);
+    for (const ProfileRow* row : rows) add(row->counts.simulated, row->name);
+    if (copies_.total() > 0) add(copies_, fmt::format("copies from and to {}", to_string(p_.kernel_devices)));
     if (rest.total() > 0.5) add(rest, "all others");
+  }
+
+  // Of calls that belong to no binding. Without what is only the rounding of two sums.
+  SimulatedTime outside() const {
+    SimulatedTime all, known;
+    for (const ProfileRow& row : p_.callees) all.add(row.counts.simulated);
+    for (const ProfileRow& row : p_.bindings) known.add(row.counts.simulated);
+    const auto more = [](double a, double b) { return a - b > 1e-9 * a ? a - b : 0; };
+    return {more(all.operations, known.operations), more(all.memory, known.memory), more(all.link, known.link),
+            more(all.latency, known.latency), more(all.measured, known.measured)};
   }
 
   void add(const SimulatedTime& t, std::string name) {
