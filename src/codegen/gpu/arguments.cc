@@ -24,7 +24,7 @@ void GpuCall::reside(Shared& shared) {
 }
 
 Result<support::Unit> GpuCall::copy_in() {
-  for (auto& [at, shared] : tensors_) RLDB_TRY_VOID(copy_in(shared));
+  for (const std::byte* at : order_) RLDB_TRY_VOID(copy_in(tensors_.at(at)));
   return Unit{};
 }
 

@@ -156,7 +156,9 @@ Result<support::Unit> GpuCall::bind(runtime::PackedArgs args) {
 
 Result<support::Unit> GpuCall::bind_tensor(const ir::PrimParam& p, std::size_t index, const runtime::Tensor& t) {
   const ir::Var* data = p.buffer ? p.buffer->data : p.var;
-  Shared& shared = tensors_[t.address()];
+  const auto [row, added] = tensors_.try_emplace(t.address());
+  if (added) order_.push_back(t.address());
+  Shared& shared = row->second;
   shared.storage = t.storage();
   shared.at = t.byte_offset();
   shared.bytes = std::max(shared.bytes, t.byte_size());

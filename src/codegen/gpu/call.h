@@ -76,6 +76,7 @@ class GpuCall {
   const runtime::KernelSignature& signature_;
   const GpuOptions& options_;
   std::map<const std::byte*, Shared> tensors_;
+  std::vector<const std::byte*> order_;  // their addresses, as the parameters come: copies do not depend on addresses
   std::unordered_map<const ir::Var*, const std::byte*> arguments_;  // pointer -> its tensor
   std::unordered_map<const ir::Var*, std::unique_ptr<GpuMemory>> temporaries_;
   std::unordered_map<const ir::Var*, std::size_t> bytes_;
