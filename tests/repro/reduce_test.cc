@@ -3,10 +3,14 @@
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
 
 #include "repro/loaded.h"
 #include "repro/reduce/child.h"
 #include "rldb/ir/printer.h"
+#include "rldb/support/folder.h"
 
 using namespace rldb;
 using namespace rldb::repro_test;
@@ -318,4 +322,22 @@ TEST_CASE("reduce: an answer of a child comes back as it was, whatever bytes its
   CHECK(heard->amount == 12);
   CHECK(heard->limit == 1);
   CHECK_FALSE(repro::ask_in_child({}, [] { return std::optional<repro::Symptom>(); }));
+}
+
+TEST_CASE("reduce: a child that is killed leaves no temporary files") {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  const auto hang = [&]() -> std::optional<repro::Symptom> {
+    const support::TemporaryFolder folder("test");
+    if (::write(ends[1], folder.path().data(), folder.path().size()) > 0) ::pause();
+    return std::nullopt;
+  };
+  CHECK_FALSE(repro::ask_in_child({.seconds = 0.5}, hang));
+  ::close(ends[1]);
+  std::string path(4096, '\0');
+  const ssize_t length = ::read(ends[0], path.data(), path.size());
+  ::close(ends[0]);
+  REQUIRE(length > 0);
+  path.resize(std::size_t(length));
+  CHECK_FALSE(std::filesystem::exists(path));
 }

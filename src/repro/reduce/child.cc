@@ -20,6 +20,7 @@
 
 #include "repro/other_ranks.h"
 #include "rldb/support/cancel.h"
+#include "rldb/support/folder.h"
 
 namespace rldb::repro {
 
@@ -66,7 +67,7 @@ class Child {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return;
     pid_ = ::fork();
-    if (pid_ == 0) be_child(ends[1], limits, ask);
+    if (pid_ == 0) be_child(ends[1], limits, scratch_.path(), ask);
     ::close(ends[1]);
     fd_ = ends[0];
   }
@@ -108,9 +109,10 @@ class Child {
     return Symptom{SymptomKind::Signal, {}, std::to_string(signal), std::string("it ends by ") + ::strsignal(signal)};
   }
 
-  [[noreturn]] static void be_child(int fd, const ChildLimits& limits,
+  [[noreturn]] static void be_child(int fd, const ChildLimits& limits, const std::string& scratch,
                                     const std::function<std::optional<Symptom>()>& ask) {
     ::setpgid(0, 0);
+    if (!scratch.empty()) ::setenv("TMPDIR", scratch.c_str(), 1);
     const auto seconds = rlim_t(std::ceil(limits.seconds)) + 1;
     const ::rlimit cpu{seconds, seconds};
     ::setrlimit(RLIMIT_CPU, &cpu);
@@ -123,6 +125,8 @@ class Child {
     ::_exit(0);
   }
 
+  // The child's temporary files, and those of the commands it runs: a child that is killed removes nothing.
+  support::TemporaryFolder scratch_{"candidate"};
   Clock::time_point deadline_;
   pid_t pid_ = -1;
   int fd_ = -1;
