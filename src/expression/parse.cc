@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <numbers>
+#include <optional>
 
 #include "expression/own_words.h"
 #include "rldb/expression/expression.h"
@@ -119,7 +121,7 @@ class Builder {
       case SyntaxKind::Ellipsis:
         return term(TermKind::Ellipsis, n);
       case SyntaxKind::Attribute:
-        return term(TermKind::Attribute, n, {}, n.text);
+        return is_numpy(n.parts[0]) ? numpy_name(n) : term(TermKind::Attribute, n, {}, n.text);
       case SyntaxKind::Call:
         return call(n);
       case SyntaxKind::Subscript:
@@ -157,9 +159,32 @@ class Builder {
         std::find_if(words_.begin(), words_.end(), [&](const Word& w) { return w.begin == n.begin && w.end == n.end; });
     if (word != words_.end() && word->text.empty()) return syntax(n.begin, "the name of a file should follow `@`");
     if (word != words_.end()) return term(word->kind, n, {}, word->text);
-    if (n.text == "inf") return constant(Value::of_float(std::numeric_limits<double>::infinity()), n);
-    if (n.text == "nan") return constant(Value::of_float(std::numeric_limits<double>::quiet_NaN()), n);
+    if (n.text == "inf" || n.text == "nan") return constant(*numpy_constant(n.text), n);
     return term(TermKind::Name, n, {}, n.text);
+  }
+
+  // `np.exp` is `exp`, and `np.float16` a dtype, as in text that is copied from Python.
+  static bool is_numpy(const SyntaxNode& n) {
+    return n.kind == SyntaxKind::Name && (n.text == "np" || n.text == "numpy");
+  }
+  TermIndex numpy_name(const SyntaxNode& n) {
+    if (const auto number = numpy_constant(n.text)) return constant(*number, n);
+    if (find_function(n.text)) {
+      Term t;
+      t.kind = TermKind::Name;
+      t.text = n.text;
+      return add(std::move(t), n);
+    }
+    if (const auto dtype = runtime::parse_dtype(n.text); dtype && dtype->is_scalar() && !dtype->is_handle())
+      return constant(Value::of_dtype(*dtype), n);
+    return syntax(n.begin, fmt::format("the expression language has no `{}` of NumPy", n.text));
+  }
+  static std::optional<Value> numpy_constant(std::string_view name) {
+    if (name == "newaxis") return Value();
+    if (name == "inf") return Value::of_float(std::numeric_limits<double>::infinity());
+    if (name == "nan") return Value::of_float(std::numeric_limits<double>::quiet_NaN());
+    if (name == "pi") return Value::of_float(std::numbers::pi);
+    return std::nullopt;
   }
 
   static const OperatorRow* find(std::span<const OperatorRow> rows, std::string_view text) {

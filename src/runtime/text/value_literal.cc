@@ -212,20 +212,24 @@ Result<Value> parse_shape(std::string_view text, std::string_view inside) {
   return Value::of_shape(std::move(dims));
 }
 
+bool is_quoted(std::string_view text) {
+  return text.size() >= 2 && (text.front() == '"' || text.front() == '\'') &&
+         text.find(text.front(), 1) == text.size() - 1;
+}
+std::string_view unquoted(std::string_view text) { return is_quoted(text) ? text.substr(1, text.size() - 2) : text; }
+
 // The text in `name(...)` or `name("...")`; nullopt: it is no such call.
 std::optional<std::string_view> argument_of(std::string_view text, std::string_view name) {
   if (!text.starts_with(name) || !text.ends_with(')')) return std::nullopt;
   text.remove_prefix(name.size());
   if (!text.starts_with('(')) return std::nullopt;
-  text = trim(text.substr(1, text.size() - 2));
-  if (text.size() >= 2 && text.front() == '"' && text.back() == '"') text = text.substr(1, text.size() - 2);
-  return text;
+  return unquoted(trim(text.substr(1, text.size() - 2)));
 }
 
 Result<Value> parse_at(std::string_view text, int depth) {
   text = trim(text);
   if (text.empty()) return bad_literal("an empty value");
-  if (text.starts_with('@')) return load_tensor(text.substr(1));
+  if (text.starts_with('@')) return load_tensor(unquoted(text.substr(1)));
   if (text.starts_with("shape(") && text.ends_with(')')) {
     return parse_shape(text, text.substr(6, text.size() - 7));
   }
@@ -242,9 +246,7 @@ Result<Value> parse_at(std::string_view text, int depth) {
   if (text.starts_with('(') && text.ends_with(')')) {
     return parse_tuple(text.substr(1, text.size() - 2), depth);
   }
-  if (text.size() >= 2 && text.starts_with('"') && text.ends_with('"')) {
-    return Value::of_string(std::string(text.substr(1, text.size() - 2)));
-  }
+  if (is_quoted(text)) return Value::of_string(std::string(unquoted(text)));
   if (text == "True" || text == "true") return Value::of_bool(true);
   if (text == "False" || text == "false") return Value::of_bool(false);
   if (text == "None" || text == "null") return Value::null();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "rldb/session/typed_value.h"
+
 namespace rldb::session {
 
 using runtime::Result;
@@ -28,12 +30,14 @@ const ir::Type* parameter_type(ir::Context& ctx, const relay::Type* t) {
 
 namespace {
 
-Result<Value> scalar_of(const Value& v, runtime::DType dtype) {
+// A number of no known type, with the dtype that Relay's text gives to such a literal.
+Result<Value> scalar_of(const Value& v) {
+  const auto dtype = v.is(ValueKind::Float) ? runtime::DType::Float(32)
+                     : v.is(ValueKind::Int) ? runtime::DType::Int(32)
+                                            : runtime::DType::Bool();
   RLDB_TRY(auto t, runtime::Tensor::empty({}, dtype));
   if (v.is(ValueKind::Float))
     runtime::store_double(t->data(), dtype, v.as_float());
-  else if (dtype.is_float())
-    runtime::store_double(t->data(), dtype, double(v.as_int()));
   else
     runtime::store_int(t->data(), dtype, v.as_int());
   return Value(t);
@@ -46,11 +50,8 @@ Result<Value> relay_argument(const Value& given, const ir::Type* type) {
   switch (given.kind()) {
     case ValueKind::Int:
     case ValueKind::Bool:
-      return scalar_of(given, tensor                     ? tensor->dtype
-                              : given.is(ValueKind::Int) ? runtime::DType::Int(32)
-                                                         : runtime::DType::Bool());
     case ValueKind::Float:
-      return scalar_of(given, tensor ? tensor->dtype : runtime::DType::Float(32));
+      return tensor ? in_form_of(tensor, given) : scalar_of(given);
     case ValueKind::Tensor:
       return given;
     case ValueKind::Tuple: {

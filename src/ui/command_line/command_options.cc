@@ -52,7 +52,7 @@ void add_opt_options(CLI::App& app, CommandLine& c) {
       ->type_name("FILE");
   app.add_option(
          "--input", c.inputs,
-         "with --html: a value of a parameter (2x3xf32=1,2,3,4,5,6, @x.npy, name=...); the module is run, and the "
+         "with --html: a value of a parameter ([1, 2], 2x3xf32=rand, @x.npy, name=...); the module is run, and the "
          "page has the values of its bindings")
       ->allow_extra_args(false)
       ->needs("--html")

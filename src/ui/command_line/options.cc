@@ -254,7 +254,7 @@ void add_tolerance(CLI::App& app, CommandLine& c) {
 
 void add_inputs(CLI::App& app, CommandLine& c) {
   app.add_option("--function", c.function, "function to call")->type_name("F");
-  app.add_option("--input", c.inputs, "a value: 2x3xf32=1,2,3,4,5,6, @x.npy, name=...")
+  app.add_option("--input", c.inputs, "a value: [1, 2], np.arange(6), 2x3xf32=rand, @x.npy, name=...")
       ->allow_extra_args(false)
       ->type_name("VALUE");
 }

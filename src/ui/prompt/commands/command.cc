@@ -124,7 +124,8 @@ std::vector<std::string> split(std::string_view text, bool brackets) {
         word += text.substr(i);
         i = text.size();
       } else {
-        word += text.substr(i + 1, close - i - 1);
+        // Within brackets quotes are a part of the value: `np.zeros((2,), 'int8')`.
+        word += depth > 0 ? text.substr(i, close + 1 - i) : text.substr(i + 1, close - i - 1);
         i = close + 1;
       }
     }

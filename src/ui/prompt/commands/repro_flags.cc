@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-#include "rldb/runtime/tensor_file.h"
+#include "rldb/session/typed_value.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/ui/render/tensor_output.h"
 
@@ -35,8 +35,8 @@ bool read_engine(std::string_view text, std::optional<session::Engine>& out) {
 
 // A value of the session, or text.
 bool read_expected(Repl& repl, std::string_view text, std::vector<runtime::Value>& out) {
-  const runtime::Value* named = repl.session().find_value(text);
-  auto value = named ? runtime::Result<runtime::Value>(*named) : runtime::parse_value_literal(text);
+  auto value =
+      session::typed_value(text, nullptr, [&](std::string_view name) { return repl.session().find_value(name); });
   std::string why;
   return value.ok() && flatten_tensors(*value, out, why);
 }

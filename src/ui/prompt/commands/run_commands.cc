@@ -2,15 +2,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 
 #include "rldb/codegen/nvptx/nvptx.h"
 #include "rldb/codegen/opencl/opencl.h"
 #include "rldb/debug/file_names.h"
+#include "rldb/expression/language.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/generated.h"
 #include "rldb/session/group.h"
 #include "rldb/session/prepare.h"
+#include "rldb/session/typed_value.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -46,6 +49,12 @@ std::optional<std::vector<session::Argument>> arguments_of(Repl& repl, const std
 
 }  // namespace
 
+// No function has such a name.
+static bool looks_like_value(std::string_view word) {
+  return !word.empty() && (!expression::is_name_byte(word[0]) || std::isdigit(static_cast<unsigned char>(word[0])) ||
+                           word.find_first_of("=@([") != std::string_view::npos);
+}
+
 std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view rest) {
   return prepare_call(repl, split_values(rest));
 }
@@ -55,7 +64,7 @@ std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> wo
   const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
   PreparedCall call{
       words.empty() ? support::default_function(names) : std::string(support::kEntryFunction), {}, {}, false};
-  const bool value_first = !words.empty() && !known(words[0]) && words[0].find_first_of("=@(") != std::string::npos;
+  const bool value_first = !words.empty() && !known(words[0]) && looks_like_value(words[0]);
   if (!words.empty() && !value_first) {
     call.function = words[0];
     words.erase(words.begin());
@@ -127,8 +136,8 @@ std::string call_text(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return std::string(rest);
   const std::vector<std::string> words = split_values(repl.last_call), names = repl.session().function_names();
   if (words.empty()) return {};
-  const bool value_first = words[0].find_first_of("=@(") != std::string::npos;
-  if (!value_first && std::find(names.begin(), names.end(), words[0]) == names.end()) return {};  // another program
+  if (!looks_like_value(words[0]) && std::find(names.begin(), names.end(), words[0]) == names.end())
+    return {};  // another program
   if (!repl.wants_json() && words.size() > 1) repl.print("with the last arguments: {}\n", repl.last_call);
   return repl.last_call;
 }
@@ -187,7 +196,7 @@ Status command_Input(Repl& repl, std::string_view rest) {
                          .with_hint("it consists of letters, digits and `_`, and begins with no digit"));
   std::string_view form = trim(rest.substr(blank));
   if (form.starts_with('=')) form = trim(form.substr(1));
-  auto value = runtime::parse_value_literal(form);
+  auto value = session::typed_value(form, nullptr, [&](std::string_view n) { return repl.session().find_value(n); });
   if (!value.ok()) return repl.fail(source::message(diag::BadInput, form, value.error().message));
   if (repl.wants_json())
     repl.give({{"name", name}, {"value", value_json(*value, repl.print_format.max_elements)}});

@@ -1,0 +1,116 @@
+// Reads an input's text, in the form of its parameter's type.
+#include "rldb/session/typed_value.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "rldb/expression/array.h"
+#include "rldb/onnx/model.h"
+#include "rldb/runtime/tensor_file.h"
+#include "rldb/source/buffer.h"
+#include "rldb/support/file.h"
+#include "rldb/support/text.h"
+
+namespace rldb::session {
+
+using runtime::DType;
+using runtime::ErrorKind;
+using runtime::fail;
+using runtime::Result;
+using runtime::Tensor;
+using runtime::Value;
+using runtime::ValueKind;
+
+namespace {
+
+// A tensor as ONNX's tests have it.
+Result<Value> onnx_tensor(std::string_view path) {
+  const auto fails = [&](std::string_view why) { return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", path, why)); };
+  const auto bytes = support::read_file(std::string(path), source::kMaxBytes);
+  if (!bytes.ok()) return fails(bytes.error().reason);
+  auto value = onnx::read_tensor(*bytes);
+  if (!value.ok()) return fails(value.error().text);
+  return std::move(value).value();
+}
+
+Result<Value> expression_value(std::string_view text, const FindValue& find) {
+  const auto name = [&](std::string_view word) -> Result<Value> {
+    if (const Value* known = find(word)) return *known;
+    return fail(ErrorKind::Unsupported, fmt::format("the session has no value `{}`", word));
+  };
+  const auto call = [](std::string_view function, std::span<const expression::CallArgument>) -> Result<Value> {
+    return fail(ErrorKind::Unsupported,
+                fmt::format("`{}` is not a function of expressions: enter `a = {}(...)` first, and give `a`", function,
+                            function));
+  };
+  return expression::evaluate_text(text, name, call);
+}
+
+// Of the numbers of an expression, of lists and of functions without a dtype.
+bool is_of_plain_numbers(DType t) { return t.is_bool() || t == DType::Int(64) || t == DType::Float(64); }
+
+Result<Value> in_dtype(const support::Ref<Tensor>& t, DType wanted) {
+  if (t->dtype() == wanted || wanted.is_void() || !is_of_plain_numbers(t->dtype())) return Value(t);
+  if (!wanted.is_scalar() || wanted.is_handle()) return Value(t);
+  if (t->dtype().is_float() && wanted.is_integral())
+    return fail(ErrorKind::TypeMismatch, fmt::format("floating-point numbers for dtype `{}`", to_string(wanted)));
+  RLDB_TRY(auto converted, expression::cast(*t, wanted));
+  if (!wanted.is_integral()) return Value(std::move(converted));
+  RLDB_TRY(const auto back, expression::cast(*converted, t->dtype()));
+  if (std::memcmp(back->data(), t->data(), t->byte_size()) != 0)
+    return fail(ErrorKind::TypeMismatch, fmt::format("a number is out of the range of `{}`", to_string(wanted)));
+  return Value(std::move(converted));
+}
+
+Result<Value> as_tensor(const ir::TensorType* type, const Value& v) {
+  const bool number = expression::is_number(v);
+  if (number && type->ndim > 0) return v;
+  if (!number && !v.is(ValueKind::Tuple) && !v.is(ValueKind::Tensor)) return v;
+  auto tensor = v.is(ValueKind::Tensor) ? Result<support::Ref<Tensor>>(v.tensor_ref()) : expression::as_tensor(v);
+  if (!tensor.ok()) return v;  // a tuple of something else
+  return in_dtype(*tensor, type->dtype);
+}
+
+Result<Value> as_shape(const Value& v) {
+  std::vector<std::int64_t> dims;
+  for (const Value& field : v.as_tuple().fields) {
+    if (!field.is(ValueKind::Int)) return v;
+    dims.push_back(field.as_int());
+  }
+  return Value::of_shape(std::move(dims));
+}
+
+}  // namespace
+
+Result<Value> in_form_of(const ir::Type* type, const Value& v) {
+  if (const auto* tensor = ir::as<ir::TensorType>(type)) return as_tensor(tensor, v);
+  if (ir::as<ir::ShapeType>(type) && v.is(ValueKind::Tuple)) return as_shape(v);
+  const auto* tuple = ir::as<ir::TupleType>(type);
+  if (!tuple || !v.is(ValueKind::Tuple) || v.as_tuple().fields.size() != tuple->fields.size()) return v;
+  std::vector<Value> fields;
+  for (std::size_t i = 0; i < tuple->fields.size(); ++i) {
+    RLDB_TRY(Value field, in_form_of(tuple->fields[i], v.as_tuple().fields[i]));
+    fields.push_back(std::move(field));
+  }
+  return Value::of_tuple(std::move(fields));
+}
+
+Result<Value> typed_value(std::string_view text, const ir::Type* type, const FindValue& find) {
+  if (const Value* known = find(text)) return known->is(ValueKind::Tensor) ? *known : in_form_of(type, *known);
+  text = support::trim(text);
+  if (text.starts_with('@') && text.ends_with(".pb")) return onnx_tensor(text.substr(1));
+  auto literal = runtime::parse_value_literal(text);
+  if (literal.ok()) return in_form_of(type, *literal);
+  const auto* tensor = ir::as<ir::TensorType>(type);
+  if (tensor && !tensor->dtype.is_void() && text.starts_with('[')) {
+    auto list = runtime::parse_list(text, tensor->dtype);  // of any length
+    if (list.ok()) return list;
+  }
+  const bool of_a_literal = text.find_first_of("=;") != std::string_view::npos;
+  if (const auto parsed = expression::parse(text); !parsed.ok() && of_a_literal) return literal;
+  RLDB_TRY(const Value value, expression_value(text, find));
+  return in_form_of(type, value);
+}
+
+}  // namespace rldb::session
