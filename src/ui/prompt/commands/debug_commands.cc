@@ -211,16 +211,21 @@ Status command_Frame(Repl& repl, std::string_view rest) {
   const auto number = parse_count(rest);
   return number ? select_frame(repl, int(*number)) : Status::Usage;
 }
-Status command_Up(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
+
+// As far as there are frames; only from the last one it is an error.
+static Status move_frame(Repl& repl, std::string_view rest, bool up) {
+  const auto count = rest.empty() ? std::optional<std::uint64_t>(1) : parse_count(rest);
+  if (!count || *count == 0) return Status::Usage;
   if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
-  return select_frame(repl, repl.frame() + 1);
+  const int outermost = int(repl.debugger().frames().size()) - 1, from = repl.frame();
+  const auto left = std::uint64_t(std::max(0, up ? outermost - from : from));
+  if (left == 0) return repl.fail(source::message(diag::LastFrame, from, up ? "outermost" : "innermost"));
+  const int by = int(std::min(*count, left));
+  return select_frame(repl, up ? from + by : from - by);
 }
-Status command_Down(Repl& repl, std::string_view rest) {
-  if (!rest.empty()) return Status::Usage;
-  if (!repl.debugger().machine()) return repl.fail(source::message(diag::NotStopped));
-  return select_frame(repl, repl.frame() - 1);
-}
+
+Status command_Up(Repl& repl, std::string_view rest) { return move_frame(repl, rest, true); }
+Status command_Down(Repl& repl, std::string_view rest) { return move_frame(repl, rest, false); }
 
 Status command_Disasm(Repl& repl, std::string_view rest) {
   std::shared_ptr<const session::Build> keep;

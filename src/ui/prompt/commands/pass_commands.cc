@@ -122,7 +122,10 @@ Status command_Passes(Repl& repl, std::string_view rest) {
     for (const pipeline::PassRow* known : all) names.push_back(known->name);
     source::Message m = source::message(diag::UnknownPass, rest);
     const std::string_view near = source::nearest(rest, names);
-    m.hint = near.empty() ? "`:passes` lists them" : fmt::format("did you mean `{}`?", near);
+    const bool several = table.find(support::trim(rest.substr(0, rest.find_first_of(",("))));
+    m.hint = several        ? fmt::format("`:pipeline {}` applies passes", rest)
+             : near.empty() ? "`:passes` lists them"
+                            : fmt::format("did you mean `{}`?", near);
     return repl.fail(std::move(m));
   }
   if (repl.wants_json()) return repl.give(passes_json({p}));
