@@ -454,6 +454,9 @@ static bool place_arguments(Session& session, std::string_view function, std::ve
   return true;
 }
 
+// Of an input, in a message.
+static constexpr std::size_t kShownText = 200;
+
 std::optional<std::vector<Argument>> Session::arguments(std::string_view function, std::span<const std::string> texts,
                                                         Diagnostics& out) {
   runtime::set_guarded_storage(options_.engine == Engine::Jit && !options_.check_bounds);
@@ -504,7 +507,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
         out.add({}, source::message(diag::NoSuchThing, fmt::format("parameter of `{}`", function), name)
                         .with_hint("parameters: " + join_names(ps)));
       else
-        out.add({}, source::message(diag::BadInput, text, typed.error().message));
+        out.add({}, source::message(diag::BadInput, support::one_line(text, kShownText), typed.error().message));
       return std::nullopt;
     }
     arguments[index].value = std::move(typed).value();

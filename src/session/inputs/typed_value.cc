@@ -106,9 +106,12 @@ Result<Value> typed_value(std::string_view text, const ir::Type* type, const Fin
   if (tensor && !tensor->dtype.is_void() && text.starts_with('[')) {
     auto list = runtime::parse_list(text, tensor->dtype);  // of any length
     if (list.ok()) return list;
+    literal = std::move(list);
   }
-  const bool of_a_literal = text.find_first_of("=;") != std::string_view::npos;
-  if (const auto parsed = expression::parse(text); !parsed.ok() && of_a_literal) return literal;
+  // The forms of literals have `=` and `;`, and only lists are long.
+  constexpr std::size_t kLong = 1000;
+  const bool no_expression = text.find_first_of("=;") != std::string_view::npos || text.size() > kLong;
+  if (const auto parsed = expression::parse(text); !parsed.ok() && no_expression) return literal;
   RLDB_TRY(const Value value, expression_value(text, find));
   return in_form_of(type, value);
 }
