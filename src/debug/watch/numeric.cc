@@ -142,6 +142,23 @@ std::vector<Operand> operands(const Run& run, const CodeMap& map, const vm::Mach
   return list;
 }
 
+// The first input with an element of that kind, and where. NaN also comes of infinities: inf - inf, 0 * inf.
+std::optional<std::string> first_input_with(const std::vector<Operand>& all, NumericEvent event) {
+  for (const Operand& input : all)
+    if (const std::int64_t there = input.is_output ? -1 : find(*input.tensor, event); there >= 0)
+      return fmt::format("its input {} has one at {}", input.name, place_of(*input.tensor, there));
+  return std::nullopt;
+}
+std::string origin_in_inputs(const std::vector<Operand>& all, NumericEvent event) {
+  if (auto found = first_input_with(all, event)) return *std::move(found);
+  std::string none = "no input has one";
+  if (event != NumericEvent::NaN) return none;
+  for (const Operand& input : all)
+    if (const std::int64_t there = input.is_output ? -1 : find(*input.tensor, NumericEvent::Inf); there >= 0)
+      return fmt::format("{}, but {} is infinite at {}", none, input.name, place_of(*input.tensor, there));
+  return none;
+}
+
 }  // namespace
 
 std::optional<NumericEvent> numeric_event(std::string_view spec) {
@@ -162,12 +179,7 @@ std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const
   for (const Operand& o : all) {
     const std::int64_t at = o.is_output ? find(*o.tensor, event) : -1;
     if (at < 0) continue;
-    std::string from;
-    for (const Operand& input : all)
-      if (const std::int64_t there = input.is_output ? -1 : find(*input.tensor, event); there >= 0 && from.empty())
-        from = fmt::format("; its input {} has one at {}", input.name, place_of(*input.tensor, there));
-    if (from.empty()) from = "; no input has one";
-    return fmt::format("{} in {} at {}{}", text, o.name, place_of(*o.tensor, at), from);
+    return fmt::format("{} in {} at {}; {}", text, o.name, place_of(*o.tensor, at), origin_in_inputs(all, event));
   }
   return std::nullopt;
 }
