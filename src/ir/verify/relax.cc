@@ -73,7 +73,7 @@ bool flag(Span<NamedAttr> attrs, std::string_view name) {
 }  // namespace
 
 RelaxVerifier::RelaxVerifier(Reporter& report, const Module* m, const VerifyOptions& options)
-    : report_(report), ctx_(report.ctx()), module_(m), options_(options), scope_of_(ctx_.node_count() + 1, 0) {
+    : report_(report), ctx_(report.ctx()), module_(m), options_(options) {
   scopes_.push_back({ScopeKind::Function, false});
 }
 
@@ -98,40 +98,38 @@ void RelaxVerifier::close_scope() {
 }
 
 bool RelaxVerifier::visible(const Var* v) const {
-  std::uint32_t s = v->id < scope_of_.size() ? scope_of_[v->id] : 0;
+  const std::uint32_t s = scope_of_.of(v->id);
   return s != 0 && scopes_[s].open;
 }
 
 void RelaxVerifier::define(const Var* v) {
-  if (v->id >= scope_of_.size()) scope_of_.resize(ctx_.node_count() + 1, 0);
-  if (scope_of_[v->id] != 0) {
+  if (scope_of_.of(v->id) != 0) {
     report_.add_var(v, diag::VerifyRedefined, v->name);
     return;
   }
-  scope_of_[v->id] = open_.back();
+  scope_of_.set(v->id, open_.back());
   touched_.push_back(v->id);
   if (v->is_dataflow()) {
     if (dataflow_depth_ == 0) report_.add_var(v, diag::VerifyDataflowVarOutside, v->name);
   } else if (scopes_[open_.back()].kind == ScopeKind::Dataflow) {
     // An output of the block is visible in the block's scope.
-    scope_of_[v->id] = open_[open_.size() - 2];
+    scope_of_.set(v->id, open_[open_.size() - 2]);
   }
 }
 
 void RelaxVerifier::define_symbol(const Var* v) {
   if (visible(v)) return;
-  if (v->id >= scope_of_.size()) scope_of_.resize(ctx_.node_count() + 1, 0);
   auto [it, fresh] = symbol_of_.try_emplace(v, top_);
   if (!fresh && it->second != top_) report_.add_var(v, diag::VerifySharedSymbol, v->name, it->second, top_);
   std::uint32_t scope = open_.back();
   if (scopes_[scope].kind == ScopeKind::Dataflow) scope = open_[open_.size() - 2];
-  scope_of_[v->id] = scope;
+  scope_of_.set(v->id, scope);
   touched_.push_back(v->id);
 }
 
 void RelaxVerifier::use(const Var* v) {
   if (visible(v)) return;
-  std::uint32_t s = v->id < scope_of_.size() ? scope_of_[v->id] : 0;
+  const std::uint32_t s = scope_of_.of(v->id);
   if (s == 0) {
     if (lacks_definitions_) return;
     // A scalar that no binding defines can only be a symbolic variable.
@@ -244,7 +242,7 @@ void RelaxVerifier::check_type(const Type* t) {
       check_type(f->ret);
       close_scope();
       // A callable's own symbols go out of scope: another callable type may reuse them.
-      for (std::size_t k = before; k < touched_.size(); ++k) scope_of_[touched_[k]] = 0;
+      for (std::size_t k = before; k < touched_.size(); ++k) scope_of_.set(touched_[k], 0);
       touched_.resize(before);
       break;
     }
@@ -264,7 +262,7 @@ void RelaxVerifier::function(std::string_view name, const Function* f) {
   top_ = name;
   lacks_definitions_ = options_.lacks_definitions && options_.lacks_definitions(f);
   function_body(name, f);
-  for (std::uint32_t id : touched_) scope_of_[id] = 0;
+  for (std::uint32_t id : touched_) scope_of_.set(id, 0);
   touched_.clear();
   scopes_.resize(1);
 }

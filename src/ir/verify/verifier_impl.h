@@ -12,6 +12,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "ir/verify/id_table.h"
 #include "rldb/ir/context.h"
 #include "rldb/ir/op_traits.h"
 #include "rldb/ir/printer.h"
@@ -113,7 +114,7 @@ class RelaxVerifier {
   Context& ctx_;
   const Module* module_;
   const VerifyOptions& options_;
-  std::vector<std::uint32_t> scope_of_;  // by node id; 0: not defined
+  IdTable scope_of_;  // of a variable; 0: not defined
   std::vector<std::uint32_t> touched_;
   std::vector<Scope> scopes_;        // [0] is no scope
   std::vector<std::uint32_t> open_;  // innermost last
