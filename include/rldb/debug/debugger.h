@@ -111,6 +111,7 @@ struct StopReport {
   StopKind kind = StopKind::None;
   std::vector<int> breakpoints;      // numbers of the points that were hit
   std::vector<std::string> details;  // what watchpoints and catchpoints among them saw, in the same order
+  std::string element;               // `lv2[0, 3]`: what a catchpoint among them found
   Position where;
   std::uint64_t time = 0;          // instructions completed in this run
   runtime::Value value;            // Finished: the result

@@ -190,6 +190,7 @@ StopReport Debugger::Impl::backward(vm::StopSet mine, const Candidate& candidate
       if (const auto& b = breakpoints.at(s.number); b.iterations && !s.over)
         s.text += "\n" + storing_iteration(*this, b, before);
       r.details.push_back(std::move(s.text));
+      if (r.element.empty()) r.element = std::move(s.element);
     }
     return last = r;
   }

@@ -96,6 +96,7 @@ std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
   std::vector<Observer::Seen> seen = observer.take();
   std::vector<int> numbers;
   std::vector<std::string> details;
+  std::string element;
   for (Observer::Seen& s : seen) {
     Breakpoint& b = breakpoints.at(s.number);
     const bool passes = !s.over && b.hits_to_pass() > 0;
@@ -105,6 +106,7 @@ std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
     numbers.push_back(s.number);
     if (b.iterations && !s.over) s.text += "\n" + storing_iteration(*this, b, observer.time() - 1);
     details.push_back(std::move(s.text));
+    if (element.empty()) element = std::move(s.element);
   }
   if (numbers.empty()) return std::nullopt;
   // A breakpoint at the next instruction is not checked again when the run continues.
@@ -112,6 +114,7 @@ std::optional<StopReport> Debugger::Impl::report_seen(Observer& observer) {
   StopReport r = also ? *also : report(StopKind::Breakpoint);
   r.breakpoints.insert(r.breakpoints.begin(), numbers.begin(), numbers.end());
   r.details = std::move(details);
+  r.element = std::move(element);
   return last = r;
 }
 

@@ -167,8 +167,8 @@ std::optional<NumericEvent> numeric_event(std::string_view spec) {
   return std::nullopt;
 }
 
-std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame,
-                                       Pc pc, NumericEvent event) {
+std::optional<NumericHit> numeric_hit(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame,
+                                      Pc pc, NumericEvent event) {
   const auto target = run.machine().program().target_kind(map.executable().instruction(pc).callee);
   if (frame >= m.frames().size() || (target != vm::TargetKind::Packed && !run.is_kernel_call(pc))) return std::nullopt;
   const runtime::KernelTable* kernels = m.program_ptr()->environment().kernels;
@@ -179,7 +179,10 @@ std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const
   for (const Operand& o : all) {
     const std::int64_t at = o.is_output ? find(*o.tensor, event) : -1;
     if (at < 0) continue;
-    return fmt::format("{} in {} at {}; {}", text, o.name, place_of(*o.tensor, at), origin_in_inputs(all, event));
+    const std::string place = place_of(*o.tensor, at);
+    const bool named = !o.name.starts_with('%');
+    return NumericHit{fmt::format("{} in {} at {}; {}", text, o.name, place, origin_in_inputs(all, event)),
+                      named ? o.name + (o.tensor->ndim() ? place : "") : std::string()};
   }
   return std::nullopt;
 }

@@ -16,10 +16,15 @@ using runtime::NumericEvent;
 
 std::optional<NumericEvent> numeric_event(std::string_view spec);
 
+struct NumericHit {
+  std::string text;
+  std::string element;  // `lv2[0, 3]`; empty: what holds it has no name
+};
+
 // Whether the outputs of the call at `pc` (its result, its written arguments) contain such an element: which, where,
 // and whether an input of the call already had one. The call has been made; `frame` is the frame that made it.
-std::optional<std::string> numeric_hit(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame,
-                                       Pc pc, NumericEvent event);
+std::optional<NumericHit> numeric_hit(const Run& run, const CodeMap& map, const vm::Machine& m, std::size_t frame,
+                                      Pc pc, NumericEvent event);
 
 // Is `name` a word of `text`?
 bool mentions(std::string_view text, std::string_view name);

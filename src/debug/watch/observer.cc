@@ -122,20 +122,20 @@ bool Observer::after_instruction(const vm::Machine& m, std::size_t frame_depth, 
     }
   }
   for (const Catch& c : catches_)
-    if (auto text = numeric_hit(run_, map_, m, frame_depth, pc, c.event)) {
+    if (auto found = numeric_hit(run_, map_, m, frame_depth, pc, c.event)) {
       clear_once();
-      note(m, c.number, fmt::format("{}\n  by {}", *text, instruction(pc)));
+      note(m, c.number, fmt::format("{}\n  by {}", found->text, instruction(pc)), std::move(found->element));
     }
   return !fresh && !record_ && hit();
 }
 
-void Observer::note(const vm::Machine& m, int number, std::string text) {
+void Observer::note(const vm::Machine& m, int number, std::string text, std::string element) {
   time_ = m.instructions();
   const Breakpoint& b = d_.breakpoints.at(number);
   std::string why;
   if (!d_.condition_holds(b, m, 0, &why)) return;
   if (!why.empty()) text += "\n  " + why;
-  seen_.push_back({number, std::move(text), false});
+  seen_.push_back({number, std::move(text), false, std::move(element)});
 }
 
 std::string Observer::instruction(Pc pc) const {

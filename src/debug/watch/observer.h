@@ -36,8 +36,9 @@ class Observer : public vm::Hook {
 
   struct Seen {
     int number = 0;
-    std::string text;   // the change, and its cause
-    bool over = false;  // no change: the frame that it belongs to has returned
+    std::string text;     // the change, and its cause
+    bool over = false;    // no change: the frame that it belongs to has returned
+    std::string element;  // as in StopReport
   };
   // Hits of one instruction; when recording, of the last one with any.
   const std::vector<Seen>& seen() const { return seen_; }
@@ -54,7 +55,7 @@ class Observer : public vm::Hook {
   runtime::NumericEvents events() const;
   void look_for(runtime::NumericEvents events);
   Reached reached(const vm::Machine& m, std::size_t frame, Pc pc) const;
-  void note(const vm::Machine& m, int number, std::string text);
+  void note(const vm::Machine& m, int number, std::string text, std::string element = {});
   std::string instruction(Pc pc) const;
 
   Debugger::Impl& d_;

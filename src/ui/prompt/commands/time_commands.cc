@@ -104,8 +104,12 @@ Status command_Why(Repl& repl, std::string_view rest) {
     depth = parse_count(rest.substr(blank + 1));
     target = trim(rest.substr(0, blank));
   }
-  if (target.empty() || !depth) return Status::Usage;
+  if (!depth) return Status::Usage;
   if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
+  // Without a name: what the catchpoint has found.
+  const std::string found = repl.debugger().last_stop().element;
+  if (target.empty()) target = found;
+  if (target.empty()) return Status::Usage;
   const AtRank rank(repl, target);
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
