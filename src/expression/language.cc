@@ -147,6 +147,8 @@ Language language_of(std::string_view text, const std::function<NameKind(std::st
   return parsed.ok() ? Form(*parsed, kind_of).language() : Language::Script;
 }
 
+bool is_numpy(std::string_view name) { return name == "np" || name == "numpy"; }
+
 bool is_name_byte(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || (c & 0x80); }
 
 std::vector<std::string_view> names_in(std::string_view text) {

@@ -9,6 +9,7 @@
 #include "expression/own_words.h"
 #include "rldb/expression/expression.h"
 #include "rldb/expression/functions.h"
+#include "rldb/expression/language.h"
 #include "rldb/expression/operator.h"
 #include "rldb/frontend/syntax.h"
 #include "rldb/support/cancel.h"
@@ -121,7 +122,9 @@ class Builder {
       case SyntaxKind::Ellipsis:
         return term(TermKind::Ellipsis, n);
       case SyntaxKind::Attribute:
-        return is_numpy(n.parts[0]) ? numpy_name(n) : term(TermKind::Attribute, n, {}, n.text);
+        return n.parts[0].kind == SyntaxKind::Name && is_numpy(n.parts[0].text)
+                   ? numpy_name(n)
+                   : term(TermKind::Attribute, n, {}, n.text);
       case SyntaxKind::Call:
         return call(n);
       case SyntaxKind::Subscript:
@@ -163,10 +166,7 @@ class Builder {
     return term(TermKind::Name, n, {}, n.text);
   }
 
-  // `np.exp` is `exp`, and `np.float16` a dtype, as in text that is copied from Python.
-  static bool is_numpy(const SyntaxNode& n) {
-    return n.kind == SyntaxKind::Name && (n.text == "np" || n.text == "numpy");
-  }
+  // `np.float16` is a dtype.
   TermIndex numpy_name(const SyntaxNode& n) {
     if (const auto number = numpy_constant(n.text)) return constant(*number, n);
     if (find_function(n.text)) {

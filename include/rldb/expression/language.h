@@ -40,6 +40,8 @@ runtime::Result<support::Ref<runtime::Tensor>> as_tensor(const runtime::Value& v
 
 // Whether a byte may be part of a name: letters, digits, `_`, and every byte of UTF-8's longer characters.
 bool is_name_byte(char c);
+// `np.exp` is `exp`: the names that may stand before a function.
+bool is_numpy(std::string_view name);
 // The names in a text, each once; not what follows a dot.
 std::vector<std::string_view> names_in(std::string_view text);
 

@@ -103,6 +103,8 @@ TEST_CASE("methods are the functions of the language that take a value first") {
   CHECK(c.has("x.", "x.mean("));
   CHECK(!c.has("x.", "x.arange("));
   CHECK(!c.has("x.", "x.zeros("));
+  CHECK(c.has("np.", "np.arange"));
+  CHECK(!c.has("np.", "np.shape"));
 }
 
 TEST_CASE("stages of a folder of IR files, in folders that have any") {

@@ -401,6 +401,11 @@ void add_expression(Repl& repl, std::string_view before, std::string_view prefix
   // `x.`: attributes that the expression language defines for a value.
   if (const auto dot = prefix.rfind('.'); dot != std::string_view::npos) {
     const std::string head(prefix.substr(0, dot + 1));
+    if (expression::is_numpy(prefix.substr(0, dot))) {
+      for (const expression::LanguageRow& row : expression::language_functions())
+        out.emplace_back(head + std::string(row.name), row.doc);
+      return;
+    }
     for (const expression::LanguageRow& row : expression::language_attributes())
       out.emplace_back(head + std::string(row.name), row.doc);
     for (const expression::LanguageRow& row : expression::language_functions())
