@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 
+#include "frontend/relay/mistakes.h"
 #include "frontend/relay/reader.h"
 #include "frontend/relay/units.h"
 #include "rldb/source/diagnostic_relay.h"
@@ -48,6 +49,7 @@ class Reporter {
 
   // Begins where the first unfitting token begins, and ends with it.
   void report_error(Node n) {
+    if (say_mistake(n.row().begin)) return;
     std::uint32_t begin = n.row().begin;
     const std::string_view text = tree_.text;
     while (begin < n.row().end && skip_blank_or_comment(begin)) {
@@ -72,7 +74,17 @@ class Reporter {
     return false;
   }
 
+  bool say_mistake(std::uint32_t at) {
+    constexpr int kMost = 100;  // each looks at the text around; of more errors nobody reads the last
+    if (++searches_ > kMost) return false;
+    auto mistake = find_mistake(tree_.text, at);
+    if (!mistake) return false;
+    say({tree_.file, mistake->begin, mistake->end}, std::move(mistake->message));
+    return true;
+  }
+
   void report_missing(Node n) {
+    if (say_mistake(n.row().begin)) return;
     const std::string_view token = missing_token(n);
     say(n.span(), source::message(diag::RelayMissing, token));
   }
@@ -91,6 +103,7 @@ class Reporter {
   const cst::Tree& tree_;
   source::Diagnostics& out_;
   std::size_t last_line_ = std::string_view::npos - 1;
+  int searches_ = 0;
   bool reported_ = false;
   bool too_deep_ = false;
 };

@@ -180,7 +180,9 @@ const relay::Expr* Reader::named(Node n, bool called) {
   auto message = source::message(diag::RelayUnknownOp, name);
   std::vector<std::string_view> candidates = relay::op_names();
   for (const auto& [known, constructor] : constructors_) candidates.push_back(known);
-  if (const std::string_view near = source::nearest(name, candidates); !near.empty())
+  if (locals_.find(name))
+    message.hint = fmt::format("did you mean `%{}`?", name);
+  else if (const std::string_view near = source::nearest(name, candidates); !near.empty())
     message.hint = fmt::format("did you mean `{}`?", near);
   out_.add(n.span(), std::move(message));
   return broken(n);
@@ -241,7 +243,10 @@ const relay::Var* Reader::let_variable(Node n, RelayStatement* memo) {
   const relay::Var* v = memo ? memo_->take_variable(word, annotation) : nullptr;
   if (!v) v = ctx_.var(word, annotation);
   ctx_.set_span(v, name.span());
-  bind(name, v);
+  if (name.is(Kind::Local))
+    bind(name, v);
+  else
+    locals_.bind(v->name, v);
   if (memo) memo->set_name(v->name, name.row().begin, name.row().end);
   return v;
 }
