@@ -51,6 +51,9 @@ bool FunctionCompiler::machine_call(const Call& c, std::optional<Reg>& result) {
     result = emit_to(Opcode::ReshapeTensor, {data, atom(c.args[1])});
   } else if (id == op::MemoryKill) {
     if (!units_.contains(c.args[0])) kill(atom(c.args[0]));
+  } else if (id == op::CallLowered) {
+    unsupported(&c, "the call of a lowered function whose operands are not known to be a tuple");
+    result = 0;
   } else {
     invoke_primitive(c, id);
   }

@@ -127,7 +127,10 @@ Outcome VmReshapeTensor(const Operands& o) {
 Outcome CallLowered(const Operands& o) {
   const auto* f = o.types.empty() ? nullptr : as<FunctionType>(o.types[0]);
   if (!f) return Outcome::wait();
-  const auto* packed = o.types.size() > 1 ? as<TupleType>(o.types[1]) : nullptr;
+  const Type* operands = o.types.size() > 1 ? o.types[1] : nullptr;
+  const auto* packed = as<TupleType>(operands);
+  if (!packed && operands && operands->kind != TypeKind::Hole)
+    return Outcome::error("the operands of the function are given as a tuple");
   if (!packed) return Outcome::wait();
   const FunctionType* plain = o.solver.instantiate(f);
   if (plain->params.size() != packed->fields.size())
