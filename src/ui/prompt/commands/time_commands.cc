@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "rldb/debug/model_node.h"
+#include "rldb/expression/expression.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/ui/prompt/data.h"
@@ -95,12 +96,12 @@ static std::vector<std::string> lines_with_nodes(const session::Session& session
 
 Status command_Why(Repl& repl, std::string_view rest) {
   constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
-  // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets.
+  // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets or all is an expression.
   std::string_view target = rest;
   std::optional<std::uint64_t> depth = kDepth;
   const auto bracket = rest.rfind(']');
-  if (const auto blank = rest.find_last_of(" \t");
-      blank != std::string_view::npos && (bracket == std::string_view::npos || bracket < blank)) {
+  if (const auto blank = rest.find_last_of(" \t"); !expression::parse(rest).ok() && blank != std::string_view::npos &&
+                                                   (bracket == std::string_view::npos || bracket < blank)) {
     depth = parse_count(rest.substr(blank + 1));
     target = trim(rest.substr(0, blank));
   }

@@ -1,0 +1,25 @@
+// A call of a function of the runtime, asked what it writes and reads (runtime/call_reads). Users: Writers, Influence.
+#pragma once
+
+#include <string_view>
+
+#include "debug/provenance/write_history.h"
+#include "rldb/runtime/call_reads.h"
+
+namespace rldb::debug {
+
+class RuntimeCall {
+ public:
+  // `before`: the machine before the call, which must outlive this.
+  RuntimeCall(const Run& run, const vm::Machine& before, const CallMoment& call, std::string_view callee);
+
+  // Nullopt: what the function does is not known.
+  std::optional<runtime::CallReads> reads(const runtime::ElementPlace& written) const;
+  std::optional<std::vector<runtime::WrittenBytes>> writes() const;
+
+ private:
+  runtime::PackedFunctionPointer function_;
+  std::vector<runtime::Value> args_;
+};
+
+}  // namespace rldb::debug
