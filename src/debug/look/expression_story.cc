@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "debug/look/element.h"
+#include "rldb/debug/facts.h"
 #include "rldb/expression/expression.h"
 #include "rldb/expression/operator.h"
 #include "rldb/runtime/value.h"
