@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "debug/look/element.h"
 #include "rldb/debug/facts.h"
 #include "rldb/expression/expression.h"
@@ -76,12 +78,14 @@ class Operands {
   }
 
   bool add(std::string_view text) {
+    if (std::find(told_.begin(), told_.end(), text) != told_.end()) return true;
     source::Diagnostics quiet;
     std::vector<CauseStep> told = debugger_.why(text, frame_, depth_, quiet);
     for (CauseStep& s : told) {
       ++s.depth;
       steps_.push_back(std::move(s));
     }
+    if (!told.empty()) told_.emplace_back(text);
     return !told.empty();
   }
 
@@ -89,6 +93,7 @@ class Operands {
   const Expression& e_;
   int frame_, depth_;
   std::vector<CauseStep>& steps_;
+  std::vector<std::string> told_;
 };
 
 }  // namespace

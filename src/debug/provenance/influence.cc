@@ -300,6 +300,14 @@ bool Follower::runtime_function(const CallMoment& call, const InfluenceStep& ste
   const auto arguments = arguments_of(call, before->machine);
   const MemorySet marked = marked_in(call, arguments);
   MemorySet reached;
+  std::vector<bool> used(call.args.size());
+  const auto is_reached_by = [&](const runtime::ElementPlace& p) {
+    const auto at = std::int64_t(p.byte);
+    if (!marked.overlaps(p.memory, at, at + 1)) return false;
+    for (std::size_t i = 0; i < used.size(); ++i)
+      if (storage_of(arguments[i]) == p.memory && at >= call.args[i].begin && at < call.args[i].end) used[i] = true;
+    return true;
+  };
   std::size_t seen = 0;
   bool others = false;
   for (const runtime::WrittenBytes& w : *writes)
@@ -308,9 +316,7 @@ bool Follower::runtime_function(const CallMoment& call, const InfluenceStep& ste
       const auto known = asked.reads({w.memory, at});
       if (!known || (seen += known->reads.size()) > kMostReads) return false;
       others = others || !known->others.empty();
-      if (std::any_of(known->reads.begin(), known->reads.end(), [&](const runtime::ElementPlace& p) {
-            return marked.overlaps(p.memory, std::int64_t(p.byte), std::int64_t(p.byte) + 1);
-          }))
+      if (std::count_if(known->reads.begin(), known->reads.end(), is_reached_by) > 0)
         reached.add(w.memory, std::int64_t(at), std::int64_t(at + w.width));
     }
   for (const runtime::WrittenBytes& w : *writes)
@@ -318,6 +324,9 @@ bool Follower::runtime_function(const CallMoment& call, const InfluenceStep& ste
       if (storage_of(arguments[i]) == w.memory)
         marked_.remove(call.args[i].memory, std::int64_t(w.begin), std::int64_t(w.end));
   InfluenceStep told = step;
+  told.from.clear();
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (used[i]) told.from.push_back(name_of(call, before->machine, call.args[i], false));
   if (others) told.remark = "what it gave other workers is not followed";
   for (std::size_t i = 0; i < call.args.size(); ++i) {
     const Touch& t = call.args[i];
