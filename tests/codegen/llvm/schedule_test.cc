@@ -136,16 +136,16 @@ TEST_CASE("tests/schedule: the steps of the default schedule") {
 TEST_CASE("a read that may be out of bounds stays, whatever it reads") {
   Text t(R"(
 @T.prim_func(s_tir=True)
-def kernel(I: T.Buffer((8,), "int64"), B: T.Buffer((8,), "float32")):
+def kernel(I: T.Buffer((T.int64(8),), "int64"), B: T.Buffer((T.int64(8),), "float32")):
     T.func_attr({"tirx.noalias": True})
-    W = T.alloc_buffer((3,))
-    for i in range(3):
+    W = T.sblock_alloc_buffer((T.int64(3),))
+    for i in range(T.int64(3)):
         with T.sblock("full"):
-            vi = T.axis.spatial(3, i)
+            vi = T.axis.spatial(T.int64(3), i)
             W[vi] = T.float32(1)
-    for i in range(8):
+    for i in range(T.int64(8)):
         with T.sblock("take"):
-            vi = T.axis.spatial(8, i)
+            vi = T.axis.spatial(T.int64(8), i)
             B[vi] = W[I[vi]]
 )");
   REQUIRE_MESSAGE(t.f, t.problem);

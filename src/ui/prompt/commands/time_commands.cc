@@ -5,6 +5,7 @@
 #include "rldb/expression/expression.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_run.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/commands/at_rank.h"
@@ -58,6 +59,15 @@ Status command_Checkpoint(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+// `a[0]`, `t[1][0]`; not `(a + b)[0]`, which nothing has written.
+static bool is_element(std::string_view text) {
+  const auto parsed = expression::parse(text);
+  if (!parsed.ok()) return true;  // what reads it says what is wrong
+  const expression::Term* t = &parsed->root();
+  while (t->kind == expression::TermKind::Subscript) t = &parsed->child(*t, 0);
+  return t->kind == expression::TermKind::Name;
+}
+
 Status command_When(Repl& repl, std::string_view rest) {
   if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
   if (rest.empty()) {
@@ -69,6 +79,8 @@ Status command_When(Repl& repl, std::string_view rest) {
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   if (rest.ends_with(']')) {
+    if (!is_element(rest))
+      return repl.fail(source::message(diag::RunFailed, fmt::format("`{}` is no element of a variable", rest)));
     std::vector<debug::CauseStep> steps = repl.debugger().why(rest, repl.frame(), 0, diagnostics);
     if (repl.report(diagnostics) == Status::Failed || steps.empty()) return Status::Failed;
     steps.resize(1);
