@@ -358,6 +358,16 @@ void Follower::builtin_or_packed(const CallMoment& call, std::string_view callee
   step.remark = "all that it wrote: its reads are not known";
   bool reached = !leaves && mark_changed(call, step);
   const auto after = moments_.at(call.time + 1, false);
+  if (const auto copied = copied_by(call, callee); copied && after) {
+    step.remark.clear();
+    std::vector<MemorySet::Piece> pieces = marked_.in(copied->from.memory, copied->from.begin, copied->from.end);
+    for (MemorySet::Piece& p : pieces) {
+      p.begin += copied->to.begin - copied->from.begin;
+      p.end += copied->to.begin - copied->from.begin;
+      marked_.add(copied->to.memory, p.begin, p.end);
+    }
+    return add(call, copied->to, Writers::argument(run_, after->machine, call, copied->to), pieces, step);
+  }
   for (const Touch& t : call.results) {
     if (is_given(call, t.memory) || t.begin >= t.end || !after) continue;
     marked_.add(t.memory, t.begin, t.end);

@@ -1,5 +1,6 @@
 #include "debug/provenance/runtime_call.h"
 
+#include "rldb/bytecode/builtin/value.h"
 #include "rldb/bytecode/runtime_function.h"
 #include "rldb/runtime/contrib.h"
 
@@ -19,6 +20,14 @@ runtime::PackedFunctionPointer contrib_of(std::string_view callee) {
 }
 
 }  // namespace
+
+std::optional<CopiedBytes> copied_by(const CallMoment& call, std::string_view callee) {
+  const bool copies = callee == builtin::ToDevice || callee == builtin::EnsureZeroOffset;
+  if (!copies || call.args.size() != 1 || call.results.size() != 1) return std::nullopt;
+  const Touch &from = call.args[0], &to = call.results[0];
+  if (from.memory == to.memory || to.end - to.begin != from.end - from.begin) return std::nullopt;
+  return CopiedBytes{from, to};
+}
 
 RuntimeCall::RuntimeCall(const Run& run, const vm::Machine& before, const CallMoment& call, std::string_view callee)
     : function_(contrib_of(callee)) {

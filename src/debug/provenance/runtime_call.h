@@ -8,6 +8,13 @@
 
 namespace rldb::debug {
 
+// Of a copy, to another device or to the beginning of other memory: what it read and what it made, byte by byte.
+// Nullopt: another call.
+struct CopiedBytes {
+  Touch from, to;
+};
+std::optional<CopiedBytes> copied_by(const CallMoment& call, std::string_view callee);
+
 class RuntimeCall {
  public:
   // `before`: the machine before the call, which must outlive this.

@@ -187,6 +187,7 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   if (cleared) w.problem = "its memory was cleared when its tensor was allocated";
   if ((returned && !known) || cleared) {
     w.before = moments_.at(call.time, false);
+    if (w.before && !cleared) follow_copy(range, w);
     return w.before != nullptr;
   }
   if (given == call.args.end() || (!w.is_kernel && leaves_arguments(w.callee))) return false;
@@ -204,6 +205,17 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   const bool changed = std::memcmp(before_bytes, after_bytes, std::size_t(range.end - range.begin)) != 0;
   unchanged = !changed && !returned;
   return changed;
+}
+
+// A copy to another device comes from the same element.
+void Writers::follow_copy(const MemoryRange& range, Writer& w) const {
+  const auto copied = copied_by(w.call, w.callee);
+  const Value v = copied ? argument(run_, w.before->machine, w.call, copied->from) : Value();
+  if (!v.is(ValueKind::Tensor) || v.as_tensor().dtype().bytes() == 0) return;
+  w.followed = true;
+  const std::int64_t byte = copied->from.begin + range.begin - copied->to.begin;
+  w.sources.push_back(
+      {copied->from.arg, copied->from.part, position_in(v.as_tensor(), byte), ReadRole::Value, nullptr});
 }
 
 // By what the runtime says about its own functions.
