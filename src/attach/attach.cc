@@ -41,7 +41,9 @@ std::optional<Image> choose(const Memory& memory, const Mappings& mappings, cons
   std::string problem;
   std::vector<Image> images = find_images(memory, mappings, problem);
   if (images.empty()) {
-    if (!problem.empty()) more += ": " + problem;
+    // A file that is gone is named already.
+    if (!problem.empty() && more.find(problem.substr(0, problem.find(": "))) == std::string::npos)
+      more += ": " + problem;
     out.add({}, source::message(diag::AttachNoLibrary, name, more));
     return std::nullopt;
   }

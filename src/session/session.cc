@@ -1,6 +1,8 @@
 // Session: files and texts to programs; snapshots.
 #include "rldb/session/session.h"
 
+#include <fmt/format.h>
+
 #include "rldb/bytecode/builtin/absent.h"
 #include "rldb/bytecode/exported_library.h"
 #include "rldb/bytecode/serialise.h"
@@ -97,7 +99,10 @@ bool Session::load_file(const std::string& path, Diagnostics& out) {
   if (library) {
     auto exported = bytecode::executable_in_library(bytes, path);
     if (!exported.ok()) {
-      out.add({}, source::message(diag::BadExecutable, path, exported.error().message));
+      std::string_view why = exported.error().message;
+      if (const std::string named = fmt::format("`{}`: ", path); why.starts_with(named))
+        why.remove_prefix(named.size());
+      out.add({}, source::message(diag::BadExecutable, path, why));
       return false;
     }
     file = *exported;

@@ -157,6 +157,36 @@ class Module:
   CHECK(f.where() == "main:_1");
 }
 
+TEST_CASE("a name that was freed before it is watched is its memory, too") {
+  Fixture f(R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def inc(x: T.Buffer((4,), "float32"), y: T.Buffer((4,), "float32")):
+        for i in range(4):
+            y[i] = x[i] + T.float32(1)
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        cls = Module
+        storage = R.memory.alloc_storage(R.shape([16]), R.prim_value(0), R.str("global"), R.dtype("float32"))
+        alloc = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+        _ = cls.inc(x, alloc)
+        alloc1 = R.builtin.alloc_tensor(R.shape([4]), R.dtype("float32"), R.prim_value(0))
+        _1 = cls.inc(alloc, alloc1)
+        alloc2 = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([4]), R.dtype("float32"))
+        _2 = cls.inc(alloc1, alloc2)
+        return alloc2
+)");
+  f.at("main:_2");
+  f.start({f32({4}, {1, 2, 3, 4})}, false);
+  REQUIRE(f.where() == "main:_2");
+  const int n = watch(f, "alloc");
+  const StopReport r = f.debugger.resume();
+  CHECK(r.breakpoints == std::vector<int>{n});
+  CHECK(has(r, "first at [0]: 2 -> 4; 4 of 4 elements changed"));
+  CHECK(has(r, "its register was freed before"));
+}
+
 TEST_CASE("a watchpoint ends with its frame, or follows every call") {
   Fixture f(kCalls);
   f.at("double:c");

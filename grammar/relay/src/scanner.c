@@ -40,11 +40,20 @@ static void block_comment(TSLexer* lexer) {
   lexer->result_symbol = UNTERMINATED_COMMENT;
 }
 
+// Blanks and line ends; of `\r` only the one before a line feed. False: another `\r`.
+static bool skip_blanks(TSLexer* lexer) {
+  for (;;) {
+    const int32_t c = lexer->lookahead;
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r') return true;
+    lexer->advance(lexer, true);
+    if (c == '\r' && lexer->lookahead != '\n') return false;
+  }
+}
+
 bool tree_sitter_relay_external_scanner_scan(void* payload, TSLexer* lexer, const bool* valid) {
   (void)payload;
   (void)valid;  // comments may stand anywhere, while the runtime recovers too
-  while (lexer->lookahead == ' ' || lexer->lookahead == '\t' || lexer->lookahead == '\n') lexer->advance(lexer, true);
-  if (lexer->lookahead != '/') return false;
+  if (!skip_blanks(lexer) || lexer->lookahead != '/') return false;
   lexer->advance(lexer, false);
   if (lexer->lookahead == '/') {
     line_comment(lexer);

@@ -321,6 +321,7 @@ typedef struct {
   Run* run;
   int ends;              /* an object does */
   TVMFFIObject* waiting; /* those that end after it */
+  int opens;             /* a library: the objects that it makes now never end */
 } Thread;
 extern RLDB_AOT __thread Thread rldb_aot_thread;
 
@@ -334,6 +335,8 @@ RLDB_AOT int rldb_aot_code(void);
 
 /* ---- calls ---- */
 
+/* Zeroed memory that lasts as long as the library. */
+RLDB_AOT void* rldb_aot_permanent(uint64_t size);
 RLDB_AOT State* rldb_aot_open(Library* library); /* null: failed */
 RLDB_AOT int32_t rldb_aot_enter(Library* library, int64_t function, const Any* args, int32_t count, Any* result);
 RLDB_AOT int32_t rldb_aot_enter_value(const Any* callee, const Any* args, int32_t count, Any* result);

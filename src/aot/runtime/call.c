@@ -14,20 +14,36 @@ typedef struct Registered {
   struct Registered* next;
   TVMFFISafeCallType code;
   void* self;
+  uint64_t order; /* of its last registration: of two of the same name the later one counts */
   char name[];
 } Registered;
 
 RLDB_AOT Registered* rldb_aot_registered;
+RLDB_AOT uint64_t rldb_aot_registrations;
 
-/* Rows are only added: one of the same name hides the earlier one, unless it says the same. */
+static Registered* registered(const char* name, uint64_t size) {
+  Registered* found = NULL;
+  uint64_t latest = 0;
+  for (Registered* r = __atomic_load_n(&rldb_aot_registered, __ATOMIC_ACQUIRE); r; r = r->next) {
+    if (strlen(r->name) != size || memcmp(r->name, name, size) != 0) continue;
+    const uint64_t order = __atomic_load_n(&r->order, __ATOMIC_ACQUIRE);
+    if (found && order < latest) continue;
+    found = r;
+    latest = order;
+  }
+  return found;
+}
+
+/* Rows stay, because a call may be reading one: a function that was there before gets its own again. */
 int32_t rldb_aot_register(const char* name, TVMFFISafeCallType code, void* self) {
   rldb_aot_thread.code = 0;
+  const uint64_t order = __atomic_add_fetch(&rldb_aot_registrations, 1, __ATOMIC_ACQ_REL);
   for (Registered* r = __atomic_load_n(&rldb_aot_registered, __ATOMIC_ACQUIRE); r; r = r->next) {
-    if (strcmp(r->name, name) != 0) continue;
-    if (r->code == code && r->self == self) return kSucceeded;
-    break;
+    if (strcmp(r->name, name) != 0 || r->code != code || r->self != self) continue;
+    __atomic_store_n(&r->order, order, __ATOMIC_RELEASE);
+    return kSucceeded;
   }
-  Registered* r = malloc(sizeof *r + strlen(name) + 1);
+  Registered* r = rldb_aot_permanent(sizeof *r + strlen(name) + 1);
   if (!r) {
     rldb_aot_fail(kErrorMemory, "no memory to register `%s`", name);
     return kErrorMemory;
@@ -35,6 +51,7 @@ int32_t rldb_aot_register(const char* name, TVMFFISafeCallType code, void* self)
   strcpy(r->name, name);
   r->code = code;
   r->self = self;
+  r->order = order;
   r->next = __atomic_load_n(&rldb_aot_registered, __ATOMIC_ACQUIRE);
   while (!__atomic_compare_exchange_n(&rldb_aot_registered, &r->next, r, 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
     ;
@@ -108,9 +125,8 @@ static Function own_function(const char* name, uint64_t size) {
 }
 
 int32_t rldb_aot_call_named(const char* name, uint64_t size, const Any* args, int32_t count, Any* result) {
-  for (Registered* r = __atomic_load_n(&rldb_aot_registered, __ATOMIC_ACQUIRE); r; r = r->next)
-    if (strlen(r->name) == size && memcmp(r->name, name, size) == 0)
-      return call_foreign(name, size, r->code, r->self, args, count, result);
+  const Registered* r = registered(name, size);
+  if (r) return call_foreign(name, size, r->code, r->self, args, count, result);
   const Function own = own_function(name, size);
   if (own) return own(NULL, args, count, result);
   if (TVMFFIFunctionGetGlobal) {

@@ -29,7 +29,7 @@ static Message* claim_message(void) {
   }
   errno = kept;
   if (m) return m;
-  m = calloc(1, sizeof *m);
+  m = rldb_aot_permanent(sizeof *m);
   if (!m) return NULL;
   m->thread = own;
   m->next = __atomic_load_n(&rldb_aot_messages, __ATOMIC_ACQUIRE);

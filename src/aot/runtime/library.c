@@ -34,8 +34,23 @@ static DLDataType dtype(Reader* r) {
   return (DLDataType){(uint8_t)word, (uint8_t)(word >> 8), (uint16_t)(word >> 16)};
 }
 
+/* Memory of the library's own, which goes with it when it is unloaded: pages that nothing touches cost nothing. What it
+ * has no room for stays. */
+enum { kPermanent = 1 << 20, kAligned = 16 };
+static _Alignas(kAligned) char permanent[kPermanent];
+static uint64_t permanent_used;
+
+void* rldb_aot_permanent(uint64_t size) {
+  size = (size + kAligned - 1) / kAligned * kAligned;
+  uint64_t at = __atomic_load_n(&permanent_used, __ATOMIC_RELAXED);
+  while (size <= kPermanent - at)
+    if (__atomic_compare_exchange_n(&permanent_used, &at, at + size, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+      return permanent + at;
+  return calloc(1, size);
+}
+
 static void* rows(Reader* r, uint64_t count, size_t size) {
-  void* made = calloc(count + 1, size);
+  void* made = count < UINT32_MAX ? rldb_aot_permanent((count + 1) * size) : NULL;
   if (!made) {
     r->failed = 1;
     rldb_aot_fail(kErrorMemory, "no memory for the tables of the library");
@@ -43,29 +58,22 @@ static void* rows(Reader* r, uint64_t count, size_t size) {
   return made;
 }
 
-static void delete_nothing(void* self, int flags) {
-  if (flags & 2) free(self);
-}
-
 /* The data of a constant tensor are part of the library, which outlives every value. */
 static int32_t constant_tensor(Reader* r, Any* out) {
   const DLDataType t = dtype(r);
   const uint64_t rank = number(r);
-  int64_t* shape = rows(r, rank, sizeof(int64_t));
-  if (!shape) return kFailed;
-  for (uint64_t i = 0; i < rank; ++i) shape[i] = (int64_t)number(r);
-  const uint64_t offset = number(r);
-  TVMFFIObject* owner = calloc(1, sizeof *owner);
-  if (!owner) {
+  int64_t* shape = calloc(rank + 1, sizeof(int64_t));
+  TVMFFIObject* owner = rldb_aot_permanent(sizeof *owner);
+  if (!shape || !owner) {
     free(shape);
     return rldb_aot_fail(kErrorMemory, "no memory for a constant");
   }
+  for (uint64_t i = 0; i < rank; ++i) shape[i] = (int64_t)number(r);
+  const uint64_t offset = number(r);
   owner->combined_ref_count = ((uint64_t)1 << 32) | 1;
   owner->type_index = kTVMFFIObject;
-  owner->deleter = delete_nothing;
   const int32_t done =
       rldb_aot_view(owner, (void*)(uintptr_t)(r->library->constants + offset), (int64_t)rank, shape, t, out);
-  rldb_aot_unref(owner);
   free(shape);
   return done;
 }
@@ -102,8 +110,8 @@ static int32_t constant(Reader* r, Any* out) {
       return constant_tensor(r, out);
     case kTVMFFIArray: {
       const uint64_t count = number(r);
-      Any* fields = rows(r, count, sizeof(Any));
-      if (!fields) return kFailed;
+      Any* fields = calloc(count + 1, sizeof(Any));
+      if (!fields) return rldb_aot_fail(kErrorMemory, "no memory for a constant");
       int32_t done = kSucceeded;
       for (uint64_t i = 0; i < count && done == kSucceeded; ++i) done = constant(r, &fields[i]);
       if (done == kSucceeded) done = rldb_aot_tuple((int64_t)count, fields, out);
@@ -215,7 +223,9 @@ State* rldb_aot_open(Library* library) {
   pthread_mutex_lock(&opening);
   now = library->state;
   if (!now) {
+    rldb_aot_thread.opens = 1;
     now = read_state(library);
+    rldb_aot_thread.opens = 0;
     __atomic_store_n(&library->state, now, __ATOMIC_RELEASE);
   }
   pthread_mutex_unlock(&opening);

@@ -74,12 +74,13 @@ static void* new_object(size_t size, int64_t count, size_t part, int32_t type_in
     return NULL;
   }
   size += (size_t)count * part;
-  TVMFFIObject* made = calloc(1, size);
+  const int permanent = rldb_aot_thread.opens;
+  TVMFFIObject* made = permanent ? rldb_aot_permanent(size) : calloc(1, size);
   if (!made) {
     rldb_aot_fail(kErrorMemory, "no memory for an object of %zu bytes", size);
     return NULL;
   }
-  made->combined_ref_count = kOneWeak | 1;
+  made->combined_ref_count = kOneWeak | (permanent ? 2 : 1); /* nobody gives back the second one */
   made->type_index = type_index;
   made->deleter = deleter;
   return made;

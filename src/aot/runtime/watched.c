@@ -26,7 +26,7 @@ static Trail* claim(int64_t thread) {
     int64_t nobody = 0;
     if (__atomic_compare_exchange_n(&t->thread, &nobody, thread, 0, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return t;
   }
-  t = calloc(1, sizeof *t);
+  t = rldb_aot_permanent(sizeof *t);
   if (!t) return NULL; /* the program runs unseen */
   t->thread = thread;
   t->next = __atomic_load_n(&rldb_aot_watched.trails, __ATOMIC_ACQUIRE);

@@ -6,6 +6,7 @@
 
 #include "debug/impl.h"
 #include "debug/look/element.h"
+#include "debug/look/expression_story.h"
 #include "debug/look/values.h"
 #include "debug/provenance/element_target.h"
 #include "debug/provenance/why_memory.h"
@@ -127,6 +128,7 @@ std::vector<CauseStep> Debugger::why(std::string_view target, int frame, int dep
     out.add({}, source::message(diag::NotStopped));
     return {};
   }
+  if (auto steps = why_expression(*this, target, frame, depth, out)) return *std::move(steps);
   const auto [name, subscript] = expression::split_target(target);
   return subscript.empty() ? impl_->why(*this, name, frame, depth, out)
                            : impl_->why_element(*this, name, subscript, frame, depth, out);

@@ -134,7 +134,10 @@ runtime::Error ValueFinder::not_computed(int binding) const {
 Result<Value> ValueFinder::value_of_binding(int binding) {
   const UserBinding& b = map_.binding(binding);
   if (!b.binding) return find(b.name);  // of a program without Relax module: only its registers have values
-  if (auto value = in_register(b.binding->var->id)) return *std::move(value);
+  if (auto value = in_register(b.binding->var->id)) {
+    note_reused(b.binding->var->id, b.name, *value);
+    return *std::move(value);
+  }
   if (!is_reached(binding)) return support::Failure(not_computed(binding));
   if (auto value = from_history(b.binding->var->id)) return *std::move(value);
   if (map_.has_variable(frame().function, b.binding->var->id) && !map_.was_executed(binding, frame().pc))
@@ -164,6 +167,28 @@ std::optional<Value> ValueFinder::in_register(std::uint32_t variable) {
   if (!best) return std::nullopt;
   const Value* v = m_.read_register(frame_, best->range->reg);
   return v ? std::optional(*v) : std::nullopt;
+}
+
+// The register of a tuple is kept as long as one of its fields is used, but not the memory of the others.
+void ValueFinder::note_reused(std::uint32_t variable, const std::string& name, const Value& value) {
+  if (!value.is(runtime::ValueKind::Tuple)) return;
+  const Pc pc = frame().pc;
+  Pc bound = 0;
+  for (const UserVariable& v : map_.variables(frame().function))
+    if (v.id == variable && v.begin <= pc) bound = std::max(bound, v.begin);
+  const auto overlap = [](const runtime::Tensor& a, const runtime::Tensor& b) {
+    return a.storage() == b.storage() && a.byte_offset() < b.byte_offset() + b.byte_size() &&
+           b.byte_offset() < a.byte_offset() + a.byte_size();
+  };
+  const std::vector<Value>& fields = value.as_tuple().fields;
+  for (std::size_t i = 0; i < fields.size(); ++i)
+    for (const UserVariable& v : map_.variables(frame().function)) {
+      const bool later =
+          fields[i].is(runtime::ValueKind::Tensor) && v.begin > bound && v.begin <= pc && pc < v.range->end;
+      const Value* other = later ? m_.read_register(frame_, v.range->reg) : nullptr;
+      if (other && other->is(runtime::ValueKind::Tensor) && overlap(fields[i].as_tensor(), other->as_tensor()))
+        notes_.push_back(fmt::format("the memory of {}[{}] is that of {} by now", name, i, v.name));
+    }
 }
 
 // In its own register, or in that of the variable of which it is another name.

@@ -13,6 +13,7 @@
 #include "debug/provenance/kernel_reach.h"
 #include "debug/provenance/may_write.h"
 #include "debug/provenance/names.h"
+#include "debug/provenance/runtime_call.h"
 #include "debug/provenance/why_memory.h"
 #include "rldb/bytecode/builtin.h"
 #include "rldb/bytecode/builtin/control.h"
@@ -83,6 +84,9 @@ std::vector<bool> loads_from(const ir::PrimFunc* f) {
   return list;
 }
 
+// Null: it is no tensor.
+const Storage* storage_of(const Value& v) { return v.is(ValueKind::Tensor) ? v.as_tensor().storage().get() : nullptr; }
+
 class Follower {
  public:
   Follower(const Run& run, Influence& out)
@@ -100,6 +104,9 @@ class Follower {
   bool is_marked(const Touch& t) const { return marked_.overlaps(t.memory, t.begin, t.end); }
   bool kernel(const CallMoment& call);
   void other(const CallMoment& call);
+  bool runtime_function(const CallMoment& call, const InfluenceStep& step);
+  std::vector<Value> arguments_of(const CallMoment& call, const vm::Machine& m) const;
+  MemorySet marked_in(const CallMoment& call, const std::vector<Value>& arguments) const;
   void builtin_or_packed(const CallMoment& call, std::string_view callee, InfluenceStep step);
   bool mark_changed(const CallMoment& call, const InfluenceStep& step);
   InfluenceStep step_of(const CallMoment& call) const;
@@ -279,7 +286,70 @@ void Follower::other(const CallMoment& call) {
   for (const Touch& t : call.args)
     if (is_marked(t))
       step.from.push_back(before ? name_of(call, before->machine, t, false) : name_of_argument(map_, call, t.arg));
-  builtin_or_packed(call, step.callee, step);
+  if (!runtime_function(call, step)) builtin_or_packed(call, step.callee, step);
+}
+
+// By what the runtime says about its own functions. False: nothing, or too much to be followed.
+bool Follower::runtime_function(const CallMoment& call, const InfluenceStep& step) {
+  constexpr std::size_t kMostReads = 100'000'000;
+  const auto before = moments_.at(call.time, true);
+  if (!before) return false;
+  const RuntimeCall asked(run_, before->machine, call, step.callee);
+  const auto writes = asked.writes();
+  if (!writes) return false;
+  const auto arguments = arguments_of(call, before->machine);
+  const MemorySet marked = marked_in(call, arguments);
+  MemorySet reached;
+  std::vector<bool> used(call.args.size());
+  const auto is_reached_by = [&](const runtime::ElementPlace& p) {
+    const auto at = std::int64_t(p.byte);
+    if (!marked.overlaps(p.memory, at, at + 1)) return false;
+    for (std::size_t i = 0; i < used.size(); ++i)
+      if (storage_of(arguments[i]) == p.memory && at >= call.args[i].begin && at < call.args[i].end) used[i] = true;
+    return true;
+  };
+  std::size_t seen = 0;
+  bool others = false;
+  for (const runtime::WrittenBytes& w : *writes)
+    for (std::size_t at = w.begin; at < w.end && w.width > 0; at += w.width) {
+      support::poll_cause();
+      const auto known = asked.reads({w.memory, at});
+      if (!known || (seen += known->reads.size()) > kMostReads) return false;
+      others = others || !known->others.empty();
+      if (std::count_if(known->reads.begin(), known->reads.end(), is_reached_by) > 0)
+        reached.add(w.memory, std::int64_t(at), std::int64_t(at + w.width));
+    }
+  for (const runtime::WrittenBytes& w : *writes)
+    for (std::size_t i = 0; i < call.args.size(); ++i)
+      if (storage_of(arguments[i]) == w.memory)
+        marked_.remove(call.args[i].memory, std::int64_t(w.begin), std::int64_t(w.end));
+  InfluenceStep told = step;
+  told.from.clear();
+  for (std::size_t i = 0; i < used.size(); ++i)
+    if (used[i]) told.from.push_back(name_of(call, before->machine, call.args[i], false));
+  if (others) told.remark = "what it gave other workers is not followed";
+  for (std::size_t i = 0; i < call.args.size(); ++i) {
+    const Touch& t = call.args[i];
+    const auto pieces = reached.in(storage_of(arguments[i]), t.begin, t.end);
+    for (const MemorySet::Piece& p : pieces) marked_.add(t.memory, p.begin, p.end);
+    add(call, t, arguments[i], pieces, told);
+  }
+  return true;
+}
+
+std::vector<Value> Follower::arguments_of(const CallMoment& call, const vm::Machine& m) const {
+  std::vector<Value> list;
+  for (const Touch& t : call.args) list.push_back(Writers::argument(run_, m, call, t));
+  return list;
+}
+
+// The marked bytes, in the memory of the arguments.
+MemorySet Follower::marked_in(const CallMoment& call, const std::vector<Value>& arguments) const {
+  MemorySet marked;
+  for (std::size_t i = 0; i < call.args.size(); ++i)
+    if (const auto* pieces = storage_of(arguments[i]) ? marked_.of(call.args[i].memory) : nullptr)
+      for (const auto& [begin, end] : *pieces) marked.add(storage_of(arguments[i]), begin, end);
+  return marked;
 }
 
 void Follower::builtin_or_packed(const CallMoment& call, std::string_view callee, InfluenceStep step) {
@@ -288,6 +358,16 @@ void Follower::builtin_or_packed(const CallMoment& call, std::string_view callee
   step.remark = "all that it wrote: its reads are not known";
   bool reached = !leaves && mark_changed(call, step);
   const auto after = moments_.at(call.time + 1, false);
+  if (const auto copied = copied_by(call, callee); copied && after) {
+    step.remark.clear();
+    std::vector<MemorySet::Piece> pieces = marked_.in(copied->from.memory, copied->from.begin, copied->from.end);
+    for (MemorySet::Piece& p : pieces) {
+      p.begin += copied->to.begin - copied->from.begin;
+      p.end += copied->to.begin - copied->from.begin;
+      marked_.add(copied->to.memory, p.begin, p.end);
+    }
+    return add(call, copied->to, Writers::argument(run_, after->machine, call, copied->to), pieces, step);
+  }
   for (const Touch& t : call.results) {
     if (is_given(call, t.memory) || t.begin >= t.end || !after) continue;
     marked_.add(t.memory, t.begin, t.end);

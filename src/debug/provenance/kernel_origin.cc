@@ -20,7 +20,7 @@ class Follow {
   explicit Follow(KernelWrites& kernel) : kernel_(kernel) {}
 
   Result<KernelOrigin> run(const MemoryPlace& place) {
-    RLDB_TRY_VOID(follow(place, nullptr, [this](const KernelWrite& w) {
+    RLDB_TRY_VOID(follow({place}, nullptr, [this](const KernelWrite& w) {
       if (!found_.written) found_.last = w;
       found_.written = true;
       ++found_.writes;
@@ -30,7 +30,7 @@ class Follow {
       const Question q = std::move(open_.front());
       open_.pop_front();
       bool written = false;
-      RLDB_TRY_VOID(follow(q.read.place, &q.before, [&](const KernelWrite&) { written = true; }));
+      RLDB_TRY_VOID(follow(q.read, &q.before, [&](const KernelWrite&) { written = true; }));
       if (!written) sources_.insert({q.read.place, q.read.role, q.read.condition});
     }
     found_.sources.assign(sources_.begin(), sources_.end());
@@ -43,17 +43,22 @@ class Follow {
     Moment before;
   };
 
-  // A write that reads the element itself adds to the one before it.
+  // A write that reads the element itself adds to the one before it. What an index or a condition was computed from in
+  // the kernel's own memory has their role.
   template <class F>
-  Result<Unit> follow(const MemoryPlace& place, const Moment* before, F met) {
+  Result<Unit> follow(const KernelRead& read, const Moment* before, F met) {
     bool again = false;
-    RLDB_TRY_VOID(kernel_.visit(place, before, [&](const KernelWrite& w) {
+    RLDB_TRY_VOID(kernel_.visit(read.place, before, [&](const KernelWrite& w) {
       met(w);
       again = false;
-      if (!done_.emplace(place, w.moment).second) return false;
-      for (const KernelRead& r : w.reads) {
+      if (!done_.emplace(read.place, read.role, read.condition, w.moment).second) return false;
+      for (KernelRead r : w.reads) {
         const Moment before = r.at ? Moment{*r.at} : w.moment;
-        if (r.place == place && !r.at)
+        if (r.role == ReadRole::Value) {
+          r.role = read.role;
+          r.condition = read.condition;
+        }
+        if (r.place == read.place && !r.at)
           again = true;
         else if (asked_.emplace(r.place, r.role, r.condition, before).second)
           open_.push_back({r, before});
@@ -61,15 +66,15 @@ class Follow {
       return again;
     }));
     // The first write of the element in the call read what was there before.
-    if (again) sources_.insert({place, ReadRole::Value, nullptr});
+    if (again) sources_.insert({read.place, read.role, read.condition});
     return Unit{};
   }
 
   KernelWrites& kernel_;
   KernelOrigin found_;
   std::deque<Question> open_;
-  std::set<std::pair<MemoryPlace, Moment>> done_;
-  std::set<std::tuple<MemoryPlace, ReadRole, const ir::Expr*, Moment>> asked_;
+  using Step = std::tuple<MemoryPlace, ReadRole, const ir::Expr*, Moment>;
+  std::set<Step> done_, asked_;
   std::set<KernelSource> sources_;
 };
 

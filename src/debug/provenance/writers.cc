@@ -5,10 +5,8 @@
 #include <cstring>
 
 #include "debug/provenance/may_write.h"
+#include "debug/provenance/runtime_call.h"
 #include "rldb/bytecode/builtin.h"
-#include "rldb/bytecode/runtime_function.h"
-#include "rldb/runtime/call_reads.h"
-#include "rldb/runtime/contrib.h"
 #include "rldb/vm/partial_snapshot.h"
 
 namespace rldb::debug {
@@ -30,14 +28,6 @@ bool leaves_arguments(std::string_view callee) {
   const auto id = bytecode::find_builtin(callee);
   return id && bytecode::info(*id).effect != BuiltinEffect::Mutate &&
          bytecode::info(*id).effect != BuiltinEffect::Control;
-}
-
-// The function of the runtime that a program calls by this name, or null.
-runtime::PackedFunctionPointer contrib_of(std::string_view callee) {
-#define RLDB_RUNTIME_FUNCTION(id, name, function, doc) \
-  if (callee == runtime_function::id) return runtime::function;
-#include "rldb/bytecode/runtime_function.def"
-  return nullptr;
 }
 
 bool covers(const Tensor& t, const MemoryPlace& p) {
@@ -197,6 +187,7 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   if (cleared) w.problem = "its memory was cleared when its tensor was allocated";
   if ((returned && !known) || cleared) {
     w.before = moments_.at(call.time, false);
+    if (w.before && !cleared) follow_copy(range, w);
     return w.before != nullptr;
   }
   if (given == call.args.end() || (!w.is_kernel && leaves_arguments(w.callee))) return false;
@@ -216,23 +207,23 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   return changed;
 }
 
+// A copy to another device comes from the same element.
+void Writers::follow_copy(const MemoryRange& range, Writer& w) const {
+  const auto copied = copied_by(w.call, w.callee);
+  const Value v = copied ? argument(run_, w.before->machine, w.call, copied->from) : Value();
+  if (!v.is(ValueKind::Tensor) || v.as_tensor().dtype().bytes() == 0) return;
+  w.followed = true;
+  const std::int64_t byte = copied->from.begin + range.begin - copied->to.begin;
+  w.sources.push_back(
+      {copied->from.arg, copied->from.part, position_in(v.as_tensor(), byte), ReadRole::Value, nullptr});
+}
+
 // By what the runtime says about its own functions.
 std::optional<bool> Writers::known_wrote(const Touch& given, const MemoryRange& range, Writer& w) {
-  const bytecode::Instruction i = run_.code().executable().instruction(w.call.pc);
-  std::vector<Value> args;
-  for (std::size_t a = 0; a < i.args.size(); ++a) {
-    const bytecode::Arg arg = i.arg(a);
-    const Value* v = arg.kind() == ArgKind::Register && !bytecode::is_special(arg.reg())
-                         ? w.before->machine.read_register(w.call.frame, arg.reg())
-                         : nullptr;
-    if (arg.kind() == ArgKind::Constant) v = &run_.code().executable().constants[std::size_t(arg.value())];
-    args.push_back(v ? *v : arg.kind() == ArgKind::Immediate ? Value::of_int(arg.value()) : Value());
-  }
   const Value written = argument(run_, w.before->machine, w.call, given);
   if (!written.is(ValueKind::Tensor)) return std::nullopt;
   const runtime::ElementPlace place{written.as_tensor().storage().get(), std::size_t(range.begin)};
-  auto known = runtime::call_reads(contrib_of(w.callee), args, place);
-  if (!known) known = runtime::collective_reads(contrib_of(w.callee), args, place);
+  const auto known = RuntimeCall(run_, w.before->machine, w.call, w.callee).reads(place);
   if (!known) return std::nullopt;
   w.followed = true;
   w.others = known->others;

@@ -59,6 +59,7 @@ class Writers {
   bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool& settled);
   bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
+  void follow_copy(const MemoryRange& range, Writer& w) const;
   std::optional<bool> known_wrote(const Touch& given, const MemoryRange& range, Writer& w);
   void keep_sources(const KernelOrigin& origin, const std::vector<runtime::Value>& args, Writer& w) const;
 

@@ -9,6 +9,7 @@
 #include "debug/run/skim.h"
 #include "debug/watch/numeric.h"
 #include "rldb/expression/expression.h"
+#include "rldb/support/text.h"
 
 namespace rldb::debug {
 
@@ -323,8 +324,8 @@ std::vector<std::string> Watched::changes(const vm::Machine& m, std::size_t fram
     if (!is_bound(f, m, frame, pc)) continue;
     std::string text = fmt::format("{}\n{}", expression_, change);
     if (every_)
-      text += fmt::format("\n  in the call of {} at time {}, {} frames from the outermost", function_name_, f.entered,
-                          f.frame);
+      text += fmt::format("\n  in the call of {} at time {}, {} from the outermost", function_name_, f.entered,
+                          support::counted(f.frame, "frame"));
     const int storage = storage_ >= 0 ? storage_ : f.freed_in;
     const Pc at = frame == f.frame ? pc : m.frames()[f.frame].pc;
     if (f.freed_in >= 0) text += "\n  its register was freed before";

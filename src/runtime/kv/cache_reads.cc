@@ -38,10 +38,29 @@ class Attention {
     return std::move(found_);
   }
 
+  // The output, and the rows that are appended to the pools.
+  std::vector<WrittenBytes> writes() const {
+    std::vector<WrittenBytes> list{
+        {out_.storage().get(), out_.byte_offset(), out_.byte_offset() + out_.byte_size(), out_.dtype().bytes()}};
+    for (const Field which : {Keys, Values})
+      for (const PagedCache::Rows& r : forward_)
+        for (std::int64_t i = 0; i < r.count; ++i)
+          for (std::int64_t head = 0; head < kv(); ++head) list.push_back(row(which, r, i, head));
+    return list;
+  }
+
  private:
   std::int64_t qo() const { return c_.number(Number::QoHeads); }
   std::int64_t kv() const { return c_.number(Number::KvHeads); }
   std::int64_t dim() const { return c_.number(Number::KeyDim); }
+
+  // In a pool: a row of the forward.
+  WrittenBytes row(Field which, const PagedCache::Rows& r, std::int64_t i, std::int64_t head) const {
+    const Tensor& pool = c_.pool(which);
+    const std::size_t begin = pool.byte_offset() + c_.offset(which, layer_, *r.sequence, r.begin + i, head, 0);
+    const std::size_t width = pool.dtype().bytes();
+    return {pool.storage().get(), begin, begin + std::size_t(dim()) * width, width};
+  }
 
   void given(std::int64_t row, std::int64_t head, std::int64_t d) {
     const std::size_t at = std::size_t((row * qkv_.shape()[1] + head) * dim() + d);
@@ -79,20 +98,18 @@ class Attention {
   }
 
   void appended(Field which, std::size_t byte) {
-    const Tensor& pool = c_.pool(which);
-    const std::size_t width = std::size_t(dim()) * pool.dtype().bytes();
-    std::int64_t row = 0;
+    std::int64_t number = 0;
     for (const PagedCache::Rows& r : forward_)
-      for (std::int64_t i = 0; i < r.count; ++i, ++row)
+      for (std::int64_t i = 0; i < r.count; ++i, ++number)
         for (std::int64_t head = 0; head < kv(); ++head) {
-          const std::size_t begin = pool.byte_offset() + c_.offset(which, layer_, *r.sequence, r.begin + i, head, 0);
-          if (byte < begin || byte >= begin + width) continue;
+          const WrittenBytes here = row(which, r, i, head);
+          if (byte < here.begin || byte >= here.end) continue;
           found_.writes = true;
-          const std::int64_t d = std::int64_t((byte - begin) / pool.dtype().bytes());
+          const std::int64_t d = std::int64_t((byte - here.begin) / here.width);
           const std::int64_t from = qo() + (which == Values ? kv() : 0) + head;
-          given(row, from, d);
+          given(number, from, d);
           // A rotation mixes pairs half a row apart.
-          if (which == Keys && c_.rope() == RopeMode::Normal) given(row, from, (d + dim() / 2) % dim());
+          if (which == Keys && c_.rope() == RopeMode::Normal) given(number, from, (d + dim() / 2) % dim());
         }
   }
 
@@ -103,19 +120,21 @@ class Attention {
   CallReads found_;
 };
 
-std::optional<CallReads> attention(const PagedCache& c, PackedArgs args, const ElementPlace& written) {
+std::optional<Attention> attention(const PagedCache& c, PackedArgs args) {
   if (args.size() != 5 || !args[1].is(ValueKind::Int) || !args[3].is(ValueKind::Tensor) ||
       !args[4].is(ValueKind::Tensor))
     return std::nullopt;
   auto forward = c.forward();
   if (!forward.ok() || c.number(Number::KeyDim) != c.number(Number::ValueDim)) return std::nullopt;
   return Attention(c, args[1].as_int() - c.number(Number::FirstLayer), args[3].as_tensor(), args[4].as_tensor(),
-                   *std::move(forward))
-      .of(written);
+                   *std::move(forward));
 }
 
 // Of pages that several sequences share, the one that is written to is copied first.
-std::optional<CallReads> begin_forward(const PagedCache& c, PackedArgs args, const ElementPlace& written) {
+struct CopiedPage {
+  std::int64_t from = 0, to = 0;
+};
+std::optional<std::vector<CopiedPage>> pages_copied(const PagedCache& c, PackedArgs args) {
   if (args.size() != 3 || !args[1].is(ValueKind::Shape) || !args[2].is(ValueKind::Shape)) return std::nullopt;
   const std::int64_t size = c.number(Number::PageSize);
   std::vector<int> users = c.users();
@@ -124,7 +143,7 @@ std::optional<CallReads> begin_forward(const PagedCache& c, PackedArgs args, con
     if (free != users.end()) *free = 1;
     return free - users.begin();
   };
-  CallReads found;
+  std::vector<CopiedPage> copied;
   for (std::size_t i = 0; i < args[1].as_shape().size() && i < args[2].as_shape().size(); ++i) {
     const Value* s = c.find(args[1].as_shape()[i]);
     if (!s) return std::nullopt;
@@ -133,20 +152,47 @@ std::optional<CallReads> begin_forward(const PagedCache& c, PackedArgs args, con
     if (length % size != 0 && more > 0 && users[std::size_t(PagedCache::pages(*s).back())] > 1) {
       const std::int64_t from = PagedCache::pages(*s).back(), to = take();
       --users[std::size_t(from)];
-      for (const Field which : {Keys, Values}) {
-        const Tensor& pool = c.pool(which);
-        if (!is_in(pool, written)) continue;
-        const std::size_t page = pool.byte_size() / std::size_t(c.number(Number::Layers) * c.number(Number::Pages));
-        const std::size_t at = written.byte - pool.byte_offset();
-        if (std::int64_t(at / page) % c.number(Number::Pages) != to) continue;
-        found.writes = true;
-        found.reads.push_back(
-            {pool.storage().get(), std::size_t(std::int64_t(written.byte) + (from - to) * std::int64_t(page))});
-      }
+      copied.push_back({from, to});
     }
     for (; pages * size < length + more; ++pages) (void)take();
   }
+  return copied;
+}
+
+std::size_t page_bytes(const PagedCache& c, const Tensor& pool) {
+  return pool.byte_size() / std::size_t(c.number(Number::Layers) * c.number(Number::Pages));
+}
+
+std::optional<CallReads> begin_forward(const PagedCache& c, PackedArgs args, const ElementPlace& written) {
+  const auto copied = pages_copied(c, args);
+  if (!copied) return std::nullopt;
+  CallReads found;
+  for (const CopiedPage& p : *copied)
+    for (const Field which : {Keys, Values}) {
+      const Tensor& pool = c.pool(which);
+      if (!is_in(pool, written)) continue;
+      const std::size_t page = page_bytes(c, pool), at = written.byte - pool.byte_offset();
+      if (std::int64_t(at / page) % c.number(Number::Pages) != p.to) continue;
+      found.writes = true;
+      found.reads.push_back(
+          {pool.storage().get(), std::size_t(std::int64_t(written.byte) + (p.from - p.to) * std::int64_t(page))});
+    }
   return found;
+}
+
+std::optional<std::vector<WrittenBytes>> begin_forward_writes(const PagedCache& c, PackedArgs args) {
+  const auto copied = pages_copied(c, args);
+  if (!copied) return std::nullopt;
+  std::vector<WrittenBytes> list;
+  for (const CopiedPage& p : *copied)
+    for (const Field which : {Keys, Values})
+      for (std::int64_t layer = 0; layer < c.number(Number::Layers); ++layer) {
+        const Tensor& pool = c.pool(which);
+        const std::size_t page = page_bytes(c, pool);
+        const std::size_t begin = pool.byte_offset() + std::size_t(layer * c.number(Number::Pages) + p.to) * page;
+        list.push_back({pool.storage().get(), begin, begin + page, pool.dtype().bytes()});
+      }
+  return list;
 }
 
 // Functions of the cache that change its lists only.
@@ -155,14 +201,33 @@ constexpr PackedFunctionPointer kLists[] = {kv_state_add_sequence,   kv_state_re
                                             kv_cache_empty,          kv_cache_available_pages, kv_cache_total_length,
                                             kv_cache_query_positions};
 
+bool changes_lists_only(PackedFunctionPointer function) {
+  return std::find(std::begin(kLists), std::end(kLists), function) != std::end(kLists);
+}
+
 }  // namespace
 
 std::optional<CallReads> call_reads(PackedFunctionPointer function, PackedArgs args, const ElementPlace& written) {
   const auto cache = args.empty() ? std::nullopt : PagedCache::of(args[0]);
   if (!cache || !is_plain(*cache)) return std::nullopt;
-  if (function == kv_cache_attention) return attention(*cache, args, written);
+  if (function == kv_cache_attention) {
+    auto forward = attention(*cache, args);
+    return forward ? std::optional(forward->of(written)) : std::nullopt;
+  }
   if (function == kv_state_begin_forward) return begin_forward(*cache, args, written);
-  if (std::find(std::begin(kLists), std::end(kLists), function) != std::end(kLists)) return CallReads{};
+  if (changes_lists_only(function)) return CallReads{};
+  return std::nullopt;
+}
+
+std::optional<std::vector<WrittenBytes>> call_writes(PackedFunctionPointer function, PackedArgs args) {
+  const auto cache = args.empty() ? std::nullopt : PagedCache::of(args[0]);
+  if (!cache || !is_plain(*cache)) return std::nullopt;
+  if (function == kv_cache_attention) {
+    const auto forward = attention(*cache, args);
+    return forward ? std::optional(forward->writes()) : std::nullopt;
+  }
+  if (function == kv_state_begin_forward) return begin_forward_writes(*cache, args);
+  if (changes_lists_only(function)) return std::vector<WrittenBytes>{};
   return std::nullopt;
 }
 

@@ -23,6 +23,13 @@ CallReads from_worker(const Tensor& input, std::int64_t position, std::int64_t w
   return {true, {}, fmt::format("it comes from element {} of the tensor of worker {}", position, worker)};
 }
 
+// Those whose last argument is the result.
+bool is_followed(PackedFunctionPointer function, PackedArgs args) {
+  const bool known = function == disco_allreduce || function == disco_custom_allreduce || function == disco_allgather ||
+                     function == disco_broadcast;
+  return known && args.size() >= 2 && args[0].is(ValueKind::Tensor) && args[args.size() - 1].is(ValueKind::Tensor);
+}
+
 }  // namespace
 
 std::int64_t workers_in_group() { return g_workers_in_group; }
@@ -32,9 +39,7 @@ std::optional<CallReads> collective_reads(PackedFunctionPointer function, Packed
                                           const ElementPlace& written) {
   const bool reduces = function == disco_allreduce || function == disco_custom_allreduce;
   const bool gathers = function == disco_allgather, casts = function == disco_broadcast;
-  if (!(reduces || gathers || casts) || args.size() < 2 || !args[0].is(ValueKind::Tensor) ||
-      !args[args.size() - 1].is(ValueKind::Tensor))
-    return std::nullopt;
+  if (!is_followed(function, args)) return std::nullopt;
   const Tensor &input = args[0].as_tensor(), &out = args[args.size() - 1].as_tensor();
   const std::size_t width = out.dtype().bytes();
   if (out.storage().get() != written.memory || written.byte < out.byte_offset() ||
@@ -54,6 +59,13 @@ std::optional<CallReads> collective_reads(PackedFunctionPointer function, Packed
   const std::int64_t first = in_group ? workers()->id() / g_workers_in_group * g_workers_in_group : 0;
   if (casts) return from_worker(input, position, first);
   return from_worker(input, position % input.element_count(), first + position / input.element_count());
+}
+
+std::optional<std::vector<WrittenBytes>> collective_writes(PackedFunctionPointer function, PackedArgs args) {
+  if (!is_followed(function, args)) return std::nullopt;
+  const Tensor& out = args[args.size() - 1].as_tensor();
+  return std::vector<WrittenBytes>{
+      {out.storage().get(), out.byte_offset(), out.byte_offset() + out.byte_size(), out.dtype().bytes()}};
 }
 
 }  // namespace rldb::runtime

@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "rldb/runtime/device_error.h"
 #include "rldb/runtime/worker_groups.h"
+#include "rldb/session/observed.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
@@ -25,6 +27,7 @@ using runtime::Value;
 
 struct Group::Member {
   vm::Machine machine;
+  std::string_view function;
   bool done = false;
   Value result;
 
@@ -38,6 +41,17 @@ struct Group::Member {
     return debug ? debug->span : source::Span();
   }
 };
+
+namespace {
+
+bool fails(source::Span where, std::size_t rank, const runtime::Error& error, Diagnostics& out) {
+  source::Message text = source::message(diag::RankFailed, rank, error.message);
+  for (const std::string& note : error.notes) text.notes.push_back({{}, note});
+  out.add(where, std::move(text));
+  return false;
+}
+
+}  // namespace
 
 Group::Group(Session& session, std::size_t ranks, std::size_t groups)
     : session_(session), ranks_(ranks), group_size_(ranks / groups), meetings_(ranks), own_(ranks) {
@@ -66,9 +80,10 @@ bool Group::run(std::string_view function, const std::vector<std::vector<Value>>
   for (rank_ = 0; rank_ < ranks_; ++rank_) {
     auto machine = session_.start(*build, function, args[rank_], out);
     if (!machine) return false;
-    members.push_back({std::move(*machine), false, {}});
+    members.push_back({std::move(*machine), function, false, {}});
   }
   arguments_ = args;
+  (void)runtime::take_device_error();  // of what ran before
   together_ = true;
   bool going = true, good = true;
   while (going && good) {
@@ -104,14 +119,14 @@ bool Group::advance(std::vector<Member>& members, Diagnostics& out) {
       m.result = std::move(outcome.value);
     } else if (outcome.faulted()) {
       const auto* debug = m.machine.executable().debug.instruction(outcome.fault->pc);
-      source::Message text = source::message(diag::RankFailed, rank_, outcome.fault->error.message);
-      for (const std::string& note : outcome.fault->error.notes) text.notes.push_back({{}, note});
-      out.add(debug ? debug->span : source::Span(), std::move(text));
-      return false;
+      return fails(debug ? debug->span : source::Span(), rank_, outcome.fault->error, out);
     } else if (outcome.reason == vm::StopReason::Interrupted) {
       out.add({}, source::message(diag::RunInterrupted, m.machine.instructions()));
       return false;
     }
+    // What the device did not give is the fault of this rank, before others are given it.
+    const auto lost = m.done ? lost_result(m.function, m.result) : runtime::take_device_error();
+    if (lost) return fails(m.where(), rank_, *lost, out);
   }
   return true;
 }
@@ -152,11 +167,11 @@ std::optional<bool> Group::meet_one(std::vector<Member>& members, std::size_t ra
   for (const std::size_t other : is_receive(at->what) ? std::vector<std::size_t>() : all) {
     // Contributions may be overwritten as soon as a rank continues.
     const std::vector<Value> args = arguments_at(members[other].machine);
-    auto copy = runtime::deep_copy(args.empty() ? Value() : args[0]);
-    if (!copy.ok()) {
-      out.add(members[other].where(), source::message(diag::RankFailed, other, copy.error().message));
-      return false;
-    }
+    const Value given = args.empty() ? Value() : args[0];
+    if (const auto there = runtime::read_back(given); !there.ok())
+      return fails(members[other].where(), other, there.error(), out);
+    auto copy = runtime::deep_copy(given);
+    if (!copy.ok()) return fails(members[other].where(), other, copy.error(), out);
     meeting.inputs.push_back(std::move(*copy));
   }
   if (is_send(at->what) && peer) messages_[{rank, *peer}].push_back(meeting.inputs[0]);
@@ -198,8 +213,9 @@ bool Group::take_part(Member& m, std::size_t rank, Meeting meeting, Diagnostics&
   const vm::Outcome outcome =
       in_turn([&](vm::Hook* hook) { return hook ? m.machine.step(1, *hook) : m.machine.step(1); });
   meeting_ = false;
-  if (outcome.faulted()) out.add(where, source::message(diag::RankFailed, rank, outcome.fault->error.message));
-  return !outcome.faulted();
+  if (outcome.faulted()) return fails(where, rank, {outcome.fault->error.kind, outcome.fault->error.message}, out);
+  const auto lost = runtime::take_device_error();
+  return !lost || fails(where, rank, *lost, out);
 }
 
 std::string Group::place_of(const Member& m, std::size_t rank) const {
@@ -243,6 +259,7 @@ Result<Value> Group::meet(Collective what, PackedArgs args) {
 
 // A moment seen before repeats its meeting; anything after it from another run is discarded.
 Result<Value> Group::meet_again(Collective what, PackedArgs args) {
+  if (!args.empty()) RLDB_TRY_VOID(runtime::read_back(args[0]));
   const std::vector<Meeting>& met = meetings_[rank_];
   const std::uint64_t now = vm::call_time();
   std::vector<std::uint64_t>& own = own_[rank_];

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <ctime>
 
+#include "rldb/runtime/device_error.h"
 #include "rldb/runtime/worker_groups.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_rank.h"
@@ -171,6 +172,7 @@ void ProcessGroup::say(RankState state, const std::string& place) {
 // ---- collectives ----
 
 Result<Value> ProcessGroup::meet(Collective what, PackedArgs args) {
+  if (!args.empty()) RLDB_TRY_VOID(runtime::read_back(args[0]));
   const std::uint64_t moment = vm::call_time();
   const auto at = std::lower_bound(met_at_.begin(), met_at_.end(), moment);
   if (at != met_at_.end() && *at == moment) return repeat(std::size_t(at - met_at_.begin()), what, args);

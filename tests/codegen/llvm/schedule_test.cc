@@ -133,6 +133,35 @@ TEST_CASE("tests/schedule: the steps of the default schedule") {
   });
 }
 
+TEST_CASE("a read that may be out of bounds stays, whatever it reads") {
+  Text t(R"(
+@T.prim_func(s_tir=True)
+def kernel(I: T.Buffer((T.int64(8),), "int64"), B: T.Buffer((T.int64(8),), "float32")):
+    T.func_attr({"tirx.noalias": True})
+    W = T.sblock_alloc_buffer((T.int64(3),))
+    for i in range(T.int64(3)):
+        with T.sblock("full"):
+            vi = T.axis.spatial(T.int64(3), i)
+            W[vi] = T.float32(1)
+    for i in range(T.int64(8)):
+        with T.sblock("take"):
+            vi = T.axis.spatial(T.int64(8), i)
+            B[vi] = W[I[vi]]
+)");
+  REQUIRE_MESSAGE(t.f, t.problem);
+  for (const bool checked : {true, false}) {
+    schedule::Options options;
+    options.require_proof = checked;
+    bool reads = false;
+    ir::walk(schedule::default_schedule(t.ctx, t.f, options).func->body, [&](const ir::Node* n) {
+      const auto* load = ir::as<ir::BufferLoad>(n);
+      reads = reads || (load && load->buffer->name == "W");
+      return true;
+    });
+    CHECK(reads == checked);
+  }
+}
+
 TEST_CASE("sizes of 32 bits that are not known") {
   Text t(R"(
 @T.prim_func(s_tir=True)

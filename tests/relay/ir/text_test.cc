@@ -151,6 +151,19 @@ TEST_CASE("equality looks at the graph, not at names") {
   CHECK(differs("fn (%x, A=1, B=2) { %x }", "fn (%y, B=2, A=1) { %y }").empty());
 }
 
+TEST_CASE("comments in texts with either line end") {
+  for (const std::string end : {"\n", "\r\n"}) {
+    const std::string text =
+        fmt::format("/* a{0} b */{0}// c{0}let %x = 1;{0}  /* d /* e{0} */ */{0} // f{0}%x{0}/* g */{0}", end);
+    const Reading r(text);
+    CAPTURE(text);
+    CHECK(r.first() == "");
+    REQUIRE(r.parsed.module);
+    CHECK(relay::print(r.parsed.module, {.version = false}) == "let %x = 1;\n%x");
+  }
+  CHECK(Reading("1 \r /* a */").first() != "");
+}
+
 TEST_CASE("long chains are no nesting") {
   constexpr std::size_t kMany = 20000;
   for (const std::string& text :

@@ -45,4 +45,7 @@ class RankValues {
   bool failed_ = false;
 };
 
+// The value of an expression with either, in the frame that is shown; null: diagnosed.
+std::optional<runtime::Value> evaluate_in_ranks(Repl& repl, std::string_view text, source::Diagnostics& out);
+
 }  // namespace rldb::ui

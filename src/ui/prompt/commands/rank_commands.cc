@@ -158,6 +158,13 @@ RankValues::RankValues(Repl& repl, std::string_view text, source::Diagnostics& o
 
 RankValues::~RankValues() { debug::set_rank_values(repl_.debugger(), {}); }
 
+std::optional<runtime::Value> evaluate_in_ranks(Repl& repl, std::string_view text, source::Diagnostics& out) {
+  const AtRank rank(repl, text, out);
+  if (rank.failed()) return std::nullopt;
+  const RankValues others(repl, text, out);
+  return others.failed() ? std::nullopt : repl.debugger().evaluate(text, repl.frame(), out);
+}
+
 Status command_Threads(Repl& repl, std::string_view rest) {
   std::vector<debug::KernelThread> threads = debug::kernel_threads(repl.debugger());
   if (threads.empty())

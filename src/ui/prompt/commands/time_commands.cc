@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include "rldb/debug/model_node.h"
+#include "rldb/expression/expression.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
+#include "rldb/source/diagnostic_run.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/commands/at_rank.h"
@@ -57,6 +59,15 @@ Status command_Checkpoint(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+// `a[0]`, `t[1][0]`; not `(a + b)[0]`, which nothing has written.
+static bool is_element(std::string_view text) {
+  const auto parsed = expression::parse(text);
+  if (!parsed.ok()) return true;  // what reads it says what is wrong
+  const expression::Term* t = &parsed->root();
+  while (t->kind == expression::TermKind::Subscript) t = &parsed->child(*t, 0);
+  return t->kind == expression::TermKind::Name;
+}
+
 Status command_When(Repl& repl, std::string_view rest) {
   if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
   if (rest.empty()) {
@@ -68,6 +79,8 @@ Status command_When(Repl& repl, std::string_view rest) {
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   if (rest.ends_with(']')) {
+    if (!is_element(rest))
+      return repl.fail(source::message(diag::RunFailed, fmt::format("`{}` is no element of a variable", rest)));
     std::vector<debug::CauseStep> steps = repl.debugger().why(rest, repl.frame(), 0, diagnostics);
     if (repl.report(diagnostics) == Status::Failed || steps.empty()) return Status::Failed;
     steps.resize(1);
@@ -95,12 +108,12 @@ static std::vector<std::string> lines_with_nodes(const session::Session& session
 
 Status command_Why(Repl& repl, std::string_view rest) {
   constexpr std::uint64_t kDepth = 3, kDeepest = 1000;
-  // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets.
+  // `why out[3, 4] 2`: the depth comes after the last blank, unless that is inside brackets or all is an expression.
   std::string_view target = rest;
   std::optional<std::uint64_t> depth = kDepth;
   const auto bracket = rest.rfind(']');
-  if (const auto blank = rest.find_last_of(" \t");
-      blank != std::string_view::npos && (bracket == std::string_view::npos || bracket < blank)) {
+  if (const auto blank = rest.find_last_of(" \t"); !expression::parse(rest).ok() && blank != std::string_view::npos &&
+                                                   (bracket == std::string_view::npos || bracket < blank)) {
     depth = parse_count(rest.substr(blank + 1));
     target = trim(rest.substr(0, blank));
   }

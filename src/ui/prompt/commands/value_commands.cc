@@ -6,6 +6,7 @@
 
 #include "rldb/debug/facts.h"
 #include "rldb/expression/language.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_result.h"
@@ -32,6 +33,9 @@ std::optional<Value> evaluate(Repl& repl, std::string_view text, std::vector<std
   source::Diagnostics diagnostics;
   auto value = repl.debugger().evaluate(text, repl.frame(), diagnostics, notes);
   if (repl.report(diagnostics) == Status::Failed) return std::nullopt;
+  if (const auto read = value ? runtime::read_back(*value) : runtime::Result<support::Unit>(support::Unit{});
+      !read.ok())
+    return (void)repl.fail(source::message(diag::RunFailed, read.error().message)), std::nullopt;
   return value;
 }
 
@@ -76,7 +80,10 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
   if (stop) return repl.show_stop_in_call(*stop);
   if (repl.report(diagnostics) == Status::Failed || !value) return repl.tell_other_frames(e->text), Status::Failed;
   repl.last().value = *value;
+  const auto read = runtime::read_back(*value);  // a device may not give its memory
+  const auto lost = [&] { return repl.fail(source::message(diag::RunFailed, read.error().message)); };
   if (repl.wants_json()) {
+    if (!read.ok()) return lost();
     const std::int64_t most = repl.print_format.max_elements;
     return repl.give({{"expression", e->text}, {"value", value_json(*value, most)}, {"notes", notes}});
   }
@@ -90,7 +97,7 @@ Status print_value(Repl& repl, std::string_view rest, bool with_name) {
       repl.print("{}\n", shown(repl, *value, *e));
   }
   for (const std::string& note : notes) repl.print("note: {}\n", note);
-  return Status::Good;
+  return read.ok() ? Status::Good : lost();
 }
 
 }  // namespace
@@ -104,8 +111,7 @@ void show_displays(Repl& repl) {
   for (const Display& d : repl.displays) {
     // A value missing here does not make the stop fail.
     source::Diagnostics diagnostics;
-    const RankValues others(repl, d.text, diagnostics);
-    const auto value = others.failed() ? std::nullopt : repl.debugger().evaluate(d.text, repl.frame(), diagnostics);
+    const auto value = evaluate_in_ranks(repl, d.text, diagnostics);
     const std::string label = fmt::format("{}: {}{}", d.number, d.format ? fmt::format("/{} ", d.format) : "", d.text);
     if (value && !d.format && repl.show_by_printer(*value, label)) continue;
     if (value)

@@ -1,6 +1,7 @@
 // The stop after a verb, the code there, and information about the run's values.
 #include "rldb/bytecode/disassemble.h"
 #include "rldb/ui/prompt/data.h"
+#include "ui/prompt/commands/at_rank.h"
 #include "ui/prompt/view.h"
 
 namespace rldb::ui {
@@ -77,7 +78,7 @@ Json displays_json(Repl& repl) {
   Json rows = Json::array();
   for (const Display& d : repl.displays) {
     source::Diagnostics diagnostics;  // a value missing here does not make the stop fail
-    const auto value = repl.debugger().evaluate(d.text, repl.frame(), diagnostics);
+    const auto value = evaluate_in_ranks(repl, d.text, diagnostics);
     const bool wrong = !value && !diagnostics.all().empty();
     rows.push_back({{"number", d.number},
                     {"expression", d.text},
