@@ -85,7 +85,20 @@ TEST_CASE("whether Relay text wants more lines") {
   for (const char* whole : {"def @f(%x: int32) { %x }", "def @f() { ) }", "let %x = 1;\n%x", "extern type T[A]",
                             "type L[A] { Nil, }", "def @f() { 1 }\n#[metadata]\n{\"a\": \"}\"}"})
     CHECK_MESSAGE(!wants_more(whole, false), whole);
-  CHECK(wants_more("def @f() {\n\n", true));
-  CHECK(!wants_more("def @f() {\n\n\n", true));  // two empty lines end it
+  CHECK(wants_more("def @f() {\n", true));
+  CHECK(!wants_more("def @f() {\n\n", true));  // two empty lines end it
   CHECK(!wants_more("type = 1", false));
+}
+
+TEST_CASE("a module follows its metadata") {
+  const std::string metadata = "metadata = tvm.ir.load_json(\"\"\"{\n  \\\"a\\\": 1\n}\"\"\")";
+  const std::string module =
+      "# from tvm.script import ir as I\n\n@I.ir_module\nclass M:\n    @R.function\n    def f():\n        return 1";
+  ScriptReader reader(metadata + "\n" + module + "\n\n:show\n");
+  CHECK(reader.next()->text == metadata + "\n" + module);
+  CHECK(reader.next()->text == ":show");
+  CHECK(wants_more(metadata, false));
+  CHECK(wants_more(metadata + "\n", true));
+  CHECK(!wants_more(metadata + "\n\n", true));
+  CHECK(!wants_more(metadata + "\nx = 1", false));
 }

@@ -49,11 +49,18 @@ bool is_verb_line(std::string_view text) {
   return true;
 }
 
-// A body may have empty lines; two of them end the entry, and its error is told.
-bool wants_more_relay(std::string_view text, bool last_was_empty) {
-  if (!frontend::is_open_relay(text)) return false;
+// Two empty lines end an entry that could have more of them, and its error is told.
+bool is_ended(std::string_view text, bool last_was_empty) {
   const std::string_view blank = text.substr(text.find_last_not_of(" \t\r\n") + 1);
-  return !last_was_empty || std::count(blank.begin(), blank.end(), '\n') < 2;
+  return last_was_empty && std::count(blank.begin(), blank.end(), '\n') >= 2;
+}
+
+// `metadata = tvm.ir.load_json("""...""")`: the module whose constants it has follows.
+bool is_lone_metadata(std::string_view text) {
+  constexpr std::string_view kEnd = "\"\"\")";
+  if (!trim(text).starts_with("metadata = tvm.ir.load_json(")) return false;
+  const auto end = text.rfind(kEnd);
+  return end != std::string_view::npos && behind_comments(text.substr(end + kEnd.size())).empty();
 }
 
 // Between entries of a script.
@@ -130,11 +137,11 @@ bool wants_more(std::string_view text, bool last_was_empty) {
 }
 
 bool wants_more(std::string_view text, bool last_was_empty, frontend::EntryTree& tree) {
-  if (frontend::begins_relay(text)) return wants_more_relay(text, last_was_empty);
+  if (frontend::begins_relay(text)) return frontend::is_open_relay(text) && !is_ended(text, last_was_empty);
   if (trim(text).empty() || is_command(trim(text)) || is_verb_line(text)) return false;
   switch (tree.completeness(text)) {
     case frontend::Completeness::Complete:
-      return false;
+      return is_lone_metadata(text) && !is_ended(text, last_was_empty);
     case frontend::Completeness::Incomplete:
       return true;
     case frontend::Completeness::Open:
@@ -292,10 +299,12 @@ std::optional<ScriptEntry> ScriptReader::next() {
     GrowingEntry lines(tree_);
     lines.begin(entry.text);
     const bool relay = frontend::begins_relay(entry.text);
+    const bool metadata = entry.text.starts_with("metadata = ");
     bool is_first = true;
     while (next_ < lines_.size() && !lines_[next_].starts_with(kExpected)) {
       const std::string_view line = line_at(next_);
-      const bool decorator = is_first && entry.text.starts_with("@");
+      const std::string_view last_line = std::string_view(lines.text()).substr(lines.text().rfind('\n') + 1);
+      const bool decorator = (is_first || metadata) && last_line.starts_with("@");
       const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
       const bool blank = trim(line).empty();
       const bool branch = line.starts_with("else:") || line.starts_with("elif ");
