@@ -420,6 +420,12 @@ void check_resume(const std::string& program) {
         "entries that are not repeated are listed", p.terminal.said());
   check(!fs::exists(home.path() + "/saved.py"), "nothing is saved again");
   check(p.says(":info breakpoints\r", "main:b"), "breakpoints", p.terminal.said());
+  p.terminal.forget();
+  p.terminal.send("d\r");
+  check(p.terminal.wait_for("delete the breakpoint? (y/n)", 15), "breakpoints are not lost by one letter",
+        p.terminal.said());
+  p.terminal.send("n\r");
+  check(p.says(":info breakpoints\r", "main:b"), "the answer no keeps them", p.terminal.said());
   check(p.says(":input\r", "v "), "values", p.terminal.said());
   check(p.says(":set list-lines\r", "list-lines = 3"), "options", p.terminal.said());
   check(p.says(":set seed\r", "seed = 7"), "options of the command line", p.terminal.said());

@@ -32,6 +32,7 @@ class EntryReader {
       if (extern_binding(s))
         add_member(r_, lone, s.child(Field::Target).text(), s.child(Field::Target), s.child(Field::Value));
     }
+    alone_ = statements.size() == 1;
     for (Node s : statements) item(s);
     add_lone_items(r_, lone, out_);
     r_.module = nullptr;
@@ -44,6 +45,13 @@ class EntryReader {
            is_call_to(r_, s.child(Field::Value), Space::Relax, "ExternFunc");
   }
 
+  // It was read with the preamble. Alone it is of no use.
+  bool is_metadata(Node s) {
+    const Node call = s.child(Field::Value);
+    return !alone_ && s.child(Field::Target).text() == "metadata" && call.is(Kind::Call) &&
+           call.child(Field::Function).text().ends_with("load_json");
+  }
+
   void item(Node s) {
     switch (cst::statement_kind(s.kind())) {
       case cst::StatementKind::Module:
@@ -51,7 +59,7 @@ class EntryReader {
         if (!out_.module) out_.module = out_.items.back().module;
         return;
       case cst::StatementKind::Binding:
-        if (extern_binding(s)) return;
+        if (extern_binding(s) || is_metadata(s)) return;
         if (is_type_var(s)) return symbols_item(s, {type_var(s)});
         if (const auto dtype = symbol_declaration(r_, s.child(Field::Value));
             dtype && s.child(Field::Target).is(Kind::Identifier))
@@ -206,6 +214,7 @@ class EntryReader {
 
   Reader& r_;
   ParseResult& out_;
+  bool alone_ = false;  // the entry has one statement
   FunctionState prompt_;
 };
 

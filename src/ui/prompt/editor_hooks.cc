@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/relay_entry.h"
 #include "rldb/ui/prompt/reader.h"
 #include "rldb/ui/terminal/guarded.h"
 #include "ui/prompt/entry/complete.h"
@@ -33,6 +34,7 @@ bool is_given_up(std::string_view text, frontend::EntryTree& tree) {
 bool needs_more(std::string_view text, bool empty, frontend::EntryTree& tree) {
   const std::string_view first = text.substr(0, text.find('\n'));
   const std::string_view mark = here_document_mark(first);
+  if (mark.empty() && frontend::begins_relay(text)) return wants_more(text, empty, tree);
   if (mark.empty()) return wants_more(text, empty, tree) && !(empty && is_given_up(text, tree));
   const auto last = text.rfind('\n');
   return last == std::string_view::npos || trim(text.substr(last + 1)) != mark;
@@ -54,7 +56,9 @@ LineEditorHooks editor_hooks(Repl& repl, bool color) {
   hooks.hints = guarded_hook([&repl, hinter](std::string_view text, std::size_t cursor) {
     return repl.hints ? hinter->hints(text, cursor) : std::vector<HintLine>();
   });
-  hooks.indent = guarded_hook([tree](std::string_view text) { return tree->next_indent(text); });
+  hooks.indent = guarded_hook([tree](std::string_view text) {
+    return frontend::begins_relay(text) ? frontend::relay_indent(text) : tree->next_indent(text);
+  });
   hooks.indent_of_line = guarded_hook([](std::string_view text) { return frontend::EntryTree::branch_indent(text); });
   hooks.clean = [](std::string_view text) {
     std::string cleaned(text);

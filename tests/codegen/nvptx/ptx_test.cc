@@ -110,5 +110,5 @@ TEST_CASE("nvptx: refused by name") {
         with T.sblock("b"):
             vi = T.axis.spatial(8, tx)
             A[vi] = T.acos(A[vi])
-)")) == "kernel `f` cannot run by CUDA: a device has no function `acosf`");
+)")) == "kernel `f` cannot run on CUDA: a device has no function `acosf`");
 }

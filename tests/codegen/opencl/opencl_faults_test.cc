@@ -36,7 +36,7 @@ def kernel(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
             vi = T.axis.spatial(64, i)
             B[vi] = A[vi]
 )";
-  CHECK(refusal(unscheduled) == "kernel `kernel` cannot run by OpenCL: `for i in range(64):` does not run in threads");
+  CHECK(refusal(unscheduled) == "kernel `kernel` cannot run on OpenCL: `for i in range(64):` does not run in threads");
   CHECK(has(refusal(kernel_of("    B[bx * 32 + tx] = T.call_extern(\"float32\", \"mine\", A[tx])\n")),
             "`T.call_extern(\"mine\")` has no form in OpenCL C"));
   CHECK(has(refusal(kernel_of("    S = T.alloc_buffer((32,), \"float8_e4m3fn\", scope=\"shared\")\n"

@@ -63,3 +63,42 @@ TEST_CASE("an open bracket holds the lines up to the one that closes it") {
   CHECK(reader.next()->text == "w = (1,\n]");
   CHECK(reader.next()->text == "v = 2");
 }
+
+TEST_CASE("Relay text goes up to its last bracket; definitions that follow one another are one entry") {
+  ScriptReader reader(
+      "#[version = \"0.0.5\"]\ndef @main(%x: int32) {\n  @f(%x)\n}\n\n// it's called above\ndef @g(%x: int32)\n{ %x }\n"
+      "def @f(%x: int32) {\n\n  %x }\n# another\ndef @f(%y: int32) { %y }\nextern type Opaque\n:show\n");
+  CHECK(reader.next()->text == "#[version = \"0.0.5\"]\ndef @main(%x: int32) {\n  @f(%x)\n}");
+  CHECK(reader.next()->text == "// it's called above\ndef @g(%x: int32)\n{ %x }\ndef @f(%x: int32) {\n\n  %x }");
+  CHECK(reader.next()->text == "def @f(%y: int32) { %y }\nextern type Opaque");
+  CHECK(reader.next()->text == ":show");
+  ScriptReader twice("def @f(%x: int32) { %x }\ndef @f(%y: int32) { %y }\ndef @f1(%y: int32) { %y }\n");
+  CHECK(twice.next()->text == "def @f(%x: int32) { %x }");
+  CHECK(twice.next()->text == "def @f(%y: int32) { %y }\ndef @f1(%y: int32) { %y }");
+}
+
+TEST_CASE("whether Relay text wants more lines") {
+  for (const char* open : {"#[version = \"0.0.5\"]", "def @f(%x: int32)", "def @f(%x: int32) {", "fn (%x: int32)",
+                           "let %x = 1;", "def @f() { /* }", "def @f() { \"}", "type L[A] {",
+                           "def @f() { 1 }\n#[metadata]", "def @f() { 1 }\n#[metadata]\n{\"a\": \"}\""})
+    CHECK_MESSAGE(wants_more(open, false), open);
+  for (const char* whole : {"def @f(%x: int32) { %x }", "def @f() { ) }", "let %x = 1;\n%x", "extern type T[A]",
+                            "type L[A] { Nil, }", "def @f() { 1 }\n#[metadata]\n{\"a\": \"}\"}"})
+    CHECK_MESSAGE(!wants_more(whole, false), whole);
+  CHECK(wants_more("def @f() {\n", true));
+  CHECK(!wants_more("def @f() {\n\n", true));  // two empty lines end it
+  CHECK(!wants_more("type = 1", false));
+}
+
+TEST_CASE("a module follows its metadata") {
+  const std::string metadata = "metadata = tvm.ir.load_json(\"\"\"{\n  \\\"a\\\": 1\n}\"\"\")";
+  const std::string module =
+      "# from tvm.script import ir as I\n\n@I.ir_module\nclass M:\n    @R.function\n    def f():\n        return 1";
+  ScriptReader reader(metadata + "\n" + module + "\n\n:show\n");
+  CHECK(reader.next()->text == metadata + "\n" + module);
+  CHECK(reader.next()->text == ":show");
+  CHECK(wants_more(metadata, false));
+  CHECK(wants_more(metadata + "\n", true));
+  CHECK(!wants_more(metadata + "\n\n", true));
+  CHECK(!wants_more(metadata + "\nx = 1", false));
+}

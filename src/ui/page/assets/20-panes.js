@@ -81,14 +81,18 @@ class Pane {
     this.list.node.hidden = kind === "graph";
     this.note.textContent = "";
     const late = setTimeout(() => { if (turn === this.turn) this.wait(true); }, 150);
+    this.showing = this.showKind(kind, version, turn);
+    await this.showing;
+    clearTimeout(late);
+    if (turn === this.turn) this.wait(false);
+  }
+  async showKind(kind, version, turn) {
     if (kind === "text") await this.showText(version, turn);
     else if (kind === "source") await this.showSource(turn);
     else if (kind === "diff") await this.showDiff(version, turn);
     else if (kind === "instructions") await this.showInstructions(turn);
     else if (kind === "graph") await this.showGraph(version, turn);
     else await this.showKernel(kind, turn);
-    clearTimeout(late);
-    if (turn === this.turn) this.wait(false);
   }
   // What the pane still shows is not what its boxes name: a kernel is being compiled.
   wait(on) {
@@ -250,9 +254,11 @@ class Pane {
     this.graph.show(doc?.nodes ?? []);
     if (!doc?.nodes) this.note.textContent = doc?.problem || "This version has no such function.";
   }
-  find(step) {
+  // In what the boxes name, which may not be here yet.
+  async find(step) {
     const word = this.search.value.toLowerCase();
     if (!word) return;
+    await this.showing;
     if (this.view.value === "graph") return this.graph.find(word);
     const n = this.lines.length;
     for (let k = 1; k <= n; ++k) {

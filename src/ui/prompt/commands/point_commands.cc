@@ -266,7 +266,16 @@ Status command_Commands(Repl& repl, std::string_view rest) {
   return Status::Good;
 }
 
+// `d` alone may have been meant to show a value.
+static bool may_delete_all(Repl& repl) {
+  const std::size_t count = repl.debugger().breakpoints().size();
+  if (count == 0 || !repl.ask || !repl.author().is_user()) return true;
+  return repl.ask(
+      fmt::format("delete {}? (y/n) ", count == 1 ? "the breakpoint" : fmt::format("all {} breakpoints", count)));
+}
+
 Status command_Delete(Repl& repl, std::string_view rest) {
+  if (trim(rest).empty() && !may_delete_all(repl)) return Status::Failed;
   return for_breakpoints(repl, rest, [&](int n) { repl.debugger().remove_breakpoint(n); });
 }
 Status command_Enable(Repl& repl, std::string_view rest) {

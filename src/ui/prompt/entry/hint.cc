@@ -9,6 +9,7 @@
 
 #include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/relay_entry.h"
 #include "rldb/frontend/unfinished.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ops/op_info.h"
@@ -162,6 +163,7 @@ std::string HintMaker::open_bracket(std::string_view text, std::size_t cursor) c
 std::vector<HintLine> HintMaker::hints(std::string_view text, std::size_t cursor) {
   std::vector<HintLine> out;
   if (trim(text).empty() || text.front() == '!' || text.front() == '#') return out;
+  if (frontend::begins_relay(text)) return out;
   if (std::string open = open_bracket(text, cursor); !open.empty()) return {{std::move(open), HintLine::Kind::Problem}};
   std::string first = command_signature(text, repl_.debugger().active());
   const bool command = !first.empty() || text.front() == ':' || text.front() == '?';

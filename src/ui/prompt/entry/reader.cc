@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/relay_entry.h"
 #include "rldb/frontend/syntax.h"
 #include "rldb/ui/prompt/command.h"
 
@@ -47,6 +48,23 @@ bool is_verb_line(std::string_view text) {
     if (next == op) return false;
   return true;
 }
+
+// Two empty lines end an entry that could have more of them, and its error is told.
+bool is_ended(std::string_view text, bool last_was_empty) {
+  const std::string_view blank = text.substr(text.find_last_not_of(" \t\r\n") + 1);
+  return last_was_empty && std::count(blank.begin(), blank.end(), '\n') >= 2;
+}
+
+// `metadata = tvm.ir.load_json("""...""")`: the module whose constants it has follows.
+bool is_lone_metadata(std::string_view text) {
+  constexpr std::string_view kEnd = "\"\"\")";
+  if (!trim(text).starts_with("metadata = tvm.ir.load_json(")) return false;
+  const auto end = text.rfind(kEnd);
+  return end != std::string_view::npos && behind_comments(text.substr(end + kEnd.size())).empty();
+}
+
+// Between entries of a script.
+bool is_comment(std::string_view line) { return line.starts_with('#') && !frontend::has_relay_version(line); }
 
 }  // namespace
 
@@ -119,10 +137,11 @@ bool wants_more(std::string_view text, bool last_was_empty) {
 }
 
 bool wants_more(std::string_view text, bool last_was_empty, frontend::EntryTree& tree) {
+  if (frontend::begins_relay(text)) return frontend::is_open_relay(text) && !is_ended(text, last_was_empty);
   if (trim(text).empty() || is_command(trim(text)) || is_verb_line(text)) return false;
   switch (tree.completeness(text)) {
     case frontend::Completeness::Complete:
-      return false;
+      return is_lone_metadata(text) && !is_ended(text, last_was_empty);
     case frontend::Completeness::Incomplete:
       return true;
     case frontend::Completeness::Open:
@@ -171,7 +190,8 @@ class GrowingEntry {
   explicit GrowingEntry(frontend::EntryTree& tree) : tree_(tree) {}
   void begin(std::string_view line) {
     text_ = line;
-    is_open_ = in_brackets_ = false;
+    is_open_ = in_brackets_ = is_open_relay_ = false;
+    is_relay_ = frontend::begins_relay(line);
   }
   void add(std::string_view line) {
     text_ += '\n';
@@ -179,6 +199,10 @@ class GrowingEntry {
     in_brackets_ = in_brackets_ && keeps_brackets(line);
   }
   bool wants(std::string_view line) {
+    if (is_relay_) {
+      is_open_relay_ = (is_open_relay_ && is_indented(line)) || frontend::is_open_relay(text_);
+      return is_open_relay_;
+    }
     if (in_brackets_ || (is_open_ && is_indented(line))) return true;
     if (!wants_more(text_, false, tree_)) return false;
     is_open_ = tree_.completeness(text_) == frontend::Completeness::Open;
@@ -194,7 +218,22 @@ class GrowingEntry {
   std::string text_;
   bool is_open_ = false;
   bool in_brackets_ = false;
+  bool is_relay_ = false;
+  bool is_open_relay_ = false;
 };
+
+// Definitions of Relay may call later ones: in a script those that follow one another are one entry, but not two of
+// one name.
+bool is_further_definition(std::string_view entry, std::string_view line) {
+  line = trim(line);
+  if (!frontend::begins_relay(line) || frontend::has_relay_version(line) || line.front() == '/') return false;
+  const auto begins_other = [&](std::string_view word) {
+    return line.starts_with(word) &&
+           entry.find(line.substr(0, line.find_first_of("([{ ", word.size()))) == std::string_view::npos;
+  };
+  return line.starts_with("#[metadata]") || begins_other("def @") || begins_other("type ") ||
+         begins_other("extern type ");
+}
 
 }  // namespace
 
@@ -245,7 +284,7 @@ std::vector<std::string> entries_of(std::string_view text) {
 
 std::optional<ScriptEntry> ScriptReader::next() {
   while (next_ < lines_.size() &&
-         (trim(line_at(next_)).empty() || trim(line_at(next_)).front() == '#' || is_fence(line_at(next_))))
+         (trim(line_at(next_)).empty() || is_comment(trim(line_at(next_))) || is_fence(line_at(next_))))
     ++next_;
   if (next_ >= lines_.size()) return std::nullopt;
   ScriptEntry entry;
@@ -259,14 +298,21 @@ std::optional<ScriptEntry> ScriptReader::next() {
   } else {
     GrowingEntry lines(tree_);
     lines.begin(entry.text);
+    const bool relay = frontend::begins_relay(entry.text);
+    const bool metadata = entry.text.starts_with("metadata = ");
     bool is_first = true;
     while (next_ < lines_.size() && !lines_[next_].starts_with(kExpected)) {
       const std::string_view line = line_at(next_);
-      const bool decorator = is_first && entry.text.starts_with("@");
+      const std::string_view last_line = std::string_view(lines.text()).substr(lines.text().rfind('\n') + 1);
+      const bool decorator = (is_first || metadata) && last_line.starts_with("@");
       const bool indented = !line.empty() && (line.front() == ' ' || line.front() == '\t');
       const bool blank = trim(line).empty();
       const bool branch = line.starts_with("else:") || line.starts_with("elif ");
-      if (!lines.wants(line)) break;
+      if (!lines.wants(line)) {
+        std::size_t after = next_;
+        while (relay && after + 1 < lines_.size() && trim(line_at(after)).empty()) ++after;
+        if (!relay || !is_further_definition(lines.text(), line_at(after))) break;
+      }
       // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
       if (lines.is_open() && !indented && !decorator && !branch) {
         if (!blank) break;

@@ -7,6 +7,7 @@
 #include "rldb/debug/storage.h"
 #include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/relay_entry.h"
 #include "rldb/ir/printer.h"
 #include "rldb/session/generated.h"
 #include "rldb/source/diagnostic_entry.h"
@@ -16,6 +17,7 @@
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/entry/frame_scope.h"
+#include "ui/prompt/entry/relay_entry.h"
 
 namespace rldb::ui {
 
@@ -274,6 +276,7 @@ std::optional<Status> Repl::run_to_binding(std::string_view name) {
 Status Repl::run_entry(std::string_view text) {
   repeatable_.clear();
   forced_ = false;
+  if (frontend::begins_relay(text)) return run_relay_entry(*this, text);
   if (text.starts_with("for ")) return run_loop(text);
   if (is_one_name(text) && text != "_") {
     if (show_of_finished(text)) return Status::Good;

@@ -5,6 +5,7 @@
 
 #include "rldb/expression/language.h"
 #include "rldb/frontend/parse.h"
+#include "rldb/frontend/relay_entry.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/entry/frame_scope.h"
 
@@ -62,6 +63,7 @@ bool Repl::is_value_name(std::string_view name) const {
 Repl::Target Repl::bare_target(std::string_view entry, std::string_view word, std::string_view rest) const {
   using Kind = Target::Kind;
   const Target script{Kind::Script, nullptr, entry, {}};
+  if (frontend::begins_relay(entry)) return script;
   const std::string_view behind = entry.substr(word.size());
   // `print/x n` has its format attached to the word; `p/x` alone is a quotient.
   const bool formatted = rest.starts_with("/") && rest.size() > 2 && is_blank(rest[2]);

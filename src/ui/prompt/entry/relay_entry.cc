@@ -1,0 +1,57 @@
+#include "ui/prompt/entry/relay_entry.h"
+
+#include <fmt/format.h>
+
+#include "rldb/frontend/relay_entry.h"
+#include "rldb/session/relay_text.h"
+#include "rldb/source/diagnostic_entry.h"
+#include "rldb/ui/prompt/data.h"
+#include "ui/prompt/commands/loaded.h"
+
+namespace rldb::ui {
+
+namespace {
+
+constexpr std::string_view kEntryName = "<prompt>";
+
+Status load_relay(Repl& repl, std::string_view text) {
+  if (!repl.may_end_run("loading a program")) return Status::Failed;
+  const bool whole = frontend::has_relay_version(text) || !text.starts_with("def @");
+  std::string module = whole ? std::string(text) : fmt::format("#[version = \"0.0.5\"] {}", text);
+  source::Diagnostics diagnostics;
+  const bool ok = repl.session().load_text(std::string(kEntryName), std::move(module), diagnostics);
+  repl.report(diagnostics);
+  if (!ok) return Status::Failed;
+  repl.debugger().kill();
+  repl.begin_run();
+  return tell_loaded(repl);
+}
+
+Status add_definitions(Repl& repl, const session::RelayText& program, std::string_view text) {
+  const frontend::RelayAddition added =
+      frontend::with_relay_definitions(repl.session().sources().get(program.source().file).text(), text);
+  if (added.names.empty()) return load_relay(repl, text);
+  if (!repl.may_end_run(fmt::format("a new definition of `{}`", added.names.front()))) return Status::Failed;
+  source::Diagnostics diagnostics;
+  session::TextChange change;
+  const bool ok = repl.session().edit_text(added.text, diagnostics, &change);
+  repl.report(diagnostics);
+  if (!ok) return Status::Failed;
+  repl.debugger().kill();
+  repl.debugger().resolve_breakpoints();
+  if (diagnostics.has_errors()) return Status::Failed;  // a pass
+  if (repl.wants_json()) return repl.give({{"defined", added.names}});
+  for (const std::string& name : added.names) repl.print("defined {}\n", name);
+  if (!change.passes.empty()) repl.print("applied again: {}\n", fmt::join(change.passes, ", "));
+  return Status::Good;
+}
+
+}  // namespace
+
+Status run_relay_entry(Repl& repl, std::string_view text) {
+  const session::RelayText* program = session::relay_text(repl.session().program());
+  const bool alone = frontend::has_relay_version(text) || frontend::has_relay_metadata(text);
+  return program && !alone ? add_definitions(repl, *program, text) : load_relay(repl, text);
+}
+
+}  // namespace rldb::ui

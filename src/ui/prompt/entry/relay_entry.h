@@ -1,0 +1,13 @@
+// Entries of Relay text: a module is loaded; without a version line its definitions are added to the Relay program.
+// Room-private.
+#pragma once
+
+#include <string_view>
+
+#include "rldb/ui/prompt/state.h"
+
+namespace rldb::ui {
+
+Status run_relay_entry(Repl& repl, std::string_view text);
+
+}  // namespace rldb::ui
