@@ -63,7 +63,8 @@ Result<Value> in_dtype(const support::Ref<Tensor>& t, DType wanted) {
   return Value(std::move(converted));
 }
 
-Result<Value> as_tensor(const ir::TensorType* type, const Value& v) {
+Result<Value> as_tensor(const ir::TensorType* type, const Value& v, Tensors tensors) {
+  if (v.is(ValueKind::Tensor) && tensors == Tensors::Keep) return v;
   const bool number = expression::is_number(v);
   if (number && type->ndim > 0) return v;
   if (!number && !v.is(ValueKind::Tuple) && !v.is(ValueKind::Tensor)) return v;
@@ -83,21 +84,21 @@ Result<Value> as_shape(const Value& v) {
 
 }  // namespace
 
-Result<Value> in_form_of(const ir::Type* type, const Value& v) {
-  if (const auto* tensor = ir::as<ir::TensorType>(type)) return as_tensor(tensor, v);
+Result<Value> in_form_of(const ir::Type* type, const Value& v, Tensors tensors) {
+  if (const auto* tensor = ir::as<ir::TensorType>(type)) return as_tensor(tensor, v, tensors);
   if (ir::as<ir::ShapeType>(type) && v.is(ValueKind::Tuple)) return as_shape(v);
   const auto* tuple = ir::as<ir::TupleType>(type);
   if (!tuple || !v.is(ValueKind::Tuple) || v.as_tuple().fields.size() != tuple->fields.size()) return v;
   std::vector<Value> fields;
   for (std::size_t i = 0; i < tuple->fields.size(); ++i) {
-    RLDB_TRY(Value field, in_form_of(tuple->fields[i], v.as_tuple().fields[i]));
+    RLDB_TRY(Value field, in_form_of(tuple->fields[i], v.as_tuple().fields[i], tensors));
     fields.push_back(std::move(field));
   }
   return Value::of_tuple(std::move(fields));
 }
 
 Result<Value> typed_value(std::string_view text, const ir::Type* type, const FindValue& find) {
-  if (const Value* known = find(text)) return known->is(ValueKind::Tensor) ? *known : in_form_of(type, *known);
+  if (const Value* known = find(text)) return in_form_of(type, *known);
   text = support::trim(text);
   if (text.starts_with('@') && text.ends_with(".pb")) return onnx_tensor(text.substr(1));
   auto literal = runtime::parse_value_literal(text);
@@ -113,7 +114,7 @@ Result<Value> typed_value(std::string_view text, const ir::Type* type, const Fin
   const bool no_expression = text.find_first_of("=;") != std::string_view::npos || text.size() > kLong;
   if (const auto parsed = expression::parse(text); !parsed.ok() && no_expression) return literal;
   RLDB_TRY(const Value value, expression_value(text, find));
-  return in_form_of(type, value);
+  return in_form_of(type, value, Tensors::Convert);
 }
 
 }  // namespace rldb::session
