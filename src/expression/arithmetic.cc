@@ -74,21 +74,11 @@ void apply(Operator op, const double* a, const double* b, double* out, std::int6
       return each(a, b, out, n, [](double p, double q) { return floor_remainder(p, q); });
     case Operator::Power:
       return each(a, b, out, n, [](double p, double q) { return std::pow(p, q); });
-    case Operator::BitOr:
-    case Operator::BitXor:
-    case Operator::BitAnd:
-    case Operator::ShiftLeft:
-    case Operator::ShiftRight:
     case Operator::MatMul:
-    case Operator::Equal:
-    case Operator::NotEqual:
-    case Operator::LessEqual:
-    case Operator::GreaterEqual:
-    case Operator::Less:
-    case Operator::Greater:
-    case Operator::Positive:
-    case Operator::Negative:
-    case Operator::Invert:
+#define RLDB_BITWISE(Id, ...) case Operator::Id:
+#define RLDB_COMPARISON(Id, ...) case Operator::Id:
+#define RLDB_UNARY(Id, ...) case Operator::Id:
+#include "rldb/expression/operator.def"
       break;
   }
   RLDB_UNREACHABLE("no operator of floats");
@@ -131,23 +121,19 @@ void apply(Operator op, const std::int64_t* a, const std::int64_t* b, std::int64
       return each(a, b, out, n, [](I p, I q) { return p >> (q < 0 || q > 63 ? 63 : q); });
     case Operator::Divide:
     case Operator::MatMul:
-    case Operator::Equal:
-    case Operator::NotEqual:
-    case Operator::LessEqual:
-    case Operator::GreaterEqual:
-    case Operator::Less:
-    case Operator::Greater:
-    case Operator::Positive:
-    case Operator::Negative:
-    case Operator::Invert:
+#define RLDB_COMPARISON(Id, ...) case Operator::Id:
+#define RLDB_UNARY(Id, ...) case Operator::Id:
+#include "rldb/expression/operator.def"
       break;
   }
   RLDB_UNREACHABLE("no operator of integers");
 }
 
 bool is_bitwise(Operator op) {
-  return op == Operator::BitOr || op == Operator::BitXor || op == Operator::BitAnd || op == Operator::ShiftLeft ||
-         op == Operator::ShiftRight;
+#define RLDB_BITWISE(Id, ...) \
+  if (op == Operator::Id) return true;
+#include "rldb/expression/operator.def"
+  return false;
 }
 
 bool truth_of_number(const Value& v) { return v.is(ValueKind::Float) ? v.as_float() != 0 : v.as_int() != 0; }

@@ -83,15 +83,11 @@ class Form {
       }
       case TermKind::Call:
         return is_own_call(t);
+#define RLDB_OPERATION(Kind, ...) case TermKind::Kind:
+#include "rldb/expression/term.def"
       case TermKind::Constant:
       case TermKind::Tuple:
       case TermKind::List:
-      case TermKind::Unary:
-      case TermKind::Binary:
-      case TermKind::Compare:
-      case TermKind::And:
-      case TermKind::Or:
-      case TermKind::Not:
       case TermKind::Attribute:
         return false;
     }
@@ -121,15 +117,11 @@ class Form {
         const std::string name = dotted_name(e_, t);
         return is_namespace(name) || (!name.empty() && !own && !find_function(t.text));
       }
+#define RLDB_OPERATION(Kind, ...) case TermKind::Kind:
+#include "rldb/expression/term.def"
       case TermKind::File:
       case TermKind::Ellipsis:
       case TermKind::Slice:
-      case TermKind::Unary:
-      case TermKind::Binary:
-      case TermKind::Compare:
-      case TermKind::And:
-      case TermKind::Or:
-      case TermKind::Not:
       case TermKind::Subscript:
         return false;
     }

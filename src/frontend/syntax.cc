@@ -197,15 +197,10 @@ class SyntaxReader {
       case cst::ExpressionKind::Conditional:
         return with(std::move(out), SyntaxKind::Conditional,
                     {n.child(Field::Condition), n.child(Field::Consequence), n.child(Field::Alternative)});
+#define RLDB_CST_PYTHON(Kind, ...) case cst::ExpressionKind::Kind:
+#include "frontend/cst/node_kinds.def"
       case cst::ExpressionKind::UnterminatedString:
-      case cst::ExpressionKind::Set:
       case cst::ExpressionKind::Lambda:
-      case cst::ExpressionKind::NamedExpression:
-      case cst::ExpressionKind::Yield:
-      case cst::ExpressionKind::ListComprehension:
-      case cst::ExpressionKind::SetComprehension:
-      case cst::ExpressionKind::DictionaryComprehension:
-      case cst::ExpressionKind::GeneratorExpression:
       case cst::ExpressionKind::Damage:
       case cst::ExpressionKind::Other:
         break;

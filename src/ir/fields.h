@@ -20,26 +20,8 @@ void visit_struct(const Node* n, F&& f) {
 }
 
 enum class FieldRole : std::uint8_t {
-  Use,       // nodes that are read
-  UseType,   // one type
-  UseTypes,  // types
-  DefVar,    // a variable bound here
-  DefBuffer,
-  DefParams,      // variables whose types define symbolic variables
-  DefPrimParams,  // PrimParam
-  DefShape,       // dims whose unknown variables are defined here
-  DefType,        // a type whose unknown variables are defined here
-  DefIterVars,
-  DefBuffers,
-  DefMatchBuffers,
-  UseRegions,
-  Text,
-  Texts,
-  Int,
-  Float,
-  Value,  // a run-time value
-  Attr,
-  Attrs,
+#define RLDB_FIELD_ROLE(Role, doc) Role,
+#include "ir/field_role.def"
 };
 
 // Which pointers `items` points at: spans of different node types may not be read through one another.

@@ -28,12 +28,8 @@ class Copier {
 
   Result<Value> copy(const Value& v, int depth = 0) {
     switch (v.kind()) {
-      case ValueKind::Null:
-      case ValueKind::Int:
-      case ValueKind::Float:
-      case ValueKind::Bool:
-      case ValueKind::DType:
-      case ValueKind::String:
+#define RLDB_VALUE_PLAIN(Kind, ...) case ValueKind::Kind:
+#include "rldb/runtime/value_kind.def"
       case ValueKind::Shape:
       case ValueKind::Object:
         return v;

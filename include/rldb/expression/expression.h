@@ -23,22 +23,8 @@ enum class Operator : std::uint8_t;  // operator.h
 std::string_view to_string(Operator op);
 
 enum class TermKind : std::uint8_t {
-  Constant,   // value
-  Name,       // text
-  File,       // text: the part after the `@`
-  Tuple,      // children
-  List,       // children
-  Ellipsis,   // `...`, in a subscript
-  Slice,      // three children; -1 where one is left out
-  Unary,      // op, one child
-  Binary,     // op, two children
-  Compare,    // a chain: ops between the children
-  And,        // children
-  Or,         // children
-  Not,        // one child
-  Subscript,  // the indexed value, then the indices
-  Attribute,  // one child; text
-  Call,       // the callee (a Name or an Attribute), then the arguments
+#define RLDB_TERM(Kind, fields) Kind,
+#include "rldb/expression/term.def"
 };
 
 struct Term {

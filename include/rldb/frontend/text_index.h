@@ -23,20 +23,8 @@ struct TextRange {
 };
 
 enum class NameKind : std::uint8_t {
-  Module,
-  RelaxFunction,
-  PrimFunc,
-  PythonFunction,
-  Macro,
-  External,  // f = R.ExternFunc("f")
-  Parameter,
-  Variable,
-  DataflowVariable,
-  Symbol,  // a symbolic variable; defined where a dimension binds it
-  Buffer,
-  LoopVariable,  // of a loop or an axis
-  Block,         // with T.sblock("b")
-  Constant,      // of the file
+#define RLDB_NAME_KIND(Kind, word) Kind,
+#include "rldb/frontend/name_kind.def"
 };
 bool is_function(NameKind kind);
 std::string_view to_string(NameKind kind);  // as hovers say it: "parameter"

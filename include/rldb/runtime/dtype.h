@@ -13,23 +13,8 @@
 namespace rldb::runtime {
 
 enum class TypeCode : std::uint8_t {
-  Int = 0,
-  UInt = 1,
-  Float = 2,
-  Handle = 3,  // handle; with bits == 0: void
-  BFloat = 4,
-  Bool = 6,
-  Float8E3M4 = 7,
-  Float8E4M3 = 8,
-  Float8E4M3B11FNUZ = 9,
-  Float8E4M3FN = 10,
-  Float8E4M3FNUZ = 11,
-  Float8E5M2 = 12,
-  Float8E5M2FNUZ = 13,
-  Float8E8M0FNU = 14,
-  Float6E2M3FN = 15,
-  Float6E3M2FN = 16,
-  Float4E2M1FN = 17,
+#define RLDB_TYPE_CODE(Code, number) Code = number,
+#include "rldb/runtime/type_code.def"
 };
 
 struct DType {

@@ -23,18 +23,8 @@ namespace rldb::runtime {
 using support::Ref;
 
 enum class ValueKind : std::uint8_t {
-  Null,
-  Int,
-  Float,
-  Bool,
-  DType,
-  String,
-  Shape,
-  Tensor,
-  Tuple,
-  Function,
-  Storage,
-  Object
+#define RLDB_VALUE_KIND(Kind, word) Kind,
+#include "rldb/runtime/value_kind.def"
 };
 std::string_view to_string(ValueKind kind);
 

@@ -39,12 +39,8 @@ constexpr int kDeepest = 100;  // tuples in tuples
 // Tensors, numbers, texts and shapes, and tuples of them. Objects and functions have no contents to compare.
 bool is_comparable(const Value& v, int depth = 0) {
   switch (v.kind()) {
-    case ValueKind::Null:
-    case ValueKind::Int:
-    case ValueKind::Float:
-    case ValueKind::Bool:
-    case ValueKind::DType:
-    case ValueKind::String:
+#define RLDB_VALUE_PLAIN(Kind, ...) case ValueKind::Kind:
+#include "rldb/runtime/value_kind.def"
     case ValueKind::Shape:
     case ValueKind::Tensor:
       return true;

@@ -357,12 +357,9 @@ Body body_of(BuiltinId id) {
     case BuiltinId::InvokeDebugFunc:
     case BuiltinId::ShapeOf:
     case BuiltinId::TensorToShape:
-    case BuiltinId::RunPrint:
-    case BuiltinId::RunAssert:
-    case BuiltinId::RunShapeToTensor:
-    case BuiltinId::RunUnique:
-    case BuiltinId::RunNonzero:
-    case BuiltinId::RunInspect:
+#define RLDB_BUILTIN(...)
+#define RLDB_RUN_BUILTIN(Id, ...) case BuiltinId::Id:
+#include "rldb/bytecode/builtin.def"
       break;
   }
   return nullptr;

@@ -50,9 +50,9 @@ Result<Scalar> scalar_of(const Value& v, DType t) {
       if (v.as_tensor().element_count() == 1)
         return convert(load(v.as_tensor().peek(), v.as_tensor().dtype()), v.as_tensor().dtype(), t);
       break;
-    case ValueKind::Null:
-    case ValueKind::DType:
-    case ValueKind::String:
+#define RLDB_VALUE_NUMBER(...)
+#define RLDB_VALUE_PLAIN(Kind, ...) case ValueKind::Kind:
+#include "rldb/runtime/value_kind.def"
     case ValueKind::Shape:
     case ValueKind::Tuple:
     case ValueKind::Function:

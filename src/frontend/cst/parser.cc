@@ -4,6 +4,7 @@
 #include <tree_sitter/api.h>
 
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "frontend/cst/copy_rows.h"
@@ -108,9 +109,10 @@ TreePtr parse_or_cancel(TSParser* parser, const TSTree* old, std::string_view te
   return nullptr;
 }
 
-TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar) {
-  // Text that the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
-  if (!within_limits(text, nullptr, grammar)) text = {};
+namespace {
+
+// `text` is within the limits.
+TreePtr parse_within_limits(TSParser* parser, const TSTree* old, std::string_view text) {
   TreePtr tree = parse_or_cancel(parser, old, text);
   if (!tree) {
     support::poll();
@@ -120,26 +122,50 @@ TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, G
   return tree;
 }
 
+// The bytes that two texts share at their beginning, or at their end. Blocks are compared by words.
+constexpr std::size_t kBlock = 1024;
+
+std::size_t shared_head(std::string_view a, std::string_view b) {
+  const std::size_t most = std::min(a.size(), b.size());
+  std::size_t at = 0;
+  while (at + kBlock <= most && std::memcmp(a.data() + at, b.data() + at, kBlock) == 0) at += kBlock;
+  while (at < most && a[at] == b[at]) ++at;
+  return at;
+}
+
+std::size_t shared_tail(std::string_view a, std::string_view b, std::size_t most) {
+  const char *a_end = a.data() + a.size(), *b_end = b.data() + b.size();
+  std::size_t n = 0;
+  while (n + kBlock <= most && std::memcmp(a_end - n - kBlock, b_end - n - kBlock, kBlock) == 0) n += kBlock;
+  while (n < most && *(a_end - n - 1) == *(b_end - n - 1)) ++n;
+  return n;
+}
+
+// Where `text` has the offset `at`, counted from a place before it.
+TSPoint advanced(TSPoint from, std::string_view text, std::size_t begin, std::size_t at) {
+  std::size_t line = begin - from.column;
+  for (std::size_t next; (next = text.find('\n', begin)) < at; begin = line) {
+    line = next + 1;
+    ++from.row;
+  }
+  return {from.row, static_cast<std::uint32_t>(at - line)};
+}
+
+}  // namespace
+
+TreePtr parse_text(TSParser* parser, const TSTree* old, std::string_view text, Grammar grammar) {
+  // Text that the runtime cannot hold is read as nothing; whoever has the whole text has diagnosed it (check_text).
+  return parse_within_limits(parser, old, within_limits(text, nullptr, grammar) ? text : std::string_view());
+}
+
 TSInputEdit difference(std::string_view before, std::string_view after) {
-  const auto point = [](std::string_view text, std::size_t at) -> TSPoint {
-    const std::string_view above = text.substr(0, at);
-    const auto line = above.rfind('\n');
-    return {static_cast<std::uint32_t>(std::count(above.begin(), above.end(), '\n')),
-            static_cast<std::uint32_t>(line == std::string_view::npos ? at : at - line - 1)};
-  };
-  const auto shorter = static_cast<std::ptrdiff_t>(std::min(before.size(), after.size()));
-  const auto same = std::mismatch(before.begin(), before.begin() + shorter, after.begin()).first - before.begin();
-  const auto tail =
-      std::mismatch(before.rbegin(), before.rbegin() + (shorter - same), after.rbegin()).first - before.rbegin();
-  const auto begin = static_cast<std::size_t>(same);
-  const std::size_t old_end = before.size() - static_cast<std::size_t>(tail);
-  const std::size_t new_end = after.size() - static_cast<std::size_t>(tail);
-  return {static_cast<std::uint32_t>(begin),
-          static_cast<std::uint32_t>(old_end),
-          static_cast<std::uint32_t>(new_end),
-          point(before, begin),
-          point(before, old_end),
-          point(after, new_end)};
+  const std::size_t begin = shared_head(before, after);
+  const std::size_t tail = shared_tail(before, after, std::min(before.size(), after.size()) - begin);
+  const std::size_t old_end = before.size() - tail, new_end = after.size() - tail;
+  const TSPoint start = advanced({0, 0}, before, 0, begin);
+  return {static_cast<std::uint32_t>(begin),       static_cast<std::uint32_t>(old_end),
+          static_cast<std::uint32_t>(new_end),     start,
+          advanced(start, before, begin, old_end), advanced(start, after, begin, new_end)};
 }
 
 namespace {
@@ -171,15 +197,14 @@ Parses by_itself(std::string_view text) {
   return [text](std::uint32_t begin, std::uint32_t end) { return !holds_error(parse_statement(text, begin, end)); };
 }
 
-// The tree of `text`, from that of another one.
-TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old_text, std::string_view text,
-                      Grammar grammar = Grammar::TvmScript) {
+// The tree of `text`, which is within the limits, from that of another one.
+TreePtr parse_changed(TSParser* parser, const TSTree* tree, std::string_view old_text, std::string_view text) {
   // On a copy (which shares everything): a cancelled parse leaves the tree that fits the text.
   const TreePtr edited(ts_tree_copy(tree));
   const TSInputEdit edit = difference(old_text, text);
   ts_tree_edit(edited.get(), &edit);
   // (ts_tree_get_changed_ranges would tell where the syntax differs, in a time that grows with the text.)
-  return parse_text(parser, edited.get(), text, grammar);
+  return parse_within_limits(parser, edited.get(), text);
 }
 
 // Reads a text with errors. `tree`: its tree, if it was read from the beginning. `before`: a reading without errors
@@ -197,8 +222,9 @@ Reading read_damaged(TSParser* parser, std::string_view text, const Parses& pars
   // Without cuts, only from a text that had some: otherwise it was tried.
   if (cuts || (before && !before->cut_out.statements.empty())) {
     if (cuts) r.with_placeholders = with_placeholders(text, r.cut_out.statements);
-    r.tree = before ? parse_changed(parser, before->tree.get(), before->tree_text(), r.tree_text())
-                    : parse_text(parser, nullptr, r.tree_text());
+    r.tree = before && within_limits(r.tree_text())
+                 ? parse_changed(parser, before->tree.get(), before->tree_text(), r.tree_text())
+                 : parse_text(parser, nullptr, r.tree_text());
     if (!holds_error(r.tree)) {
       if (!cuts) r.statements.reset();
       return r;
@@ -323,8 +349,7 @@ LiveTree::Changed LiveTree::edit(const Edit& edit, std::string_view text) {
   const auto whole = static_cast<std::uint32_t>(text.size());
   if (impl_->grammar == Grammar::Relay) {
     Reading now;
-    if (!holds_error(old.tree))
-      now.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text, impl_->grammar);
+    if (!holds_error(old.tree)) now.tree = parse_changed(parser, old.tree.get(), old.cut_out.text, text);
     if (!now.tree || holds_error(now.tree)) now.tree = parse_text(parser, nullptr, text, impl_->grammar);
     now.cut_out.text = text;
     impl_->reading = std::move(now);

@@ -59,7 +59,7 @@ class LiveTree {
     std::uint32_t begin, old_end, new_end;  // bytes
   };
   void reset(std::string_view text);
-  // `text` is the text after the edit; the one before must still be there.
+  // `text` is the text after the edit, within the limits (check_text); the one before must still be there.
   // The result is the part of the new text whose nodes may have changed: more than the edit if other statements are
   // damaged now, or no longer.
   struct Changed {

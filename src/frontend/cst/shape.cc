@@ -53,26 +53,15 @@ bool ShapeScan::find_line() {
   comment_before_ = false;
   line_ = at_;
   for (; at_ < text_.size(); ++at_) {
-    switch (byte_of(text_[at_])) {
-      case Byte::Blank:
-        break;
-      case Byte::LineEnd:
-        line_ = at_ + 1;
-        break;
-      case Byte::Hash:
-        comment_before_ = true;
-        skip_comment();
-        --at_;
-        break;
-      case Byte::Odd:
-      case Byte::Letter:
-      case Byte::Digit:
-      case Byte::Quote:
-      case Byte::Opening:
-      case Byte::Closing:
-      case Byte::Backslash:
-      case Byte::Mark:
-        return true;
+    const Byte byte = byte_of(text_[at_]);
+    if (byte == Byte::LineEnd) {
+      line_ = at_ + 1;
+    } else if (byte == Byte::Hash) {
+      comment_before_ = true;
+      skip_comment();
+      --at_;
+    } else if (byte != Byte::Blank) {
+      return true;
     }
   }
   return false;

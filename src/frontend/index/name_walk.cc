@@ -75,56 +75,23 @@ std::optional<NameKind> member_kind(Kind kind) {
 
 bool is_function(NameKind kind) {
   switch (kind) {
-    case NameKind::RelaxFunction:
-    case NameKind::PrimFunc:
-    case NameKind::PythonFunction:
-    case NameKind::Macro:
-    case NameKind::External:
-      return true;
-    case NameKind::Module:
-    case NameKind::Parameter:
-    case NameKind::Variable:
-    case NameKind::DataflowVariable:
-    case NameKind::Symbol:
-    case NameKind::Buffer:
-    case NameKind::LoopVariable:
-    case NameKind::Block:
-    case NameKind::Constant:
-      return false;
+#define RLDB_NAME_KIND(Kind, word) \
+  case NameKind::Kind:             \
+    return false;
+#define RLDB_NAME_FUNCTION(Kind, word) \
+  case NameKind::Kind:                 \
+    return true;
+#include "rldb/frontend/name_kind.def"
   }
   return false;
 }
 
 std::string_view to_string(NameKind kind) {
   switch (kind) {
-    case NameKind::Module:
-      return "module";
-    case NameKind::RelaxFunction:
-      return "Relax function";
-    case NameKind::PrimFunc:
-      return "PrimFunc";
-    case NameKind::PythonFunction:
-      return "Python function";
-    case NameKind::Macro:
-      return "macro";
-    case NameKind::External:
-      return "external function";
-    case NameKind::Parameter:
-      return "parameter";
-    case NameKind::Variable:
-      return "variable";
-    case NameKind::DataflowVariable:
-      return "dataflow variable";
-    case NameKind::Symbol:
-      return "symbolic variable";
-    case NameKind::Buffer:
-      return "buffer";
-    case NameKind::LoopVariable:
-      return "loop variable";
-    case NameKind::Block:
-      return "block";
-    case NameKind::Constant:
-      return "constant";
+#define RLDB_NAME_KIND(Kind, word) \
+  case NameKind::Kind:             \
+    return word;
+#include "rldb/frontend/name_kind.def"
   }
   return {};
 }

@@ -97,25 +97,16 @@ bool same_data(const Expr* a, const Expr* b) {
     case ExprKind::Tuple:
     case ExprKind::If:
     case ExprKind::SeqExpr:
-    case ExprKind::Not:
-    case ExprKind::Select:
-    case ExprKind::Ramp:
-    case ExprKind::Broadcast:
-    case ExprKind::Shuffle:
-    case ExprKind::Let:
     case ExprKind::CommReducer:
     case ExprKind::Lambda:
+#define RLDB_TYPED(...)
+#define RLDB_SCALAR(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       return true;  // nothing but children
-    case ExprKind::Var:
-    case ExprKind::DataflowVar:
-    case ExprKind::GlobalVar:
-    case ExprKind::Constant:
-    case ExprKind::MetaConstant:
-    case ExprKind::ExternFunc:
-    case ExprKind::Op:
-    case ExprKind::Function:
-    case ExprKind::PrimFunc:
-    case ExprKind::OpaqueFunc:
+#define RLDB_NAME(Kind, ...) case ExprKind::Kind:
+#define RLDB_ATOM(Kind, ...) case ExprKind::Kind:
+#define RLDB_FUNCTION(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       return true;  // already compared by identity
   }
   RLDB_UNREACHABLE("every kind of expression has its case");
@@ -145,25 +136,13 @@ std::uint64_t data_hash(const Expr* e) {
     case ExprKind::Tuple:
     case ExprKind::If:
     case ExprKind::SeqExpr:
-    case ExprKind::Not:
-    case ExprKind::Select:
-    case ExprKind::Ramp:
-    case ExprKind::Broadcast:
-    case ExprKind::Shuffle:
-    case ExprKind::Let:
-    case ExprKind::CommReducer:
-    case ExprKind::Lambda:
-    case ExprKind::ProducerLoad:
-    case ExprKind::Var:
-    case ExprKind::DataflowVar:
-    case ExprKind::GlobalVar:
-    case ExprKind::Constant:
-    case ExprKind::MetaConstant:
-    case ExprKind::ExternFunc:
-    case ExprKind::Op:
-    case ExprKind::Function:
-    case ExprKind::PrimFunc:
-    case ExprKind::OpaqueFunc:
+#define RLDB_TYPED(...)
+#define RLDB_SCALAR(Kind, ...) case ExprKind::Kind:
+#define RLDB_TENSOR(Kind, ...) case ExprKind::Kind:
+#define RLDB_NAME(Kind, ...) case ExprKind::Kind:
+#define RLDB_ATOM(Kind, ...) case ExprKind::Kind:
+#define RLDB_FUNCTION(Kind, ...) case ExprKind::Kind:
+#include "rldb/ir/node.def"
       break;  // distinguished by the children, or by identity
   }
   return 0;

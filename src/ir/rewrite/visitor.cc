@@ -85,14 +85,10 @@ void ExprVisitor::visit(const Node* root) {
         return visit_prim_func(static_cast<const PrimFunc*>(e));
       case ExprKind::MetaConstant:
       case ExprKind::OpaqueFunc:
-      case ExprKind::StringImm:
-      case ExprKind::DTypeImm:
-      case ExprKind::IntImm:
-      case ExprKind::FloatImm:
       case ExprKind::Binary:
-      case ExprKind::ProducerLoad:
-      case ExprKind::CommReducer:
-      case ExprKind::Lambda:
+#define RLDB_NUMBER(Kind, ...) case ExprKind::Kind:
+#define RLDB_WORD(Kind, ...) case ExprKind::Kind:
+#define RLDB_TENSOR(Kind, ...) case ExprKind::Kind:
 #define RLDB_SCALAR(Kind, ...) case ExprKind::Kind:
 #include "rldb/ir/node.def"
         return visit_other(e);

@@ -53,18 +53,9 @@ void field_uses(const Field& field, F&& f) {
       return;
     case FieldRole::UseType:
     case FieldRole::UseTypes:
-    case FieldRole::DefVar:
-    case FieldRole::DefBuffer:
-    case FieldRole::DefParams:
-    case FieldRole::DefPrimParams:
-    case FieldRole::DefShape:
-    case FieldRole::DefType:
-    case FieldRole::DefBuffers:
-    case FieldRole::Text:
-    case FieldRole::Texts:
-    case FieldRole::Int:
-    case FieldRole::Float:
-    case FieldRole::Value:
+#define RLDB_FIELD_DEFINITION(Role, ...) case FieldRole::Role:
+#define RLDB_FIELD_DATA(Role, ...) case FieldRole::Role:
+#include "ir/field_role.def"
       return;
   }
 }
@@ -189,13 +180,10 @@ class Variables {
       case FieldRole::Use:
       case FieldRole::DefShape:
       case FieldRole::UseRegions:
-      case FieldRole::Text:
-      case FieldRole::Texts:
-      case FieldRole::Int:
-      case FieldRole::Float:
-      case FieldRole::Value:
       case FieldRole::Attr:
       case FieldRole::Attrs:
+#define RLDB_FIELD_DATA(Role, ...) case FieldRole::Role:
+#include "ir/field_role.def"
         return;
     }
   }

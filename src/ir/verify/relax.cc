@@ -25,19 +25,14 @@ bool is_operand(const Expr* e) {
 #define RLDB_STEP(Kind, ...) case ExprKind::Kind:
 #include "rldb/ir/node.def"
       return false;
-    case ExprKind::Var:
-    case ExprKind::DataflowVar:
     case ExprKind::ShapeExpr:
     case ExprKind::Tuple:
-    case ExprKind::StringImm:
-    case ExprKind::DTypeImm:
-    case ExprKind::IntImm:
-    case ExprKind::FloatImm:
     case ExprKind::Binary:
-    case ExprKind::ProducerLoad:
-    case ExprKind::CommReducer:
-    case ExprKind::Lambda:
+#define RLDB_NAME(Kind, ...) case ExprKind::Kind:
+#define RLDB_NUMBER(Kind, ...) case ExprKind::Kind:
 #define RLDB_ATOM(Kind, ...) case ExprKind::Kind:
+#define RLDB_WORD(Kind, ...) case ExprKind::Kind:
+#define RLDB_TENSOR(Kind, ...) case ExprKind::Kind:
 #define RLDB_SCALAR(Kind, ...) case ExprKind::Kind:
 #include "rldb/ir/node.def"
       return true;

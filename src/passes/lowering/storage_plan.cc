@@ -184,9 +184,10 @@ void StoragePlan::visit_local_function(const Function* f) {
   std::swap(outer, pools_);
 }
 
-// Each tensor counts once, however many times the value contains it.
+// Each tensor counts once, however many times the value contains it. Nearly all values are one tensor.
 void StoragePlan::use(Tokens whole) {
   if (!whole) return;
+  if (whole->fields.empty()) return use_leaf(whole->leaf);
   const std::uint64_t walk = ++walks_;
   std::vector<Tree*> pending{whole};
   while (!pending.empty()) {
@@ -196,21 +197,24 @@ void StoragePlan::use(Tokens whole) {
     t->seen = walk;
     for (std::size_t i = t->fields.size(); i-- > 0;)
       if (t->fields[i]) pending.push_back(t->fields[i]);
-    Token* token = t->leaf;
-    if (!token || token->dropped) continue;
-    if (phase_ == Phase::Assign) {
-      if (--token->uses == (support::planted(support::Bug::EarlyRelease) ? 1 : 0)) release(token);
-    } else if (token->block == block_) {
-      ++token->uses;
-    } else {
-      token->dropped = true;
-    }
+    use_leaf(t->leaf);
+  }
+}
+
+void StoragePlan::use_leaf(Token* token) {
+  if (!token || token->dropped) return;
+  if (phase_ == Phase::Assign) {
+    if (--token->uses == (support::planted(support::Bug::EarlyRelease) ? 1 : 0)) release(token);
+  } else if (token->block == block_) {
+    ++token->uses;
+  } else {
+    token->dropped = true;
   }
 }
 
 void StoragePlan::drop(Tokens whole) {
-  std::vector<Tree*> pending;
-  if (whole) pending.push_back(whole);
+  if (!whole) return;
+  std::vector<Tree*> pending{whole};
   while (!pending.empty()) {
     Tree* t = pending.back();
     pending.pop_back();

@@ -69,6 +69,7 @@ class StoragePlan {
   void visit_local_function(const ir::Function* f);
   Tokens tokens_of(const ir::Expr* leaf);
   void use(Tokens t);
+  void use_leaf(Token* token);
   void use_in_packed_call(const ir::Call* call);
   void drop(Tokens t);
   Tokens leaf_of(Token* token);

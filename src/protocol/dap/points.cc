@@ -67,24 +67,8 @@ const std::vector<FilterRow>& filters() {
 
 std::string_view filter_of(const runtime::Error& error) {
   using runtime::ErrorKind;
-  switch (error.kind) {
-    case ErrorKind::TypeMismatch:
-    case ErrorKind::ShapeMismatch:
-      return "shape";
-    case ErrorKind::OutOfBounds:
-      return "bounds";
-    case ErrorKind::ArgumentCount:
-    case ErrorKind::UnknownFunction:
-    case ErrorKind::AssertFailed:
-    case ErrorKind::OutOfMemory:
-    case ErrorKind::Unsupported:
-    case ErrorKind::BadFile:
-    case ErrorKind::Interrupted:
-    case ErrorKind::StackOverflow:
-    case ErrorKind::TooLong:
-    case ErrorKind::Raised:
-      break;
-  }
+  if (error.kind == ErrorKind::TypeMismatch || error.kind == ErrorKind::ShapeMismatch) return "shape";
+  if (error.kind == ErrorKind::OutOfBounds) return "bounds";
   return "error";
 }
 

@@ -317,12 +317,8 @@ Json Variables::shown(const Value& value, const std::string& path, int frame, st
         out["indexedVariables"] = count;
       }
       break;
-    case ValueKind::Null:
-    case ValueKind::Int:
-    case ValueKind::Float:
-    case ValueKind::Bool:
-    case ValueKind::DType:
-    case ValueKind::String:
+#define RLDB_VALUE_PLAIN(Kind, ...) case ValueKind::Kind:
+#include "rldb/runtime/value_kind.def"
     case ValueKind::Storage:
     case ValueKind::Object:
       break;

@@ -144,12 +144,9 @@ std::string Types::text_of(const frontend::TextIndex& index, std::uint32_t name)
       const auto* prim = ir::as<ir::PrimType>(type);
       return tensor_ir && prim ? "T." + to_string(prim->dtype) : ir::print_type(type);
     }
+#define RLDB_NAME_FUNCTION(Kind, ...) case NameKind::Kind:
+#include "rldb/frontend/name_kind.def"
     case NameKind::Module:
-    case NameKind::RelaxFunction:
-    case NameKind::PrimFunc:
-    case NameKind::PythonFunction:
-    case NameKind::Macro:
-    case NameKind::External:
     case NameKind::Block:
     case NameKind::Constant:
       return {};

@@ -147,11 +147,9 @@ class DeadCode : public GraphRewriter {
 
   static bool has_effect(const Expr* e) {
     switch (e->kind) {
-      case ExprKind::Var:
-      case ExprKind::GlobalVar:
-      case ExprKind::Constant:
-      case ExprKind::Op:
-      case ExprKind::Constructor:
+#define RLDB_RELAY_EXPR(...)
+#define RLDB_RELAY_LEAF(Kind, ...) case ExprKind::Kind:
+#include "rldb/relay/ir/node.def"
       case ExprKind::Function:
       case ExprKind::Tuple:
       case ExprKind::Projection:

@@ -122,17 +122,13 @@ void FunctionTranslator::enter(const relay::Expr* e, std::vector<std::pair<const
       break;
     case relay::ExprKind::Function:
       break;
-    case relay::ExprKind::Var:
-    case relay::ExprKind::GlobalVar:
-    case relay::ExprKind::Constant:
-    case relay::ExprKind::Op:
-    case relay::ExprKind::Constructor:
     case relay::ExprKind::Call:
     case relay::ExprKind::Tuple:
     case relay::ExprKind::Projection:
-    case relay::ExprKind::RefCreate:
-    case relay::ExprKind::RefRead:
-    case relay::ExprKind::RefWrite:
+#define RLDB_RELAY_EXPR(...)
+#define RLDB_RELAY_LEAF(Kind, ...) case relay::ExprKind::Kind:
+#define RLDB_RELAY_REF(Kind, ...) case relay::ExprKind::Kind:
+#include "rldb/relay/ir/node.def"
       relay::for_each_operand(e, [&](const relay::Expr* x) { open.emplace_back(x, Stage::Enter); });
   }
   std::reverse(open.begin() + std::ptrdiff_t(first), open.end());

@@ -107,22 +107,10 @@ class Mapper {
       case Opcode::KillRegister:
         builder_.call(builtin::NullValue, {}, i.dst);
         break;
-      case Opcode::AllocStorage:
-        builder_.call(opcode_name(i.op), i.has_shape() ? std::vector<Arg>() : reads(pc), i.dst);
-        break;
       case Opcode::Move:
-      case Opcode::AllocTensor:
-      case Opcode::AllocTensorReg:
-      case Opcode::AllocADT:
-      case Opcode::AllocClosure:
-      case Opcode::GetField:
-      case Opcode::LoadConst:
-      case Opcode::GetTag:
-      case Opcode::LoadConsti:
-      case Opcode::ShapeOf:
-      case Opcode::ReshapeTensor:
-      case Opcode::DeviceCopy:
-        builder_.call(opcode_name(i.op), reads(pc), i.dst);
+#define RLDB_RELAY_VALUE(Id, ...) case Opcode::Id:
+#include "rldb/relay/vm/opcode.def"
+        builder_.call(opcode_name(i.op), i.has_shape() ? std::vector<Arg>() : reads(pc), i.dst);
         break;
     }
     return support::Unit{};

@@ -98,17 +98,8 @@ std::string base_name(DType t) {
       return "bool";
     case TypeCode::Handle:
       return "handle";
-    case TypeCode::Float8E3M4:
-    case TypeCode::Float8E4M3:
-    case TypeCode::Float8E4M3B11FNUZ:
-    case TypeCode::Float8E4M3FN:
-    case TypeCode::Float8E4M3FNUZ:
-    case TypeCode::Float8E5M2:
-    case TypeCode::Float8E5M2FNUZ:
-    case TypeCode::Float8E8M0FNU:
-    case TypeCode::Float6E2M3FN:
-    case TypeCode::Float6E3M2FN:
-    case TypeCode::Float4E2M1FN:
+#define RLDB_NARROW_TYPE_CODE(Code, ...) case TypeCode::Code:
+#include "rldb/runtime/type_code.def"
       break;
   }
   // A code or width that no parser of ours makes (data from a file): show the numbers.
@@ -180,17 +171,8 @@ double load_as_double(const void* data, DType t) {
     case TypeCode::Handle:
       return static_cast<double>(load_as_int(data, t));
     case TypeCode::BFloat:
-    case TypeCode::Float8E3M4:
-    case TypeCode::Float8E4M3:
-    case TypeCode::Float8E4M3B11FNUZ:
-    case TypeCode::Float8E4M3FN:
-    case TypeCode::Float8E4M3FNUZ:
-    case TypeCode::Float8E5M2:
-    case TypeCode::Float8E5M2FNUZ:
-    case TypeCode::Float8E8M0FNU:
-    case TypeCode::Float6E2M3FN:
-    case TypeCode::Float6E3M2FN:
-    case TypeCode::Float4E2M1FN:
+#define RLDB_NARROW_TYPE_CODE(Code, ...) case TypeCode::Code:
+#include "rldb/runtime/type_code.def"
       break;
   }
   const SmallFloat* format = small_float(t);

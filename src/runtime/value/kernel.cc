@@ -130,6 +130,8 @@ class Stack {
 
 // --- binding --------------------------------------------------------------------------------------
 
+#define RLDB_COLD [[gnu::cold, gnu::noinline]]
+
 // Binds a call's arguments to a signature. This is on the path of every kernel call: the success path
 // only compares words and returns bools; an Error is created, and everything that its message needs (the
 // binder of a variable) is determined again, only when there is something to report.
@@ -181,11 +183,12 @@ class Binder {
     const Value& arg = args_[i];
     if (!arg.is(ValueKind::Tensor)) return wrong_kind(i, "a tensor");
     const Tensor& tensor = arg.as_tensor();
-    if (!same_device(i, tensor.device())) return false;
-    if (!param.dtype.is_void() && tensor.dtype() != param.dtype) {
-      return mismatch(ErrorKind::TypeMismatch, i,
-                      fmt::format("dtype is `{}`, expected `{}`", to_string(tensor.dtype()), to_string(param.dtype)));
-    }
+    // A kernel runs on the device of its first tensor.
+    if (!first_)
+      first_ = &tensor;
+    else if (tensor.device() != first_->device())
+      return wrong_device(i);
+    if (!param.dtype.is_void() && tensor.dtype() != param.dtype) return wrong_dtype(i);
     const auto& shape = tensor.shape();
     if (shape.size() != param.shape.size()) return wrong_rank(i, shape.size());
     for (std::size_t d = 0; d < shape.size(); ++d) {
@@ -213,19 +216,6 @@ class Binder {
     return true;
   }
 
-  // A kernel runs on the device of its first tensor.
-  bool same_device(std::size_t i, Device device) {
-    if (device_of_ < 0) {
-      device_of_ = int(i);
-      return true;
-    }
-    const Device expected = args_[std::size_t(device_of_)].as_tensor().device();
-    if (device == expected) return true;
-    return mismatch(
-        ErrorKind::TypeMismatch, i,
-        fmt::format("it is on {}, but argument {} is on {}", to_string(device), device_of_, to_string(expected)));
-  }
-
   bool bind_scalar(std::size_t i) {
     const KernelParam& param = signature_.params[i];
     const Value& arg = args_[i];
@@ -238,23 +228,15 @@ class Binder {
       return wrong_kind(i, param.dtype.is_bool() ? "a bool" : "an int");
     }
     const std::int64_t value = arg.as_int();
-    if (!fits(value, param.dtype)) {
-      return mismatch(ErrorKind::TypeMismatch, i,
-                      fmt::format("{} does not fit into `{}`", value, to_string(param.dtype)));
-    }
+    if (!fits(value, param.dtype)) return too_large(i);
     if (param.variable < 0) return true;
     const auto v = static_cast<std::size_t>(param.variable);
-    if (v >= variables_.size()) {
-      return give_up(fail(ErrorKind::TypeMismatch,
-                          fmt::format("`{}`: parameter {} names no variable of the signature", signature_.name, i)));
-    }
+    if (v >= variables_.size()) return names_nothing(i);
     if (!is_bound(v)) {
       variables_[v] = value;
       mark_bound(v);
     } else if (variables_[v] != value) {
-      return mismatch(
-          ErrorKind::ShapeMismatch, i,
-          fmt::format("value is {}, but `{}` is {} ({})", value, signature_.variables[v], variables_[v], binder_of(v)));
+      return wrong_value(i, v);
     }
     return true;
   }
@@ -286,9 +268,9 @@ class Binder {
     return true;
   }
 
-  // --- messages: each records the error and is false ---
+  // --- messages: each records the error and is false; out of line, as the path without one is short ---
 
-  bool give_up(support::Failure<Error> failure) {
+  RLDB_COLD bool give_up(support::Failure<Error> failure) {
     error_ = std::move(failure.error);
     return false;
   }
@@ -297,10 +279,10 @@ class Binder {
     const std::string& name = signature_.params[i].name;
     return fmt::format("`{}`: argument {}{}", signature_.name, i, name.empty() ? "" : fmt::format(" (`{}`)", name));
   }
-  bool mismatch(ErrorKind kind, std::size_t i, std::string_view what) {
+  RLDB_COLD bool mismatch(ErrorKind kind, std::size_t i, std::string_view what) {
     return give_up(fail(kind, fmt::format("{}: {}", where(i), what)));
   }
-  bool wrong_count() {
+  RLDB_COLD bool wrong_count() {
     std::string names;
     for (const KernelParam& param : signature_.params) {
       names += fmt::format("{}`{}`", names.empty() ? "" : ", ", param.name);
@@ -310,10 +292,35 @@ class Binder {
         fmt::format("`{}` takes {}{}, got {}", signature_.name, support::counted(signature_.params.size(), "argument"),
                     names.empty() ? "" : fmt::format(" ({})", names), args_.size())));
   }
-  bool wrong_kind(std::size_t i, std::string_view expected) {
+  RLDB_COLD bool wrong_kind(std::size_t i, std::string_view expected) {
     return mismatch(ErrorKind::TypeMismatch, i, fmt::format("expected {}, got {}", expected, describe(args_[i])));
   }
-  bool wrong_rank(std::size_t i, std::size_t rank) {
+  RLDB_COLD bool wrong_device(std::size_t i) {
+    std::size_t first = 0;
+    while (&args_[first].as_tensor() != first_) ++first;
+    return mismatch(ErrorKind::TypeMismatch, i,
+                    fmt::format("it is on {}, but argument {} is on {}", to_string(args_[i].as_tensor().device()),
+                                first, to_string(first_->device())));
+  }
+  RLDB_COLD bool wrong_dtype(std::size_t i) {
+    return mismatch(ErrorKind::TypeMismatch, i,
+                    fmt::format("dtype is `{}`, expected `{}`", to_string(args_[i].as_tensor().dtype()),
+                                to_string(signature_.params[i].dtype)));
+  }
+  RLDB_COLD bool too_large(std::size_t i) {
+    return mismatch(ErrorKind::TypeMismatch, i,
+                    fmt::format("{} does not fit into `{}`", args_[i].as_int(), to_string(signature_.params[i].dtype)));
+  }
+  RLDB_COLD bool names_nothing(std::size_t i) {
+    return give_up(fail(ErrorKind::TypeMismatch,
+                        fmt::format("`{}`: parameter {} names no variable of the signature", signature_.name, i)));
+  }
+  RLDB_COLD bool wrong_value(std::size_t i, std::size_t v) {
+    return mismatch(ErrorKind::ShapeMismatch, i,
+                    fmt::format("value is {}, but `{}` is {} ({})", args_[i].as_int(), signature_.variables[v],
+                                variables_[v], binder_of(v)));
+  }
+  RLDB_COLD bool wrong_rank(std::size_t i, std::size_t rank) {
     std::string dims;
     for (const DimExpr& dim : signature_.params[i].shape) {
       dims += fmt::format("{}{}", dims.empty() ? "" : ", ", dim.text);
@@ -322,15 +329,15 @@ class Binder {
                     fmt::format("rank is {}, expected {}, shape ({})", rank, signature_.params[i].shape.size(), dims));
   }
   std::int64_t dim_of(std::size_t i, std::size_t d) const { return args_[i].as_tensor().shape()[d]; }
-  bool wrong_constant(std::size_t i, std::size_t d, std::int64_t want) {
+  RLDB_COLD bool wrong_constant(std::size_t i, std::size_t d, std::int64_t want) {
     return mismatch(ErrorKind::ShapeMismatch, i, fmt::format("dimension {} is {}, expected {}", d, dim_of(i, d), want));
   }
-  bool wrong_variable(std::size_t i, std::size_t d, std::size_t v) {
+  RLDB_COLD bool wrong_variable(std::size_t i, std::size_t d, std::size_t v) {
     return mismatch(ErrorKind::ShapeMismatch, i,
                     fmt::format("dimension {} is {}, but `{}` is {} ({})", d, dim_of(i, d), signature_.variables[v],
                                 variables_[v], binder_of(v)));
   }
-  bool wrong_compound(std::size_t i, std::size_t d, std::int64_t want) {
+  RLDB_COLD bool wrong_compound(std::size_t i, std::size_t d, std::int64_t want) {
     const DimExpr& dim = signature_.params[i].shape[d];
     std::string values;
     std::vector<bool> seen(variables_.size(), false);
@@ -344,7 +351,7 @@ class Binder {
     return mismatch(ErrorKind::ShapeMismatch, i,
                     fmt::format("dimension {} is {}, expected `{}` = {}{}", d, dim_of(i, d), dim.text, want, values));
   }
-  bool unbound(std::size_t v) {
+  RLDB_COLD bool unbound(std::size_t v) {
     return give_up(
         fail(ErrorKind::TypeMismatch, fmt::format("`{}`: no argument binds `{}`: no parameter has it as a dimension by "
                                                   "itself",
@@ -373,9 +380,11 @@ class Binder {
   std::vector<std::int64_t>& variables_;
   std::optional<Error> error_;
   std::uint64_t bound_ = 0;
-  int device_of_ = -1;            // the first argument that is a tensor
-  std::vector<bool> many_bound_;  // instead of bound_ when there are more than 64 variables
+  const Tensor* first_ = nullptr;  // the first argument that is a tensor
+  std::vector<bool> many_bound_;   // instead of bound_ when there are more than 64 variables
 };
+
+#undef RLDB_COLD
 
 }  // namespace
 

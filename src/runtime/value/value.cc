@@ -72,30 +72,10 @@ Result<std::size_t> checked_bytes(const std::vector<std::int64_t>& shape, DType 
 
 std::string_view to_string(ValueKind kind) {
   switch (kind) {
-    case ValueKind::Null:
-      return "null";
-    case ValueKind::Int:
-      return "int";
-    case ValueKind::Float:
-      return "float";
-    case ValueKind::Bool:
-      return "bool";
-    case ValueKind::DType:
-      return "dtype";
-    case ValueKind::String:
-      return "string";
-    case ValueKind::Shape:
-      return "shape";
-    case ValueKind::Tensor:
-      return "tensor";
-    case ValueKind::Tuple:
-      return "tuple";
-    case ValueKind::Function:
-      return "function";
-    case ValueKind::Storage:
-      return "storage";
-    case ValueKind::Object:
-      return "object";
+#define RLDB_VALUE_KIND(Kind, word) \
+  case ValueKind::Kind:             \
+    return word;
+#include "rldb/runtime/value_kind.def"
   }
   return "?";
 }
@@ -366,12 +346,8 @@ Result<Value> copy_at(const Value& v, int depth, Copies& copies) {
       }
       return Value(std::move(to));
     }
-    case ValueKind::Null:
-    case ValueKind::Int:
-    case ValueKind::Float:
-    case ValueKind::Bool:
-    case ValueKind::DType:
-    case ValueKind::String:
+#define RLDB_VALUE_PLAIN(Kind, ...) case ValueKind::Kind:
+#include "rldb/runtime/value_kind.def"
     case ValueKind::Shape:
     case ValueKind::Object:
       return v;  // immutable, or opaque

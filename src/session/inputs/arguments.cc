@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <unordered_map>
 
@@ -211,11 +212,21 @@ class Binder {
     constexpr std::int64_t kLong = 64;
     if (!range.positive && range.terms < kLong) return;
     const double scale = range.terms < kLong ? 1 : std::sqrt(3 / double(range.terms));
-    for (std::int64_t i = 0; i < t.element_count(); ++i) {
-      const double v = t.at(i);
-      runtime::store_double(t.data() + std::size_t(i) * t.dtype().bytes(), t.dtype(),
-                            range.positive ? 0.5 + std::fabs(v) / 2 : v * scale);
+    const auto restricted = [&](double v) { return range.positive ? 0.5 + std::fabs(v) / 2 : v * scale; };
+    const std::int64_t n = t.element_count();
+    std::byte* at = t.data();
+    // A model has tens of millions of weights of this type.
+    if (t.dtype() == runtime::DType::Float(32)) {
+      for (std::int64_t i = 0; i < n; ++i, at += sizeof(float)) {
+        float v = 0;
+        std::memcpy(&v, at, sizeof v);
+        v = static_cast<float>(restricted(v));
+        std::memcpy(at, &v, sizeof v);
+      }
+      return;
     }
+    for (std::int64_t i = 0; i < n; ++i, at += t.dtype().bytes())
+      runtime::store_double(at, t.dtype(), restricted(runtime::load_as_double(at, t.dtype())));
   }
 
   // Any bits, as in weights of four bits that are packed into words.

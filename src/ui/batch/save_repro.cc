@@ -346,10 +346,9 @@ std::string prompt_entry(const CommandLine& line) {
     case Subcommand::Diff:
     case Subcommand::Fuzz:
     case Subcommand::Test:
-    case Subcommand::Mcp:
-    case Subcommand::Jupyter:
-    case Subcommand::Lsp:
-    case Subcommand::Dap:
+#define RLDB_SUBCOMMAND(...)
+#define RLDB_SERVER(id, ...) case Subcommand::id:
+#include "rldb/ui/command_line/subcommand.def"
       return {};
   }
   return {};

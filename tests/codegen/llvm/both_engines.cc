@@ -100,32 +100,50 @@ std::string both(const std::string& text, const Case& c) {
 
 namespace {
 
-std::vector<std::vector<Value>> values_on_both(ir::Context& ctx, const ir::PrimFunc* f, const Case& c) {
-  auto signature = eval::signature_of(f, "kernel").value();
-  const std::vector<Value> args = make_arguments(signature, c);
-  JitOptions options = c.jit;
-  options.schedule = false;
-  auto jit = Jit::create(options).value();
-  auto compiled = jit->add(ctx, f, "kernel");
-  REQUIRE_MESSAGE(compiled.ok(), compiled.error().text);
-  std::vector<std::vector<Value>> out;
-  const auto evaluated = eval::make_eval_kernel(f, signature, nullptr, nullptr);
-  for (runtime::Kernel* kernel : {evaluated.get(), static_cast<runtime::Kernel*>(compiled->get())}) {
-    Outcome done = run(*kernel, args);
-    if (done.error) FAIL_CHECK(done.error->message);
-    out.push_back(std::move(done.args));
+// A function on the evaluator and as machine code.
+struct Engines {
+  runtime::KernelSignature signature;
+  std::unique_ptr<Jit> jit;
+  std::shared_ptr<runtime::Kernel> evaluated, compiled;
+
+  Engines(ir::Context& ctx, const ir::PrimFunc* f, JitOptions options)
+      : signature(eval::signature_of(f, "kernel").value()) {
+    options.schedule = false;
+    jit = Jit::create(options).value();
+    auto made = jit->add(ctx, f, "kernel");
+    REQUIRE_MESSAGE(made.ok(), made.error().text);
+    compiled = std::move(made).value();
+    evaluated = eval::make_eval_kernel(f, signature, nullptr, nullptr);
   }
-  return out;
-}
+
+  std::vector<std::vector<Value>> values(const Case& c) {
+    const std::vector<Value> args = make_arguments(signature, c);
+    std::vector<std::vector<Value>> out;
+    for (runtime::Kernel* kernel : {evaluated.get(), compiled.get()}) {
+      Outcome done = run(*kernel, args);
+      if (done.error) FAIL_CHECK(done.error->message);
+      out.push_back(std::move(done.args));
+    }
+    return out;
+  }
+};
 
 }  // namespace
 
+void check_same_values(ir::Context& ctx, const ir::PrimFunc* before, const ir::PrimFunc* after,
+                       const std::vector<Case>& cases) {
+  Engines first(ctx, before, cases.front().jit), second(ctx, after, cases.front().jit);
+  for (const Case& c : cases) {
+    const auto wanted = first.values(c), got = second.values(c);
+    for (std::size_t engine = 0; engine < wanted.size(); ++engine)
+      for (std::size_t i = 0; i < wanted[engine].size(); ++i)
+        CHECK_MESSAGE(runtime::compare(got[engine][i], wanted[engine][i], {0, 0, true}) == "",
+                      (engine == 0 ? "eval" : "jit"), ", argument ", i);
+  }
+}
+
 void check_same_values(ir::Context& ctx, const ir::PrimFunc* before, const ir::PrimFunc* after, const Case& c) {
-  const auto wanted = values_on_both(ctx, before, c), got = values_on_both(ctx, after, c);
-  for (std::size_t engine = 0; engine < wanted.size(); ++engine)
-    for (std::size_t i = 0; i < wanted[engine].size(); ++i)
-      CHECK_MESSAGE(runtime::compare(got[engine][i], wanted[engine][i], {0, 0, true}) == "",
-                    (engine == 0 ? "eval" : "jit"), ", argument ", i);
+  check_same_values(ctx, before, after, std::vector<Case>{c});
 }
 
 std::string jit_error(const std::string& text, const Case& c) {

@@ -41,6 +41,9 @@ std::string both(const std::string& text, const Case& c = {});
 // Fails the test unless two functions leave the same values, bit for bit: on the evaluator, and from machine code of
 // both as written.
 void check_same_values(ir::Context& ctx, const ir::PrimFunc* before, const ir::PrimFunc* after, const Case& c);
+// The same for several arguments; each function is compiled once, with the options of the first case.
+void check_same_values(ir::Context& ctx, const ir::PrimFunc* before, const ir::PrimFunc* after,
+                       const std::vector<Case>& cases);
 // Runs on the JIT; the error's message and notes, or empty.
 std::string jit_error(const std::string& text, const Case& c = {});
 // Wraps statements in a function over A, B: (n,) with the given dtypes and C: (n,).

@@ -13,9 +13,9 @@ namespace {
 
 using Dims = std::map<std::string, std::int64_t>;
 
-// The kernel is scheduled in panels, and keeps its values and its proofs.
+// The kernel is scheduled in panels, and keeps its values, for each kind of inputs, and its proofs.
 void check_packed(const std::string& text, const std::vector<Dims>& all_dims, const schedule::Target& target,
-                  const Case& inputs = {}) {
+                  const std::vector<Case>& inputs = {{}}) {
   Text t(text);
   REQUIRE_MESSAGE(t.f, t.problem, text);
   schedule::Options options;
@@ -25,16 +25,15 @@ void check_packed(const std::string& text, const std::vector<Dims>& all_dims, co
   for (const schedule::Step& step : result.steps) packed = packed || schedule::info_of(step.id).name == "pack";
   REQUIRE_MESSAGE(packed, text);
   CHECK(schedule::prove_bounds(result.func).all_proved(result.func->body));
-  for (const Dims& dims : all_dims) {
-    Case c = inputs;
-    c.symbols = dims;
-    CAPTURE(text);
-    check_same_values(t.ctx, t.f, result.func, c);
-  }
+  std::vector<Case> cases;
+  for (const Dims& dims : all_dims)
+    for (const Case& c : inputs) cases.emplace_back(c).symbols = dims;
+  CAPTURE(text);
+  check_same_values(t.ctx, t.f, result.func, cases);
 }
 
 void check_packed(const std::string& text, const std::vector<Dims>& all_dims, unsigned vector_bytes,
-                  const Case& inputs = {}) {
+                  const std::vector<Case>& inputs = {{}}) {
   check_packed(text, all_dims, schedule::Target{vector_bytes, false, false, false}, inputs);
 }
 
@@ -68,10 +67,16 @@ def kernel(a: T.handle, b: T.handle, c: T.handle):
                      p.a_type, shape(p.b_shape), p.b_type, shape("mn"), p.type, size('m'), size('n'), size('k'), p.a,
                      p.b, p.init);
 }
-const Dims kOddSizes[] = {{{"m", 1}, {"n", 70}, {"k", 90}},
-                          {{"m", 13}, {"n", 35}, {"k", 301}},
-                          {{"m", 48}, {"n", 129}, {"k", 64}},
-                          {{"m", 3}, {"n", 48}, {"k", 515}}};
+const std::vector<Dims> kOddSizes = {{{"m", 1}, {"n", 70}, {"k", 90}},
+                                     {{"m", 13}, {"n", 35}, {"k", 301}},
+                                     {{"m", 48}, {"n", 129}, {"k", 64}},
+                                     {{"m", 3}, {"n", 48}, {"k", 515}}};
+
+// Of each of the odd sizes as known ones, and of all of them as unknown ones.
+void check_odd_products(const Product& p, const schedule::Target& target, const std::vector<Case>& inputs = {{}}) {
+  for (const Dims& sizes : kOddSizes) check_packed(product(p, sizes, true), {sizes}, target, inputs);
+  check_packed(product(p, {}, false), kOddSizes, target, inputs);
+}
 
 std::string function(const std::string& parameters, const std::string& buffers, const std::string& loops) {
   return fmt::format("@T.prim_func(s_tir=True)\ndef kernel({}):\n    T.func_attr({{\"tirx.noalias\": True}})\n{}{}",
@@ -277,13 +282,9 @@ TEST_CASE("products of narrow floats round as the text does") {
   for (const char* type : {"float16", "bfloat16"})
     for (const bool float16 : {false, true})
       for (const bool transposed : {false, true})
-        for (const Dims& sizes : kOddSizes)
-          for (const bool known : {true, false}) {
-            Product p{
-                "mk", transposed ? "nk" : "kn", "A[vi, vk]", transposed ? "B[vj, vk]" : "B[vk, vj]", type, type, type,
-                "0.5"};
-            check_packed(product(p, sizes, known), {sizes}, schedule::Target{64, float16, false, false});
-          }
+        check_odd_products({"mk", transposed ? "nk" : "kn", "A[vi, vk]", transposed ? "B[vj, vk]" : "B[vk, vj]", type,
+                            type, type, "0.5"},
+                           schedule::Target{64, float16, false, false});
 }
 
 TEST_CASE("products of narrow floats that overflow, and that are subnormal") {
@@ -295,7 +296,7 @@ TEST_CASE("products of narrow floats that overflow, and that are subnormal") {
         inputs.low = -limit;
         inputs.high = limit;
         const Product p{"mk", "kn", "A[vi, vk]", "B[vk, vj]", type, type, type};
-        check_packed(product(p, sizes, true), {sizes}, schedule::Target{64, float16, false, false}, inputs);
+        check_packed(product(p, sizes, true), {sizes}, schedule::Target{64, float16, false, false}, {inputs});
       }
 }
 
@@ -314,28 +315,29 @@ TEST_CASE("products of narrow floats are added up in float32 with --fp=fast") {
 TEST_CASE("products of bytes by instructions for them") {
   struct Types {
     const char *a, *b;
-    double low, high;
+    std::vector<std::pair<double, double>> ranges;
   };
-  for (const Types& types : {Types{"int8", "int8", -128, 128}, Types{"uint8", "int8", 0, 255},
-                             Types{"int8", "uint8", 0, 255}, Types{"int8", "int8", -128, -128}})
+  for (const Types& types : {Types{"int8", "int8", {{-128, 128}, {-128, -128}}}, Types{"uint8", "int8", {{0, 255}}},
+                             Types{"int8", "uint8", {{0, 255}}}})
     for (const char* type : {"int32", "int64"})
-      for (const bool transposed : {false, true})
-        for (const Dims& sizes : kOddSizes)
-          for (const bool known : {true, false}) {
-            const auto cast = [&](const std::string& load) { return fmt::format("T.Cast(\"{}\", {})", type, load); };
-            const Product p{"mk",
-                            transposed ? "nk" : "kn",
-                            cast("A[vi, vk]"),
-                            cast(transposed ? "B[vj, vk]" : "B[vk, vj]"),
-                            types.a,
-                            types.b,
-                            type,
-                            "-7"};
-            Case inputs;
-            inputs.low = types.low;
-            inputs.high = types.high;
-            check_packed(product(p, sizes, known), {sizes}, schedule::Target{64, false, true, false}, inputs);
-          }
+      for (const bool transposed : {false, true}) {
+        const auto cast = [&](const std::string& load) { return fmt::format("T.Cast(\"{}\", {})", type, load); };
+        const Product p{"mk",
+                        transposed ? "nk" : "kn",
+                        cast("A[vi, vk]"),
+                        cast(transposed ? "B[vj, vk]" : "B[vk, vj]"),
+                        types.a,
+                        types.b,
+                        type,
+                        "-7"};
+        std::vector<Case> inputs;
+        for (const auto& [low, high] : types.ranges) {
+          Case& c = inputs.emplace_back();
+          c.low = low;
+          c.high = high;
+        }
+        check_odd_products(p, schedule::Target{64, false, true, false}, inputs);
+      }
 }
 
 TEST_CASE("convolutions of bytes by instructions for them") {
@@ -421,6 +423,6 @@ TEST_CASE("products of bytes are exact") {
             C[vi, vj] = C[vi, vj] + T.Cast("{5}", A[vi, vk]) * T.Cast("{5}", B[vj, vk])
 )",
                                           m, n, k, bytes.a, bytes.b, type)),
-                     {{{"m", 13}, {"n", 35}, {"k", 700}}}, 64, inputs);
+                     {{{"m", 13}, {"n", 35}, {"k", 700}}}, 64, {inputs});
       }
 }

@@ -167,6 +167,12 @@ class JitKernel : public runtime::Kernel {
     return Unit{};
   }
 
+  // Whether it can be lowered. One that was compiled before, with the same key, could be.
+  ir::Result<Unit> check() {
+    if (is_made(Tier::Full) || is_made(Tier::Quick)) return Unit{};
+    return check_lowers(emitted_, signature_, shared_->compile_options());
+  }
+
   // Begins to compile it; false: it needs no compilation, or cannot be compiled, which its first run reports.
   bool begin_ahead(const std::string& now) {
     if (code_ || !emitted_ || events_ != 0) return false;
@@ -465,8 +471,8 @@ ir::Result<std::shared_ptr<runtime::Kernel>> Jit::add(ir::Context& ctx, const ir
   RLDB_TRY(KernelSignature signature, eval::signature_of(f, name));
   RLDB_TRY(const ir::PrimFunc* written, lowerable(ctx, f, name));
   const ir::PrimFunc* emitted = scheduled(ctx, written, impl_->shared->options);
-  RLDB_TRY_VOID(check_lowers(emitted, signature, impl_->shared->compile_options()));
   auto kernel = std::make_shared<JitKernel>(impl_->shared, f, written, emitted, std::move(signature));
+  RLDB_TRY_VOID(kernel->check());
   impl_->shared->kernels.push_back(kernel);
   impl_->kernels.insert_or_assign(std::string(name), kernel);
   return std::shared_ptr<runtime::Kernel>(std::move(kernel));

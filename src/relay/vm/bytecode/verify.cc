@@ -201,14 +201,10 @@ class Verifier {
       case Opcode::GetField:
         if (i.numbers[0] < 0) fail("field {}", i.numbers[0]);
         break;
+#define RLDB_RELAY_CHECKED(Id, ...) case Opcode::Id:
+#include "rldb/relay/vm/opcode.def"
       case Opcode::Move:
       case Opcode::InvokeClosure:
-      case Opcode::LoadConst:
-      case Opcode::GetTag:
-      case Opcode::LoadConsti:
-      case Opcode::ShapeOf:
-      case Opcode::ReshapeTensor:
-      case Opcode::DeviceCopy:
       case Opcode::KillRegister:
         break;
     }

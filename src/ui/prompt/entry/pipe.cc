@@ -13,24 +13,8 @@ namespace {
 
 // The arguments of these are expressions, in which `|` is an operator. Others say so in their row (kHasBars).
 bool takes_expressions(const Command& command) {
-  switch (command.completion) {
-    case Completion::Name:
-    case Completion::Place:
-    case Completion::Event:
-      return true;
-    case Completion::None:
-    case Completion::File:
-    case Completion::Function:
-    case Completion::Version:
-    case Completion::Pass:
-    case Completion::Engine:
-    case Completion::Command:
-    case Completion::Option:
-    case Completion::Screen:
-    case Completion::Time:
-      return false;
-  }
-  return true;
+  const Completion words = command.completion;
+  return words == Completion::Name || words == Completion::Place || words == Completion::Event;
 }
 
 // The first `|` that stands by itself, outside of quotes.
