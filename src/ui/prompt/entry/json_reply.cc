@@ -127,7 +127,7 @@ Status Repl::run_for_json(const Command& command, std::string_view rest) {
 }
 
 void Repl::show_result(const runtime::Value& value, std::string_view name) {
-  // What cannot be shown fails the entry when it is over.
+  // A value that cannot be shown fails the entry when it is over.
   if (auto read = runtime::read_back(value); !read.ok()) runtime::note_device_error(std::move(read).error());
   if (!json_) return show_value(value, name);
   json_->data["values"].push_back(
