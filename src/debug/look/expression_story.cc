@@ -9,6 +9,7 @@
 #include "rldb/debug/facts.h"
 #include "rldb/expression/expression.h"
 #include "rldb/expression/operator.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/runtime/value.h"
 #include "rldb/source/diagnostic_run.h"
 
@@ -111,6 +112,10 @@ std::optional<std::vector<CauseStep>> why_expression(const Debugger& debugger, s
     }
   const auto value = debugger.evaluate(text, frame, out);
   if (!value) return std::vector<CauseStep>();
+  if (const auto lost = runtime::take_device_error()) {
+    out.add({}, source::message(diag::RunFailed, lost->message));
+    return std::vector<CauseStep>();
+  }
   std::vector<CauseStep> steps(1);
   steps[0].name = text;
   const bool number = value->is(ValueKind::Tensor) && value->as_tensor().ndim() == 0;

@@ -43,8 +43,8 @@ class Follow {
     Moment before;
   };
 
-  // A write that reads the element itself adds to the one before it. What an index or a condition was computed from in
-  // the kernel's own memory has their role.
+  // A write that reads the element itself adds to the one before it. The elements from which the kernel computed an
+  // index or a condition in memory of its own have their role.
   template <class F>
   Result<Unit> follow(const KernelRead& read, const Moment* before, F met) {
     bool again = false;

@@ -10,6 +10,7 @@
 #include "debug/provenance/names.h"
 #include "rldb/debug/facts.h"
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/support/cancel.h"
 #include "rldb/support/text.h"
 
@@ -24,6 +25,8 @@ namespace {
 
 std::string elements_text(const Tensor& t, const std::vector<std::int64_t>& positions) {
   constexpr std::size_t kShown = 8;
+  if (const auto read = runtime::read_back(*t.storage()); !read.ok())
+    return fmt::format("<not readable: {}>", read.error().message);
   std::string text;
   for (std::size_t i = 0; i < positions.size() && i < kShown; ++i)
     text += (i ? " " : "") + element_text(t, positions[i]);
@@ -63,6 +66,13 @@ std::string role_text(ReadRole role, const ir::Expr* condition) {
   if (!condition) return {};
   return fmt::format("{} {}", role == ReadRole::Bound ? "in the bound of a loop" : "in the condition",
                      support::one_line(ir::print_expr(condition, {.tensor_ir = true})));
+}
+
+// The step of elements that are not in memory any more, where the run cannot be executed again up to them.
+void lose_value(CauseStep& step) {
+  step.value = "?";
+  if (step.remark.empty())
+    step.remark = "its value is not in memory any more, and to execute the run again takes more than the memory limit";
 }
 
 }  // namespace
@@ -113,6 +123,7 @@ void WhyMemory::answer(const Question& q, int left, std::size_t depth) {
   support::poll_cause();
   CauseStep step = element_step(q.name, q.tensor, {q.position}, depth);
   step.role = role_text(q.role, q.condition);
+  if (!q.known) lose_value(step);
   if (left < 0) return steps_.push_back(std::move(step));
   MemoryRange range = q.range;
   const Writers::Found found = writers_.last(range, q.time);
@@ -156,6 +167,7 @@ void WhyMemory::tell_argument(const Question& q, std::size_t depth) {
 
 // Whether the bytes after the call are those that were asked about: `set` writes too, without a call.
 bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Question& q) const {
+  if (!q.known) return true;
   const auto after = run_.machine_at(w.call.time + 1);
   if (!after || after->frames().size() <= w.call.frame) return true;
   const auto touch = std::find_if(w.call.args.begin(), w.call.args.end(), [&](const Touch& t) {
@@ -191,11 +203,13 @@ void WhyMemory::list_arguments(const Writer& w, const MemoryRange& range, std::s
   for (const Touch& t : w.call.args) {
     if (t.begin >= t.end || (t.memory == range.memory && t.begin < range.end && range.begin < t.end)) continue;
     const Value v = writers_.contents(w, t, range.interval);
-    if (!v.is(ValueKind::Tensor)) continue;
+    if (!v.is(ValueKind::Tensor) && !Writers::argument(run_, w.before->machine, w.call, t).is(ValueKind::Tensor))
+      continue;
     CauseStep step;
     step.depth = depth + 1;
     step.name = name_of(w, t);
     step.value = runtime::format_brief(v);
+    if (!v.is(ValueKind::Tensor)) lose_value(step);
     steps_.push_back(std::move(step));
   }
 }
@@ -208,13 +222,16 @@ void WhyMemory::causes(const Writer& w, const MemoryRange& range, int left, std:
                                     [&](const Touch& x) { return x.arg == g.arg && x.part == g.part; });
     // A constant of the executable is no register.
     const bool constant = touch == w.call.args.end();
-    const Value v = constant ? constant_at(w.call, g.arg) : writers_.contents(w, *touch, range.interval);
+    Value v = constant ? constant_at(w.call, g.arg) : writers_.contents(w, *touch, range.interval);
+    const bool known = v.is(ValueKind::Tensor);
+    if (!known && !constant) v = Writers::argument(run_, w.before->machine, w.call, *touch);
     if (!v.is(ValueKind::Tensor)) continue;
     const Tensor& t = v.as_tensor();
     const std::string name = constant ? name_of_argument(map_, w.call, g.arg) : name_of(w, *touch);
     if (g.positions.size() != 1 || constant) {
       CauseStep step = element_step(name, t, g.positions, depth + 1);
       step.role = role_text(g.role, g.condition);
+      if (!known) lose_value(step);
       steps_.push_back(std::move(step));
       continue;
     }
@@ -227,7 +244,8 @@ void WhyMemory::causes(const Writer& w, const MemoryRange& range, int left, std:
             w.call.time,
             &w.before->machine,
             g.role,
-            g.condition},
+            g.condition,
+            known},
            left - 1, depth + 1);
   }
 }

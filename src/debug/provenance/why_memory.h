@@ -30,6 +30,7 @@ class WhyMemory {
     const vm::Machine* machine;  // in whose memory the tensor may be
     ReadRole role = ReadRole::Value;
     const ir::Expr* condition = nullptr;
+    bool known = true;  // the contents of the tensor
   };
   void answer(const Question& q, int left, std::size_t depth);
   // An element that no call wrote, under another name than that of the argument in whose memory it is.

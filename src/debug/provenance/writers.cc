@@ -251,7 +251,9 @@ Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interva
                                                       : nullptr;
     if (storage) return Value(support::make_ref<Tensor>(storage, t.byte_offset(), t.shape(), t.dtype()));
   }
-  const auto whole = moments_.at(w.call.time, true);
+  // A run that does not fit once does not fit for the next element.
+  const auto whole = no_whole_ ? nullptr : moments_.at(w.call.time, true);
+  no_whole_ = !whole;
   return whole ? argument(run_, whole->machine, w.call, touch) : Value();
 }
 

@@ -67,6 +67,7 @@ class Writers {
   Moments moments_;
   WriteHistory history_;
   std::uint64_t time_;
+  bool no_whole_ = false;
 };
 
 }  // namespace rldb::debug

@@ -124,7 +124,7 @@ bool Group::advance(std::vector<Member>& members, Diagnostics& out) {
       out.add({}, source::message(diag::RunInterrupted, m.machine.instructions()));
       return false;
     }
-    // What the device did not give is the fault of this rank, before others are given it.
+    // A copy that the device did not give is the fault of this rank, before others are given it.
     const auto lost = m.done ? lost_result(m.function, m.result) : runtime::take_device_error();
     if (lost) return fails(m.where(), rank_, *lost, out);
   }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/support/cancel.h"
 #include "rldb/ui/prompt/data.h"
 
@@ -26,6 +27,12 @@ Json element_json(const runtime::Tensor& t, std::int64_t i) {
 Json tensor_json(const runtime::Tensor& t, std::int64_t max_elements) {
   Json elements = nullptr;
   if (t.dtype().lanes == 1 && t.element_count() <= max_elements) {
+    if (const auto read = runtime::read_back(*t.storage()); !read.ok())
+      return {{"kind", "tensor"},
+              {"dtype", runtime::to_string(t.dtype())},
+              {"shape", t.shape()},
+              {"elements", nullptr},
+              {"text", "not readable: " + read.error().message}};
     elements = Json::array();
     for (std::int64_t i = 0; i < t.element_count(); ++i) {
       if (i % 4096 == 0) support::poll();

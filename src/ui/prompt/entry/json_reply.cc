@@ -3,11 +3,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "rldb/runtime/device_error.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/commands/handlers.h"
+#include "ui/prompt/entry/lost_tensor.h"
 
 namespace rldb::ui {
 
@@ -104,6 +106,7 @@ Status Repl::in_json(const Command* command, const std::function<Status()>& work
   {
     const Scope scope(*this, reply);
     status = work();
+    if (const auto lost = runtime::take_device_error()) status = fail(lost_tensor(*lost));
     if (status == Status::Usage && command) fail(source::message(diag::CommandUsage, usage_of(*command)));
   }
   Json object{{"command", command ? Json(command->name) : Json()},
@@ -124,6 +127,8 @@ Status Repl::run_for_json(const Command& command, std::string_view rest) {
 }
 
 void Repl::show_result(const runtime::Value& value, std::string_view name) {
+  // A value that cannot be shown fails the entry when it is over.
+  if (auto read = runtime::read_back(value); !read.ok()) runtime::note_device_error(std::move(read).error());
   if (!json_) return show_value(value, name);
   json_->data["values"].push_back(
       {{"name", name.empty() ? Json() : Json(name)}, {"value", value_json(value, print_format.max_elements)}});

@@ -28,6 +28,7 @@
 #include "rldb/ui/terminal/exit_code.h"
 #include "rldb/ui/terminal/guarded.h"
 #include "ui/prompt/commands/info_topic.h"
+#include "ui/prompt/entry/lost_tensor.h"
 #include "ui/prompt/kernel_view.h"
 #include "ui/prompt/view.h"
 
@@ -195,11 +196,8 @@ Status Repl::execute_recorded(std::string_view entry) {
     RunChange change{start.time, frame_, debugger_->last_stop().in_kernel, kept};
     const std::uint64_t changes = debugger_->changes();
     Status result = dispatch(text);
-    if (auto lost = runtime::take_device_error()) {  // of what nobody read on purpose: copies for going back, watches
-      source::Message m = source::message(diag::RunFailed, lost->message);
-      m.notes.push_back({{}, "a tensor was needed here, and is not readable"});
-      result = fail(std::move(m));
-    }
+    if (const auto lost = runtime::take_device_error())  // nobody read it on purpose: copies for going back, watches
+      result = fail(lost_tensor(*lost));
     if (start.active && debugger_->changes() > changes) note_change(std::move(change));
     if (!holds_entries) keep_entry(std::move(kept), result, !(moment() == start));  // can no longer fail
     return result;
