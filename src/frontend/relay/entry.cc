@@ -22,6 +22,16 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view b) { return text.starts_with(b); });
 }
 
+// `fn (%x: int32) { ... }`; `fn(x)` may be a call of TVMScript.
+bool begins_lone_function(std::string_view text) {
+  if (!text.starts_with("fn")) return false;
+  text = support::trim(text.substr(2));
+  if (text.starts_with("[")) text.remove_prefix(std::min(text.find(']'), text.size() - 1) + 1);
+  if (!text.starts_with("(")) return false;
+  text = support::trim(text.substr(1));
+  return text.starts_with("%") || (text.starts_with(")") && text.find('{') != std::string_view::npos);
+}
+
 // Past the version line: an entry that has nothing else is not complete.
 std::string_view behind_version(std::string_view text) {
   text = support::trim(text);
@@ -90,8 +100,8 @@ bool begins_relay(std::string_view entry) {
   const std::string_view from = entry.substr(std::min(entry.find_first_not_of(" \t\r\n"), entry.size()));
   if (begins_with_any(from, {"//", "/*"})) return true;
   if (from.starts_with("type ")) return from.substr(0, from.find('\n')).find('{') != std::string_view::npos;
-  return begins_with_any(from, {kVersionLine, kMetadataLine, "v0.0.", "def @", "extern type ", "free_var %", "fn (",
-                                "fn(", "fn [", "let %"});
+  return begins_lone_function(from) ||
+         begins_with_any(from, {kVersionLine, kMetadataLine, "v0.0.", "def @", "extern type ", "free_var %", "let %"});
 }
 
 bool is_open_relay(std::string_view entry) {
@@ -101,7 +111,7 @@ bool is_open_relay(std::string_view entry) {
   if (found.open) return is_missing_closer(*found.open);
   if (!found.bodiless.empty()) return true;
   if (found.metadata != std::string_view::npos) return is_open_json(text.substr(found.metadata + kMetadataLine.size()));
-  if (begins_with_any(text, {"fn (", "fn(", "fn ["})) return text.find('{') == std::string_view::npos;
+  if (begins_lone_function(text)) return text.find('{') == std::string_view::npos;
   return text.ends_with(';') || text.ends_with('=');
 }
 

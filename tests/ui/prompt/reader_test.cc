@@ -87,7 +87,8 @@ TEST_CASE("whether Relay text wants more lines") {
     CHECK_MESSAGE(!wants_more(whole, false), whole);
   CHECK(wants_more("def @f() {\n", true));
   CHECK(!wants_more("def @f() {\n\n", true));  // two empty lines end it
-  CHECK(!wants_more("type = 1", false));
+  for (const char* script : {"type = 1", "fn(x)", "fn (x % 2)", "fn [0]", "let = 2", "x % y"})
+    CHECK_MESSAGE(!wants_more(script, false), script);
 }
 
 TEST_CASE("a module follows its metadata") {
