@@ -130,7 +130,8 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_node(std::string_view label, co
   return r;
 }
 
-// The nearest binding at or after the line, in the function that contains the line.
+// The nearest binding at or after the line, in the function that contains the line. Of one without code (a transpose
+// that was made a part of a product): the next one.
 Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std::uint32_t line,
                                                       const CodeMap& map) const {
   if (const auto text = kernel_at(file, line, map)) return resolve_in_kernel(*text, std::to_string(line), map);
@@ -162,8 +163,9 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std
     return {{}, true, unknown("loaded file", file, files)};
   }
   std::uint32_t best = std::numeric_limits<std::uint32_t>::max();
-  for (const UserBinding& b : map.bindings()) {
-    if (!names_file(file, b.file) || b.line < line || b.line >= best) continue;
+  for (std::size_t i = 0; i < map.bindings().size(); ++i) {
+    const UserBinding& b = map.bindings()[i];
+    if (!names_file(file, b.file) || b.line < line || b.line >= best || map.starts_of(int(i)).empty()) continue;
     const Extent& e = functions[b.function];
     if (line >= e.first && line <= e.last) best = b.line;
   }

@@ -8,22 +8,37 @@
 
 namespace rldb::frontend {
 
-// Whether an entry is Relay: it begins with a version line, a definition, a lone function or a chain of lets. What may
-// begin an entry of TVMScript (`@f`, `type = ...`) or is no module (`%x`) does not count.
+// Whether an entry is Relay: it begins, behind comments, with a version line, a definition, a lone function or a chain
+// of lets. What may begin an entry of TVMScript (`@f`, `type = ...`, `fn(x)`) do not count, nor does `%x`.
 bool begins_relay(std::string_view entry);
+bool begins_relay_definition(std::string_view entry);
 // Whether more lines must follow: a bracket, string or comment is open, or something lacks its body.
 bool is_open_relay(std::string_view entry);
 // Columns before the line that follows: two for each open bracket.
 int relay_indent(std::string_view entry);
 bool has_relay_version(std::string_view text);
-bool has_relay_metadata(std::string_view text);
+// Of a line that begins a definition, as it is written (`@f`, `List`); empty: it begins none.
+std::string_view relay_definition_name(std::string_view line);
+
+// Whether lines that are added one by one leave a bracket, string or comment open.
+class RelayBrackets {
+ public:
+  void add(std::string_view line);
+  bool open() const { return depth_ > 0 || comments_ > 0 || in_string_; }
+
+ private:
+  int depth_ = 0;
+  int comments_ = 0;
+  bool in_string_ = false;
+  bool has_escapes_ = false;  // in the JSON behind `#[metadata]`
+};
 
 struct RelayAddition {
   std::string text;
   std::vector<std::string> names;  // of the definitions that were added, as they are written: `@f`, `List`
 };
-// `text` with the definitions of `entry`: one of the same name is replaced, others follow the last definition
-// (an extern type must be the last).
+// `text` with the definitions of `entry`: one of the same name is replaced, others follow the last definition (an
+// extern type must be the last). If `entry` has anything else, with all of it at the end.
 RelayAddition with_relay_definitions(std::string_view text, std::string_view entry);
 
 }  // namespace rldb::frontend

@@ -1,5 +1,7 @@
 // Relay text at a prompt: judged by its tokens alone, before it is read.
 #include <algorithm>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "frontend/cst/parser.h"
@@ -22,11 +24,33 @@ bool begins_with_any(std::string_view text, std::initializer_list<std::string_vi
   return std::any_of(beginnings.begin(), beginnings.end(), [&](std::string_view b) { return text.starts_with(b); });
 }
 
+// `fn (%x: int32) { ... }`; `fn(x)` may be a call of TVMScript.
+bool begins_lone_function(std::string_view text) {
+  if (!text.starts_with("fn")) return false;
+  text = support::trim(text.substr(2));
+  if (text.starts_with("[")) text.remove_prefix(std::min(text.find(']'), text.size() - 1) + 1);
+  if (!text.starts_with("(")) return false;
+  text = support::trim(text.substr(1));
+  return text.starts_with("%") || (text.starts_with(")") && text.find('{') != std::string_view::npos);
+}
+
 // Past the version line: an entry that has nothing else is not complete.
 std::string_view behind_version(std::string_view text) {
   text = support::trim(text);
   if (!text.starts_with(kVersionLine)) return text;
-  return support::trim(text.substr(std::min(text.find('\n'), text.size())));
+  return support::trim(text.substr(std::min(text.find(']'), text.size() - 1) + 1));
+}
+
+std::string_view behind_relay_comments(std::string_view text) {
+  for (;;) {
+    text = support::trim(text);
+    if (text.starts_with("//"))
+      text.remove_prefix(std::min(text.find('\n'), text.size()));
+    else if (text.starts_with("/*"))
+      text.remove_prefix(std::min(relay_text::end_of_comment(text, 0), text.size()));
+    else
+      return text;
+  }
 }
 
 // The JSON behind `#[metadata]`.
@@ -72,26 +96,80 @@ std::vector<WrittenDefinition> definitions_in(std::string_view text) {
   return found;
 }
 
-// Behind the last definition; nothing but another may follow an extern type.
-void insert_definition(std::string& text, const std::vector<WrittenDefinition>& known, std::string written,
-                       bool is_extern) {
-  const auto first = std::find_if(known.begin(), known.end(), [](const auto& d) { return d.is_extern; });
-  if (!is_extern && first != known.end())
-    text.insert(first->begin, written + "\n");
-  else
-    text.insert(known.empty() ? text.size() : known.back().end, "\n" + written);
+// Blanks and comments.
+bool is_empty_text(std::string_view text) { return behind_relay_comments(text).empty(); }
+
+bool is_all_definitions(std::string_view text, const std::vector<WrittenDefinition>& definitions) {
+  std::uint32_t at = 0;
+  for (const WrittenDefinition& d : definitions) {
+    if (!is_empty_text(text.substr(at, d.begin - at))) return false;
+    at = d.end;
+  }
+  return is_empty_text(text.substr(at));
 }
+
+// A text whose definitions are replaced, dropped, and followed by others, each of which is found by its name once.
+class DefinitionEdit {
+ public:
+  explicit DefinitionEdit(std::string_view text) : text_(text), known_(definitions_in(text)), instead_(known_.size()) {
+    for (std::size_t i = 0; i < known_.size(); ++i) by_name_[known_[i].name] = i;
+  }
+
+  // Nothing but another may follow an extern type: where one is concerned, the new definition has the place of a new
+  // one.
+  void put(const WrittenDefinition& d, std::string_view written) {
+    const auto old = by_name_.find(d.name);
+    const bool in_place = old != by_name_.end() && !d.is_extern && !known_[old->second].is_extern;
+    if (old != by_name_.end()) {
+      std::optional<std::string>& text = instead_[old->second];
+      if (!text) text.emplace();
+      if (in_place) *text += (text->empty() ? "" : "\n") + std::string(written);
+    }
+    if (!in_place) (d.is_extern ? last_ : added_) += "\n" + std::string(written);
+  }
+
+  std::string text() const {
+    std::string out;
+    std::size_t at = 0;
+    bool is_added = false;
+    for (std::size_t i = 0; i < known_.size(); ++i) {
+      const WrittenDefinition& d = known_[i];
+      out += text_.substr(at, d.begin - at);
+      if (d.is_extern && !std::exchange(is_added, true) && !added_.empty()) out += added_.substr(1) + "\n";
+      out += instead_[i] ? *instead_[i] : text_.substr(d.begin, d.end - d.begin);
+      at = d.end;
+    }
+    if (known_.empty()) out += text_, at = text_.size();
+    if (!is_added) out += added_;
+    out += last_;
+    out += text_.substr(at);
+    return out;
+  }
+
+ private:
+  std::string_view text_;
+  std::vector<WrittenDefinition> known_;
+  std::unordered_map<std::string_view, std::size_t> by_name_;
+  std::vector<std::optional<std::string>> instead_;
+  std::string added_, last_;
+};
 
 }  // namespace
 
+bool begins_relay_definition(std::string_view entry) {
+  const std::string_view text = behind_relay_comments(entry);
+  if (begins_with_any(text, {"def @", "extern type "})) return true;
+  // `type x` is a command of the prompt, `type = ...` a name.
+  const std::string_view line = text.substr(0, text.find('\n'));
+  return text.starts_with("type ") && line.find('{') != std::string_view::npos &&
+         line.find('=') == std::string_view::npos;
+}
+
 bool begins_relay(std::string_view entry) {
-  entry = support::trim(entry);
-  if (!looks_like_relay(entry)) return false;
-  const std::string_view from = entry.substr(std::min(entry.find_first_not_of(" \t\r\n"), entry.size()));
-  if (begins_with_any(from, {"//", "/*"})) return true;
-  if (from.starts_with("type ")) return from.substr(0, from.find('\n')).find('{') != std::string_view::npos;
-  return begins_with_any(from, {kVersionLine, kMetadataLine, "v0.0.", "def @", "extern type ", "free_var %", "fn (",
-                                "fn(", "fn [", "let %"});
+  if (has_relay_version(entry)) return true;
+  const std::string_view text = behind_relay_comments(entry);
+  return begins_relay_definition(text) || begins_lone_function(text) ||
+         begins_with_any(text, {kMetadataLine, "free_var %", "let %"});
 }
 
 bool is_open_relay(std::string_view entry) {
@@ -101,7 +179,8 @@ bool is_open_relay(std::string_view entry) {
   if (found.open) return is_missing_closer(*found.open);
   if (!found.bodiless.empty()) return true;
   if (found.metadata != std::string_view::npos) return is_open_json(text.substr(found.metadata + kMetadataLine.size()));
-  if (begins_with_any(text, {"fn (", "fn(", "fn ["})) return text.find('{') == std::string_view::npos;
+  const std::string_view first = behind_relay_comments(text);
+  if (begins_lone_function(first) || first.starts_with("type ")) return first.find('{') == std::string_view::npos;
   return text.ends_with(';') || text.ends_with('=');
 }
 
@@ -109,33 +188,70 @@ int relay_indent(std::string_view entry) {
   constexpr int kStep = 2;
   int depth = 0;
   bool in_string = false;
-  for (const char c : entry) {
+  for (std::size_t i = 0; i < entry.size(); ++i) {
+    const char c = entry[i];
     in_string = in_string != (c == '"');
     if (in_string) continue;
+    if (entry.substr(i).starts_with("//")) i = std::min(entry.find('\n', i), entry.size()) - 1;
     if (c == '(' || c == '[' || c == '{') ++depth;
     if (c == ')' || c == ']' || c == '}') depth = std::max(0, depth - 1);
   }
   return kStep * depth;
 }
 
-bool has_relay_version(std::string_view text) { return support::trim(text).starts_with(kVersionLine); }
+bool has_relay_version(std::string_view text) {
+  text = behind_relay_comments(text);
+  return text.starts_with(kVersionLine) || text.starts_with("v0.0.");
+}
 
-bool has_relay_metadata(std::string_view text) {
-  return relay_text::find_units(text).metadata != std::string_view::npos;
+std::string_view relay_definition_name(std::string_view line) {
+  line = support::trim(line);
+  for (const std::string_view word : {"def ", "type ", "extern type "}) {
+    if (!line.starts_with(word)) continue;
+    line = support::trim(line.substr(word.size()));
+    return line.substr(0, std::min(line.find_first_of(" \t([{"), line.size()));
+  }
+  return {};
+}
+
+void RelayBrackets::add(std::string_view line) {
+  if (line.starts_with(kMetadataLine)) has_escapes_ = true;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const std::string_view rest = line.substr(i);
+    if (in_string_) {
+      if (line[i] == '\\' && has_escapes_)
+        ++i;
+      else if (line[i] == '"')
+        in_string_ = false;
+    } else if (rest.starts_with("*/") && comments_ > 0) {
+      --comments_, ++i;
+    } else if (rest.starts_with("/*") && !has_escapes_) {
+      ++comments_, ++i;
+    } else if (comments_ > 0) {
+      continue;
+    } else if (rest.starts_with("//") && !has_escapes_) {
+      return;
+    } else if (line[i] == '"') {
+      in_string_ = true;
+    } else if (line[i] == '(' || line[i] == '[' || line[i] == '{') {
+      ++depth_;
+    } else if (line[i] == ')' || line[i] == ']' || line[i] == '}') {
+      depth_ = std::max(0, depth_ - 1);
+    }
+  }
 }
 
 RelayAddition with_relay_definitions(std::string_view text, std::string_view entry) {
-  RelayAddition made{std::string(text), {}};
-  for (const WrittenDefinition& added : definitions_in(entry)) {
-    std::string written(entry.substr(added.begin, added.end - added.begin));
-    const std::vector<WrittenDefinition> known = definitions_in(made.text);
-    const auto old = std::find_if(known.begin(), known.end(), [&](const auto& d) { return d.name == added.name; });
-    if (old != known.end())
-      made.text.replace(old->begin, old->end - old->begin, written);
-    else
-      insert_definition(made.text, known, std::move(written), added.is_extern);
-    made.names.emplace_back(added.name);
+  RelayAddition made;
+  const std::vector<WrittenDefinition> added = definitions_in(entry);
+  for (const WrittenDefinition& d : added) made.names.emplace_back(d.name);
+  if (!is_all_definitions(entry, added)) {  // the reader tells why
+    made.text = std::string(text) + "\n" + std::string(entry);
+    return made;
   }
+  DefinitionEdit edit(text);
+  for (const WrittenDefinition& d : added) edit.put(d, entry.substr(d.begin, d.end - d.begin));
+  made.text = edit.text();
   return made;
 }
 

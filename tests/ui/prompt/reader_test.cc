@@ -68,26 +68,39 @@ TEST_CASE("Relay text goes up to its last bracket; definitions that follow one a
   ScriptReader reader(
       "#[version = \"0.0.5\"]\ndef @main(%x: int32) {\n  @f(%x)\n}\n\n// it's called above\ndef @g(%x: int32)\n{ %x }\n"
       "def @f(%x: int32) {\n\n  %x }\n# another\ndef @f(%y: int32) { %y }\nextern type Opaque\n:show\n");
-  CHECK(reader.next()->text == "#[version = \"0.0.5\"]\ndef @main(%x: int32) {\n  @f(%x)\n}");
-  CHECK(reader.next()->text == "// it's called above\ndef @g(%x: int32)\n{ %x }\ndef @f(%x: int32) {\n\n  %x }");
+  CHECK(reader.next()->text ==
+        "#[version = \"0.0.5\"]\ndef @main(%x: int32) {\n  @f(%x)\n}\n\n// it's called above\n"
+        "def @g(%x: int32)\n{ %x }\ndef @f(%x: int32) {\n\n  %x }");
   CHECK(reader.next()->text == "def @f(%y: int32) { %y }\nextern type Opaque");
   CHECK(reader.next()->text == ":show");
   ScriptReader twice("def @f(%x: int32) { %x }\ndef @f(%y: int32) { %y }\ndef @f1(%y: int32) { %y }\n");
   CHECK(twice.next()->text == "def @f(%x: int32) { %x }");
   CHECK(twice.next()->text == "def @f(%y: int32) { %y }\ndef @f1(%y: int32) { %y }");
+  // A name that begins another, and one in a comment, are not names that were defined.
+  ScriptReader prefixes(
+      "// def @f\ndef @foo(%x: int32) { @f(%x) }\n/* def @g\n def @h */\ndef @f(%x: int32) { %x }  // }\n"
+      "// the end\n   :show\n");
+  CHECK(prefixes.next()->text ==
+        "def @foo(%x: int32) { @f(%x) }\n/* def @g\n def @h */\ndef @f(%x: int32) { %x }  // }\n// the end");
+  CHECK(prefixes.next()->text == "   :show");
+  ScriptReader one("#[version = \"0.0.5\"] def @main(%x: int32) { %x }\n:show\n");
+  CHECK(one.next()->text == "#[version = \"0.0.5\"] def @main(%x: int32) { %x }");
+  CHECK(one.next()->text == ":show");
 }
 
 TEST_CASE("whether Relay text wants more lines") {
-  for (const char* open : {"#[version = \"0.0.5\"]", "def @f(%x: int32)", "def @f(%x: int32) {", "fn (%x: int32)",
-                           "let %x = 1;", "def @f() { /* }", "def @f() { \"}", "type L[A] {",
-                           "def @f() { 1 }\n#[metadata]", "def @f() { 1 }\n#[metadata]\n{\"a\": \"}\""})
+  for (const char* open :
+       {"#[version = \"0.0.5\"]", "def @f(%x: int32)", "def @f(%x: int32) {", "fn (%x: int32)", "let %x = 1;",
+        "def @f() { /* }", "def @f() { \"}", "type L[A] {", "#[version = \"0.0.5\"]\ntype L[A]",
+        "def @f() { 1 }\n#[metadata]", "def @f() { 1 }\n#[metadata]\n{\"a\": \"}\""})
     CHECK_MESSAGE(wants_more(open, false), open);
   for (const char* whole : {"def @f(%x: int32) { %x }", "def @f() { ) }", "let %x = 1;\n%x", "extern type T[A]",
                             "type L[A] { Nil, }", "def @f() { 1 }\n#[metadata]\n{\"a\": \"}\"}"})
     CHECK_MESSAGE(!wants_more(whole, false), whole);
   CHECK(wants_more("def @f() {\n", true));
   CHECK(!wants_more("def @f() {\n\n", true));  // two empty lines end it
-  CHECK(!wants_more("type = 1", false));
+  for (const char* script : {"type = 1", "fn(x)", "fn (x % 2)", "fn [0]", "fn (3)", "let = 2", "x % y"})
+    CHECK_MESSAGE(!wants_more(script, false), script);
 }
 
 TEST_CASE("a module follows its metadata") {

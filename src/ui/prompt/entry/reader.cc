@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_set>
 
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay_entry.h"
@@ -12,6 +13,11 @@
 namespace rldb::ui {
 
 namespace {
+
+// They begin with the mark of a comment, and are none.
+bool begins_relay_header(std::string_view line) {
+  return frontend::has_relay_version(line) || line.starts_with("#[metadata]");
+}
 
 constexpr std::string_view kExpected = "#|";
 constexpr std::string_view kContinuation = "...>";
@@ -64,7 +70,9 @@ bool is_lone_metadata(std::string_view text) {
 }
 
 // Between entries of a script.
-bool is_comment(std::string_view line) { return line.starts_with('#') && !frontend::has_relay_version(line); }
+bool is_comment(std::string_view line) {
+  return (line.starts_with('#') && !begins_relay_header(line)) || line.starts_with("//");
+}
 
 }  // namespace
 
@@ -104,7 +112,8 @@ std::string_view strip_prompt(std::string_view line) {
 
 std::string_view behind_comments(std::string_view entry) {
   entry = trim(entry);
-  while (entry.starts_with('#')) entry = trim(entry.substr(std::min(entry.find('\n'), entry.size())));
+  while (entry.starts_with('#') && !begins_relay_header(entry))
+    entry = trim(entry.substr(std::min(entry.find('\n'), entry.size())));
   return entry;
 }
 
@@ -190,50 +199,73 @@ class GrowingEntry {
   explicit GrowingEntry(frontend::EntryTree& tree) : tree_(tree) {}
   void begin(std::string_view line) {
     text_ = line;
-    is_open_ = in_brackets_ = is_open_relay_ = false;
+    is_open_ = in_brackets_ = false;
     is_relay_ = frontend::begins_relay(line);
+    in_metadata_ = line.starts_with(kMetadata) && line.find(kLongQuote, kMetadata.size()) == std::string_view::npos;
+    names_.clear();
+    begin_part(0);
+    if (is_relay_) add_relay(line);
   }
   void add(std::string_view line) {
     text_ += '\n';
+    if (is_relay_ && continues(line)) begin_part(text_.size());
+    if (is_relay_) add_relay(line);
     text_ += line;
     in_brackets_ = in_brackets_ && keeps_brackets(line);
+    in_metadata_ = in_metadata_ && line.find(kLongQuote) == std::string_view::npos;
   }
   bool wants(std::string_view line) {
-    if (is_relay_) {
-      is_open_relay_ = (is_open_relay_ && is_indented(line)) || frontend::is_open_relay(text_);
-      return is_open_relay_;
-    }
+    if (in_metadata_) return true;
+    if (is_relay_) return is_open_relay();
     if (in_brackets_ || (is_open_ && is_indented(line))) return true;
     if (!wants_more(text_, false, tree_)) return false;
     is_open_ = tree_.completeness(text_) == frontend::Completeness::Open;
     in_brackets_ = tree_.close_brackets(text_).has_value();
     return true;
   }
+  // Of a script: definitions of Relay may call later ones, so those that follow one another are one entry, with the
+  // comments between them; but not two of one name.
+  bool continues(std::string_view line) const {
+    line = trim(line);
+    if (!is_relay_ || is_open_relay()) return false;
+    if (line.starts_with("//") || line.starts_with("/*") || line.starts_with("#[metadata]")) return true;
+    return frontend::begins_relay_definition(line) &&
+           !names_.contains(std::string(frontend::relay_definition_name(line)));
+  }
   // After `wants`: it could also end here.
   bool is_open() const { return is_open_; }
   const std::string& text() const { return text_; }
 
  private:
+  static constexpr std::string_view kLongQuote = "\"\"\"";
+  static constexpr std::string_view kMetadata = "metadata = tvm.ir.load_json(\"\"\"";
+
+  // A definition of Relay, or a comment between two: what is before it is complete.
+  void begin_part(std::size_t at) {
+    part_ = at;
+    brackets_ = {};
+  }
+  void add_relay(std::string_view line) {
+    const std::string_view name = frontend::relay_definition_name(line);
+    if (!brackets_.open() && !name.empty()) names_.emplace(name);
+    brackets_.add(line);
+  }
+  bool is_open_relay() const {
+    if (brackets_.open()) return true;
+    const std::string_view part = std::string_view(text_).substr(part_);
+    return frontend::is_open_relay(part) && (part_ == 0 || frontend::begins_relay(part));
+  }
+
   frontend::EntryTree& tree_;
   std::string text_;
   bool is_open_ = false;
   bool in_brackets_ = false;
+  bool in_metadata_ = false;  // in the long string of a module's metadata
   bool is_relay_ = false;
-  bool is_open_relay_ = false;
+  std::size_t part_ = 0;
+  frontend::RelayBrackets brackets_;  // of the part
+  std::unordered_set<std::string> names_;
 };
-
-// Definitions of Relay may call later ones: in a script those that follow one another are one entry, but not two of
-// one name.
-bool is_further_definition(std::string_view entry, std::string_view line) {
-  line = trim(line);
-  if (!frontend::begins_relay(line) || frontend::has_relay_version(line) || line.front() == '/') return false;
-  const auto begins_other = [&](std::string_view word) {
-    return line.starts_with(word) &&
-           entry.find(line.substr(0, line.find_first_of("([{ ", word.size()))) == std::string_view::npos;
-  };
-  return line.starts_with("#[metadata]") || begins_other("def @") || begins_other("type ") ||
-         begins_other("extern type ");
-}
 
 }  // namespace
 
@@ -311,7 +343,7 @@ std::optional<ScriptEntry> ScriptReader::next() {
       if (!lines.wants(line)) {
         std::size_t after = next_;
         while (relay && after + 1 < lines_.size() && trim(line_at(after)).empty()) ++after;
-        if (!relay || !is_further_definition(lines.text(), line_at(after))) break;
+        if (!lines.continues(line_at(after))) break;
       }
       // An open block continues with indented lines only; blank lines inside it belong to it when more follows.
       if (lines.is_open() && !indented && !decorator && !branch) {

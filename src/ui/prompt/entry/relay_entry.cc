@@ -4,7 +4,7 @@
 
 #include "rldb/frontend/relay_entry.h"
 #include "rldb/session/relay_text.h"
-#include "rldb/source/diagnostic_entry.h"
+#include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/ui/prompt/data.h"
 #include "ui/prompt/commands/loaded.h"
 
@@ -16,7 +16,7 @@ constexpr std::string_view kEntryName = "<prompt>";
 
 Status load_relay(Repl& repl, std::string_view text) {
   if (!repl.may_end_run("loading a program")) return Status::Failed;
-  const bool whole = frontend::has_relay_version(text) || !text.starts_with("def @");
+  const bool whole = frontend::has_relay_version(text);
   std::string module = whole ? std::string(text) : fmt::format("#[version = \"0.0.5\"] {}", text);
   source::Diagnostics diagnostics;
   const bool ok = repl.session().load_text(std::string(kEntryName), std::move(module), diagnostics);
@@ -30,8 +30,7 @@ Status load_relay(Repl& repl, std::string_view text) {
 Status add_definitions(Repl& repl, const session::RelayText& program, std::string_view text) {
   const frontend::RelayAddition added =
       frontend::with_relay_definitions(repl.session().sources().get(program.source().file).text(), text);
-  if (added.names.empty()) return load_relay(repl, text);
-  if (!repl.may_end_run(fmt::format("a new definition of `{}`", added.names.front()))) return Status::Failed;
+  if (!repl.may_end_run(fmt::format("a new definition of `{}`", fmt::join(added.names, "`, `")))) return Status::Failed;
   source::Diagnostics diagnostics;
   session::TextChange change;
   const bool ok = repl.session().edit_text(added.text, diagnostics, &change);
@@ -49,9 +48,19 @@ Status add_definitions(Repl& repl, const session::RelayText& program, std::strin
 }  // namespace
 
 Status run_relay_entry(Repl& repl, std::string_view text) {
-  const session::RelayText* program = session::relay_text(repl.session().program());
-  const bool alone = frontend::has_relay_version(text) || frontend::has_relay_metadata(text);
-  return program && !alone ? add_definitions(repl, *program, text) : load_relay(repl, text);
+  if (frontend::has_relay_version(text)) return load_relay(repl, text);
+  if (!frontend::begins_relay_definition(text)) {
+    source::Message m = source::message(diag::UnsupportedHere, "an expression of Relay alone", "at the prompt");
+    m.hint = "make it a function: `def @main() { ... }`";
+    return repl.fail(std::move(m));
+  }
+  if (!repl.session().program()) return load_relay(repl, text);
+  if (const session::RelayText* program = session::relay_text(repl.session().program()))
+    return add_definitions(repl, *program, text);
+  source::Message m =
+      source::message(diag::UnsupportedHere, "a definition of Relay", "in a program that is not Relay text");
+  m.hint = "a text that begins with `#[version = \"0.0.5\"]` is loaded instead of the program";
+  return repl.fail(std::move(m));
 }
 
 }  // namespace rldb::ui
