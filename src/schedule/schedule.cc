@@ -74,8 +74,8 @@ class Finder : public ir::Rewriter {
     // Scans are in bounds: the match proves it.
     if (!only_init_) stages = schedule_scan(scene_, loop);
     if (stages.empty() && !only_init_ && (!facts_ || facts_->all_proved(loop)))
-      for (const auto schedule : {schedule_contraction, schedule_rows, schedule_reduction, schedule_transpose,
-                                  schedule_elementwise, schedule_vectors})
+      for (const auto schedule : {schedule_contraction, schedule_row_vectors, schedule_rows, schedule_reduction,
+                                  schedule_transpose, schedule_elementwise, schedule_vectors})
         if (stages.empty()) stages = schedule(scene_, loop);
     if (stages.empty()) stages = hoist_init(scene_, loop);
     if (stages.empty()) return false;
@@ -199,7 +199,7 @@ bool has_contraction(const Scene& scene, const ir::PrimFunc* f) {
 // The function with its nests fused, or itself. Where accesses have to be proved, all of them are afterwards.
 const ir::PrimFunc* with_nests_fused(ir::Context& ctx, const ir::PrimFunc* f, const Options& options,
                                      const Target& target, std::vector<Step>& steps) {
-  for (const auto fuse : {simplify_indices, inline_stages, fuse_rows}) {
+  for (const auto fuse : {simplify_indices, split_phases, inline_stages, fuse_rows}) {
     std::string_view about;
     const Scene scene = scene_of(ctx, f, options, target);
     if (fuse == fuse_rows && has_contraction(scene, f)) continue;

@@ -74,6 +74,8 @@ class Prover {
   void forget(std::size_t mark);  // those since then
 
   bool never_negative(const Poly& p);
+  // The same with more effort, for what is known to be worth it.
+  bool never_negative_by_any(const Poly& p);
   // floor(a / b) and the remainder, where `b` is known not to be zero whenever they are computed. Invalid when b may
   // be negative.
   Poly floor_div(const Poly& a, const Poly& b);
@@ -91,6 +93,9 @@ class Prover {
   };
   void limit_quotient(Symbol q, const Poly& a, std::int64_t by);
   void limit_here(Symbol q, const Poly& a, std::int64_t by);
+  enum class Order : std::uint8_t { Latest, Shortest };
+  bool within_budget(const Poly& p, Order order);
+  std::vector<std::size_t> ordered(const Poly& p, Symbol v) const;
   bool prove(const Poly& p, int depth);
   bool prove_with(const Poly& p, const Poly& c, Symbol v, const Fact& fact, int depth);
   bool plainly(const Poly& p) const;
@@ -98,6 +103,7 @@ class Prover {
   std::vector<Known> known_;
   std::vector<Symbol> log_;
   std::map<std::pair<Poly, Poly>, Symbol> quotients_;
+  Order order_ = Order::Latest;
   int steps_ = 0;           // left in this proof
   int budget_ = 2'000'000;  // left in all
 };

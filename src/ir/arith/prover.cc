@@ -184,12 +184,37 @@ void Prover::forget(std::size_t mark) {
   }
 }
 
-bool Prover::never_negative(const Poly& p) {
+bool Prover::never_negative(const Poly& p) { return within_budget(p, Order::Latest); }
+
+bool Prover::never_negative_by_any(const Poly& p) {
+  return within_budget(p, Order::Latest) || within_budget(p, Order::Shortest);
+}
+
+bool Prover::within_budget(const Poly& p, Order order) {
+  order_ = order;
   steps_ = std::min(kMaxSteps, budget_);
   const int before = steps_;
   const bool proved = prove(p, 0);
   budget_ -= before - std::max(steps_, 0);
   return proved;
+}
+
+// The facts of a symbol in the order in which they are tried. Latest: they are the tightest ones. Shortest: those that
+// share most with p, so that the sums in a quotient are gone together with it, and not one symbol after the other.
+std::vector<std::size_t> Prover::ordered(const Poly& p, Symbol v) const {
+  const std::vector<Fact>& facts = known_[std::size_t(v)].facts;
+  std::vector<std::size_t> order(facts.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = facts.size() - 1 - i;
+  if (order_ == Order::Latest || order.size() < 2) return order;
+  const auto alone = [&](std::size_t i) {
+    const auto& terms = facts[i].poly.terms();
+    std::size_t shared = 0;
+    for (const auto& [m, c] : p.terms())
+      shared += m.degree > 0 && std::any_of(terms.begin(), terms.end(), [&](const auto& t) { return t.first == m; });
+    return terms.size() + p.terms().size() - 2 * shared;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return alone(a) < alone(b); });
+  return order;
 }
 
 // Whether every part of the sum is >= 0.
@@ -227,8 +252,7 @@ bool Prover::prove(const Poly& given, int depth) {
   const Symbol v = p.highest();
   const auto c = p.coefficient(v);
   if (!c) return false;
-  // The latest facts are the tightest ones.
-  for (std::size_t i = known_[std::size_t(v)].facts.size(); i-- > 0;) {
+  for (const std::size_t i : ordered(p, v)) {
     const Fact fact = known_[std::size_t(v)].facts[i];
     if (prove_with(p, *c, v, fact, depth)) return true;
   }
@@ -292,9 +316,15 @@ void Prover::limit_quotient(Symbol q, const Poly& a, std::int64_t by) {
 void Prover::limit_here(Symbol q, const Poly& a, std::int64_t by) {
   const Range ends = known_[std::size_t(q)].range;
   if (!ends.high || !ends.low) return;
-  constexpr int kTries = 4;
-  std::int64_t high = *ends.high;
-  for (int i = 0; i < kTries && high > *ends.low && never_negative(Poly(by * high - 1) - a); ++i) --high;
+  std::int64_t high = *ends.high, step = 1;
+  int tries = 10;
+  const auto lowered = [&] {
+    const bool lower = tries-- > 0 && step <= high - *ends.low && never_negative(Poly(by * (high - step + 1) - 1) - a);
+    if (lower) high -= step;
+    return lower;
+  };
+  while (lowered()) step *= 2;
+  while ((step /= 2) > 0) lowered();
   if (high < *ends.high) fact(Poly(high) - Poly::of(q));
 }
 

@@ -273,7 +273,7 @@ void Analysis::access(const void* node, const ir::Buffer* b, ir::Span<const ir::
       const int wraps = wraps_;
       const Poly at = value(indices[i]);
       if (wraps != wraps_) out_.as_written[node] |= std::uint64_t(1) << i;
-      inside = prover_.never_negative(at) && prover_.never_negative(shape->second[i] - Poly(1) - at);
+      inside = prover_.never_negative_by_any(at) && prover_.never_negative_by_any(shape->second[i] - Poly(1) - at);
     }
     if (!inside) bad |= std::uint64_t(1) << i;
   }

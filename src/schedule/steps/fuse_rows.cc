@@ -185,6 +185,22 @@ bool shares(const RowNest& n, const Chain& chain) {
                      [&](const ChainAccess& a) { return chain.writes(a.buffer) || chain.reads(a.buffer); });
 }
 
+// Whether rows are neighbours in memory, and a reduction adds up what is further apart: each nest by itself then has
+// vectors of neighbouring rows.
+bool reduces_across(const Chain& chain) {
+  return std::any_of(chain.nests.begin(), chain.nests.end(), [&](const RowNest& n) {
+    if (!n.block()->init) return false;
+    const ir::Var* row = n.block()->iter_vars[chain.prefix - 1].var;
+    return std::any_of(n.accesses.begin(), n.accesses.end(), [&](const ChainAccess& a) {
+      if (a.is_store || a.indices.empty() || a.indices.back() != row) return false;
+      for (std::size_t i = n.spatial; i < n.loops.size(); ++i)
+        for (const ir::Expr* e : a.indices)
+          if (mentions(e, n.block()->iter_vars[i].var)) return true;
+      return false;
+    });
+  });
+}
+
 // The longest chain that begins at a statement.
 std::optional<Chain> chain_at(const Scene& scene, ir::Span<const ir::Stmt*> stmts, std::size_t at) {
   auto first = match_row_nest(scene, stmts[at]);
@@ -215,6 +231,7 @@ std::optional<Chain> chain_at(const Scene& scene, ir::Span<const ir::Stmt*> stmt
     }
   }
   if (chain.nests.size() < 2 || chain.prefix == 0 || !chain.reduces() || !may_repeat(chain)) return std::nullopt;
+  if (reduces_across(chain)) return std::nullopt;
   return chain;
 }
 

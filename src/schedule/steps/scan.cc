@@ -170,15 +170,15 @@ class ScanMatcher {
 
   // The last dimension, or if that is the axis, one before it with enough rows.
   bool find_lanes() {
-    constexpr std::int64_t kLeastLanes = 4;
+    constexpr std::int64_t kLeastNeighbours = 2, kLeastRows = 4;
     const ir::Buffer* out = s_.out();
-    const auto enough = [&](std::size_t dim) {
-      return ir::const_int(out->shape[dim]).value_or(kLeastLanes) >= kLeastLanes;
+    const auto enough = [&](std::size_t dim, std::int64_t least) {
+      return ir::const_int(out->shape[dim]).value_or(least) >= least;
     };
     s_.along = out->shape.size() - 1;
-    if (s_.along != s_.axis) return enough(s_.along);
+    if (s_.along != s_.axis) return enough(s_.along, kLeastNeighbours);
     while (s_.along > 0)
-      if (enough(--s_.along)) return true;
+      if (enough(--s_.along, kLeastRows)) return true;
     return false;
   }
 

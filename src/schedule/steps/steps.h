@@ -25,6 +25,8 @@ struct Scene {
 // The function's body with fewer quotients and remainders in indices; `about`: the first buffer accessed so.
 std::optional<Stage> simplify_indices(const Scene& scene, const ir::PrimFunc* f,
                                       std::string_view& about);  // indices.cc
+// The function's body with a convolution of a spread input as one for each phase; `about`: its block.
+std::optional<Stage> split_phases(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // phases.cc
 // The function's body with elementwise stages computed where they are read; `about`: the last buffer that is gone.
 std::optional<Stage> inline_stages(const Scene& scene, const ir::PrimFunc* f, std::string_view& about);  // inline.cc
 // The function's body with chains of nests done a block of rows at a time; `about`: the last block of the last chain.
@@ -39,6 +41,7 @@ std::optional<Stage> mark_parallel(const Scene& scene, const ir::Stmt* body, con
 bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0);  // elementwise.cc
 
 std::vector<Stage> schedule_contraction(const Scene& scene, const ir::ForStmt* loop);  // contract/
+std::vector<Stage> schedule_row_vectors(const Scene& scene, const ir::ForStmt* loop);  // row_vectors.cc
 std::vector<Stage> schedule_rows(const Scene& scene, const ir::ForStmt* loop);         // rows.cc
 std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop);    // reduction.cc
 std::vector<Stage> schedule_transpose(const Scene& scene, const ir::ForStmt* loop);    // transpose.cc

@@ -317,9 +317,8 @@ Lowering::Value* Lowering::float_binary(BinaryKind kind, Value* a, Value* b, DTy
     case BinaryKind::Div:
       return rounded(b_.CreateFDiv(a, b));
     case BinaryKind::Mod:
-      return rounded(per_lane(a, [&](unsigned i) {
-        return libm(a->getType()->getScalarType()->isDoubleTy() ? "fmod" : "fmodf", {lane(a, i), lane(b, i)});
-      }));
+      if (!a->getType()->getScalarType()->isDoubleTy()) return float_mod(a, b);
+      return per_lane(a, [&](unsigned i) { return libm("fmod", {lane(a, i), lane(b, i)}); });
     case BinaryKind::FloorDiv:
     case BinaryKind::FloorMod: {
       // In double, as eval: the quotient of two floats may round up to the next integer.
@@ -411,6 +410,9 @@ Lowering::Value* Lowering::int_binary(BinaryKind kind, Value* a, Value* b, DType
     case BinaryKind::NE:
       return b_.CreateICmpNE(a, b);
     case BinaryKind::LT:
+      // 0 < a bool: as a number it would be a vector of 64 bits.
+      if (const auto* z = llvm::dyn_cast<llvm::ZExtInst>(b); z && z->getSrcTy()->isIntOrIntVectorTy(1))
+        if (const auto* zero = llvm::dyn_cast<llvm::Constant>(a); zero && zero->isNullValue()) return z->getOperand(0);
       return is_signed ? b_.CreateICmpSLT(a, b) : b_.CreateICmpULT(a, b);
     case BinaryKind::LE:
       return is_signed ? b_.CreateICmpSLE(a, b) : b_.CreateICmpULE(a, b);
@@ -503,6 +505,30 @@ Lowering::Value* Lowering::round_narrow(Value* v, DType t) {
   });
 }
 
+namespace {
+
+// The lowest 32 bits of a float32 as an integer that saturates at 64, without vectors of 64 bits. From 2^31 on the
+// integer is its 24 digits, moved; NaN is 0.
+llvm::Value* low_word(llvm::IRBuilderBase& b, llvm::Value* v) {
+  llvm::Type* word = v->getType()->getWithNewType(b.getInt32Ty());
+  const auto whole = [&](std::uint32_t n) { return llvm::ConstantInt::get(word, n); };
+  const auto real = [&](double n) { return llvm::ConstantFP::get(v->getType(), n); };
+  llvm::Value* zero = llvm::Constant::getNullValue(word);
+  llvm::Value* is_small = b.CreateFCmpOLT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v), real(0x1p31));
+  llvm::Value* small = b.CreateFPToSI(b.CreateSelect(is_small, v, real(0)), word);
+  llvm::Value* bits = b.CreateBitCast(v, word);
+  llvm::Value* exponent = b.CreateAnd(b.CreateLShr(bits, whole(23)), whole(0xff));
+  llvm::Value* by = b.CreateSub(exponent, whole(127 + 23));
+  llvm::Value* is_inside = b.CreateICmpULT(by, whole(32));
+  llvm::Value* digits = b.CreateOr(b.CreateAnd(bits, whole(0x7fffff)), whole(0x800000));
+  llvm::Value* size = b.CreateSelect(is_inside, b.CreateShl(digits, b.CreateSelect(is_inside, by, zero)), zero);
+  llvm::Value* large = b.CreateSelect(b.CreateICmpSLT(bits, zero), b.CreateSub(zero, size), size);
+  large = b.CreateSelect(b.CreateFCmpOGE(v, real(0x1p63)), whole(0xffffffff), large);
+  return b.CreateSelect(is_small, small, large);
+}
+
+}  // namespace
+
 Lowering::Value* Lowering::convert(Value* v, DType from, DType to) {
   from = from.element();
   to = to.element();
@@ -542,6 +568,7 @@ Lowering::Value* Lowering::convert(Value* v, DType from, DType to) {
   }
   if (from.is_float()) {
     // Saturates at 64 bits, then wraps, as eval.
+    if (v->getType()->getScalarType()->isFloatTy() && to.bits <= 32) return b_.CreateZExtOrTrunc(low_word(b_, v), type);
     const bool big = to.is_uint() && to.bits == 64;
     llvm::Type* word = value_type(DType::Int(64), vector);
     Value* wide =

@@ -101,6 +101,7 @@ Lowering::Value* Lowering::libm(std::string_view name, std::vector<Value*> args)
 // f, or ff for float32 and narrower.
 Lowering::Value* Lowering::library(std::string_view f, const Operands& in) {
   if (!in.is_float()) return nullptr;
+  if (f == "fmod" && !in.is_double()) return float_mod(in.values[0], in.values[1]);
   return round_narrow(libm(in.is_double() ? std::string(f) : std::string(f) + "f", in.values), in.element);
 }
 
@@ -109,12 +110,31 @@ Lowering::Value* Lowering::formula(std::string_view f, const Operands& in, Formu
   if (!in.is_float()) return nullptr;
   if (in.is_double()) return libm(f, in.values);
   FormulaCode code(b_, width_of(in.values[0]),
-                   [&](Value* c, Value* x, std::string_view library, Value* y) { return rare(c, x, library, y); });
+                   [&](Value* c, Value* x, std::string_view library, Value* y) { return rare(c, {x}, library, y); });
   return round_narrow(body(code, in.values), in.element);
 }
 
+// The C library's remainder, which is exact, of floats in double: a quotient below 2^29 times the divisor is exact
+// there. The quotient may be rounded up to the next whole number, which makes the remainder negative.
+Lowering::Value* Lowering::float_mod(Value* a, Value* b) {
+  llvm::IRBuilder<>::FastMathFlagGuard guard(b_);
+  b_.setFastMathFlags({});
+  const unsigned lanes = a->getType()->isVectorTy() ? lanes_of(a) : 0;
+  llvm::Type* wide = value_type(DType::Float(64), lanes);
+  const auto size = [&](Value* v) { return b_.CreateFPExt(b_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, v), wide); };
+  const auto real = [&](double n) { return llvm::ConstantFP::get(wide, n); };
+  Value *x = size(a), *y = size(b);
+  Value* q = b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, b_.CreateFDiv(x, y));
+  Value* left = b_.CreateFSub(x, b_.CreateFMul(q, y));
+  left = b_.CreateSelect(b_.CreateFCmpOLT(left, real(0)), b_.CreateFAdd(left, y), left);
+  Value* usual = b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, b_.CreateFPTrunc(left, a->getType()), a);
+  Value* seldom =
+      b_.CreateOr(b_.CreateFCmpUGE(q, real(0x1p29)), b_.CreateFCmpOEQ(y, llvm::ConstantFP::getInfinity(wide)));
+  return rare(seldom, {a, b}, "fmodf", usual);
+}
+
 // y, but the C library's function of x in the lanes where the condition holds, which is seldom.
-Lowering::Value* Lowering::rare(Value* condition, Value* x, std::string_view library, Value* y) {
+Lowering::Value* Lowering::rare(Value* condition, const std::vector<Value*>& x, std::string_view library, Value* y) {
   if (options_.device) {
     Value* any = condition->getType()->isVectorTy() ? b_.CreateOrReduce(condition) : condition;
     fault_if(any, runtime::ErrorKind::Unsupported,
@@ -127,7 +147,7 @@ Lowering::Value* Lowering::rare(Value* condition, Value* x, std::string_view lib
   Value* any = condition->getType()->isVectorTy() ? b_.CreateOrReduce(condition) : condition;
   b_.CreateCondBr(any, call, end, llvm::MDBuilder(c_).createBranchWeights(1, 1u << 20));
   b_.SetInsertPoint(call);
-  Value* called = b_.CreateSelect(condition, libm(library, {x}), y);
+  Value* called = b_.CreateSelect(condition, libm(library, x), y);
   Block* after = b_.GetInsertBlock();
   b_.CreateBr(end);
   b_.SetInsertPoint(end);

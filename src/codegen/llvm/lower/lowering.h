@@ -280,7 +280,8 @@ class Lowering {
   Value* library(std::string_view f, const Operands& in);
   using FormulaBody = Value* (*)(FormulaCode&, const std::vector<Value*>&);
   Value* formula(std::string_view f, const Operands& in, FormulaBody body);
-  Value* rare(Value* condition, Value* x, std::string_view library, Value* y);
+  Value* rare(Value* condition, const std::vector<Value*>& x, std::string_view library, Value* y);
+  Value* float_mod(Value* a, Value* b);
   Value* native(llvm::Intrinsic::ID f, const Operands& in);
   Value* multiply_add(const Operands& in);
   Value* exp10(const Operands& in);
