@@ -93,7 +93,8 @@ void Builder::order(const Operation* op) {
   for (Tensor t : op->outputs) memory_[t] = {op->memory.alignment, false};
   // The last extern that reads a placeholder decides.
   for (Tensor t : op->inputs)
-    if (t->op->kind == OperationKind::Placeholder) memory_[t] = op->memory;
+    if (t->op->kind == OperationKind::Placeholder)
+      memory_[t] = {op->memory.inputs_aligned ? op->memory.alignment : 0, op->memory.any_offset};
 }
 
 const ir::Buffer* Builder::make_buffer(Tensor t) {

@@ -38,8 +38,9 @@ enum class OperationKind : std::uint8_t { Placeholder, Compute, Reduce, Extern }
 using Indices = std::span<const ir::Var* const>;
 // Declarations about the memory of an extern's outputs and inputs; 0: as any buffer.
 struct ExternMemory {
-  int alignment = 0;        // in bytes, of its outputs, and of its inputs that are placeholders
-  bool any_offset = false;  // its inputs that are placeholders may begin anywhere in their memory
+  int alignment = 0;           // in bytes, of its outputs, and of its inputs that are placeholders
+  bool any_offset = false;     // its inputs that are placeholders may begin anywhere in their memory
+  bool inputs_aligned = true;  // false: the alignment is that of outputs only
 };
 // Writes the body of an extern over the buffers of its inputs and outputs.
 using ExternBody = std::function<const ir::Stmt*(std::span<const ir::Buffer* const> inputs,

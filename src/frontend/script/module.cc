@@ -439,8 +439,6 @@ void read_class_statement(Reader& r, ModuleState& m, Node s) {
       return;
     case cst::StatementKind::PassStatement:
     case cst::StatementKind::Damage:
-    case cst::StatementKind::ImportStatement:
-    case cst::StatementKind::ImportFromStatement:
       return;
 #define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
   RLDB_CST_ANSWER(CASE, in_module, case cst::StatementKind::Kind:)
@@ -536,6 +534,7 @@ ParsedItem read_module(Reader& r, Node n, ParseResult::Gaps& gaps) {
   state.span = n.span();
   state.damaged = n.damaged() || r.out.has_errors();
   const FunctionOptions options = read_function_options(r, n);
+  refuse_unknown_options(r, n);
   state.s_tir = options.s_tir.value_or(false);
   state.check_well_formed = options.check_well_formed && r.options.check_well_formed;
   ModuleState* const before = std::exchange(r.module, &state);

@@ -48,6 +48,11 @@ class Scope {
     const auto it = slots_.find(name);
     return it == slots_.end() ? nullptr : find_entry(it->second);
   }
+  // The entry that the innermost open scope has of that name.
+  const Entry* find_here(std::string_view name) const {
+    const Entry* e = find_entry(name);
+    return e && e - &entries_[0] >= std::ptrdiff_t(mark()) ? e : nullptr;
+  }
   const Val* find(std::string_view name) const {
     const Entry* e = find_entry(name);
     return e ? &e->value : nullptr;

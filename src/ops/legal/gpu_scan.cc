@@ -1,6 +1,6 @@
 // Running sums and products for GPUs: the two sweeps over a tree, as TVM's TOPI writes them. The innermost axis is
 // scanned exclusively, in launches of `threads` threads a block; an inclusive scan adds the data to that.
-#include "ops/legal/statements.h"
+#include "ops/legal/gpu_sort.h"
 #include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/intrinsic/rounding.h"
@@ -10,7 +10,6 @@
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/order_attr.h"
 #include "rldb/ir/thread_tag.h"
-#include "rldb/ops/gpu_kernels.h"
 
 namespace rldb::ops::legal {
 
@@ -44,30 +43,22 @@ class ScanWriter {
   }
 
   const Stmt* write() {
-    const Stmt* nothing = launch(
-        ir::kBlockIdxX, rows_, [&](const Expr* row) { return w_.when(t_.lt(row, rows_), ctx_.evaluate(ctx_.i64(0))); });
+    const Stmt* nothing = launch(ctx_, ir::kBlockIdxX, rows_, [&](const Expr* row) {
+      return w_.when(t_.lt(row, rows_), ctx_.evaluate(ctx_.i64(0)));
+    });
     const Stmt* sweeps = w_.seq({copy(), up(), clear(), down()});
     return w_.when(t_.eq(size_, ctx_.i64(0)), nothing, sweeps);
   }
 
  private:
-  using Launched = std::function<const Stmt*(const Expr* index)>;
-  const Stmt* launch(std::string_view tag, const Expr* extent, const Launched& body) {
-    std::string name(tag);
-    std::replace(name.begin(), name.end(), '.', '_');
-    const ir::Var* v = ctx_.var(name, ctx_.int64());
-    const ir::Attr* const parts[] = {ctx_.attr(tag)};
-    return ctx_.attr_stmt(ctx_.attr_opaque("T.iter_var", parts, {}), ir::kThreadExtent, extent, body(v), v);
-  }
-
   // `body` in each thread of the blocks that cover a row by steps of `step` elements: the row, and the thread's number
   // in it.
   using InRow = std::function<const Stmt*(const Expr* row, const Expr* thread)>;
   const Stmt* over_rows(const Expr* step, const InRow& body) {
     const Expr* in_block = ir::mul(ctx_, threads_, step);
     const Expr* blocks = ir::floor_div(ctx_, ir::add(ctx_, size_, ir::sub(ctx_, in_block, ctx_.i64(1))), in_block);
-    return launch(ir::kThreadIdxX, threads_, [&](const Expr* thread) {
-      return launch(ir::kBlockIdxX, ir::mul(ctx_, blocks, rows_), [&](const Expr* block) {
+    return launch(ctx_, ir::kThreadIdxX, threads_, [&](const Expr* thread) {
+      return launch(ctx_, ir::kBlockIdxX, ir::mul(ctx_, blocks, rows_), [&](const Expr* block) {
         const Expr* first = ir::mul(ctx_, ir::floor_mod(ctx_, block, blocks), threads_);
         return body(ir::floor_div(ctx_, block, blocks), ir::add(ctx_, first, thread));
       });
@@ -147,7 +138,7 @@ class ScanWriter {
   }
 
   const Stmt* clear() {
-    return launch(ir::kBlockIdxX, rows_, [&](const Expr* row) {
+    return launch(ctx_, ir::kBlockIdxX, rows_, [&](const Expr* row) {
       const Expr* next = ir::mul(ctx_, ir::add(ctx_, row, ctx_.i64(1)), size_);
       const Expr* last = ir::sub(ctx_, next, ctx_.i64(1));
       return w_.when(t_.lt(row, rows_), store(ctx_.literal(out_->dtype, how_.identity), last));
@@ -201,7 +192,12 @@ Tensor scanned(Te& te, Tensor x, int axis, DType out, const GpuScan& how, std::i
   return inner ? made : t.transpose(made, with_innermost(ndim, axis));
 }
 
-Result<const Expr*> gpu_scan(Legalizer& l, const ir::Call* c, const GpuScan& how, std::int64_t threads) {
+}  // namespace
+
+bool has_gpu_scan(const ir::Call* c) { return scan_of(c) != nullptr; }
+
+Result<const Expr*> gpu_scan(Legalizer& l, const ir::Call* c, std::int64_t threads) {
+  const GpuScan& how = *scan_of(c);
   RLDB_TRY(const TensorType* x, known_arg(c, 0));
   RLDB_TRY(const TensorType* out, known_result(c));
   const bool flat = attr_is_none(spec(c), op_attr::Axis);
@@ -218,18 +214,4 @@ Result<const Expr*> gpu_scan(Legalizer& l, const ir::Call* c, const GpuScan& how
   });
 }
 
-}  // namespace
-
 }  // namespace rldb::ops::legal
-
-namespace rldb::ops {
-
-bool has_gpu_kernel(const ir::Call* call) { return legal::scan_of(call) != nullptr; }
-
-Result<const ir::Expr*> gpu_kernel(Legalizer& l, const ir::Call* call, std::int64_t threads) {
-  const legal::GpuScan* scan = legal::scan_of(call);
-  if (!scan) return legal::refuse(call, "it has no kernel for GPUs");
-  return legal::gpu_scan(l, call, *scan, threads);
-}
-
-}  // namespace rldb::ops

@@ -1,6 +1,6 @@
 // DispatchSortScan and DispatchSampling: sorts, scans and samples on a CPU become calls of the kernels that LegalizeOps
-// would make of them. Running sums and products on a GPU become kernels of its threads, and then all kernels of the
-// module are bound to threads, as in TVM. Other calls on a GPU stay: LegalizeOps makes kernels for a CPU of them.
+// would make of them. Sorts, running sums and products on a GPU become kernels of its threads, and then all kernels of
+// the module are bound to threads, as in TVM. Other calls on a GPU stay: LegalizeOps makes kernels for a CPU of them.
 #include <fmt/format.h>
 
 #include <unordered_map>
@@ -57,7 +57,8 @@ class Dispatcher : public CallExpander {
   const Attr* target_of(const VDevice* d) { return d->target ? d->target : ctx_.attr(d->target_kind); }
   bool has_gpu_form(const Call* call, const VDevice* d) { return ops::has_gpu_kernel(call) && is_gpu(target_of(d)); }
   const Expr* for_gpu(const Call* call, const VDevice* d) {
-    const Result<const Expr*> made = ops::gpu_kernel(kernels_.legalizer, call, threads_per_block(target_of(d)));
+    const Result<const Expr*> made =
+        ops::gpu_kernel(kernels_.legalizer, call, {threads_per_block(target_of(d)), d->target_kind == "vulkan"});
     if (!made.ok()) return nullptr;
     kernels_.memo.remember(call, *made);
     if (const Call* kernel = as_call_of(*made, op::CallTir))

@@ -14,6 +14,7 @@ namespace {
 class ShapeVarCasts : public Rewriter {
  public:
   using Rewriter::Rewriter;
+  std::unordered_map<const Binding*, const Type*> written;
 
  protected:
   std::vector<const Binding*> visit_binding(const Binding* b) override {
@@ -51,14 +52,17 @@ class ShapeVarCasts : public Rewriter {
     ctx_.set_origin(v, at);
     const Binding* made = ctx_.match_cast(v, value, type);
     ctx_.set_origin(made, at);
+    written[made] = at->cast_type;
     return made;
   }
 };
 
 }  // namespace
 
-const Function* with_dims_of_shape_vars(Context& ctx, const Function* f) {
-  return ShapeVarCasts(ctx).rewrite_function(f);
+ShapeVarChecks with_dims_of_shape_vars(Context& ctx, const Function* f) {
+  ShapeVarCasts casts(ctx);
+  const Function* made = casts.rewrite_function(f);
+  return {made, std::move(casts.written)};
 }
 
 }  // namespace rldb::passes

@@ -85,8 +85,14 @@ class ShapeFuncs {
 
 class ShapeLowerer {
  public:
-  ShapeLowerer(Context& ctx, ShapeFuncs& funcs, std::string_view name, const Function* f, bool contexts)
-      : ctx_(ctx), funcs_(funcs), name_(name), function_(f), contexts_(contexts), slots_(f) {}
+  ShapeLowerer(Context& ctx, ShapeFuncs& funcs, std::string_view name, const ShapeVarChecks& checks, bool contexts)
+      : ctx_(ctx),
+        funcs_(funcs),
+        name_(name),
+        function_(checks.function),
+        written_(checks.written),
+        contexts_(contexts),
+        slots_(function_) {}
 
   Result<const Function*> run() {
     std::vector<const BindingBlock*> blocks;
@@ -136,6 +142,10 @@ class ShapeLowerer {
       fail(message(diag::PassUnsupported, "a size in `" + std::string(name_) + "`", "it overflows int64"));
     else
       fail(message(diag::ShapeNotComputed, print_expr(e), name_));
+  }
+  const Type* written_type(const Binding* cast) const {
+    const auto it = written_.find(cast);
+    return it == written_.end() ? cast->cast_type : it->second;
   }
   // The place of a check, for its run-time message. Emitted once per annotation, which may have thousands of checks.
   const Expr* context(std::string_view before, const Type* annotation) {
@@ -209,7 +219,7 @@ class ShapeLowerer {
     if (b->is_match_cast()) {
       const Expr* value = leaf(b->value);
       std::vector<MatchItem> items;
-      check(b->cast_type, value, false, false, context("match_cast, ty=", b->cast_type), items);
+      check(b->cast_type, value, false, false, context("match_cast, ty=", written_type(b)), items);
       match(std::move(items));
       const Var* var = retyped(b->var, substitute(ctx_, b->var->type, vars_));
       const Type* type = substitute(ctx_, b->cast_type, vars_);
@@ -548,6 +558,7 @@ class ShapeLowerer {
   ShapeFuncs& funcs_;
   std::string_view name_;
   const Function* function_;
+  const std::unordered_map<const Binding*, const Type*>& written_;  // see ShapeVarChecks
   bool contexts_;
   ShapeSlots slots_;
   const Var* heap_ = nullptr;
@@ -570,7 +581,8 @@ Result<const Module*> vm_shape_lower(PassEnv& env, const Module* module, const V
   for (const ModuleEntry& e : module->entries) {
     const auto* f = as<Function>(e.function);
     if (!f || is_shape_lowered(f)) continue;
-    ShapeLowerer lowerer(env.ctx, funcs, e.name, with_dims_of_shape_vars(env.ctx, f), contexts);
+    const ShapeVarChecks checks = with_dims_of_shape_vars(env.ctx, f);
+    ShapeLowerer lowerer(env.ctx, funcs, e.name, checks, contexts);
     RLDB_TRY(const Function* made, lowerer.run());
     builder.set(e.name, made);
   }

@@ -17,6 +17,8 @@
 #include "passes/fusion/function_table.h"
 #include "passes/lowering/legal_memo.h"
 #include "rldb/ir/arith.h"
+#include "rldb/ir/op/activation.h"
+#include "rldb/ir/op/arithmetic.h"
 #include "rldb/ir/op/call_tir.h"
 #include "rldb/ir/op/call_tir_variant.h"
 #include "rldb/ir/op/nn.h"
@@ -45,10 +47,13 @@ bool is_one_of(std::span<const std::string_view> names, const Expr* callee) {
   return o && std::find(names.begin(), names.end(), o->name) != names.end();
 }
 
-// An operator whose class says so.
+// The operators that TVM's pass knows. Others on elements could be written over an operand as well, but modules are
+// compared with what TVM makes of them.
+constexpr std::array kOverwriting = {op::Add, op::Subtract, op::Multiply, op::Divide, op::NnSilu, op::NnRelu};
+
 bool may_overwrite(const Expr* callee) {
   const op::Row* row = op::row_of(callee);
-  return row && op::may_overwrite(row->id);
+  return row && op::may_overwrite(row->id) && is_one_of(kOverwriting, callee);
 }
 
 // ---- memory ----

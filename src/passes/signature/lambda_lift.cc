@@ -10,6 +10,7 @@
 #include "passes/common.h"
 #include "rldb/ir/attr_name/symbol.h"
 #include "rldb/ir/op/closure.h"
+#include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 
 namespace rldb::passes {
@@ -175,6 +176,25 @@ class Lifter : public Rewriter {
     return was->kind == TypeKind::Func && value->type->kind == TypeKind::Any;
   }
 
+  // Variables that the types in a function mention: a type may be written in terms of a shape outside of it.
+  static void collect_of_types(const SeqExpr* s, std::vector<const Var*>& out) {
+    for (const BindingBlock* block : s->blocks)
+      for (const Binding* b : block->bindings) {
+        collect_vars(b->var->type, out);
+        if (b->is_match_cast()) collect_vars(b->cast_type, out);
+        if (const auto* f = as<Function>(b->value)) collect_of_types(f, out);
+        if (const auto* branch = as<If>(b->value)) {
+          collect_of_types(branch->then_branch, out);
+          collect_of_types(branch->else_branch, out);
+        }
+      }
+  }
+  static void collect_of_types(const Function* f, std::vector<const Var*>& out) {
+    for (const Var* p : f->params) collect_vars(p->type, out);
+    collect_vars(f->ret_type, out);
+    collect_of_types(f->body, out);
+  }
+
   std::vector<const Binding*> lift(const Binding* b, const Function* f) {
     const std::string_view name = ctx_.str(names_.of(f));
     std::vector<const Var*> captured;
@@ -189,6 +209,11 @@ class Lifter : public Rewriter {
         captured.push_back(v);  // not a lifted sibling: that is a global now
       }
     }
+    std::vector<const Var*> mentioned;
+    collect_of_types(f, mentioned);
+    for (const Var* v : mentioned)
+      if (values_.count(v) && isa<Var>(lookup(v)) && std::find(captured.begin(), captured.end(), v) == captured.end())
+        captured.push_back(v);
     const VarMap outer = vars_;
     const auto outer_recursive = recursive_;
     std::vector<const Expr*> environment;
@@ -249,9 +274,11 @@ class Lifter : public Rewriter {
       remap(v, own);
     }
     std::vector<const Var*> params;
+    // A captured shape comes after the function's own parameters: their types cannot be written in terms of it.
+    const auto known = [&](const Var* v) { return std::find(captured.begin(), captured.end(), v) == captured.end(); };
     for (const Var* p : f->params) {
       values_.insert(p);
-      params.push_back(define_var(p));
+      params.push_back(define_var(p, rewrite_type(erase(ctx_, p->type, known))));
     }
     for (std::size_t i = 0; i < captured.size(); ++i) {
       const Var* p = ctx_.var(captured[i]->name, rewrite_type(environment[i]->type));

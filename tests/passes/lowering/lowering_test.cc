@@ -63,3 +63,17 @@ class Module:
   CHECK(text.find("kill_tensor(a)") != std::string::npos);
   CHECK(text.find("R.output(c)") != std::string::npos);
 }
+
+TEST_CASE("VMShapeLower: a cast to a shape variable is told as the text has it") {
+  const std::string text = run_text("RemovePurityChecking,VMShapeLower", R"(
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor(dtype="float32", ndim=2)):
+        s = R.shape_of(x)
+        a = R.match_cast(y, R.Tensor(s, "float32"))
+        return a
+)");
+  CHECK(text.find("ErrorContext(match_cast, ty=R.Tensor(s, dtype=\\\"float32\\\"))") != std::string::npos);
+  CHECK(text.find("ty=R.Tensor((s_0") == std::string::npos);
+}

@@ -6,6 +6,7 @@
 #include "frontend/script/symbols.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/types.h"
+#include "frontend/script/value/unsupported.h"
 #include "rldb/ir/op/device.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/size.h"
@@ -63,16 +64,17 @@ void BodyReader::binding(Node s) {
   const Node target = s.child(Field::Target);
   Node value = s.child(Field::Value);
   while (value.is(Kind::Parenthesized)) value = value.child(Field::Value);
-  if (target.is(Kind::Tuple) || target.is(Kind::List)) return unpack(s, target, value);
+  if ((target.is(Kind::Tuple) || target.is(Kind::List)) && !has_several_targets(s)) return unpack(s, target, value);
   if (!target.is(Kind::Identifier)) {
     if (target && !target.is(Kind::Missing)) r_.error(target, diag::BadTarget);
     return;
   }
   // The value read from a damaged line is not what was meant.
   if (cut_short(s)) return define_broken(target, nullptr);
-  if (value.is(Kind::Binding)) {
-    r_.error(value, diag::UnsupportedSyntax, "a chain of assignments");
-    fn_.scope.define(target.text(), Val(), target.span());
+  if (has_several_targets(s)) {
+    r_.error(s, diag::UnsupportedSyntax, "a chain of assignments");
+    for (Node t : s.children())
+      if (t.field() == Field::Target && t.is(Kind::Identifier)) fn_.scope.define(t.text(), Val(), t.span());
     return;
   }
   // The variables of a local function's signature, which follows.

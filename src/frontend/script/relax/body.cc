@@ -96,12 +96,12 @@ void BodyReader::statement(Node s) {
       return;
     case cst::StatementKind::PassStatement:
     case cst::StatementKind::Damage:
-    case cst::StatementKind::ImportStatement:
-    case cst::StatementKind::ImportFromStatement:
       return;
     case cst::StatementKind::MacroDefinition:
-    case cst::StatementKind::FunctionDefinition:
       define_macro(r_, s);
+      return;
+    case cst::StatementKind::FunctionDefinition:
+      undecorated_function(r_, s, "put `@R.function` above it");
       return;
     case cst::StatementKind::Declaration:
       r_.error(s, diag::DeclarationWithoutValue, s.child(Field::Target).text());

@@ -1,6 +1,9 @@
 // Headers and bodies of @R.function, global and local.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "frontend/cst/header.h"
 #include "frontend/cst/literal.h"
 #include "frontend/script/module.h"
@@ -14,6 +17,8 @@
 #include "rldb/ir/type_relation.h"
 #include "rldb/ir/walk.h"
 #include "rldb/ops/op_info.h"
+#include "rldb/source/diagnostic.h"
+#include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_function.h"
 #include "rldb/source/diagnostic_script_name.h"
 #include "rldb/source/diagnostic_script_relax.h"
@@ -32,6 +37,39 @@ Node attribute_key(Node function, std::string_view key) {
         return k;
   }
   return function.child(Field::Name);
+}
+
+namespace {
+
+// The options that TVM's decorators take, by what they decorate.
+struct KnownOptions {
+  Kind kind;
+  std::initializer_list<std::string_view> names;
+};
+const KnownOptions kKnownOptions[] = {
+    {Kind::RelaxFunction, {"pure", "private", "check_well_formed"}},
+    {Kind::PrimFunc, {"private", "check_well_formed", "s_tir", "persistent"}},
+    {Kind::Module, {"check_well_formed", "s_tir"}},
+};
+
+}  // namespace
+
+void refuse_unknown_options(Reader& r, Node decorated) {
+  for (const auto& [kind, names] : kKnownOptions) {
+    if (!decorated.is(kind)) continue;
+    for (Node d : decorated.children()) {
+      const Node value = d.field() == Field::Decorator ? d.child(Field::Value) : Node();
+      if (!value.is(Kind::Call)) continue;
+      for (Node a : value.child(Field::Arguments).children()) {
+        if (!a.is(Kind::KeywordArgument)) continue;
+        const Node name = a.child(Field::Name);
+        if (std::find(names.begin(), names.end(), name.text()) != names.end()) continue;
+        const std::string_view near = source::nearest(name.text(), names);
+        r.error_hint(name, near.empty() ? std::string() : fmt::format("did you mean `{}`?", near), diag::UnknownKeyword,
+                     name.text(), value.child(Field::Function).text());
+      }
+    }
+  }
 }
 
 FunctionOptions read_function_options(Reader& r, Node function) {
@@ -155,6 +193,7 @@ void read_signature(Reader& r, Node function, FunctionState* outer, Signature& o
   fn.dialect = Dialect::Relax;
   fn.name = r.ctx.str(function.child(Field::Name).text());
   out.options = read_function_options(r, function);
+  refuse_unknown_options(r, function);
   if (!out.options.pure_given && r.rfc_spelling()) {
     Visited visited;
     out.options.pure = !calls_impure(r, function.child(Field::Body), visited);

@@ -14,6 +14,8 @@ struct FunctionOptions {
   std::optional<bool> s_tir;
 };
 FunctionOptions read_function_options(Reader& r, Node function);
+// Reports each option of a decorator that TVM's does not take: Python refuses the call.
+void refuse_unknown_options(Reader& r, Node decorated);
 // Where a key of func_attr({...}) is written; the function's name if it is not in the text literally.
 Node attribute_key(Node function, std::string_view key);
 

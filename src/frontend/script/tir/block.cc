@@ -2,13 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <unordered_map>
 
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
 #include "rldb/ir/equal.h"
+#include "rldb/ir/intrinsic.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/printer.h"
 #include "rldb/ir/regions.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_script_expected.h"
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_script_tir.h"
@@ -250,6 +254,19 @@ bool match_parameter(Reader& r, const ir::Var* handle, const ir::Buffer* b) {
   return false;
 }
 
+// A buffer over a region has the region's last extents.
+void refuse_other_extents(Reader& r, const ir::Buffer& b, const ir::BufferRegion& region, Node at) {
+  const std::size_t n = b.shape.size(), have = region.region.size();
+  for (std::size_t i = 0; i < n && n <= have; ++i) {
+    const auto want = ir::const_int(b.shape[i]), is = ir::const_int(region.region[have - n + i].extent);
+    if (!want || !is || *want == *is) continue;
+    r.error(at, diag::UnsupportedHere,
+            fmt::format("an extent of {} over one of {} (dimension {} of `{}`)", *want, *is, i, b.name),
+            "in `T.match_buffer` of a region");
+    return;
+  }
+}
+
 Val match_buffer(Reader& r, const CallNode& call) {
   if (!r.in_tir()) return r.error(call.function, diag::Misplaced, call.shown());
   TirFunction& tir = *r.fn->tir;
@@ -286,6 +303,7 @@ Val match_buffer(Reader& r, const CallNode& call) {
     fields.shape = dims;
     b = r.ctx.buffer(fields);
   }
+  refuse_other_extents(r, *b, *region, call.node);
   tir.blocks.back()->matches.push_back({r.at(b, call.node), *region});
   return Val::of(b);
 }
@@ -394,6 +412,39 @@ void read_rfc_axes(Reader& r, BlockState& b, Node with, Arguments& args) {
 
 }  // namespace
 
+namespace {
+
+// Memory that a block without regions passes to a call: nobody can tell from it which elements are read or written.
+// A pointer made by tvm_access_ptr tells when it is for reading or for writing only.
+void refuse_direct_access(Reader& r, const BlockState& b, const ir::Stmt* body, Node with) {
+  std::unordered_map<const ir::Var*, std::string_view> known;
+  for (const ir::PrimParam& p : r.fn->tir->params)
+    if (p.buffer) known.emplace(p.buffer->data, p.buffer->name);
+  std::vector<const BlockState*> open(r.fn->tir->blocks.begin(), r.fn->tir->blocks.end());
+  open.push_back(&b);
+  for (const BlockState* block : open)
+    for (const ir::Buffer* made : block->allocs) known.emplace(made->data, made->name);
+  std::string_view found;
+  ir::walk(body, [&](const ir::Node* n) {
+    if (ir::isa<ir::SBlockRealize>(n) || ir::isa<ir::SBlock>(n)) return false;  // has regions of its own
+    const auto* call = ir::as<ir::Call>(n);
+    if (!call) return true;
+    if (ir::is_call_of(call, ir::intrin::TvmAccessPtr) && call->args.size() > 4) {
+      const auto mask = ir::const_int(call->args[4]);
+      if (mask && *mask != 3) return false;
+    }
+    for (const ir::Expr* a : call->args)
+      if (const auto* v = ir::as<ir::Var>(a); v && known.contains(v)) found = known.at(v);
+    return true;
+  });
+  if (!found.empty())
+    r.error_hint(with.child(Field::Item), "state `T.reads(...)` and `T.writes(...)`", diag::UnsupportedHere,
+                 fmt::format("use of the memory of `{}` as a whole", found),
+                 "in a block that does not state its regions");
+}
+
+}  // namespace
+
 void read_sblock(Reader& r, Node with) {
   TirFunction& tir = *r.fn->tir;
   tir.saw_block = true;
@@ -434,6 +485,7 @@ void read_sblock(Reader& r, Node with) {
   if (b.writes) open.writes = *b.writes;
   const bool may_be_root = tir.blocks.empty() && b.axes.empty() && (!b.reads || !b.writes);
   if (!b.reads || !b.writes) {
+    refuse_direct_access(r, b, body, with);
     const ir::Regions inferred = ir::infer_regions(r.ctx, {b.axes, b.init, body, b.allocs, b.matches});
     if (!b.reads) b.reads = inferred.reads;
     if (!b.writes) b.writes = inferred.writes;

@@ -16,6 +16,7 @@
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_script_tir.h"
 #include "rldb/source/diagnostic_syntax.h"
+#include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {
@@ -93,11 +94,10 @@ class StatementReader {
         for (Node c : s.children()) statement(c);
         return;
       case cst::StatementKind::MacroDefinition:
-      case cst::StatementKind::FunctionDefinition:
         return define_macro(r_, s);
+      case cst::StatementKind::FunctionDefinition:
+        return undecorated_function(r_, s, "put `@T.macro` above it: its body is read where it is called");
       case cst::StatementKind::Damage:
-      case cst::StatementKind::ImportStatement:
-      case cst::StatementKind::ImportFromStatement:
         return;
 #define RLDB_CST_STATEMENT(Kind, name, form, in_module, in_relax, in_tir, at_prompt) \
   RLDB_CST_ANSWER(CASE, in_tir, case cst::StatementKind::Kind:)
@@ -138,8 +138,8 @@ class StatementReader {
 
   void binding(Node s) {
     const Node target = s.child(Field::Target), value = s.child(Field::Value), annotation = s.child(Field::Annotation);
-    if (value.is(Kind::Binding) || value.is(Kind::BufferStore)) {
-      r_.error(value, diag::UnsupportedSyntax, "a chain of assignments");
+    if (has_several_targets(s)) {
+      r_.error(s, diag::UnsupportedSyntax, "a chain of assignments");
       return;
     }
     const std::vector<Node> targets = target_nodes(target);
@@ -234,10 +234,16 @@ class StatementReader {
       r_.error(target, diag::BadTarget);
       return;
     }
+    if (redefines(target, v)) return;
     if (v.is(ValKind::Frame)) {
       const auto* frame = static_cast<const FrameSpec*>(v.pointer);
       push_frame(*frame);
       fn_.scope.define(target.text(), frame->result, target.span());
+      return;
+    }
+    if (v.is(ValKind::Lambda) && v.cst.is(Kind::Lambda)) {
+      r_.error(value, diag::UnsupportedSyntax, "a lambda bound to a name in a TensorIR function");
+      fn_.scope.define(target.text(), Val(), target.span());
       return;
     }
     if (v.is(ValKind::Nothing)) {
@@ -258,6 +264,20 @@ class StatementReader {
     if (tir_.mutable_names && !(annotation && is_let(annotation)) && !is_pointer(v))
       return scalar(s, target, v, value, annotation);
     let(s, target, v, value, annotation);
+  }
+
+  // Reports a name that the same block of the text has already defined, as TVM's table of variables does. An inner
+  // block may define it again, and an assignment may be a store.
+  bool redefines(Node target, const Val& v) {
+    const Scope::Entry* known = fn_.scope.find_here(target.text());
+    if (!known || v.poison() || known->value.poison() || v.fresh || known->value.fresh) return false;
+    if (stores_into(known->value, v) || known->value.is(ValKind::Module) || v.is(ValKind::Path)) return false;
+    if (known->value.expr() ? known->value.expr() == v.expr() : known->value.kind != v.kind && is_alias(v))
+      return false;
+    source::Message m = source::message(diag::VerifyRedefined, target.text());
+    m.notes.push_back({known->span, "defined before here"});
+    r_.report(target.span(), std::move(m));
+    return true;
   }
 
   // x = e where x is a scalar of its own (today: any buffer of one element) is a store.

@@ -31,6 +31,7 @@ class FunctionReader {
 
   const ir::PrimFunc* run() {
     options_ = read_function_options(r_, node_);
+    refuse_unknown_options(r_, node_);
     FunctionState* const before = std::exchange(r_.fn, &fn_);
     decide_flavour();
     collect_symbol_dtypes(r_, node_.child(Field::Body));

@@ -9,6 +9,7 @@
 #include "rldb/source/diagnostic_script_expected.h"
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_script_tir.h"
+#include "rldb/source/diagnostic_verify.h"
 
 namespace rldb::frontend::script {
 
@@ -193,6 +194,12 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
     r.error(target, diag::LoopTargets, names.size(), spec.stops.size());
     return;
   }
+  for (std::size_t i = 0; i < names.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (names[i].text() == names[k].text() && names[i].text() != "_" && !one_name) {
+        r.error(names[i], diag::VerifyRedefined, names[i].text());
+        return;
+      }
   struct Made {
     const ir::Var* var;
     const ir::Expr* min;

@@ -51,7 +51,15 @@ Val buffer_attribute(Reader& r, const Val& v, std::string_view name, Node n) {
   return method(r, v, name, n);
 }
 
-Val expr_attribute(Reader& r, const Val& v, std::string_view name, Node n) {
+// A call with an effect is made although only something that its type tells is asked of its result.
+Val with_effect_kept(Reader& r, const Val& v, Node n) {
+  const auto* call = ir::as<ir::Call>(v.expr());
+  if (!call || r.in_tir() || !r.fn || !r.fn->body || !r.ctx.typer() || r.ctx.typer()->is_pure(*call)) return v;
+  return Val::of(emit_temporary(r, call, n));
+}
+
+Val expr_attribute(Reader& r, const Val& object, std::string_view name, Node n) {
+  const Val v = with_effect_kept(r, object, n.child(Field::Object));
   const ir::Expr* e = v.expr();
   if (name == "dtype") {
     if (const auto* t = ir::as<ir::TensorType>(e->type)) return Val::of_dtype(t->dtype);

@@ -6,6 +6,7 @@
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/expr.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/math.h"
 #include "rldb/ir/scalar.h"
@@ -277,6 +278,14 @@ std::optional<ir::Intrinsic> intrinsic_of(Op op) {
   return std::nullopt;
 }
 
+// A call of Relax with a scalar result is bound before arithmetic uses it: what computes scalars cannot call Relax.
+const ir::Expr* without_relax_call(Reader& r, const ir::Expr* e, Node at) {
+  const auto* call = ir::as<ir::Call>(e);
+  if (!call || r.in_tir() || !r.fn || !r.fn->body) return e;
+  const auto* op = ir::as<ir::Op>(call->callee);
+  return op && ir::is_tir_op(op) ? e : emit_temporary(r, e, at);
+}
+
 // A Python number takes the dtype of the other operand.
 const ir::Expr* scalar_beside(Reader& r, const Val& v, const Val& other, Node at) {
   if (!v.is_number() || !other.expr()) return to_scalar(r, v, at);
@@ -291,6 +300,8 @@ Val scalar_result(Reader& r, Op op, const Val& va, const Val& vb, Node at) {
   const ir::Expr* a = scalar_beside(r, va, vb, at);
   const ir::Expr* b = scalar_beside(r, vb, va, at);
   if (!a || !b) return {};
+  a = without_relax_call(r, a, at);
+  b = without_relax_call(r, b, at);
   if (op == Op::Div && a->dtype().is_integral() && b->dtype().is_integral())
     return r.error_hint(at,
                         r.in_tir() ? "write `//` for floor division, `T.Div` or `T.truncdiv` for truncated division"
@@ -356,6 +367,7 @@ Val apply_unary(Reader& r, std::string_view op, const Val& a, Node at) {
   const ir::Expr* e = to_operand(r, a, at);
   if (!e) return {};
   if (op == "+") return Val::of(e);
+  e = without_relax_call(r, e, at);
   if (!e->dtype().is_integral() && !e->dtype().is_float())
     return r.error(at, diag::BadOperand, op == "neg" ? "-" : op, describe(r, a));
   if (op == "~")

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "rldb/source/diagnostic_script_function.h"
 #include "rldb/source/diagnostic_script_relax.h"
 
 namespace rldb::frontend::script {
@@ -82,6 +83,18 @@ void unsupported_statement(Reader& r, Node statement, std::string_view where) {
   r.report(span,
            source::message(diag::UnsupportedHere, shown_kind(statement.kind()), where).with_hint(std::string(hint)));
   if (r.fn) poison_names(r, statement);
+}
+
+bool has_several_targets(Node binding) {
+  int count = 0;
+  for (Node c : binding.children()) count += c.field() == Field::Target ? 1 : 0;
+  return count > 1;
+}
+
+void undecorated_function(Reader& r, Node function, std::string_view hint) {
+  const Node name = function.child(Field::Name);
+  r.error_hint(name, std::string(hint), diag::UndecoratedFunction, name.text());
+  r.scope().define(name.text(), Val(), name.span());
 }
 
 }  // namespace rldb::frontend::script
