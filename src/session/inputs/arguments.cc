@@ -10,16 +10,15 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
-#include "rldb/onnx/model.h"
 #include "rldb/passes/pass_id.h"
 #include "rldb/runtime/copy.h"
 #include "rldb/runtime/guarded.h"
 #include "rldb/runtime/tensor_archive.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/session/value_text.h"
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
-#include "rldb/support/file.h"
 #include "rldb/support/text.h"
 #include "session/engines.h"
 #include "session/inputs/made_up.h"
@@ -347,20 +346,6 @@ static std::string_view unknown_name(std::string_view text) {
   return is_dtype ? std::string_view() : name;
 }
 
-// `@x.pb`: a tensor as ONNX's tests have it; the other forms are those of the tensor files.
-static runtime::Result<Value> value_of_form(std::string_view form) {
-  if (!form.starts_with('@') || !form.ends_with(".pb")) return runtime::parse_value_literal(form);
-  const std::string path(form.substr(1));
-  const auto fails = [&](std::string why) {
-    return runtime::fail(runtime::ErrorKind::BadFile, fmt::format("`{}`: {}", path, why));
-  };
-  const auto bytes = support::read_file(path, source::kMaxBytes);
-  if (!bytes.ok()) return fails(bytes.error().reason);
-  auto value = onnx::read_tensor(*bytes);
-  if (!value.ok()) return fails(value.error().text);
-  return std::move(value).value();
-}
-
 // Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
 static void reread_narrow_floats(const ir::Type* type, Value& value) {
   const auto* t = ir::as<ir::TensorType>(type);
@@ -514,7 +499,7 @@ std::optional<std::vector<Argument>> Session::arguments(std::string_view functio
     if (const Value* known = find_value(form)) {
       arguments[index].value = *known;
     } else {
-      auto parsed = value_of_form(form);
+      auto parsed = value_of_text(form);
       if (!parsed.ok()) {
         // A parameter's own name has been removed.
         if (const std::string_view name = form == text ? unknown_name(text) : ""; !name.empty())

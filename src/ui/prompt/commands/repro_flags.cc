@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-#include "rldb/runtime/tensor_file.h"
+#include "rldb/session/value_text.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/ui/render/tensor_output.h"
 
@@ -36,7 +36,7 @@ bool read_engine(std::string_view text, std::optional<session::Engine>& out) {
 // A value of the session, or text.
 bool read_expected(Repl& repl, std::string_view text, std::vector<runtime::Value>& out) {
   const runtime::Value* named = repl.session().find_value(text);
-  auto value = named ? runtime::Result<runtime::Value>(*named) : runtime::parse_value_literal(text);
+  auto value = named ? runtime::Result<runtime::Value>(*named) : session::value_of_text(text);
   std::string why;
   return value.ok() && flatten_tensors(*value, out, why);
 }

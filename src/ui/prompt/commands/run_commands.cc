@@ -7,10 +7,10 @@
 #include "rldb/codegen/nvptx/nvptx.h"
 #include "rldb/codegen/opencl/opencl.h"
 #include "rldb/debug/file_names.h"
-#include "rldb/runtime/tensor_file.h"
 #include "rldb/session/generated.h"
 #include "rldb/session/group.h"
 #include "rldb/session/prepare.h"
+#include "rldb/session/value_text.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -187,7 +187,7 @@ Status command_Input(Repl& repl, std::string_view rest) {
                          .with_hint("it consists of letters, digits and `_`, and begins with no digit"));
   std::string_view form = trim(rest.substr(blank));
   if (form.starts_with('=')) form = trim(form.substr(1));
-  auto value = runtime::parse_value_literal(form);
+  auto value = session::value_of_text(form);
   if (!value.ok()) return repl.fail(source::message(diag::BadInput, form, value.error().message));
   if (repl.wants_json())
     repl.give({{"name", name}, {"value", value_json(*value, repl.print_format.max_elements)}});
