@@ -13,6 +13,7 @@
 #include "rldb/ir/op_attr/axis_attr.h"
 #include "rldb/ir/op_attr/axis_role_attr.h"
 #include "rldb/ir/op_attr/index_attr.h"
+#include "rldb/source/diagnostic_onnx.h"
 
 namespace rldb::onnx {
 
@@ -114,9 +115,10 @@ std::shared_ptr<const Known> NodeContext::known(std::size_t i) const {
 }
 
 support::Failure<source::Message> NodeContext::must_be_known(std::size_t i) const {
-  auto failure = refuse(fmt::format("its operand {} (`{}`) has to be known when the model is translated", i,
-                                    int(i) < node.input_size() ? node.input(int(i)) : ""));
-  failure.error.hint = "`--bind-input NAME=VALUE` makes an input of the model a constant";
+  const std::string name = int(i) < node.input_size() ? node.input(int(i)) : "";
+  support::Failure<source::Message> failure{source::message(diag::OnnxNotKnown, "", node.op_type(), i, name)};
+  failure.error.argument = int(i);
+  failure.error.attribute = name;
   return failure;
 }
 

@@ -504,8 +504,13 @@ void Translator::place(const pb::NodeProto* n) {
 }
 
 bool Translator::fail(const pb::NodeProto& n, int index, const source::Message& m) {
-  out_.add(span_of(n),
-           source::message(diag::OnnxNodeFailed, node_label(n, index), n.op_type(), m.text).with_hint(m.hint));
+  const std::string label = node_label(n, index);
+  if (m.id == diag::OnnxNotKnown) {
+    if (options_.asked) *options_.asked = m.attribute;
+    out_.add(span_of(n), source::message(diag::OnnxNotKnown, label, n.op_type(), m.argument, m.attribute));
+  } else {
+    out_.add(span_of(n), source::message(diag::OnnxNodeFailed, label, n.op_type(), m.text).with_hint(m.hint));
+  }
   return false;
 }
 

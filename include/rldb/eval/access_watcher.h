@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "rldb/ir/expr.h"
+#include "rldb/ir/stmt.h"
 #include "rldb/runtime/value.h"
 
 namespace rldb::eval {
@@ -18,6 +19,8 @@ class AccessWatcher {
   virtual void allocated(const std::byte* at, std::size_t bytes) = 0;
   // The kernel passed it to a packed function, which may have written to it.
   virtual void passed(const runtime::Value& tensor) = 0;
+  // The outermost of the statements that start threads: what they do comes after all that was done before.
+  virtual void launched(const ir::AttrStmt*) {}
 };
 
 }  // namespace rldb::eval

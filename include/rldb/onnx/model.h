@@ -49,6 +49,7 @@ std::string operator_table(const Model& model);
 struct Options {
   bool params_as_inputs = false;  // initialisers become parameters of the function, after the inputs
   Tensors bound;                  // inputs whose values are known: they become constants
+  std::string* asked = nullptr;   // gets the name of an operand whose value would have to be known
 };
 
 // A node of the model's graph, or of a graph inside.
@@ -89,6 +90,9 @@ struct Translation {
 // before anything is.
 std::shared_ptr<const Translation> to_relax(ir::Context& ctx, const ModelRef& model, source::FileId file,
                                             const Options& options, source::Diagnostics& out);
+
+// `options.bound`, and of the offered values those of inputs that the translation asks for: axes, shapes, paddings.
+Tensors deciding_inputs(const ModelRef& model, Options options, const Tensors& offered);
 
 // A file with one tensor, as the tests of ONNX have them. The message says why it is none.
 ir::Result<runtime::Value> read_tensor(std::string_view bytes);

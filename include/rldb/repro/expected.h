@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rldb/onnx/model.h"
 #include "rldb/repro/tensor_difference.h"
 #include "rldb/session/session.h"
 
@@ -35,12 +36,18 @@ struct ExpectedComparison {
   std::vector<std::string> without_value;   // expected values that no binding has: the translation computed them
   std::vector<std::string> unknown;         // names that the model has not
   std::vector<std::string> made_up;         // inputs without a value
+  std::vector<std::string> constants;       // inputs that the translation took as constants
   std::optional<ExpectedDifference> first;  // in the order of the nodes
 };
 
-// None: the folder has no values, or cannot be read, which is diagnosed.
-std::optional<std::vector<ExpectedSet>> read_expected(const onnx::Translation& model, const std::string& path,
-                                                      source::Diagnostics& out);
+// The test sets of a folder; the path itself if it has none.
+std::vector<std::string> expected_places(const std::string& path);
+// None: the place has no values, or cannot be read, which is diagnosed.
+std::optional<ExpectedSet> read_expected(const onnx::Translation& model, const std::string& place,
+                                         source::Diagnostics& out);
+// The inputs only, which need no translation. None: diagnosed.
+std::optional<onnx::Tensors> expected_inputs(const onnx::Model& model, const std::string& place,
+                                             source::Diagnostics& out);
 // Those that are not given are those of ONNX's tests: rtol 1e-3, atol 1e-7.
 Tolerances expected_tolerances(Tolerances given);
 ExpectedComparison compare_expected(session::Session& session, const onnx::Translation& model, const ExpectedSet& set,

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "eval/tir/tir_machine_impl.h"
+#include "rldb/eval/access_watcher.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/thread_tag.h"
@@ -127,6 +128,7 @@ Result<Unit> TirMachine::Impl::enter_threads(const ir::Stmt* s, Activity& top) {
     top.started = true;
     top.at = min;
     top.end = min + extent;
+    if (watcher && attr && !grid && !is_inside_threads()) watcher->launched(attr);
     if (grid) return place_of_thread(s, var, top);
     if (extent > 0 && waits_inside(body)) return open_grid(s);
     // The variable of an outer launch: the same threads.
@@ -140,6 +142,12 @@ Result<Unit> TirMachine::Impl::enter_threads(const ir::Stmt* s, Activity& top) {
   ++top.at;
   push(body);
   return Unit{};
+}
+
+bool TirMachine::Impl::is_inside_threads() const {
+  for (std::size_t i = 0; i + 1 < stack.size(); ++i)
+    if (stack[i].started && !ir::thread_tag(stack[i].stmt).empty()) return true;
+  return false;
 }
 
 bool TirMachine::Impl::waits_inside(const ir::Stmt* s) {

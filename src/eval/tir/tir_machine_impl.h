@@ -110,6 +110,7 @@ struct TirMachine::Impl {
 
   // ---- threads (threads.cc) ----
   Result<Unit> enter_threads(const ir::Stmt* s, Activity& top);
+  bool is_inside_threads() const;  // below a statement that starts threads
   bool waits_inside(const ir::Stmt* s);
   void leave_thread();
   const Scalar* outer_value(const ir::AttrStmt* s) const;

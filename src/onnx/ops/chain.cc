@@ -10,6 +10,7 @@
 #include "rldb/ir/op/function.h"
 #include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/linear_algebra.h"
+#include "rldb/ir/op/unary.h"
 #include "rldb/ir/op_attr/dtype_attr.h"
 
 namespace rldb::onnx::bodies {
@@ -133,6 +134,25 @@ const Expr* Chain::from_start(const Expr* indices, const Expr* extent) {
   const Expr* length =
       n ? lit(indices, double(*n)) : cast(reshape(op(op::ShapeToTensor, {ctx.shape(one)}), {}), dtype(indices));
   return where(each(op::Less, indices, lit(indices, 0)), add(indices, length), indices);
+}
+
+namespace {
+
+// The largest number of a format of 8 bits.
+double largest(DType t) {
+  std::byte bits{0x7e};
+  if (t.code == runtime::TypeCode::Float8E5M2) bits = std::byte{0x7b};
+  if (t.code == runtime::TypeCode::Float8E4M3FNUZ || t.code == runtime::TypeCode::Float8E5M2FNUZ)
+    bits = std::byte{0x7f};
+  return runtime::load_as_double(&bits, t);
+}
+
+}  // namespace
+
+const Expr* Chain::to_float8(const Expr* x, DType t) {
+  // Rounded to the dtype of the data: the largest number of float8 is one of it.
+  const Expr* within = clamp(x, lit(x, -largest(t)), lit(x, largest(t)));
+  return cast(where(unary(op::Isnan, x), x, within), t);
 }
 
 const Expr* Chain::ints(const Ints& values) {

@@ -56,6 +56,7 @@ class Chain {
   const Expr* mul(const Expr* a, double b) { return mul(a, lit(a, b)); }
   const Expr* reduce(std::string_view relax_op, const Expr* x, const Ints& axes, bool keepdims);
   const Expr* cast(const Expr* x, DType t);
+  const Expr* to_float8(const Expr* x, DType t);  // numbers that are too large become the largest one
   const Expr* reshape(const Expr* x, const Dims& dims);
   const Expr* permute(const Expr* x, const Ints& axes);
   const Expr* expand(const Expr* x, const Ints& axes);

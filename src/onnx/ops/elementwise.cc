@@ -1,6 +1,7 @@
 // Elementwise operators.
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 
 #include "onnx/ops/chain.h"
@@ -136,15 +137,6 @@ Made bit_shift(NodeContext& c) {
 
 namespace {
 
-// The largest number of a format of 8 bits.
-double largest(DType t) {
-  std::byte bits{0x7e};
-  if (t.code == runtime::TypeCode::Float8E5M2) bits = std::byte{0x7b};
-  if (t.code == runtime::TypeCode::Float8E4M3FNUZ || t.code == runtime::TypeCode::Float8E5M2FNUZ)
-    bits = std::byte{0x7f};
-  return runtime::load_as_double(&bits, t);
-}
-
 // Formats of 8 bits saturate unless the node says otherwise; integers of 4 bits are rounded and saturate.
 Made converted(NodeContext& c, const Expr* x, DType to) {
   Chain m(c);
@@ -156,18 +148,29 @@ Made converted(NodeContext& c, const Expr* x, DType to) {
     return m.done(m.cast(m.unary(op::Round, within), to));
   }
   if (!to.is_float8() || from.is_float8() || !from.is_float() || c.integer(key::Saturate, 1) == 0) return c.cast(x, to);
-  // Rounded to the dtype of the data: the largest number of float8 is one of it.
-  const Expr* within = m.min(m.max(x, m.lit(x, -largest(to))), m.lit(x, largest(to)));
-  return m.done(m.cast(m.where(m.unary(op::Isnan, x), x, within), to));
+  return m.done(m.to_float8(x, to));
+}
+
+}  // namespace
+
+namespace {
+
+// The number of an element type; the first version has its name: "INT32".
+std::int32_t data_type_of(const NodeContext& c) {
+  std::string name = c.text(key::To, "");
+  for (char& letter : name) letter = char(std::tolower(static_cast<unsigned char>(letter)));
+  if (name.empty()) return std::int32_t(c.integer(key::To, 0));
+  std::int32_t type = pb::TensorProto::DataType_MAX;
+  while (type > 0 && dtype_name(type) != name) --type;
+  return type;
 }
 
 }  // namespace
 
 Made cast_to(NodeContext& c) {
-  const auto dtype = dtype_of(std::int32_t(c.integer(key::To, 0)));
-  if (!dtype)
-    return refuse(
-        fmt::format("it converts to {}, which Relax has not", dtype_name(std::int32_t(c.integer(key::To, 0)))));
+  const std::int32_t type = data_type_of(c);
+  const auto dtype = dtype_of(type);
+  if (!dtype) return refuse(fmt::format("it converts to {}, which Relax has not", dtype_name(type)));
   if (fold_cast(c, *dtype)) return nullptr;
   RLDB_TRY(const Expr* x, c.in(0));
   return converted(c, x, *dtype);

@@ -47,6 +47,7 @@ const Expr* parameter_of(Chain& m, const Expr* parameter, const Expr* x) {
 
 // Converts whole numbers, clamping those outside the range of the dtype.
 const Expr* saturated(Chain& m, const Expr* x, DType t) {
+  if (t.is_float8() && m.c.integer(key::Saturate, 1) != 0) return m.to_float8(x, t);
   if (t.is_float()) return m.cast(x, t);
   const double most = std::ldexp(1.0, t.bits - (t.is_uint() ? 0 : 1)) - 1, least = t.is_uint() ? 0 : -most - 1;
   return m.cast(m.min(m.max(x, m.lit(x, least)), m.lit(x, most)), t);
@@ -76,7 +77,6 @@ Made quantize_linear(NodeContext& c) {
     if (!wanted) return refuse(fmt::format("it converts to {}, which Relax has not", dtype_name(std::int32_t(given))));
     t = *wanted;
   }
-  if (t.is_float() && c.integer(key::Saturate, 1) == 0) return refuse("it converts without saturation");
   if (!m.dtype(x).is_float()) x = m.cast(x, kReal);
   const Expr* scale = parameter_of(m, m.in(1), x);
   return m.done(quantised(m, x, scale, zero ? parameter_of(m, zero, x) : nullptr, t));

@@ -119,7 +119,11 @@ Made reduce_log_sum_exp(NodeContext& c) {
 // The first of equal elements, or the last one.
 Made arg_extreme(NodeContext& c) {
   Chain m(c);
-  const Expr* x = m.in(0);
+  // Relax's kernels begin with the place -1 and the least number of the type: a row of such numbers keeps that place.
+  const DType t = m.dtype(m.in(0));
+  const bool narrow = (t.is_int() || t.is_uint()) && t.bits < 32;
+  const bool is_uint32 = t.is_uint() && t.bits == 32;
+  const Expr* x = narrow || is_uint32 ? m.cast(m.in(0), DType::Int(is_uint32 ? 64 : 32)) : m.in(0);
   const std::size_t axis = m.axis(c.integer(key::Axis, 0), x);
   const bool last = c.integer(key::SelectLastIndex, 0) != 0;
   const ir::Attr* at = c.ctx.attr(std::int64_t(axis));

@@ -58,6 +58,8 @@ ir::Result<Resize> resize_of(NodeContext& c) {
   const std::size_t scales = old ? 1 : 2;
   if (c.attr(key::Scales))
     r.scales = c.reals(key::Scales);
+  else if (c.attr(key::HeightScale))
+    r.scales = {1, 1, c.real(key::HeightScale, 1), c.real(key::WidthScale, 1)};
   else if (c.has(scales)) {
     RLDB_TRY(r.scales, c.reals_in(scales));
   }

@@ -352,7 +352,25 @@ Made split(NodeContext& c) {
   return static_cast<const Expr*>(c.ctx.tuple(pieces));
 }
 
+namespace {
+
+// Of the first version: how often, and along which axis.
+Made tile_axis(NodeContext& c) {
+  RLDB_TRY(const Expr* x, c.in(0));
+  RLDB_TRY(const Dims dims, c.dims_of(x));
+  RLDB_TRY(const Ints times, c.ints_in(1));
+  RLDB_TRY(const Ints given, c.ints_in(2));
+  if (times.size() != 1 || given.size() != 1) return refuse("its repeats or its axis are not one number");
+  RLDB_TRY(const std::size_t axis, c.axis(given[0], dims.size()));
+  Ints repeats(dims.size(), 1);
+  repeats[axis] = times[0];
+  return c.emit(op::Tile, {x}, {{op_attr::Repeats, c.ints_attr(repeats)}});
+}
+
+}  // namespace
+
 Made tile(NodeContext& c) {
+  if (c.opset < 6) return tile_axis(c);
   RLDB_TRY(const Expr* x, c.in(0));
   if (c.is_literal(1)) {
     RLDB_TRY(const Ints repeats, c.ints_in(1));

@@ -46,6 +46,13 @@ std::vector<std::string> argument_texts(session::Session& session, const onnx::T
   return texts;
 }
 
+// Of a run, or known without one. Null: the translation computed it, as an expression of sizes.
+const runtime::Value* value_of(const std::string& name, const onnx::Translation& model, const onnx::Tensors& kept) {
+  if (const auto found = kept.find(name); found != kept.end()) return &found->second;
+  const auto known = model.known.find(name);
+  return known == model.known.end() ? nullptr : &known->second;
+}
+
 void compare_values(const onnx::Translation& model, const ExpectedSet& set, const onnx::Tensors& kept,
                     const Tolerances& t, ExpectedComparison& result) {
   const std::unordered_map<std::string, runtime::Value> wanted(set.values.begin(), set.values.end());
@@ -53,13 +60,13 @@ void compare_values(const onnx::Translation& model, const ExpectedSet& set, cons
     for (const std::string& output : node.outputs) {
       const auto expected = wanted.find(output);
       if (expected == wanted.end()) continue;
-      const auto ours = kept.find(output);
-      if (ours == kept.end()) {
+      const runtime::Value* ours = value_of(output, model, kept);
+      if (!ours) {
         result.without_value.push_back(output);
         continue;
       }
       ++result.compared;
-      const auto d = difference(in_dtype_of(expected->second, ours->second), ours->second, t);
+      const auto d = difference(in_dtype_of(expected->second, *ours), *ours, t);
       if (!d) continue;
       ++result.differ;
       if (!result.first) result.first = ExpectedDifference{node.label, node.op, output, node.index, *d};
@@ -79,6 +86,9 @@ ExpectedComparison compare_expected(session::Session& session, const onnx::Trans
   ExpectedComparison result;
   result.set = set.name;
   result.unknown = set.unknown;
+  for (const std::string& name : onnx::input_names(*model.model))
+    if (std::find(model.inputs.begin(), model.inputs.end(), name) == model.inputs.end())
+      result.constants.push_back(name);
   tolerances = expected_tolerances(tolerances);
   source::Diagnostics found;
   const auto fails = [&](std::string why) {

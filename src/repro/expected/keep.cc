@@ -15,13 +15,20 @@ class Keeper : public eval::Watcher {
  public:
   explicit Keeper(NamesOfVars wanted) : wanted_(std::move(wanted)) {}
   runtime::Result<support::Unit> bound(const ir::Binding* b, const runtime::Value& value) override {
-    if (const auto found = wanted_.find(b->var); found != wanted_.end())
-      for (const std::string& name : found->second) kept[name] = value;
+    keep(b->var, value);
     return support::Unit{};
+  }
+  // Nodes that give their operand as it is may have a parameter as their value.
+  void keep_parameters(const ir::Function& f, const std::vector<runtime::Value>& arguments) {
+    for (std::size_t i = 0; i < f.params.size() && i < arguments.size(); ++i) keep(f.params[i], arguments[i]);
   }
   onnx::Tensors kept;
 
  private:
+  void keep(const ir::Var* var, const runtime::Value& value) {
+    if (const auto found = wanted_.find(var); found != wanted_.end())
+      for (const std::string& name : found->second) kept[name] = value;
+  }
   NamesOfVars wanted_;
 };
 
@@ -32,6 +39,7 @@ KeptValues keep_values(session::Session& session, const onnx::Translation& model
   NamesOfVars wanted;
   for (const auto& [name, var] : model.values) wanted[var].push_back(name);
   Keeper keeper(std::move(wanted));
+  keeper.keep_parameters(*model.function(), arguments);
   KeptValues made;
   made.run = session.run_watched(model.module, onnx::kEntry, arguments, keeper, out);
   made.values = std::move(keeper.kept);

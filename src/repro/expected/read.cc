@@ -38,13 +38,16 @@ std::string plain_name(std::string_view name) {
 // Exact names come before those with `_`.
 class NamesOfModel {
  public:
-  explicit NamesOfModel(const onnx::Translation& model) {
-    for (const std::string& input : model.inputs) add(input, input, true);
-    for (const onnx::Node& node : model.nodes)
+  // `nodes`: none before the translation.
+  NamesOfModel(const onnx::Model& model, const std::vector<onnx::Node>& nodes)
+      : inputs(onnx::input_names(model)), outputs(onnx::output_names(model)) {
+    for (const std::string& input : inputs) add(input, input, true);
+    for (const onnx::Node& node : nodes)
       for (const std::string& output : node.outputs) add(output, output, false);
-    for (const onnx::Node& node : model.nodes)
+    for (const onnx::Node& node : nodes)
       if (!node.outputs.empty()) add(node.label, node.outputs[0], false);
   }
+  const std::vector<std::string> inputs, outputs;
 
   void put(const std::string& name, runtime::Value value, ExpectedSet& set) const {
     auto found = exact_.find(name);
@@ -82,26 +85,21 @@ bool read_tensors(const fs::path& folder, const std::string& prefix, const std::
   return true;
 }
 
-bool read_test_set(const onnx::Translation& model, const fs::path& folder, ExpectedSet& set, source::Diagnostics& out) {
-  set.name = folder.filename().string();
-  return read_tensors(folder, "input", model.inputs, set.inputs, out) &&
-         read_tensors(folder, "output", onnx::output_names(*model.model), set.values, out);
+bool read_test_set(const NamesOfModel& names, const fs::path& folder, ExpectedSet& set, source::Diagnostics& out) {
+  return read_tensors(folder, "input", names.inputs, set.inputs, out) &&
+         read_tensors(folder, "output", names.outputs, set.values, out);
 }
 
-bool read_archive(const onnx::Translation& model, const fs::path& path, ExpectedSet& set, source::Diagnostics& out) {
+bool read_archive(const NamesOfModel& names, const fs::path& path, ExpectedSet& set, source::Diagnostics& out) {
   const auto bytes = support::read_file(path.string(), source::kMaxBytes);
   if (!bytes.ok()) return bad_file(path, bytes.error().reason, out);
   auto tensors = runtime::read_npz(*bytes, path.string());
   if (!tensors.ok()) return bad_file(path, tensors.error().message, out);
-  set.name = path.filename().string();
-  const NamesOfModel names(model);
   for (auto& [name, value] : *tensors) names.put(name, std::move(value), set);
   return true;
 }
 
-bool read_folder(const onnx::Translation& model, const fs::path& folder, ExpectedSet& set, source::Diagnostics& out) {
-  set.name = folder.filename().string();
-  const NamesOfModel names(model);
+bool read_folder(const NamesOfModel& names, const fs::path& folder, ExpectedSet& set, source::Diagnostics& out) {
   for (const fs::path& path : support::sorted_entries(folder)) {
     if (path.extension() != ".npy") continue;
     const auto bytes = support::read_file(path.string(), source::kMaxBytes);
@@ -113,29 +111,37 @@ bool read_folder(const onnx::Translation& model, const fs::path& folder, Expecte
   return true;
 }
 
+std::optional<ExpectedSet> read_set(const NamesOfModel& names, const fs::path& place, source::Diagnostics& out) {
+  ExpectedSet set;
+  set.name = place.filename().string();
+  const bool is_test = fs::exists(place / "output_0.pb");
+  const auto read = is_test ? read_test_set : fs::is_directory(place) ? read_folder : read_archive;
+  return read(names, place, set, out) ? std::optional(std::move(set)) : std::nullopt;
+}
+
 }  // namespace
 
-std::optional<std::vector<ExpectedSet>> read_expected(const onnx::Translation& model, const std::string& path,
-                                                      source::Diagnostics& out) {
-  std::vector<ExpectedSet> sets;
-  const fs::path root(path);
-  const auto add = [&](auto&& read, const fs::path& from) {
-    sets.emplace_back();
-    return read(model, from, sets.back(), out);
-  };
-  if (!fs::is_directory(root)) {
-    if (!add(read_archive, root)) return std::nullopt;
-  } else if (fs::exists(root / "output_0.pb")) {
-    if (!add(read_test_set, root)) return std::nullopt;
-  } else {
-    for (const fs::path& p : support::sorted_entries(root))
-      if (p.filename().string().starts_with(kTestSet) && !add(read_test_set, p)) return std::nullopt;
-    if (sets.empty() && !add(read_folder, root)) return std::nullopt;
-  }
-  const bool any = std::any_of(sets.begin(), sets.end(), [](const ExpectedSet& s) { return !s.values.empty(); });
-  if (any) return sets;
-  bad_file(root, "no file in it has a value of the model", out);
-  return std::nullopt;
+std::vector<std::string> expected_places(const std::string& path) {
+  std::vector<std::string> places;
+  if (fs::is_directory(path) && !fs::exists(fs::path(path) / "output_0.pb"))
+    for (const fs::path& p : support::sorted_entries(path))
+      if (p.filename().string().starts_with(kTestSet)) places.push_back(p.string());
+  if (places.empty()) places.push_back(path);
+  return places;
+}
+
+std::optional<onnx::Tensors> expected_inputs(const onnx::Model& model, const std::string& place,
+                                             source::Diagnostics& out) {
+  auto set = read_set(NamesOfModel(model, {}), place, out);
+  if (!set) return std::nullopt;
+  return onnx::Tensors(set->inputs.begin(), set->inputs.end());
+}
+
+std::optional<ExpectedSet> read_expected(const onnx::Translation& model, const std::string& place,
+                                         source::Diagnostics& out) {
+  auto set = read_set(NamesOfModel(*model.model, model.nodes), place, out);
+  if (set && set->values.empty()) bad_file(place, "no file in it has a value of the model", out);
+  return set && !set->values.empty() ? std::move(set) : std::nullopt;
 }
 
 }  // namespace rldb::repro

@@ -59,6 +59,7 @@ std::string to_string(const ExpectedComparison& c) {
     text = fmt::format("{}: cannot tell: {}", c.set, c.why);
   }
   text += names_line("inputs without a value, which were generated", c.made_up);
+  text += names_line("inputs that decide a shape or an attribute, taken as constants", c.constants);
   text += names_line("not compared, since the translation computed them", c.without_value);
   return text + names_line("names that the model has not", c.unknown);
 }
@@ -71,6 +72,7 @@ std::string to_json(const std::vector<ExpectedComparison>& all) {
                    {"compared", c.compared},
                    {"differ", c.differ},
                    {"made_up", c.made_up},
+                   {"constants", c.constants},
                    {"without_value", c.without_value},
                    {"unknown", c.unknown}});
     if (!c.why.empty()) out.back()["why"] = c.why;

@@ -34,37 +34,24 @@ std::string to_launches() {
   return text + fmt::format("{}(storage_scope=\"shared.dyn\")", passes::info(PassId::ThreadSync).name);
 }
 
-bool is_index_of(std::string_view tag) { return tag.starts_with("threadIdx") || tag.starts_with("blockIdx"); }
-
 bool has_thread_loops(const ir::PrimFunc* f) {
   bool found = false;
   ir::walk(f->body, [&](const ir::Node* n) {
     const auto* loop = as<ir::ForStmt>(n);
-    found = found || (loop && is_index_of(ir::thread_tag(loop)));
+    found = found || (loop && is_thread_index(ir::thread_tag(loop)));
     return !found;
   });
   return found;
 }
 
-Launches launches_of(const ir::PrimFunc* f) {
-  Launches all;
-  const auto add = [](std::vector<const ir::AttrStmt*>& list, const ir::AttrStmt* launch) {
-    const bool known = std::any_of(list.begin(), list.end(),
-                                   [&](const ir::AttrStmt* l) { return ir::thread_tag(l) == ir::thread_tag(launch); });
-    if (!known) list.push_back(launch);
-  };
+bool has_launches(const ir::PrimFunc* f) {
+  bool found = false;
   ir::walk(f->body, [&](const ir::Node* n) {
     const auto* attr = as<ir::AttrStmt>(n);
-    const std::string_view tag = attr && attr->thread_var ? ir::thread_tag(attr) : std::string_view();
-    if (is_index_of(tag)) add(tag.starts_with("block") ? all.blocks : all.threads, attr);
-    return true;
+    found = found || (attr && is_launch(attr));
+    return !found;
   });
-  const auto inner_first = [](const ir::AttrStmt* a, const ir::AttrStmt* b) {
-    return ir::thread_tag(a) < ir::thread_tag(b);
-  };
-  std::sort(all.blocks.begin(), all.blocks.end(), inner_first);
-  std::sort(all.threads.begin(), all.threads.end(), inner_first);
-  return all;
+  return found;
 }
 
 }  // namespace
@@ -94,10 +81,9 @@ void RaceRecorder::look_for_races(std::string_view name, const ir::PrimFunc* f, 
     f = launched(f);
     if (!f) return give_up("its loops over threads cannot be lowered");
   }
-  Launches launches = launches_of(f);
-  if (launches.blocks.empty() && launches.threads.empty()) return;
+  if (!has_launches(f)) return;
   eval::TirMachine machine(f, &registry());
-  ThreadAccesses accesses(machine, std::move(launches));
+  ThreadAccesses accesses(machine);
   machine.watch(&accesses);
   const std::vector<Value> own = copies({args.begin(), args.end()});
   auto ran = machine.start(own);

@@ -8,6 +8,7 @@
 #include "repro/values.h"
 #include "rldb/ir/intrinsic.h"
 #include "rldb/ir/threads.h"
+#include "rldb/ir/walk.h"
 
 namespace rldb::repro {
 
@@ -36,6 +37,45 @@ bool is_of_warp(const ir::Expr* barrier) {
 bool is_private(const ir::Buffer* b) { return b->scope == "local" || b->scope == kWarpScope; }
 
 }  // namespace
+
+bool is_thread_index(std::string_view tag) { return tag.starts_with("threadIdx") || tag.starts_with("blockIdx"); }
+
+bool is_launch(const ir::AttrStmt* s) { return s->thread_var && is_thread_index(ir::thread_tag(s)); }
+
+namespace {
+
+Launches launches_in(const ir::AttrStmt* outer) {
+  Launches all;
+  const auto add = [](std::vector<const ir::AttrStmt*>& list, const ir::AttrStmt* launch) {
+    const bool known = std::any_of(list.begin(), list.end(),
+                                   [&](const ir::AttrStmt* l) { return ir::thread_tag(l) == ir::thread_tag(launch); });
+    if (!known) list.push_back(launch);
+  };
+  ir::walk(outer, [&](const ir::Node* n) {
+    const auto* attr = as<ir::AttrStmt>(n);
+    if (attr && is_launch(attr)) add(ir::thread_tag(attr).starts_with("block") ? all.blocks : all.threads, attr);
+    return true;
+  });
+  const auto inner_first = [](const ir::AttrStmt* a, const ir::AttrStmt* b) {
+    return ir::thread_tag(a) < ir::thread_tag(b);
+  };
+  std::sort(all.blocks.begin(), all.blocks.end(), inner_first);
+  std::sort(all.threads.begin(), all.threads.end(), inner_first);
+  return all;
+}
+
+}  // namespace
+
+// A launch begins after the one before has ended.
+void ThreadAccesses::launched(const ir::AttrStmt* outer) {
+  launches_ = launches_in(outer);
+  elements_.clear();
+  blocks_.clear();
+  threads_.clear();
+  passed_.clear();
+  extents_.clear();
+  fresh_ = false;
+}
 
 std::size_t ThreadAccesses::Hash::operator()(const Element& e) const {
   std::uint64_t h = std::uint64_t(reinterpret_cast<std::uintptr_t>(e.memory));

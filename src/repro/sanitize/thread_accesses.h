@@ -13,15 +13,16 @@
 
 namespace rldb::repro {
 
-// The launches of a kernel, each kind of thread in the order x, y, z.
+// The statements of a launch, each kind of thread in the order x, y, z.
 struct Launches {
   std::vector<const ir::AttrStmt*> blocks, threads;
 };
+bool is_thread_index(std::string_view tag);  // of threads that run at the same time
+bool is_launch(const ir::AttrStmt* s);
 
 class ThreadAccesses : public eval::AccessWatcher {
  public:
-  ThreadAccesses(const eval::TirMachine& machine, Launches launches)
-      : machine_(machine), launches_(std::move(launches)) {}
+  explicit ThreadAccesses(const eval::TirMachine& machine) : machine_(machine) {}
 
   // Before each statement.
   void see_statement();
@@ -29,6 +30,7 @@ class ThreadAccesses : public eval::AccessWatcher {
   void stored(const std::byte* at, std::size_t bytes) override;
   void allocated(const std::byte* at, std::size_t bytes) override;
   void passed(const runtime::Value& tensor) override;
+  void launched(const ir::AttrStmt* outer) override;
 
   // More elements than are remembered: races may have been missed.
   bool is_full() const { return full_; }
@@ -81,7 +83,7 @@ class ThreadAccesses : public eval::AccessWatcher {
             std::string_view what);
 
   const eval::TirMachine& machine_;
-  Launches launches_;
+  Launches launches_;  // of the present one
   std::unordered_map<Element, History, Hash> elements_;
   std::map<const std::byte*, Own> own_;  // by its beginning
   std::map<Indices, std::uint32_t> blocks_, threads_;

@@ -6,10 +6,8 @@
 #include <cstring>
 
 #include "rldb/expression/array.h"
-#include "rldb/onnx/model.h"
 #include "rldb/runtime/tensor_file.h"
-#include "rldb/source/buffer.h"
-#include "rldb/support/file.h"
+#include "rldb/session/value_text.h"
 #include "rldb/support/text.h"
 
 namespace rldb::session {
@@ -23,16 +21,6 @@ using runtime::Value;
 using runtime::ValueKind;
 
 namespace {
-
-// A tensor as ONNX's tests have it.
-Result<Value> onnx_tensor(std::string_view path) {
-  const auto fails = [&](std::string_view why) { return fail(ErrorKind::BadFile, fmt::format("`{}`: {}", path, why)); };
-  const auto bytes = support::read_file(std::string(path), source::kMaxBytes);
-  if (!bytes.ok()) return fails(bytes.error().reason);
-  auto value = onnx::read_tensor(*bytes);
-  if (!value.ok()) return fails(value.error().text);
-  return std::move(value).value();
-}
 
 Result<Value> expression_value(std::string_view text, const FindValue& find) {
   const auto name = [&](std::string_view word) -> Result<Value> {
@@ -100,8 +88,7 @@ Result<Value> in_form_of(const ir::Type* type, const Value& v, Tensors tensors) 
 Result<Value> typed_value(std::string_view text, const ir::Type* type, const FindValue& find) {
   if (const Value* known = find(text)) return in_form_of(type, *known);
   text = support::trim(text);
-  if (text.starts_with('@') && text.ends_with(".pb")) return onnx_tensor(text.substr(1));
-  auto literal = runtime::parse_value_literal(text);
+  auto literal = value_of_text(text);
   if (literal.ok()) return in_form_of(type, *literal);
   const auto* tensor = ir::as<ir::TensorType>(type);
   if (tensor && !tensor->dtype.is_void() && text.starts_with('[')) {

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "rldb/ir/printer.h"
+#include "rldb/repro/expected.h"
 #include "rldb/repro/program_passes.h"
 #include "rldb/repro/reduce.h"
 #include "rldb/source/diagnostic_file.h"
@@ -24,6 +25,7 @@
 #include "rldb/ui/render/output_file.h"
 #include "rldb/ui/render/text_diff.h"
 #include "ui/batch/against.h"
+#include "ui/batch/compare_expected.h"
 #include "ui/batch/job.h"
 #include "ui/batch/progress.h"
 #include "ui/batch/reduce_onnx.h"
@@ -240,6 +242,7 @@ std::string printed(const ir::Module* module, const CommandLine& line) {
 // The file's program; a module may break rules: a compiler may have been given it all the same.
 int load_to_reduce(const CommandLine& line, session::Session& session, Console& console) {
   source::Diagnostics found;
+  if (!line.expected.empty()) bind_deciding_inputs(session, line, repro::expected_places(line.expected)[0]);
   if (!repro::read_ill_formed(session, line.files[0], found)) return load(session, line.files[0], line, console);
   console.print_error("note: the module breaks rules, and smaller ones may break the same: {}\n", found.first_error());
   return kGood;

@@ -3,16 +3,14 @@
 
 #include <fmt/format.h>
 
-#include "rldb/onnx/model.h"
 #include "rldb/repro/bisect.h"
-#include "rldb/repro/expected.h"
-#include "rldb/source/diagnostic_onnx.h"
 #include "rldb/source/diagnostic_program.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/prompt/compared_side.h"
 #include "rldb/ui/prompt/named_stage.h"
+#include "ui/batch/compare_expected.h"
 #include "ui/batch/compare_recorded.h"
 #include "ui/batch/save_repro.h"
 
@@ -145,32 +143,11 @@ bool save(const Sides& sides, const std::string& seen, session::Session& session
 
 }  // namespace
 
-// `--expected`: the values of another framework.
-static int compare_expected_values(session::Session& session, const CommandLine& line, Console& console) {
-  if (const int code = load(session, line.files[0], line, console); code != kGood) return code;
-  source::Diagnostics found;
-  const onnx::Translation* model = session.program()->onnx();
-  if (!model) found.add({}, source::message(diag::NotOnnx, line.files[0]));
-  const auto sets = model ? repro::read_expected(*model, line.expected, found) : std::nullopt;
-  if (!sets) return fail(found, session.sources(), line, console, kUsage);
-  using Verdict = repro::ExpectedComparison::Verdict;
-  std::vector<repro::ExpectedComparison> all;
-  int code = kGood;
-  for (const repro::ExpectedSet& set : *sets) {
-    all.push_back(repro::compare_expected(session, *model, set, line.tolerances));
-    if (all.back().verdict == Verdict::Differs) code = kFailed;
-    if (all.back().verdict == Verdict::CannotTell && code == kGood) code = kCannotTell;
-    if (line.format != Format::Json) console.print("{}\n", repro::to_string(all.back()));
-  }
-  if (line.format == Format::Json) console.print("{}\n", repro::to_json(all));
-  return code;
-}
-
 int batch_compare(const CommandLine& line, Console& console) {
   auto session = open_session(line, console);
   if (!session) return kUsage;
   if (!line.compare.recorded.empty()) return compare_recorded(*session, line, console);
-  if (!line.expected.empty()) return compare_expected_values(*session, line, console);
+  if (!line.expected.empty()) return compare_expected(*session, line, console);
   if (line.files.size() == 1 && line.passes.empty() && line.compare.other_passes.empty() &&
       !line.compare.other_engine) {
     source::Diagnostics diagnostics;

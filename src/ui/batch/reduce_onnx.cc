@@ -14,6 +14,7 @@
 #include "rldb/support/text.h"
 #include "rldb/ui/batch/batch.h"
 #include "rldb/ui/render/output_file.h"
+#include "ui/batch/compare_expected.h"
 #include "ui/batch/progress.h"
 
 namespace rldb::ui {
@@ -34,14 +35,27 @@ std::optional<WrittenModel> failed(source::Diagnostics& found, session::Session&
   return std::nullopt;
 }
 
+// Inputs that are constants have the values of the first set so far. Null: diagnosed.
+const onnx::Translation* with_constants_of(const std::string& place, const CommandLine& line, session::Session& session,
+                                           Console& console, int& code) {
+  if (session.options().bound_inputs.size() > line.options.bound_inputs.size()) {
+    bind_deciding_inputs(session, line, place);
+    code = load(session, line.files[0], line, console);
+    if (code != kGood) return nullptr;
+  }
+  return session.program()->onnx();
+}
+
 // The set whose values the model does not give. False: diagnosed, with the exit code.
-bool find_differing_set(const CommandLine& line, session::Session& session, const onnx::Translation& model,
-                        repro::OnnxQuestion& question, source::Diagnostics& found, int& code) {
-  code = kUsage;
-  const auto sets = repro::read_expected(model, line.expected, found);
-  if (!sets) return false;
-  for (const repro::ExpectedSet& set : *sets) {
-    const auto compared = repro::compare_expected(session, model, set, line.tolerances);
+bool find_differing_set(const CommandLine& line, session::Session& session, repro::OnnxQuestion& question,
+                        source::Diagnostics& found, Console& console, int& code) {
+  for (const std::string& place : repro::expected_places(line.expected)) {
+    const onnx::Translation* model = with_constants_of(place, line, session, console, code);
+    if (!model) return false;
+    code = kUsage;
+    const auto set = repro::read_expected(*model, place, found);
+    if (!set) return false;
+    const auto compared = repro::compare_expected(session, *model, *set, line.tolerances);
     if (!compared.first) continue;
     question.expected = set;
     question.first = compared.first->value;
@@ -163,8 +177,9 @@ std::optional<WrittenModel> write_smallest_model(const CommandLine& line, sessio
   if (found.has_errors()) return failed(found, session, line, console, kUsage, code);
   repro::OnnxQuestion asked{question, line.reduce.test_model, std::nullopt, {}};
   if (!line.expected.empty()) {
-    if (!find_differing_set(line, session, *model, asked, found, code))
+    if (!find_differing_set(line, session, asked, found, console, code))
       return failed(found, session, line, console, code, code);
+    model = session.program()->onnx();
     asked.question.tolerances = question.tolerances = repro::expected_tolerances(line.tolerances);
   }
   Progress progress(console);

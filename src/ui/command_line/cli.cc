@@ -191,6 +191,7 @@ void add_repl_options(CLI::App& app, CommandLine& c) {
          "look into a process that runs a library of `rldb build`, into its core, or into the library")
       ->type_name("PID|CORE|LIB");
   app.add_flag("--journal", c.prompt.journal, "keep a journal even without a terminal");
+  add_model_options(app, c);
   add_syntax(app, c);
   add_run_options(app, c);
   add_common(app, c);

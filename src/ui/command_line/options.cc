@@ -6,8 +6,8 @@
 #include <charconv>
 
 #include "rldb/repro/oracle.h"
-#include "rldb/runtime/tensor_file.h"
 #include "rldb/runtime/threads.h"
+#include "rldb/session/value_text.h"
 #include "rldb/ui/terminal/guarded.h"
 
 namespace rldb::ui {
@@ -49,7 +49,7 @@ bool add_bound_input(CommandLine& c, const std::string& text, std::string& why) 
   const auto eq = text.find('=');
   why = "needs NAME=VALUE, e.g. shape=2xi64=3,4";
   if (eq == std::string::npos || eq == 0) return false;
-  auto value = runtime::parse_value_literal(text.substr(eq + 1));
+  auto value = session::value_of_text(text.substr(eq + 1));
   if (!value.ok()) {
     why = value.error().message;
     return false;
@@ -181,7 +181,7 @@ void add_model_options(CLI::App& app, CommandLine& c) {
            for (const std::string& text : texts)
              if (!add_bound_input(c, text, why)) throw CLI::ValidationError("--bind-input", why);
          },
-         "an input of an ONNX model that is a constant, e.g. shape=2xi64=3,4 or shape=@x.npy")
+         "an input of an ONNX model that is a constant, e.g. shape=2xi64=3,4, shape=@x.npy or shape=@x.pb")
       ->allow_extra_args(false)
       ->type_name("NAME=VALUE");
 }

@@ -6,8 +6,8 @@
 #include "rldb/ir/operator_text.h"
 #include "rldb/passes/codegen.h"
 #include "rldb/passes/external_module.h"
-#include "rldb/runtime/tensor_file.h"
 #include "rldb/session/external.h"
+#include "rldb/session/value_text.h"
 #include "rldb/source/diagnostic_executable.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_program.h"
@@ -142,7 +142,7 @@ std::vector<Value> arguments_of_call(Repl& repl, std::string_view symbol, std::s
 std::optional<std::vector<Value>> arguments_given(Repl& repl, std::span<const std::string> texts) {
   std::vector<Value> args;
   for (const std::string& text : texts) {
-    if (auto literal = runtime::parse_value_literal(text); literal.ok()) {
+    if (auto literal = session::value_of_text(text); literal.ok()) {
       args.push_back(std::move(*literal));
       continue;
     }
