@@ -28,6 +28,19 @@ bool is_place(const Expression& e, const Term& t) {
   return t.kind == TermKind::Name || (t.kind == TermKind::Subscript && is_place(e, e.child(t, 0)));
 }
 
+// Behind what is indexed, with the parentheses around it.
+std::size_t subscript_of(const Expression& e, const Term& t) {
+  const std::string_view text = e.text_of(t);
+  return text.find('[', std::min(text.size(), std::size_t(e.child(t, 0).end - t.begin)));
+}
+
+// The text of a place without parentheses, its name as it is looked up.
+std::string place_text(const Expression& e, const Term& t) {
+  if (t.kind == TermKind::Name) return t.text;
+  const std::string_view text = e.text_of(t);
+  return place_text(e, e.child(t, 0)) + std::string(text.substr(std::min(text.size(), subscript_of(e, t))));
+}
+
 bool is_by_elements(const Term& t) {
   const bool product = !t.ops.empty() && t.ops[0] == expression::Operator::MatMul;
   return t.kind == TermKind::Unary || t.kind == TermKind::Compare || (t.kind == TermKind::Binary && !product);
@@ -44,7 +57,7 @@ class Operands {
     if (t.kind == TermKind::Subscript && is_by_elements(e_.child(t, 0))) {
       const Term& inner = e_.child(t, 0);
       const auto value = evaluate(e_.text_of(inner));
-      if (value) return tell(inner, e_.text_of(t).substr(inner_end(t)), *value);
+      if (value) return tell(inner, e_.text_of(t).substr(std::min(e_.text_of(t).size(), subscript_of(e_, t))), *value);
     }
     const bool first = t.kind == TermKind::Call && e_.child(t, 0).kind == TermKind::Name;  // the name of a function
     for (std::size_t i = first ? 1 : 0; i < t.children.size(); ++i)
@@ -52,41 +65,44 @@ class Operands {
   }
 
  private:
-  // Behind what is indexed, with the parentheses around it.
-  std::size_t inner_end(const Term& t) const {
-    const std::string_view text = e_.text_of(t);
-    std::size_t at = e_.child(t, 0).end - t.begin;
-    while (at < text.size() && text[at] != '[') ++at;
-    return at;
-  }
-
   std::optional<Value> evaluate(std::string_view text) const {
     source::Diagnostics quiet;
     return debugger_.evaluate(text, frame_, quiet);
   }
 
   void tell_place(const Term& t, std::string_view subscript, const Value& of) {
-    std::string text(e_.text_of(t));
+    std::string text = place_text(e_, t);
     const auto own = subscript.empty() ? std::nullopt : evaluate(text);
     if (own && own->is(ValueKind::Tensor) && of.is(ValueKind::Tensor) &&
         own->as_tensor().shape() == of.as_tensor().shape())
       text += subscript;
-    if (add(text)) return;
+    std::string reason;
+    if (add(text, reason)) return;
     // Several elements: of the whole.
     const Term* name = &t;
     while (name->kind == TermKind::Subscript) name = &e_.child(*name, 0);
-    (void)add(e_.text_of(*name));
+    std::string other;
+    if (add(name->text, other)) return;
+    CauseStep step;
+    step.depth = 1;
+    step.name = text;
+    const auto value = evaluate(text);
+    step.value = value ? runtime::format_brief(*value) : "?";
+    step.problem = reason;
+    steps_.push_back(std::move(step));
   }
 
-  bool add(std::string_view text) {
+  // False: `reason` says why nothing is known of it.
+  bool add(const std::string& text, std::string& reason) {
     if (std::find(told_.begin(), told_.end(), text) != told_.end()) return true;
-    source::Diagnostics quiet;
-    std::vector<CauseStep> told = debugger_.why(text, frame_, depth_, quiet);
+    source::Diagnostics problems;
+    std::vector<CauseStep> told = debugger_.why(text, frame_, depth_, problems);
     for (CauseStep& s : told) {
       ++s.depth;
       steps_.push_back(std::move(s));
     }
-    if (!told.empty()) told_.emplace_back(text);
+    if (!told.empty()) told_.push_back(text);
+    if (told.empty()) reason = problems.all().empty() ? "nothing is known of it" : problems.all()[0].message;
     return !told.empty();
   }
 
@@ -102,7 +118,11 @@ class Operands {
 std::optional<std::vector<CauseStep>> why_expression(const Debugger& debugger, std::string_view text, int frame,
                                                      int depth, source::Diagnostics& out) {
   const auto parsed = expression::parse(text);
-  if (!parsed.ok() || is_place(*parsed, parsed->root())) return std::nullopt;
+  if (!parsed.ok()) return std::nullopt;
+  if (is_place(*parsed, parsed->root())) {
+    const std::string plain = place_text(*parsed, parsed->root());
+    return plain == text ? std::nullopt : std::optional(debugger.why(plain, frame, depth, out));
+  }
   for (const std::string& name : expression::names_of(*parsed))
     if (name.find('@') != std::string::npos) {
       out.add({}, source::message(diag::RunFailed,

@@ -8,6 +8,7 @@
 #include "debug/look/values.h"
 #include "debug/provenance/why_memory.h"
 #include "rldb/expression/array.h"
+#include "rldb/expression/expression.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_run.h"
 #include "rldb/support/cancel.h"
@@ -36,6 +37,53 @@ std::vector<std::size_t> take_fields(Value& value, std::string_view& subscript) 
   return fields;
 }
 
+// Names in a subscript are those of the frame: `[n - 1, 0]` becomes `[4, 0]`.
+class Subscript {
+ public:
+  Subscript(const Debugger& debugger, int frame, source::Diagnostics& out)
+      : debugger_(debugger), frame_(frame), out_(out) {}
+
+  // Nullopt: diagnosed.
+  std::optional<std::string> with_values(std::string_view subscript) {
+    text_ = "elements" + std::string(subscript);
+    const auto parsed = expression::parse(text_);
+    if (!parsed.ok() || parsed->root().kind != expression::TermKind::Subscript ||
+        parsed->child(parsed->root(), 0).kind != expression::TermKind::Name)
+      return std::string(subscript);
+    for (std::size_t i = parsed->root().children.size(); i-- > 1;)
+      if (!replace(*parsed, parsed->child(parsed->root(), i))) return std::nullopt;
+    return text_.substr(std::string_view("elements").size());
+  }
+
+ private:
+  // From the end on, so that the places of the terms before it stay.
+  bool replace(const expression::Expression& e, const expression::Term& t) {
+    if (t.kind == expression::TermKind::Slice) {
+      for (std::size_t i = t.children.size(); i-- > 0;)
+        if (t.children[i] >= 0 && !replace(e, e.child(t, i))) return false;
+      return true;
+    }
+    const std::string term(e.text_of(t));
+    const auto alone = expression::parse(term);
+    if (!alone.ok() || expression::names_of(*alone).empty()) return true;
+    const auto value = debugger_.evaluate(term, frame_, out_);
+    if (!value) return false;
+    const auto number = expression::number_of(*value);
+    if (!number.ok() || !number->is(ValueKind::Int)) {
+      out_.add({}, source::message(diag::RunFailed,
+                                   fmt::format("`{}` is no index: one element is followed at a time", term)));
+      return false;
+    }
+    text_.replace(t.begin, t.end - t.begin, fmt::format("{}", number->as_int()));
+    return true;
+  }
+
+  const Debugger& debugger_;
+  int frame_;
+  source::Diagnostics& out_;
+  std::string text_;
+};
+
 }  // namespace
 
 std::optional<ElementTarget> element_target(const Debugger::Impl& d, const Debugger& debugger, std::string_view name,
@@ -60,7 +108,9 @@ std::optional<ElementTarget> element_target(const Debugger::Impl& d, const Debug
   if (!target.value.is(ValueKind::Tensor)) return refuse(fmt::format("`{}` is not a tensor", target.shown));
   target.binding = finder.binding_of(name);
   if (subscript.empty()) return target;
-  auto chosen = expression::positions_of(target.tensor(), subscript);
+  const auto indices = Subscript(debugger, frame, out).with_values(subscript);
+  if (!indices) return std::nullopt;
+  auto chosen = expression::positions_of(target.tensor(), *indices);
   if (!chosen.ok()) return refuse(chosen.error().message);
   target.positions = *std::move(chosen);
   return target;

@@ -10,6 +10,7 @@
 
 #include "rldb/runtime/device_error.h"
 #include "rldb/runtime/worker_groups.h"
+#include "rldb/session/observed.h"
 #include "rldb/source/diagnostic_file.h"
 #include "rldb/source/diagnostic_rank.h"
 #include "rldb/source/diagnostic_run.h"
@@ -358,9 +359,16 @@ std::optional<Value> ProcessGroup::run(Session& session, std::string_view functi
   if (!build || !build->program) return std::nullopt;
   auto machine = session.start(*build, function, args, out);
   if (!machine) return std::nullopt;
+  (void)runtime::take_device_error();  // of what ran before
   machine_ = &*machine;
   std::optional<Value> result = run_on(*machine, out);
   machine_ = nullptr;
+  if (const auto lost = result ? lost_result(function, *result) : std::nullopt) {
+    source::Message text = source::message(diag::RankFailed, rank(), lost->message);
+    for (const std::string& note : lost->notes) text.notes.push_back({{}, note});
+    out.add({}, std::move(text));
+    return std::nullopt;
+  }
   return result;
 }
 
