@@ -9,7 +9,7 @@
 namespace rldb::frontend {
 
 // Whether an entry is Relay: it begins, behind comments, with a version line, a definition, a lone function or a chain
-// of lets. What may begin an entry of TVMScript (`@f`, `type = ...`, `fn(x)`) do not count, nor does `%x`.
+// of lets. The beginnings of TVMScript (`@f`, `type = ...`, `fn(x)`) do not count, nor does `%x`.
 bool begins_relay(std::string_view entry);
 bool begins_relay_definition(std::string_view entry);
 // Whether more lines must follow: a bracket, string or comment is open, or something lacks its body.
