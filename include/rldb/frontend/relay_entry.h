@@ -24,10 +24,11 @@ std::string_view relay_definition_name(std::string_view line);
 class RelayBrackets {
  public:
   void add(std::string_view line);
-  bool open() const { return depth_ > 0 || comments_ > 0 || in_string_; }
+  bool open() const { return !is_wrong_ && (!open_.empty() || comments_ > 0 || in_string_); }
 
  private:
-  int depth_ = 0;
+  std::string open_;       // the brackets
+  bool is_wrong_ = false;  // one is closed by another: more lines do not mend that
   int comments_ = 0;
   bool in_string_ = false;
   bool has_escapes_ = false;  // in the JSON behind `#[metadata]`
