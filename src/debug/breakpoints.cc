@@ -165,7 +165,7 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_line(std::string_view file, std
   std::uint32_t best = std::numeric_limits<std::uint32_t>::max();
   for (std::size_t i = 0; i < map.bindings().size(); ++i) {
     const UserBinding& b = map.bindings()[i];
-    if (!names_file(file, b.file) || b.line < line || b.line >= best || map.starts_of(int(i)).empty()) continue;
+    if (!names_file(file, b.file) || b.line < line || b.line >= best || !map.has_code(int(i))) continue;
     const Extent& e = functions[b.function];
     if (line >= e.first && line <= e.last) best = b.line;
   }

@@ -9,7 +9,7 @@
 namespace rldb::frontend {
 
 // Whether an entry is Relay: it begins, behind comments, with a version line, a definition, a lone function or a chain
-// of lets. What may begin an entry of TVMScript (`@f`, `type = ...`, `fn(x)`) do not count, nor does `%x`.
+// of lets. The beginnings of TVMScript (`@f`, `type = ...`, `fn(x)`) do not count, nor does `%x`.
 bool begins_relay(std::string_view entry);
 bool begins_relay_definition(std::string_view entry);
 // Whether more lines must follow: a bracket, string or comment is open, or something lacks its body.
@@ -24,10 +24,11 @@ std::string_view relay_definition_name(std::string_view line);
 class RelayBrackets {
  public:
   void add(std::string_view line);
-  bool open() const { return depth_ > 0 || comments_ > 0 || in_string_; }
+  bool open() const { return !is_wrong_ && (!open_.empty() || comments_ > 0 || in_string_); }
 
  private:
-  int depth_ = 0;
+  std::string open_;       // the brackets
+  bool is_wrong_ = false;  // one is closed by another: more lines do not mend that
   int comments_ = 0;
   bool in_string_ = false;
   bool has_escapes_ = false;  // in the JSON behind `#[metadata]`

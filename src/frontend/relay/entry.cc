@@ -234,9 +234,11 @@ void RelayBrackets::add(std::string_view line) {
     } else if (line[i] == '"') {
       in_string_ = true;
     } else if (line[i] == '(' || line[i] == '[' || line[i] == '{') {
-      ++depth_;
+      open_ += line[i];
     } else if (line[i] == ')' || line[i] == ']' || line[i] == '}') {
-      depth_ = std::max(0, depth_ - 1);
+      const char wanted = line[i] == ')' ? '(' : line[i] == ']' ? '[' : '{';
+      is_wrong_ = is_wrong_ || open_.empty() || open_.back() != wanted;
+      if (!open_.empty()) open_.pop_back();
     }
   }
 }

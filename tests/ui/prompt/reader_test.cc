@@ -83,6 +83,12 @@ TEST_CASE("Relay text goes up to its last bracket; definitions that follow one a
   CHECK(prefixes.next()->text ==
         "def @foo(%x: int32) { @f(%x) }\n/* def @g\n def @h */\ndef @f(%x: int32) { %x }  // }\n// the end");
   CHECK(prefixes.next()->text == "   :show");
+  // Nothing follows the metadata of a module, and a bracket that another one closes stays open for no line more.
+  ScriptReader last(
+      "def @f(%x: int32) { %x }\n#[metadata]\n{\"a\": \"\\\"{\"}\n\ndef @g() { 1 }\ndef @h() { (1 }\n:show\n");
+  CHECK(last.next()->text == "def @f(%x: int32) { %x }\n#[metadata]\n{\"a\": \"\\\"{\"}");
+  CHECK(last.next()->text == "def @g() { 1 }\ndef @h() { (1 }");
+  CHECK(last.next()->text == ":show");
   ScriptReader one("#[version = \"0.0.5\"] def @main(%x: int32) { %x }\n:show\n");
   CHECK(one.next()->text == "#[version = \"0.0.5\"] def @main(%x: int32) { %x }");
   CHECK(one.next()->text == ":show");
@@ -114,4 +120,5 @@ TEST_CASE("a module follows its metadata") {
   CHECK(wants_more(metadata + "\n", true));
   CHECK(!wants_more(metadata + "\n\n", true));
   CHECK(!wants_more(metadata + "\nx = 1", false));
+  CHECK(wants_more(metadata + "\nfrom tvm.script import ir as I\nimport tvm", false));
 }

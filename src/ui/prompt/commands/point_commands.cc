@@ -269,7 +269,7 @@ Status command_Commands(Repl& repl, std::string_view rest) {
 // `d` alone may have been meant to show a value.
 static bool may_delete_all(Repl& repl) {
   const std::size_t count = repl.debugger().breakpoints().size();
-  if (count == 0 || !repl.ask || !repl.author().is_user()) return true;
+  if (count == 0 || !repl.ask || repl.repeating || !repl.author().is_user()) return true;
   return repl.ask(
       fmt::format("delete {}? (y/n) ", count == 1 ? "the breakpoint" : fmt::format("all {} breakpoints", count)));
 }

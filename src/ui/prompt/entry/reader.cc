@@ -66,7 +66,11 @@ bool is_lone_metadata(std::string_view text) {
   constexpr std::string_view kEnd = "\"\"\")";
   if (!trim(text).starts_with("metadata = tvm.ir.load_json(")) return false;
   const auto end = text.rfind(kEnd);
-  return end != std::string_view::npos && behind_comments(text.substr(end + kEnd.size())).empty();
+  if (end == std::string_view::npos) return false;
+  std::string_view rest = behind_comments(text.substr(end + kEnd.size()));
+  while (rest.starts_with("import ") || rest.starts_with("from "))
+    rest = behind_comments(rest.substr(std::min(rest.find('\n'), rest.size())));
+  return rest.empty();
 }
 
 // Between entries of a script.
@@ -203,6 +207,7 @@ class GrowingEntry {
     is_relay_ = frontend::begins_relay(line);
     in_metadata_ = line.starts_with(kMetadata) && line.find(kLongQuote, kMetadata.size()) == std::string_view::npos;
     names_.clear();
+    has_metadata_ = false;
     begin_part(0);
     if (is_relay_) add_relay(line);
   }
@@ -227,7 +232,7 @@ class GrowingEntry {
   // comments between them; but not two of one name.
   bool continues(std::string_view line) const {
     line = trim(line);
-    if (!is_relay_ || is_open_relay()) return false;
+    if (!is_relay_ || has_metadata_ || is_open_relay()) return false;
     if (line.starts_with("//") || line.starts_with("/*") || line.starts_with("#[metadata]")) return true;
     return frontend::begins_relay_definition(line) &&
            !names_.contains(std::string(frontend::relay_definition_name(line)));
@@ -248,6 +253,7 @@ class GrowingEntry {
   void add_relay(std::string_view line) {
     const std::string_view name = frontend::relay_definition_name(line);
     if (!brackets_.open() && !name.empty()) names_.emplace(name);
+    has_metadata_ = has_metadata_ || trim(line).starts_with("#[metadata]");
     brackets_.add(line);
   }
   bool is_open_relay() const {
@@ -262,6 +268,7 @@ class GrowingEntry {
   bool in_brackets_ = false;
   bool in_metadata_ = false;  // in the long string of a module's metadata
   bool is_relay_ = false;
+  bool has_metadata_ = false;  // of Relay: nothing follows it
   std::size_t part_ = 0;
   frontend::RelayBrackets brackets_;  // of the part
   std::unordered_set<std::string> names_;

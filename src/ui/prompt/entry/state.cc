@@ -310,7 +310,7 @@ void Repl::note_change(RunChange change) {
 }
 
 bool Repl::may_end_run(std::string_view what) {
-  if (!debugger_->active() || forced_) return true;
+  if (!debugger_->active() || forced_ || repeating) return true;
   const std::string where = describe_position(*this, debugger_->last_stop().where);
   if (ask) return ask(fmt::format("{} ends the run that is stopped at {}\ncontinue? (y/n) ", what, where));
   fail(source::message(diag::RunInTheWay, where, what));
