@@ -2,7 +2,7 @@
 // zeros, its phase, decides which elements of the kernel meet elements of the input. For each phase that is an ordinary
 // convolution with every n-th element of the kernel; the phases are calculated side by side, then interleaved.
 //
-// What is left out are products with zero. They change a sum if the kernel has an infinity or NaN, or make -0 (which is
+// The products with zero that are left out change a sum if the kernel has an infinity or NaN, or make -0 (which is
 // a negative product that underflowed) +0. So the kernel and the result are looked through, and if there are such
 // numbers the text's sums are calculated as they are written.
 //
