@@ -266,11 +266,19 @@ class StatementReader {
     let(s, target, v, value, annotation);
   }
 
+  bool is_axis(const Val& v) const {
+    if (tir_.blocks.empty()) return false;
+    const std::vector<ir::IterVar>& axes = tir_.blocks.back()->axes;
+    return std::any_of(axes.begin(), axes.end(), [&](const ir::IterVar& a) { return a.var == v.expr(); });
+  }
+
   // Reports a name that the same block of the text has already defined, as TVM's table of variables does. An inner
   // block may define it again, and an assignment may be a store.
   bool redefines(Node target, const Val& v) {
     const Scope::Entry* known = fn_.scope.find_here(target.text());
-    if (!known || v.poison() || known->value.poison() || v.fresh || known->value.fresh) return false;
+    if (!known || v.poison() || known->value.poison()) return false;
+    const bool axes = is_axis(v) && is_axis(known->value);
+    if (!axes && (v.fresh || known->value.fresh)) return false;
     if (stores_into(known->value, v) || known->value.is(ValKind::Module) || v.is(ValKind::Path)) return false;
     if (known->value.expr() ? known->value.expr() == v.expr() : known->value.kind != v.kind && is_alias(v))
       return false;
