@@ -297,7 +297,10 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
     }
     if (!r.sites.empty()) return r;
   }
-  if (session.module() && session.module()->find(name)) {
+  std::vector<std::string> names = session.function_names();
+  const bool defined = (session.module() && session.module()->find(name)) ||
+                       std::find(names.begin(), names.end(), name) != names.end();
+  if (defined) {
     r.problem = source::message(diag::NoSuchThing, "call of the function", name)
                     .with_hint("nothing that the program runs calls it");
     return r;
@@ -306,7 +309,6 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
     const KernelStepper& k = *run->kernel();
     return resolve_in_kernel(KernelText(session, k.name(), k.function()), name, map);
   }
-  std::vector<std::string> names = session.function_names();
   for (const bytecode::FunctionEntry& entry : exe.functions) names.push_back(entry.name);
   r.problem = unknown("function, kernel or builtin", name, names);
   for (const UserBinding& b : map.bindings()) {
