@@ -62,7 +62,7 @@ bool same_box(const Box& a, const Box& b) {
   });
 }
 
-// Extends a box by one that continues it in one direction, or overlaps it there.
+// Extends a box by one that continues it in one direction.
 bool join(Box& box, const Box& next) {
   Side* differs = nullptr;
   for (std::size_t i = 0; i < box.size(); ++i) {
@@ -70,12 +70,10 @@ bool join(Box& box, const Box& next) {
     const Side& b = next[i];
     if (a.base == b.base && a.count == b.count && same_extent(a.times, b.times)) continue;
     Form ahead = b.base;
-    std::int64_t end = 0;
-    if (differs || a.times || b.times || !add(ahead, a.base, -1) || !ahead.factors.empty() || ahead.constant < 0 ||
-        ahead.constant > a.count || __builtin_add_overflow(ahead.constant, b.count, &end))
+    if (differs || a.times || b.times || !add(ahead, a.base, -1) || !ahead.factors.empty() || ahead.constant != a.count)
       return false;
     differs = &a;
-    a.count = std::max(a.count, end);
+    if (__builtin_add_overflow(a.count, b.count, &a.count)) return false;
   }
   return differs != nullptr;
 }
@@ -86,14 +84,6 @@ bool holds(const Side& written, const Side& read) {
   if (written.times || read.times)
     return ahead.constant == 0 && read.count == written.count && same_extent(written.times, read.times);
   return ahead.constant <= written.count - read.count;
-}
-
-// Whether all indices of a dimension are written: then it does not matter which one is read.
-bool covers(const Side& written, const ir::Expr* extent) {
-  if (written.base != Form{}) return false;
-  if (written.times) return written.count == 1 && same_extent(written.times, extent);
-  const auto n = ir::const_int(extent);
-  return n && written.count >= *n;
 }
 
 bool mentions(const ir::Expr* e, const ir::Var* v) {
@@ -238,21 +228,18 @@ class Iteration {
   }
 
   bool is_written(const ir::BufferLoad* load) const {
-    return std::any_of(written_.begin(), written_.end(), [&](const Written& w) {
-      for (std::size_t i = 0; i < load->indices.size(); ++i) {
-        if (covers(w.box[i], load->buffer->shape[i])) continue;
-        Side side;
-        if (!add_expr(side.base, load->indices[i], 1, 0)) return false;
-        for (std::size_t n = loops_.size(); n-- > w.loops;)
-          if (!widen_read(side, loops_[n])) return false;
-        if (!holds(w.box[i], side)) return false;
-      }
-      return true;
-    });
+    const auto read = point(load->indices);
+    return read && std::any_of(written_.begin(), written_.end(), [&](const Written& w) {
+             Box box = *read;
+             for (std::size_t i = loops_.size(); i-- > w.loops;)
+               for (Side& side : box)
+                 if (!widen_read(side, loops_[i])) return false;
+             return std::equal(w.box.begin(), w.box.end(), box.begin(), box.end(), holds);
+           });
   }
 
   void note_store(const ir::BufferStore* store) {
-    if (auto box = point(store->indices)) note({std::move(*box), loops_.size()});
+    if (auto box = point(store->indices)) written_.push_back({std::move(*box), loops_.size()});
   }
 
   std::optional<Box> point(ir::Span<const ir::Expr*> indices) const {

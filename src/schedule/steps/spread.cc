@@ -75,8 +75,13 @@ class SpreadMatcher {
   bool match_sum() {
     const ir::BufferStore* update = c_.nest.update;
     if (!is_plain(update->buffer) || !is_zero(c_.nest.init->value)) return false;
-    for (const ir::Expr* e : update->indices)
-      if (c_.nest.loop_of(e) < 0) return false;
+    for (std::size_t i = 0; i < c_.nest.loops.size(); ++i)
+      if (!ir::expr_equal(c_.nest.axes[i]->dom.extent, c_.nest.extent(int(i)))) return false;
+    // The whole of the result, which is written anew.
+    for (std::size_t i = 0; i < update->indices.size(); ++i) {
+      const int loop = c_.nest.loop_of(update->indices[i]);
+      if (loop < 0 || !ir::expr_equal(update->buffer->shape[i], c_.nest.extent(loop))) return false;
+    }
     const auto* sum = as<ir::BinaryExpr>(update->value);
     if (!sum || sum->kind != BinaryKind::Add) return false;
     const auto* own = as<ir::BufferLoad>(sum->a);

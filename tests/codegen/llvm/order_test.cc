@@ -66,3 +66,17 @@ TEST_CASE("transposed convolutions without the zeros in their input") {
   check_ranges(transposed(4), schedule::StepId::SplitPhases);
   check_ranges(transposed(3), schedule::StepId::SplitPhases);
 }
+
+TEST_CASE("a transposed convolution of which a part is calculated leaves the rest of the result") {
+  std::string text = transposed(4);
+  const std::string loops = "for o, i, c, k in T.grid(16, 14, 8, 4):";
+  REQUIRE(text.find(loops) != std::string::npos);
+  text.replace(text.find(loops), loops.size(), "for o, i, c, k in T.grid(16, 13, 8, 4):");
+  Text t(text);
+  REQUIRE_MESSAGE(t.f, t.problem);
+  schedule::Options options;
+  options.record = true;
+  const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
+  for (const schedule::Step& step : result.steps) CHECK(step.id != schedule::StepId::SplitPhases);
+  check_same_values(t.ctx, t.f, result.func, {});
+}
