@@ -181,6 +181,16 @@ TEST_CASE("bind: scalars, opaque handles, unknown dtype") {
       message_of(s, {Value::null(), Value::of_float(1), Value::of_int(0), Value::of_int(-1), zeros({})}).empty());
 }
 
+TEST_CASE("bind: tensors on two devices, behind arguments that are no tensors") {
+  KernelSignature s;
+  s.name = "g";
+  s.params = {scalar_param("x", DType::Int(32)), tensor_param("A", {constant(3)}), tensor_param("B", {constant(3)})};
+  const Value elsewhere(Tensor::empty({3}, kF32, Device{2, 0}).value());
+  CHECK(message_of(s, {Value::of_int(3), zeros({3}), zeros({3})}) == "");
+  CHECK(message_of(s, {Value::of_int(3), zeros({3}), elsewhere}) ==
+        "`g`: argument 2 (`B`): it is on cuda:0, but argument 1 is on cpu");
+}
+
 TEST_CASE("bind: more variables than bits in a word") {
   KernelSignature s;
   s.name = "wide";

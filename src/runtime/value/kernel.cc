@@ -297,7 +297,7 @@ class Binder {
   }
   RLDB_COLD bool wrong_device(std::size_t i) {
     std::size_t first = 0;
-    while (&args_[first].as_tensor() != first_) ++first;
+    while (!args_[first].is(ValueKind::Tensor) || &args_[first].as_tensor() != first_) ++first;
     return mismatch(ErrorKind::TypeMismatch, i,
                     fmt::format("it is on {}, but argument {} is on {}", to_string(args_[i].as_tensor().device()),
                                 first, to_string(first_->device())));

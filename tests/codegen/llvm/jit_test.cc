@@ -336,6 +336,33 @@ TEST_CASE("the cache on disk is bounded: what was not used for the longest time 
   CHECK_FALSE(compile("1"));
 }
 
+TEST_CASE("the cache on disk: what is in it is not lowered again, what cannot be lowered is refused beside it") {
+  Folder folder;
+  Text t(kAdd);
+  Text bad(elementwise("T.call_extern(\"float32\", \"nothing\", A[i])", "float32", "float32", "float32"));
+  JitOptions options;
+  options.cache_dir = folder.path;
+  // Lowerings of a process that adds and runs the kernel.
+  const auto lowerings = [&] {
+    const std::uint64_t before = codegen::lowered_count();
+    auto jit = Jit::create(options).value();
+    auto kernel = jit->add(t.ctx, t.f, "add").value();
+    auto args = three(100);
+    REQUIRE(runtime::call_kernel(*kernel, args).ok());
+    const std::uint64_t done = codegen::lowered_count() - before;
+    CHECK_FALSE(jit->add(bad.ctx, bad.f, "bad").ok());
+    return done;
+  };
+  CHECK(lowerings() > 0);
+  CHECK(lowerings() == 0);
+  options.check_bounds = false;  // another key
+  CHECK(lowerings() > 0);
+  CHECK(lowerings() == 0);
+  options.cache_dir.clear();
+  CHECK(lowerings() > 0);
+  CHECK(lowerings() > 0);
+}
+
 TEST_CASE("object code goes out and comes back, and damaged code is refused") {
   Text t(kAdd);
   auto jit = Jit::create({}).value();

@@ -159,6 +159,7 @@ class Compilation {
 
 // For tests: the next compilation hits a fatal error in LLVM.
 std::atomic<bool> g_fault_injection{false};
+std::atomic<std::uint64_t> g_lowered{0};
 
 template <class Body>
 auto guarded(std::string_view name, const Body& body) -> ir::Result<decltype(body())> {
@@ -237,6 +238,7 @@ std::unique_ptr<Compilation> lowered(const ir::PrimFunc* f, const runtime::Kerne
                                      const CompileOptions& options) {
   const support::MemoryLimitExempt exempt;
   auto c = std::make_unique<Compilation>(options);
+  g_lowered.fetch_add(1, std::memory_order_relaxed);
   c->lower(f, signature);
   return c;
 }
@@ -244,6 +246,7 @@ std::unique_ptr<Compilation> lowered(const ir::PrimFunc* f, const runtime::Kerne
 }  // namespace
 
 void fail_next_compilation() { g_fault_injection = true; }
+std::uint64_t lowered_count() { return g_lowered.load(std::memory_order_relaxed); }
 
 ir::Result<Compiling> begin_compile(const ir::PrimFunc* f, const runtime::KernelSignature& signature,
                                     const CompileOptions& options) {

@@ -56,5 +56,7 @@ bool can_note_numbers(const ir::PrimFunc* f);
 
 // Fault injection for tests: LLVM hits a fatal error in the next compilation.
 void fail_next_compilation();
+// For tests: how often a function was lowered, in this process.
+std::uint64_t lowered_count();
 
 }  // namespace rldb::codegen

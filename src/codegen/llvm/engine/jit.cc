@@ -167,9 +167,12 @@ class JitKernel : public runtime::Kernel {
     return Unit{};
   }
 
-  // Whether it can be lowered. One that was compiled before, with the same key, could be.
+  // Whether it can be lowered. One with code of either tier need not be tried: it was, when it was added, before that
+  // code was made from a function and by options with this key. (A file that is no such code is found out at the first
+  // run.)
   ir::Result<Unit> check() {
-    if (is_made(Tier::Full) || is_made(Tier::Quick)) return Unit{};
+    const bool any = shared_->cache.enabled() || !shared_->code.empty();
+    if (any && (is_made(Tier::Full) || (shared_->has_tiers() && is_made(Tier::Quick)))) return Unit{};
     return check_lowers(emitted_, signature_, shared_->compile_options());
   }
 
