@@ -29,7 +29,6 @@ const Stmt* launch(ir::Context& ctx, std::string_view tag, const Expr* extent,
 
 namespace {
 
-constexpr std::string_view kBlockIdxY = "blockIdx.y";
 constexpr std::int64_t kSortedInBlock = 128, kLevelsInBlock = 7;  // 2 to that power
 constexpr std::int64_t kThreadWork = 4;                           // elements of a run that is cut among blocks
 
@@ -69,7 +68,9 @@ class SortWriter {
                        const std::function<const Stmt*(const Place&)>& body) {
     return launch(ctx_, ir::kThreadIdxX, threads, [&](const Expr* thread) {
       return launch(ctx_, ir::kBlockIdxX, blocks, [&](const Expr* block) {
-        return launch(ctx_, kBlockIdxY, rows, [&](const Expr* row) { return body({thread, block, row}); });
+        return launch(ctx_, std::string(ir::kBlockIdx) + "y", rows, [&](const Expr* row) {
+          return body({thread, block, row});
+        });
       });
     });
   }

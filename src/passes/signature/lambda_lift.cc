@@ -176,6 +176,9 @@ class Lifter : public Rewriter {
     return was->kind == TypeKind::Func && value->type->kind == TypeKind::Any;
   }
 
+  static bool contains(const std::vector<const Var*>& all, const Var* v) {
+    return std::find(all.begin(), all.end(), v) != all.end();
+  }
   // Variables that the types in a function mention: a type may be written in terms of a shape outside of it.
   static void collect_of_types(const SeqExpr* s, std::vector<const Var*>& out) {
     for (const BindingBlock* block : s->blocks)
@@ -211,14 +214,25 @@ class Lifter : public Rewriter {
     }
     std::vector<const Var*> mentioned;
     collect_of_types(f, mentioned);
-    for (const Var* v : mentioned)
-      if (values_.count(v) && isa<Var>(lookup(v)) && std::find(captured.begin(), captured.end(), v) == captured.end())
+    std::vector<const Var*> known_shapes;
+    for (const Var* v : mentioned) {
+      if (!values_.count(v) || contains(captured, v) || contains(known_shapes, v)) continue;
+      const auto* shape = as<ShapeType>(v->type);
+      if (shape && shape->has_values) {
+        known_shapes.push_back(v);
+        std::vector<const Var*> dims;
+        collect_vars(shape, dims);
+        for (const Var* d : dims)
+          if (!values_.count(d) && !contains(symbols, d)) symbols.push_back(d);
+      } else if (isa<Var>(lookup(v))) {
         captured.push_back(v);
+      }
+    }
     const VarMap outer = vars_;
     const auto outer_recursive = recursive_;
     std::vector<const Expr*> environment;
     for (const Var* c : captured) environment.push_back(lookup(c));
-    const std::vector<const Var*> params = make_params(f, captured, symbols, environment);
+    const std::vector<const Var*> params = make_params(f, captured, symbols, known_shapes, environment);
     const Expr* symbol_argument = environment.size() > captured.size() ? symbol_shape(symbols_left_) : nullptr;
     const bool closure = !environment.empty();
 
@@ -258,21 +272,37 @@ class Lifter : public Rewriter {
   // Parameters of the lifted function: its own, the captured values, and the symbols that neither binds. From now on it
   // has its own symbolic variables.
   std::vector<const Var*> make_params(const Function* f, const std::vector<const Var*>& captured,
-                                      const std::vector<const Var*>& symbols, std::vector<const Expr*>& environment) {
+                                      const std::vector<const Var*>& symbols,
+                                      const std::vector<const Var*>& known_shapes,
+                                      std::vector<const Expr*>& environment) {
     std::vector<const Var*> signature;
     for (const Var* p : f->params) collect_vars(p->type, signature);
     for (const Expr* e : environment) collect_vars(e->type, signature);
     symbols_left_.clear();
     for (const Var* v : symbols)
-      if (!bound_by_dims(f, environment, v)) symbols_left_.push_back(v);
-    for (const Var* v : symbols_left_) signature.push_back(v);
-    const Expr* shape = symbols_left_.empty() ? nullptr : symbol_shape(symbols_left_);
+      if (!bound_by_dims(f, environment, v) && !bound_by_dims(f, environment, lookup(v))) symbols_left_.push_back(v);
+    std::vector<const Expr*> left;  // as the surrounding function, which may be lifted itself, has them
+    for (const Var* v : symbols_left_) {
+      signature.push_back(v);
+      left.push_back(lookup(v));
+    }
+    const Expr* shape = left.empty() ? nullptr : ctx_.shape(left);
+    std::unordered_map<const Expr*, const Var*> own_of;
+    std::unordered_set<const Expr*> own_vars;
     for (const Var* v : signature) {
-      if (values_.count(v) || as<Var>(lookup(v)) != v) continue;
-      const Var* own = ctx_.var(v->name, v->type);
-      ctx_.set_origin(own, v);
+      const Expr* outside = lookup(v);
+      if (values_.count(v) || !isa<Var>(outside) || own_vars.count(outside)) continue;
+      const Var*& own = own_of[outside];
+      if (!own) {
+        own = ctx_.var(v->name, v->type);
+        ctx_.set_origin(own, v);
+        own_vars.insert(own);
+        remap(cast<Var>(outside), own);
+      }
       remap(v, own);
     }
+    // A shape whose dims are known needs no capture: types are written in terms of the dims.
+    for (const Var* v : known_shapes) remap(v, rewrite(ctx_.shape(as<ShapeType>(v->type)->values)));
     std::vector<const Var*> params;
     // A captured shape comes after the function's own parameters: their types cannot be written in terms of it.
     const auto known = [&](const Var* v) { return std::find(captured.begin(), captured.end(), v) == captured.end(); };
@@ -296,12 +326,12 @@ class Lifter : public Rewriter {
   }
 
   // A dim that is a plain variable binds it; one in a compound expression does not.
-  static bool bound_by_dims(const Function* f, const std::vector<const Expr*>& environment, const Var* v) {
+  static bool bound_by_dims(const Function* f, const std::vector<const Expr*>& environment, const Expr* v) {
     const auto binds = [&](const auto& self, const Type* t) -> bool {
       Span<const Expr*> dims;
       if (const auto* tensor = as<TensorType>(t)) dims = tensor->shape;
       if (const auto* shape = as<ShapeType>(t)) dims = shape->values;
-      if (std::find(dims.begin(), dims.end(), static_cast<const Expr*>(v)) != dims.end()) return true;
+      if (std::find(dims.begin(), dims.end(), v) != dims.end()) return true;
       if (const auto* tuple = as<TupleType>(t))
         for (const Type* field : tuple->fields)
           if (self(self, field)) return true;

@@ -149,6 +149,9 @@ std::optional<std::uint64_t> ulp_distance(double a, double b, DType dtype) {
 }
 
 std::optional<TensorDifference> difference(const Value& a, const Value& b, const Tolerances& t) {
+  // An executable holds a literal True as the number 1.
+  const auto is_integer = [](const Value& v) { return v.is(ValueKind::Int) || v.is(ValueKind::Bool); };
+  if (a.kind() != b.kind() && is_integer(a) && is_integer(b) && a.as_int() == b.as_int()) return std::nullopt;
   if (a.kind() != b.kind()) return of_kind(a, b);
   if (a.is(ValueKind::Tensor)) return compare_tensors(a, b, t);
   if (a.is(ValueKind::Tuple)) return compare_tuples(a, b, t);

@@ -14,6 +14,7 @@
 #include "rldb/source/diagnostic_script_relax.h"
 #include "rldb/source/diagnostic_script_type.h"
 #include "rldb/source/diagnostic_type.h"
+#include "rldb/source/diagnostic_verify.h"
 #include "rldb/support/cancel.h"
 
 namespace rldb::frontend::script {
@@ -64,19 +65,24 @@ void BodyReader::binding(Node s) {
   const Node target = s.child(Field::Target);
   Node value = s.child(Field::Value);
   while (value.is(Kind::Parenthesized)) value = value.child(Field::Value);
-  if ((target.is(Kind::Tuple) || target.is(Kind::List)) && !has_several_targets(s)) return unpack(s, target, value);
+  if (has_several_targets(s)) {
+    r_.error(s, diag::UnsupportedSyntax, "a chain of assignments");
+    std::vector<Node> names;
+    for (Node t : s.children()) {
+      if (t.field() != Field::Target) continue;
+      if (t.is(Kind::Identifier)) names.push_back(t);
+      for (Node c : t.children())
+        if (c.is(Kind::Identifier)) names.push_back(c);
+    }
+    return poison(names);
+  }
+  if (target.is(Kind::Tuple) || target.is(Kind::List)) return unpack(s, target, value);
   if (!target.is(Kind::Identifier)) {
     if (target && !target.is(Kind::Missing)) r_.error(target, diag::BadTarget);
     return;
   }
   // The value read from a damaged line is not what was meant.
   if (cut_short(s)) return define_broken(target, nullptr);
-  if (has_several_targets(s)) {
-    r_.error(s, diag::UnsupportedSyntax, "a chain of assignments");
-    for (Node t : s.children())
-      if (t.field() == Field::Target && t.is(Kind::Identifier)) fn_.scope.define(t.text(), Val(), t.span());
-    return;
-  }
   // The variables of a local function's signature, which follows.
   if (is_type_var(s)) {
     if (memo_) memo_->declared_symbol();
@@ -210,6 +216,12 @@ void BodyReader::declare(Node s, Node target, ir::DType dtype) {
 void BodyReader::unpack(Node s, Node target, Node value) {
   std::vector<Node> targets;
   for (Node t : target.children()) targets.push_back(t);
+  for (std::size_t i = 0; i < targets.size(); ++i)
+    for (std::size_t k = 0; k < i; ++k)
+      if (targets[i].is(Kind::Identifier) && targets[i].text() == targets[k].text()) {
+        r_.error(targets[i], diag::VerifyRedefined, targets[i].text());
+        return poison(targets);
+      }
   if (value.is(Kind::Tuple) || value.is(Kind::List)) {
     std::vector<Node> values;
     for (Node v : value.children()) values.push_back(v);

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "frontend/script/tir/tir.h"
 #include "frontend/script/value/convert.h"
@@ -237,6 +236,7 @@ Val alloc_buffer(Reader& r, const CallNode& call) {
   const ir::Buffer* b = read_buffer(r, args, 0, tir.target(0, "buffer"), call.node);
   args.finish();
   if (!b) return {};
+  tir.flat_allocs.push_back(b);
   tir.emit(r.at(r.ctx.alloc_buffer(r.at(b, call.node), annotations), call.node));
   return Val::of(b);
 }
@@ -414,33 +414,66 @@ void read_rfc_axes(Reader& r, BlockState& b, Node with, Arguments& args) {
 
 namespace {
 
-// Memory that a block without regions passes to a call: nobody can tell from it which elements are read or written.
-// A pointer made by tvm_access_ptr tells when it is for reading or for writing only.
-void refuse_direct_access(Reader& r, const BlockState& b, const ir::Stmt* body, Node with) {
-  std::unordered_map<const ir::Var*, std::string_view> known;
-  for (const ir::PrimParam& p : r.fn->tir->params)
-    if (p.buffer) known.emplace(p.buffer->data, p.buffer->name);
-  std::vector<const BlockState*> open(r.fn->tir->blocks.begin(), r.fn->tir->blocks.end());
-  open.push_back(&b);
-  for (const BlockState* block : open)
-    for (const ir::Buffer* made : block->allocs) known.emplace(made->data, made->name);
-  std::string_view found;
-  ir::walk(body, [&](const ir::Node* n) {
-    if (ir::isa<ir::SBlockRealize>(n) || ir::isa<ir::SBlock>(n)) return false;  // has regions of its own
+// Looks for the memory of a buffer as a whole, of which nobody can tell which elements are read or written. A pointer
+// made by tvm_access_ptr tells when it is for reading or for writing only; nested blocks have regions of their own.
+class DirectAccess {
+ public:
+  // Pointers that are used as such: nearly always none.
+  std::vector<const ir::Var*> used;
+  void look(const ir::Node* from) {
+    ir::walk(from, [this](const ir::Node* n) { return enters(n); });
+  }
+
+ private:
+  bool enters(const ir::Node* n) {
+    if (ir::isa<ir::SBlockRealize>(n) || ir::isa<ir::SBlock>(n)) return false;
+    if (ir::isa<ir::AllocBuffer>(n) || ir::isa<ir::DeclBuffer>(n)) return false;
+    if (const auto* load = ir::as<ir::BufferLoad>(n)) {
+      for (const ir::Expr* i : load->indices) look(i);
+      return false;
+    }
+    if (const auto* store = ir::as<ir::BufferStore>(n)) {
+      look(store->value);
+      for (const ir::Expr* i : store->indices) look(i);
+      return false;
+    }
     const auto* call = ir::as<ir::Call>(n);
-    if (!call) return true;
-    if (ir::is_call_of(call, ir::intrin::TvmAccessPtr) && call->args.size() > 4) {
+    if (call && ir::is_call_of(call, ir::intrin::TvmAccessPtr) && call->args.size() > 4) {
       const auto mask = ir::const_int(call->args[4]);
       if (mask && *mask != 3) return false;
     }
-    for (const ir::Expr* a : call->args)
-      if (const auto* v = ir::as<ir::Var>(a); v && known.contains(v)) found = known.at(v);
+    if (const auto* v = ir::as<ir::Var>(n); v && v->type->kind == ir::TypeKind::Pointer) used.push_back(v);
     return true;
-  });
-  if (!found.empty())
+  }
+};
+
+// The buffer around the block whose memory it is; null: none. The block's own do not count.
+const ir::Buffer* buffer_of_memory(const TirFunction& tir, const ir::Var* v) {
+  for (const ir::PrimParam& p : tir.params)
+    if (p.buffer && p.buffer->data == v) return p.buffer;
+  for (const auto* all : {&tir.root_allocs, &tir.flat_allocs})
+    for (const ir::Buffer* b : *all)
+      if (b->data == v) return b;
+  for (const BlockState* around : tir.blocks) {
+    for (const ir::Buffer* b : around->allocs)
+      if (b->data == v) return b;
+    for (const ir::MatchBufferRegion& m : around->matches)
+      if (m.buffer->data == v) return m.buffer;
+  }
+  return nullptr;
+}
+
+void refuse_direct_access(Reader& r, const ir::Stmt* body, Node with) {
+  DirectAccess access;
+  access.look(body);
+  for (const ir::Var* v : access.used) {
+    const ir::Buffer* b = buffer_of_memory(*r.fn->tir, v);
+    if (!b) continue;
     r.error_hint(with.child(Field::Item), "state `T.reads(...)` and `T.writes(...)`", diag::UnsupportedHere,
-                 fmt::format("use of the memory of `{}` as a whole", found),
+                 fmt::format("use of the memory of `{}` as a whole", b->name),
                  "in a block that does not state its regions");
+    return;
+  }
 }
 
 }  // namespace
@@ -485,7 +518,7 @@ void read_sblock(Reader& r, Node with) {
   if (b.writes) open.writes = *b.writes;
   const bool may_be_root = tir.blocks.empty() && b.axes.empty() && (!b.reads || !b.writes);
   if (!b.reads || !b.writes) {
-    refuse_direct_access(r, b, body, with);
+    refuse_direct_access(r, body, with);
     const ir::Regions inferred = ir::infer_regions(r.ctx, {b.axes, b.init, body, b.allocs, b.matches});
     if (!b.reads) b.reads = inferred.reads;
     if (!b.writes) b.writes = inferred.writes;

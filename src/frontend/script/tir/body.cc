@@ -241,7 +241,7 @@ class StatementReader {
       fn_.scope.define(target.text(), frame->result, target.span());
       return;
     }
-    if (v.is(ValKind::Lambda) && v.cst.is(Kind::Lambda)) {
+    if (v.is(ValKind::Lambda) && value.is(Kind::Lambda)) {
       r_.error(value, diag::UnsupportedSyntax, "a lambda bound to a name in a TensorIR function");
       fn_.scope.define(target.text(), Val(), target.span());
       return;
@@ -285,6 +285,7 @@ class StatementReader {
     source::Message m = source::message(diag::VerifyRedefined, target.text());
     m.notes.push_back({known->span, "defined before here"});
     r_.report(target.span(), std::move(m));
+    fn_.scope.define(target.text(), Val(), target.span());  // later uses are not reported again
     return true;
   }
 

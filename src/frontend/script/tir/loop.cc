@@ -196,7 +196,7 @@ void read_loop_over(Reader& r, const LoopSpec& spec, Node target, Node iterator,
   }
   for (std::size_t i = 0; i < names.size(); ++i)
     for (std::size_t k = 0; k < i; ++k)
-      if (names[i].text() == names[k].text() && names[i].text() != "_" && !one_name && !names[i].is(Kind::Splat)) {
+      if (names[i].text() == names[k].text() && !one_name && !names[i].is(Kind::Splat)) {
         r.error(names[i], diag::VerifyRedefined, names[i].text());
         return;
       }

@@ -59,7 +59,8 @@ class TirFunction {
   bool mutable_names = false;  // today `x = e` makes a scalar buffer; until 2026 it was a let
   bool saw_block = false;
   std::vector<const ir::Buffer*> root_allocs;
-  std::vector<BlockState*> blocks;        // innermost last
+  std::vector<const ir::Buffer*> flat_allocs;  // T.alloc_buffer of today, wherever it stood
+  std::vector<BlockState*> blocks;             // innermost last
   const ir::SBlock* open_root = nullptr;  // a block without axes and without an enclosing block, regions as in the text
   std::vector<std::pair<const ir::Var*, ir::Range>> loops;           // enclosing, innermost last
   std::unordered_map<const ir::Var*, std::string_view> thread_tags;  // T.env_thread

@@ -10,8 +10,10 @@
 #include "frontend/script/value/convert.h"
 #include "frontend/script/value/tensor_field.h"
 #include "frontend/script/value/types.h"
+#include "rldb/ir/intrinsic.h"
 #include "rldb/ir/op/inspect.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/ir/walk.h"
 #include "rldb/source/diagnostic_script_call.h"
 #include "rldb/source/diagnostic_script_expected.h"
 #include "rldb/source/diagnostic_script_name.h"
@@ -113,6 +115,38 @@ Val eval_attribute(Reader& r, Node n) {
   return field ? *field : attribute_of(r, attribute_of(r, owner, object_node), n);
 }
 
+namespace {
+
+// Relax calls within a scalar expression, each bound to a name of its own.
+class RelaxCallBinder final : public ir::Rewriter {
+ public:
+  RelaxCallBinder(Reader& r, Node at) : Rewriter(r.ctx), r_(r), at_(at) {}
+
+ private:
+  const ir::Expr* visit_expr(const ir::Expr* e) override {
+    const auto* call = ir::as<ir::Call>(e);
+    const auto* op = call ? ir::as<ir::Op>(call->callee) : nullptr;
+    return op && !ir::is_tir_op(op) ? emit_temporary(r_, e, at_) : default_expr(e);
+  }
+  Reader& r_;
+  Node at_;
+};
+
+// T.max(x.ndim, 2): what computes scalars cannot call Relax.
+Val with_calls_bound(Reader& r, const Val& v, Node n) {
+  const ir::Expr* e = v.expr();
+  if (!e || r.in_tir() || !r.fn || !r.fn->body || !is_scalar_expr(e) || ir::isa<ir::Var>(e)) return v;
+  const auto* call = ir::as<ir::Call>(e);
+  if (call && !ir::is_tir_op(call->callee)) return v;
+  const ir::Expr* bound = RelaxCallBinder(r, n).rewrite(e);
+  if (bound == e) return v;
+  Val out = Val::of(bound);
+  out.cst = v.cst;
+  return out;
+}
+
+}  // namespace
+
 Val eval_call(Reader& r, Node n) {
   CallNode call;
   call.node = n;
@@ -121,12 +155,13 @@ Val eval_call(Reader& r, Node n) {
   if (const Path p = path_of(r, call.function)) {
     call.space = p.space;
     call.path = p.rest;
-    if (const Handler h = find_handler(p.space, p.rest)) return h(r, call);
+    if (const Handler h = find_handler(p.space, p.rest))
+      return p.space == Space::Tir ? with_calls_bound(r, h(r, call), n) : h(r, call);
     switch (p.space) {
       case Space::Relax:
         return relax_operator(r, call);
       case Space::Tir:
-        return tir_intrinsic(r, call);
+        return with_calls_bound(r, tir_intrinsic(r, call), n);
       case Space::Ir:
       case Space::Tvm:
       case Space::Other:

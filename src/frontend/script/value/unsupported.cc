@@ -83,6 +83,11 @@ void unsupported_statement(Reader& r, Node statement, std::string_view where) {
   r.report(span,
            source::message(diag::UnsupportedHere, shown_kind(statement.kind()), where).with_hint(std::string(hint)));
   if (r.fn) poison_names(r, statement);
+  if (r.fn && (statement.is(Kind::ImportStatement) || statement.is(Kind::ImportFromStatement)))
+    for (Node n : statement.children()) {
+      const Node name = n.is(Kind::AliasedImport) && n.child(Field::Alias) ? n.child(Field::Alias) : n;
+      if (name.is(Kind::Identifier)) r.fn->scope.define(name.text(), Val(), name.span());
+    }
 }
 
 bool has_several_targets(Node binding) {
