@@ -298,8 +298,8 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
     if (!r.sites.empty()) return r;
   }
   std::vector<std::string> names = session.function_names();
-  const bool defined = (session.module() && session.module()->find(name)) ||
-                       std::find(names.begin(), names.end(), name) != names.end();
+  const bool defined =
+      (session.module() && session.module()->find(name)) || std::find(names.begin(), names.end(), name) != names.end();
   if (defined) {
     r.problem = source::message(diag::NoSuchThing, "call of the function", name)
                     .with_hint("nothing that the program runs calls it");
