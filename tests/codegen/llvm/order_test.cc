@@ -78,5 +78,5 @@ TEST_CASE("a transposed convolution of which a part is calculated leaves the res
   options.record = true;
   const schedule::Result result = schedule::default_schedule(t.ctx, t.f, options);
   for (const schedule::Step& step : result.steps) CHECK(step.id != schedule::StepId::SplitPhases);
-  check_same_values(t.ctx, t.f, result.func, {});
+  check_same_values(t.ctx, t.f, result.func, Case{});
 }
