@@ -1,6 +1,8 @@
 // Writers: candidates from the history, and whether they wrote.
 #include "debug/provenance/writers.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -118,7 +120,7 @@ bool Writers::kernel_wrote(const CallMoment& call, const MemoryRange& range, Wri
   if (!may_write(call, range)) return false;
   for (const bool whole : {false, true}) {
     w.before = moments_.at(call.time, whole);
-    if (!w.before) return false;
+    if (!w.before) return not_known(w);
     if (!run_.kernel_function(w.before->machine, call.pc)) return other_wrote(call, range, w, unchanged);
     bool settled = true;
     const bool wrote = kernel_wrote(range, w, whole || w.before->unknown.empty(), settled);
@@ -187,15 +189,17 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   if (cleared) w.problem = "its memory was cleared when its tensor was allocated";
   if ((returned && !known) || cleared) {
     w.before = moments_.at(call.time, false);
-    if (w.before && !cleared) follow_copy(range, w);
-    return w.before != nullptr;
+    if (!w.before) return cleared || not_known(w);
+    if (!cleared) follow_copy(range, w);
+    return true;
   }
   if (given == call.args.end() || (!w.is_kernel && leaves_arguments(w.callee))) return false;
   w.before = moments_.at(call.time, true);
-  if (!w.before) return false;
+  if (!w.before) return not_known(w);
   if (const auto decided = known_wrote(*given, range, w)) return *decided;
   const Moments::Machine before = w.before;
   const auto after = moments_.at(call.time + 1, true);
+  if (!after) return not_known(w);
   const Value old = argument(run_, before->machine, call, *given);
   const Value now =
       after && after->machine.frames().size() > call.frame ? argument(run_, after->machine, call, *given) : Value();
@@ -205,6 +209,16 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   const bool changed = std::memcmp(before_bytes, after_bytes, std::size_t(range.end - range.begin)) != 0;
   unchanged = !changed && !returned;
   return changed;
+}
+
+// A call that may have written it, at a moment that cannot be made again: the search ends there, and says so.
+bool Writers::not_known(Writer& w) {
+  w.problem = fmt::format(
+      "whether `{}` at time {} wrote it is not known: the run cannot be executed again up to there (the memory limit, "
+      "or "
+      "no history)",
+      w.callee, w.call.time);
+  return true;
 }
 
 // A copy to another device comes from the same element.
@@ -251,9 +265,9 @@ Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interva
                                                       : nullptr;
     if (storage) return Value(support::make_ref<Tensor>(storage, t.byte_offset(), t.shape(), t.dtype()));
   }
-  // A run that does not fit once does not fit for the next element.
-  const auto whole = no_whole_ ? nullptr : moments_.at(w.call.time, true);
-  no_whole_ = !whole;
+  // Where a run did not fit once it does not fit for the next element; earlier it may.
+  const auto whole = w.call.time < no_whole_from_ ? moments_.at(w.call.time, true) : nullptr;
+  if (!whole) no_whole_from_ = std::min(no_whole_from_, w.call.time);
   return whole ? argument(run_, whole->machine, w.call, touch) : Value();
 }
 

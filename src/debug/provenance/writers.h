@@ -59,6 +59,7 @@ class Writers {
   bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool& settled);
   bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
+  static bool not_known(Writer& w);
   void follow_copy(const MemoryRange& range, Writer& w) const;
   std::optional<bool> known_wrote(const Touch& given, const MemoryRange& range, Writer& w);
   void keep_sources(const KernelOrigin& origin, const std::vector<runtime::Value>& args, Writer& w) const;
@@ -67,7 +68,7 @@ class Writers {
   Moments moments_;
   WriteHistory history_;
   std::uint64_t time_;
-  bool no_whole_ = false;
+  std::uint64_t no_whole_from_ = Run::kForever;  // the first time whose contents could not be made again
 };
 
 }  // namespace rldb::debug

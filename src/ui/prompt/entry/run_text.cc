@@ -9,6 +9,7 @@
 #include "rldb/frontend/parse.h"
 #include "rldb/frontend/relay_entry.h"
 #include "rldb/ir/printer.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/session/generated.h"
 #include "rldb/source/diagnostic_entry.h"
 #include "rldb/source/diagnostic_type.h"
@@ -17,6 +18,7 @@
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "ui/prompt/entry/frame_scope.h"
+#include "ui/prompt/entry/lost_tensor.h"
 #include "ui/prompt/entry/relay_entry.h"
 
 namespace rldb::ui {
@@ -126,6 +128,7 @@ Status Repl::run_expression(std::string_view text) {
   const auto value = debugger_->evaluate(text, frame_, diagnostics, &notes, debugger_->call_runner(stop, diagnostics));
   if (stop) return show_stop_in_call(*stop);
   if (report(diagnostics) == Status::Failed || !value) return tell_other_frames(text), Status::Failed;
+  if (const auto lost = runtime::take_device_error()) return fail(lost_tensor(*lost));
   last_.value = *value;
   if (value->is_null()) return Status::Good;
   last_.type = session::type_of_value(session_->context(), *value);
