@@ -301,8 +301,14 @@ Debugger::Impl::Resolved Debugger::Impl::resolve_name(std::string_view name, con
   const bool defined =
       (session.module() && session.module()->find(name)) || std::find(names.begin(), names.end(), name) != names.end();
   if (defined) {
-    r.problem = source::message(diag::NoSuchThing, "call of the function", name)
-                    .with_hint("nothing that the program runs calls it");
+    // Of Relay only that is compiled which the function being run calls.
+    const auto* program = session.program();
+    const bool can_start = program && program->kind() == session::ProgramKind::RelayText;
+    r.problem =
+        source::message(diag::NoSuchThing, "call of the function", name)
+            .with_hint(can_start
+                           ? fmt::format("the function that is run does not call it; `:start {}` stops in it", name)
+                           : "nothing that the program runs calls it");
     return r;
   }
   if (run && run->in_kernel()) {

@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
+
+#include "rldb/runtime/device_error.h"
 
 namespace rldb::expression {
 
@@ -90,7 +93,10 @@ Result<Value> as_array(const Value& v) {
   if (is_number(v)) return v;
   if (v.is(ValueKind::Tensor)) {
     const DType t = v.as_tensor().dtype();
-    if (t.is_scalar() && (t.is_integral() || t.is_float())) return v;
+    if (t.is_scalar() && (t.is_integral() || t.is_float())) {
+      RLDB_TRY_VOID(runtime::read_back(*v.as_tensor().storage()));
+      return v;
+    }
   }
   if (v.is(ValueKind::Shape)) {
     std::vector<Value> fields;
@@ -290,6 +296,78 @@ Result<Ref<Tensor>> cast(const Tensor& t, DType to) {
     }
   }
   return out;
+}
+
+namespace {
+
+Result<support::Unit> check_fits(double v, DType t) {
+  if (t.is_bool()) return support::Unit{};
+  const double whole = std::trunc(v);
+  const int bits = t.is_uint() ? t.bits : t.bits - 1;
+  const double end = std::ldexp(1.0, bits);
+  const bool fits = t.is_uint() ? whole >= 0 && whole < end : whole >= -end && whole < end;  // false for NaN
+  if (fits) return support::Unit{};
+  return fail(ErrorKind::TypeMismatch, fmt::format("{} does not fit in {}", v, runtime::to_string(t)));
+}
+
+// Of float formats: whether a number became infinite or NaN.
+Result<support::Unit> check_finite(const double* given, const double* stored, std::int64_t count, DType t) {
+  for (std::int64_t i = 0; i < count; ++i)
+    if (std::isfinite(given[i]) && !std::isfinite(stored[i]))
+      return fail(ErrorKind::TypeMismatch, fmt::format("{} does not fit in {}", given[i], runtime::to_string(t)));
+  return support::Unit{};
+}
+
+}  // namespace
+
+Result<Ref<Tensor>> cast_in_range(const Tensor& t, DType to) {
+  const std::int64_t count = t.element_count();
+  double reals[kChunk], stored[kChunk];
+  std::int64_t integers[kChunk];
+  const auto chunks = [&](const auto& check) -> Result<support::Unit> {
+    for (std::int64_t at = 0; at < count; at += kChunk) {
+      support::poll();
+      RLDB_TRY_VOID(check(at, std::min(kChunk, count - at)));
+    }
+    return support::Unit{};
+  };
+  if (to.is_integral()) {
+    RLDB_TRY_VOID(chunks([&](std::int64_t at, std::int64_t n) -> Result<support::Unit> {
+      if (t.dtype().is_integral()) {
+        load(t, at, 1, n, integers);
+        for (std::int64_t i = 0; i < n; ++i) RLDB_TRY_VOID(check_fits(integers[i], to));
+      } else {
+        load(t, at, 1, n, reals);
+        for (std::int64_t i = 0; i < n; ++i) RLDB_TRY_VOID(check_fits(reals[i], to));
+      }
+      return support::Unit{};
+    }));
+    return cast(t, to);
+  }
+  RLDB_TRY(Ref<Tensor> out, cast(t, to));
+  RLDB_TRY_VOID(chunks([&](std::int64_t at, std::int64_t n) {
+    load(t, at, 1, n, reals);
+    load(*out, at, 1, n, stored);
+    return check_finite(reals, stored, n, to);
+  }));
+  return out;
+}
+
+Result<Ref<Tensor>> plain_numbers_as(const Ref<Tensor>& t, DType wanted) {
+  const DType own = t->dtype();
+  const bool plain = own.is_bool() || own == DType::Int(64) || own == DType::Float(64);
+  if (own == wanted || !plain || !wanted.is_scalar() || wanted.is_void() || wanted.is_handle()) return t;
+  const auto refused = [&](std::string_view what) {
+    return fail(ErrorKind::TypeMismatch, fmt::format("{} as `{}` needs", what, to_string(wanted)));
+  };
+  if (own.is_float() && wanted.is_integral())
+    for (std::int64_t i = 0; i < t->element_count(); ++i)
+      if (const double v = t->at(i); v != std::trunc(v))  // NaN too
+        return refused(fmt::format("{} is not a whole number,", v));
+  if (wanted.is_bool())
+    for (std::int64_t i = 0; i < t->element_count(); ++i)
+      if (t->at(i) != 0 && t->at(i) != 1) return refused(fmt::format("{} is neither 0 nor 1,", t->at(i)));
+  return cast_in_range(*t, wanted);
 }
 
 // ---- shapes ----

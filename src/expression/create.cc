@@ -23,7 +23,8 @@ Result<Value> function_Array(const Arguments& a) {
   RLDB_TRY(Ref<Tensor> t, as_tensor(a[0]));
   if (!a.given(1)) return Value(std::move(t));
   RLDB_TRY(const DType to, dtype_of(a[1]));
-  RLDB_TRY(Ref<Tensor> out, cast(*t, to));
+  // As in NumPy, the numbers of a list have to fit; a tensor is converted like `astype`.
+  RLDB_TRY(Ref<Tensor> out, a[0].is(ValueKind::Tensor) ? cast(*t, to) : cast_in_range(*t, to));
   return Value(std::move(out));
 }
 
@@ -69,7 +70,10 @@ Result<Value> function_Arange(const Arguments& a) {
         std::int64_t(std::uint64_t(numbers[0].as_int()) + std::uint64_t(i) * std::uint64_t(numbers[2].as_int()));
     real ? store(*out, i, 1, &r) : store(*out, i, 1, &n);
   }
-  return Value(std::move(out));
+  if (!a.given(3)) return Value(std::move(out));
+  RLDB_TRY(const DType to, dtype_of(a[3]));
+  RLDB_TRY(Ref<Tensor> converted, cast_in_range(*out, to));
+  return Value(std::move(converted));
 }
 
 Result<Value> function_Linspace(const Arguments& a) {
@@ -80,11 +84,16 @@ Result<Value> function_Linspace(const Arguments& a) {
     RLDB_TRY(count, integer_of(a[2], "the number of elements"));
   }
   if (count < 0) return fail(ErrorKind::TypeMismatch, "the number of elements is negative");
+  bool ends = true;
+  if (a.given(3)) {
+    RLDB_TRY(ends, truth(a[3]));
+  }
   RLDB_TRY(Ref<Tensor> out, Tensor::empty({count}, DType::Float(64)));
-  const double step = count > 1 ? (last - first) / double(count - 1) : 0;
+  const std::int64_t steps = ends ? count - 1 : count;
+  const double step = steps > 0 ? (last - first) / double(steps) : 0;
   for (std::int64_t i = 0; i < count; ++i) {
     support::poll();
-    const double r = i > 0 && i == count - 1 ? last : first + double(i) * step;
+    const double r = ends && i > 0 && i == count - 1 ? last : first + double(i) * step;
     store(*out, i, 1, &r);
   }
   return Value(std::move(out));
@@ -92,8 +101,8 @@ Result<Value> function_Linspace(const Arguments& a) {
 
 namespace {
 
-Result<DType> dtype_or_float32(const Value& given) {
-  if (given.is_null()) return DType::Float(32);
+Result<DType> dtype_or_float64(const Value& given) {
+  if (given.is_null()) return DType::Float(64);
   return dtype_of(given);
 }
 
@@ -112,7 +121,7 @@ Result<Value> filled(const Value& dims, DType dtype, Number value) {
 }
 
 Result<Value> filled(const Arguments& a, std::int64_t value) {
-  RLDB_TRY(const DType dtype, dtype_or_float32(a[1]));
+  RLDB_TRY(const DType dtype, dtype_or_float64(a[1]));
   return filled(a[0], dtype, value);
 }
 
@@ -127,6 +136,8 @@ Result<Value> function_Full(const Arguments& a) {
   DType dtype = real ? DType::Float(64) : number.is(runtime::ValueKind::Bool) ? DType::Bool() : DType::Int(64);
   if (a.given(2)) {
     RLDB_TRY(dtype, dtype_of(a[2]));
+    RLDB_TRY(const Ref<Tensor> one, as_tensor(number));
+    RLDB_TRY([[maybe_unused]] const Ref<Tensor> fits, cast_in_range(*one, dtype));
   }
   return real ? filled(a[0], dtype, number.as_float()) : filled(a[0], dtype, number.as_int());
 }
@@ -137,7 +148,7 @@ Result<Value> function_Eye(const Arguments& a) {
   if (a.given(1)) {
     RLDB_TRY(columns, integer_of(a[1], "the number of columns"));
   }
-  RLDB_TRY(const DType dtype, dtype_or_float32(a[2]));
+  RLDB_TRY(const DType dtype, dtype_or_float64(a[2]));
   RLDB_TRY(Ref<Tensor> out, Tensor::empty({rows, columns}, dtype));
   constexpr std::int64_t kOne = 1;
   for (std::int64_t i = 0; i < std::min(rows, columns); ++i) store(*out, i * columns + i, 1, &kOne);

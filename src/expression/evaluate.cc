@@ -7,6 +7,7 @@
 #include "rldb/expression/array.h"
 #include "rldb/expression/expression.h"
 #include "rldb/expression/functions.h"
+#include "rldb/runtime/device_error.h"
 #include "rldb/runtime/tensor_file.h"
 
 namespace rldb::expression {
@@ -22,7 +23,8 @@ using runtime::ValueKind;
 namespace {
 
 // An element of a rank-0 tensor as a Python number.
-Value number_in(const Tensor& t) {
+Result<Value> number_in(const Tensor& t) {
+  RLDB_TRY_VOID(runtime::read_back(*t.storage()));
   const DType dtype = t.dtype();
   if (dtype.is_bool()) return Value::of_bool(t.at(0) != 0);
   if (dtype.is_float()) return Value::of_float(t.at(0));
@@ -174,7 +176,10 @@ class Evaluator {
     }
     const bool single = v.is(ValueKind::Tensor) && v.as_tensor().ndim() == 0 && v.as_tensor().dtype().is_integral() &&
                         !v.as_tensor().dtype().is_bool();
-    return IndexItem(single ? number_in(v.as_tensor()) : v);
+    if (v.is(ValueKind::Tensor)) RLDB_TRY_VOID(runtime::read_back(*v.as_tensor().storage()));
+    if (!single) return IndexItem(v);
+    RLDB_TRY(Value number, number_in(v.as_tensor()));
+    return IndexItem(std::move(number));
   }
   Result<std::optional<std::int64_t>> bound(const Term& slice, std::size_t i) {
     if (slice.children[i] < 0) return std::optional<std::int64_t>();

@@ -7,6 +7,7 @@
 #include "rldb/expression/expression.h"
 #include "rldb/expression/functions.h"
 #include "rldb/source/diagnostic_run.h"
+#include "rldb/support/text.h"
 
 namespace rldb::expression {
 
@@ -46,6 +47,11 @@ UnknownAttribute unknown_attribute(std::string_view text) {
 
 namespace {
 
+bool begins_with_numpy(std::string_view text) {
+  const auto dot = text.find('.');
+  return dot != std::string_view::npos && is_numpy(text.substr(0, dot));
+}
+
 class Form {
  public:
   Form(const Expression& e, const std::function<NameKind(std::string_view)>& kind_of) : e_(e), kind_of_(kind_of) {}
@@ -83,9 +89,10 @@ class Form {
       }
       case TermKind::Call:
         return is_own_call(t);
+      case TermKind::Constant:
+        return begins_with_numpy(e_.text_of(t));  // `np.pi`
 #define RLDB_OPERATION(Kind, ...) case TermKind::Kind:
 #include "rldb/expression/term.def"
-      case TermKind::Constant:
       case TermKind::Tuple:
       case TermKind::List:
       case TermKind::Attribute:
@@ -103,7 +110,6 @@ class Form {
   bool is_script_form(const Term& t) const {
     switch (t.kind) {
       case TermKind::Constant:
-        return true;
       case TermKind::Name:
       case TermKind::Call:
         return !has_own(t);
@@ -136,7 +142,8 @@ class Form {
 
 Language language_of(std::string_view text, const std::function<NameKind(std::string_view)>& kind_of) {
   const auto parsed = parse(text);
-  return parsed.ok() ? Form(*parsed, kind_of).language() : Language::Script;
+  if (!parsed.ok()) return begins_with_numpy(support::trim(text)) ? Language::Expression : Language::Script;
+  return Form(*parsed, kind_of).language();
 }
 
 bool is_numpy(std::string_view name) { return name == "np" || name == "numpy"; }

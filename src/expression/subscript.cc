@@ -7,6 +7,8 @@
 #include <cstring>
 #include <limits>
 
+#include "rldb/runtime/device_error.h"
+
 namespace rldb::expression {
 
 using runtime::DType;
@@ -222,6 +224,7 @@ bool lies_together(const Selection& s) {
 }
 
 Result<Value> gather(const Tensor& t, const Selection& s) {
+  RLDB_TRY_VOID(runtime::read_back(*t.storage()));
   RLDB_TRY(Ref<Tensor> out, Tensor::empty(s.shape, t.dtype()));
   const std::size_t bytes = t.dtype().bytes();
   std::byte* to = out->data();

@@ -157,6 +157,11 @@ TEST_CASE("a run is stepped in both directions, and a stale handle of a run is r
   CHECK(client.good("debug", {{"program", p}, {"action", "reverse-step"}, {"run", "r1"}})["data"]["kind"] == "step");
   client.good("debug", {{"program", p}, {"action", "start"}});
   CHECK(is_refused(client.call("debug", {{"program", p}, {"action", "step"}, {"run", "r1"}})));
+  client.good("debug",
+              {{"program", p}, {"action", "run"}, {"argument", "main"}, {"inputs", {"x=[[1, -inf, -np.inf, --4]]"}}});
+  CHECK(client.good("query",
+                    {{"program", p}, {"what", "print"}, {"argument", "x[0, 3]"}})["data"]["value"]["elements"][0] ==
+        4.0);
 }
 
 TEST_CASE("the data of every query and of every verb is as its schema says") {
@@ -220,9 +225,9 @@ TEST_CASE("arguments reach neither a shell, options, other entries nor other fil
   for (const std::string& path : {std::string("../secret.py"), std::string("link.py"), (folder / "secret.py").string(),
                                   std::string("/etc/passwd"), std::string("nothing.py"), std::string("")})
     CHECK_MESSAGE(is_refused(client.call("open", {{"path", path}})), path);
-  for (const std::string& argument :
-       {"x\n:save " + touched, "x -o " + touched, std::string("--format=text"), "!touch " + touched,
-        "@" + (folder / "secret.py").string(), std::string("x\x1b[2J")}) {
+  for (const std::string& argument : {"x\n:save " + touched, "x -o " + touched, std::string("--format=text"),
+                                      "!touch " + touched, std::string("x=[1, 2] -o f"), std::string("[1, -x]"),
+                                      "@" + (folder / "secret.py").string(), std::string("x\x1b[2J")}) {
     CHECK_MESSAGE(is_refused(client.call("query", {{"program", p}, {"what", "print"}, {"argument", argument}})),
                   argument);
     CHECK_MESSAGE(is_refused(client.call("debug", {{"program", p}, {"action", "run"}, {"inputs", {argument}}})),

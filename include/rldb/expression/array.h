@@ -45,6 +45,14 @@ runtime::Result<runtime::Value> matrix_product(const runtime::Value& a, const ru
 // Applies the function to each element, in double; the result has the dtype given. A number gives a number.
 runtime::Result<runtime::Value> map_double(const runtime::Value& v, runtime::DType result, double (*f)(double));
 runtime::Result<support::Ref<runtime::Tensor>> cast(const runtime::Tensor& t, runtime::DType to);
+// The same, but a number that `to` cannot hold is an error: an integer out of its range, a finite number that becomes
+// infinite or NaN. Fractions are cut and floats rounded.
+runtime::Result<support::Ref<runtime::Tensor>> cast_in_range(const runtime::Tensor& t, runtime::DType to);
+// Numbers as they are typed, in the dtype of the place that they are for. Those of an expression, of lists, and of
+// functions without a dtype are bool, int64 and float64; a tensor of any other dtype is left as it is. A number that
+// `wanted` cannot hold is an error, a fraction for an integer too.
+runtime::Result<support::Ref<runtime::Tensor>> plain_numbers_as(const support::Ref<runtime::Tensor>& t,
+                                                                runtime::DType wanted);
 
 // The dtype of an operation on these: tensors by promotion, then numbers, which are weak. An integer that does not fit
 // the dtype is an error.

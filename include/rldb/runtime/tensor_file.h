@@ -32,6 +32,10 @@ Result<Value> load_tensor(std::string_view path_and_member);
 Result<Value> parse_value_literal(std::string_view text);
 // `[[1, 2], [3, 4]]` as Python or NumPy writes it (commas or blanks), at a given dtype; the shape is the brackets'.
 Result<Value> parse_list(std::string_view text, DType dtype);
+// The same as nested tuples of integers, floats and booleans; an error when there is anything else in the list.
+Result<Value> parse_plain_list(std::string_view text);
+// `7`, `-2.5`, `1_000`, `True`, `inf`.
+bool is_number_text(std::string_view text);
 // Uniform in [-1, 1) for floats, [0, 10) for ints, from a seeded generator; the same on every machine.
 Result<Value> random_tensor(std::vector<std::int64_t> shape, DType dtype, std::uint64_t seed);
 

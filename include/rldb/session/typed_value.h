@@ -20,10 +20,12 @@ using FindValue = std::function<const runtime::Value*(std::string_view name)>;
 // dtype of plain numbers (int64, float64, bool); named values, files and literals keep theirs. A null type leaves the
 // value as it is.
 runtime::Result<runtime::Value> typed_value(std::string_view text, const ir::Type* type, const FindValue& find);
+// Of the first word of a call: no function has such a name.
+bool looks_like_value(std::string_view word);
 
-// A value in the form of a type: a number for a tensor without dimensions, a list for a tensor or a shape. A fraction
-// for an integer dtype, or a number out of its range, is an error; everything else that does not fit is left to the
-// check of arguments.
+// A value in the form of a type: a number for a scalar or a tensor without dimensions, a list for a tensor or a shape.
+// A fraction for an integer dtype, a number out of the dtype's range and a list that is no tensor are errors;
+// everything else that does not fit is left to the check of arguments.
 enum class Tensors : std::uint8_t { Keep, Convert };
 runtime::Result<runtime::Value> in_form_of(const ir::Type* type, const runtime::Value& value,
                                            Tensors tensors = Tensors::Keep);

@@ -41,9 +41,9 @@ runtime::Result<support::Ref<Tensor>> converted(const Value& value, runtime::DTy
   return expression::cast(*t, dtype);
 }
 
-// The value in the form that the register holds now: a single element becomes a one-element tensor if there is one
-// there. A null value: it does not fit.
-Value in_form_of(const Value& now, const Value& wanted) {
+// The value in the form that the register holds now: numbers and lists take its dtype, a single element becomes a
+// one-element tensor if there is one there. A null value: it does not fit; an error: a number of it does not.
+runtime::Result<Value> in_form_of(const Value& now, const Value& wanted) {
   if (now.is_null()) return wanted;
   if (now.is(ValueKind::Int) || now.is(ValueKind::Bool) || now.is(ValueKind::Float)) {
     auto number = expression::number_of(wanted);
@@ -53,15 +53,18 @@ Value in_form_of(const Value& now, const Value& wanted) {
   }
   if (!now.is(ValueKind::Tensor)) return now.kind() == wanted.kind() ? wanted : Value();
   const Tensor& t = now.as_tensor();
-  if (wanted.is(ValueKind::Tensor) && wanted.as_tensor().shape() == t.shape() &&
-      wanted.as_tensor().dtype() == t.dtype())
-    return wanted;
+  if (wanted.is(ValueKind::Tensor) || wanted.is(ValueKind::Tuple)) {
+    const auto given = expression::as_tensor(wanted);
+    if (given.ok() && (*given)->shape() == t.shape()) {
+      RLDB_TRY(auto fits, expression::plain_numbers_as(*given, t.dtype()));
+      return fits->dtype() == t.dtype() ? Value(std::move(fits)) : Value();
+    }
+  }
   auto one = expression::number_of(wanted);
   if (t.element_count() != 1 || !one.ok()) return Value();
-  auto made = converted(*one, t.dtype());
-  if (!made.ok()) return Value();
-  auto shaped = Tensor::view((*made)->storage(), (*made)->byte_offset(), t.shape(), t.dtype());
-  return shaped.ok() ? Value(std::move(shaped).value()) : Value();
+  RLDB_TRY(auto made, converted(*one, t.dtype()));
+  RLDB_TRY(auto shaped, Tensor::view(made->storage(), made->byte_offset(), t.shape(), t.dtype()));
+  return Value(std::move(shaped));
 }
 
 // Its memory is shared with a checkpoint, and there is none for a copy: the run ends with the change that was asked
@@ -89,7 +92,9 @@ std::optional<std::string> Debugger::Impl::assign_register(std::string_view name
   const UserVariable* v = live_variable(name, frame);
   const RegName reg = v->range->reg;
   const Value* now = run->machine().read_register(frame, reg);
-  const Value fits = now ? in_form_of(*now, value) : Value();
+  const auto formed = now ? in_form_of(*now, value) : Value();
+  if (!formed.ok()) return refuse(out, name, formed.error().message);
+  const Value& fits = *formed;
   if (fits.is_null())
     return refuse(out, name,
                   fmt::format("it is a {}, the value is a {}", kind_text(now ? *now : Value()), kind_text(value)));

@@ -149,14 +149,24 @@ std::optional<std::string> first_input_with(const std::vector<Operand>& all, Num
       return fmt::format("its input {} has one at {}", input.name, place_of(*input.tensor, there));
   return std::nullopt;
 }
-std::string origin_in_inputs(const std::vector<Operand>& all, NumericEvent event) {
+// `at`: the element of the output that has it.
+std::string origin_in_inputs(const std::vector<Operand>& all, const Tensor& output, std::int64_t at,
+                             NumericEvent event) {
   if (auto found = first_input_with(all, event)) return *std::move(found);
   std::string none = "no input has one";
   if (event != NumericEvent::NaN) return none;
-  for (const Operand& input : all)
-    if (const std::int64_t there = input.is_output ? -1 : find(*input.tensor, NumericEvent::Inf); there >= 0)
-      return fmt::format("{}, but {} is infinite at {}", none, input.name, place_of(*input.tensor, there));
-  return none;
+  std::string elsewhere;  // in an input of the same shape: it may have nothing to do with this element
+  for (const Operand& input : all) {
+    const std::int64_t there = input.is_output ? -1 : find(*input.tensor, NumericEvent::Inf);
+    if (there < 0) continue;
+    const bool same_shape = input.tensor->shape() == output.shape();
+    if (!same_shape || std::isinf(input.tensor->at(at)))
+      return fmt::format("{}, but {} is infinite at {}", none, input.name,
+                         place_of(*input.tensor, same_shape ? at : there));
+    if (elsewhere.empty())
+      elsewhere = fmt::format("; {} is infinite elsewhere, at {}", input.name, place_of(*input.tensor, there));
+  }
+  return none + elsewhere;
 }
 
 }  // namespace
@@ -181,8 +191,9 @@ std::optional<NumericHit> numeric_hit(const Run& run, const CodeMap& map, const 
     if (at < 0) continue;
     const std::string place = place_of(*o.tensor, at);
     const bool named = !o.name.starts_with('%');
-    return NumericHit{fmt::format("{} in {} at {}; {}", text, o.name, place, origin_in_inputs(all, event)),
-                      named ? o.name + (o.tensor->ndim() ? place : "") : std::string()};
+    return NumericHit{
+        fmt::format("{} in {} at {}; {}", text, o.name, place, origin_in_inputs(all, *o.tensor, at, event)),
+        named ? o.name + (o.tensor->ndim() ? place : "") : std::string()};
   }
   return std::nullopt;
 }

@@ -134,6 +134,9 @@ class Search {
   // A statement that begins although the one before it has not ended.
   std::optional<Mistake> statement() const {
     const Token& t = t_[i_];
+    const bool in_brackets = !open_.empty() && !open_.back().is_body && !open_.back().is_arms;
+    if (t.text == "#" && !is(after(1), "[") && !in_brackets)
+      return at(t, source::message(diag::RelaySyntax, "`#`").with_hint("a comment begins with `//`"));
     if (is(before(1), "let") && t.sort == Sort::Graph)
       return at(t, source::message(diag::RelayLetName, t.text)
                        .with_hint(fmt::format("a numbered value has no `let`: `{} = ...`", t.text)));
@@ -174,16 +177,21 @@ class Search {
     bool is_arms = false;        // `{` of a `match`
     bool is_parameters = false;  // of a function
     bool has_comma = false;
+    std::size_t at = 0;
   };
+  static std::size_t nothing_closed() { return std::size_t(-1); }
   void follow_brackets() {
     const Token& t = t_[i_];
     if (t.sort != Sort::Sign) return;
     if (t.text == "," && !open_.empty()) open_.back().has_comma = true;
     if (t.text == "(" || t.text == "[" || t.text == "{") open_.push_back(opened(t));
-    if ((t.text == ")" || t.text == "]" || t.text == "}") && !open_.empty()) open_.pop_back();
+    if (t.text != ")" && t.text != "]" && t.text != "}") return;
+    if (t.text == ")") closed_ = open_.empty() ? nothing_closed() : open_.back().at;
+    if (!open_.empty()) open_.pop_back();
   }
   Open opened(const Token& t) const {
     Open o;
+    o.at = i_;
     o.is_tensor = t.text == "[" && is(before(1), "Tensor");
     o.is_arms = t.text == "{" && follows_match();
     o.is_body = t.text == "{" && !o.is_arms;
@@ -192,19 +200,17 @@ class Search {
   }
   // `match (%x) {`, `match %x {`
   bool follows_match() const {
-    int depth = 0;
-    for (std::size_t k = i_; k-- > 0;) {
-      depth += t_[k].text == ")";
-      depth -= t_[k].text == "(";
-      if (depth == 0)
-        return k > 0 && (t_[k - 1].text == "match" || (t_[k - 1].text == "?" && k > 1 && t_[k - 2].text == "match"));
-    }
-    return false;
+    if (i_ == 0) return false;
+    const std::size_t value = t_[i_ - 1].text == ")" ? closed_ : i_ - 1;
+    if (value == nothing_closed() || value == 0) return false;
+    const Token& t = t_[value - 1];
+    return t.text == "match" || (t.text == "?" && value > 1 && t_[value - 2].text == "match");
   }
 
   std::vector<Token> t_;
   std::size_t i_ = 0;
   std::vector<Open> open_;
+  std::size_t closed_ = nothing_closed();  // where the bracket that the last `)` has closed was opened
 };
 
 }  // namespace

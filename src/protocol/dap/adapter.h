@@ -29,7 +29,8 @@ struct Launch {
   std::vector<std::string> inputs, commands;
   std::int64_t ranks = 1, rank = 0, groups = 1;
   bool stop_on_entry = false, stop_on_exit = false, no_debug = false, is_script = false;
-  std::string call() const;  // as words of `:run`
+  std::vector<std::string> words() const;  // of `:run`
+  std::string call() const;                // the same as one text
 };
 
 class Adapter {

@@ -23,15 +23,25 @@ std::string quoted(const std::string& word) {
   return word.find('"') == std::string::npos ? fmt::format("\"{}\"", word) : fmt::format("'{}'", word);
 }
 
-// A list of words, or an object of names and words.
+// JSON's numbers, booleans and lists of them are values as they stand.
+bool is_value(const Json& v) {
+  if (v.is_array()) return std::all_of(v.begin(), v.end(), is_value);
+  return v.is_string() || v.is_number() || v.is_boolean();
+}
+std::string text_of(const Json& v) { return v.is_string() ? v.get<std::string>() : v.dump(); }
+
+// A list of values, or an object of names and values.
 std::vector<std::string> read_inputs(Fields& fields, const Json& arguments) {
   if (!fields.has("inputs")) return {};
   const Json& inputs = arguments["inputs"];
-  if (!inputs.is_object()) return fields.texts("inputs");
   std::vector<std::string> words;
+  const bool by_name = inputs.is_object();
+  if (!by_name && !inputs.is_array()) return fields.texts("inputs");
   for (const auto& [name, value] : inputs.items()) {
-    if (!value.is_string()) fields.fail("the values of `inputs` have to be strings: \"2x3xf32=ones\"");
-    words.push_back(fmt::format("{}={}", name, value.is_string() ? value.get<std::string>() : ""));
+    if (!is_value(value))
+      fields.fail("`inputs` has to hold texts such as \"2x3xf32=ones\", numbers, booleans, or lists of numbers");
+    else
+      words.push_back(by_name ? fmt::format("{}={}", name, text_of(value)) : text_of(value));
   }
   return words;
 }
@@ -55,6 +65,12 @@ void read_engine(Fields& fields, session::Options& options) {
 }
 
 }  // namespace
+
+std::vector<std::string> Launch::words() const {
+  std::vector<std::string> all = inputs;
+  if (!function.empty()) all.insert(all.begin(), function);
+  return all;
+}
 
 std::string Launch::call() const {
   std::string words = function;
@@ -208,7 +224,7 @@ void Adapter::start() {
   }
   bool ready = false;
   repl_->guard(":run " + launch_.call(), [&] {
-    call_ = ui::prepare_call(*repl_, launch_.call());
+    call_ = ui::prepare_call(*repl_, launch_.words());
     source::Diagnostics diagnostics;
     ready = call_ && repl_->session().runnable(diagnostics) != nullptr;
     repl_->report(diagnostics);

@@ -28,10 +28,17 @@ support::Failure<RpcError> invalid(std::string_view name, std::string_view rule)
 
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 
+// `-inf`, `-np.inf`, `--5`: no option begins like these.
+bool is_negated_number(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of('-'), text.size()));
+  return text.starts_with("inf") || text.starts_with("np.") ||
+         (!text.empty() && std::isdigit(static_cast<unsigned char>(text[0])));
+}
+
 // Options of commands would reach what the tools leave out: a shell, other files, other engines.
 bool has_option(std::string_view word) {
   for (std::size_t i = 0; i + 1 < word.size(); ++i)
-    if (word[i] == '-' && (i == 0 || is_blank(word[i - 1])) &&
+    if (word[i] == '-' && (i == 0 || is_blank(word[i - 1])) && !is_negated_number(word.substr(i)) &&
         (word[i + 1] == '-' || std::isalpha(static_cast<unsigned char>(word[i + 1]))))
       return true;
   return false;

@@ -1,7 +1,11 @@
 // Elements, and nested lists of them: `[[1, 2], [3, 4]]` as Python or NumPy writes it.
 #include <fmt/format.h>
 
+#include <cmath>
+#include <optional>
+
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/support/cancel.h"
 #include "rldb/support/number_literal.h"
 #include "runtime/text/literal.h"
 
@@ -143,7 +147,7 @@ bool parse_python(std::string_view text, double& out) {
 
 Result<support::Unit> store_element(std::string_view text, DType t, void* to) {
   const auto wrong = [&](std::string_view why) {
-    return bad_literal(fmt::format("`{}` {} `{}`", text, why, to_string(t)));
+    return bad_literal(fmt::format("`{}` {} `{}`", support::one_line(text, kShownText), why, to_string(t)));
   };
   const bool is_true = text == "True" || text == "true";
   const bool is_false = text == "False" || text == "false";
@@ -151,6 +155,8 @@ Result<support::Unit> store_element(std::string_view text, DType t, void* to) {
     double v = 0;
     if (is_true || is_false || !parse_all(text, v)) return wrong("is not a number of");
     store_double(to, t, v);
+    if (std::isfinite(v) && !std::isfinite(load_as_double(static_cast<const std::byte*>(to), t)))
+      return wrong("does not fit into");
     return support::Unit{};
   }
   std::int64_t v = is_true ? 1 : 0;
@@ -185,6 +191,45 @@ Result<Value> parse_list(std::string_view text, DType dtype) {
     to += dtype.bytes();
   }
   return Value(std::move(tensor));
+}
+
+namespace {
+
+std::optional<Value> number_of_text(std::string_view text) {
+  if (text == "True" || text == "true") return Value::of_bool(true);
+  if (text == "False" || text == "false") return Value::of_bool(false);
+  std::int64_t integer = 0;
+  if (parse_all(text, integer)) return Value::of_int(integer);
+  double number = 0;
+  if (parse_all(text, number)) return Value::of_float(number);
+  return std::nullopt;
+}
+
+// The elements from `at` on, as lists of the dims from `depth` on.
+Result<Value> nested(const ListReader& list, std::size_t depth, std::size_t& at) {
+  if (depth == list.shape().size()) {
+    const std::string_view text = list.elements()[at++];
+    if (auto number = number_of_text(text)) return *std::move(number);
+    return bad_literal(fmt::format("`{}` is not a number", support::one_line(text, kShownText)));
+  }
+  std::vector<Value> fields;
+  for (std::int64_t i = 0; i < list.shape()[depth]; ++i) {
+    support::poll();
+    RLDB_TRY(Value field, nested(list, depth + 1, at));
+    fields.push_back(std::move(field));
+  }
+  return Value::of_tuple(std::move(fields));
+}
+
+}  // namespace
+
+bool is_number_text(std::string_view text) { return number_of_text(text).has_value(); }
+
+Result<Value> parse_plain_list(std::string_view text) {
+  ListReader reader(text);
+  RLDB_TRY_VOID(reader.read());
+  std::size_t at = 0;
+  return nested(reader, 0, at);
 }
 
 }  // namespace rldb::runtime

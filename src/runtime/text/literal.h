@@ -17,7 +17,8 @@ namespace rldb::runtime {
 using support::is_blank;
 using support::trim;
 
-constexpr int kMaxLiteralDepth = 64;  // of nested tuples or lists
+constexpr int kMaxLiteralDepth = 64;    // of nested tuples or lists
+constexpr std::size_t kShownText = 60;  // of a text, in a message
 
 inline support::Failure<Error> bad_literal(std::string text) { return fail(ErrorKind::TypeMismatch, std::move(text)); }
 

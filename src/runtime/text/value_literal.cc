@@ -62,13 +62,16 @@ Result<TypeText> parse_type(std::string_view text) {
     const std::size_t x = rest.find('x');
     std::int64_t dim = 0;
     if (x == std::string_view::npos || !parse_all(rest.substr(0, x), dim)) {
-      return bad_literal(fmt::format("`{}` is not a tensor type such as `2x3xf32`", text));
+      return bad_literal(
+          fmt::format("`{}` is not a tensor type such as `2x3xf32`", support::one_line(text, kShownText)));
     }
     type.shape.push_back(dim);
     rest.remove_prefix(x + 1);
   }
   const auto dtype = dtype_named(rest);
-  if (!dtype) return bad_literal(fmt::format("`{}`: `{}` is not a dtype", text, rest));
+  if (!dtype)
+    return bad_literal(fmt::format("`{}`: `{}` is not a dtype", support::one_line(text, kShownText),
+                                   support::one_line(rest, kShownText)));
   if (!dtype->is_scalar() || dtype->is_handle()) {
     return fail(ErrorKind::Unsupported, fmt::format("a literal of dtype `{}`", to_string(*dtype)));
   }
@@ -133,7 +136,8 @@ Result<Value> parse_rand(const TypeText& type, std::string_view text) {
       inside = trim(inside.substr(4));
       inside = inside.starts_with('=') ? trim(inside.substr(1)) : std::string_view();
     }
-    if (!parse_all(inside, seed)) return bad_literal(fmt::format("`{}`: expected `rand(seed=N)`", text));
+    if (!parse_all(inside, seed))
+      return bad_literal(fmt::format("`{}`: expected `rand(seed=N)`", support::one_line(text, kShownText)));
   }
   return random_tensor(type.shape, type.dtype, seed);
 }
@@ -190,8 +194,10 @@ Result<Value> parse_tuple(std::string_view inside, int depth) {
   if (depth >= kMaxLiteralDepth) {
     return fail(ErrorKind::Unsupported, fmt::format("tuples nested deeper than {}", kMaxLiteralDepth));
   }
+  const std::vector<std::string_view> texts = cut_fields(inside);
+  if (texts.size() == 1 && texts[0].size() == trim(inside).size()) return parse_at(texts[0], depth + 1);  // no `;`
   std::vector<Value> fields;
-  for (const std::string_view field : cut_fields(inside)) {
+  for (const std::string_view field : texts) {
     RLDB_TRY(Value value, parse_at(field, depth + 1));
     fields.push_back(std::move(value));
   }
@@ -204,7 +210,8 @@ Result<Value> parse_shape(std::string_view text, std::string_view inside) {
     const std::size_t comma = std::min(inside.find(','), inside.size());
     std::int64_t dim = 0;
     if (!parse_all(trim(inside.substr(0, comma)), dim)) {
-      return bad_literal(fmt::format("`{}`: expected integers, as in `shape(2, 3)`", text));
+      return bad_literal(
+          fmt::format("`{}`: expected integers, as in `shape(2, 3)`", support::one_line(text, kShownText)));
     }
     dims.push_back(dim);
     inside.remove_prefix(std::min(comma + 1, inside.size()));
@@ -235,12 +242,16 @@ Result<Value> parse_at(std::string_view text, int depth) {
   }
   if (const auto name = argument_of(text, "device")) {
     const auto device = parse_device(*name);
-    if (!device) return bad_literal(fmt::format("`{}`: expected a device, as in `device(cuda:0)`", text));
+    if (!device)
+      return bad_literal(
+          fmt::format("`{}`: expected a device, as in `device(cuda:0)`", support::one_line(text, kShownText)));
     return Value::of_object(support::make_ref<DeviceValue>(*device));
   }
   if (const auto name = argument_of(text, "dtype")) {
     const auto dtype = dtype_named(*name);
-    if (!dtype) return bad_literal(fmt::format("`{}`: expected a dtype, as in `dtype(float32)`", text));
+    if (!dtype)
+      return bad_literal(
+          fmt::format("`{}`: expected a dtype, as in `dtype(float32)`", support::one_line(text, kShownText)));
     return Value::of_dtype(*dtype);
   }
   if (text.starts_with('(') && text.ends_with(')')) {
@@ -261,7 +272,7 @@ Result<Value> parse_at(std::string_view text, int depth) {
   return bad_literal(
       fmt::format("`{}` is not a value: expected `2x3xf32=...`, `@FILE`, a number, "
                   "`shape(2, 3)` or `(a; b)`",
-                  text));
+                  support::one_line(text, kShownText)));
 }
 
 // --- random numbers -------------------------------------------------------------------------------

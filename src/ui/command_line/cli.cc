@@ -154,6 +154,17 @@ class HelpFormatter : public CLI::Formatter {
   }
 };
 
+// CLI11 takes `[1, 2]` as a list of words of its own. With a blank before it it is one word; no reader of values minds.
+std::vector<std::string> shielded_words(int argc, char** argv) {
+  std::vector<std::string> words;
+  for (int i = argc - 1; i > 1; --i) {  // after the name of the command; CLI11 wants the last word first
+    const std::string_view word = argv[i];
+    const bool is_list = word.starts_with('[') && word.ends_with(']');
+    words.push_back((is_list ? " " : "") + std::string(word));
+  }
+  return words;
+}
+
 std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, char** argv, int& exit_code) {
   CommandLine c;
   c.subcommand = row.id;
@@ -161,7 +172,7 @@ std::optional<CommandLine> parse_subcommand(const SubcommandRow& row, int argc, 
   app.formatter(std::make_shared<HelpFormatter>());
   add_command_options(row.id, app, c);
   try {
-    app.parse(argc - 1, argv + 1);
+    app.parse(shielded_words(argc, argv));
   } catch (const CLI::ParseError& error) {
     exit_code = finish(app, error);
     return std::nullopt;

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "rldb/repro/sanitize.h"
+#include "rldb/session/typed_value.h"
 #include "rldb/ui/command_line/subcommand.h"
 #include "ui/command_line/options.h"
 
@@ -89,9 +90,7 @@ void add_profile(CLI::App& app, CommandLine& c) {
 void take_call(CommandLine& c) {
   std::vector<std::string> words(c.files.begin() + 1, c.files.end());
   c.files.resize(1);
-  const bool is_value = !words.empty() && words[0].find_first_of("=@(.") != std::string::npos;
-  const bool is_number = !words.empty() && words[0].find_first_not_of("+-0123456789") == std::string::npos;
-  if (!words.empty() && !is_value && !is_number && c.function.empty()) {
+  if (!words.empty() && !session::looks_like_value(words[0]) && c.function.empty()) {
     c.function = words[0];
     words.erase(words.begin());
   }

@@ -49,12 +49,6 @@ std::optional<std::vector<session::Argument>> arguments_of(Repl& repl, const std
 
 }  // namespace
 
-// No function has such a name.
-static bool looks_like_value(std::string_view word) {
-  return !word.empty() && (!expression::is_name_byte(word[0]) || std::isdigit(static_cast<unsigned char>(word[0])) ||
-                           word.find_first_of("=@([") != std::string_view::npos);
-}
-
 std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view rest) {
   return prepare_call(repl, split_values(rest));
 }
@@ -64,7 +58,7 @@ std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> wo
   const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
   PreparedCall call{
       words.empty() ? support::default_function(names) : std::string(support::kEntryFunction), {}, {}, false};
-  const bool value_first = !words.empty() && !known(words[0]) && looks_like_value(words[0]);
+  const bool value_first = !words.empty() && !known(words[0]) && session::looks_like_value(words[0]);
   if (!words.empty() && !value_first) {
     call.function = words[0];
     words.erase(words.begin());
@@ -136,7 +130,7 @@ std::string call_text(Repl& repl, std::string_view rest) {
   if (!rest.empty()) return std::string(rest);
   const std::vector<std::string> words = split_values(repl.last_call), names = repl.session().function_names();
   if (words.empty()) return {};
-  if (!looks_like_value(words[0]) && std::find(names.begin(), names.end(), words[0]) == names.end())
+  if (!session::looks_like_value(words[0]) && std::find(names.begin(), names.end(), words[0]) == names.end())
     return {};  // another program
   if (!repl.wants_json() && words.size() > 1) repl.print("with the last arguments: {}\n", repl.last_call);
   return repl.last_call;

@@ -119,15 +119,16 @@ Status command_Why(Repl& repl, std::string_view rest) {
   }
   if (!depth) return Status::Usage;
   if (!has_run(repl)) return repl.fail(source::message(diag::NotStopped));
-  // Without a name: what the catchpoint has found.
+  // Without a name: what the catchpoint has found, in the frame that it stopped in.
   const std::string found = repl.debugger().last_stop().element;
+  const int frame = target.empty() ? 0 : repl.frame();
   if (target.empty()) target = found;
   if (target.empty()) return Status::Usage;
   const AtRank rank(repl, target);
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
   const std::vector<debug::CauseStep> steps =
-      repl.debugger().why(target, repl.frame(), int(std::min(*depth, kDeepest)), diagnostics);
+      repl.debugger().why(target, frame, int(std::min(*depth, kDeepest)), diagnostics);
   if (repl.report(diagnostics) == Status::Failed) return Status::Failed;
   if (!repl.wants_json()) return show_lines(repl, lines_with_nodes(repl.session(), steps));
   Json rows = why_json(steps);
