@@ -1,4 +1,5 @@
-// The values of a run's inputs as a user types them. Users: the arguments of a run, `:input`, `--expected-output`.
+// The values of a run's inputs as a user types them. Users: the arguments of a run, `:input`, `:bisect
+// --expected-output`.
 #pragma once
 
 #include <cstdint>

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "rldb/eval/eval.h"
+#include "rldb/expression/language.h"
 #include "rldb/ir/attr_name/relax.h"
 #include "rldb/ir/walk.h"
 #include "rldb/passes/pass_id.h"
@@ -349,8 +350,7 @@ const ir::Module* Session::legalised(std::string_view function) {
 // For `NAME=...` that no literal begins with: the supposed parameter name. Empty: the text has another form.
 static std::string_view unknown_name(std::string_view text) {
   const std::string_view name = text.substr(0, std::min(text.find('='), text.size()));
-  const bool word = std::all_of(name.begin(), name.end(),
-                                [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; });
+  const bool word = std::all_of(name.begin(), name.end(), expression::is_name_byte);
   if (name.size() == text.size() || name.empty() || !word || std::isdigit(static_cast<unsigned char>(name[0])))
     return {};
   const bool is_dtype = runtime::parse_value_literal(fmt::format("{}=0", name)).ok();  // `f32=1.5`

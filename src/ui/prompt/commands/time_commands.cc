@@ -123,7 +123,9 @@ Status command_Why(Repl& repl, std::string_view rest) {
   const std::string found = repl.debugger().last_stop().element;
   const int frame = target.empty() ? 0 : repl.frame();
   if (target.empty()) target = found;
-  if (target.empty()) return Status::Usage;
+  if (target.empty())
+    return repl.fail(source::message(diag::RunFailed, "no catchpoint has found an element at this stop")
+                         .with_hint("`why x[0]` explains an element, `why x` a tensor"));
   const AtRank rank(repl, target);
   if (rank.failed()) return Status::Failed;
   source::Diagnostics diagnostics;
