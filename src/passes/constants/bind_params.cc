@@ -56,10 +56,6 @@ std::optional<ArrayText> array_text(std::string_view text) {
   return found.list.empty() ? std::nullopt : std::optional<ArrayText>(found);
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789+-.eE") == std::string_view::npos;
-}
-
 runtime::Result<Value> read_value(std::string_view text, const Type* type) {
   const auto* tensor = as<TensorType>(type);
   const DType wanted = tensor && !tensor->dtype.is_void() ? tensor->dtype : DType::Float(32);
@@ -68,7 +64,7 @@ runtime::Result<Value> read_value(std::string_view text, const Type* type) {
     if (!named) return runtime::fail(runtime::ErrorKind::TypeMismatch, "no dtype `" + std::string(array->dtype) + "`");
     return runtime::parse_list(array->list, *named);
   }
-  if (tensor && is_number(text))
+  if (tensor && runtime::is_number_text(text))
     return runtime::parse_value_literal(runtime::to_string(wanted) + "=" + std::string(text));
   RLDB_TRY(Value value, runtime::parse_value_literal(text));
   // Files have no bfloat16 or float8: such arrays are stored as integers of the same width.
