@@ -7,6 +7,7 @@
 #include "rldb/eval/eval.h"
 #include "rldb/ir/printer.h"
 #include "rldb/passes/pass.h"
+#include "rldb/session/default_function.h"
 #include "rldb/session/session.h"
 
 namespace rldb::protocol::lsp {
@@ -105,7 +106,7 @@ RpcResult<Json> run_function(Server& server, const Json& arguments) {
   session::Session& session = *opened->session;
   LastRun run;
   run.function = text_of_argument(arguments, 1);
-  if (run.function.empty()) run.function = support::kEntryFunction;
+  if (run.function.empty()) run.function = session::default_function(session);
   const auto inputs = inputs_of(arguments);
   if (!inputs) return rpc_failure(RpcCode::InvalidParams, "inputs are texts, as in `x=2x3xf32=ones`");
   source::Diagnostics found;
@@ -201,7 +202,6 @@ struct Command {
 constexpr Command kCommands[] = {
 #define RLDB_LSP_COMMAND(name, function) {name, function},
 #include "protocol/lsp/command.def"
-#include "rldb/support/entry_function.h"
 };
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "rldb/repro/compare.h"
+#include "rldb/session/default_function.h"
 #include "rldb/support/cancel.h"
-#include "rldb/support/entry_function.h"
 #include "rldb/ui/prompt/value_document.h"
 
 namespace rldb::ui {
@@ -54,7 +54,7 @@ std::size_t parameter_count(const ir::Module* module, std::string_view function)
 std::optional<PageRun> page_run(session::Session& session, const std::vector<std::string>& texts,
                                 source::Diagnostics& out) {
   PageRun run;
-  run.function = support::default_function(session.function_names());
+  run.function = session::default_function(session);
   run.texts = texts;
   const auto arguments = session.arguments(run.function, texts, out);
   if (!arguments) return std::nullopt;

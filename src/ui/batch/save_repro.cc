@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "rldb/repro/cut_pair.h"
+#include "rldb/session/default_function.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/support/entry_function.h"
 #include "rldb/ui/batch/batch.h"
@@ -50,14 +51,7 @@ std::string quoted_word(const std::string& word) {
 
 std::string function_of(const CommandLine& line, const session::Session& session) {
   if (!line.function.empty()) return line.function;
-  std::vector<std::string> names;
-  if (const ir::Module* module = session.module()) {
-    for (const ir::ModuleEntry& e : module->entries)
-      if (const auto* f = ir::as<ir::Function>(e.function); f && !f->is_private()) names.emplace_back(e.name);
-  } else {
-    names = session.function_names();
-  }
-  return support::default_function(names);
+  return session::default_function(session);
 }
 
 ReproFile repro_of(const CommandLine& line, const session::Options& options, const ir::Module* module) {

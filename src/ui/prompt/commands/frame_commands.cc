@@ -7,10 +7,10 @@
 #include "rldb/debug/objects.h"
 #include "rldb/debug/storage.h"
 #include "rldb/runtime/tensor_place.h"
+#include "rldb/session/default_function.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_debug.h"
 #include "rldb/source/diagnostic_missing.h"
-#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
@@ -324,7 +324,7 @@ Status command_Storage(Repl& repl, std::string_view rest) {
     if (function.empty()) function = where.function;
     if (function == where.function) now = where.pc;
   } else {
-    if (function.empty()) function = support::kEntryFunction;
+    if (function.empty()) function = session::default_function(repl.session());
     source::Diagnostics diagnostics;
     const auto build = repl.session().viewable(diagnostics);
     if (repl.report(diagnostics) == Status::Failed || !build) return Status::Failed;

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "rldb/debug/graph.h"
+#include "rldb/session/default_function.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_result.h"
-#include "rldb/support/entry_function.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/state.h"
 #include "rldb/ui/render/ast_view.h"
@@ -21,7 +21,7 @@ namespace rldb::ui {
 
 std::string function_at_hand(Repl& repl) {
   const debug::Position where = repl.debugger().function_position(repl.frame());
-  if (where.pc < 0) return std::string(support::kEntryFunction);
+  if (where.pc < 0) return session::default_function(repl.session());
   return where.written_in.empty() ? where.function : where.written_in;
 }
 

@@ -11,11 +11,11 @@
 #include "rldb/repro/reduce.h"
 #include "rldb/repro/sanitize.h"
 #include "rldb/repro/validate.h"
+#include "rldb/session/default_function.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_repro.h"
 #include "rldb/source/diagnostic_result.h"
 #include "rldb/source/diagnostic_run.h"
-#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/kernel_step.h"
@@ -156,7 +156,7 @@ Status command_Sanitize(Repl& repl, std::string_view rest) {
         source::message(diag::BadOption, wrong, "sanitize").with_hint("values: " + repro::sanitizer_names()));
   repro::Program program;
   program.module = repl.session().module();
-  program.function = words.size() > 1 ? words[1] : std::string(support::kEntryFunction);
+  program.function = words.size() > 1 ? words[1] : session::default_function(repl.session());
   program.kernels = repl.session().options().engine;
   source::Diagnostics diagnostics;
   const std::vector<std::string> values(words.begin() + std::min<std::ptrdiff_t>(2, std::ssize(words)), words.end());

@@ -10,6 +10,7 @@
 #include "rldb/debug/file_names.h"
 #include "rldb/expression/language.h"
 #include "rldb/runtime/tensor_file.h"
+#include "rldb/session/default_function.h"
 #include "rldb/session/generated.h"
 #include "rldb/session/group.h"
 #include "rldb/session/prepare.h"
@@ -18,7 +19,6 @@
 #include "rldb/source/diagnostic_input.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_rank.h"
-#include "rldb/support/entry_function.h"
 #include "rldb/support/text.h"
 #include "rldb/ui/prompt/data.h"
 #include "rldb/ui/prompt/rank_job.h"
@@ -56,8 +56,7 @@ std::optional<PreparedCall> prepare_call(Repl& repl, std::string_view rest) {
 std::optional<PreparedCall> prepare_call(Repl& repl, std::vector<std::string> words) {
   const std::vector<std::string> names = repl.session().function_names();
   const auto known = [&](const std::string& n) { return std::find(names.begin(), names.end(), n) != names.end(); };
-  PreparedCall call{
-      words.empty() ? support::default_function(names) : std::string(support::kEntryFunction), {}, {}, false};
+  PreparedCall call{session::default_function(repl.session()), {}, {}, false};
   const bool value_first = !words.empty() && !known(words[0]) && session::looks_like_value(words[0]);
   if (!words.empty() && !value_first) {
     call.function = words[0];
