@@ -191,21 +191,30 @@ const pb::AttributeProto* NodeContext::attr(std::string_view name) const {
   return nullptr;
 }
 
-std::int64_t NodeContext::integer(std::string_view name, std::int64_t otherwise) const {
+// Some writers leave out values that are 0 or empty: the kind alone says that the attribute is given.
+template <class Present>
+const pb::AttributeProto* NodeContext::attr_of(std::string_view name, int kind, Present&& present) const {
   const auto* a = attr(name);
-  return a && a->has_i() ? a->i() : otherwise;
+  if (!a || present(*a) || a->type() == kind) return a;
+  if (a->type() != pb::AttributeProto::UNDEFINED) wrong_attribute = name;
+  return nullptr;
+}
+
+std::int64_t NodeContext::integer(std::string_view name, std::int64_t otherwise) const {
+  const auto* a = attr_of(name, pb::AttributeProto::INT, [](const auto& p) { return p.has_i(); });
+  return a ? a->i() : otherwise;
 }
 double NodeContext::real(std::string_view name, double otherwise) const {
   if (const auto exact = exact_reals.find(name); exact != exact_reals.end()) return exact->second;
-  const auto* a = attr(name);
-  return a && a->has_f() ? double(a->f()) : otherwise;
+  const auto* a = attr_of(name, pb::AttributeProto::FLOAT, [](const auto& p) { return p.has_f(); });
+  return a ? double(a->f()) : otherwise;
 }
 std::string NodeContext::text(std::string_view name, std::string_view otherwise) const {
-  const auto* a = attr(name);
-  return a && a->has_s() ? a->s() : std::string(otherwise);
+  const auto* a = attr_of(name, pb::AttributeProto::STRING, [](const auto& p) { return p.has_s(); });
+  return a ? a->s() : std::string(otherwise);
 }
 std::optional<Ints> NodeContext::ints(std::string_view name) const {
-  const auto* a = attr(name);
+  const auto* a = attr_of(name, pb::AttributeProto::INTS, [](const auto& p) { return p.ints_size() > 0; });
   if (!a) return std::nullopt;
   return Ints(a->ints().begin(), a->ints().end());
 }
@@ -215,15 +224,15 @@ Ints NodeContext::ints(std::string_view name, std::size_t count, std::int64_t ot
   return made;
 }
 std::vector<double> NodeContext::reals(std::string_view name) const {
-  const auto* a = attr(name);
+  const auto* a = attr_of(name, pb::AttributeProto::FLOATS, [](const auto& p) { return p.floats_size() > 0; });
   return a ? std::vector<double>(a->floats().begin(), a->floats().end()) : std::vector<double>();
 }
 std::vector<std::string> NodeContext::texts(std::string_view name) const {
-  const auto* a = attr(name);
+  const auto* a = attr_of(name, pb::AttributeProto::STRINGS, [](const auto& p) { return p.strings_size() > 0; });
   return a ? std::vector<std::string>(a->strings().begin(), a->strings().end()) : std::vector<std::string>();
 }
 const pb::GraphProto* NodeContext::graph(std::string_view name) const {
-  const auto* a = attr(name);
+  const auto* a = attr_of(name, pb::AttributeProto::GRAPH, [](const auto& p) { return p.has_g(); });
   return a && a->has_g() ? &a->g() : nullptr;
 }
 

@@ -104,6 +104,8 @@ class NodeContext : public ops::Emitter {
   ir::Result<double> real_in(std::size_t i, double otherwise);
 
   // ---- attributes ----
+  // One that was asked for and is of another kind; empty: there is none.
+  mutable std::string wrong_attribute;
   const pb::AttributeProto* attr(std::string_view name) const;
   std::int64_t integer(std::string_view name, std::int64_t otherwise) const;
   double real(std::string_view name, double otherwise) const;
@@ -129,6 +131,11 @@ class NodeContext : public ops::Emitter {
   ir::Result<Exprs> fields_of(const Expr* tuple);
   ir::Result<Exprs> pieces(const Expr* x, const Ints& ends, std::int64_t axis);  // a split at these places
   Made tensor_from(const Known& known);
+
+ private:
+  // The attribute, if it is of this kind; another one is noted. `present`: it has such a value.
+  template <class Present>
+  const pb::AttributeProto* attr_of(std::string_view name, int kind, Present&& present) const;
 };
 
 using Translate = Made (*)(NodeContext&);

@@ -39,6 +39,9 @@ std::string valid_name(const std::string& name, std::string_view prefix) {
 // Before the key of a dim that the model does not name.
 constexpr char kNameless = '\1';
 
+// Nodes that functions of the model and unrolled loops may become: calls in calls multiply.
+constexpr std::size_t kMostExpanded = 300'000;
+
 bool has_branches(const pb::GraphProto& graph) {
   for (const auto& node : graph.node())
     for (const auto& a : node.attribute())
@@ -216,6 +219,11 @@ const ir::Type* Translator::type_of(const pb::ValueInfoProto& input) {
   if (!t.has_shape()) return ctx_.tensor_ndim(ir::kUnknownNdim, *dtype);
   Dims dims;
   for (const auto& d : t.shape().dim()) {
+    // -1 is written for a dim that is not known.
+    if (d.has_dim_value() && d.dim_value() < -1) {
+      out_.add({}, source::message(diag::OnnxTypeUnknown, input.name(), fmt::format("a dim is {}", d.dim_value())));
+      return nullptr;
+    }
     if (d.has_dim_value() && d.dim_value() >= 0) {
       dims.push_back(ctx_.i64(d.dim_value()));
       continue;
@@ -332,7 +340,22 @@ bool Translator::nodes(const Nodes& all, Scope& scope, const Frame& frame) {
   return true;
 }
 
+bool Translator::check_node(const pb::NodeProto& n, int index, const Scope& scope, const Frame& frame) {
+  if ((frame.function || scope.outer) && ++expanded_ > kMostExpanded) {
+    out_.add(span_of(n), source::message(diag::OnnxTooManyNodes, kMostExpanded));
+    return false;
+  }
+  if (model_.is_exported()) return true;  // a tensor that is changed in place keeps its name
+  for (const std::string& name : n.output()) {
+    if (name.empty() || !scope.values.contains(name)) continue;
+    out_.add(span_of(n), source::message(diag::OnnxGivenTwice, node_label(n, index), name));
+    return false;
+  }
+  return true;
+}
+
 bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Frame& frame) {
+  if (!check_node(n, index, scope, frame)) return false;
   NodeContext c({ctx_, blocks_, kernels_}, n);
   for (const std::string& name : n.input()) {
     const Value* v = name.empty() ? nullptr : scope.find(name);
@@ -354,6 +377,8 @@ bool Translator::node(const pb::NodeProto& n, int index, Scope& scope, const Fra
   c.run_graph = [&](const pb::GraphProto& g, const Values& inputs) { return run_graph(g, inputs, scope, frame); };
   const std::size_t errors = out_.error_count();
   const Made made = row->body(c);
+  if (!c.wrong_attribute.empty())
+    return fail(n, index, refuse(fmt::format("its attribute `{}` is of another kind", c.wrong_attribute)).error);
   if (!made.ok()) return out_.error_count() > errors ? false : fail(n, index, made.error());
   if (!take_results(n, c, *made, scope)) return false;
   if (!model_.is_exported()) return true;

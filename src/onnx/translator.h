@@ -45,6 +45,7 @@ class Translator {
   // False: diagnosed.
   template <class Nodes>
   bool nodes(const Nodes& all, Scope& scope, const Frame& frame);
+  bool check_node(const pb::NodeProto& n, int index, const Scope& scope, const Frame& frame);
   bool node(const pb::NodeProto& n, int index, Scope& scope, const Frame& frame);
   bool call(const pb::NodeProto& n, const pb::FunctionProto& f, const Values& inputs, Scope& scope, const Frame& frame);
   ir::Result<Values> run_graph(const pb::GraphProto& graph, const Values& inputs, const Scope& around,
@@ -75,6 +76,7 @@ class Translator {
   std::unordered_map<std::string, const ir::Var*> dims_;
   std::unordered_set<std::string> symbols_;  // dims of inputs, as they are written
   std::uint32_t placed_ = 0;
+  std::size_t expanded_ = 0;  // nodes of functions and of graphs inside of nodes
   // Of a program of PyTorch: types of values, and the values of tensors before they were changed in place.
   std::unordered_map<std::string, const pb::TypeProto*> recorded_;
   std::unordered_map<std::string, Value> before_change_;

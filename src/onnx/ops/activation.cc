@@ -138,7 +138,9 @@ Made mish(NodeContext& c) {
 
 Made gelu(NodeContext& c) {
   Chain m(c);
-  return m.done(m.unary(c.text(key::Approximate, "none") == "tanh" ? op::NnGeluTanh : op::NnGelu, m.in(0)));
+  const std::string how = c.text(key::Approximate, "none");
+  if (how != "tanh" && how != "none") return refuse(fmt::format("there is no approximation `{}`", how));
+  return m.done(m.unary(how == "tanh" ? op::NnGeluTanh : op::NnGelu, m.in(0)));
 }
 
 // Of com.microsoft: a bias is added first.

@@ -61,15 +61,23 @@ Made binary(NodeContext& c) {
   return c.each(c.target, a, b);
 }
 
-// Any number of operands.
-Made variadic(NodeContext& c) {
-  if (c.count() == 2 && fold_binary(c)) return nullptr;
+namespace {
+
+// Of any number of operands.
+Made one_by_one(NodeContext& c) {
   RLDB_TRY(const Expr* made, c.in(0));
   for (std::size_t i = 1; i < c.count(); ++i) {
     RLDB_TRY(const Expr* x, c.in(i));
     RLDB_TRY(made, c.each(c.target, made, x));
   }
   return made;
+}
+
+}  // namespace
+
+Made variadic(NodeContext& c) {
+  if (c.count() == 2 && fold_binary(c)) return nullptr;
+  return one_by_one(c);
 }
 
 namespace {
@@ -104,7 +112,7 @@ Made extreme(NodeContext& c) {
 }
 
 Made mean(NodeContext& c) {
-  RLDB_TRY(const Expr* sum, variadic(c));
+  RLDB_TRY(const Expr* sum, one_by_one(c));
   return c.with_scalar(op::Divide, sum, double(c.count()));
 }
 
@@ -132,7 +140,9 @@ Made modulo(NodeContext& c) {
 Made bit_shift(NodeContext& c) {
   RLDB_TRY(const Expr* a, c.in(0));
   RLDB_TRY(const Expr* b, c.in(1));
-  return c.each(c.text(key::Direction, "") == "LEFT" ? op::LeftShift : op::RightShift, a, b);
+  const std::string way = c.text(key::Direction, "");
+  if (way != "LEFT" && way != "RIGHT") return refuse(fmt::format("there is no direction `{}`", way));
+  return c.each(way == "LEFT" ? op::LeftShift : op::RightShift, a, b);
 }
 
 namespace {
@@ -157,7 +167,8 @@ namespace {
 
 // The number of an element type; the first version has its name: "INT32".
 std::int32_t data_type_of(const NodeContext& c) {
-  std::string name = c.text(key::To, "");
+  const auto* to = c.attr(key::To);
+  std::string name = to && to->has_s() ? to->s() : std::string();
   for (char& letter : name) letter = char(std::tolower(static_cast<unsigned char>(letter)));
   if (name.empty()) return std::int32_t(c.integer(key::To, 0));
   std::int32_t type = pb::TensorProto::DataType_MAX;

@@ -260,7 +260,9 @@ Made depth_to_space(NodeContext& c) {
   const std::int64_t b = c.integer(key::Blocksize, 1);
   if (!m.good() || d.size() != 4 || b < 1) return m.done(m.fail("its data is not an image, or its block is empty"));
   const Expr *n = c.i64(b), *deep = ir::floor_div(c.ctx, d[1], c.i64(b * b));
-  const bool columns = c.text(key::Mode, "DCR") == "DCR";
+  const std::string mode = c.text(key::Mode, "DCR");
+  const bool columns = mode == "DCR";
+  if (!columns && mode != "CRD") return refuse(fmt::format("there is no mode `{}`", mode));
   const Expr* split = m.reshape(x, columns ? Dims{d[0], n, n, deep, d[2], d[3]} : Dims{d[0], deep, n, n, d[2], d[3]});
   const Expr* moved = m.permute(split, columns ? Ints{0, 3, 4, 1, 5, 2} : Ints{0, 1, 4, 2, 5, 3});
   return m.done(m.reshape(moved, {d[0], deep, ir::mul(c.ctx, d[2], n), ir::mul(c.ctx, d[3], n)}));

@@ -131,6 +131,8 @@ ir::Result<Layer> layer_of(NodeContext& c, std::int64_t gates, const std::vector
   const Dims dims = m.dims(x);
   RLDB_TRY_VOID(m.done(nullptr));
   layer.batch = dims[layer.batch_first ? 0 : 1];
+  if (const std::int64_t given = c.integer(key::HiddenSize, layer.hidden); given != layer.hidden)
+    return refuse(fmt::format("its hidden size is {}, and that of its weights {}", given, layer.hidden));
   if (layer.steps > kMostTimeSteps) return refuse(fmt::format("its sequence is longer than {}", kMostTimeSteps));
   layer.activations = activations_of(c, defaults, layer.directions);
   layer.clip = c.real(key::Clip, 0);

@@ -129,7 +129,8 @@ bool reshape_known(NodeContext& c, const Dims& to) {
     const auto dims = resolved(c, from, to, c.integer(key::Allowzero, 0) != 0);
     return dims.ok() && fold_reshape(c, *dims);
   }
-  if (!to.empty() && !ir::is_const(to[0], -1) && int_of(to[0]) != std::int64_t(k->items.size())) return false;
+  const auto count = std::int64_t(k->items.size());
+  if (to.empty() ? count != 1 : !ir::is_const(to[0], -1) && int_of(to[0]) != count) return false;
   c.know({k->dtype, int(to.size()), k->items});
   return true;
 }
@@ -278,12 +279,15 @@ bool split_known(NodeContext& c, Ints sizes) {
   if (sizes.empty())
     for (std::size_t i = 0; i < parts; ++i) sizes.push_back(std::int64_t(std::min(each, n - std::min(n, i * each))));
   std::size_t at = 0;
+  Values pieces;
   for (const std::int64_t size : sizes) {
-    if (size < 0 || at + std::size_t(size) > n) return false;
+    if (size < 0 || std::size_t(size) > n - at) return false;
     const auto begin = x->items.begin() + std::ptrdiff_t(at);
-    c.results.push_back({nullptr, std::make_shared<const Known>(Known{x->dtype, 1, Exprs(begin, begin + size)})});
+    pieces.push_back({nullptr, std::make_shared<const Known>(Known{x->dtype, 1, Exprs(begin, begin + size)})});
     at += std::size_t(size);
   }
+  if (at != n) return false;
+  c.results = std::move(pieces);
   return true;
 }
 
@@ -341,12 +345,20 @@ Made split(NodeContext& c) {
   RLDB_TRY(const Dims sizes, split_sizes(c, dims[axis]));
   Ints ends;
   std::int64_t end = 0;
-  for (const Expr* size : sizes)
-    if (const auto n = int_of(size)) ends.push_back(end += *n);
+  constexpr std::int64_t kMostElements = std::int64_t(1) << 40;  // their sum does not overflow
+  for (const Expr* size : sizes) {
+    const auto n = int_of(size);
+    if (n && (*n < 0 || *n > kMostElements)) return refuse(fmt::format("a piece has {} elements", *n));
+    if (n) ends.push_back(end += *n);
+  }
   if (ends.size() != sizes.size()) {
     RLDB_TRY(const Exprs made, pieces_of(c, x, dims, sizes, axis));
     return static_cast<const Expr*>(c.ctx.tuple(made));
   }
+  if (int_of(dims[axis]).value_or(end) != end)
+    return refuse(
+        fmt::format("its pieces have {} elements along axis {}, which has {}", end, axis, *int_of(dims[axis])));
+  x = c.with_dim(x, axis, c.i64(end));
   if (!ends.empty()) ends.pop_back();
   RLDB_TRY(const Exprs pieces, c.pieces(x, ends, std::int64_t(axis)));
   return static_cast<const Expr*>(c.ctx.tuple(pieces));
@@ -474,7 +486,25 @@ Made range(NodeContext& c) {
                 {{op_attr::Dtype, c.ctx.attr(t)}});
 }
 
+namespace {
+
+// The diagonal is known at run time only.
+Made triangle_at_run_time(NodeContext& c, std::string_view kept_where) {
+  Chain m(c);
+  const Expr* x = m.in(0);
+  const Dims dims = m.dims(x);
+  if (!m.good()) return m.done(nullptr);
+  if (dims.size() < 2) return refuse("its data is no matrix");
+  const Expr *rows = m.positions(dims[dims.size() - 2], 0, 2), *columns = m.positions(dims.back(), 1, 2);
+  const Expr* diagonal = m.reshape(m.cast(m.in(1), DType::Int(64)), {});
+  return m.done(m.where(m.each(kept_where, m.sub(columns, rows), diagonal), x, m.lit(x, 0)));
+}
+
+}  // namespace
+
 Made triangle(NodeContext& c) {
+  const bool upper = c.integer(key::Upper, 1) != 0;
+  if (c.has(1) && !c.is_literal(1)) return triangle_at_run_time(c, upper ? op::GreaterEqual : op::LessEqual);
   RLDB_TRY(const Expr* x, c.in(0));
   std::int64_t k = 0;
   if (c.has(1)) {
@@ -482,7 +512,7 @@ Made triangle(NodeContext& c) {
     if (given.size() != 1) return refuse("its diagonal is not one number");
     k = given[0];
   }
-  return c.emit(c.integer(key::Upper, 1) ? op::Triu : op::Tril, {x, c.i64(k)});
+  return c.emit(upper ? op::Triu : op::Tril, {x, c.i64(k)});
 }
 
 }  // namespace rldb::onnx::bodies
