@@ -2,10 +2,15 @@
 
 #include <algorithm>
 
+#include "rldb/debug/kernel_result.h"
 #include "rldb/ir/stmt.h"
 #include "rldb/ir/walk.h"
+#include "rldb/runtime/copy.h"
+#include "rldb/session/session.h"
 
 namespace rldb::debug {
+
+using runtime::Value;
 
 MatchedParts::MatchedParts(const ir::Stmt* body) {
   ir::walk(body, [&](const ir::Node* n) {
@@ -33,6 +38,19 @@ std::vector<bool> written_parameters(const ir::PrimFunc* f) {
     if (f->params[i].buffer)
       list[i] = std::find(stored.begin(), stored.end(), f->params[i].buffer->data) != stored.end();
   return list;
+}
+
+Value kernel_result(const session::Session& session, std::string_view function, std::span<const Value> arguments) {
+  const ir::Expr* found = session.module() ? session.module()->find(function) : nullptr;
+  const auto* f = ir::as<ir::PrimFunc>(found);
+  if (!f) return Value();
+  const std::vector<bool> written = written_parameters(f);
+  std::vector<Value> results;
+  for (std::size_t i = 0; i < std::min(written.size(), arguments.size()); ++i)
+    if (written[i]) results.push_back(arguments[i]);
+  if (results.empty()) return Value();
+  auto copy = runtime::copy_of(results.size() == 1 ? results[0] : Value::of_tuple(std::move(results)));
+  return copy.ok() ? std::move(copy).value() : Value();
 }
 
 }  // namespace rldb::debug

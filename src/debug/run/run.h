@@ -50,6 +50,8 @@ class Run {
   const CodeMap& code() const { return *code_; }
   const vm::Machine& machine() const { return machine_; }
   const std::string& function() const { return function_; }  // the one that was started
+  // Its arguments, which it may have changed.
+  std::span<const runtime::Value> given() const { return args_; }
   // Its arguments as they were then; nullopt: the run has no history, and may have changed them.
   std::optional<std::vector<runtime::Value>> arguments() const;
   const Timeline& timeline() const { return timeline_; }

@@ -4,6 +4,7 @@
 #include "debug/impl.h"
 #include "debug/watch/iteration.h"
 #include "debug/watch/observer.h"
+#include "rldb/debug/kernel_result.h"
 #include "rldb/runtime/device_error.h"
 #include "rldb/session/observed.h"
 #include "rldb/source/diagnostic_missing.h"
@@ -59,7 +60,7 @@ StopReport Debugger::Impl::report_outcome(Outcome outcome) {
       return r;
     }
     StopReport r = report(StopKind::Finished);
-    r.value = std::move(outcome.value);
+    r.value = outcome.value.is_null() ? kernel_result(session, run->function(), run->given()) : outcome.value;
     last = r;
     catch_up_with_moves();
     return r;

@@ -3,6 +3,7 @@
 
 #include <csignal>
 
+#include "rldb/debug/kernel_result.h"
 #include "rldb/repro/compare.h"
 #include "rldb/repro/planner.h"
 #include "rldb/runtime/tensor_file.h"
@@ -288,6 +289,7 @@ int batch_run(const CommandLine& line, Console& console) {
   } else {
     result = session->run(function, values, diagnostics);
   }
+  if (result.ok && result.value.is_null()) result.value = debug::kernel_result(*session, function, values);
   session->report_helpers(diagnostics);
   if (support::cancel_cause() == support::CancelCause::Timeout) {
     diagnostics.add({}, source::message(diag::TimedOut, line.timeout));

@@ -8,6 +8,7 @@
 #include "rldb/codegen/nvptx/nvptx.h"
 #include "rldb/codegen/opencl/opencl.h"
 #include "rldb/debug/file_names.h"
+#include "rldb/debug/kernel_result.h"
 #include "rldb/expression/language.h"
 #include "rldb/runtime/tensor_file.h"
 #include "rldb/session/default_function.h"
@@ -103,7 +104,7 @@ std::optional<debug::StopReport> run_on_evaluator(Repl& repl, const PreparedCall
   if (repl.report(diagnostics) == Status::Failed || !result.ok) return std::nullopt;
   debug::StopReport stop;
   stop.kind = debug::StopKind::Finished;
-  stop.value = result.value;
+  stop.value = result.value.is_null() ? debug::kernel_result(repl.session(), call.function, call.values) : result.value;
   return stop;
 }
 
