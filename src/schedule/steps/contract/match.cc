@@ -297,7 +297,7 @@ void choose_work(const Scene& scene, Contraction& c) {
   // Narrow floats are calculated in float32, and each result is rounded, unless there are instructions for them.
   const bool narrow = c.type.is_float() && c.type.bits < 32 && !(c.type == DType::Float(16) && scene.target.float16);
   if (narrow) c.work = DType::Float(32);
-  c.rounds = narrow && !scene.target.wide_sums;
+  c.rounds = narrow && !scene.target.fast_sums;
 }
 
 bool is_number(DType t) {
