@@ -246,7 +246,7 @@ TEST_CASE("rows: extremes in lanes with NaN and zeros of both signs") {
 
 TEST_CASE("rows: sums in any order with fast arithmetic") {
   Case c;
-  c.jit.fp = FpMode::Fast;
+  c.jit.fp = codegen::FpMode::Fast;
   c.tolerance = {1e-3, 1e-4, true};
   for (const std::int64_t n : {1, 3, 18})
     for (const std::int64_t m : {33, 256, 517, 1040}) {

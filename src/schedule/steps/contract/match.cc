@@ -14,6 +14,7 @@ using ir::DType;
 
 namespace {
 
+constexpr std::int64_t kRowsInOneSize = 512;     // of more rows those of the rest do not count
 constexpr std::int64_t kMinWork = 16 * 16 * 16;  // less is not worth its code
 
 // The load of an operand behind conversions among floats, or among integers.
@@ -263,7 +264,16 @@ void choose_tiles(Contraction& c, unsigned vector_bytes) {
     c.height *= 2;
   }
   const auto rows = extent_of(c.rows);
-  if (!rows || *rows >= c.height) return;
+  if (!rows) return;
+  if (*rows >= c.height) {
+    // A tile that leaves no rest of a few rows, whose code is half of all.
+    for (std::int64_t height = c.height; *rows <= kRowsInOneSize && height >= c.height * 2 / 3; --height)
+      if (*rows % height == 0) {
+        c.height = height;
+        break;
+      }
+    return;
+  }
   c.height = *rows;
   if (c.height <= 4 && c.vectors == 2) c.vectors = 4;
 }
