@@ -260,17 +260,22 @@ TEST_CASE("rows: sums in any order with fast arithmetic") {
     }
 }
 
-TEST_CASE("rows: all elements of several dimensions") {
+TEST_CASE("rows: all elements of several dimensions, into one element or a result without dimensions") {
   for (const std::int64_t m : {40, 517})
-    for (const char* step : {"T.max(B[0], A[vi, vk])", "T.min(B[0], T.sqrt(A[vi, vk]))"}) {
-      std::string text = known_rows(30, m, "float32", "T.float32(1)", step);
-      const auto replace = [&](std::string_view what, std::string_view with) {
-        for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
-          text.replace(at, what.size(), with);
-      };
-      replace("(30,)", "(1,)");
-      replace("\"SR\"", "\"RR\"");
-      replace("B[vi]", "B[0]");
-      CHECK(both(text) == "");
-    }
+    for (const char* step : {"T.max(RESULT, A[vi, vk])", "T.min(RESULT, T.sqrt(A[vi, vk]))", "RESULT + A[vi, vk]"})
+      for (const char* result : {"B[0]", "B[()]"}) {
+        CAPTURE(m);
+        CAPTURE(step);
+        CAPTURE(result);
+        std::string text = known_rows(30, m, "float32", "T.float32(1)", step);
+        const auto replace = [&](std::string_view what, std::string_view with) {
+          for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+            text.replace(at, what.size(), with);
+        };
+        replace("(30,)", std::string_view(result) == "B[0]" ? "(1,)" : "()");
+        replace("\"SR\"", "\"RR\"");
+        replace("RESULT", result);
+        replace("B[vi]", result);
+        CHECK(both(text) == "");
+      }
 }

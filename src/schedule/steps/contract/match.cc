@@ -15,6 +15,7 @@ using ir::DType;
 namespace {
 
 constexpr std::int64_t kRowsInOneSize = 512;     // of more rows those of the rest do not count
+constexpr std::int64_t kLeastChains = 10;        // of additions that hide how long one takes
 constexpr std::int64_t kMinWork = 16 * 16 * 16;  // less is not worth its code
 
 // The load of an operand behind conversions among floats, or among integers.
@@ -268,7 +269,7 @@ void choose_tiles(Contraction& c, unsigned vector_bytes) {
   if (*rows >= c.height) {
     // A tile that leaves no rest of a few rows, whose code is half of all.
     for (std::int64_t height = c.height; *rows <= kRowsInOneSize && height >= c.height * 2 / 3; --height)
-      if (*rows % height == 0) {
+      if (*rows % height == 0 && height * c.vectors >= kLeastChains) {
         c.height = height;
         break;
       }
@@ -373,7 +374,7 @@ bool is_packed_once(const Contraction& c, const ir::BufferLoad* load) {
 
 std::optional<Contraction> match_contraction(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_reduction(loop);
-  if (!nest) return std::nullopt;
+  if (!nest || nest->update->indices.empty()) return std::nullopt;
   Contraction c;
   c.nest = std::move(*nest);
   const ir::Buffer* out = c.nest.update->buffer;
