@@ -144,7 +144,6 @@ std::optional<int> loop_in(const ReductionNest& n, const ir::Expr* index) {
 
 // The spatial axes are in the indices of the results, each once.
 bool match_indices(const ReductionNest& n) {
-  if (n.update->indices.empty()) return false;
   std::vector<int> seen(n.loops.size(), 0);
   for (const ir::Expr* e : n.update->indices) {
     const auto i = loop_in(n, e);

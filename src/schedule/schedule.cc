@@ -74,8 +74,8 @@ class Finder : public ir::Rewriter {
     // Scans are in bounds: the match proves it.
     if (!only_init_) stages = schedule_scan(scene_, loop);
     if (stages.empty() && !only_init_ && (!facts_ || facts_->all_proved(loop)))
-      for (const auto schedule : {schedule_contraction, schedule_rows, schedule_reduction, schedule_transpose,
-                                  schedule_elementwise, schedule_vectors})
+      for (const auto schedule : {schedule_contraction, schedule_row_lanes, schedule_rows, schedule_reduction,
+                                  schedule_transpose, schedule_elementwise, schedule_vectors})
         if (stages.empty()) stages = schedule(scene_, loop);
     if (stages.empty()) stages = hoist_init(scene_, loop);
     if (stages.empty()) return false;

@@ -51,6 +51,18 @@ constexpr Function kFunctions[] = {
     {"sigmoid", sigmoid_f32, [](double x) { return 1 / (1 + std::exp(-x)); }, 2.5, -87.0},
     {"sin", sin_f32, [](double x) { return std::sin(x); }, 0.57},
     {"cos", cos_f32, [](double x) { return std::cos(x); }, 0.57},
+    {"tan", tan_f32, [](double x) { return std::tan(x); }, 0.88},
+    {"atan", atan_f32, [](double x) { return std::atan(x); }, 0.51},
+    {"asin", asin_f32, [](double x) { return std::asin(x); }, 0.51},
+    {"acos", acos_f32, [](double x) { return std::acos(x); }, 0.51},
+    {"asinh", asinh_f32, [](double x) { return std::asinh(x); }, 0.51},
+    {"acosh", acosh_f32, [](double x) { return std::acosh(x); }, 0.51},
+    {"sinh", sinh_f32, [](double x) { return std::sinh(x); }, 0.51},
+    {"cosh", cosh_f32, [](double x) { return std::cosh(x); }, 0.51},
+    {"atanh", atanh_f32, [](double x) { return std::atanh(x); }, 0.51},
+    {"log2", log2_f32, [](double x) { return std::log2(x); }, 0.51},
+    {"log10", log10_f32, [](double x) { return std::log10(x); }, 0.51},
+    {"log1p", log1p_f32, [](double x) { return std::log1p(x); }, 0.51},
 };
 
 }  // namespace
@@ -132,4 +144,29 @@ TEST_CASE("pow: special cases as in C, and half an ulp elsewhere") {
   }
   CHECK(wrong == 0);
   for (int i = 0; i <= 20; ++i) CHECK(pow_f32(3.0f, float(i)) == float(std::pow(3.0, i)));
+}
+
+TEST_CASE("atan2: special cases as in C, and half an ulp elsewhere") {
+  const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, kInf, -kInf, kNan, 3.0f, -3.0f, 0x1p-149f, -0x1p-149f, 0x1.fp127f};
+  const auto check = [](float y, float x) {
+    const double wanted = std::atan2(double(y), double(x));
+    const float got = atan2_f32(y, x);
+    if (std::isnan(wanted)) return std::isnan(got);
+    return ulps(got, wanted) <= 0.52 && std::signbit(got) == std::signbit(wanted);
+  };
+  for (const float y : special)
+    for (const float x : special) {
+      CAPTURE(y);
+      CAPTURE(x);
+      CHECK(check(y, x));
+    }
+  std::mt19937_64 random(7);
+  int wrong = 0;
+  for (int i = 0; i < 300'000; ++i) {
+    const auto y = std::bit_cast<float>(std::uint32_t(random()));
+    auto x = std::bit_cast<float>(std::uint32_t(random()));
+    if (i % 2 == 0) x = y * float(double(random() % 4000) / 1000 - 2);
+    wrong += check(y, x) ? 0 : 1;
+  }
+  CHECK(wrong == 0);
 }

@@ -5,7 +5,7 @@
 //
 // O has the types F (float32), I (int32), D (float64), L (int64), M (a truth value for each lane), and
 //   f(v), i(v), d(v), l(v)                        constants
-//   add, sub, mul, div, fma, neg, abs, trunc      of floats; copysign(size, sign)
+//   add, sub, mul, div, fma, neg, abs, trunc, sqrt of floats, the last of double only; copysign(size, sign)
 //   less, equal                                   ordered: false for NaN; both, either, negated of truth values
 //   select(M, a, b)                               of floats
 //   bits, floating                                the same bits as an integer, as a float
@@ -154,11 +154,16 @@ typename O::F sigmoid(O& o, typename O::F x) {
 }
 
 // 0.51 ulp, as the following ones: they compute in double.
-// The angle r = x - n pi/2, |r| <= pi/4; sine or cosine of it by n.
 inline constexpr double kRoundD = 0x1.8p52;
 
+// x = n pi/2 + r with |r| <= pi/4; the sine and the cosine of r.
 template <class O>
-typename O::F sine_of_quarter(O& o, typename O::F x, std::int64_t quarters, const char* library) {
+struct QuarterTurn {
+  typename O::L n;
+  typename O::D sine, cosine;
+};
+template <class O>
+QuarterTurn<O> quarter_turn(O& o, typename O::F x, std::int64_t quarters) {
   constexpr double sine[] = {-0x1.5555554cb1f8ap-3, 0x1.11110890702b8p-7, -0x1.a00f98e07562ep-13,
                              0x1.6cd731ef91cddp-19};
   constexpr double cosine[] = {0x1.5555554ed2b58p-5, -0x1.6c16b822d0a91p-10, 0x1.a010da0cd682ap-16,
@@ -171,12 +176,20 @@ typename O::F sine_of_quarter(O& o, typename O::F x, std::int64_t quarters, cons
   const auto z = o.mul(r, r);
   const auto s = o.fma(o.mul(r, z), polynomial(o, z, sine), r);
   const auto c = o.fma(o.mul(z, z), polynomial(o, z, cosine), o.fma(z, o.d(-0.5), o.d(1)));
-  const auto n = o.plus(o.bits(j), o.l(quarters));
-  const auto y = o.select(o.odd(n, 0), c, s);
-  const auto made = o.narrow(o.select(o.odd(n, 1), o.neg(y), y));
-  // The reduction is exact enough up to here.
+  return {o.plus(o.bits(j), o.l(quarters)), s, c};
+}
+// The reduction is exact enough up to 2^30.
+template <class O>
+typename O::F unless_far(O& o, typename O::F x, const char* library, typename O::F made) {
   const auto size = o.abs(x);
   return o.rare(o.both(o.less(o.f(0x1p30f), size), o.less(size, o.f(__builtin_inff()))), x, library, made);
+}
+
+template <class O>
+typename O::F sine_of_quarter(O& o, typename O::F x, std::int64_t quarters, const char* library) {
+  const auto turn = quarter_turn(o, x, quarters);
+  const auto y = o.select(o.odd(turn.n, 0), turn.cosine, turn.sine);
+  return unless_far(o, x, library, o.narrow(o.select(o.odd(turn.n, 1), o.neg(y), y)));
 }
 template <class O>
 typename O::F sin(O& o, typename O::F x) {
@@ -186,22 +199,161 @@ template <class O>
 typename O::F cos(O& o, typename O::F x) {
   return sine_of_quarter(o, x, 1, "cosf");
 }
-
-// log2 of a positive double that is a float, with an absolute error of 2^-44.
+// 0.88 ulp; 0.51 up to 2^30.
 template <class O>
-typename O::D log2_of(O& o, typename O::D x) {
-  constexpr double p[] = {0x1.71547652b824fp+1, 0x1.ec709dc5406b9p-1, 0x1.2776c28e4b467p-1,
-                          0x1.a61a32faad694p-2, 0x1.47949f8ff8cf2p-2, 0x1.21bbab4f66225p-2};
+typename O::F tan(O& o, typename O::F x) {
+  const auto turn = quarter_turn(o, x, 0);
+  const auto odd = o.odd(turn.n, 0);
+  const auto y = o.div(o.select(odd, o.neg(turn.cosine), turn.sine), o.select(odd, turn.sine, turn.cosine));
+  return o.select(o.equal(x, o.f(0)), x, unless_far(o, x, "tanf", o.narrow(y)));
+}
+
+// The angle whose tangent is z, from 0 to 1.
+template <class O>
+typename O::D arc_of(O& o, typename O::D z) {
+  constexpr double p[] = {0x1.ffffffffe73aap-1, -0x1.55555513c16dbp-2, 0x1.99997c8596416p-3, -0x1.248fb93b23062p-3,
+                          0x1.c6df947fb2d63p-4, -0x1.72a78420c389ep-4, 0x1.330183645713bp-4, -0x1.ed5696d593b14p-5,
+                          0x1.658d8604e2763p-5, -0x1.aa15151ec4ec5p-6, 0x1.7676078c4ec4fp-7, -0x1.a2d4e49d89d8ap-9,
+                          0x1.b797fd89d89d9p-12};
+  return o.mul(z, polynomial(o, o.mul(z, z), p));
+}
+inline constexpr double kPi = 0x1.921fb54442d18p+1;
+
+template <class O>
+typename O::F atan(O& o, typename O::F x) {
+  const auto size = o.wide(o.abs(x)), one = o.d(1);
+  const auto steep = o.less(one, size);
+  const auto arc = arc_of(o, o.select(steep, o.div(one, size), size));
+  const auto angle = o.copysign(o.narrow(o.select(steep, o.sub(o.d(kPi / 2), arc), arc)), x);
+  return o.select(o.equal(x, o.f(0)), x, angle);
+}
+
+// The angle between the positive axis and the point (run, rise), neither of them negative. That of (0, 0) is 0.
+template <class O>
+typename O::D upright_angle(O& o, typename O::D rise, typename O::D run) {
+  const auto inf = o.d(__builtin_inf()), zero = o.d(0);
+  const auto steep = o.less(run, rise);
+  const auto low = o.select(steep, run, rise), high = o.select(steep, rise, run);
+  auto z = o.select(o.both(o.equal(low, zero), o.equal(high, zero)), zero, o.div(low, high));
+  z = o.select(o.both(o.equal(low, inf), o.equal(high, inf)), o.d(1), z);
+  const auto arc = arc_of(o, z);
+  return o.select(steep, o.sub(o.d(kPi / 2), arc), arc);
+}
+template <class O>
+typename O::D turned_left(O& o, typename O::D angle, typename O::F x) {
+  const auto left = o.less(o.copysign(o.f(1), x), o.f(0));
+  return o.select(left, o.sub(o.d(kPi), angle), angle);
+}
+// The special cases are those of C's atan2.
+template <class O>
+typename O::F atan2(O& o, typename O::F y, typename O::F x) {
+  const auto angle = upright_angle(o, o.wide(o.abs(y)), o.wide(o.abs(x)));
+  return o.copysign(o.narrow(turned_left(o, angle, x)), y);
+}
+
+// sqrt(1 - x^2), NaN beyond 1.
+template <class O>
+typename O::D other_side(O& o, typename O::D x) {
+  return o.sqrt(o.mul(o.sub(o.d(1), x), o.add(o.d(1), x)));
+}
+template <class O>
+typename O::F asin(O& o, typename O::F x) {
+  const auto size = o.wide(o.abs(x));
+  return o.copysign(o.narrow(upright_angle(o, size, other_side(o, size))), x);
+}
+template <class O>
+typename O::F acos(O& o, typename O::F x) {
+  const auto size = o.wide(o.abs(x));
+  return o.narrow(turned_left(o, upright_angle(o, other_side(o, size), size), x));
+}
+
+// A positive double x = m 2^e with m from sqrt(1/2) to sqrt(2).
+template <class O>
+struct LogParts {
+  typename O::D e, m;
+};
+template <class O>
+LogParts<O> log_parts(O& o, typename O::D x) {
   constexpr std::int64_t kRootBits = 0x3fe6a09e667f3bcd;  // of sqrt(1/2)
   const auto above = o.minus(o.bits(x), o.l(kRootBits));
   const auto m = o.floating(o.plus(o.bit_and(above, o.l(0xfffffffffffff)), o.l(kRootBits)));
-  const auto s = o.div(o.sub(m, o.d(1)), o.add(m, o.d(1)));
-  return o.fma(s, polynomial(o, o.mul(s, s), p), o.number(o.sar(above, 52)));
+  return {o.number(o.sar(above, 52)), m};
+}
+// log2 of 2^e (1 + s) / (1 - s), with an absolute error of 2^-44.
+template <class O>
+typename O::D log2_of(O& o, typename O::D e, typename O::D s) {
+  constexpr double p[] = {0x1.71547652b824fp+1, 0x1.ec709dc5406b9p-1, 0x1.2776c28e4b467p-1,
+                          0x1.a61a32faad694p-2, 0x1.47949f8ff8cf2p-2, 0x1.21bbab4f66225p-2};
+  return o.fma(s, polynomial(o, o.mul(s, s), p), e);
+}
+template <class O>
+typename O::D log2_of(O& o, typename O::D x) {
+  const auto parts = log_parts(o, x);
+  const auto s = o.div(o.sub(parts.m, o.d(1)), o.add(parts.m, o.d(1)));
+  return log2_of(o, parts.e, s);
 }
 
-// 2^t as a float, for any t.
+// A logarithm of x as a float, given one for positive finite numbers.
 template <class O>
-typename O::F exp2_of(O& o, typename O::D t) {
+typename O::F of_positive(O& o, typename O::D x, typename O::D made) {
+  const auto inf = o.d(__builtin_inf());
+  made = o.select(o.less(x, inf), made, o.add(x, x));  // infinity and NaN
+  made = o.select(o.equal(x, o.d(0)), o.neg(inf), made);
+  return o.narrow(o.select(o.less(x, o.d(0)), o.d(__builtin_nan("")), made));
+}
+template <class O>
+typename O::F log2(O& o, typename O::F x) {
+  const auto d = o.wide(x);
+  return of_positive(o, d, log2_of(o, d));
+}
+template <class O>
+typename O::F log10(O& o, typename O::F x) {
+  const auto d = o.wide(x);
+  return of_positive(o, d, o.mul(log2_of(o, d), o.d(0x1.34413509f79ffp-2)));
+}
+// log(1 + x): where that is near 1 the difference of the two is x itself, not what is left of it.
+template <class O>
+typename O::F log_above_one(O& o, typename O::D x) {
+  const auto one = o.d(1);
+  const auto sum = o.add(x, one);
+  const auto parts = log_parts(o, sum);
+  const auto above = o.select(o.equal(parts.e, o.d(0)), x, o.sub(parts.m, one));
+  const auto log2 = log2_of(o, parts.e, o.div(above, o.add(parts.m, one)));
+  return of_positive(o, sum, o.mul(log2, o.d(0x1.62e42fefa39efp-1)));
+}
+template <class O>
+typename O::F log1p(O& o, typename O::F x) {
+  return o.select(o.equal(x, o.f(0)), x, log_above_one(o, o.wide(x)));
+}
+template <class O>
+typename O::F asinh(O& o, typename O::F x) {
+  const auto size = o.wide(o.abs(x)), square = o.mul(size, size), one = o.d(1);
+  const auto more = o.div(square, o.add(one, o.sqrt(o.add(one, square))));
+  const auto far = o.equal(size, o.d(__builtin_inf()));
+  return o.copysign(log_above_one(o, o.select(far, size, o.add(size, more))), x);
+}
+template <class O>
+typename O::F acosh(O& o, typename O::F x) {
+  const auto above = o.sub(o.wide(x), o.d(1));
+  const auto more = o.add(above, o.sqrt(o.mul(above, o.add(above, o.d(2)))));
+  return log_above_one(o, o.select(o.less(above, o.d(0)), o.d(__builtin_nan("")), more));
+}
+template <class O>
+typename O::F atanh(O& o, typename O::F x) {
+  const auto size = o.wide(o.abs(x)), one = o.d(1);
+  const auto parts = log_parts(o, o.div(o.add(one, size), o.sub(one, size)));
+  const auto near = o.less(size, o.d(0.17));  // there e is 0, and s is x
+  const auto s = o.select(near, size, o.div(o.sub(parts.m, one), o.add(parts.m, one)));
+  auto made = o.mul(log2_of(o, o.select(near, o.d(0), parts.e), s), o.d(0x1.62e42fefa39efp-2));
+  made = o.select(o.equal(size, one), o.d(__builtin_inf()), made);
+  made = o.select(o.less(size, o.add(one, one)), o.select(o.less(one, size), o.d(__builtin_nan("")), made),
+                  o.d(__builtin_nan("")));
+  return o.select(o.equal(x, o.f(0)), x, o.copysign(o.narrow(made), x));
+}
+
+// 2^t for any t; beyond the range of a float a number that is not in it either.
+template <class O>
+typename O::D exp2_of(O& o, typename O::D t) {
   constexpr double p[] = {0x1.ffffffffab9adp-1, 0x1.62e42ff116c39p-1,  0x1.ebfbe0a4f2fa5p-3,  0x1.c6b08aae4f7acp-5,
                           0x1.3b29dc149e064p-7, 0x1.5d8a7111e9012p-10, 0x1.446a438c9d9acp-13, 0x1.fe1749a31cdecp-17};
   t = o.select(o.less(t, o.d(-160)), o.d(-160), t);
@@ -209,7 +361,24 @@ typename O::F exp2_of(O& o, typename O::D t) {
   const auto j = o.add(t, o.d(kRoundD));
   const auto r = o.sub(t, o.sub(j, o.d(kRoundD)));
   const auto n = o.minus(o.bits(j), o.l(0x4338000000000000));
-  return o.narrow(o.mul(polynomial(o, r, p), o.floating(o.shl(o.plus(n, o.l(1023)), 52))));
+  return o.mul(polynomial(o, r, p), o.floating(o.shl(o.plus(n, o.l(1023)), 52)));
+}
+
+template <class O>
+typename O::F cosh(O& o, typename O::F x) {
+  const auto e = exp2_of(o, o.mul(o.wide(o.abs(x)), o.d(0x1.71547652b82fep+0)));
+  return o.narrow(o.mul(o.d(0.5), o.add(e, o.div(o.d(1), e))));
+}
+// Below 1 the sum of its series.
+template <class O>
+typename O::F sinh(O& o, typename O::F x) {
+  constexpr double p[] = {1.0 / 6, 1.0 / 120, 1.0 / 5040, 1.0 / 362880, 1.0 / 39916800, 1.0 / 6227020800};
+  const auto size = o.wide(o.abs(x));
+  const auto square = o.mul(size, size);
+  const auto near = o.fma(o.mul(size, square), polynomial(o, square, p), size);
+  const auto e = exp2_of(o, o.mul(size, o.d(0x1.71547652b82fep+0)));
+  const auto far = o.mul(o.d(0.5), o.sub(e, o.div(o.d(1), e)));
+  return o.copysign(o.narrow(o.select(o.less(size, o.d(1)), near, far)), x);
 }
 
 // The special cases are those of C's pow.
@@ -222,7 +391,7 @@ typename O::F pow(O& o, typename O::F x, typename O::F y) {
   log = o.select(o.less(size, inf), log, o.wide(size));  // infinity and NaN
   auto t = o.mul(o.wide(y), log);
   t = o.select(o.both(o.equal(size, one), o.equal(o.abs(y), inf)), o.d(0), t);
-  auto made = exp2_of(o, t);
+  auto made = o.narrow(exp2_of(o, t));
   const auto whole = o.equal(o.trunc(y), y);
   const auto half = o.mul(y, o.f(0.5f));
   const auto odd = o.both(whole, o.negated(o.equal(o.trunc(half), half)));

@@ -9,8 +9,9 @@ struct Target {
   unsigned vector_bytes = 16;
   bool float16 = false;    // calculates in float16, as many at a time as fit into a vector
   bool byte_dots = false;  // adds up four products of a signed and an unsigned byte at a time
-  // --fp=fast: sums of narrow floats may be added up in float32, without rounding each to the narrow format.
-  bool wide_sums = false;
+  // --fp=fast: the terms of a sum may be added in any order, and those of narrow floats in float32, without rounding
+  // each sum to the narrow format.
+  bool fast_sums = false;
 };
 
 // This machine, strict.

@@ -59,6 +59,7 @@ struct ScalarFloats {
   static T trunc(T a) {
     return std::trunc(a);
   }
+  static D sqrt(D a) { return std::sqrt(a); }
   template <class T>
   static T copysign(T a, T b) {
     return std::copysign(a, b);
@@ -104,7 +105,7 @@ struct ScalarFloats {
   static M odd(L v, int bit) { return (v >> bit & 1) != 0; }
   static F rare(M m, F x, std::string_view function, F y) {
     if (!m) return y;
-    return function == "sinf" ? std::sin(x) : std::cos(x);
+    return function == "sinf" ? std::sin(x) : function == "cosf" ? std::cos(x) : std::tan(x);
   }
 };
 
@@ -123,8 +124,24 @@ RLDB_FLOAT_FUNCTION(erf)
 RLDB_FLOAT_FUNCTION(sigmoid)
 RLDB_FLOAT_FUNCTION(sin)
 RLDB_FLOAT_FUNCTION(cos)
+RLDB_FLOAT_FUNCTION(tan)
+RLDB_FLOAT_FUNCTION(atan)
+RLDB_FLOAT_FUNCTION(asin)
+RLDB_FLOAT_FUNCTION(acos)
+RLDB_FLOAT_FUNCTION(asinh)
+RLDB_FLOAT_FUNCTION(acosh)
+RLDB_FLOAT_FUNCTION(sinh)
+RLDB_FLOAT_FUNCTION(cosh)
+RLDB_FLOAT_FUNCTION(atanh)
+RLDB_FLOAT_FUNCTION(log2)
+RLDB_FLOAT_FUNCTION(log10)
+RLDB_FLOAT_FUNCTION(log1p)
 #undef RLDB_FLOAT_FUNCTION
 
+float atan2_f32(float y, float x) {
+  ScalarFloats o;
+  return formula::atan2(o, y, x);
+}
 float pow_f32(float x, float y) {
   ScalarFloats o;
   return formula::pow(o, x, y);

@@ -62,7 +62,7 @@ bool same_box(const Box& a, const Box& b) {
   });
 }
 
-// Extends a box by one that continues it in one direction.
+// Extends a box by one that goes on in one direction where it ends, or before.
 bool join(Box& box, const Box& next) {
   Side* differs = nullptr;
   for (std::size_t i = 0; i < box.size(); ++i) {
@@ -70,10 +70,12 @@ bool join(Box& box, const Box& next) {
     const Side& b = next[i];
     if (a.base == b.base && a.count == b.count && same_extent(a.times, b.times)) continue;
     Form ahead = b.base;
-    if (differs || a.times || b.times || !add(ahead, a.base, -1) || !ahead.factors.empty() || ahead.constant != a.count)
+    std::int64_t end = 0;
+    if (differs || a.times || b.times || !add(ahead, a.base, -1) || !ahead.factors.empty() || ahead.constant < 0 ||
+        ahead.constant > a.count || __builtin_add_overflow(ahead.constant, b.count, &end))
       return false;
     differs = &a;
-    if (__builtin_add_overflow(a.count, b.count, &a.count)) return false;
+    a.count = std::max(a.count, end);
   }
   return differs != nullptr;
 }
@@ -176,11 +178,14 @@ class Iteration {
   }
 
   void note(Written w) {
-    for (std::size_t i = 0, n = written_.size(); i < n; ++i) {
-      Written both = written_[i];
-      if (both.loops == w.loops && join(both.box, w.box)) written_.push_back(std::move(both));
+    Written longest = w;
+    for (const Written& before : written_) {
+      Written both = before;
+      if (both.loops == w.loops && join(both.box, longest.box)) longest = std::move(both);
     }
+    const bool joined = !same_box(longest.box, w.box);
     written_.push_back(std::move(w));
+    if (joined) written_.push_back(std::move(longest));
   }
 
   static bool from_zero(const ir::ForStmt* loop) {
@@ -229,17 +234,64 @@ class Iteration {
 
   bool is_written(const ir::BufferLoad* load) const {
     const auto read = point(load->indices);
-    return read && std::any_of(written_.begin(), written_.end(), [&](const Written& w) {
-             Box box = *read;
-             for (std::size_t i = loops_.size(); i-- > w.loops;)
-               for (Side& side : box)
-                 if (!widen_read(side, loops_[i])) return false;
-             return std::equal(w.box.begin(), w.box.end(), box.begin(), box.end(), holds);
-           });
+    return std::any_of(written_.begin(), written_.end(), [&](const Written& w) {
+      if (!read) return is_within(load->indices, w);
+      Box box = *read;
+      for (std::size_t i = loops_.size(); i-- > w.loops;)
+        for (Side& side : box)
+          if (!widen_read(side, loops_[i])) return false;
+      return std::equal(w.box.begin(), w.box.end(), box.begin(), box.end(), holds);
+    });
+  }
+
+  // The same where an index is no sum of loops (the start of a vector is at most that of the last one).
+  bool is_within(ir::Span<const ir::Expr*> indices, const Written& w) const {
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const Side& side = w.box[i];
+      const auto range = range_of(indices[i], w.loops, 0);
+      if (!range || side.times || !side.base.factors.empty() || range->low < side.base.constant) return false;
+      std::int64_t size = 0;
+      if (__builtin_sub_overflow(range->high, side.base.constant, &size) || size >= side.count) return false;
+    }
+    return true;
+  }
+
+  struct Range {
+    std::int64_t low, high;
+  };
+  // Of an index over all iterations of the loops from number `loops` on.
+  std::optional<Range> range_of(const ir::Expr* e, std::size_t loops, int depth) const {
+    if (depth > kDeepest) return std::nullopt;
+    if (const auto n = ir::const_int(e)) return Range{*n, *n};
+    if (const auto* v = as<ir::Var>(e)) {
+      if (const auto axis = axes_.find(v); axis != axes_.end()) return range_of(axis->second, loops, depth + 1);
+      for (std::size_t i = loops; i < loops_.size(); ++i) {
+        const auto extent = ir::const_int(loops_[i]->extent);
+        if (loops_[i]->var == v && from_zero(loops_[i]) && extent && *extent >= 1) return Range{0, *extent - 1};
+      }
+      return std::nullopt;
+    }
+    if (const auto* c = as<ir::CastExpr>(e))
+      return keeps_value(c) ? range_of(c->value, loops, depth + 1) : std::nullopt;
+    const auto* b = as<ir::BinaryExpr>(e);
+    if (!b) return std::nullopt;
+    const auto x = range_of(b->a, loops, depth + 1), y = range_of(b->b, loops, depth + 1);
+    if (!x || !y) return std::nullopt;
+    if (b->kind == BinaryKind::Min) return Range{std::min(x->low, y->low), std::min(x->high, y->high)};
+    if (b->kind == BinaryKind::Max) return Range{std::max(x->low, y->low), std::max(x->high, y->high)};
+    Range made{};
+    if (b->kind == BinaryKind::Add && !__builtin_add_overflow(x->low, y->low, &made.low) &&
+        !__builtin_add_overflow(x->high, y->high, &made.high))
+      return made;
+    const bool scaled = b->kind == BinaryKind::Mul && y->low == y->high && y->low >= 0;
+    if (scaled && !__builtin_mul_overflow(x->low, y->low, &made.low) &&
+        !__builtin_mul_overflow(x->high, y->low, &made.high))
+      return made;
+    return std::nullopt;
   }
 
   void note_store(const ir::BufferStore* store) {
-    if (auto box = point(store->indices)) written_.push_back({std::move(*box), loops_.size()});
+    if (auto box = point(store->indices)) note({std::move(*box), loops_.size()});
   }
 
   std::optional<Box> point(ir::Span<const ir::Expr*> indices) const {

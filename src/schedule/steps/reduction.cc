@@ -115,7 +115,7 @@ void choose_rows(Reduction& r) {
 
 std::optional<Reduction> match_lanes(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_reductions(loop);
-  if (!nest) return std::nullopt;
+  if (!nest || nest->update->indices.empty()) return std::nullopt;
   Reduction r;
   r.nest = std::move(*nest);
   r.j = r.nest.loop_of(r.nest.update->indices.back());

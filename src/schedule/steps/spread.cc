@@ -65,7 +65,7 @@ class SpreadMatcher {
   std::optional<SpreadConv> run() {
     const auto* loop = as<ir::ForStmt>(stmts_[at_]);
     auto nest = loop ? match_reduction(loop) : std::nullopt;
-    if (!nest) return std::nullopt;
+    if (!nest || nest->update->indices.empty()) return std::nullopt;
     c_.nest = std::move(*nest);
     if (match_sum() && match_stages() && match_places() && keeps_input()) return std::move(c_);
     return std::nullopt;

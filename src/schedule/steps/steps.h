@@ -41,6 +41,7 @@ std::optional<Stage> mark_parallel(const Scene& scene, const ir::Stmt* body, con
 bool not_negative(const Scene& scene, const ir::Expr* e, int depth = 0);  // elementwise.cc
 
 std::vector<Stage> schedule_contraction(const Scene& scene, const ir::ForStmt* loop);  // contract/
+std::vector<Stage> schedule_row_lanes(const Scene& scene, const ir::ForStmt* loop);    // row_lanes.cc
 std::vector<Stage> schedule_rows(const Scene& scene, const ir::ForStmt* loop);         // rows.cc
 std::vector<Stage> schedule_reduction(const Scene& scene, const ir::ForStmt* loop);    // reduction.cc
 std::vector<Stage> schedule_transpose(const Scene& scene, const ir::ForStmt* loop);    // transpose.cc

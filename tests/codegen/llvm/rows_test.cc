@@ -14,8 +14,23 @@ struct RowSize {
   std::int64_t rows, length;
 };
 // Around the number of lanes (16 for 32 bits, with AVX-512), and around pieces of rows.
-constexpr RowSize kSizes[] = {{1, 1},   {1, 40},  {3, 16},  {4, 9},  {8, 15}, {15, 33},
-                              {16, 64}, {17, 20}, {33, 47}, {50, 0}, {0, 5}};
+constexpr RowSize kSizes[] = {{1, 1},
+                              {1, 40},
+                              {3, 16},
+                              {4, 9},
+                              {8, 15},
+                              {15, 33},
+                              {16, 64},
+                              {17, 20},
+                              {33, 47},
+                              {50, 0},
+                              {0, 5},
+                              // Rows whose lanes are elements: around blocks of vectors, and few of them.
+                              {1, 1003},
+                              {2, 259},
+                              {3, 130},
+                              {20, 512},
+                              {17, 543}};
 
 std::string rows_kernel(std::string_view type, std::string_view out, std::string_view init, std::string_view step) {
   return fmt::format(R"(
@@ -176,4 +191,91 @@ def kernel(a: T.handle, b: T.handle, c: T.handle):
 )",
                               t, value));
     }
+}
+
+namespace {
+
+// Elements that are reduced in the order of the text or any other: integers, extremes.
+std::string known_rows(std::int64_t n, std::int64_t m, std::string_view type, std::string_view init,
+                       std::string_view step) {
+  std::string text = rows_kernel(type, type, init, step);
+  const auto replace = [&](std::string_view what, const std::string& with) {
+    for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+      text.replace(at, what.size(), with);
+  };
+  replace("    n, m = T.int64(), T.int64()\n", "");
+  replace("(n, m)", fmt::format("({}, {})", n, m));
+  replace("(n,)", fmt::format("({},)", n));
+  replace("T.grid(n, m)", fmt::format("T.grid({}, {})", n, m));
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("rows: lanes are elements, rows of known lengths") {
+  for (const std::int64_t n : {1, 3, 18})
+    for (const std::int64_t m : {32, 33, 40, 63, 64, 95, 256, 271, 517, 1040}) {
+      CAPTURE(n);
+      CAPTURE(m);
+      CHECK(both(known_rows(n, m, "float32", "T.float32(-3.4e38)", "T.max(B[vi], A[vi, vk])")) == "");
+      CHECK(both(known_rows(n, m, "int32", "T.int32(1)", "B[vi] * A[vi, vk]")) == "");
+      CHECK(both(known_rows(n, m, "int8", "T.int8(5)", "A[vi, vk] + B[vi]")) == "");
+      CHECK(both(known_rows(n, m, "int64", "T.int64(7)", "T.min(B[vi], A[vi, vk] - T.int64(1))")) == "");
+    }
+}
+
+TEST_CASE("rows: extremes in lanes with NaN and zeros of both signs") {
+  // Few of a row's elements are below the lower limit: some rows have none.
+  for (const std::int64_t m : {300, 517})
+    for (const char* step :
+         {"T.max(B[vi], T.sqrt(A[vi, vk]))", "T.max(T.sqrt(A[vi, vk]), B[vi])", "T.min(B[vi], T.sqrt(A[vi, vk]))",
+          "T.min(T.sqrt(A[vi, vk]), B[vi])", "T.max(B[vi], -T.sqrt(A[vi, vk]))", "T.min(B[vi], -T.sqrt(A[vi, vk]))",
+          "T.max(B[vi], T.min(A[vi, vk], T.float32(0)) * T.float32(0))", "T.min(B[vi], T.max(A[vi, vk], T.float32(0)))",
+          "T.min(B[vi], T.float32(0) - T.max(A[vi, vk], T.float32(0)))", "T.min(B[vi], A[vi, vk] * T.float32(-0.0))",
+          "T.max(A[vi, vk] * T.float32(0), B[vi])", "T.max(B[vi], T.float32(1) / (A[vi, vk] * T.float32(0)))"})
+      for (const char* init : {"T.float32(-3.4028234663852886e+38)", "T.float32(3)", "T.float32(0)", "T.float32(-0.0)"})
+        for (const double low : {-0.01, 0.0, -4.0}) {
+          CAPTURE(step);
+          CAPTURE(init);
+          CAPTURE(low);
+          Case c;
+          c.low = low;
+          CHECK(both(known_rows(24, m, "float32", init, step), c) == "");
+        }
+}
+
+TEST_CASE("rows: sums in any order with fast arithmetic") {
+  Case c;
+  c.jit.fp = codegen::FpMode::Fast;
+  c.tolerance = {1e-3, 1e-4, true};
+  for (const std::int64_t n : {1, 3, 18})
+    for (const std::int64_t m : {33, 256, 517, 1040}) {
+      CAPTURE(n);
+      CAPTURE(m);
+      CHECK(both(known_rows(n, m, "float32", "T.float32(0)", "B[vi] + A[vi, vk]"), c) == "");
+      CHECK(both(known_rows(n, m, "float64", "T.float64(5)", "B[vi] + A[vi, vk] * A[vi, vk]"), c) == "");
+      Case wide = c;
+      wide.tolerance = {8, 0.5, true};
+      CHECK(both(known_rows(n, m, "float16", "T.float16(0)", "B[vi] + A[vi, vk]"), wide) == "");
+    }
+}
+
+TEST_CASE("rows: all elements of several dimensions, into one element or a result without dimensions") {
+  for (const std::int64_t m : {40, 517})
+    for (const char* step : {"T.max(RESULT, A[vi, vk])", "T.min(RESULT, T.sqrt(A[vi, vk]))", "RESULT + A[vi, vk]"})
+      for (const char* result : {"B[0]", "B[()]"}) {
+        CAPTURE(m);
+        CAPTURE(step);
+        CAPTURE(result);
+        std::string text = known_rows(30, m, "float32", "T.float32(1)", step);
+        const auto replace = [&](std::string_view what, std::string_view with) {
+          for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
+            text.replace(at, what.size(), with);
+        };
+        replace("(30,)", std::string_view(result) == "B[0]" ? "(1,)" : "()");
+        replace("\"SR\"", "\"RR\"");
+        replace("RESULT", result);
+        replace("B[vi]", result);
+        CHECK(both(text) == "");
+      }
 }

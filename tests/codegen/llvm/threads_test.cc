@@ -186,6 +186,31 @@ TEST_CASE("threads: memory whose elements are written before they are read in ea
   };
   CHECK(parts("7"));
   CHECK(!parts("8"));
+  // Parts that overlap, single elements at both ends, other parts in the other branch.
+  CHECK(parts("6 + 1"));
+  const auto ends = [&](const std::string& last, const std::string& other) {
+    return written_first(
+        "            for j in range(8):\n                if j < 3:\n"
+        "                    R[j, 0] = A[i, j]\n"
+        "                    for k in range(10):\n                        R[j, 1 + k] = A[i, k]\n"
+        "                    R[j, " +
+        last +
+        "] = A[i, j]\n                else:\n"
+        "                    for k in range(8):\n                        R[j, k] = A[i, k]\n"
+        "                    for k in range(8):\n                        R[j, " +
+        other + " + k] = A[i, k]\n            for j, k in T.grid(8, 12):\n                B[i, k] = R[j, k]\n");
+  };
+  CHECK(ends("11", "4"));
+  CHECK(!ends("10", "4"));
+  CHECK(!ends("11", "3"));
+  // The last of several vectors begins earlier.
+  const auto last = [&](const std::string& most) {
+    return written_first(fill +
+                         "            for j, k, l in T.grid(8, 3, 5):\n                B[i, j] = R[j, T.min(k * 5, " +
+                         most + ") + l]\n");
+  };
+  CHECK(last("7"));
+  CHECK(!last("8"));
   // A diagonal, steps that leave gaps, a loop that may not run, and a write under a condition.
   const std::string read = "            for j in range(8):\n                B[i, j] = R[j, j]\n";
   CHECK(!written_first("            for j in range(8):\n                R[j, j] = A[i, j]\n" + read));
@@ -216,6 +241,38 @@ def kernel(A: T.Buffer((64, 4000), "float32"), B: T.Buffer((64,), "float32")):
                 B[i] = T.max(B[i], R[j + 1])
 )",
                   {});
+}
+
+TEST_CASE("threads: a pool and its padding, whatever the number of rows and columns") {
+  const auto pool = [](int size, int window, int stride) {
+    return fmt::format(R"(
+from tvm.script import tirx as T
+@T.prim_func(s_tir=True)
+def kernel(A: T.Buffer((16, {0}, {0}), "float32"), B: T.Buffer((16, {2}, {2}), "float32")):
+    T.func_attr({{"tirx.noalias": True}})
+    P = T.sblock_alloc_buffer((16, {1}, {1}))
+    for c, i, j in T.grid(16, {1}, {1}):
+        with T.sblock("pad"):
+            vc, vi, vj = T.axis.remap("SSS", [c, i, j])
+            P[vc, vi, vj] = T.if_then_else(1 <= vi and vi < {0} + 1 and 1 <= vj and vj < {0} + 1, A[vc, vi - 1, vj - 1], T.float32(-3e38))
+    for c, i, j, k, l in T.grid(16, {2}, {2}, {3}, {3}):
+        with T.sblock("pool"):
+            vc, vi, vj, vk, vl = T.axis.remap("SSSRR", [c, i, j, k, l])
+            with T.init():
+                B[vc, vi, vj] = T.float32(-3e38)
+            B[vc, vi, vj] = T.max(B[vc, vi, vj], P[vc, vi * {4} + vk, vj * {4} + vl])
+)",
+                       size, size + 2, (size + 2 - window) / stride + 1, window, stride);
+  };
+  for (const int size : {112, 113, 131})
+    for (const int window : {2, 3})
+      for (const int stride : {1, 2}) {
+        CAPTURE(size);
+        CAPTURE(window);
+        CAPTURE(stride);
+        CHECK(has_pieces(pool(size, window, stride)));
+        same_on_threads(pool(size, window, stride), {});
+      }
 }
 
 TEST_CASE("threads: of several faults, the first in the order of the loop") {

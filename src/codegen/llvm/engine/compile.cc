@@ -30,7 +30,7 @@ namespace rldb::codegen {
 
 namespace {
 
-constexpr int kFormatVersion = 7;  // of the code that is made: a cached kernel of another one is not used
+constexpr int kFormatVersion = 8;  // of the code that is made: a cached kernel of another one is not used
 
 void on_fatal(void*, const char* reason, bool) { throw FatalLlvm{reason ? reason : "unknown"}; }
 

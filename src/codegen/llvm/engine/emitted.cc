@@ -24,7 +24,7 @@ const ir::PrimFunc* scheduled(ir::Context& ctx, const ir::PrimFunc* f, const Jit
   schedule::Options wanted;
   wanted.require_proof = options.check_bounds;
   schedule::Target target = schedule::host_target();
-  target.wide_sums = options.fp == FpMode::Fast;
+  target.fast_sums = options.fp == FpMode::Fast;
   return schedule::default_schedule(ctx, f, wanted, target).func;
 }
 

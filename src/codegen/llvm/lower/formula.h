@@ -68,6 +68,7 @@ class FormulaCode {
   Typed<k> trunc(Typed<k> a) {
     return {b_.CreateUnaryIntrinsic(llvm::Intrinsic::trunc, a.v)};
   }
+  D sqrt(D a) { return {b_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, a.v)}; }
   template <int k>
   Typed<k> copysign(Typed<k> a, Typed<k> c) {
     return {b_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a.v, c.v)};

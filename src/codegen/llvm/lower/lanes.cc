@@ -111,6 +111,32 @@ struct Body {
   }
 };
 
+// An index without the number that is added to it; null: it is only that number.
+std::pair<const ir::Expr*, std::int64_t> without_offset(const ir::Expr* e) {
+  if (const auto n = ir::const_int(e)) return {nullptr, *n};
+  const auto* b = as<ir::BinaryExpr>(e);
+  const auto n = b && b->kind == BinaryKind::Add ? ir::const_int(b->b) : std::nullopt;
+  return n ? std::pair(b->a, *n) : std::pair(e, std::int64_t(0));
+}
+
+std::uint64_t size_of(std::int64_t n) { return n < 0 ? 0 - std::uint64_t(n) : std::uint64_t(n); }
+
+// No lane of one is at the element of any lane of the other: in one dimension they are too far apart.
+bool far_apart(const Body::Access& a, const Body::Access& b, std::int64_t lanes,
+               const std::function<std::optional<std::int64_t>(const ir::Expr*)>& step) {
+  if (a.buffer != b.buffer || a.indices.size() != b.indices.size() || !a.buffer->strides.empty()) return false;
+  for (std::size_t i = 0; i < a.indices.size(); ++i) {
+    const auto [x, n] = without_offset(a.indices[i]);
+    const auto [y, m] = without_offset(b.indices[i]);
+    const bool same = x && y ? ir::expr_equal(x, y) : x == y;
+    const auto by = same ? step(a.indices[i]) : std::nullopt;
+    std::int64_t apart = 0, reach = 0;
+    if (!by || __builtin_sub_overflow(n, m, &apart) || __builtin_mul_overflow(*by, lanes - 1, &reach)) continue;
+    if (size_of(apart) > size_of(reach)) return true;
+  }
+  return false;
+}
+
 bool same_place(const Body::Access& a, const Body::Access& b) {
   if (a.buffer != b.buffer || a.indices.size() != b.indices.size()) return false;
   for (std::size_t i = 0; i < a.indices.size(); ++i)
@@ -166,7 +192,9 @@ bool Lowering::may_widen(const ir::ForStmt* loop) {
     if (!lanes_apart(store.buffer, store.indices, step)) return false;
     for (const auto* list : {&body.loads, &body.stores})
       for (const Body::Access& other : *list)
-        if (may_alias(store.buffer, other.buffer) && !same_place(store, other)) return false;
+        if (may_alias(store.buffer, other.buffer) && !same_place(store, other) &&
+            !far_apart(store, other, *extent, step))
+          return false;
   }
   return true;
 }

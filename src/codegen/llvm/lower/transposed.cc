@@ -43,9 +43,13 @@ bool Lowering::may_transpose(const ir::ForStmt* rows) {
   return runs_along(load->buffer, load->indices, rows->var) && runs_along(store->buffer, store->indices, lanes->var);
 }
 
-// Each round moves the first bit of the number of a vector to the end of the number of a lane.
+// Each round moves the first bit of the number of a vector to the end of the number of a lane. Fences between rounds
+// cost nothing; without them LLVM's instruction selection tries for every shuffle to do it and those before it in one,
+// which took half of the time of the selection and found nothing.
 void Lowering::transpose_vectors(std::vector<Value*>& rows) {
   const std::size_t n = rows.size();
+  const llvm::Type* element = rows[0]->getType()->getScalarType();
+  const bool fences = !options_.device && (element->isFloatTy() || element->isDoubleTy());
   std::vector<int> low, high;
   for (std::size_t i = 0; i < n; ++i) {
     const int at = int(i / 2 + (i % 2 ? n : 0));
@@ -55,7 +59,10 @@ void Lowering::transpose_vectors(std::vector<Value*>& rows) {
   for (std::size_t round = 1; round < n; round *= 2) {
     std::vector<Value*> next;
     for (std::size_t i = 0; i < n / 2; ++i)
-      for (const auto* pick : {&low, &high}) next.push_back(b_.CreateShuffleVector(rows[i], rows[i + n / 2], *pick));
+      for (const auto* pick : {&low, &high}) {
+        Value* made = b_.CreateShuffleVector(rows[i], rows[i + n / 2], *pick);
+        next.push_back(fences ? b_.CreateArithmeticFence(made, made->getType()) : made);
+      }
     rows = std::move(next);
   }
 }

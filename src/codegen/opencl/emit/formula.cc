@@ -62,6 +62,7 @@ class FormulaText {
   Typed<k> trunc(Typed<k> a) {
     return line<k>(fmt::format("trunc({})", a.v));
   }
+  D sqrt(D a) { return line<1>(fmt::format("sqrt({})", a.v)); }
   template <int k>
   Typed<k> copysign(Typed<k> a, Typed<k> b) {
     return line<k>(fmt::format("copysign({}, {})", a.v, b.v));

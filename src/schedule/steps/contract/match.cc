@@ -14,6 +14,8 @@ using ir::DType;
 
 namespace {
 
+constexpr std::int64_t kRowsInOneSize = 512;     // of more rows those of the rest do not count
+constexpr std::int64_t kLeastChains = 10;        // of additions that hide how long one takes
 constexpr std::int64_t kMinWork = 16 * 16 * 16;  // less is not worth its code
 
 // The load of an operand behind conversions among floats, or among integers.
@@ -263,7 +265,16 @@ void choose_tiles(Contraction& c, unsigned vector_bytes) {
     c.height *= 2;
   }
   const auto rows = extent_of(c.rows);
-  if (!rows || *rows >= c.height) return;
+  if (!rows) return;
+  if (*rows >= c.height) {
+    // A tile that leaves no rest of a few rows, whose code is half of all.
+    for (std::int64_t height = c.height; *rows <= kRowsInOneSize && height >= c.height * 2 / 3; --height)
+      if (*rows % height == 0 && height * c.vectors >= kLeastChains) {
+        c.height = height;
+        break;
+      }
+    return;
+  }
   c.height = *rows;
   if (c.height <= 4 && c.vectors == 2) c.vectors = 4;
 }
@@ -297,7 +308,7 @@ void choose_work(const Scene& scene, Contraction& c) {
   // Narrow floats are calculated in float32, and each result is rounded, unless there are instructions for them.
   const bool narrow = c.type.is_float() && c.type.bits < 32 && !(c.type == DType::Float(16) && scene.target.float16);
   if (narrow) c.work = DType::Float(32);
-  c.rounds = narrow && !scene.target.wide_sums;
+  c.rounds = narrow && !scene.target.fast_sums;
 }
 
 bool is_number(DType t) {
@@ -363,7 +374,7 @@ bool is_packed_once(const Contraction& c, const ir::BufferLoad* load) {
 
 std::optional<Contraction> match_contraction(const Scene& scene, const ir::ForStmt* loop) {
   auto nest = match_reduction(loop);
-  if (!nest) return std::nullopt;
+  if (!nest || nest->update->indices.empty()) return std::nullopt;
   Contraction c;
   c.nest = std::move(*nest);
   const ir::Buffer* out = c.nest.update->buffer;

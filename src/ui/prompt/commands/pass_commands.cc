@@ -6,6 +6,7 @@
 #include "rldb/ir/printer.h"
 #include "rldb/pipeline/instruments.h"
 #include "rldb/schedule/schedule.h"
+#include "rldb/schedule/target.h"
 #include "rldb/source/diagnostic_command.h"
 #include "rldb/source/diagnostic_missing.h"
 #include "rldb/source/diagnostic_pipeline.h"
@@ -267,7 +268,11 @@ Status command_Schedule(Repl& repl, std::string_view rest) {
   }
   request->options.require_proof = repl.session().options().check_bounds;
   request->options.record = true;
-  const schedule::Result result = schedule::default_schedule(repl.session().context(), f, request->options);
+  // As kernels of this session get it.
+  const unsigned bytes = request->options.vector_bytes;
+  schedule::Target target = bytes == 0 ? schedule::host_target() : schedule::Target{bytes, false, false, false};
+  target.fast_sums = repl.session().options().fast_math;
+  const schedule::Result result = schedule::default_schedule(repl.session().context(), f, request->options, target);
   if (request->step && *request->step > result.steps.size())
     return repl.fail(
         source::message(diag::NoSuchThing, "step", fmt::format("{} of {}", *request->step, result.steps.size())));
