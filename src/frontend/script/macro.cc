@@ -120,6 +120,7 @@ Val call_macro(Reader& r, const Val& called, const CallNode& call) {
   Scope& scope = r.fn->scope;
   scope.enter(ScopeKind::Block);
   Val result = Val::nothing();
+  const auto errors = r.errors();
   const Nesting::Level level(r.nesting);
   if (bind_parameters(r, macro, call, scope)) {
     const DefinitionView view(r, called.integer);
@@ -127,7 +128,7 @@ Val call_macro(Reader& r, const Val& called, const CallNode& call) {
       read_tir_statements(r, macro.child(Field::Body));
     } else if (r.fn->body) {
       const BlockResult b = read_relax_statements(r, macro.child(Field::Body));
-      if (b.value) result = Val::of(b.value);
+      if (b.value || errors.any()) result = b.value ? Val::of(b.value) : Val();
     }
   }
   scope.leave();
