@@ -64,10 +64,12 @@ class Numbering {
     stmt_ = s;
     switch (s->stmt_kind()) {
       case StmtKind::Bind:
-        return number(static_cast<const BindStmt*>(s)->value);
+        number(static_cast<const BindStmt*>(s)->value);
+        return define(static_cast<const BindStmt*>(s)->var);
       case StmtKind::Attr: {
         const auto* a = static_cast<const AttrStmt*>(s);
         number(a->value);
+        if (const Var* v = a->thread_var ? a->thread_var : a->node ? as<Var>(a->node->node) : nullptr) define(v);
         return inside(a->body, a);
       }
       case StmtKind::Assert:
@@ -83,6 +85,7 @@ class Numbering {
         number(f->min);
         number(f->extent);
         number(f->step);
+        define(f->var);
         return inside(f->body, f);
       }
       case StmtKind::While: {
@@ -136,6 +139,10 @@ class Numbering {
 
  private:
   using Key = std::tuple<int, std::uint64_t, std::vector<std::int64_t>>;  // kind, dtype, operands or the leaf
+
+  // A variable may be defined in several places, as that of a thread is in each launch: its values there are different
+  // ones, and none of them is visible around the other.
+  void define(const Var* v) { ++definition_[v]; }
 
   void number_shape(const Buffer* b) {
     for (const Expr* d : b->shape) number(d);
@@ -200,7 +207,8 @@ class Numbering {
     std::vector<std::int64_t> parts;
     bool arithmetic = false;
     if (const auto* v = as<Var>(e)) {
-      parts = {v->id};
+      const auto definition = definition_.find(v);
+      parts = {v->id, definition == definition_.end() ? 0 : definition->second};
     } else if (const auto* i = as<IntImm>(e)) {
       parts = {i->value};
     } else if (const auto* f = as<FloatImm>(e)) {
@@ -222,12 +230,18 @@ class Numbering {
     const auto [it, fresh] =
         by_key_.try_emplace(Key{int(e->kind), std::bit_cast<std::uint32_t>(e->dtype()), parts}, int(values_.size()));
     if (fresh) values_.emplace_back();
-    numbers_[e] = it->second;
     Value& v = values_[std::size_t(it->second)];
     if (fresh) {
       v.expr = e;
       v.shared_kind = arithmetic && !e->dtype().is_bool();
       if (arithmetic) describe(v, parts);
+    }
+    // One expression that has other values elsewhere: it cannot stand for a variable in one place alone.
+    const auto [number, first] = numbers_.try_emplace(e, it->second);
+    if (!first && number->second != it->second) {
+      if (number->second != kOther) values_[std::size_t(number->second)].shared_kind = false;
+      v.shared_kind = false;
+      number->second = it->second;
     }
     if (v.count++ == 0) {
       v.scope = v.first_scope = scope_;
@@ -251,6 +265,7 @@ class Numbering {
   std::vector<Value> values_;
   std::map<Key, int> by_key_;
   std::unordered_map<const Expr*, int> numbers_;
+  std::unordered_map<const Var*, int> definition_;
   int scope_ = 0;
   const Stmt* stmt_ = nullptr;
 };

@@ -54,7 +54,7 @@ struct Binding {
   std::int64_t from;
 };
 struct Loop {
-  const Var* var;
+  Vars vars;  // the loop's variable, or a block's axes
   const Stmt* stmt;
   std::vector<Binding> bindings;
   std::vector<Condition> conditions;
@@ -84,12 +84,17 @@ class Collector : public Rewriter {
 
   const Stmt* visit_stmt(const Stmt* s) override {
     support::poll();
-    if (const auto* f = as<ForStmt>(s)) return within(f->var, s), s;
+    if (const auto* f = as<ForStmt>(s)) return within({f->var}, s), s;
+    if (const auto* realize = as<SBlockRealize>(s)) {
+      Vars axes;
+      for (const IterVar& axis : realize->block->iter_vars) axes.insert(axis.var);
+      return within(std::move(axes), s), s;
+    }
     if (const auto* a = as<AttrStmt>(s)) {
       const Var* var = a->thread_var ? a->thread_var : a->node ? as<Var>(a->node->node) : nullptr;
       if (!var) return default_stmt(s), s;
       block_vars_.insert(var);
-      within(var, s);
+      within({var}, s);
       block_vars_.erase(var);
       return s;
     }
@@ -128,8 +133,8 @@ class Collector : public Rewriter {
   }
 
  private:
-  void within(const Var* var, const Stmt* s) {
-    active_.push_back({var, s, {}, {}});
+  void within(Vars vars, const Stmt* s) {
+    active_.push_back({std::move(vars), s, {}, {}});
     default_stmt(s);
     loops.emplace(s, std::move(active_.back()));
     active_.pop_back();
@@ -169,14 +174,21 @@ class Collector : public Rewriter {
     return out;
   }
 
+  // The outermost statement that the value may go in front of. It is no block: a block is not written twice.
   Loop* destination(const Expr* e) {
     const Vars used = loops_of(e);
+    const bool reads = reads_memory(e);
+    std::size_t outermost = active_.size();
     for (std::size_t i = active_.size(); i-- > 0;) {
-      const bool stays_in_block = !(what_.conditionals & kUsingBlockVar) && !isa<ForStmt>(active_[i].stmt);
-      if (active_[i].sequential || used.contains(active_[i].var) || stays_in_block)
-        return i + 1 == active_.size() ? nullptr : &active_[i + 1];
+      const Loop& l = active_[i];
+      const bool is_block = isa<SBlockRealize>(l.stmt);
+      const bool stays_in_threads = !(what_.conditionals & kUsingBlockVar) && isa<AttrStmt>(l.stmt);
+      const bool uses = std::any_of(l.vars.begin(), l.vars.end(), [&](const Var* v) { return used.contains(v); });
+      // The regions of a block have what it reads.
+      if (l.sequential || uses || stays_in_threads || (is_block && reads)) break;
+      if (!is_block) outermost = i;
     }
-    return active_.empty() ? nullptr : &active_.front();
+    return outermost == active_.size() ? nullptr : &active_[outermost];
   }
 
   void condition(const Expr* cond, std::int64_t from, bool has_else) {
@@ -188,6 +200,12 @@ class Collector : public Rewriter {
     const Vars used = vars_of(cond);
     const bool block = std::any_of(used.begin(), used.end(), [&](const Var* v) { return block_vars_.contains(v); });
     to->conditions.push_back({cond, from, block, bindings_of(cond), has_else});
+  }
+
+  static bool reads_memory(const Expr* value) {
+    bool found = false;
+    walk(value, [&](const Node* n) { return !(found = found || as<BufferLoad>(n) != nullptr); });
+    return found;
   }
 
   bool can_move(const Expr* value) const {
@@ -205,7 +223,7 @@ class Collector : public Rewriter {
       if (Loop* to = destination(value); to && !to->sequential) to->bindings.push_back({v, value, from});
     Vars loop_vars = loops_of(value), lets = bindings_of(value);
     if (!can_move(value))
-      for (const Loop& l : active_) loop_vars.insert(l.var);
+      for (const Loop& l : active_) loop_vars.insert(l.vars.begin(), l.vars.end());
     loop_vars_of_[v] = std::move(loop_vars);
     lets_of_[v] = std::move(lets);
   }

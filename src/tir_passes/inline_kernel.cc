@@ -41,6 +41,15 @@ const Buffer* KernelInliner::renew(const Buffer* b, std::string_view name) {
   return result;
 }
 
+// A declaration of memory that has a variable of its own elsewhere defines the buffer alone.
+const Buffer* KernelInliner::renewed_view(const Buffer* b) {
+  const Buffer* copy = ctx_.buffer(*b);
+  ctx_.set_origin(copy, b);
+  const Buffer* result = visit_buffer(copy);
+  remap_buffer(b, result);
+  return result;
+}
+
 // A node with fresh definitions, still over the old operands: the rewriter rewrites those afterwards.
 const Stmt* KernelInliner::renewed(const Stmt* s) {
   switch (s->stmt_kind()) {
@@ -59,7 +68,8 @@ const Stmt* KernelInliner::renewed(const Stmt* s) {
     }
     case StmtKind::DeclBuffer: {
       const auto* d = static_cast<const DeclBuffer*>(s);
-      return d->data ? s : ctx_.decl_buffer(renew(d->buffer, d->buffer->name), nullptr);
+      const bool has_own_memory = !d->data || d->data != d->buffer->data;
+      return ctx_.decl_buffer(has_own_memory ? renew(d->buffer, d->buffer->name) : renewed_view(d->buffer), d->data);
     }
     case StmtKind::Allocate: {
       const auto* a = static_cast<const AllocateStmt*>(s);

@@ -65,7 +65,8 @@ class Lanes : public Rewriter {
   const Buffer* visit_buffer(const Buffer* b) override { return b; }
 
   const Expr* visit_expr(const Expr* e) override {
-    if (split_ || lanes_ == 1) return default_expr(e);
+    if (lanes_ == 1) return default_expr(e);
+    if (split_) return e;  // the statement is written out lane by lane
     if (const auto* b = as<BinaryExpr>(e)) return binary(b);
     if (const auto* n = as<NotExpr>(e)) return ctx_.not_(rewrite(n->a));
     if (const auto* c = as<CastExpr>(e)) {

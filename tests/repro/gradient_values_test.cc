@@ -96,6 +96,12 @@ const Program kPrograms[] = {
      "t = R.take(x, R.const([1, 3, 1], \"int64\"), axis=-1)\nf = R.take(R.flatten(x), R.const([5, 5], \"int64\"))\n"
      "s = R.triu(R.nn.softmax(x, axis=0), k=1)\ng = R.add(R.sum(R.multiply(t, t)), R.add(R.sum(R.exp(f)), "
      "R.sum(R.multiply(s, x))))"},
+    {R"(x: R.Tensor((3, 4), "float64"))",
+     "a = R.take(x, R.const([2, 5, -3], \"int64\"), axis=-1, mode=\"clip\")\n"
+     "b = R.take(x, R.const([[-1, 3], [1, 7]], \"int32\"), axis=0, mode=\"wrap\")\n"
+     "c = R.take(x, R.const([0, -1], \"int64\"), axis=0, mode=\"nan\")\nd = R.multiply(R.take(x, R.const(1, "
+     "\"int64\"), axis=1), R.take(R.flatten(x), 2))\n"
+     "g = R.add(R.add(R.sum(R.multiply(a, a)), R.sum(R.exp(b))), R.add(R.sum(R.sin(c)), R.sum(R.multiply(d, d))))"},
     {R"(x: R.Tensor((3, 4, 2), "float64"), w: R.Tensor((4,), "float32"), t: R.Tensor((3, 2), "int64"))",
      "p = R.nn.log_softmax(x, axis=1)\nt = R.const([[0, 3], [1, 1], [2, 0]], \"int64\")\n"
      "v = R.const([0.5, 2.0, 1.0, 3.0], \"float64\")\na = R.nn.nll_loss(p, t, v, reduction=\"mean\", ignore_index=1)\n"

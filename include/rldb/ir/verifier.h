@@ -4,7 +4,7 @@
 //   3 public name equals global_symbol                12 no impure call in dataflow blocks or pure functions
 //   4 a variable is parameter of one function only    13 force_pure requires is_pure
 //   5 variables are defined before use (types too)    14 no inline PrimFunc
-//   6 each is defined once                            15 shape values are integers
+//   6 each is defined once                            15 shape values are int64
 //   7 dataflow variables stay in their block          16 no declared type contradicts the value's
 //   8 variables of a branch are invisible outside     17 operator normal forms and validators hold
 //   9 sequences only as function and branch bodies    18 a symbolic variable belongs to one function

@@ -40,6 +40,7 @@ class KernelInliner : public ir::Rewriter {
 
  private:
   const ir::Var* renew(const ir::Var* v);
+  const ir::Buffer* renewed_view(const ir::Buffer* b);
   const ir::Stmt* renewed(const ir::Stmt* s);
   const ir::SBlock* renewed_block(const ir::SBlock* s);
 

@@ -88,7 +88,6 @@ class Outline : public HostWalk {
 
   ir::Result<Outlined> run() {
     walk(out_.program.f->body);
-    if (refused_.empty() && out_.launches.empty()) unscheduled_ = true, refuse("no part of it runs in threads");
     if (!refused_.empty())
       return support::Failure(unscheduled_ ? source::message(diag::CudaUnscheduled, name_, refused_)
                                            : source::message(diag::CudaUnsupported, name_, refused_));

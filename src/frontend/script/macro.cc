@@ -1,5 +1,6 @@
-// @T.macro, T.inline and plain helper functions: their bodies are read at the place of the call, with the parameters
-// bound; nothing else of them remains.
+// @T.macro, @R.macro and @T.inline: their bodies are read at the place of the call, with the parameters bound; nothing
+// else of them remains. The other names of a body are those of the place where the macro is defined, as in Python, or,
+// with `hygienic=False`, of the place where it is called.
 #include "frontend/script/limits.h"
 #include "frontend/script/relax/relax.h"
 #include "frontend/script/tir/tir.h"
@@ -45,22 +46,89 @@ bool bind_parameters(Reader& r, Node macro, const CallNode& call, Scope& scope) 
   return true;
 }
 
+// ---- which names a body sees ----
+
+constexpr std::int64_t kSeesCaller = -1;
+
+std::size_t function_depth(const FunctionState* fn) {
+  std::size_t depth = 0;
+  for (; fn; fn = fn->outer) ++depth;
+  return depth;
+}
+
+// The place of a definition: how many functions are around it, and how many scopes of the innermost one.
+std::int64_t place_of(const Reader& r) {
+  const auto functions = static_cast<std::int64_t>(function_depth(r.fn));
+  return (functions << 32) | static_cast<std::int64_t>(r.fn ? r.fn->scope.depth() : 0);
+}
+
+// While it lives, what the functions around a call define, and the macro's definition does not see, is hidden. The
+// innermost scope is the macro's own.
+class DefinitionView {
+ public:
+  DefinitionView(Reader& r, std::int64_t place) {
+    if (place == kSeesCaller) return;
+    const auto functions = static_cast<std::size_t>(place >> 32);
+    const auto scopes = static_cast<std::size_t>(place & 0xffffffff);
+    std::size_t depth = function_depth(r.fn);
+    for (FunctionState* f = r.fn; f && depth >= functions; f = f->outer, --depth) {
+      const std::uint32_t begin = depth == functions ? f->scope.first_below(scopes) : 0;
+      const std::uint32_t end = f == r.fn ? f->scope.first_innermost() : f->scope.size();
+      before_.emplace_back(&f->scope, f->scope.hide({begin, end}));
+    }
+  }
+  ~DefinitionView() {
+    for (const auto& [scope, hidden] : before_) scope->hide(hidden);
+  }
+  DefinitionView(const DefinitionView&) = delete;
+  DefinitionView& operator=(const DefinitionView&) = delete;
+
+ private:
+  std::vector<std::pair<Scope*, Scope::Hidden>> before_;
+};
+
+// Whether the decorator says `hygienic=False`.
+bool sees_caller(Reader& r, Node macro) {
+  for (Node d : macro.children()) {
+    const Node value = d.field() == Field::Decorator ? d.child(Field::Value) : Node();
+    if (!value.is(Kind::Call)) continue;
+    for (Node a : value.child(Field::Arguments).children()) {
+      if (!a.is(Kind::KeywordArgument) || a.child(Field::Name).text() != "hygienic") continue;
+      const auto hygienic = to_bool(r, eval(r, a.child(Field::Value)), a.child(Field::Value));
+      return hygienic && !*hygienic;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
-Val call_macro(Reader& r, Node macro, const CallNode& call) {
+void define_macro(Reader& r, Node function) {
+  refuse_unknown_options(r, function);
+  Val v = Val::of(ValKind::Lambda);
+  v.cst = function;
+  v.integer = sees_caller(r, function) ? kSeesCaller : place_of(r);
+  const Node name = function.child(Field::Name);
+  r.scope().define(name.text(), v, name.span());
+}
+
+Val call_macro(Reader& r, const Val& called, const CallNode& call) {
+  const Node macro = called.cst;
   if (!r.fn) return r.error(call.node, diag::NeedsPython, call.shown());
   if (r.nesting.is_full()) return r.error(call.node, diag::NestedTooDeep, kMaxInnerDepth);
   if (!may_expand(r, macro, call.shown(), call.node)) return {};
   Scope& scope = r.fn->scope;
   scope.enter(ScopeKind::Block);
   Val result = Val::nothing();
+  const auto errors = r.errors();
   const Nesting::Level level(r.nesting);
   if (bind_parameters(r, macro, call, scope)) {
+    const DefinitionView view(r, called.integer);
     if (r.in_tir()) {
       read_tir_statements(r, macro.child(Field::Body));
     } else if (r.fn->body) {
       const BlockResult b = read_relax_statements(r, macro.child(Field::Body));
-      if (b.value) result = Val::of(b.value);
+      if (b.value || errors.any()) result = b.value ? Val::of(b.value) : Val();
     }
   }
   scope.leave();

@@ -149,6 +149,7 @@ void read_member(Reader& r, Member& m) {
     m.state = Member::State::Reading;
     m.function = read_prim_func(r, m.node);
   } else if (m.node.is(Kind::PythonFunction)) {
+    refuse_unknown_options(r, m.node);
     m.function = read_python_function(r, m.node);
   } else if (const Val v = eval(r, m.node); v.expr() && ir::isa<ir::ExternFunc>(v.expr())) {
     m.function = v.expr();  // name = R.ExternFunc(...)
@@ -295,13 +296,6 @@ Val value_of_path(Reader& r, const Val& path) {
   (void)r;
   if (path.space == Space::Tir && path.text == "boolean") return Val::of_dtype(ir::DType::Bool());
   return path;
-}
-
-void define_macro(Reader& r, Node function) {
-  Val v = Val::of(ValKind::Lambda);
-  v.cst = function;
-  Scope& scope = r.scope();
-  scope.define(function.child(Field::Name).text(), v, function.child(Field::Name).span());
 }
 
 namespace {

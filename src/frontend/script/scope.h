@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "frontend/script/value/value.h"
@@ -43,7 +44,11 @@ class Scope {
   }
   std::string_view name(Slot slot) const { return names_[slot]; }
 
-  const Entry* find_entry(Slot slot) const { return live_[slot] == kNone ? nullptr : &entries_[live_[slot]]; }
+  const Entry* find_entry(Slot slot) const {
+    std::uint32_t at = live_[slot];
+    while (at != kNone && is_hidden(at)) at = entries_[at].shadowed;
+    return at == kNone ? nullptr : &entries_[at];
+  }
   const Entry* find_entry(std::string_view name) const {
     const auto it = slots_.find(name);
     return it == slots_.end() ? nullptr : find_entry(it->second);
@@ -94,8 +99,27 @@ class Scope {
   std::vector<std::string_view> names() const {
     std::vector<std::string_view> out;
     for (std::size_t i = 0; i < live_.size(); ++i)
-      if (live_[i] != kNone) out.push_back(names_[i]);
+      if (find_entry(static_cast<Slot>(i))) out.push_back(names_[i]);
     return out;
+  }
+
+  // ---- for macros: a body that is read far from its definition ----
+
+  // How many scopes are open.
+  std::size_t depth() const { return marks_.size(); }
+  // Entries that lookups pass over: [begin, end).
+  struct Hidden {
+    std::uint32_t begin = 0, end = 0;
+  };
+  // The first entry of the scopes that are deeper than `depth`, and of the innermost one.
+  std::uint32_t first_below(std::size_t depth) const { return depth < marks_.size() ? marks_[depth].first : size(); }
+  std::uint32_t first_innermost() const { return mark(); }
+  // Returns what was hidden before.
+  Hidden hide(Hidden range) { return std::exchange(hidden_, range); }
+  // Whether a name has a value that is hidden now.
+  bool hides(std::string_view name) const {
+    const auto it = slots_.find(name);
+    return it != slots_.end() && live_[it->second] != kNone && is_hidden(live_[it->second]);
   }
 
   // ---- for BodyMemo ----
@@ -120,12 +144,14 @@ class Scope {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t(0);
+  bool is_hidden(std::uint32_t entry) const { return entry >= hidden_.begin && entry < hidden_.end; }
   std::uint32_t mark() const { return marks_.empty() ? 0 : marks_.back().first; }
   std::deque<std::string> names_;  // by slot
   std::unordered_map<std::string_view, Slot> slots_;
   std::vector<std::uint32_t> live_;  // by slot: index of the entry, or kNone
   std::vector<Entry> entries_;
   std::vector<std::pair<std::uint32_t, ScopeKind>> marks_;
+  Hidden hidden_;
   std::vector<Slot>* log_ = nullptr;
   std::size_t log_depth_ = 0;
 };

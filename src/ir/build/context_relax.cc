@@ -50,6 +50,7 @@ const MetaConstant* Context::meta_constant(std::string_view key, std::int64_t in
 }
 
 const ShapeExpr* Context::shape(std::span<const Expr* const> values) {
+  values = dims(values);
   return make_expr<ShapeExpr>(NodeKind::ShapeExpr, shape_type(values), list(values));
 }
 const ExternFunc* Context::extern_func(std::string_view symbol, const Type* type) {

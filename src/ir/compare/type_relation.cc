@@ -221,7 +221,7 @@ class Eraser {
       case TypeKind::Pointer:
         return t;
       case TypeKind::Func:
-        return t;  // its own parameters define what it mentions
+        return in_signature(as<FuncType>(t));
       case TypeKind::Shape: {
         const auto* s = as<ShapeType>(t);
         return all_visible(s->values) ? t : ctx_.shape_type_ndim(s->ndim);
@@ -245,6 +245,18 @@ class Eraser {
   }
 
  private:
+  // A function's own parameters define the symbols that it mentions; a shape that it mentions is a value outside of it.
+  const Type* in_signature(const FuncType* f) {
+    const std::function<bool(const Var*)> visible = [this](const Var* v) {
+      return v->type->kind == TypeKind::Prim || visible_(v);
+    };
+    Eraser inner(ctx_, visible);
+    std::vector<const Type*> params;
+    for (const Type* p : f->params) params.push_back(inner.erase(p));
+    const Type* ret = inner.erase(f->ret);
+    return f->opaque ? ctx_.opaque_func_type(ret, f->pure, f->derive_func) : ctx_.func_type(params, ret, f->pure);
+  }
+
   bool all_visible(std::span<const Expr* const> dims) {
     found_.clear();
     for (const Expr* e : dims) collect_vars(e, found_);

@@ -9,7 +9,9 @@
 #include "rldb/ir/op/index.h"
 #include "rldb/ir/op_name.h"
 #include "rldb/ir/op_rule.h"
+#include "rldb/ir/printer.h"
 #include "rldb/ir/scalar.h"
+#include "rldb/source/diagnostic_script_type.h"
 #include "rldb/source/diagnostic_type.h"
 #include "rldb/support/text.h"
 
@@ -143,11 +145,18 @@ bool all_integers(std::span<const Expr* const> items) {
   return true;
 }
 
+// The first of the integers that cannot be a dim: those of Relax are int64, whatever a literal is written as.
+const Expr* narrow_dim(std::span<const Expr* const> items) {
+  for (const Expr* e : items)
+    if (!ir::isa<ir::IntImm>(e) && e->dtype() != ir::DType::Int(64)) return e;
+  return nullptr;
+}
+
 const Expr* as_shape(ir::Context& ctx, const CallArg& a) {
   const Expr* e = a.attr ? to_expr(ctx, a.attr) : a.expr;
   if (!e) return nullptr;
   if (const auto* t = ir::as<ir::Tuple>(e)) {
-    if (!all_integers(t->items)) return nullptr;
+    if (!all_integers(t->items) || narrow_dim(t->items)) return nullptr;
     return ctx.shape(t->items);
   }
   if (const auto* i = ir::as<ir::IntImm>(e)) {
@@ -222,6 +231,10 @@ Result<std::vector<const Expr*>> bound_args(ir::Context& ctx, const Bound& b, st
     // A number among the indices is an index, not a tensor of the data's dtype.
     const bool is_index = b.info->name == op::Take && arg.name == "indices" && is_number(given);
     const Expr* e = convert_arg(ctx, is_index ? ArgKind::Prim : arg.kind, *given, dtype);
+    const auto* dims = !e && given->expr && arg.kind == ArgKind::Shape ? ir::as<ir::Tuple>(given->expr) : nullptr;
+    if (const Expr* dim = dims && all_integers(dims->items) ? narrow_dim(dims->items) : nullptr)
+      return Failure(message(diag::DimNotInt64, ir::print_expr(dim), runtime::to_string(dim->dtype()))
+                         .with_argument(int(given - all.data())));
     if (!e) {
       std::string found = given->attr ? describe(given->attr) : describe(given->expr);
       return Failure(message(diag::OpBadArgument, arg.name, info.short_name(), describe(arg.kind), found)

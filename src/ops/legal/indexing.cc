@@ -19,6 +19,19 @@ const Expr* wrap_around(ir::Context& ctx, const Expr* index, const Expr* extent)
   return remainder(ir::add(ctx, remainder(index), extent));
 }
 
+// Where an index of `take` points along an axis, by the mode; "fast", and "" of the gradient, trust it.
+const Expr* taken_place(ir::Context& ctx, std::string_view mode, const Expr* index, const Expr* extent) {
+  if (mode == "clip") return ir::min(ctx, ir::max(ctx, ctx.i64(0), index), ir::sub(ctx, extent, ctx.i64(1)));
+  if (mode == "wrap") return wrap_around(ctx, ir::cast_to(ctx, DType::Int(64), index), extent);
+  return mode == "nan" ? wrap(ctx, index, extent) : index;
+}
+
+// Whether a place is outside of the axis: there "nan" takes no element.
+const Expr* is_outside(ir::Context& ctx, const Expr* place, const Expr* extent) {
+  return ir::logical_or(ctx, ir::compare(ctx, ir::BinaryKind::LT, place, ctx.i64(0)),
+                        ir::compare(ctx, ir::BinaryKind::LE, extent, place));
+}
+
 }  // namespace
 
 Result<const Expr*> take(Legalizer& l, const ir::Call* c) {
@@ -44,18 +57,13 @@ Result<const Expr*> take(Legalizer& l, const ir::Call* c) {
             index = te.map(c->args[1]);
           }
           const Expr* extent = in->shape[axis];
-          const Expr* value_index = index;
-          if (mode == "clip")
-            value_index = ir::min(te.ctx, ir::max(te.ctx, t.i64(0), index), ir::sub(te.ctx, extent, t.i64(1)));
-          if (mode == "wrap") value_index = wrap_around(te.ctx, ir::cast_to(te.ctx, DType::Int(64), index), extent);
-          if (mode == "nan") value_index = wrap(te.ctx, index, extent);
+          const Expr* value_index = taken_place(te.ctx, mode, index, extent);
           ExprList idx;
           for (std::size_t k = 0; k < axis; ++k) idx.push_back(i[k]);
           idx.push_back(value_index);
           for (std::size_t k = axis + index_ndim; k < i.size(); ++k) idx.push_back(i[k]);
           if (mode == "nan" && in->dtype.is_float()) {
-            const Expr* bad = ir::logical_or(te.ctx, t.lt(value_index, t.i64(0)), t.le(extent, value_index));
-            return t.if_else(bad, te.ctx.float_imm(in->dtype, __builtin_nan("")),
+            return t.if_else(is_outside(te.ctx, value_index, extent), te.ctx.float_imm(in->dtype, __builtin_nan("")),
                              te.graph.load(in, std::span<const Expr* const>(idx)));
           }
           return te.graph.load(in, std::span<const Expr* const>(idx));
@@ -336,8 +344,20 @@ Result<const Expr*> scatter_nd(Legalizer& l, const ir::Call* c) {
 
 namespace {
 
+// Adds to the element that an index took; an index that took none, as "nan" allows, gets nothing. `at` makes the
+// element's indices of its place along the axis.
+template <class At>
+const Stmt* add_taken(ir::Context& ctx, std::string_view mode, const ir::Buffer* out, std::size_t axis,
+                      const Expr* index, const At& at, const Expr* value) {
+  const Expr* extent = out->shape[axis];
+  const Expr* place = taken_place(ctx, mode, ir::cast_to(ctx, DType::Int(64), index), extent);
+  const ExprList to = at(place);
+  const Stmt* added = ctx.store(out, combine(ctx, "add", ctx.load(out, to), value), to);
+  return mode == "nan" ? Writer(ctx).when(ir::logical_not(ctx, is_outside(ctx, place, extent)), added) : added;
+}
+
 // For indices with one dim, as TVM writes it: for every element around the axis, the gradients along it.
-const Stmt* add_rows(ir::Context& ctx, std::size_t axis, Buffers in, const ir::Buffer* out) {
+const Stmt* add_rows(ir::Context& ctx, std::string_view mode, std::size_t axis, Buffers in, const ir::Buffer* out) {
   const ir::Span<const Expr*> shape = out->shape;
   const Expr* before = ir::product(ctx, shape.first(axis));
   const Expr* behind = ir::product(ctx, shape.subspan(axis + 1));
@@ -347,13 +367,12 @@ const Stmt* add_rows(ir::Context& ctx, std::size_t axis, Buffers in, const ir::B
     const Expr* row = ir::mul(ctx, ir::floor_div(ctx, fused, behind), behind);
     const Expr* rest = ir::floor_mod(ctx, fused, behind);
     return w.loop("serial", length, [&](const Expr* k) -> const Stmt* {
-      const Expr* index = ir::cast_to(ctx, DType::Int(64), ctx.load(in[2], std::span<const Expr* const>(&k, 1)));
+      const Expr* index = ctx.load(in[2], std::span<const Expr* const>(&k, 1));
       const auto place = [&](const Expr* extent, const Expr* along) {
         return ir::add(ctx, ir::add(ctx, ir::mul(ctx, row, extent), ir::mul(ctx, along, behind)), rest);
       };
-      const ExprList to = unravel(ctx, place(shape[axis], index), shape);
-      const ExprList from = unravel(ctx, place(length, k), in[0]->shape);
-      return ctx.store(out, combine(ctx, "add", ctx.load(out, to), ctx.load(in[0], from)), to);
+      const auto to = [&](const Expr* along) { return unravel(ctx, place(shape[axis], along), shape); };
+      return add_taken(ctx, mode, out, axis, index, to, ctx.load(in[0], unravel(ctx, place(length, k), in[0]->shape)));
     });
   });
 }
@@ -367,23 +386,27 @@ Result<const Expr*> take_backward(Legalizer& l, const ir::Call* c) {
   bool flat = attr_is_none(spec(c), op_attr::Axis);
   std::size_t axis = flat ? 0 : std::size_t(axis_of(attr_int(spec(c), op_attr::Axis), x->ndim));
   std::size_t index_ndim = indices->shape.size();
+  const std::string_view mode = attr_string(spec(c), op_attr::Mode);
   return l.call_te("take_backward", c->args, c->type, [&](Te& te) -> Tensors {
     ir::Context& ctx = te.ctx;
     te::Graph::OutputSpec outputs[] = {{ctx.list(mapped(te, out->shape)), out->dtype}};
-    auto write = [&ctx, axis, index_ndim](std::span<const ir::Buffer* const> in,
-                                          std::span<const ir::Buffer* const> outs) -> const Stmt* {
+    auto write = [&ctx, mode, axis, index_ndim](std::span<const ir::Buffer* const> in,
+                                                std::span<const ir::Buffer* const> outs) -> const Stmt* {
       DType t = outs[0]->dtype;
       Writer w(ctx);
       const Stmt* clear = w.loop("i", ir::product(ctx, outs[0]->shape), [&](const Expr* i) -> const Stmt* {
         return ctx.store(outs[0], ctx.literal(t, 0), unravel(ctx, i, outs[0]->shape));
       });
-      if (index_ndim == 1) return w.in_order(w.seq({clear, add_rows(ctx, axis, in, outs[0])}));
+      if (index_ndim == 1) return w.in_order(w.seq({clear, add_rows(ctx, mode, axis, in, outs[0])}));
       const Stmt* add = nest(ctx, in[0]->shape, [&](const ExprList& i) -> const Stmt* {
         ExprList at(i.begin() + std::ptrdiff_t(axis), i.begin() + std::ptrdiff_t(axis + index_ndim));
-        ExprList to(i.begin(), i.begin() + std::ptrdiff_t(axis));
-        to.push_back(ir::cast_to(ctx, DType::Int(64), ctx.load(in[2], at)));
-        to.insert(to.end(), i.begin() + std::ptrdiff_t(axis + index_ndim), i.end());
-        return ctx.store(outs[0], combine(ctx, "add", ctx.load(outs[0], to), ctx.load(in[0], i)), to);
+        const auto to = [&](const Expr* place) {
+          ExprList all(i.begin(), i.begin() + std::ptrdiff_t(axis));
+          all.push_back(place);
+          all.insert(all.end(), i.begin() + std::ptrdiff_t(axis + index_ndim), i.end());
+          return all;
+        };
+        return add_taken(ctx, mode, outs[0], axis, ctx.load(in[2], at), to, ctx.load(in[0], i));
       });
       return w.in_order(w.seq({clear, add}));
     };

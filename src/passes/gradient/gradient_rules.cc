@@ -10,6 +10,7 @@
 #include "rldb/ir/op/function.h"
 #include "rldb/ir/op/grad.h"
 #include "rldb/ir/op/index.h"
+#include "rldb/ir/op/inspect.h"
 #include "rldb/ir/op/linear_algebra.h"
 #include "rldb/ir/op/manipulation.h"
 #include "rldb/ir/op/reduction.h"
@@ -365,8 +366,15 @@ Partials cumsum_grad(GradientCall& g) {
 Partials broadcast_to_grad(GradientCall& g) {
   return {g.make(op::CollapseSumTo, {g.grad(), g.shape(g.arg(0))}), nullptr};
 }
+// An index that is a scalar, as a tensor of rank 0.
+static const Expr* index_tensor(GradientCall& g, const Expr* index) {
+  if (!as<PrimType>(index->type)) return index;
+  Context& ctx = g.ctx();
+  const Expr* dims[] = {cast_to(ctx, DType::Int(64), index)};
+  return g.make(op::Reshape, {g.make(op::ShapeToTensor, {ctx.shape(dims)}), ctx.shape({})});
+}
 Partials take_grad(GradientCall& g) {
-  return {g.make_like(op::GradTakeBackward, {g.grad(), g.arg(0), g.arg(1)}), nullptr};
+  return {g.make_like(op::GradTakeBackward, {g.grad(), g.arg(0), index_tensor(g, g.arg(1))}), nullptr};
 }
 
 static const Expr* transposed(GradientCall& g, const Expr* e) {

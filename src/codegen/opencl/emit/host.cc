@@ -35,7 +35,6 @@ Emitter::Emitter(ir::Context& ctx, const ir::PrimFunc* f, const EmitOptions& opt
 
 ir::Result<Program> Emitter::run() {
   walk(program_.f->body);
-  if (refused_.empty() && program_.launches.empty()) unscheduled_ = true, refuse("no part of it runs in threads");
   if (!refused_.empty())
     return support::Failure(unscheduled_ ? source::message(diag::OpenClUnscheduled, options_.name, refused_)
                                          : source::message(diag::OpenClUnsupported, options_.name, refused_));

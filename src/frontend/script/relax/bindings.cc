@@ -1,4 +1,6 @@
 // Bindings of Relax functions: `x = ...` with and without annotation, unpacking, symbolic variables.
+#include <unordered_set>
+
 #include "frontend/script/module.h"
 #include "frontend/script/module_parts.h"
 #include "frontend/script/relax/body_reader.h"
@@ -213,15 +215,22 @@ void BodyReader::declare(Node s, Node target, ir::DType dtype) {
   define_symbol(r_, target, dtype);
 }
 
+// The first name that stands twice in a target, also in a tuple inside it.
+static Node repeated_name(Node target, std::unordered_set<std::string_view>& seen) {
+  if (target.is(Kind::Identifier)) return seen.insert(target.text()).second ? Node() : target;
+  for (Node t : target.children())
+    if (const Node found = repeated_name(t, seen)) return found;
+  return {};
+}
+
 void BodyReader::unpack(Node s, Node target, Node value) {
   std::vector<Node> targets;
   for (Node t : target.children()) targets.push_back(t);
-  for (std::size_t i = 0; i < targets.size(); ++i)
-    for (std::size_t k = 0; k < i; ++k)
-      if (targets[i].is(Kind::Identifier) && targets[i].text() == targets[k].text()) {
-        r_.error(targets[i], diag::VerifyRedefined, targets[i].text());
-        return poison(targets);
-      }
+  std::unordered_set<std::string_view> seen;
+  if (const Node twice = repeated_name(target, seen)) {
+    r_.error(twice, diag::VerifyRedefined, twice.text());
+    return poison(targets);
+  }
   if (value.is(Kind::Tuple) || value.is(Kind::List)) {
     std::vector<Node> values;
     for (Node v : value.children()) values.push_back(v);

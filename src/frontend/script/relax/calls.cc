@@ -121,9 +121,7 @@ Val shape_call(Reader& r, const CallNode& call) {
   const auto dims = v ? to_dims(r, *v, args.node(0, "values"), ir::DType::Int(64)) : std::nullopt;
   args.finish();
   if (!dims) return {};
-  std::vector<const ir::Expr*> wide;
-  for (const ir::Expr* d : *dims) wide.push_back(ir::as_int(d) ? ir::cast_to(r.ctx, ir::DType::Int(64), d) : d);
-  return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.shape(wide), call.node)));
+  return Val::of(static_cast<const ir::Expr*>(r.at(r.ctx.shape(*dims), call.node)));
 }
 
 Val str_call(Reader& r, const CallNode& call) {

@@ -41,25 +41,29 @@ Node attribute_key(Node function, std::string_view key) {
 
 namespace {
 
-// The options that TVM's decorators take, by what they decorate.
+// The options that TVM's decorators take, by what they decorate, and by the decorator's last name if it matters.
 struct KnownOptions {
   Kind kind;
   std::initializer_list<std::string_view> names;
+  std::string_view decorator = {};
 };
 const KnownOptions kKnownOptions[] = {
     {Kind::RelaxFunction, {"pure", "private", "check_well_formed"}},
     {Kind::PrimFunc, {"private", "check_well_formed", "s_tir", "persistent"}},
     {Kind::Module, {"check_well_formed", "s_tir"}},
+    {Kind::MacroDefinition, {"hygienic"}, "macro"},
+    {Kind::MacroDefinition, {}, "inline"},
+    {Kind::PythonFunction, {}},
 };
 
 }  // namespace
 
 void refuse_unknown_options(Reader& r, Node decorated) {
-  for (const auto& [kind, names] : kKnownOptions) {
+  for (const auto& [kind, names, decorator] : kKnownOptions) {
     if (!decorated.is(kind)) continue;
     for (Node d : decorated.children()) {
       const Node value = d.field() == Field::Decorator ? d.child(Field::Value) : Node();
-      if (!value.is(Kind::Call)) continue;
+      if (!value.is(Kind::Call) || !value.child(Field::Function).text().ends_with(decorator)) continue;
       for (Node a : value.child(Field::Arguments).children()) {
         if (!a.is(Kind::KeywordArgument)) continue;
         const Node name = a.child(Field::Name);

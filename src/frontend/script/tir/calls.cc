@@ -480,7 +480,7 @@ Val call_method(Reader& r, const Val& method, const CallNode& call) {
 
 Val call_lambda(Reader& r, const Val& lambda, const CallNode& call) {
   const Node f = lambda.cst;
-  if (!f.is(Kind::Lambda)) return call_macro(r, f, call);
+  if (!f.is(Kind::Lambda)) return call_macro(r, lambda, call);
   if (!may_expand(r, f, call.shown(), call.node)) return {};
   Arguments args(r, call);
   std::vector<Val> values;

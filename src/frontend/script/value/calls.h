@@ -83,7 +83,7 @@ Val opaque_constructor(Reader& r, const CallNode& call);
 std::string canonical_name(const CallNode& call);
 // f(a, b) of a Lambda: its body with the parameters bound.
 Val call_lambda(Reader& r, const Val& lambda, const CallNode& call);
-Val call_macro(Reader& r, Node macro, const CallNode& call);  // macro.cc
+Val call_macro(Reader& r, const Val& macro, const CallNode& call);  // macro.cc
 // x.astype("float16"): the operator of that name with x first.
 Val relax_method(Reader& r, const Val& object, std::string_view name, const CallNode& call);
 

@@ -107,7 +107,20 @@ std::string foreign_name_hint(Reader& r, std::string_view name) {
 
 }  // namespace
 
+// The caller of a hygienic macro has a value of that name.
+static bool is_hidden_from_macro(Reader& r, std::string_view name) {
+  for (FunctionState* f = r.fn; f; f = f->outer)
+    if (f->scope.hides(name)) return true;
+  return false;
+}
+
 Val unknown_name(Reader& r, std::string_view name, Node at) {
+  if (is_hidden_from_macro(r, name))
+    return r.error_hint(at,
+                        fmt::format("a macro sees the names at its definition: pass `{}` to it, or decorate it with "
+                                    "`hygienic=False`",
+                                    name),
+                        diag::UnknownName, name);
   if (explain_left_name(r, name, at)) return {};
   std::string hint = foreign_name_hint(r, name);
   if (hint.empty()) hint = misspelling_hint(r, name);

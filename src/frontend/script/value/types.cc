@@ -142,13 +142,9 @@ const ir::Type* make_tensor(Reader& r, Node at, const TensorParts& p) {
       r.error(at, diag::NdimContradictsShape, *p.ndim, p.dims->size());
       return nullptr;
     }
-    std::vector<const ir::Expr*> dims;
-    for (const ir::Expr* d : *p.dims) {
+    for (const ir::Expr* d : *p.dims)
       if (const auto i = ir::const_int(d); i && *i < 0) r.error(at, diag::NegativeDim, *i);
-      // Dims of Relax are int64; a literal of another width is converted, as in TVM.
-      dims.push_back(ir::as_int(d) ? ir::cast_to(r.ctx, ir::DType::Int(64), d) : d);
-    }
-    return r.ctx.tensor(dims, p.dtype, p.vdevice);
+    return r.ctx.tensor(*p.dims, p.dtype, p.vdevice);
   }
   const int ndim = p.ndim ? int(*p.ndim) : ir::kUnknownNdim;
   if (p.shape_var) {
@@ -247,9 +243,7 @@ Val shape_call(Reader& r, const CallNode& call) {
     // An empty list of values is an unknown rank in TVM's parser.
     out = r.ctx.shape_type_ndim(ndim ? int(*ndim) : ir::kUnknownNdim);
   } else if (const auto dims = to_dims(r, v, a->node, ir::DType::Int(64))) {
-    std::vector<const ir::Expr*> wide;
-    for (const ir::Expr* d : *dims) wide.push_back(ir::as_int(d) ? ir::cast_to(r.ctx, ir::DType::Int(64), d) : d);
-    out = r.ctx.shape_type(wide);
+    out = r.ctx.shape_type(*dims);
   }
   args.finish();
   return Val::of(out);
