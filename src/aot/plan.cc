@@ -77,12 +77,30 @@ class Planner {
   // A function that the library does not contain: one that only rldb has, or the host's. Collectives are the host's:
   // it knows the other workers.
   void called_by_name(std::string_view name) {
-    if (bytecode::find_builtin(name) || name == builtin::CallOperator)
+    if (name == builtin::CallOperator)
+      out_.add({}, source::message(diag::AotOpenTypes, operators_left()));
+    else if (bytecode::find_builtin(name))
       refuse("the builtin", name);
     else if (bytecode::is_device_function(name))
       refuse("the function of a device's runtime", name);
     else if (std::find(plan_.externals.begin(), plan_.externals.end(), name) == plan_.externals.end())
       plan_.externals.emplace_back(name);
+  }
+
+  // `R.matmul`, `R.add`: operators that get their code when they run.
+  std::string operators_left() const {
+    std::vector<std::string> names;
+    for (bytecode::Pc pc = 0; pc < exe_.end(); ++pc) {
+      const bytecode::Instruction i = exe_.instruction(pc);
+      if (i.op != bytecode::Opcode::Call || exe_.functions[std::size_t(i.callee)].name != builtin::CallOperator ||
+          i.args.empty() || i.arg(0).kind() != bytecode::ArgKind::Constant)
+        continue;
+      const runtime::Value& text = exe_.constants[std::size_t(i.arg(0).value())];
+      if (!text.is(runtime::ValueKind::String)) continue;
+      const std::string name = fmt::format("`{}`", text.as_string().substr(0, text.as_string().find('(')));
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+    return names.empty() ? "some operators" : fmt::format("{}", fmt::join(names, ", "));
   }
 
   void packed_calls_of(const ir::PrimFunc* kernel) {

@@ -287,7 +287,22 @@ class Conditions {
     Probe conditional = probe_;
     conditional.condition = compile(said);
     CHECK(conditional.condition);
-    if (!conditional.condition) return 0;
+    return conditional.condition ? compare(said, conditional) : 0;
+  }
+  // The same for code that asks the language at each arrival.
+  std::size_t check_asked(std::string_view said) {
+    INFO(std::string(said));
+    Probe asking = probe_;
+    asking.asks = true;
+    const std::size_t found = compare(said, asking);
+    CHECK(far_.find(f_, kernel_, search_for(asking).probes));
+    return found;
+  }
+  // Pieces of code that are kept.
+  std::size_t code_count() const { return far_.code_count(); }
+
+ private:
+  std::size_t compare(std::string_view said, const Probe& conditional) {
     auto slow = KernelStepper::enter(near_, kernel_, f_, copies(args_), {});
     auto fast = KernelStepper::enter(far_, kernel_, f_, copies(args_), {});
     REQUIRE((slow && fast));
@@ -299,10 +314,11 @@ class Conditions {
     for (bool first = true; fast->forward(search, first, {}, met) == KernelStepper::Found::Yes; first = false)
       have.push_back(fast->machine().steps());
     CHECK_MESSAGE(have == want, fmt::format("{}: {} vs {}", said, fmt::join(have, " "), fmt::join(want, " ")));
+    const auto last = fast->last_arrival(search, {}, met);
+    CHECK(last == (want.empty() ? std::nullopt : std::optional(want.back())));
     return want.size();
   }
 
- private:
   testing::Capture output_;
   session::Session session_;
   std::string kernel_;
@@ -622,11 +638,76 @@ TEST_CASE("random conditions hold where the language says") {
   CHECK(found.reached > 1000);
 }
 
-TEST_CASE("conditions without a compiled form are left to the language") {
+TEST_CASE("conditions without a compiled form are left to the language, which the code asks") {
   Conditions conditions(kProduct, "product", product_args());
-  for (const char* said : {"A[vi] == 0", "nobody > 1", "sort(B[:, 0])[0] < 0", "quantile(C, 0.5) > 1",
-                           "B[[0, 1]].max() > 0", "B.max(axis=0)[1] > 1"})
+  std::size_t reached = 0;
+  for (const char* said :
+       {"A[vi] == 0", "nobody > 1", "sort(B[:, 0])[0] < 0", "quantile(C, 0.5) > 1", "B[[0, 1]].max() > 0",
+        "B.max(axis=0)[1] > 1", "C[C > 0].sum() > 1", "sort(C[:, vj])[-1] > 0.4", "sort(A[vi])[vk] == 2"}) {
     CHECK_FALSE(conditions.compile(said));
+    reached += conditions.check_asked(said);
+  }
+  CHECK(reached > 20);
+}
+
+TEST_CASE("random conditions that the code asks for hold where the language says") {
+  Conditions conditions(kProduct, "product", product_args());
+  const RandomConditions::Words words{{"vi", "vj", "vk", "0", "1"},
+                                      {"vi", "vj", "vk", "1", "0", "A[vi, vk]", "B[vk, vj]", "C[vi, vj]", "A[{}, {}]"},
+                                      {"A[vi]", "C", "B[:, vj]"},
+                                      {"A[vi]", "B[:, 0]"}};
+  RandomConditions random(3, words);
+  std::size_t reached = 0;
+  for (int n = 0; n < 60; ++n) reached += conditions.check_asked(random.condition(2));
+  CHECK(reached > 300);
+}
+
+TEST_CASE("the code that is kept for conditions has a limit, and is made again behind it") {
+  Conditions conditions(kProduct, "product", product_args());
+  std::size_t most = 0;
+  for (int n = 0; n < 66; ++n) {
+    CHECK(conditions.check(fmt::format("vi == {} or vk == {}", n % 3, n + 9)) > 0);
+    most = std::max(most, conditions.code_count());
+  }
+  CHECK(most > 32);
+  CHECK(most <= 64);
+}
+
+TEST_CASE("conditions over values that change are kept in a limited number, and hold for the present value") {
+  testing::Capture output;
+  session::Session session(Kernels::options(), &output);
+  Debugger debugger(session);
+  source::Diagnostics d;
+  REQUIRE(session.load_text("program.py", R"(
+@I.ir_module
+class Module:
+    @T.prim_func
+    def copy(A: T.Buffer((64,), "float32"), B: T.Buffer((64,), "float32")):
+        for i in range(64):
+            B[i] = A[i]
+
+    @R.function
+    def main(x: R.Tensor((64,), "float32")) -> R.Tensor((64,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.copy, (x,), out_sinfo=R.Tensor((64,), "float32"))
+        return y
+)",
+                            d));
+  const Breakpoint* b = debugger.add_breakpoint("copy:i", false, d);
+  REQUIRE_MESSAGE(b, testing::text_of(d));
+  REQUIRE(debugger.set_condition(b->number, "i == at", d));
+  session.set_value("at", Value::of_int(63));
+  REQUIRE(debugger.start("main", std::vector<Value>{testing::f32({64}, {0})}, true, d).kind == StopKind::Entry);
+  const std::uint64_t begin = debugger.last_stop().time;
+  for (int n = 0; n < 40; ++n) {
+    session.set_value("at", Value::of_int(n));
+    REQUIRE(debugger.resume().kind == StopKind::Breakpoint);
+    REQUIRE(debugger.last_stop().in_kernel);
+    CHECK(testing::show(debugger.evaluate("i", 0, d).value()) == fmt::format("{}", n));
+    CHECK(impl_of(debugger).run->kernel_code().conditions.size() <= 8);
+    REQUIRE(debugger.go_to(begin).time == begin);
+  }
+  CHECK(impl_of(debugger).run->kernel_code().conditions.size() == 8);
 }
 
 }  // namespace rldb::debug

@@ -2,11 +2,13 @@
 #include "debug/random_kernels.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 
 #include "debug/provenance/why_memory.h"
 #include "debug/way_back.h"
+#include "rldb/support/cancel.h"
 
 namespace rldb::debug {
 
@@ -14,56 +16,90 @@ using namespace testing;
 
 namespace {
 
-std::vector<Value> random_args(std::uint64_t seed) {
+std::vector<Value> random_args(std::uint64_t seed, std::int64_t n = 6) {
   std::mt19937 random{unsigned(seed)};
   const auto floats = [&] {
     std::vector<double> v;
-    for (int k = 0; k < 6; ++k) v.push_back(double(int(random() % 19)) - 9);
-    return f32({6}, v);
+    for (std::int64_t k = 0; k < n; ++k) v.push_back(double(int(random() % 19)) - 9);
+    return f32({n}, v);
   };
-  auto i = runtime::Tensor::empty({6}, runtime::DType::Int(64)).value();
-  for (int k = 0; k < 6; ++k)
+  auto i = runtime::Tensor::empty({n}, runtime::DType::Int(64)).value();
+  for (std::int64_t k = 0; k < n; ++k)
     runtime::store_int(i->data() + 8 * k, runtime::DType::Int(64), std::int64_t(random() % 6));
+  auto s = runtime::Tensor::empty({}, runtime::DType::Int(64)).value();
   Value x = floats(), z = floats();
-  return {x, z, Value(i)};
+  runtime::store_int(s->data(), runtime::DType::Int(64), std::int64_t(random() % 4));
+  return {x, z, Value(i), Value(s)};
+}
+
+struct Compared {
+  std::size_t elements = 0, with_roots = 0;
+};
+
+// Elements of one program, at the moment before it returns.
+Compared compare_with_tracer(std::uint64_t seed, const RandomKernels::Options& options) {
+  const std::string text = RandomKernels(seed, options).program();
+  INFO(text);
+  CAPTURE(seed);
+  Fixture f(text);
+  const std::vector<Value> args = random_args(seed, options.symbolic ? std::int64_t(1 + seed % 7) : 6);
+  const auto traced = run_of(f, args), asked_run = run_of(f, args);
+  while (asked_run->machine().running()) (void)asked_run->advance(nullptr, asked_run->time() + 1);
+  REQUIRE(asked_run->go_to(asked_run->time() - 1) == Run::Seek::Done);
+  Tracer tracer;
+  tracer.stop_before(asked_run->time());
+  REQUIRE(tracer.trace(*traced));
+  std::mt19937 random{unsigned(seed)};
+  const std::vector<ValuePath> places = tensors_of(asked_run->machine());
+  asked_run->set_skim_from(seed % 2 ? 1 : Run::kNoSkim);
+  Back back(*asked_run);
+  Compared asked;
+  for (int n = 0; n < 8; ++n) {
+    const ValuePath& place = places[random() % places.size()];
+    const runtime::Tensor& t = value_at(asked_run->machine(), place).as_tensor();
+    const std::int64_t position = std::int64_t(random() % std::uint64_t(t.element_count()));
+    const runtime::Tensor& same = value_at(traced->machine(), place).as_tensor();
+    const auto& expected = tracer.of(same.storage().get(),
+                                     std::int64_t(same.byte_offset()) + position * std::int64_t(same.dtype().bytes()));
+    CAPTURE(position);
+    CAPTURE(place.reg);
+    CHECK(back.roots(place, t, position) == expected);
+    ++asked.elements;
+    asked.with_roots += !expected.empty();
+  }
+  return asked;
 }
 
 }  // namespace
 
 TEST_CASE("300 elements of random kernels come from the elements that a tracer finds") {
-  std::size_t asked = 0, with_roots = 0;
+  Compared all;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    const std::string text = RandomKernels(seed).program();
-    INFO(text);
-    Fixture f(text);
-    const std::vector<Value> args = random_args(seed);
-    const auto traced = run_of(f, args), asked_run = run_of(f, args);
-    while (asked_run->machine().running()) (void)asked_run->advance(nullptr, asked_run->time() + 1);
-    REQUIRE(asked_run->go_to(asked_run->time() - 1) == Run::Seek::Done);
-    Tracer tracer;
-    tracer.stop_before(asked_run->time());
-    REQUIRE(tracer.trace(*traced));
-    std::mt19937 random{unsigned(seed)};
-    const std::vector<ValuePath> places = tensors_of(asked_run->machine());
-    asked_run->set_skim_from(seed % 2 ? 1 : Run::kNoSkim);
-    Back back(*asked_run);
-    for (int n = 0; n < 8; ++n) {
-      const ValuePath& place = places[random() % places.size()];
-      const runtime::Tensor& t = value_at(asked_run->machine(), place).as_tensor();
-      const std::int64_t position = std::int64_t(random() % std::uint64_t(t.element_count()));
-      const runtime::Tensor& same = value_at(traced->machine(), place).as_tensor();
-      const auto& expected = tracer.of(
-          same.storage().get(), std::int64_t(same.byte_offset()) + position * std::int64_t(same.dtype().bytes()));
-      CAPTURE(seed);
-      CAPTURE(position);
-      CAPTURE(place.reg);
-      CHECK(back.roots(place, t, position) == expected);
-      ++asked;
-      with_roots += !expected.empty();
-    }
+    const Compared asked = compare_with_tracer(seed, {});
+    all.elements += asked.elements, all.with_roots += asked.with_roots;
   }
-  CHECK(asked >= 300);
-  CHECK(with_roots > 250);
+  CHECK(all.elements >= 300);
+  CHECK(all.with_roots > 250);
+}
+
+// RLDB_TRACER_SEEDS=1000:3000 asks about those programs instead.
+TEST_CASE("500 elements behind symbolic dims, branches, recursion and tuples come from those that a tracer finds") {
+  std::uint64_t first = 1, last = 70;
+  if (const char* range = std::getenv("RLDB_TRACER_SEEDS")) {
+    char* end = nullptr;
+    first = std::strtoull(range, &end, 10);
+    last = *end == ':' ? std::strtoull(end + 1, nullptr, 10) : first;
+  }
+  Compared all;
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    // At least one of them.
+    const std::uint64_t some = 1 + seed % 7;
+    const Compared asked =
+        compare_with_tracer(seed, {.symbolic = (some & 1) != 0, .control = (some & 2) != 0, .tuples = (some & 4) != 0});
+    all.elements += asked.elements, all.with_roots += asked.with_roots;
+  }
+  CHECK(all.elements >= 8 * (last - first + 1));
+  CHECK(all.with_roots > all.elements / 2);
 }
 
 namespace {
@@ -171,6 +207,53 @@ TEST_CASE("a name that is watched after its register was freed has the changes o
     if (told.size() == 2) seen += std::size_t(std::count(told[0].begin(), told[0].end(), ' '));
   }
   CHECK(seen > 60);
+}
+
+TEST_CASE("an interrupted search of a watch has no answer, changes nothing, and can be made again") {
+  const std::string text = RandomKernels(5).program();
+  INFO(text);
+  Fixture f(text);
+  f.at("main:v1");
+  REQUIRE(f.start(random_args(5), false).kind == StopKind::Breakpoint);
+  f.at("main:out");
+  while (f.where() != "main:out" && f.debugger.last_stop().kind == StopKind::Breakpoint) (void)f.debugger.resume();
+  REQUIRE(f.where() == "main:out");
+  source::Diagnostics d;
+  const Breakpoint* b = f.debugger.add_watchpoint("v0", 0, false, d);
+  REQUIRE_MESSAGE(b, text_of(d));
+  const int number = b->number;
+  const std::string before = f.state();
+  // Whichever part of it takes the interrupt: the search, or looking back for a name whose register was freed.
+  f.session.interrupt() = true;
+  bool cancelled = false;
+  StopReport r;
+  try {
+    r = f.debugger.reverse_resume();
+  } catch (const support::Cancelled&) {
+    cancelled = true;
+    support::clear_cancel();
+  }
+  CHECK((cancelled || r.kind == StopKind::Interrupted));
+  f.session.interrupt() = false;
+  CHECK(f.debugger.frames().size() == 1);
+  CHECK(f.state() == before);
+  // As one that was never interrupted.
+  std::vector<std::uint64_t> have;
+  for (int n = 0; n < 6 && f.debugger.reverse_resume().kind == StopKind::Breakpoint; ++n)
+    if (f.debugger.last_stop().breakpoints == std::vector<int>{number}) have.push_back(f.debugger.last_stop().time);
+  Fixture other(text);
+  other.at("main:v1");
+  REQUIRE(other.start(random_args(5), false).kind == StopKind::Breakpoint);
+  other.at("main:out");
+  while (other.where() != "main:out" && other.debugger.last_stop().kind == StopKind::Breakpoint)
+    (void)other.debugger.resume();
+  REQUIRE(other.debugger.add_watchpoint("v0", 0, false, d));
+  std::vector<std::uint64_t> want;
+  for (int n = 0; n < 6 && other.debugger.reverse_resume().kind == StopKind::Breakpoint; ++n)
+    if (other.debugger.last_stop().breakpoints == std::vector<int>{number})
+      want.push_back(other.debugger.last_stop().time);
+  CHECK(have == want);
+  CHECK_FALSE(want.empty());
 }
 
 }  // namespace rldb::debug

@@ -538,3 +538,39 @@ TEST_CASE("compare: a call of an executable that enlarges differences runs once 
     }
   }
 }
+
+TEST_CASE("compare: threads that race are told, and only these") {
+  const auto with_store = [](const std::string& index, const std::string& value) {
+    return R"(@I.ir_module
+class Module:
+    @T.prim_func
+    def last(x: T.Buffer((32,), "float32"), y: T.Buffer((32,), "float32")):
+        for tx in T.thread_binding(32, thread="threadIdx.x"):
+            with T.sblock("b"):
+                vi = T.axis.spatial(32, tx)
+                y[)" +
+           index + "] = " + value + R"(
+
+    @R.function
+    def main(x: R.Tensor((32,), "float32")) -> R.Tensor((32,), "float32"):
+        cls = Module
+        y = R.call_tir(cls.last, (x,), out_sinfo=R.Tensor((32,), "float32"))
+        return y
+)";
+  };
+  const auto verdict_of = [&](const std::string& first, const std::string& second) {
+    Two t;
+    t.load(first);
+    const ir::Module* a = t.module();
+    t.load(second);
+    return t.compare(a, t.module());
+  };
+  const std::string right = with_store("vi", "x[vi]");
+  const auto racy = verdict_of(right, with_store("vi % 16", "x[vi]"));
+  CHECK(racy.verdict == Verdict::Differs);
+  CHECK(racy.why.find("the threads of `last` race") != std::string::npos);
+  CHECK(to_string(racy, "a", "b").find(racy.why) != std::string::npos);
+  const auto wrong = verdict_of(right, with_store("vi", "x[31 - vi]"));
+  CHECK(wrong.verdict == Verdict::Differs);
+  CHECK(wrong.why.empty());
+}

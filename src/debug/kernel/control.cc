@@ -27,7 +27,7 @@ Debugger::Impl::KernelTargets Debugger::Impl::kernel_targets(const ir::PrimFunc*
     for (Probe p : b.in_kernel->probes) {
       p.group = t.numbers.size();
       if (!b.condition.empty()) p.condition = compiled_condition(b, p, m);
-      t.search.compiled = t.search.compiled && (b.condition.empty() || bool(p.condition));
+      p.asks = !b.condition.empty() && !p.condition;
       t.search.probes.push_back(p);
     }
     t.search.pass.emplace_back(b.hits_to_pass());

@@ -6,7 +6,10 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "rldb/ir/attr_name/kernel.h"
+#include "rldb/ir/intrinsic/bits.h"
 #include "rldb/ir/intrinsic/control.h"
+#include "rldb/ir/intrinsic/host.h"
 #include "rldb/ir/scalar.h"
 #include "rldb/ir/threads.h"
 #include "rldb/ir/walk.h"
@@ -39,7 +42,8 @@ class Instrumenter {
  public:
   Instrumenter(ir::Context& ctx, const ir::PrimFunc* f, std::span<const Probe> probes)
       : ctx_(ctx), f_(f), probes_(probes) {
-    for (const Probe& p : probes) groups_ = std::max(groups_, p.group + 1);
+    for (const Probe& p : probes) groups_ = std::max(groups_, p.group + 1), asks_ = asks_ || p.asks;
+    if (asks_ && probes.size() > Instrumented::kMostProbes) throw Refused{"it has too many breakpoints"};
     if (groups_ > kMaxGroups) throw Refused{"it has too many breakpoints"};
     out_.ints = Instrumented::group_word(groups_, Instrumented::Pass);
     const Expr* words = ctx.i64(Instrumented::kMaxWords);
@@ -82,14 +86,16 @@ class Instrumenter {
       }
     params.push_back({ints_->data, ints_});
     params.push_back({floats_->data, floats_});
-    out_.function = ctx_.prim_func(params, f_->ret_type, ctx_.seq_stmt(body), f_->attrs, f_->s_tir);
+    // Whoever is asked reads the kernel's memory.
+    const auto attrs = asks_ ? ctx_.with_attr(f_->attrs, attr_name::NoAlias, ctx_.attr(false)) : f_->attrs;
+    out_.function = ctx_.prim_func(params, f_->ret_type, ctx_.seq_stmt(body), attrs, f_->s_tir);
     return std::move(out_);
   }
 
  private:
   // Indices into the local words, which are in registers. After them: three for each group, as in Instrumented, and two
   // for each probe (was there a previous value, and which).
-  enum Local : std::size_t { kSteps, kStopAt, kAfter, kBefore, kFirst };
+  enum Local : std::size_t { kSteps, kStopAt, kAfter, kBefore, kAsking, kFirst };
   static constexpr std::pair<Local, Instrumented::Word> kCopied[] = {
       {kStopAt, Instrumented::StopAt}, {kAfter, Instrumented::After}, {kBefore, Instrumented::Before}};
   static constexpr std::size_t kGroupWords = Instrumented::kGroupWords;
@@ -150,10 +156,29 @@ class Instrumenter {
     }
     recorded_ += stop.size();
     if (recorded_ > kMaxRecorded) throw Refused{"it has too many statements"};
-    stop.push_back(ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::intrin::Ret, {})));
+    const Stmt* leave = ctx_.evaluate(ctx_.intrin(DType::Int(32), ir::intrin::Ret, {}));
+    stop.push_back(asks_ ? unless_refused(leave) : leave);
     out_.sites.push_back({s, init_done, scope_, std::move(loops)});
     return seq(
         {ctx_.if_stmt(binary(ir::BinaryKind::EQ, get(kSteps), get(kStopAt)), seq(std::move(stop))), count_up(kSteps)});
+  }
+
+  // Asks, if a probe does; if nobody stops here it goes on, with the arrivals that were counted.
+  const Stmt* unless_refused(const Stmt* leave) {
+    const Expr* name = ctx_.string(Instrumented::kAsk);
+    const Var* stops = ctx_.var("rldb_stops", ctx_.prim(DType::Int(32)));
+    std::vector<const Stmt*> go_on{set(kStopAt, word(Instrumented::StopAt)), set(kAsking, ctx_.i64(0)),
+                                   set_word(Instrumented::Stopped, ctx_.i64(0))};
+    for (std::size_t g = 0; g < groups_; ++g)
+      for (const auto w : {Instrumented::Hits, Instrumented::Last})
+        go_on.push_back(set(group_local(g, w), word(Instrumented::group_word(g, w))));
+    const Stmt* ask = seq({set_word(Instrumented::Asking, get(kAsking)),
+                           ctx_.bind(stops, ctx_.intrin(DType::Int(32), ir::intrin::TvmCallPacked, {name})),
+                           ctx_.if_stmt(binary(ir::BinaryKind::NE, stops, ctx_.i32(0)), leave, seq(std::move(go_on)))});
+    return ctx_.if_stmt(binary(ir::BinaryKind::EQ, get(kAsking), ctx_.i64(0)), leave, ask);
+  }
+  const Stmt* mark(std::int64_t bit) {
+    return set(kAsking, ctx_.intrin(DType::Int(64), ir::intrin::BitwiseOr, {get(kAsking), ctx_.i64(bit)}));
   }
 
   // ---- probes ----
@@ -163,9 +188,12 @@ class Instrumenter {
     const Expr* counts = both(binary(ir::BinaryKind::GT, get(kSteps), get(kAfter)),
                               binary(ir::BinaryKind::LT, get(kSteps), get(kBefore)));
     const std::size_t pass = group_local(p.group, Instrumented::Pass), hits = group_local(p.group, Instrumented::Hits);
-    const Stmt* stop = ctx_.if_stmt(binary(ir::BinaryKind::EQ, get(hits), get(pass)), set(kStopAt, get(kSteps)));
+    const Stmt* here = set(kStopAt, get(kSteps));
+    const Stmt* stop = ctx_.if_stmt(binary(ir::BinaryKind::EQ, get(hits), get(pass)),
+                                    asks_ ? seq({here, mark(Instrumented::kCodeStops)}) : here);
     const Stmt* hit = seq({stop, count_up(hits), set(group_local(p.group, Instrumented::Last), get(kSteps))});
     if (p.condition) hit = seq({p.condition.before, ctx_.if_stmt(p.condition.holds, hit)});
+    if (p.asks) hit = seq({here, mark(std::int64_t(1) << probe)});
     hit = ctx_.if_stmt(counts, hit);
     if (p.arrival != Probe::Arrival::NewValue) return hit;
     const std::size_t known = probe_local(probe), last = known + 1;
@@ -378,6 +406,7 @@ class Instrumenter {
   std::vector<const Var*> scope_;
   std::vector<std::pair<const ir::ForStmt*, const Expr*>> ends_;
   int loop_depth_ = 0;
+  bool asks_ = false;  // some probe
   std::size_t recorded_ = 0;
 };
 

@@ -40,6 +40,7 @@ struct Probe {
   const ir::Stmt* at = nullptr;
   const ir::Var* axis = nullptr;
   ConditionCode condition;  // over the names in scope there; without one: always
+  bool asks = false;        // its condition has no code: the caller of the function is asked at each arrival
   std::size_t group = 0;    // arrivals are counted by group: the probes of one breakpoint
 };
 
@@ -52,6 +53,7 @@ struct Instrumented {
     Stopped,  // out: 1
     Steps,    // out: where it stopped or ended
     Site,     // out: index into `sites`
+    Asking,   // out: bits, the probes that ask whether they stop here; kCodeStops: others do
     kWords
   };
   enum GroupWord : std::size_t {
@@ -61,6 +63,11 @@ struct Instrumented {
     kGroupWords
   };
   static constexpr std::int64_t kNever = -1;
+  static constexpr std::size_t kMostProbes = 62;  // where some ask
+  static constexpr std::int64_t kCodeStops = std::int64_t(1) << kMostProbes;
+  // The packed function that the code calls at a place where probes ask: whether it stops there. It may count arrivals
+  // in the words of the groups.
+  static constexpr std::string_view kAsk = "rldb.debug.stops_here";
   static std::size_t group_word(std::size_t group, GroupWord word) { return kWords + kGroupWords * group + word; }
 
   struct Stop {

@@ -50,13 +50,16 @@ SelfStopping* KernelCode::find(const ir::PrimFunc* f, std::string_view name, std
   for (const Probe& p : probes)
     for (const std::uintptr_t part :
          {std::uintptr_t(p.arrival), reinterpret_cast<std::uintptr_t>(p.at), reinterpret_cast<std::uintptr_t>(p.axis),
-          reinterpret_cast<std::uintptr_t>(p.condition.holds), std::uintptr_t(p.group)})
+          reinterpret_cast<std::uintptr_t>(p.condition.holds), std::uintptr_t(p.group), std::uintptr_t(p.asks)})
       key.push_back(part);
   // Code keeps the tensors that its conditions read.
   constexpr std::size_t kMostCode = 64;
   if (made_.size() >= kMostCode && !made_.contains(key)) made_.clear();
   const auto [it, fresh] = made_.try_emplace(std::move(key));
   if (fresh) {
+    const auto asks = [](const Probe& p) { return p.asks; };
+    if (std::any_of(probes.begin(), probes.end(), asks) && !session_.registry().find(Instrumented::kAsk))
+      SelfStopping::register_in(session_.registry());
     auto made = SelfStopping::make(session_.context(), compiler_, f, name, probes);
     if (made.ok()) it->second = std::move(made).value();
   }
@@ -239,10 +242,18 @@ KernelStepper::Found KernelStepper::walk(const KernelSearch& search, const Windo
 // The machine code's answer; nullopt: there is none.
 std::optional<KernelStepper::Found> KernelStepper::run(const KernelSearch& search, const Window& window,
                                                        std::vector<Arrivals>& groups) {
-  SelfStopping* code = search.compiled ? code_.find(f_, name_, search.probes) : nullptr;
+  SelfStopping* code = code_.find(f_, name_, search.probes);
   if (!code) return std::nullopt;
   before_.restore();
-  auto ran = code->run(args_, window, search.pass);
+  bool given_up = false;
+  const auto ask = [&](std::size_t probe, const eval::TirPlace& place) -> std::optional<bool> {
+    if (!search.condition) return true;
+    TirMachine there(f_, &code_.session().registry());
+    given_up = !there.start(args_).ok() || !there.seek(place).ok();
+    return given_up ? std::nullopt : std::optional(search.condition(search.probes[probe].group, there));
+  };
+  auto ran = code->run(args_, window, search.pass, ask);
+  if (given_up) return std::nullopt;
   if (!ran.ok()) {
     if (ran.error().kind == runtime::ErrorKind::Interrupted) {
       code_.session().interrupt() = false;
@@ -264,9 +275,9 @@ KernelStepper::Found KernelStepper::search(const KernelSearch& search, const Win
   if (from_beginning && !start_again()) return Found::No;
   bool reached = false;
   // Without their code, conditions are slow here: the language decides.
-  const bool slow =
-      std::any_of(search.probes.begin(), search.probes.end(), [](const Probe& p) { return p.condition.needs_code(); });
-  const Found near = walk(search, window, search.compiled && slow ? code_.near / 20 : code_.near, reached, groups);
+  const bool slow = std::any_of(search.probes.begin(), search.probes.end(),
+                                [](const Probe& p) { return p.asks || p.condition.needs_code(); });
+  const Found near = walk(search, window, slow ? code_.near / 20 : code_.near, reached, groups);
   if (!reached) return near;
   if (const auto far = run(search, window, groups)) return *far;
   if (!start_again()) return Found::No;

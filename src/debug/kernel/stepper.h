@@ -45,6 +45,7 @@ class KernelCode {
     ConditionCode made;                                           // none: there is no such form
   };
   std::vector<Condition> conditions;
+  std::size_t code_count() const { return made_.size(); }
   // The number of steps to walk before code is made.
   std::uint64_t near = 20'000;
 
@@ -57,10 +58,8 @@ class KernelCode {
 // The moments to search for inside a call.
 struct KernelSearch {
   std::vector<Probe> probes;
-  // Of a group whose condition the machine code cannot evaluate, or has loops for; null: it holds. Called at an
-  // arrival.
+  // Of a group whose condition the machine code asks for, or has loops for; null: it holds. Called at an arrival.
   std::function<bool(std::size_t group, const eval::TirMachine&)> condition;
-  bool compiled = true;                            // no group needs `condition`
   std::vector<std::optional<std::uint64_t>> pass;  // by group: number of arrivals to pass; none: it never stops
 };
 

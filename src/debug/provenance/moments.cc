@@ -5,7 +5,7 @@ namespace rldb::debug {
 Moments::Machine Moments::at(std::uint64_t time, bool whole) {
   if (whole_ && whole_at_ == time) return whole_;
   if (!whole && skimmed_ && skimmed_at_ == time) return skimmed_;
-  if (!whole && can_skim_) {
+  if (!whole && time < no_skim_from_) {
     skimmed_.reset();
     std::optional<Skimmed> made;
     const SkimEnd end = skim_to(run_, time, made);
@@ -18,7 +18,7 @@ Moments::Machine Moments::at(std::uint64_t time, bool whole) {
       whole_at_ = time;
       return whole_ = std::move(skimmed_);
     }
-    can_skim_ = false;
+    no_skim_from_ = time;
   }
   whole_.reset();
   Run::Seek how{};

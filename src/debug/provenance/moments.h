@@ -16,7 +16,7 @@ class Moments {
 
  private:
   const Run& run_;
-  bool can_skim_ = true;
+  std::uint64_t no_skim_from_ = Run::kForever;  // the first time that could not be skimmed to; earlier ones may be
   std::uint64_t skimmed_at_ = 0, whole_at_ = 0;
   Machine skimmed_, whole_;  // the last ones
 };

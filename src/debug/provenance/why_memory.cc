@@ -23,17 +23,6 @@ using runtime::ValueKind;
 
 namespace {
 
-std::string elements_text(const Tensor& t, const std::vector<std::int64_t>& positions) {
-  constexpr std::size_t kShown = 8;
-  if (const auto read = runtime::read_back(*t.storage()); !read.ok())
-    return fmt::format("<not readable: {}>", read.error().message);
-  std::string text;
-  for (std::size_t i = 0; i < positions.size() && i < kShown; ++i)
-    text += (i ? " " : "") + element_text(t, positions[i]);
-  if (positions.size() == 1) return text;
-  return fmt::format("[{}{}]", text, positions.size() > kShown ? " ..." : "");
-}
-
 // Elements read by a call: of one tensor, in one role.
 struct ReadGroup {
   int arg, part;
@@ -68,21 +57,21 @@ std::string role_text(ReadRole role, const ir::Expr* condition) {
                      support::one_line(ir::print_expr(condition, {.tensor_ir = true})));
 }
 
-// The step of elements that are not in memory any more, where the run cannot be executed again up to them.
-void lose_value(CauseStep& step) {
-  step.value = "?";
-  if (step.remark.empty())
-    step.remark = "its value is not in memory any more, and to execute the run again takes more than the memory limit";
+// Empty: it cannot be read.
+std::string element_bytes(const Tensor& t, std::int64_t position) {
+  if (!runtime::read_back(*t.storage()).ok()) return {};
+  const std::size_t width = t.dtype().bytes();
+  return std::string(reinterpret_cast<const char*>(t.peek()) + std::size_t(position) * width, width);
 }
 
 }  // namespace
 
 CauseStep element_step(std::string_view name, const Tensor& t, const std::vector<std::int64_t>& positions,
-                       std::size_t depth) {
+                       std::size_t depth, bool known) {
   CauseStep step;
   step.depth = depth;
   step.name = std::string(name) + region_text(t.shape(), positions);
-  step.value = elements_text(t, positions);
+  if (known) step.value = elements_text(t, positions);
   return step;
 }
 
@@ -115,59 +104,73 @@ bool WhyMemory::tell(std::string_view name, const ValuePath& path, const Tensor&
   const std::int64_t width = std::int64_t(t.dtype().bytes());
   range->begin += position * width;
   range->end = range->begin + width;
-  answer({std::string(name), t, position, *range, time_, &run_.machine()}, depth, 0);
+  Question q{element_step(name, t, {position}, 0), *range, time_, element_bytes(t, position), {}};
+  q.argument = argument_of(run_.machine(), t, position, name, 1);
+  answer(std::move(q), depth, 0);
+  late_.read(steps_);
   return true;
 }
 
-void WhyMemory::answer(const Question& q, int left, std::size_t depth) {
+void WhyMemory::add(Leaf leaf) {
+  if (leaf.late) late_.add(steps_.size(), *std::move(leaf.late));
+  steps_.push_back(std::move(leaf.step));
+}
+
+void WhyMemory::answer(Question q, int left, std::size_t depth) {
   support::poll_cause();
-  CauseStep step = element_step(q.name, q.tensor, {q.position}, depth);
-  step.role = role_text(q.role, q.condition);
-  if (!q.known) lose_value(step);
-  if (left < 0) return steps_.push_back(std::move(step));
+  if (left < 0) return add({std::move(q.step), std::move(q.late)});
   MemoryRange range = q.range;
-  const Writers::Found found = writers_.last(range, q.time);
+  Writers::Found found = writers_.last(range, q.time);
   if (!found.unchanged_by.empty())
-    step.remark =
+    q.step.remark =
         fmt::format("{} at time {} was given it since, and left it as it was", found.unchanged_by, found.unchanged_at);
   if (found.end != WriteHistory::End::Chosen) {
-    if (found.end == WriteHistory::End::Created) step.problem = "nothing has written it since its memory was made";
-    if (found.end == WriteHistory::End::Lost) step.problem = "the run has no history of this memory";
-    steps_.push_back(std::move(step));
-    if (found.end == WriteHistory::End::Start) tell_argument(q, depth);
+    if (found.end == WriteHistory::End::Created) q.step.problem = "nothing has written it since its memory was made";
+    if (found.end == WriteHistory::End::Lost) q.step.problem = "the run has no history of this memory";
+    const std::optional<LateValue> late = q.late;
+    add({std::move(q.step), late});
+    if (found.end == WriteHistory::End::Start && q.argument) add({*std::move(q.argument), late});
     return;
   }
   if (run_.changes().any_in(found.writer.call.time, q.time) && !still_holds(found.writer, range, q)) {
-    step.problem = "it was changed by a command since a call wrote it";
-    return steps_.push_back(std::move(step));
+    q.step.problem = "it was changed by a command since a call wrote it";
+    return add({std::move(q.step), std::move(q.late)});
   }
-  describe(found.writer, step);
-  steps_.push_back(std::move(step));
-  causes(found.writer, range, left, depth);
+  describe(found.writer, q.step);
+  add({std::move(q.step), std::move(q.late)});
+  std::vector<Cause> causes = causes_of(found.writer, range, depth);
+  found = {};  // its machine is not held while the causes are followed
+  for (Cause& c : causes)
+    if (Question* next = std::get_if<Question>(&c))
+      answer(std::move(*next), left - 1, depth + 1);
+    else
+      add(std::get<Leaf>(std::move(c)));
 }
 
-void WhyMemory::tell_argument(const Question& q, std::size_t depth) {
-  if (!q.machine->running()) return;
-  const auto registers = q.machine->registers(0);
-  const auto& names = map_.executable().functions[std::size_t(q.machine->frames()[0].function)].param_names;
-  const std::string& function = map_.function_name(q.machine->frames()[0].pc);
+std::optional<CauseStep> WhyMemory::argument_of(const vm::Machine& m, const Tensor& element, std::int64_t position,
+                                                std::string_view known_as, std::size_t depth, bool known) const {
+  if (!m.running()) return std::nullopt;
+  const auto registers = m.registers(0);
+  const auto& names = map_.executable().functions[std::size_t(m.frames()[0].function)].param_names;
+  const std::string& function = map_.function_name(m.frames()[0].pc);
   for (std::size_t p = 0; p < names.size() && p < registers.size(); ++p) {
     if (!registers[p].is(ValueKind::Tensor)) continue;
     const Tensor& t = registers[p].as_tensor();
-    if (t.storage() != q.tensor.storage()) continue;
+    if (t.storage() != element.storage()) continue;
     const bool outside = asker_.frame != 0;
     const std::string name = outside ? fmt::format("{}:{}", function, names[p]) : names[p];
     const auto width = std::int64_t(t.dtype().bytes());
-    const std::int64_t byte = std::int64_t(q.tensor.byte_offset()) +
-                              q.position * std::int64_t(q.tensor.dtype().bytes()) - std::int64_t(t.byte_offset());
-    if (name == q.name || width == 0 || byte < 0 || byte >= std::int64_t(t.byte_size())) return;
-    return steps_.push_back(element_step(name, t, {byte / width}, depth + 1));
+    const std::int64_t byte = std::int64_t(element.byte_offset()) + position * std::int64_t(element.dtype().bytes()) -
+                              std::int64_t(t.byte_offset());
+    if (name == known_as || width == 0 || byte < 0 || byte >= std::int64_t(t.byte_size())) return std::nullopt;
+    return element_step(name, t, {byte / width}, depth, known);
   }
+  return std::nullopt;
 }
 
 // Whether the bytes after the call are those that were asked about: `set` writes too, without a call.
 bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Question& q) const {
-  if (!q.known) return true;
+  if (q.bytes.empty()) return true;
   const auto after = run_.machine_at(w.call.time + 1);
   if (!after || after->frames().size() <= w.call.frame) return true;
   const auto touch = std::find_if(w.call.args.begin(), w.call.args.end(), [&](const Touch& t) {
@@ -175,9 +178,7 @@ bool WhyMemory::still_holds(const Writer& w, const MemoryRange& range, const Que
   });
   const Value v = touch == w.call.args.end() ? Value() : Writers::argument(run_, *after, w.call, *touch);
   if (!v.is(ValueKind::Tensor)) return true;
-  const std::size_t width = std::size_t(range.end - range.begin);
-  return std::memcmp(v.as_tensor().storage()->peek() + range.begin, q.tensor.peek() + std::size_t(q.position) * width,
-                     width) == 0;
+  return std::memcmp(v.as_tensor().storage()->peek() + range.begin, q.bytes.data(), q.bytes.size()) == 0;
 }
 
 void WhyMemory::describe(const Writer& w, CauseStep& step) const {
@@ -198,56 +199,60 @@ std::string WhyMemory::name_of(const Writer& w, const Touch& touch) const {
   return name_for(asker_, map_, w.before->machine, w.call, touch);
 }
 
+WhyMemory::Given WhyMemory::given(const Writer& w, const Touch& touch, std::size_t interval) {
+  // Where a command has changed the run, the contents are needed to say whether a call or the command wrote them.
+  if (Value v = writers_.contents(w, touch, interval, !run_.changes().empty()); !v.is_null()) return {std::move(v), {}};
+  return {Writers::argument(run_, w.before->machine, w.call, touch), LateValue{w.call, touch, {}}};
+}
+
 // Its reads are not known: all that it was given, without what it wrote.
-void WhyMemory::list_arguments(const Writer& w, const MemoryRange& range, std::size_t depth) {
+std::vector<WhyMemory::Cause> WhyMemory::arguments_of(const Writer& w, const MemoryRange& range, std::size_t depth) {
+  std::vector<Cause> causes;
   for (const Touch& t : w.call.args) {
     if (t.begin >= t.end || (t.memory == range.memory && t.begin < range.end && range.begin < t.end)) continue;
-    const Value v = writers_.contents(w, t, range.interval);
-    if (!v.is(ValueKind::Tensor) && !Writers::argument(run_, w.before->machine, w.call, t).is(ValueKind::Tensor))
-      continue;
+    Given given = this->given(w, t, range.interval);
+    if (!given.value.is(ValueKind::Tensor)) continue;
     CauseStep step;
     step.depth = depth + 1;
     step.name = name_of(w, t);
-    step.value = runtime::format_brief(v);
-    if (!v.is(ValueKind::Tensor)) lose_value(step);
-    steps_.push_back(std::move(step));
+    if (!given.late) step.value = runtime::format_brief(given.value);
+    causes.push_back(Leaf{std::move(step), std::move(given.late)});
   }
+  return causes;
 }
 
-void WhyMemory::causes(const Writer& w, const MemoryRange& range, int left, std::size_t depth) {
-  if (!w.problem.empty() || !w.before) return;
-  if (!w.followed) return list_arguments(w, range, depth);
+std::vector<WhyMemory::Cause> WhyMemory::causes_of(const Writer& w, const MemoryRange& range, std::size_t depth) {
+  if (!w.problem.empty() || !w.before) return {};
+  if (!w.followed) return arguments_of(w, range, depth);
+  std::vector<Cause> causes;
   for (const ReadGroup& g : group_reads(w.sources)) {
     const auto touch = std::find_if(w.call.args.begin(), w.call.args.end(),
                                     [&](const Touch& x) { return x.arg == g.arg && x.part == g.part; });
     // A constant of the executable is no register.
     const bool constant = touch == w.call.args.end();
-    Value v = constant ? constant_at(w.call, g.arg) : writers_.contents(w, *touch, range.interval);
-    const bool known = v.is(ValueKind::Tensor);
-    if (!known && !constant) v = Writers::argument(run_, w.before->machine, w.call, *touch);
-    if (!v.is(ValueKind::Tensor)) continue;
-    const Tensor& t = v.as_tensor();
+    Given given = constant ? Given{constant_at(w.call, g.arg), {}} : this->given(w, *touch, range.interval);
+    if (!given.value.is(ValueKind::Tensor)) continue;
+    const Tensor& t = given.value.as_tensor();
     const std::string name = constant ? name_of_argument(map_, w.call, g.arg) : name_of(w, *touch);
+    if (given.late) given.late->positions = g.positions;
+    CauseStep step = element_step(name, t, g.positions, depth + 1, !given.late);
+    step.role = role_text(g.role, g.condition);
     if (g.positions.size() != 1 || constant) {
-      CauseStep step = element_step(name, t, g.positions, depth + 1);
-      step.role = role_text(g.role, g.condition);
-      if (!known) lose_value(step);
-      steps_.push_back(std::move(step));
+      causes.push_back(Leaf{std::move(step), std::move(given.late)});
       continue;
     }
     const std::int64_t width = std::int64_t(t.dtype().bytes());
     const std::int64_t at = touch->begin + g.positions[0] * width;
-    answer({name,
-            t,
-            g.positions[0],
-            {range.interval, touch->memory, at, at + width},
-            w.call.time,
-            &w.before->machine,
-            g.role,
-            g.condition,
-            known},
-           left - 1, depth + 1);
+    Question q;
+    q.step = std::move(step);
+    q.range = {range.interval, touch->memory, at, at + width};
+    q.time = w.call.time;
+    if (!given.late) q.bytes = element_bytes(t, g.positions[0]);
+    q.argument = argument_of(w.before->machine, t, g.positions[0], name, depth + 2, !given.late);
+    q.late = std::move(given.late);
+    causes.push_back(std::move(q));
   }
+  return causes;
 }
 
 Value WhyMemory::constant_at(const CallMoment& call, int arg) const {

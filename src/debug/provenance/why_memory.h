@@ -5,6 +5,9 @@
 // User: Debugger::why.
 #pragma once
 
+#include <variant>
+
+#include "debug/provenance/late_values.h"
 #include "debug/provenance/names.h"
 #include "debug/provenance/writers.h"
 #include "rldb/debug/story.h"
@@ -15,30 +18,43 @@ class WhyMemory {
  public:
   // `time`: the moment that the first question is about.
   WhyMemory(const Run& run, std::uint64_t time, std::vector<CauseStep>& steps)
-      : run_(run), map_(run.code()), writers_(run, time), steps_(steps), time_(time) {}
+      : run_(run), map_(run.code()), writers_(run, time), steps_(steps), time_(time), late_(run) {}
 
   // An element of the tensor behind a register. False: the run has no history of it, and nothing was added.
   bool tell(std::string_view name, const ValuePath& path, const runtime::Tensor& t, std::int64_t position, int depth);
 
  private:
+  // About bytes at a time. Holds no memory of the run: of large values only one machine is there at any time.
   struct Question {
-    std::string name;
-    runtime::Tensor tensor;
-    std::int64_t position;
+    CauseStep step;
     MemoryRange range;
-    std::uint64_t time;
-    const vm::Machine* machine;  // in whose memory the tensor may be
-    ReadRole role = ReadRole::Value;
-    const ir::Expr* condition = nullptr;
-    bool known = true;  // the contents of the tensor
+    std::uint64_t time = 0;
+    std::string bytes;                   // what they held; empty: not known
+    std::optional<CauseStep> argument;   // told if no call wrote them: the argument in whose memory they are
+    std::optional<LateValue> late = {};  // the value of the step, which is read at the end
   };
-  void answer(const Question& q, int left, std::size_t depth);
-  // An element that no call wrote, under another name than that of the argument in whose memory it is.
-  void tell_argument(const Question& q, std::size_t depth);
+  // A read of the call that is told without being followed.
+  struct Leaf {
+    CauseStep step;
+    std::optional<LateValue> late;
+  };
+  using Cause = std::variant<Leaf, Question>;
+
+  void answer(Question q, int left, std::size_t depth);
+  // In the memory of the outermost function's parameters, if it has another name there.
+  std::optional<CauseStep> argument_of(const vm::Machine& m, const runtime::Tensor& element, std::int64_t position,
+                                       std::string_view known_as, std::size_t depth, bool known = true) const;
   bool still_holds(const Writer& w, const MemoryRange& range, const Question& q) const;
   void describe(const Writer& w, CauseStep& step) const;
-  void causes(const Writer& w, const MemoryRange& range, int left, std::size_t depth);
-  void list_arguments(const Writer& w, const MemoryRange& range, std::size_t depth);
+  std::vector<Cause> causes_of(const Writer& w, const MemoryRange& range, std::size_t depth);
+  std::vector<Cause> arguments_of(const Writer& w, const MemoryRange& range, std::size_t depth);
+  // An argument of a call: its contents if they are at hand, else only its place, and where to read them.
+  struct Given {
+    runtime::Value value;
+    std::optional<LateValue> late;
+  };
+  Given given(const Writer& w, const Touch& touch, std::size_t interval);
+  void add(Leaf leaf);
   runtime::Value constant_at(const CallMoment& call, int arg) const;
   std::string name_of(const Writer& w, const Touch& touch) const;
 
@@ -48,13 +64,14 @@ class WhyMemory {
   Writers writers_;
   std::vector<CauseStep>& steps_;
   std::uint64_t time_;
+  LateValues late_;
 };
 
 // The register of the machine that holds the storage, in `frame` if there is one; nullopt: none.
 std::optional<ValuePath> path_to(const vm::Machine& m, std::size_t frame, const runtime::Storage* storage);
 
-// `x[3, 4] = 2.5`, or of a region; the name of the step, and the values.
+// `x[3, 4] = 2.5`, or of a region; the name of the step, and the values if they are known.
 CauseStep element_step(std::string_view name, const runtime::Tensor& t, const std::vector<std::int64_t>& positions,
-                       std::size_t depth);
+                       std::size_t depth, bool known = true);
 
 }  // namespace rldb::debug

@@ -202,7 +202,7 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
   if (!after) return not_known(w);
   const Value old = argument(run_, before->machine, call, *given);
   const Value now =
-      after && after->machine.frames().size() > call.frame ? argument(run_, after->machine, call, *given) : Value();
+      after->machine.frames().size() > call.frame ? argument(run_, after->machine, call, *given) : Value();
   if (!old.is(ValueKind::Tensor) || !now.is(ValueKind::Tensor)) return false;
   const auto* before_bytes = old.as_tensor().storage()->peek() + range.begin;
   const auto* after_bytes = now.as_tensor().storage()->peek() + range.begin;
@@ -212,12 +212,11 @@ bool Writers::other_wrote(const CallMoment& call, const MemoryRange& range, Writ
 }
 
 // A call that may have written it, at a moment that cannot be made again: the search ends there, and says so.
-bool Writers::not_known(Writer& w) {
-  w.problem = fmt::format(
-      "whether `{}` at time {} wrote it is not known: the run cannot be executed again up to there (the memory limit, "
-      "or "
-      "no history)",
-      w.callee, w.call.time);
+bool Writers::not_known(Writer& w) const {
+  const std::string_view why = run_.timeline().empty()
+                                   ? "the run keeps no history"
+                                   : "to execute the run again up to there takes more than the memory limit";
+  w.problem = fmt::format("whether `{}` at time {} wrote it is not known: {}", w.callee, w.call.time, why);
   return true;
 }
 
@@ -251,7 +250,7 @@ std::optional<bool> Writers::known_wrote(const Touch& given, const MemoryRange& 
   return known->writes;
 }
 
-Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interval) {
+Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interval, bool again) {
   Value v = argument(run_, w.before->machine, w.call, touch);
   if (!v.is(ValueKind::Tensor) || !w.before->unknown.contains(v.as_tensor().storage().get())) return v;
   // Memory that nothing has written since still has them.
@@ -265,6 +264,7 @@ Value Writers::contents(const Writer& w, const Touch& touch, std::size_t interva
                                                       : nullptr;
     if (storage) return Value(support::make_ref<Tensor>(storage, t.byte_offset(), t.shape(), t.dtype()));
   }
+  if (!again) return Value();
   // Where a run did not fit once it does not fit for the next element; earlier it may.
   const auto whole = w.call.time < no_whole_from_ ? moments_.at(w.call.time, true) : nullptr;
   if (!whole) no_whole_from_ = std::min(no_whole_from_, w.call.time);

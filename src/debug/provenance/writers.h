@@ -49,8 +49,9 @@ class Writers {
   // Whether it is an allocation in that memory which clears it.
   bool clears(const CallMoment& call, const MemoryRange& range) const;
 
-  // An argument of a call with the contents that it had before it: a tensor. Null: it cannot be had.
-  runtime::Value contents(const Writer& w, const Touch& touch, std::size_t interval);
+  // An argument of a call with the contents that it had before it: a tensor. Null: they are not at hand; with `again`:
+  // the run cannot be executed again up to there.
+  runtime::Value contents(const Writer& w, const Touch& touch, std::size_t interval, bool again);
   // The same, whatever its contents are.
   static runtime::Value argument(const Run& run, const vm::Machine& m, const CallMoment& call, const Touch& touch);
 
@@ -59,7 +60,7 @@ class Writers {
   bool kernel_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
   bool kernel_wrote(const MemoryRange& range, Writer& w, bool whole, bool& settled);
   bool other_wrote(const CallMoment& call, const MemoryRange& range, Writer& w, bool& unchanged);
-  static bool not_known(Writer& w);
+  bool not_known(Writer& w) const;
   void follow_copy(const MemoryRange& range, Writer& w) const;
   std::optional<bool> known_wrote(const Touch& given, const MemoryRange& range, Writer& w);
   void keep_sources(const KernelOrigin& origin, const std::vector<runtime::Value>& args, Writer& w) const;

@@ -168,6 +168,7 @@ std::optional<Outcome> Run::change(bool moves, std::function<std::optional<Outco
   const std::uint64_t now = time();
   ++changed_times_;
   timeline_.forget_after(now);
+  asked_.forget_after(now);
   if (machine_.call_log()) machine_.call_log()->forget_from(now);
   kernel_.reset();
   kernel_fault_.reset();
@@ -233,6 +234,7 @@ Run::Seek Run::seek(std::uint64_t target, Outcome* ended, bool from_checkpoint) 
 Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const vm::Machine&)>& visit,
                       const std::function<bool()>& leave, Observer* observer) const {
   const Muted muted(session_);
+  const Timeline::KeepStart keep(timeline_);
   for (std::uint64_t end = time(); end > 0;) {
     const vm::Machine* point = timeline_.at_or_before(end - 1);
     if (!point) return Seek::NoHistory;
@@ -258,6 +260,7 @@ Run::Seek Run::search(const vm::StopSet& stops, const std::function<void(const v
 Run::Seek Run::replay_before(std::uint64_t end, const vm::StopSet& stops, const Visit& begun, const Visit& visit,
                              const Visit& ended) const {
   const Muted muted(session_);
+  const Timeline::KeepStart keep(timeline_);
   const vm::Machine* point = timeline_.at_or_before(end > 0 ? end - 1 : 0);
   if (!point) return Seek::NoHistory;
   auto copy = point->snapshot();
@@ -278,21 +281,40 @@ Run::Seek Run::replay_before(std::uint64_t end, const vm::StopSet& stops, const 
 }
 
 std::optional<vm::Machine> Run::machine_at(std::uint64_t target, Seek* how) const {
-  const Muted muted(session_);
   if (how) *how = Seek::NoHistory;
-  const vm::Machine* point = timeline_.at_or_before(target);
+  const vm::Machine* point = nearest(target);
   if (!point) return std::nullopt;
+  const Timeline::KeepStart keep(timeline_);
   auto copy = point->snapshot();
   if (!copy.ok()) return std::nullopt;
   vm::Machine m = std::move(copy).value();
-  if (m.instructions() < target) {
-    const Outcome o = step(m, target, nullptr, nullptr);
-    if (how && was_interrupted(o)) *how = Seek::Interrupted;
-    if (!ran_out(o)) return std::nullopt;
+  const Seek end = carry_on(m, target);
+  if (how) *how = end;
+  return end == Seek::Done ? std::optional(std::move(m)) : std::nullopt;
+}
+
+Run::Seek Run::carry_on(vm::Machine& m, std::uint64_t target) const {
+  const Muted muted(session_);
+  const Timeline::KeepStart keep(timeline_);
+  if (m.instructions() < target && asked_.empty()) asked_.begin(m, Timeline::usual_limit() / 2);
+  asked_.restored();
+  for (std::uint64_t begin = now_ns(); m.instructions() < target;) {
+    const std::uint64_t most = std::min(target - m.instructions(), asked_.chunk());
+    const Outcome o = step(m, m.instructions() + most, nullptr, nullptr);
+    if (was_interrupted(o)) return Seek::Interrupted;
+    if (!ran_out(o)) return Seek::NoHistory;
+    const std::uint64_t end = now_ns();
+    asked_.ran(m, end - begin);
+    begin = end;
   }
   changes_.apply(m, target);
-  if (how) *how = Seek::Done;
-  return m;
+  return Seek::Done;
+}
+
+const vm::Machine* Run::nearest(std::uint64_t time) const {
+  const vm::Machine* kept = timeline_.at_or_before(time);
+  const vm::Machine* asked = asked_.at_or_before(time);
+  return kept && asked && asked->instructions() > kept->instructions() ? asked : kept;
 }
 
 // ---- kernels ----

@@ -55,6 +55,8 @@ class Run {
   // Its arguments as they were then; nullopt: the run has no history, and may have changed them.
   std::optional<std::vector<runtime::Value>> arguments() const;
   const Timeline& timeline() const { return timeline_; }
+  // The latest checkpoint at or before a time, those of questions too; null: none.
+  const vm::Machine* nearest(std::uint64_t time) const;
   Pc pc() const { return machine_.running() ? machine_.frame().pc : Pc(-1); }
   std::size_t depth() const { return machine_.frames().size(); }
   std::uint64_t time() const { return machine_.instructions(); }
@@ -108,6 +110,8 @@ class Run {
 
   // A separate machine as it was at a past time. Nullopt: `how` tells whether it was interrupted.
   std::optional<vm::Machine> machine_at(std::uint64_t time, Seek* how = nullptr) const;
+  // Such a machine on to a later time. NoHistory: without memory for it.
+  Seek carry_on(vm::Machine& m, std::uint64_t time) const;
 
   // Storages of so many bytes and more are left out where a part of the run is skimmed (run/skim.h); kNoSkim: nothing
   // is skimmed.
@@ -171,6 +175,8 @@ class Run {
   std::vector<runtime::Value> args_;
   TensorBytes untouched_args_;  // of a kernel run alone, from before it ran
   Timeline timeline_;
+  // Of machines that questions executed again: whoever asks about a moment soon asks about one a little before it.
+  mutable Timeline asked_;
   Changes changes_;
   std::optional<std::vector<Pc>> returns_;  // of the outermost function
   std::uint64_t changed_times_ = 0;

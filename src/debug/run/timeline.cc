@@ -19,14 +19,13 @@ constexpr std::uint64_t kMaxChunk = 1 << 16;
 constexpr std::uint64_t kAgeShare = 8;  // a gap may be this part of its age
 constexpr std::size_t kMaxPoints = 256;
 
-// Whoever gives the process more memory has larger values to go back over: a quarter of it, if that is more than was
-// asked for.
-std::size_t with_memory_at_hand(std::size_t limit) {
-  constexpr std::size_t kShare = 4, kMost = std::size_t(4) << 30;
-  return std::max(limit, std::min(support::memory_limit() / kShare, kMost));
-}
-
 }  // namespace
+
+// Whoever gives the process more memory has larger values to go back over: a quarter of it, if that is more.
+std::size_t Timeline::usual_limit() {
+  constexpr std::size_t kLeast = std::size_t(512) << 20, kShare = 4, kMost = std::size_t(4) << 30;
+  return std::max(kLeast, std::min(support::memory_limit() / kShare, kMost));
+}
 
 std::uint64_t now_ns() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -35,7 +34,7 @@ std::uint64_t now_ns() {
 
 bool Timeline::begin(const vm::Machine& machine, std::size_t limit) {
   while (!points_.empty()) drop(points_.size() - 1);
-  limit_ = with_memory_at_hand(limit);
+  limit_ = limit;
   chunk_ = 64;
   spent_ = 0;
   snapshot_cost_ = 0;
@@ -99,7 +98,7 @@ void Timeline::drop(std::size_t i) {
 
 // The run is short of memory for itself.
 bool Timeline::give_up() {
-  if (points_.empty()) return false;
+  if (points_.size() <= (keepers_ > 0 ? 1 : 0)) return false;
   while (points_.size() > 2) drop(points_.size() - 2);
   drop(points_.size() - 1);
   return true;

@@ -20,11 +20,12 @@ namespace rldb::debug {
 
 class Timeline {
  public:
-  static constexpr std::size_t kDefaultLimit = std::size_t(512) << 20;
+  // Bytes: more where the process has more memory.
+  static std::size_t usual_limit();
 
   Timeline() : reclaimer_([this] { return give_up(); }) {}
   // Discards everything and makes a checkpoint at the machine's current time. False: it would exceed the limit.
-  bool begin(const vm::Machine& machine, std::size_t limit = kDefaultLimit);
+  bool begin(const vm::Machine& machine, std::size_t limit = usual_limit());
   // Reports that `nanoseconds` were spent executing up to the machine's place; makes a checkpoint when it is time.
   void ran(const vm::Machine& machine, std::uint64_t nanoseconds);
   // On the way back to a moment a little later: makes a checkpoint, if the way was long, for the next step back.
@@ -49,6 +50,19 @@ class Timeline {
   std::size_t limit() const { return limit_; }
   std::uint64_t first_time() const { return points_.empty() ? 0 : points_.front().time; }
 
+  // While one lives, the checkpoint at the beginning is not given up: a question for which there is no memory fails,
+  // and the run keeps its history.
+  class KeepStart {
+   public:
+    explicit KeepStart(const Timeline& t) : t_(t) { ++t_.keepers_; }
+    ~KeepStart() { --t_.keepers_; }
+    KeepStart(const KeepStart&) = delete;
+    KeepStart& operator=(const KeepStart&) = delete;
+
+   private:
+    const Timeline& t_;
+  };
+
  private:
   struct Point {
     std::uint64_t time;
@@ -68,11 +82,12 @@ class Timeline {
   std::size_t shared_ = 0;     // of all blocks
   std::size_t present_ = 0;    // of these, what the run itself had at the last checkpoint
   std::unordered_map<const runtime::Object*, std::size_t> holders_;  // of a block: checkpoints
-  std::size_t limit_ = kDefaultLimit;
+  std::size_t limit_ = 0;
   std::uint64_t chunk_ = 64;
   std::uint64_t spent_ = 0;          // since the last checkpoint
   std::uint64_t snapshot_cost_ = 0;  // nanoseconds, of the last one
   std::uint64_t owning_before_ = 0;  // owning_time() when it was made
+  mutable int keepers_ = 0;
   runtime::Reclaimer reclaimer_;
 };
 

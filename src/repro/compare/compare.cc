@@ -17,6 +17,7 @@
 #include "repro/compare/shadow.h"
 #include "repro/dims.h"
 #include "repro/finite.h"
+#include "repro/sanitize/race.h"
 #include "repro/values.h"
 #include "rldb/ir/printer.h"
 #include "rldb/runtime/guarded.h"
@@ -364,6 +365,19 @@ std::string without_checks(session::Session& session, const Program& wild, const
   return why.empty() ? "without checks of bounds the results are equal" : "without checks of bounds: " + why;
 }
 
+// Of the kernel that computed the first difference, on either side: how its threads race. Empty: they do not, as far as
+// that was seen.
+std::string race_behind(session::Session& session, const Program& a, const Program& b, const FirstDifference& d) {
+  for (const Program* side : {&b, &a}) {
+    const auto* f = side->module ? ir::as<ir::PrimFunc>(side->module->find(d.callee)) : nullptr;
+    if (!f || !has_gpu_threads(f)) continue;
+    if (const auto race = race_in_kernel(session, *side, d.callee))
+      return fmt::format("the threads of `{}` race, so that its result depends on their order: {}", d.callee,
+                         to_string(*race));
+  }
+  return {};
+}
+
 bool leaves_a_tensor(const Trace& t) { return !t.error.empty() && t.error_kind == runtime::ErrorKind::OutOfBounds; }
 
 }  // namespace
@@ -375,6 +389,7 @@ Comparison compare(session::Session& session, const Program& a, const Program& b
   Comparison c = compare(session, first, second, b, tolerances);
   if (first.error.empty() != second.error.empty() && (leaves_a_tensor(first) || leaves_a_tensor(second)))
     c.unchecked = without_checks(session, first.error.empty() ? b : a, first, second, tolerances);
+  if (c.result && c.first && !c.first->callee.empty()) c.why = race_behind(session, a, b, *c.first);
   if (shadow && c.result) c.shadow = against_shadow(session, a.module ? a : b, first.result, second.result);
   return c;
 }

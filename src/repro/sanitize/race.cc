@@ -57,7 +57,7 @@ bool has_launches(const ir::PrimFunc* f) {
 }  // namespace
 
 runtime::Result<support::Unit> RaceRecorder::calling(std::string_view name, const ir::PrimFunc* f, PackedArgs args) {
-  if (races_ && f) look_for_races(name, f, args);
+  if (races_ && f && (only_.empty() || only_ == name)) look_for_races(name, f, args);
   return UninitRecorder::calling(name, f, args);
 }
 
@@ -97,6 +97,19 @@ void RaceRecorder::look_for_races(std::string_view name, const ir::PrimFunc* f, 
   if (statements == kMostStatements || accesses.is_full()) give_up("too many accesses");
   if (accesses.passed_memory()) give_up("a packed function accesses its memory");
   for (Finding& found : accesses.take()) tell(std::move(found), name);
+}
+
+bool has_gpu_threads(const ir::PrimFunc* f) { return has_thread_loops(f) || has_launches(f); }
+
+std::optional<Finding> race_in_kernel(session::Session& session, const Program& program, const std::string& kernel) {
+  Sanitizers which;
+  which.race = true;
+  RaceRecorder recorder(session.context(), memory_for_copies(), which, session.registry(), kernel);
+  (void)record(session, program, recorder);
+  std::vector<Finding>& found = recorder.findings();
+  const auto race =
+      std::find_if(found.begin(), found.end(), [](const Finding& f) { return f.kind == Finding::Kind::Race; });
+  return race == found.end() ? std::nullopt : std::optional(std::move(*race));
 }
 
 }  // namespace rldb::repro

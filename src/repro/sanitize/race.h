@@ -17,8 +17,8 @@ namespace rldb::repro {
 class RaceRecorder : public UninitRecorder {
  public:
   RaceRecorder(ir::Context& ctx, std::size_t max_bytes, const Sanitizers& which,
-               const runtime::PackedRegistry& registry)
-      : UninitRecorder(max_bytes, which, registry), ctx_(ctx), races_(which.race) {}
+               const runtime::PackedRegistry& registry, std::string only = {})
+      : UninitRecorder(max_bytes, which, registry), ctx_(ctx), races_(which.race), only_(std::move(only)) {}
   runtime::Result<support::Unit> calling(std::string_view name, const ir::PrimFunc* f,
                                          runtime::PackedArgs args) override;
   // Kernels with threads whose accesses could not be followed to their end, each with the reason.
@@ -31,8 +31,14 @@ class RaceRecorder : public UninitRecorder {
 
   ir::Context& ctx_;
   bool races_;
+  std::string only_;  // the one kernel that is looked at; empty: all
   std::map<const ir::PrimFunc*, const ir::PrimFunc*> launched_;
   std::map<std::string, std::string> not_followed_;
 };
+
+bool has_gpu_threads(const ir::PrimFunc* f);
+
+// The first race of a kernel's threads in a run of the program; nullopt: none was seen.
+std::optional<Finding> race_in_kernel(session::Session& session, const Program& program, const std::string& kernel);
 
 }  // namespace rldb::repro
