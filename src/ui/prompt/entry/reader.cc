@@ -73,7 +73,7 @@ bool is_lone_metadata(std::string_view text) {
   return rest.empty();
 }
 
-// What may follow a lone metadata: anything else is the next entry.
+// Lines that follow a lone metadata; another one is the next entry.
 bool begins_module(std::string_view line) {
   line = trim(line);
   if (line.empty()) return true;

@@ -34,7 +34,8 @@ source::Span written_at(const source::Span& span, const frontend::RelayAddition&
                         source::FileId program) {
   for (const frontend::RelayAddition::Piece& piece : added.pieces) {
     const std::uint32_t piece_end = piece.begin + piece.size;
-    const bool inside = span.begin >= piece.begin && (span.begin < piece_end || (span.begin == piece_end && span.end == piece_end));
+    const bool inside =
+        span.begin >= piece.begin && (span.begin < piece_end || (span.begin == piece_end && span.end == piece_end));
     if (!inside) continue;
     const std::uint32_t end = std::min(span.end, piece_end);
     return {piece.of_entry ? entry : program, span.begin - piece.begin + piece.from, end - piece.begin + piece.from};
