@@ -67,19 +67,6 @@ TEST_CASE("an operator is unknown while its name is typed") {
   CHECK(!e.document.last_read().whole);
 }
 
-TEST_CASE("an `else` that continues nothing is damage of its line") {
-  Edited e(kModule);
-  e.change("            lv2 = t[0]", "            else:\n            lv2 = t[0]");
-  CHECK(!e.document.last_read().whole);
-  CHECK(e.document.diagnostics().all().size() == 1);
-  e.change("lv2 = t[0]", "lv2 = t[1]");
-  CHECK(!e.document.last_read().whole);
-  e.change("            lv2 = t[1]", "                lv2 = t[1]");  // its block
-  e.change("            else:\n    ", "");
-  CHECK(e.document.result().ok);
-  CHECK(!e.document.last_read().whole);
-}
-
 TEST_CASE("while a long string is open nothing is read") {
   Edited e(kModule);
   e.change("lv2 = t[0]", "\"\"\"lv2 = t[0]");

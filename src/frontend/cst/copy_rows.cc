@@ -147,7 +147,6 @@ class Copier {
   // The errors of the header's own tree, without their insides.
   void put_header(const Statement& header) {
     put_header_ = header.begin;
-    if (header.orphan) return add_error(Kind::Error, header.begin, header.end);
     const TreePtr tree = parse_statement(cut_out_->text, header.begin, header.end);
     std::vector<NodeRow> own;
     copy_rows(ts_tree_root_node(tree.get()), options_without_known(), nullptr, own);
@@ -190,7 +189,6 @@ class Copier {
 
   // The statement's own tree in the place of the placeholder.
   void put_in(const Statement& cut) {
-    if (cut.orphan) return add_error(Kind::Error, cut.begin, cut.end);
     const TreePtr tree = parse_statement(cut_out_->text, cut.begin, cut.end);
     std::vector<NodeRow> own;
     copy_rows(ts_tree_root_node(tree.get()), options_without_known(), nullptr, own);

@@ -246,10 +246,6 @@ class Reporter {
       return;
     }
     const std::string_view before = tree_.text.substr(line_start(n.row().begin), begin - line_start(n.row().begin));
-    for (const std::string_view word : {"else", "elif"})
-      if (before.find_first_not_of(" \t") == std::string_view::npos && text.starts_with(word) && begins_block(text))
-        return say(span_of(begin, begin + word.size()),
-                   source::message(diag::SyntaxError, fmt::format("`{}` without a matching `if`", word)));
     std::string shown(text.substr(0, 40));
     if (text.size() > 40) shown += "...";
     source::Message m = source::message(diag::SyntaxError, fmt::format("unexpected `{}`", shown));

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <utility>
 
 #include "frontend/cst/indentation.h"
 #include "frontend/cst/scan.h"
@@ -30,24 +29,6 @@ bool continues_block(std::string_view line) {
   return false;
 }
 
-// A header that a later one at its column may continue.
-enum class Above { None, If, Loop, Other };
-
-Above above_of(std::string_view line) {
-  const auto begins = [&](std::string_view word) {
-    return line.starts_with(word) && (line.size() == word.size() || !is_word_byte(line[word.size()]));
-  };
-  if (begins("if") || begins("elif")) return Above::If;
-  if (begins("for") || begins("while")) return Above::Loop;
-  return continues_block(line) ? Above::Other : Above::None;
-}
-
-bool may_follow(std::string_view line, Above above) {
-  if (line.starts_with("elif")) return above == Above::If;
-  if (line.starts_with("else")) return above != Above::None;
-  return true;  // the grammar has no `try`
-}
-
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\f'; }
 
 class Splitter {
@@ -63,7 +44,6 @@ class Splitter {
       cuts += s.cut || !ended ? 1 : 0;
       if (cuts > kMostCuts) return std::nullopt;
       out_.push_back(s);
-      note_column(s);
       at_ = s.end;
     }
     cut_unfinished_end();
@@ -94,9 +74,7 @@ class Splitter {
     const std::string_view line = text_.substr(begin, line_end(begin) - begin);
     if (begins_block(line)) {
       // The word alone is no statement: it belongs to what is above.
-      const bool follows = continues_block(line);
-      if (follows && !may_follow(line, above(indent_of(begin)))) return orphan(begin);
-      sound_ = ended && (follows || parses(begin, end));
+      sound_ = ended && (continues_block(line) || parses(begin, end));
       if (sound_) return header(begin, end, false);
       const std::size_t last = end_of_header(begin, ended ? end : short_end(begin, next_line));
       Statement s = header(begin, last, !placeholder_header(text_.substr(begin, last - begin)).empty());
@@ -109,30 +87,6 @@ class Splitter {
       if (const std::size_t later = end_of_unfinished(begin, end); later != kNone) return made(begin, later, false);
     }
     return made(begin, ended && next_line == kNone ? end : short_end(begin, next_line), true);
-  }
-  // An `else` or `elif` that continues nothing: a header of its own, or a simple statement if it has no block.
-  Statement orphan(std::size_t begin) const {
-    const std::size_t end = line_end(begin);
-    std::size_t next = end;
-    while (next < text_.size() && (is_blank(text_[next]) || text_[next] == '\n' || text_[next] == '#'))
-      next = text_[next] == '#' ? line_end(next) : next + 1;
-    const bool has_block = next < text_.size() && indent_of(next) > indent_of(begin);
-    Statement s = has_block ? header(begin, end, true) : made(begin, end, true);
-    s.cut = !has_block || !placeholder_header(text_.substr(begin, end - begin)).empty();
-    s.orphan = true;
-    return s;
-  }
-  // Of the statement before, at a column, whose block may still be open there.
-  Above above(std::size_t column) const {
-    for (std::size_t i = columns_.size(); i-- > 0 && columns_[i].first >= column;)
-      if (columns_[i].first == column) return columns_[i].second;
-    return Above::None;
-  }
-  void note_column(const Statement& s) {
-    const std::size_t column = indent_of(s.begin);
-    while (!columns_.empty() && columns_.back().first >= column) columns_.pop_back();
-    const std::string_view line = text_.substr(s.begin, line_end(s.begin) - s.begin);
-    columns_.emplace_back(column, s.header ? above_of(line) : Above::None);
   }
   // A header without a `:`, or a decorator, at the end of the text: it lacks more than its placeholder could give it.
   void cut_unfinished_end() {
@@ -262,8 +216,7 @@ class Splitter {
   std::string_view text_;
   const Parses& parses_;
   std::size_t at_ = 0;
-  bool sound_ = true;                                   // the last header
-  std::vector<std::pair<std::size_t, Above>> columns_;  // of the lines above, each deeper than the one before
+  bool sound_ = true;  // the last header
   std::vector<Statement> out_;
 };
 
@@ -332,8 +285,6 @@ std::string placeholder_header(std::string_view header) {
     start = named ? std::string(header.substr(0, name_end)) + ":" : std::string(word) + " _:";
   } else if (word == "if" || word == "while") {
     start = std::string(word) + " _:";
-  } else if (word == "else" || word == "elif") {
-    start = "if _:";
   } else if (word == "for") {
     start = "for _ in _:";
   }

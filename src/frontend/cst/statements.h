@@ -24,7 +24,6 @@ struct Statement {
   bool cut = false;
   bool header = false;      // of a block, or a decorator
   bool unfinished = false;  // the header or decorator at the end of the text, which lacks its block
-  bool orphan = false;      // an `else` or `elif` that continues nothing
   bool blanked = false;     // has no placeholder: a decorator without a name
   // With too little indentation (indentation.h): the placeholder stands at its block's column, or is joined to the
   // statement before by a `;` at `blank`; from there to the placeholder is nothing else.
